@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha4
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TrafficSplit directs the traffic of a root Service to other Services by weight.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=trafficsplits,shortName=ts
+// +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.service`,description="The root Service"
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
+// +kubebuilder:printcolumn:name="Programmed",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type TrafficSplit struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the split that is wanted.
+	// +required
+	Spec TrafficSplitSpec `json:"spec"`
+
+	// status is the split that is in effect.
+	// +optional
+	Status TrafficSplitStatus `json:"status,omitempty"`
+}
+
+// TrafficSplitList is a list of TrafficSplits.
+//
+// +kubebuilder:object:root=true
+type TrafficSplitList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []TrafficSplit `json:"items"`
+}
+
+// TrafficSplitSpec is the split that is wanted.
+//
+// +kubebuilder:validation:XValidation:rule="self.backends.all(b, b.service != self.service)",message="spec.backends: a split can't send traffic to its own root Service; name the Services of the single versions"
+// +kubebuilder:validation:XValidation:rule="self.backends.exists(b, b.weight > 0)",message="spec.backends: at least one weight must be above 0, or no request could be answered"
+type TrafficSplitSpec struct {
+	// service is the root Service that clients connect to: its name, or its fully
+	// qualified domain name in the same namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Service string `json:"service"`
+
+	// backends are the Services that share the traffic. A backend that lacks a
+	// port of the root Service gets none of that port's traffic. A backend that
+	// does not exist yet gets no traffic. 1 to 32 backends.
+	// +required
+	// +listType=map
+	// +listMapKey=service
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Backends []Backend `json:"backends"`
+
+	// matches limit the split to requests that match at least one of the groups
+	// named. Requests that match none go to the root Service. When empty, every
+	// request is split.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Matches []Match `json:"matches,omitempty"`
+}
+
+// Backend is a Service with its share of the traffic.
+type Backend struct {
+	// service is the name of a Service in the same namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Service string `json:"service"`
+
+	// weight is the backend's share relative to the sum of all weights. A whole
+	// number; 0 means no traffic.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	Weight int32 `json:"weight"`
+}
+
+// Match refers to a group of requests.
+type Match struct {
+	// apiGroup of the kind. Default specs.smi-spec.io.
+	// +optional
+	// +kubebuilder:validation:Enum=specs.smi-spec.io
+	APIGroup *string `json:"apiGroup,omitempty"`
+
+	// kind of the group: HTTPRouteGroup.
+	// +required
+	// +kubebuilder:validation:Enum=HTTPRouteGroup
+	Kind string `json:"kind"`
+
+	// name of the group in the same namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// TrafficSplitStatus is the split that is in effect.
+type TrafficSplitStatus struct {
+	// conditions are Accepted (a router serves the split), ResolvedRefs (every
+	// reference exists and fits) and Programmed (every proxy of the router serves
+	// the generation in the condition's observedGeneration, and the root Service's
+	// traffic goes through it).
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// backends are the weights in effect, one entry for each of spec.backends.
+	// Empty until the split is in effect for the first time.
+	// +optional
+	// +listType=map
+	// +listMapKey=service
+	// +kubebuilder:validation:MaxItems=32
+	Backends []BackendStatus `json:"backends,omitempty"`
+
+	// proxies are what the router's own proxies report, one entry a pod, each
+	// written by that proxy. Empty for a router that has none.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Proxies []ProxyStatus `json:"proxies,omitempty"`
+}
+
+// BackendStatus is the weight in effect of one backend.
+type BackendStatus struct {
+	// service is the name of the backend.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Service string `json:"service"`
+
+	// weight in effect.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Weight int32 `json:"weight"`
+
+	// readyEndpoints is the number of endpoints that are ready to answer.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	ReadyEndpoints int32 `json:"readyEndpoints"`
+}
+
+// ProxyStatus is what one proxy serves.
+type ProxyStatus struct {
+	// name of the proxy's pod.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// observedGeneration is the metadata.generation of the split that every request
+	// arriving at this proxy is served by.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration"`
+
+	// message says why a newer generation is not served, if that is so.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// AnnotationRouter on a TrafficSplit chooses the router that serves it. When
+// absent, the operator's default router does.
+const AnnotationRouter = "serin.dev/router"
+
+// Condition types of a TrafficSplit.
+const (
+	// ConditionAccepted is True when a router serves the split, False with the
+	// reason when the split can't be served.
+	ConditionAccepted = "Accepted"
+	// ConditionResolvedRefs is True when the root Service and every backend exist
+	// and have the ports that they need.
+	ConditionResolvedRefs = "ResolvedRefs"
+	// ConditionProgrammed is True when the weights of its observedGeneration are
+	// in effect for every request to the root Service.
+	ConditionProgrammed = "Programmed"
+)
+
+// Reasons of the conditions of a TrafficSplit.
+const (
+	// ReasonAccepted: the router serves the split.
+	ReasonAccepted = "Accepted"
+	// ReasonUnsupported: the router can't express a part of the split.
+	ReasonUnsupported = "Unsupported"
+	// ReasonUnknownRouter: the annotation serin.dev/router names no router of this operator.
+	ReasonUnknownRouter = "UnknownRouter"
+	// ReasonConflict: an older split already has the root Service.
+	ReasonConflict = "Conflict"
+	// ReasonInvalid: the split breaks a rule that the schema can't check.
+	ReasonInvalid = "Invalid"
+	// ReasonResolved: every reference exists and fits.
+	ReasonResolved = "Resolved"
+	// ReasonServiceNotFound: the root Service does not exist.
+	ReasonServiceNotFound = "ServiceNotFound"
+	// ReasonBackendNotFound: a backend does not exist; it gets no traffic.
+	ReasonBackendNotFound = "BackendNotFound"
+	// ReasonPortMismatch: a backend lacks a port of the root Service; it gets none of that port's traffic.
+	ReasonPortMismatch = "PortMismatch"
+	// ReasonProgrammed: the weights are in effect.
+	ReasonProgrammed = "Programmed"
+	// ReasonWaitingForProxies: proxies are starting or have not confirmed the generation yet.
+	ReasonWaitingForProxies = "WaitingForProxies"
+	// ReasonWaitingForService: the root Service's endpoints are not the proxies yet.
+	ReasonWaitingForService = "WaitingForService"
+	// ReasonProxyError: a proxy can't serve the generation; its message says why.
+	ReasonProxyError = "ProxyError"
+	// ReasonPending: nothing is in effect yet for another reason, given in the message.
+	ReasonPending = "Pending"
+)

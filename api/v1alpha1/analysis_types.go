@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Analysis sets when evidence is good enough to go on and bad enough to roll back.
+type Analysis struct {
+	// maxFalseRollback is the highest probability, per release, that a canary
+	// which fails no more often than stable is rolled back by the comparison,
+	// however often Serin looks. Lower is more careful and needs more requests to
+	// find a bad version. Default 1%.
+	// +optional
+	// +kubebuilder:default="1%"
+	MaxFalseRollback Percent `json:"maxFalseRollback,omitempty"`
+
+	// tolerance is how many percentage points more often than stable the canary
+	// may fail before users would call it worse. Default 0.5pp.
+	// +optional
+	// +kubebuilder:default="0.5pp"
+	Tolerance PercentagePoints `json:"tolerance,omitempty"`
+
+	// minRequests is the number of requests that the canary must have answered at
+	// the present weight before a step can end. Fewer is Inconclusive, never a
+	// Pass. Ignored at weight 0. Default 50.
+	// +optional
+	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	MinRequests *int32 `json:"minRequests,omitempty"`
+
+	// minSuccessRate is the lowest share of the canary's requests that may
+	// succeed (a response with a status of 500 or more is a failure) in a window
+	// of measurement. When unset there is no absolute limit.
+	// +optional
+	MinSuccessRate Percent `json:"minSuccessRate,omitempty"`
+
+	// maxLatency are upper limits for quantiles of the canary's latency. When
+	// unset there are none.
+	// +optional
+	// +listType=map
+	// +listMapKey=quantile
+	// +kubebuilder:validation:MaxItems=3
+	MaxLatency []LatencyLimit `json:"maxLatency,omitempty"`
+
+	// failureLimit is how many windows of measurement in a row must violate one of
+	// the absolute limits (minSuccessRate, maxLatency) before the release is
+	// rolled back. The comparison with stable does not use it. Default 3.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	FailureLimit *int32 `json:"failureLimit,omitempty"`
+
+	// onInconclusive says what happens when the hold of a step is over and the
+	// evidence is still Inconclusive: Hold waits for more (the default), Promote
+	// goes on, RollBack rolls back. Missing data is always Inconclusive.
+	// +optional
+	// +kubebuilder:default=Hold
+	OnInconclusive InconclusivePolicy `json:"onInconclusive,omitempty"`
+}
+
+// LatencyLimit is an upper limit for one quantile of the canary's latency.
+type LatencyLimit struct {
+	// quantile is p50, p90 or p99.
+	// +required
+	// +kubebuilder:validation:Enum=p50;p90;p99
+	Quantile string `json:"quantile"`
+
+	// max is the longest time that the quantile may take, from the proxy's first
+	// byte to the version until the last byte of its answer. It is judged by the
+	// proxy's histogram: the next bucket bound at or below max is what counts, so
+	// the judgement is never more lenient than asked for.
+	// +required
+	Max Duration `json:"max"`
+}
+
+// InconclusivePolicy says what to do without enough evidence.
+//
+// +kubebuilder:validation:Enum=Hold;Promote;RollBack
+type InconclusivePolicy string
+
+// What to do when a step has been held long enough and the evidence is Inconclusive.
+const (
+	// InconclusiveHold waits for more evidence.
+	InconclusiveHold InconclusivePolicy = "Hold"
+	// InconclusivePromote goes on to the next step.
+	InconclusivePromote InconclusivePolicy = "Promote"
+	// InconclusiveRollBack rolls back.
+	InconclusiveRollBack InconclusivePolicy = "RollBack"
+)

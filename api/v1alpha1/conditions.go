@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Names that Serin puts on objects of other kinds.
+const (
+	// AnnotationRollout on a Deployment names the Rollout that manages it. The
+	// admission policy of the chart pauses a Deployment that carries it in the very
+	// write that changes its template.
+	AnnotationRollout = "serin.dev/rollout"
+	// LabelRollout on an object that Serin made names the Rollout it was made for.
+	LabelRollout = "serin.dev/rollout"
+	// LabelRole on a backend Service or ReplicaSet says which version it serves:
+	// RoleStable or RoleCanary.
+	LabelRole = "serin.dev/role"
+	// RoleStable is the version that is known to be good.
+	RoleStable = "stable"
+	// RoleCanary is the version that is being released.
+	RoleCanary = "canary"
+	// Finalizer on a Rollout lets Serin take everything back before it is gone.
+	Finalizer = "serin.dev/rollout"
+	// FieldManager is the owner of the fields that the Rollout controller applies.
+	FieldManager = "serin-rollout"
+)
+
+// Condition types of a Rollout.
+const (
+	// ConditionReady is True when the workload runs what Git says, on stable
+	// traffic, and nothing is left to do. Its message is the one sentence that
+	// explains the state.
+	ConditionReady = "Ready"
+	// ConditionProgressing is True while a release is being carried out.
+	ConditionProgressing = "Progressing"
+	// ConditionTrafficRouted is True when the weight that Serin requested is the
+	// weight that the router reports.
+	ConditionTrafficRouted = "TrafficRouted"
+	// ConditionAnalysisPassed is the verdict on the present step: Unknown while
+	// the evidence is inconclusive.
+	ConditionAnalysisPassed = "AnalysisPassed"
+	// ConditionPaused is True while spec.paused stops new steps.
+	ConditionPaused = "Paused"
+	// ConditionReconciling is present and True while there is work in progress
+	// (kstatus).
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is present and True when Serin can't go on until somebody
+	// changes something (kstatus).
+	ConditionStalled = "Stalled"
+)
+
+// Reason is the CamelCase reason of a condition.
+type Reason = string
+
+// Reasons of the conditions of a Rollout.
+const (
+	// ReasonStable: the workload runs the stable version and nothing is in progress.
+	ReasonStable Reason = "Stable"
+	// ReasonDeploying: the first version, or one that Serin does not release, is
+	// being brought up by the Deployment controller.
+	ReasonDeploying Reason = "Deploying"
+	// ReasonPreparing: the traffic is being put under control before the canary exists.
+	ReasonPreparing Reason = "Preparing"
+	// ReasonWaitingForPods: the pods of the step are not ready yet.
+	ReasonWaitingForPods Reason = "WaitingForPods"
+	// ReasonWaitingForTraffic: the router has not confirmed the weight yet.
+	ReasonWaitingForTraffic Reason = "WaitingForTraffic"
+	// ReasonHolding: the weight is in effect and the step is held.
+	ReasonHolding Reason = "Holding"
+	// ReasonWaitingForEvidence: the hold is over but the evidence is inconclusive.
+	ReasonWaitingForEvidence Reason = "WaitingForEvidence"
+	// ReasonPaused: spec.paused is true.
+	ReasonPaused Reason = "Paused"
+	// ReasonPromoting: the canary is being made stable.
+	ReasonPromoting Reason = "Promoting"
+	// ReasonRollingBack: the canary is being taken out.
+	ReasonRollingBack Reason = "RollingBack"
+	// ReasonRolledBack: the canary was taken out; the workload is held until its
+	// template changes.
+	ReasonRolledBack Reason = "RolledBack"
+	// ReasonSuperseded: the template changed again during a release.
+	ReasonSuperseded Reason = "Superseded"
+	// ReasonCleaningUp: traffic returns to the root Service.
+	ReasonCleaningUp Reason = "CleaningUp"
+	// ReasonDeleting: the Rollout is being deleted and gives everything back.
+	ReasonDeleting Reason = "Deleting"
+	// ReasonWorkloadNotFound: spec.workloadRef names a workload that does not exist.
+	ReasonWorkloadNotFound Reason = "WorkloadNotFound"
+	// ReasonServiceNotFound: spec.service names a Service that does not exist.
+	ReasonServiceNotFound Reason = "ServiceNotFound"
+	// ReasonInvalidService: spec.service names a Service that can't be split.
+	ReasonInvalidService Reason = "InvalidService"
+	// ReasonInvalidSpec: a field of the spec can't be used.
+	ReasonInvalidSpec Reason = "InvalidSpec"
+	// ReasonConflict: another object already claims the workload, the Service or a
+	// name that Serin needs.
+	ReasonConflict Reason = "Conflict"
+	// ReasonRouterUnavailable: the operator does not offer the router.
+	ReasonRouterUnavailable Reason = "RouterUnavailable"
+	// ReasonRouterRefused: the router refused the TrafficSplit.
+	ReasonRouterRefused Reason = "RouterRefused"
+	// ReasonUnguardedChange: a change of the template was rolled out past Serin.
+	ReasonUnguardedChange Reason = "UnguardedChange"
+	// ReasonProgressDeadlineExceeded: a step took longer than spec.progressDeadline
+	// to get ready.
+	ReasonProgressDeadlineExceeded Reason = "ProgressDeadlineExceeded"
+	// ReasonObservationFailed: something that is needed to decide could not be read.
+	ReasonObservationFailed Reason = "ObservationFailed"
+	// ReasonInEffect: the weight requested is the weight in effect.
+	ReasonInEffect Reason = "InEffect"
+	// ReasonNotInPath: no split is in place; traffic flows as without Serin.
+	ReasonNotInPath Reason = "NotInPath"
+	// ReasonNoRelease: there is no release in progress.
+	ReasonNoRelease Reason = "NoRelease"
+)
+
+// Outcomes of a release in the history of a Rollout.
+const (
+	OutcomePromoted   = "Promoted"
+	OutcomeRolledBack = "RolledBack"
+	OutcomeSuperseded = "Superseded"
+)

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Duration is a length of time such as "90s" or "1h30m", in the format of
+// Gateway API (GEP-2257): up to four pairs of a whole number and a unit of h,
+// m, s or ms. It is a string so that one object that slipped past the schema
+// can never stop the whole kind from being listed.
+//
+// +kubebuilder:validation:Pattern=`^([0-9]{1,5}(h|m|s|ms)){1,4}$`
+// +kubebuilder:validation:MaxLength=28
+type Duration string
+
+// Parse returns the duration. The error names the value and the format.
+func (d Duration) Parse() (time.Duration, error) {
+	v, err := time.ParseDuration(string(d))
+	if err != nil || v < 0 {
+		return 0, fmt.Errorf("%q is not a duration: write whole numbers with h, m, s or ms, such as 90s or 1h30m", string(d))
+	}
+	return v, nil
+}
+
+// Percent is a share of a hundred such as "99.5%".
+//
+// +kubebuilder:validation:Pattern=`^(100(\.0{1,4})?|[0-9]{1,2}(\.[0-9]{1,4})?)%$`
+// +kubebuilder:validation:MaxLength=9
+type Percent string
+
+// Fraction returns the share between 0 and 1. The error names the value and the format.
+func (p Percent) Fraction() (float64, error) {
+	return parseShare(string(p), "%")
+}
+
+// PercentagePoints is a difference between two percentages such as "0.5pp".
+//
+// +kubebuilder:validation:Pattern=`^(100(\.0{1,4})?|[0-9]{1,2}(\.[0-9]{1,4})?)pp$`
+// +kubebuilder:validation:MaxLength=10
+type PercentagePoints string
+
+// Fraction returns the difference between 0 and 1. The error names the value and the format.
+func (p PercentagePoints) Fraction() (float64, error) {
+	return parseShare(string(p), "pp")
+}
+
+func parseShare(s, unit string) (float64, error) {
+	number, found := strings.CutSuffix(s, unit)
+	v, err := strconv.ParseFloat(number, 64)
+	if !found || err != nil || !(v >= 0 && v <= 100) {
+		return 0, fmt.Errorf("%q is not between 0%s and 100%s: write a number followed by %q", s, unit, unit, unit)
+	}
+	return v / 100, nil
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Rollout releases every change of a workload's pod template step by step:
+// traffic moves to the new version by weights, evidence from live traffic
+// decides whether to go on, and a bad version is taken out before users notice.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ro,categories=serin
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Step",type=string,JSONPath=`.status.step.summary`
+// +kubebuilder:printcolumn:name="Weight",type=integer,JSONPath=`.status.weight.observed`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="metadata.name: must have at most 52 characters, since Serin derives names and labels from it; choose a shorter name"
+type Rollout struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what to release and how. The user owns it; Serin never writes it.
+	// +required
+	Spec RolloutSpec `json:"spec"`
+
+	// status is what Serin observed and did. Every field can be rebuilt by nobody
+	// but Serin: do not edit it.
+	// +optional
+	Status RolloutStatus `json:"status,omitempty"`
+}
+
+// RolloutList is a list of Rollouts.
+//
+// +kubebuilder:object:root=true
+type RolloutList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Rollout `json:"items"`
+}
+
+// RolloutSpec says what is released and how.
+type RolloutSpec struct {
+	// workloadRef names the workload in the same namespace whose template
+	// changes are released. Only one Rollout may name a workload. It can't be
+	// changed; delete the Rollout and create another one instead.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.workloadRef: can't be changed; delete this Rollout and create one for the other workload"
+	WorkloadRef WorkloadReference `json:"workloadRef"`
+
+	// service is the name of the root Service in the same namespace: the one that
+	// clients call. Its selector must select the workload's pods. Serin creates
+	// "<service>-stable" and "<service>-canary" beside it while a release is in
+	// progress, which is why the name has at most 56 characters. It can't be
+	// changed; delete the Rollout and create another one instead.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=56
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.service: can't be changed; delete this Rollout and create one for the other Service"
+	Service string `json:"service"`
+
+	// router chooses what moves the traffic. When unset, the operator's default
+	// is used. A router that the operator does not offer is refused in the
+	// condition TrafficRouted; another one is never used in its place.
+	// +optional
+	Router RouterName `json:"router,omitempty"`
+
+	// strategy is how traffic moves to a new version.
+	// +required
+	Strategy Strategy `json:"strategy"`
+
+	// analysis sets when the evidence from live traffic is good enough to go on
+	// and bad enough to roll back. When unset, the canary's failures are compared
+	// with those of stable with the defaults of each field.
+	// +optional
+	Analysis *Analysis `json:"analysis,omitempty"`
+
+	// paused stops new steps while true: traffic stays where it is and the
+	// evidence is still watched, so that a bad version is rolled back all the
+	// same. Default false.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
+	// progressDeadline is how long the pods of a step may take to become ready,
+	// and the traffic to be in effect, before the release is rolled back. It
+	// counts from the start of the step; restarts of containers do not reset it,
+	// and time held or paused does not count. Default 10m.
+	// +optional
+	// +kubebuilder:default="10m"
+	ProgressDeadline Duration `json:"progressDeadline,omitempty"`
+}
+
+// WorkloadReference names a workload in the namespace of the Rollout.
+type WorkloadReference struct {
+	// apiVersion of the workload: apps/v1.
+	// +required
+	// +kubebuilder:validation:Enum=apps/v1
+	APIVersion string `json:"apiVersion"`
+
+	// kind of the workload: Deployment.
+	// +required
+	// +kubebuilder:validation:Enum=Deployment
+	Kind string `json:"kind"`
+
+	// name of the workload.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// RouterName names an implementation that puts the weights of a TrafficSplit in effect.
+//
+// +kubebuilder:validation:Enum=nginx;gatewayAPI;istio;smi;none
+type RouterName string
+
+// RouterNginx is Serin's own proxy, in the path of the root Service only while a
+// release is in progress.
+const RouterNginx RouterName = "nginx"
+
+// Strategy is how traffic moves to a new version.
+type Strategy struct {
+	// steps are taken in order. After the last one the new version is promoted:
+	// it gets all traffic and becomes stable. Weights must not go down from one
+	// step to the next. At least 1 and at most 50 steps.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.map(s, s.weight).isSorted()",message="spec.strategy.steps: weights must not go down from one step to the next; sort the steps by weight"
+	Steps []Step `json:"steps"`
+}
+
+// Step is one stage of a release.
+type Step struct {
+	// weight is the percentage of requests that the canary gets, 0 to 100. The
+	// canary is scaled to the same share of the workload's replicas, rounded up,
+	// before it gets the traffic. With 0 the canary runs without traffic.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Weight int32 `json:"weight"`
+
+	// hold is how long the step lasts, counted from the moment at which the router
+	// reports the weight in effect. The next step also needs a Pass from the
+	// analysis. When unset or zero, the step ends at the first Pass.
+	// +optional
+	Hold Duration `json:"hold,omitempty"`
+}

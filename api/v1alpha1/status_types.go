@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// RolloutStatus is what Serin observed and did.
+type RolloutStatus struct {
+	// observedGeneration is the metadata.generation of the spec that this status
+	// was computed from.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions explain the state: Ready, Progressing, TrafficRouted,
+	// AnalysisPassed and Paused, and the abnormal ones Reconciling and Stalled
+	// that exist only while they are true.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// stable is the version that is known to be good and that a rollback returns to.
+	// +optional
+	Stable *VersionStatus `json:"stable,omitempty"`
+
+	// canary is the version that is being released, or the last one that was
+	// rolled back.
+	// +optional
+	Canary *VersionStatus `json:"canary,omitempty"`
+
+	// step is the step of the release in progress. Unset when there is none.
+	// +optional
+	Step *StepStatus `json:"step,omitempty"`
+
+	// weight is the canary's share of the traffic. Unset when no TrafficSplit is
+	// in place.
+	// +optional
+	Weight *WeightStatus `json:"weight,omitempty"`
+
+	// decision is the verdict on the canary's revision, once there is one. It
+	// sticks until the workload's template changes.
+	// +optional
+	Decision *Decision `json:"decision,omitempty"`
+
+	// analysis is the evidence for and against the canary.
+	// +optional
+	Analysis *AnalysisStatus `json:"analysis,omitempty"`
+
+	// nextTransitionTime is when the release goes on if nothing else happens.
+	// Unset when it waits for something other than time.
+	// +optional
+	NextTransitionTime *metav1.Time `json:"nextTransitionTime,omitempty"`
+
+	// history lists the latest releases that ended, newest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	History []HistoryEntry `json:"history,omitempty"`
+}
+
+// VersionStatus describes one version of the workload.
+type VersionStatus struct {
+	// revision is the pod-template-hash of the version's pods.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Revision string `json:"revision"`
+
+	// replicas is the number of pods wanted.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Replicas int32 `json:"replicas"`
+
+	// ready is the number of pods that are ready.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Ready int32 `json:"ready"`
+}
+
+// StepStatus is where the release in progress stands.
+type StepStatus struct {
+	// index of the step in spec.strategy.steps, counted from 0. One past the last
+	// step means that the canary is being promoted.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=50
+	Index int32 `json:"index"`
+
+	// of is the number of steps.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=50
+	Of int32 `json:"of"`
+
+	// summary is the step for people: "2/3", counted from 1.
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	Summary string `json:"summary"`
+
+	// startedAt is when Serin began to prepare the step. The progress deadline
+	// counts from here.
+	// +required
+	StartedAt metav1.MicroTime `json:"startedAt"`
+
+	// inEffectAt is when the router reported the weight of the step in effect.
+	// The hold counts from here, and only traffic after it is evidence.
+	// +optional
+	InEffectAt *metav1.MicroTime `json:"inEffectAt,omitempty"`
+}
+
+// WeightStatus is the canary's share of the traffic in percent.
+type WeightStatus struct {
+	// requested is the weight that Serin asked the router for.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Requested int32 `json:"requested"`
+
+	// observed is the weight that the router reported in effect last.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Observed *int32 `json:"observed,omitempty"`
+}
+
+// DecisionAction is what was decided about a revision.
+//
+// +kubebuilder:validation:Enum=Promote;RollBack
+type DecisionAction string
+
+// What can be decided about a revision.
+const (
+	// ActionPromote makes the canary stable.
+	ActionPromote DecisionAction = "Promote"
+	// ActionRollBack takes the canary out.
+	ActionRollBack DecisionAction = "RollBack"
+)
+
+// Decision is the verdict on one revision.
+type Decision struct {
+	// revision that was decided on.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Revision string `json:"revision"`
+
+	// action that was decided: Promote or RollBack.
+	// +required
+	Action DecisionAction `json:"action"`
+
+	// reason is a CamelCase word for programs.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason"`
+
+	// message is a sentence for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// time of the decision.
+	// +required
+	Time metav1.MicroTime `json:"time"`
+}
+
+// AnalysisStatus is the evidence for and against the canary.
+type AnalysisStatus struct {
+	// verdict on the present step: Pass, Fail or Inconclusive.
+	// +required
+	// +kubebuilder:validation:Enum=Pass;Fail;Inconclusive
+	Verdict string `json:"verdict"`
+
+	// reason is a CamelCase word for programs.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason"`
+
+	// message is a sentence for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// evidence that the canary fails more often than stable, as a decimal number.
+	// The release is rolled back when it reaches needed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Evidence string `json:"evidence,omitempty"`
+
+	// needed is the evidence that rolls back: 1 / maxFalseRollback.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Needed string `json:"needed,omitempty"`
+
+	// canaryRequests counts the canary's requests of this release that were judged.
+	// +optional
+	CanaryRequests int64 `json:"canaryRequests,omitempty"`
+
+	// canaryFailures counts those of canaryRequests that failed.
+	// +optional
+	CanaryFailures int64 `json:"canaryFailures,omitempty"`
+
+	// stableRequests counts stable's requests of this release that were judged.
+	// +optional
+	StableRequests int64 `json:"stableRequests,omitempty"`
+
+	// stableFailures counts those of stableRequests that failed.
+	// +optional
+	StableFailures int64 `json:"stableFailures,omitempty"`
+
+	// lastWindowEnd is the end of the last window of measurement that was judged.
+	// No window is judged twice.
+	// +optional
+	LastWindowEnd *metav1.MicroTime `json:"lastWindowEnd,omitempty"`
+
+	// state of the test in a compact form that only Serin reads, so that a restart
+	// decides as if it had not happened.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	State string `json:"state,omitempty"`
+}
+
+// HistoryEntry is one release that ended.
+type HistoryEntry struct {
+	// revision that was released.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Revision string `json:"revision"`
+
+	// outcome is Promoted, RolledBack or Superseded.
+	// +required
+	// +kubebuilder:validation:Enum=Promoted;RolledBack;Superseded
+	Outcome string `json:"outcome"`
+
+	// message says why, in a sentence.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// startedAt is when the release began.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+
+	// endedAt is when its outcome was settled.
+	// +required
+	EndedAt metav1.Time `json:"endedAt"`
+}

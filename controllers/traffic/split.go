@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package traffic
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Split is a TrafficSplit with every reference resolved.
+type Split struct {
+	// Name and namespace of the TrafficSplit.
+	types.NamespacedName
+	// Generation of the TrafficSplit that this form was made from.
+	Generation int64
+	// Root is the name of the root Service.
+	Root string
+	// Ports are the ports of the root Service, in its order.
+	Ports []Port
+}
+
+// Port is one port of the root Service with the destinations that share its traffic.
+type Port struct {
+	// Name of the port in the root Service; empty when it has none.
+	Name string
+	// Number that clients call.
+	Number int32
+	// TargetNumber is the number of the target port, or 0 when the Service names it.
+	TargetNumber int32
+	// TargetName is the name of the target port, or "" when the Service numbers it.
+	TargetName string
+	// Protocol that the destinations speak.
+	Protocol Protocol
+	// Destinations share the traffic of the port. Their weights sum to more than 0
+	// unless no backend can take the port.
+	Destinations []Destination
+}
+
+// Destination is a backend Service's share of one port.
+type Destination struct {
+	// Service is the name of the backend.
+	Service string
+	// Address is the Service's ClusterIP, so that kube-proxy goes on to honour
+	// readiness and topology.
+	Address string
+	// Port of the Service.
+	Port int32
+	// Weight relative to the other destinations of the port; may be 0.
+	Weight int32
+}
+
+// Protocol is how the requests of a port are told apart.
+type Protocol string
+
+// The protocols that a port can have.
+const (
+	// ProtocolHTTP is HTTP/1.1: requests are split one by one.
+	ProtocolHTTP Protocol = "HTTP"
+	// ProtocolTCP is any byte stream: connections are split one by one.
+	ProtocolTCP Protocol = "TCP"
+	// ProtocolUnsupported is something that Serin can't split, such as UDP.
+	ProtocolUnsupported Protocol = "Unsupported"
+)

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package analysis
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Histogram counts how many requests were answered within each bound.
+// Histograms are treated as immutable: they are shared, never changed in place.
+type Histogram struct {
+	// LE are the upper bounds of the buckets in seconds, ascending and finite.
+	LE []float64 `json:"le"`
+	// Counts[i] is the number of requests that took at most LE[i], so Counts
+	// never descends. A last element beyond the bounds is the number of all
+	// requests that were timed (the bucket +Inf); without it every request of
+	// the arm was timed.
+	Counts []int64 `json:"counts"`
+}
+
+// Share says how many requests were within a limit, as far as the bounds of a
+// histogram can tell.
+type Share struct {
+	// Total is the number of requests that were timed.
+	Total int64
+	// Within is how many certainly met the limit.
+	Within int64
+	// Beyond is how many certainly missed it. Those between the two nearest
+	// bounds are in neither, and both are exact when the limit is a bound.
+	Beyond int64
+}
+
+// ShareWithin counts the requests that took at most limit seconds. It never
+// interpolates inside a bucket. The argument requests is the number of
+// requests of the arm.
+func (h *Histogram) ShareWithin(limit float64, requests int64) Share {
+	s := Share{Total: requests}
+	if len(h.Counts) > len(h.LE) {
+		s.Total = h.Counts[len(h.LE)]
+	}
+	i, exact := slices.BinarySearch(h.LE, limit)
+	switch {
+	case exact:
+		s.Within, s.Beyond = h.Counts[i], s.Total-h.Counts[i]
+		return s
+	case i < len(h.LE):
+		s.Beyond = s.Total - h.Counts[i]
+	}
+	if i > 0 {
+		s.Within = h.Counts[i-1]
+	}
+	return s
+}
+
+func (h *Histogram) validate(requests int64) error {
+	if n := len(h.Counts); n != len(h.LE) && n != len(h.LE)+1 {
+		return fmt.Errorf("counts: %d counts for %d bounds; give one for each bound, and optionally the total", n, len(h.LE))
+	}
+	for i, le := range h.LE {
+		if math.IsNaN(le) || math.IsInf(le, 0) || i > 0 && le <= h.LE[i-1] {
+			return fmt.Errorf("le[%d]: %v; give finite bounds in ascending order", i, le)
+		}
+	}
+	for i, n := range h.Counts {
+		if n < 0 || i > 0 && n < h.Counts[i-1] {
+			return fmt.Errorf("counts[%d]: %d is less than the count before it; give cumulative counts", i, n)
+		}
+	}
+	if n := len(h.LE); n > 0 && n == len(h.Counts) && h.Counts[n-1] > requests {
+		return errors.New("counts: more than the requests; give the increase over the same window")
+	}
+	return nil
+}
+
+// increase is h - prev. A series that did not exist yet (prev is nil) counts
+// from zero; one that vanished or changed its bounds is not the same series.
+func (h *Histogram) increase(prev *Histogram) (*Histogram, bool) {
+	switch {
+	case prev == nil:
+		return h, true
+	case h == nil || !h.sameBounds(prev):
+		return nil, false
+	}
+	d := &Histogram{LE: h.LE, Counts: make([]int64, len(h.Counts))}
+	for i := range h.Counts {
+		d.Counts[i] = h.Counts[i] - prev.Counts[i]
+	}
+	return d, true
+}
+
+// plus is h + b, or nil when the bounds differ.
+func (h *Histogram) plus(b *Histogram) *Histogram {
+	if !h.sameBounds(b) {
+		return nil
+	}
+	sum := &Histogram{LE: h.LE, Counts: make([]int64, len(h.Counts))}
+	for i := range h.Counts {
+		sum.Counts[i] = h.Counts[i] + b.Counts[i]
+	}
+	return sum
+}
+
+func (h *Histogram) sameBounds(b *Histogram) bool {
+	return len(h.Counts) == len(b.Counts) && slices.Equal(h.LE, b.LE)
+}

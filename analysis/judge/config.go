@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config says what is to be proved, and how surely. Begin with Defaults and
+// change what the user has set. Changing it during a rollout is allowed: the
+// evidence so far is kept.
+type Config struct {
+	// MaxFalseRollback is the highest acceptable probability, per rollout, of
+	// rolling back a canary that is no worse than stable. More than 0, at most
+	// 0.5. The evidence needed is 1/MaxFalseRollback.
+	MaxFalseRollback float64
+	// Tolerance is the difference in failure rate that a user would accept,
+	// as a fraction (0.005 is half a percentage point). More than 0, at most
+	// 0.5. The comparison forgives a fifth of it plus a tenth of stable's rate.
+	Tolerance float64
+	// UsualFailureRate is the failure rate expected of stable before any was
+	// measured; it weighs as much as 200 requests. More than 0, less than 0.5.
+	// A wrong value delays the verdict and never makes it false.
+	UsualFailureRate float64
+	// MinRequests is how many requests each version must have answered in the
+	// present step before it can pass. At least 1.
+	MinRequests int64
+	// StaleAfter is how old the newest window may be for a verdict to be a
+	// Pass. More than 0.
+	StaleAfter time.Duration
+	// Startup forgives what a canary gets wrong while it warms up.
+	Startup Startup
+	// Limits are absolute bounds, at most MaxLimits.
+	Limits []Limit
+}
+
+// Startup is the first part of a rollout, in which failures of a version that
+// is still warming up are tolerated. No step passes meanwhile.
+type Startup struct {
+	// For is how long it lasts from the canary's first request on; 0 means none,
+	// at most ten minutes.
+	For time.Duration
+	// Tolerate is added to the tolerated failure rate meanwhile, as a fraction.
+	// 0 to 0.9.
+	Tolerate float64
+}
+
+// Defaults are the settings for users who set none:
+//
+//	MaxFalseRollback  1 %      evidence 100 rolls back
+//	Tolerance         0.5 pp
+//	UsualFailureRate  0.1 %
+//	MinRequests       50       enough to see a version that fails one request in ten at
+//	                           once; smaller effects are the comparison's to find over time
+//	StaleAfter        20 s     four windows of five seconds
+//	Startup           15 s, 25 pp
+//	Limits            none
+func Defaults() Config {
+	return Config{
+		MaxFalseRollback: 0.01,
+		Tolerance:        0.005,
+		UsualFailureRate: 0.001,
+		MinRequests:      50,
+		StaleAfter:       20 * time.Second,
+		Startup:          Startup{For: 15 * time.Second, Tolerate: 0.25},
+	}
+}
+
+// maxStartup keeps a typing error from switching the comparison off.
+const maxStartup = 10 * time.Minute
+
+// Validate returns every mistake of the configuration, each naming the field
+// and the fix. A Config with mistakes judges everything Inconclusive.
+func (c Config) Validate() error {
+	if c.valid() {
+		return nil
+	}
+	var errs []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(!within(c.MaxFalseRollback, 0.5), "maxFalseRollback: %v; give a probability above 0 and at most 0.5, such as 0.01", c.MaxFalseRollback)
+	refuse(!within(c.Tolerance, 0.5), "tolerance: %v; give a fraction above 0 and at most 0.5, such as 0.005", c.Tolerance)
+	refuse(!within(c.UsualFailureRate, 0.5), "usualFailureRate: %v; give a fraction above 0 and at most 0.5, such as 0.001", c.UsualFailureRate)
+	refuse(c.MinRequests < 1, "minRequests: %d; give at least 1", c.MinRequests)
+	refuse(c.StaleAfter <= 0, "staleAfter: %v; give a duration above 0, such as 20s", c.StaleAfter)
+	refuse(c.Startup.For < 0 || c.Startup.For > maxStartup, "startup.for: %v; give 0 to %v", c.Startup.For, maxStartup)
+	refuse(!(c.Startup.Tolerate >= 0 && c.Startup.Tolerate <= maxTolerate), "startup.tolerate: %v; give a fraction from 0 to %v", c.Startup.Tolerate, maxTolerate)
+	refuse(len(c.Limits) > MaxLimits, "limits: %d; give at most %d", len(c.Limits), MaxLimits)
+	for i, l := range c.Limits {
+		if err := l.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("limits[%d].%w", i, err))
+		}
+		for _, other := range c.Limits[:i] {
+			refuse(l.key() == other.key(), "limits[%d]: the same as an earlier one; remove it", i)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// maxTolerate leaves room above it for something worse to be told apart.
+const maxTolerate = 0.9
+
+// valid is Validate without the explanations and without allocating.
+func (c Config) valid() bool {
+	return within(c.MaxFalseRollback, 0.5) && within(c.Tolerance, 0.5) && within(c.UsualFailureRate, 0.5) &&
+		c.MinRequests >= 1 && c.StaleAfter > 0 && c.Startup.valid() && validLimits(c.Limits)
+}
+
+func (s Startup) valid() bool {
+	return s.For >= 0 && s.For <= maxStartup && s.Tolerate >= 0 && s.Tolerate <= maxTolerate
+}
+
+// within reports whether 0 < x <= limit; NaN is not.
+func within(x, limit float64) bool { return x > 0 && x <= limit }

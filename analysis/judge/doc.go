@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package judge decides, window after window, whether the evidence from live
+// traffic speaks against a canary.
+//
+// Two things can fail a canary:
+//
+//   - The comparison: it fails requests more often than the stable version does
+//     at the same time. This is a windowed two-sample e-process, a running bet
+//     against "the canary is no worse". One may look after every window and
+//     stop at any time: the chance of ever rolling back a canary that is no
+//     worse in any window is at most Config.MaxFalseRollback.
+//   - A limit, such as "at least 99 % succeed" or "p99 at most 0.5 s", missed in
+//     several measurements in a row. Limits are the user's own statement and
+//     carry no such guarantee.
+//
+// The e-process runs over the whole rollout of one revision; what a Pass needs
+// (requests of both versions, measured limits) is counted from the start of the
+// present step, so that traffic at one weight never certifies another.
+//
+// The package is pure: it imports the standard library and package analysis
+// only, takes the time as a parameter and allocates nothing per window. Input
+// that cannot be true, or that is missing, is Inconclusive: it is never a Pass,
+// never a Fail, and leaves the state as it was.
+package judge

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+// Verdict is what the evidence says about the canary in the present step.
+type Verdict string
+
+const (
+	// Pass means that the step has all the evidence it needs and none against it.
+	Pass Verdict = "Pass"
+	// Fail means that the canary must be rolled back. It does not go away.
+	Fail Verdict = "Fail"
+	// Inconclusive means that neither is known yet. Reason says what is missing.
+	Inconclusive Verdict = "Inconclusive"
+)
+
+// Reason explains a Verdict in one CamelCase word, for conditions.
+type Reason string
+
+// Reasons of a Pass.
+const (
+	// ReasonNotWorse means that nothing speaks against the canary and every
+	// minimum is met.
+	ReasonNotWorse Reason = "NotWorse"
+	// ReasonNotCompared is a Pass at weight 100, where no stable traffic is left
+	// to compare with: the minimum and the limits are met.
+	ReasonNotCompared Reason = "NotCompared"
+)
+
+// Reasons of a Fail.
+const (
+	// ReasonWorseThanStable means that the evidence reached what is needed.
+	ReasonWorseThanStable Reason = "WorseThanStable"
+	// ReasonLimitMissed means that a limit was missed too many times in a row.
+	ReasonLimitMissed Reason = "LimitMissed"
+)
+
+// Reasons of Inconclusive, most fundamental first.
+const (
+	// ReasonInvalidConfig means that Config.Validate returns an error.
+	ReasonInvalidConfig Reason = "InvalidConfig"
+	// ReasonInvalidData means that the window cannot be true; it was not used.
+	ReasonInvalidData Reason = "InvalidData"
+	// ReasonOutOfOrder means that the window overlaps one already judged; it was
+	// not used.
+	ReasonOutOfOrder Reason = "OutOfOrder"
+	// ReasonMissingData means that no window of the present step was seen yet.
+	ReasonMissingData Reason = "MissingData"
+	// ReasonStaleData means that the newest window is older than StaleAfter.
+	ReasonStaleData Reason = "StaleData"
+	// ReasonStartingUp means that the start-up phase is not over.
+	ReasonStartingUp Reason = "StartingUp"
+	// ReasonNoTraffic means that the canary answered nothing in this step.
+	ReasonNoTraffic Reason = "NoTraffic"
+	// ReasonNoStableTraffic means that stable answered nothing in this step.
+	ReasonNoStableTraffic Reason = "NoStableTraffic"
+	// ReasonTooFewRequests means that a version answered fewer than MinRequests.
+	ReasonTooFewRequests Reason = "TooFewRequests"
+	// ReasonLimitUnmeasured means that a limit lacks samples in this step.
+	ReasonLimitUnmeasured Reason = "LimitUnmeasured"
+	// ReasonLimitUndecided means that the bounds of the latency histogram cannot
+	// tell whether a limit is met.
+	ReasonLimitUndecided Reason = "LimitUndecided"
+	// ReasonLimitAtRisk means that the last measurement missed a limit, not yet
+	// often enough in a row to fail.
+	ReasonLimitAtRisk Reason = "LimitAtRisk"
+)
+
+// Result is a verdict and what it rests on.
+type Result struct {
+	Verdict Verdict
+	Reason  Reason
+	// Evidence is the evidence against the canary over the whole rollout, and
+	// Needed how much of it rolls back.
+	Evidence, Needed float64
+	// CanaryRequests and the others count the present step.
+	CanaryRequests, CanaryFailures int64
+	StableRequests, StableFailures int64
+	// MinRequests is how many of them each version needs.
+	MinRequests int64
+	// Limit is the limit that Reason is about, if it is about one.
+	Limit Limit
+	// LimitSamples is how many requests have come together for its next
+	// measurement, and LimitMissed how many measurements in a row missed it.
+	LimitSamples int64
+	LimitMissed  int32
+}

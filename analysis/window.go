@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package analysis
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Arm counts what one version answered, either during one window or, in a
+// Scrape, since the proxy started. Which answers count is decided by Classify.
+type Arm struct {
+	// Requests is the number of answers that were a Success or a Failure.
+	Requests int64 `json:"requests"`
+	// Failures is how many of Requests were a Failure.
+	Failures int64 `json:"failures"`
+	// Latency is how long the version took to answer; nil when not measured.
+	Latency *Histogram `json:"latency,omitempty"`
+}
+
+// Window is what both versions answered in one stretch of time. Windows of one
+// target never overlap, and the weight was constant in each.
+type Window struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+	// Weight is the share of requests sent to the canary, in percent.
+	Weight int32 `json:"weight"`
+	Canary Arm   `json:"canary"`
+	Stable Arm   `json:"stable"`
+}
+
+// Validate returns an error that names the field when the arm cannot have been
+// counted: negative numbers, more failures than requests, a broken histogram.
+func (a Arm) Validate() error {
+	switch {
+	case a.Requests < 0:
+		return fmt.Errorf("requests: %d is negative; give the increase of the counter", a.Requests)
+	case a.Failures < 0:
+		return fmt.Errorf("failures: %d is negative; give the increase of the counter", a.Failures)
+	case a.Failures > a.Requests:
+		return fmt.Errorf("failures: %d is more than the %d requests; count each failure as a request too", a.Failures, a.Requests)
+	}
+	if a.Latency == nil {
+		return nil
+	}
+	if err := a.Latency.validate(a.Requests); err != nil {
+		return fmt.Errorf("latency.%w", err)
+	}
+	return nil
+}
+
+// Validate returns an error that names the field when the window cannot be
+// judged.
+func (w Window) Validate() error {
+	switch {
+	case w.Start.IsZero():
+		return errors.New("start: missing; give the time at which the window began")
+	case !w.End.After(w.Start):
+		return errors.New("end: not after start; give the time at which the window ended")
+	case w.Weight < 0 || w.Weight > 100:
+		return fmt.Errorf("weight: %d is outside 0 to 100; give percent", w.Weight)
+	}
+	if err := w.Canary.Validate(); err != nil {
+		return fmt.Errorf("canary.%w", err)
+	}
+	if err := w.Stable.Validate(); err != nil {
+		return fmt.Errorf("stable.%w", err)
+	}
+	return nil
+}
+
+// increase is what a counted since prev was read from the same series; false
+// when it cannot be the same series, because a counter went backwards.
+func (a Arm) increase(prev Arm) (Arm, bool) {
+	d := Arm{Requests: a.Requests - prev.Requests, Failures: a.Failures - prev.Failures}
+	if prev.Latency == nil && prev.Requests > 0 {
+		// What was counted before the histogram began is unknown.
+		return d, d.Validate() == nil
+	}
+	var ok bool
+	if d.Latency, ok = a.Latency.increase(prev.Latency); !ok {
+		return Arm{}, false
+	}
+	return d, d.Validate() == nil
+}
+
+// plus adds two arms. The sum has a latency only if every arm that answered
+// requests has one with the same bounds: half a histogram would be biased.
+func (a Arm) plus(b Arm) Arm {
+	sum := Arm{Requests: a.Requests + b.Requests, Failures: a.Failures + b.Failures}
+	switch {
+	case a.Latency == nil && a.Requests == 0:
+		sum.Latency = b.Latency
+	case b.Latency == nil && b.Requests == 0:
+		sum.Latency = a.Latency
+	case a.Latency != nil && b.Latency != nil:
+		sum.Latency = a.Latency.plus(b.Latency)
+	}
+	return sum
+}

@@ -30,6 +30,12 @@ func (t Target) Equal(o Target) bool {
 	return t.Stable == o.Stable && t.Canary == o.Canary && slices.Equal(t.Pods, o.Pods)
 }
 
+// Clone returns a copy that shares nothing with t.
+func (t Target) Clone() Target {
+	t.Pods = slices.Clone(t.Pods)
+	return t
+}
+
 // Scrape is one reading of the counters of every pod of a target that could be
 // read. Scrapes are treated as immutable.
 type Scrape struct {

@@ -36,7 +36,7 @@ func (c Config) Assess(s State, now time.Time) Result {
 	switch {
 	case s.step.windows == 0:
 		return c.result(s, Inconclusive, ReasonMissingData)
-	case now.UnixNano()-s.last > int64(c.StaleAfter):
+	case now.Sub(s.End()).Abs() > c.StaleAfter: // also when the clock was set back
 		return c.result(s, Inconclusive, ReasonStaleData)
 	}
 	if reason := c.shortage(s); reason != "" {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package generator
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// Bounds of a configuration: the load is limited in rate and time, so that a
+// forgotten generator ends by itself.
+const (
+	maxRate     = 5000
+	maxDuration = 24 * time.Hour
+	maxTimeout  = time.Minute
+)
+
+// Config is the load to make.
+type Config struct {
+	// Target is the http URL to call.
+	Target string
+	// Rate is the number of requests per second, 1 to 5000.
+	Rate int
+	// Duration is how long requests are sent, at most 24 hours.
+	Duration time.Duration
+	// Timeout is how long an answer may take from the first dial to the last byte.
+	Timeout time.Duration
+	// FreshPercent is the share of requests, 0 to 100, that use a new connection
+	// which is closed after one answer.
+	FreshPercent int
+	// MinLife and MaxLife bound the number of requests that any other connection
+	// is used for; each connection draws a number between them.
+	MinLife, MaxLife int
+	// MaxInFlight is the number of requests that may wait for an answer. What is
+	// due beyond it is not sent and counted in Report.Skipped.
+	MaxInFlight int
+}
+
+// DefaultConfig calls target 200 times a second for an hour.
+func DefaultConfig(target string) Config {
+	return Config{
+		Target:       target,
+		Rate:         200,
+		Duration:     time.Hour,
+		Timeout:      10 * time.Second,
+		FreshPercent: 10,
+		MinLife:      30,
+		MaxLife:      100,
+		MaxInFlight:  2000,
+	}
+}
+
+// Validate tells what is wrong. Each error names the field and what is allowed.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	target, err := url.Parse(c.Target)
+	check(err == nil && target.Scheme == "http" && target.Host != "", "target: %q is not an http URL such as http://website", c.Target)
+	check(c.Rate >= 1 && c.Rate <= maxRate, "rate: %d is not from 1 to %d requests per second", c.Rate, maxRate)
+	check(c.Duration > 0 && c.Duration <= maxDuration, "duration: %s is not above 0s and at most %s", c.Duration, maxDuration)
+	check(c.Timeout > 0 && c.Timeout <= maxTimeout, "timeout: %s is not above 0s and at most %s", c.Timeout, maxTimeout)
+	check(c.FreshPercent >= 0 && c.FreshPercent <= 100, "fresh: %d is not from 0 to 100 percent", c.FreshPercent)
+	check(c.MinLife >= 1 && c.MaxLife >= c.MinLife, "life of a connection: %d to %d requests is not a range above 0", c.MinLife, c.MaxLife)
+	check(c.MaxInFlight >= 1, "requests in flight: %d must be at least 1", c.MaxInFlight)
+	return errors.Join(errs...)
+}

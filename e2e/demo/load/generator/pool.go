@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package generator
+
+import (
+	"math/rand/v2"
+	"sync"
+)
+
+// warm is the number of connections that are kept for reuse. They are used in
+// turn, so that each one is idle for a while between two requests, as the
+// connections of real users are.
+const warm = 20
+
+// pool hands out sessions: mostly kept ones, sometimes a new one for one request.
+type pool struct {
+	config Config
+	mu     sync.Mutex
+	random *rand.Rand
+	idle   []*session
+}
+
+func newPool(config Config, random *rand.Rand) *pool {
+	return &pool{config: config, random: random}
+}
+
+// take returns a session that nobody else uses.
+func (p *pool) take() *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.random.IntN(100) < p.config.FreshPercent {
+		return newSession(1)
+	}
+	if len(p.idle) < warm {
+		return newSession(p.config.MinLife + p.random.IntN(p.config.MaxLife-p.config.MinLife+1))
+	}
+	s := p.idle[0]
+	p.idle = p.idle[1:]
+	return s
+}
+
+// give takes a session back. One that has served its life is closed.
+func (p *pool) give(s *session) {
+	if s.left <= 0 {
+		s.close()
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, s)
+}
+
+// close ends every idle connection.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.idle {
+		s.close()
+	}
+	p.idle = nil
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package generator
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// kept is the number of latest failures that a report shows of each class.
+const kept = 50
+
+// recorder counts outcomes. Its methods may be called at once.
+type recorder struct {
+	mu          sync.Mutex
+	startedAt   time.Time
+	sent        int64
+	finished    int64
+	skipped     int64
+	retried     int64
+	connections int64
+	versions    map[string]*versionCount
+	kinds       map[Kind]int64
+	// appFailures and unanswered are the latest failures, oldest first.
+	appFailures, unanswered []Failure
+}
+
+type versionCount struct {
+	requests, failed int64
+	latency          histogram
+}
+
+func newRecorder(startedAt time.Time) *recorder {
+	return &recorder{startedAt: startedAt, versions: map[string]*versionCount{}, kinds: map[Kind]int64{}}
+}
+
+func (r *recorder) send() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent++
+}
+
+func (r *recorder) skip(n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.skipped += n
+}
+
+// finish counts the outcome of a request that was sent.
+func (r *recorder) finish(now time.Time, o outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.finished++
+	r.retried += o.retries
+	r.connections += o.opened
+	if o.kind.answered() {
+		r.count(o)
+	} else {
+		r.kinds[o.kind]++
+	}
+	switch {
+	case o.kind == KindAppError:
+		r.appFailures = appendBounded(r.appFailures, failureOf(now, o))
+	case !o.kind.answered():
+		r.unanswered = appendBounded(r.unanswered, failureOf(now, o))
+	}
+}
+
+func (r *recorder) count(o outcome) {
+	v := r.versions[o.version]
+	if v == nil {
+		v = &versionCount{}
+		r.versions[o.version] = v
+	}
+	v.requests++
+	v.latency.add(o.latency)
+	if o.kind == KindAppError {
+		v.failed++
+	}
+}
+
+func failureOf(now time.Time, o outcome) Failure {
+	return Failure{
+		Time: now, Kind: o.kind, Version: o.version, Status: o.status,
+		Detail: o.detail, Seconds: o.latency.Seconds(),
+	}
+}
+
+// appendBounded keeps the latest failures only.
+func appendBounded(list []Failure, f Failure) []Failure {
+	if len(list) == kept {
+		list = slices.Delete(list, 0, 1)
+	}
+	return append(list, f)
+}
+
+// report returns a copy of everything counted.
+func (r *recorder) report(now time.Time) Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	report := Report{
+		StartedAt: r.startedAt, Time: now,
+		Sent: r.sent, InFlight: r.sent - r.finished, Skipped: r.skipped,
+		Retried: r.retried, Connections: r.connections,
+		Failures: slices.Concat(r.unanswered, r.appFailures),
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.versions)) {
+		v := r.versions[name]
+		report.Versions = append(report.Versions, VersionReport{
+			Version: name, Requests: v.requests, Failed: v.failed, Latency: v.latency.quantiles(),
+		})
+	}
+	for _, kind := range slices.Sorted(maps.Keys(r.kinds)) {
+		report.Unanswered += r.kinds[kind]
+		report.Kinds = append(report.Kinds, KindReport{Kind: kind, Count: r.kinds[kind]})
+	}
+	return report
+}

@@ -16,6 +16,19 @@ type Split struct {
 	Ports []Port
 }
 
+// Unroutable are the ports that no backend with a weight above 0 can take. A data
+// plane refuses their requests (503, or a closed connection), and is not put in
+// the path of the root Service while there is one.
+func (s Split) Unroutable() []Port {
+	var ports []Port
+	for _, p := range s.Ports {
+		if p.TotalWeight() == 0 {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}
+
 // Port is one port of the root Service with the destinations that share its traffic.
 type Port struct {
 	// Name of the port in the root Service; empty when it has none.
@@ -31,6 +44,15 @@ type Port struct {
 	// Destinations share the traffic of the port. Their weights sum to more than 0
 	// unless no backend can take the port.
 	Destinations []Destination
+}
+
+// TotalWeight is the sum of the weights of the port's destinations.
+func (p Port) TotalWeight() int64 {
+	var total int64
+	for _, d := range p.Destinations {
+		total += int64(d.Weight)
+	}
+	return total
 }
 
 // Destination is a backend Service's share of one port.

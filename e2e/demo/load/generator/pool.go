@@ -39,14 +39,15 @@ func (p *pool) take() *session {
 	return s
 }
 
-// give takes a session back. One that has served its life is closed.
+// give takes a session back. One that has served its life is closed, and so is
+// one that slow answers made too many of.
 func (p *pool) give(s *session) {
-	if s.left <= 0 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.left <= 0 || len(p.idle) >= 2*warm {
 		s.close()
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.idle = append(p.idle, s)
 }
 

@@ -44,12 +44,12 @@ func newSession(life int) *session {
 func (s *session) close() { s.transport.CloseIdleConnections() }
 
 // call sends one request and waits for the end of its answer.
-func (s *session) call(ctx context.Context, target string, time clock.PassiveClock) outcome {
+func (s *session) call(ctx context.Context, target string, clk clock.PassiveClock) outcome {
 	s.left--
-	started := time.Now()
+	started := clk.Now()
 	connections := &connectionCount{}
 	o := s.roundTrip(httptrace.WithClientTrace(ctx, connections.trace()), target)
-	o.latency = time.Since(started)
+	o.latency = clk.Since(started)
 	o.retries, o.opened = max(connections.used-1, 0), connections.opened
 	return o
 }

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package generator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReportAddsUp(t *testing.T) {
+	start := time.Unix(1000, 0)
+	r := newRecorder(start)
+	outcomes := []outcome{
+		{kind: KindOK, version: "v1", status: 200, latency: time.Millisecond, opened: 1},
+		{kind: KindOK, version: "v2", status: 200, latency: time.Millisecond, retries: 1, opened: 1},
+		{kind: KindAppError, version: "v2", status: 500, latency: time.Millisecond, detail: "oops"},
+		{kind: KindNoVersion, status: 502, latency: time.Second},
+		{kind: KindReset, latency: time.Second, detail: "reset"},
+		{kind: KindReset, latency: time.Second, detail: "reset"},
+	}
+	for range len(outcomes) + 1 { // one stays in flight
+		r.send()
+	}
+	for _, o := range outcomes {
+		r.finish(start, o)
+	}
+	r.skip(3)
+	got := r.report(start.Add(time.Second))
+	ms := Quantiles{P50: 1.04, P90: 1.04, P99: 1.04}
+	want := Report{
+		StartedAt: start, Time: start.Add(time.Second),
+		Sent: 7, InFlight: 1, Skipped: 3, Retried: 1, Connections: 2, Unanswered: 3,
+		Versions: []VersionReport{
+			{Version: "v1", Requests: 1, Latency: ms},
+			{Version: "v2", Requests: 2, Failed: 1, Latency: ms},
+		},
+		Kinds: []KindReport{{Kind: KindNoVersion, Count: 1}, {Kind: KindReset, Count: 2}},
+		Failures: []Failure{
+			{Time: start, Kind: KindNoVersion, Status: 502, Seconds: 1},
+			{Time: start, Kind: KindReset, Detail: "reset", Seconds: 1},
+			{Time: start, Kind: KindReset, Detail: "reset", Seconds: 1},
+			{Time: start, Kind: KindAppError, Version: "v2", Status: 500, Detail: "oops", Seconds: 0.001},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got.Failed() != 4 {
+		t.Errorf("got %d failed, want 4", got.Failed())
+	}
+	if diff := cmp.Diff(VersionReport{Version: "v9"}, got.Version("v9")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFailuresOfTheAppNeverHideTheUnansweredOnes(t *testing.T) {
+	r := newRecorder(time.Unix(0, 0))
+	r.finish(time.Unix(1, 0), outcome{kind: KindRefused})
+	for range 10 * kept {
+		r.finish(time.Unix(2, 0), outcome{kind: KindAppError, version: "v3", status: 500})
+	}
+	failures := r.report(time.Unix(3, 0)).Failures
+	if len(failures) != kept+1 {
+		t.Fatalf("got %d failures, want %d", len(failures), kept+1)
+	}
+	if failures[0].Kind != KindRefused {
+		t.Errorf("the unanswered request is gone: %v", failures[0])
+	}
+}
+
+func TestQuantilesAreAtMostFivePercentAbove(t *testing.T) {
+	for _, latency := range []time.Duration{
+		time.Microsecond, 100 * time.Microsecond, 101 * time.Microsecond, time.Millisecond,
+		17 * time.Millisecond, time.Second, time.Minute,
+	} {
+		var h histogram
+		h.add(latency)
+		exact := max(latency, lowest).Seconds() * 1000
+		for _, q := range []float64{0.5, 0.99} {
+			if got := h.quantile(q); got < exact*0.9999 || got > exact*growth*1.0001 {
+				t.Errorf("%s: got %v ms", latency, got)
+			}
+		}
+	}
+}
+
+func TestQuantilesOfNothingAreZero(t *testing.T) {
+	var h histogram
+	if diff := cmp.Diff(Quantiles{}, h.quantiles()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestQuantilesAreOrdered(t *testing.T) {
+	var h histogram
+	for n := range 1000 {
+		h.add(time.Duration(n) * time.Millisecond)
+	}
+	q := h.quantiles()
+	for _, check := range []struct{ got, want float64 }{{q.P50, 500}, {q.P90, 900}, {q.P99, 990}} {
+		if check.got < check.want*0.99 || check.got > check.want*1.06 {
+			t.Errorf("got %v ms, want %v", check.got, check.want)
+		}
+	}
+}

@@ -27,23 +27,24 @@ type Analysis struct {
 	// +kubebuilder:validation:Maximum=1000000000
 	MinRequests *int32 `json:"minRequests,omitempty"`
 
-	// minSuccessRate is the lowest share of the canary's requests that may
-	// succeed (a response with a status of 500 or more is a failure) in a window
-	// of measurement. When unset there is no absolute limit.
+	// minSuccessRate is the lowest share of the canary's requests that must
+	// succeed, whatever stable does; a response with a status of 500 or more is a
+	// failure. It is measured for every 100 requests of a step. When unset there
+	// is no absolute limit.
 	// +optional
 	MinSuccessRate Percent `json:"minSuccessRate,omitempty"`
 
-	// maxLatency are upper limits for quantiles of the canary's latency. When
-	// unset there are none.
+	// maxLatency are upper limits for quantiles of the canary's latency, measured
+	// for every 100 requests of a step. When unset there are none.
 	// +optional
 	// +listType=map
 	// +listMapKey=quantile
 	// +kubebuilder:validation:MaxItems=3
 	MaxLatency []LatencyLimit `json:"maxLatency,omitempty"`
 
-	// failureLimit is how many windows of measurement in a row must violate one of
-	// the absolute limits (minSuccessRate, maxLatency) before the release is
-	// rolled back. The comparison with stable does not use it. Default 3.
+	// failureLimit is how many measurements in a row must miss one of the absolute
+	// limits (minSuccessRate, maxLatency) before the release is rolled back. The
+	// comparison with stable does not use it. Default 3.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
@@ -65,10 +66,11 @@ type LatencyLimit struct {
 	// +kubebuilder:validation:Enum=p50;p90;p99
 	Quantile string `json:"quantile"`
 
-	// max is the longest time that the quantile may take, from the proxy's first
-	// byte to the version until the last byte of its answer. It is judged by the
-	// proxy's histogram: the next bucket bound at or below max is what counts, so
-	// the judgement is never more lenient than asked for.
+	// max is the longest time that the quantile may take, from the request to the
+	// version until the last byte of its answer. Requests are counted below and
+	// above it in the proxy's histogram; between two bounds of the histogram the
+	// limit can be undecided, so choose one of 1, 2, 3, 5 or 7.5 times a power of
+	// ten where you can.
 	// +required
 	Max Duration `json:"max"`
 }

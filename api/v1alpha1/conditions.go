@@ -102,6 +102,8 @@ const (
 	// ReasonProgressDeadlineExceeded: a step took longer than spec.progressDeadline
 	// to get ready.
 	ReasonProgressDeadlineExceeded Reason = "ProgressDeadlineExceeded"
+	// ReasonCanaryUnavailable: no pod of the canary was available while it got traffic.
+	ReasonCanaryUnavailable Reason = "CanaryUnavailable"
 	// ReasonObservationFailed: something that is needed to decide could not be read.
 	ReasonObservationFailed Reason = "ObservationFailed"
 	// ReasonInEffect: the weight requested is the weight in effect.

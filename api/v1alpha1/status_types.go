@@ -74,10 +74,15 @@ type VersionStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas"`
 
-	// ready is the number of pods that are ready.
+	// ready is the number of pods that are ready and have been so for the
+	// workload's minReadySeconds.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Ready int32 `json:"ready"`
+
+	// startedAt is when the release of the version began. Unset for stable.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 }
 
 // StepStatus is where the release in progress stands.
@@ -124,6 +129,11 @@ type WeightStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Observed *int32 `json:"observed,omitempty"`
+
+	// since is when observed, equal to requested, was first seen in effect. Unset
+	// while the weight is changing. Only traffic after it is compared.
+	// +optional
+	Since *metav1.MicroTime `json:"since,omitempty"`
 }
 
 // DecisionAction is what was decided about a revision.

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Action is one idempotent write. Its String is a line of the golden logs.
+type Action interface {
+	fmt.Stringer
+	action()
+}
+
+// Target is the exact object that an action may change: another object of the
+// same name, or a newer version of it, makes the action fail.
+type Target struct {
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+}
+
+type (
+	// AddFinalizer makes sure that Serin is asked before the Rollout is gone.
+	AddFinalizer struct{}
+	// RemoveFinalizer lets the Rollout go.
+	RemoveFinalizer struct{}
+	// SetHold marks the Deployment as managed and sets spec.paused.
+	SetHold struct{ Paused bool }
+	// HandBack removes the mark; spec.paused stays true when Paused.
+	HandBack struct{ Paused bool }
+	// CreateCanary makes the ReplicaSet of the Deployment's template.
+	CreateCanary struct {
+		Revision string
+		Replicas int32
+	}
+	// ClaimCanary takes over an old ReplicaSet of the Deployment, without pods,
+	// whose template is the Deployment's template again.
+	ClaimCanary struct{ Target }
+	// ScaleReplicaSet sets the replicas of a ReplicaSet and tells it the
+	// workload's scale.
+	ScaleReplicaSet struct {
+		Target
+		Replicas, Desired int32
+	}
+	// ReleaseCanary drops the controller reference: the Deployment adopts it.
+	ReleaseCanary struct{ Target }
+	// DeleteReplicaSet deletes a ReplicaSet without pods.
+	DeleteReplicaSet struct{ Target }
+	// ApplyBackend makes the Service of one version select a revision.
+	ApplyBackend struct{ Role, Revision string }
+	// DeleteBackend deletes the Service of one version.
+	DeleteBackend struct {
+		Target
+		Role string
+	}
+	// ApplySplit writes the canary's weight; stable gets the rest of 100.
+	ApplySplit struct{ Weight int32 }
+	// DeleteSplit deletes the TrafficSplit.
+	DeleteSplit struct{ Target }
+)
+
+func (AddFinalizer) action()     {}
+func (RemoveFinalizer) action()  {}
+func (SetHold) action()          {}
+func (HandBack) action()         {}
+func (CreateCanary) action()     {}
+func (ClaimCanary) action()      {}
+func (ScaleReplicaSet) action()  {}
+func (ReleaseCanary) action()    {}
+func (DeleteReplicaSet) action() {}
+func (ApplyBackend) action()     {}
+func (DeleteBackend) action()    {}
+func (ApplySplit) action()       {}
+func (DeleteSplit) action()      {}
+
+func (AddFinalizer) String() string    { return "add the finalizer" }
+func (RemoveFinalizer) String() string { return "remove the finalizer" }
+func (a SetHold) String() string {
+	if a.Paused {
+		return "pause the Deployment"
+	}
+	return "mark the Deployment as managed, not paused"
+}
+
+func (a HandBack) String() string {
+	if a.Paused {
+		return "hand back the Deployment, still paused"
+	}
+	return "hand back the Deployment"
+}
+
+func (a CreateCanary) String() string {
+	return fmt.Sprintf("create canary %s with %d replicas", a.Revision, a.Replicas)
+}
+func (a ClaimCanary) String() string { return "take over ReplicaSet " + a.Name + " as canary" }
+func (a ScaleReplicaSet) String() string {
+	return fmt.Sprintf("scale ReplicaSet %s to %d", a.Name, a.Replicas)
+}
+func (a ReleaseCanary) String() string {
+	return "hand ReplicaSet " + a.Name + " over to the Deployment"
+}
+func (a DeleteReplicaSet) String() string { return "delete ReplicaSet " + a.Name }
+func (a ApplyBackend) String() string {
+	return fmt.Sprintf("Service of %s selects %s", a.Role, a.Revision)
+}
+func (a DeleteBackend) String() string { return "delete the Service of " + a.Role }
+func (a ApplySplit) String() string    { return fmt.Sprintf("canary weight %d", a.Weight) }
+func (DeleteSplit) String() string     { return "delete the TrafficSplit" }

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// Decide returns what to do about a Rollout, given what was observed.
+func Decide(o Observation) Decision {
+	p := &pass{Observation: o, status: *o.Rollout.Status.DeepCopy()}
+	p.run()
+	return p.decision()
+}
+
+// pass is one decision in the making. It is created by Decide and never leaves
+// it.
+type pass struct {
+	Observation
+	settings
+
+	status  v1alpha1.RolloutStatus
+	actions []Action
+	events  []Event
+	state   state
+	after   time.Duration
+	measure bool
+	verdict judge.Result
+}
+
+func (p *pass) run() {
+	switch {
+	case p.Unreadable != "":
+		p.say(v1alpha1.ReasonObservationFailed, "Waiting: %s. Nothing is changed meanwhile.", p.Unreadable)
+	case !p.Rollout.DeletionTimestamp.IsZero():
+		p.delete()
+	case p.refused():
+		p.state.stalled = true
+	default:
+		if !slices.Contains(p.Rollout.Finalizers, v1alpha1.Finalizer) {
+			p.do(AddFinalizer{})
+		}
+		p.converge()
+	}
+}
+
+// refused says what a person has to mend before Serin can do anything. Traffic
+// is not touched.
+func (p *pass) refused() bool {
+	spec := &p.Rollout.Spec
+	var err error
+	p.settings, err = parseSettings(spec)
+	switch {
+	case err != nil:
+		return p.say(v1alpha1.ReasonInvalidSpec, "%s.", err)
+	case p.Rival != "":
+		return p.say(v1alpha1.ReasonConflict, "The older Rollout %q already claims the Deployment %q or the Service %q; delete one of the two Rollouts.", p.Rival, spec.WorkloadRef.Name, spec.Service)
+	case !p.RouterOffered:
+		return p.say(v1alpha1.ReasonRouterUnavailable, "spec.router: this operator does not offer the router %q; leave the field out to use its default.", p.RouterName)
+	case p.Workload.Presence == Absent || p.Workload.Deleting:
+		return p.say(v1alpha1.ReasonWorkloadNotFound, "spec.workloadRef: the Deployment %q does not exist in this namespace; create it or correct the name.", spec.WorkloadRef.Name)
+	case p.Service.Presence == Absent:
+		return p.say(v1alpha1.ReasonServiceNotFound, "spec.service: the Service %q does not exist in this namespace; create it or correct the name.", spec.Service)
+	case p.Service.Problem != "":
+		return p.say(v1alpha1.ReasonInvalidService, "spec.service: %s.", p.Service.Problem)
+	}
+	return p.nameTaken()
+}
+
+func (p *pass) nameTaken() bool {
+	for role, b := range map[string]Backend{v1alpha1.RoleStable: p.Stable, v1alpha1.RoleCanary: p.Canary} {
+		if b.Presence == Present && !b.Ours {
+			return p.say(v1alpha1.ReasonConflict, "The Service %q exists already and is not Serin's; rename or delete it, since a release needs the name.", p.Rollout.Spec.Service+"-"+role)
+		}
+	}
+	if p.Split.Presence == Present && !p.Split.Ours {
+		return p.say(v1alpha1.ReasonConflict, "The TrafficSplit %q exists already and is not Serin's; rename or delete it, since a release needs the name.", p.Rollout.Name)
+	}
+	return false
+}
+
+// converge finds out which of the situations of a living Rollout this is.
+func (p *pass) converge() {
+	stable := p.stable()
+	switch {
+	case p.promoted() != nil:
+		p.adopt(p.promoted())
+	case stable == nil:
+		p.firstDeployment()
+	case p.slipped() != nil:
+		p.unguarded(p.slipped())
+	case stable.Current:
+		p.settle(stable)
+	case p.Workload.Replicas == 0 && p.Split.Presence == Absent:
+		// Without pods there is no traffic to split and nothing to compare.
+		p.letRoll("The Deployment is scaled to zero, so the new template becomes stable without steps.")
+	case p.residue():
+		p.cleanUp()
+	default:
+		p.release(stable)
+	}
+}
+
+// stable is the ReplicaSet of the stable version, nil when none is known.
+func (p *pass) stable() *ReplicaSet {
+	if p.status.Stable == nil {
+		return nil
+	}
+	return p.find(func(r *ReplicaSet) bool {
+		return r.Owner == OwnerDeployment && r.Revision == p.status.Stable.Revision
+	})
+}
+
+// promoted is the ReplicaSet that was promoted and handed over, until it is
+// recorded as stable.
+func (p *pass) promoted() *ReplicaSet {
+	if !p.decided(v1alpha1.ActionPromote) {
+		return nil
+	}
+	return p.find(func(r *ReplicaSet) bool {
+		return r.Owner != OwnerRollout && r.Revision == p.status.Decision.Revision
+	})
+}
+
+// slipped is a ReplicaSet that the Deployment controller brought up past Serin:
+// the template was changed while nothing held the Deployment.
+func (p *pass) slipped() *ReplicaSet {
+	return p.find(func(r *ReplicaSet) bool {
+		return r.Owner == OwnerDeployment && r.Current && !r.gone() && r.Revision != p.status.Stable.Revision
+	})
+}
+
+// residue reports whether objects of an earlier release are still in place.
+func (p *pass) residue() bool {
+	return p.Stable.Presence == Present && p.Stable.Revision != p.status.Stable.Revision || p.Split.Deleting
+}
+
+func (p *pass) find(match func(*ReplicaSet) bool) *ReplicaSet {
+	for i := range p.ReplicaSets {
+		if match(&p.ReplicaSets[i]) {
+			return &p.ReplicaSets[i]
+		}
+	}
+	return nil
+}
+
+func (p *pass) decided(a v1alpha1.DecisionAction) bool {
+	return p.status.Decision != nil && p.status.Decision.Action == a
+}
+
+func (p *pass) do(a ...Action) { p.actions = append(p.actions, a...) }
+
+// say sets the sentence of this decision; it returns true for the sake of its
+// callers, which say why they stop.
+func (p *pass) say(reason v1alpha1.Reason, format string, args ...any) bool {
+	p.state.reason, p.state.message = reason, fmt.Sprintf(format, args...)
+	return true
+}
+
+func (p *pass) note(warning bool, reason, format string, args ...any) {
+	p.events = append(p.events, Event{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+// wake asks to be called again at t at the latest.
+func (p *pass) wake(t time.Time) {
+	d := max(t.Sub(p.Now), time.Millisecond)
+	if p.after == 0 || d < p.after {
+		p.after = d
+	}
+}
+
+// micro is now as the status stores it, rounded up: what began before it must
+// not seem to have begun after.
+func (p *pass) micro() metav1.MicroTime {
+	t := p.Now.Truncate(time.Microsecond)
+	if t.Before(p.Now) {
+		t = t.Add(time.Microsecond)
+	}
+	return metav1.NewMicroTime(t)
+}
+
+func target(r *ReplicaSet) Target {
+	return Target{Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion}
+}

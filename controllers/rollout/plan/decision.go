@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// Decision is what to do now.
+type Decision struct {
+	// Status is the status to write before any action. Where it equals the
+	// observed one, nothing is written.
+	Status v1alpha1.RolloutStatus
+	// Actions in order; the first error stops the rest.
+	Actions []Action
+	// Events tell people of transitions, after the status was written.
+	Events []Event
+	// Measure is whether traffic must be measured now.
+	Measure bool
+	// Weight that is in effect, for the measurement. Its Since is zero while the
+	// weight is changing, which must be known to the measurement before Actions.
+	Weight analysis.Weight
+	// After is when to look again if nothing changes; 0 means only on a change.
+	After time.Duration
+}
+
+// Event is a note for people on the Rollout.
+type Event struct {
+	// Warning or Normal.
+	Warning bool
+	Reason  string
+	Message string
+}
+
+// state is the one sentence about the situation, with what kstatus wants to know.
+type state struct {
+	ready    bool
+	stalled  bool
+	reason   v1alpha1.Reason
+	message  string
+	progress bool
+}

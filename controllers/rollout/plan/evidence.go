@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// evidenceState reads the state of the test. A state that can't be read begins
+// anew: that forgets evidence, and never invents any.
+func (p *pass) evidenceState() judge.State {
+	var s judge.State
+	if a := p.status.Analysis; a != nil && a.State != "" {
+		if err := s.UnmarshalText([]byte(a.State)); err != nil {
+			return judge.State{}
+		}
+	}
+	return s
+}
+
+// startEvidence begins the evidence of the present step: a Pass needs traffic
+// from after its weight took effect.
+func (p *pass) startEvidence() judge.Result {
+	s := p.evidenceState().StartStep(p.status.Step.InEffectAt.Time)
+	r := p.judge.Assess(s, p.Now)
+	p.report(s, r)
+	return r
+}
+
+// judgeWindows adds the windows that were not judged yet, each once.
+func (p *pass) judgeWindows() judge.Result {
+	s := p.evidenceState()
+	for _, w := range p.Windows {
+		if p.judged(w) {
+			continue
+		}
+		s, _ = p.judge.Next(s, w)
+		p.count(w)
+	}
+	result := p.judge.Assess(s, p.Now)
+	p.report(s, result)
+	return result
+}
+
+// judged reports whether a window was judged already or belongs to an earlier
+// release.
+func (p *pass) judged(w analysis.Window) bool {
+	if c := p.status.Canary; c != nil && c.StartedAt != nil && w.Start.Before(c.StartedAt.Time) {
+		return true
+	}
+	a := p.status.Analysis
+	return a != nil && a.LastWindowEnd != nil && !w.End.After(a.LastWindowEnd.Time)
+}
+
+// count adds a window to the totals that people see.
+func (p *pass) count(w analysis.Window) {
+	a := p.analysisStatus()
+	a.CanaryRequests += w.Canary.Requests
+	a.CanaryFailures += w.Canary.Failures
+	a.StableRequests += w.Stable.Requests
+	a.StableFailures += w.Stable.Failures
+	end := metav1.NewMicroTime(w.End)
+	a.LastWindowEnd = &end
+}
+
+func (p *pass) analysisStatus() *v1alpha1.AnalysisStatus {
+	if p.status.Analysis == nil {
+		p.status.Analysis = &v1alpha1.AnalysisStatus{}
+	}
+	return p.status.Analysis
+}
+
+func (p *pass) report(s judge.State, r judge.Result) {
+	a := p.analysisStatus()
+	a.Verdict, a.Reason, a.Message = string(r.Verdict), string(r.Reason), shorten(r.Explain())
+	a.Evidence, a.Needed = figure(r.Evidence), figure(r.Needed)
+	if text, err := s.MarshalText(); err == nil {
+		a.State = string(text)
+	}
+}
+
+// evidenceSentence is what the analysis says, with the reason where measurements
+// are missing.
+func (p *pass) evidenceSentence(r judge.Result) string {
+	s := r.Explain()
+	if r.Verdict == judge.Inconclusive && p.DataProblem != "" {
+		s += " (" + p.DataProblem + ")"
+	}
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
+}
+
+func figure(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// Presence says whether an object is there. The zero value is Unknown, so that a
+// fact nobody has looked up is never taken for an absent object.
+type Presence int
+
+// Whether an object is there.
+const (
+	// Unknown: it could not be read. Nothing is decided from it.
+	Unknown Presence = iota
+	// Absent: the API said that it does not exist.
+	Absent
+	// Present: it was read.
+	Present
+)
+
+// Observation is everything a decision is made from.
+type Observation struct {
+	// Now is the time of the observation.
+	Now time.Time
+	// Rollout as read, with the status of the last decision.
+	Rollout *v1alpha1.Rollout
+	// Unreadable names what could not be read, for people; "" when all was.
+	Unreadable string
+	// Rival is the older Rollout that claims the same workload or Service; "" if none.
+	Rival string
+	// RouterOffered is whether the operator offers the router that the spec names.
+	RouterOffered bool
+	// RouterName is that router.
+	RouterName v1alpha1.RouterName
+	// GuardInForce is whether an admission policy pauses a managed Deployment in
+	// the write that changes its template.
+	GuardInForce bool
+
+	Workload    Workload
+	ReplicaSets []ReplicaSet
+	Service     Service
+	// Stable and Canary are the backend Services.
+	Stable, Canary Backend
+	Split          Split
+
+	// Windows are the measurements since the last one judged, oldest first.
+	Windows []analysis.Window
+	// DataProblem says why measurements are missing; "" when they are not.
+	DataProblem string
+}
+
+// Workload is the Deployment.
+type Workload struct {
+	Presence Presence
+	UID      types.UID
+	// Deleting is whether it has a deletion timestamp.
+	Deleting bool
+	// Replicas wanted by whoever scales it.
+	Replicas int32
+	Paused   bool
+	// ManagedBy is the Rollout in its annotation.
+	ManagedBy string
+	// Settled is whether its controller has seen its newest generation and has all
+	// replicas updated and available.
+	Settled bool
+	// Available pods, of all revisions.
+	Available int32
+	// Revision is the name that the canary of its present template gets.
+	Revision string
+	// HeldBySerin is whether spec.paused is a field that Serin applied.
+	HeldBySerin bool
+}
+
+// Owner is the controller of a ReplicaSet.
+type Owner int
+
+// Who controls a ReplicaSet.
+const (
+	// OwnerNone: nobody; the Deployment controller will adopt it.
+	OwnerNone Owner = iota
+	// OwnerDeployment: the workload.
+	OwnerDeployment
+	// OwnerRollout: this Rollout.
+	OwnerRollout
+)
+
+// ReplicaSet is one revision of the workload. ReplicaSets of other owners are
+// not observed.
+type ReplicaSet struct {
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Owner           Owner
+	Revision        string
+	// Current is whether its template is the workload's template.
+	Current bool
+	// Replicas wanted, existing, and available.
+	Replicas, Existing, Available int32
+	// Desired is the workload's scale that it was last told of.
+	Desired  int32
+	Deleting bool
+}
+
+// gone reports whether no pod of the ReplicaSet exists or will be made.
+func (r ReplicaSet) gone() bool { return r.Replicas == 0 && r.Existing == 0 }
+
+// Service is the root Service.
+type Service struct {
+	Presence Presence
+	// Problem says why it can't be split; "" when it can.
+	Problem string
+}
+
+// Backend is the Service of one version.
+type Backend struct {
+	Presence        Presence
+	UID             types.UID
+	ResourceVersion string
+	// Ours is whether this Rollout made it.
+	Ours bool
+	// Revision that it selects.
+	Revision string
+	// UpToDate is whether it is what Serin would make for Revision now.
+	UpToDate bool
+}
+
+// Split is the TrafficSplit.
+type Split struct {
+	Presence        Presence
+	UID             types.UID
+	ResourceVersion string
+	// Ours is whether this Rollout made it.
+	Ours     bool
+	Deleting bool
+	// Requested is the canary's weight in its spec, or -1 when the spec is not what
+	// Serin writes.
+	Requested int32
+	// Observed is the canary's weight that the router reported in effect last, or -1.
+	Observed int32
+	// InEffect is whether the router reports the present spec in effect everywhere.
+	InEffect bool
+	// Refused is why the router does not accept the split; "" when it does.
+	Refused string
+	// Waiting is what the router waits for, for people.
+	Waiting string
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// firstDeployment waits until the Deployment controller has brought up one
+// version in full: that is the stable one. There is no canary and no analysis.
+func (p *pass) firstDeployment() {
+	p.status.Stable = nil
+	current := p.find(func(r *ReplicaSet) bool { return r.Owner == OwnerDeployment && r.Current })
+	if current != nil && p.Workload.Settled {
+		p.record(current)
+		p.settle(current)
+		return
+	}
+	if p.Workload.Paused && !p.Workload.HeldBySerin {
+		p.say(v1alpha1.ReasonDeploying, "The Deployment is paused and its first version is not up; set its spec.paused to false.")
+		return
+	}
+	p.letRoll("Waiting for the first version: %d of %d pods are available.", p.Workload.Available, p.Workload.Replicas)
+}
+
+// unguarded lets a version that the Deployment controller already rolls out past
+// Serin come up in full, and calls it stable then: to stop it half way would
+// leave users with two versions. A canary is taken out first.
+func (p *pass) unguarded(r *ReplicaSet) {
+	if p.Split.Presence != Absent || p.canaryPods() {
+		if p.ensureHold(true) && p.takeOutCanaries(nil) {
+			p.cleanUp()
+		}
+		return
+	}
+	if !p.Workload.Settled {
+		p.letRoll("Revision %s is being rolled out past Serin, without steps: %d of %d pods are available.", r.Revision, p.Workload.Available, p.Workload.Replicas)
+		p.state.reason = v1alpha1.ReasonUnguardedChange
+		return
+	}
+	p.note(true, v1alpha1.ReasonUnguardedChange, "Revision %s was rolled out past Serin, without steps, since nothing held the Deployment when its template changed", r.Revision)
+	p.record(r)
+	p.settle(r)
+}
+
+// letRoll leaves the Deployment to its controller.
+func (p *pass) letRoll(format string, args ...any) {
+	p.say(v1alpha1.ReasonDeploying, format, args...)
+	p.state.progress = true
+	if p.Workload.Paused && p.Workload.HeldBySerin {
+		p.do(SetHold{Paused: false})
+	}
+}
+
+// record makes a version the stable one.
+func (p *pass) record(r *ReplicaSet) {
+	p.status.Stable = &v1alpha1.VersionStatus{Revision: r.Revision}
+	p.forgetRelease()
+}
+
+// forgetRelease clears what belongs to one release.
+func (p *pass) forgetRelease() {
+	p.status.Canary, p.status.Step, p.status.Decision, p.status.Analysis = nil, nil, nil, nil
+}
+
+// settle takes away whatever a release left behind; then the Rollout is Ready.
+func (p *pass) settle(stable *ReplicaSet) {
+	if s := p.status.Step; s != nil && p.status.Decision == nil && p.status.Canary != nil {
+		p.close(v1alpha1.OutcomeSuperseded, p.status.Canary.Revision, "The template was set back to the stable version.")
+	}
+	p.forgetRelease()
+	if !p.takeOutCanaries(nil) || !p.cleanUp() || !p.ensureHold(!p.GuardInForce) {
+		return
+	}
+	if stable.Available < p.Workload.Replicas || stable.Replicas != p.Workload.Replicas {
+		p.say(v1alpha1.ReasonDeploying, "Revision %s is stable; %d of %d pods are available.", stable.Revision, stable.Available, p.Workload.Replicas)
+		p.state.progress = true
+		return
+	}
+	p.say(v1alpha1.ReasonStable, "Revision %s is stable; all %d pods are available.", stable.Revision, p.Workload.Replicas)
+	p.state.ready = true
+}
+
+// ensureHold pauses the Deployment or not, and reports whether it is so.
+func (p *pass) ensureHold(paused bool) bool {
+	w := p.Workload
+	if w.Paused == paused && w.ManagedBy == p.Rollout.Name && (!paused || w.HeldBySerin) {
+		return true
+	}
+	p.do(SetHold{Paused: paused})
+	if p.state.reason == "" {
+		p.say(v1alpha1.ReasonPreparing, "Taking the Deployment under control.")
+		p.state.progress = true
+	}
+	return false
+}

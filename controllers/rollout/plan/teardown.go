@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// canaries are the ReplicaSets that Serin controls.
+func (p *pass) canaries() []*ReplicaSet {
+	var out []*ReplicaSet
+	for i := range p.ReplicaSets {
+		if p.ReplicaSets[i].Owner == OwnerRollout {
+			out = append(out, &p.ReplicaSets[i])
+		}
+	}
+	return out
+}
+
+func (p *pass) canaryPods() bool {
+	for _, r := range p.canaries() {
+		if !r.gone() {
+			return true
+		}
+	}
+	return false
+}
+
+// takeOutCanaries removes every canary but keep, and reports whether they are
+// gone. A canary loses its pods only after the router reports that it gets no
+// traffic. The rejected revision keeps its empty ReplicaSet: by its template it
+// is known again, whatever happens to names and hashes.
+func (p *pass) takeOutCanaries(keep *ReplicaSet) bool {
+	done := true
+	for _, r := range p.canaries() {
+		switch {
+		case keep != nil && r.UID == keep.UID:
+		case !r.gone():
+			done = false
+			if p.ensureNoCanaryTraffic() && r.Replicas > 0 {
+				p.do(ScaleReplicaSet{Target: target(r), Replicas: 0, Desired: r.Desired})
+			}
+		case !p.isRejected(r) && !r.Deleting:
+			p.do(DeleteReplicaSet{target(r)})
+		}
+	}
+	if !done && p.state.reason == "" {
+		p.say(v1alpha1.ReasonRollingBack, "Taking the canary's pods out.")
+		p.state.progress = true
+	}
+	return done
+}
+
+// ensureNoCanaryTraffic writes weight 0 and reports whether it is in effect.
+func (p *pass) ensureNoCanaryTraffic() bool {
+	s := p.Split
+	if s.Presence == Absent || s.Deleting || p.backendsTrade() || p.routeless() {
+		return true
+	}
+	if p.ensureWeight(0) {
+		return true
+	}
+	p.say(v1alpha1.ReasonRollingBack, "Sending all traffic to stable: %s.", p.trafficWait(0))
+	p.state.progress = true
+	return false
+}
+
+// backendsTrade reports whether the split's "canary" is the version that is
+// stable by now: weight 0 would then take the traffic away from the good pods.
+func (p *pass) backendsTrade() bool {
+	return p.status.Stable != nil && p.Canary.Presence == Present && p.Canary.Revision == p.status.Stable.Revision
+}
+
+// routeless reports whether there is no traffic that could be confirmed.
+func (p *pass) routeless() bool {
+	return p.Service.Presence == Absent || p.Workload.Presence == Absent
+}
+
+// ensureWeight asks for the canary's weight and reports whether it is in effect.
+func (p *pass) ensureWeight(w int32) bool {
+	if p.status.Weight == nil {
+		p.status.Weight = &v1alpha1.WeightStatus{}
+	}
+	p.status.Weight.Requested = w
+	if p.Split.Presence == Absent || p.Split.Requested != w {
+		p.do(ApplySplit{Weight: w})
+		return false
+	}
+	return p.Split.InEffect && p.Split.Observed == w
+}
+
+// trafficWait says why the weight is not in effect yet.
+func (p *pass) trafficWait(w int32) string {
+	switch {
+	case p.Split.Presence == Absent || p.Split.Requested != w:
+		return "the TrafficSplit is being written"
+	case p.Split.Refused != "":
+		return "the router refuses the TrafficSplit: " + p.Split.Refused
+	case p.Split.Waiting != "":
+		return p.Split.Waiting
+	}
+	return "the router has not confirmed it yet"
+}
+
+// cleanUp returns the traffic to the root Service and removes what was made for
+// the release. It reports whether all of it is gone.
+func (p *pass) cleanUp() bool {
+	p.status.Step = nil
+	if p.Split.Presence == Present && p.Split.Ours {
+		p.say(v1alpha1.ReasonCleaningUp, "Returning the traffic to the Service %q.", p.Rollout.Spec.Service)
+		p.state.progress = true
+		if !p.Split.Deleting {
+			p.do(DeleteSplit{Target{Name: p.Rollout.Name, UID: p.Split.UID, ResourceVersion: p.Split.ResourceVersion}})
+		}
+		return false
+	}
+	p.status.Weight = nil
+	gone := true
+	for _, b := range []struct {
+		role string
+		Backend
+	}{{v1alpha1.RoleCanary, p.Canary}, {v1alpha1.RoleStable, p.Stable}} {
+		if b.Presence != Present || !b.Ours {
+			continue
+		}
+		gone = false
+		name := p.Rollout.Spec.Service + "-" + b.role
+		p.do(DeleteBackend{Role: b.role, Target: Target{Name: name, UID: b.UID, ResourceVersion: b.ResourceVersion}})
+	}
+	if !gone {
+		p.say(v1alpha1.ReasonCleaningUp, "Removing the Services of the single versions.")
+		p.state.progress = true
+	}
+	return gone
+}

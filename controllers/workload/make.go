@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"maps"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// AnnotationDesiredReplicas is what the Deployment controller compares before it
+// calls an adopted ReplicaSet saturated.
+const AnnotationDesiredReplicas = "deployment.kubernetes.io/desired-replicas"
+
+// BackendName is the name of the Service of one version: "<root>-<role>".
+func BackendName(root, role string) string { return root + "-" + role }
+
+// MakeCanary builds the ReplicaSet of the canary: the Deployment's template and
+// selector, told apart by revision. The Deployment controller leaves it alone as
+// long as another object is its controller and would adopt it without.
+func MakeCanary(d *appsv1.Deployment, owner metav1.OwnerReference, revision string, replicas int32) *appsv1.ReplicaSet {
+	template := *d.Spec.Template.DeepCopy()
+	template.Labels = withLabel(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey, revision)
+	selector := d.Spec.Selector.DeepCopy()
+	selector.MatchLabels = withLabel(selector.MatchLabels, appsv1.DefaultDeploymentUniqueLabelKey, revision)
+	return &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            d.Name + "-" + revision,
+			Namespace:       d.Namespace,
+			Labels:          withLabel(template.Labels, v1alpha1.LabelRollout, owner.Name),
+			Annotations:     map[string]string{AnnotationDesiredReplicas: strconv.Itoa(int(*d.Spec.Replicas))},
+			OwnerReferences: []metav1.OwnerReference{owner},
+		},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas:        &replicas,
+			MinReadySeconds: d.Spec.MinReadySeconds,
+			Selector:        selector,
+			Template:        template,
+		},
+	}
+}
+
+// MakeBackend builds the Service of one version of the root Service: the same
+// ports and traffic settings, for the pods of the revision only.
+func MakeBackend(root *corev1.Service, selector map[string]string, owner metav1.OwnerReference, role, revision string) *corev1.Service {
+	s := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            BackendName(root.Name, role),
+			Namespace:       root.Namespace,
+			Labels:          map[string]string{v1alpha1.LabelRollout: owner.Name, v1alpha1.LabelRole: role},
+			OwnerReferences: []metav1.OwnerReference{owner},
+		},
+		Spec: corev1.ServiceSpec{
+			Type:                  corev1.ServiceTypeClusterIP,
+			Selector:              withLabel(selector, appsv1.DefaultDeploymentUniqueLabelKey, revision),
+			IPFamilies:            root.Spec.IPFamilies,
+			IPFamilyPolicy:        root.Spec.IPFamilyPolicy,
+			InternalTrafficPolicy: root.Spec.InternalTrafficPolicy,
+			TrafficDistribution:   root.Spec.TrafficDistribution,
+		},
+	}
+	for _, p := range root.Spec.Ports {
+		p.NodePort = 0
+		s.Spec.Ports = append(s.Spec.Ports, p)
+	}
+	return s
+}
+
+// BackendUpToDate reports whether a live backend Service means the same as the
+// wanted one, whatever the API server has added.
+func BackendUpToDate(live, want *corev1.Service) bool {
+	return apiequality.Semantic.DeepEqual(live.Spec.Selector, want.Spec.Selector) &&
+		apiequality.Semantic.DeepEqual(live.Spec.Ports, want.Spec.Ports) &&
+		apiequality.Semantic.DeepEqual(live.Spec.TrafficDistribution, want.Spec.TrafficDistribution) &&
+		subset(want.Labels, live.Labels)
+}
+
+func subset(part, whole map[string]string) bool {
+	for k, v := range part {
+		if got, found := whole[k]; !found || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+func withLabel(m map[string]string, key, value string) map[string]string {
+	out := make(map[string]string, len(m)+1)
+	maps.Copy(out, m)
+	out[key] = value
+	return out
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/rand"
+)
+
+// SameTemplate reports whether two pod templates mean the same pods: a semantic
+// comparison without the label pod-template-hash, as in EqualIgnoreHash of
+// k8s.io/kubernetes/pkg/controller/deployment/util. A comparison of hashes would
+// call every workload changed after an upgrade of the API types.
+func SameTemplate(a, b *corev1.PodTemplateSpec) bool {
+	return apiequality.Semantic.DeepEqual(withoutHash(a), withoutHash(b))
+}
+
+func withoutHash(t *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+	if _, found := t.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; !found {
+		return t
+	}
+	c := t.DeepCopy()
+	delete(c.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	if len(c.Labels) == 0 {
+		c.Labels = nil
+	}
+	return c
+}
+
+// Revision names a template: the value of the label pod-template-hash of its
+// canary. It only has to be unique among the workload's ReplicaSets; whether two
+// templates are the same is never read off it (see SameTemplate). The salt tells
+// apart the revisions of two workloads whose Services select alike.
+func Revision(salt string, t *corev1.PodTemplateSpec) (string, error) {
+	b, err := json.Marshal(withoutHash(t))
+	if err != nil {
+		return "", fmt.Errorf("spec.template can't be encoded: %w", err)
+	}
+	h := fnv.New32a()
+	// Writing to a hash never fails.
+	_, _ = h.Write([]byte(salt))
+	_, _ = h.Write([]byte{0})
+	_, _ = h.Write(b)
+	return rand.SafeEncodeString(fmt.Sprint(h.Sum32())), nil
+}

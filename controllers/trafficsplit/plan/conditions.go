@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// accepted says whether the split can be served at all.
+func accepted(o Observation) Condition {
+	switch {
+	case o.Claim == ClaimNobody:
+		return Condition{metav1.ConditionFalse, splitv1.ReasonUnknownRouter, fmt.Sprintf(
+			"metadata.annotations[%s]: %q is no router of this operator; name another one, or remove the annotation for the default",
+			splitv1.AnnotationRouter, o.Router)}
+	case o.Rival != "":
+		return Condition{metav1.ConditionFalse, splitv1.ReasonConflict, fmt.Sprintf(
+			"spec.service: TrafficSplit %q already has this root Service; delete one of the two", o.Rival)}
+	}
+	if c, found := first(o.Problems, splitv1.ConditionAccepted); found {
+		return c
+	}
+	return Condition{metav1.ConditionTrue, splitv1.ReasonAccepted, fmt.Sprintf("served by the router %s", o.Router)}
+}
+
+// resolvedRefs says whether every reference exists and fits.
+func resolvedRefs(o Observation) Condition {
+	if c, found := first(o.Problems, splitv1.ConditionResolvedRefs); found {
+		return c
+	}
+	if traffic.Refused(o.Problems) || o.Claim != ClaimOurs || o.Rival != "" {
+		return Condition{metav1.ConditionUnknown, splitv1.ReasonPending, "not looked at, since the split was refused"}
+	}
+	return Condition{metav1.ConditionTrue, splitv1.ReasonResolved, "every Service exists and has the ports of the root Service"}
+}
+
+// first makes a condition of the problems of one type: the reason of the first
+// and the messages of all.
+func first(problems []traffic.Problem, condition string) (Condition, bool) {
+	var of []traffic.Problem
+	for _, p := range problems {
+		if p.Condition == condition {
+			of = append(of, p)
+		}
+	}
+	if len(of) == 0 {
+		return Condition{}, false
+	}
+	return Condition{metav1.ConditionFalse, of[0].Reason, traffic.Summary(of)}, true
+}
+
+// programmed says whether the generation is in effect for every request.
+func programmed(o Observation) Condition {
+	if waits := obstacles(o); len(waits) > 0 {
+		return pending("%s", strings.Join(waits, "; "))
+	}
+	if c, waiting := waitingForProxies(o); waiting {
+		return c
+	}
+	switch {
+	case !o.Endpoints.Known:
+		return Condition{metav1.ConditionUnknown, splitv1.ReasonWaitingForService, "the endpoints of the root Service could not be read"}
+	case !o.inPath(), o.through() == 0, o.around() > 0:
+		return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForService,
+			fmt.Sprintf("Service %q is being switched to the proxies", o.Resolved.Root)}
+	}
+	return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, "the weights are in effect for every request"}
+}
+
+// waitingForProxies tells what the proxies still have to do.
+func waitingForProxies(o Observation) (Condition, bool) {
+	wanted := o.DataPlane.WantedProxies
+	if o.inPath() {
+		wanted = 1 // one that was lost is replaced while the others carry on
+	}
+	for _, p := range o.DataPlane.Proxies {
+		if p.Ready && !p.Terminating && !o.serves(p) && p.Message != "" {
+			return Condition{metav1.ConditionFalse, splitv1.ReasonProxyError,
+				fmt.Sprintf("proxy %s still serves generation %d: %s", p.Name, p.Generation, p.Message)}, true
+		}
+	}
+	behind := o.behind()
+	for _, name := range o.Endpoints.Ready {
+		if p, ok := o.proxy(name); ok && (!p.Ready || p.Terminating) && !o.serves(p) {
+			behind++ // it still gets requests, whatever its pod says
+		}
+	}
+	if o.confirmed() >= max(1, wanted) && behind == 0 {
+		return Condition{}, false
+	}
+	message := fmt.Sprintf("%d of %d proxies serve generation %d", o.confirmed(), max(o.DataPlane.WantedProxies, o.readyProxies()), o.Split.Generation)
+	for _, p := range o.DataPlane.Proxies {
+		if !p.Ready && !p.Terminating && p.Message != "" {
+			return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, message + "; " + p.Name + ": " + p.Message}, true
+		}
+	}
+	return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, message}, true
+}
+
+// obstacles are what stands in the way of being in effect other than time.
+func obstacles(o Observation) []string {
+	var waits []string
+	switch {
+	case o.Root.Presence == Absent:
+		return []string{fmt.Sprintf("the root Service %q does not exist", o.Resolved.Root)}
+	case o.Root.Presence != Present:
+		return []string{"the root Service could not be read"}
+	}
+	if holder := o.Root.Service.Spec.Selector[traffic.LabelProxy]; holder != "" && !o.inPath() {
+		waits = append(waits, fmt.Sprintf("Service %q still selects the proxies of TrafficSplit %q", o.Root.Service.Name, holder))
+	}
+	for _, p := range o.Resolved.Unroutable() {
+		waits = append(waits, fmt.Sprintf("port %d has no backend with a weight above 0 that could take its traffic", p.Number))
+	}
+	for _, object := range o.DataPlane.Objects {
+		switch object.Condition {
+		case traffic.ObjectForeign:
+			waits = append(waits, fmt.Sprintf("%s %q exists and belongs to somebody else; delete or rename it", object.Kind, object.Name))
+		case traffic.ObjectTerminating:
+			waits = append(waits, fmt.Sprintf("%s %q is being deleted and will be made again", object.Kind, object.Name))
+		case traffic.ObjectAbsent, traffic.ObjectOutdated, traffic.ObjectCurrent:
+		}
+	}
+	return waits
+}
+
+func pending(format string, args ...any) Condition {
+	return Condition{metav1.ConditionFalse, splitv1.ReasonPending, fmt.Sprintf(format, args...)}
+}

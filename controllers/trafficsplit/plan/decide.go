@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// Decide says what to do about a split and what to report.
+func Decide(o Observation) Decision {
+	switch {
+	case o.Claim == "":
+		return Decision{} // who serves the split is not known
+	case o.leaving():
+		return withdraw(o)
+	case o.Claim == ClaimElsewhere:
+		return Decision{}
+	default:
+		return serve(o)
+	}
+}
+
+// leaving is true when the data plane has to go. A split that is merely refused
+// keeps its data plane: an error in a new generation must not touch the traffic.
+func (o Observation) leaving() bool {
+	owns := slices.Contains(o.Split.Finalizers, Finalizer)
+	return owns && (!o.Split.DeletionTimestamp.IsZero() ||
+		o.Claim == ClaimElsewhere || o.Claim == ClaimNobody || o.Rival != "")
+}
+
+// serve is the way in. It also holds what is in effect when the split is refused.
+func serve(o Observation) Decision {
+	report := &Report{Accepted: accepted(o), ResolvedRefs: resolvedRefs(o), Backends: o.lastBackends()}
+	d := Decision{Report: report}
+	if !o.Split.DeletionTimestamp.IsZero() {
+		report.Programmed = pending("the split is being deleted")
+		return d
+	}
+	if report.Accepted.Status == metav1.ConditionFalse {
+		report.Programmed = pending("the split was refused; what was in effect before stays in effect")
+		d.Actions = append(restorePath(o), forgetProxies(o)...)
+		return d
+	}
+	if !slices.Contains(o.Split.Finalizers, Finalizer) {
+		d.Actions = append(d.Actions, Action{Type: AddFinalizer, Object: splitObject(o.Split),
+			Why: "the root Service has to be given back before the split is gone"})
+	}
+	d.Actions = append(d.Actions, ensure(o)...)
+	d.Actions = append(d.Actions, enterPath(o)...)
+	d.Actions = append(d.Actions, forgetProxies(o)...)
+	report.Programmed = programmed(o)
+	if report.Programmed.Status == metav1.ConditionTrue {
+		report.Backends = o.backendsInEffect()
+	}
+	return d
+}
+
+// ensure makes the objects that are missing or differ. Without ports nothing is
+// known about what is wanted, and the router leaves the objects as they are.
+func ensure(o Observation) []Action {
+	var actions []Action
+	if len(o.Resolved.Ports) == 0 {
+		return nil
+	}
+	for _, object := range o.DataPlane.Objects {
+		switch object.Condition {
+		case traffic.ObjectAbsent:
+			actions = append(actions, Action{Type: Apply, Object: object, Why: "it does not exist"})
+		case traffic.ObjectOutdated:
+			actions = append(actions, Action{Type: Apply, Object: object, Why: "it differs from what is wanted"})
+		case traffic.ObjectCurrent, traffic.ObjectTerminating, traffic.ObjectForeign:
+		}
+	}
+	return actions
+}
+
+// enterPath puts the proxies in the path once they can carry it.
+func enterPath(o Observation) []Action {
+	if restore := restorePath(o); restore != nil {
+		return restore
+	}
+	if o.inPath() || o.behind() > 0 || o.confirmed() < max(1, o.DataPlane.WantedProxies) || len(obstacles(o)) > 0 {
+		return nil
+	}
+	return []Action{{Type: TakeOver, Object: serviceObject(o.Root.Service),
+		Why: fmt.Sprintf("%d proxies serve generation %d", o.confirmed(), o.Split.Generation)}}
+}
+
+// restorePath undoes what somebody else changed in a root Service that was taken
+// over. It asks for less than the first take-over: every moment outside the path,
+// the weights are not kept.
+func restorePath(o Observation) []Action {
+	if o.inPath() && !o.recorded() {
+		return []Action{{Type: TakeOver, Object: serviceObject(o.Root.Service),
+			Why: "the selector that was recorded is not what its owner declares now"}}
+	}
+	if o.lost() && o.Rival == "" && o.Claim == ClaimOurs && o.readyProxies() > 0 {
+		return []Action{{Type: TakeOver, Object: serviceObject(o.Root.Service),
+			Why: "somebody else took the proxies out of the selector"}}
+	}
+	return nil
+}
+
+// forgetProxies removes the reports of proxies that are gone.
+func forgetProxies(o Observation) []Action {
+	var actions []Action
+	for _, report := range o.Split.Status.Proxies {
+		known := slices.ContainsFunc(o.DataPlane.Proxies, func(p traffic.Proxy) bool { return p.Name == report.Name })
+		if !known {
+			actions = append(actions, Action{Type: ForgetProxy, Object: traffic.Object{Name: report.Name},
+				Why: "the proxy is gone"})
+		}
+	}
+	return actions
+}

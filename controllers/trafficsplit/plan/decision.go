@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// Finalizer on a TrafficSplit lets the controller give the root Service back
+// before the split is gone.
+const Finalizer = "serin.dev/trafficsplit"
+
+// Decision is what to do now and what to say.
+type Decision struct {
+	// Actions in the order in which they have to be carried out. The first that
+	// fails ends the pass.
+	Actions []Action
+	// Report is written after the actions; nil leaves the status alone.
+	Report *Report
+	// RequeueAfter is when to look again at something that no watch reports; 0 when
+	// every change that matters is watched.
+	RequeueAfter time.Duration
+}
+
+// ActionType is a kind of action.
+type ActionType string
+
+// The actions.
+const (
+	// AddFinalizer to the split.
+	AddFinalizer ActionType = "AddFinalizer"
+	// Apply an object of the data plane.
+	Apply ActionType = "Apply"
+	// TakeOver the root Service: proxies are added to what it selects by.
+	TakeOver ActionType = "TakeOver"
+	// GiveBack the root Service: the one key is removed from its selector.
+	GiveBack ActionType = "GiveBack"
+	// Delete an object of the data plane.
+	Delete ActionType = "Delete"
+	// ForgetProxy removes the report of a proxy that is gone.
+	ForgetProxy ActionType = "ForgetProxy"
+	// RemoveFinalizer from the split.
+	RemoveFinalizer ActionType = "RemoveFinalizer"
+)
+
+// Action is one write. It fails when its object is no longer as observed.
+type Action struct {
+	// Type of the action.
+	Type ActionType
+	// Object that is written, with the UID and resourceVersion that it must have.
+	// For ForgetProxy only the name of the proxy.
+	Object traffic.Object
+	// Why the action is taken, for the log.
+	Why string
+}
+
+// Report is what the status has to say.
+type Report struct {
+	// Accepted, ResolvedRefs and Programmed are the conditions.
+	Accepted, ResolvedRefs, Programmed Condition
+	// Backends are the weights in effect.
+	Backends []splitv1.BackendStatus
+}
+
+// Condition is a condition of the status without what depends on the time.
+type Condition struct {
+	Status  metav1.ConditionStatus
+	Reason  string
+	Message string
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// AnnotationOriginalSelector on a root Service records, as JSON, the selector
+// that its owner declares, for as long as the proxies are in the path.
+const AnnotationOriginalSelector = "serin.dev/original-selector"
+
+// inPath is true when the root Service selects the proxies of this split.
+func (o Observation) inPath() bool {
+	return o.Root.Presence == Present && o.Root.Service.Spec.Selector[traffic.LabelProxy] == o.Split.Name
+}
+
+// marked is true when the root Service bears the record of a take-over that was
+// not given back, but selects nobody's proxies.
+func (o Observation) marked() bool {
+	if o.Root.Presence != Present || o.Root.Service.Spec.Selector[traffic.LabelProxy] != "" {
+		return false
+	}
+	_, ok := o.Root.Service.Annotations[AnnotationOriginalSelector]
+	return ok
+}
+
+// lost is true when this split's weights were in effect and somebody else then
+// took its proxies out of the root Service's selector.
+func (o Observation) lost() bool { return o.marked() && len(o.Split.Status.Backends) > 0 }
+
+// recorded is true when the recorded selector is what the owner declares now.
+func (o Observation) recorded() bool {
+	var selector map[string]string
+	err := json.Unmarshal([]byte(o.Root.Service.Annotations[AnnotationOriginalSelector]), &selector)
+	return err == nil && maps.Equal(selector, traffic.DeclaredSelector(o.Root.Service))
+}
+
+// serves is true when a proxy serves the split's generation and sees the same
+// Services as the controller does.
+func (o Observation) serves(p traffic.Proxy) bool {
+	return p.Generation == o.Split.Generation && (p.Message == "" || p.Message == traffic.Summary(o.Problems))
+}
+
+// confirmed is the number of ready proxies that serve the generation.
+func (o Observation) confirmed() int {
+	return o.count(func(p traffic.Proxy) bool { return p.Ready && !p.Terminating && o.serves(p) })
+}
+
+// behind is the number of ready proxies that do not serve the generation.
+func (o Observation) behind() int {
+	return o.count(func(p traffic.Proxy) bool { return p.Ready && !p.Terminating && !o.serves(p) })
+}
+
+func (o Observation) readyProxies() int {
+	return o.count(func(p traffic.Proxy) bool { return p.Ready && !p.Terminating })
+}
+
+func (o Observation) count(is func(traffic.Proxy) bool) int {
+	n := 0
+	for _, p := range o.DataPlane.Proxies {
+		if is(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// through and around are the numbers of the root Service's ready endpoints that
+// are proxies and that are not.
+func (o Observation) through() int { return len(o.Endpoints.Ready) - o.around() }
+
+func (o Observation) around() int {
+	n := 0
+	for _, name := range o.Endpoints.Ready {
+		if _, ok := o.proxy(name); !ok {
+			n++
+		}
+	}
+	return n
+}
+
+func (o Observation) proxy(name string) (traffic.Proxy, bool) {
+	i := slices.IndexFunc(o.DataPlane.Proxies, func(p traffic.Proxy) bool { return p.Name == name })
+	if i < 0 {
+		return traffic.Proxy{}, false
+	}
+	return o.DataPlane.Proxies[i], true
+}
+
+// backendsInEffect are the weights of the split: 0 for a backend that no port
+// sends traffic to.
+func (o Observation) backendsInEffect() []splitv1.BackendStatus {
+	var backends []splitv1.BackendStatus
+	for _, b := range o.Split.Spec.Backends {
+		status := splitv1.BackendStatus{Service: b.Service, ReadyEndpoints: o.BackendEndpoints[b.Service]}
+		if o.routed(b.Service) {
+			status.Weight = b.Weight
+		}
+		backends = append(backends, status)
+	}
+	return backends
+}
+
+// lastBackends are the weights that were last in effect, with today's endpoints.
+func (o Observation) lastBackends() []splitv1.BackendStatus {
+	var backends []splitv1.BackendStatus
+	for _, b := range o.Split.Status.Backends {
+		b.ReadyEndpoints = o.BackendEndpoints[b.Service]
+		backends = append(backends, b)
+	}
+	return backends
+}
+
+func (o Observation) routed(service string) bool {
+	return slices.ContainsFunc(o.Resolved.Ports, func(p traffic.Port) bool {
+		return slices.ContainsFunc(p.Destinations, func(d traffic.Destination) bool { return d.Service == service })
+	})
+}
+
+func serviceObject(s *corev1.Service) traffic.Object {
+	return traffic.Object{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Service"),
+		Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion}
+}
+
+func splitObject(s *splitv1.TrafficSplit) traffic.Object {
+	return traffic.Object{GroupVersionKind: splitv1.GroupVersion.WithKind("TrafficSplit"),
+		Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion}
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// Observation is everything that a decision depends on. The zero value of each
+// fact means that it is not known.
+type Observation struct {
+	// Split as read. Never nil.
+	Split *splitv1.TrafficSplit
+	// Claim says who has to serve the split.
+	Claim Claim
+	// Router is the router's name that the split asks for.
+	Router string
+	// Rival is the split that has the root Service instead of this one, if any.
+	Rival string
+
+	// Resolved form of the split with the problems of resolving it and of its router.
+	Resolved traffic.Split
+	// Problems of the split, refusals first.
+	Problems []traffic.Problem
+
+	// Root is what is known of the root Service.
+	Root Root
+	// Endpoints of the root Service that are ready.
+	Endpoints Endpoints
+	// DataPlane is what exists of the data plane.
+	DataPlane traffic.State
+	// Direct is what the root Service would select without a proxy. It is looked up
+	// only on the way out.
+	Direct Direct
+	// BackendEndpoints is the number of ready endpoints of each backend that exists.
+	BackendEndpoints map[string]int32
+}
+
+// Claim says who has to serve a split.
+type Claim string
+
+// The claims.
+const (
+	// ClaimOurs: one of the operator's routers serves the split.
+	ClaimOurs Claim = "Ours"
+	// ClaimElsewhere: another controller serves the split.
+	ClaimElsewhere Claim = "Elsewhere"
+	// ClaimNobody: the split asks for a router that does not exist.
+	ClaimNobody Claim = "Nobody"
+)
+
+// Presence says whether something exists. Its zero value is that nobody knows.
+type Presence string
+
+// The presences.
+const (
+	// Absent: the API server said that there is none.
+	Absent Presence = "Absent"
+	// Present: there is one.
+	Present Presence = "Present"
+)
+
+// Root is what is known of the root Service.
+type Root struct {
+	Presence Presence
+	// Service is set when it is present.
+	Service *corev1.Service
+}
+
+// Endpoints are the ready endpoints of the root Service.
+type Endpoints struct {
+	// Known is false when they could not be read.
+	Known bool
+	// Ready endpoints, each by the name of its pod, or "" when it is no pod.
+	Ready []string
+}
+
+// Direct is what the root Service would select without a proxy in its path.
+type Direct struct {
+	// Known is false when it was not, or could not be, looked up.
+	Known bool
+	// ReadyPods is the number of pods that are ready.
+	ReadyPods int
+}

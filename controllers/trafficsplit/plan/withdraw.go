@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// blockedRecheck is how often pods that no watch reports are looked at again
+// while they keep the root Service from being given back.
+const blockedRecheck = 5 * time.Second
+
+// withdraw is the way out.
+func withdraw(o Observation) Decision {
+	d := Decision{Report: &Report{Accepted: accepted(o), ResolvedRefs: resolvedRefs(o), Backends: o.lastBackends()}}
+	if wait, again := leavePath(o, &d); wait != "" {
+		d.Report.Programmed = pending("being withdrawn: %s", wait)
+		d.RequeueAfter = again
+		return d
+	}
+	d.Report.Backends = nil // no weight is in effect any more
+	wait := dismantle(o, &d)
+	if wait == "" {
+		wait = "nothing is left"
+		d.Actions = append(d.Actions, Action{Type: RemoveFinalizer, Object: splitObject(o.Split),
+			Why: "nothing of the data plane is left"})
+	}
+	d.Report.Programmed = pending("being withdrawn: %s", wait)
+	if !o.Split.DeletionTimestamp.IsZero() && len(d.Actions) > 0 && d.Actions[len(d.Actions)-1].Type == RemoveFinalizer {
+		d.Report = nil // there is nothing left to report on
+	}
+	return d
+}
+
+// leavePath takes the proxies out of the root Service's path. It returns what it
+// waits for, and nothing when the traffic flows as without Serin.
+func leavePath(o Observation, d *Decision) (wait string, again time.Duration) {
+	switch {
+	case o.Root.Presence == Absent, o.Root.Presence == Present && !o.Root.Service.DeletionTimestamp.IsZero():
+		return "", 0 // there is no path any more
+	case o.Root.Presence != Present:
+		return "the root Service could not be read", 0
+	case o.inPath() || o.marked():
+		return giveBack(o, d)
+	case o.DataPlane.Empty():
+		return "", 0
+	case !o.Endpoints.Known:
+		return "the root Service's endpoints could not be read", 0
+	case o.through() > 0:
+		return "the root Service's endpoints still are proxies", 0
+	case o.around() == 0 && !o.Direct.Known:
+		return "the pods behind the root Service could not be read", 0
+	case o.around() == 0 && o.Direct.ReadyPods > 0:
+		return "the root Service's endpoints are not its own pods yet", blockedRecheck
+	default:
+		return "", 0
+	}
+}
+
+// giveBack removes the key from the selector unless that would leave the root
+// Service with no endpoint while the proxies still have backends to serve it from.
+func giveBack(o Observation, d *Decision) (wait string, again time.Duration) {
+	if o.inPath() && !o.Direct.Known {
+		return "the pods behind the root Service could not be read", 0
+	}
+	if o.inPath() && o.Direct.ReadyPods == 0 && o.backendsReady() > 0 {
+		return fmt.Sprintf("the proxies stay in the path, since the selector of Service %q selects no ready pod without them; "+
+			"make such a pod ready, or delete the Service or the backends", o.Root.Service.Name), blockedRecheck
+	}
+	d.Actions = append(d.Actions, Action{Type: GiveBack, Object: serviceObject(o.Root.Service),
+		Why: fmt.Sprintf("%d ready pods take over from the proxies", o.Direct.ReadyPods)})
+	return "the root Service is being given back", 0
+}
+
+func (o Observation) backendsReady() int32 {
+	var n int32
+	for _, b := range o.Split.Spec.Backends {
+		n += o.BackendEndpoints[b.Service]
+	}
+	return n
+}
+
+// dismantle deletes the data plane: first what runs the proxies, and the rest
+// when they are gone. It returns what it waits for.
+func dismantle(o Observation, d *Decision) (wait string) {
+	var workload, others []traffic.Object
+	for _, object := range o.DataPlane.Objects {
+		switch {
+		case object.Condition == traffic.ObjectAbsent || object.Condition == traffic.ObjectForeign:
+		case object.Workload:
+			workload = append(workload, object)
+		default:
+			others = append(others, object)
+		}
+	}
+	if len(workload) > 0 {
+		d.Actions = append(d.Actions, deleteAll(workload, "traffic no longer passes the proxies")...)
+		return "the proxies are being stopped"
+	}
+	if n := len(o.DataPlane.Proxies); n > 0 {
+		return "the proxies finish their requests"
+	}
+	if len(others) > 0 {
+		d.Actions = append(d.Actions, deleteAll(others, "no proxy is left")...)
+		return "the proxies' objects are being deleted"
+	}
+	return ""
+}
+
+// deleteAll deletes in the reverse of the order in which the objects were made.
+func deleteAll(objects []traffic.Object, why string) []Action {
+	var actions []Action
+	for i := len(objects) - 1; i >= 0; i-- {
+		if objects[i].Condition != traffic.ObjectTerminating {
+			actions = append(actions, Action{Type: Delete, Object: objects[i], Why: why})
+		}
+	}
+	return actions
+}

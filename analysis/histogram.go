@@ -65,8 +65,8 @@ func (h *Histogram) validate(requests int64) error {
 		}
 	}
 	for i, n := range h.Counts {
-		if n < 0 || i > 0 && n < h.Counts[i-1] {
-			return fmt.Errorf("counts[%d]: %d is less than the count before it; give cumulative counts", i, n)
+		if n < 0 || n > MaxCount || i > 0 && n < h.Counts[i-1] {
+			return fmt.Errorf("counts[%d]: %d is less than the count before it or outside 0 to 2^53; give cumulative counts", i, n)
 		}
 	}
 	if n := len(h.LE); n > 0 && n == len(h.Counts) && h.Counts[n-1] > requests {

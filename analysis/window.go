@@ -8,6 +8,14 @@ import (
 	"time"
 )
 
+const (
+	// MaxCount is the largest count that can be true: the last one up to which a
+	// float64, and so a counter that was scraped, is exact.
+	MaxCount = 1 << 53
+
+	lastSecond = 1 << 33 // Unix seconds, in the year 2242: nanoseconds still fit an int64
+)
+
 // Arm counts what one version answered, either during one window or, in a
 // Scrape, since the proxy started. Which answers count is decided by Classify.
 type Arm struct {
@@ -34,8 +42,8 @@ type Window struct {
 // counted: negative numbers, more failures than requests, a broken histogram.
 func (a Arm) Validate() error {
 	switch {
-	case a.Requests < 0:
-		return fmt.Errorf("requests: %d is negative; give the increase of the counter", a.Requests)
+	case a.Requests < 0 || a.Requests > MaxCount:
+		return fmt.Errorf("requests: %d is outside 0 to 2^53; give the increase of the counter", a.Requests)
 	case a.Failures < 0:
 		return fmt.Errorf("failures: %d is negative; give the increase of the counter", a.Failures)
 	case a.Failures > a.Requests:
@@ -54,10 +62,12 @@ func (a Arm) Validate() error {
 // judged.
 func (w Window) Validate() error {
 	switch {
-	case w.Start.IsZero():
+	case w.Start.Unix() < 1:
 		return errors.New("start: missing; give the time at which the window began")
 	case !w.End.After(w.Start):
 		return errors.New("end: not after start; give the time at which the window ended")
+	case w.End.Unix() > lastSecond:
+		return errors.New("end: more than a century ahead; give the time at which the window ended")
 	case w.Weight < 0 || w.Weight > 100:
 		return fmt.Errorf("weight: %d is outside 0 to 100; give percent", w.Weight)
 	}

@@ -69,9 +69,7 @@ func (r Result) waiting() string {
 
 func (r Result) limit() string {
 	switch r.Reason {
-	case ReasonLimitMissed:
-		return fmt.Sprintf("canary missed the limit %v in %d measurements in a row", r.Limit, r.LimitMissed)
-	case ReasonLimitAtRisk:
+	case ReasonLimitMissed, ReasonLimitAtRisk:
 		return fmt.Sprintf("canary missed the limit %v %d of %d times in a row", r.Limit, r.LimitMissed, r.Limit.FailureLimit)
 	case ReasonLimitUndecided:
 		return fmt.Sprintf("the limit %v lies between two bounds of the latency histogram, which cannot tell; set it to a bound", r.Limit)

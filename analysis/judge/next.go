@@ -70,9 +70,14 @@ func (c Config) shortage(s State) Reason {
 // compared reports whether stable is meant to get traffic at all.
 func (s State) compared() bool { return s.weight < 100 }
 
-// absorb adds a valid window to the state.
+// absorb adds a valid window to the state. Once failed, the figures stay those
+// that failed it.
 func (c Config) absorb(s State, w analysis.Window) State {
 	start, end := w.Start.UnixNano(), w.End.UnixNano()
+	if s.failed != "" {
+		s.last = end
+		return s
+	}
 	if s.last == 0 {
 		s.last = start
 	}
@@ -94,8 +99,9 @@ func (c Config) absorb(s State, w analysis.Window) State {
 	if start >= s.step.start {
 		s = c.absorbStep(s, w)
 	}
-	if s.failed == "" && s.process.evidence() >= 1/c.MaxFalseRollback {
-		s.failed = ReasonWorseThanStable
+	if s.process.evidence() >= 1/c.MaxFalseRollback {
+		// Said first even if a limit was missed too: it is the stronger reason.
+		s.failed, s.failedLimit = ReasonWorseThanStable, 0
 	}
 	return s
 }
@@ -136,7 +142,7 @@ func (c Config) failure(s State) Result {
 	r := c.result(s, Fail, s.failed)
 	for i, l := range c.Limits {
 		if s.failed == ReasonLimitMissed && l.key() == s.failedLimit {
-			r.Limit, r.LimitSamples, r.LimitMissed = l, s.limits[i].share.Total, max(s.limits[i].missed, l.FailureLimit)
+			r.Limit, r.LimitSamples, r.LimitMissed = l, s.limits[i].share.Total, s.limits[i].missed
 		}
 	}
 	return r

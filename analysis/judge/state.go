@@ -21,7 +21,7 @@ type State struct {
 	step    step
 	limits  [MaxLimits]limitState
 
-	failed      Reason // why the canary failed; never unset
+	failed      Reason // why the canary failed; never unset, and nothing else changes then but last
 	failedLimit uint64 // which limit, by its key
 }
 
@@ -55,8 +55,11 @@ const (
 // StartStep begins a step: what a Pass needs is counted from now on. Call it
 // with the time from which the weight of the step was known to be in effect;
 // windows that began earlier still add to the evidence against the canary, and
-// never to a Pass.
+// never to a Pass. A state that has failed stays as it is.
 func (s State) StartStep(now time.Time) State {
+	if s.failed != "" {
+		return s
+	}
 	s.step = step{start: now.UnixNano()}
 	for i := range s.limits {
 		s.limits[i].share = analysis.Share{}

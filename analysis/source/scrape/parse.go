@@ -24,9 +24,6 @@ const (
 
 	backendLabel = "backend"
 	codeLabel    = "code"
-
-	// maxCount is the largest count that a float64 still holds exactly.
-	maxCount = 1 << 53
 )
 
 // metrics is what one proxy says.
@@ -157,7 +154,7 @@ func (f families) latency(backend string) (*analysis.Histogram, error) {
 // histogram copies the finite buckets and the total.
 func histogram(in *dto.Histogram) (*analysis.Histogram, error) {
 	total := in.GetSampleCount()
-	if total > maxCount || in.SampleCountFloat != nil {
+	if total > analysis.MaxCount || in.SampleCountFloat != nil {
 		return nil, errNotCount
 	}
 	h := &analysis.Histogram{}
@@ -172,11 +169,11 @@ func histogram(in *dto.Histogram) (*analysis.Histogram, error) {
 			return nil, errors.New("the last bucket and the total differ")
 		case math.IsInf(le, 1):
 		default:
-			h.LE, h.Counts = append(h.LE, le), append(h.Counts, int64(n)) //nolint:gosec // at most maxCount
+			h.LE, h.Counts = append(h.LE, le), append(h.Counts, int64(n)) //nolint:gosec // at most MaxCount
 		}
 	}
-	h.Counts = append(h.Counts, int64(total)) //nolint:gosec // at most maxCount
-	arm := analysis.Arm{Requests: maxCount, Latency: h}
+	h.Counts = append(h.Counts, int64(total)) //nolint:gosec // at most MaxCount
+	arm := analysis.Arm{Requests: analysis.MaxCount, Latency: h}
 	return h, arm.Validate()
 }
 
@@ -220,7 +217,7 @@ var errNotCount = errors.New("not a count: a whole number that is not negative w
 
 // count refuses what a counter of requests can never be.
 func count(v float64) (int64, error) {
-	if !(v >= 0 && v <= maxCount) || v != math.Trunc(v) {
+	if !(v >= 0 && v <= analysis.MaxCount) || v != math.Trunc(v) {
 		return 0, errNotCount
 	}
 	return int64(v), nil

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package story
+
+import (
+	"time"
+)
+
+// Summary is the story in figures.
+type Summary struct {
+	// Took is how long the whole story took.
+	Took time.Duration
+	// Promoted is the time from applying v2 until nothing was left to do.
+	Promoted time.Duration
+	// OutOfTraffic is the time from applying v3 until no request went to it any
+	// more, RolledBack until nothing was left to do.
+	OutOfTraffic, RolledBack time.Duration
+	// BadWeight is the highest weight that v3 had.
+	BadWeight int32
+	// Sent counts all requests, Rate is the number of them per second.
+	Sent int64
+	Rate int
+	// BadAnswers counts the answers of v3, FailedByBad those that failed.
+	BadAnswers, FailedByBad int64
+	// FailedOtherwise counts every other request that failed.
+	FailedOtherwise int64
+	// Retried counts requests that the HTTP client sent again because their idle
+	// connection was closed.
+	Retried int64
+	// PodsKept of the PodsCreated of v2 served first as the canary and then for the Deployment.
+	PodsKept, PodsCreated int
+	// Broken are the promises that were not kept.
+	Broken []string
+}
+
+// Summarise returns the figures of an account.
+func Summarise(a *Account, p Promises) Summary {
+	load := a.Last.load()
+	bad := load.Version(Bad)
+	s := Summary{
+		Took:            a.Now.Sub(a.StartedAt),
+		Sent:            load.Sent,
+		Rate:            load.Rate,
+		Retried:         load.Retried,
+		BadAnswers:      bad.Requests,
+		FailedByBad:     bad.Failed,
+		FailedOtherwise: load.Failed() - bad.Failed,
+		Broken:          p.Check(a),
+	}
+	if r := a.Release(Good); r != nil {
+		s.Promoted, s.PodsCreated = r.settledIn(), len(r.Pods)
+		for _, pod := range r.Pods {
+			if pod.Canary && pod.Adopted {
+				s.PodsKept++
+			}
+		}
+	}
+	if r := a.Release(Bad); r != nil {
+		s.OutOfTraffic, s.RolledBack, s.BadWeight = r.outOfTrafficIn(), r.settledIn(), r.MaxWeight()
+	}
+	return s
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nginx
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
+
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// RenderOptions are the facts of the pod that nginx runs in.
+type RenderOptions struct {
+	// Dir that nginx and the agent share. Required.
+	Dir Dir
+	// StreamModule is the file of nginx's stream module, loaded when there is a TCP
+	// port; "" when nginx has it built in.
+	StreamModule string
+	// Workers is the number of worker processes, at least 1.
+	Workers int
+	// Connections that a worker can have open, client and backend side counted
+	// apart, at least 64.
+	Connections int
+	// OpenFiles is the limit of open files of a worker; 0 leaves it as it is.
+	OpenFiles int
+	// User that workers run as; "" when nginx does not start as root.
+	User string
+	// IPv6 is whether to listen on IPv6 addresses too.
+	IPv6 bool
+}
+
+func (o RenderOptions) check() error {
+	if err := o.Dir.check(); err != nil {
+		return err
+	}
+	switch {
+	case o.StreamModule != "" && !plainPath.MatchString(o.StreamModule):
+		return fmt.Errorf("streamModule: %q must be an absolute path of letters, digits and ._-/", o.StreamModule)
+	case o.Workers < 1:
+		return fmt.Errorf("workers: %d must be at least 1", o.Workers)
+	case o.Connections < 64:
+		return fmt.Errorf("connections: %d must be at least 64", o.Connections)
+	case o.OpenFiles < 0:
+		return fmt.Errorf("openFiles: %d must not be negative", o.OpenFiles)
+	case o.User != "" && !plainWord.MatchString(o.User):
+		return fmt.Errorf("user: %q must be letters, digits, _ and -", o.User)
+	}
+	return nil
+}
+
+// Rendering is a split as nginx serves it.
+type Rendering struct {
+	// Config is the text of nginx.conf.
+	Config []byte
+	// Key is a digest of Config. nginx answers it at /key of the status socket, and
+	// it names the folder of the tables.
+	Key string
+	// Table is the weights of the HTTP listeners. The weights of TCP listeners are
+	// in Config.
+	Table Table
+	// Services are the backend Services by the ID that stands for them in the
+	// access log and in Table.
+	Services map[string]string
+}
+
+// Render turns a split into nginx's configuration and its table of weights.
+//
+// The result depends on nothing but the arguments. A change of HTTP weights
+// changes Table only. Nothing from an API object but numbers, IP addresses and
+// hashes reaches the text.
+func Render(split traffic.Split, opts RenderOptions) (Rendering, error) {
+	if err := opts.check(); err != nil {
+		return Rendering{}, err
+	}
+	listeners, err := Listeners(split)
+	if err != nil {
+		return Rendering{}, err
+	}
+	for _, l := range listeners {
+		if err := checkPort(l.Port); err != nil {
+			return Rendering{}, err
+		}
+	}
+	// The key is in the text that it is a digest of, so it is made from the text
+	// with the key left out.
+	sum := sha256.Sum256(renderConfig(listeners, opts, "0"))
+	key := hex.EncodeToString(sum[:8])
+	return Rendering{
+		Config:   renderConfig(listeners, opts, key),
+		Key:      key,
+		Table:    makeTable(listeners),
+		Services: services(listeners),
+	}, nil
+}
+
+// serviceName is what a Service's name can be (RFC 1035 label).
+var (
+	serviceName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	plainWord   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+)
+
+// checkPort refuses values that an API server would not have let through.
+func checkPort(port traffic.Port) error {
+	if port.Protocol != traffic.ProtocolHTTP && port.Protocol != traffic.ProtocolTCP {
+		return fmt.Errorf("spec.service: port %d has the protocol %q, which nginx can't split; only HTTP and TCP",
+			port.Number, port.Protocol)
+	}
+	if n := len(port.Destinations); n > maxDestinations {
+		return fmt.Errorf("spec.backends: port %d has %d destinations; at most %d", port.Number, n, maxDestinations)
+	}
+	seen := map[string]bool{}
+	for _, d := range port.Destinations {
+		if err := checkDestination(d); err != nil {
+			return err
+		}
+		if seen[d.Service] {
+			return fmt.Errorf("spec.backends: %q is named twice", d.Service)
+		}
+		seen[d.Service] = true
+	}
+	return nil
+}
+
+func checkDestination(d traffic.Destination) error {
+	addr, err := netip.ParseAddr(d.Address)
+	switch {
+	case !serviceName.MatchString(d.Service):
+		return fmt.Errorf("spec.backends: %q is not the name of a Service", d.Service)
+	case err != nil || addr.Zone() != "":
+		return fmt.Errorf("spec.backends: Service %q has the address %q, which is not an IP address; give it a ClusterIP",
+			d.Service, d.Address)
+	case d.Port < 1 || d.Port > 65535:
+		return fmt.Errorf("spec.backends: Service %q has the port %d; it must be between 1 and 65535", d.Service, d.Port)
+	case d.Weight < 0:
+		return fmt.Errorf("spec.backends: Service %q has the weight %d; it must not be negative", d.Service, d.Weight)
+	}
+	return nil
+}
+
+// BackendID stands for a backend Service's port where its name must not go:
+// in names and in the access log.
+func BackendID(d traffic.Destination) string {
+	sum := sha256.Sum256([]byte(d.Service + "\x00" + strconv.Itoa(int(d.Port))))
+	return "b" + hex.EncodeToString(sum[:6])
+}
+
+// services are the Services of all listeners by ID.
+func services(listeners []Listener) map[string]string {
+	m := map[string]string{}
+	for _, l := range listeners {
+		for _, d := range l.Port.Destinations {
+			m[BackendID(d)] = d.Service
+		}
+	}
+	return m
+}
+
+// renderConfig writes nginx.conf.
+func renderConfig(listeners []Listener, opts RenderOptions, key string) []byte {
+	t := &text{}
+	renderProcess(t, listeners, opts)
+	t.block("http", nil, func() {
+		renderHTTPDefaults(t, opts)
+		renderHTTPMaps(t)
+		renderStatus(t, opts, key)
+		for i, l := range listeners {
+			if l.Port.Protocol == traffic.ProtocolHTTP {
+				renderHTTPListener(t, i, l, opts, key)
+			}
+		}
+	})
+	if usesStream(listeners) {
+		t.block("stream", nil, func() {
+			renderStreamDefaults(t)
+			for i, l := range listeners {
+				if l.Port.Protocol == traffic.ProtocolTCP {
+					renderStreamListener(t, i, l, opts)
+				}
+			}
+		})
+	}
+	return t.Bytes()
+}
+
+// renderProcess writes what concerns nginx as a whole.
+func renderProcess(t *text, listeners []Listener, opts RenderOptions) {
+	if usesStream(listeners) && opts.StreamModule != "" {
+		t.line("load_module", opts.StreamModule)
+	}
+	if opts.User != "" {
+		t.line("user", opts.User)
+	}
+	t.line("daemon", "off")
+	t.line("pid", opts.Dir.PID())
+	t.line("error_log", "stderr", "warn")
+	t.line("worker_processes", strconv.Itoa(opts.Workers))
+	if opts.OpenFiles > 0 {
+		t.line("worker_rlimit_nofile", strconv.Itoa(opts.OpenFiles))
+	}
+	// How long the workers of a former configuration may finish what they have:
+	// WebSockets and long downloads outlive a reload.
+	t.line("worker_shutdown_timeout", "1h")
+	t.block("events", nil, func() {
+		t.line("worker_connections", strconv.Itoa(opts.Connections))
+	})
+}
+
+// renderListen writes the addresses of a listener.
+func renderListen(t *text, number int32, ipv6 bool) {
+	options := []string{"backlog=4096", "so_keepalive=on"}
+	port := strconv.Itoa(int(number))
+	t.line("listen", append([]string{port}, options...)...)
+	if ipv6 {
+		t.line("listen", append([]string{"[::]:" + port, "ipv6only=on"}, options...)...)
+	}
+}
+
+// renderServers writes the addresses of an upstream: the Service's one address,
+// as often as it may be tried. max_fails=0, because what refused one connection
+// is one pod of many, never the Service.
+func renderServers(t *text, d traffic.Destination, tries int) {
+	address := netip.AddrPortFrom(netip.MustParseAddr(d.Address), uint16(d.Port)).String() //nolint:gosec // checked by checkDestination
+	for range tries {
+		t.line("server", address, "max_fails=0")
+	}
+}
+
+func usesStream(listeners []Listener) bool {
+	for _, l := range listeners {
+		if l.Port.Protocol == traffic.ProtocolTCP {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nginx
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// How a request reaches its backend, the suffix of an upstream's name. A
+// connection that is used again may be closed by the backend while the request is
+// on its way. Who sent the request would have run the same risk without a proxy
+// only on a connection that it used again itself, so no more is taken here.
+const (
+	// pooled: on a connection that is kept. A request without a body and with an
+	// idempotent method is sent again when the connection turns out to be closed.
+	pooled = "p"
+	// fresh: on a connection of its own; tried again only when nothing was sent.
+	fresh = "f"
+	// single: on a connection of its own, tried once. For methods that nginx would
+	// repeat though nobody knows whether they may be.
+	single = "s"
+)
+
+// upstreams are the ways and how often each tries the address.
+var upstreams = []struct {
+	way   string
+	tries int
+}{{pooled, 3}, {fresh, 3}, {single, 1}}
+
+// renderHTTPDefaults writes what all HTTP listeners share: the proxy changes as
+// little as it can.
+func renderHTTPDefaults(t *text, opts RenderOptions) {
+	for _, name := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		t.line(name+"_temp_path", opts.Dir.Temp()+"/"+name)
+	}
+	t.lines(
+		[2]string{"map_hash_bucket_size", "1024"},
+		[2]string{"map_hash_max_size", "8192"},
+		[2]string{"variables_hash_max_size", "4096"},
+		[2]string{"default_type", "text/plain"},
+		[2]string{"server_tokens", "off"},
+		[2]string{"access_log", "off"},
+		[2]string{"log_not_found", "off"},
+		// Requests as they came.
+		[2]string{"merge_slashes", "off"},
+		[2]string{"ignore_invalid_headers", "off"},
+		[2]string{"underscores_in_headers", "on"},
+		[2]string{"client_max_body_size", "0"},
+		[2]string{"client_header_buffer_size", "4k"},
+	)
+	t.line("large_client_header_buffers", "16", "64k")
+	t.lines(
+		// Times are the business of the two ends; these only free what is dead.
+		[2]string{"client_header_timeout", "10m"},
+		[2]string{"client_body_timeout", "1h"},
+		[2]string{"send_timeout", "1h"},
+		[2]string{"keepalive_timeout", "1h"},
+		[2]string{"keepalive_requests", "100000"},
+		[2]string{"keepalive_time", "1d"},
+		[2]string{"recursive_error_pages", "on"},
+	)
+	renderProxyDefaults(t)
+}
+
+// renderProxyDefaults writes how requests are passed on.
+func renderProxyDefaults(t *text) {
+	t.lines(
+		[2]string{"proxy_http_version", "1.1"},
+		// Bytes are passed on as they come: server-sent events, long polls, uploads
+		// of any size.
+		[2]string{"proxy_request_buffering", "off"},
+		[2]string{"proxy_buffering", "off"},
+		[2]string{"proxy_buffer_size", "64k"},
+		[2]string{"proxy_max_temp_file_size", "0"},
+		[2]string{"proxy_connect_timeout", "5s"},
+		[2]string{"proxy_read_timeout", "1h"},
+		[2]string{"proxy_send_timeout", "1h"},
+		[2]string{"proxy_socket_keepalive", "on"},
+		[2]string{"proxy_next_upstream_tries", "3"},
+		[2]string{"proxy_next_upstream_timeout", "10s"},
+		[2]string{"proxy_redirect", "off"},
+		[2]string{"proxy_pass_header", "Server"},
+		[2]string{"proxy_pass_header", "Date"},
+	)
+	t.line("proxy_buffers", "8", "64k")
+	t.line("proxy_next_upstream", "error", "timeout")
+	// An answer's headers are for the client, not orders for this proxy.
+	var accel []string
+	for _, name := range []string{"Redirect", "Expires", "Limit-Rate", "Buffering", "Charset"} {
+		accel = append(accel, "X-Accel-"+name)
+		t.line("proxy_pass_header", "X-Accel-"+name)
+	}
+	t.line("proxy_pass_header", "X-Pad")
+	t.line("proxy_ignore_headers", append(accel, "Expires", "Cache-Control", "Set-Cookie", "Vary")...)
+	t.line("proxy_set_header", "Host", "$serin_host")
+	t.line("proxy_set_header", "X-Forwarded-For", "$proxy_add_x_forwarded_for")
+	t.line("proxy_set_header", "Upgrade", "$serin_upgrade")
+	t.line("proxy_set_header", "Connection", "$serin_connection")
+}
+
+// renderHTTPMaps writes the variables that all HTTP listeners share.
+func renderHTTPMaps(t *text) {
+	for _, digit := range []string{"high", "low"} {
+		var hundredths [][2]string
+		for i := range 99 {
+			hundredths = append(hundredths, [2]string{"1%", fmt.Sprintf("%02d", i)})
+		}
+		hundredths = append(hundredths, [2]string{"*", "99"})
+		// The two digits of a request's bucket are hashes of different strings.
+		t.entries("split_clients", []string{digit + " $request_id", "$serin_" + digit}, hundredths...)
+	}
+	renderWays(t)
+	// HTTP/1.0 allows a request without a host, HTTP/1.1 does not.
+	t.entries("map", []string{"$http_host", "$serin_host"},
+		[2]string{"default", "$http_host"}, [2]string{"", "localhost"})
+	// An upgrade to HTTP/2 would take all further requests of the connection past
+	// the split; a server may always ignore it.
+	t.entries("map", []string{"$http_upgrade", "$serin_upgrade"},
+		[2]string{"default", "$http_upgrade"}, [2]string{"~*(^|[ ,])h2c([ ,/]|$)", ""})
+	t.entries("map", []string{"$serin_upgrade", "$serin_connection"},
+		[2]string{"default", "upgrade"}, [2]string{"", "$serin_close"})
+	t.entries("map", []string{"$serin_way", "$serin_close"},
+		[2]string{"default", "close"}, [2]string{pooled, ""})
+}
+
+// renderWays writes the variable that says how a request reaches its backend.
+func renderWays(t *text) {
+	var repeatable, known [][2]string
+	for _, method := range []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND"} {
+		repeatable = append(repeatable, [2]string{method + "::", "1"}, [2]string{method + ":0:", "1"})
+		known = append(known, [2]string{method, "1"})
+	}
+	for _, method := range []string{"POST", "PATCH", "LOCK"} { // nginx itself never repeats these
+		known = append(known, [2]string{method, "1"})
+	}
+	t.entries("map", []string{"$request_method:$content_length:$http_transfer_encoding", "$serin_repeatable"},
+		append([][2]string{{"default", "0"}}, repeatable...)...)
+	t.entries("map", []string{"$request_method", "$serin_known"}, append([][2]string{{"default", "0"}}, known...)...)
+	t.entries("map", []string{"$connection_requests", "$serin_as_client"},
+		[2]string{"default", pooled}, [2]string{"1", fresh})
+	t.entries("map", []string{"$serin_repeatable$serin_known", "$serin_way"},
+		[2]string{"default", single}, [2]string{"01", "$serin_as_client"}, [2]string{"11", pooled})
+}
+
+// renderStatus writes the server by which the agent asks for the configuration
+// that a worker runs.
+func renderStatus(t *text, opts RenderOptions, key string) {
+	t.block("server", nil, func() {
+		t.line("listen", "unix:"+opts.Dir.StatusSocket())
+		t.block("location", []string{"=", "/key"}, func() { t.line("return", "200", key) })
+		t.block("location", []string{"=", "/connections"}, func() { t.line("stub_status") })
+		t.block("location", []string{"/"}, func() { t.line("return", "404") })
+	})
+}
+
+// renderHTTPListener writes one HTTP port: its upstreams, the variable that
+// holds a request's choice, and the server.
+func renderHTTPListener(t *text, i int, l Listener, opts RenderOptions, key string) {
+	choice := fmt.Sprintf("serin_http_%d", i)
+	targets := [][2]string{{"default", ""}}
+	for _, d := range l.Port.Destinations {
+		id := BackendID(d)
+		targets = append(targets, [2]string{opts.Dir.Target(id), id})
+		for _, u := range upstreams {
+			t.block("upstream", []string{choice + "_" + id + "_" + u.way}, func() {
+				renderServers(t, d, u.tries)
+				if u.way == pooled {
+					renderPool(t)
+				}
+			})
+		}
+	}
+	// The folder that the request's table entry leads to. A map is evaluated once
+	// for a request, so what the access log says is what was done.
+	t.entries("map", []string{"$realpath_root", "$" + choice}, targets...)
+	t.entries("map", []string{"$upstream_addr", "$" + choice + "_asked"},
+		[2]string{"default", "$" + choice}, [2]string{"", "-"})
+	t.line("log_format", choice, "$"+choice+"_asked\t$status\t$upstream_response_time\t$upstream_header_time\t$request_completion")
+	t.block("server", nil, func() { renderHTTPServer(t, choice, l, opts, opts.Dir.entry(key, i)) })
+}
+
+// renderPool writes how backend connections are kept: so briefly that no server
+// in use has a shorter idle time, and that new and leaving pods of the Service
+// get their share within seconds.
+func renderPool(t *text) {
+	t.lines(
+		[2]string{"keepalive", "512"},
+		[2]string{"keepalive_timeout", "1s"},
+		[2]string{"keepalive_time", "5s"},
+		[2]string{"keepalive_requests", "10000"},
+	)
+}
+
+func renderHTTPServer(t *text, choice string, l Listener, opts RenderOptions, entry string) {
+	pass := func() { t.line("proxy_pass", "http://"+choice+"_${"+choice+"}_$serin_way") }
+	renderListen(t, l.Number, opts.IPv6)
+	t.line("root", entry)
+	t.line("access_log", opts.Dir.AccessLog(), choice, "buffer=64k", "flush=200ms")
+	t.line("error_page", "418", "=", "@closing")
+	for _, e := range errorPages {
+		t.line("error_page", strconv.Itoa(e.code), "@"+strconv.Itoa(e.code))
+	}
+	t.block("location", []string{"/"}, func() {
+		t.block("if", []string{"($" + choice, "!~", ".)"}, func() { t.line("return", "503") })
+		t.block("if", []string{"(-f", opts.Dir.Closing() + ")"}, func() { t.line("return", "418") })
+		pass()
+	})
+	t.block("location", []string{"@closing"}, func() {
+		t.line("keepalive_timeout", "0")
+		pass()
+	})
+	for _, e := range errorPages {
+		code := strconv.Itoa(e.code)
+		t.block("location", []string{"@" + code}, func() {
+			t.line("add_header", "X-Serin-Proxy-Error", e.reason, "always")
+			t.line("return", code, "serin proxy: "+e.reason+"\n")
+		})
+	}
+}
+
+// errorPages are the answers that come from the proxy itself, marked so that
+// nobody looks for their cause in the application.
+var errorPages = []struct {
+	code   int
+	reason string
+}{
+	{500, "internal error"},
+	{502, "the backend refused or broke the connection"},
+	{503, "no backend has weight for this port"},
+	{504, "the backend did not answer in time"},
+}

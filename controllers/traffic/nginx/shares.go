@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nginx
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Buckets is the resolution of a split: a weight is served to the nearest
+// 1/Buckets of all requests (0.01 %).
+const Buckets = 10000
+
+// maxDestinations of a port; far above what a TrafficSplit can hold, and far
+// below Buckets so that every weight above 0 gets at least one.
+const maxDestinations = 256
+
+// shares divides the buckets among weights by largest remainder (the method of
+// Hamilton), which is off by less than one bucket. A weight of 0 gets none, and
+// one above 0 gets at least one: rounding neither starves a backend nor gives it
+// traffic that nobody asked for. When all weights are 0, all shares are.
+func shares(weights []int32) []int {
+	out := make([]int, len(weights))
+	var total int64
+	for _, w := range weights {
+		total += int64(max(w, 0))
+	}
+	if total == 0 {
+		return out
+	}
+	left := Buckets
+	order := make([]int, 0, len(weights)) // indexes of weights above 0
+	remainder := make([]int64, len(weights))
+	for i, w := range weights {
+		if w <= 0 {
+			continue
+		}
+		exact := int64(w) * Buckets // below 2^45
+		out[i], remainder[i] = int(exact/total), exact%total
+		if out[i] == 0 {
+			out[i], remainder[i] = 1, 0
+		}
+		left -= out[i]
+		order = append(order, i)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(remainder[b], remainder[a]) })
+	for i := 0; left > 0; i, left = i+1, left-1 {
+		out[order[i%len(order)]]++
+	}
+	// Raising tiny weights to one bucket may have handed out too many: the largest
+	// share misses them least.
+	for ; left < 0; left++ {
+		out[slices.Index(out, slices.Max(out))]--
+	}
+	return out
+}

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collect_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/collect"
+)
+
+// bubble is the clock of the synctest bubble: it moves on when every goroutine
+// waits.
+type bubble struct{}
+
+func (bubble) Now() time.Time                         { return time.Now() }
+func (bubble) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// source counts ten canary and ninety stable requests a second for every target.
+type source struct {
+	begun time.Time
+	// read replaces the answer for the canary backend of that name.
+	read map[string]func(ctx context.Context, s analysis.Scrape) (analysis.Scrape, error)
+
+	busy, most atomic.Int32
+	mu         sync.Mutex
+	times      map[string][]time.Duration // of each scrape by canary backend
+}
+
+func newSource() *source {
+	return &source{
+		begun: time.Now(),
+		read:  map[string]func(context.Context, analysis.Scrape) (analysis.Scrape, error){},
+		times: map[string][]time.Duration{},
+	}
+}
+
+func (s *source) Scrape(ctx context.Context, t analysis.Target, at time.Time) (analysis.Scrape, error) {
+	if busy := s.busy.Add(1); busy > s.most.Load() {
+		s.most.Store(busy)
+	}
+	defer s.busy.Add(-1)
+	s.mu.Lock()
+	s.times[t.Canary] = append(s.times[t.Canary], at.Sub(s.begun))
+	s.mu.Unlock()
+	seconds := int64(at.Sub(s.begun) / time.Second)
+	out := analysis.Scrape{At: at, Pods: map[string]analysis.PodCounters{}}
+	for _, p := range t.Pods {
+		out.Pods[p.UID] = analysis.PodCounters{Canary: analysis.Arm{Requests: 10 * seconds}, Stable: analysis.Arm{Requests: 90 * seconds}}
+	}
+	if read, ok := s.read[t.Canary]; ok {
+		return read(ctx, out)
+	}
+	return out, nil
+}
+
+func (s *source) scrapes(canary string) []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]time.Duration(nil), s.times[canary]...)
+}
+
+func target(canary string) analysis.Target {
+	return analysis.Target{Pods: []analysis.Pod{{UID: "a", Address: "10.0.0.1:9113"}}, Stable: "stable", Canary: canary}
+}
+
+// owner records what it was told.
+type owner struct {
+	mu   sync.Mutex
+	told map[string]int
+}
+
+func (o *owner) notify(key string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.told == nil {
+		o.told = map[string]int{}
+	}
+	o.told[key]++
+}
+
+func (o *owner) count(key string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.told[key]
+}
+
+// running starts the collector in a bubble and stops it at the end of the test.
+func running(t *testing.T, s *source, o collect.Options) *collect.Collector {
+	t.Helper()
+	c := collect.New(s, bubble{}, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	synctest.Wait() // the first round is over: what is watched now is read in five seconds
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run = %v, want nil after the context ended", err)
+		}
+	})
+	return c
+}
+
+// pass lets time pass, and everything that is due happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestWindowsCloseEachIntervalAndTheOwnerIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told owner
+		s := newSource()
+		c := running(t, s, collect.Options{Notify: told.notify})
+		begun := time.Now()
+		c.Watch("k", target("c"), analysis.Weight{Percent: 10, Since: begun})
+		pass(21 * time.Second)
+		windows, health := c.Windows("k", time.Time{})
+		if len(windows) == 0 {
+			t.Fatalf("no windows; health %+v", health)
+		}
+		newest := windows[len(windows)-1]
+		want := analysis.Window{Start: newest.End.Add(-5 * time.Second), End: newest.End, Weight: 10, Canary: analysis.Arm{Requests: 50}, Stable: analysis.Arm{Requests: 450}}
+		for i := len(windows) - 1; i >= 0; i-- {
+			if diff := cmp.Diff(want, windows[i]); diff != "" {
+				t.Errorf("window %d (-want +got):\n%s", i, diff)
+			}
+			want.Start, want.End = want.Start.Add(-5*time.Second), want.End.Add(-5*time.Second)
+		}
+		wantHealth := analysis.Health{LastScrape: newest.End, LastWindow: newest.End, Pods: 1}
+		if diff := cmp.Diff(wantHealth, health); diff != "" {
+			t.Errorf("health (-want +got):\n%s", diff)
+		}
+		if later, _ := c.Windows("k", newest.Start); len(later) != 1 {
+			t.Errorf("%d windows after the start of the newest, want only that", len(later))
+		}
+		if later, _ := c.Windows("k", newest.End); len(later) != 0 {
+			t.Errorf("%d windows after the end of the newest, want none", len(later))
+		}
+		if got, want := told.count("k"), len(windows)+1; got != want {
+			t.Errorf("told %d times, want %d: for each window and for the first scrape", got, want)
+		}
+	})
+}
+
+func TestRoundsDoNotDrift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.read["slow"] = func(_ context.Context, out analysis.Scrape) (analysis.Scrape, error) {
+			time.Sleep(700 * time.Millisecond)
+			return out, nil
+		}
+		c := collect.New(s, bubble{}, collect.Options{})
+		c.Watch("k", target("slow"), analysis.Weight{Since: time.Now()})
+		ctx, cancel := context.WithTimeout(t.Context(), 16*time.Second)
+		defer cancel()
+		if err := c.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		want := []time.Duration{0, 5 * time.Second, 10 * time.Second, 15 * time.Second}
+		if diff := cmp.Diff(want, s.scrapes("slow")); diff != "" {
+			t.Errorf("scraped at (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestATargetThatHangsDelaysNobodyAndIsGivenUpAfterAnInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.read["hangs"] = func(ctx context.Context, _ analysis.Scrape) (analysis.Scrape, error) {
+			<-ctx.Done()
+			return analysis.Scrape{}, errors.New("did not answer in time")
+		}
+		c := running(t, s, collect.Options{})
+		for i := range 4 {
+			c.Watch(fmt.Sprint("hangs", i), target("hangs"), analysis.Weight{Since: time.Now()})
+		}
+		c.Watch("fine", target("fine"), analysis.Weight{Since: time.Now()})
+		pass(61 * time.Second)
+		if windows, health := c.Windows("fine", time.Time{}); len(windows) < 10 {
+			t.Errorf("%d windows of the other target in a minute, want at least 10; health %+v", len(windows), health)
+		}
+		_, health := c.Windows("hangs0", time.Time{})
+		want := analysis.Health{Reason: analysis.ReasonNoData, Message: "did not answer in time", Pods: 1}
+		if diff := cmp.Diff(want, health); diff != "" {
+			t.Errorf("health of the one that hangs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestNoMoreTargetsThanAllowedAreScrapedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.read["c"] = func(_ context.Context, out analysis.Scrape) (analysis.Scrape, error) {
+			time.Sleep(100 * time.Millisecond)
+			return out, nil
+		}
+		c := running(t, s, collect.Options{Concurrency: 3})
+		for i := range 20 {
+			c.Watch(fmt.Sprint(i), target("c"), analysis.Weight{Since: time.Now()})
+		}
+		pass(12 * time.Second)
+		if most := s.most.Load(); most != 3 {
+			t.Errorf("%d scraped at once, want 3", most)
+		}
+		for i := range 20 {
+			if windows, health := c.Windows(fmt.Sprint(i), time.Time{}); len(windows) != 1 {
+				t.Errorf("target %d: %d windows, want 1; health %+v", i, len(windows), health)
+			}
+		}
+	})
+}
+
+func TestNoWindowClosesWhileTheWeightChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := running(t, newSource(), collect.Options{})
+		c.Watch("k", target("c"), analysis.Weight{Percent: 10, Since: time.Now()})
+		pass(21 * time.Second)
+		c.Watch("k", target("c"), analysis.Weight{Percent: 10})
+		changing := time.Now()
+		pass(12 * time.Second)
+		windows, health := c.Windows("k", changing)
+		if len(windows) != 0 || health.Reason != analysis.ReasonWeightChanging {
+			t.Errorf("%d windows (%s) while the weight changes, want none (WeightChanging)", len(windows), health.Reason)
+		}
+		confirmed := time.Now()
+		c.Watch("k", target("c"), analysis.Weight{Percent: 20, Since: confirmed})
+		pass(15 * time.Second)
+		windows, _ = c.Windows("k", changing)
+		if len(windows) == 0 {
+			t.Fatal("no windows after the weight was confirmed")
+		}
+		for _, w := range windows {
+			if w.Start.Before(confirmed) || w.Weight != 20 {
+				t.Errorf("window from %v at weight %d, want none from before %v", w.Start, w.Weight, confirmed)
+			}
+		}
+	})
+}
+
+// The scrape began at the old weight and ended when it was already changing.
+func TestAWeightThatChangesDuringAScrapeDropsItsWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		var c *collect.Collector
+		var change atomic.Bool
+		s.read["c"] = func(_ context.Context, out analysis.Scrape) (analysis.Scrape, error) {
+			if change.Load() {
+				c.Watch("k", target("c"), analysis.Weight{Percent: 10})
+			}
+			return out, nil
+		}
+		c = collect.New(s, bubble{}, collect.Options{})
+		c.Watch("k", target("c"), analysis.Weight{Percent: 10, Since: time.Now()})
+		ctx, cancel := context.WithTimeout(t.Context(), 11*time.Second)
+		defer cancel()
+		time.AfterFunc(7*time.Second, func() { change.Store(true) })
+		if err := c.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if windows, health := c.Windows("k", time.Time{}); len(windows) != 1 || health.Reason != analysis.ReasonWeightChanging {
+			t.Errorf("%d windows (%s), want only the one from before (WeightChanging)", len(windows), health.Reason)
+		}
+	})
+}
+
+func TestHealthSaysWhyDataIsMissingAndTheOwnerIsToldOnce(t *testing.T) {
+	failing := func(context.Context, analysis.Scrape) (analysis.Scrape, error) {
+		return analysis.Scrape{}, errors.New("none of 1 proxies could be read")
+	}
+	var calls atomic.Int32
+	for _, tt := range []struct {
+		name string
+		read func(context.Context, analysis.Scrape) (analysis.Scrape, error)
+		pods []analysis.Pod
+		want analysis.Health
+	}{
+		{"no pod can be read", failing, target("c").Pods, analysis.Health{Reason: analysis.ReasonNoData, Message: "none of 1 proxies could be read", Pods: 1}},
+		{"the target has no pods", nil, nil, analysis.Health{Reason: analysis.ReasonNoPods, Message: "there are no proxies to read"}},
+		{"the source panics", func(context.Context, analysis.Scrape) (analysis.Scrape, error) { panic("broken") }, target("c").Pods, analysis.Health{Reason: analysis.ReasonNoData, Message: "the source panicked: broken", Pods: 1}},
+		{"the message differs each time", func(context.Context, analysis.Scrape) (analysis.Scrape, error) {
+			return analysis.Scrape{}, fmt.Errorf("call %d", min(calls.Add(1), 3))
+		}, target("c").Pods, analysis.Health{Reason: analysis.ReasonNoData, Message: "call 3", Pods: 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var told owner
+				s := newSource()
+				if tt.read != nil {
+					s.read["c"] = tt.read
+				}
+				c := running(t, s, collect.Options{Notify: told.notify})
+				broken := target("c")
+				broken.Pods = tt.pods
+				c.Watch("k", broken, analysis.Weight{Since: time.Now()})
+				pass(31 * time.Second)
+				windows, health := c.Windows("k", time.Time{})
+				if len(windows) != 0 {
+					t.Errorf("%d windows, want none", len(windows))
+				}
+				if diff := cmp.Diff(tt.want, health); diff != "" {
+					t.Errorf("health (-want +got):\n%s", diff)
+				}
+				if n := told.count("k"); n != 1 {
+					t.Errorf("told %d times, want once", n)
+				}
+			})
+		})
+	}
+}
+
+func TestAPodThatIsMissedShowsInHealthWhileTheOthersAreMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.read["c"] = func(_ context.Context, out analysis.Scrape) (analysis.Scrape, error) {
+			out.Missed = []analysis.Missed{{UID: "b", Err: errors.New("proxy 10.0.0.2:9113: did not answer in time")}}
+			return out, nil
+		}
+		c := running(t, s, collect.Options{})
+		two := target("c")
+		two.Pods = append(two.Pods, analysis.Pod{UID: "b", Address: "10.0.0.2:9113"})
+		c.Watch("k", two, analysis.Weight{Since: time.Now()})
+		pass(11 * time.Second)
+		windows, health := c.Windows("k", time.Time{})
+		if len(windows) == 0 || health.Reason != "" || health.Missed != 1 || health.Message != "proxy 10.0.0.2:9113: did not answer in time" {
+			t.Errorf("%d windows, health %+v; want windows and one pod missed with the reason", len(windows), health)
+		}
+	})
+}
+
+func TestWatchingTheSameAgainKeepsTheWindowsAndOtherBackendsDoNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := running(t, newSource(), collect.Options{})
+		weight := analysis.Weight{Since: time.Now()}
+		c.Watch("k", target("c"), weight)
+		pass(21 * time.Second)
+		before, _ := c.Windows("k", time.Time{})
+		c.Watch("k", target("c"), weight)
+		if after, _ := c.Windows("k", time.Time{}); len(after) != len(before) || len(after) == 0 {
+			t.Errorf("%d windows after watching again, want the %d of before", len(after), len(before))
+		}
+		moved := target("c")
+		moved.Pods[0].UID = "b"
+		c.Watch("k", moved, weight)
+		if after, _ := c.Windows("k", time.Time{}); len(after) != len(before) {
+			t.Errorf("%d windows with other pods, want the %d of before", len(after), len(before))
+		}
+		c.Watch("k", target("other"), weight)
+		if after, _ := c.Windows("k", time.Time{}); len(after) != 0 {
+			t.Errorf("%d windows of other backends, want none", len(after))
+		}
+	})
+}
+
+func TestForgettingEndsTheMeasuring(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told owner
+		s := newSource()
+		c := running(t, s, collect.Options{Notify: told.notify})
+		s.read["c"] = func(_ context.Context, out analysis.Scrape) (analysis.Scrape, error) {
+			time.Sleep(time.Second)
+			return out, nil
+		}
+		c.Watch("k", target("c"), analysis.Weight{Since: time.Now()})
+		pass(10*time.Second + 500*time.Millisecond) // a scrape is under way
+		toldBefore := told.count("k")
+		c.Forget("k")
+		pass(20 * time.Second)
+		if windows, health := c.Windows("k", time.Time{}); len(windows) != 0 || health != (analysis.Health{}) {
+			t.Errorf("%d windows, health %+v after Forget, want nothing", len(windows), health)
+		}
+		if n := told.count("k"); n != toldBefore {
+			t.Errorf("told %d times more after Forget", n-toldBefore)
+		}
+		if n := len(s.scrapes("c")); n != 2 {
+			t.Errorf("%d scrapes, want 2 from before", n)
+		}
+	})
+}
+
+func TestOnlyTheLastWindowsAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := running(t, newSource(), collect.Options{Keep: 3})
+		c.Watch("k", target("c"), analysis.Weight{Since: time.Now()})
+		pass(time.Minute)
+		windows, health := c.Windows("k", time.Time{})
+		if len(windows) != 3 || !windows[2].End.Equal(health.LastWindow) {
+			t.Errorf("%d windows, want the last 3", len(windows))
+		}
+	})
+}
+
+func TestStoppingIsNotAFaultOfTheTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told owner
+		s := newSource()
+		s.read["c"] = func(ctx context.Context, _ analysis.Scrape) (analysis.Scrape, error) {
+			<-ctx.Done()
+			return analysis.Scrape{}, ctx.Err()
+		}
+		c := collect.New(s, bubble{}, collect.Options{Notify: told.notify})
+		c.Watch("k", target("c"), analysis.Weight{Since: time.Now()})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.Run(ctx); err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
+		if _, health := c.Windows("k", time.Time{}); health != (analysis.Health{}) || told.count("k") != 0 {
+			t.Errorf("health %+v, told %d times; want nothing", health, told.count("k"))
+		}
+	})
+}
+
+func TestManyGoroutinesMayUseACollector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := running(t, newSource(), collect.Options{Concurrency: 2})
+		var users sync.WaitGroup
+		for i := range 8 {
+			users.Go(func() {
+				for j := range 50 {
+					key := fmt.Sprint((i + j) % 5)
+					c.Watch(key, target("c"), analysis.Weight{Since: time.Now()})
+					c.Windows(key, time.Time{})
+					if j%7 == 0 {
+						c.Forget(key)
+					}
+					time.Sleep(time.Second)
+				}
+			})
+		}
+		users.Wait()
+	})
+}

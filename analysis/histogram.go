@@ -56,21 +56,33 @@ func (h *Histogram) ShareWithin(limit float64, requests int64) Share {
 }
 
 func (h *Histogram) validate(requests int64) error {
-	if n := len(h.Counts); n != len(h.LE) && n != len(h.LE)+1 {
-		return fmt.Errorf("counts: %d counts for %d bounds; give one for each bound, and optionally the total", n, len(h.LE))
+	bounds := len(h.LE)
+	switch len(h.Counts) {
+	case bounds + 1:
+	case bounds:
+		if bounds > 0 && h.Counts[bounds-1] > requests {
+			return errors.New("counts: more than the requests; give the increase over the same window")
+		}
+	default:
+		return fmt.Errorf("counts: %d counts for %d bounds; give one for each bound, and optionally the total", len(h.Counts), bounds)
 	}
+	last := math.Inf(-1)
 	for i, le := range h.LE {
-		if math.IsNaN(le) || math.IsInf(le, 0) || i > 0 && le <= h.LE[i-1] {
+		if !(le > last) || math.IsInf(le, 1) {
 			return fmt.Errorf("le[%d]: %v; give finite bounds in ascending order", i, le)
 		}
+		last = le
 	}
-	for i, n := range h.Counts {
-		if n < 0 || n > MaxCount || i > 0 && n < h.Counts[i-1] {
+	return validateCumulative(h.Counts)
+}
+
+func validateCumulative(counts []int64) error {
+	var last int64
+	for i, n := range counts {
+		if n < last || n > MaxCount {
 			return fmt.Errorf("counts[%d]: %d is less than the count before it or outside 0 to 2^53; give cumulative counts", i, n)
 		}
-	}
-	if n := len(h.LE); n > 0 && n == len(h.Counts) && h.Counts[n-1] > requests {
-		return errors.New("counts: more than the requests; give the increase over the same window")
+		last = n
 	}
 	return nil
 }

@@ -80,23 +80,44 @@ func (l Limit) String() string {
 
 // Validate returns the first mistake, naming the field and the fix.
 func (l Limit) Validate() error {
+	var err error
+	switch l.Metric {
+	case SuccessRate:
+		err = l.validateSuccessRate()
+	case Latency:
+		err = l.validateLatency()
+	default:
+		err = fmt.Errorf("metric: %q; give %s or %s", l.Metric, SuccessRate, Latency)
+	}
 	switch {
-	case l.Metric != SuccessRate && l.Metric != Latency:
-		return fmt.Errorf("metric: %q; give %s or %s", l.Metric, SuccessRate, Latency)
-	case l.Metric == SuccessRate && !within(l.Min, 1):
-		return fmt.Errorf("min: %v; give a fraction above 0 and at most 1, such as 0.99", l.Min)
-	case l.Metric == SuccessRate && (l.Quantile != 0 || l.Max != 0):
-		return fmt.Errorf("quantile, max: only for metric %s; remove them", Latency)
-	case l.Metric == Latency && (!within(l.Quantile, 1) || l.Quantile == 1):
-		return fmt.Errorf("quantile: %v; give a fraction between 0 and 1, such as 0.99", l.Quantile)
-	case l.Metric == Latency && l.Max <= 0:
-		return fmt.Errorf("max: %v; give a duration above 0, such as 500ms", l.Max)
-	case l.Metric == Latency && l.Min != 0:
-		return fmt.Errorf("min: only for metric %s; remove it", SuccessRate)
+	case err != nil:
+		return err
 	case l.MinSamples < 1:
 		return fmt.Errorf("minSamples: %d; give at least 1", l.MinSamples)
 	case l.FailureLimit < 1 || l.FailureLimit > maxFailureLimit:
 		return fmt.Errorf("failureLimit: %d; give 1 to %d", l.FailureLimit, maxFailureLimit)
+	}
+	return nil
+}
+
+func (l Limit) validateSuccessRate() error {
+	switch {
+	case !within(l.Min, 1):
+		return fmt.Errorf("min: %v; give a fraction above 0 and at most 1, such as 0.99", l.Min)
+	case l.Quantile != 0 || l.Max != 0:
+		return fmt.Errorf("quantile, max: only for metric %s; remove them", Latency)
+	}
+	return nil
+}
+
+func (l Limit) validateLatency() error {
+	switch {
+	case !within(l.Quantile, 1) || l.Quantile == 1:
+		return fmt.Errorf("quantile: %v; give a fraction between 0 and 1, such as 0.99", l.Quantile)
+	case l.Max <= 0:
+		return fmt.Errorf("max: %v; give a duration above 0, such as 500ms", l.Max)
+	case l.Min != 0:
+		return fmt.Errorf("min: only for metric %s; remove it", SuccessRate)
 	}
 	return nil
 }

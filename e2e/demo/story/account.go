@@ -19,6 +19,8 @@ type Account struct {
 	Releases []*Release
 	// Last is the latest snapshot.
 	Last Snapshot
+	// LoadRestarts counts how often the load generator began to count again.
+	LoadRestarts int
 }
 
 // Release is what was seen of one version.
@@ -87,6 +89,9 @@ func (a *Account) Add(s Snapshot) {
 	}
 	if s.Load == nil {
 		s.Load = a.Last.Load
+	}
+	if before := a.Last.Load; before != nil && !before.StartedAt.Equal(s.Load.StartedAt) {
+		a.LoadRestarts++
 	}
 	a.Now, a.Last = s.Time, s
 	for _, pod := range s.Pods {

@@ -129,6 +129,8 @@ func (p Promises) checkLoad(a *Account) string {
 	switch load := a.Last.load(); {
 	case load.Sent == 0:
 		return "The load generator reported no request, so nothing is known of failed ones."
+	case a.LoadRestarts > 0:
+		return "The load generator restarted, so its counts are not those of the whole story."
 	case load.Skipped > 0:
 		return fmt.Sprintf("The load generator could not send %d requests because too many waited for an answer.", load.Skipped)
 	default:

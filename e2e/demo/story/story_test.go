@@ -160,6 +160,13 @@ func TestABrokenPromiseIsSaidPlainly(t *testing.T) {
 			want:    "The load generator could not send 7 requests because too many waited for an answer.",
 		},
 		{
+			name: "a load generator that restarted",
+			scripts: func(th *theatre) {
+				insert(th, "website-v2.yaml", 3, func(s *state) { s.load.StartedAt = time.Unix(9, 0) })
+			},
+			want: "The load generator restarted",
+		},
+		{
 			name:   "too long a story",
 			change: func(p *Promises) { p.Within = 10 * time.Second },
 			want:   "The story took 33s; at most 10s was promised.",

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/serin-dev/serin/e2e/demo/story"
+)
+
+// WriteSummary writes the story in figures and whether every promise was kept.
+// Next are commands to type next, one a line.
+func WriteSummary(out io.Writer, s story.Summary, next []string) error {
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-26s%s\n", name, fmt.Sprintf(format, args...))
+	}
+	b.WriteString("\nSummary\n")
+	row("story", "%s", orNever(s.Took))
+	row("v2 promoted in", "%s", orNever(s.Promoted))
+	row("v3 out of traffic in", "%s, at most %d %% of the traffic went to it", orNever(s.OutOfTraffic), s.BadWeight)
+	row("v3 rolled back in", "%s", orNever(s.RolledBack))
+	row("pods of v2", "%d created, %d of them were tested as the canary and kept", s.PodsCreated, s.PodsKept)
+	row("requests sent", "%s at %d a second", count(s.Sent), s.Rate)
+	row("failed by v3", "%s of the %s that it answered", count(s.FailedByBad), count(s.BadAnswers))
+	row("failed by anything else", "%s", count(s.FailedOtherwise))
+	if s.Retried > 0 {
+		row("", "(%s requests found their idle connection closed and were sent again by the client)", count(s.Retried))
+	}
+	b.WriteString(verdict(s.Broken))
+	if len(next) > 0 {
+		b.WriteString("\nWhat to type next\n  " + strings.Join(next, "\n  ") + "\n")
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func verdict(broken []string) string {
+	if len(broken) == 0 {
+		return "\nEvery promise was kept.\n"
+	}
+	text := "\nNot everything was as promised:\n"
+	for _, sentence := range broken {
+		text += "  * " + clean(sentence) + "\n"
+	}
+	return text
+}
+
+func orNever(d time.Duration) string {
+	if d == 0 {
+		return "never"
+	}
+	return clockOf(d)
+}

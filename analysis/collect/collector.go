@@ -74,6 +74,7 @@ type Collector struct {
 	clock   Clock
 	options Options
 	slots   chan struct{} // one token for each scrape under way
+	wake    chan struct{} // holds a token when a target wants a scrape before the next round
 
 	mu      sync.Mutex
 	targets map[string]*target
@@ -87,13 +88,15 @@ func New(source Source, clock Clock, options Options) *Collector {
 		clock:   clock,
 		options: options,
 		slots:   make(chan struct{}, options.Concurrency),
+		wake:    make(chan struct{}, 1),
 		targets: map[string]*target{},
 	}
 }
 
-// Watch has the target measured under the given key from the next round on, or
-// updates what is measured. Calling it again with the same arguments changes
-// nothing. Windows close only while the weight is confirmed: call it with
+// Watch has the target measured under the given key, or updates what is
+// measured. With a confirmed weight it is scraped at once and then in each
+// round, so that a window begins right after the confirmation.
+// Calling it again with the same arguments changes nothing. Windows close only while the weight is confirmed: call it with
 // weight.Since zero before writing a new weight, and with the time of the
 // confirmation after. Naming other backends forgets what was measured; other
 // pods do not.
@@ -105,7 +108,14 @@ func (c *Collector) Watch(key string, t analysis.Target, weight analysis.Weight)
 		known = &target{}
 		c.targets[key] = known
 	}
+	if known.spec.Equal(t) && known.weight == weight {
+		return
+	}
 	known.spec, known.weight = t.Clone(), weight
+	if !weight.Since.IsZero() {
+		known.eager = true
+		c.wakeUp()
+	}
 }
 
 // Forget ends the measuring of a key and drops its windows.
@@ -127,18 +137,41 @@ func (c *Collector) Windows(key string, after time.Time) ([]analysis.Window, ana
 	return t.windowsAfter(after), t.health
 }
 
-// Run polls until ctx ends, waits for the scrapes under way and returns nil.
+// Run polls until ctx ends, waits for the scrapes under way and returns nil. It
+// may be called once.
 func (c *Collector) Run(ctx context.Context) error {
 	var scrapes sync.WaitGroup
 	defer scrapes.Wait()
 	for next := c.clock.Now(); ; {
-		c.round(ctx, &scrapes)
+		c.start(ctx, &scrapes, func(*target) bool { return true })
 		next = nextRound(next, c.clock.Now(), c.options.Interval)
+		if !c.wait(ctx, &scrapes, next) {
+			return nil
+		}
+	}
+}
+
+// wait passes the time until the next round, and scrapes the targets that
+// cannot wait for it. It returns false when ctx has ended.
+func (c *Collector) wait(ctx context.Context, scrapes *sync.WaitGroup, next time.Time) bool {
+	due := c.clock.After(next.Sub(c.clock.Now()))
+	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-c.clock.After(next.Sub(c.clock.Now())):
+			return false
+		case <-due:
+			return true
+		case <-c.wake:
+			c.start(ctx, scrapes, func(t *target) bool { return t.eager })
 		}
+	}
+}
+
+// wakeUp has Run look for eager targets; one token is enough for all of them.
+func (c *Collector) wakeUp() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -149,12 +182,12 @@ func nextRound(last, now time.Time, interval time.Duration) time.Time {
 	return last.Add((missed + 1) * interval)
 }
 
-// round starts a scrape of every target that is not being scraped.
-func (c *Collector) round(ctx context.Context, scrapes *sync.WaitGroup) {
+// start starts a scrape of every wanted target that is not being scraped.
+func (c *Collector) start(ctx context.Context, scrapes *sync.WaitGroup, wanted func(*target) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, t := range c.targets {
-		if t.busy {
+		if t.busy || !wanted(t) {
 			continue
 		}
 		t.busy = true
@@ -166,17 +199,17 @@ func (c *Collector) round(ctx context.Context, scrapes *sync.WaitGroup) {
 func (c *Collector) scrape(ctx context.Context, key string, t *target) {
 	select {
 	case <-ctx.Done():
-		c.release(t)
 		return
 	case c.slots <- struct{}{}:
 	}
-	spec := c.spec(t)
-	at := c.clock.Now()
+	spec := c.begin(t)
+	// Whole microseconds survive being stored in the API, so that the end of a
+	// window can be compared with what was stored of it.
+	at := c.clock.Now().Truncate(time.Microsecond)
 	scrape, err := c.read(ctx, spec, at)
 	<-c.slots
 	if ctx.Err() != nil {
 		// Stopping is not a fault of the target.
-		c.release(t)
 		return
 	}
 	if c.store(key, t, scrape, err) {
@@ -203,16 +236,21 @@ func (c *Collector) read(ctx context.Context, spec analysis.Target, at time.Time
 
 var errNoPods = errors.New("there are no proxies to read")
 
-func (c *Collector) spec(t *target) analysis.Target {
+// begin is what to scrape for a target, from now on no longer eager.
+func (c *Collector) begin(t *target) analysis.Target {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	t.eager = false
 	return t.spec
 }
 
+// release ends the scrape of a target. If what is measured changed meanwhile,
+// the scrape came too early, and the next one is due at once.
 func (c *Collector) release(t *target) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	t.busy = false
+	if t.eager {
+		c.wakeUp()
+	}
 }
 
 // store puts a scrape into its target and reports whether its owner is to be
@@ -220,7 +258,7 @@ func (c *Collector) release(t *target) {
 func (c *Collector) store(key string, t *target, s analysis.Scrape, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t.busy = false
+	c.release(t)
 	if c.targets[key] != t {
 		return false
 	}

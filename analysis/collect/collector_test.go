@@ -101,7 +101,7 @@ func running(t *testing.T, s *source, o collect.Options) *collect.Collector {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
-	synctest.Wait() // the first round is over: what is watched now is read in five seconds
+	synctest.Wait() // the first round is over
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -209,7 +209,7 @@ func TestNoMoreTargetsThanAllowedAreScrapedAtOnce(t *testing.T) {
 		for i := range 20 {
 			c.Watch(fmt.Sprint(i), target("c"), analysis.Weight{Since: time.Now()})
 		}
-		pass(12 * time.Second)
+		pass(7 * time.Second)
 		if most := s.most.Load(); most != 3 {
 			t.Errorf("%d scraped at once, want 3", most)
 		}
@@ -244,6 +244,51 @@ func TestNoWindowClosesWhileTheWeightChanges(t *testing.T) {
 			if w.Start.Before(confirmed) || w.Weight != 20 {
 				t.Errorf("window from %v at weight %d, want none from before %v", w.Start, w.Weight, confirmed)
 			}
+		}
+	})
+}
+
+func TestAWindowBeginsRightAfterTheWeightIsConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		c := running(t, s, collect.Options{})
+		pass(2 * time.Second)
+		c.Watch("k", target("c"), analysis.Weight{Percent: 10, Since: time.Now()})
+		pass(10 * time.Second)
+		c.Watch("k", target("c"), analysis.Weight{Percent: 10})
+		pass(time.Second)
+		confirmed := time.Now()
+		c.Watch("k", target("c"), analysis.Weight{Percent: 20, Since: confirmed})
+		pass(3 * time.Second)
+		want := []time.Duration{2 * time.Second, 5 * time.Second, 10 * time.Second, 13 * time.Second, 15 * time.Second}
+		if diff := cmp.Diff(want, s.scrapes("c")); diff != "" {
+			t.Errorf("scraped at (-want +got):\n%s", diff)
+		}
+		windows, _ := c.Windows("k", confirmed)
+		if len(windows) != 1 || !windows[0].Start.Equal(confirmed) {
+			t.Errorf("windows %v, want one that begins at %v", windows, confirmed)
+		}
+	})
+}
+
+// The weight is confirmed while a scrape from before is under way.
+func TestAScrapeThatCameTooEarlyIsRepeatedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.read["c"] = func(_ context.Context, out analysis.Scrape) (analysis.Scrape, error) {
+			time.Sleep(time.Second)
+			return out, nil
+		}
+		c := running(t, s, collect.Options{})
+		c.Watch("k", target("c"), analysis.Weight{Percent: 10, Since: time.Now()})
+		pass(500 * time.Millisecond)
+		c.Watch("k", target("c"), analysis.Weight{Percent: 20, Since: time.Now()})
+		pass(7 * time.Second)
+		if diff := cmp.Diff([]time.Duration{0, time.Second, 5 * time.Second}, s.scrapes("c")); diff != "" {
+			t.Errorf("scraped at (-want +got):\n%s", diff)
+		}
+		if windows, _ := c.Windows("k", time.Time{}); len(windows) != 1 || windows[0].Weight != 20 {
+			t.Errorf("windows %v, want one at weight 20", windows)
 		}
 	})
 }
@@ -340,12 +385,18 @@ func TestAPodThatIsMissedShowsInHealthWhileTheOthersAreMeasured(t *testing.T) {
 
 func TestWatchingTheSameAgainKeepsTheWindowsAndOtherBackendsDoNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := running(t, newSource(), collect.Options{})
+		s := newSource()
+		c := running(t, s, collect.Options{})
 		weight := analysis.Weight{Since: time.Now()}
 		c.Watch("k", target("c"), weight)
 		pass(21 * time.Second)
 		before, _ := c.Windows("k", time.Time{})
+		scrapes := len(s.scrapes("c"))
 		c.Watch("k", target("c"), weight)
+		synctest.Wait()
+		if n := len(s.scrapes("c")); n != scrapes {
+			t.Errorf("%d scrapes after watching again, want the %d of before", n, scrapes)
+		}
 		if after, _ := c.Windows("k", time.Time{}); len(after) != len(before) || len(after) == 0 {
 			t.Errorf("%d windows after watching again, want the %d of before", len(after), len(before))
 		}
@@ -382,8 +433,8 @@ func TestForgettingEndsTheMeasuring(t *testing.T) {
 		if n := told.count("k"); n != toldBefore {
 			t.Errorf("told %d times more after Forget", n-toldBefore)
 		}
-		if n := len(s.scrapes("c")); n != 2 {
-			t.Errorf("%d scrapes, want 2 from before", n)
+		if n := len(s.scrapes("c")); n != 3 {
+			t.Errorf("%d scrapes, want 3 from before", n)
 		}
 	})
 }

@@ -15,6 +15,7 @@ type target struct {
 	spec   analysis.Target
 	weight analysis.Weight
 	busy   bool // a scrape is under way
+	eager  bool // what is measured has changed: do not wait for the next round
 
 	windower analysis.Windower
 	windows  []analysis.Window // oldest first

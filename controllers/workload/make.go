@@ -50,6 +50,7 @@ func MakeCanary(d *appsv1.Deployment, owner metav1.OwnerReference, revision stri
 // ports and traffic settings, for the pods of the revision only.
 func MakeBackend(root *corev1.Service, selector map[string]string, owner metav1.OwnerReference, role, revision string) *corev1.Service {
 	s := &corev1.Service{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            BackendName(root.Name, role),
 			Namespace:       root.Namespace,
@@ -95,4 +96,14 @@ func withLabel(m map[string]string, key, value string) map[string]string {
 	maps.Copy(out, m)
 	out[key] = value
 	return out
+}
+
+// DesiredReplicas is the scale of the Deployment that a ReplicaSet was told of,
+// or -1 when it was told of none.
+func DesiredReplicas(rs *appsv1.ReplicaSet) int32 {
+	n, err := strconv.ParseInt(rs.Annotations[AnnotationDesiredReplicas], 10, 32)
+	if err != nil {
+		return -1
+	}
+	return int32(n)
 }

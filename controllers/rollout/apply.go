@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/workload"
+)
+
+var errUnknownAction = errors.New("no such action")
+
+// apply carries one action out. Every change and deletion of an existing object
+// names the version that the decision was made from.
+func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) error {
+	switch a := action.(type) {
+	case plan.AddFinalizer, plan.RemoveFinalizer:
+		return r.setFinalizer(ctx, s, action)
+	case plan.SetHold:
+		return r.applyHold(ctx, s, map[string]any{v1alpha1.AnnotationRollout: s.Rollout.Name}, a.Paused)
+	case plan.HandBack:
+		return r.handBack(ctx, s, a)
+	case plan.CreateCanary:
+		return r.createCanary(ctx, s, a)
+	case plan.ClaimCanary:
+		return r.claim(ctx, s, a.Target)
+	case plan.ScaleReplicaSet:
+		return r.scale(ctx, s, a)
+	case plan.ReleaseCanary:
+		return r.patchReplicaSet(ctx, s, a.Target, map[string]any{"ownerReferences": nil}, nil)
+	case plan.DeleteReplicaSet:
+		return r.remove(ctx, a.Target, &appsv1.ReplicaSet{ObjectMeta: named(s, a.Name)})
+	case plan.ApplyBackend:
+		return r.applyObject(ctx, makeBackend(&s, a.Role, a.Revision))
+	case plan.DeleteBackend:
+		return r.remove(ctx, a.Target, &corev1.Service{ObjectMeta: named(s, a.Name)})
+	case plan.ApplySplit:
+		return r.applyObject(ctx, makeSplit(&s, a.Weight))
+	case plan.DeleteSplit:
+		return r.remove(ctx, a.Target, &splitv1.TrafficSplit{ObjectMeta: named(s, a.Name)})
+	}
+	return fmt.Errorf("%w: %T", errUnknownAction, action)
+}
+
+func named(s scene, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: s.Rollout.Namespace, Name: name}
+}
+
+func owner(ro *v1alpha1.Rollout) metav1.OwnerReference {
+	return *metav1.NewControllerRef(ro, v1alpha1.GroupVersion.WithKind("Rollout"))
+}
+
+func (r *Reconciler) setFinalizer(ctx context.Context, s scene, action plan.Action) error {
+	next := s.Rollout.DeepCopy()
+	change := controllerutil.AddFinalizer
+	if _, remove := action.(plan.RemoveFinalizer); remove {
+		change = controllerutil.RemoveFinalizer
+	}
+	if !change(next, v1alpha1.Finalizer) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(s.Rollout, client.MergeFromWithOptimisticLock{})
+	return client.IgnoreNotFound(r.client.Patch(ctx, next, patch))
+}
+
+// applyHold owns just the mark and spec.paused. Un-pausing names the version of
+// the Deployment that was seen: a template changed meanwhile must not roll.
+func (r *Reconciler) applyHold(ctx context.Context, s scene, annotations map[string]any, paused bool) error {
+	metadata := map[string]any{"name": s.deployment.Name, "namespace": s.deployment.Namespace, "uid": string(s.deployment.UID)}
+	if !paused {
+		metadata["resourceVersion"] = s.deployment.ResourceVersion
+	}
+	if annotations != nil {
+		metadata["annotations"] = annotations
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata, "spec": map[string]any{"paused": paused}}}
+	u.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	return r.applyUnstructured(ctx, u)
+}
+
+// handBack gives up the mark, and spec.paused too unless it has to stay.
+func (r *Reconciler) handBack(ctx context.Context, s scene, a plan.HandBack) error {
+	return r.applyHold(ctx, s, nil, a.Paused)
+}
+
+func (r *Reconciler) createCanary(ctx context.Context, s scene, a plan.CreateCanary) error {
+	rs := workload.MakeCanary(s.deployment, owner(s.Rollout), a.Revision, a.Replicas)
+	err := r.client.Create(ctx, rs, client.FieldOwner(v1alpha1.FieldManager))
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("a ReplicaSet %q of another owner exists; delete it: %w", rs.Name, err)
+	}
+	return err
+}
+
+// claim takes an old ReplicaSet of the Deployment over.
+func (r *Reconciler) claim(ctx context.Context, s scene, t plan.Target) error {
+	return r.patchReplicaSet(ctx, s, t, map[string]any{
+		"ownerReferences": []metav1.OwnerReference{owner(s.Rollout)},
+		"labels":          map[string]string{v1alpha1.LabelRollout: s.Rollout.Name},
+	}, nil)
+}
+
+func (r *Reconciler) scale(ctx context.Context, s scene, a plan.ScaleReplicaSet) error {
+	metadata := map[string]any{"annotations": map[string]string{
+		workload.AnnotationDesiredReplicas: strconv.Itoa(int(a.Desired)),
+	}}
+	return r.patchReplicaSet(ctx, s, a.Target, metadata, map[string]any{"replicas": a.Replicas})
+}
+
+// patchReplicaSet changes the exact ReplicaSet that was observed.
+func (r *Reconciler) patchReplicaSet(ctx context.Context, s scene, t plan.Target, metadata, spec map[string]any) error {
+	metadata["uid"], metadata["resourceVersion"] = string(t.UID), t.ResourceVersion
+	body := map[string]any{"metadata": metadata}
+	if spec != nil {
+		body["spec"] = spec
+	}
+	patch, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encode the patch: %w", err)
+	}
+	rs := &appsv1.ReplicaSet{ObjectMeta: named(s, t.Name)}
+	return r.client.Patch(ctx, rs, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldManager))
+}
+
+// remove deletes the exact object that was observed.
+func (r *Reconciler) remove(ctx context.Context, t plan.Target, obj client.Object) error {
+	return client.IgnoreNotFound(r.client.Delete(ctx, obj,
+		client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion},
+		client.PropagationPolicy(metav1.DeletePropagationBackground)))
+}
+
+func makeBackend(s *scene, role, revision string) *corev1.Service {
+	return workload.MakeBackend(s.root, traffic.DeclaredSelector(s.root), owner(s.Rollout), role, revision)
+}
+
+// makeSplit builds the TrafficSplit. Where one was observed, the write is for
+// that version only.
+func makeSplit(s *scene, weight int32) *splitv1.TrafficSplit {
+	stable, canary := backendNames(s.Rollout)
+	return &splitv1.TrafficSplit{
+		TypeMeta: metav1.TypeMeta{APIVersion: splitv1.GroupVersion.String(), Kind: "TrafficSplit"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: s.Rollout.Name, Namespace: s.Rollout.Namespace,
+			UID: s.Split.UID, ResourceVersion: s.Split.ResourceVersion,
+			Labels:          map[string]string{v1alpha1.LabelRollout: s.Rollout.Name},
+			Annotations:     map[string]string{splitv1.AnnotationRouter: string(s.RouterName)},
+			OwnerReferences: []metav1.OwnerReference{owner(s.Rollout)},
+		},
+		Spec: splitv1.TrafficSplitSpec{
+			Service:  s.Rollout.Spec.Service,
+			Backends: []splitv1.Backend{{Service: stable, Weight: totalWeight - weight}, {Service: canary, Weight: weight}},
+		},
+	}
+}
+
+// applyObject applies every field that the builder set and owns no other.
+func (r *Reconciler) applyObject(ctx context.Context, obj client.Object) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return fmt.Errorf("encode %q: %w", obj.GetName(), err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(u.Object, "status")
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	return r.applyUnstructured(ctx, u)
+}
+
+func (r *Reconciler) applyUnstructured(ctx context.Context, u *unstructured.Unstructured) error {
+	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
+		client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rollout is the shell around the planner of Rollouts: it observes,
+// asks plan.Decide, writes the status, then acts. It decides nothing itself and
+// moves traffic only by the weights of a TrafficSplit.
+//
+//	read        | from
+//	------------+--------------------------------------------------
+//	Rollout, Deployment, ReplicaSets, Services, TrafficSplit | caches
+//	admission policy that guards Deployments                 | cache
+//	measurements                                             | Measurements
+//
+// Nothing is polled: a reconcile follows a change of one of these objects, a new
+// window of measurement, or the time that the planner asked for.
+package rollout

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/workload"
+)
+
+// scene is an Observation with the objects that the actions need.
+type scene struct {
+	plan.Observation
+	deployment *appsv1.Deployment
+	root       *corev1.Service
+}
+
+// observe reads everything that a decision needs. What can't be read makes the
+// whole observation unreadable: the planner then changes nothing.
+func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, error) {
+	s := scene{Observation: plan.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
+	s.RouterName = ro.Spec.Router
+	if s.RouterName == "" {
+		s.RouterName = r.options.DefaultRouter
+	}
+	s.RouterOffered = slices.Contains(r.options.Routers, s.RouterName)
+	s.Split.Requested, s.Split.Observed = -1, -1
+	err := errors.Join(
+		r.observeRival(ctx, &s), r.observeGuard(ctx, &s), r.observeRoot(ctx, &s),
+		r.observeWorkload(ctx, &s), r.observeBackends(ctx, &s), r.observeSplit(ctx, &s),
+	)
+	if err != nil {
+		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
+		return s, err
+	}
+	r.observeTraffic(&s)
+	return s, nil
+}
+
+// get reads one object of the Rollout's namespace from the cache.
+func (r *Reconciler) get(ctx context.Context, ro *v1alpha1.Rollout, name string, obj client.Object) (plan.Presence, error) {
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: ro.Namespace, Name: name}, obj)
+	switch {
+	case err == nil:
+		return plan.Present, nil
+	case apierrors.IsNotFound(err):
+		return plan.Absent, nil
+	}
+	return plan.Unknown, fmt.Errorf("%T %q could not be read: %w", obj, name, err)
+}
+
+// observeRival looks for an older Rollout of the same workload or Service.
+func (r *Reconciler) observeRival(ctx context.Context, s *scene) error {
+	for _, key := range claims(s.Rollout) {
+		list := &v1alpha1.RolloutList{}
+		err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), client.MatchingFields{indexClaims: key})
+		if err != nil {
+			return fmt.Errorf("rollouts could not be listed: %w", err)
+		}
+		for i := range list.Items {
+			if older(&list.Items[i], s.Rollout) {
+				s.Rival = list.Items[i].Name
+			}
+		}
+	}
+	return nil
+}
+
+// older orders two Rollouts by age, then by name.
+func older(a, b *v1alpha1.Rollout) bool {
+	if a.UID == b.UID {
+		return false
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+// observeGuard looks whether the admission policy and its binding are in place.
+func (r *Reconciler) observeGuard(ctx context.Context, s *scene) error {
+	if !r.options.GuardServed || r.options.GuardPolicy == "" {
+		return nil
+	}
+	for _, obj := range []client.Object{&admissionv1.MutatingAdmissionPolicy{}, &admissionv1.MutatingAdmissionPolicyBinding{}} {
+		err := r.client.Get(ctx, types.NamespacedName{Name: r.options.GuardPolicy}, obj)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the admission policy %q could not be read: %w", r.options.GuardPolicy, err)
+		}
+	}
+	s.GuardInForce = true
+	return nil
+}
+
+func (r *Reconciler) observeRoot(ctx context.Context, s *scene) (err error) {
+	s.root = &corev1.Service{}
+	s.Service.Presence, err = r.get(ctx, s.Rollout, s.Rollout.Spec.Service, s.root)
+	return err
+}
+
+func (r *Reconciler) observeWorkload(ctx context.Context, s *scene) (err error) {
+	d := &appsv1.Deployment{}
+	name := s.Rollout.Spec.WorkloadRef.Name
+	if s.Workload.Presence, err = r.get(ctx, s.Rollout, name, d); err != nil {
+		return err
+	}
+	if s.Workload.Presence == plan.Absent {
+		return r.observeReplicaSets(ctx, s, client.MatchingLabels{v1alpha1.LabelRollout: s.Rollout.Name})
+	}
+	s.deployment = d
+	replicas := ptr.Deref(d.Spec.Replicas, 1)
+	revision, err := workload.Revision(string(d.UID), &d.Spec.Template)
+	if err != nil {
+		return err
+	}
+	s.Workload = plan.Workload{
+		Presence: plan.Present, UID: d.UID, Deleting: !d.DeletionTimestamp.IsZero(),
+		Replicas: replicas, Paused: d.Spec.Paused, ManagedBy: d.Annotations[v1alpha1.AnnotationRollout],
+		Settled:   settled(d, replicas),
+		Available: d.Status.AvailableReplicas, Revision: revision, HeldBySerin: holdsPause(d),
+	}
+	if s.Service.Presence == plan.Present {
+		s.Service.Problem = serviceProblem(s.root, d)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+	if err != nil {
+		return fmt.Errorf("the Deployment %q has a selector that can't be read: %w", name, err)
+	}
+	return r.observeReplicaSets(ctx, s, client.MatchingLabelsSelector{Selector: selector})
+}
+
+// settled reports whether the Deployment controller has nothing left to do.
+func settled(d *appsv1.Deployment, replicas int32) bool {
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.Replicas == replicas &&
+		d.Status.UpdatedReplicas == replicas && d.Status.AvailableReplicas == replicas
+}
+
+// holdsPause reports whether spec.paused was applied by Serin.
+func holdsPause(d *appsv1.Deployment) bool {
+	for _, m := range d.ManagedFields {
+		if m.Manager == v1alpha1.FieldManager && m.FieldsV1 != nil && bytes.Contains(m.FieldsV1.GetRawBytes(), []byte(`"f:paused"`)) {
+			return true
+		}
+	}
+	return false
+}
+
+// serviceProblem says why the root Service can't be split.
+func serviceProblem(root *corev1.Service, d *appsv1.Deployment) string {
+	declared := traffic.DeclaredSelector(root)
+	switch {
+	case root.Spec.Type == corev1.ServiceTypeExternalName:
+		return fmt.Sprintf("the Service %q is of type ExternalName and has no pods; name one that selects the workload's pods", root.Name)
+	case root.Spec.ClusterIP == corev1.ClusterIPNone:
+		return fmt.Sprintf("the Service %q is headless, so that clients pick pods themselves; name one with a cluster IP", root.Name)
+	case len(declared) == 0:
+		return fmt.Sprintf("the Service %q has no selector; give it the labels of the workload's pods", root.Name)
+	case !labels.SelectorFromSet(declared).Matches(labels.Set(d.Spec.Template.Labels)):
+		return fmt.Sprintf("the Service %q does not select the pods of the Deployment %q; correct its selector or the pods' labels", root.Name, d.Name)
+	}
+	return ""
+}
+
+func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which client.ListOption) error {
+	list := &appsv1.ReplicaSetList{}
+	if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), which, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("ReplicaSets could not be listed: %w", err)
+	}
+	for i := range list.Items {
+		rs := &list.Items[i]
+		owner, known := ownerOf(rs, s)
+		if !known {
+			continue
+		}
+		s.ReplicaSets = append(s.ReplicaSets, plan.ReplicaSet{
+			Name: rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion, Owner: owner,
+			Revision: rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
+			Current:  s.deployment != nil && workload.SameTemplate(&rs.Spec.Template, &s.deployment.Spec.Template),
+			Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas,
+			Available: rs.Status.AvailableReplicas, Desired: workload.DesiredReplicas(rs),
+			Deleting: !rs.DeletionTimestamp.IsZero(),
+		})
+	}
+	slices.SortFunc(s.ReplicaSets, func(a, b plan.ReplicaSet) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// ownerOf says who controls a ReplicaSet, if that concerns the Rollout.
+func ownerOf(rs *appsv1.ReplicaSet, s *scene) (plan.Owner, bool) {
+	c := metav1.GetControllerOfNoCopy(rs)
+	switch {
+	case c == nil:
+		return plan.OwnerNone, true
+	case c.UID == s.Rollout.UID:
+		return plan.OwnerRollout, true
+	case s.deployment != nil && c.UID == s.deployment.UID:
+		return plan.OwnerDeployment, true
+	}
+	return 0, false
+}
+
+func (r *Reconciler) observeBackends(ctx context.Context, s *scene) error {
+	stable, canary := backendNames(s.Rollout)
+	return errors.Join(
+		r.observeBackend(ctx, s, v1alpha1.RoleStable, stable, &s.Stable),
+		r.observeBackend(ctx, s, v1alpha1.RoleCanary, canary, &s.Canary),
+	)
+}
+
+func (r *Reconciler) observeBackend(ctx context.Context, s *scene, role, name string, b *plan.Backend) (err error) {
+	svc := &corev1.Service{}
+	if b.Presence, err = r.get(ctx, s.Rollout, name, svc); b.Presence != plan.Present {
+		return err
+	}
+	if !svc.DeletionTimestamp.IsZero() {
+		b.Presence = plan.Absent
+		return nil
+	}
+	b.UID, b.ResourceVersion = svc.UID, svc.ResourceVersion
+	b.Ours = metav1.IsControlledBy(svc, s.Rollout)
+	b.Revision = svc.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey]
+	if s.Service.Presence == plan.Present {
+		b.UpToDate = workload.BackendUpToDate(svc, makeBackend(s, role, b.Revision))
+	}
+	return nil
+}
+
+func (r *Reconciler) observeSplit(ctx context.Context, s *scene) (err error) {
+	ts := &splitv1.TrafficSplit{}
+	if s.Split.Presence, err = r.get(ctx, s.Rollout, s.Rollout.Name, ts); s.Split.Presence != plan.Present {
+		return err
+	}
+	stable, canary := backendNames(s.Rollout)
+	s.Split.UID, s.Split.ResourceVersion = ts.UID, ts.ResourceVersion
+	s.Split.Ours = metav1.IsControlledBy(ts, s.Rollout)
+	s.Split.Deleting = !ts.DeletionTimestamp.IsZero()
+	s.Split.Requested = requestedWeight(ts, s, stable, canary)
+	s.Split.Observed = observedWeight(ts.Status.Backends, stable, canary)
+	s.Split.InEffect, s.Split.Refused, s.Split.Waiting = splitConditions(ts)
+	return nil
+}
+
+// observeTraffic reads what was measured since the last window that was judged.
+func (r *Reconciler) observeTraffic(s *scene) {
+	var after time.Time
+	if a := s.Rollout.Status.Analysis; a != nil && a.LastWindowEnd != nil {
+		after = a.LastWindowEnd.Time
+	}
+	windows, health := r.options.Measurements.Windows(client.ObjectKeyFromObject(s.Rollout), after)
+	s.Windows, s.DataProblem = windows, health.Message
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/rollout/plan"
+)
+
+// Measurements are the traffic of both versions, measured in the background
+// while a release needs it.
+type Measurements interface {
+	// Measure begins to measure a TrafficSplit, or tells what changed. Since of
+	// the weight is zero while the weight is changing.
+	Measure(ctx context.Context, split types.NamespacedName, stable, canary string, w analysis.Weight) error
+	// Forget ends the measurement.
+	Forget(split types.NamespacedName)
+	// Windows returns what was measured after a time, and why data is missing.
+	Windows(split types.NamespacedName, after time.Time) ([]analysis.Window, analysis.Health)
+}
+
+// Options configure the controller.
+type Options struct {
+	// DefaultRouter serves Rollouts that name none.
+	DefaultRouter v1alpha1.RouterName
+	// Routers that the operator offers.
+	Routers []v1alpha1.RouterName
+	// Measurements of the traffic.
+	Measurements Measurements
+	// Clock that is read, never waited on.
+	Clock clock.PassiveClock
+	// GuardPolicy is the name of the MutatingAdmissionPolicy that pauses a managed
+	// Deployment in the write that changes its template, and of its binding.
+	GuardPolicy string
+	// GuardServed is whether the cluster serves such policies.
+	GuardServed bool
+	// Concurrency is how many Rollouts are reconciled at once.
+	Concurrency int
+}
+
+// Reconciler reconciles one Rollout at a time.
+type Reconciler struct {
+	client   client.Client
+	recorder events.EventRecorder
+	options  Options
+}
+
+// New returns a Reconciler that reads and writes through c.
+func New(c client.Client, recorder events.EventRecorder, o Options) *Reconciler {
+	return &Reconciler{client: c, recorder: recorder, options: o}
+}
+
+// Reconcile observes, decides, reports and acts, in this order: what was decided
+// is on record before anything happens because of it.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	ro := &v1alpha1.Rollout{}
+	if err := r.client.Get(ctx, req.NamespacedName, ro); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.options.Measurements.Forget(req.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	s, err := r.observe(ctx, ro)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Could not observe", "Rollout", klog.KObj(ro))
+	}
+	d := plan.Decide(s.Observation)
+	if err := r.report(ctx, ro, d); err != nil {
+		return reconcile.Result{}, ignoreConflict(err)
+	}
+	if err := r.measure(ctx, ro, d); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.act(ctx, s, d.Actions); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: d.After}, err
+}
+
+// report writes the status when it changed, and then tells people.
+func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d plan.Decision) error {
+	if !apiequality.Semantic.DeepEqual(ro.Status, d.Status) {
+		next := ro.DeepCopy()
+		next.Status = d.Status
+		if err := r.client.Status().Update(ctx, next); err != nil {
+			return fmt.Errorf("write the status: %w", err)
+		}
+		// The finalizer is changed by the same pass, on top of this version.
+		ro.ResourceVersion = next.ResourceVersion
+	}
+	for _, e := range d.Events {
+		kind := corev1.EventTypeNormal
+		if e.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		r.recorder.Eventf(ro, nil, kind, e.Reason, "Release", "%s", e.Message)
+		log.FromContext(ctx).Info(e.Message, "Rollout", klog.KObj(ro), "reason", e.Reason)
+	}
+	return nil
+}
+
+// measure tells the measurement what is going on before the weight is changed.
+func (r *Reconciler) measure(ctx context.Context, ro *v1alpha1.Rollout, d plan.Decision) error {
+	key := client.ObjectKeyFromObject(ro)
+	if !d.Measure {
+		r.options.Measurements.Forget(key)
+		return nil
+	}
+	stable, canary := backendNames(ro)
+	if err := r.options.Measurements.Measure(ctx, key, stable, canary, d.Weight); err != nil {
+		return fmt.Errorf("measure the traffic: %w", err)
+	}
+	return nil
+}
+
+// act carries the actions out; the first error stops the rest.
+func (r *Reconciler) act(ctx context.Context, s scene, actions []plan.Action) error {
+	for _, a := range actions {
+		log.FromContext(ctx).V(1).Info("Acting", "Rollout", klog.KObj(s.Rollout), "action", a.String())
+		if err := r.apply(ctx, s, a); err != nil {
+			if !apierrors.IsConflict(err) {
+				r.recorder.Eventf(s.Rollout, nil, corev1.EventTypeWarning, "ActionFailed", "Release", "Could not %s: %v", a, err)
+			}
+			return fmt.Errorf("%s: %w", a, err)
+		}
+	}
+	return nil
+}
+
+// ignoreConflict: somebody wrote the Rollout meanwhile, and the cache will say so.
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

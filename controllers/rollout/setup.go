@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// indexClaims finds the Rollouts that claim a workload or a Service.
+const indexClaims = "claims"
+
+func claimWorkload(name string) string { return "Deployment/" + name }
+func claimService(name string) string  { return "Service/" + name }
+
+// claims are the objects that only one Rollout may have.
+func claims(ro *v1alpha1.Rollout) []string {
+	return []string{claimWorkload(ro.Spec.WorkloadRef.Name), claimService(ro.Spec.Service)}
+}
+
+// SetupWithManager adds the controller to a manager. The channel carries the
+// Rollouts whose measurements changed.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, measured <-chan event.TypedGenericEvent[types.NamespacedName]) error {
+	err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Rollout{}, indexClaims, func(o client.Object) []string {
+		ro, ok := o.(*v1alpha1.Rollout)
+		if !ok {
+			return nil
+		}
+		return claims(ro)
+	})
+	if err != nil {
+		return fmt.Errorf("index Rollouts: %w", err)
+	}
+	own := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.Rollout{}, handler.OnlyControllerOwner())
+	b := builder.ControllerManagedBy(mgr).Named("rollout").
+		For(&v1alpha1.Rollout{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.Rollout{}, handler.EnqueueRequestsFromMapFunc(r.rivalsOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimWorkload(o.GetName()) }))).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimService(o.GetName()) }))).
+		Watches(&corev1.Service{}, own).
+		Watches(&splitv1.TrafficSplit{}, own).
+		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOfReplicaSet)).
+		WatchesRawSource(source.TypedChannel(measured, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Concurrency})
+	if r.options.GuardServed {
+		all := handler.EnqueueRequestsFromMapFunc(r.everyRollout)
+		guard := builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == r.options.GuardPolicy }), changedExistence())
+		b = b.Watches(&admissionv1.MutatingAdmissionPolicy{}, all, guard).
+			Watches(&admissionv1.MutatingAdmissionPolicyBinding{}, all, guard)
+	}
+	return b.Complete(r)
+}
+
+// rolloutsOf finds the Rollouts that claim an object.
+func (r *Reconciler) rolloutsOf(claim func(client.Object) string) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		return r.claimants(ctx, o.GetNamespace(), claim(o))
+	}
+}
+
+func (r *Reconciler) claimants(ctx context.Context, namespace, claim string) []reconcile.Request {
+	return r.list(ctx, client.InNamespace(namespace), client.MatchingFields{indexClaims: claim})
+}
+
+// rivalsOf finds the other Rollouts that claim what this one claims: when it
+// goes, one of them may begin.
+func (r *Reconciler) rivalsOf(ctx context.Context, o client.Object) []reconcile.Request {
+	ro, ok := o.(*v1alpha1.Rollout)
+	if !ok {
+		return nil
+	}
+	var out []reconcile.Request
+	for _, claim := range claims(ro) {
+		for _, req := range r.claimants(ctx, ro.Namespace, claim) {
+			if req.Name != ro.Name {
+				out = append(out, req)
+			}
+		}
+	}
+	return out
+}
+
+// rolloutsOfReplicaSet finds the Rollout of a ReplicaSet, whoever controls it now.
+func (r *Reconciler) rolloutsOfReplicaSet(ctx context.Context, o client.Object) []reconcile.Request {
+	if name := o.GetLabels()[v1alpha1.LabelRollout]; name != "" {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+	}
+	c := metav1.GetControllerOfNoCopy(o)
+	if c == nil || c.Kind != "Deployment" {
+		return nil
+	}
+	return r.claimants(ctx, o.GetNamespace(), claimWorkload(c.Name))
+}
+
+func (r *Reconciler) everyRollout(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.list(ctx)
+}
+
+func (r *Reconciler) list(ctx context.Context, opts ...client.ListOption) []reconcile.Request {
+	found := &v1alpha1.RolloutList{}
+	// The list comes from the cache and fails only while it is not synced: every
+	// Rollout is reconciled after that anyway.
+	if err := r.client.List(ctx, found, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil
+	}
+	out := make([]reconcile.Request, 0, len(found.Items))
+	for i := range found.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&found.Items[i])})
+	}
+	return out
+}
+
+func enqueue(_ context.Context, e event.TypedGenericEvent[types.NamespacedName], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	q.Add(reconcile.Request{NamespacedName: e.Object})
+}
+
+// changedExistence lets pass only that an object appeared or went.
+func changedExistence() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+}

@@ -25,7 +25,7 @@ type Spec struct {
 	Path string
 	// Args are the arguments after the program's name.
 	Args []string
-	// Env is added to the environment of the starter.
+	// Env is the whole environment: proxies and settings of the starter have no part in it.
 	Env []string
 	// Inputs are files whose content the program reads once, at its start.
 	Inputs []string
@@ -75,7 +75,7 @@ func (s Spec) command() (*exec.Cmd, *os.File, error) {
 		return nil, nil, fmt.Errorf("open the log of %s: %w", s.Name, err)
 	}
 	command := exec.Command(s.Path, s.Args...)
-	command.Env = append(os.Environ(), s.Env...)
+	command.Env = s.Env
 	command.Stdout, command.Stderr = log, log
 	return command, log, nil
 }

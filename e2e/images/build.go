@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/serin-dev/serin/e2e/tools"
+)
+
+// Builder builds images into archives.
+type Builder struct {
+	// Root is the folder of the repository.
+	Root string
+	// Cache is the folder for binaries, packages and archives. It is made when missing.
+	Cache string
+	// Out is told what is being built.
+	Out io.Writer
+}
+
+// NewBuilder builds the images of a checkout into its cache.
+func NewBuilder(checkout tools.Checkout, out io.Writer) *Builder {
+	return &Builder{Root: checkout.Root, Cache: filepath.Join(checkout.Cache, "images"), Out: out}
+}
+
+// Archive is an image in a file.
+type Archive struct {
+	Reference string
+	// Digest is that of the image's manifest, as "sha256:…".
+	Digest string
+	// Path is the archive, an OCI image layout in tar.
+	Path string
+}
+
+// Build builds the images and returns their archives in the same order. An
+// archive that exists already is used again. Several processes may build at once.
+func (b *Builder) Build(ctx context.Context, images ...Image) ([]Archive, error) {
+	release, err := tools.Lock(ctx, filepath.Join(b.Cache, "lock"), func() {
+		fmt.Fprintln(b.Out, "images: another process is building them, waiting")
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	bases := map[Base]v1.Layer{}
+	archives := make([]Archive, 0, len(images))
+	for _, image := range images {
+		if bases[image.Base] == nil {
+			if bases[image.Base], err = b.makeBase(ctx, image.Base); err != nil {
+				return nil, err
+			}
+		}
+		archive, err := b.build(ctx, image, bases[image.Base])
+		if err != nil {
+			return nil, fmt.Errorf("build the image %s: %w", image.Reference, err)
+		}
+		archives = append(archives, archive)
+	}
+	return archives, nil
+}
+
+// build builds one image over its base.
+func (b *Builder) build(ctx context.Context, image Image, base v1.Layer) (Archive, error) {
+	binary, err := b.compile(ctx, image)
+	if err != nil {
+		return Archive{}, err
+	}
+	top, err := makeLayer([]file{{path: "/" + image.binary(), mode: 0o755, content: binary}})
+	if err != nil {
+		return Archive{}, err
+	}
+	built, err := assemble(image, base, top)
+	if err != nil {
+		return Archive{}, err
+	}
+	digest, err := built.Digest()
+	if err != nil {
+		return Archive{}, err
+	}
+	archive := Archive{Reference: image.Reference, Digest: digest.String(), Path: filepath.Join(b.Cache, archiveName(image.Reference))}
+	return archive, b.save(archive, built)
+}
+
+// assemble puts the layers together and says how a container is run.
+func assemble(image Image, layers ...v1.Layer) (v1.Image, error) {
+	start := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	stacked, err := mutate.AppendLayers(start, layers...)
+	if err != nil {
+		return nil, fmt.Errorf("stack the layers: %w", err)
+	}
+	config, err := stacked.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", runtime.GOARCH
+	config.Created = v1.Time{Time: epoch}
+	config.Config.Entrypoint = image.entrypoint()
+	config.Config.User = fmt.Sprintf("%[1]d:%[1]d", Unprivileged)
+	config.Config.WorkingDir = "/"
+	config.Config.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, image.Env...)
+	return mutate.ConfigFile(stacked, config)
+}
+
+// compile builds the program, always anew: the go command knows what has changed.
+func (b *Builder) compile(ctx context.Context, image Image) ([]byte, error) {
+	folder := filepath.Join(b.Root, filepath.FromSlash(image.Package))
+	output := filepath.Join(b.Cache, "bin", strings.ReplaceAll(image.Package, "/", "-"))
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", output, ".")
+	command.Dir = folder
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOFLAGS=")
+	if printed, err := command.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("compile %s: %w\n%s", image.Package, err, printed)
+	}
+	content, err := os.ReadFile(output)
+	if err != nil {
+		return nil, fmt.Errorf("read the program: %w", err)
+	}
+	return content, nil
+}
+
+// save writes the archive unless the one that is there has the same digest,
+// which a file beside it tells.
+func (b *Builder) save(archive Archive, image v1.Image) error {
+	note := archive.Path + ".digest"
+	if known, err := os.ReadFile(note); err == nil && string(known) == archive.Digest {
+		if _, err := os.Stat(archive.Path); err == nil {
+			return nil
+		}
+	}
+	fmt.Fprintf(b.Out, "image %s: %s\n", archive.Reference, archive.Digest)
+	scratch, err := os.Create(archive.Path + ".partial")
+	if err != nil {
+		return fmt.Errorf("make the archive: %w", err)
+	}
+	if err := errors.Join(writeArchive(scratch, archive.Reference, image), scratch.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(scratch.Name(), archive.Path); err != nil {
+		return fmt.Errorf("put the archive in its place: %w", err)
+	}
+	return os.WriteFile(note, []byte(archive.Digest), 0o644)
+}
+
+// archiveName is the file name of an image's archive.
+func archiveName(reference string) string {
+	name := reference[strings.LastIndexByte(reference, '/')+1:]
+	return strings.ReplaceAll(name, ":", "-") + ".tar"
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package images
+
+import "path"
+
+// Unprivileged is the user and group that images run as unless they say otherwise.
+const Unprivileged = 65532
+
+// Image is one image to build.
+type Image struct {
+	// Reference is the full name with its tag.
+	Reference string
+	// Package is the main package, relative to the root of the repository. It is
+	// built in the module that holds it.
+	Package string
+	// Base is what lies under the binary.
+	Base Base
+	// Env is the environment of the container, as NAME=value.
+	Env []string
+}
+
+// Base is what an image consists of besides its binary.
+type Base string
+
+const (
+	// Scratch is nothing but the files that name the unprivileged user.
+	Scratch Base = "scratch"
+	// Nginx is nginx with its stream module, from Debian, and the libraries that it needs.
+	Nginx Base = "nginx"
+)
+
+// Pause is the image that holds the namespaces of a pod.
+var Pause = Image{Reference: "docker.io/serin-dev/pause:dev", Package: "e2e/images/pause", Base: Scratch}
+
+// Table is every image that the demo and the end-to-end tests need in a cluster.
+var Table = []Image{
+	{Reference: "docker.io/serin-dev/serin:dev", Package: "cmd/serin", Base: Nginx},
+	demoApp("v1"), demoApp("v2"), demoApp("v3"), demoApp("v4"),
+	{Reference: "docker.io/serin-dev/loadgen:dev", Package: "e2e/demo/load", Base: Scratch},
+}
+
+// demoApp is one version of the demo's application. The versions share a binary
+// and know who they are from the environment.
+func demoApp(version string) Image {
+	return Image{
+		Reference: "docker.io/serin-dev/demo-app:" + version,
+		Package:   "e2e/demo/app", Base: Scratch,
+		Env: []string{"APP_VERSION=" + version},
+	}
+}
+
+// binary is the name of the program in the image, and its path below the root.
+func (i Image) binary() string { return path.Base(i.Package) }
+
+// entrypoint is what a container of the image runs.
+func (i Image) entrypoint() []string { return []string{"/" + i.binary()} }

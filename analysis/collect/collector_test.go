@@ -293,6 +293,32 @@ func TestAScrapeThatCameTooEarlyIsRepeatedAtOnce(t *testing.T) {
 	})
 }
 
+// odd is a clock that never shows a whole microsecond.
+type odd struct{ bubble }
+
+func (o odd) Now() time.Time { return o.bubble.Now().Add(123 * time.Nanosecond) }
+
+func TestTheTimesOfWindowsSurviveBeingStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := collect.New(newSource(), odd{}, collect.Options{})
+		c.Watch("k", target("c"), analysis.Weight{Since: time.Now()})
+		ctx, cancel := context.WithTimeout(t.Context(), 11*time.Second)
+		defer cancel()
+		if err := c.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		windows, _ := c.Windows("k", time.Time{})
+		if len(windows) == 0 {
+			t.Fatal("no windows")
+		}
+		for _, w := range windows {
+			if stored := time.UnixMicro(w.End.UnixMicro()); !stored.Equal(w.End) {
+				t.Errorf("window ends at %v, which is stored as %v", w.End, stored)
+			}
+		}
+	})
+}
+
 // The scrape began at the old weight and ended when it was already changing.
 func TestAWeightThatChangesDuringAScrapeDropsItsWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

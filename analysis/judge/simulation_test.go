@@ -56,7 +56,7 @@ func TestACanaryThatIsNoWorseIsRolledBackAtMostAsOftenAsPromised(t *testing.T) {
 					rolledBack++
 				}
 			}
-			t.Logf("%d of %d rolled back, at most %.2f %% with 95 %% confidence", rolledBack, runs, 100*upperBound(rolledBack, runs))
+			t.Logf("%s: %d of %d rolled back, at most %.2f %% with 95 %% confidence", tt.name, rolledBack, runs, 100*upperBound(rolledBack, runs))
 			if upperBound(rolledBack, runs) > tt.config.MaxFalseRollback {
 				t.Errorf("%d of %d good canaries rolled back: the promised %v is outside the 95 %% bound", rolledBack, runs, tt.config.MaxFalseRollback)
 			}
@@ -101,7 +101,8 @@ func TestABadCanaryIsFoundSoon(t *testing.T) {
 		{"half failing at 1 canary request a second", noStartup, 10, .001, .5, 2, 5},
 		{"1 pp more at 100 canary requests a second", noStartup, 1000, .001, .011, 2, 7},
 		{"1 pp more on a base of 1 %", noStartup, 1000, .01, .02, 12, 32},
-		{"all failing", judge.Defaults(), 100, 0, 1, 2, 2},
+		{"all failing", noStartup, 100, 0, 1, 2, 2},
+		{"all failing in the start-up phase", judge.Defaults(), 100, 0, 1, 2, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +116,7 @@ func TestABadCanaryIsFoundSoon(t *testing.T) {
 			}
 			slices.Sort(windows)
 			median, most := windows[runs/2], windows[runs*99/100]
-			t.Logf("windows of 5 s: median %d, 99 %% within %d", median, most)
+			t.Logf("%s: median %d windows of 5 s, 99 %% within %d", tt.name, median, most)
 			if median > tt.median || most > tt.most {
 				t.Errorf("found in %d windows (median), %d (99 %%); want at most %d and %d", median, most, tt.median, tt.most)
 			}

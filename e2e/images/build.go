@@ -45,8 +45,9 @@ type Archive struct {
 	Path string
 }
 
-// Build builds the images and returns their archives in the same order. An
-// archive that exists already is used again. Several processes may build at once.
+// Build builds the images and returns the archives of those that could be built, in
+// the same order; the error tells of the others. An archive that exists already is
+// used again. Several processes may build at once.
 func (b *Builder) Build(ctx context.Context, images ...Image) ([]Archive, error) {
 	release, err := tools.Lock(ctx, filepath.Join(b.Cache, "lock"), func() {
 		fmt.Fprintln(b.Out, "images: another process is building them, waiting")
@@ -56,24 +57,26 @@ func (b *Builder) Build(ctx context.Context, images ...Image) ([]Archive, error)
 	}
 	defer release()
 	bases := map[Base]v1.Layer{}
-	archives := make([]Archive, 0, len(images))
+	var archives []Archive
+	var errs []error
 	for _, image := range images {
-		if bases[image.Base] == nil {
-			if bases[image.Base], err = b.makeBase(ctx, image.Base); err != nil {
-				return nil, err
-			}
-		}
-		archive, err := b.build(ctx, image, bases[image.Base])
+		archive, err := b.build(ctx, image, bases)
 		if err != nil {
-			return nil, fmt.Errorf("build the image %s: %w", image.Reference, err)
+			errs = append(errs, fmt.Errorf("build the image %s: %w", image.Reference, err))
+			continue
 		}
 		archives = append(archives, archive)
 	}
-	return archives, nil
+	return archives, errors.Join(errs...)
 }
 
-// build builds one image over its base.
-func (b *Builder) build(ctx context.Context, image Image, base v1.Layer) (Archive, error) {
+// build builds one image over its base, which is made once for all images.
+func (b *Builder) build(ctx context.Context, image Image, bases map[Base]v1.Layer) (_ Archive, err error) {
+	if bases[image.Base] == nil {
+		if bases[image.Base], err = b.makeBase(ctx, image.Base); err != nil {
+			return Archive{}, err
+		}
+	}
 	binary, err := b.compile(ctx, image)
 	if err != nil {
 		return Archive{}, err
@@ -82,7 +85,7 @@ func (b *Builder) build(ctx context.Context, image Image, base v1.Layer) (Archiv
 	if err != nil {
 		return Archive{}, err
 	}
-	built, err := assemble(image, base, top)
+	built, err := assemble(image, bases[image.Base], top)
 	if err != nil {
 		return Archive{}, err
 	}

@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -87,7 +89,7 @@ func (t tree) needs(binary file) ([]string, error) {
 
 // find returns the path of a library in a folder that the loader searches, or "".
 func (t tree) find(library string) string {
-	for name := range t {
+	for _, name := range slices.Sorted(maps.Keys(t)) {
 		folder := path.Dir(name)
 		if path.Base(name) == library && (strings.HasPrefix(folder, "/lib/") || strings.HasPrefix(folder, "/usr/lib/")) && strings.HasSuffix(folder, "-linux-gnu") {
 			return name

@@ -46,7 +46,7 @@ func demoApp(version string) Image {
 	return Image{
 		Reference: "docker.io/serin-dev/demo-app:" + version,
 		Package:   "e2e/demo/app", Base: Scratch,
-		Env: []string{"APP_VERSION=" + version},
+		Env: []string{"VERSION=" + version},
 	}
 }
 

@@ -2,7 +2,10 @@
 
 package images
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Importer is a cluster that images can be put into.
 type Importer interface {
@@ -10,11 +13,9 @@ type Importer interface {
 	ImportImages(ctx context.Context, archives ...Archive) error
 }
 
-// Load builds the images and puts them into the cluster.
+// Load builds the images and puts them into the cluster. One that cannot be
+// built does not keep the others out.
 func Load(ctx context.Context, builder *Builder, cluster Importer, images ...Image) error {
 	archives, err := builder.Build(ctx, images...)
-	if err != nil {
-		return err
-	}
-	return cluster.ImportImages(ctx, archives...)
+	return errors.Join(err, cluster.ImportImages(ctx, archives...))
 }

@@ -30,7 +30,7 @@ func Decide(o Observation) Decision {
 func (o Observation) leaving() bool {
 	owns := slices.Contains(o.Split.Finalizers, Finalizer)
 	return owns && (!o.Split.DeletionTimestamp.IsZero() ||
-		o.Claim == ClaimElsewhere || o.Claim == ClaimNobody || o.Rival != "")
+		o.Claim == ClaimElsewhere || o.Claim == ClaimNobody || o.Moving || o.Rival != "")
 }
 
 // serve is the way in. It also holds what is in effect when the split is refused.

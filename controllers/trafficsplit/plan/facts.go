@@ -43,6 +43,12 @@ func (o Observation) recorded() bool {
 	return err == nil && maps.Equal(selector, traffic.DeclaredSelector(o.Root.Service))
 }
 
+// NeedsDirect is true when the decision depends on what the root Service would
+// select without a proxy.
+func (o Observation) NeedsDirect() bool {
+	return o.leaving() && (o.inPath() || !o.DataPlane.Empty() && o.around() == 0)
+}
+
 // serves is true when a proxy serves the split's generation and sees the same
 // Services as the controller does.
 func (o Observation) serves(p traffic.Proxy) bool {

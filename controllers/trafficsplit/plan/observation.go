@@ -18,6 +18,9 @@ type Observation struct {
 	Claim Claim
 	// Router is the router's name that the split asks for.
 	Router string
+	// Moving is true when the data plane that exists is another router's than the
+	// one that the split asks for. It has to go first.
+	Moving bool
 	// Rival is the split that has the root Service instead of this one, if any.
 	Rival string
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nginx
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	coreac "k8s.io/client-go/applyconfigurations/core/v1"
+	metaac "k8s.io/client-go/applyconfigurations/meta/v1"
+	policyac "k8s.io/client-go/applyconfigurations/policy/v1"
+	rbacac "k8s.io/client-go/applyconfigurations/rbac/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// ObjectName is the name of every object of a split's proxy.
+func ObjectName(split string) string { return "serin-proxy-" + split }
+
+// labels of every object of a split's proxy.
+func labels(split *splitv1.TrafficSplit) map[string]string {
+	return map[string]string{
+		traffic.LabelProxy:             split.Name,
+		"app.kubernetes.io/managed-by": "serin",
+		"app.kubernetes.io/component":  "proxy",
+	}
+}
+
+// owner makes the garbage collector take the objects should the split go without
+// the controller.
+func owner(split *splitv1.TrafficSplit) *metaac.OwnerReferenceApplyConfiguration {
+	return metaac.OwnerReference().
+		WithAPIVersion(splitv1.GroupVersion.String()).WithKind("TrafficSplit").
+		WithName(split.Name).WithUID(split.UID).
+		WithController(true).WithBlockOwnerDeletion(true)
+}
+
+// MakeServiceAccount builds the identity of a split's proxies.
+func MakeServiceAccount(split *splitv1.TrafficSplit) *coreac.ServiceAccountApplyConfiguration {
+	return coreac.ServiceAccount(ObjectName(split.Name), split.Namespace).
+		WithLabels(labels(split)).WithOwnerReferences(owner(split)).
+		WithAutomountServiceAccountToken(false) // the pod asks for its token itself
+}
+
+// MakeRole builds what a split's proxies may do: read their split and the
+// Services, and say in the split's status what they serve.
+func MakeRole(split *splitv1.TrafficSplit) *rbacac.RoleApplyConfiguration {
+	return rbacac.Role(ObjectName(split.Name), split.Namespace).
+		WithLabels(labels(split)).WithOwnerReferences(owner(split)).
+		WithRules(
+			rbacac.PolicyRule().WithAPIGroups(splitv1.GroupVersion.Group).WithResources("trafficsplits").
+				WithResourceNames(split.Name).WithVerbs("get", "list", "watch"),
+			rbacac.PolicyRule().WithAPIGroups(splitv1.GroupVersion.Group).WithResources("trafficsplits/status").
+				WithResourceNames(split.Name).WithVerbs("patch"),
+			rbacac.PolicyRule().WithAPIGroups(corev1.GroupName).WithResources("services").
+				WithVerbs("get", "list", "watch"),
+		)
+}
+
+// MakeRoleBinding binds the Role to the ServiceAccount.
+func MakeRoleBinding(split *splitv1.TrafficSplit) *rbacac.RoleBindingApplyConfiguration {
+	name := ObjectName(split.Name)
+	return rbacac.RoleBinding(name, split.Namespace).
+		WithLabels(labels(split)).WithOwnerReferences(owner(split)).
+		WithRoleRef(rbacac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("Role").WithName(name)).
+		WithSubjects(rbacac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(name).WithNamespace(split.Namespace))
+}
+
+// MakePodDisruptionBudget builds the bound on how many proxies an eviction may
+// take at once. Proxies that are not ready may always be evicted.
+func MakePodDisruptionBudget(split *splitv1.TrafficSplit) *policyac.PodDisruptionBudgetApplyConfiguration {
+	return policyac.PodDisruptionBudget(ObjectName(split.Name), split.Namespace).
+		WithLabels(labels(split)).WithOwnerReferences(owner(split)).
+		WithSpec(policyac.PodDisruptionBudgetSpec().
+			WithMaxUnavailable(intstr.FromInt32(1)).
+			WithSelector(selector(split)).
+			WithUnhealthyPodEvictionPolicy(policyv1.AlwaysAllow))
+}
+
+// selector of the proxies' pods. It does not hold the root Service's labels: they
+// may change, and a Deployment's selector can't.
+func selector(split *splitv1.TrafficSplit) *metaac.LabelSelectorApplyConfiguration {
+	return metaac.LabelSelector().WithMatchLabels(map[string]string{traffic.LabelProxy: split.Name})
+}

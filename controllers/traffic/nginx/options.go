@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nginx
+
+import (
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Options of the router: what the pods of proxies are made from.
+type Options struct {
+	// Image that holds `serin` and nginx. Required.
+	Image string
+	// PullPolicy of the image. Default IfNotPresent.
+	PullPolicy corev1.PullPolicy
+	// PullSecrets are names of Secrets, in the namespace of each split, that the
+	// image is pulled with. Default none.
+	PullSecrets []string
+	// Replicas of each split's proxy. Default 2, so that one can be lost.
+	Replicas int32
+	// Resources of a proxy's container. Default: see DefaultResources.
+	Resources corev1.ResourceRequirements
+	// GracePeriod bounds how long a proxy may take to drain and to finish its
+	// requests. Default 2 minutes.
+	GracePeriod time.Duration
+}
+
+// volumeSize bounds the folder in memory that holds nginx's configuration, access
+// log and buffered request bodies. It counts as memory of the container.
+const volumeSize = "128Mi"
+
+// DefaultResources suit a few thousand requests a second. There is no limit of
+// CPU: throttled, the proxy would add latency to every version alike.
+func DefaultResources() corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("50m"),
+			corev1.ResourceMemory: resource.MustParse("96Mi"),
+		},
+		Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("384Mi")},
+	}
+}
+
+// agentMemory is the soft limit of the agent's own heap (GOMEMLIMIT): what is
+// left of the container's memory is nginx's and the volume's.
+const agentMemory = "64MiB"
+
+func (o *Options) complete() error {
+	if o.Image == "" {
+		return errors.New("nginx.Options: Image is required; give the operator --proxy-image")
+	}
+	if o.PullPolicy == "" {
+		o.PullPolicy = corev1.PullIfNotPresent
+	}
+	if o.Replicas == 0 {
+		o.Replicas = 2
+	}
+	if o.Resources.Requests == nil && o.Resources.Limits == nil {
+		o.Resources = DefaultResources()
+	}
+	if o.GracePeriod == 0 {
+		o.GracePeriod = 2 * time.Minute
+	}
+	return nil
+}

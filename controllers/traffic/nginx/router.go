@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nginx
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// Name is the value of the annotation serin.dev/router that chooses this router.
+const Name = "nginx"
+
+// fieldManager owns what the router applies.
+const fieldManager = "serin-trafficsplit"
+
+// Router puts nginx in the path of root Services. It implements traffic.Router.
+type Router struct {
+	client  client.Client
+	options Options
+}
+
+var _ traffic.Router = (*Router)(nil)
+
+// New makes a Router that reads and writes by a client, whose cache should hold
+// the managed fields of the proxies' objects.
+func New(c client.Client, options Options) (*Router, error) {
+	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	return &Router{client: c, options: options}, nil
+}
+
+// Name implements traffic.Router.
+func (r *Router) Name() string { return Name }
+
+// Kinds implements traffic.Router.
+func (r *Router) Kinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{
+		corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+		rbacv1.SchemeGroupVersion.WithKind("Role"),
+		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
+		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
+		appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		corev1.SchemeGroupVersion.WithKind("Pod"),
+	}
+}
+
+// Observe implements traffic.Router.
+func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.State, error) {
+	state := traffic.State{WantedProxies: int(r.options.Replicas)}
+	for _, p := range pieces() {
+		object, err := r.observe(ctx, target, p)
+		if err != nil {
+			return traffic.State{}, fmt.Errorf("%s %s: %w", p.gvk.Kind, ObjectName(target.Split.Name), err)
+		}
+		state.Objects = append(state.Objects, object)
+	}
+	var err error
+	state.Proxies, err = r.proxies(ctx, target.Split)
+	return state, err
+}
+
+// observe compares one object with what is wanted.
+func (r *Router) observe(ctx context.Context, target traffic.Target, p piece) (traffic.Object, error) {
+	object := traffic.Object{GroupVersionKind: p.gvk, Name: ObjectName(target.Split.Name), Workload: p.workload}
+	live := p.empty()
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: object.Name}, live)
+	if client.IgnoreNotFound(err) != nil {
+		return object, err
+	}
+	if err != nil {
+		object.Condition = traffic.ObjectAbsent
+		return object, nil
+	}
+	object.UID, object.ResourceVersion = live.GetUID(), live.GetResourceVersion()
+	switch {
+	case !live.GetDeletionTimestamp().IsZero():
+		object.Condition = traffic.ObjectTerminating
+	case orphaned(live, target.Split):
+		object.Condition = traffic.ObjectTerminating // the garbage collector has it
+	case !metav1.IsControlledBy(live, target.Split):
+		object.Condition = traffic.ObjectForeign
+	default:
+		object.Condition, err = p.compare(live, target, r.options)
+	}
+	return object, err
+}
+
+// Apply implements traffic.Router. An object that was absent is made without
+// force, so that one of somebody else, which the cache does not show, is refused
+// rather than taken.
+func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffic.Object) error {
+	for _, p := range pieces() {
+		if p.gvk != object.GroupVersionKind {
+			continue
+		}
+		config, err := p.wanted(target, r.options)
+		if err != nil {
+			return err
+		}
+		options := []client.ApplyOption{client.FieldOwner(fieldManager)}
+		if object.ResourceVersion != "" {
+			config.SetUID(object.UID)
+			config.SetResourceVersion(object.ResourceVersion)
+			options = append(options, client.ForceOwnership)
+		}
+		return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(config), options...)
+	}
+	return fmt.Errorf("router %s makes no %s", Name, object.Kind)
+}
+
+// proxies lists the pods with what each of them reports in the split's status.
+func (r *Router) proxies(ctx context.Context, split *splitv1.TrafficSplit) ([]traffic.Proxy, error) {
+	var pods corev1.PodList
+	err := r.client.List(ctx, &pods, client.InNamespace(split.Namespace),
+		client.MatchingLabels{traffic.LabelProxy: split.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list the proxies' pods: %w", err)
+	}
+	reports := make(map[string]splitv1.ProxyStatus, len(split.Status.Proxies))
+	for _, p := range split.Status.Proxies {
+		reports[p.Name] = p
+	}
+	var proxies []traffic.Proxy
+	for i := range pods.Items {
+		if proxy, running := proxyOf(&pods.Items[i], reports); running {
+			proxies = append(proxies, proxy)
+		}
+	}
+	return proxies, nil
+}
+
+// proxyOf describes a pod. One that ended is no proxy any more, even if the
+// object is still there.
+func proxyOf(pod *corev1.Pod, reports map[string]splitv1.ProxyStatus) (traffic.Proxy, bool) {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return traffic.Proxy{}, false
+	}
+	report := reports[pod.Name]
+	proxy := traffic.Proxy{
+		Name: pod.Name, Terminating: !pod.DeletionTimestamp.IsZero(),
+		Generation: report.ObservedGeneration, Message: report.Message,
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			proxy.Ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	if !proxy.Ready && proxy.Message == "" {
+		proxy.Message = waitingReason(pod)
+	}
+	return proxy, true
+}

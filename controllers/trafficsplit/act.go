@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
+)
+
+// FieldManager owns the fields that this controller writes.
+const FieldManager = "serin-trafficsplit"
+
+// act carries the actions out in order and stops at the first that fails.
+func (r *Reconciler) act(ctx context.Context, o *observation, actions []plan.Action) error {
+	for _, action := range actions {
+		if err := r.do(ctx, o, action); err != nil {
+			return fmt.Errorf("%s %s %q: %w", action.Type, action.Object.Kind, action.Object.Name, err)
+		}
+		log.FromContext(ctx).Info(string(action.Type), action.Object.Kind,
+			klog.KRef(o.Split.Namespace, action.Object.Name), "reason", action.Why)
+	}
+	return nil
+}
+
+func (r *Reconciler) do(ctx context.Context, o *observation, action plan.Action) error {
+	switch action.Type {
+	case plan.AddFinalizer, plan.RemoveFinalizer:
+		return r.setFinalizer(ctx, o.Split, action.Type == plan.AddFinalizer)
+	case plan.Apply:
+		return o.router.Apply(ctx, o.target, action.Object)
+	case plan.TakeOver:
+		return r.takeOver(ctx, o.Root.Service, o.Split.Name)
+	case plan.GiveBack:
+		return r.giveBack(ctx, o.Root.Service)
+	case plan.Delete:
+		return r.remove(ctx, o.Split.Namespace, action.Object)
+	case plan.ForgetProxy:
+		return r.forget(ctx, o.Split, action.Object.Name)
+	default:
+		return fmt.Errorf("unknown action %q", action.Type)
+	}
+}
+
+// setFinalizer changes the split that was observed; its resourceVersion is kept
+// up to date for the writes that follow.
+func (r *Reconciler) setFinalizer(ctx context.Context, split *splitv1.TrafficSplit, present bool) error {
+	base := split.DeepCopy()
+	changed := split.DeepCopy()
+	if present {
+		controllerutil.AddFinalizer(changed, plan.Finalizer)
+	} else {
+		controllerutil.RemoveFinalizer(changed, plan.Finalizer)
+	}
+	if err := r.patch(ctx, base, changed); err != nil {
+		return err
+	}
+	split.Finalizers, split.ResourceVersion = changed.Finalizers, changed.ResourceVersion
+	return nil
+}
+
+// takeOver adds the proxies' key to what the root Service selects by, and
+// records in the same write what its owner declares.
+func (r *Reconciler) takeOver(ctx context.Context, root *corev1.Service, split string) error {
+	declared, err := json.Marshal(traffic.DeclaredSelector(root))
+	if err != nil {
+		return fmt.Errorf("record the selector: %w", err)
+	}
+	changed := root.DeepCopy()
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, plan.AnnotationOriginalSelector, string(declared))
+	changed.Spec.Selector[traffic.LabelProxy] = split
+	return r.patch(ctx, root.DeepCopy(), changed)
+}
+
+// giveBack removes just the key and the record. Whatever else the selector holds
+// by now is its owner's.
+func (r *Reconciler) giveBack(ctx context.Context, root *corev1.Service) error {
+	changed := root.DeepCopy()
+	delete(changed.Annotations, plan.AnnotationOriginalSelector)
+	delete(changed.Spec.Selector, traffic.LabelProxy)
+	return r.patch(ctx, root.DeepCopy(), changed)
+}
+
+// patch writes the difference and nothing else, if the object is still base.
+func (r *Reconciler) patch(ctx context.Context, base, changed client.Object) error {
+	return r.Client.Patch(ctx, changed, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}),
+		client.FieldOwner(FieldManager))
+}
+
+// remove deletes exactly the object that was observed.
+func (r *Reconciler) remove(ctx context.Context, namespace string, object traffic.Object) error {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(object.GroupVersionKind)
+	meta.Namespace, meta.Name = namespace, object.Name
+	err := r.Client.Delete(ctx, meta,
+		client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return client.IgnoreNotFound(err)
+}
+
+// forget removes the report of a proxy whose pod is gone: nothing is applied in
+// its name, so that the fields which it alone owned go. The API server is asked
+// first, since a proxy may be quicker than the cache that has to show its pod, and
+// a proxy does not repeat what it reported.
+func (r *Reconciler) forget(ctx context.Context, split *splitv1.TrafficSplit, proxy string) error {
+	pod := &metav1.PartialObjectMetadata{}
+	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: split.Namespace, Name: proxy}, pod)
+	if err == nil {
+		return nil // its event is on the way
+	}
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("look for its pod: %w", err)
+	}
+	nothing := identity(split)
+	if err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(nothing), client.FieldOwner(proxy)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	split.ResourceVersion = nothing.GetResourceVersion()
+	return nil
+}
+
+// identity is a split's name with the UID and resourceVersion that a write of it
+// requires.
+func identity(split *splitv1.TrafficSplit) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(splitv1.GroupVersion.WithKind("TrafficSplit"))
+	u.SetNamespace(split.Namespace)
+	u.SetName(split.Name)
+	u.SetUID(split.UID)
+	u.SetResourceVersion(split.ResourceVersion)
+	return u
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// CacheOptions limits what the manager keeps in memory of the kinds that this
+// controller reads: of Pods and of the objects that belong to proxies only those
+// with the label of a proxy, of the rest only the fields that are used. A kind
+// that another controller reads in full must be taken out of the map.
+//
+// Deployments are not limited, because Rollouts need them all; the managed fields
+// of those of proxies are kept, since routers tell drift by them.
+func CacheOptions() map[client.Object]cache.ByObject {
+	exists, err := labels.NewRequirement(traffic.LabelProxy, selection.Exists, nil)
+	if err != nil {
+		panic(err) // the label is a constant
+	}
+	proxies := cache.ByObject{Label: labels.NewSelector().Add(*exists)}
+	return map[client.Object]cache.ByObject{
+		&corev1.Pod{}:                   {Label: proxies.Label, Transform: transformPod},
+		&corev1.ServiceAccount{}:        proxies,
+		&rbacv1.Role{}:                  proxies,
+		&rbacv1.RoleBinding{}:           proxies,
+		&policyv1.PodDisruptionBudget{}: proxies,
+		&appsv1.Deployment{}:            {Transform: transformDeployment},
+		&corev1.Service{}:               {Transform: cache.TransformStripManagedFields()},
+		&discoveryv1.EndpointSlice{}:    {Transform: transformEndpointSlice},
+	}
+}
+
+// transformPod drops what nobody reads: of a pod's spec only the node stays.
+func transformPod(object any) (any, error) {
+	if pod, ok := object.(*corev1.Pod); ok {
+		pod.ManagedFields = nil
+		pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
+	}
+	return object, nil
+}
+
+func transformDeployment(object any) (any, error) {
+	if d, ok := object.(*appsv1.Deployment); ok && d.Labels[traffic.LabelProxy] == "" {
+		d.ManagedFields = nil
+	}
+	return object, nil
+}
+
+// transformEndpointSlice keeps whose endpoints they are and whether they are
+// ready. Of the addresses one stays, to tell endpoints that are no pods apart.
+func transformEndpointSlice(object any) (any, error) {
+	slice, ok := object.(*discoveryv1.EndpointSlice)
+	if !ok {
+		return object, nil
+	}
+	slice.ManagedFields = nil
+	slice.Annotations = nil
+	slice.Ports = nil
+	for i := range slice.Endpoints {
+		e := &slice.Endpoints[i]
+		kept := discoveryv1.Endpoint{Conditions: e.Conditions, TargetRef: e.TargetRef, Zone: e.Zone, Hints: e.Hints}
+		if e.TargetRef == nil && len(e.Addresses) > 0 {
+			kept.Addresses = e.Addresses[:1:1]
+		}
+		*e = kept
+	}
+	return slice, nil
+}

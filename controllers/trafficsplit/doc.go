@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package trafficsplit is the controller of TrafficSplits. It observes a split
+// with everything that it refers to, lets the pure package plan decide, carries
+// the actions out in order, each with the preconditions of what was observed, and
+// reports in one write of the status that is left out when nothing changed.
+//
+// It reads from the cache. The exceptions are steps that can't be taken back, for
+// which a cache that lags behind is not good enough: what a root Service selects
+// is looked up when it is about to lose its proxies, a proxy's pod before its
+// report is removed, and a split before a Service is taken for its orphan.
+//
+// It knows nothing of Rollouts, and of routers only the interface.
+package trafficsplit

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+)
+
+// event is one event to record.
+type event struct {
+	kind, reason, action, note string
+}
+
+// maxNote is the most bytes that the API allows in an event's note.
+const maxNote = 1024
+
+// eventsOf are the events of a transition of the status. Waiting is no event: the
+// condition says it, and it happens at every change of a weight.
+func eventsOf(old, next splitv1.TrafficSplitStatus) []event {
+	var events []event
+	for _, c := range next.Conditions {
+		before := meta.FindStatusCondition(old.Conditions, c.Type)
+		if worthTelling(before, c) {
+			events = append(events, eventOf(c, next.Backends))
+		}
+	}
+	return events
+}
+
+func worthTelling(before *metav1.Condition, c metav1.Condition) bool {
+	same := before != nil && before.Status == c.Status && before.Reason == c.Reason
+	switch {
+	case c.Status == metav1.ConditionUnknown:
+		return false
+	case c.Type == splitv1.ConditionProgrammed && c.Status == metav1.ConditionTrue:
+		return !same || before.ObservedGeneration != c.ObservedGeneration
+	case c.Type == splitv1.ConditionProgrammed:
+		return c.Reason == splitv1.ReasonProxyError && (!same || before.Message != c.Message)
+	case c.Status == metav1.ConditionTrue:
+		return before != nil && !same // that all is well from the start needs no event
+	default:
+		return !same || before.Message != c.Message
+	}
+}
+
+func eventOf(c metav1.Condition, backends []splitv1.BackendStatus) event {
+	e := event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Resolve", note: c.Message}
+	if c.Status == metav1.ConditionFalse {
+		e.kind = corev1.EventTypeWarning
+	}
+	if c.Type == splitv1.ConditionProgrammed {
+		e.action = "Program"
+		if c.Status == metav1.ConditionTrue {
+			e.note = "in effect: " + weights(backends)
+		}
+	}
+	if len(e.note) > maxNote {
+		e.note = strings.ToValidUTF8(e.note[:maxNote], "")
+	}
+	return e
+}
+
+func weights(backends []splitv1.BackendStatus) string {
+	parts := make([]string, 0, len(backends))
+	for _, b := range backends {
+		parts = append(parts, fmt.Sprintf("%s %d", b.Service, b.Weight))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
+)
+
+// staleRetry is when to look again after a write that failed because the cache
+// was behind. The event that brings the cache up to date normally comes first.
+const staleRetry = time.Second
+
+// Reconciler keeps the traffic of root Services as their TrafficSplits say.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads past the cache.
+	Live client.Reader
+	// Options of the controller.
+	Options Options
+}
+
+// Reconcile is one pass over one split: observe, decide, act, report.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	o, err := r.observe(ctx, req.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if o == nil {
+		return settle(ctx, ctrl.Result{}, r.releaseOrphans(ctx, req.NamespacedName))
+	}
+	decision := plan.Decide(o.Observation)
+	result := ctrl.Result{RequeueAfter: decision.RequeueAfter}
+	if err := r.act(ctx, o, decision.Actions); err != nil {
+		if final(err) && decision.Report != nil {
+			decision.Report.Programmed = plan.Condition{
+				Status: metav1.ConditionFalse, Reason: splitv1.ReasonPending, Message: err.Error()}
+			if failed := r.report(ctx, o.Split, decision.Report); failed != nil {
+				log.FromContext(ctx).Error(failed, "Could not report")
+			}
+		}
+		return settle(ctx, result, err)
+	}
+	return settle(ctx, result, r.report(ctx, o.Split, decision.Report))
+}
+
+// settle turns a failed precondition into another look: what was observed is not
+// what is there, so the decision no longer counts.
+func settle(ctx context.Context, result ctrl.Result, err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		log.FromContext(ctx).V(1).Info("The cache is behind; looking again", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
+	return result, err
+}
+
+// final is true for an error that repeats until somebody changes something, and
+// so belongs in the status.
+func final(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}
+
+// releaseOrphans gives the Services back that select the proxies of a split that
+// is gone, as happens when its finalizer is removed by hand or a Service comes
+// back from a backup.
+func (r *Reconciler) releaseOrphans(ctx context.Context, split types.NamespacedName) error {
+	var services corev1.ServiceList
+	err := r.Client.List(ctx, &services, client.InNamespace(split.Namespace), client.MatchingFields{indexProxy: split.Name})
+	if err != nil || len(services.Items) == 0 {
+		return err
+	}
+	err = r.Live.Get(ctx, split, &splitv1.TrafficSplit{})
+	if !apierrors.IsNotFound(err) {
+		return err // there is such a split, and the cache will show it, or nobody knows
+	}
+	for i := range services.Items {
+		if err := r.giveBack(ctx, &services.Items[i]); err != nil {
+			return err
+		}
+		log.FromContext(ctx).Info("GiveBack", "Service", klog.KObj(&services.Items[i]), "reason", "its TrafficSplit is gone")
+	}
+	return nil
+}

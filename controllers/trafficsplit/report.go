@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
+)
+
+// report writes the status when it differs, and then the events of what changed.
+func (r *Reconciler) report(ctx context.Context, split *splitv1.TrafficSplit, report *plan.Report) error {
+	if report == nil {
+		return nil
+	}
+	next := statusOf(split, report, r.Options.Clock.Now())
+	if equality.Semantic.DeepEqual(next.Conditions, split.Status.Conditions) &&
+		equality.Semantic.DeepEqual(next.Backends, split.Status.Backends) {
+		return nil
+	}
+	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&next)
+	if err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	delete(body, "proxies") // each is its proxy's own
+	config := identity(split)
+	config.Object["status"] = body
+	if err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(config),
+		client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
+		return fmt.Errorf("write the status: %w", client.IgnoreNotFound(err))
+	}
+	for _, e := range eventsOf(split.Status, next) {
+		r.Options.Recorder.Eventf(split, nil, e.kind, e.reason, e.action, "%s", e.note)
+	}
+	return nil
+}
+
+// statusOf is the status that follows from a report. The time of a transition is
+// kept while the condition's status stays.
+func statusOf(split *splitv1.TrafficSplit, report *plan.Report, now time.Time) splitv1.TrafficSplitStatus {
+	next := split.Status.DeepCopy()
+	set := func(name string, c plan.Condition) {
+		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
+			Type: name, Status: c.Status, Reason: c.Reason, Message: c.Message,
+			ObservedGeneration: split.Generation,
+			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+		})
+	}
+	set(splitv1.ConditionAccepted, report.Accepted)
+	set(splitv1.ConditionResolvedRefs, report.ResolvedRefs)
+	set(splitv1.ConditionProgrammed, report.Programmed)
+	next.Backends = report.Backends
+	return *next
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// Names of the indexes of the cache.
+const (
+	// indexRoot of a TrafficSplit is the name of its root Service.
+	indexRoot = "trafficsplit.serin.dev/root"
+	// indexRefs of a TrafficSplit are the names of its root Service and backends.
+	indexRefs = "trafficsplit.serin.dev/refs"
+	// indexService of an EndpointSlice is the name of its Service.
+	indexService = "trafficsplit.serin.dev/service"
+	// indexProxy of a Service is the split whose proxies it selects.
+	indexProxy = "trafficsplit.serin.dev/proxy"
+)
+
+// index is one index of the cache. Its function must not panic, whatever the
+// object holds: it runs where every event of the kind passes.
+type index struct {
+	object client.Object
+	name   string
+	values client.IndexerFunc
+}
+
+func indexes() []index {
+	return []index{
+		{&splitv1.TrafficSplit{}, indexRoot, rootIndex},
+		{&splitv1.TrafficSplit{}, indexRefs, refsIndex},
+		{&discoveryv1.EndpointSlice{}, indexService, serviceIndex},
+		{&corev1.Service{}, indexProxy, proxyIndex},
+	}
+}
+
+func rootIndex(o client.Object) []string {
+	split, ok := o.(*splitv1.TrafficSplit)
+	if !ok {
+		return nil
+	}
+	root, err := traffic.RootName(split)
+	if err != nil {
+		return nil
+	}
+	return []string{root}
+}
+
+func refsIndex(o client.Object) []string {
+	split, ok := o.(*splitv1.TrafficSplit)
+	if !ok {
+		return nil
+	}
+	refs := rootIndex(o)
+	for _, b := range split.Spec.Backends {
+		refs = append(refs, b.Service)
+	}
+	return refs
+}
+
+func serviceIndex(o client.Object) []string {
+	return nonEmpty(o.GetLabels()[discoveryv1.LabelServiceName])
+}
+
+func proxyIndex(o client.Object) []string {
+	service, ok := o.(*corev1.Service)
+	if !ok {
+		return nil
+	}
+	return nonEmpty(service.Spec.Selector[traffic.LabelProxy])
+}
+
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// SetupWithManager adds the controller to a manager, whose cache should be made
+// with CacheOptions. The context bounds the start of the informers only.
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	if err := options.complete(); err != nil {
+		return err
+	}
+	r := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Options: options}
+	return r.setup(ctx, mgr)
+}
+
+func (r *Reconciler) setup(ctx context.Context, mgr ctrl.Manager) error {
+	for _, i := range indexes() {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, i.object, i.name, i.values); err != nil {
+			return fmt.Errorf("index %s: %w", i.name, err)
+		}
+	}
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named("trafficsplit").
+		For(&splitv1.TrafficSplit{}).
+		Watches(&splitv1.TrafficSplit{}, handler.EnqueueRequestsFromMapFunc(r.rivals)).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.splitsBesideService)).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.splitsOfEndpoints)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Options.Workers})
+	watched := map[schema.GroupVersionKind]bool{}
+	for _, router := range r.Options.Routers {
+		for _, gvk := range router.Kinds() {
+			if watched[gvk] {
+				continue
+			}
+			watched[gvk] = true
+			object, err := mgr.GetScheme().New(gvk)
+			if err != nil {
+				return fmt.Errorf("watch the kinds of router %s: %w", router.Name(), err)
+			}
+			typed, ok := object.(client.Object)
+			if !ok {
+				return fmt.Errorf("watch the kinds of router %s: %s is no object", router.Name(), gvk)
+			}
+			b = b.Watches(typed, handler.EnqueueRequestsFromMapFunc(splitOfProxy))
+		}
+	}
+	return b.Complete(r)
+}
+
+// splitOfProxy maps an object of a data plane to its split.
+func splitOfProxy(_ context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[traffic.LabelProxy]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+}
+
+// rivals maps a split to the others of the same root Service, one of which may
+// get it now.
+func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Request {
+	requests := []reconcile.Request{}
+	for _, root := range rootIndex(o) {
+		for _, request := range r.splits(ctx, o.GetNamespace(), client.MatchingFields{indexRoot: root}) {
+			if request.Name != o.GetName() {
+				requests = append(requests, request)
+			}
+		}
+	}
+	return requests
+}
+
+// splitsBesideService maps a Service to every split of its namespace, since one
+// that none of them names may select the proxies, and to the split whose proxies
+// it selects, which may be gone.
+func (r *Reconciler) splitsBesideService(ctx context.Context, o client.Object) []reconcile.Request {
+	requests := r.splits(ctx, o.GetNamespace())
+	for _, name := range proxyIndex(o) {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})
+	}
+	return requests
+}
+
+// splitsOfEndpoints maps an EndpointSlice to the splits that name its Service.
+func (r *Reconciler) splitsOfEndpoints(ctx context.Context, o client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, service := range serviceIndex(o) {
+		requests = append(requests, r.splits(ctx, o.GetNamespace(), client.MatchingFields{indexRefs: service})...)
+	}
+	return requests
+}
+
+// splits lists from the cache, which fails only when it was stopped.
+func (r *Reconciler) splits(ctx context.Context, namespace string, options ...client.ListOption) []reconcile.Request {
+	var list splitv1.TrafficSplitList
+	options = append(options, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
+	if err := r.Client.List(ctx, &list, options...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Could not list TrafficSplits", "namespace", namespace)
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}

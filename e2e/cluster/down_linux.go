@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/serin-dev/serin/e2e/cluster/component"
 	"github.com/serin-dev/serin/e2e/cluster/process"
 )
 
@@ -24,27 +23,30 @@ func downLocal(ctx context.Context, options Options) error {
 	if err := possible(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(options.Dir); errors.Is(err, fs.ErrNotExist) {
-		options.say("there is no local cluster")
-		return nil
-	}
 	release, err := lockDir(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer release()
+	there, err := anyTrace(options.Dir)
+	if err != nil {
+		return err
+	}
+	if !there {
+		options.say("there is no local cluster")
+		return nil
+	}
+	options.say("removing the local cluster")
 	record, err := readRecord(options.Dir)
 	if err != nil {
 		return err
 	}
-	options.say("removing the local cluster")
 	err = errors.Join(
 		stopPrograms(ctx, options.Dir, record),
 		stopContainers(ctx, options.Dir),
 		removeMounts(options.Dir),
 		removeNetwork(ctx),
-		removeCgroups(options.Dir),
-		removeSockets(options.Dir),
+		removeContainerFiles(options.Dir),
 		restoreMachine(record),
 		allowServiceStarts(),
 	)
@@ -57,16 +59,28 @@ func downLocal(ctx context.Context, options Options) error {
 	return os.Remove(options.Dir + ".lock")
 }
 
-// stopPrograms stops what is on record: first what would start pods again, etcd last.
+// anyTrace tells whether there is anything to remove. Programs may run whose
+// folder a person has deleted.
+func anyTrace(dir string) (bool, error) {
+	_, err := os.Stat(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err == nil, err
+	}
+	running, err := process.FindByEnv(marker(dir), "")
+	return len(running) > 0, err
+}
+
+// stopPrograms kills what is on record: first what would start pods again, etcd
+// last. Nothing of what they would do at their end is needed.
 func stopPrograms(ctx context.Context, dir string, record *record) error {
 	var errs []error
 	for _, name := range slices.Backward(programNames) {
-		if err := record.Processes[name].Stop(ctx, stopGrace); err != nil {
+		if err := record.Processes[name].Stop(ctx, 0); err != nil {
 			errs = append(errs, fmt.Errorf("stop %s: %w", name, err))
 		}
 	}
 	return errors.Join(append(errs, killAll(ctx, func() ([]process.Identity, error) {
-		return process.FindByEnv(marker(dir))
+		return process.FindByEnv(marker(dir), "")
 	}))...)
 }
 
@@ -153,100 +167,4 @@ func removeNetwork(ctx context.Context) error {
 		_, err = run(ctx, "ip", "address", "delete", nodeAddress+"/32", "dev", "lo")
 	}
 	return errors.Join(append(errs, err)...)
-}
-
-// removeCgroups removes the control groups of containers. They are empty by now.
-func removeCgroups(dir string) error {
-	containers, err := containerIDs(dir)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, id := range containers {
-		for _, pattern := range []string{"/sys/fs/cgroup/%s", "/sys/fs/cgroup/*/%s", "/sys/fs/cgroup/%s", "/sys/fs/cgroup/*/k8s.io/%s"} {
-			groups, err := filepath.Glob(fmt.Sprintf(pattern, id))
-			errs = append(errs, err)
-			for _, group := range groups {
-				if err := unix.Rmdir(group); err != nil && !errors.Is(err, unix.ENOENT) {
-					errs = append(errs, fmt.Errorf("remove the control group %s: %w", group, err))
-				}
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// bundles is where containerd keeps what it knows of running containers.
-func bundles(dir string) string {
-	return filepath.Join(dir, "containerd", "state", "io.containerd.runtime.v2.task", imageNamespace)
-}
-
-// containerIDs lists the containers that containerd knows, or knew when it died.
-func containerIDs(dir string) ([]string, error) {
-	entries, err := os.ReadDir(bundles(dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list the containers: %w", err)
-	}
-	ids := make([]string, 0, len(entries))
-	for _, entry := range entries {
-		ids = append(ids, entry.Name())
-	}
-	return ids, nil
-}
-
-// removeSockets removes the sockets of containers' supervisors, which lie in a
-// folder that all containerds of a machine share. Each container has a file that names its own.
-func removeSockets(dir string) error {
-	notes, err := filepath.Glob(filepath.Join(bundles(dir), "*", "address"))
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, note := range notes {
-		address, err := os.ReadFile(note)
-		errs = append(errs, err)
-		path, isPath := strings.CutPrefix(strings.TrimSpace(string(address)), "unix://")
-		if !isPath {
-			continue
-		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("remove a socket: %w", err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// restoreMachine gives kernel parameters their former values back and removes
-// the folders that the programs made outside of the cluster's own.
-func restoreMachine(record *record) error {
-	var errs []error
-	for name, value := range record.Sysctls {
-		if err := os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0o644); err != nil {
-			errs = append(errs, fmt.Errorf("restore a kernel parameter: %w", err))
-		}
-	}
-	for _, path := range record.Absent {
-		if err := os.RemoveAll(path); err != nil {
-			errs = append(errs, fmt.Errorf("remove what the cluster's programs made: %w", err))
-		}
-	}
-	leftovers, err := filepath.Glob(filepath.Join("/var/lib/cni/results", component.NetworkName+"-*"))
-	errs = append(errs, err)
-	for _, path := range leftovers {
-		errs = append(errs, os.Remove(path))
-	}
-	return errors.Join(errs...)
-}
-
-// removeRuntimeState removes what containerd knows of running containers, after
-// a boot of the machine has ended them all. Images stay.
-func removeRuntimeState(dir string) error {
-	return errors.Join(
-		os.RemoveAll(filepath.Join(dir, "containerd", "state")),
-		os.RemoveAll(filepath.Join(dir, "containerd", "runc")),
-		os.RemoveAll(filepath.Join(dir, "cni", "addresses")),
-	)
 }

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -25,9 +26,11 @@ const (
 	systemPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// marker is in the environment of every process of the cluster in dir, and of
-// what they start: it finds those that no record knows.
-func marker(dir string) string { return "SERIN_CLUSTER_DIR=" + dir }
+// markerVariable names the folder of the cluster in the environment of each of
+// its processes, and of what they start: it finds those that no record knows.
+const markerVariable = "SERIN_CLUSTER_DIR"
+
+func marker(dir string) string { return markerVariable + "=" + dir }
 
 // ensure makes sure that the program runs as specified: what runs in another
 // way is stopped first.
@@ -41,7 +44,7 @@ func (l *local) ensure(ctx context.Context, spec process.Spec) error {
 	if ok && known.Alive() && known.Fingerprint == fingerprint {
 		return nil
 	}
-	if err := known.Stop(ctx, stopGrace); err != nil {
+	if err := l.stopFormer(ctx, spec.Name, known.Identity); err != nil {
 		return fmt.Errorf("stop the former %s: %w", spec.Name, err)
 	}
 	l.started = true
@@ -52,6 +55,19 @@ func (l *local) ensure(ctx context.Context, spec process.Spec) error {
 	}
 	l.record.Processes[spec.Name] = startedProcess{Identity: identity, Fingerprint: fingerprint}
 	return l.record.write()
+}
+
+// stopFormer stops the process on record, and any that a command which was
+// killed started without getting to write it down.
+func (l *local) stopFormer(ctx context.Context, name string, known process.Identity) error {
+	if err := known.Stop(ctx, stopGrace); err != nil {
+		return err
+	}
+	strays, err := process.FindByEnv(marker(l.options.Dir), name)
+	for _, stray := range strays {
+		err = errors.Join(err, stray.Stop(ctx, stopGrace))
+	}
+	return err
 }
 
 // await asks until probe succeeds. It gives up at once when one of the programs

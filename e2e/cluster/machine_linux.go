@@ -14,14 +14,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/serin-dev/serin/e2e/cluster/process"
 )
 
 // outsidePaths are the paths outside of the cluster's folder that its programs
 // write to and whose place cannot be chosen. Those that did not exist are removed with the cluster.
-var outsidePaths = []string{
-	"/var/lib/kubelet", "/var/log/containers", "/var/log/pods", "/var/lib/cni",
-	"/run/containerd", "/opt/cni", "/usr/libexec/kubernetes",
-}
+var outsidePaths = []string{kubeletDir, "/var/log/containers", "/var/lib/cni", "/run/containerd"}
+
+// kubeletDir is where the kubelet listens for plugins, wherever its own folder is.
+const kubeletDir = "/var/lib/kubelet"
 
 // sysctls are the kernel parameters that the cluster's programs change. The
 // kubelet would stop with an error if it might not.
@@ -34,7 +36,7 @@ var sysctls = []string{
 // prepareMachine notes how the machine is, then gives the node its address.
 func (l *local) prepareMachine(ctx context.Context) error {
 	if l.record.Sysctls == nil {
-		if err := checkNetworks(); err != nil {
+		if err := errors.Join(checkOtherClusters(l.options.Dir), checkNetworks()); err != nil {
 			return err
 		}
 		if err := l.noteMachine(); err != nil {
@@ -66,6 +68,24 @@ func (l *local) noteMachine() error {
 		}
 	}
 	return l.record.write()
+}
+
+// checkOtherClusters refuses a machine on which a cluster of another folder
+// runs: both would use the same networks.
+func checkOtherClusters(dir string) error {
+	running, err := process.Environments(markerVariable)
+	if err != nil {
+		return err
+	}
+	for _, other := range running {
+		if other != dir {
+			return &NotPossibleError{
+				Reason: "a cluster already runs on this machine, from the folder " + other,
+				Remedy: "use that one, or remove it with the command down and --dir " + other,
+			}
+		}
+	}
+	return nil
 }
 
 // checkNetworks refuses a machine that is itself in one of the cluster's networks.

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -112,42 +109,4 @@ func (i Identity) end(ctx context.Context, descriptor int, signal unix.Signal, l
 		return fmt.Errorf("process %d goes on %s after signal %s: %w", i.PID, limit, signal, err)
 	}
 	return nil
-}
-
-// FindByEnv finds the processes that were started with the variable ("NAME=value")
-// in their environment, whoever keeps a record of them.
-func FindByEnv(variable string) ([]Identity, error) {
-	return find(func(pid int) bool {
-		environment, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-		return err == nil && slices.Contains(strings.Split(string(environment), "\x00"), variable)
-	})
-}
-
-// FindByMount finds the processes in whose mount table a line satisfies match.
-func FindByMount(match func(line string) bool) ([]Identity, error) {
-	return find(func(pid int) bool {
-		table, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "mountinfo"))
-		return err == nil && slices.ContainsFunc(strings.Split(string(table), "\n"), match)
-	})
-}
-
-// find identifies the processes that satisfy match, except this one. One that
-// ends meanwhile is left out.
-func find(match func(pid int) bool) ([]Identity, error) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("list the processes: %w", err)
-	}
-	var found []Identity
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		identity, err := Identify(pid) // before match, which reads the same process or a later one
-		if err == nil && match(pid) && identity.Alive() {
-			found = append(found, identity)
-		}
-	}
-	return found, nil
 }

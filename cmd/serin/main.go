@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command serin is the one binary of Serin. Its subcommands are its roles; this
+// is the only place that wires them together.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// commands make the subcommands, in the order of the help.
+var commands = []func() *cobra.Command{
+	newManagerCommand,
+	newProxyCommand,
+	newVersionCommand,
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newRootCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "serin:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// newRootCommand makes the command with everything below it.
+func newRootCommand() *cobra.Command {
+	var logging logOptions
+	root := &cobra.Command{
+		Use:           "serin",
+		Short:         "Progressive delivery for Kubernetes",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := logging.logger()
+			if err != nil {
+				return err
+			}
+			ctrl.SetLogger(log)
+			cmd.SetContext(ctrl.LoggerInto(cmd.Context(), log))
+			return nil
+		},
+	}
+	logging.bind(root.PersistentFlags())
+	for _, command := range commands {
+		root.AddCommand(command())
+	}
+	return root
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/proxy"
+)
+
+// proxyOptions are the flags of serin proxy.
+type proxyOptions struct {
+	namespace, split, pod      string
+	dir, binary, streamModule  string
+	statusAddress              string
+	workers, connections       int
+	drain, quitTimeout, settle time.Duration
+}
+
+func newProxyCommand() *cobra.Command {
+	var o proxyOptions
+	cmd := &cobra.Command{
+		Use:   "proxy",
+		Short: "Run nginx in the path of a Service, as a TrafficSplit says",
+		Long: `Run nginx in the path of a Service, as a TrafficSplit says.
+
+This is what the pods of the nginx router run; people do not start it by hand.
+It watches one TrafficSplit, serves its root Service's ports, reports the
+generation it serves in the split's status, and counts requests at /metrics.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.bind(cmd.Flags())
+	for _, required := range []string{"namespace", "split", "pod"} {
+		if err := cmd.MarkFlagRequired(required); err != nil {
+			panic(err) // the flag is bound four lines above
+		}
+	}
+	return cmd
+}
+
+func (o *proxyOptions) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&o.namespace, "namespace", "", "namespace of the TrafficSplit")
+	flags.StringVar(&o.split, "split", "", "name of the TrafficSplit")
+	flags.StringVar(&o.pod, "pod", "", "name of this pod, for the split's status")
+	flags.StringVar(&o.dir, "dir", string(nginx.DefaultDir), "folder in memory for configuration, tables and logs; it is emptied at the start")
+	flags.StringVar(&o.binary, "nginx", "nginx", "nginx's executable")
+	flags.StringVar(&o.streamModule, "stream-module", "/usr/lib/nginx/modules/ngx_stream_module.so",
+		"file of nginx's stream module; where there is no such file, nginx has it built in")
+	flags.StringVar(&o.statusAddress, "status-address", fmt.Sprintf(":%d", nginx.AgentPort), "address of probes and metrics")
+	flags.IntVar(&o.workers, "workers", 0, "number of nginx's workers; 0: as many as the CPU limit lets run at once")
+	flags.IntVar(&o.connections, "connections", 10240, "connections that a worker can have, client and backend side counted apart")
+	flags.DurationVar(&o.drain, "drain", 10*time.Second, "how long to go on serving after a stop was asked for")
+	flags.DurationVar(&o.quitTimeout, "quit-timeout", 30*time.Second, "how long requests may then take to finish")
+	flags.DurationVar(&o.settle, "settle", time.Second, "how long answers ask clients to close their connections before nginx is reloaded")
+}
+
+func (o *proxyOptions) run(ctx context.Context) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("TrafficSplit", klog.KRef(o.namespace, o.split))
+	render, err := o.render()
+	if err != nil {
+		return err
+	}
+	restConfig, err := config.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the API: %w", err)
+	}
+	restConfig.UserAgent = "serin-proxy/" + buildVersion()
+	split := types.NamespacedName{Namespace: o.namespace, Name: o.split}
+	cluster, err := proxy.NewCluster(restConfig, split)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", o.statusAddress)
+	if err != nil {
+		return fmt.Errorf("--status-address: %w", err)
+	}
+	if os.Getpid() == 1 {
+		go proxy.Reap(ctx, log)
+	}
+	wall := clock.RealClock{}
+	return proxy.New(proxy.Options{
+		Render: render,
+		Server: proxy.NewProcess(proxy.ProcessOptions{
+			Binary: o.binary, Dir: render.Dir, Workers: render.Workers, Log: os.Stderr, Clock: wall,
+		}),
+		Feed:     proxy.NewKubeFeed(proxy.KubeFeedOptions{Split: split, Pod: o.pod, Cluster: cluster, Clock: wall, Log: log}),
+		Listener: listener,
+		Drain:    o.drain, QuitTimeout: o.quitTimeout, Settle: o.settle,
+		Clock: wall, Log: log,
+	}).Run(ctx)
+}
+
+// render finds out the facts that nginx's configuration depends on.
+func (o *proxyOptions) render() (nginx.RenderOptions, error) {
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return nginx.RenderOptions{}, fmt.Errorf("--dir: %w", err)
+	}
+	// nginx compares the paths that it finds with the paths that it was given.
+	dir, err := filepath.EvalSymlinks(o.dir)
+	if err != nil {
+		return nginx.RenderOptions{}, fmt.Errorf("--dir: %w", err)
+	}
+	r := nginx.RenderOptions{Dir: nginx.Dir(dir), Workers: o.workers, Connections: o.connections, IPv6: hasIPv6()}
+	if r.Workers == 0 {
+		r.Workers = runtime.GOMAXPROCS(0)
+	}
+	if _, err := os.Stat(o.streamModule); err == nil {
+		r.StreamModule = o.streamModule
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return r, fmt.Errorf("--stream-module: %w", err)
+	}
+	if os.Geteuid() == 0 {
+		r.User = "root" // or workers could not read what the agent writes
+	}
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return r, fmt.Errorf("limit of open files: %w", err)
+	}
+	r.OpenFiles = int(min(files.Max, 1<<20)) //nolint:gosec // bounded in the same line
+	r.Connections = min(r.Connections, r.OpenFiles/2)
+	return r, nil
+}
+
+// hasIPv6 tells whether the kernel can listen on IPv6 addresses.
+func hasIPv6() bool {
+	l, err := net.Listen("tcp6", "[::]:0")
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}

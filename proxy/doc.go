@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package proxy is the agent that runs nginx in the path of a root Service.
+//
+// It learns from a Feed what to serve, has package nginx render it, puts the
+// configuration and the table of weights where nginx finds them, and reports a
+// generation only when every request that arrives is served by it. It counts
+// requests from nginx's access log, serves probes and metrics, and drains on
+// stop. It decides nothing about traffic: weights come from the TrafficSplit,
+// and after the TrafficSplit is gone the last ones stay in force.
+//
+//	Feed ──Want──> Agent ──Render──> nginx.conf ──(only when it differs)──> nginx -t, reload
+//	  ^              │     └───────> table of weights ──(rename)──> every worker at once
+//	  └───Served─────┘
+//	nginx ──access log──> Follower ──> Metrics ──> /metrics
+package proxy

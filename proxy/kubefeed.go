@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+const (
+	// debounce is how long changes are gathered before they are looked at.
+	debounce = 20 * time.Millisecond
+	// apiRetryFirst and apiRetryMost are how long to wait after the API failed.
+	apiRetryFirst = 500 * time.Millisecond
+	apiRetryMost  = 30 * time.Second
+)
+
+// KubeFeedOptions are what a KubeFeed needs.
+type KubeFeedOptions struct {
+	// Split that the agent serves.
+	Split types.NamespacedName
+	// Pod is the name of the agent's pod. It names the agent's entry in the split's
+	// status, and its field manager.
+	Pod string
+	// Cluster to read and write.
+	Cluster Cluster
+	// Clock that retries wait by.
+	Clock clock.WithTicker
+	// Log of the feed.
+	Log logr.Logger
+}
+
+// KubeFeed is the Feed of a TrafficSplit in a Kubernetes API. It watches the one
+// split and the Services of its namespace. When the split is being deleted or is
+// gone, it wants nothing new.
+type KubeFeed struct {
+	KubeFeedOptions
+	changed chan struct{}
+	wants   chan Want
+
+	mu     sync.Mutex
+	served *Served
+
+	// The rest belongs to the goroutine of Run.
+
+	last    *Want
+	written written
+}
+
+// NewKubeFeed makes a feed that does nothing before Run.
+func NewKubeFeed(opts KubeFeedOptions) *KubeFeed {
+	return &KubeFeed{KubeFeedOptions: opts, changed: make(chan struct{}, 1), wants: make(chan Want, 1)}
+}
+
+// Wants implements Feed.
+func (f *KubeFeed) Wants() <-chan Want { return f.wants }
+
+// Report implements Feed.
+func (f *KubeFeed) Report(served Served) {
+	f.mu.Lock()
+	f.served = &served
+	f.mu.Unlock()
+	f.signal()
+}
+
+// signal asks Run to look again.
+func (f *KubeFeed) signal() {
+	select {
+	case f.changed <- struct{}{}:
+	default: // it is going to look anyway
+	}
+}
+
+// Run implements Feed.
+func (f *KubeFeed) Run(ctx context.Context) error {
+	stopped := make(chan error, 1)
+	go func() { stopped <- f.Cluster.Cache.Start(ctx) }()
+	if err := f.watch(ctx); err != nil {
+		return err
+	}
+	f.signal()
+	var retry <-chan time.Time
+	backoff := apiRetryFirst
+	for {
+		select {
+		case <-f.changed:
+		case <-retry:
+		case err := <-stopped:
+			return err
+		}
+		if !f.gather(ctx) {
+			return <-stopped
+		}
+		retry = nil
+		if err := f.reconcile(ctx); err != nil {
+			f.Log.Error(err, "Looking again later", "TrafficSplit", klog.KRef(f.Split.Namespace, f.Split.Name), "after", backoff.String())
+			retry = f.Clock.After(backoff)
+			backoff = min(2*backoff, apiRetryMost)
+			continue
+		}
+		backoff = apiRetryFirst
+	}
+}
+
+// gather waits for the rest of a burst of changes. It returns false when the
+// context has ended.
+func (f *KubeFeed) gather(ctx context.Context) bool {
+	select {
+	case <-f.Clock.After(debounce):
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case <-f.changed:
+	default:
+	}
+	return true
+}
+
+// watch begins to watch, and returns when everything that exists has been seen.
+func (f *KubeFeed) watch(ctx context.Context) error {
+	handler := toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { f.signal() },
+		UpdateFunc: func(any, any) { f.signal() },
+		DeleteFunc: func(any) { f.signal() },
+	}
+	for _, object := range []client.Object{&splitv1.TrafficSplit{}, &corev1.Service{}} {
+		informer, err := f.Cluster.Cache.GetInformer(ctx, object)
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", object, err)
+		}
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			return fmt.Errorf("watch %T: %w", object, err)
+		}
+	}
+	if !f.Cluster.Cache.WaitForCacheSync(ctx) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// reconcile brings the agent what is to be served, and the API what is.
+func (f *KubeFeed) reconcile(ctx context.Context) error {
+	split := &splitv1.TrafficSplit{}
+	if err := f.Cluster.Cache.Get(ctx, f.Split, split); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	var err error
+	if split.DeletionTimestamp.IsZero() {
+		err = f.want(ctx, split)
+	}
+	return errors.Join(err, f.report(ctx, split))
+}
+
+// want resolves the split and hands it to the agent when it differs from before.
+func (f *KubeFeed) want(ctx context.Context, split *splitv1.TrafficSplit) error {
+	services, err := f.services(ctx, split)
+	if err != nil {
+		return err
+	}
+	resolved, problems := traffic.Resolve(split, services)
+	want := Want{Split: resolved, Problems: problems}
+	if f.last != nil && reflect.DeepEqual(*f.last, want) {
+		return nil
+	}
+	f.last = &want
+	select {
+	case <-f.wants: // the agent has not taken the former one: it is out of date
+	default:
+	}
+	f.wants <- want
+	return nil
+}
+
+// services are the Services of the namespace by name.
+//
+// The split and the Services arrive by different watches, so a backend may exist
+// that the cache does not have yet. Serving without it would be a wrong answer to
+// "which generation is in effect", so a Service that seems to be missing is
+// looked for in the API itself.
+func (f *KubeFeed) services(ctx context.Context, split *splitv1.TrafficSplit) (map[string]*corev1.Service, error) {
+	var list corev1.ServiceList
+	if err := f.Cluster.Cache.List(ctx, &list, client.InNamespace(f.Split.Namespace)); err != nil {
+		return nil, fmt.Errorf("list Services: %w", err)
+	}
+	services := make(map[string]*corev1.Service, len(list.Items))
+	for i := range list.Items {
+		services[list.Items[i].Name] = &list.Items[i]
+	}
+	for _, name := range references(split) {
+		if services[name] != nil {
+			continue
+		}
+		service := &corev1.Service{}
+		err := f.Cluster.Client.Get(ctx, types.NamespacedName{Namespace: f.Split.Namespace, Name: name}, service)
+		switch {
+		case err == nil:
+			services[name] = service
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("get Service %s: %w", name, err)
+		}
+	}
+	return services, nil
+}
+
+// references are the names of the Services that a split needs.
+func references(split *splitv1.TrafficSplit) []string {
+	var names []string
+	if root, err := traffic.RootName(split); err == nil {
+		names = append(names, root)
+	}
+	for _, b := range split.Spec.Backends {
+		names = append(names, b.Service)
+	}
+	return names
+}

@@ -225,8 +225,8 @@ func ownerOf(rs *appsv1.ReplicaSet, s *scene) (plan.Owner, bool) {
 func (r *Reconciler) observeBackends(ctx context.Context, s *scene) error {
 	stable, canary := backendNames(s.Rollout)
 	return errors.Join(
-		r.observeBackend(ctx, s, v1alpha1.RoleStable, stable, &s.Stable),
-		r.observeBackend(ctx, s, v1alpha1.RoleCanary, canary, &s.Canary),
+		r.observeBackend(ctx, s, v1alpha1.RoleStable, stable, &s.StableService),
+		r.observeBackend(ctx, s, v1alpha1.RoleCanary, canary, &s.CanaryService),
 	)
 }
 

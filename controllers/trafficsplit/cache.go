@@ -3,7 +3,6 @@
 package trafficsplit
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -18,11 +17,10 @@ import (
 
 // CacheOptions limits what the manager keeps in memory of the kinds that this
 // controller reads: of Pods and of the objects that belong to proxies only those
-// with the label of a proxy, of the rest only the fields that are used. A kind
-// that another controller reads in full must be taken out of the map.
+// with the label of a proxy, of the rest only the fields that are used.
 //
-// Deployments are not limited, because Rollouts need them all; the managed fields
-// of those of proxies are kept, since routers tell drift by them.
+// Deployments are the Rollout controller's to limit: it reads them all, and has
+// to keep the managed fields of Serin's managers, by which routers tell drift.
 func CacheOptions() map[client.Object]cache.ByObject {
 	exists, err := labels.NewRequirement(traffic.LabelProxy, selection.Exists, nil)
 	if err != nil {
@@ -35,7 +33,6 @@ func CacheOptions() map[client.Object]cache.ByObject {
 		&rbacv1.Role{}:                  proxies,
 		&rbacv1.RoleBinding{}:           proxies,
 		&policyv1.PodDisruptionBudget{}: proxies,
-		&appsv1.Deployment{}:            {Transform: transformDeployment},
 		&corev1.Service{}:               {Transform: cache.TransformStripManagedFields()},
 		&discoveryv1.EndpointSlice{}:    {Transform: transformEndpointSlice},
 	}
@@ -46,13 +43,6 @@ func transformPod(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		pod.ManagedFields = nil
 		pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
-	}
-	return object, nil
-}
-
-func transformDeployment(object any) (any, error) {
-	if d, ok := object.(*appsv1.Deployment); ok && d.Labels[traffic.LabelProxy] == "" {
-		d.ManagedFields = nil
 	}
 	return object, nil
 }

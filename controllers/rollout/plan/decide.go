@@ -33,6 +33,11 @@ type pass struct {
 	after   time.Duration
 	measure bool
 	verdict judge.Result
+
+	// canary is the ReplicaSet of the workload's present template and revision its
+	// name, once it has one. Set by release.
+	canary   *ReplicaSet
+	revision string
 }
 
 func (p *pass) run() {
@@ -75,7 +80,7 @@ func (p *pass) refused() bool {
 }
 
 func (p *pass) nameTaken() bool {
-	for role, b := range map[string]Backend{v1alpha1.RoleStable: p.Stable, v1alpha1.RoleCanary: p.Canary} {
+	for role, b := range map[string]Backend{v1alpha1.RoleStable: p.StableService, v1alpha1.RoleCanary: p.CanaryService} {
 		if b.Presence == Present && !b.Ours {
 			return p.say(v1alpha1.ReasonConflict, "The Service %q exists already and is not Serin's; rename or delete it, since a release needs the name.", p.Rollout.Spec.Service+"-"+role)
 		}
@@ -99,8 +104,7 @@ func (p *pass) converge() {
 	case stable.Current:
 		p.settle(stable)
 	case p.Workload.Replicas == 0 && p.Split.Presence == Absent:
-		// Without pods there is no traffic to split and nothing to compare.
-		p.letRoll("The Deployment is scaled to zero, so the new template becomes stable without steps.")
+		p.withoutPods()
 	case p.residue():
 		p.cleanUp()
 	default:
@@ -139,7 +143,7 @@ func (p *pass) slipped() *ReplicaSet {
 
 // residue reports whether objects of an earlier release are still in place.
 func (p *pass) residue() bool {
-	return p.Stable.Presence == Present && p.Stable.Revision != p.status.Stable.Revision || p.Split.Deleting
+	return p.StableService.Presence == Present && p.StableService.Revision != p.status.Stable.Revision || p.Split.Deleting
 }
 
 func (p *pass) find(match func(*ReplicaSet) bool) *ReplicaSet {

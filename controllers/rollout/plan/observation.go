@@ -46,8 +46,8 @@ type Observation struct {
 	Workload    Workload
 	ReplicaSets []ReplicaSet
 	Service     Service
-	// Stable and Canary are the backend Services.
-	Stable, Canary Backend
+	// StableService and CanaryService are the backend Services.
+	StableService, CanaryService Backend
 	Split          Split
 
 	// Windows are the measurements since the last one judged, oldest first.

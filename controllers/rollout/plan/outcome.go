@@ -23,10 +23,10 @@ func (p *pass) decide(a v1alpha1.DecisionAction, revision, reason, message strin
 }
 
 // reject decides to roll back, and begins with it: the status is written first.
-func (p *pass) reject(revision, reason, why string) {
-	p.decide(v1alpha1.ActionRollBack, revision, reason, why)
-	p.close(v1alpha1.OutcomeRolledBack, revision, why)
-	p.note(true, v1alpha1.ReasonRollingBack, "Revision %s is being rolled back: %s", revision, why)
+func (p *pass) reject(reason, why string) {
+	p.decide(v1alpha1.ActionRollBack, p.revision, reason, why)
+	p.close(v1alpha1.OutcomeRolledBack, p.revision, why)
+	p.note(true, v1alpha1.ReasonRollingBack, "Revision %s is being rolled back: %s", p.revision, why)
 	p.actions, p.after, p.measure = slices.DeleteFunc(p.actions, func(a Action) bool {
 		_, keep := a.(AddFinalizer)
 		return !keep
@@ -52,19 +52,19 @@ func (p *pass) rolledBack() {
 // promote makes the canary ready to take the workload over, and hands it over.
 // A canary that is not at full scale is never handed over: the Deployment
 // controller would scale both versions in proportion.
-func (p *pass) promote(canary *ReplicaSet, revision string) {
-	p.state.progress = true
+func (p *pass) promote() {
+	canary := p.canary
 	if p.status.Step == nil {
 		p.enterStep(len(p.steps))
 	}
-	if !p.ensurePods(canary, revision, p.Workload.Replicas) {
+	if !p.ensurePods(p.Workload.Replicas) {
 		p.say(v1alpha1.ReasonPromoting, "Promoting: %s", p.state.message)
-		p.checkDeadline(revision)
+		p.checkDeadline()
 		return
 	}
 	if !p.ensureWeight(100) {
 		p.say(v1alpha1.ReasonPromoting, "Promoting: waiting until all traffic goes to the canary: %s.", p.trafficWait(100))
-		p.checkDeadline(revision)
+		p.checkDeadline()
 		return
 	}
 	p.say(v1alpha1.ReasonPromoting, "Promoting: handing the canary's pods over to the Deployment.")

@@ -14,47 +14,57 @@ import (
 
 // release carries the workload's new template through the steps.
 func (p *pass) release(stable *ReplicaSet) {
-	canary := p.find(func(r *ReplicaSet) bool { return r.Owner == OwnerRollout && r.Current && !r.Deleting })
-	revision := p.revisionOf(canary)
-	if p.decided(v1alpha1.ActionRollBack) && p.status.Decision.Revision == revision {
+	p.canary = p.find(func(r *ReplicaSet) bool { return r.Owner == OwnerRollout && r.Current && !r.Deleting })
+	p.revision = p.currentRevision()
+	if p.decided(v1alpha1.ActionRollBack) && p.status.Decision.Revision == p.revision {
 		p.rolledBack()
 		return
 	}
-	if !p.supersede(canary, revision) || !p.begin(canary, revision) || !p.ensureHold(true) || !p.prepare(stable, revision) {
-		p.checkDeadline(revision)
+	if !p.supersede() || !p.begin() || !p.ensureHold(true) || !p.prepare(stable) {
+		p.checkDeadline()
 		return
 	}
-	if canary != nil && p.condemned(canary, revision) {
+	if p.canary != nil && p.condemned() {
 		return
 	}
+	p.proceed()
+}
+
+// proceed takes the present step, or the promotion after the last one, as far as
+// it goes now.
+func (p *pass) proceed() {
+	p.state.progress = true
 	if p.decided(v1alpha1.ActionPromote) {
-		p.promote(canary, revision)
+		p.promote()
 	} else {
-		p.step(canary, revision)
+		p.step()
 	}
 }
 
 // condemned judges what the canary answered since the last look, at whatever
 // stage the release is, and rolls back if that is too bad.
-func (p *pass) condemned(canary *ReplicaSet, revision string) bool {
+func (p *pass) condemned() bool {
 	p.measure = true
 	p.verdict = p.judgeWindows()
+	if a := p.status.Analysis; p.verdict.Reason != judge.ReasonStaleData && a.LastWindowEnd != nil {
+		p.wake(a.LastWindowEnd.Add(p.judge.StaleAfter + time.Second))
+	}
 	switch {
 	case p.verdict.Verdict == judge.Fail:
-		p.reject(revision, string(p.verdict.Reason), p.verdict.Explain())
-	case canary.Available == 0 && p.Split.Observed > 0 && p.Split.Presence == Present:
-		p.reject(revision, v1alpha1.ReasonCanaryUnavailable, "none of the canary's pods was available any more while it got traffic")
+		p.reject(string(p.verdict.Reason), p.verdict.Explain())
+	case p.canary.Available == 0 && p.Split.Observed > 0 && p.Split.Presence == Present:
+		p.reject(v1alpha1.ReasonCanaryUnavailable, "none of the canary's pods was available any more while it got traffic")
 	default:
 		return false
 	}
 	return true
 }
 
-// revisionOf names the workload's template: by the ReplicaSet that has it, else
+// currentRevision names the workload's template: by the ReplicaSet that has it, else
 // by the one that it had before, else by the name that a new one gets.
-func (p *pass) revisionOf(canary *ReplicaSet) string {
-	if canary != nil {
-		return canary.Revision
+func (p *pass) currentRevision() string {
+	if p.canary != nil {
+		return p.canary.Revision
 	}
 	if former := p.former(); former != nil {
 		return former.Revision
@@ -79,37 +89,28 @@ func (p *pass) isRejected(r *ReplicaSet) bool {
 
 // supersede takes out the canary of an earlier template, and reports whether none
 // is left and the Service of the canary is free for the new revision.
-func (p *pass) supersede(canary *ReplicaSet, revision string) bool {
+func (p *pass) supersede() bool {
 	former := p.status.Canary
-	if former != nil && former.Revision != revision {
+	if former != nil && former.Revision != p.revision {
 		if p.status.Decision == nil || p.decided(v1alpha1.ActionPromote) {
 			p.close(v1alpha1.OutcomeSuperseded, former.Revision, "A newer template took its place.")
-			p.note(false, v1alpha1.ReasonSuperseded, "Revision %s gives way to the newer revision %s", former.Revision, revision)
+			p.note(false, v1alpha1.ReasonSuperseded, "Revision %s gives way to the newer revision %s", former.Revision, p.revision)
 		}
 		p.forgetRelease()
 	}
-	if p.canaryPodsBeside(canary) {
+	if p.canaryPods(p.canary) {
 		p.say(v1alpha1.ReasonSuperseded, "A newer template took the canary's place: taking the old canary out.")
 		p.state.progress = true
 	}
-	if !p.takeOutCanaries(canary) {
+	if !p.takeOutCanaries(p.canary) {
 		return false
 	}
-	taken := p.Canary.Presence == Present && p.Canary.Revision != revision
+	taken := p.CanaryService.Presence == Present && p.CanaryService.Revision != p.revision
 	return !taken || p.ensureNoCanaryTraffic()
 }
 
-func (p *pass) canaryPodsBeside(keep *ReplicaSet) bool {
-	for _, r := range p.canaries() {
-		if !r.gone() && (keep == nil || r.UID != keep.UID) {
-			return true
-		}
-	}
-	return false
-}
-
 // begin records the release, unless new releases are paused.
-func (p *pass) begin(canary *ReplicaSet, revision string) bool {
+func (p *pass) begin() bool {
 	if p.status.Canary != nil && p.status.Step != nil {
 		return true
 	}
@@ -118,9 +119,9 @@ func (p *pass) begin(canary *ReplicaSet, revision string) bool {
 		return false
 	}
 	started := metav1.NewTime(p.Now)
-	p.status.Canary = &v1alpha1.VersionStatus{Revision: revision, StartedAt: &started}
+	p.status.Canary = &v1alpha1.VersionStatus{Revision: p.revision, StartedAt: &started}
 	p.enterStep(0)
-	p.note(false, "ReleaseStarted", "Revision %s is being released in %d steps", revision, len(p.steps))
+	p.note(false, "ReleaseStarted", "Revision %s is being released in %d steps", p.revision, len(p.steps))
 	return true
 }
 
@@ -134,11 +135,11 @@ func (p *pass) enterStep(i int) {
 }
 
 // prepare puts the traffic under control while there is no canary yet.
-func (p *pass) prepare(stable *ReplicaSet, revision string) bool {
+func (p *pass) prepare(stable *ReplicaSet) bool {
 	want := []struct {
 		role, revision string
 		live           Backend
-	}{{v1alpha1.RoleStable, stable.Revision, p.Stable}, {v1alpha1.RoleCanary, revision, p.Canary}}
+	}{{v1alpha1.RoleStable, stable.Revision, p.StableService}, {v1alpha1.RoleCanary, p.revision, p.CanaryService}}
 	ready := true
 	for _, w := range want {
 		if w.live.Presence == Present && w.live.Revision == w.revision && w.live.UpToDate {
@@ -151,7 +152,7 @@ func (p *pass) prepare(stable *ReplicaSet, revision string) bool {
 		p.ensureWeight(0)
 		ready = false
 	}
-	if p.canaryExists() && ready {
+	if p.canary != nil && ready {
 		return true
 	}
 	if ready && p.ensureWeight(0) {
@@ -162,37 +163,32 @@ func (p *pass) prepare(stable *ReplicaSet, revision string) bool {
 	return false
 }
 
-// canaryExists reports whether a canary has been made for the present template.
-func (p *pass) canaryExists() bool {
-	return p.find(func(r *ReplicaSet) bool { return r.Owner == OwnerRollout && r.Current && !r.Deleting }) != nil
-}
-
 // step takes the present step as far as it goes now.
-func (p *pass) step(canary *ReplicaSet, revision string) {
+func (p *pass) step() {
 	i := min(int(p.status.Step.Index), len(p.steps)-1)
 	s := p.steps[i]
-	p.state.progress = true
 	if p.status.Step.InEffectAt == nil && p.Rollout.Spec.Paused {
 		p.status.Step.StartedAt = p.micro()
 	}
 	switch {
-	case !p.ensurePods(canary, revision, canaryReplicas(s.weight, p.Workload.Replicas)):
-		p.checkDeadline(revision)
+	case !p.ensurePods(canaryReplicas(s.weight, p.Workload.Replicas)):
+		p.checkDeadline()
 	case !p.ensureWeight(s.weight):
 		p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %d %% of the traffic goes to the canary: %s.", p.status.Step.Summary, s.weight, p.trafficWait(s.weight))
-		p.checkDeadline(revision)
+		p.checkDeadline()
 	default:
-		p.hold(i, revision)
+		p.hold(i)
 	}
 }
 
 // ensurePods scales the canary and reports whether enough pods are available.
-func (p *pass) ensurePods(canary *ReplicaSet, revision string, want int32) bool {
+func (p *pass) ensurePods(want int32) bool {
+	canary := p.canary
 	switch {
 	case canary == nil && p.former() != nil:
 		p.do(ClaimCanary{target(p.former())})
 	case canary == nil:
-		p.do(CreateCanary{Revision: revision, Replicas: want})
+		p.do(CreateCanary{Revision: p.revision, Replicas: want})
 	case canary.Replicas != want || canary.Desired != p.Workload.Replicas:
 		p.do(ScaleReplicaSet{Target: target(canary), Replicas: want, Desired: p.Workload.Replicas})
 	}
@@ -216,7 +212,7 @@ func (p *pass) startHold(s step) {
 }
 
 // hold waits for time and evidence, and moves on when there is enough of both.
-func (p *pass) hold(i int, revision string) {
+func (p *pass) hold(i int) {
 	s := p.steps[i]
 	if p.status.Step.InEffectAt == nil {
 		p.startHold(s)
@@ -231,15 +227,15 @@ func (p *pass) hold(i int, revision string) {
 	case p.Rollout.Spec.Paused:
 		p.say(v1alpha1.ReasonPaused, "%s; no further steps, since spec.paused is true. %s", where, p.evidenceSentence(verdict))
 	case s.weight == 0 || verdict.Verdict == judge.Pass:
-		p.advance(i, revision, "every step passed")
+		p.advance(i, "every step passed")
 	default:
-		p.inconclusive(i, revision, where)
+		p.inconclusive(i, where)
 	}
 }
 
 // inconclusive does what the spec says about a step that is over in time but not
 // in evidence.
-func (p *pass) inconclusive(i int, revision, where string) {
+func (p *pass) inconclusive(i int, where string) {
 	r := p.verdict
 	end := p.status.Step.InEffectAt.Add(max(p.steps[i].hold, minObservation))
 	switch {
@@ -249,27 +245,24 @@ func (p *pass) inconclusive(i int, revision, where string) {
 			p.wake(end)
 		}
 	case p.onInconclusive == v1alpha1.InconclusivePromote:
-		p.advance(i, revision, "the evidence was inconclusive and spec.analysis.onInconclusive is Promote")
+		p.advance(i, "the evidence was inconclusive and spec.analysis.onInconclusive is Promote")
 	default:
-		p.reject(revision, string(r.Reason), "the evidence was inconclusive and spec.analysis.onInconclusive is RollBack: "+r.Explain())
+		p.reject(string(r.Reason), "the evidence was inconclusive and spec.analysis.onInconclusive is RollBack: "+r.Explain())
 	}
 }
 
 // advance enters the next step, or decides to promote after the last one.
-func (p *pass) advance(i int, revision, why string) {
+func (p *pass) advance(i int, why string) {
 	p.enterStep(i + 1)
-	if i+1 < len(p.steps) {
-		p.say(v1alpha1.ReasonWaitingForPods, "Step %s begins.", p.status.Step.Summary)
-	} else {
-		p.decide(v1alpha1.ActionPromote, revision, "Passed", "Promoted: "+why+".")
-		p.note(false, v1alpha1.ReasonPromoting, "Revision %s is being promoted: %s", revision, why)
-		p.say(v1alpha1.ReasonPromoting, "Promoting: %s.", why)
+	if i+1 == len(p.steps) {
+		p.decide(v1alpha1.ActionPromote, p.revision, "Passed", "Promoted: "+why+".")
+		p.note(false, v1alpha1.ReasonPromoting, "Revision %s is being promoted: %s", p.revision, why)
 	}
-	p.wake(p.Now)
+	p.proceed()
 }
 
 // checkDeadline rolls back a step that takes too long to get ready.
-func (p *pass) checkDeadline(revision string) {
+func (p *pass) checkDeadline() {
 	s := p.status.Step
 	if s == nil || s.InEffectAt != nil || p.Rollout.Spec.Paused || p.status.Canary == nil {
 		return
@@ -279,7 +272,7 @@ func (p *pass) checkDeadline(revision string) {
 		p.wake(end)
 		return
 	}
-	p.reject(revision, v1alpha1.ReasonProgressDeadlineExceeded,
+	p.reject(v1alpha1.ReasonProgressDeadlineExceeded,
 		fmt.Sprintf("step %s was not in effect within %s (%s)", s.Summary, p.deadline, p.state.message))
 }
 

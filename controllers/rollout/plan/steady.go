@@ -23,11 +23,23 @@ func (p *pass) firstDeployment() {
 	p.letRoll("Waiting for the first version: %d of %d pods are available.", p.Workload.Available, p.Workload.Replicas)
 }
 
+// withoutPods makes a new template stable without steps, since there is no traffic
+// to split and nothing to compare.
+func (p *pass) withoutPods() {
+	current := p.find(func(r *ReplicaSet) bool { return r.Owner == OwnerDeployment && r.Current })
+	if current != nil && p.Workload.Settled {
+		p.record(current)
+		p.settle(current)
+		return
+	}
+	p.letRoll("The Deployment is scaled to zero, so its new template becomes stable without steps.")
+}
+
 // unguarded lets a version that the Deployment controller already rolls out past
 // Serin come up in full, and calls it stable then: to stop it half way would
 // leave users with two versions. A canary is taken out first.
 func (p *pass) unguarded(r *ReplicaSet) {
-	if p.Split.Presence != Absent || p.canaryPods() {
+	if p.Split.Presence != Absent || p.canaryPods(nil) {
 		if p.ensureHold(true) && p.takeOutCanaries(nil) {
 			p.cleanUp()
 		}
@@ -89,7 +101,10 @@ func (p *pass) ensureHold(paused bool) bool {
 	}
 	p.do(SetHold{Paused: paused})
 	if p.state.reason == "" {
-		p.say(v1alpha1.ReasonPreparing, "Taking the Deployment under control.")
+		p.say(v1alpha1.ReasonPreparing, "Waiting until the Deployment is held on its new template.")
+		if !paused {
+			p.say(v1alpha1.ReasonCleaningUp, "Waiting until the Deployment is not held any more.")
+		}
 		p.state.progress = true
 	}
 	return false

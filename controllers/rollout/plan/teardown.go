@@ -17,9 +17,10 @@ func (p *pass) canaries() []*ReplicaSet {
 	return out
 }
 
-func (p *pass) canaryPods() bool {
+// canaryPods reports whether a canary other than keep has pods.
+func (p *pass) canaryPods(keep *ReplicaSet) bool {
 	for _, r := range p.canaries() {
-		if !r.gone() {
+		if !r.gone() && (keep == nil || r.UID != keep.UID) {
 			return true
 		}
 	}
@@ -68,7 +69,7 @@ func (p *pass) ensureNoCanaryTraffic() bool {
 // backendsTrade reports whether the split's "canary" is the version that is
 // stable by now: weight 0 would then take the traffic away from the good pods.
 func (p *pass) backendsTrade() bool {
-	return p.status.Stable != nil && p.Canary.Presence == Present && p.Canary.Revision == p.status.Stable.Revision
+	return p.status.Stable != nil && p.CanaryService.Presence == Present && p.CanaryService.Revision == p.status.Stable.Revision
 }
 
 // routeless reports whether there is no traffic that could be confirmed.
@@ -93,7 +94,7 @@ func (p *pass) ensureWeight(w int32) bool {
 func (p *pass) trafficWait(w int32) string {
 	switch {
 	case p.Split.Presence == Absent || p.Split.Requested != w:
-		return "the TrafficSplit is being written"
+		return "the router has not confirmed it yet"
 	case p.Split.Refused != "":
 		return "the router refuses the TrafficSplit: " + p.Split.Refused
 	case p.Split.Waiting != "":
@@ -119,7 +120,7 @@ func (p *pass) cleanUp() bool {
 	for _, b := range []struct {
 		role string
 		Backend
-	}{{v1alpha1.RoleCanary, p.Canary}, {v1alpha1.RoleStable, p.Stable}} {
+	}{{v1alpha1.RoleCanary, p.CanaryService}, {v1alpha1.RoleStable, p.StableService}} {
 		if b.Presence != Present || !b.Ours {
 			continue
 		}

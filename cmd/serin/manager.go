@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/serin-dev/serin/analysis/source/scrape"
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/measure"
+	"github.com/serin-dev/serin/controllers/rollout"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/controllers/trafficsplit"
+)
+
+// managerOptions are the flags of serin manager.
+type managerOptions struct {
+	metricsAddress, probeAddress string
+	leaderElect                  bool
+	leaderNamespace              string
+	proxyImage                   string
+	defaultRouter, guardPolicy   string
+	window                       time.Duration
+	workers                      int
+}
+
+func newManagerCommand() *cobra.Command {
+	var o managerOptions
+	cmd := &cobra.Command{
+		Use:   "manager",
+		Short: "Run the controllers of Rollouts and TrafficSplits",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.bind(cmd.Flags())
+	if err := cmd.MarkFlagRequired("proxy-image"); err != nil {
+		panic(err) // the flag is bound in the line above
+	}
+	return cmd
+}
+
+func (o *managerOptions) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of the operator's metrics; 0 for none")
+	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of the probes")
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "act only as the holder of a lease, so that several replicas can run")
+	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "namespace of the lease; the pod's own when empty")
+	flags.StringVar(&o.proxyImage, "proxy-image", "", "image that the nginx router runs its proxies with")
+	flags.StringVar(&o.defaultRouter, "default-router", string(v1alpha1.RouterNginx), "router of Rollouts and TrafficSplits that name none")
+	flags.StringVar(&o.guardPolicy, "guard-policy", "serin-hold-deployments",
+		"name of the MutatingAdmissionPolicy, and of its binding, that pauses a managed Deployment in the write that changes its template; where it is not in force, managed Deployments are kept paused")
+	flags.DurationVar(&o.window, "window", 5*time.Second, "length of a window of measurement")
+	flags.IntVar(&o.workers, "workers", 8, "number of Rollouts that are reconciled at once")
+}
+
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, splitv1.AddToScheme} {
+		utilruntime.Must(add(s))
+	}
+	return s
+}
+
+func (o *managerOptions) run(ctx context.Context) error {
+	restConfig, err := config.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the API: %w", err)
+	}
+	mgr, err := o.newManager(ctx, restConfig)
+	if err != nil {
+		return err
+	}
+	routers, err := o.routers(mgr)
+	if err != nil {
+		return err
+	}
+	if err := o.addTrafficSplits(ctx, mgr, routers); err != nil {
+		return fmt.Errorf("set up the TrafficSplit controller: %w", err)
+	}
+	if err := o.addRollouts(ctx, mgr, routers); err != nil {
+		return fmt.Errorf("set up the Rollout controller: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config) (manager.Manager, error) {
+	restConfig.UserAgent = "serin-manager/" + buildVersion()
+	// The API server's priority and fairness limits the rate; the client need not.
+	restConfig.QPS = -1
+	byObject := trafficsplit.CacheOptions()
+	for object, options := range rollout.CacheOptions() {
+		byObject[object] = options
+	}
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme: newScheme(), Logger: ctrl.LoggerFrom(ctx),
+		Metrics:                metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress: o.probeAddress,
+		LeaderElection:         o.leaderElect, LeaderElectionID: "manager.serin.dev",
+		LeaderElectionNamespace:       o.leaderNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		Cache:                         cache.Options{ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields()},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, err
+	}
+	return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
+}
+
+// routers are the routers that this operator offers. A new one is one more line.
+func (o *managerOptions) routers(mgr manager.Manager) ([]traffic.Router, error) {
+	n, err := nginx.New(mgr.GetClient(), nginx.Options{Image: o.proxyImage})
+	if err != nil {
+		return nil, fmt.Errorf("set up the nginx router: %w", err)
+	}
+	return []traffic.Router{n}, nil
+}
+
+func (o *managerOptions) addTrafficSplits(ctx context.Context, mgr manager.Manager, routers []traffic.Router) error {
+	return trafficsplit.SetupWithManager(ctx, mgr, trafficsplit.Options{
+		Routers: routers, DefaultRouter: o.defaultRouter,
+		Recorder: mgr.GetEventRecorder("serin-trafficsplit"), Clock: clock.RealClock{},
+	})
+}
+
+func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, routers []traffic.Router) error {
+	names := make([]v1alpha1.RouterName, 0, len(routers))
+	for _, r := range routers {
+		names = append(names, v1alpha1.RouterName(r.Name()))
+	}
+	guarded, err := servesGuard(mgr.GetRESTMapper())
+	if err != nil {
+		return err
+	}
+	measured := measure.New(mgr.GetClient(), nginx.AgentPort, scrape.New(scrape.Options{}), clock.RealClock{}, o.window)
+	if err := mgr.Add(measured); err != nil {
+		return fmt.Errorf("add the measurement: %w", err)
+	}
+	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
+		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: names, Measurements: measured,
+		Clock: clock.RealClock{}, GuardPolicy: o.guardPolicy, GuardServed: guarded, Concurrency: o.workers,
+	})
+	return r.SetupWithManager(ctx, mgr, measured.Changed())
+}
+
+// servesGuard reports whether the cluster serves mutating admission policies.
+func servesGuard(mapper meta.RESTMapper) (bool, error) {
+	gk := admissionv1.SchemeGroupVersion.WithKind("MutatingAdmissionPolicy").GroupKind()
+	_, err := mapper.RESTMapping(gk, admissionv1.SchemeGroupVersion.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask whether the cluster serves MutatingAdmissionPolicy: %w", err)
+	}
+	return true, nil
+}

@@ -69,7 +69,11 @@ func (s *Stage) waitGone(ctx context.Context, namespace *corev1.Namespace) error
 }
 
 func (s *Stage) dropFinalizers(ctx context.Context, list client.ObjectList) error {
-	if err := s.api.List(ctx, list, client.InNamespace(Namespace)); err != nil {
+	err := s.api.List(ctx, list, client.InNamespace(Namespace))
+	if meta.IsNoMatchError(err) {
+		return nil // the kind is gone, and its objects with it
+	}
+	if err != nil {
 		return fmt.Errorf("list what is left of the demo: %w", err)
 	}
 	return meta.EachListItem(list, func(item runtime.Object) error {

@@ -4,6 +4,8 @@ package story
 
 import (
 	"time"
+
+	"github.com/serin-dev/serin/e2e/demo/load/generator"
 )
 
 // Summary is the story in figures.
@@ -27,6 +29,8 @@ type Summary struct {
 	// Retried counts requests that the HTTP client sent again because their idle
 	// connection was closed.
 	Retried int64
+	// Unexplained are the latest failed requests that v3 did not cause, at most ten.
+	Unexplained []generator.Failure
 	// PodsKept of the PodsCreated of v2 served first as the canary and then for the Deployment.
 	PodsKept, PodsCreated int
 	// Broken are the promises that were not kept.
@@ -45,6 +49,7 @@ func Summarise(a *Account, p Promises) Summary {
 		BadAnswers:      bad.Requests,
 		FailedByBad:     bad.Failed,
 		FailedOtherwise: load.Failed() - bad.Failed,
+		Unexplained:     unexplained(load),
 		Broken:          p.Check(a),
 	}
 	if r := a.Release(Good); r != nil {
@@ -59,4 +64,17 @@ func Summarise(a *Account, p Promises) Summary {
 		s.OutOfTraffic, s.RolledBack, s.BadWeight = r.outOfTrafficIn(), r.settledIn(), r.MaxWeight()
 	}
 	return s
+}
+
+// shown is the number of unexplained failures that a summary shows.
+const shown = 10
+
+func unexplained(load generator.Report) []generator.Failure {
+	var list []generator.Failure
+	for _, failure := range load.Failures {
+		if failure.Version != Bad && len(list) < shown {
+			list = append(list, failure)
+		}
+	}
+	return list
 }

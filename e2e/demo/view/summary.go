@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/serin-dev/serin/e2e/demo/load/generator"
 	"github.com/serin-dev/serin/e2e/demo/story"
 )
 
@@ -30,12 +31,27 @@ func WriteSummary(out io.Writer, s story.Summary, next []string) error {
 	if s.Retried > 0 {
 		row("", "(%s requests found their idle connection closed and were sent again by the client)", count(s.Retried))
 	}
+	for _, failure := range s.Unexplained {
+		b.WriteString("    " + describeFailure(failure) + "\n")
+	}
 	b.WriteString(verdict(s.Broken))
 	if len(next) > 0 {
 		b.WriteString("\nWhat to type next\n  " + strings.Join(next, "\n  ") + "\n")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// describeFailure is one failed request in a line.
+func describeFailure(f generator.Failure) string {
+	text := fmt.Sprintf("%s %s after %.3fs", f.Time.UTC().Format("15:04:05.000"), f.Kind, f.Seconds)
+	if f.Status != 0 {
+		text += fmt.Sprintf(", status %d", f.Status)
+	}
+	if f.Version != "" {
+		text += ", " + f.Version
+	}
+	return clean(text + ": " + f.Detail)
 }
 
 func verdict(broken []string) string {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/clock"
+
+	"github.com/serin-dev/serin/e2e/cluster"
+	"github.com/serin-dev/serin/e2e/demo"
+	"github.com/serin-dev/serin/e2e/demo/story"
+	"github.com/serin-dev/serin/e2e/demo/view"
+)
+
+// killVariable chooses what TestDemoStory kills: TARGET@VERSION:MOMENT, separated
+// by commas. Without it nothing is killed.
+const killVariable = "SERIN_E2E_KILL"
+
+// TestDemoStory plays the story of the demo: v2 is promoted, v3 is rolled back,
+// and no request fails that v3 did not cause.
+func TestDemoStory(t *testing.T) {
+	options := demo.Options{
+		Cluster: cluster.Options{Kubeconfig: os.Getenv(cluster.KubeconfigVariable), Context: os.Getenv(cluster.ContextVariable)},
+		Out:     t.Output(),
+		Faults:  faults(t),
+		Within:  demo.Within,
+		Clock:   clock.RealClock{},
+	}
+	d, err := demo.Prepare(t.Context(), options)
+	if errors.Is(err, cluster.ErrNotPossible) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := d.Play(t.Context(), view.NewPlain(t.Output()))
+	if writeErr := view.WriteSummary(t.Output(), summary, nil); writeErr != nil {
+		t.Error(writeErr)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	for _, sentence := range summary.Broken {
+		t.Error(sentence)
+	}
+}
+
+func faults(t *testing.T) []story.Fault {
+	t.Helper()
+	var list []story.Fault
+	for text := range strings.SplitSeq(os.Getenv(killVariable), ",") {
+		if text == "" {
+			continue
+		}
+		fault, err := story.ParseFault(text)
+		if err != nil {
+			t.Fatalf("%s: %v", killVariable, err)
+		}
+		list = append(list, fault)
+	}
+	return list
+}

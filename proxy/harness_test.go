@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+)
+
+const streamModule = "/usr/lib/nginx/modules/ngx_stream_module.so"
+
+// nginxBinary finds nginx, or skips the test with what to install.
+func nginxBinary(t *testing.T) string {
+	t.Helper()
+	binary, err := exec.LookPath("nginx")
+	if err != nil {
+		t.Skip("nginx is not installed, so nothing here can be tested against it; on Debian: apt-get install nginx libnginx-mod-stream")
+	}
+	if _, err := os.Stat(streamModule); err != nil {
+		t.Skipf("nginx's stream module is not installed; on Debian: apt-get install libnginx-mod-stream (%v)", err)
+	}
+	return binary
+}
+
+// memoryFeed is a Feed without an API.
+type memoryFeed struct {
+	wants   chan Want
+	reports chan Served
+}
+
+func newMemoryFeed() *memoryFeed {
+	return &memoryFeed{wants: make(chan Want, 1), reports: make(chan Served, 1000)}
+}
+
+func (f *memoryFeed) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+func (f *memoryFeed) Wants() <-chan Want            { return f.wants }
+func (f *memoryFeed) Report(s Served)               { f.reports <- s }
+
+// awaitReport returns the next report.
+func (f *memoryFeed) awaitReport(t *testing.T) Served {
+	t.Helper()
+	select {
+	case s := <-f.reports:
+		return s
+	case <-time.After(30 * time.Second):
+		t.Fatal("the agent did not report within 30 s")
+		return Served{}
+	}
+}
+
+// backend is a real server that counts what it answers.
+type backend struct {
+	service string
+	address *net.TCPAddr
+	mu      sync.Mutex
+	codes   map[string]int
+	server  *http.Server
+}
+
+// startBackend serves handler, or "ok", and counts answers by status.
+func startBackend(t *testing.T, service string, handler http.Handler) *backend {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &backend{service: service, address: l.Addr().(*net.TCPAddr), codes: map[string]int{}}
+	if handler == nil {
+		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(w, service)
+		})
+	}
+	b.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cw := &codeWriter{ResponseWriter: w, code: http.StatusOK}
+		handler.ServeHTTP(cw, r)
+		b.mu.Lock()
+		b.codes[strconv.Itoa(cw.code)]++
+		b.mu.Unlock()
+	})}
+	go b.server.Serve(l) //nolint:errcheck // ends with the test
+	t.Cleanup(func() { _ = b.server.Close() })
+	return b
+}
+
+type codeWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+func (w *codeWriter) WriteHeader(code int) {
+	if code >= 200 || code == http.StatusSwitchingProtocols {
+		w.code = code
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+func (w *codeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (b *backend) counts() map[string]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.codes)
+}
+
+func (b *backend) destination(weight int32) traffic.Destination {
+	return traffic.Destination{Service: b.service, Address: b.address.IP.String(), Port: int32(b.address.Port), Weight: weight} //nolint:gosec // a port
+}
+
+// rig is an agent with a real nginx.
+type rig struct {
+	*memoryFeed
+	agent      *Agent
+	dir        nginx.Dir
+	port       int32
+	status     string
+	generation int64
+	stop       context.CancelFunc
+	done       chan error
+}
+
+type rigOptions struct {
+	drain, settle time.Duration
+}
+
+// startRig starts an agent that serves nothing yet.
+func startRig(t *testing.T, o rigOptions) *rig {
+	t.Helper()
+	binary := nginxBinary(t)
+	// Not t.TempDir: a unix socket's path has at most 107 characters. Memory, because
+	// that is what pods have.
+	root, err := os.MkdirTemp("/dev/shm", "serin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	render := nginx.RenderOptions{
+		Dir: nginx.Dir(filepath.Join(root, "run")), StreamModule: streamModule, Workers: 2, Connections: 4096, OpenFiles: 8192, IPv6: true,
+	}
+	if os.Geteuid() == 0 {
+		render.User = "root"
+	}
+	r := &rig{memoryFeed: newMemoryFeed(), dir: render.Dir, port: freePort(t), status: listener.Addr().String(), done: make(chan error, 1)}
+	process := NewProcess(ProcessOptions{
+		Binary: binary, Dir: render.Dir, Workers: render.Workers, Log: testWriter{t}, Clock: clock.RealClock{},
+	})
+	r.agent = New(Options{
+		Render: render, Feed: r, Listener: listener,
+		Server: process,
+		Drain:  o.drain, QuitTimeout: 20 * time.Second, Settle: o.settle,
+		Clock: clock.RealClock{}, Log: testr.New(t),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	r.stop = cancel
+	go func() { r.done <- r.agent.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-r.done
+	})
+	return r
+}
+
+// testWriter shows nginx's error log with the test that caused it.
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(p []byte) (int, error) {
+	w.t.Logf("nginx: %s", p)
+	return len(p), nil
+}
+
+func freePort(t *testing.T) int32 {
+	t.Helper()
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // only to find a port
+	return int32(l.Addr().(*net.TCPAddr).Port) //nolint:gosec // a port
+}
+
+// want asks for a split of the rig's port and returns when it is in effect.
+func (r *rig) want(t *testing.T, protocol traffic.Protocol, destinations ...traffic.Destination) {
+	t.Helper()
+	r.generation++
+	r.wants <- Want{Split: traffic.Split{
+		NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}, Generation: r.generation, Root: "web",
+		Ports: []traffic.Port{{Number: 80, TargetNumber: r.port, Protocol: protocol, Destinations: destinations}},
+	}}
+	if got := r.awaitReport(t); got != (Served{Generation: r.generation}) {
+		t.Fatalf("report %+v, want generation %d", got, r.generation)
+	}
+}
+
+func (r *rig) url(path string) string { return fmt.Sprintf("http://127.0.0.1:%d%s", r.port, path) }
+
+// shutdown stops the agent and returns what Run returned.
+func (r *rig) shutdown(t *testing.T) error {
+	t.Helper()
+	r.stop()
+	select {
+	case err := <-r.done:
+		r.done <- nil // for the cleanup
+		return err
+	case <-time.After(60 * time.Second):
+		t.Fatal("the agent did not stop within 60 s")
+		return nil
+	}
+}
+
+// requests reads serin_proxy_requests_total by backend and code.
+func (r *rig) requests(t *testing.T) map[string]map[string]int {
+	t.Helper()
+	families, err := r.agent.metrics.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]map[string]int{}
+	for _, f := range families {
+		if f.GetName() != "serin_proxy_requests_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			labels := labelsOf(m)
+			if counts[labels["backend"]] == nil {
+				counts[labels["backend"]] = map[string]int{}
+			}
+			counts[labels["backend"]][labels["code"]] = int(m.GetCounter().GetValue())
+		}
+	}
+	return counts
+}
+
+func labelsOf(m *dto.Metric) map[string]string {
+	labels := map[string]string{}
+	for _, l := range m.GetLabel() {
+		labels[l.GetName()] = l.GetValue()
+	}
+	return labels
+}
+
+// scrape reads /metrics as the manager does.
+func (r *rig) scrape(t *testing.T) map[string]*dto.MetricFamily {
+	t.Helper()
+	response, err := http.Get("http://" + r.status + "/metrics") //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families
+}
+
+// load sends requests at a constant rate and keeps count of what came of them.
+type load struct {
+	client   *http.Client
+	sent     atomic.Int64
+	failed   atomic.Int64
+	reused   atomic.Int64
+	failures sync.Map
+}
+
+// eventually polls a condition that other processes bring about.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for !condition() {
+		select {
+		case <-deadline:
+			t.Fatalf("not within 10 s: %s", what)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

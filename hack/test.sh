@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs every stage of the tests, tells how long each took, and ends with one line
+# that counts the stages. A stage that fails does not stop the others.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+passed=0 failed=0 skipped=0
+results=()
+
+# note STATE STAGE SECONDS counts a stage.
+note() {
+  case $1 in
+    passed) passed=$((passed + 1)) ;;
+    failed) failed=$((failed + 1)) ;;
+    skipped) skipped=$((skipped + 1)) ;;
+  esac
+  results+=("$(printf '%-12s %-8s %3dm%02ds' "$2" "$1" $(($3 / 60)) $(($3 % 60)))")
+  echo "==== $2: $1 after $(($3 / 60))m$(($3 % 60))s"
+}
+
+# stage NAME runs make NAME.
+stage() {
+  echo
+  echo "==== $1: $2"
+  local started=$SECONDS state=passed log
+  log=$(mktemp)
+  make --no-print-directory "$1" 2>&1 | tee "$log"
+  if [ "${PIPESTATUS[0]}" -ne 0 ]; then
+    state=failed
+  elif [ "$1" = e2e ] && grep -q -- '--- SKIP: TestDemoStory' "$log"; then
+    state=skipped
+  fi
+  rm -f "$log"
+  note $state "$1" $((SECONDS - started))
+}
+
+# A cluster that was there before stays; one that the tests started goes.
+had_cluster=no
+[ -z "$(find "${SERIN_CACHE:-.cache}/cluster" -mindepth 1 -print -quit 2>/dev/null)" ] || had_cluster=yes
+
+stage packages "Debian packages that the tests use"
+stage unit "tests that need no cluster"
+stage verify "generated files, formatting, go vet"
+stage integration "tests on a control plane, and of the local cluster (the first build of Kubernetes takes about ten minutes)"
+stage e2e "the demo's story on a real cluster"
+if [ "$had_cluster" = no ]; then
+  stage cluster-down "removing the cluster that the tests started"
+fi
+
+echo
+printf '%s\n' "${results[@]}"
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

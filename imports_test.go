@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serin_test
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// module is the import path of the repository.
+const module = "github.com/serin-dev/serin"
+
+// layer says what the code of a folder, without its tests, may import beside
+// packages of its own folder. "." begins a folder of this repository.
+type layer struct {
+	// folder and everything below it, unless another layer names a folder below.
+	folder string
+	// imports are the prefixes allowed beyond the standard library.
+	imports []string
+	// pure folders do no I/O: the packages of the standard library that would
+	// let them are refused.
+	pure bool
+}
+
+// layers are the rules of docs/architecture.md. Sibling kinds and sibling
+// routers meet through API objects and never import each other.
+var layers = []layer{
+	{folder: "api", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/scheme"}},
+	{folder: "analysis"},
+	{folder: "analysis/judge", imports: []string{"./analysis"}, pure: true},
+	{folder: "analysis/collect", imports: []string{"./analysis", "k8s.io/utils/clock"}},
+	{folder: "analysis/source", imports: []string{"./analysis", "github.com/prometheus/common", "github.com/prometheus/client_model"}},
+	{folder: "controllers/rollout", imports: controller("rollout")},
+	{folder: "controllers/rollout/plan", imports: []string{"./api", "./analysis", "./analysis/judge", "./controllers/traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "controllers/trafficsplit", imports: controller("trafficsplit")},
+	{folder: "controllers/trafficsplit/plan", imports: []string{"./api", "./controllers/traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "controllers/traffic", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}},
+	{folder: "controllers/traffic/nginx", imports: []string{"./api", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
+	{folder: "controllers/workload", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "controllers/measure", imports: []string{"./api", "./analysis", "./analysis/collect", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
+	{folder: "proxy", imports: []string{"./api", "./controllers/traffic", "./controllers/traffic/nginx", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sys", "k8s.io", "sigs.k8s.io"}},
+	{folder: "cmd", imports: []string{""}},
+}
+
+// controller is what the shell of a kind may import.
+func controller(kind string) []string {
+	return []string{
+		"./controllers/" + kind, "./controllers/traffic", "./controllers/workload", "./analysis", "./api",
+		"github.com/go-logr/logr", "k8s.io", "sigs.k8s.io",
+	}
+}
+
+// impure are the packages of the standard library that reach outside of the program.
+var impure = []string{"context", "crypto/rand", "log", "math/rand", "net", "os", "sync", "syscall", "testing"}
+
+// onlyItself are folders whose permission does not reach below them: what may
+// import the neutral form of traffic may not import a router.
+var onlyItself = []string{module + "/controllers/traffic", module + "/analysis"}
+
+func TestImports(t *testing.T) {
+	for _, file := range sources(t, ".go") {
+		if strings.HasSuffix(file, "_test.go") || path.Dir(file) == "." {
+			continue
+		}
+		rule, found := layerOf(path.Dir(file))
+		if !found {
+			t.Errorf("%s is in no layer: add its folder to the rules of this test and to docs/architecture.md", file)
+			continue
+		}
+		for _, imported := range importsOf(t, file) {
+			if err := rule.check(imported); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+	}
+}
+
+func TestLayersCatchWhatTheyForbid(t *testing.T) {
+	tests := []struct {
+		name, folder, imported string
+		allowed                bool
+	}{
+		{name: "a planner may import the API", folder: "controllers/rollout/plan", imported: module + "/api/v1alpha1", allowed: true},
+		{name: "a planner may not import a client", folder: "controllers/rollout/plan", imported: "sigs.k8s.io/controller-runtime/pkg/client"},
+		{name: "a planner may not import a context", folder: "controllers/rollout/plan", imported: "context"},
+		{name: "a planner may not reach the network", folder: "controllers/trafficsplit/plan", imported: "net/http"},
+		{name: "a kind may not import its sibling", folder: "controllers/rollout", imported: module + "/controllers/trafficsplit"},
+		{name: "a kind may not import a router", folder: "controllers/rollout", imported: module + "/controllers/traffic/nginx"},
+		{name: "a kind may not import a source", folder: "controllers/rollout", imported: module + "/analysis/source/scrape"},
+		{name: "the neutral form of traffic may not import a router", folder: "controllers/traffic", imported: module + "/controllers/traffic/nginx"},
+		{name: "a shell may import its planner", folder: "controllers/rollout", imported: module + "/controllers/rollout/plan", allowed: true},
+		{name: "the statistics may not import Kubernetes", folder: "analysis/judge", imported: "k8s.io/apimachinery/pkg/types"},
+		{name: "a source may import its wire format", folder: "analysis/source/scrape", imported: "github.com/prometheus/common/expfmt", allowed: true},
+		{name: "a command wires everything", folder: "cmd/serin", imported: module + "/controllers/traffic/nginx", allowed: true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			rule, found := layerOf(test.folder)
+			if !found {
+				t.Fatal("no layer")
+			}
+			if err := rule.check(test.imported); (err == nil) != test.allowed {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// layerOf returns the rule of the longest folder that holds the given one.
+func layerOf(folder string) (rule layer, found bool) {
+	for _, l := range layers {
+		if under(folder, l.folder) && len(l.folder) > len(rule.folder) {
+			rule, found = l, true
+		}
+	}
+	return rule, found
+}
+
+func (l layer) check(imported string) error {
+	if isStandard(imported) {
+		if l.pure && slices.ContainsFunc(impure, func(p string) bool { return under(imported, p) }) {
+			return fmt.Errorf("%s is pure and may not import %s: hand over what it needs as a value", l.folder, imported)
+		}
+		return nil
+	}
+	if own, found := layerOf(strings.TrimPrefix(imported, module+"/")); found && own.folder == l.folder {
+		return nil
+	}
+	for _, allowed := range l.imports {
+		allowed = strings.Replace(allowed, "./", module+"/", 1)
+		if imported == allowed || allowed == "" || under(imported, allowed) && !slices.Contains(onlyItself, allowed) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s may not import %s", l.folder, imported)
+}
+
+// under tells whether a slash-separated name is the prefix or below it.
+func under(name, prefix string) bool {
+	return name == prefix || strings.HasPrefix(name, prefix+"/")
+}
+
+// isStandard tells a package of the standard library by its first element, which
+// is no host name.
+func isStandard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".")
+}
+
+func importsOf(t *testing.T, file string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, spec := range parsed.Imports {
+		list = append(list, strings.Trim(spec.Path.Value, `"`))
+	}
+	return list
+}
+
+// sources lists the files of this module with one of the endings, without those
+// of nested modules and hidden folders.
+func sources(t *testing.T, endings ...string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return enter(file, entry)
+		}
+		if slices.Contains(endings, filepath.Ext(file)) {
+			files = append(files, filepath.ToSlash(file))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Fatalf("found no %v file: the test looks in the wrong folder", endings)
+	}
+	return files
+}
+
+// enter decides whether a folder belongs to this module.
+func enter(folder string, entry fs.DirEntry) error {
+	if folder == "." {
+		return nil
+	}
+	if strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" {
+		return filepath.SkipDir
+	}
+	if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+		return filepath.SkipDir
+	}
+	return nil
+}

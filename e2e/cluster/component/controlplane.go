@@ -142,6 +142,10 @@ func (c ControlPlane) ControllerManager() process.Spec {
 		"--cluster-signing-key-file=" + k.Key(pki.ClusterCA),
 		"--leader-elect=false", // there is one, and it is to begin at once
 		"--secure-port=0",
+		// It makes an account and a token per controller at its start: the usual
+		// limit of 20 requests per second would stretch that to five seconds.
+		"--kube-api-qps=1000",
+		"--kube-api-burst=1000",
 	}
 	return c.spec("kube-controller-manager", append(args, c.ControllerManagerArgs...)...)
 }

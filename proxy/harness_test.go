@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -277,15 +276,6 @@ func (r *rig) scrape(t *testing.T) map[string]*dto.MetricFamily {
 		t.Fatal(err)
 	}
 	return families
-}
-
-// load sends requests at a constant rate and keeps count of what came of them.
-type load struct {
-	client   *http.Client
-	sent     atomic.Int64
-	failed   atomic.Int64
-	reused   atomic.Int64
-	failures sync.Map
 }
 
 // eventually polls a condition that other processes bring about.

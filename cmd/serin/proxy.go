@@ -25,6 +25,10 @@ import (
 	"github.com/serin-dev/serin/proxy"
 )
 
+// maxWorkers that are started when nobody says how many. A pod without a CPU limit
+// sees all processors of its node, and each worker takes memory.
+const maxWorkers = 4
+
 // proxyOptions are the flags of serin proxy.
 type proxyOptions struct {
 	namespace, split, pod      string
@@ -65,7 +69,7 @@ func (o *proxyOptions) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.streamModule, "stream-module", "/usr/lib/nginx/modules/ngx_stream_module.so",
 		"file of nginx's stream module; where there is no such file, nginx has it built in")
 	flags.StringVar(&o.statusAddress, "status-address", fmt.Sprintf(":%d", nginx.AgentPort), "address of probes and metrics")
-	flags.IntVar(&o.workers, "workers", 0, "number of nginx's workers; 0: as many as the CPU limit lets run at once")
+	flags.IntVar(&o.workers, "workers", 0, fmt.Sprintf("number of nginx's workers; 0: as many as the CPU limit lets run at once, at most %d", maxWorkers))
 	flags.IntVar(&o.connections, "connections", 10240, "connections that a worker can have, client and backend side counted apart")
 	flags.DurationVar(&o.drain, "drain", 10*time.Second, "how long to go on serving after a stop was asked for")
 	flags.DurationVar(&o.quitTimeout, "quit-timeout", 30*time.Second, "how long requests may then take to finish")
@@ -120,7 +124,7 @@ func (o *proxyOptions) render() (nginx.RenderOptions, error) {
 	}
 	r := nginx.RenderOptions{Dir: nginx.Dir(dir), Workers: o.workers, Connections: o.connections, IPv6: hasIPv6()}
 	if r.Workers == 0 {
-		r.Workers = runtime.GOMAXPROCS(0)
+		r.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
 	}
 	if _, err := os.Stat(o.streamModule); err == nil {
 		r.StreamModule = o.streamModule

@@ -71,7 +71,7 @@ func renderProxyDefaults(t *text) {
 		// of any size.
 		[2]string{"proxy_request_buffering", "off"},
 		[2]string{"proxy_buffering", "off"},
-		[2]string{"proxy_buffer_size", "64k"},
+		[2]string{"proxy_buffer_size", "32k"},
 		[2]string{"proxy_max_temp_file_size", "0"},
 		[2]string{"proxy_connect_timeout", "5s"},
 		[2]string{"proxy_read_timeout", "1h"},
@@ -83,7 +83,7 @@ func renderProxyDefaults(t *text) {
 		[2]string{"proxy_pass_header", "Server"},
 		[2]string{"proxy_pass_header", "Date"},
 	)
-	t.line("proxy_buffers", "8", "64k")
+	t.line("proxy_buffers", "8", "32k")
 	t.line("proxy_next_upstream", "error", "timeout")
 	// An answer's headers are for the client, not orders for this proxy.
 	var accel []string

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// TestNoRequestIsLostWhileWeightsChange sends about a thousand requests a second
+// while the weights change twenty times, and then stops the agent under load.
+func TestNoRequestIsLostWhileWeightsChange(t *testing.T) {
+	r := startRig(t, rigOptions{drain: time.Second})
+	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
+	r.want(t, traffic.ProtocolHTTP, stable.destination(100), canary.destination(0))
+	finish := startLoads(t, r.url("/path"), 5, 20*time.Millisecond)
+	for step := range int32(20) {
+		time.Sleep(150 * time.Millisecond)
+		r.want(t, traffic.ProtocolHTTP, stable.destination(100-5*step), canary.destination(5*step))
+	}
+	total := answered(t, finish())
+	if err := r.shutdown(t); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]map[string]int{"web-stable": stable.counts(), "web-canary": canary.counts()}
+	if diff := cmp.Diff(want, r.requests(t)); diff != "" {
+		t.Errorf("counts differ from what the backends answered (-want +got):\n%s", diff)
+	}
+	if got := stable.counts()["200"] + canary.counts()["200"]; got != total {
+		t.Errorf("the backends answered %d requests, the clients got %d answers", got, total)
+	}
+	if total < 1000 {
+		t.Errorf("only %d requests were sent; the test proves little", total)
+	}
+}
+
+// TestNoRequestIsLostWhileBackendsChange changes the backends, which takes a
+// reload. A reload closes idle client connections: without Settle, some of the
+// POSTs that are on their way at that moment are lost.
+func TestNoRequestIsLostWhileBackendsChange(t *testing.T) {
+	r := startRig(t, rigOptions{settle: 500 * time.Millisecond})
+	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
+	r.want(t, traffic.ProtocolHTTP, stable.destination(100))
+	finish := startLoads(t, r.url("/path"), 5, 20*time.Millisecond)
+	for range 3 {
+		r.want(t, traffic.ProtocolHTTP, stable.destination(100), canary.destination(100))
+		r.want(t, traffic.ProtocolHTTP, stable.destination(100))
+	}
+	total := answered(t, finish())
+	if err := r.shutdown(t); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]map[string]int{"web-stable": stable.counts(), "web-canary": canary.counts()}
+	if diff := cmp.Diff(want, r.requests(t)); diff != "" {
+		t.Errorf("counts differ from what the backends answered (-want +got):\n%s", diff)
+	}
+	if total < 500 {
+		t.Errorf("only %d requests were sent; the test proves little", total)
+	}
+}
+
+// TestNoRequestIsLostWhileStopping stops the agent under load. Clients are asked
+// to move on, and what they then can't connect to is not there any more for the
+// Service either, so only failures other than a refused connection count.
+func TestNoRequestIsLostWhileStopping(t *testing.T) {
+	r := startRig(t, rigOptions{drain: 500 * time.Millisecond})
+	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		time.Sleep(30 * time.Millisecond)
+		_, _ = io.WriteString(w, "web-stable")
+	})
+	stable := startBackend(t, "web-stable", slow)
+	r.want(t, traffic.ProtocolHTTP, stable.destination(100))
+	finish := startLoads(t, r.url("/path"), 5, 20*time.Millisecond)
+	time.Sleep(300 * time.Millisecond)
+	r.stop()
+	eventually(t, "the agent is not ready while it drains", func() bool {
+		code, _ := get(t, "http://"+r.status+"/readyz")
+		return code == http.StatusServiceUnavailable
+	})
+	if err := r.shutdown(t); err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, l := range finish() {
+		total += l.answers["200"]
+		for _, err := range l.failures {
+			if !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("%s: %v", l, err)
+			}
+		}
+	}
+	if got := r.requests(t)["web-stable"]["200"]; got != total || total < 200 {
+		t.Errorf("counted %d requests, the clients got %d answers; want the same, and at least 200", got, total)
+	}
+}

@@ -58,6 +58,7 @@ bench-proxy: ## Measure rendering and reading of the access log
 .PHONY: generate build
 generate: ## Generate the CRDs and the deep copies from the API types
 	$(CONTROLLER_GEN) object paths=./api/...
+	rm -f config/crd/*.yaml charts/serin/files/crds/*.yaml
 	$(CONTROLLER_GEN) crd:maxDescLen=2000 paths='./api/v1alpha1;./api/split/...;./api/specs/...' output:crd:dir=config/crd
 	cp config/crd/*.yaml charts/serin/files/crds/
 

@@ -32,6 +32,9 @@ unformatted=$(files '*.go' | xargs gofmt -l)
 [ -z "$unformatted" ] || fail "not formatted; run gofmt -w on: $unformatted"
 
 for module in $(files '*go.mod' | xargs -n1 dirname); do
+  if [ -z "$(cd "$module" && go list ./... 2>/dev/null)" ]; then
+    continue # it only pins the version of a program
+  fi
   echo "-- go vet in $module"
   case $module in
     # The flags are those that the tools are built with, so that nothing is compiled twice.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,10 +116,30 @@ func restoreMachine(record *record) error {
 		}
 	}
 	for _, path := range record.Absent {
-		if path == kubeletDir {
+		switch path {
+		case kubeletDir:
 			errs = append(errs, removeMatches(filepath.Join(path, "device-plugins", "kubelet*")))
+		case runtimeDir:
+			errs = append(errs, removeDeadSockets(filepath.Join(path, "s")))
 		}
 		errs = append(errs, removeEmptyFolders(path))
+	}
+	return errors.Join(errs...)
+}
+
+// removeDeadSockets removes the sockets that nobody listens on: those of
+// supervisors that were killed and that containerd then forgot.
+func removeDeadSockets(folder string) error {
+	paths, err := filepath.Glob(filepath.Join(folder, "*"))
+	errs := []error{err}
+	for _, path := range paths {
+		connection, err := net.Dial("unix", path)
+		switch {
+		case err == nil:
+			errs = append(errs, connection.Close())
+		case errors.Is(err, unix.ECONNREFUSED):
+			errs = append(errs, removeFile(path))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -20,10 +20,14 @@ import (
 
 // outsidePaths are the paths outside of the cluster's folder that its programs
 // write to and whose place cannot be chosen. Those that did not exist are removed with the cluster.
-var outsidePaths = []string{kubeletDir, "/var/log/containers", "/var/lib/cni", "/run/containerd"}
+var outsidePaths = []string{kubeletDir, "/var/log/containers", "/var/lib/cni", runtimeDir}
 
-// kubeletDir is where the kubelet listens for plugins, wherever its own folder is.
-const kubeletDir = "/var/lib/kubelet"
+const (
+	// kubeletDir is where the kubelet listens for plugins, wherever its own folder is.
+	kubeletDir = "/var/lib/kubelet"
+	// runtimeDir is where containers' supervisors listen, whichever containerd started them.
+	runtimeDir = "/run/containerd"
+)
 
 // sysctls are the kernel parameters that the cluster's programs change. The
 // kubelet would stop with an error if it might not.

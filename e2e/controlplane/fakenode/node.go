@@ -149,9 +149,11 @@ func (n *Node) serve(ctx context.Context, key types.NamespacedName) (time.Durati
 	case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) == 0 && pod.DeletionTimestamp == nil:
 		return 0, n.bind(ctx, pod)
 	case pod.Spec.NodeName != NodeName:
-		return 0, nil
+		return 0, nil // another's, or not to be scheduled
 	case pod.DeletionTimestamp != nil:
 		return 0, n.remove(ctx, pod)
+	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		return 0, nil // a test has ended it
 	}
 	return n.report(ctx, pod)
 }

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/serin-dev/serin/e2e/cluster"
+	"github.com/serin-dev/serin/e2e/cluster/process"
+	"github.com/serin-dev/serin/e2e/images"
+	"github.com/serin-dev/serin/e2e/tools"
+)
+
+// probeImage is a server that also asks another server when it is told to.
+var probeImage = images.Image{
+	Reference: "docker.io/serin-dev/cluster-probe:dev",
+	Package:   "e2e/cluster/testdata/probe", Base: images.Scratch,
+}
+
+// TestTheLifeOfACluster is one story, since every part needs what came before.
+func TestTheLifeOfACluster(t *testing.T) {
+	ctx := t.Context()
+	options := cluster.Options{Dir: shortDir(t), Out: testWriter{t}}
+	before := takeTrace(t)
+	c, err := cluster.Up(ctx, options)
+	if errors.Is(err, cluster.ErrNotPossible) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed := false
+	t.Cleanup(func() {
+		if err := cluster.Down(context.Background(), options); err != nil && !removed {
+			t.Error(err)
+		}
+	})
+	client := newClient(t, c)
+
+	t.Log("a pod from an imported image answers at its Service's address, and finds it by name")
+	loadProbe(t, c)
+	address := createProbe(t, client)
+	requireAnswer(t, "http://"+address, "hello")
+	requireAnswer(t, "http://"+address+"/?ask=http://greeting.default.svc.cluster.local", "hello")
+	requireAnswer(t, "http://"+address+"/?ask=http://greeting", "hello")
+
+	t.Log("kubectl reads logs and runs commands in a container")
+	requireOutput(t, c, "listening", "logs", "probe")
+	requireOutput(t, c, "from the command", "exec", "probe", "--", "/probe", "from the command")
+
+	t.Log("a cluster that runs is left alone")
+	running := processes(t, options)
+	if _, err := cluster.Up(ctx, options); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(running, processes(t, options)); diff != "" {
+		t.Errorf("the processes changed (-before +after):\n%s", diff)
+	}
+
+	t.Log("killed programs are started again, and containers outlive them")
+	kill(t, options, "kubelet", "containerd")
+	if _, err := cluster.Up(ctx, options); err != nil {
+		t.Fatal(err)
+	}
+	requireAnswer(t, "http://"+address, "hello")
+	requireRestarts(t, client, 0)
+
+	t.Log("everything killed, the control plane included, comes back with its objects")
+	kill(t, options)
+	killMarked(t, options)
+	if _, err := cluster.Up(ctx, options); err != nil {
+		t.Fatal(err)
+	}
+	requireAnswer(t, "http://"+address, "hello")
+
+	t.Log("removing it leaves the machine as it was, also when some of it was killed before")
+	kill(t, options, "containerd")
+	if err := cluster.Down(ctx, options); err != nil {
+		t.Fatal(err)
+	}
+	removed = true
+	requireTrace(t, before)
+	if err := cluster.Down(ctx, options); err != nil {
+		t.Errorf("removing it again: %v", err)
+	}
+}
+
+// TestAnInterruptedStartIsRepairedAndRemoved stops a start at several moments.
+func TestAnInterruptedStartIsRepairedAndRemoved(t *testing.T) {
+	options := cluster.Options{Dir: shortDir(t), Out: testWriter{t}}
+	before := takeTrace(t)
+	for _, after := range []string{"starting etcd", "starting containerd", "starting kubelet"} {
+		t.Run(after, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
+			interrupted := options
+			interrupted.Out = writerFunc(func(text []byte) (int, error) {
+				if strings.Contains(string(text), after) {
+					interrupt()
+				}
+				return len(text), nil
+			})
+			_, err := cluster.Up(ctx, interrupted)
+			if errors.Is(err, cluster.ErrNotPossible) {
+				t.Skip(err)
+			}
+			if err == nil {
+				t.Fatal("the start was not interrupted")
+			}
+		})
+	}
+	if _, err := cluster.Up(t.Context(), options); errors.Is(err, cluster.ErrNotPossible) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Errorf("start after interruptions: %v", err)
+	}
+	forgetProcesses(t, options)
+	if err := cluster.Down(t.Context(), options); err != nil {
+		t.Fatalf("remove a cluster of whose processes nothing is known: %v", err)
+	}
+	requireTrace(t, before)
+}
+
+// forgetProcesses takes the processes out of the record, as if every command had
+// been killed after it started one and before it wrote that down.
+func forgetProcesses(t *testing.T, options cluster.Options) {
+	t.Helper()
+	path := filepath.Join(options.Dir, "cluster.json")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var record map[string]any
+	if err := json.Unmarshal(content, &record); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := record["processes"]; !known {
+		t.Fatal("the record has no processes to forget")
+	}
+	delete(record, "processes")
+	if content, err = json.Marshal(record); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shortDir is a folder whose sockets have short enough names.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	parent, err := os.MkdirTemp("", "serin-cluster-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(parent) })
+	return filepath.Join(parent, "c")
+}
+
+func newClient(t *testing.T, c *cluster.Cluster) kubernetes.Interface {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kubernetes.NewForConfigOrDie(config)
+}
+
+func loadProbe(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	checkout, err := tools.Locate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := images.Load(t.Context(), images.NewBuilder(checkout, testWriter{t}), c, probeImage); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// createProbe runs the probe as the strictest of the pod security standards wants
+// it and returns the address of its Service.
+func createProbe(t *testing.T, client kubernetes.Interface) string {
+	t.Helper()
+	labels := map[string]string{"app": "probe"}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "probe", Labels: labels},
+		Spec: corev1.PodSpec{
+			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			Containers: []corev1.Container{{
+				Name: "probe", Image: probeImage.Reference, ImagePullPolicy: corev1.PullNever,
+				SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				},
+				ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(8080)}}, PeriodSeconds: 1},
+			}},
+		},
+	}
+	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	service, err := client.CoreV1().Services("default").Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "greeting"},
+		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service.Spec.ClusterIP
+}
+
+// requireAnswer asks until the answer is as wanted: a Service takes a moment.
+func requireAnswer(t *testing.T, url, want string) {
+	t.Helper()
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{}).DialContext}}
+	var last string
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		response, err := client.Get(url)
+		if err != nil {
+			last = err.Error()
+			return false, nil
+		}
+		defer response.Body.Close()
+		content, _ := io.ReadAll(response.Body)
+		last = fmt.Sprintf("%s: %s", response.Status, content)
+		return response.StatusCode == http.StatusOK && strings.TrimSpace(string(content)) == want, nil
+	})
+	if err != nil {
+		t.Fatalf("ask %s: %v; last answer: %s", url, err, last)
+	}
+}
+
+func requireOutput(t *testing.T, c *cluster.Cluster, want string, args ...string) {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), c.Kubectl, append([]string{"--kubeconfig=" + c.Kubeconfig}, args...)...).CombinedOutput()
+	if err != nil || !strings.Contains(string(output), want) {
+		t.Errorf("kubectl %s: %v, printed %q, want %q in it", strings.Join(args, " "), err, output, want)
+	}
+}
+
+func requireRestarts(t *testing.T, client kubernetes.Interface, want int32) {
+	t.Helper()
+	pod, err := client.CoreV1().Pods("default").Get(t.Context(), "probe", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err != nil {
+		t.Fatal(err)
+	}
+	if got := pod.Status.ContainerStatuses[0].RestartCount; got != want {
+		t.Errorf("the container was restarted %d times, want %d", got, want)
+	}
+}
+
+func processes(t *testing.T, options cluster.Options) map[string]int {
+	t.Helper()
+	statuses, err := cluster.Status(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := map[string]int{}
+	for _, status := range statuses {
+		if status.Running {
+			pids[status.Name] = status.PID
+		}
+	}
+	return pids
+}
+
+// kill kills the named programs of the cluster, or all of them.
+func kill(t *testing.T, options cluster.Options, names ...string) {
+	t.Helper()
+	for name, pid := range processes(t, options) {
+		if len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatalf("kill %s: %v", name, err)
+		}
+	}
+}
+
+// killMarked kills whatever else the cluster started, the supervisors of containers among it.
+func killMarked(t *testing.T, options cluster.Options) {
+	t.Helper()
+	found, err := process.FindByEnv("SERIN_CLUSTER_DIR="+options.Dir, "")
+	if err != nil || len(found) == 0 {
+		t.Fatalf("find what the cluster started: %v, %v", found, err)
+	}
+	for _, identity := range found {
+		if err := identity.Stop(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(text []byte) (int, error) {
+	w.t.Log(strings.TrimSpace(string(text)))
+	return len(text), nil
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(text []byte) (int, error) { return f(text) }

@@ -37,22 +37,23 @@ func (s *Stage) Clean(ctx context.Context) error {
 		return fmt.Errorf("delete namespace %s: %w", Namespace, err)
 	default:
 		s.options.Say("removing the demo of an earlier run")
-		if err := s.waitGone(ctx, namespace); err != nil {
+		if err := s.waitGone(ctx, namespace, goodbye); err != nil {
 			return err
 		}
 	}
 	return s.helm(ctx, "uninstall", Release, "--namespace", SystemNamespace, "--ignore-not-found", "--wait")
 }
 
-// waitGone waits until the namespace is gone. When Serin was killed or removed
-// before, nobody takes its finalizers away: then that is done here, since the
-// Services that it would restore go with the namespace.
-func (s *Stage) waitGone(ctx context.Context, namespace *corev1.Namespace) error {
+// waitGone waits until the namespace is gone. When it is still there after the
+// patience given, Serin was killed or removed before and nobody takes its
+// finalizers away: then that is done here, since the Services that Serin would
+// restore go with the namespace.
+func (s *Stage) waitGone(ctx context.Context, namespace *corev1.Namespace, patience time.Duration) error {
 	gone := func(ctx context.Context) (bool, error) {
 		err := s.api.Get(ctx, client.ObjectKeyFromObject(namespace), &corev1.Namespace{})
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}
-	err := wait.PollUntilContextTimeout(ctx, look, goodbye, true, gone)
+	err := wait.PollUntilContextTimeout(ctx, look, patience, true, gone)
 	if !wait.Interrupted(err) || ctx.Err() != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -115,6 +116,7 @@ func (w *codeWriter) WriteHeader(code int) {
 	}
 	w.ResponseWriter.WriteHeader(code)
 }
+func (w *codeWriter) Flush()                      { _ = http.NewResponseController(w.ResponseWriter).Flush() }
 func (w *codeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (b *backend) counts() map[string]int {
@@ -137,6 +139,7 @@ type rig struct {
 	generation int64
 	stop       context.CancelFunc
 	done       chan error
+	log        *logWriter
 }
 
 type rigOptions struct {
@@ -164,9 +167,9 @@ func startRig(t *testing.T, o rigOptions) *rig {
 	if os.Geteuid() == 0 {
 		render.User = "root"
 	}
-	r := &rig{memoryFeed: newMemoryFeed(), dir: render.Dir, port: freePort(t), status: listener.Addr().String(), done: make(chan error, 1)}
+	r := &rig{memoryFeed: newMemoryFeed(), dir: render.Dir, port: freePort(t), status: listener.Addr().String(), done: make(chan error, 1), log: &logWriter{t: t}}
 	process := NewProcess(ProcessOptions{
-		Binary: binary, Dir: render.Dir, Workers: render.Workers, Log: testWriter{t}, Clock: clock.RealClock{},
+		Binary: binary, Dir: render.Dir, Workers: render.Workers, Log: r.log, Clock: clock.RealClock{},
 	})
 	r.agent = New(Options{
 		Render: render, Feed: r, Listener: listener,
@@ -184,12 +187,25 @@ func startRig(t *testing.T, o rigOptions) *rig {
 	return r
 }
 
-// testWriter shows nginx's error log with the test that caused it.
-type testWriter struct{ t *testing.T }
+// logWriter shows nginx's error log with the test that caused it.
+type logWriter struct {
+	t    *testing.T
+	mu   sync.Mutex
+	text strings.Builder
+}
 
-func (w testWriter) Write(p []byte) (int, error) {
+func (w *logWriter) Write(p []byte) (int, error) {
 	w.t.Logf("nginx: %s", p)
-	return len(p), nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+// count is how often something was logged.
+func (w *logWriter) count(what string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Count(w.text.String(), what)
 }
 
 func freePort(t *testing.T) int32 {
@@ -198,7 +214,7 @@ func freePort(t *testing.T) int32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // only to find a port
+	defer l.Close()                            //nolint:errcheck // only to find a port
 	return int32(l.Addr().(*net.TCPAddr).Port) //nolint:gosec // a port
 }
 

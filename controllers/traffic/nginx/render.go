@@ -219,14 +219,11 @@ func renderListen(t *text, number int32, ipv6 bool) {
 	}
 }
 
-// renderServers writes the addresses of an upstream: the Service's one address,
-// as often as it may be tried. max_fails=0, because what refused one connection
-// is one pod of many, never the Service.
-func renderServers(t *text, d traffic.Destination, tries int) {
-	address := netip.AddrPortFrom(netip.MustParseAddr(d.Address), uint16(d.Port)).String() //nolint:gosec // checked by checkDestination
-	for range tries {
-		t.line("server", address, "max_fails=0")
-	}
+// renderServer writes the address of an upstream: the Service's. max_fails=0,
+// because what refused one connection is one pod of many, never the Service.
+func renderServer(t *text, d traffic.Destination) {
+	address := netip.AddrPortFrom(netip.MustParseAddr(d.Address), uint16(d.Port)) //nolint:gosec // checked by checkDestination
+	t.line("server", address.String(), "max_fails=0")
 }
 
 func usesStream(listeners []Listener) bool {

@@ -4,29 +4,25 @@ package nginx
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 )
 
-// How a request reaches its backend, the suffix of an upstream's name. A
-// connection that is used again may be closed by the backend while the request is
-// on its way. Who sent the request would have run the same risk without a proxy
-// only on a connection that it used again itself, so no more is taken here.
+// How a request reaches its backend, the suffix of an upstream's name. A kept
+// connection may be closed by the backend while a request is on its way, and such
+// a request is lost: whether the backend acted on it can't be known, so it is never
+// sent again. Who sent it would have run that risk without a proxy only on a
+// connection of its own that it used again, so no more is taken here.
 const (
-	// pooled: on a connection that is kept. A request without a body and with an
-	// idempotent method is sent again when the connection turns out to be closed.
+	// pooled: on a connection that is kept.
 	pooled = "p"
-	// fresh: on a connection of its own; tried again only when nothing was sent.
+	// fresh: on a connection of its own.
 	fresh = "f"
-	// single: on a connection of its own, tried once. For methods that nginx would
-	// repeat though nobody knows whether they may be.
-	single = "s"
 )
 
-// upstreams are the ways and how often each tries the address.
-var upstreams = []struct {
-	way   string
-	tries int
-}{{pooled, 3}, {fresh, 3}, {single, 1}}
+// maxTries is how often a connection is attempted that the backend refuses. A
+// pod that is going may refuse before the Service has let go of it.
+const maxTries = 3
 
 // renderHTTPDefaults writes what all HTTP listeners share: the proxy changes as
 // little as it can.
@@ -77,14 +73,14 @@ func renderProxyDefaults(t *text) {
 		[2]string{"proxy_read_timeout", "1h"},
 		[2]string{"proxy_send_timeout", "1h"},
 		[2]string{"proxy_socket_keepalive", "on"},
-		[2]string{"proxy_next_upstream_tries", "3"},
-		[2]string{"proxy_next_upstream_timeout", "10s"},
+		// nginx would send again what a backend broke off: the failures of a bad version
+		// would not show, and one deadly request would reach every pod.
+		[2]string{"proxy_next_upstream", "off"},
 		[2]string{"proxy_redirect", "off"},
 		[2]string{"proxy_pass_header", "Server"},
 		[2]string{"proxy_pass_header", "Date"},
 	)
 	t.line("proxy_buffers", "8", "32k")
-	t.line("proxy_next_upstream", "error", "timeout")
 	// An answer's headers are for the client, not orders for this proxy.
 	var accel []string
 	for _, name := range []string{"Redirect", "Expires", "Limit-Rate", "Buffering", "Charset"} {
@@ -124,23 +120,30 @@ func renderHTTPMaps(t *text) {
 		[2]string{"default", "close"}, [2]string{pooled, ""})
 }
 
-// renderWays writes the variable that says how a request reaches its backend.
+// renderWays writes the variables that say how a request reaches its backend, and
+// whether it may be attempted again.
 func renderWays(t *text) {
-	var repeatable, known [][2]string
-	for _, method := range []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND"} {
-		repeatable = append(repeatable, [2]string{method + "::", "1"}, [2]string{method + ":0:", "1"})
-		known = append(known, [2]string{method, "1"})
-	}
-	for _, method := range []string{"POST", "PATCH", "LOCK"} { // nginx itself never repeats these
-		known = append(known, [2]string{method, "1"})
-	}
-	t.entries("map", []string{"$request_method:$content_length:$http_transfer_encoding", "$serin_repeatable"},
-		append([][2]string{{"default", "0"}}, repeatable...)...)
-	t.entries("map", []string{"$request_method", "$serin_known"}, append([][2]string{{"default", "0"}}, known...)...)
+	t.entries("map", []string{"$content_length:$http_transfer_encoding", "$serin_body"},
+		[2]string{"default", "1"}, [2]string{":", "0"}, [2]string{"0:", "0"})
 	t.entries("map", []string{"$connection_requests", "$serin_as_client"},
 		[2]string{"default", pooled}, [2]string{"1", fresh})
-	t.entries("map", []string{"$serin_repeatable$serin_known", "$serin_way"},
-		[2]string{"default", single}, [2]string{"01", "$serin_as_client"}, [2]string{"11", pooled})
+	ways := [][2]string{{"default", "$serin_as_client"}}
+	// Clients repeat these by themselves.
+	for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
+		ways = append(ways, [2]string{method + ":0", pooled})
+	}
+	t.entries("map", []string{"$request_method:$serin_body", "$serin_way"}, ways...)
+	// A body is passed on as it comes, so there is none left for another attempt.
+	attempts := [][2]string{{"default", "1"}}
+	sent := "0"
+	for range maxTries - 1 {
+		attempts = append(attempts, [2]string{"0:" + sent, "0"})
+		sent += " : 0"
+	}
+	t.block("map", []string{"$serin_body:$upstream_bytes_sent", "$serin_final"}, func() {
+		t.line("volatile") // looked at after each attempt
+		t.lines(attempts...)
+	})
 }
 
 // renderStatus writes the server by which the agent asks for the configuration
@@ -162,14 +165,11 @@ func renderHTTPListener(t *text, i int, l Listener, opts RenderOptions, key stri
 	for _, d := range l.Port.Destinations {
 		id := BackendID(d)
 		targets = append(targets, [2]string{opts.Dir.Target(id), id})
-		for _, u := range upstreams {
-			t.block("upstream", []string{choice + "_" + id + "_" + u.way}, func() {
-				renderServers(t, d, u.tries)
-				if u.way == pooled {
-					renderPool(t)
-				}
-			})
-		}
+		t.block("upstream", []string{choice + "_" + id + "_" + fresh}, func() { renderServer(t, d) })
+		t.block("upstream", []string{choice + "_" + id + "_" + pooled}, func() {
+			renderServer(t, d)
+			renderPool(t)
+		})
 	}
 	// The folder that the request's table entry leads to. A map is evaluated once
 	// for a request, so what the access log says is what was done.
@@ -213,8 +213,16 @@ func renderHTTPServer(t *text, choice string, l Listener, opts RenderOptions, en
 	for _, e := range errorPages {
 		code := strconv.Itoa(e.code)
 		t.block("location", []string{"@" + code}, func() {
-			t.line("add_header", "X-Serin-Proxy-Error", e.reason, "always")
-			t.line("return", code, "serin proxy: "+e.reason+"\n")
+			answer := func() {
+				t.line("add_header", "X-Serin-Proxy-Error", e.reason, "always")
+				t.line("return", code, "serin proxy: "+e.reason+"\n")
+			}
+			if e.code != http.StatusBadGateway {
+				answer()
+				return
+			}
+			t.block("if", []string{"($serin_final)"}, answer)
+			pass()
 		})
 	}
 }
@@ -225,8 +233,8 @@ var errorPages = []struct {
 	code   int
 	reason string
 }{
-	{500, "internal error"},
-	{502, "the backend refused or broke the connection"},
-	{503, "no backend has weight for this port"},
-	{504, "the backend did not answer in time"},
+	{http.StatusInternalServerError, "internal error"},
+	{http.StatusBadGateway, "the backend refused or broke the connection"},
+	{http.StatusServiceUnavailable, "no backend has weight for this port"},
+	{http.StatusGatewayTimeout, "the backend did not answer in time"},
 }

@@ -15,7 +15,6 @@ func renderStreamDefaults(t *text) {
 		[2]string{"proxy_connect_timeout", "5s"},
 		[2]string{"proxy_timeout", "1d"},
 		[2]string{"proxy_next_upstream", "on"},
-		[2]string{"proxy_next_upstream_tries", "3"},
 		[2]string{"proxy_next_upstream_timeout", "10s"},
 		[2]string{"proxy_socket_keepalive", "on"},
 		[2]string{"proxy_half_close", "on"},
@@ -36,7 +35,11 @@ func renderStreamListener(t *text, i int, l Listener, opts RenderOptions) {
 		}
 		d := l.Port.Destinations[j]
 		name := choice + "_" + BackendID(d)
-		t.block("upstream", []string{name}, func() { renderServers(t, d, 3) })
+		t.block("upstream", []string{name}, func() {
+			for range maxTries { // each server is tried once, and nothing was sent to one that refused
+				renderServer(t, d)
+			}
+		})
 		percents = append(percents, [2]string{percent(n), name})
 	}
 	if len(percents) > 0 {

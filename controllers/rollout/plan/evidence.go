@@ -38,7 +38,7 @@ func (p *pass) startEvidence() judge.Result {
 func (p *pass) judgeWindows() judge.Result {
 	s := p.evidenceState()
 	for _, w := range p.Windows {
-		if p.judged(w) {
+		if p.judged(s, w) {
 			continue
 		}
 		s, _ = p.judge.Next(s, w)
@@ -51,12 +51,11 @@ func (p *pass) judgeWindows() judge.Result {
 
 // judged reports whether a window was judged already or belongs to an earlier
 // release.
-func (p *pass) judged(w analysis.Window) bool {
+func (p *pass) judged(s judge.State, w analysis.Window) bool {
 	if c := p.status.Canary; c != nil && c.StartedAt != nil && w.Start.Before(c.StartedAt.Time) {
 		return true
 	}
-	a := p.status.Analysis
-	return a != nil && a.LastWindowEnd != nil && !w.End.After(a.LastWindowEnd.Time)
+	return !w.End.After(s.End())
 }
 
 // count adds a window to the totals that people see.

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2/textlogger"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/e2e/controlplane"
+	"github.com/serin-dev/serin/e2e/controlplane/fakenode"
+)
+
+var (
+	plane *controlplane.ControlPlane
+	admin client.Client
+	chart []*unstructured.Unstructured
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(0))))
+	options := controlplane.Options{ControllerManager: true, FakeNode: &fakenode.Options{}, Audit: true}
+	os.Exit(controlplane.Run(m, options, func(c *controlplane.ControlPlane) {
+		plane = c
+		if err := install(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, "install the chart:", err)
+			_ = c.Stop() // the first error is the one to show
+			os.Exit(1)
+		}
+	}))
+}
+
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, splitv1.AddToScheme} {
+		if err := add(s); err != nil {
+			panic(err) // two packages register the same kind
+		}
+	}
+	return s
+}
+
+// install creates what the chart brings for a manager that runs in this process:
+// the kinds, and the rights of its service account. The admission policy is up to
+// each test.
+func install(ctx context.Context) (err error) {
+	if admin, err = client.New(plane.Config, client.Options{Scheme: newScheme()}); err != nil {
+		return err
+	}
+	if chart, err = renderChart(ctx); err != nil {
+		return err
+	}
+	namespace := &corev1.Namespace{}
+	namespace.Name = operatorSpace
+	objects := append([]client.Object{namespace}, kinds(chart,
+		"CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")...)
+	for _, o := range objects {
+		if err := admin.Create(ctx, o); err != nil {
+			return fmt.Errorf("%s %s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
+		}
+	}
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return admin.List(ctx, &v1alpha1.RolloutList{}) == nil && admin.List(ctx, &splitv1.TrafficSplitList{}) == nil, nil
+	})
+}
+
+// guard puts the admission policy of the chart in force for the time of a test.
+func guard(t *testing.T) {
+	t.Helper()
+	for _, o := range kinds(chart, "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding") {
+		if err := admin.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := admin.Delete(context.WithoutCancel(t.Context()), o); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

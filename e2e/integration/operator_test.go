@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/serin-dev/serin/analysis"
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/rollout"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/controllers/trafficsplit"
+)
+
+// operator is a manager with Serin's controllers in this process, under the
+// rights of the chart's service account, with traffic and proxies made up.
+type operator struct {
+	cancel context.CancelFunc
+	done   chan error
+	once   sync.Once
+}
+
+// startOperator runs the controllers until the test ends or stop is called.
+func startOperator(t *testing.T, m *measurements) *operator {
+	t.Helper()
+	cfg, err := plane.ConfigFor("system:serviceaccount:"+operatorSpace+":"+release, "system:serviceaccounts", "system:authenticated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.UserAgent = "serin-manager/test"
+	byObject := trafficsplit.CacheOptions()
+	for object, options := range rollout.CacheOptions() {
+		byObject[object] = options
+	}
+	skipNameCheck := true
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		Cache:      cache.Options{ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields()},
+		Controller: config.Controller{SkipNameValidation: &skipNameCheck},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	addControllers(ctx, t, mgr, m)
+	o := &operator{cancel: cancel, done: make(chan error, 1)}
+	go func() { o.done <- mgr.Start(ctx) }()
+	t.Cleanup(func() { o.stop(t) })
+	return o
+}
+
+func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *measurements) {
+	t.Helper()
+	router, err := nginx.New(mgr.GetClient(), nginx.Options{Image: "example.invalid/serin:test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = trafficsplit.SetupWithManager(ctx, mgr, trafficsplit.Options{
+		Routers: []traffic.Router{router}, DefaultRouter: nginx.Name, Clock: clock.RealClock{},
+		Recorder: mgr.GetEventRecorder("serin-trafficsplit"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
+		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx},
+		Measurements: m, Clock: m, GuardPolicy: guardName, GuardServed: true, Concurrency: 4,
+	})
+	if err := r.SetupWithManager(ctx, mgr, m.changed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stop ends the operator as a crash would: nothing is finished.
+func (o *operator) stop(t *testing.T) {
+	t.Helper()
+	o.once.Do(func() {
+		o.cancel()
+		if err := <-o.done; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the manager ended: %v", err)
+		}
+	})
+}
+
+// measurements makes up traffic, and the time in which it flows: whenever the
+// planner looks at a weight that is in effect, half a minute of it has passed.
+// badCanary makes the canary fail one request in ten.
+type measurements struct {
+	changed   chan event.TypedGenericEvent[types.NamespacedName]
+	badCanary bool
+
+	mu      sync.Mutex
+	skipped time.Duration
+	weights map[types.NamespacedName]analysis.Weight
+}
+
+func newMeasurements() *measurements {
+	return &measurements{
+		changed: make(chan event.TypedGenericEvent[types.NamespacedName], 100),
+		weights: map[types.NamespacedName]analysis.Weight{},
+	}
+}
+
+// Now implements clock.PassiveClock.
+func (m *measurements) Now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Now().Add(m.skipped)
+}
+
+// Since implements clock.PassiveClock.
+func (m *measurements) Since(t time.Time) time.Duration { return m.Now().Sub(t) }
+
+func (m *measurements) Measure(_ context.Context, split types.NamespacedName, _, _ string, w analysis.Weight) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known := m.weights[split]; w.Percent > 0 && !w.Since.IsZero() && !known.Since.Equal(w.Since) {
+		m.skipped += 30 * time.Second
+		m.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: split}
+	}
+	m.weights[split] = w
+	return nil
+}
+
+func (m *measurements) Forget(split types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.weights, split)
+}
+
+func (m *measurements) Windows(split types.NamespacedName, after time.Time) ([]analysis.Window, analysis.Health) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, now := m.weights[split], time.Now().Add(m.skipped)
+	if w.Since.IsZero() {
+		return nil, analysis.Health{}
+	}
+	var out []analysis.Window
+	for end := w.Since.Add(5 * time.Second); end.Before(now); end = end.Add(5 * time.Second) {
+		if !end.After(after) {
+			continue
+		}
+		canary := analysis.Arm{Requests: 10 * int64(w.Percent)}
+		if m.badCanary {
+			canary.Failures = int64(w.Percent)
+		}
+		out = append(out, analysis.Window{
+			Start: end.Add(-5 * time.Second), End: end, Weight: w.Percent,
+			Canary: canary, Stable: analysis.Arm{Requests: 10 * int64(100-w.Percent)},
+		})
+	}
+	return out, analysis.Health{}
+}
+
+// serveProxies stands in for the agents: each ready proxy reports the newest
+// generation of its split, as the real agent does after it has reloaded nginx.
+func serveProxies(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	go func() {
+		for ctx.Err() == nil {
+			if err := reportOnce(ctx); err != nil && ctx.Err() == nil {
+				t.Logf("proxies: %v", err)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+}
+
+func reportOnce(ctx context.Context) error {
+	pods := &corev1.PodList{}
+	if err := admin.List(ctx, pods, client.HasLabels{traffic.LabelProxy}); err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if !isReady(pod) || pod.DeletionTimestamp != nil {
+			continue
+		}
+		ts := &splitv1.TrafficSplit{}
+		err := admin.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[traffic.LabelProxy]}, ts)
+		if err != nil || reported(ts, pod.Name) {
+			continue
+		}
+		u := &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": ts.Name, "namespace": ts.Namespace},
+			"status":   map[string]any{"proxies": []any{map[string]any{"name": pod.Name, "observedGeneration": ts.Generation}}},
+		}}
+		u.SetGroupVersionKind(splitv1.GroupVersion.WithKind("TrafficSplit"))
+		err = admin.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(pod.Name), client.ForceOwnership)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func reported(ts *splitv1.TrafficSplit, pod string) bool {
+	for _, p := range ts.Status.Proxies {
+		if p.Name == pod {
+			return p.ObservedGeneration == ts.Generation
+		}
+	}
+	return false
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func ready(ro *v1alpha1.Rollout) (bool, string, string) {
+	c := meta.FindStatusCondition(ro.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || c.ObservedGeneration != ro.Generation {
+		return false, "", ""
+	}
+	return c.Status == "True", c.Reason, c.Message
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+const (
+	imageV1 = "example.invalid/app:v1"
+	imageV2 = "example.invalid/app:v2"
+)
+
+// website is a namespace in which v1 is stable under a Rollout.
+func website(t *testing.T, m *measurements) *scene {
+	t.Helper()
+	s := newScene(t)
+	s.create(deployment("website", 4), service("website"), rolloutOf("website"))
+	serveProxies(t)
+	startOperator(t, m)
+	s.waitReady()
+	return s
+}
+
+func TestThePodsOfThePromotedCanaryBecomeTheDeploymentsPods(t *testing.T) {
+	for name, guarded := range map[string]bool{"held at paused": false, "under the admission policy": true} {
+		t.Run(name, func(t *testing.T) {
+			if guarded {
+				guard(t)
+			}
+			s := website(t, newMeasurements())
+			if paused := s.deployment().Spec.Paused; paused == guarded {
+				t.Errorf("paused in steady state: %v", paused)
+			}
+			s.setImage(imageV2)
+			var canary []string
+			s.eventually("the canary at full scale", func(context.Context) bool {
+				canary = s.pods()[imageV2]
+				return len(canary) == 4
+			})
+			s.waitReady()
+			if diff := cmp.Diff(map[string][]string{imageV2: canary}, s.pods()); diff != "" {
+				t.Errorf("the pods are not the canary's (-canary +now):\n%s", diff)
+			}
+			s.checkGivenBack()
+			s.checkOwners(2)
+			if d := s.deployment(); d.Spec.Paused == guarded || d.Status.UpdatedReplicas != 4 {
+				t.Errorf("paused %v, status %+v", d.Spec.Paused, d.Status)
+			}
+		})
+	}
+}
+
+// checkOwners: every ReplicaSet is the Deployment's.
+func (s *scene) checkOwners(n int) {
+	s.Helper()
+	sets := s.replicaSets()
+	if len(sets) != n {
+		s.Errorf("%d ReplicaSets, want %d", len(sets), n)
+	}
+	for _, rs := range sets {
+		if c := metav1.GetControllerOf(&rs); c == nil || c.Kind != "Deployment" {
+			s.Errorf("ReplicaSet %s is controlled by %+v", rs.Name, c)
+		}
+	}
+}
+
+func TestABadCanaryIsRolledBackAndTheDeploymentIsHeldUntilItsTemplateChanges(t *testing.T) {
+	m := newMeasurements()
+	m.badCanary = true
+	s := website(t, m)
+	before := s.pods()
+	s.setImage(imageV2)
+	s.waitReason(v1alpha1.ReasonRolledBack)
+	if diff := cmp.Diff(before, s.pods()); diff != "" {
+		t.Errorf("pods changed (-before +after):\n%s", diff)
+	}
+	s.checkGivenBack()
+	if !s.deployment().Spec.Paused {
+		t.Error("the Deployment is not held on the rejected template")
+	}
+	s.setImage(imageV1)
+	s.waitReady()
+	if diff := cmp.Diff(before, s.pods()); diff != "" {
+		t.Errorf("pods changed (-before +after):\n%s", diff)
+	}
+	s.checkOwners(1)
+}
+
+func TestACanaryWhosePodsNeverGetReadyIsRolledBackAfterTheDeadline(t *testing.T) {
+	s := newScene(t)
+	ro := rolloutOf("website")
+	ro.Spec.ProgressDeadline = "8s"
+	s.create(deployment("website", 2), service("website"), ro)
+	serveProxies(t)
+	startOperator(t, newMeasurements())
+	s.waitReady()
+	s.patchTemplate(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = imageV2; unready(t) })
+	s.waitReason(v1alpha1.ReasonRolledBack)
+	if d := s.rollout().Status.Decision; d == nil || d.Reason != v1alpha1.ReasonProgressDeadlineExceeded {
+		t.Errorf("decision %+v", d)
+	}
+	s.checkGivenBack()
+}
+
+func TestAnEarlierTemplateIsReleasedAgainWithoutASecondRoll(t *testing.T) {
+	s := website(t, newMeasurements())
+	s.setImage(imageV2)
+	s.waitReady()
+	s.setImage(imageV1)
+	var canary []string
+	s.eventually("the canary at full scale", func(context.Context) bool {
+		canary = s.pods()[imageV1]
+		return len(canary) == 4
+	})
+	s.waitReady()
+	if diff := cmp.Diff(map[string][]string{imageV1: canary}, s.pods()); diff != "" {
+		t.Errorf("the pods are not the canary's (-canary +now):\n%s", diff)
+	}
+	s.checkOwners(2)
+}
+
+func TestACrashOfTheOperatorDuringAReleaseChangesNothingInTheOutcome(t *testing.T) {
+	s := newScene(t)
+	s.create(deployment("website", 4), service("website"), rolloutOf("website"))
+	serveProxies(t)
+	m := newMeasurements()
+	o := startOperator(t, m)
+	s.waitReady()
+	s.setImage(imageV2)
+	for _, stage := range []string{v1alpha1.ReasonPreparing, v1alpha1.ReasonWaitingForPods, v1alpha1.ReasonWaitingForTraffic, v1alpha1.ReasonPromoting, v1alpha1.ReasonCleaningUp} {
+		s.eventually(stage+" or later", func(context.Context) bool {
+			_, reason, _ := ready(s.rollout())
+			return reason == stage || s.stableImage() == imageV2
+		})
+		o.stop(t)
+		o = startOperator(t, newMeasurements())
+	}
+	s.waitReady()
+	if pods := s.pods(); len(pods) != 1 || len(pods[imageV2]) != 4 {
+		t.Errorf("pods %v", pods)
+	}
+	s.checkGivenBack()
+	s.checkOwners(2)
+}
+
+func TestDeletingTheRolloutInTheMiddleOfACanaryGivesEverythingBack(t *testing.T) {
+	s := newScene(t)
+	s.create(deployment("website", 4), service("website"), rolloutOf("website", v1alpha1.Step{Weight: 20, Hold: "1h"}))
+	serveProxies(t)
+	startOperator(t, newMeasurements())
+	s.waitReady()
+	before := s.pods()
+	s.setImage(imageV2)
+	s.waitReason(v1alpha1.ReasonHolding)
+	if err := admin.Delete(t.Context(), s.rollout()); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the Rollout is gone", func(ctx context.Context) bool {
+		return apierrors.IsNotFound(admin.Get(ctx, s.key("website"), &v1alpha1.Rollout{}))
+	})
+	if diff := cmp.Diff(before, s.pods()); diff != "" {
+		t.Errorf("pods changed (-before +after):\n%s", diff)
+	}
+	s.checkGivenBack()
+	d := s.deployment()
+	if _, marked := d.Annotations[v1alpha1.AnnotationRollout]; marked || !d.Spec.Paused {
+		t.Errorf("marked %v, paused %v: an unverified template must not roll", marked, d.Spec.Paused)
+	}
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/e2e/controlplane/fakenode"
+)
+
+// scene is a namespace with the Deployment, Service and Rollout of a website.
+type scene struct {
+	*testing.T
+	namespace string
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	ns := &corev1.Namespace{}
+	ns.GenerateName = "website-"
+	if err := admin.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	return &scene{T: t, namespace: ns.Name}
+}
+
+func (s *scene) create(objects ...client.Object) {
+	s.Helper()
+	for _, o := range objects {
+		o.SetNamespace(s.namespace)
+		if err := admin.Create(s.Context(), o); err != nil {
+			s.Fatalf("create %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+func deployment(name string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name: "app", Image: "example.invalid/app:v1",
+					Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
+				}}},
+			},
+		},
+	}
+}
+
+func service(name string) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app": name},
+			Ports:    []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("http")}},
+		},
+	}
+}
+
+func rolloutOf(name string, steps ...v1alpha1.Step) *v1alpha1.Rollout {
+	if len(steps) == 0 {
+		steps = []v1alpha1.Step{{Weight: 20}, {Weight: 60}}
+	}
+	return &v1alpha1.Rollout{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.RolloutSpec{
+			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			Service:     name, Strategy: v1alpha1.Strategy{Steps: steps},
+		},
+	}
+}
+
+func (s *scene) key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: s.namespace, Name: name}
+}
+
+func (s *scene) rollout() *v1alpha1.Rollout {
+	s.Helper()
+	ro := &v1alpha1.Rollout{}
+	if err := admin.Get(s.Context(), s.key("website"), ro); err != nil {
+		s.Fatal(err)
+	}
+	return ro
+}
+
+func (s *scene) deployment() *appsv1.Deployment {
+	s.Helper()
+	d := &appsv1.Deployment{}
+	if err := admin.Get(s.Context(), s.key("website"), d); err != nil {
+		s.Fatal(err)
+	}
+	return d
+}
+
+// setImage changes the template as kubectl set image does.
+func (s *scene) setImage(image string) {
+	s.Helper()
+	s.patchTemplate(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = image })
+}
+
+func (s *scene) patchTemplate(change func(*corev1.PodTemplateSpec)) {
+	s.Helper()
+	d := s.deployment()
+	next := d.DeepCopy()
+	change(&next.Spec.Template)
+	if err := admin.Patch(s.Context(), next, client.StrategicMergeFrom(d)); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// pods are the pods of the app, by image: names of proxies are left out.
+func (s *scene) pods() map[string][]string {
+	s.Helper()
+	list := &corev1.PodList{}
+	if err := admin.List(s.Context(), list, client.InNamespace(s.namespace), client.MatchingLabels{"app": "website"}); err != nil {
+		s.Fatal(err)
+	}
+	out := map[string][]string{}
+	for _, p := range list.Items {
+		if image := p.Spec.Containers[0].Image; image != "example.invalid/serin:test" && p.DeletionTimestamp == nil {
+			out[image] = append(out[image], string(p.UID))
+		}
+	}
+	for _, uids := range out {
+		slices.Sort(uids)
+	}
+	return out
+}
+
+// eventually waits for a condition; the reason is asked for when it never holds.
+func (s *scene) eventually(what string, condition func(context.Context) bool) {
+	s.Helper()
+	err := wait.PollUntilContextTimeout(s.Context(), 50*time.Millisecond, 90*time.Second, true,
+		func(ctx context.Context) (bool, error) { return condition(ctx), nil })
+	if err != nil {
+		ro := &v1alpha1.Rollout{}
+		err := admin.Get(s.Context(), s.key("website"), ro)
+		_, reason, message := ready(ro)
+		s.Fatalf("never: %s; the Rollout says %s: %s (%v)\nstatus: %s\nsplit: %+v", what, reason, message, err, dump(ro.Status), s.splitStatus())
+	}
+}
+
+func (s *scene) splitStatus() splitv1.TrafficSplitStatus {
+	ts := &splitv1.TrafficSplit{}
+	if err := admin.Get(s.Context(), s.key("website"), ts); err != nil {
+		return splitv1.TrafficSplitStatus{}
+	}
+	return ts.Status
+}
+
+// waitReady waits until the Deployment's present template is stable.
+func (s *scene) waitReady() {
+	s.Helper()
+	s.eventually("Ready", func(context.Context) bool {
+		is, _, _ := ready(s.rollout())
+		return is && s.stableImage() == s.deployment().Spec.Template.Spec.Containers[0].Image
+	})
+}
+
+func (s *scene) waitReason(reason string) {
+	s.Helper()
+	s.eventually(reason, func(context.Context) bool { _, got, _ := ready(s.rollout()); return got == reason })
+}
+
+// stableImage is the image of the ReplicaSet that the status calls stable.
+func (s *scene) stableImage() string {
+	st := s.rollout().Status.Stable
+	if st == nil {
+		return ""
+	}
+	for _, rs := range s.replicaSets() {
+		if rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == st.Revision {
+			return rs.Spec.Template.Spec.Containers[0].Image
+		}
+	}
+	return ""
+}
+
+func (s *scene) replicaSets() []appsv1.ReplicaSet {
+	s.Helper()
+	list := &appsv1.ReplicaSetList{}
+	if err := admin.List(s.Context(), list, client.InNamespace(s.namespace), client.MatchingLabels{"app": "website"}); err != nil {
+		s.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(rs appsv1.ReplicaSet) bool {
+		return rs.Spec.Template.Spec.Containers[0].Image == "example.invalid/serin:test"
+	})
+}
+
+// checkGivenBack: nothing of a release is left.
+func (s *scene) checkGivenBack() {
+	s.Helper()
+	for _, o := range []client.Object{&splitv1.TrafficSplit{}, &corev1.Service{}, &corev1.Service{}, &appsv1.Deployment{}} {
+		name := map[bool]string{true: "website", false: "website-stable"}[is[*splitv1.TrafficSplit](o)]
+		if is[*appsv1.Deployment](o) {
+			name = "serin-proxy-website"
+		}
+		if err := admin.Get(s.Context(), s.key(name), o); !apierrors.IsNotFound(err) {
+			s.Errorf("%T %s is still there: %v", o, name, err)
+		}
+	}
+	svc := &corev1.Service{}
+	if err := admin.Get(s.Context(), s.key("website"), svc); err != nil {
+		s.Fatal(err)
+	}
+	if len(svc.Spec.Selector) != 1 || svc.Spec.Selector["app"] != "website" {
+		s.Errorf("the Service selects %v", svc.Spec.Selector)
+	}
+}
+
+func is[T any](o any) bool { _, ok := o.(T); return ok }
+
+// unready makes pods that never become ready.
+func unready(t *corev1.PodTemplateSpec) { t.Labels[fakenode.UnreadyLabel] = "true" }
+
+func dump(o any) string {
+	text, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

@@ -114,7 +114,7 @@ func assemble(image Image, layers ...v1.Layer) (v1.Image, error) {
 	config.Config.Entrypoint = image.entrypoint()
 	config.Config.User = fmt.Sprintf("%[1]d:%[1]d", Unprivileged)
 	config.Config.WorkingDir = "/"
-	config.Config.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, image.Env...)
+	config.Config.Env = image.env()
 	return mutate.ConfigFile(stacked, config)
 }
 

@@ -16,8 +16,11 @@ type Image struct {
 	Package string
 	// Base is what lies under the binary.
 	Base Base
-	// Env is the environment of the container, as NAME=value.
-	Env []string
+	// Version is given to the program as VERSION in its environment, where not empty.
+	Version string
+	// Dockerfile is the file beside this one that builds the same image for real
+	// use. Images that are never published have none.
+	Dockerfile string
 }
 
 // Base is what an image consists of besides its binary.
@@ -35,9 +38,9 @@ var Pause = Image{Reference: "docker.io/serin-dev/pause:dev", Package: "e2e/imag
 
 // Table is every image that the demo and the end-to-end tests need in a cluster.
 var Table = []Image{
-	{Reference: "docker.io/serin-dev/serin:dev", Package: "cmd/serin", Base: Nginx},
+	{Reference: "docker.io/serin-dev/serin:dev", Package: "cmd/serin", Base: Nginx, Dockerfile: "serin.Dockerfile"},
 	demoApp("v1"), demoApp("v2"), demoApp("v3"), demoApp("v4"),
-	{Reference: "docker.io/serin-dev/loadgen:dev", Package: "e2e/demo/load", Base: Scratch},
+	{Reference: "docker.io/serin-dev/loadgen:dev", Package: "e2e/demo/load", Base: Scratch, Dockerfile: "loadgen.Dockerfile"},
 }
 
 // demoApp is one version of the demo's application. The versions share a binary
@@ -46,12 +49,21 @@ func demoApp(version string) Image {
 	return Image{
 		Reference: "docker.io/serin-dev/demo-app:" + version,
 		Package:   "e2e/demo/app", Base: Scratch,
-		Env: []string{"VERSION=" + version},
+		Version: version, Dockerfile: "demo-app.Dockerfile",
 	}
 }
 
 // binary is the name of the program in the image, and its path below the root.
 func (i Image) binary() string { return path.Base(i.Package) }
+
+// env is the environment of a container of the image.
+func (i Image) env() []string {
+	env := []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	if i.Version != "" {
+		env = append(env, "VERSION="+i.Version)
+	}
+	return env
+}
 
 // entrypoint is what a container of the image runs.
 func (i Image) entrypoint() []string { return []string{"/" + i.binary()} }

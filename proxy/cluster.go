@@ -68,5 +68,7 @@ func kinds() (*runtime.Scheme, meta.RESTMapper, error) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(splitv1.GroupVersion.WithKind("TrafficSplit"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Service"), meta.RESTScopeNamespace)
+	// The cache of one namespace asks whether the kind of a list has namespaces.
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceList"), meta.RESTScopeNamespace)
 	return scheme, mapper, nil
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -24,52 +25,75 @@ func (b *Builder) fetchPackages(ctx context.Context, names []string) ([]string, 
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder of packages: %w", err)
 	}
-	files := make([]string, 0, len(names))
-	for _, alternatives := range names {
-		file, err := b.fetchPackage(ctx, folder, strings.Split(alternatives, "|"))
+	chosen, err := choosePackages(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	files, err := locatePackages(ctx, chosen)
+	if err != nil {
+		return nil, err
+	}
+	paths := make([]string, 0, len(files))
+	var missing []string
+	for _, name := range chosen {
+		path := filepath.Join(folder, files[name])
+		if _, err := os.Stat(path); err != nil {
+			missing = append(missing, name)
+		}
+		paths = append(paths, path)
+	}
+	if len(missing) == 0 {
+		return paths, nil
+	}
+	fmt.Fprintf(b.Out, "images: downloading the Debian packages %s\n", strings.Join(missing, ", "))
+	_, err = runIn(ctx, folder, "apt-get", append([]string{"--option", "APT::Sandbox::User=", "download"}, missing...)...)
+	return paths, err
+}
+
+// choosePackages takes of each group of alternatives the first that the machine's package lists know.
+func choosePackages(ctx context.Context, names []string) ([]string, error) {
+	chosen := make([]string, 0, len(names))
+	for _, group := range names {
+		alternatives := strings.Split(group, "|")
+		if len(alternatives) == 1 {
+			chosen = append(chosen, group)
+			continue
+		}
+		known, err := runIn(ctx, "", "apt-cache", "pkgnames")
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file)
+		i := slices.IndexFunc(alternatives, func(name string) bool {
+			return slices.Contains(strings.Fields(string(known)), name)
+		})
+		if i < 0 {
+			return nil, fmt.Errorf("the package lists know none of %s: run `apt-get update` as root", strings.Join(alternatives, ", "))
+		}
+		chosen = append(chosen, alternatives[i])
+	}
+	return chosen, nil
+}
+
+// locatePackages asks apt for the names of the files that hold packages. It
+// answers with a line for each: 'URL' NAME_VERSION_ARCHITECTURE.deb SIZE HASH.
+func locatePackages(ctx context.Context, names []string) (map[string]string, error) {
+	answer, err := runIn(ctx, "", "apt-get", append([]string{"download", "--print-uris"}, names...)...)
+	if err != nil {
+		return nil, fmt.Errorf("find Debian packages (run `apt-get update` as root if the lists of packages are missing): %w", err)
+	}
+	files := map[string]string{}
+	for line := range strings.Lines(string(answer)) {
+		if fields := strings.Fields(line); len(fields) > 1 {
+			name, _, _ := strings.Cut(fields[1], "_")
+			files[name] = fields[1]
+		}
+	}
+	for _, name := range names {
+		if files[name] == "" {
+			return nil, fmt.Errorf("apt-get names no file for the package %s", name)
+		}
 	}
 	return files, nil
-}
-
-// fetchPackage downloads the first of the alternatives that exists.
-func (b *Builder) fetchPackage(ctx context.Context, folder string, alternatives []string) (string, error) {
-	var errs []error
-	for _, name := range alternatives {
-		file, err := locatePackage(ctx, name)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		target := filepath.Join(folder, file)
-		if _, err := os.Stat(target); err == nil {
-			return target, nil
-		}
-		fmt.Fprintf(b.Out, "images: downloading the Debian package %s\n", name)
-		if _, err := runIn(ctx, folder, "apt-get", "--option", "APT::Sandbox::User=", "download", name); err != nil {
-			return "", fmt.Errorf("download the Debian package %s: %w", name, err)
-		}
-		return target, nil
-	}
-	return "", fmt.Errorf("find the Debian package %s (run `apt-get update` as root if its lists are missing): %w",
-		strings.Join(alternatives, " or "), errors.Join(errs...))
-}
-
-// locatePackage asks apt for the name of the file that holds a package. The
-// answer is one line: 'URL' FILE SIZE HASH.
-func locatePackage(ctx context.Context, name string) (string, error) {
-	answer, err := runIn(ctx, "", "apt-get", "download", "--print-uris", name)
-	if err != nil {
-		return "", err
-	}
-	fields := strings.Fields(string(answer))
-	if len(fields) < 2 {
-		return "", fmt.Errorf("apt-get names no file for the package %s", name)
-	}
-	return fields[1], nil
 }
 
 // runIn runs a command in a folder and returns what it prints.

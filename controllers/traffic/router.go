@@ -111,6 +111,9 @@ type Proxy struct {
 	Name string
 	// Ready to take requests.
 	Ready bool
+	// Selected by what the root Service's owner declares. A proxy made before the
+	// owner changed that is not, and gets no requests.
+	Selected bool
 	// Terminating proxies finish what they have and take nothing new.
 	Terminating bool
 	// Generation of the split that the proxy reports; 0 when it reports nothing.

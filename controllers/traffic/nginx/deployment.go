@@ -4,6 +4,7 @@ package nginx
 
 import (
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -95,6 +96,7 @@ func proxyContainer(split string, listeners []Listener, opts Options) *coreac.Co
 			fieldEnv("POD_NAME", "metadata.name"),
 			fieldEnv("POD_NAMESPACE", "metadata.namespace"),
 			coreac.EnvVar().WithName("GOMEMLIMIT").WithValue(agentMemory),
+			coreac.EnvVar().WithName("GOMAXPROCS").WithValue(strconv.Itoa(opts.Workers)),
 		).
 		WithPorts(containerPorts(listeners)...).
 		WithResources(coreac.ResourceRequirements().

@@ -23,8 +23,12 @@ type Options struct {
 	Replicas int32
 	// Resources of a proxy's container. Default: see DefaultResources.
 	Resources corev1.ResourceRequirements
+	// Workers is the number of nginx's worker processes and of the agent's threads.
+	// Default 2, however many cores the node has: each worker costs memory.
+	Workers int
 	// GracePeriod bounds how long a proxy may take to drain and to finish its
-	// requests. Default 2 minutes.
+	// requests. It has to be longer than the agent's --drain and --quit-timeout
+	// together. Default 1 minute.
 	GracePeriod time.Duration
 }
 
@@ -58,11 +62,14 @@ func (o *Options) complete() error {
 	if o.Replicas == 0 {
 		o.Replicas = 2
 	}
+	if o.Workers == 0 {
+		o.Workers = 2
+	}
 	if o.Resources.Requests == nil && o.Resources.Limits == nil {
 		o.Resources = DefaultResources()
 	}
 	if o.GracePeriod == 0 {
-		o.GracePeriod = 2 * time.Minute
+		o.GracePeriod = time.Minute
 	}
 	return nil
 }

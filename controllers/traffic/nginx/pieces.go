@@ -105,6 +105,7 @@ func (p piece) compare(live client.Object, target traffic.Target, options Option
 	if err != nil {
 		return "", err
 	}
+	delete(owned, "status") // never applied, and extracted as an empty object
 	if reflect.DeepEqual(wanted.Object, owned) {
 		return traffic.ObjectCurrent, nil
 	}

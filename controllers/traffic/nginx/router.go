@@ -67,7 +67,7 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 		state.Objects = append(state.Objects, object)
 	}
 	var err error
-	state.Proxies, err = r.proxies(ctx, target.Split)
+	state.Proxies, err = r.proxies(ctx, target)
 	return state, err
 }
 
@@ -121,7 +121,8 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 }
 
 // proxies lists the pods with what each of them reports in the split's status.
-func (r *Router) proxies(ctx context.Context, split *splitv1.TrafficSplit) ([]traffic.Proxy, error) {
+func (r *Router) proxies(ctx context.Context, target traffic.Target) ([]traffic.Proxy, error) {
+	split := target.Split
 	var pods corev1.PodList
 	err := r.client.List(ctx, &pods, client.InNamespace(split.Namespace),
 		client.MatchingLabels{traffic.LabelProxy: split.Name}, client.UnsafeDisableDeepCopy)
@@ -135,6 +136,7 @@ func (r *Router) proxies(ctx context.Context, split *splitv1.TrafficSplit) ([]tr
 	var proxies []traffic.Proxy
 	for i := range pods.Items {
 		if proxy, running := proxyOf(&pods.Items[i], reports); running {
+			proxy.Selected = target.Root != nil && subset(traffic.DeclaredSelector(target.Root), pods.Items[i].Labels)
 			proxies = append(proxies, proxy)
 		}
 	}

@@ -43,7 +43,7 @@ func serve(o Observation) Decision {
 	}
 	if report.Accepted.Status == metav1.ConditionFalse {
 		report.Programmed = pending("the split was refused; what was in effect before stays in effect")
-		d.Actions = append(restorePath(o), forgetProxies(o)...)
+		d.Actions = append(keepPath(o), forgetProxies(o)...)
 		return d
 	}
 	if !slices.Contains(o.Split.Finalizers, Finalizer) {
@@ -61,10 +61,12 @@ func serve(o Observation) Decision {
 }
 
 // ensure makes the objects that are missing or differ. Without ports nothing is
-// known about what is wanted, and the router leaves the objects as they are.
+// known about what is wanted, and the objects stay as they are. Nothing is started
+// for a port that nobody could answer either: proxies carry the root Service's
+// labels, so they get a share of its requests as soon as they are ready.
 func ensure(o Observation) []Action {
 	var actions []Action
-	if len(o.Resolved.Ports) == 0 {
+	if len(o.Resolved.Ports) == 0 || len(o.Resolved.Unroutable()) > 0 {
 		return nil
 	}
 	for _, object := range o.DataPlane.Objects {
@@ -81,8 +83,8 @@ func ensure(o Observation) []Action {
 
 // enterPath puts the proxies in the path once they can carry it.
 func enterPath(o Observation) []Action {
-	if restore := restorePath(o); restore != nil {
-		return restore
+	if keep := keepPath(o); keep != nil {
+		return keep
 	}
 	if o.inPath() || o.behind() > 0 || o.confirmed() < max(1, o.DataPlane.WantedProxies) || len(obstacles(o)) > 0 {
 		return nil
@@ -91,17 +93,26 @@ func enterPath(o Observation) []Action {
 		Why: fmt.Sprintf("%d proxies serve generation %d", o.confirmed(), o.Split.Generation)}}
 }
 
-// restorePath undoes what somebody else changed in a root Service that was taken
-// over. It asks for less than the first take-over: every moment outside the path,
-// the weights are not kept.
-func restorePath(o Observation) []Action {
-	if o.inPath() && !o.recorded() {
-		return []Action{{Type: TakeOver, Object: serviceObject(o.Root.Service),
-			Why: "the selector that was recorded is not what its owner declares now"}}
+// keepPath answers to what happens to a path that was entered.
+//
+//	proxies that can carry it | selector's key | record    | action
+//	none, and own pods ready  | there          |           | GiveBack: rather the wrong weights than no answer
+//	some                      | there          | outdated  | TakeOver: record anew
+//	some                      | taken out      | there     | TakeOver: every moment outside the path the weights are not kept
+//
+// The last asks for less than the first take-over does, since the weights were in
+// effect before.
+func keepPath(o Observation) []Action {
+	write := func(t ActionType, why string) []Action {
+		return []Action{{Type: t, Object: serviceObject(o.Root.Service), Why: why}}
 	}
-	if o.lost() && o.Rival == "" && o.Claim == ClaimOurs && o.readyProxies() > 0 {
-		return []Action{{Type: TakeOver, Object: serviceObject(o.Root.Service),
-			Why: "somebody else took the proxies out of the selector"}}
+	switch {
+	case o.inPath() && o.carriers() == 0 && o.Direct.Known && o.Direct.ReadyPods > 0:
+		return write(GiveBack, "no proxy can take its requests, and its own pods can")
+	case o.inPath() && o.carriers() > 0 && !o.recorded():
+		return write(TakeOver, "the selector that was recorded is not what its owner declares now")
+	case o.lost() && o.carriers() > 0 && o.Rival == "" && o.Claim == ClaimOurs:
+		return write(TakeOver, "somebody else took the proxies out of the selector")
 	}
 	return nil
 }

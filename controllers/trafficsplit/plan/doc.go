@@ -11,8 +11,14 @@
 //
 // The way out:
 //
-//	root Service given back → its endpoints are no proxies → workload deleted
+//	root Service given back → its own pods are among its endpoints → workload deleted
 //	→ no proxy left → other objects deleted → finalizer removed
+//
+// Proxies carry the labels that the root Service selects by, so they share its
+// traffic with its own pods from when they are ready until the take-over, and
+// again from when it is given back until they stop. So they are started only when
+// they can answer, and a Service whose selector is reset by somebody else is never
+// without endpoints.
 //
 // It must not do I/O, take the time, or know what kind of data plane there is.
 package plan

@@ -46,7 +46,10 @@ func (o Observation) recorded() bool {
 // NeedsDirect is true when the decision depends on what the root Service would
 // select without a proxy.
 func (o Observation) NeedsDirect() bool {
-	return o.leaving() && (o.inPath() || !o.DataPlane.Empty() && o.around() == 0)
+	if o.leaving() {
+		return o.inPath() || !o.DataPlane.Empty() && o.around() == 0
+	}
+	return o.inPath() && o.carriers() == 0
 }
 
 // serves is true when a proxy serves the split's generation and sees the same
@@ -55,19 +58,18 @@ func (o Observation) serves(p traffic.Proxy) bool {
 	return p.Generation == o.Split.Generation && (p.Message == "" || p.Message == traffic.Summary(o.Problems))
 }
 
-// confirmed is the number of ready proxies that serve the generation.
+// carriers is the number of proxies that can take requests to the root Service.
+func (o Observation) carriers() int { return o.count(carries) }
+
+// confirmed is the number of them that serve the generation.
 func (o Observation) confirmed() int {
-	return o.count(func(p traffic.Proxy) bool { return p.Ready && !p.Terminating && o.serves(p) })
+	return o.count(func(p traffic.Proxy) bool { return carries(p) && o.serves(p) })
 }
 
-// behind is the number of ready proxies that do not serve the generation.
-func (o Observation) behind() int {
-	return o.count(func(p traffic.Proxy) bool { return p.Ready && !p.Terminating && !o.serves(p) })
-}
+// behind is the number of them that do not.
+func (o Observation) behind() int { return o.carriers() - o.confirmed() }
 
-func (o Observation) readyProxies() int {
-	return o.count(func(p traffic.Proxy) bool { return p.Ready && !p.Terminating })
-}
+func carries(p traffic.Proxy) bool { return p.Ready && !p.Terminating && p.Selected }
 
 func (o Observation) count(is func(traffic.Proxy) bool) int {
 	n := 0

@@ -22,16 +22,13 @@ func withdraw(o Observation) Decision {
 		return d
 	}
 	d.Report.Backends = nil // no weight is in effect any more
-	wait := dismantle(o, &d)
-	if wait == "" {
-		wait = "nothing is left"
-		d.Actions = append(d.Actions, Action{Type: RemoveFinalizer, Object: splitObject(o.Split),
-			Why: "nothing of the data plane is left"})
+	if wait := dismantle(o, &d); wait != "" {
+		d.Report.Programmed = pending("being withdrawn: %s", wait)
+		return d
 	}
-	d.Report.Programmed = pending("being withdrawn: %s", wait)
-	if !o.Split.DeletionTimestamp.IsZero() && len(d.Actions) > 0 && d.Actions[len(d.Actions)-1].Type == RemoveFinalizer {
-		d.Report = nil // there is nothing left to report on
-	}
+	d.Report = nil // what there is to say without a data plane, the next pass says
+	d.Actions = append(d.Actions, Action{Type: RemoveFinalizer, Object: splitObject(o.Split),
+		Why: "nothing of the data plane is left"})
 	return d
 }
 
@@ -49,8 +46,8 @@ func leavePath(o Observation, d *Decision) (wait string, again time.Duration) {
 		return "", 0
 	case !o.Endpoints.Known:
 		return "the root Service's endpoints could not be read", 0
-	case o.through() > 0:
-		return "the root Service's endpoints still are proxies", 0
+	// Proxies carry the root Service's labels, so they stay among its endpoints until
+	// they stop. What counts is that others have joined them.
 	case o.around() == 0 && !o.Direct.Known:
 		return "the pods behind the root Service could not be read", 0
 	case o.around() == 0 && o.Direct.ReadyPods > 0:
@@ -66,7 +63,7 @@ func giveBack(o Observation, d *Decision) (wait string, again time.Duration) {
 	if o.inPath() && !o.Direct.Known {
 		return "the pods behind the root Service could not be read", 0
 	}
-	if o.inPath() && o.Direct.ReadyPods == 0 && o.backendsReady() > 0 {
+	if o.inPath() && o.Direct.ReadyPods == 0 && o.through() > 0 && o.backendsReady() > 0 {
 		return fmt.Sprintf("the proxies stay in the path, since the selector of Service %q selects no ready pod without them; "+
 			"make such a pod ready, or delete the Service or the backends", o.Root.Service.Name), blockedRecheck
 	}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// stories are whole lives of a split. Each is told with the controller's actions
+// in testdata, and told again with the controller killed before each of its writes.
+var stories = map[string]func(w *world){
+	whole: func(w *world) {
+		comeIntoEffect(w)
+		w.step("the weights are changed", func() { w.weights(50, 50) })
+		w.step("one proxy is quicker than the other", func() { w.confirm("", "serin-proxy-web-0") })
+		w.step("the other follows", func() { w.confirm("", "serin-proxy-web-1") })
+		leave(w)
+	},
+	"Git resets the selector while the split is in effect": func(w *world) {
+		comeIntoEffect(w)
+		w.step("the key is taken out of the selector", func() {
+			s := w.service("web")
+			delete(s.Spec.Selector, traffic.LabelProxy)
+			w.must(w.api.Update(w.ctx(), s))
+		})
+		w.step("the endpoints follow", func() { w.endpoints() })
+		leave(w)
+	},
+	"a proxy is lost and replaced": func(w *world) {
+		comeIntoEffect(w)
+		w.step("a proxy's pod is gone", func() {
+			for _, p := range w.proxies()[:1] {
+				p.Finalizers = nil
+				w.must(w.api.Update(w.ctx(), &p))
+				w.must(w.api.Delete(w.ctx(), &p))
+			}
+			w.endpoints()
+		})
+		w.step("its replacement is ready before it has reported", func() { w.deploy(); w.ready(); w.endpoints() })
+		w.step("it reports", func() { w.confirm("") })
+		leave(w)
+	},
+	"a proxy refuses the new configuration": func(w *world) {
+		comeIntoEffect(w)
+		w.step("the weights are changed", func() { w.weights(50, 50) })
+		w.step("a proxy says why it does not follow", func() {
+			split := w.split()
+			split.Generation--
+			w.report("serin-proxy-web-0", split.Generation, "nginx: emerg")
+			w.confirm("", "serin-proxy-web-1")
+		})
+		w.step("it follows", func() { w.confirm("", "serin-proxy-web-0") })
+		leave(w)
+	},
+	"an invalid edit leaves the traffic alone": func(w *world) {
+		comeIntoEffect(w)
+		w.step("the split names its own root", func() {
+			w.editSplit(func(s *splitv1.TrafficSplit) { s.Spec.Backends[1].Service = "web" })
+		})
+		w.step("the edit is taken back", func() {
+			w.editSplit(func(s *splitv1.TrafficSplit) { s.Spec.Backends[1].Service = "web-canary" })
+		})
+		w.step("the proxies follow", func() { w.confirm("") })
+		leave(w)
+	},
+	"the split is deleted while no pod of its own could serve the root Service": func(w *world) {
+		comeIntoEffect(w)
+		w.step("the backends become Services of other pods", func() {
+			for version, name := range map[string]string{"1": "web-stable", "2": "web-canary"} {
+				s := w.service(name)
+				s.Spec.Selector = map[string]string{"app": "web2", "version": version}
+				w.must(w.api.Update(w.ctx(), s))
+				w.create(makePod("other-"+version, s.Spec.Selector))
+			}
+			for _, name := range []string{"app-1", "app-2"} {
+				w.must(w.api.Delete(w.ctx(), makePod(name, nil)))
+			}
+			w.endpoints()
+		})
+		w.step("the split is deleted", func() { w.must(w.api.Delete(w.ctx(), w.split())) })
+		w.step("a pod of the root Service's is ready", func() { w.create(makePod("app-3", map[string]string{"app": "web"})) })
+		w.step("the endpoints follow", func() { w.endpoints() })
+		w.step("the proxies stop", func() { w.deploy() })
+		w.step("the proxies are gone", func() { w.stopped() })
+	},
+	"Git changes what the root Service selects": func(w *world) {
+		comeIntoEffect(w)
+		w.step("the Service and the pods get another label", func() {
+			s := w.service("web")
+			s.Spec.Selector["app"] = "web2"
+			w.must(w.api.Update(w.ctx(), s))
+			w.create(makePod("other-1", map[string]string{"app": "web2", "version": "1"}))
+			w.endpoints()
+		})
+		w.step("new proxies start", func() { w.deploy(); w.stopped(); w.endpoints() })
+		w.step("they are ready and confirm", func() { w.ready(); w.confirm("") })
+		w.step("the endpoints follow", func() { w.endpoints() })
+		leave(w)
+	},
+	"every proxy is lost": func(w *world) {
+		comeIntoEffect(w)
+		w.step("no proxy is ready", func() {
+			for _, p := range w.proxies() {
+				p.Status.Conditions = nil
+				w.must(w.api.Status().Update(w.ctx(), &p))
+			}
+			w.endpoints()
+		})
+		w.step("the endpoints follow", func() { w.endpoints() })
+		w.step("the proxies are back", func() { w.ready() })
+		w.step("the endpoints follow again", func() { w.endpoints() })
+		leave(w)
+	},
+	"the root Service is deleted with the split": func(w *world) {
+		comeIntoEffect(w)
+		w.step("both are deleted", func() {
+			w.must(w.api.Delete(w.ctx(), w.service("web")))
+			w.must(w.api.Delete(w.ctx(), w.split()))
+		})
+		w.step("the proxies stop", func() { w.deploy() })
+		w.step("the proxies are gone", func() { w.stopped() })
+	},
+	"the router is changed to another controller's": func(w *world) {
+		comeIntoEffect(w)
+		w.step("the annotation names smi", func() {
+			split := w.split()
+			split.Annotations = map[string]string{splitv1.AnnotationRouter: "smi"}
+			w.must(w.api.Update(w.ctx(), split))
+		})
+		w.step("the endpoints follow", func() { w.endpoints() })
+		w.step("the proxies stop", func() { w.deploy() })
+		w.step("the proxies are gone", func() { w.stopped() })
+	},
+	"the finalizer is removed by hand": func(w *world) {
+		comeIntoEffect(w)
+		w.say("# (the finalizer is removed by hand)")
+		w.step("the split is gone at once", func() {
+			split := w.split()
+			split.Finalizers = nil
+			w.must(w.api.Update(w.ctx(), split))
+			w.must(w.api.Delete(w.ctx(), split))
+		})
+	},
+}
+
+// whole is the story that is killed at every write. In the others, the way in and
+// the way out are the same and are left out.
+const whole = "a split comes into effect, moves weights and is deleted"
+
+func (w *world) killings(story string) (from, to int) {
+	switch {
+	case story == whole:
+		return 0, w.writes
+	case w.leaving > 0:
+		return w.entered, w.leaving
+	default:
+		return w.entered, w.writes
+	}
+}
+
+func comeIntoEffect(w *world) {
+	w.step("a split is created", func() {
+		w.create(shop()...)
+		w.endpoints()
+		w.create(makeSplit(100, 0))
+	})
+	w.step("its proxies start", func() { w.deploy() })
+	w.step("one is ready and confirms", func() { w.ready("serin-proxy-web-0"); w.confirm("", "serin-proxy-web-0") })
+	w.step("the other is ready", func() { w.ready() })
+	w.step("the other confirms", func() { w.confirm("") })
+	w.step("the endpoints follow", func() { w.endpoints() })
+	w.entered = w.writes
+}
+
+func leave(w *world) {
+	w.leaving = w.writes
+	w.step("the split is deleted", func() { w.must(w.api.Delete(w.ctx(), w.split())) })
+	w.step("the endpoints follow", func() { w.endpoints() })
+	w.step("the proxies stop", func() { w.deploy() })
+	w.step("the proxies are gone", func() { w.stopped() })
+}
+
+func (w *world) weights(stable, canary int32) {
+	w.editSplit(func(s *splitv1.TrafficSplit) { s.Spec.Backends[0].Weight, s.Spec.Backends[1].Weight = stable, canary })
+}
+
+func TestStories(t *testing.T) {
+	for name, story := range stories {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			story(w)
+			golden(t, name, strings.Join(w.log, "\n")+"\n")
+			quiet(t, w)
+			end := w.summary()
+			from, to := w.killings(name)
+			for kill := from; kill < to; kill++ {
+				t.Run(fmt.Sprintf("killed before write %d", kill), func(t *testing.T) {
+					w := newWorld(t)
+					w.killAfter = kill
+					story(w)
+					if diff := cmp.Diff(end, w.summary()); diff != "" {
+						t.Errorf("it ends another way (-undisturbed +killed):\n%s", diff)
+					}
+				})
+			}
+		})
+	}
+}
+
+// quiet checks that at rest a pass costs nothing.
+func quiet(t *testing.T, w *world) {
+	t.Helper()
+	writes, reads := w.writes, w.liveReads
+	r := w.controller()
+	for range 3 {
+		w.must(w.reconcile(r))
+	}
+	if w.writes != writes || w.liveReads != reads {
+		t.Errorf("at rest, 3 passes made %d writes and %d reads past the cache", w.writes-writes, w.liveReads-reads)
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), ",", "")+".txt")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (write it with -update)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("the story goes another way (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	testingclock "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+)
+
+const namespace = "shop"
+
+// errKilled is what every write of a process that was killed comes to.
+var errKilled = errors.New("the process was killed")
+
+// world is an API server with the controllers that surround the one under test:
+// Deployments get pods, Services get endpoints and proxies report, each when the
+// test says so.
+type world struct {
+	t      *testing.T
+	api    client.WithWatch // as the world sees it
+	clock  *testingclock.FakeClock
+	events *events.FakeRecorder
+	log    []string
+
+	// killAfter is how many writes of the controller succeed before it is killed;
+	// negative for all.
+	killAfter int
+	writes    int
+	liveReads int
+	// entered and leaving are the numbers of writes when the split had come into
+	// effect, and when it began to be deleted; leaving is 0 when no story did.
+	entered, leaving int
+	// fail decides whether a call of the controller fails.
+	fail func(call string, object client.Object) error
+}
+
+// testScheme has no kinds but those that are used: the fake API server maps every
+// kind of its scheme anew for each world.
+func testScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme, splitv1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	merging, err := converters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	builder := fake.NewClientBuilder().WithScheme(testScheme(t)).WithReturnManagedFields().
+		WithTypeConverters(merging...).
+		WithStatusSubresource(&splitv1.TrafficSplit{}).WithObjects(objects...)
+	for _, i := range indexes() {
+		builder = builder.WithIndex(i.object, i.name, i.values)
+	}
+	return &world{
+		t: t, api: builder.Build(), killAfter: -1,
+		clock:  testingclock.NewFakeClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
+		events: events.NewFakeRecorder(1000),
+	}
+}
+
+// controller starts the controller anew: nothing survives but the API's objects.
+func (w *world) controller() *Reconciler {
+	w.t.Helper()
+	written := interceptor.NewClient(w.api, w.interceptor())
+	router, err := nginx.New(written, nginx.Options{Image: "serin:test"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	options := Options{Routers: []traffic.Router{router}, DefaultRouter: nginx.Name, Recorder: w.events, Clock: w.clock}
+	if err := options.complete(); err != nil {
+		w.t.Fatal(err)
+	}
+	live := interceptor.NewClient(w.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			w.liveReads++
+			return errors.Join(w.failure("live get", o), c.Get(ctx, key, o, opts...))
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			w.liveReads++
+			return errors.Join(w.failure("live list", nil), c.List(ctx, list, opts...))
+		},
+	})
+	return &Reconciler{Client: written, Live: live, Options: options}
+}
+
+// interceptor counts the writes of the controller, and lets them fail.
+func (w *world) interceptor() interceptor.Funcs {
+	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if err := w.failure("get", o); err != nil {
+				return err
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if err := w.failure(fmt.Sprintf("list %T", list), nil); err != nil {
+				return err
+			}
+			return c.List(ctx, list, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if err := w.write("patch", o); err != nil {
+				return err
+			}
+			if err := c.Patch(ctx, o, patch, opts...); err != nil {
+				return err
+			}
+			w.neverEmpty(o)
+			return nil
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			if err := w.write("apply", nil); err != nil {
+				return err
+			}
+			return c.Apply(ctx, config, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			if err := w.write("delete", o); err != nil {
+				return err
+			}
+			options := (&client.DeleteOptions{}).ApplyOptions(opts)
+			if options.Preconditions == nil || options.Preconditions.ResourceVersion == nil || options.Preconditions.UID == nil {
+				w.t.Errorf("delete of %s has no preconditions", o.GetName())
+			}
+			return c.Delete(ctx, o, opts...)
+		},
+		SubResourceApply: func(ctx context.Context, c client.Client, sub string, config runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
+			if err := w.write("apply "+sub, nil); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Apply(ctx, config, opts...)
+		},
+	}
+}
+
+func (w *world) failure(call string, o client.Object) error {
+	if w.fail == nil {
+		return nil
+	}
+	return w.fail(call, o)
+}
+
+func (w *world) write(call string, o client.Object) error {
+	if w.killAfter == 0 {
+		return errKilled
+	}
+	if err := w.failure(call, o); err != nil {
+		return err
+	}
+	if w.killAfter > 0 {
+		w.killAfter--
+	}
+	w.writes++
+	return nil
+}
+
+// settle reconciles until there is nothing more to do, starting the controller
+// anew whenever it was killed, and checks the invariants after every pass.
+func (w *world) settle() {
+	w.t.Helper()
+	r := w.controller()
+	for range 30 {
+		before := w.writes
+		err := w.reconcile(r)
+		w.invariants(err == nil)
+		switch {
+		case errors.Is(err, errKilled):
+			w.killAfter = -1
+			r = w.controller()
+		case err != nil:
+			w.t.Fatalf("reconcile: %v\n%s", err, strings.Join(w.log, "\n"))
+		case w.writes == before:
+			return
+		}
+	}
+	w.t.Fatalf("the controller does not come to rest:\n%s", strings.Join(w.log, "\n"))
+}
+
+func (w *world) reconcile(r *Reconciler) error {
+	w.t.Helper()
+	logger := funcr.New(func(_, args string) { w.say("    " + tidy(args)) }, funcr.Options{Verbosity: 0})
+	_, err := r.Reconcile(log.IntoContext(w.ctx(), logger), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "web"}})
+	return err
+}
+
+// tidy turns a log entry into a line that reads well.
+func tidy(args string) string {
+	args = strings.NewReplacer(`"level"=0 "msg"=`, "", ` "namespace"="`+namespace+`"}`, "", `{"name"=`, "",
+		` "reason"=`, " because ").Replace(args)
+	return strings.ReplaceAll(strings.ReplaceAll(args, `"`, ""), "=", " ")
+}
+
+func (w *world) ctx() context.Context { return logr.NewContext(w.t.Context(), logr.Discard()) }
+
+func (w *world) say(line string) { w.log = append(w.log, line) }
+
+// must fails the test when the world itself could not be changed.
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// step is one change of the world with what the controller does about it.
+func (w *world) step(title string, change func()) {
+	w.t.Helper()
+	w.say("# " + title)
+	change()
+	w.settle()
+	w.say("  " + w.summary())
+}
+
+// deploy makes the pods of every Deployment and takes those of the deleted ones.
+func (w *world) deploy() {
+	w.t.Helper()
+	var deployments appsv1.DeploymentList
+	w.must(w.api.List(w.ctx(), &deployments))
+	wanted := map[string]bool{}
+	for _, d := range deployments.Items {
+		for i := range *d.Spec.Replicas {
+			name := fmt.Sprintf("%s-%d", d.Name, i)
+			if app := d.Spec.Template.Labels["app"]; app != "web" {
+				name += "-" + app
+			}
+			wanted[name] = true
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Name: name, Namespace: d.Namespace, Labels: d.Spec.Template.Labels, Finalizers: []string{"test/running"},
+			}}
+			if err := w.api.Create(w.ctx(), pod); !apierrors.IsAlreadyExists(err) {
+				w.must(err)
+			}
+		}
+	}
+	for _, pod := range w.pods() {
+		if strings.HasPrefix(pod.Name, "serin-proxy-") && !wanted[pod.Name] && pod.DeletionTimestamp.IsZero() {
+			w.must(w.api.Delete(w.ctx(), &pod))
+		}
+	}
+}
+
+// stopped ends the pods that are being deleted.
+func (w *world) stopped() {
+	w.t.Helper()
+	for _, pod := range w.pods() {
+		if !pod.DeletionTimestamp.IsZero() {
+			pod.Finalizers = nil
+			w.must(w.api.Update(w.ctx(), &pod))
+		}
+	}
+}
+
+func (w *world) pods() []corev1.Pod {
+	w.t.Helper()
+	var pods corev1.PodList
+	w.must(w.api.List(w.ctx(), &pods))
+	return pods.Items
+}
+
+func (w *world) proxies() []corev1.Pod {
+	w.t.Helper()
+	return slices.DeleteFunc(w.pods(), func(p corev1.Pod) bool { return p.Labels[traffic.LabelProxy] == "" })
+}
+
+// ready makes proxies ready.
+func (w *world) ready(names ...string) {
+	w.t.Helper()
+	for _, pod := range w.proxies() {
+		if len(names) == 0 || slices.Contains(names, pod.Name) {
+			w.makeReady(&pod)
+		}
+	}
+}
+
+func (w *world) makeReady(pod *corev1.Pod) {
+	w.t.Helper()
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	w.must(w.api.Status().Update(w.ctx(), pod))
+}
+
+// create makes objects; pods are ready at once.
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		w.must(w.api.Create(w.ctx(), o))
+		if pod, ok := o.(*corev1.Pod); ok {
+			w.makeReady(pod)
+		}
+	}
+}
+
+// confirm makes proxies report the generation of the split, or the message given.
+func (w *world) confirm(message string, names ...string) {
+	w.t.Helper()
+	split := w.split()
+	for _, pod := range w.proxies() {
+		if len(names) == 0 || slices.Contains(names, pod.Name) {
+			w.report(pod.Name, split.Generation, message)
+		}
+	}
+}
+
+// report makes one proxy report.
+func (w *world) report(proxy string, generation int64, message string) {
+	w.t.Helper()
+	config := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "split.smi-spec.io/v1alpha4", "kind": "TrafficSplit",
+		"metadata": map[string]any{"name": "web", "namespace": namespace},
+		"status": map[string]any{"proxies": []any{map[string]any{
+			"name": proxy, "observedGeneration": generation, "message": message,
+		}}},
+	}}
+	w.must(w.api.Status().Apply(w.ctx(), client.ApplyConfigurationFromUnstructured(config), client.FieldOwner(proxy)))
+}
+
+// endpoints brings the EndpointSlices up to date.
+func (w *world) endpoints() {
+	w.t.Helper()
+	var services corev1.ServiceList
+	w.must(w.api.List(w.ctx(), &services))
+	for _, s := range services.Items {
+		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
+			Name: s.Name + "-1", Namespace: s.Namespace, Labels: map[string]string{discoveryv1.LabelServiceName: s.Name},
+		}, AddressType: discoveryv1.AddressTypeIPv4}
+		for _, name := range w.selected(&s) {
+			slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
+				Addresses: []string{"10.0.0.1"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: name},
+			})
+		}
+		live := &discoveryv1.EndpointSlice{}
+		if err := w.api.Get(w.ctx(), client.ObjectKeyFromObject(slice), live); apierrors.IsNotFound(err) {
+			w.must(w.api.Create(w.ctx(), slice))
+			continue
+		}
+		slice.ResourceVersion = live.ResourceVersion
+		w.must(w.api.Update(w.ctx(), slice))
+	}
+}
+
+// selected are the ready pods that a Service selects at this moment.
+func (w *world) selected(s *corev1.Service) []string {
+	w.t.Helper()
+	var names []string
+	for _, pod := range w.pods() {
+		if podReady(&pod) && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(pod.Labels)) {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
+func (w *world) split() *splitv1.TrafficSplit {
+	w.t.Helper()
+	split := &splitv1.TrafficSplit{}
+	err := w.api.Get(w.ctx(), client.ObjectKey{Namespace: namespace, Name: "web"}, split)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	w.must(err)
+	return split
+}
+
+func (w *world) service(name string) *corev1.Service {
+	w.t.Helper()
+	s := &corev1.Service{}
+	w.must(w.api.Get(w.ctx(), client.ObjectKey{Namespace: namespace, Name: name}, s))
+	return s
+}
+
+// editSplit changes the spec as a person would, with a new generation.
+func (w *world) editSplit(edit func(*splitv1.TrafficSplit)) {
+	w.t.Helper()
+	split := w.split()
+	edit(split)
+	split.Generation++
+	w.must(w.api.Update(w.ctx(), split))
+}
+
+// summary is the state in one line.
+func (w *world) summary() string {
+	w.t.Helper()
+	split := w.split()
+	path := "direct"
+	s := &corev1.Service{}
+	if err := w.api.Get(w.ctx(), client.ObjectKey{Namespace: namespace, Name: "web"}, s); err != nil {
+		path = "no Service"
+	} else if s.Spec.Selector[traffic.LabelProxy] != "" {
+		path = "through proxies"
+	}
+	if split == nil {
+		return "split gone, " + path
+	}
+	if len(split.Finalizers) == 0 && split.Annotations[splitv1.AnnotationRouter] == "smi" {
+		return "split left to another controller, " + path
+	}
+	parts := []string{path}
+	for _, c := range split.Status.Conditions {
+		parts = append(parts, fmt.Sprintf("%s=%s@%d (%s: %s)", c.Type, c.Status, c.ObservedGeneration, c.Reason, c.Message))
+	}
+	return strings.Join(parts, "\n  ") + "\n  in effect: [" + weights(split.Status.Backends) + "]"
+}
+
+// invariants are what must hold at every moment, and, after a pass that was not
+// broken off, of what is reported.
+func (w *world) invariants(reported bool) {
+	w.t.Helper()
+	split := w.split()
+	root := &corev1.Service{}
+	if err := w.api.Get(w.ctx(), client.ObjectKey{Namespace: namespace, Name: "web"}, root); err != nil {
+		return
+	}
+	proxied := root.Spec.Selector[traffic.LabelProxy] != ""
+	if split == nil && proxied && !w.orphan() {
+		w.t.Errorf("the split is gone and the root Service still selects proxies:\n%s", strings.Join(w.log, "\n"))
+	}
+	if split != nil && reported {
+		w.truthful(split, root)
+	}
+}
+
+// neverEmpty checks after a write to a Service that it selects something, if
+// there is anything that it could select.
+func (w *world) neverEmpty(o client.Object) {
+	w.t.Helper()
+	s, ok := o.(*corev1.Service)
+	if !ok || len(w.selected(s)) > 0 {
+		return
+	}
+	direct := s.DeepCopy()
+	direct.Spec.Selector = traffic.DeclaredSelector(s)
+	if len(w.selected(direct)) > 0 {
+		w.t.Errorf("the root Service selects nothing:\n%s", strings.Join(w.log, "\n"))
+	}
+}
+
+func (w *world) orphan() bool {
+	return len(w.log) > 0 && strings.Contains(strings.Join(w.log, "\n"), "finalizer is removed by hand")
+}
+
+func (w *world) appReady() bool {
+	return slices.ContainsFunc(w.pods(), func(p corev1.Pod) bool { return p.Labels[traffic.LabelProxy] == "" && podReady(&p) })
+}
+
+// truthful checks that a split which says it is in effect, is.
+func (w *world) truthful(split *splitv1.TrafficSplit, root *corev1.Service) {
+	w.t.Helper()
+	for _, c := range split.Status.Conditions {
+		if c.Type != splitv1.ConditionProgrammed || c.Status != metav1.ConditionTrue || c.ObservedGeneration != split.Generation {
+			continue
+		}
+		if root.Spec.Selector[traffic.LabelProxy] != split.Name {
+			w.t.Errorf("Programmed, but the proxies are not in the path:\n%s", strings.Join(w.log, "\n"))
+		}
+		for _, pod := range w.proxies() {
+			i := slices.IndexFunc(split.Status.Proxies, func(p splitv1.ProxyStatus) bool { return p.Name == pod.Name })
+			if podReady(&pod) && (i < 0 || split.Status.Proxies[i].ObservedGeneration != split.Generation) {
+				w.t.Errorf("Programmed, but proxy %s does not serve the generation:\n%s", pod.Name, strings.Join(w.log, "\n"))
+			}
+		}
+	}
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	rbacac "k8s.io/client-go/applyconfigurations/rbac/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/proxy"
+)
+
+// proxyFeed runs the API side of a proxy's agent, with the very rights that the
+// router gives it.
+func (s *scene) proxyFeed(split *splitv1.TrafficSplit, pod string) *proxy.KubeFeed {
+	s.Helper()
+	user := pod + "-of-" + s.namespace
+	s.grant(nginx.MakeRole(split), user)
+	config, err := plane.ConfigFor(user)
+	if err != nil {
+		s.Fatal(err)
+	}
+	key := client.ObjectKeyFromObject(split)
+	cluster, err := proxy.NewCluster(config, key)
+	if err != nil {
+		s.Fatal(err)
+	}
+	feed := proxy.NewKubeFeed(proxy.KubeFeedOptions{
+		Split: key, Pod: pod, Cluster: cluster, Clock: clock.RealClock{}, Log: testr.New(s.T),
+	})
+	ctx, cancel := context.WithCancel(s.Context())
+	done := make(chan error, 1)
+	go func() { done <- feed.Run(ctx) }()
+	s.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.Errorf("the feed ended: %v", err)
+		}
+	})
+	return feed
+}
+
+// grant gives a user a Role.
+func (s *scene) grant(role *rbacac.RoleApplyConfiguration, user string) {
+	s.Helper()
+	var rules []rbacv1.PolicyRule
+	for _, r := range role.Rules {
+		rules = append(rules, rbacv1.PolicyRule{Verbs: r.Verbs, APIGroups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames})
+	}
+	s.create(
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: user},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+		},
+	)
+}
+
+func trafficSplit(weights ...int32) *splitv1.TrafficSplit {
+	split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "website"}, Spec: splitv1.TrafficSplitSpec{Service: "website"}}
+	for i, w := range weights {
+		split.Spec.Backends = append(split.Spec.Backends, splitv1.Backend{Service: []string{"website-stable", "website-canary"}[i], Weight: w})
+	}
+	return split
+}
+
+// nextWeights returns the weights of the next want by Service, and its generation.
+func nextWeights(t *testing.T, feed *proxy.KubeFeed) (map[string]int32, int64) {
+	t.Helper()
+	select {
+	case want := <-feed.Wants():
+		weights := map[string]int32{}
+		for _, p := range want.Split.Ports {
+			for _, d := range p.Destinations {
+				weights[d.Service] = d.Weight
+			}
+		}
+		return weights, want.Split.Generation
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing was wanted within 10 s")
+		return nil, 0
+	}
+}
+
+func (s *scene) proxies(split *splitv1.TrafficSplit) []splitv1.ProxyStatus {
+	s.Helper()
+	if err := admin.Get(s.Context(), client.ObjectKeyFromObject(split), split); err != nil {
+		s.Fatal(err)
+	}
+	return split.Status.Proxies
+}
+
+// requestsOf counts a user's requests in the audit log, watches apart.
+func requestsOf(t *testing.T, user string) int {
+	t.Helper()
+	log, err := os.ReadFile(plane.AuditLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	lines := bufio.NewScanner(bytes.NewReader(log))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if bytes.Contains(lines.Bytes(), []byte(`"username":"`+user+`"`)) && !bytes.Contains(lines.Bytes(), []byte(`"verb":"watch"`)) {
+			count++
+		}
+	}
+	return count
+}
+
+func TestAProxyLearnsWhatToServeAndReportsIt(t *testing.T) {
+	s := newScene(t)
+	split := trafficSplit(100, 0)
+	s.create(service("website"), service("website-stable"), service("website-canary"), split)
+	feed := s.proxyFeed(split, "proxy-a")
+	weights, generation := nextWeights(t, feed)
+	if diff := cmp.Diff(map[string]int32{"website-stable": 100, "website-canary": 0}, weights); diff != "" || generation != 1 {
+		t.Fatalf("generation %d, weights (-want +got):\n%s", generation, diff)
+	}
+	feed.Report(proxy.Served{Generation: 1})
+	s.eventually("the report arrives", func(context.Context) bool {
+		return cmp.Equal(s.proxies(split), []splitv1.ProxyStatus{{Name: "proxy-a", ObservedGeneration: 1}})
+	})
+	other := s.proxyFeed(split, "proxy-b")
+	nextWeights(t, other)
+	other.Report(proxy.Served{Message: "nginx refuses the configuration"})
+	both := []splitv1.ProxyStatus{
+		{Name: "proxy-a", ObservedGeneration: 1}, {Name: "proxy-b", Message: "nginx refuses the configuration"},
+	}
+	s.eventually("each proxy writes its own entry", func(context.Context) bool { return cmp.Equal(s.proxies(split), both) })
+
+	split.Spec.Backends[0].Weight, split.Spec.Backends[1].Weight = 90, 10
+	if err := admin.Update(t.Context(), split); err != nil {
+		t.Fatal(err)
+	}
+	weights, generation = nextWeights(t, feed)
+	if diff := cmp.Diff(map[string]int32{"website-stable": 90, "website-canary": 10}, weights); diff != "" || generation != 2 {
+		t.Fatalf("generation %d, weights (-want +got):\n%s", generation, diff)
+	}
+	feed.Report(proxy.Served{Generation: 2})
+	both[0].ObservedGeneration = 2
+	s.eventually("the new generation is reported", func(context.Context) bool { return cmp.Equal(s.proxies(split), both) })
+}
+
+func TestAProxyKnowsABackendThatWasMadeJustBeforeItsWeight(t *testing.T) {
+	s := newScene(t)
+	split := trafficSplit(100)
+	s.create(service("website"), service("website-stable"), split)
+	feed := s.proxyFeed(split, "proxy-a")
+	nextWeights(t, feed)
+	for range 20 {
+		canary := service("website-canary")
+		s.create(canary)
+		split.Spec.Backends = trafficSplit(50, 50).Spec.Backends
+		if err := admin.Update(t.Context(), split); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			weights, generation := nextWeights(t, feed)
+			if generation < split.Generation {
+				continue // what came before the backend
+			}
+			if diff := cmp.Diff(map[string]int32{"website-stable": 50, "website-canary": 50}, weights); diff != "" {
+				t.Fatalf("the generation with the canary is served without it (-want +got):\n%s", diff)
+			}
+			break
+		}
+		split.Spec.Backends = trafficSplit(100).Spec.Backends
+		if err := admin.Update(t.Context(), split); err != nil {
+			t.Fatal(err)
+		}
+		if err := admin.Delete(t.Context(), canary); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAProxyIsQuietAndRestoresItsEntry(t *testing.T) {
+	s := newScene(t)
+	split := trafficSplit(100, 0)
+	s.create(service("website"), service("website-stable"), service("website-canary"), split)
+	feed := s.proxyFeed(split, "proxy-a")
+	nextWeights(t, feed)
+	feed.Report(proxy.Served{Generation: 1})
+	wanted := []splitv1.ProxyStatus{{Name: "proxy-a", ObservedGeneration: 1}}
+	s.eventually("the report arrives", func(context.Context) bool { return cmp.Equal(s.proxies(split), wanted) })
+	user := "proxy-a-of-" + s.namespace
+	before := requestsOf(t, user)
+	feed.Report(proxy.Served{Generation: 1})
+	other := &corev1.Service{}
+	if err := admin.Get(t.Context(), s.key("website-stable"), other); err != nil {
+		t.Fatal(err)
+	}
+	other.Annotations = map[string]string{"example.com/touched": "yes"}
+	if err := admin.Update(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	if after := requestsOf(t, user); after != before {
+		t.Errorf("%d requests though nothing changed", after-before)
+	}
+	split.Status.Proxies = nil
+	if err := admin.Status().Update(t.Context(), split); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the entry comes back", func(context.Context) bool { return cmp.Equal(s.proxies(split), wanted) })
+}
+
+func TestAProxyOfASplitThatIsDeletedWantsNothingNew(t *testing.T) {
+	s := newScene(t)
+	split := trafficSplit(100, 0)
+	s.create(service("website"), service("website-stable"), service("website-canary"), split)
+	feed := s.proxyFeed(split, "proxy-a")
+	nextWeights(t, feed)
+	if err := admin.Delete(t.Context(), split); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"website-stable", "website-canary", "website"} {
+		if err := admin.Delete(t.Context(), s.ownService(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case want := <-feed.Wants():
+		t.Errorf("wanted %+v", want)
+	case <-time.After(time.Second):
+	}
+}
+
+func (s *scene) ownService(name string) *corev1.Service {
+	svc := service(name)
+	svc.Namespace = s.namespace
+	return svc
+}

@@ -26,17 +26,21 @@ func CacheOptions() map[client.Object]cache.ByObject {
 	if err != nil {
 		panic(err) // the label is a constant
 	}
-	proxies := cache.ByObject{Label: labels.NewSelector().Add(*exists)}
+	proxies := labels.NewSelector().Add(*exists)
 	return map[client.Object]cache.ByObject{
-		&corev1.Pod{}:                   {Label: proxies.Label, Transform: transformPod},
-		&corev1.ServiceAccount{}:        proxies,
-		&rbacv1.Role{}:                  proxies,
-		&rbacv1.RoleBinding{}:           proxies,
-		&policyv1.PodDisruptionBudget{}: proxies,
+		&corev1.Pod{}:                   {Label: proxies, Transform: transformPod},
+		&corev1.ServiceAccount{}:        {Label: proxies, Transform: whole},
+		&rbacv1.Role{}:                  {Label: proxies, Transform: whole},
+		&rbacv1.RoleBinding{}:           {Label: proxies, Transform: whole},
+		&policyv1.PodDisruptionBudget{}: {Label: proxies, Transform: whole},
 		&corev1.Service{}:               {Transform: cache.TransformStripManagedFields()},
 		&discoveryv1.EndpointSlice{}:    {Transform: transformEndpointSlice},
 	}
 }
+
+// whole keeps everything. It is there so that a default of the cache does not
+// take the managed fields, by which routers tell drift.
+func whole(object any) (any, error) { return object, nil }
 
 // transformPod drops what nobody reads: of a pod's spec only the node stays.
 func transformPod(object any) (any, error) {

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // stories are whole lives of a split. Each is told with the controller's actions
 // in testdata, and told again with the controller killed before each of its writes.
 var stories = map[string]func(w *world){
-	whole: func(w *world) {
+	wholeStory: func(w *world) {
 		comeIntoEffect(w)
 		w.step("the weights are changed", func() { w.weights(50, 50) })
 		w.step("one proxy is quicker than the other", func() { w.confirm("", "serin-proxy-web-0") })
@@ -155,13 +155,13 @@ var stories = map[string]func(w *world){
 	},
 }
 
-// whole is the story that is killed at every write. In the others, the way in and
+// wholeStory is the story that is killed at every write. In the others, the way in and
 // the way out are the same and are left out.
-const whole = "a split comes into effect, moves weights and is deleted"
+const wholeStory = "a split comes into effect, moves weights and is deleted"
 
 func (w *world) killings(story string) (from, to int) {
 	switch {
-	case story == whole:
+	case story == wholeStory:
 		return 0, w.writes
 	case w.leaving > 0:
 		return w.entered, w.leaving

@@ -105,7 +105,7 @@ func proxyContainer(split string, listeners []Listener, opts Options) *coreac.Co
 			WithAllowPrivilegeEscalation(false).WithReadOnlyRootFilesystem(true).
 			WithCapabilities(coreac.Capabilities().WithDrop("ALL"))).
 		WithVolumeMounts(coreac.VolumeMount().WithName(volume).WithMountPath(string(DefaultDir))).
-		WithReadinessProbe(probe("/readyz").WithPeriodSeconds(1).WithFailureThreshold(2)).
+		WithReadinessProbe(probe("/readyz").WithPeriodSeconds(1).WithFailureThreshold(3)).
 		WithLivenessProbe(probe("/healthz").WithPeriodSeconds(10).WithFailureThreshold(3))
 }
 

@@ -90,7 +90,7 @@ func (a *Account) Add(s Snapshot) {
 	if s.Load == nil {
 		s.Load = a.Last.Load
 	}
-	if before := a.Last.Load; before != nil && !before.StartedAt.Equal(s.Load.StartedAt) {
+	if before := a.Last.Load; before != nil && !before.StartedAt.IsZero() && !before.StartedAt.Equal(s.Load.StartedAt) {
 		a.LoadRestarts++
 	}
 	a.Now, a.Last = s.Time, s

@@ -162,7 +162,10 @@ func TestABrokenPromiseIsSaidPlainly(t *testing.T) {
 		{
 			name: "a load generator that restarted",
 			scripts: func(th *theatre) {
-				insert(th, "website-v2.yaml", 3, func(s *state) { s.load.StartedAt = time.Unix(9, 0) })
+
+				insert(th, "website-v2.yaml", 3, func(s *state) { s.load.StartedAt = time.Unix(8, 0) })
+				insert(th, "website-v2.yaml", 4, func(s *state) { s.load.StartedAt = time.Unix(9, 0) })
+
 			},
 			want: "The load generator restarted",
 		},

@@ -8,6 +8,9 @@
 // of connections that live for some requests and of new ones, because Services
 // balance connections and proxies drain them.
 //
+// It begins when the target has answered once, so that a Service that is still
+// being set up is not taken for one that fails.
+//
 // It must count every request exactly once and never hide a failure: it repeats
 // no request. net/http itself repeats a GET on a new connection when an idle one
 // turns out to be closed before a byte of the answer came; those are counted in

@@ -13,8 +13,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// tick is how often the generator looks which requests are due.
-const tick = 5 * time.Millisecond
+const (
+	// tick is how often the generator looks which requests are due.
+	tick = 5 * time.Millisecond
+	// knock is how long it waits between two attempts to reach the target at first.
+	knock = 100 * time.Millisecond
+)
 
 // Generator calls a server and counts.
 type Generator struct {
@@ -34,16 +38,19 @@ func New(config Config, clk clock.WithTicker, random *rand.Rand) (*Generator, er
 	return &Generator{
 		config:   config,
 		clock:    clk,
-		recorder: newRecorder(clk.Now()),
+		recorder: newRecorder(),
 		pool:     newPool(config, random),
 		slots:    make(chan struct{}, config.MaxInFlight),
 	}, nil
 }
 
-// Run sends requests until the configured duration is over or ctx is done. It
-// returns when every request that it sent has an outcome: the end of ctx cuts
-// no request off.
+// Run waits until the target answers and then sends requests until the
+// configured duration is over or ctx is done. It returns when every request that
+// it sent has an outcome: the end of ctx cuts no request off.
 func (g *Generator) Run(ctx context.Context) {
+	if !g.reach(ctx) {
+		return
+	}
 	ticker := g.clock.NewTicker(tick)
 	defer ticker.Stop()
 	defer g.pool.close()
@@ -51,6 +58,7 @@ func (g *Generator) Run(ctx context.Context) {
 	defer running.Wait()
 	calls := context.WithoutCancel(ctx)
 	started, handled := g.clock.Now(), int64(0)
+	g.recorder.begin(started)
 	for {
 		elapsed := min(g.clock.Since(started), g.config.Duration)
 		for range due(elapsed, g.config.Rate, handled) {
@@ -64,6 +72,27 @@ func (g *Generator) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
+		}
+	}
+}
+
+// reach waits for the first answer of the app: a target that is still being set
+// up is no failure. It returns false when ctx ends before. Its own requests are
+// not counted.
+func (g *Generator) reach(ctx context.Context) bool {
+	for {
+		limited, cancel := context.WithTimeout(ctx, g.config.Timeout)
+		s := newSession(1)
+		o := s.call(limited, g.config.Target, g.clock)
+		s.close()
+		cancel()
+		if o.kind.answered() {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-g.clock.After(knock):
 		}
 	}
 }

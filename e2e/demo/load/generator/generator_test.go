@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,7 +93,7 @@ func TestEveryRequestIsSentAndCountedOnce(t *testing.T) {
 	config := DefaultConfig(server.URL)
 	config.Duration = time.Second
 	report := drive(t, config)
-	served, most := 0, 0
+	served, most := -1, 0 // one request found out that the server answers
 	for _, n := range server.connections {
 		served, most = served+n, max(most, n)
 	}
@@ -102,8 +103,8 @@ func TestEveryRequestIsSentAndCountedOnce(t *testing.T) {
 	if report.Failed() != 0 || report.InFlight != 0 || report.Skipped != 0 {
 		t.Errorf("failed %d, in flight %d, skipped %d, want none", report.Failed(), report.InFlight, report.Skipped)
 	}
-	if int(report.Connections) != len(server.connections) {
-		t.Errorf("counted %d connections, the server saw %d", report.Connections, len(server.connections))
+	if int(report.Connections) != len(server.connections)-1 {
+		t.Errorf("counted %d connections, the server saw %d and the first is not counted", report.Connections, len(server.connections))
 	}
 	if most > config.MaxLife {
 		t.Errorf("a connection carried %d requests, at most %d were allowed", most, config.MaxLife)
@@ -141,12 +142,49 @@ func TestFailuresOfTheAppCarryItsVersion(t *testing.T) {
 	}
 }
 
-func TestTooManyInFlightAreSkippedAndSaidSo(t *testing.T) {
-	release := make(chan struct{})
+func TestItBeginsWhenTheTargetAnswers(t *testing.T) {
+	var mu sync.Mutex
+	refused := 3
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		<-release
+		mu.Lock()
+		defer mu.Unlock()
+		if refused > 0 {
+			refused--
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		w.Header().Set("X-Version", "v1")
 	}))
+	defer server.Close()
+	config := DefaultConfig(server.URL)
+	config.Duration = 100 * time.Millisecond
+	report := drive(t, config)
+	if report.Sent != 20 || report.Failed() != 0 {
+		t.Errorf("sent %d, failed %d, want 20 and 0", report.Sent, report.Failed())
+	}
+	if begun := report.StartedAt.Sub(time.Unix(0, 0)); begun < 3*knock {
+		t.Errorf("it began after %s, before the target answered", begun)
+	}
+}
+
+func TestItEndsWhenTheTargetNeverAnswers(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	g, err := New(DefaultConfig(server.URL), clock.RealClock{}, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	g.Run(ctx)
+	if report := g.Report(); report.Sent != 0 || !report.StartedAt.IsZero() {
+		t.Errorf("got %+v", report)
+	}
+}
+
+func TestTooManyInFlightAreSkippedAndSaidSo(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(afterTheFirst(func() { <-release }))
 	defer server.Close()
 	config := DefaultConfig(server.URL)
 	config.MaxInFlight, config.Duration = 3, 50*time.Millisecond
@@ -176,12 +214,23 @@ func TestTooManyInFlightAreSkippedAndSaidSo(t *testing.T) {
 	}
 }
 
+// afterTheFirst answers as the app does; from the second request on it does
+// something before.
+func afterTheFirst(do func()) http.HandlerFunc {
+	var requests atomic.Int64
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1) > 1 {
+			do()
+		}
+		w.Header().Set("X-Version", "v1")
+	}
+}
+
 func TestTheEndOfTheContextCutsNoRequestOff(t *testing.T) {
 	release, arrived := make(chan struct{}), make(chan struct{}, 100)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(afterTheFirst(func() {
 		arrived <- struct{}{}
 		<-release
-		w.Header().Set("X-Version", "v1")
 	}))
 	defer server.Close()
 	fake := testingclock.NewFakeClock(time.Unix(0, 0))

@@ -32,8 +32,15 @@ type versionCount struct {
 	latency          histogram
 }
 
-func newRecorder(startedAt time.Time) *recorder {
-	return &recorder{startedAt: startedAt, versions: map[string]*versionCount{}, kinds: map[Kind]int64{}}
+func newRecorder() *recorder {
+	return &recorder{versions: map[string]*versionCount{}, kinds: map[Kind]int64{}}
+}
+
+// begin notes when the first request is due.
+func (r *recorder) begin(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.startedAt = now
 }
 
 func (r *recorder) send() {

@@ -11,7 +11,8 @@ import (
 
 func TestReportAddsUp(t *testing.T) {
 	start := time.Unix(1000, 0)
-	r := newRecorder(start)
+	r := newRecorder()
+	r.begin(start)
 	outcomes := []outcome{
 		{kind: KindOK, version: "v1", status: 200, latency: time.Millisecond, opened: 1},
 		{kind: KindOK, version: "v2", status: 200, latency: time.Millisecond, retries: 1, opened: 1},
@@ -56,7 +57,7 @@ func TestReportAddsUp(t *testing.T) {
 }
 
 func TestFailuresOfTheAppNeverHideTheUnansweredOnes(t *testing.T) {
-	r := newRecorder(time.Unix(0, 0))
+	r := newRecorder()
 	r.finish(time.Unix(1, 0), outcome{kind: KindRefused})
 	for range 10 * kept {
 		r.finish(time.Unix(2, 0), outcome{kind: KindAppError, version: "v3", status: 500})

@@ -9,7 +9,8 @@ import "time"
 //
 //	Sent = InFlight + sum of Versions[].Requests + Unanswered
 type Report struct {
-	// StartedAt is when the first request was due; Time is when the report was made.
+	// StartedAt is when the first request was due, zero before; Time is when the
+	// report was made.
 	StartedAt time.Time `json:"startedAt"`
 	Time      time.Time `json:"time"`
 	// Target and Rate repeat the configuration.

@@ -313,14 +313,3 @@ func killMarked(t *testing.T, options cluster.Options) {
 		}
 	}
 }
-
-type testWriter struct{ t *testing.T }
-
-func (w testWriter) Write(text []byte) (int, error) {
-	w.t.Log(strings.TrimSpace(string(text)))
-	return len(text), nil
-}
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(text []byte) (int, error) { return f(text) }

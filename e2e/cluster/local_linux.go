@@ -103,6 +103,7 @@ func (l *local) up(ctx context.Context) error {
 		{"read what is known of the cluster", l.open},
 		{"install packages", l.installPackages},
 		{"prepare the machine", l.prepareMachine},
+		{"look at the firewall", l.warnOfFirewall},
 		{"choose ports", l.choosePorts},
 		{"write credentials and configuration", l.writeFiles},
 		{"start the control plane", l.startControlPlane},

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
+)
+
+// before is the observation just before the take-over: two proxies are ready and
+// serve the generation.
+func before() plan.Observation {
+	split := &splitv1.TrafficSplit{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "web", Namespace: "shop", UID: "s", ResourceVersion: "7", Generation: 3, Finalizers: []string{plan.Finalizer},
+		},
+		Spec: splitv1.TrafficSplitSpec{Service: "web", Backends: []splitv1.Backend{{Service: "stable", Weight: 9}, {Service: "canary", Weight: 1}}},
+	}
+	root := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "r", ResourceVersion: "8"},
+		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "web"}},
+	}
+	return plan.Observation{
+		Split: split, Claim: plan.ClaimOurs, Router: "nginx",
+		Resolved: traffic.Split{Root: "web", Ports: []traffic.Port{{Number: 80, Destinations: []traffic.Destination{
+			{Service: "stable", Weight: 9}, {Service: "canary", Weight: 1},
+		}}}},
+		Root:      plan.Root{Presence: plan.Present, Service: root},
+		Endpoints: plan.Endpoints{Known: true, Ready: []string{"app", "p1", "p2"}},
+		DataPlane: traffic.State{
+			WantedProxies: 2,
+			Objects: []traffic.Object{
+				{Name: "role", UID: "o", ResourceVersion: "9", Condition: traffic.ObjectCurrent},
+				{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Name: "deployment", UID: "d", ResourceVersion: "10",
+					Condition: traffic.ObjectCurrent, Workload: true},
+			},
+			Proxies: []traffic.Proxy{
+				{Name: "p1", Ready: true, Selected: true, Generation: 3},
+				{Name: "p2", Ready: true, Selected: true, Generation: 3},
+			},
+		},
+		BackendEndpoints: map[string]int32{"stable": 3, "canary": 1},
+	}
+}
+
+// inEffect is the observation when the split is in effect.
+func inEffect() plan.Observation {
+	o := before()
+	o.Root.Service.Spec.Selector[traffic.LabelProxy] = "web"
+	o.Root.Service.Annotations = map[string]string{plan.AnnotationOriginalSelector: `{"app":"web"}`}
+	o.Split.Status.Backends = []splitv1.BackendStatus{{Service: "stable", Weight: 9}, {Service: "canary", Weight: 1}}
+	o.Endpoints.Ready = []string{"p1", "p2"}
+	return o
+}
+
+// leaving is the observation when the split is deleted while it is in effect.
+func leaving() plan.Observation {
+	o := inEffect()
+	deleted := metav1.NewTime(time.Unix(1, 0))
+	o.Split.DeletionTimestamp = &deleted
+	o.Direct = plan.Direct{Known: true, ReadyPods: 2}
+	return o
+}
+
+// givenBack is the observation after that, when the endpoints have followed.
+func givenBack() plan.Observation {
+	o := leaving()
+	delete(o.Root.Service.Spec.Selector, traffic.LabelProxy)
+	o.Root.Service.Annotations = nil
+	o.Endpoints.Ready = []string{"app", "p1", "p2"}
+	o.Direct = plan.Direct{}
+	return o
+}
+
+func actions(d plan.Decision) string {
+	var names []string
+	for _, a := range d.Actions {
+		names = append(names, fmt.Sprintf("%s %s", a.Type, a.Object.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+func TestDecide(t *testing.T) {
+	type edit = func(*plan.Observation)
+	for name, test := range map[string]struct {
+		from    plan.Observation
+		edit    edit
+		actions string
+		// programmed is "status reason" and a part of the message.
+		programmed, message string
+	}{
+		"proxies that all confirm take over": {
+			from: before(), actions: "TakeOver web", programmed: "False WaitingForService",
+		},
+		"nothing is taken over before the finalizer is asked for": {
+			from: before(), edit: func(o *plan.Observation) { o.Split.Finalizers = nil },
+			actions: "AddFinalizer web, TakeOver web", programmed: "False WaitingForService",
+		},
+		"a missing object is made, and an outdated one made anew, before anything else": {
+			from: before(), edit: func(o *plan.Observation) {
+				o.DataPlane.Objects[0].Condition = traffic.ObjectAbsent
+				o.DataPlane.Objects[1].Condition = traffic.ObjectOutdated
+				o.DataPlane.Proxies = nil
+			},
+			actions: "Apply role, Apply deployment", programmed: "False WaitingForProxies", message: "0 of 2",
+		},
+		"one proxy is not enough for the first take-over": {
+			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies = o.DataPlane.Proxies[:1] },
+			programmed: "False WaitingForProxies", message: "1 of 2",
+		},
+		"a proxy that is behind holds the take-over up": {
+			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Generation = 2 },
+			programmed: "False WaitingForProxies",
+		},
+		"a proxy that the root Service would not select does not count": {
+			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Selected = false },
+			programmed: "False WaitingForProxies",
+		},
+		"a proxy that terminates does not count": {
+			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Terminating = true },
+			programmed: "False WaitingForProxies",
+		},
+		"a proxy that sees other Services than the controller does not count": {
+			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Message = "Service \"stable\" does not exist" },
+			programmed: "False ProxyError", message: "does not exist",
+		},
+		"why a proxy does not start is said": {
+			from: before(), edit: func(o *plan.Observation) {
+				o.DataPlane.Proxies[0].Ready, o.DataPlane.Proxies[0].Message = false, "container proxy: ErrImagePull"
+			},
+			programmed: "False WaitingForProxies", message: "p1: container proxy: ErrImagePull",
+		},
+		"no proxy is started for a port that nobody could answer": {
+			from: before(), edit: func(o *plan.Observation) {
+				o.Resolved.Ports[0].Destinations = nil
+				o.DataPlane.Objects[1].Condition = traffic.ObjectAbsent
+			},
+			programmed: "False Pending", message: "port 80",
+		},
+		"an object of somebody else's is named and not touched": {
+			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Objects[1].Condition = traffic.ObjectForeign },
+			programmed: "False Pending", message: `Deployment "deployment" exists and belongs to somebody else`,
+		},
+		"a root Service that selects another split's proxies is not taken": {
+			from: before(), edit: func(o *plan.Observation) { o.Root.Service.Spec.Selector[traffic.LabelProxy] = "other" },
+			programmed: "False Pending", message: `"other"`,
+		},
+		"a root Service that is not known is not touched": {
+			from: before(), edit: func(o *plan.Observation) { o.Root = plan.Root{} },
+			programmed: "False Pending", message: "could not be read",
+		},
+		"endpoints that are not known are no proof": {
+			from: inEffect(), edit: func(o *plan.Observation) { o.Endpoints = plan.Endpoints{} },
+			programmed: "Unknown WaitingForService",
+		},
+		"all is in effect and nothing is done": {
+			from: inEffect(), programmed: "True Programmed",
+		},
+		"an endpoint that is no proxy contradicts": {
+			from: inEffect(), edit: func(o *plan.Observation) { o.Endpoints.Ready = append(o.Endpoints.Ready, "app") },
+			programmed: "False WaitingForService",
+		},
+		"an endpoint that still gets requests has to serve the generation, whatever its pod says": {
+			from: inEffect(), edit: func(o *plan.Observation) {
+				o.DataPlane.Proxies[0].Terminating, o.DataPlane.Proxies[0].Generation = true, 2
+			},
+			programmed: "False WaitingForProxies",
+		},
+		"one proxy of two carries on alone": {
+			from: inEffect(), edit: func(o *plan.Observation) {
+				o.DataPlane.Proxies, o.Endpoints.Ready = o.DataPlane.Proxies[:1], o.Endpoints.Ready[:1]
+			},
+			programmed: "True Programmed",
+		},
+		"the key is taken out by somebody else: it is put back at once, one ready proxy is enough": {
+			from: inEffect(), edit: func(o *plan.Observation) {
+				delete(o.Root.Service.Spec.Selector, traffic.LabelProxy)
+				o.DataPlane.Proxies[0].Ready, o.DataPlane.Proxies[1].Generation = false, 2
+			},
+			actions: "TakeOver web", programmed: "False WaitingForProxies",
+		},
+		"the owner's keys changed: the record follows": {
+			from: inEffect(), edit: func(o *plan.Observation) { o.Root.Service.Spec.Selector["tier"] = "front" },
+			actions: "TakeOver web", programmed: "True Programmed",
+		},
+		"no proxy can take requests: the root Service gets its own pods back": {
+			from: inEffect(), edit: func(o *plan.Observation) {
+				o.DataPlane.Proxies[0].Ready, o.DataPlane.Proxies[1].Ready = false, false
+				o.Direct = plan.Direct{Known: true, ReadyPods: 1}
+			},
+			actions: "GiveBack web", programmed: "False WaitingForProxies",
+		},
+		"no proxy can take requests and nobody knows who else could: nothing is done": {
+			from: inEffect(), edit: func(o *plan.Observation) { o.DataPlane.Proxies = nil },
+			programmed: "False WaitingForProxies",
+		},
+		"a refused generation leaves everything as it is": {
+			from: inEffect(), edit: func(o *plan.Observation) {
+				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonInvalid, Message: "no"}}
+				o.Resolved.Ports = nil
+				o.DataPlane.Objects[1].Condition = traffic.ObjectOutdated
+			},
+			programmed: "False Pending", message: "stays in effect",
+		},
+		"the report of a proxy that is gone is removed": {
+			from: inEffect(), edit: func(o *plan.Observation) {
+				o.Split.Status.Proxies = []splitv1.ProxyStatus{{Name: "p0"}, {Name: "p1"}}
+			},
+			actions: "ForgetProxy p0", programmed: "True Programmed",
+		},
+		"the split is deleted: first the root Service is given back": {
+			from: leaving(), actions: "GiveBack web", programmed: "False Pending", message: "being given back",
+		},
+		"deleted, but what the root Service would select is not known": {
+			from: leaving(), edit: func(o *plan.Observation) { o.Direct = plan.Direct{} },
+			programmed: "False Pending", message: "could not be read",
+		},
+		"deleted, but the root Service would select nothing while its backends are alive": {
+			from: leaving(), edit: func(o *plan.Observation) { o.Direct.ReadyPods = 0 },
+			programmed: "False Pending", message: "selects no ready pod",
+		},
+		"deleted, and nobody is alive: there is nothing to protect": {
+			from: leaving(), edit: func(o *plan.Observation) { o.Direct.ReadyPods, o.BackendEndpoints = 0, nil },
+			actions: "GiveBack web", programmed: "False Pending",
+		},
+		"deleted, and the proxies are no endpoints any more: there is nothing to protect": {
+			from: leaving(), edit: func(o *plan.Observation) { o.Direct.ReadyPods, o.Endpoints.Ready = 0, nil },
+			actions: "GiveBack web", programmed: "False Pending",
+		},
+		"deleted, and the root Service is gone": {
+			from: leaving(), edit: func(o *plan.Observation) { o.Root = plan.Root{Presence: plan.Absent} },
+			actions: "Delete deployment", programmed: "False Pending",
+		},
+		"deleted, and the root Service is not known": {
+			from: leaving(), edit: func(o *plan.Observation) { o.Root = plan.Root{} },
+			programmed: "False Pending", message: "could not be read",
+		},
+		"given back: the proxies are stopped": {
+			from: givenBack(), actions: "Delete deployment", programmed: "False Pending", message: "stopped",
+		},
+		"given back, but its own pods are no endpoints yet": {
+			from: givenBack(), edit: func(o *plan.Observation) {
+				o.Endpoints.Ready, o.Direct = []string{"p1", "p2"}, plan.Direct{Known: true, ReadyPods: 1}
+			},
+			programmed: "False Pending", message: "not its own pods yet",
+		},
+		"given back, no pod is ready, and none is waited for": {
+			from: givenBack(), edit: func(o *plan.Observation) {
+				o.Endpoints.Ready, o.Direct = []string{"p1", "p2"}, plan.Direct{Known: true}
+			},
+			actions: "Delete deployment", programmed: "False Pending",
+		},
+		"given back, but the endpoints are not known": {
+			from: givenBack(), edit: func(o *plan.Observation) { o.Endpoints = plan.Endpoints{} },
+			programmed: "False Pending", message: "could not be read",
+		},
+		"stopped: the proxies may finish": {
+			from: givenBack(), edit: func(o *plan.Observation) {
+				o.DataPlane.Objects[1].Condition = traffic.ObjectAbsent
+				o.DataPlane.Proxies[0].Terminating = true
+			},
+			programmed: "False Pending", message: "finish their requests",
+		},
+		"no proxy is left: the rest is deleted": {
+			from: givenBack(), edit: func(o *plan.Observation) {
+				o.DataPlane.Objects[1].Condition, o.DataPlane.Proxies = traffic.ObjectAbsent, nil
+			},
+			actions: "Delete role", programmed: "False Pending",
+		},
+		"nothing is left": {
+			from: givenBack(), edit: func(o *plan.Observation) { o.DataPlane = traffic.State{} },
+			actions: "RemoveFinalizer web",
+		},
+		"somebody else's objects are left alone on the way out": {
+			from: givenBack(), edit: func(o *plan.Observation) {
+				o.DataPlane.Objects[0].Condition, o.DataPlane.Objects[1].Condition = traffic.ObjectForeign, traffic.ObjectForeign
+				o.DataPlane.Proxies = nil
+			},
+			actions: "RemoveFinalizer web",
+		},
+		"a split of another controller's is left alone entirely": {
+			from: before(), edit: func(o *plan.Observation) { o.Claim, o.Split.Finalizers = plan.ClaimElsewhere, nil },
+		},
+		"a split that turns to another controller is withdrawn first": {
+			from: inEffect(), edit: func(o *plan.Observation) {
+				o.Claim, o.Direct = plan.ClaimElsewhere, plan.Direct{Known: true, ReadyPods: 1}
+			},
+			actions: "GiveBack web", programmed: "False Pending",
+		},
+		"a split that lost its root Service to another one is withdrawn, and not the other": {
+			from: inEffect(), edit: func(o *plan.Observation) {
+				o.Rival, o.Root.Service.Spec.Selector[traffic.LabelProxy] = "other", "other"
+				o.Endpoints.Ready = []string{"q1"}
+			},
+			actions: "Delete deployment", programmed: "False Pending",
+		},
+		"who serves the split is not known": {
+			from: before(), edit: func(o *plan.Observation) { o.Claim = "" },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := test.from
+			if test.edit != nil {
+				test.edit(&o)
+			}
+			d := plan.Decide(o)
+			if got := actions(d); got != test.actions {
+				t.Errorf("actions: %q, want %q", got, test.actions)
+			}
+			programmed, message := "", ""
+			if d.Report != nil {
+				programmed = fmt.Sprintf("%s %s", d.Report.Programmed.Status, d.Report.Programmed.Reason)
+				message = d.Report.Programmed.Message
+			}
+			if programmed != test.programmed || !strings.Contains(message, test.message) {
+				t.Errorf("Programmed: %q (%s), want %q (…%s…)", programmed, message, test.programmed, test.message)
+			}
+			for _, a := range d.Actions {
+				if a.Why == "" {
+					t.Errorf("%s gives no reason", a.Type)
+				}
+				if (a.Type == plan.Delete || a.Type == plan.GiveBack || a.Type == plan.TakeOver) && (a.Object.UID == "" || a.Object.ResourceVersion == "") {
+					t.Errorf("%s has no precondition: %+v", a.Type, a.Object)
+				}
+			}
+		})
+	}
+}
+
+func TestAcceptedAndResolvedRefs(t *testing.T) {
+	unresolved := traffic.Problem{Condition: splitv1.ConditionResolvedRefs, Reason: splitv1.ReasonPortMismatch, Message: "spec.backends: no port"}
+	for name, test := range map[string]struct {
+		edit               func(*plan.Observation)
+		accepted, resolved string
+	}{
+		"all is well": {
+			edit: func(*plan.Observation) {}, accepted: "True Accepted", resolved: "True Resolved",
+		},
+		"a router that does not exist is named": {
+			edit:     func(o *plan.Observation) { o.Claim, o.Router, o.Split.Finalizers = plan.ClaimNobody, "ngin", nil },
+			accepted: "False UnknownRouter", resolved: "Unknown Pending",
+		},
+		"an older split is named": {
+			edit:     func(o *plan.Observation) { o.Rival, o.Split.Finalizers = "other", nil },
+			accepted: "False Conflict", resolved: "Unknown Pending",
+		},
+		"a part that can't be served is no refusal": {
+			edit:     func(o *plan.Observation) { o.Problems = []traffic.Problem{unresolved} },
+			accepted: "True Accepted", resolved: "False PortMismatch",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := before()
+			test.edit(&o)
+			r := plan.Decide(o).Report
+			if got := fmt.Sprintf("%s %s", r.Accepted.Status, r.Accepted.Reason); got != test.accepted {
+				t.Errorf("Accepted: %s (%s), want %s", got, r.Accepted.Message, test.accepted)
+			}
+			if got := fmt.Sprintf("%s %s", r.ResolvedRefs.Status, r.ResolvedRefs.Reason); got != test.resolved {
+				t.Errorf("ResolvedRefs: %s (%s), want %s", got, r.ResolvedRefs.Message, test.resolved)
+			}
+		})
+	}
+}
+
+func TestTheWeightsReportedAreThoseInEffect(t *testing.T) {
+	o := inEffect()
+	o.Split.Spec.Backends[0].Weight, o.Split.Spec.Backends[1].Weight = 5, 5
+	o.Split.Generation = 4
+	if got := weights(plan.Decide(o)); got != "stable 9/3, canary 1/1" {
+		t.Errorf("while the proxies still serve the generation before: %s", got)
+	}
+	o.DataPlane.Proxies[0].Generation, o.DataPlane.Proxies[1].Generation = 4, 4
+	if got := weights(plan.Decide(o)); got != "stable 5/3, canary 5/1" {
+		t.Errorf("when they all serve the new one: %s", got)
+	}
+	o.Resolved.Ports[0].Destinations = o.Resolved.Ports[0].Destinations[:1]
+	if got := weights(plan.Decide(o)); got != "stable 5/3, canary 0/1" {
+		t.Errorf("with a backend that no port sends to: %s", got)
+	}
+	if got := weights(plan.Decide(givenBack())); got != "" {
+		t.Errorf("when the root Service was given back: %s", got)
+	}
+}
+
+func weights(d plan.Decision) string {
+	var parts []string
+	for _, b := range d.Report.Backends {
+		parts = append(parts, fmt.Sprintf("%s %d/%d", b.Service, b.Weight, b.ReadyEndpoints))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func TestRival(t *testing.T) {
+	make := func(name string, age int64) *splitv1.TrafficSplit {
+		return &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(age, 0)}}
+	}
+	root := func(holder string) *corev1.Service {
+		return &corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{traffic.LabelProxy: holder}}}
+	}
+	gone := make("gone", 1)
+	gone.DeletionTimestamp = &metav1.Time{Time: time.Unix(9, 0)}
+	for name, test := range map[string]struct {
+		split  *splitv1.TrafficSplit
+		others []*splitv1.TrafficSplit
+		root   *corev1.Service
+		want   string
+	}{
+		"alone":                           {split: make("a", 1), want: ""},
+		"the older has it":                {split: make("a", 2), others: []*splitv1.TrafficSplit{make("b", 1)}, want: "b"},
+		"the younger waits":               {split: make("a", 1), others: []*splitv1.TrafficSplit{make("b", 2)}, want: ""},
+		"of the same age, the first":      {split: make("b", 1), others: []*splitv1.TrafficSplit{make("a", 1)}, want: "a"},
+		"the one in the path keeps it":    {split: make("a", 1), others: []*splitv1.TrafficSplit{make("b", 2)}, root: root("b"), want: "b"},
+		"even while it is being deleted":  {split: make("a", 2), others: []*splitv1.TrafficSplit{gone}, root: root("gone"), want: "gone"},
+		"a holder that is gone is no one": {split: make("a", 1), others: []*splitv1.TrafficSplit{make("b", 2)}, root: root("c"), want: ""},
+		"one being deleted has no claim":  {split: make("a", 2), others: []*splitv1.TrafficSplit{gone}, want: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := plan.Rival(test.split, test.others, test.root); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -217,7 +217,8 @@ func (p *pass) hold(i int) {
 	if p.status.Step.InEffectAt == nil {
 		p.startHold(s)
 	}
-	heldFor, verdict := p.Now.Sub(p.status.Step.InEffectAt.Time), p.verdict
+	// The stored time is rounded up, so the first look may come before it.
+	heldFor, verdict := max(p.Now.Sub(p.status.Step.InEffectAt.Time), 0), p.verdict
 	where := fmt.Sprintf("Step %s: %d %% of the traffic goes to the canary", p.status.Step.Summary, s.weight)
 	end := p.status.Step.InEffectAt.Add(s.hold)
 	switch {

@@ -97,9 +97,9 @@ func Render(split traffic.Split, opts RenderOptions) (Rendering, error) {
 	}, nil
 }
 
-// serviceName is what a Service's name can be (RFC 1035 label).
+// serviceName is what a Service's name can be (RFC 1123 label).
 var (
-	serviceName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	serviceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	plainWord   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 )
 

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,6 +67,104 @@ func TestRenderGolden(t *testing.T) {
 			}
 			if diff := cmp.Diff(string(want), string(got.Config)); diff != "" {
 				t.Errorf("%s differs (-want +got); run with -update when that is intended:\n%s", file, diff)
+			}
+		})
+	}
+}
+
+func render(t *testing.T, split traffic.Split) Rendering {
+	t.Helper()
+	r, err := Render(split, testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestHTTPWeightsAreNotInTheConfiguration(t *testing.T) {
+	split := func(stable, canary int32) traffic.Split {
+		return testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("web-stable", stable), testDestination("web-canary", canary)))
+	}
+	before, after := render(t, split(100, 0)), render(t, split(95, 5))
+	if diff := cmp.Diff(before.Config, after.Config); diff != "" || before.Key != after.Key {
+		t.Errorf("a change of weights takes a reload:\n%s", diff)
+	}
+	stable, canary := BackendID(testDestination("web-stable", 0)), BackendID(testDestination("web-canary", 0))
+	if diff := cmp.Diff(Table{{Ranges: []Range{{stable, 10000}}}}, before.Table); diff != "" {
+		t.Errorf("before (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Table{{Ranges: []Range{{stable, 9500}, {canary, 500}}}}, after.Table); diff != "" {
+		t.Errorf("after (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{stable: "web-stable", canary: "web-canary"}, after.Services); diff != "" {
+		t.Errorf("services (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheKeyTellsConfigurationsApart(t *testing.T) {
+	keys := map[string]string{}
+	for name, split := range map[string]traffic.Split{
+		"one backend":    testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("web-stable", 1))),
+		"two backends":   testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("web-stable", 1), testDestination("web-canary", 1))),
+		"another port":   testSplit(testPort(8081, traffic.ProtocolHTTP, testDestination("web-stable", 1))),
+		"TCP":            testSplit(testPort(8080, traffic.ProtocolTCP, testDestination("web-stable", 1))),
+		"TCP weights":    testSplit(testPort(8080, traffic.ProtocolTCP, testDestination("web-stable", 1), testDestination("web-canary", 1))),
+		"TCP weights, 2": testSplit(testPort(8080, traffic.ProtocolTCP, testDestination("web-stable", 2), testDestination("web-canary", 1))),
+	} {
+		key := render(t, split).Key
+		if other, taken := keys[key]; taken {
+			t.Errorf("%s and %s have one key", name, other)
+		}
+		keys[key] = name
+	}
+}
+
+func TestAnHTTPPortThatNobodyServesHasATable(t *testing.T) {
+	got := render(t, testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("web-stable", 0)))).Table
+	if diff := cmp.Diff(Table{{Ranges: []Range{{NoTarget, Buckets}}}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRenderRefuses(t *testing.T) {
+	destination := func(change func(*traffic.Destination)) traffic.Split {
+		d := testDestination("web-stable", 1)
+		change(&d)
+		return testSplit(testPort(8080, traffic.ProtocolHTTP, d))
+	}
+	good := destination(func(*traffic.Destination) {})
+	options := func(change func(*RenderOptions)) RenderOptions {
+		o := testOptions()
+		change(&o)
+		return o
+	}
+	for name, test := range map[string]struct {
+		split traffic.Split
+		opts  RenderOptions
+		want  string
+	}{
+		"a name that is no Service's":    {destination(func(d *traffic.Destination) { d.Service = "a;b" }), testOptions(), "is not the name of a Service"},
+		"an address that is none":        {destination(func(d *traffic.Destination) { d.Address = "None" }), testOptions(), "give it a ClusterIP"},
+		"an address with a zone":         {destination(func(d *traffic.Destination) { d.Address = "fe80::1%eth0" }), testOptions(), "give it a ClusterIP"},
+		"a port of 0":                    {destination(func(d *traffic.Destination) { d.Port = 0 }), testOptions(), "between 1 and 65535"},
+		"a negative weight":              {destination(func(d *traffic.Destination) { d.Weight = -1 }), testOptions(), "must not be negative"},
+		"a backend that is named twice":  {testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("a", 1), testDestination("a", 1))), testOptions(), "named twice"},
+		"UDP":                            {testSplit(testPort(53, traffic.ProtocolUnsupported)), testOptions(), "only HTTP and TCP"},
+		"too many destinations":          {testSplit(testPort(8080, traffic.ProtocolHTTP, make([]traffic.Destination, maxDestinations+1)...)), testOptions(), "at most 256"},
+		"a folder that needs quotes":     {good, options(func(o *RenderOptions) { o.Dir = "/a b" }), "dir:"},
+		"a folder that is not clean":     {good, options(func(o *RenderOptions) { o.Dir = "/a/../b" }), "dir:"},
+		"a relative folder":              {good, options(func(o *RenderOptions) { o.Dir = "run" }), "dir:"},
+		"a module that needs quotes":     {good, options(func(o *RenderOptions) { o.StreamModule = "/x;" }), "streamModule:"},
+		"no worker":                      {good, options(func(o *RenderOptions) { o.Workers = 0 }), "workers:"},
+		"hardly a connection":            {good, options(func(o *RenderOptions) { o.Connections = 1 }), "connections:"},
+		"a negative number of files":     {good, options(func(o *RenderOptions) { o.OpenFiles = -1 }), "openFiles:"},
+		"a user that needs quotes":       {good, options(func(o *RenderOptions) { o.User = "a b" }), "user:"},
+		"a root Service that is missing": {testSplit(), testOptions(), "no port to serve"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Render(test.split, test.opts)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})
 	}

@@ -84,10 +84,14 @@ func (d *Demo) Play(ctx context.Context, view story.View) (story.Summary, error)
 }
 
 func (d *Demo) promises() story.Promises {
+	within := d.options.Within
+	if len(d.options.Faults) > 0 {
+		within = 0 // what is killed takes its time to come back
+	}
 	return story.Promises{
 		Replicas: d.examples.Replicas,
 		Steps:    d.examples.Steps,
-		Within:   d.options.Within,
+		Within:   within,
 		ProxyKilled: slices.ContainsFunc(d.options.Faults, func(f story.Fault) bool {
 			return f.Target == story.TargetProxy
 		}),

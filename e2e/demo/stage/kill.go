@@ -4,7 +4,6 @@ package stage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -21,8 +20,12 @@ import (
 	"github.com/serin-dev/serin/e2e/demo/story"
 )
 
-// managerSelector selects the pods of the manager in the system's namespace.
-const managerSelector = "app.kubernetes.io/name=serin"
+const (
+	// managerSelector selects the pods of the manager in the system's namespace.
+	managerSelector = "app.kubernetes.io/name=serin"
+	// managerLease is held by the manager that leads, as POD_ID.
+	managerLease = "manager.serin.dev"
+)
 
 // killer ends parts of Serin without a warning.
 type killer struct {
@@ -58,15 +61,33 @@ func (k killer) killTarget(ctx context.Context, target story.Target) error {
 	if len(pods.Items) == 0 {
 		return fmt.Errorf("there is no pod %s in namespace %s to kill", selector, namespace)
 	}
-	if target == story.TargetProxy {
-		// One of them: the others take over.
-		return k.killPod(ctx, &pods.Items[0])
+	// One of them: the others take over. Of the managers it is the one that leads.
+	victim := &pods.Items[0]
+	if target == story.TargetManager {
+		leader, err := k.leader(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range pods.Items {
+			if pods.Items[i].Name == leader {
+				victim = &pods.Items[i]
+			}
+		}
 	}
-	var errs []error
-	for i := range pods.Items {
-		errs = append(errs, k.killPod(ctx, &pods.Items[i]))
+	return k.killPod(ctx, victim)
+}
+
+// leader is the name of the manager's pod that leads, "" while none does.
+func (k killer) leader(ctx context.Context) (string, error) {
+	lease, err := k.core.CoordinationV1().Leases(SystemNamespace).Get(ctx, managerLease, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", nil
 	}
-	return errors.Join(errs...)
+	if err != nil {
+		return "", fmt.Errorf("find the manager that leads: %w", err)
+	}
+	pod, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
+	return pod, nil
 }
 
 func (k killer) killPod(ctx context.Context, pod *corev1.Pod) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -165,9 +166,17 @@ func TestKill(t *testing.T) {
 			target: story.TargetProxy, killed: []int{71},
 		},
 		{
-			name:   "every manager is killed",
+			name: "the manager that leads is killed",
+			pods: []runtime.Object{manager("a", "containerd://aaa"), manager("b", "containerd://bbb"), &coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{Name: managerLease, Namespace: SystemNamespace},
+				Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("b_0f1e")},
+			}},
+			target: story.TargetManager, killed: []int{72},
+		},
+		{
+			name:   "a manager is killed while none leads",
 			pods:   []runtime.Object{manager("a", "containerd://aaa"), manager("b", "containerd://bbb")},
-			target: story.TargetManager, killed: []int{71, 72},
+			target: story.TargetManager, killed: []int{71},
 		},
 		{
 			name:   "a pod elsewhere is deleted without grace",

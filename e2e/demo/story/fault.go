@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -18,7 +19,7 @@ type Target string
 
 // What can be killed.
 const (
-	// TargetManager is the process of every manager.
+	// TargetManager is the process of the manager that leads.
 	TargetManager Target = "manager"
 	// TargetProxy is the process of one proxy.
 	TargetProxy Target = "proxy"
@@ -30,6 +31,11 @@ type Fault struct {
 	Version string
 	Moment  string
 }
+
+// recovery is how much longer a scene may take for each fault in it: the lease of
+// a leader that died has to run out, and a container that died again and again
+// is restarted later and later.
+const recovery = time.Minute
 
 // moments are the moments of a release, by name.
 var moments = map[string]func(Snapshot) bool{

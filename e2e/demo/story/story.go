@@ -117,26 +117,37 @@ func (s *Story) play(ctx context.Context, account *Account, scene Scene, state *
 			return nil
 		}
 		s.show(account)
-		if err := givenUp(account, scene, state.Took); err != nil {
+		if err := givenUp(account, scene, state.Took, s.limit(scene)); err != nil {
 			return err
 		}
 	}
 }
 
+// limit is how long a scene may take with the faults that are injected into it.
+func (s *Story) limit(scene Scene) time.Duration {
+	limit := scene.Within
+	for _, fault := range s.Faults {
+		if fault.Version == scene.Version {
+			limit += recovery
+		}
+	}
+	return limit
+}
+
 // givenUp says why waiting for the end of a scene makes no sense any more.
-func givenUp(account *Account, scene Scene, took time.Duration) error {
+func givenUp(account *Account, scene Scene, took, limit time.Duration) error {
 	if scene.Lost != nil {
 		if why := scene.Lost(account); why != "" {
 			return fmt.Errorf("%s", why)
 		}
 	}
-	if took <= scene.Within {
+	if took <= limit {
 		return nil
 	}
 	if account.Last.Problem != "" {
-		return fmt.Errorf("not reached within %s: %s", scene.Within, account.Last.Problem)
+		return fmt.Errorf("not reached within %s: %s", limit, account.Last.Problem)
 	}
-	return fmt.Errorf("not reached within %s; the Rollout says: %s", scene.Within, reasonOf(account.Last))
+	return fmt.Errorf("not reached within %s; the Rollout says: %s", limit, reasonOf(account.Last))
 }
 
 func (s *Story) observe(ctx context.Context, account *Account) error {

@@ -238,6 +238,17 @@ func TestFaultsAreInjectedOnceAtTheirMoment(t *testing.T) {
 	}
 }
 
+func TestAFaultGivesItsSceneMoreTime(t *testing.T) {
+	th := newTheatre()
+	s := th.story(Fault{Target: TargetManager, Version: Good, Moment: "step-1"}, Fault{Target: TargetManager, Version: Good, Moment: "step-2"})
+	if got := s.limit(Scene{Version: Good, Within: time.Minute}); got != time.Minute+2*recovery {
+		t.Errorf("got %s", got)
+	}
+	if got := s.limit(Scene{Version: Bad, Within: time.Minute}); got != time.Minute {
+		t.Errorf("got %s for the other version", got)
+	}
+}
+
 func TestAFaultWhoseMomentNeverCameFailsTheStory(t *testing.T) {
 	th := newTheatre()
 	_, err := th.story(Fault{Target: TargetManager, Version: Bad, Moment: "promote"}).Run(t.Context())

@@ -20,8 +20,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -113,11 +111,17 @@ func (w *world) controller() *Reconciler {
 	live := interceptor.NewClient(w.api, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			w.liveReads++
-			return errors.Join(w.failure("live get", o), c.Get(ctx, key, o, opts...))
+			if err := w.failure("live get", o); err != nil {
+				return err
+			}
+			return c.Get(ctx, key, o, opts...)
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			w.liveReads++
-			return errors.Join(w.failure("live list", nil), c.List(ctx, list, opts...))
+			if err := w.failure("live list", nil); err != nil {
+				return err
+			}
+			return c.List(ctx, list, opts...)
 		},
 	})
 	return &Reconciler{Client: written, Live: live, Options: options}
@@ -249,144 +253,6 @@ func (w *world) step(title string, change func()) {
 	change()
 	w.settle()
 	w.say("  " + w.summary())
-}
-
-// deploy makes the pods of every Deployment and takes those of the deleted ones.
-func (w *world) deploy() {
-	w.t.Helper()
-	var deployments appsv1.DeploymentList
-	w.must(w.api.List(w.ctx(), &deployments))
-	wanted := map[string]bool{}
-	for _, d := range deployments.Items {
-		for i := range *d.Spec.Replicas {
-			name := fmt.Sprintf("%s-%d", d.Name, i)
-			if app := d.Spec.Template.Labels["app"]; app != "web" {
-				name += "-" + app
-			}
-			wanted[name] = true
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Name: name, Namespace: d.Namespace, Labels: d.Spec.Template.Labels, Finalizers: []string{"test/running"},
-			}}
-			if err := w.api.Create(w.ctx(), pod); !apierrors.IsAlreadyExists(err) {
-				w.must(err)
-			}
-		}
-	}
-	for _, pod := range w.pods() {
-		if strings.HasPrefix(pod.Name, "serin-proxy-") && !wanted[pod.Name] && pod.DeletionTimestamp.IsZero() {
-			w.must(w.api.Delete(w.ctx(), &pod))
-		}
-	}
-}
-
-// stopped ends the pods that are being deleted.
-func (w *world) stopped() {
-	w.t.Helper()
-	for _, pod := range w.pods() {
-		if !pod.DeletionTimestamp.IsZero() {
-			pod.Finalizers = nil
-			w.must(w.api.Update(w.ctx(), &pod))
-		}
-	}
-}
-
-func (w *world) pods() []corev1.Pod {
-	w.t.Helper()
-	var pods corev1.PodList
-	w.must(w.api.List(w.ctx(), &pods))
-	return pods.Items
-}
-
-func (w *world) proxies() []corev1.Pod {
-	w.t.Helper()
-	return slices.DeleteFunc(w.pods(), func(p corev1.Pod) bool { return p.Labels[traffic.LabelProxy] == "" })
-}
-
-// ready makes proxies ready.
-func (w *world) ready(names ...string) {
-	w.t.Helper()
-	for _, pod := range w.proxies() {
-		if len(names) == 0 || slices.Contains(names, pod.Name) {
-			w.makeReady(&pod)
-		}
-	}
-}
-
-func (w *world) makeReady(pod *corev1.Pod) {
-	w.t.Helper()
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	w.must(w.api.Status().Update(w.ctx(), pod))
-}
-
-// create makes objects; pods are ready at once.
-func (w *world) create(objects ...client.Object) {
-	w.t.Helper()
-	for _, o := range objects {
-		w.must(w.api.Create(w.ctx(), o))
-		if pod, ok := o.(*corev1.Pod); ok {
-			w.makeReady(pod)
-		}
-	}
-}
-
-// confirm makes proxies report the generation of the split, or the message given.
-func (w *world) confirm(message string, names ...string) {
-	w.t.Helper()
-	split := w.split()
-	for _, pod := range w.proxies() {
-		if len(names) == 0 || slices.Contains(names, pod.Name) {
-			w.report(pod.Name, split.Generation, message)
-		}
-	}
-}
-
-// report makes one proxy report.
-func (w *world) report(proxy string, generation int64, message string) {
-	w.t.Helper()
-	config := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "split.smi-spec.io/v1alpha4", "kind": "TrafficSplit",
-		"metadata": map[string]any{"name": "web", "namespace": namespace},
-		"status": map[string]any{"proxies": []any{map[string]any{
-			"name": proxy, "observedGeneration": generation, "message": message,
-		}}},
-	}}
-	w.must(w.api.Status().Apply(w.ctx(), client.ApplyConfigurationFromUnstructured(config), client.FieldOwner(proxy)))
-}
-
-// endpoints brings the EndpointSlices up to date.
-func (w *world) endpoints() {
-	w.t.Helper()
-	var services corev1.ServiceList
-	w.must(w.api.List(w.ctx(), &services))
-	for _, s := range services.Items {
-		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
-			Name: s.Name + "-1", Namespace: s.Namespace, Labels: map[string]string{discoveryv1.LabelServiceName: s.Name},
-		}, AddressType: discoveryv1.AddressTypeIPv4}
-		for _, name := range w.selected(&s) {
-			slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
-				Addresses: []string{"10.0.0.1"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: name},
-			})
-		}
-		live := &discoveryv1.EndpointSlice{}
-		if err := w.api.Get(w.ctx(), client.ObjectKeyFromObject(slice), live); apierrors.IsNotFound(err) {
-			w.must(w.api.Create(w.ctx(), slice))
-			continue
-		}
-		slice.ResourceVersion = live.ResourceVersion
-		w.must(w.api.Update(w.ctx(), slice))
-	}
-}
-
-// selected are the ready pods that a Service selects at this moment.
-func (w *world) selected(s *corev1.Service) []string {
-	w.t.Helper()
-	var names []string
-	for _, pod := range w.pods() {
-		if podReady(&pod) && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(pod.Labels)) {
-			names = append(names, pod.Name)
-		}
-	}
-	return names
 }
 
 func (w *world) split() *splitv1.TrafficSplit {

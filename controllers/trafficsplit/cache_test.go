@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
+	ready, zone := true, "a"
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{}}, Annotations: map[string]string{"a": "b"}},
+		Ports: []discoveryv1.EndpointPort{{}},
+		Endpoints: []discoveryv1.Endpoint{
+			{Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+				TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "p"}, Zone: &zone, NodeName: &zone},
+			{Addresses: []string{"10.0.0.2", "10.0.0.3"}},
+		},
+	}
+	got, err := transformEndpointSlice(slice.DeepCopy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+		Endpoints: []discoveryv1.Endpoint{
+			{Conditions: discoveryv1.EndpointConditions{Ready: &ready}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "p"}, Zone: &zone},
+			{Addresses: []string{"10.0.0.2"}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("EndpointSlice (-want +got):\n%s", diff)
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", ServiceAccountName: "s"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
+	kept, err := transformPod(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}, kept); diff != "" {
+		t.Errorf("Pod (-want +got):\n%s", diff)
+	}
+}
+
+func TestATombstonePassesTheTransforms(t *testing.T) {
+	for object, options := range CacheOptions() {
+		if options.Transform == nil {
+			t.Errorf("%T has no transform, so a default may take what is used", object)
+			continue
+		}
+		tombstone := toolscache.DeletedFinalStateUnknown{Key: "shop/web"}
+		if got, err := options.Transform(tombstone); err != nil || got != tombstone {
+			t.Errorf("%T: %v, error %v", object, got, err)
+		}
+	}
+}
+
+func TestOnlyProxiesAreCachedOfKindsThatEverybodyHas(t *testing.T) {
+	limited := map[string]bool{}
+	for object, options := range CacheOptions() {
+		if options.Label == nil {
+			continue
+		}
+		if !options.Label.Matches(labelSet(traffic.LabelProxy)) || options.Label.Matches(labelSet("app")) {
+			t.Errorf("%T is limited to %s", object, options.Label)
+		}
+		switch object.(type) {
+		case *corev1.Pod:
+			limited["Pod"] = true
+		case *corev1.ServiceAccount, *rbacv1.Role, *rbacv1.RoleBinding, *policyv1.PodDisruptionBudget:
+			limited["rest"] = true
+		}
+	}
+	if !limited["Pod"] || !limited["rest"] {
+		t.Errorf("limited: %v", limited)
+	}
+}
+
+type labelSet string
+
+func (l labelSet) Has(key string) bool              { return string(l) == key }
+func (l labelSet) Get(string) string                { return "x" }
+func (l labelSet) Lookup(key string) (string, bool) { return "x", string(l) == key }

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
+)
+
+var request = ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "web"}}
+
+// recorded takes the events that were recorded so far.
+func recorded(r *events.FakeRecorder) []string {
+	var got []string
+	for {
+		select {
+		case e := <-r.Events:
+			got = append(got, e)
+		default:
+			return got
+		}
+	}
+}
+
+// A fault hits every call of one kind until it is over. Whatever it was, the
+// split comes into effect afterwards, and nothing was done that a fault should
+// have kept from being done.
+func TestEveryCallMayFail(t *testing.T) {
+	calls := []string{
+		"get", "list *v1.ServiceList", "list *v1alpha4.TrafficSplitList", "list *v1.EndpointSliceList", "list *v1.PodList",
+		"live list", "live get", "patch", "apply", "apply status", "delete",
+	}
+	for _, call := range calls {
+		t.Run(call, func(t *testing.T) {
+			w := newWorld(t)
+			broken := errors.New("the API server is away")
+			hits := 0
+			fault := func(in string, _ client.Object) error {
+				if in != call {
+					return nil
+				}
+				hits++
+				return broken
+			}
+			// Each step is tried with the fault and then without.
+			try := func(change func()) {
+				t.Helper()
+				change()
+				w.fail = fault
+				before := hits
+				if _, err := w.controller().Reconcile(w.ctx(), request); hits > before && err == nil {
+					t.Errorf("the fault was not told")
+				}
+				w.invariants(false)
+				w.fail = nil
+				w.settle()
+			}
+			try(func() {
+				w.create(shop()...)
+				w.endpoints()
+				w.create(makeSplit(100, 0))
+			})
+			try(func() { w.deploy(); w.ready(); w.confirm("") })
+			try(func() { w.endpoints() })
+			if c := programmed(w); c == nil || c.Status != metav1.ConditionTrue {
+				t.Errorf("Programmed: %+v", c)
+			}
+			try(func() { w.report("lost", 1, "") })
+			try(func() { w.must(w.api.Delete(w.ctx(), w.split())) })
+			try(func() { w.endpoints() })
+			try(func() { w.deploy(); w.stopped() })
+			if w.split() != nil || w.service("web").Spec.Selector[traffic.LabelProxy] != "" {
+				t.Errorf("the split was not withdrawn: %s", w.summary())
+			}
+			if hits == 0 {
+				t.Error("the fault never hit")
+			}
+		})
+	}
+}
+
+func programmed(w *world) *metav1.Condition {
+	return meta.FindStatusCondition(w.split().Status.Conditions, splitv1.ConditionProgrammed)
+}
+
+func TestAStaleCacheFailsByPrecondition(t *testing.T) {
+	w := newWorld(t)
+	comeIntoEffect(w)
+	r := w.controller()
+	o, err := r.observe(w.ctx(), request.NamespacedName)
+	w.must(err)
+	// Somebody writes each object after it was observed.
+	root := w.service("web")
+	root.Labels = map[string]string{"touched": "yes"}
+	w.must(w.api.Update(w.ctx(), root))
+	split := w.split()
+	split.Labels = map[string]string{"touched": "yes"}
+	w.must(w.api.Update(w.ctx(), split))
+	deployment := o.DataPlane.Objects[len(o.DataPlane.Objects)-1]
+	d := &appsv1.Deployment{}
+	w.must(w.api.Get(w.ctx(), client.ObjectKey{Namespace: namespace, Name: deployment.Name}, d))
+	d.Labels["touched"] = "yes"
+	w.must(w.api.Update(w.ctx(), d))
+	for _, action := range []plan.Action{
+		{Type: plan.TakeOver, Object: traffic.Object{Name: "web"}},
+		{Type: plan.GiveBack, Object: traffic.Object{Name: "web"}},
+		{Type: plan.RemoveFinalizer, Object: traffic.Object{Name: "web"}},
+		{Type: plan.Apply, Object: deployment},
+		{Type: plan.Delete, Object: deployment},
+		{Type: plan.ForgetProxy, Object: traffic.Object{Name: "nobody"}},
+	} {
+		if err := r.act(w.ctx(), o, []plan.Action{action}); !apierrors.IsConflict(err) {
+			t.Errorf("%s: error %v, want a conflict", action.Type, err)
+		}
+	}
+	stale := plan.Report{Programmed: plan.Condition{Status: metav1.ConditionFalse, Reason: "Stale"}}
+	if err := r.report(w.ctx(), o.Split, &stale); !apierrors.IsConflict(err) {
+		t.Errorf("report: error %v, want a conflict", err)
+	}
+}
+
+func TestAConflictIsNoErrorButAnotherLook(t *testing.T) {
+	w := newWorld(t)
+	w.create(shop()...)
+	w.create(makeSplit(1, 0))
+	w.fail = func(call string, _ client.Object) error {
+		if call != "patch" {
+			return nil
+		}
+		return apierrors.NewConflict(schema.GroupResource{Resource: "trafficsplits"}, "web", errors.New("stale"))
+	}
+	result, err := w.controller().Reconcile(w.ctx(), request)
+	if err != nil || result.RequeueAfter != time.Second {
+		t.Errorf("result %+v, error %v", result, err)
+	}
+}
+
+func TestWhatTheAPIForbidsIsToldInTheStatus(t *testing.T) {
+	w := newWorld(t)
+	w.create(shop()...)
+	w.create(makeSplit(1, 0))
+	w.fail = func(call string, _ client.Object) error {
+		if call != "apply" {
+			return nil
+		}
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "roles"}, "serin-proxy-web", errors.New("exceeded quota"))
+	}
+	if _, err := w.controller().Reconcile(w.ctx(), request); !apierrors.IsForbidden(err) {
+		t.Errorf("error %v", err)
+	}
+	if c := programmed(w); c == nil || !strings.Contains(c.Message, "exceeded quota") || !strings.Contains(c.Message, "ServiceAccount") {
+		t.Errorf("Programmed: %+v", c)
+	}
+}
+
+func TestAProxyThatTheCacheDoesNotShowIsNotForgotten(t *testing.T) {
+	w := newWorld(t)
+	comeIntoEffect(w)
+	w.create(makePod("new", map[string]string{"app": "other"})) // the label that the cache goes by is missing
+	w.report("new", 1, "")
+	w.must(w.reconcile(w.controller()))
+	if n := len(w.split().Status.Proxies); n != 3 {
+		t.Errorf("%d reports are left, want 3", n)
+	}
+	w.must(w.api.Delete(w.ctx(), makePod("new", nil)))
+	w.settle()
+	if n := len(w.split().Status.Proxies); n != 2 {
+		t.Errorf("%d reports are left, want 2", n)
+	}
+}
+
+func TestTwoSplitsForOneService(t *testing.T) {
+	w := newWorld(t)
+	comeIntoEffect(w)
+	second := makeSplit(1, 1)
+	second.Name, second.UID = "second", "uid-second"
+	second.CreationTimestamp = metav1.Unix(1, 0) // older, but the first is in the path
+	w.create(second)
+	_, err := w.controller().Reconcile(w.ctx(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(second)})
+	w.must(err)
+	w.must(w.api.Get(w.ctx(), client.ObjectKeyFromObject(second), second))
+	c := meta.FindStatusCondition(second.Status.Conditions, splitv1.ConditionAccepted)
+	if c == nil || c.Reason != splitv1.ReasonConflict || !strings.Contains(c.Message, `"web"`) {
+		t.Errorf("Accepted: %+v", c)
+	}
+	if len(second.Finalizers) != 0 {
+		t.Errorf("finalizers: %v", second.Finalizers)
+	}
+	w.settle()
+	if c := programmed(w); c.Status != metav1.ConditionTrue {
+		t.Errorf("the first is disturbed: %+v", c)
+	}
+}
+
+func TestRouters(t *testing.T) {
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		reason      string // of Accepted; "" when the split is left alone
+	}{
+		"the default":                      {nil, splitv1.ReasonAccepted},
+		"one that is offered":              {map[string]string{splitv1.AnnotationRouter: "nginx"}, splitv1.ReasonAccepted},
+		"another controller's":             {map[string]string{splitv1.AnnotationRouter: "smi"}, ""},
+		"an unknown one is no other one":   {map[string]string{splitv1.AnnotationRouter: "ngin"}, splitv1.ReasonUnknownRouter},
+		"a longer name is no shorter one":  {map[string]string{splitv1.AnnotationRouter: "nginx-plus"}, splitv1.ReasonUnknownRouter},
+		"upper case is another name":       {map[string]string{splitv1.AnnotationRouter: "NGINX"}, splitv1.ReasonUnknownRouter},
+		"an empty name is not the default": {map[string]string{splitv1.AnnotationRouter: ""}, splitv1.ReasonUnknownRouter},
+		"the annotation of something else": {map[string]string{"serin.dev/routers": "smi"}, splitv1.ReasonAccepted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(shop()...)
+			split := makeSplit(1, 0)
+			split.Annotations = test.annotations
+			w.create(split)
+			w.settle()
+			reason := ""
+			if c := meta.FindStatusCondition(w.split().Status.Conditions, splitv1.ConditionAccepted); c != nil {
+				reason = c.Reason
+			}
+			if reason != test.reason || (test.reason == "" && w.writes > 0) {
+				t.Errorf("Accepted %q after %d writes, want %q", reason, w.writes, test.reason)
+			}
+		})
+	}
+}
+
+func TestEventsTellTransitionsOnly(t *testing.T) {
+	w := newWorld(t)
+	comeIntoEffect(w)
+	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable 100, web-canary 0"}, recorded(w.events)); diff != "" {
+		t.Errorf("coming into effect (-want +got):\n%s", diff)
+	}
+	w.step("the weights move", func() { w.weights(90, 10) })
+	w.step("the proxies follow", func() { w.confirm("") })
+	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable 90, web-canary 10"}, recorded(w.events)); diff != "" {
+		t.Errorf("new weights (-want +got):\n%s", diff)
+	}
+	w.step("a backend loses its port", func() {
+		s := w.service("web-canary")
+		s.Spec.Ports[0].Port = 81
+		w.must(w.api.Update(w.ctx(), s))
+	})
+	got := recorded(w.events)
+	if len(got) != 1 || !strings.HasPrefix(got[0], `Warning PortMismatch spec.backends: Service "web-canary" has no port 80 (http)`) {
+		t.Errorf("a lost port: %q", got)
+	}
+	w.step("it gets it back", func() {
+		s := w.service("web-canary")
+		s.Spec.Ports[0].Port = 80
+		w.must(w.api.Update(w.ctx(), s))
+	})
+	if got := recorded(w.events); len(got) != 1 || !strings.HasPrefix(got[0], "Normal Resolved") {
+		t.Errorf("the port is back: %q", got)
+	}
+}
+
+func TestTheTimeOfATransitionIsKept(t *testing.T) {
+	w := newWorld(t)
+	comeIntoEffect(w)
+	since := programmed(w).LastTransitionTime
+	w.clock.Step(time.Hour)
+	w.step("another pod of a backend", func() {
+		w.create(makePod("app-9", map[string]string{"app": "web", "version": "1"}))
+		w.endpoints()
+	})
+	if got := w.split().Status.Backends[0].ReadyEndpoints; got != 2 {
+		t.Errorf("%d ready endpoints, want 2", got)
+	}
+	if now := programmed(w).LastTransitionTime; !now.Equal(&since) {
+		t.Errorf("the transition moved from %v to %v", since, now)
+	}
+}
+
+func TestTheRecordOnTheServiceIsItsOwnersSelector(t *testing.T) {
+	w := newWorld(t)
+	comeIntoEffect(w)
+	s := w.service("web")
+	if got := s.Annotations[plan.AnnotationOriginalSelector]; got != `{"app":"web"}` {
+		t.Errorf("recorded: %s", got)
+	}
+	if diff := cmp.Diff(map[string]string{"app": "web", traffic.LabelProxy: "web"}, s.Spec.Selector); diff != "" {
+		t.Errorf("selector (-want +got):\n%s", diff)
+	}
+	leave(w)
+	s = w.service("web")
+	if diff := cmp.Diff(map[string]string{"app": "web"}, s.Spec.Selector); diff != "" || len(s.Annotations) != 0 {
+		t.Errorf("given back (-want +got):\n%s\nannotations: %v", diff, s.Annotations)
+	}
+}
+
+func TestOptionsSayWhatIsMissing(t *testing.T) {
+	unknown := newWorld(t).controller().Options
+	unknown.DefaultRouter = "istio"
+	for name, test := range map[string]struct {
+		options Options
+		want    string
+	}{
+		"nothing is given":                  {Options{}, "required"},
+		"the default router is not offered": {unknown, `"istio"`},
+	} {
+		if err := test.options.complete(); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// A handler that panics is a crash loop: none of them may, whatever arrives.
+func FuzzIndexesAndMaps(f *testing.F) {
+	f.Add("web", "web-stable", "serin.dev/proxy", "nginx")
+	f.Add("", ".", "", "")
+	f.Fuzz(func(_ *testing.T, service, backend, key, value string) {
+		split := makeSplit(1, 1)
+		split.Spec.Service, split.Spec.Backends[0].Service = service, backend
+		split.Annotations = map[string]string{splitv1.AnnotationRouter: value}
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: service, Annotations: map[string]string{plan.AnnotationOriginalSelector: value}},
+			Spec: corev1.ServiceSpec{Selector: map[string]string{key: value}}}
+		for _, i := range indexes() {
+			for _, o := range []client.Object{split, s, &corev1.Pod{}, &metav1.PartialObjectMetadata{}} {
+				i.values(o)
+			}
+		}
+		(&Options{}).routerName(split)
+		splitOfProxy(nil, s) //nolint:staticcheck // it takes nothing from the context
+		plan.Decide(plan.Observation{Split: split, Claim: plan.ClaimOurs, Root: plan.Root{Presence: plan.Present, Service: s}})
+	})
+}

@@ -50,6 +50,9 @@ type Options struct {
 	// Settle is how long before a reload answers ask clients to close their
 	// connections, so that few are idle when the reload closes the idle ones.
 	Settle time.Duration
+	// Dial opens the connections by which a backend is tried before it gets
+	// traffic. Default: those of a net.Dialer.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Clock that everything waits by.
 	Clock clock.WithTicker
 	// Log of the agent.
@@ -65,6 +68,8 @@ type Agent struct {
 
 	// The rest belongs to the goroutine of Run.
 
+	// split in effect.
+	split traffic.Split
 	// rendering in effect; its key is "" before nginx serves for the first time.
 	rendering nginx.Rendering
 	// generation in effect.
@@ -74,6 +79,9 @@ type Agent struct {
 
 // New makes an Agent.
 func New(opts Options) *Agent {
+	if opts.Dial == nil {
+		opts.Dial = (&net.Dialer{}).DialContext
+	}
 	m := newMetrics(opts.Clock)
 	return &Agent{Options: opts, metrics: m, status: newStatusServer(m), tables: newTables(opts.Render.Dir)}
 }
@@ -198,6 +206,9 @@ func (a *Agent) apply(ctx context.Context, want Want) error {
 	if err != nil {
 		return err
 	}
+	if err := reach(ctx, a.Clock, a.Dial, newlyUsed(a.split, want.Split)); err != nil {
+		return err
+	}
 	a.metrics.know(r.Services)
 	if err := a.tables.write(r); err != nil {
 		return err
@@ -210,7 +221,7 @@ func (a *Agent) apply(ctx context.Context, want Want) error {
 	} else {
 		a.metrics.reloads.WithLabelValues(resultSuccess).Inc()
 	}
-	a.rendering, a.generation = r, want.Split.Generation
+	a.split, a.rendering, a.generation = want.Split, r, want.Split.Generation
 	a.metrics.inEffect(r.Services, a.generation)
 	if !a.draining {
 		a.status.setReady("")

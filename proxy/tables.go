@@ -25,20 +25,25 @@ import (
 //
 // A generation is written whole before the one link that leads to it is
 // replaced by rename(2). So each request sees one generation or the next, and
-// every request that looks after the rename sees the next.
+// every request that looks after the rename sees the next. The former ones stay
+// for a while: nginx takes several steps to follow the links, and may be held up
+// between two of them.
 type tables struct {
 	dir nginx.Dir
 	// written counts generations, so that no name is used twice.
 	written int
-	// inEffect is the generation that current leads to, by key of the configuration.
-	inEffect map[string]string
+	// generations that are on disk, oldest first, by key of the configuration.
+	generations map[string][]string
 }
+
+// keptGenerations of a table. One takes a few hundred links.
+const keptGenerations = 16
 
 // hundred entries on each of the two levels make nginx.Buckets.
 const hundred = 100
 
 func newTables(dir nginx.Dir) *tables {
-	return &tables{dir: dir, inEffect: map[string]string{}}
+	return &tables{dir: dir, generations: map[string][]string{}}
 }
 
 // write puts the weights of a rendering in effect for the configuration with its key.
@@ -61,18 +66,21 @@ func (t *tables) write(r nginx.Rendering) error {
 	if err := os.Rename(next, t.dir.Current(r.Key)); err != nil {
 		return fmt.Errorf("table of weights: %w", err)
 	}
-	former := t.inEffect[r.Key]
-	t.inEffect[r.Key] = name
-	// A worker that is in the middle of the former generation finds its way: only
-	// what is older goes.
-	return removeAllBut(t.dir.Tables(r.Key), filepath.Base(t.dir.Current(r.Key)), name, former)
+	kept := append(t.generations[r.Key], name)
+	for ; len(kept) > keptGenerations; kept = kept[1:] {
+		if err := os.RemoveAll(filepath.Join(t.dir.Tables(r.Key), kept[0])); err != nil {
+			return fmt.Errorf("remove a former table: %w", err)
+		}
+	}
+	t.generations[r.Key] = kept
+	return nil
 }
 
 // keepOnly removes the tables of all configurations but these.
 func (t *tables) keepOnly(keys ...string) error {
-	for key := range t.inEffect {
+	for key := range t.generations {
 		if !slices.Contains(keys, key) {
-			delete(t.inEffect, key)
+			delete(t.generations, key)
 		}
 	}
 	return removeAllBut(filepath.Dir(t.dir.Tables("any")), keys...)
@@ -161,14 +169,14 @@ func link(to, from string) error {
 func removeAllBut(folder string, keep ...string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return fmt.Errorf("remove former tables: %w", err)
+		return fmt.Errorf("remove what is left over: %w", err)
 	}
 	for _, e := range entries {
 		if slices.Contains(keep, e.Name()) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(folder, e.Name())); err != nil {
-			return fmt.Errorf("remove former tables: %w", err)
+			return fmt.Errorf("remove what is left over: %w", err)
 		}
 	}
 	return nil

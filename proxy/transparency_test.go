@@ -272,10 +272,10 @@ func TestTheProxysOwnErrorsAreMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := &backend{service: "web-gone", address: l.Addr().(*net.TCPAddr)}
+	r.want(t, traffic.ProtocolHTTP, gone.destination(1))
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r.want(t, traffic.ProtocolHTTP, gone.destination(1))
 	conn := dial(t, r)
 	in := bufio.NewReader(conn)
 	for _, test := range []struct {

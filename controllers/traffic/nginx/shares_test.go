@@ -39,7 +39,7 @@ func TestShares(t *testing.T) {
 // by less than one bucket plus what the starved ones were given.
 func TestSharesProperties(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 20000 {
+	for range 3000 {
 		weights := make([]int32, random.IntN(maxDestinations)+1)
 		var total float64
 		raised := 0.0

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// collected gathers lines; it may be read while they come.
+type collected struct {
+	mu      sync.Mutex
+	lines   []string
+	dropped int
+}
+
+func (c *collected) sink() *lines {
+	return &lines{
+		line: func(l []byte) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.lines = append(c.lines, string(l))
+		},
+		dropped: func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.dropped++
+		},
+	}
+}
+
+func (c *collected) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.lines)
+}
+
+func TestLines(t *testing.T) {
+	long := strings.Repeat("x", maxLine+1)
+	for name, test := range map[string]struct {
+		chunks  []string
+		want    []string
+		dropped int
+	}{
+		"whole lines":                            {[]string{"a\nb\n"}, []string{"a", "b"}, 0},
+		"a line in pieces waits for its end":     {[]string{"a", "b", "c\nd", "\n"}, []string{"abc", "d"}, 0},
+		"an empty line is a line":                {[]string{"\n"}, []string{""}, 0},
+		"what has no end is dropped":             {[]string{"a\nb"}, []string{"a"}, 1},
+		"a line that is too long is dropped":     {[]string{"a\n" + long + "\nb\n"}, []string{"a", "b"}, 1},
+		"a long line in pieces is dropped once":  {[]string{long[:maxLine], long, long, "x\nb\n"}, []string{"b"}, 1},
+		"a long line in two pieces":              {[]string{long[:maxLine], "yy\nb\n"}, []string{"b"}, 1},
+		"the longest line that is read":          {[]string{long[:maxLine] + "\n"}, []string{long[:maxLine]}, 0},
+		"a long line that never ends":            {[]string{long, long}, nil, 1},
+		"nothing at all":                         {nil, nil, 0},
+		"a piece that is empty changes nothing":  {[]string{"a", "", "b\n"}, []string{"ab"}, 0},
+		"an end in a piece of its own ends once": {[]string{"a", "\n", "\n"}, []string{"a", ""}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c collected
+			l := c.sink()
+			for _, chunk := range test.chunks {
+				l.add([]byte(chunk))
+			}
+			l.finish()
+			if diff := cmp.Diff(test.want, c.lines); diff != "" || c.dropped != test.dropped {
+				t.Errorf("dropped %d, want %d; lines (-want +got):\n%s", c.dropped, test.dropped, diff)
+			}
+		})
+	}
+}
+
+// FuzzLines checks that it does not matter where a stream is cut.
+func FuzzLines(f *testing.F) {
+	f.Add("a\nbb\n\nccc", uint64(1))
+	f.Fuzz(func(t *testing.T, text string, seed uint64) {
+		var whole, pieces collected
+		l := whole.sink()
+		l.add([]byte(text))
+		l.finish()
+		l = pieces.sink()
+		random := rand.New(rand.NewPCG(seed, 0))
+		for rest := text; rest != ""; {
+			n := 1 + random.IntN(len(rest))
+			l.add([]byte(rest[:n]))
+			rest = rest[n:]
+		}
+		l.finish()
+		if diff := cmp.Diff(whole.lines, pieces.lines); diff != "" || whole.dropped != pieces.dropped {
+			t.Errorf("dropped %d or %d; lines (-whole +pieces):\n%s", whole.dropped, pieces.dropped, diff)
+		}
+	})
+}
+
+// openTestLog opens an access log in memory, as in a pod.
+func openTestLog(t *testing.T, path string) *os.File {
+	t.Helper()
+	file, err := openLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "serin")
+	if err != nil {
+		dir = t.TempDir() // no memory file system: any that can punch holes will do
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// TestEveryLineOfAGrowingLogIsReadOnce has two writers append to the log as
+// nginx's workers do, in writes that end anywhere, while it is followed.
+func TestEveryLineOfAGrowingLogIsReadOnce(t *testing.T) {
+	path := filepath.Join(memoryDir(t), "access.log")
+	file := openTestLog(t, path)
+	var c collected
+	fake := clocktesting.NewFakeClock(time.Unix(0, 0))
+	follower := newFollower(file, fake, c.sink())
+	stop, done := make(chan struct{}), make(chan error, 1)
+	go func() { done <- follower.run(t.Context(), stop) }()
+
+	const writers, linesEach = 2, 50000
+	padding := strings.Repeat("p", 60)
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			out, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer out.Close() //nolint:errcheck // its writes were checked
+			var buffer []byte
+			for i := range linesEach {
+				buffer = fmt.Appendf(buffer, "%d %d %s\n", w, i, padding)
+				if len(buffer) > 60000 || i == linesEach-1 {
+					if _, err := out.Write(buffer); err != nil {
+						t.Error(err)
+					}
+					buffer = buffer[:0]
+					fake.Step(followInterval)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(stop)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	next := map[string]int{}
+	for _, line := range c.lines {
+		var w, i int
+		if _, err := fmt.Sscanf(line, "%d %d", &w, &i); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		writer := fmt.Sprint(w)
+		if i != next[writer] {
+			t.Fatalf("writer %d: line %d after line %d", w, i, next[writer]-1)
+		}
+		next[writer]++
+	}
+	if c.count() != writers*linesEach || c.dropped != 0 {
+		t.Errorf("read %d lines and dropped %d, want %d and none", c.count(), c.dropped, writers*linesEach)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	occupied := info.Sys().(*syscall.Stat_t).Blocks * 512
+	if occupied > 2*discardBytes {
+		t.Errorf("%d bytes of %d are still occupied, want at most %d", occupied, info.Size(), 2*discardBytes)
+	}
+}
+
+func TestALogThatAFormerProcessLeftIsNotCountedAgain(t *testing.T) {
+	path := filepath.Join(memoryDir(t), "access.log")
+	if err := os.WriteFile(path, []byte("old\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := openTestLog(t, path)
+	if err := os.WriteFile(path, []byte("new\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var c collected
+	if err := newFollower(file, clocktesting.NewFakeClock(time.Unix(0, 0)), c.sink()).catchUp(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"new"}, c.lines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFollowingEndsWithItsContext(t *testing.T) {
+	file := openTestLog(t, filepath.Join(memoryDir(t), "access.log"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var c collected
+	err := newFollower(file, clocktesting.NewFakeClock(time.Unix(0, 0)), c.sink()).run(ctx, nil)
+	if err != context.Canceled { //nolint:errorlint // that very error
+		t.Errorf("got %v", err)
+	}
+}

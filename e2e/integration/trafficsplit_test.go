@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coreac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// birds is a namespace with an app in two versions, written by hand, and a split
+// between them that is in effect.
+func birds(t *testing.T) *scene {
+	t.Helper()
+	s := newScene(t)
+	for _, version := range []string{"blue", "green"} {
+		d := deployment("birds-"+version, 2)
+		for _, labels := range []map[string]string{d.Spec.Selector.MatchLabels, d.Spec.Template.Labels} {
+			labels["app"], labels["version"] = "birds", version
+		}
+		backend := service("birds-" + version)
+		backend.Spec.Selector = map[string]string{"app": "birds", "version": version}
+		s.create(d, backend)
+	}
+	s.create(service("birds"))
+	s.eventually("the app is ready", func(ctx context.Context) bool { return len(s.readyEndpoints(ctx, "birds")) == 4 })
+	serveProxies(t)
+	startOperator(t, newMeasurements())
+	s.create(&splitv1.TrafficSplit{
+		ObjectMeta: metav1.ObjectMeta{Name: "birds"},
+		Spec: splitv1.TrafficSplitSpec{Service: "birds", Backends: []splitv1.Backend{
+			{Service: "birds-blue", Weight: 9}, {Service: "birds-green", Weight: 1}}},
+	})
+	s.inEffect(9, 1)
+	return s
+}
+
+func (s *scene) birdSplit() *splitv1.TrafficSplit {
+	s.Helper()
+	ts := &splitv1.TrafficSplit{}
+	if err := admin.Get(s.Context(), s.key("birds"), ts); err != nil {
+		s.Fatal(err)
+	}
+	return ts
+}
+
+// inEffect waits until the weights are in effect, by what the split says.
+func (s *scene) inEffect(blue, green int32) {
+	s.Helper()
+	s.eventually("in effect", func(context.Context) bool {
+		ts := s.birdSplit()
+		c := meta.FindStatusCondition(ts.Status.Conditions, splitv1.ConditionProgrammed)
+		b := ts.Status.Backends
+		return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == ts.Generation &&
+			len(b) == 2 && b[0].Weight == blue && b[1].Weight == green
+	})
+	for name, proxy := range s.readyEndpoints(s.Context(), "birds") {
+		if !proxy {
+			s.Errorf("in effect, but %s is an endpoint of the root Service", name)
+		}
+	}
+}
+
+// readyEndpoints are the pods of a Service's ready endpoints, and whether each is
+// a proxy.
+func (s *scene) readyEndpoints(ctx context.Context, name string) map[string]bool {
+	s.Helper()
+	list := &discoveryv1.EndpointSliceList{}
+	err := admin.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: name})
+	if err != nil && ctx.Err() == nil {
+		s.Errorf("list endpoints: %v", err)
+	}
+	ready := map[string]bool{}
+	for _, slice := range list.Items {
+		for _, e := range slice.Endpoints {
+			if ptr.Deref(e.Conditions.Ready, true) && e.TargetRef != nil {
+				ready[e.TargetRef.Name] = strings.HasPrefix(e.TargetRef.Name, "serin-proxy-")
+			}
+		}
+	}
+	return ready
+}
+
+// neverEmpty watches, until the test ends, that the root Service has endpoints.
+func (s *scene) neverEmpty() (stop func()) {
+	ctx, cancel := context.WithCancel(s.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if ready := s.readyEndpoints(ctx, "birds"); len(ready) == 0 && ctx.Err() == nil {
+				s.Error("the root Service has no ready endpoint")
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+func TestASplitByHand(t *testing.T) {
+	s := birds(t)
+	stop := s.neverEmpty()
+	defer stop()
+
+	ts := s.birdSplit()
+	ts.Spec.Backends[0].Weight, ts.Spec.Backends[1].Weight = 5, 5
+	if err := admin.Update(t.Context(), ts); err != nil {
+		t.Fatal(err)
+	}
+	s.inEffect(5, 5)
+
+	// Git applies the Service as it declares it, by force, as its tools do.
+	git := coreac.Service("birds", s.namespace).WithSpec(coreac.ServiceSpec().WithSelector(map[string]string{"app": "birds"}))
+	if err := admin.Apply(t.Context(), git, client.FieldOwner("git"), client.ForceOwnership); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the proxies are back in the selector", func(ctx context.Context) bool {
+		return s.get(ctx, "birds", &corev1.Service{}).(*corev1.Service).Spec.Selector[traffic.LabelProxy] == "birds"
+	})
+	s.inEffect(5, 5)
+
+	d := s.get(t.Context(), "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment)
+	d.Spec.Replicas = ptr.To[int32](1)
+	if err := admin.Update(t.Context(), d, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the proxies are two again", func(ctx context.Context) bool {
+		d := s.get(ctx, "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment)
+		return *d.Spec.Replicas == 2 && d.Status.ReadyReplicas == 2
+	})
+	s.inEffect(5, 5)
+
+	if err := admin.Delete(t.Context(), s.birdSplit()); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the split is gone", func(ctx context.Context) bool {
+		return apierrors.IsNotFound(admin.Get(ctx, s.key("birds"), &splitv1.TrafficSplit{}))
+	})
+	root := s.get(t.Context(), "birds", &corev1.Service{}).(*corev1.Service)
+	if len(root.Spec.Selector) != 1 || len(root.Annotations) != 0 {
+		t.Errorf("given back with selector %v and annotations %v", root.Spec.Selector, root.Annotations)
+	}
+	ready := s.readyEndpoints(t.Context(), "birds")
+	for name, proxy := range ready {
+		if proxy {
+			t.Errorf("the split is gone, but proxy %s is an endpoint", name)
+		}
+	}
+	if len(ready) != 4 {
+		t.Errorf("endpoints: %v", ready)
+	}
+	for _, o := range []client.Object{&appsv1.Deployment{}, &corev1.ServiceAccount{}} {
+		if err := admin.Get(t.Context(), s.key("serin-proxy-birds"), o); !apierrors.IsNotFound(err) {
+			t.Errorf("%T is left: %v", o, err)
+		}
+	}
+}
+
+func (s *scene) get(ctx context.Context, name string, o client.Object) client.Object {
+	s.Helper()
+	if err := admin.Get(ctx, s.key(name), o); err != nil && ctx.Err() == nil {
+		s.Fatal(err)
+	}
+	return o
+}
+
+func TestDeletingTheNamespaceOfASplitFinishes(t *testing.T) {
+	s := birds(t)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	if err := admin.Delete(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the namespace is gone", func(ctx context.Context) bool {
+		return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(ns), ns))
+	})
+}
+
+func TestProxiesMayRunWherePodSecurityIsRestricted(t *testing.T) {
+	s := birds(t)
+	d := s.get(t.Context(), "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment)
+	restricted := newScene(t)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: restricted.namespace}}
+	label := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/enforce-version":"latest"}}}`)
+	if err := admin.Patch(t.Context(), ns, client.RawPatch("application/merge-patch+json", label)); err != nil {
+		t.Fatal(err)
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: d.Spec.Template.Spec.ServiceAccountName}}
+	restricted.create(account)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "proxy", Namespace: restricted.namespace}, Spec: d.Spec.Template.Spec}
+	pod.Spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
+	if err := admin.Create(t.Context(), pod, client.DryRunAll); err != nil {
+		t.Error(err)
+	}
+}
+
+// requests are those of the operator in the audit log from a time on.
+func requests(t *testing.T, since time.Time) []string {
+	t.Helper()
+	file, err := os.Open(plane.AuditLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // only read
+	var found []string
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 4<<20)
+	for lines.Scan() {
+		var e struct {
+			Verb, RequestURI, UserAgent, Stage string
+			RequestReceivedTimestamp           time.Time
+			ResponseStatus                     struct{ Code int32 }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			continue // the last line may be half written
+		}
+		if strings.HasPrefix(e.UserAgent, "serin-manager") && e.Verb != "watch" && e.RequestReceivedTimestamp.After(since) {
+			found = append(found, e.Verb+" "+e.RequestURI)
+		}
+		if strings.HasPrefix(e.UserAgent, "serin-manager") && e.ResponseStatus.Code == 403 &&
+			!strings.Contains(e.RequestURI, "/events") { // refused in a namespace that is being deleted
+			t.Errorf("the chart's role forbids %s %s", e.Verb, e.RequestURI)
+		}
+	}
+	return found
+}
+
+func TestASplitInEffectCostsNoRequests(t *testing.T) {
+	birds(t)
+	if len(requests(t, time.Time{})) == 0 {
+		t.Fatal("the audit log shows no request of the operator at all")
+	}
+	time.Sleep(2 * time.Second) // events and the last reports are written
+	since := time.Now()
+	time.Sleep(5 * time.Second)
+	if found := requests(t, since); len(found) != 0 {
+		t.Errorf("%d requests while nothing changed: %s", len(found), strings.Join(found, ", "))
+	}
+}

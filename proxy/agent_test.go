@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+)
+
+// fakeServer is a Server that does what the test says and remembers what it was asked.
+type fakeServer struct {
+	mu    sync.Mutex
+	calls []string
+	// fail is the error of the next call by its name.
+	fail  map[string]error
+	ended chan struct{}
+}
+
+func (s *fakeServer) call(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, name)
+	err := s.fail[name]
+	delete(s.fail, name)
+	return err
+}
+
+func (s *fakeServer) Test(context.Context, string) error { return s.call("test") }
+func (s *fakeServer) Start(context.Context, string) error {
+	err := s.call("start")
+	if err == nil {
+		s.mu.Lock()
+		s.ended = make(chan struct{})
+		s.mu.Unlock()
+	}
+	return err
+}
+func (s *fakeServer) Reload(context.Context, string) error { return s.call("reload") }
+func (s *fakeServer) Stop(context.Context) error           { return s.call("stop") }
+func (s *fakeServer) Ended() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
+func (s *fakeServer) failNext(name string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail[name] = err
+}
+
+// taken returns what was asked since the last time.
+func (s *fakeServer) taken() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls := s.calls
+	s.calls = nil
+	return calls
+}
+
+// stage is an agent with everything around it in the test's hands.
+type stage struct {
+	*memoryFeed
+	server *fakeServer
+	clock  *clocktesting.FakeClock
+	agent  *Agent
+	status string
+	dir    nginx.Dir
+	stop   context.CancelFunc
+	done   chan error
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{
+		memoryFeed: newMemoryFeed(), server: &fakeServer{fail: map[string]error{}},
+		clock: clocktesting.NewFakeClock(time.Unix(1000, 0)), status: listener.Addr().String(),
+		dir: nginx.Dir(memoryDir(t)), done: make(chan error, 1),
+	}
+	s.agent = New(Options{
+		Render: nginx.RenderOptions{Dir: s.dir, Workers: 1, Connections: 64},
+		Server: s.server, Feed: s, Listener: listener,
+		Drain: 10 * time.Second, QuitTimeout: time.Minute, Settle: time.Second,
+		Clock: s.clock, Log: testr.New(t),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	s.stop = cancel
+	go func() { s.done <- s.agent.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		s.passTimeUntil(t, "the agent ends", func() bool { return len(s.done) > 0 })
+	})
+	return s
+}
+
+// passTimeUntil lets the fake time pass until a condition holds.
+func (s *stage) passTimeUntil(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	eventually(t, what, func() bool {
+		s.clock.Step(100 * time.Millisecond)
+		return condition()
+	})
+}
+
+// report lets the fake time pass until the agent reports.
+func (s *stage) report(t *testing.T) Served {
+	t.Helper()
+	s.passTimeUntil(t, "a report", func() bool { return len(s.reports) > 0 })
+	return <-s.reports
+}
+
+func (s *stage) readyz(t *testing.T) string {
+	t.Helper()
+	_, body := get(t, "http://"+s.status+"/readyz")
+	return strings.TrimSpace(body)
+}
+
+func wanted(generation int64, weights ...int32) Want {
+	port := traffic.Port{Number: 80, TargetNumber: 8080, Protocol: traffic.ProtocolHTTP}
+	for i, w := range weights {
+		port.Destinations = append(port.Destinations, traffic.Destination{
+			Service: []string{"web-stable", "web-canary"}[i], Address: "10.0.0.1", Port: int32(80 + i), Weight: w, //nolint:gosec // small
+		})
+	}
+	return Want{Split: traffic.Split{Generation: generation, Ports: []traffic.Port{port}}}
+}
+
+func TestTheAgentReloadsOnlyForBackends(t *testing.T) {
+	s := newStage(t)
+	if got := s.readyz(t); got != "starting" {
+		t.Errorf("ready before anything is served: %q", got)
+	}
+	for _, step := range []struct {
+		name string
+		want Want
+		does []string
+	}{
+		{"the first configuration starts nginx", wanted(1, 100, 0), []string{"test", "start"}},
+		{"a change of weights asks nginx for nothing", wanted(2, 95, 5), nil},
+		{"the same again asks nginx for nothing", wanted(3, 95, 5), nil},
+		{"a backend less is a reload", wanted(4, 100), []string{"test", "reload"}},
+		{"a backend more is a reload", wanted(5, 100, 0), []string{"test", "reload"}},
+	} {
+		s.wants <- step.want
+		if diff := cmp.Diff(Served{Generation: step.want.Split.Generation}, s.report(t)); diff != "" {
+			t.Errorf("%s: report (-want +got):\n%s", step.name, diff)
+		}
+		if diff := cmp.Diff(step.does, s.server.taken()); diff != "" {
+			t.Errorf("%s: asked nginx (-want +got):\n%s", step.name, diff)
+		}
+		if got := s.readyz(t); got != "ok" {
+			t.Errorf("%s: not ready: %s", step.name, got)
+		}
+	}
+	if _, err := os.Stat(s.dir.Closing()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("clients are still asked to close: %v", err)
+	}
+}
+
+func TestTheLastGoodConfigurationStays(t *testing.T) {
+	refused := Want{Problems: []traffic.Problem{{Condition: splitv1.ConditionAccepted, Message: "spec.service: no such Service"}}}
+	for name, test := range map[string]struct {
+		call    string
+		want    Want
+		message string
+	}{
+		"nginx refuses it":          {"test", wanted(2, 100), "invalid port"},
+		"nginx does not take it":    {"reload", wanted(2, 100), "invalid port"},
+		"the split is refused":      {"", refused, "nothing can be served: spec.service: no such Service"},
+		"it can't be rendered":      {"", wanted(2, -1), `spec.backends: Service "web-stable" has the weight -1; it must not be negative`},
+		"the Service has gone away": {"", Want{}, "nothing can be served: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.wants <- wanted(1, 100, 0)
+			s.report(t)
+			good, err := os.ReadFile(s.dir.Config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.call != "" {
+				s.server.failNext(test.call, errors.New("invalid port"))
+			}
+			s.wants <- test.want
+			if diff := cmp.Diff(Served{Generation: 1, Message: test.message}, s.report(t)); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+			if got := s.readyz(t); got != "ok" {
+				t.Errorf("not ready any more: %s", got)
+			}
+			now, err := os.ReadFile(s.dir.Config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(good), string(now)); diff != "" {
+				t.Errorf("the configuration changed:\n%s", diff)
+			}
+			if test.call != "" { // what nginx refused is tried again
+				if diff := cmp.Diff(Served{Generation: 2}, s.report(t)); diff != "" {
+					t.Errorf("second report (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func TestAnAgentThatCantStartNginxIsNotReadyAndTriesAgain(t *testing.T) {
+	s := newStage(t)
+	s.server.failNext("start", errors.New("port is taken"))
+	s.wants <- wanted(1, 100)
+	if diff := cmp.Diff(Served{Message: "port is taken"}, s.report(t)); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	if got := s.readyz(t); got != "starting" {
+		t.Errorf("ready: %s", got)
+	}
+	if diff := cmp.Diff(Served{Generation: 1}, s.report(t)); diff != "" {
+		t.Errorf("second report (-want +got):\n%s", diff)
+	}
+	if got := s.readyz(t); got != "ok" {
+		t.Errorf("not ready: %s", got)
+	}
+}
+
+func TestDraining(t *testing.T) {
+	s := newStage(t)
+	s.wants <- wanted(1, 100, 0)
+	s.report(t)
+	start := s.clock.Now()
+	s.stop()
+	eventually(t, "the agent is not ready while it drains", func() bool { return s.readyz(t) == "draining" })
+	eventually(t, "clients are asked to close", func() bool {
+		_, err := os.Stat(s.dir.Closing())
+		return err == nil
+	})
+	s.wants <- wanted(2, 0, 100)
+	if diff := cmp.Diff(Served{Generation: 2}, s.report(t)); diff != "" {
+		t.Errorf("weights change while it drains (-want +got):\n%s", diff)
+	}
+	s.wants <- wanted(3, 100)
+	if diff := cmp.Diff(Served{Generation: 3}, s.report(t)); diff != "" {
+		t.Errorf("backends change while it drains (-want +got):\n%s", diff)
+	}
+	if got := s.readyz(t); got != "draining" {
+		t.Errorf("ready again: %s", got)
+	}
+	if _, err := os.Stat(s.dir.Closing()); err != nil {
+		t.Errorf("clients are not asked to close any more: %v", err)
+	}
+	s.server.taken()
+	s.passTimeUntil(t, "nginx is stopped", func() bool { return len(s.server.taken()) > 0 })
+	if passed := s.clock.Since(start); passed < 10*time.Second {
+		t.Errorf("nginx was stopped after %s, want 10 s", passed)
+	}
+	s.passTimeUntil(t, "the agent ends", func() bool { return len(s.done) > 0 })
+	if err := <-s.done; err != nil {
+		t.Errorf("the agent ended with %v", err)
+	}
+	s.done <- nil // for the cleanup
+}
+
+func TestTheAgentEndsWithNginx(t *testing.T) {
+	s := newStage(t)
+	s.wants <- wanted(1, 100)
+	s.report(t)
+	close(s.server.ended)
+	s.passTimeUntil(t, "the agent ends", func() bool { return len(s.done) > 0 })
+	if err := <-s.done; !errors.Is(err, errNginxEnded) {
+		t.Errorf("the agent ended with %v", err)
+	}
+	s.done <- nil // for the cleanup
+}
+
+func TestProbes(t *testing.T) {
+	s := newStage(t)
+	if code, _ := get(t, "http://"+s.status+"/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz answers %d while nginx is not running", code)
+	}
+	if code, _ := get(t, "http://"+s.status+"/readyz"); code != http.StatusServiceUnavailable {
+		t.Errorf("/readyz answers %d while nginx is not running", code)
+	}
+}
+
+func TestLastCountsWaitForTheOneWhoScrapes(t *testing.T) {
+	for name, scrapes := range map[string]bool{"somebody scrapes": true, "nobody scrapes": false} {
+		t.Run(name, func(t *testing.T) {
+			status := newStatusServer(newMetrics(clocktesting.NewFakeClock(time.Unix(0, 0))))
+			if scrapes {
+				status.scraped <- struct{}{}
+			}
+			timeout, waited := make(chan time.Time), make(chan struct{})
+			go func() {
+				status.awaitScrape(timeout)
+				close(waited)
+			}()
+			if scrapes {
+				select {
+				case status.scraped <- struct{}{}: // taken as the one from before
+				case <-time.After(5 * time.Second):
+					t.Fatal("it did not look")
+				}
+			}
+			select {
+			case <-waited:
+			case <-time.After(5 * time.Second):
+				t.Error("it waits though the counts were fetched")
+			}
+		})
+	}
+}

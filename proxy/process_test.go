@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+func TestAcceptingWorkers(t *testing.T) {
+	proc := t.TempDir()
+	process := func(pid int, stat, cmdline string) {
+		folder := filepath.Join(proc, strconv.Itoa(pid))
+		if err := errors.Join(
+			os.MkdirAll(folder, 0o700),
+			os.WriteFile(filepath.Join(folder, "stat"), []byte(stat), 0o600),
+			os.WriteFile(filepath.Join(folder, "cmdline"), []byte(cmdline), 0o600),
+		); err != nil {
+			t.Fatal(err)
+		}
+	}
+	process(10, "10 (nginx) S 1 10 1 0", "nginx: master process nginx\x00")
+	process(11, "11 (nginx) S 10 10 1 0", "nginx: worker process\x00")
+	process(12, "12 (nginx) S 10 10 1 0", "nginx: worker process is shutting down\x00")
+	process(13, "13 (nginx) S 10 10 1 0", "nginx: master process nginx\x00") // just forked
+	process(14, "14 (a) 10 b) S 9 10 1 0", "nginx: worker process\x00")
+	process(15, "", "") // just ended
+	if err := os.Mkdir(filepath.Join(proc, "16"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(proc, "self"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	got, err := acceptingWorkers(proc, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[int]bool{11: true}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestReplaced(t *testing.T) {
+	pids := func(pids ...int) map[int]bool {
+		m := map[int]bool{}
+		for _, p := range pids {
+			m[p] = true
+		}
+		return m
+	}
+	for name, test := range map[string]struct {
+		former, now map[int]bool
+		want        bool
+	}{
+		"all are new":               {pids(1, 2), pids(3, 4), true},
+		"one is still old":          {pids(1, 2), pids(2, 3, 4), false},
+		"one is not there yet":      {pids(1, 2), pids(3), false},
+		"none is there":             {pids(1, 2), pids(), false},
+		"one more than there were":  {pids(1, 2), pids(3, 4, 5), true},
+		"the first ones of a start": {pids(), pids(1, 2), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := replaced(test.former, test.now, 2); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestEmergencies(t *testing.T) {
+	var out strings.Builder
+	e := &emergencies{out: &out}
+	cause := errors.New("cause")
+	if got := e.explain(cause); got.Error() != "cause" {
+		t.Errorf("got %v", got)
+	}
+	text := "2026/01/01 [error] 1#1: something\n2026/01/01 [emerg] 1#1: bind() failed\n"
+	if _, err := io.WriteString(e, text); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.explain(cause); !errors.Is(got, cause) || got.Error() != "cause; nginx says: 1#1: bind() failed" {
+		t.Errorf("got %v", got)
+	}
+	if diff := cmp.Diff(text, out.String()); diff != "" {
+		t.Errorf("passed on (-want +got):\n%s", diff)
+	}
+	e.reset()
+	if got := e.explain(cause); got.Error() != "cause" {
+		t.Errorf("after a reset: %v", got)
+	}
+}
+
+func TestTheAgentEndsWhenNginxIsKilled(t *testing.T) {
+	r := startRig(t, rigOptions{drain: time.Minute})
+	r.want(t, traffic.ProtocolHTTP, startBackend(t, "web-stable", nil).destination(1))
+	pid, err := os.ReadFile(r.dir.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	master, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(-master, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-r.done:
+		if !errors.Is(err, errNginxEnded) {
+			t.Errorf("the agent ended with %v", err)
+		}
+		r.done <- nil // for the cleanup
+	case <-time.After(10 * time.Second):
+		t.Error("the agent did not notice within 10 s")
+	}
+}
+
+// TestAPortThatIsTakenIsReportedAndTheRestStaysServed has the Service gain a
+// port that somebody else listens on.
+func TestAPortThatIsTakenIsReportedAndTheRestStaysServed(t *testing.T) {
+	r := startRig(t, rigOptions{})
+	b := startBackend(t, "web-stable", nil)
+	r.want(t, traffic.ProtocolHTTP, b.destination(1))
+	taken, err := net.Listen("tcp", ":0") //nolint:gosec // as nginx listens
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := int32(taken.Addr().(*net.TCPAddr).Port) //nolint:gosec // a port
+	want := Want{Split: traffic.Split{
+		NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}, Generation: 2, Root: "web",
+		Ports: []traffic.Port{
+			{Number: 80, TargetNumber: r.port, Protocol: traffic.ProtocolHTTP, Destinations: []traffic.Destination{b.destination(1)}},
+			{Number: 81, TargetNumber: port, Protocol: traffic.ProtocolHTTP, Destinations: []traffic.Destination{b.destination(1)}},
+		},
+	}}
+	r.wants <- want
+	got := r.awaitReport(t)
+	if got.Generation != 1 || !strings.Contains(got.Message, fmt.Sprintf("bind() to 0.0.0.0:%d failed", port)) {
+		t.Errorf("report %+v, want generation 1 and the reason", got)
+	}
+	if code, body := get(t, r.url("/")); code != http.StatusOK {
+		t.Errorf("the other port: %d %s", code, body)
+	}
+	if err := taken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.awaitReport(t); got != (Served{Generation: 2}) {
+		t.Errorf("once the port is free: report %+v", got)
+	}
+}
+
+// TestAnAgentStartsOverInAUsedFolder starts where a killed one left everything.
+func TestAnAgentStartsOverInAUsedFolder(t *testing.T) {
+	r := startRig(t, rigOptions{})
+	b := startBackend(t, "web-stable", nil)
+	for _, leftover := range []string{r.dir.StatusSocket(), r.dir.Closing(), r.dir.Candidate(), filepath.Join(string(r.dir), "full", "x", "00")} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(leftover), 0o700), os.WriteFile(leftover, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := New(Options{Render: r.agent.Render, Clock: r.agent.Clock})
+	r.want(t, traffic.ProtocolHTTP, b.destination(1))
+	if err := r.shutdown(t); err != nil {
+		t.Fatal(err)
+	}
+	log, err := second.prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"access.log", "temp"}, names(t, string(r.dir))); diff != "" {
+		t.Errorf("left in the folder (-want +got):\n%s", diff)
+	}
+}
+
+func TestMetricsAsTheManagerReadsThem(t *testing.T) {
+	r := startRig(t, rigOptions{})
+	r.want(t, traffic.ProtocolHTTP, startBackend(t, "web-stable", nil).destination(1), startBackend(t, "web-canary", nil).destination(0))
+	for range 3 {
+		get(t, r.url("/"))
+	}
+	eventually(t, "the requests are counted", func() bool { return r.requests(t)["web-stable"]["200"] == 3 })
+	families := r.scrape(t)
+	backends := map[string]float64{}
+	for _, m := range families["serin_proxy_backend_info"].GetMetric() {
+		backends[labelsOf(m)["backend"]] = m.GetGauge().GetValue()
+	}
+	if diff := cmp.Diff(map[string]float64{"web-stable": 1, "web-canary": 1}, backends); diff != "" {
+		t.Errorf("serin_proxy_backend_info (-want +got):\n%s", diff)
+	}
+	observed := map[string]uint64{}
+	for _, m := range families["serin_proxy_request_duration_seconds"].GetMetric() {
+		observed[labelsOf(m)["backend"]] = m.GetHistogram().GetSampleCount()
+	}
+	if diff := cmp.Diff(map[string]uint64{"web-stable": 3, "web-canary": 0}, observed); diff != "" {
+		t.Errorf("serin_proxy_request_duration_seconds (-want +got):\n%s", diff)
+	}
+	if got := families["serin_proxy_generation"].GetMetric()[0].GetGauge().GetValue(); got != 1 {
+		t.Errorf("serin_proxy_generation %f", got)
+	}
+	if got := families["serin_proxy_log_lines_dropped_total"].GetMetric()[0].GetCounter().GetValue(); got != 0 {
+		t.Errorf("serin_proxy_log_lines_dropped_total %f", got)
+	}
+	if got := families["serin_proxy_start_time_seconds"].GetMetric()[0].GetGauge().GetValue(); got < 1e9 {
+		t.Errorf("serin_proxy_start_time_seconds %f", got)
+	}
+}

@@ -198,17 +198,9 @@ func TestDeletingTheNamespaceOfASplitFinishes(t *testing.T) {
 func TestProxiesMayRunWherePodSecurityIsRestricted(t *testing.T) {
 	s := birds(t)
 	d := s.get(t.Context(), "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment)
-	restricted := newScene(t)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: restricted.namespace}}
-	label := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/enforce-version":"latest"}}}`)
-	if err := admin.Patch(t.Context(), ns, client.RawPatch("application/merge-patch+json", label)); err != nil {
-		t.Fatal(err)
-	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: d.Spec.Template.Spec.ServiceAccountName}}
-	restricted.create(account)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "proxy", Namespace: restricted.namespace}, Spec: d.Spec.Template.Spec}
-	pod.Spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
-	if err := admin.Create(t.Context(), pod, client.DryRunAll); err != nil {
+	spec := d.Spec.Template.Spec
+	spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
+	if err := restricted(t, spec.ServiceAccountName).admits(spec); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package chart_test checks the chart's files without rendering it.
+package chart_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+)
+
+var update = flag.Bool("update", false, "copy the generated definitions into the chart")
+
+// The chart can only read its own files, so it has a copy of each definition of a
+// kind that the API server stores. TrafficMetrics are served, not stored.
+func TestDefinitionsAreTheGeneratedOnes(t *testing.T) {
+	generated, err := filepath.Glob("../../config/crd/*.yaml")
+	if err != nil || len(generated) == 0 {
+		t.Fatalf("no generated definitions: %v", err)
+	}
+	var names []string
+	for _, file := range generated {
+		name := filepath.Base(file)
+		if strings.HasPrefix(name, "metrics.smi-spec.io_") {
+			continue
+		}
+		names = append(names, name)
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join("files", "crds", name)
+		if *update {
+			if err := os.WriteFile(copied, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(copied)
+		if err != nil {
+			t.Fatalf("%v (copy it with -update)", err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s differs from config/crd; copy it with -update:\n%s", copied, diff)
+		}
+	}
+	copies, err := filepath.Glob("files/crds/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range copies {
+		if !slices.Contains(names, filepath.Base(file)) {
+			t.Errorf("%s is not generated any more; delete it", file)
+		}
+	}
+}
+
+// rules of a role file, whose rules hold no template actions.
+func rules(t *testing.T, file string) []rbacv1.PolicyRule {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("templates", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []rbacv1.PolicyRule
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		_, list, found := strings.Cut(document, "\nrules:\n")
+		if !found {
+			continue
+		}
+		var role struct {
+			Rules []rbacv1.PolicyRule `json:"rules"`
+		}
+		if err := yaml.UnmarshalStrict([]byte("rules:\n"+list), &role); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all = append(all, role.Rules...)
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s has no rules", file)
+	}
+	return all
+}
+
+func TestRolesHaveNoWildcardsAndNoSecrets(t *testing.T) {
+	for _, file := range []string{"clusterrole.yaml", "role.yaml", "userroles.yaml"} {
+		for _, rule := range rules(t, file) {
+			for _, word := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs) {
+				if strings.Contains(word, "*") || word == "secrets" || word == "escalate" || word == "bind" || word == "impersonate" {
+					t.Errorf("%s: %q in %+v", file, word, rule)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryRuleOfTheManagerSaysWhatItIsFor(t *testing.T) {
+	for _, file := range []string{"clusterrole.yaml", "role.yaml"} {
+		text, err := os.ReadFile(filepath.Join("templates", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(string(text), "\n")
+		previous := ""
+		for i, line := range lines {
+			if !strings.HasPrefix(line, "  - apiGroups:") {
+				continue
+			}
+			above := strings.TrimSpace(lines[i-1])
+			group := line == previous // one comment may stand above a pair about the same thing
+			if !strings.HasPrefix(above, "#") && !group && !strings.Contains(strings.Join(lines[max(0, i-5):i], "\n"), "  # ") {
+				t.Errorf("%s:%d: no reason above the rule", file, i+1)
+			}
+			previous = line
+		}
+	}
+}
+
+// The API server lets nobody make a Role with more than they have themselves.
+func TestTheManagerHasEveryRightThatItGivesToProxies(t *testing.T) {
+	manager := rules(t, "clusterrole.yaml")
+	split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}
+	for _, rule := range nginx.MakeRole(split).Rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					if !slices.ContainsFunc(manager, func(r rbacv1.PolicyRule) bool {
+						return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb)
+					}) {
+						t.Errorf("the manager lacks %s %s.%s", verb, resource, group)
+					}
+				}
+			}
+		}
+	}
+}

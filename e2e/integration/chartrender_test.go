@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/e2e/tools"
+)
+
+// helm runs helm on the chart and returns what it says.
+func helm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	checkout, err := tools.Locate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, err := checkout.Builder(os.Stderr).Build(t.Context(), tools.Helm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), programs.Path("helm"), args...).CombinedOutput()
+	return string(out), err
+}
+
+func TestTheChart(t *testing.T) {
+	dir := filepath.Join("..", "..", "charts", "serin")
+	for name, test := range map[string]struct {
+		args        []string
+		has, hasNot string
+		fails       bool
+	}{
+		"has no complaint from helm lint": {args: []string{"lint", "--strict", dir}, has: "0 chart(s) failed"},
+		"has the policy where the cluster serves it": {
+			args: []string{"template", release, dir, "--api-versions", policyAPI}, has: "kind: MutatingAdmissionPolicyBinding",
+		},
+		"has no policy elsewhere": {
+			args: []string{"template", release, dir}, has: "kind: Deployment", hasNot: "kind: MutatingAdmissionPolicy",
+		},
+		"has no policy where it is not wanted": {
+			args:   []string{"template", release, dir, "--api-versions", policyAPI, "--set", "holdPolicy.enabled=false"},
+			hasNot: "kind: MutatingAdmissionPolicy",
+		},
+		"leaves a mesh's definitions alone": {
+			args: []string{"template", release, dir, "--set", "crds.smi=false"}, has: "name: rollouts.serin.dev", hasNot: "name: trafficsplits.split",
+		},
+		"keeps definitions when it is uninstalled": {
+			args: []string{"template", release, dir, "--show-only", "templates/crds.yaml"}, has: "helm.sh/resource-policy: keep",
+		},
+		"refuses a value that does not exist":  {args: []string{"template", release, dir, "--set", "replica=1"}, fails: true, has: "replica"},
+		"refuses a router that does not exist": {args: []string{"template", release, dir, "--set", "defaultRouter=ngin"}, fails: true, has: "defaultRouter"},
+		"has one manager without a budget": {
+			args: []string{"template", release, dir, "--set", "replicas=1"}, hasNot: "PodDisruptionBudget",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := helm(t, test.args...)
+			if (err != nil) != test.fails {
+				t.Fatalf("error %v\n%s", err, out)
+			}
+			if !strings.Contains(out, test.has) || test.hasNot != "" && strings.Contains(out, test.hasNot) {
+				t.Errorf("want %q and not %q in:\n%s", test.has, test.hasNot, out)
+			}
+		})
+	}
+}
+
+// restricted is a namespace whose pods have to keep to the strictest of
+// Kubernetes' own standards, with a service account. That it is enforced is tried.
+func restricted(t *testing.T, account string) *scene {
+	t.Helper()
+	s := newScene(t)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	label := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/enforce-version":"latest"}}}`)
+	if err := admin.Patch(t.Context(), ns, client.RawPatch(types.MergePatchType, label)); err != nil {
+		t.Fatal(err)
+	}
+	s.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}})
+	plain := corev1.PodSpec{ServiceAccountName: account, Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}}
+	if err := s.admits(plain); !apierrors.IsForbidden(err) {
+		t.Fatalf("a pod without any restriction: error %v, want it refused", err)
+	}
+	return s
+}
+
+// admits asks whether a pod would be admitted.
+func (s *scene) admits(spec corev1.PodSpec) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: s.namespace}, Spec: spec}
+	return admin.Create(s.Context(), pod, client.DryRunAll)
+}
+
+func TestTheManagerMayRunWherePodSecurityIsRestricted(t *testing.T) {
+	s := restricted(t, release)
+	for _, u := range chart {
+		if u.GetKind() != "Deployment" {
+			continue
+		}
+		d := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.admits(d.Spec.Template.Spec); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	t.Error("the chart has no Deployment")
+}

@@ -53,7 +53,6 @@ func (p *pass) rolledBack() {
 // A canary that is not at full scale is never handed over: the Deployment
 // controller would scale both versions in proportion.
 func (p *pass) promote() {
-	canary := p.canary
 	if p.status.Step == nil {
 		p.enterStep(len(p.steps))
 	}
@@ -68,9 +67,7 @@ func (p *pass) promote() {
 		return
 	}
 	p.say(v1alpha1.ReasonPromoting, "Promoting: handing the canary's pods over to the Deployment.")
-	if canary.Desired == p.Workload.Replicas && canary.Replicas == p.Workload.Replicas {
-		p.do(ReleaseCanary{target(canary)})
-	}
+	p.do(ReleaseCanary{target(p.canary)})
 }
 
 // adopt waits until the Deployment has the promoted ReplicaSet and the old pods

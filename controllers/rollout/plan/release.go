@@ -181,7 +181,8 @@ func (p *pass) step() {
 	}
 }
 
-// ensurePods scales the canary and reports whether enough pods are available.
+// ensurePods scales the canary and reports whether it is at that scale and its
+// pods are available.
 func (p *pass) ensurePods(want int32) bool {
 	canary := p.canary
 	switch {
@@ -195,9 +196,9 @@ func (p *pass) ensurePods(want int32) bool {
 	var available int32
 	if canary != nil {
 		available = canary.Available
-	}
-	if available >= want {
-		return canary != nil
+		if available >= want && canary.Replicas == want && canary.Desired == p.Workload.Replicas {
+			return true
+		}
 	}
 	p.say(v1alpha1.ReasonWaitingForPods, "Step %s: %d of the canary's %d pods are available.", p.status.Step.Summary, available, want)
 	return false

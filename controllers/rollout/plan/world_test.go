@@ -439,6 +439,7 @@ func (w *world) apply(action Action) {
 		w.exact(a.Target).owner = OwnerNone
 	case DeleteReplicaSet:
 		rs := w.exact(a.Target)
+		delete(w.served, rs.template) // released again, it is another release
 		w.rss = slices.DeleteFunc(w.rss, func(x *replicaSet) bool { return x == rs })
 	case ApplyBackend:
 		w.services[a.Role] = a.Revision

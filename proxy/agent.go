@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	// applyTimeout bounds a start or a reload of nginx.
-	applyTimeout = 15 * time.Second
 	// retryFirst and retryMost are how long to wait before a configuration that
 	// failed is tried again.
 	retryFirst = 2 * time.Second
@@ -47,6 +45,8 @@ type Options struct {
 	Drain time.Duration
 	// QuitTimeout is how long requests may then take to finish.
 	QuitTimeout time.Duration
+	// ApplyTimeout bounds a start or a reload of nginx.
+	ApplyTimeout time.Duration
 	// Settle is how long before a reload answers ask clients to close their
 	// connections, so that few are idle when the reload closes the idle ones.
 	Settle time.Duration
@@ -233,7 +233,7 @@ func (a *Agent) apply(ctx context.Context, want Want) error {
 // configure makes nginx serve a configuration. When it can't, the former one is
 // put back.
 func (a *Agent) configure(ctx context.Context, r nginx.Rendering) error {
-	ctx, cancel := context.WithTimeout(ctx, applyTimeout+a.Settle)
+	ctx, cancel := context.WithTimeout(ctx, a.ApplyTimeout+a.Settle)
 	defer cancel()
 	dir := a.Render.Dir
 	if err := os.WriteFile(dir.Candidate(), r.Config, 0o600); err != nil {

@@ -99,7 +99,11 @@ func newStage(t *testing.T) *stage {
 	s.agent = New(Options{
 		Render: nginx.RenderOptions{Dir: s.dir, Workers: 1, Connections: 64},
 		Server: s.server, Feed: s, Listener: listener,
-		Drain: 10 * time.Second, QuitTimeout: time.Minute, Settle: time.Second,
+		Drain: 10 * time.Second, QuitTimeout: time.Minute, ApplyTimeout: time.Minute, Settle: time.Second,
+		Dial: func(context.Context, string, string) (net.Conn, error) {
+			here, there := net.Pipe()
+			return here, there.Close()
+		},
 		Clock: s.clock, Log: testr.New(t),
 	})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,12 +12,12 @@ import (
 // maxEmergency bounds a remembered line of nginx's error log.
 const maxEmergency = 512
 
-// emergencies passes nginx's error log on and remembers the last line that says
+// emergencies passes nginx's error log on and remembers the first line that says
 // why nginx could not take a configuration over.
 type emergencies struct {
-	out  io.Writer
-	mu   sync.Mutex
-	last string
+	out   io.Writer
+	mu    sync.Mutex
+	first string
 }
 
 // Write passes on what nginx writes. nginx writes whole lines.
@@ -29,7 +29,9 @@ func (e *emergencies) Write(p []byte) (int, error) {
 		}
 		text = bytes.TrimSpace(text[:min(len(text), maxEmergency)])
 		e.mu.Lock()
-		e.last = string(bytes.ToValidUTF8(text, nil))
+		if e.first == "" {
+			e.first = string(bytes.ToValidUTF8(text, nil))
+		}
 		e.mu.Unlock()
 	}
 	return e.out.Write(p)
@@ -38,15 +40,15 @@ func (e *emergencies) Write(p []byte) (int, error) {
 func (e *emergencies) reset() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.last = ""
+	e.first = ""
 }
 
-// explain adds the last emergency to an error.
+// explain adds the first emergency since the reset to an error.
 func (e *emergencies) explain(err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.last == "" {
+	if e.first == "" {
 		return err
 	}
-	return fmt.Errorf("%w; nginx says: %s", err, e.last)
+	return fmt.Errorf("%w; nginx says: %s", err, e.first)
 }

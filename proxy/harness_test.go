@@ -4,6 +4,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -144,6 +145,8 @@ type rig struct {
 
 type rigOptions struct {
 	drain, settle time.Duration
+	// leftovers are files that a former agent left, relative to the folder.
+	leftovers []string
 }
 
 // startRig starts an agent that serves nothing yet.
@@ -174,9 +177,15 @@ func startRig(t *testing.T, o rigOptions) *rig {
 	r.agent = New(Options{
 		Render: render, Feed: r, Listener: listener,
 		Server: process,
-		Drain:  o.drain, QuitTimeout: 20 * time.Second, Settle: o.settle,
+		Drain:  o.drain, QuitTimeout: 20 * time.Second, ApplyTimeout: 4 * time.Second, Settle: o.settle,
 		Clock: clock.RealClock{}, Log: testr.New(t),
 	})
+	for _, name := range o.leftovers {
+		file := filepath.Join(string(render.Dir), name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("left over\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	r.stop = cancel
 	go func() { r.done <- r.agent.Run(ctx) }()

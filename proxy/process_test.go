@@ -164,29 +164,24 @@ func TestAPortThatIsTakenIsReportedAndTheRestStaysServed(t *testing.T) {
 	}
 }
 
-// TestAnAgentStartsOverInAUsedFolder starts where a killed one left everything.
+// TestAnAgentStartsOverInAUsedFolder starts where a killed one left everything,
+// as a container does that is started again in its pod.
 func TestAnAgentStartsOverInAUsedFolder(t *testing.T) {
-	r := startRig(t, rigOptions{})
-	b := startBackend(t, "web-stable", nil)
-	for _, leftover := range []string{r.dir.StatusSocket(), r.dir.Closing(), r.dir.Candidate(), filepath.Join(string(r.dir), "full", "x", "00")} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(leftover), 0o700), os.WriteFile(leftover, nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	second := New(Options{Render: r.agent.Render, Clock: r.agent.Clock})
-	r.want(t, traffic.ProtocolHTTP, b.destination(1))
+	r := startRig(t, rigOptions{leftovers: []string{
+		"status.sock", "closing", "candidate.conf", "nginx.conf", "nginx.pid", "access.log", "full/x/00", "tables/k/current",
+	}})
+	r.want(t, traffic.ProtocolHTTP, startBackend(t, "web-stable", nil).destination(1))
+	get(t, r.url("/"))
 	if err := r.shutdown(t); err != nil {
 		t.Fatal(err)
 	}
-	log, err := second.prepare()
-	if err != nil {
-		t.Fatal(err)
+	if diff := cmp.Diff(map[string]map[string]int{"web-stable": {"200": 1}}, r.requests(t)); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"access.log", "temp"}, names(t, string(r.dir))); diff != "" {
-		t.Errorf("left in the folder (-want +got):\n%s", diff)
+	for _, name := range []string{"full/x", "tables/k"} {
+		if _, err := os.Stat(filepath.Join(string(r.dir), name)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there: %v", name, err)
+		}
 	}
 }
 

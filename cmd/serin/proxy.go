@@ -29,6 +29,9 @@ import (
 // sees all processors of its node, and each worker takes memory.
 const maxWorkers = 4
 
+// applyTimeout bounds a start or a reload of nginx.
+const applyTimeout = 15 * time.Second
+
 // proxyOptions are the flags of serin proxy.
 type proxyOptions struct {
 	namespace, split, pod      string
@@ -107,7 +110,7 @@ func (o *proxyOptions) run(ctx context.Context) error {
 		}),
 		Feed:     proxy.NewKubeFeed(proxy.KubeFeedOptions{Split: split, Pod: o.pod, Cluster: cluster, Clock: wall, Log: log}),
 		Listener: listener,
-		Drain:    o.drain, QuitTimeout: o.quitTimeout, Settle: o.settle,
+		Drain:    o.drain, QuitTimeout: o.quitTimeout, ApplyTimeout: applyTimeout, Settle: o.settle,
 		Clock: wall, Log: log,
 	}).Run(ctx)
 }

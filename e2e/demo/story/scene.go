@@ -76,7 +76,7 @@ func Scenes(replicas int) []Scene {
 			Do:      apply("website-v2.yaml"),
 			Done:    func(a *Account) bool { return promoted(a, Good, replicas) },
 			Lost:    func(a *Account) string { return lost(a, Good, serinv1alpha1.OutcomePromoted) },
-			Within:  2 * time.Minute,
+			Within:  3 * time.Minute,
 		},
 		{
 			Title:   "Apply v3, which fails 5 % of its answers",
@@ -84,7 +84,7 @@ func Scenes(replicas int) []Scene {
 			Do:      apply("website-v3.yaml"),
 			Done:    func(a *Account) bool { return rolledBack(a, Bad) },
 			Lost:    func(a *Account) string { return lost(a, Bad, serinv1alpha1.OutcomeRolledBack) },
-			Within:  2 * time.Minute,
+			Within:  3 * time.Minute,
 		},
 		{
 			Title:  "See that traffic goes on",

@@ -62,7 +62,7 @@ func TestAStoryThatEndsBadly(t *testing.T) {
 		{
 			name:    "a version that waits for ever ends the story with the reason for waiting",
 			scripts: map[string][]func(*state){"website-v2.yaml": {reason(serinv1alpha1.ReasonWaitingForPods)}},
-			want:    "not reached within 2m0s; the Rollout says: WaitingForPods: because of WaitingForPods",
+			want:    "not reached within 3m0s; the Rollout says: WaitingForPods: because of WaitingForPods",
 		},
 		{
 			name:    "a cluster that can't be read ends the story with the problem",

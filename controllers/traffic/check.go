@@ -4,6 +4,7 @@ package traffic
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
@@ -75,13 +76,13 @@ func checkRoot(root *corev1.Service) []Problem {
 // with a proxy behind the root Service it would send the traffic round in a circle.
 func checkLoops(split *splitv1.TrafficSplit, root *corev1.Service, services map[string]*corev1.Service) []Problem {
 	var problems []Problem
-	selected := DeclaredSelector(root)
+	selected := labels.Set(DeclaredSelector(root))
 	for _, b := range split.Spec.Backends {
 		service := services[b.Service]
 		if service == nil || b.Service == root.Name || len(service.Spec.Selector) == 0 {
 			continue
 		}
-		if within(DeclaredSelector(service), selected) {
+		if labels.SelectorFromSet(DeclaredSelector(service)).Matches(selected) {
 			problems = append(problems, refuse(splitv1.ReasonInvalid,
 				"spec.backends: Service %q selects all pods of Service %q; give its selector the label that tells its version apart",
 				b.Service, root.Name))
@@ -100,14 +101,4 @@ func DeclaredSelector(service *corev1.Service) map[string]string {
 		}
 	}
 	return selector
-}
-
-// within is true when every pair of a is in b.
-func within(a, b map[string]string) bool {
-	for k, v := range a {
-		if w, ok := b[k]; !ok || w != v {
-			return false
-		}
-	}
-	return true
 }

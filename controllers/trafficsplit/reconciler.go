@@ -60,7 +60,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // settle turns a failed precondition into another look: what was observed is not
 // what is there, so the decision no longer counts.
 func settle(ctx context.Context, result ctrl.Result, err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
+	if apierrors.IsConflict(err) && !fieldConflict(err) {
 		log.FromContext(ctx).V(1).Info("The cache is behind; looking again", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
@@ -70,7 +70,13 @@ func settle(ctx context.Context, result ctrl.Result, err error) (ctrl.Result, er
 // final is true for an error that repeats until somebody changes something, and
 // so belongs in the status.
 func final(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || fieldConflict(err)
+}
+
+// fieldConflict is true when an object that is to be made belongs to somebody
+// else, which the cache does not show.
+func fieldConflict(err error) bool {
+	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 
 // releaseOrphans gives the Services back that select the proxies of a split that

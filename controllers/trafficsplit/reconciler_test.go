@@ -11,11 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -168,6 +170,33 @@ func TestWhatTheAPIForbidsIsToldInTheStatus(t *testing.T) {
 	}
 	if c := programmed(w); c == nil || !strings.Contains(c.Message, "exceeded quota") || !strings.Contains(c.Message, "ServiceAccount") {
 		t.Errorf("Programmed: %+v", c)
+	}
+}
+
+func TestAnObjectOfSomebodyElsesThatTheCacheDoesNotShowIsToldInTheStatus(t *testing.T) {
+	w := newWorld(t)
+	w.create(shop()...)
+	w.create(makeSplit(1, 0))
+	theirs := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "serin-proxy-web", Namespace: namespace},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &intstr.IntOrString{IntVal: 5}},
+	}
+	w.must(w.api.Create(w.ctx(), theirs, client.FieldOwner("somebody")))
+	w.fail = func(call string, o client.Object) error {
+		if _, budget := o.(*policyv1.PodDisruptionBudget); budget && call == "get" {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "poddisruptionbudgets"}, "serin-proxy-web")
+		}
+		return nil
+	}
+	if _, err := w.controller().Reconcile(w.ctx(), request); !apierrors.IsConflict(err) {
+		t.Errorf("error %v, want a conflict that is told", err)
+	}
+	if c := programmed(w); c == nil || !strings.Contains(c.Message, "PodDisruptionBudget") || !strings.Contains(c.Message, "somebody") {
+		t.Errorf("Programmed: %+v", c)
+	}
+	w.must(w.api.Get(w.ctx(), client.ObjectKeyFromObject(theirs), theirs))
+	if theirs.Spec.MaxUnavailable.IntVal != 5 || len(theirs.OwnerReferences) != 0 {
+		t.Errorf("it was written: %+v", theirs)
 	}
 }
 

@@ -8,9 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -115,6 +117,14 @@ func (r *Reconciler) setup(ctx context.Context, mgr ctrl.Manager) error {
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.splitsBesideService)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.splitsOfEndpoints)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Options.Workers})
+	if err := r.watchDataPlanes(mgr.GetScheme(), b); err != nil {
+		return err
+	}
+	return b.Complete(r)
+}
+
+// watchDataPlanes watches the kinds of every router.
+func (r *Reconciler) watchDataPlanes(scheme *runtime.Scheme, b *builder.Builder) error {
 	watched := map[schema.GroupVersionKind]bool{}
 	for _, router := range r.Options.Routers {
 		for _, gvk := range router.Kinds() {
@@ -122,18 +132,18 @@ func (r *Reconciler) setup(ctx context.Context, mgr ctrl.Manager) error {
 				continue
 			}
 			watched[gvk] = true
-			object, err := mgr.GetScheme().New(gvk)
+			kind, err := scheme.New(gvk)
 			if err != nil {
 				return fmt.Errorf("watch the kinds of router %s: %w", router.Name(), err)
 			}
-			typed, ok := object.(client.Object)
+			object, ok := kind.(client.Object)
 			if !ok {
 				return fmt.Errorf("watch the kinds of router %s: %s is no object", router.Name(), gvk)
 			}
-			b = b.Watches(typed, handler.EnqueueRequestsFromMapFunc(splitOfProxy))
+			b.Watches(object, handler.EnqueueRequestsFromMapFunc(splitOfProxy))
 		}
 	}
-	return b.Complete(r)
+	return nil
 }
 
 // splitOfProxy maps an object of a data plane to its split.

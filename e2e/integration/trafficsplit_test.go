@@ -184,6 +184,25 @@ func (s *scene) get(ctx context.Context, name string, o client.Object) client.Ob
 	return o
 }
 
+// Deleting in the foreground deletes what blocks the deletion of its owner before
+// the owner's finalizers are done.
+func TestTheProxiesOutliveTheirPathWhenTheSplitIsDeletedInTheForeground(t *testing.T) {
+	s := birds(t)
+	stop := s.neverEmpty()
+	defer stop()
+	if err := admin.Delete(t.Context(), s.birdSplit(), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the split is gone", func(ctx context.Context) bool {
+		err := admin.Get(ctx, s.key("serin-proxy-birds"), &appsv1.Deployment{})
+		root := s.get(ctx, "birds", &corev1.Service{}).(*corev1.Service)
+		if apierrors.IsNotFound(err) && root.Spec.Selector[traffic.LabelProxy] != "" {
+			t.Error("the proxies were deleted in the path")
+		}
+		return apierrors.IsNotFound(admin.Get(ctx, s.key("birds"), &splitv1.TrafficSplit{}))
+	})
+}
+
 func TestDeletingTheNamespaceOfASplitFinishes(t *testing.T) {
 	s := birds(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -92,10 +93,10 @@ func destinations(split traffic.Split) []string {
 // traffic to a port that they do not listen on. One whose target ports are all
 // the root Service's is served by the proxies like the root Service.
 func bystanders(root *corev1.Service, services map[string]*corev1.Service) []string {
-	selected := traffic.DeclaredSelector(root)
+	selected := labels.Set(traffic.DeclaredSelector(root))
 	var names []string
 	for name, s := range services {
-		if name == root.Name || len(s.Spec.Selector) == 0 || !subset(s.Spec.Selector, selected) {
+		if name == root.Name || len(s.Spec.Selector) == 0 || !labels.SelectorFromSet(s.Spec.Selector).Matches(selected) {
 			continue
 		}
 		if slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return !targets(root, p) }) {
@@ -117,13 +118,4 @@ func targetPort(p corev1.ServicePort) intstr.IntOrString {
 		return intstr.FromInt32(p.Port)
 	}
 	return p.TargetPort
-}
-
-func subset(a, b map[string]string) bool {
-	for k, v := range a {
-		if w, ok := b[k]; !ok || w != v {
-			return false
-		}
-	}
-	return true
 }

@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -136,7 +137,8 @@ func (r *Router) proxies(ctx context.Context, target traffic.Target) ([]traffic.
 	var proxies []traffic.Proxy
 	for i := range pods.Items {
 		if proxy, running := proxyOf(&pods.Items[i], reports); running {
-			proxy.Selected = target.Root != nil && subset(traffic.DeclaredSelector(target.Root), pods.Items[i].Labels)
+			proxy.Selected = target.Root != nil &&
+				labels.SelectorFromSet(traffic.DeclaredSelector(target.Root)).Matches(labels.Set(pods.Items[i].Labels))
 			proxies = append(proxies, proxy)
 		}
 	}

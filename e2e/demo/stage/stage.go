@@ -95,8 +95,7 @@ func newScheme() (*runtime.Scheme, error) {
 // that were built here. Only then are there kinds to watch.
 func (s *Stage) Install(ctx context.Context) error {
 	if err := s.helm(ctx, "install", Release, filepath.Join("charts", "serin"), "--namespace", SystemNamespace, "--create-namespace",
-		"--set", "image.repository=docker.io/serin-dev/serin", "--set", "image.tag=dev", "--set", "image.pullPolicy=IfNotPresent",
-		"--wait", "--timeout", installLimit.String()); err != nil {
+		"--set", "image.tag=dev", "--wait", "--timeout", installLimit.String()); err != nil {
 		return err
 	}
 	return s.watcher.start(ctx, s.config, s.api.Scheme())

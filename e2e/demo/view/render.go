@@ -37,7 +37,7 @@ var (
 // render draws the whole screen.
 func (s screen) render(width int) string {
 	width = min(max(width, minWidth), maxWidth)
-	parts := []string{s.title(width), s.sceneList(), s.release()}
+	parts := []string{s.title(width), s.sceneList(), s.release(width)}
 	if len(s.versions) > 0 {
 		parts = append(parts, s.versionTable(width))
 	}
@@ -82,13 +82,19 @@ func markOf(state story.State) (string, lipgloss.Style) {
 
 // release shows the state of the Rollout, in lines that are always there so that
 // the picture does not jump.
-func (s screen) release() string {
+func (s screen) release(width int) string {
 	return strings.Join([]string{
 		label.Render("Rollout") + s.headline(),
-		label.Render("") + orDash(clean(s.message)),
+		lipgloss.JoinHorizontal(lipgloss.Top, label.Render(""), s.explanation(width-labelWidth)),
 		label.Render("Weight") + s.weightBar(),
 		label.Render("Evidence") + s.evidenceBar(),
 	}, "\n")
+}
+
+// explanation is the Rollout's own words in two lines, whatever their length.
+func (s screen) explanation(width int) string {
+	const lines = 2
+	return lipgloss.NewStyle().Width(width).Height(lines).MaxHeight(lines).Render(orDash(clean(s.message)))
 }
 
 func (s screen) headline() string {

@@ -99,6 +99,10 @@ func describeVersion(last story.Snapshot, r *story.Release) versionRow {
 	if last.Rollout == nil || r.Revision == "" {
 		return row
 	}
+	if r.Outcome != nil && r.Outcome.Outcome == serinv1alpha1.OutcomeRolledBack {
+		row.role = "rolled back"
+		return row
+	}
 	if stable := last.Rollout.Status.Stable; stable != nil && stable.Revision == r.Revision {
 		row.role = serinv1alpha1.RoleStable
 	}

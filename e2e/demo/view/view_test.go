@@ -177,6 +177,18 @@ func TestCount(t *testing.T) {
 	}
 }
 
+func TestARolledBackVersionIsCalledSo(t *testing.T) {
+	last := story.Snapshot{Rollout: &serinv1alpha1.Rollout{Status: serinv1alpha1.RolloutStatus{Canary: &serinv1alpha1.VersionStatus{Revision: "hash3"}}}}
+	release := &story.Release{Version: story.Bad, Revision: "hash3"}
+	if got := describeVersion(last, release).role; got != serinv1alpha1.RoleCanary {
+		t.Errorf("got %q before the outcome", got)
+	}
+	release.Outcome = &serinv1alpha1.HistoryEntry{Outcome: serinv1alpha1.OutcomeRolledBack}
+	if got := describeVersion(last, release).role; got != "rolled back" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestEvidenceIsOnlyShownWhenItIsANumber(t *testing.T) {
 	for _, a := range []serinv1alpha1.AnalysisStatus{{}, {Evidence: "x", Needed: "100"}, {Evidence: "1", Needed: ""}, {Evidence: "1", Needed: "1"}} {
 		if e := describeEvidence(&a); e.known || e.share() != 0 {

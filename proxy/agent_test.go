@@ -120,7 +120,7 @@ func newStage(t *testing.T) *stage {
 func (s *stage) passTimeUntil(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	eventually(t, what, func() bool {
-		s.clock.Step(100 * time.Millisecond)
+		s.clock.Step(500 * time.Millisecond)
 		return condition()
 	})
 }

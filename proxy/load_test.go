@@ -7,13 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
+
+// errElsewhere is the error of a connection that is somebody else's.
+var errElsewhere = errors.New("this connection goes to another proxy")
 
 // load sends requests at a steady rate and keeps count of what came of each.
 type load struct {
@@ -21,6 +26,8 @@ type load struct {
 	// keep is whether connections are used again.
 	keep   bool
 	method string
+	// elsewhere is set when new connections are sent to somebody else: they fail.
+	elsewhere *atomic.Bool
 
 	mu       sync.Mutex
 	answers  map[string]int // by status
@@ -33,8 +40,14 @@ type load struct {
 // run sends requests until the context ends: senders at once, each one every interval.
 func (l *load) run(ctx context.Context, senders int, interval time.Duration) {
 	l.answers = map[string]int{}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		if l.elsewhere.Load() {
+			return nil, errElsewhere
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
 	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
-		MaxIdleConns: 1000, MaxIdleConnsPerHost: 1000, DisableKeepAlives: !l.keep,
+		DialContext: dial, MaxIdleConns: 1000, MaxIdleConnsPerHost: 1000, DisableKeepAlives: !l.keep,
 	}}
 	defer client.CloseIdleConnections()
 	var wg sync.WaitGroup
@@ -101,26 +114,27 @@ func (l *load) String() string {
 	return fmt.Sprintf("%s keep-alive=%v: %d answered, %d failed, %d attempts", l.method, l.keep, l.answers["200"], len(l.failures), l.attempts)
 }
 
-// startLoads sends every kind of request; the function stops them and returns what came of them.
-func startLoads(t *testing.T, url string, senders int, interval time.Duration) func() []*load {
+// startLoads sends every kind of request; stop ends that and returns what came of
+// them. After elsewhere is set, there are no new connections.
+func startLoads(t *testing.T, url string, senders int, interval time.Duration) (stop func() []*load, elsewhere *atomic.Bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
+	elsewhere = &atomic.Bool{}
 	var wg sync.WaitGroup
 	var loads []*load
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		for _, keep := range []bool{true, false} {
-			l := &load{url: url, keep: keep, method: method}
+			l := &load{url: url, keep: keep, method: method, elsewhere: elsewhere}
 			loads = append(loads, l)
 			wg.Go(func() { l.run(ctx, senders, interval) })
 		}
 	}
-	stop := func() []*load {
+	t.Cleanup(cancel)
+	return func() []*load {
 		cancel()
 		wg.Wait()
 		return loads
-	}
-	t.Cleanup(cancel)
-	return stop
+	}, elsewhere
 }
 
 // answered checks that nothing failed and returns how many requests were answered.

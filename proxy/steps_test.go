@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +20,7 @@ func TestNoRequestIsLostWhileWeightsChange(t *testing.T) {
 	r := startRig(t, rigOptions{drain: time.Second})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	r.want(t, traffic.ProtocolHTTP, stable.destination(100), canary.destination(0))
-	finish := startLoads(t, r.url("/path"), 5, 20*time.Millisecond)
+	finish, _ := startLoads(t, r.url("/path"), 5, 20*time.Millisecond)
 	for step := range int32(20) {
 		time.Sleep(150 * time.Millisecond)
 		r.want(t, traffic.ProtocolHTTP, stable.destination(100-5*step), canary.destination(5*step))
@@ -49,7 +48,7 @@ func TestNoRequestIsLostWhileBackendsChange(t *testing.T) {
 	r := startRig(t, rigOptions{settle: 500 * time.Millisecond})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	r.want(t, traffic.ProtocolHTTP, stable.destination(100))
-	finish := startLoads(t, r.url("/path"), 5, 20*time.Millisecond)
+	finish, _ := startLoads(t, r.url("/path"), 5, 20*time.Millisecond)
 	for range 3 {
 		r.want(t, traffic.ProtocolHTTP, stable.destination(100), canary.destination(100))
 		r.want(t, traffic.ProtocolHTTP, stable.destination(100))
@@ -67,11 +66,11 @@ func TestNoRequestIsLostWhileBackendsChange(t *testing.T) {
 	}
 }
 
-// TestNoRequestIsLostWhileStopping stops the agent under load. Clients are asked
-// to move on, and what they then can't connect to is not there any more for the
-// Service either, so only failures other than a refused connection count.
+// TestNoRequestIsLostWhileStopping stops the agent under load. As in a cluster,
+// it gets no new connections once it is known not to be ready, while those that are
+// there go on being used until an answer asks to close them.
 func TestNoRequestIsLostWhileStopping(t *testing.T) {
-	r := startRig(t, rigOptions{drain: 500 * time.Millisecond})
+	r := startRig(t, rigOptions{drain: time.Second})
 	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		time.Sleep(30 * time.Millisecond)
@@ -79,13 +78,15 @@ func TestNoRequestIsLostWhileStopping(t *testing.T) {
 	})
 	stable := startBackend(t, "web-stable", slow)
 	r.want(t, traffic.ProtocolHTTP, stable.destination(100))
-	finish := startLoads(t, r.url("/path"), 5, 20*time.Millisecond)
+	finish, elsewhere := startLoads(t, r.url("/path"), 5, 20*time.Millisecond)
 	time.Sleep(300 * time.Millisecond)
 	r.stop()
 	eventually(t, "the agent is not ready while it drains", func() bool {
 		code, _ := get(t, "http://"+r.status+"/readyz")
 		return code == http.StatusServiceUnavailable
 	})
+	time.Sleep(200 * time.Millisecond)
+	elsewhere.Store(true)
 	if err := r.shutdown(t); err != nil {
 		t.Fatal(err)
 	}
@@ -93,12 +94,12 @@ func TestNoRequestIsLostWhileStopping(t *testing.T) {
 	for _, l := range finish() {
 		total += l.answers["200"]
 		for _, err := range l.failures {
-			if !errors.Is(err, syscall.ECONNREFUSED) {
+			if !errors.Is(err, errElsewhere) {
 				t.Errorf("%s: %v", l, err)
 			}
 		}
 	}
-	if got := r.requests(t)["web-stable"]["200"]; got != total || total < 200 {
-		t.Errorf("counted %d requests, the clients got %d answers; want the same, and at least 200", got, total)
+	if got := r.requests(t)["web-stable"]["200"]; got != total || total < 100 {
+		t.Errorf("counted %d requests, the clients got %d answers; want the same, and at least 100", got, total)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,22 +18,36 @@ import (
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
 )
 
-// looked follows every bucket of a listener as nginx does, and counts where it leads.
+// looked follows every bucket of a listener, and counts where it leads.
 func looked(t *testing.T, dir nginx.Dir, key string, listener int) map[string]int {
 	t.Helper()
+	targets := map[uint64]string{} // by inode
+	for _, name := range names(t, dir.Targets()) {
+		targets[inode(t, dir.Target(name))] = name
+	}
 	counts := map[string]int{}
 	for bucket := range nginx.Buckets {
-		target, err := lookUp(dir, key, listener, bucket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		counts[target]++
+		counts[targets[inode(t, entry(dir, key, listener, bucket))]]++
 	}
 	return counts
 }
 
+func inode(t *testing.T, path string) uint64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Sys().(*syscall.Stat_t).Ino
+}
+
+func entry(dir nginx.Dir, key string, listener, bucket int) string {
+	return filepath.Join(dir.Current(key), strconv.Itoa(listener), twoDigits(bucket/hundred), twoDigits(bucket%hundred))
+}
+
+// lookUp follows a bucket step by step, as nginx does.
 func lookUp(dir nginx.Dir, key string, listener, bucket int) (string, error) {
-	target, err := filepath.EvalSymlinks(filepath.Join(dir.Current(key), strconv.Itoa(listener), twoDigits(bucket/hundred), twoDigits(bucket%hundred)))
+	target, err := filepath.EvalSymlinks(entry(dir, key, listener, bucket))
 	return filepath.Base(target), err
 }
 

@@ -50,8 +50,8 @@ func (p *pass) rolledBack() {
 }
 
 // promote makes the canary ready to take the workload over, and hands it over.
-// A canary that is not at full scale is never handed over: the Deployment
-// controller would scale both versions in proportion.
+// A canary that is not exactly at full scale, down to its last pod, is never
+// handed over: the Deployment controller would scale both versions in proportion.
 func (p *pass) promote() {
 	if p.status.Step == nil {
 		p.enterStep(len(p.steps))
@@ -63,6 +63,11 @@ func (p *pass) promote() {
 	}
 	if !p.ensureWeight(100) {
 		p.say(v1alpha1.ReasonPromoting, "Promoting: waiting until all traffic goes to the canary: %s.", p.trafficWait(100))
+		p.checkDeadline()
+		return
+	}
+	if n := p.canary.Existing; n != p.canary.Available || n != p.Workload.Replicas {
+		p.say(v1alpha1.ReasonPromoting, "Promoting: the canary has %d pods and is being scaled to %d.", n, p.Workload.Replicas)
 		p.checkDeadline()
 		return
 	}

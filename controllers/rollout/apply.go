@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -35,7 +35,7 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) err
 	case plan.AddFinalizer, plan.RemoveFinalizer:
 		return r.setFinalizer(ctx, s, action)
 	case plan.SetHold:
-		return r.applyHold(ctx, s, map[string]any{v1alpha1.AnnotationRollout: s.Rollout.Name}, a.Paused)
+		return r.applyHold(ctx, s, map[string]string{v1alpha1.AnnotationRollout: s.Rollout.Name}, a.Paused)
 	case plan.HandBack:
 		return r.handBack(ctx, s, a)
 	case plan.CreateCanary:
@@ -49,11 +49,11 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) err
 	case plan.DeleteReplicaSet:
 		return r.remove(ctx, a.Target, &appsv1.ReplicaSet{ObjectMeta: named(s, a.Name)})
 	case plan.ApplyBackend:
-		return r.applyObject(ctx, makeBackend(&s, a.Role, a.Revision))
+		return r.applyBackend(ctx, makeBackend(&s, a.Role, a.Revision))
 	case plan.DeleteBackend:
 		return r.remove(ctx, a.Target, &corev1.Service{ObjectMeta: named(s, a.Name)})
 	case plan.ApplySplit:
-		return r.applyObject(ctx, makeSplit(&s, a.Weight))
+		return r.applySplit(ctx, s, a.Weight)
 	case plan.DeleteSplit:
 		return r.remove(ctx, a.Target, &splitv1.TrafficSplit{ObjectMeta: named(s, a.Name)})
 	}
@@ -83,17 +83,13 @@ func (r *Reconciler) setFinalizer(ctx context.Context, s scene, action plan.Acti
 
 // applyHold owns just the mark and spec.paused. Un-pausing names the version of
 // the Deployment that was seen: a template changed meanwhile must not roll.
-func (r *Reconciler) applyHold(ctx context.Context, s scene, annotations map[string]any, paused bool) error {
-	metadata := map[string]any{"name": s.deployment.Name, "namespace": s.deployment.Namespace, "uid": string(s.deployment.UID)}
+func (r *Reconciler) applyHold(ctx context.Context, s scene, annotations map[string]string, paused bool) error {
+	d := applyappsv1.Deployment(s.deployment.Name, s.deployment.Namespace).WithUID(s.deployment.UID).
+		WithAnnotations(annotations).WithSpec(applyappsv1.DeploymentSpec().WithPaused(paused))
 	if !paused {
-		metadata["resourceVersion"] = s.deployment.ResourceVersion
+		d.WithResourceVersion(s.deployment.ResourceVersion)
 	}
-	if annotations != nil {
-		metadata["annotations"] = annotations
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata, "spec": map[string]any{"paused": paused}}}
-	u.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
-	return r.applyUnstructured(ctx, u)
+	return r.client.Apply(ctx, d, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
 // handBack gives up the mark, and spec.paused too unless it has to stay.
@@ -151,39 +147,42 @@ func makeBackend(s *scene, role, revision string) *corev1.Service {
 	return workload.MakeBackend(s.root, traffic.DeclaredSelector(s.root), owner(s.Rollout), role, revision)
 }
 
-// makeSplit builds the TrafficSplit. Where one was observed, the write is for
-// that version only.
-func makeSplit(s *scene, weight int32) *splitv1.TrafficSplit {
-	stable, canary := backendNames(s.Rollout)
-	return &splitv1.TrafficSplit{
-		TypeMeta: metav1.TypeMeta{APIVersion: splitv1.GroupVersion.String(), Kind: "TrafficSplit"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: s.Rollout.Name, Namespace: s.Rollout.Namespace,
-			UID: s.Split.UID, ResourceVersion: s.Split.ResourceVersion,
-			Labels:          map[string]string{v1alpha1.LabelRollout: s.Rollout.Name},
-			Annotations:     map[string]string{splitv1.AnnotationRouter: string(s.RouterName)},
-			OwnerReferences: []metav1.OwnerReference{owner(s.Rollout)},
-		},
-		Spec: splitv1.TrafficSplitSpec{
-			Service:  s.Rollout.Spec.Service,
-			Backends: []splitv1.Backend{{Service: stable, Weight: totalWeight - weight}, {Service: canary, Weight: weight}},
-		},
-	}
-}
-
-// applyObject applies every field that the builder set and owns no other.
-func (r *Reconciler) applyObject(ctx context.Context, obj client.Object) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+// applyBackend applies every field that the builder set and owns no other.
+func (r *Reconciler) applyBackend(ctx context.Context, want *corev1.Service) error {
+	text, err := json.Marshal(want)
 	if err != nil {
-		return fmt.Errorf("encode %q: %w", obj.GetName(), err)
+		return fmt.Errorf("encode the Service: %w", err)
 	}
-	u := &unstructured.Unstructured{Object: content}
-	unstructured.RemoveNestedField(u.Object, "status")
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-	return r.applyUnstructured(ctx, u)
+	svc := &applycorev1.ServiceApplyConfiguration{}
+	if err := json.Unmarshal(text, svc); err != nil {
+		return fmt.Errorf("encode the Service: %w", err)
+	}
+	svc.Status = nil
+	return r.client.Apply(ctx, svc, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
-func (r *Reconciler) applyUnstructured(ctx context.Context, u *unstructured.Unstructured) error {
-	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
-		client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
+// applySplit creates the TrafficSplit, or changes the version that was observed.
+func (r *Reconciler) applySplit(ctx context.Context, s scene, weight int32) error {
+	if s.split == nil {
+		ts := &splitv1.TrafficSplit{ObjectMeta: named(s, s.Rollout.Name)}
+		setSplit(ts, s, weight)
+		return r.client.Create(ctx, ts, client.FieldOwner(v1alpha1.FieldManager))
+	}
+	next := s.split.DeepCopy()
+	setSplit(next, s, weight)
+	patch := client.MergeFromWithOptions(s.split, client.MergeFromWithOptimisticLock{})
+	return r.client.Patch(ctx, next, patch, client.FieldOwner(v1alpha1.FieldManager))
+}
+
+// setSplit makes a TrafficSplit what it has to be for a weight, whatever somebody
+// made of it meanwhile.
+func setSplit(ts *splitv1.TrafficSplit, s scene, weight int32) {
+	stable, canary := backendNames(s.Rollout)
+	metav1.SetMetaDataLabel(&ts.ObjectMeta, v1alpha1.LabelRollout, s.Rollout.Name)
+	metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationRouter, string(s.RouterName))
+	ts.OwnerReferences = []metav1.OwnerReference{owner(s.Rollout)}
+	ts.Spec = splitv1.TrafficSplitSpec{
+		Service:  s.Rollout.Spec.Service,
+		Backends: []splitv1.Backend{{Service: stable, Weight: totalWeight - weight}, {Service: canary, Weight: weight}},
+	}
 }

@@ -33,6 +33,7 @@ type scene struct {
 	plan.Observation
 	deployment *appsv1.Deployment
 	root       *corev1.Service
+	split      *splitv1.TrafficSplit // nil when there is none
 }
 
 // observe reads everything that a decision needs. What can't be read makes the
@@ -253,6 +254,7 @@ func (r *Reconciler) observeSplit(ctx context.Context, s *scene) (err error) {
 	if s.Split.Presence, err = r.get(ctx, s.Rollout, s.Rollout.Name, ts); s.Split.Presence != plan.Present {
 		return err
 	}
+	s.split = ts
 	stable, canary := backendNames(s.Rollout)
 	s.Split.UID, s.Split.ResourceVersion = ts.UID, ts.ResourceVersion
 	s.Split.Ours = metav1.IsControlledBy(ts, s.Rollout)

@@ -82,13 +82,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	d := plan.Decide(s.Observation)
 	if err := r.report(ctx, ro, d); err != nil {
-		return reconcile.Result{}, ignoreConflict(err)
+		return retry(err)
 	}
 	if err := r.measure(ctx, ro, d); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := r.act(ctx, s, d.Actions); err != nil {
-		return reconcile.Result{}, err
+		return retry(err)
 	}
 	return reconcile.Result{RequeueAfter: d.After}, err
 }
@@ -143,10 +143,14 @@ func (r *Reconciler) act(ctx context.Context, s scene, actions []plan.Action) er
 	return nil
 }
 
-// ignoreConflict: somebody wrote the Rollout meanwhile, and the cache will say so.
-func ignoreConflict(err error) error {
+// conflictPause lets the cache see what somebody else wrote meanwhile.
+const conflictPause = 100 * time.Millisecond
+
+// retry tries again soon after a conflict, which is no fault of anybody's, and
+// with growing pauses after any other error.
+func retry(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
-		return nil
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	}
-	return err
+	return reconcile.Result{}, err
 }

@@ -118,8 +118,10 @@ func (r *Reconciler) everyRollout(ctx context.Context, _ client.Object) []reconc
 func (r *Reconciler) list(ctx context.Context, opts ...client.ListOption) []reconcile.Request {
 	found := &v1alpha1.RolloutList{}
 	// The list comes from the cache and fails only while it is not synced: every
-	// Rollout is reconciled after that anyway.
-	if err := r.client.List(ctx, found, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+	// Rollout is reconciled after that anyway. A handler of events must not wait for
+	// the events of its own writes, which come after this one.
+	opts = append(opts, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
+	if err := r.client.List(ctx, found, opts...); err != nil {
 		return nil
 	}
 	out := make([]reconcile.Request, 0, len(found.Items))

@@ -156,8 +156,9 @@ func TestTheYoungerOfTwoRolloutsOfOneDeploymentIsRefused(t *testing.T) {
 	if err := admin.Delete(t.Context(), s.rollout()); err != nil {
 		t.Fatal(err)
 	}
+	ro := &v1alpha1.Rollout{}
+	t.Cleanup(func() { t.Logf("the younger: %s", dump(ro.Status)) })
 	s.eventually("the younger takes over", func(ctx context.Context) bool {
-		ro := &v1alpha1.Rollout{}
 		err := admin.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: younger.Name}, ro)
 		is, _, _ := ready(ro)
 		return err == nil && is

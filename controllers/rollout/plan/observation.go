@@ -48,7 +48,7 @@ type Observation struct {
 	Service     Service
 	// StableService and CanaryService are the backend Services.
 	StableService, CanaryService Backend
-	Split          Split
+	Split                        Split
 
 	// Windows are the measurements since the last one judged, oldest first.
 	Windows []analysis.Window

@@ -6,11 +6,8 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -40,7 +37,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if o == nil {
-		return settle(ctx, ctrl.Result{}, r.releaseOrphans(ctx, req.NamespacedName))
+		return settle(ctx, ctrl.Result{}, r.clearOrphans(ctx, req.NamespacedName))
 	}
 	decision := plan.Decide(o.Observation)
 	result := ctrl.Result{RequeueAfter: decision.RequeueAfter}
@@ -77,26 +74,4 @@ func final(err error) bool {
 // else, which the cache does not show.
 func fieldConflict(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
-}
-
-// releaseOrphans gives the Services back that select the proxies of a split that
-// is gone, as happens when its finalizer is removed by hand or a Service comes
-// back from a backup.
-func (r *Reconciler) releaseOrphans(ctx context.Context, split types.NamespacedName) error {
-	var services corev1.ServiceList
-	err := r.Client.List(ctx, &services, client.InNamespace(split.Namespace), client.MatchingFields{indexProxy: split.Name})
-	if err != nil || len(services.Items) == 0 {
-		return err
-	}
-	err = r.Live.Get(ctx, split, &splitv1.TrafficSplit{})
-	if !apierrors.IsNotFound(err) {
-		return err // there is such a split, and the cache will show it, or nobody knows
-	}
-	for i := range services.Items {
-		if err := r.giveBack(ctx, &services.Items[i]); err != nil {
-			return err
-		}
-		log.FromContext(ctx).Info("GiveBack", "Service", klog.KObj(&services.Items[i]), "reason", "its TrafficSplit is gone")
-	}
-	return nil
 }

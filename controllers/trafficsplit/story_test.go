@@ -152,6 +152,9 @@ var stories = map[string]func(w *world){
 			w.must(w.api.Update(w.ctx(), split))
 			w.must(w.api.Delete(w.ctx(), split))
 		})
+		w.step("the endpoints follow", func() { w.endpoints() })
+		w.step("the proxies stop", func() { w.deploy() })
+		w.step("the proxies are gone", func() { w.stopped() })
 	},
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ import (
 
 // birds is a namespace with an app in two versions, written by hand, and a split
 // between them that is in effect.
-func birds(t *testing.T) *scene {
+func birds(t *testing.T) (*scene, *operator) {
 	t.Helper()
 	s := newScene(t)
 	for _, version := range []string{"blue", "green"} {
@@ -42,14 +43,14 @@ func birds(t *testing.T) *scene {
 	s.create(service("birds"))
 	s.eventually("the app is ready", func(ctx context.Context) bool { return len(s.readyEndpoints(ctx, "birds")) == 4 })
 	serveProxies(t)
-	startOperator(t, newMeasurements())
+	o := startOperator(t, newMeasurements())
 	s.create(&splitv1.TrafficSplit{
 		ObjectMeta: metav1.ObjectMeta{Name: "birds"},
 		Spec: splitv1.TrafficSplitSpec{Service: "birds", Backends: []splitv1.Backend{
 			{Service: "birds-blue", Weight: 9}, {Service: "birds-green", Weight: 1}}},
 	})
 	s.inEffect(9, 1)
-	return s
+	return s, o
 }
 
 func (s *scene) birdSplit() *splitv1.TrafficSplit {
@@ -118,7 +119,7 @@ func (s *scene) neverEmpty() (stop func()) {
 }
 
 func TestASplitByHand(t *testing.T) {
-	s := birds(t)
+	s, _ := birds(t)
 	stop := s.neverEmpty()
 	defer stop()
 
@@ -185,26 +186,30 @@ func (s *scene) get(ctx context.Context, name string, o client.Object) client.Ob
 }
 
 // Deleting in the foreground deletes what blocks the deletion of its owner before
-// the owner's finalizers are done.
-func TestTheProxiesOutliveTheirPathWhenTheSplitIsDeletedInTheForeground(t *testing.T) {
-	s := birds(t)
-	stop := s.neverEmpty()
-	defer stop()
+// the owner's finalizers are done. The operator is away, so only the garbage
+// collector acts.
+func TestTheProxiesStayInThePathWhenTheSplitIsDeletedInTheForeground(t *testing.T) {
+	s, o := birds(t)
+	o.stop(t)
 	if err := admin.Delete(t.Context(), s.birdSplit(), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		t.Fatal(err)
 	}
+	s.eventually("the garbage collector has looked at the split", func(context.Context) bool {
+		return !slices.Contains(s.birdSplit().Finalizers, metav1.FinalizerDeleteDependents)
+	})
+	if d := s.get(t.Context(), "serin-proxy-birds", &appsv1.Deployment{}); d.GetDeletionTimestamp() != nil {
+		t.Error("the proxies are deleted while they are in the path")
+	}
+	stop := s.neverEmpty()
+	defer stop()
+	startOperator(t, newMeasurements())
 	s.eventually("the split is gone", func(ctx context.Context) bool {
-		err := admin.Get(ctx, s.key("serin-proxy-birds"), &appsv1.Deployment{})
-		root := s.get(ctx, "birds", &corev1.Service{}).(*corev1.Service)
-		if apierrors.IsNotFound(err) && root.Spec.Selector[traffic.LabelProxy] != "" {
-			t.Error("the proxies were deleted in the path")
-		}
 		return apierrors.IsNotFound(admin.Get(ctx, s.key("birds"), &splitv1.TrafficSplit{}))
 	})
 }
 
 func TestDeletingTheNamespaceOfASplitFinishes(t *testing.T) {
-	s := birds(t)
+	s, _ := birds(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	if err := admin.Delete(t.Context(), ns); err != nil {
 		t.Fatal(err)
@@ -215,7 +220,7 @@ func TestDeletingTheNamespaceOfASplitFinishes(t *testing.T) {
 }
 
 func TestProxiesMayRunWherePodSecurityIsRestricted(t *testing.T) {
-	s := birds(t)
+	s, _ := birds(t)
 	d := s.get(t.Context(), "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment)
 	spec := d.Spec.Template.Spec
 	spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}

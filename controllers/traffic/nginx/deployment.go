@@ -40,7 +40,7 @@ func MakeDeployment(target traffic.Target, opts Options) (*appsac.DeploymentAppl
 	}
 	split := target.Split
 	return appsac.Deployment(ObjectName(split.Name), split.Namespace).
-		WithLabels(objectLabels(split)).WithOwnerReferences(owner(split)).
+		WithLabels(objectLabels(split)).
 		WithSpec(appsac.DeploymentSpec().
 			WithReplicas(opts.Replicas).
 			WithMinReadySeconds(2).

@@ -19,7 +19,13 @@ import (
 // ObjectName is the name of every object of a split's proxy.
 func ObjectName(split string) string { return "serin-proxy-" + split }
 
-// objectLabels are those of every object of a split's proxy.
+// objectLabels are those of every object of a split's proxy. The first says whose
+// it is.
+//
+// There is no owner reference on purpose: when an owner is deleted in the
+// foreground, the garbage collector takes what it owns before the owner's
+// finalizers are done, and so the proxies out of the path while clients are on it.
+// The controller deletes the objects, also those of a split that went without it.
 func objectLabels(split *splitv1.TrafficSplit) map[string]string {
 	return map[string]string{
 		traffic.LabelProxy:             split.Name,
@@ -28,20 +34,10 @@ func objectLabels(split *splitv1.TrafficSplit) map[string]string {
 	}
 }
 
-// owner makes the garbage collector take the objects should the split go without
-// the controller. It does not block the deletion of the split: if it did, deleting
-// the split in the foreground would delete the proxies at once, in the path or not.
-func owner(split *splitv1.TrafficSplit) *metaac.OwnerReferenceApplyConfiguration {
-	return metaac.OwnerReference().
-		WithAPIVersion(splitv1.GroupVersion.String()).WithKind("TrafficSplit").
-		WithName(split.Name).WithUID(split.UID).
-		WithController(true)
-}
-
 // MakeServiceAccount builds the identity of a split's proxies.
 func MakeServiceAccount(split *splitv1.TrafficSplit) *coreac.ServiceAccountApplyConfiguration {
 	return coreac.ServiceAccount(ObjectName(split.Name), split.Namespace).
-		WithLabels(objectLabels(split)).WithOwnerReferences(owner(split)).
+		WithLabels(objectLabels(split)).
 		WithAutomountServiceAccountToken(false) // the pod asks for its token itself
 }
 
@@ -49,7 +45,7 @@ func MakeServiceAccount(split *splitv1.TrafficSplit) *coreac.ServiceAccountApply
 // Services, and say in the split's status what they serve.
 func MakeRole(split *splitv1.TrafficSplit) *rbacac.RoleApplyConfiguration {
 	return rbacac.Role(ObjectName(split.Name), split.Namespace).
-		WithLabels(objectLabels(split)).WithOwnerReferences(owner(split)).
+		WithLabels(objectLabels(split)).
 		WithRules(
 			rbacac.PolicyRule().WithAPIGroups(splitv1.GroupVersion.Group).WithResources("trafficsplits").
 				WithResourceNames(split.Name).WithVerbs("get", "list", "watch"),
@@ -64,7 +60,7 @@ func MakeRole(split *splitv1.TrafficSplit) *rbacac.RoleApplyConfiguration {
 func MakeRoleBinding(split *splitv1.TrafficSplit) *rbacac.RoleBindingApplyConfiguration {
 	name := ObjectName(split.Name)
 	return rbacac.RoleBinding(name, split.Namespace).
-		WithLabels(objectLabels(split)).WithOwnerReferences(owner(split)).
+		WithLabels(objectLabels(split)).
 		WithRoleRef(rbacac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("Role").WithName(name)).
 		WithSubjects(rbacac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(name).WithNamespace(split.Namespace))
 }
@@ -73,7 +69,7 @@ func MakeRoleBinding(split *splitv1.TrafficSplit) *rbacac.RoleBindingApplyConfig
 // take at once. Proxies that are not ready may always be evicted.
 func MakePodDisruptionBudget(split *splitv1.TrafficSplit) *policyac.PodDisruptionBudgetApplyConfiguration {
 	return policyac.PodDisruptionBudget(ObjectName(split.Name), split.Namespace).
-		WithLabels(objectLabels(split)).WithOwnerReferences(owner(split)).
+		WithLabels(objectLabels(split)).
 		WithSpec(policyac.PodDisruptionBudgetSpec().
 			WithMaxUnavailable(intstr.FromInt32(1)).
 			WithSelector(selector(split)).

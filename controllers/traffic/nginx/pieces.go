@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsac "k8s.io/client-go/applyconfigurations/apps/v1"
@@ -124,10 +123,4 @@ func fieldsOf(config any) (map[string]any, error) {
 		return nil, fmt.Errorf("decode %T: %w", config, err)
 	}
 	return fields, nil
-}
-
-// orphaned is true when an object belongs to an earlier split of the same name.
-func orphaned(object metav1.Object, split *splitv1.TrafficSplit) bool {
-	ref := metav1.GetControllerOf(object)
-	return ref != nil && ref.Kind == "TrafficSplit" && ref.Name == split.Name && ref.UID != split.UID
 }

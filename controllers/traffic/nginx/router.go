@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,9 +87,7 @@ func (r *Router) observe(ctx context.Context, target traffic.Target, p piece) (t
 	switch {
 	case !live.GetDeletionTimestamp().IsZero():
 		object.Condition = traffic.ObjectTerminating
-	case orphaned(live, target.Split):
-		object.Condition = traffic.ObjectTerminating // the garbage collector has it
-	case !metav1.IsControlledBy(live, target.Split):
+	case live.GetLabels()[traffic.LabelProxy] != target.Split.Name:
 		object.Condition = traffic.ObjectForeign
 	default:
 		object.Condition, err = p.compare(live, target, r.options)

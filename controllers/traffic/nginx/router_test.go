@@ -153,20 +153,18 @@ func TestAnObjectThatIsNoLongerTheOneObservedIsNotWritten(t *testing.T) {
 }
 
 func TestObjectsOfOthersAreToldApart(t *testing.T) {
-	yes := true
 	for name, test := range map[string]struct {
-		owner []metav1.OwnerReference
-		want  traffic.ObjectCondition
+		labels map[string]string
+		want   traffic.ObjectCondition
 	}{
-		"nobody's":                            {nil, traffic.ObjectForeign},
-		"an earlier split's of this name":     {[]metav1.OwnerReference{{Kind: "TrafficSplit", Name: "web", UID: "old", Controller: &yes}}, traffic.ObjectTerminating},
-		"another split's":                     {[]metav1.OwnerReference{{Kind: "TrafficSplit", Name: "x", UID: "x", Controller: &yes}}, traffic.ObjectForeign},
-		"something else of this split's name": {[]metav1.OwnerReference{{Kind: "Rollout", Name: "web", UID: "y", Controller: &yes}}, traffic.ObjectForeign},
+		"nobody's":        {nil, traffic.ObjectForeign},
+		"another split's": {map[string]string{traffic.LabelProxy: "x"}, traffic.ObjectForeign},
+		"an earlier split's of this name is taken on": {map[string]string{traffic.LabelProxy: "web"}, traffic.ObjectOutdated},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, api := testRouter(t, interceptor.Funcs{})
 			must(t, api.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "shop", Name: "serin-proxy-web", OwnerReferences: test.owner, Labels: map[string]string{traffic.LabelProxy: "web"}}}))
+				Namespace: "shop", Name: "serin-proxy-web", Labels: test.labels}}))
 			if o := conditions(t, r, shopTarget())["ServiceAccount"]; o.Condition != test.want {
 				t.Errorf("it is %s, want %s", o.Condition, test.want)
 			}

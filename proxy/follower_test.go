@@ -113,7 +113,7 @@ func openTestLog(t *testing.T, path string) *os.File {
 	return file
 }
 
-func memoryDir(t *testing.T) string {
+func memoryDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "serin")
 	if err != nil {

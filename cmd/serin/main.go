@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command serin is the one binary of Serin. Its subcommands are its roles; this
-// is the only place that wires them together.
 package main
 
 import (

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+func template(image string, labels map[string]string) *corev1.PodTemplateSpec {
+	return &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: image}}},
+	}
+}
+
+func TestTemplatesAreComparedByMeaningAndWithoutTheirHash(t *testing.T) {
+	plain := template("app:v1", map[string]string{"app": "website"})
+	hashed := template("app:v1", map[string]string{"app": "website", "pod-template-hash": "abc"})
+	empty := template("app:v1", map[string]string{"app": "website"})
+	empty.Spec.NodeSelector = map[string]string{}
+	for name, c := range map[string]struct {
+		a, b *corev1.PodTemplateSpec
+		want bool
+	}{
+		"themselves":                   {plain, plain, true},
+		"with the label of a revision": {plain, hashed, true},
+		"an empty map for none at all": {plain, empty, true},
+		"another image":                {plain, template("app:v2", plain.Labels), false},
+		"another label":                {plain, template("app:v1", map[string]string{"app": "shop"}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := SameTemplate(c.a, c.b); got != c.want {
+				t.Errorf("SameTemplate = %v", got)
+			}
+			if got := SameTemplate(c.b, c.a); got != c.want {
+				t.Errorf("the other way round = %v", got)
+			}
+		})
+	}
+	if hashed.Labels["pod-template-hash"] != "abc" {
+		t.Error("the comparison changed its input")
+	}
+}
+
+func TestARevisionIsALabelAndDependsOnTheTemplateAndTheSaltOnly(t *testing.T) {
+	a, errA := Revision("uid", template("app:v1", map[string]string{"app": "website"}))
+	b, errB := Revision("uid", template("app:v1", map[string]string{"app": "website", "pod-template-hash": "abc"}))
+	c, errC := Revision("uid", template("app:v2", map[string]string{"app": "website"}))
+	d, errD := Revision("other", template("app:v1", map[string]string{"app": "website"}))
+	if errA != nil || errB != nil || errC != nil || errD != nil {
+		t.Fatal(errA, errB, errC, errD)
+	}
+	if a != b || a == c || a == d || a == "" || len(a) > 63 {
+		t.Errorf("revisions %q %q %q %q", a, b, c, d)
+	}
+}
+
+func TestTheCanaryIsWhatTheDeploymentControllerWouldMakeOfTheTemplate(t *testing.T) {
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(int32(8)), MinReadySeconds: 3,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website"}},
+			Template: *template("app:v2", map[string]string{"app": "website", "tier": "web"}),
+		},
+	}
+	owner := metav1.OwnerReference{Kind: "Rollout", Name: "website", UID: "r", Controller: ptr.To(true)}
+	rs := MakeCanary(d, owner, "abc", 2)
+	want := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "website-abc", Namespace: "shop", OwnerReferences: []metav1.OwnerReference{owner},
+			Labels:      map[string]string{"app": "website", "tier": "web", "pod-template-hash": "abc", v1alpha1.LabelRollout: "website"},
+			Annotations: map[string]string{AnnotationDesiredReplicas: "8"},
+		},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: ptr.To(int32(2)), MinReadySeconds: 3,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website", "pod-template-hash": "abc"}},
+			Template: *template("app:v2", map[string]string{"app": "website", "tier": "web", "pod-template-hash": "abc"}),
+		},
+	}
+	if diff := cmp.Diff(want, rs); diff != "" {
+		t.Error(diff)
+	}
+	if len(d.Spec.Template.Labels) != 2 || DesiredReplicas(rs) != 8 || DesiredReplicas(&appsv1.ReplicaSet{}) != -1 {
+		t.Error("the Deployment was changed, or its scale was not told")
+	}
+}
+
+func TestABackendHasTheRootsPortsAndTrafficSettingsForOneRevision(t *testing.T) {
+	root := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop"},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"app": "website", "serin.dev/proxy": "website"},
+			TrafficDistribution: ptr.To("PreferSameZone"),
+			Ports:               []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("http"), NodePort: 30080, AppProtocol: ptr.To("http")}},
+		},
+	}
+	s := MakeBackend(root, map[string]string{"app": "website"}, metav1.OwnerReference{Name: "website"}, v1alpha1.RoleCanary, "abc")
+	if s.Name != "website-canary" || s.Spec.Type != corev1.ServiceTypeClusterIP || s.Spec.Ports[0].NodePort != 0 || *s.Spec.TrafficDistribution != "PreferSameZone" {
+		t.Errorf("backend %+v", s)
+	}
+	if diff := cmp.Diff(map[string]string{"app": "website", "pod-template-hash": "abc"}, s.Spec.Selector); diff != "" {
+		t.Error(diff)
+	}
+	if root.Spec.Ports[0].NodePort != 30080 {
+		t.Error("the root Service was changed")
+	}
+	live := s.DeepCopy()
+	live.Spec.ClusterIP = "10.96.0.9"
+	if !BackendUpToDate(live, s) {
+		t.Error("what the API server adds is drift")
+	}
+	for name, drift := range map[string]func(*corev1.Service){
+		"selector":     func(s *corev1.Service) { s.Spec.Selector["app"] = "shop" },
+		"port":         func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 },
+		"distribution": func(s *corev1.Service) { s.Spec.TrafficDistribution = nil },
+		"label":        func(s *corev1.Service) { delete(s.Labels, v1alpha1.LabelRole) },
+	} {
+		changed := live.DeepCopy()
+		drift(changed)
+		if BackendUpToDate(changed, s) {
+			t.Errorf("drift of the %s is not seen", name)
+		}
+	}
+}

@@ -18,9 +18,9 @@ type Analysis struct {
 	// +kubebuilder:default="0.5pp"
 	Tolerance PercentagePoints `json:"tolerance,omitempty"`
 
-	// minRequests is the number of requests that the canary must have answered at
-	// the present weight before a step can end. Fewer is Inconclusive, never a
-	// Pass. Ignored at weight 0. Default 50.
+	// minRequests is the number of requests that each of the two versions must have
+	// answered at the present weight before a step can end. Fewer is Inconclusive,
+	// never a Pass. Ignored at weight 0, and for stable at weight 100. Default 50.
 	// +optional
 	// +kubebuilder:default=50
 	// +kubebuilder:validation:Minimum=1

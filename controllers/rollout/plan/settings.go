@@ -14,7 +14,6 @@ import (
 
 const (
 	defaultProgressDeadline = 10 * time.Minute
-	defaultFailureLimit     = 3
 	// minObservation is how long traffic is watched before onInconclusive may
 	// promote or roll back: the start-up phase of the analysis and three windows.
 	minObservation = 30 * time.Second
@@ -88,20 +87,26 @@ func (s *settings) parseAnalysis(a *v1alpha1.Analysis) error {
 }
 
 func (s *settings) parseLimits(a *v1alpha1.Analysis) error {
-	limit := int32(defaultFailureLimit)
+	limit := int32(judge.DefaultFailureLimit)
 	if a.FailureLimit != nil {
 		limit = *a.FailureLimit
 	}
-	add := func(l judge.Limit) {
+	add := func(field string, l judge.Limit) error {
 		l.FailureLimit = limit
 		s.judge.Limits = append(s.judge.Limits, l)
+		if err := l.Validate(); err != nil {
+			return fmt.Errorf("%s: %w", field, err)
+		}
+		return nil
 	}
 	if a.MinSuccessRate != "" {
 		var rate float64
 		if err := fraction("spec.analysis.minSuccessRate", a.MinSuccessRate, &rate); err != nil {
 			return err
 		}
-		add(judge.MinSuccessRate(rate))
+		if err := add("spec.analysis.minSuccessRate", judge.MinSuccessRate(rate)); err != nil {
+			return err
+		}
 	}
 	for i, l := range a.MaxLatency {
 		d, err := l.Max.Parse()
@@ -112,7 +117,9 @@ func (s *settings) parseLimits(a *v1alpha1.Analysis) error {
 		if err != nil {
 			return fmt.Errorf("spec.analysis.maxLatency[%d].quantile: %q is not one of p50, p90 and p99", i, l.Quantile)
 		}
-		add(judge.MaxLatency(float64(q)/100, d))
+		if err := add(fmt.Sprintf("spec.analysis.maxLatency[%d]", i), judge.MaxLatency(float64(q)/100, d)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

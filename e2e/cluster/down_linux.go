@@ -151,8 +151,8 @@ func unescape(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
 
-// removeNetwork takes away the rules of kube-proxy and the node's address. The
-// links of pods went with their namespaces.
+// removeNetwork takes away the rules of kube-proxy, the route to Services and the
+// node's address. The links of pods went with their namespaces.
 func removeNetwork(ctx context.Context) error {
 	var errs []error
 	for _, family := range []string{"ip", "ip6"} {
@@ -162,6 +162,11 @@ func removeNetwork(ctx context.Context) error {
 		_, err := run(ctx, "nft", "delete", "table", family, "kube-proxy")
 		errs = append(errs, err)
 	}
+	routes, err := run(ctx, "ip", "route", "show", serviceCIDR, "dev", "lo")
+	if err == nil && routes != "" {
+		_, err = run(ctx, "ip", "route", "delete", serviceCIDR, "dev", "lo")
+	}
+	errs = append(errs, err)
 	addresses, err := run(ctx, "ip", "-oneline", "address", "show", "dev", "lo", "to", nodeAddress+"/32")
 	if err == nil && addresses != "" {
 		_, err = run(ctx, "ip", "address", "delete", nodeAddress+"/32", "dev", "lo")

@@ -45,6 +45,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 	ctx := t.Context()
 	options := cluster.Options{Dir: shortDir(t), Out: testWriter{t}}
 	before := takeTrace(t)
+	t.Cleanup(func() { removeQuietly(t, options) })
 	c, err := cluster.Up(ctx, options)
 	if errors.Is(err, cluster.ErrNotPossible) {
 		t.Skip(err)
@@ -52,12 +53,6 @@ func TestTheLifeOfACluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	removed := false
-	t.Cleanup(func() {
-		if err := cluster.Down(context.Background(), options); err != nil && !removed {
-			t.Error(err)
-		}
-	})
 	client := newClient(t, c)
 
 	t.Log("a pod from an imported image answers at its Service's address, and finds it by name")
@@ -101,7 +96,6 @@ func TestTheLifeOfACluster(t *testing.T) {
 	if err := cluster.Down(ctx, options); err != nil {
 		t.Fatal(err)
 	}
-	removed = true
 	requireTrace(t, before)
 	if err := cluster.Down(ctx, options); err != nil {
 		t.Errorf("removing it again: %v", err)
@@ -112,6 +106,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 func TestAnInterruptedStartIsRepairedAndRemoved(t *testing.T) {
 	options := cluster.Options{Dir: shortDir(t), Out: testWriter{t}}
 	before := takeTrace(t)
+	t.Cleanup(func() { removeQuietly(t, options) })
 	for _, after := range []string{"starting etcd", "starting containerd", "starting kubelet"} {
 		t.Run(after, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
@@ -166,6 +161,15 @@ func forgetProcesses(t *testing.T, options cluster.Options) {
 	}
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// removeQuietly removes what a test that failed half way has left.
+func removeQuietly(t *testing.T, options cluster.Options) {
+	options.Out = io.Discard // the test has ended
+	err := cluster.Down(context.Background(), options)
+	if err != nil && !errors.Is(err, cluster.ErrNotPossible) {
+		t.Error(err)
 	}
 }
 

@@ -47,7 +47,7 @@ func (l *local) prepareMachine(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := addNodeAddress(ctx); err != nil {
+	if err := errors.Join(addNodeAddress(ctx), addServiceRoute(ctx)); err != nil {
 		return err
 	}
 	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
@@ -129,8 +129,18 @@ func overlap(present []netip.Prefix) (taken, network netip.Prefix) {
 
 // addNodeAddress puts the node's address on the loopback interface: it is the
 // same whatever networks the machine has, and only this machine and its pods reach it.
+// Its scope is global since the kernel masquerades behind no other; a machine that is
+// offline has no second one.
 func addNodeAddress(ctx context.Context) error {
-	_, err := run(ctx, "ip", "address", "replace", nodeAddress+"/32", "dev", "lo", "scope", "host")
+	_, err := run(ctx, "ip", "address", "replace", nodeAddress+"/32", "dev", "lo", "scope", "global")
+	return err
+}
+
+// addServiceRoute leads packets to Services out by the loopback interface; on
+// their way kube-proxy's rules give them the address of a pod. Without it a machine that has no
+// default route, being offline, would not send them at all.
+func addServiceRoute(ctx context.Context) error {
+	_, err := run(ctx, "ip", "route", "replace", serviceCIDR, "dev", "lo", "src", nodeAddress)
 	return err
 }
 

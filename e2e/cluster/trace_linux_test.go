@@ -41,6 +41,8 @@ func takeTrace(t *testing.T) trace {
 	}
 	rules, _ := exec.Command("nft", "list", "tables").Output()
 	found["nftables"] = strings.Split(string(rules), "\n")
+	routes, _ := exec.Command("ip", "route").Output()
+	found["route"] = strings.Split(string(routes), "\n")
 	groups, _ := filepath.Glob("/sys/fs/cgroup/*/k8s.io*")
 	found["control group"] = groups
 	for _, path := range []string{"/var/lib/kubelet", "/var/log/containers", "/var/lib/cni", "/run/containerd", "/usr/sbin/policy-rc.d"} {

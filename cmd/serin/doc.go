@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command serin is the one binary of Serin. Its subcommands are its roles: the
-// manager runs the controllers, the proxy stands in the path of a Service. This is
-// the only place that wires packages together, and it does nothing else.
+// Command serin is all of Serin in one binary:
+//
+//	serin manager   the controllers of Rollouts and TrafficSplits
+//	serin proxy     the agent that runs nginx in a proxy's pod
+//	serin version   what this binary was built from
+//
+// It is the only place that wires packages together; it decides nothing.
 package main

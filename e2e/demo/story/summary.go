@@ -24,8 +24,10 @@ type Summary struct {
 	Rate int
 	// BadAnswers counts the answers of v3, FailedByBad those that failed.
 	BadAnswers, FailedByBad int64
-	// FailedOtherwise counts every other request that failed.
+	// FailedOtherwise counts every other request that failed. ProxyKilled tells that
+	// the story killed a proxy, with which its connections died.
 	FailedOtherwise int64
+	ProxyKilled     bool
 	// Retried counts requests that the HTTP client sent again because their idle
 	// connection was closed.
 	Retried int64
@@ -49,6 +51,7 @@ func Summarise(a *Account, p Promises) Summary {
 		BadAnswers:      bad.Requests,
 		FailedByBad:     bad.Failed,
 		FailedOtherwise: load.Failed() - bad.Failed,
+		ProxyKilled:     p.ProxyKilled,
 		Unexplained:     unexplained(load),
 		Broken:          p.Check(a),
 	}

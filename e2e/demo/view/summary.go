@@ -28,6 +28,9 @@ func WriteSummary(out io.Writer, s story.Summary, next []string) error {
 	row("requests sent", "%s at %d a second", count(s.Sent), s.Rate)
 	row("failed by v3", "%s of the %s that it answered", count(s.FailedByBad), count(s.BadAnswers))
 	row("failed by anything else", "%s", count(s.FailedOtherwise))
+	if s.ProxyKilled {
+		row("", "(proxies were killed, and the connections that they had died with them)")
+	}
 	if s.Retried > 0 {
 		row("", "(%s requests found their idle connection closed and were sent again by the client)", count(s.Retried))
 	}

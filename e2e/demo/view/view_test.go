@@ -156,7 +156,7 @@ func TestSummary(t *testing.T) {
 		Took: 93 * time.Second, Promoted: 41 * time.Second, OutOfTraffic: 12 * time.Second, RolledBack: 20 * time.Second, BadWeight: 10,
 		Sent: 18600, Rate: 200, BadAnswers: 160, FailedByBad: 9, Retried: 3, PodsKept: 4, PodsCreated: 4,
 	}
-	broken := story.Summary{Broken: []string{"v2 was not promoted.", "3 requests failed that v3 did not cause."}, Unexplained: []generator.Failure{
+	broken := story.Summary{ProxyKilled: true, Broken: []string{"v2 was not promoted.", "3 requests failed that v3 did not cause."}, Unexplained: []generator.Failure{
 		{Time: time.Unix(0, 0), Kind: generator.KindReset, Detail: "read: connection reset by peer", Seconds: 0.5},
 		{Time: time.Unix(1, 0), Kind: generator.KindAppError, Status: 500, Version: "v2", Detail: "oops\n", Seconds: 0.25},
 	}}

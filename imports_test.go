@@ -47,6 +47,7 @@ var layers = []layer{
 	{folder: "controllers/workload", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/measure", imports: []string{"./api", "./analysis", "./analysis/collect", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "proxy", imports: []string{"./api", "./controllers/traffic", "./controllers/traffic/nginx", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sys", "k8s.io", "sigs.k8s.io"}},
+	{folder: "charts"},
 	{folder: "cmd", imports: []string{""}},
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // histories is how many random lives are lived; -short lives fewer.
-const histories = 2000
+const histories = 600
 
 // TestRandomHistoriesEndWellAndStaySo lets users, pods, the router and the
 // operator's process do what they like, in seeded order, checks the invariants at

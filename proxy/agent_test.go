@@ -142,7 +142,7 @@ func wanted(generation int64, weights ...int32) Want {
 	port := traffic.Port{Number: 80, TargetNumber: 8080, Protocol: traffic.ProtocolHTTP}
 	for i, w := range weights {
 		port.Destinations = append(port.Destinations, traffic.Destination{
-			Service: []string{"web-stable", "web-canary"}[i], Address: "10.0.0.1", Port: int32(80 + i), Weight: w, //nolint:gosec // small
+			Service: []string{"web-stable", "web-canary"}[i], Address: "10.0.0.1", Port: int32(80 + i), Weight: w,
 		})
 	}
 	return Want{Split: traffic.Split{Generation: generation, Ports: []traffic.Port{port}}}

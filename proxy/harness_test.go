@@ -117,6 +117,7 @@ func (w *codeWriter) WriteHeader(code int) {
 	}
 	w.ResponseWriter.WriteHeader(code)
 }
+
 func (w *codeWriter) Flush()                      { _ = http.NewResponseController(w.ResponseWriter).Flush() }
 func (w *codeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
@@ -127,7 +128,7 @@ func (b *backend) counts() map[string]int {
 }
 
 func (b *backend) destination(weight int32) traffic.Destination {
-	return traffic.Destination{Service: b.service, Address: b.address.IP.String(), Port: int32(b.address.Port), Weight: weight} //nolint:gosec // a port
+	return traffic.Destination{Service: b.service, Address: b.address.IP.String(), Port: int32(b.address.Port), Weight: weight}
 }
 
 // rig is an agent with a real nginx.
@@ -153,19 +154,12 @@ type rigOptions struct {
 func startRig(t *testing.T, o rigOptions) *rig {
 	t.Helper()
 	binary := nginxBinary(t)
-	// Not t.TempDir: a unix socket's path has at most 107 characters. Memory, because
-	// that is what pods have.
-	root, err := os.MkdirTemp("/dev/shm", "serin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(root) })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	render := nginx.RenderOptions{
-		Dir: nginx.Dir(filepath.Join(root, "run")), StreamModule: streamModule, Workers: 2, Connections: 4096, OpenFiles: 8192, IPv6: true,
+		Dir: nginx.Dir(filepath.Join(memoryDir(t), "run")), StreamModule: streamModule, Workers: 2, Connections: 4096, OpenFiles: 8192, IPv6: true,
 	}
 	if os.Geteuid() == 0 {
 		render.User = "root"
@@ -191,7 +185,9 @@ func startRig(t *testing.T, o rigOptions) *rig {
 	go func() { r.done <- r.agent.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		<-r.done
+		if err := <-r.done; err != nil {
+			t.Logf("the agent ended with %v", err)
+		}
 	})
 	return r
 }
@@ -223,8 +219,10 @@ func freePort(t *testing.T) int32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()                            //nolint:errcheck // only to find a port
-	return int32(l.Addr().(*net.TCPAddr).Port) //nolint:gosec // a port
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return int32(l.Addr().(*net.TCPAddr).Port)
 }
 
 // want asks for a split of the rig's port and returns when it is in effect.
@@ -290,11 +288,11 @@ func labelsOf(m *dto.Metric) map[string]string {
 // scrape reads /metrics as the manager does.
 func (r *rig) scrape(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
-	response, err := http.Get("http://" + r.status + "/metrics") //nolint:noctx // a test
+	response, err := http.Get("http://" + r.status + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // only read
+	defer response.Body.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(response.Body)
 	if err != nil {

@@ -5,6 +5,7 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,10 +35,8 @@ func (f *KubeFeed) report(ctx context.Context, split *splitv1.TrafficSplit) erro
 		return nil
 	}
 	entry := splitv1.ProxyStatus{Name: f.Pod, ObservedGeneration: served.Generation, Message: bounded(served.Message)}
-	for _, e := range split.Status.Proxies {
-		if e == entry {
-			return nil
-		}
+	if slices.Contains(split.Status.Proxies, entry) {
+		return nil
 	}
 	if f.written.entry == entry && older(split.ResourceVersion, f.written.version) {
 		return nil // the cache has not seen what was written

@@ -3,6 +3,7 @@
 package proxy
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -85,9 +86,7 @@ func newMetrics(c clock.PassiveClock) *metrics {
 func (m *metrics) know(services map[string]string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for id, service := range services {
-		m.services[id] = service
-	}
+	maps.Copy(m.services, services)
 }
 
 // inEffect publishes the backends of a configuration and its generation.

@@ -73,7 +73,7 @@ func NewProcess(opts ProcessOptions) *Process {
 
 // Test has nginx check a configuration file. The error holds what nginx says.
 func (p *Process) Test(ctx context.Context, file string) error {
-	out, err := exec.CommandContext(ctx, p.Binary, "-t", "-q", "-c", file).CombinedOutput() //nolint:gosec // the operator's own flags
+	out, err := exec.CommandContext(ctx, p.Binary, "-t", "-q", "-c", file).CombinedOutput()
 	if err == nil {
 		return nil
 	}
@@ -89,8 +89,7 @@ func (p *Process) Start(ctx context.Context, key string) error {
 	if err := os.Remove(p.Dir.StatusSocket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("start nginx: %w", err)
 	}
-	// Not CommandContext: nginx outlives the context, and is stopped gracefully.
-	command := exec.Command(p.Binary, "-c", p.Dir.Config()) //nolint:gosec,noctx // the operator's own flags
+	command := exec.Command(p.Binary, "-c", p.Dir.Config()) //nolint:noctx // nginx outlives the context and is stopped gracefully
 	command.Stdout, command.Stderr = p.log, p.log
 	// A group of its own, so that Ctrl-C in a terminal reaches the agent only.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -192,7 +191,7 @@ func (p *Process) key(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	defer response.Body.Close() //nolint:errcheck // only read
+	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxStatusBody))
 	if err != nil || response.StatusCode != http.StatusOK {
 		return ""

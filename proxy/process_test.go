@@ -136,11 +136,11 @@ func TestAPortThatIsTakenIsReportedAndTheRestStaysServed(t *testing.T) {
 	r := startRig(t, rigOptions{})
 	b := startBackend(t, "web-stable", nil)
 	r.want(t, traffic.ProtocolHTTP, b.destination(1))
-	taken, err := net.Listen("tcp", ":0") //nolint:gosec // as nginx listens
+	taken, err := net.Listen("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := int32(taken.Addr().(*net.TCPAddr).Port) //nolint:gosec // a port
+	port := int32(taken.Addr().(*net.TCPAddr).Port)
 	want := Want{Split: traffic.Split{
 		NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}, Generation: 2, Root: "web",
 		Ports: []traffic.Port{

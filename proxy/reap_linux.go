@@ -56,7 +56,7 @@ func reapOrphans() error {
 		if stat := parseStat(data); !stat.zombie || stat.parent != self || stat.session == session {
 			continue
 		}
-		if _, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); err != nil && err != unix.EINTR { //nolint:errorlint // a bare errno
+		if _, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); err != nil && err != unix.EINTR {
 			return err
 		}
 	}

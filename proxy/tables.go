@@ -66,7 +66,8 @@ func (t *tables) write(r nginx.Rendering) error {
 	if err := os.Rename(next, t.dir.Current(r.Key)); err != nil {
 		return fmt.Errorf("table of weights: %w", err)
 	}
-	kept := append(t.generations[r.Key], name)
+	kept := t.generations[r.Key]
+	kept = append(kept, name)
 	for ; len(kept) > keptGenerations; kept = kept[1:] {
 		if err := os.RemoveAll(filepath.Join(t.dir.Tables(r.Key), kept[0])); err != nil {
 			return fmt.Errorf("remove a former table: %w", err)

@@ -20,17 +20,17 @@ import (
 )
 
 // conversation opens a connection to a proxy in front of handler.
-func conversation(t *testing.T, handler http.Handler) (*rig, net.Conn, *bufio.Reader) {
+func conversation(t *testing.T, handler http.Handler) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	r := startRig(t, rigOptions{})
 	r.want(t, traffic.ProtocolHTTP, startBackend(t, "web-stable", handler).destination(1))
 	conn := dial(t, r)
-	return r, conn, bufio.NewReader(conn)
+	return conn, bufio.NewReader(conn)
 }
 
 func dial(t *testing.T, r *rig) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", r.port)) //nolint:noctx // a test
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", r.port))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 })
 
 func TestRequestsArriveAsTheyWereSent(t *testing.T) {
-	_, conn, in := conversation(t, echo)
+	conn, in := conversation(t, echo)
 	for _, test := range []struct{ name, request, want string }{
 		{
 			"the target is not normalised",
@@ -126,7 +126,7 @@ func TestRequestsArriveAsTheyWereSent(t *testing.T) {
 }
 
 func TestAnswersArriveAsTheyWereSent(t *testing.T) {
-	_, conn, in := conversation(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	conn, in := conversation(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Server", "mine")
 		h.Set("Date", "Sat, 01 Jan 2000 00:00:00 GMT")
@@ -156,7 +156,7 @@ func TestAnswersArriveAsTheyWereSent(t *testing.T) {
 
 func TestEventsArriveOneByOne(t *testing.T) {
 	next := make(chan struct{})
-	_, conn, in := conversation(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	conn, in := conversation(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i := range 3 {
 			_, _ = fmt.Fprintf(w, "data: %d\n\n", i)
@@ -169,7 +169,7 @@ func TestEventsArriveOneByOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // only read
+	defer response.Body.Close()
 	events := bufio.NewReader(response.Body)
 	for i := range 3 {
 		line, err := events.ReadString('\n')
@@ -185,7 +185,7 @@ func TestEventsArriveOneByOne(t *testing.T) {
 
 func TestUploadsArriveAsTheyAreSent(t *testing.T) {
 	arrived := make(chan string)
-	_, conn, in := conversation(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	conn, in := conversation(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		buffer := make([]byte, 100)
 		for {
 			n, err := r.Body.Read(buffer)
@@ -212,7 +212,7 @@ func TestUploadsArriveAsTheyAreSent(t *testing.T) {
 }
 
 func TestABodyIsAskedForWhenTheClientWaits(t *testing.T) {
-	_, conn, in := conversation(t, echo)
+	conn, in := conversation(t, echo)
 	write(t, conn, "POST / HTTP/1.1\r\nHost: web\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
 	if response, _ := readResponse(t, in); response.StatusCode != http.StatusContinue {
 		t.Fatalf("got %s, want 100 Continue", response.Status)
@@ -372,7 +372,7 @@ func TestANewClientConnectionIsNotServedOnAnOldOne(t *testing.T) {
 	r.want(t, traffic.ProtocolHTTP, b.destination(1))
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for range 200 {
-		response, err := client.Post(r.url("/"), "text/plain", strings.NewReader("x")) //nolint:noctx // a test
+		response, err := client.Post(r.url("/"), "text/plain", strings.NewReader("x"))
 		if err != nil {
 			t.Fatal(err)
 		}

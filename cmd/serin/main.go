@@ -20,14 +20,17 @@ var commands = []func() *cobra.Command{
 	newVersionCommand,
 }
 
-func main() {
+func main() { os.Exit(run()) }
+
+// run runs the command that the arguments name and returns the exit status.
+func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newRootCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "serin:", err)
-		stop()
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // newRootCommand makes the command with everything below it.

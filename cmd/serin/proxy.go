@@ -81,7 +81,7 @@ func (o *proxyOptions) bind(flags *pflag.FlagSet) {
 
 func (o *proxyOptions) run(ctx context.Context) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("TrafficSplit", klog.KRef(o.namespace, o.split))
-	render, err := o.render()
+	render, err := o.render(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (o *proxyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", o.statusAddress)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.statusAddress)
 	if err != nil {
 		return fmt.Errorf("--status-address: %w", err)
 	}
@@ -116,7 +116,7 @@ func (o *proxyOptions) run(ctx context.Context) error {
 }
 
 // render finds out the facts that nginx's configuration depends on.
-func (o *proxyOptions) render() (nginx.RenderOptions, error) {
+func (o *proxyOptions) render(ctx context.Context) (nginx.RenderOptions, error) {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return nginx.RenderOptions{}, fmt.Errorf("--dir: %w", err)
 	}
@@ -125,7 +125,7 @@ func (o *proxyOptions) render() (nginx.RenderOptions, error) {
 	if err != nil {
 		return nginx.RenderOptions{}, fmt.Errorf("--dir: %w", err)
 	}
-	r := nginx.RenderOptions{Dir: nginx.Dir(dir), Workers: o.workers, Connections: o.connections, IPv6: hasIPv6()}
+	r := nginx.RenderOptions{Dir: nginx.Dir(dir), Workers: o.workers, Connections: o.connections, IPv6: hasIPv6(ctx)}
 	if r.Workers == 0 {
 		r.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
 	}
@@ -141,14 +141,14 @@ func (o *proxyOptions) render() (nginx.RenderOptions, error) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return r, fmt.Errorf("limit of open files: %w", err)
 	}
-	r.OpenFiles = int(min(files.Max, 1<<20)) //nolint:gosec // bounded in the same line
+	r.OpenFiles = int(min(files.Max, 1<<20))
 	r.Connections = min(r.Connections, r.OpenFiles/2)
 	return r, nil
 }
 
 // hasIPv6 tells whether the kernel can listen on IPv6 addresses.
-func hasIPv6() bool {
-	l, err := net.Listen("tcp6", "[::]:0")
+func hasIPv6(ctx context.Context) bool {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp6", "[::]:0")
 	if err != nil {
 		return false
 	}

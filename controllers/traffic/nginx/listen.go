@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/crc32"
 	"slices"
 
 	"github.com/serin-dev/serin/controllers/traffic"
@@ -129,9 +129,7 @@ func namedNumbers(ports []traffic.Port) (map[string]int32, error) {
 	}
 	numbers := make(map[string]int32, len(names))
 	for _, name := range names {
-		h := fnv.New32a()
-		h.Write([]byte(name))
-		offset := int32(h.Sum32() % uint32(namedPorts)) //nolint:gosec // below 2000
+		offset := int32(crc32.ChecksumIEEE([]byte(name)) % uint32(namedPorts))
 		for taken[firstNamedPort+offset] {
 			offset = (offset + 1) % namedPorts
 		}

@@ -183,7 +183,7 @@ func renderConfig(listeners []Listener, opts RenderOptions, key string) []byte {
 			}
 		})
 	}
-	return t.Bytes()
+	return t.out
 }
 
 // renderProcess writes what concerns nginx as a whole.

@@ -3,7 +3,6 @@
 package nginx
 
 import (
-	"bytes"
 	"regexp"
 	"strings"
 )
@@ -12,7 +11,7 @@ import (
 // Names and arguments are this package's own constants or values that were
 // checked; quoting is the second line of defence.
 type text struct {
-	bytes.Buffer
+	out   []byte
 	depth int
 }
 
@@ -31,7 +30,7 @@ func quote(arg string) string {
 // line writes a simple directive.
 func (t *text) line(name string, args ...string) {
 	t.start(name, args)
-	t.WriteString(";\n")
+	t.write(";\n")
 }
 
 // lines writes directives of one argument each, given as pairs.
@@ -44,12 +43,12 @@ func (t *text) lines(pairs ...[2]string) {
 // block writes a block directive; body writes what is inside.
 func (t *text) block(name string, args []string, body func()) {
 	t.start(name, args)
-	t.WriteString(" {\n")
+	t.write(" {\n")
 	t.depth++
 	body()
 	t.depth--
 	t.indent()
-	t.WriteString("}\n")
+	t.write("}\n")
 }
 
 // entries writes a block whose lines are pairs of a key and a value.
@@ -59,15 +58,20 @@ func (t *text) entries(name string, args []string, pairs ...[2]string) {
 
 func (t *text) start(name string, args []string) {
 	t.indent()
-	t.WriteString(quote(name))
+	t.write(quote(name))
 	for _, a := range args {
-		t.WriteByte(' ')
-		t.WriteString(quote(a))
+		t.write(" ", quote(a))
 	}
 }
 
 func (t *text) indent() {
 	for range t.depth {
-		t.WriteString("    ")
+		t.write("    ")
+	}
+}
+
+func (t *text) write(parts ...string) {
+	for _, p := range parts {
+		t.out = append(t.out, p...)
 	}
 }

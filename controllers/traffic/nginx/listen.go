@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/crc32"
+	"hash/fnv"
 	"slices"
 
 	"github.com/serin-dev/serin/controllers/traffic"
@@ -129,7 +129,9 @@ func namedNumbers(ports []traffic.Port) (map[string]int32, error) {
 	}
 	numbers := make(map[string]int32, len(names))
 	for _, name := range names {
-		offset := int32(crc32.ChecksumIEEE([]byte(name)) % uint32(namedPorts))
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(name)) // a hash never fails
+		offset := int32(h.Sum32() % uint32(namedPorts))
 		for taken[firstNamedPort+offset] {
 			offset = (offset + 1) % namedPorts
 		}

@@ -126,7 +126,7 @@ func (r *Reconciler) forget(ctx context.Context, split *splitv1.TrafficSplit, pr
 		return fmt.Errorf("look for its pod: %w", err)
 	}
 	nothing := identity(split)
-	if err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(nothing), client.FieldOwner(proxy)); err != nil {
+	if err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(nothing), client.FieldOwner(proxy), client.DisableReadYourWritesConsistency); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	split.ResourceVersion = nothing.GetResourceVersion()

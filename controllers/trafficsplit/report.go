@@ -35,7 +35,7 @@ func (r *Reconciler) report(ctx context.Context, split *splitv1.TrafficSplit, re
 	config := identity(split)
 	config.Object["status"] = body
 	if err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(config),
-		client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
+		client.FieldOwner(FieldManager), client.ForceOwnership, client.DisableReadYourWritesConsistency); err != nil {
 		return fmt.Errorf("write the status: %w", client.IgnoreNotFound(err))
 	}
 	for _, e := range eventsOf(split.Status, next) {

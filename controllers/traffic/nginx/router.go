@@ -107,7 +107,9 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 		if err != nil {
 			return err
 		}
-		options := []client.ApplyOption{client.FieldOwner(fieldManager)}
+		// To wait for writes without a type, the cache would have to watch the kind a
+		// second time; a decision from a stale cache fails by its precondition anyway.
+		options := []client.ApplyOption{client.FieldOwner(fieldManager), client.DisableReadYourWritesConsistency}
 		if object.ResourceVersion != "" {
 			config.SetUID(object.UID)
 			config.SetResourceVersion(object.ResourceVersion)

@@ -26,22 +26,22 @@ demo-down: ## Remove the demo and the cluster that was started for it
 
 .PHONY: test packages unit verify integration e2e lint bench-judge bench-proxy
 test: ## Run every test: unit, verify, integration, e2e
-	@hack/test.sh
+	@.ci/test.sh
 
 packages: ## Install the Debian packages that the tests use (as root)
-	@hack/packages.sh
+	@.ci/packages.sh
 
 unit: ## Run the tests that need no cluster, with the race detector
-	@hack/go-test.sh . ./...
+	@.ci/go-test.sh . ./...
 
 verify: ## Check generated files, formatting and go vet in every module
-	@hack/verify.sh
+	@.ci/verify.sh
 
 integration: ## Run the tests that need a control plane or a node
-	@hack/go-test.sh e2e $$(cd e2e && go list ./... | grep -v '/e2e$$')
+	@.ci/go-test.sh e2e $$(cd e2e && go list ./... | grep -v '/e2e$$')
 
 e2e: ## Play the demo's story as a test on a real cluster
-	@hack/go-test.sh e2e -v -timeout 20m -run TestDemoStory .
+	@.ci/go-test.sh e2e -v -timeout 20m -run TestDemoStory .
 
 lint: ## Run the linters (their first build takes some minutes)
 	$(GOLANGCI_LINT) run ./...

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 
-# hack/go-test.sh MODULE ARGS… runs go test in a module, with the race detector
+# .ci/go-test.sh MODULE ARGS… runs go test in a module, with the race detector
 # where a C compiler is there to build it.
 set -euo pipefail
 cd "$(dirname "$0")/../$1"

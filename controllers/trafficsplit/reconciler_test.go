@@ -105,7 +105,7 @@ func programmed(w *world) *metav1.Condition {
 
 func TestAStaleCacheFailsByPrecondition(t *testing.T) {
 	w := newWorld(t)
-	comeIntoEffect(w)
+	w.inEffect()
 	r := w.controller()
 	o, err := r.observe(w.ctx(), request.NamespacedName)
 	w.must(err)
@@ -202,7 +202,7 @@ func TestAnObjectOfSomebodyElsesThatTheCacheDoesNotShowIsToldInTheStatus(t *test
 
 func TestAProxyThatTheCacheDoesNotShowIsNotForgotten(t *testing.T) {
 	w := newWorld(t)
-	comeIntoEffect(w)
+	w.inEffect()
 	w.create(makePod("new", map[string]string{"app": "other"})) // the label that the cache goes by is missing
 	w.report("new", 1, "")
 	w.must(w.reconcile(w.controller()))
@@ -218,7 +218,7 @@ func TestAProxyThatTheCacheDoesNotShowIsNotForgotten(t *testing.T) {
 
 func TestTwoSplitsForOneService(t *testing.T) {
 	w := newWorld(t)
-	comeIntoEffect(w)
+	w.inEffect()
 	second := makeSplit(1, 1)
 	second.Name, second.UID = "second", "uid-second"
 	second.CreationTimestamp = metav1.Unix(1, 0) // older, but the first is in the path
@@ -273,7 +273,7 @@ func TestRouters(t *testing.T) {
 
 func TestEventsTellTransitionsOnly(t *testing.T) {
 	w := newWorld(t)
-	comeIntoEffect(w)
+	w.inEffect()
 	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable 100, web-canary 0"}, recorded(w.events)); diff != "" {
 		t.Errorf("coming into effect (-want +got):\n%s", diff)
 	}
@@ -303,7 +303,7 @@ func TestEventsTellTransitionsOnly(t *testing.T) {
 
 func TestTheTimeOfATransitionIsKept(t *testing.T) {
 	w := newWorld(t)
-	comeIntoEffect(w)
+	w.inEffect()
 	since := programmed(w).LastTransitionTime
 	w.clock.Step(time.Hour)
 	w.step("another pod of a backend", func() {
@@ -320,7 +320,7 @@ func TestTheTimeOfATransitionIsKept(t *testing.T) {
 
 func TestTheRecordOnTheServiceIsItsOwnersSelector(t *testing.T) {
 	w := newWorld(t)
-	comeIntoEffect(w)
+	w.inEffect()
 	s := w.service("web")
 	if got := s.Annotations[plan.AnnotationOriginalSelector]; got != `{"app":"web"}` {
 		t.Errorf("recorded: %s", got)

@@ -29,17 +29,16 @@ var stories = map[string]func(w *world){
 		leave(w)
 	},
 	"Git resets the selector while the split is in effect": func(w *world) {
-		comeIntoEffect(w)
+		w.inEffect()
 		w.step("the key is taken out of the selector", func() {
 			s := w.service("web")
 			delete(s.Spec.Selector, traffic.LabelProxy)
 			w.must(w.api.Update(w.ctx(), s))
 		})
 		w.step("the endpoints follow", func() { w.endpoints() })
-		leave(w)
 	},
 	"a proxy is lost and replaced": func(w *world) {
-		comeIntoEffect(w)
+		w.inEffect()
 		w.step("a proxy's pod is gone", func() {
 			for _, p := range w.proxies()[:1] {
 				p.Finalizers = nil
@@ -50,10 +49,9 @@ var stories = map[string]func(w *world){
 		})
 		w.step("its replacement is ready before it has reported", func() { w.deploy(); w.ready(); w.endpoints() })
 		w.step("it reports", func() { w.confirm("") })
-		leave(w)
 	},
 	"a proxy refuses the new configuration": func(w *world) {
-		comeIntoEffect(w)
+		w.inEffect()
 		w.step("the weights are changed", func() { w.weights(50, 50) })
 		w.step("a proxy says why it does not follow", func() {
 			split := w.split()
@@ -62,10 +60,9 @@ var stories = map[string]func(w *world){
 			w.confirm("", "serin-proxy-web-1")
 		})
 		w.step("it follows", func() { w.confirm("", "serin-proxy-web-0") })
-		leave(w)
 	},
 	"an invalid edit leaves the traffic alone": func(w *world) {
-		comeIntoEffect(w)
+		w.inEffect()
 		w.step("the split names its own root", func() {
 			w.editSplit(func(s *splitv1.TrafficSplit) { s.Spec.Backends[1].Service = "web" })
 		})
@@ -73,10 +70,9 @@ var stories = map[string]func(w *world){
 			w.editSplit(func(s *splitv1.TrafficSplit) { s.Spec.Backends[1].Service = "web-canary" })
 		})
 		w.step("the proxies follow", func() { w.confirm("") })
-		leave(w)
 	},
 	"the split is deleted while no pod of its own could serve the root Service": func(w *world) {
-		comeIntoEffect(w)
+		w.inEffect()
 		w.step("the backends become Services of other pods", func() {
 			for version, name := range map[string]string{"1": "web-stable", "2": "web-canary"} {
 				s := w.service(name)
@@ -96,7 +92,7 @@ var stories = map[string]func(w *world){
 		w.step("the proxies are gone", func() { w.stopped() })
 	},
 	"Git changes what the root Service selects": func(w *world) {
-		comeIntoEffect(w)
+		w.inEffect()
 		w.step("the Service and the pods get another label", func() {
 			s := w.service("web")
 			s.Spec.Selector["app"] = "web2"
@@ -107,10 +103,9 @@ var stories = map[string]func(w *world){
 		w.step("new proxies start", func() { w.deploy(); w.stopped(); w.endpoints() })
 		w.step("they are ready and confirm", func() { w.ready(); w.confirm("") })
 		w.step("the endpoints follow", func() { w.endpoints() })
-		leave(w)
 	},
 	"every proxy is lost": func(w *world) {
-		comeIntoEffect(w)
+		w.inEffect()
 		w.step("no proxy is ready", func() {
 			for _, p := range w.proxies() {
 				p.Status.Conditions = nil
@@ -121,10 +116,9 @@ var stories = map[string]func(w *world){
 		w.step("the endpoints follow", func() { w.endpoints() })
 		w.step("the proxies are back", func() { w.ready() })
 		w.step("the endpoints follow again", func() { w.endpoints() })
-		leave(w)
 	},
 	"the root Service is deleted with the split": func(w *world) {
-		comeIntoEffect(w)
+		w.inEffect()
 		w.step("both are deleted", func() {
 			w.must(w.api.Delete(w.ctx(), w.service("web")))
 			w.must(w.api.Delete(w.ctx(), w.split()))
@@ -132,8 +126,8 @@ var stories = map[string]func(w *world){
 		w.step("the proxies stop", func() { w.deploy() })
 		w.step("the proxies are gone", func() { w.stopped() })
 	},
-	"the router is changed to another controller's": func(w *world) {
-		comeIntoEffect(w)
+	"the router is changed to smi": func(w *world) {
+		w.inEffect()
 		w.step("the annotation names smi", func() {
 			split := w.split()
 			split.Annotations = map[string]string{splitv1.AnnotationRouter: "smi"}
@@ -144,7 +138,7 @@ var stories = map[string]func(w *world){
 		w.step("the proxies are gone", func() { w.stopped() })
 	},
 	"the finalizer is removed by hand": func(w *world) {
-		comeIntoEffect(w)
+		w.inEffect()
 		w.say("# (the finalizer is removed by hand)")
 		w.step("the split is gone at once", func() {
 			split := w.split()
@@ -158,19 +152,26 @@ var stories = map[string]func(w *world){
 	},
 }
 
-// wholeStory is the story that is killed at every write. In the others, the way in and
-// the way out are the same and are left out.
+// wholeStory is told from the beginning to the end. The others begin when the
+// split is in effect.
 const wholeStory = "a split comes into effect, moves weights and is deleted"
 
-func (w *world) killings(story string) (from, to int) {
-	switch {
-	case story == wholeStory:
-		return 0, w.writes
-	case w.leaving > 0:
-		return w.entered, w.leaving
-	default:
-		return w.entered, w.writes
-	}
+// inEffect brings the split into effect without telling how.
+func (w *world) inEffect() {
+	w.t.Helper()
+	kill := w.killAfter
+	w.killAfter = -1
+	w.create(shop()...)
+	w.create(makeSplit(100, 0))
+	w.settle()
+	w.deploy()
+	w.ready()
+	w.confirm("")
+	w.settle()
+	w.endpoints()
+	w.settle()
+	w.killAfter, w.writes, w.log = kill, 0, nil
+	w.say("# a split is in effect")
 }
 
 func comeIntoEffect(w *world) {
@@ -184,11 +185,9 @@ func comeIntoEffect(w *world) {
 	w.step("the other is ready", func() { w.ready() })
 	w.step("the other confirms", func() { w.confirm("") })
 	w.step("the endpoints follow", func() { w.endpoints() })
-	w.entered = w.writes
 }
 
 func leave(w *world) {
-	w.leaving = w.writes
 	w.step("the split is deleted", func() { w.must(w.api.Delete(w.ctx(), w.split())) })
 	w.step("the endpoints follow", func() { w.endpoints() })
 	w.step("the proxies stop", func() { w.deploy() })
@@ -207,8 +206,7 @@ func TestStories(t *testing.T) {
 			golden(t, name, strings.Join(w.log, "\n")+"\n")
 			quiet(t, w)
 			end := w.summary()
-			from, to := w.killings(name)
-			for kill := from; kill < to; kill++ {
+			for kill := range w.writes {
 				t.Run(fmt.Sprintf("killed before write %d", kill), func(t *testing.T) {
 					w := newWorld(t)
 					w.killAfter = kill

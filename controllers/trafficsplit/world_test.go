@@ -55,9 +55,6 @@ type world struct {
 	killAfter int
 	writes    int
 	liveReads int
-	// entered and leaving are the numbers of writes when the split had come into
-	// effect, and when it began to be deleted; leaving is 0 when no story did.
-	entered, leaving int
 	// fail decides whether a call of the controller fails.
 	fail func(call string, object client.Object) error
 }

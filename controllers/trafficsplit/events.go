@@ -35,19 +35,25 @@ func eventsOf(old, next splitv1.TrafficSplitStatus) []event {
 }
 
 func worthTelling(before *metav1.Condition, c metav1.Condition) bool {
-	same := before != nil && before.Status == c.Status && before.Reason == c.Reason
+	if before == nil {
+		// That all is well from the start needs no event.
+		before = &metav1.Condition{Status: metav1.ConditionTrue, Reason: c.Reason}
+	}
+	changed := before.Status != c.Status || before.Reason != c.Reason
 	switch {
 	case c.Status == metav1.ConditionUnknown:
 		return false
-	case c.Type == splitv1.ConditionProgrammed && c.Status == metav1.ConditionTrue:
-		return !same || before.ObservedGeneration != c.ObservedGeneration
-	case c.Type == splitv1.ConditionProgrammed:
-		return c.Reason == splitv1.ReasonProxyError && (!same || before.Message != c.Message)
-	case c.Status == metav1.ConditionTrue:
-		return before != nil && !same // that all is well from the start needs no event
+	case inEffect(c):
+		return changed || before.ObservedGeneration != c.ObservedGeneration
+	case c.Type == splitv1.ConditionProgrammed && c.Reason != splitv1.ReasonProxyError:
+		return false
 	default:
-		return !same || before.Message != c.Message
+		return changed || c.Status == metav1.ConditionFalse && before.Message != c.Message
 	}
+}
+
+func inEffect(c metav1.Condition) bool {
+	return c.Type == splitv1.ConditionProgrammed && c.Status == metav1.ConditionTrue
 }
 
 func eventOf(c metav1.Condition, backends []splitv1.BackendStatus) event {

@@ -73,36 +73,6 @@ func programmed(o Observation) Condition {
 	return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, "the weights are in effect for every request"}
 }
 
-// waitingForProxies tells what the proxies still have to do.
-func waitingForProxies(o Observation) (Condition, bool) {
-	wanted := o.DataPlane.WantedProxies
-	if o.inPath() {
-		wanted = 1 // one that was lost is replaced while the others carry on
-	}
-	for _, p := range o.DataPlane.Proxies {
-		if carries(p) && !o.serves(p) && p.Message != "" {
-			return Condition{metav1.ConditionFalse, splitv1.ReasonProxyError,
-				fmt.Sprintf("proxy %s still serves generation %d: %s", p.Name, p.Generation, p.Message)}, true
-		}
-	}
-	behind := o.behind()
-	for _, name := range o.Endpoints.Ready {
-		if p, ok := o.proxy(name); ok && !carries(p) && !o.serves(p) {
-			behind++ // it still gets requests, whatever its pod says
-		}
-	}
-	if o.confirmed() >= max(1, wanted) && behind == 0 {
-		return Condition{}, false
-	}
-	message := fmt.Sprintf("%d of %d proxies serve generation %d", o.confirmed(), max(o.DataPlane.WantedProxies, o.carriers()), o.Split.Generation)
-	for _, p := range o.DataPlane.Proxies {
-		if !p.Ready && !p.Terminating && p.Message != "" {
-			return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, message + "; " + p.Name + ": " + p.Message}, true
-		}
-	}
-	return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, message}, true
-}
-
 // obstacles are what stands in the way of being in effect other than time.
 func obstacles(o Observation) []string {
 	var waits []string

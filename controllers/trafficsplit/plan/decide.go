@@ -111,7 +111,7 @@ func keepPath(o Observation) []Action {
 		return write(GiveBack, "no proxy can take its requests, and its own pods can")
 	case o.inPath() && o.carriers() > 0 && !o.recorded():
 		return write(TakeOver, "the selector that was recorded is not what its owner declares now")
-	case o.lost() && o.carriers() > 0 && o.Rival == "" && o.Claim == ClaimOurs:
+	case o.lost() && o.carriers() > 0:
 		return write(TakeOver, "somebody else took the proxies out of the selector")
 	}
 	return nil

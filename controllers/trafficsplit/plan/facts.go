@@ -34,7 +34,9 @@ func (o Observation) marked() bool {
 
 // lost is true when this split's weights were in effect and somebody else then
 // took its proxies out of the root Service's selector.
-func (o Observation) lost() bool { return o.marked() && len(o.Split.Status.Backends) > 0 }
+func (o Observation) lost() bool {
+	return o.marked() && o.Claim == ClaimOurs && o.Rival == "" && len(o.Split.Status.Backends) > 0
+}
 
 // recorded is true when the recorded selector is what the owner declares now.
 func (o Observation) recorded() bool {

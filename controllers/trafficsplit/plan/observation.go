@@ -73,6 +73,11 @@ type Root struct {
 	Service *corev1.Service
 }
 
+// gone is true when the root Service does not exist or is being deleted.
+func (r Root) gone() bool {
+	return r.Presence == Absent || r.Presence == Present && !r.Service.DeletionTimestamp.IsZero()
+}
+
 // Endpoints are the ready endpoints of the root Service.
 type Endpoints struct {
 	// Known is false when they could not be read.

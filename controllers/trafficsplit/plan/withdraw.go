@@ -36,7 +36,7 @@ func withdraw(o Observation) Decision {
 // waits for, and nothing when the traffic flows as without Serin.
 func leavePath(o Observation, d *Decision) (wait string, again time.Duration) {
 	switch {
-	case o.Root.Presence == Absent, o.Root.Presence == Present && !o.Root.Service.DeletionTimestamp.IsZero():
+	case o.Root.gone():
 		return "", 0 // there is no path any more
 	case o.Root.Presence != Present:
 		return "the root Service could not be read", 0

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+)
+
+// waitingForProxies tells what the proxies still have to do.
+func waitingForProxies(o Observation) (Condition, bool) {
+	if message := unwilling(o); message != "" {
+		return Condition{metav1.ConditionFalse, splitv1.ReasonProxyError, message}, true
+	}
+	wanted := o.DataPlane.WantedProxies
+	if o.inPath() {
+		wanted = 1 // one that was lost is replaced while the others carry on
+	}
+	if o.confirmed() >= max(1, wanted) && o.behind()+lingering(o) == 0 {
+		return Condition{}, false
+	}
+	message := fmt.Sprintf("%d of %d proxies serve generation %d",
+		o.confirmed(), max(o.DataPlane.WantedProxies, o.carriers()), o.Split.Generation)
+	return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, message + hindrance(o)}, true
+}
+
+// unwilling is what a proxy says that can't follow.
+func unwilling(o Observation) string {
+	for _, p := range o.DataPlane.Proxies {
+		if carries(p) && !o.serves(p) && p.Message != "" {
+			return fmt.Sprintf("proxy %s still serves generation %d: %s", p.Name, p.Generation, p.Message)
+		}
+	}
+	return ""
+}
+
+// lingering is the number of proxies that still are ready endpoints, whatever
+// their pods say, and do not serve the generation.
+func lingering(o Observation) int {
+	n := 0
+	for _, name := range o.Endpoints.Ready {
+		if p, ok := o.proxy(name); ok && !carries(p) && !o.serves(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// hindrance is what keeps a proxy from getting ready, if anybody says so.
+func hindrance(o Observation) string {
+	for _, p := range o.DataPlane.Proxies {
+		if !p.Ready && !p.Terminating && p.Message != "" {
+			return "; " + p.Name + ": " + p.Message
+		}
+	}
+	return ""
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +43,7 @@ func (l *local) startDNS(ctx context.Context) error {
 	}
 	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		var dialer net.Dialer
-		return dialer.DialContext(ctx, network, net.JoinHostPort(dnsAddress, fmt.Sprint(dnsPort)))
+		return dialer.DialContext(ctx, network, net.JoinHostPort(dnsAddress, strconv.Itoa(dnsPort)))
 	}}
 	return l.await(ctx, "DNS", func(ctx context.Context) error {
 		addresses, err := resolver.LookupHost(ctx, "kubernetes.default.svc."+component.Domain+".")
@@ -81,7 +82,7 @@ func (l *local) applyDNS(ctx context.Context) error {
 
 // makeDNSEndpoints leads the Service, which selects no pods, to the server.
 func (l *local) makeDNSEndpoints() *applydiscovery.EndpointSliceApplyConfiguration {
-	port := int32(l.node.Ports.DNS)
+	port := int32(l.node.Ports.DNS) //nolint:gosec // a port fits
 	slice := applydiscovery.EndpointSlice(dnsService, metav1.NamespaceSystem).
 		WithAddressType(discoveryv1.AddressTypeIPv4).
 		WithEndpoints(applydiscovery.Endpoint().WithAddresses(nodeAddress).

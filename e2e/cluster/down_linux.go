@@ -47,7 +47,7 @@ func downLocal(ctx context.Context, options Options) error {
 		removeMounts(options.Dir),
 		removeNetwork(ctx),
 		removeContainerFiles(options.Dir),
-		restoreMachine(record),
+		restoreMachine(ctx, record),
 		allowServiceStarts(),
 	)
 	if err != nil {
@@ -93,7 +93,7 @@ func stopContainers(ctx context.Context, dir string) error {
 }
 
 // isContainerRoot tells whether a line of a mount table is the root of a container
-// of the cluster in dir. Fields: number, parent, device, root, mount point, …
+// of the cluster in dir. The fifth of its fields is the mount point.
 func isContainerRoot(line, dir string) bool {
 	fields := strings.Fields(line)
 	return len(fields) > 4 && fields[4] == "/" && strings.Contains(line, "upperdir="+filepath.Join(dir, "containerd")+"/")

@@ -73,18 +73,21 @@ func (l *local) stopFormer(ctx context.Context, name string, known process.Ident
 // await asks until probe succeeds. It gives up at once when one of the programs
 // has ended.
 func (l *local) await(ctx context.Context, what string, probe func(context.Context) error, specs ...process.Spec) error {
-	var last error
+	last := "none"
 	err := wait.PollUntilContextTimeout(ctx, pollPeriod, readyTimeout, true, func(ctx context.Context) (bool, error) {
 		for _, spec := range specs {
 			if !l.record.Processes[spec.Name].Alive() {
 				return false, fmt.Errorf("%s ended; the end of its log %s:\n%s", spec.Name, spec.Log, spec.LogTail())
 			}
 		}
-		last = probe(ctx)
-		return last == nil, nil
+		err := probe(ctx)
+		if err != nil {
+			last = err.Error()
+		}
+		return err == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for %s (last answer: %v): %w", what, last, err)
+		return fmt.Errorf("wait for %s (last answer: %s): %w", what, last, err)
 	}
 	return nil
 }

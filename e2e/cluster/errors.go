@@ -2,7 +2,10 @@
 
 package cluster
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // NotPossibleError says that a cluster cannot run on this machine, or not for
 // this user, whatever is tried: tests skip, where another error fails them.
@@ -14,7 +17,7 @@ type NotPossibleError struct {
 }
 
 // ErrNotPossible is what [errors.Is] finds in every [NotPossibleError].
-var ErrNotPossible = fmt.Errorf("a local cluster is not possible here")
+var ErrNotPossible = errors.New("a local cluster is not possible here")
 
 // Error says what is in the way and what to do.
 func (e *NotPossibleError) Error() string {

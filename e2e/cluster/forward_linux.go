@@ -19,7 +19,7 @@ func (l *local) warnOfFirewall(ctx context.Context) error {
 }
 
 // dropsForwarded tells whether a chain for forwarded packets drops those that no
-// rule accepts. A chain's line reads: type filter hook forward priority filter; policy drop;
+// rule accepts. Its line reads "type filter hook forward priority filter; policy drop;".
 func dropsForwarded(chains string) bool {
 	for line := range strings.Lines(chains) {
 		if strings.Contains(line, "hook forward") && strings.Contains(line, "policy drop") {

@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -108,10 +109,10 @@ func removeLogLinks(dir string) error {
 
 // restoreMachine gives kernel parameters their former values back and removes
 // the folders that the programs made outside of the cluster's own.
-func restoreMachine(record *record) error {
+func restoreMachine(ctx context.Context, record *record) error {
 	var errs []error
 	for name, value := range record.Sysctls {
-		if err := os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0o600); err != nil {
 			errs = append(errs, fmt.Errorf("restore a kernel parameter: %w", err))
 		}
 	}
@@ -120,7 +121,7 @@ func restoreMachine(record *record) error {
 		case kubeletDir:
 			errs = append(errs, removeMatches(filepath.Join(path, "device-plugins", "kubelet*")))
 		case runtimeDir:
-			errs = append(errs, removeDeadSockets(filepath.Join(path, "s")))
+			errs = append(errs, removeDeadSockets(ctx, filepath.Join(path, "s")))
 		}
 		errs = append(errs, removeEmptyFolders(path))
 	}
@@ -129,11 +130,12 @@ func restoreMachine(record *record) error {
 
 // removeDeadSockets removes the sockets that nobody listens on: those of
 // supervisors that were killed and that containerd then forgot.
-func removeDeadSockets(folder string) error {
+func removeDeadSockets(ctx context.Context, folder string) error {
 	paths, err := filepath.Glob(filepath.Join(folder, "*"))
 	errs := []error{err}
+	var dialer net.Dialer
 	for _, path := range paths {
-		connection, err := net.Dial("unix", path)
+		connection, err := dialer.DialContext(ctx, "unix", path)
 		switch {
 		case err == nil:
 			errs = append(errs, connection.Close())
@@ -175,6 +177,7 @@ func removeMatches(pattern string) error {
 }
 
 func removeFile(path string) error {
+	//nolint:gosec // the paths are those that the cluster's own programs wrote
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove what the cluster's programs made: %w", err)
 	}

@@ -50,7 +50,7 @@ func (l *local) prepareMachine(ctx context.Context) error {
 	if err := errors.Join(addNodeAddress(ctx), addServiceRoute(ctx)); err != nil {
 		return err
 	}
-	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
+	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o600)
 }
 
 // noteMachine writes down what the cluster is going to change.

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -60,14 +61,14 @@ func (l *local) nodeReady(ctx context.Context) error {
 			continue
 		}
 		if condition.LastHeartbeatTime.Time.Before(l.kubeletStarted) {
-			return fmt.Errorf("the kubelet has not reported since it was started")
+			return errors.New("the kubelet has not reported since it was started")
 		}
 		if condition.Status == corev1.ConditionTrue {
 			return nil
 		}
 		return fmt.Errorf("the node is not ready: %s: %s", condition.Reason, condition.Message)
 	}
-	return fmt.Errorf("the node does not say whether it is ready")
+	return errors.New("the node does not say whether it is ready")
 }
 
 // store is the images of the node.

@@ -37,7 +37,7 @@ func TestOverlap(t *testing.T) {
 }
 
 func TestOnlyTheRootOfAContainerOfThisClusterIsTakenForOne(t *testing.T) {
-	const root = "101 90 0:55 / / rw,relatime - overlay overlay rw,lowerdir=/c/containerd/root/1/fs,upperdir=/c/containerd/root/2/fs,workdir=/c/w"
+	const root = "101 90 0:55 / / rw,relatime - overlay none rw,lowerdir=/c/containerd/root/1/fs,upperdir=/c/containerd/root/2/fs,workdir=/c/w"
 	for name, test := range map[string]struct {
 		line, dir string
 		want      bool
@@ -45,7 +45,7 @@ func TestOnlyTheRootOfAContainerOfThisClusterIsTakenForOne(t *testing.T) {
 		"its own container":                     {line: root, dir: "/c", want: true},
 		"a container of another cluster":        {line: root, dir: "/other"},
 		"a folder whose name begins like it":    {line: root, dir: "/c/containerd/root/2/f"},
-		"the same mount as seen from the host":  {line: "101 90 0:55 / /c/state/rootfs rw - overlay overlay rw,upperdir=/c/containerd/root/2/fs", dir: "/c"},
+		"the same mount as seen from the host":  {line: "101 90 0:55 / /c/state/rootfs rw - overlay none rw,upperdir=/c/containerd/root/2/fs", dir: "/c"},
 		"the root of the host":                  {line: "1 0 254:0 / / rw - ext4 /dev/vda rw", dir: "/c"},
 		"a line that is cut off":                {line: "101 90", dir: "/c"},
 		"an empty line at the end of the table": {line: "", dir: "/c"},

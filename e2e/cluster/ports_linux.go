@@ -12,7 +12,7 @@ import (
 
 // choosePorts finds ports that nobody listens on. Ports that were chosen before are
 // kept, so that kubeconfig files stay valid, unless something else has taken one.
-func (l *local) choosePorts(context.Context) error {
+func (l *local) choosePorts(ctx context.Context) error {
 	ports := &l.record.Ports
 	for _, item := range []struct {
 		program, address string
@@ -27,7 +27,7 @@ func (l *local) choosePorts(context.Context) error {
 		if l.record.Processes[item.program].Alive() {
 			continue // it listens there itself
 		}
-		port, err := freePort(item.address, *item.port)
+		port, err := freePort(ctx, item.address, *item.port)
 		if err != nil {
 			return err
 		}
@@ -38,11 +38,12 @@ func (l *local) choosePorts(context.Context) error {
 
 // freePort returns wanted when it is free on the address, and otherwise another
 // one. It has to be free for TCP and for UDP: DNS is served by both.
-func freePort(address string, wanted int) (int, error) {
-	if wanted != 0 && probePort(address, wanted) == nil {
+func freePort(ctx context.Context, address string, wanted int) (int, error) {
+	if wanted != 0 && probePort(ctx, address, wanted) == nil {
 		return wanted, nil
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}
@@ -51,13 +52,14 @@ func freePort(address string, wanted int) (int, error) {
 }
 
 // probePort is an error when something listens there.
-func probePort(address string, port int) error {
+func probePort(ctx context.Context, address string, port int) error {
+	var config net.ListenConfig
 	where := net.JoinHostPort(address, strconv.Itoa(port))
-	listener, err := net.Listen("tcp", where)
+	listener, err := config.Listen(ctx, "tcp", where)
 	if err != nil {
 		return err
 	}
-	packets, err := net.ListenPacket("udp", where)
+	packets, err := config.ListenPacket(ctx, "udp", where)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

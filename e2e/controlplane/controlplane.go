@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -104,7 +105,7 @@ func start(ctx context.Context, options Options, programs tools.Set) (_ *Control
 			err = errors.Join(err, c.Stop())
 		}
 	}()
-	if err := c.prepare(); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.startServers(ctx); err != nil {
@@ -124,7 +125,7 @@ func start(ctx context.Context, options Options, programs tools.Set) (_ *Control
 }
 
 // prepare writes credentials and configuration.
-func (c *ControlPlane) prepare() error {
+func (c *ControlPlane) prepare(ctx context.Context) error {
 	c.Dir = c.options.Dir
 	if c.Dir == "" {
 		dir, err := os.MkdirTemp("", "serin-controlplane-")
@@ -133,7 +134,7 @@ func (c *ControlPlane) prepare() error {
 		}
 		c.Dir = dir
 	}
-	port, err := freePort()
+	port, err := freePort(ctx)
 	if err != nil {
 		return err
 	}
@@ -205,8 +206,8 @@ func (c *ControlPlane) Stop() error {
 	c.fakeNode.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := len(c.order) - 1; i >= 0; i-- {
-		c.children[c.order[i]].Stop(c.clock, stopGrace)
+	for _, name := range slices.Backward(c.order) {
+		c.children[name].Stop(c.clock, stopGrace)
 	}
 	if c.options.Dir == "" && c.Dir != "" {
 		if err := os.RemoveAll(c.Dir); err != nil {
@@ -265,8 +266,9 @@ func (c *ControlPlane) startFakeNode(ctx, background context.Context) error {
 }
 
 // freePort finds a port of the loopback address that nobody listens on.
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ctx context.Context) (int, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}

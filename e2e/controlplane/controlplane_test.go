@@ -5,7 +5,9 @@ package controlplane_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"testing"
 	"time"
@@ -48,9 +50,7 @@ func newClient(t *testing.T) (kubernetes.Interface, string) {
 func makeDeployment(name string, replicas int32, extra map[string]string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	template := map[string]string{"app": name}
-	for key, value := range extra {
-		template[key] = value
-	}
+	maps.Copy(template, extra)
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{
@@ -132,7 +132,7 @@ func TestAPodWithTheUnreadyLabelRunsButIsNotReady(t *testing.T) {
 		}
 		for _, condition := range pods.Items[0].Status.Conditions {
 			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-				return false, fmt.Errorf("the pod is ready")
+				return false, errors.New("the pod is ready")
 			}
 		}
 		return true, nil

@@ -16,7 +16,7 @@ import (
 //		os.Exit(controlplane.Run(m, controlplane.Options{}, func(c *controlplane.ControlPlane) { shared = c }))
 //	}
 func Run(m *testing.M, options Options, use func(*ControlPlane)) int {
-	c, err := Start(context.Background(), options)
+	c, err := Start(context.Background(), options) //nolint:forbidigo // the main of a test package has no caller with a context
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "start the control plane: %v\n", err)
 		return 1

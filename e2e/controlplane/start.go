@@ -4,6 +4,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -57,7 +58,7 @@ func (c *ControlPlane) waitReady(ctx context.Context) error {
 		}
 		_, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("the default namespace is not there yet")
+			return errors.New("the default namespace is not there yet")
 		}
 		return err
 	})
@@ -65,16 +66,19 @@ func (c *ControlPlane) waitReady(ctx context.Context) error {
 
 // wait asks until probe succeeds. It gives up at once when a program has ended.
 func (c *ControlPlane) wait(ctx context.Context, what string, probe func(context.Context) error) error {
-	var last error
+	last := "none"
 	err := wait.PollUntilContextTimeout(ctx, pollPeriod, readyTimeout, true, func(ctx context.Context) (bool, error) {
 		if err := c.ended(); err != nil {
 			return false, err
 		}
-		last = probe(ctx)
-		return last == nil, nil
+		err := probe(ctx)
+		if err != nil {
+			last = err.Error()
+		}
+		return err == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for %s (last answer: %v): %w", what, last, err)
+		return fmt.Errorf("wait for %s (last answer: %s): %w", what, last, err)
 	}
 	return nil
 }

@@ -155,7 +155,7 @@ func (b *Builder) save(archive Archive, image v1.Image) error {
 	if err := os.Rename(scratch.Name(), archive.Path); err != nil {
 		return fmt.Errorf("put the archive in its place: %w", err)
 	}
-	return os.WriteFile(note, []byte(archive.Digest), 0o644)
+	return os.WriteFile(note, []byte(archive.Digest), 0o600)
 }
 
 // archiveName is the file name of an image's archive.

@@ -211,7 +211,7 @@ func extract(t *testing.T, archive, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer content.Close()
+	defer func() { _ = content.Close() }()
 	unpackInto(t, content, folder)
 }
 

@@ -85,7 +85,7 @@ func (b *Builder) build(ctx context.Context, tool Tool, toolchain string) (strin
 // never looks like a complete one. The caller holds the lock of the tool.
 func (b *Builder) compile(ctx context.Context, tool Tool, folder string) error {
 	scratch := folder + ".partial"
-	if err := errors.Join(os.RemoveAll(scratch), os.MkdirAll(scratch, 0o755)); err != nil {
+	if err := errors.Join(os.RemoveAll(scratch), os.MkdirAll(scratch, 0o750)); err != nil {
 		return fmt.Errorf("prepare the folder to build %s in: %w", tool.Name, err)
 	}
 	if err := b.runGo(ctx, tool, filepath.Join(scratch, tool.Programs[0])); err != nil {

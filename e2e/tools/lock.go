@@ -23,7 +23,7 @@ const lockPoll = 200 * time.Millisecond
 //
 // The holder may remove the file.
 func Lock(ctx context.Context, path string, waiting func()) (release func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return nil, fmt.Errorf("make the folder of the lock file: %w", err)
 	}
 	told := false
@@ -43,7 +43,7 @@ func Lock(ctx context.Context, path string, waiting func()) (release func(), err
 
 // tryLock returns nil when another process holds the lock.
 func tryLock(path string) (release func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@
 package component
 
 import (
-	"fmt"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -172,6 +171,6 @@ func (c ControlPlane) spec(program string, args ...string) process.Spec {
 func ServerNames() []string {
 	return []string{
 		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
-		fmt.Sprintf("kubernetes.default.svc.%s", Domain),
+		"kubernetes.default.svc." + Domain,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -111,7 +112,7 @@ func parseAuthority(pair Pair) (*Authority, error) {
 	certificateBlock, _ := pem.Decode(pair.Certificate)
 	keyBlock, _ := pem.Decode(pair.Key)
 	if certificateBlock == nil || keyBlock == nil {
-		return nil, fmt.Errorf("the certificate or the key of the authority is not PEM")
+		return nil, errors.New("the certificate or the key of the authority is not PEM")
 	}
 	certificate, err := x509.ParseCertificate(certificateBlock.Bytes)
 	if err != nil {

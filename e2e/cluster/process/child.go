@@ -64,7 +64,11 @@ func (c *Child) Exited() <-chan struct{} { return c.exited }
 // Err says how the program ended and shows the end of its log. It may only be
 // called once Exited is closed.
 func (c *Child) Err() error {
-	return fmt.Errorf("%s ended: %v; the end of its log:\n%s", c.Spec.Name, c.err, c.Spec.LogTail())
+	how := "exit status 0"
+	if c.err != nil {
+		how = c.err.Error()
+	}
+	return fmt.Errorf("%s ended: %s; the end of its log:\n%s", c.Spec.Name, how, c.Spec.LogTail())
 }
 
 // Stop asks the program to end, kills it when it has not after grace (at once

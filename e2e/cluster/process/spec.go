@@ -64,17 +64,17 @@ func (s Spec) LogTail() string {
 // command prepares the program with a fresh log. The caller closes the log once
 // the program has been started.
 func (s Spec) command() (*exec.Cmd, *os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(s.Log), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.Log), 0o750); err != nil {
 		return nil, nil, fmt.Errorf("make the folder of the log of %s: %w", s.Name, err)
 	}
 	if err := os.Rename(s.Log, s.Log+".1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("keep the former log of %s: %w", s.Name, err)
 	}
-	log, err := os.OpenFile(s.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	log, err := os.OpenFile(s.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the log of %s: %w", s.Name, err)
 	}
-	command := exec.Command(s.Path, s.Args...)
+	command := exec.Command(s.Path, s.Args...) //nolint:noctx // what it runs outlives the call
 	command.Env = s.Env
 	command.Stdout, command.Stderr = log, log
 	return command, log, nil

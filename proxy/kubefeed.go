@@ -162,7 +162,9 @@ func (f *KubeFeed) reconcile(ctx context.Context) error {
 		return client.IgnoreNotFound(err)
 	}
 	var err error
-	if split.DeletionTimestamp.IsZero() {
+	// Its backends go when the split does. But an agent that starts only now still
+	// has the traffic that comes until the Service is given back.
+	if split.DeletionTimestamp.IsZero() || f.last == nil {
 		err = f.want(ctx, split)
 	}
 	return errors.Join(err, f.report(ctx, split))

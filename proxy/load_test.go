@@ -61,7 +61,7 @@ func (l *load) run(ctx context.Context, senders int, interval time.Duration) {
 				case <-ctx.Done():
 					return
 				case <-ticker.C:
-					l.send(client) //nolint:contextcheck // a request that was begun is ended
+					l.send(context.WithoutCancel(ctx), client)
 				}
 			}
 		})
@@ -69,9 +69,9 @@ func (l *load) run(ctx context.Context, senders int, interval time.Duration) {
 	wg.Wait()
 }
 
-// send sends one request, whatever happens to the load meanwhile.
-func (l *load) send(client *http.Client) {
-	trace := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+// send sends one request.
+func (l *load) send(ctx context.Context, client *http.Client) {
+	trace := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		l.mu.Lock()
 		l.attempts++
 		l.mu.Unlock()

@@ -51,13 +51,13 @@ func TestCommandLinesRefused(t *testing.T) {
 }
 
 func TestTheProxyFindsOutWhereItRuns(t *testing.T) {
-	real := t.TempDir()
-	module := filepath.Join(real, "stream.so")
+	folder := t.TempDir()
+	module := filepath.Join(folder, "stream.so")
 	if err := os.WriteFile(module, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(real, dir); err != nil {
+	if err := os.Symlink(folder, dir); err != nil {
 		t.Fatal(err)
 	}
 	o := proxyOptions{dir: dir, streamModule: module, connections: 1 << 30}
@@ -65,7 +65,7 @@ func TestTheProxyFindsOutWhereItRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, _ := filepath.EvalSymlinks(real); string(got.Dir) != want { // a temporary folder may be behind a link itself
+	if want, _ := filepath.EvalSymlinks(folder); string(got.Dir) != want { // a temporary folder may be behind a link itself
 		t.Errorf("the folder is %s, want %s: nginx compares paths without links", got.Dir, want)
 	}
 	if got.StreamModule != module {
@@ -77,7 +77,7 @@ func TestTheProxyFindsOutWhereItRuns(t *testing.T) {
 	if got.Connections*2 > got.OpenFiles {
 		t.Errorf("%d connections with %d open files", got.Connections, got.OpenFiles)
 	}
-	o.streamModule = filepath.Join(real, "missing.so")
+	o.streamModule = filepath.Join(folder, "missing.so")
 	if got, err = o.render(t.Context()); err != nil || got.StreamModule != "" {
 		t.Errorf("a module that is built in: %q %v", got.StreamModule, err)
 	}

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	rbacac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -239,6 +240,26 @@ func TestAProxyOfASplitThatIsDeletedWantsNothingNew(t *testing.T) {
 	case want := <-feed.Wants():
 		t.Errorf("wanted %+v", want)
 	case <-time.After(time.Second):
+	}
+}
+
+func TestAProxyThatStartsWhileItsSplitIsDeletedServesIt(t *testing.T) {
+	s := newScene(t)
+	split := trafficSplit(100, 0)
+	split.Finalizers = []string{"example.com/held"}
+	s.create(service("website"), service("website-stable"), service("website-canary"), split)
+	if err := admin.Delete(t.Context(), split); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		if err := admin.Patch(context.WithoutCancel(t.Context()), split, patch); err != nil {
+			t.Error(err)
+		}
+	})
+	weights, _ := nextWeights(t, s.proxyFeed(split, "proxy-a"))
+	if diff := cmp.Diff(map[string]int32{"website-stable": 100, "website-canary": 0}, weights); diff != "" {
+		t.Errorf("weights (-want +got):\n%s", diff)
 	}
 }
 

@@ -30,10 +30,10 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Getenv); err != nil {
+	err := run(ctx, os.Getenv)
+	stop()
+	if err != nil {
 		slog.Error("the load generator stopped", "error", err)
-		stop()
 		os.Exit(1)
 	}
 }
@@ -43,7 +43,8 @@ func run(ctx context.Context, getenv func(string) string) error {
 	if err != nil {
 		return err
 	}
-	g, err := generator.New(config, clock.RealClock{}, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // it mixes connections, it guards nothing
+	g, err := generator.New(config, clock.RealClock{}, random)
 	if err != nil {
 		return err
 	}

@@ -64,6 +64,7 @@ func TestOnAControlPlane(t *testing.T) {
 }
 
 func seesWhatIsApplied(t *testing.T, s *Stage) {
+	t.Helper()
 	rollout := &serinv1alpha1.Rollout{}
 	if err := readFirst(filepath.Join(examplesFolder, "rollout.yaml"), rollout); err != nil {
 		t.Fatal(err)
@@ -91,6 +92,7 @@ func seesWhatIsApplied(t *testing.T, s *Stage) {
 // removesWhatIsLeft deletes the namespace while an object has a finalizer that
 // nobody takes away.
 func removesWhatIsLeft(t *testing.T, s *Stage) {
+	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}
 	if err := s.api.Delete(t.Context(), namespace); err != nil {
 		t.Fatal(err)

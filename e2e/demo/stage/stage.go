@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	// Release is the name of Serin's Helm release, SystemNamespace where it is.
-	Release         = "serin"
+	// Release is the name of Serin's Helm release.
+	Release = "serin"
+	// SystemNamespace is where Serin itself runs.
 	SystemNamespace = "serin-system"
 	// installLimit bounds how long Serin may take to become ready.
 	installLimit = 2 * time.Minute

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 
 	"github.com/serin-dev/serin/e2e/demo/load/generator"
 	"github.com/serin-dev/serin/e2e/demo/story"
@@ -75,7 +74,7 @@ func pod(name, version string, labels map[string]string, ready corev1.ConditionS
 	return corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: "uid-x", Labels: labels,
-			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", UID: "set", Controller: ptr.To(true)}},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", UID: "set", Controller: new(true)}},
 		},
 		Spec:   corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "VERSION", Value: version}}}}},
 		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
@@ -106,7 +105,7 @@ func TestDescribePods(t *testing.T) {
 		{name: "a proxy carries the website's labels and is none of its pods", pod: pod("a", "", map[string]string{"app": Name, proxyLabel: Name}, corev1.ConditionTrue)},
 		{name: "a pod of something else", pod: pod("a", "v1", map[string]string{"app": "load"}, corev1.ConditionTrue)},
 	}
-	set := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{UID: "set", OwnerReferences: []metav1.OwnerReference{{Kind: "Rollout", UID: "rollout", Controller: ptr.To(true)}}}}
+	set := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{UID: "set", OwnerReferences: []metav1.OwnerReference{{Kind: "Rollout", UID: "rollout", Controller: new(true)}}}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := describePods([]corev1.Pod{test.pod}, []appsv1.ReplicaSet{set})
@@ -169,7 +168,7 @@ func TestKill(t *testing.T) {
 			name: "the manager that leads is killed",
 			pods: []runtime.Object{manager("a", "containerd://aaa"), manager("b", "containerd://bbb"), &coordinationv1.Lease{
 				ObjectMeta: metav1.ObjectMeta{Name: managerLease, Namespace: SystemNamespace},
-				Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("b_0f1e")},
+				Spec:       coordinationv1.LeaseSpec{HolderIdentity: new("b_0f1e")},
 			}},
 			target: story.TargetManager, killed: []int{72},
 		},

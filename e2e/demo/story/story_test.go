@@ -5,6 +5,7 @@ package story
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -94,9 +95,7 @@ func TestAStoryThatEndsBadly(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			th := newTheatre()
-			for file, script := range test.scripts {
-				th.scripts[file] = script
-			}
+			maps.Copy(th.scripts, test.scripts)
 			account, err := th.story().Run(t.Context())
 			if err == nil {
 				t.Fatal("the story ended well")
@@ -162,10 +161,8 @@ func TestABrokenPromiseIsSaidPlainly(t *testing.T) {
 		{
 			name: "a load generator that restarted",
 			scripts: func(th *theatre) {
-
 				insert(th, "website-v2.yaml", 3, func(s *state) { s.load.StartedAt = time.Unix(8, 0) })
 				insert(th, "website-v2.yaml", 4, func(s *state) { s.load.StartedAt = time.Unix(9, 0) })
-
 			},
 			want: "The load generator restarted",
 		},

@@ -5,6 +5,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,7 +66,7 @@ func (s screen) key() string {
 	for _, v := range s.versions {
 		parts = append(parts, fmt.Sprint(v.role, v.ready))
 	}
-	return strings.Join(append(parts, fmt.Sprint(s.unanswered)), "\x00")
+	return strings.Join(append(parts, strconv.FormatInt(s.unanswered, 10)), "\x00")
 }
 
 // sceneTitle is the title of the scene that runs.

@@ -138,7 +138,7 @@ func bar(share float64) string {
 func (s screen) versionTable(width int) string {
 	t := table.New().Border(lipgloss.RoundedBorder()).BorderStyle(faint).Width(width).
 		Headers("Version", "Role", "Ready pods", "Requests", "Failed", "p50 ms", "p99 ms").
-		StyleFunc(func(row, column int) lipgloss.Style { return s.cellStyle(row, column) })
+		StyleFunc(s.cellStyle)
 	for _, v := range s.versions {
 		t.Row(v.version, orDash(v.role), strconv.Itoa(v.ready), count(v.requests), count(v.failed), latency(v.p50), latency(v.p99))
 	}

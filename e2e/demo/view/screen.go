@@ -85,7 +85,7 @@ func (s *screen) describeRelease(status serinv1alpha1.RolloutStatus) {
 }
 
 func describeVersion(last story.Snapshot, r *story.Release) versionRow {
-	row := versionRow{version: r.Version}
+	row := versionRow{version: r.Version, role: roleOf(last, r)}
 	for _, pod := range last.Pods {
 		if pod.Version == r.Version && pod.Ready && !pod.Going {
 			row.ready++
@@ -96,20 +96,24 @@ func describeVersion(last story.Snapshot, r *story.Release) versionRow {
 		row.requests, row.failed = counted.Requests, counted.Failed
 		row.p50, row.p99 = counted.Latency.P50, counted.Latency.P99
 	}
-	if last.Rollout == nil || r.Revision == "" {
-		return row
-	}
-	if r.Outcome != nil && r.Outcome.Outcome == serinv1alpha1.OutcomeRolledBack {
-		row.role = "rolled back"
-		return row
-	}
-	if stable := last.Rollout.Status.Stable; stable != nil && stable.Revision == r.Revision {
-		row.role = serinv1alpha1.RoleStable
-	}
-	if canary := last.Rollout.Status.Canary; canary != nil && canary.Revision == r.Revision {
-		row.role = serinv1alpha1.RoleCanary
-	}
 	return row
+}
+
+// roleOf is what the version is to the Rollout, "" for a version of the past.
+func roleOf(last story.Snapshot, r *story.Release) string {
+	is := func(v *serinv1alpha1.VersionStatus) bool { return v != nil && v.Revision == r.Revision }
+	switch {
+	case last.Rollout == nil || r.Revision == "":
+		return ""
+	case r.Outcome != nil && r.Outcome.Outcome == serinv1alpha1.OutcomeRolledBack:
+		return "rolled back"
+	case is(last.Rollout.Status.Canary):
+		return serinv1alpha1.RoleCanary
+	case is(last.Rollout.Status.Stable):
+		return serinv1alpha1.RoleStable
+	default:
+		return ""
+	}
 }
 
 // describeEvidence reads the decimal numbers of the status. What is no number is

@@ -61,11 +61,12 @@ func verdict(broken []string) string {
 	if len(broken) == 0 {
 		return "\nEvery promise was kept.\n"
 	}
-	text := "\nNot everything was as promised:\n"
+	var b strings.Builder
+	b.WriteString("\nNot everything was as promised:\n")
 	for _, sentence := range broken {
-		text += "  * " + clean(sentence) + "\n"
+		b.WriteString("  * " + clean(sentence) + "\n")
 	}
-	return text
+	return b.String()
 }
 
 func orNever(d time.Duration) string {

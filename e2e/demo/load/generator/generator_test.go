@@ -76,13 +76,13 @@ func drive(t *testing.T, config Config) Report {
 		defer close(done)
 		g.Run(t.Context())
 	}()
-	real := time.NewTicker(time.Millisecond)
-	defer real.Stop()
+	pace := time.NewTicker(time.Millisecond)
+	defer pace.Stop()
 	for {
 		select {
 		case <-done:
 			return g.Report()
-		case <-real.C:
+		case <-pace.C:
 			fake.Step(tick)
 		}
 	}
@@ -198,10 +198,10 @@ func TestTooManyInFlightAreSkippedAndSaidSo(t *testing.T) {
 		defer close(done)
 		g.Run(t.Context())
 	}()
-	real := time.NewTicker(time.Millisecond)
-	defer real.Stop()
+	pace := time.NewTicker(time.Millisecond)
+	defer pace.Stop()
 	for g.Report().Skipped < 7 {
-		<-real.C
+		<-pace.C
 		fake.Step(tick)
 	}
 	if report := g.Report(); report.Sent != 3 || report.InFlight != 3 {
@@ -246,10 +246,10 @@ func TestTheEndOfTheContextCutsNoRequestOff(t *testing.T) {
 		defer close(done)
 		g.Run(ctx)
 	}()
-	real := time.NewTicker(time.Millisecond)
-	defer real.Stop()
+	pace := time.NewTicker(time.Millisecond)
+	defer pace.Stop()
 	for len(arrived) == 0 {
-		<-real.C
+		<-pace.C
 		fake.Step(tick)
 	}
 	cancel()

@@ -49,12 +49,12 @@ func (s *Stage) Clean(ctx context.Context) error {
 // finalizers away: then that is done here, since the Services that Serin would
 // restore go with the namespace.
 func (s *Stage) waitGone(ctx context.Context, namespace *corev1.Namespace, patience time.Duration) error {
+	// An error other than "not found" tells nothing: it is asked again.
 	gone := func(ctx context.Context) (bool, error) {
-		err := s.api.Get(ctx, client.ObjectKeyFromObject(namespace), &corev1.Namespace{})
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		return apierrors.IsNotFound(s.api.Get(ctx, client.ObjectKeyFromObject(namespace), &corev1.Namespace{})), nil
 	}
 	err := wait.PollUntilContextTimeout(ctx, look, patience, true, gone)
-	if !wait.Interrupted(err) || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	s.options.Say("nobody gave the demo's objects back; removing their finalizers")

@@ -5,6 +5,7 @@ package traffic
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -154,7 +155,7 @@ func target(p corev1.ServicePort) (int32, string) {
 
 func portString(p corev1.ServicePort) string {
 	if p.Name == "" {
-		return fmt.Sprintf("%d", p.Port)
+		return strconv.Itoa(int(p.Port))
 	}
 	return fmt.Sprintf("%d (%s)", p.Port, p.Name)
 }

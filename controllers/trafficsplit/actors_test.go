@@ -97,13 +97,13 @@ func (w *world) create(objects ...client.Object) {
 	}
 }
 
-// confirm makes proxies report the generation of the split, or the message given.
-func (w *world) confirm(message string, names ...string) {
+// confirm makes proxies report the generation of the split.
+func (w *world) confirm(names ...string) {
 	w.t.Helper()
 	split := w.split()
 	for _, pod := range w.proxies() {
 		if len(names) == 0 || slices.Contains(names, pod.Name) {
-			w.report(pod.Name, split.Generation, message)
+			w.report(pod.Name, split.Generation, "")
 		}
 	}
 }

@@ -19,12 +19,16 @@ import (
 func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 	ready, zone := true, "a"
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"},
-			ManagedFields: []metav1.ManagedFieldsEntry{{}}, Annotations: map[string]string{"a": "b"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{}}, Annotations: map[string]string{"a": "b"},
+		},
 		Ports: []discoveryv1.EndpointPort{{}},
 		Endpoints: []discoveryv1.Endpoint{
-			{Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
-				TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "p"}, Zone: &zone, NodeName: &zone},
+			{
+				Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+				TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "p"}, Zone: &zone, NodeName: &zone,
+			},
 			{Addresses: []string{"10.0.0.2", "10.0.0.3"}},
 		},
 	}

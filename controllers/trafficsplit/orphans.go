@@ -5,6 +5,7 @@ package trafficsplit
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,8 +59,8 @@ func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) ([
 		if err != nil {
 			return nil, fmt.Errorf("observe the data plane of router %s: %w", router.Name(), err)
 		}
-		for i := len(state.Objects) - 1; i >= 0; i-- {
-			switch o := state.Objects[i]; o.Condition {
+		for _, o := range slices.Backward(state.Objects) {
+			switch o.Condition {
 			case traffic.ObjectOutdated, traffic.ObjectCurrent:
 				objects = append(objects, o)
 			case traffic.ObjectAbsent, traffic.ObjectTerminating, traffic.ObjectForeign:

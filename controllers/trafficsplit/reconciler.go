@@ -44,7 +44,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.act(ctx, o, decision.Actions); err != nil {
 		if final(err) && decision.Report != nil {
 			decision.Report.Programmed = plan.Condition{
-				Status: metav1.ConditionFalse, Reason: splitv1.ReasonPending, Message: err.Error()}
+				Status: metav1.ConditionFalse, Reason: splitv1.ReasonPending, Message: err.Error(),
+			}
 			if failed := r.report(ctx, o.Split, decision.Report); failed != nil {
 				log.FromContext(ctx).Error(failed, "Could not report")
 			}

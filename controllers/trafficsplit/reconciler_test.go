@@ -80,7 +80,7 @@ func TestEveryCallMayFail(t *testing.T) {
 				w.endpoints()
 				w.create(makeSplit(100, 0))
 			})
-			try(func() { w.deploy(); w.ready(); w.confirm("") })
+			try(func() { w.deploy(); w.ready(); w.confirm() })
 			try(func() { w.endpoints() })
 			if c := programmed(w); c == nil || c.Status != metav1.ConditionTrue {
 				t.Errorf("Programmed: %+v", c)
@@ -278,7 +278,7 @@ func TestEventsTellTransitionsOnly(t *testing.T) {
 		t.Errorf("coming into effect (-want +got):\n%s", diff)
 	}
 	w.step("the weights move", func() { w.weights(90, 10) })
-	w.step("the proxies follow", func() { w.confirm("") })
+	w.step("the proxies follow", func() { w.confirm() })
 	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable 90, web-canary 10"}, recorded(w.events)); diff != "" {
 		t.Errorf("new weights (-want +got):\n%s", diff)
 	}
@@ -359,8 +359,10 @@ func FuzzIndexesAndMaps(f *testing.F) {
 		split := makeSplit(1, 1)
 		split.Spec.Service, split.Spec.Backends[0].Service = service, backend
 		split.Annotations = map[string]string{splitv1.AnnotationRouter: value}
-		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: service, Annotations: map[string]string{plan.AnnotationOriginalSelector: value}},
-			Spec: corev1.ServiceSpec{Selector: map[string]string{key: value}}}
+		s := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: service, Annotations: map[string]string{plan.AnnotationOriginalSelector: value}},
+			Spec:       corev1.ServiceSpec{Selector: map[string]string{key: value}},
+		}
 		for _, i := range indexes() {
 			for _, o := range []client.Object{split, s, &corev1.Pod{}, &metav1.PartialObjectMetadata{}} {
 				i.values(o)

@@ -24,8 +24,8 @@ var stories = map[string]func(w *world){
 	wholeStory: func(w *world) {
 		comeIntoEffect(w)
 		w.step("the weights are changed", func() { w.weights(50, 50) })
-		w.step("one proxy is quicker than the other", func() { w.confirm("", "serin-proxy-web-0") })
-		w.step("the other follows", func() { w.confirm("", "serin-proxy-web-1") })
+		w.step("one proxy is quicker than the other", func() { w.confirm("serin-proxy-web-0") })
+		w.step("the other follows", func() { w.confirm("serin-proxy-web-1") })
 		leave(w)
 	},
 	"Git resets the selector while the split is in effect": func(w *world) {
@@ -48,7 +48,7 @@ var stories = map[string]func(w *world){
 			w.endpoints()
 		})
 		w.step("its replacement is ready before it has reported", func() { w.deploy(); w.ready(); w.endpoints() })
-		w.step("it reports", func() { w.confirm("") })
+		w.step("it reports", func() { w.confirm() })
 	},
 	"a proxy refuses the new configuration": func(w *world) {
 		w.inEffect()
@@ -57,9 +57,9 @@ var stories = map[string]func(w *world){
 			split := w.split()
 			split.Generation--
 			w.report("serin-proxy-web-0", split.Generation, "nginx: emerg")
-			w.confirm("", "serin-proxy-web-1")
+			w.confirm("serin-proxy-web-1")
 		})
-		w.step("it follows", func() { w.confirm("", "serin-proxy-web-0") })
+		w.step("it follows", func() { w.confirm("serin-proxy-web-0") })
 	},
 	"an invalid edit leaves the traffic alone": func(w *world) {
 		w.inEffect()
@@ -69,7 +69,7 @@ var stories = map[string]func(w *world){
 		w.step("the edit is taken back", func() {
 			w.editSplit(func(s *splitv1.TrafficSplit) { s.Spec.Backends[1].Service = "web-canary" })
 		})
-		w.step("the proxies follow", func() { w.confirm("") })
+		w.step("the proxies follow", func() { w.confirm() })
 	},
 	"the split is deleted while no pod of its own could serve the root Service": func(w *world) {
 		w.inEffect()
@@ -101,7 +101,7 @@ var stories = map[string]func(w *world){
 			w.endpoints()
 		})
 		w.step("new proxies start", func() { w.deploy(); w.stopped(); w.endpoints() })
-		w.step("they are ready and confirm", func() { w.ready(); w.confirm("") })
+		w.step("they are ready and confirm", func() { w.ready(); w.confirm() })
 		w.step("the endpoints follow", func() { w.endpoints() })
 	},
 	"every proxy is lost": func(w *world) {
@@ -166,7 +166,7 @@ func (w *world) inEffect() {
 	w.settle()
 	w.deploy()
 	w.ready()
-	w.confirm("")
+	w.confirm()
 	w.settle()
 	w.endpoints()
 	w.settle()
@@ -181,9 +181,9 @@ func comeIntoEffect(w *world) {
 		w.create(makeSplit(100, 0))
 	})
 	w.step("its proxies start", func() { w.deploy() })
-	w.step("one is ready and confirms", func() { w.ready("serin-proxy-web-0"); w.confirm("", "serin-proxy-web-0") })
+	w.step("one is ready and confirms", func() { w.ready("serin-proxy-web-0"); w.confirm("serin-proxy-web-0") })
 	w.step("the other is ready", func() { w.ready() })
-	w.step("the other confirms", func() { w.confirm("") })
+	w.step("the other confirms", func() { w.confirm() })
 	w.step("the endpoints follow", func() { w.endpoints() })
 }
 

@@ -74,7 +74,7 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
-func newWorld(t *testing.T, objects ...client.Object) *world {
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	merging, err := converters()
 	if err != nil {
@@ -82,7 +82,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	}
 	builder := fake.NewClientBuilder().WithScheme(testScheme(t)).WithReturnManagedFields().
 		WithTypeConverters(merging...).
-		WithStatusSubresource(&splitv1.TrafficSplit{}).WithObjects(objects...)
+		WithStatusSubresource(&splitv1.TrafficSplit{})
 	for _, i := range indexes() {
 		builder = builder.WithIndex(i.object, i.name, i.values)
 	}
@@ -338,10 +338,6 @@ func (w *world) neverEmpty(o client.Object) {
 
 func (w *world) orphan() bool {
 	return len(w.log) > 0 && strings.Contains(strings.Join(w.log, "\n"), "finalizer is removed by hand")
-}
-
-func (w *world) appReady() bool {
-	return slices.ContainsFunc(w.pods(), func(p corev1.Pod) bool { return p.Labels[traffic.LabelProxy] == "" && podReady(&p) })
 }
 
 // truthful checks that a split which says it is in effect, is.

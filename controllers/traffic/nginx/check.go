@@ -23,8 +23,10 @@ const podTemplateHash = "pod-template-hash"
 func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service) []traffic.Problem {
 	var problems []traffic.Problem
 	add := func(format string, args ...any) {
-		problems = append(problems, traffic.Problem{Condition: splitv1.ConditionAccepted,
-			Reason: splitv1.ReasonUnsupported, Message: fmt.Sprintf(format, args...)})
+		problems = append(problems, traffic.Problem{
+			Condition: splitv1.ConditionAccepted,
+			Reason:    splitv1.ReasonUnsupported, Message: fmt.Sprintf(format, args...),
+		})
 	}
 	if len(split.Name) > validation.LabelValueMaxLength {
 		add("metadata.name: has more than %d characters and can't be a label of the proxies; choose a shorter name", validation.LabelValueMaxLength)

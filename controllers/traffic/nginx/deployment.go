@@ -4,6 +4,7 @@ package nginx
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,9 +60,7 @@ func MakeDeployment(target traffic.Target, opts Options) (*appsac.DeploymentAppl
 func podLabels(target traffic.Target) map[string]string {
 	labels := map[string]string{traffic.LabelProxy: target.Split.Name}
 	if target.Root != nil {
-		for k, v := range traffic.DeclaredSelector(target.Root) {
-			labels[k] = v
-		}
+		maps.Copy(labels, traffic.DeclaredSelector(target.Root))
 	}
 	return labels
 }

@@ -97,8 +97,10 @@ func TestAPortAbove1024NeedsNoSysctl(t *testing.T) {
 func TestCheck(t *testing.T) {
 	local := corev1.ServiceInternalTrafficPolicyLocal
 	other := func(selector map[string]string, target intstr.IntOrString) *corev1.Service {
-		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "other"},
-			Spec: corev1.ServiceSpec{Selector: selector, Ports: []corev1.ServicePort{{Port: 1, TargetPort: target}}}}
+		return &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "other"},
+			Spec:       corev1.ServiceSpec{Selector: selector, Ports: []corev1.ServicePort{{Port: 1, TargetPort: target}}},
+		}
 	}
 	type world struct {
 		target   traffic.Target
@@ -178,10 +180,12 @@ func TestCheck(t *testing.T) {
 func TestWhyAProxyDoesNotStart(t *testing.T) {
 	waiting := func(reason string) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-			Name: "proxy", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}}}
+			Name: "proxy", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}},
+		}}}}
 	}
 	unscheduled := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}}}
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available",
+	}}}}
 	for want, pod := range map[string]*corev1.Pod{
 		"container proxy: ErrImagePull":          waiting("ErrImagePull"),
 		"not scheduled: 0/1 nodes are available": unscheduled,

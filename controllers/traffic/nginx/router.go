@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,12 +77,12 @@ func (r *Router) observe(ctx context.Context, target traffic.Target, p piece) (t
 	object := traffic.Object{GroupVersionKind: p.gvk, Name: ObjectName(target.Split.Name), Workload: p.workload}
 	live := p.empty()
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: object.Name}, live)
-	if client.IgnoreNotFound(err) != nil {
-		return object, err
-	}
-	if err != nil {
+	if apierrors.IsNotFound(err) {
 		object.Condition = traffic.ObjectAbsent
 		return object, nil
+	}
+	if err != nil {
+		return object, err
 	}
 	object.UID, object.ResourceVersion = live.GetUID(), live.GetResourceVersion()
 	switch {

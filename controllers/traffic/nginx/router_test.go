@@ -164,7 +164,8 @@ func TestObjectsOfOthersAreToldApart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, api := testRouter(t, interceptor.Funcs{})
 			must(t, api.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "shop", Name: "serin-proxy-web", Labels: test.labels}}))
+				Namespace: "shop", Name: "serin-proxy-web", Labels: test.labels,
+			}}))
 			if o := conditions(t, r, shopTarget())["ServiceAccount"]; o.Condition != test.want {
 				t.Errorf("it is %s, want %s", o.Condition, test.want)
 			}

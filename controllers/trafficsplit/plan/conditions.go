@@ -26,7 +26,7 @@ func accepted(o Observation) Condition {
 	if c, found := first(o.Problems, splitv1.ConditionAccepted); found {
 		return c
 	}
-	return Condition{metav1.ConditionTrue, splitv1.ReasonAccepted, fmt.Sprintf("served by the router %s", o.Router)}
+	return Condition{metav1.ConditionTrue, splitv1.ReasonAccepted, "served by the router " + o.Router}
 }
 
 // resolvedRefs says whether every reference exists and fits.
@@ -67,8 +67,10 @@ func programmed(o Observation) Condition {
 	case !o.Endpoints.Known:
 		return Condition{metav1.ConditionUnknown, splitv1.ReasonWaitingForService, "the endpoints of the root Service could not be read"}
 	case !o.inPath(), o.through() == 0, o.around() > 0:
-		return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForService,
-			fmt.Sprintf("Service %q is being switched to the proxies", o.Resolved.Root)}
+		return Condition{
+			metav1.ConditionFalse, splitv1.ReasonWaitingForService,
+			fmt.Sprintf("Service %q is being switched to the proxies", o.Resolved.Root),
+		}
 	}
 	return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, "the weights are in effect for every request"}
 }

@@ -47,8 +47,10 @@ func serve(o Observation) Decision {
 		return d
 	}
 	if !slices.Contains(o.Split.Finalizers, Finalizer) {
-		d.Actions = append(d.Actions, Action{Type: AddFinalizer, Object: splitObject(o.Split),
-			Why: "the root Service has to be given back before the split is gone"})
+		d.Actions = append(d.Actions, Action{
+			Type: AddFinalizer, Object: splitObject(o.Split),
+			Why: "the root Service has to be given back before the split is gone",
+		})
 	}
 	d.Actions = append(d.Actions, ensure(o)...)
 	d.Actions = append(d.Actions, enterPath(o)...)
@@ -89,8 +91,10 @@ func enterPath(o Observation) []Action {
 	if o.inPath() || o.behind() > 0 || o.confirmed() < max(1, o.DataPlane.WantedProxies) || len(obstacles(o)) > 0 {
 		return nil
 	}
-	return []Action{{Type: TakeOver, Object: serviceObject(o.Root.Service),
-		Why: fmt.Sprintf("%d proxies serve generation %d", o.confirmed(), o.Split.Generation)}}
+	return []Action{{
+		Type: TakeOver, Object: serviceObject(o.Root.Service),
+		Why: fmt.Sprintf("%d proxies serve generation %d", o.confirmed(), o.Split.Generation),
+	}}
 }
 
 // keepPath answers to what happens to a path that was entered.
@@ -123,8 +127,10 @@ func forgetProxies(o Observation) []Action {
 	for _, report := range o.Split.Status.Proxies {
 		known := slices.ContainsFunc(o.DataPlane.Proxies, func(p traffic.Proxy) bool { return p.Name == report.Name })
 		if !known {
-			actions = append(actions, Action{Type: ForgetProxy, Object: traffic.Object{Name: report.Name},
-				Why: "the proxy is gone"})
+			actions = append(actions, Action{
+				Type: ForgetProxy, Object: traffic.Object{Name: report.Name},
+				Why: "the proxy is gone",
+			})
 		}
 	}
 	return actions

@@ -41,8 +41,10 @@ func before() plan.Observation {
 			WantedProxies: 2,
 			Objects: []traffic.Object{
 				{Name: "role", UID: "o", ResourceVersion: "9", Condition: traffic.ObjectCurrent},
-				{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Name: "deployment", UID: "d", ResourceVersion: "10",
-					Condition: traffic.ObjectCurrent, Workload: true},
+				{
+					GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Name: "deployment", UID: "d", ResourceVersion: "10",
+					Condition: traffic.ObjectCurrent, Workload: true,
+				},
 			},
 			Proxies: []traffic.Proxy{
 				{Name: "p1", Ready: true, Selected: true, Generation: 3},
@@ -402,13 +404,13 @@ func weights(d plan.Decision) string {
 }
 
 func TestRival(t *testing.T) {
-	make := func(name string, age int64) *splitv1.TrafficSplit {
+	aged := func(name string, age int64) *splitv1.TrafficSplit {
 		return &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(age, 0)}}
 	}
 	root := func(holder string) *corev1.Service {
 		return &corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{traffic.LabelProxy: holder}}}
 	}
-	gone := make("gone", 1)
+	gone := aged("gone", 1)
 	gone.DeletionTimestamp = &metav1.Time{Time: time.Unix(9, 0)}
 	for name, test := range map[string]struct {
 		split  *splitv1.TrafficSplit
@@ -416,14 +418,14 @@ func TestRival(t *testing.T) {
 		root   *corev1.Service
 		want   string
 	}{
-		"alone":                           {split: make("a", 1), want: ""},
-		"the older has it":                {split: make("a", 2), others: []*splitv1.TrafficSplit{make("b", 1)}, want: "b"},
-		"the younger waits":               {split: make("a", 1), others: []*splitv1.TrafficSplit{make("b", 2)}, want: ""},
-		"of the same age, the first":      {split: make("b", 1), others: []*splitv1.TrafficSplit{make("a", 1)}, want: "a"},
-		"the one in the path keeps it":    {split: make("a", 1), others: []*splitv1.TrafficSplit{make("b", 2)}, root: root("b"), want: "b"},
-		"even while it is being deleted":  {split: make("a", 2), others: []*splitv1.TrafficSplit{gone}, root: root("gone"), want: "gone"},
-		"a holder that is gone is no one": {split: make("a", 1), others: []*splitv1.TrafficSplit{make("b", 2)}, root: root("c"), want: ""},
-		"one being deleted has no claim":  {split: make("a", 2), others: []*splitv1.TrafficSplit{gone}, want: ""},
+		"alone":                           {split: aged("a", 1), want: ""},
+		"the older has it":                {split: aged("a", 2), others: []*splitv1.TrafficSplit{aged("b", 1)}, want: "b"},
+		"the younger waits":               {split: aged("a", 1), others: []*splitv1.TrafficSplit{aged("b", 2)}, want: ""},
+		"of the same age, the first":      {split: aged("b", 1), others: []*splitv1.TrafficSplit{aged("a", 1)}, want: "a"},
+		"the one in the path keeps it":    {split: aged("a", 1), others: []*splitv1.TrafficSplit{aged("b", 2)}, root: root("b"), want: "b"},
+		"even while it is being deleted":  {split: aged("a", 2), others: []*splitv1.TrafficSplit{gone}, root: root("gone"), want: "gone"},
+		"a holder that is gone is no one": {split: aged("a", 1), others: []*splitv1.TrafficSplit{aged("b", 2)}, root: root("c"), want: ""},
+		"one being deleted has no claim":  {split: aged("a", 2), others: []*splitv1.TrafficSplit{gone}, want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := plan.Rival(test.split, test.others, test.root); got != test.want {

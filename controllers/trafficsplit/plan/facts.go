@@ -136,11 +136,15 @@ func (o Observation) routed(service string) bool {
 }
 
 func serviceObject(s *corev1.Service) traffic.Object {
-	return traffic.Object{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Service"),
-		Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion}
+	return traffic.Object{
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Service"),
+		Name:             s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
+	}
 }
 
 func splitObject(s *splitv1.TrafficSplit) traffic.Object {
-	return traffic.Object{GroupVersionKind: splitv1.GroupVersion.WithKind("TrafficSplit"),
-		Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion}
+	return traffic.Object{
+		GroupVersionKind: splitv1.GroupVersion.WithKind("TrafficSplit"),
+		Name:             s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
+	}
 }

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/serin-dev/serin/controllers/traffic"
@@ -27,8 +28,10 @@ func withdraw(o Observation) Decision {
 		return d
 	}
 	d.Report = nil // what there is to say without a data plane, the next pass says
-	d.Actions = append(d.Actions, Action{Type: RemoveFinalizer, Object: splitObject(o.Split),
-		Why: "nothing of the data plane is left"})
+	d.Actions = append(d.Actions, Action{
+		Type: RemoveFinalizer, Object: splitObject(o.Split),
+		Why: "nothing of the data plane is left",
+	})
 	return d
 }
 
@@ -67,8 +70,10 @@ func giveBack(o Observation, d *Decision) (wait string, again time.Duration) {
 		return fmt.Sprintf("the proxies stay in the path, since the selector of Service %q selects no ready pod without them; "+
 			"make such a pod ready, or delete the Service or the backends", o.Root.Service.Name), blockedRecheck
 	}
-	d.Actions = append(d.Actions, Action{Type: GiveBack, Object: serviceObject(o.Root.Service),
-		Why: fmt.Sprintf("%d ready pods take over from the proxies", o.Direct.ReadyPods)})
+	d.Actions = append(d.Actions, Action{
+		Type: GiveBack, Object: serviceObject(o.Root.Service),
+		Why: fmt.Sprintf("%d ready pods take over from the proxies", o.Direct.ReadyPods),
+	})
 	return "the root Service is being given back", 0
 }
 
@@ -110,9 +115,9 @@ func dismantle(o Observation, d *Decision) (wait string) {
 // deleteAll deletes in the reverse of the order in which the objects were made.
 func deleteAll(objects []traffic.Object, why string) []Action {
 	var actions []Action
-	for i := len(objects) - 1; i >= 0; i-- {
-		if objects[i].Condition != traffic.ObjectTerminating {
-			actions = append(actions, Action{Type: Delete, Object: objects[i], Why: why})
+	for _, object := range slices.Backward(objects) {
+		if object.Condition != traffic.ObjectTerminating {
+			actions = append(actions, Action{Type: Delete, Object: object, Why: why})
 		}
 	}
 	return actions

@@ -3,10 +3,7 @@
 package integration
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -226,49 +223,5 @@ func TestProxiesMayRunWherePodSecurityIsRestricted(t *testing.T) {
 	spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
 	if err := restricted(t, spec.ServiceAccountName).admits(spec); err != nil {
 		t.Error(err)
-	}
-}
-
-// requests are those of the operator in the audit log from a time on.
-func requests(t *testing.T, since time.Time) []string {
-	t.Helper()
-	file, err := os.Open(plane.AuditLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close() //nolint:errcheck // only read
-	var found []string
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 4<<20)
-	for lines.Scan() {
-		var e struct {
-			Verb, RequestURI, UserAgent, Stage string
-			RequestReceivedTimestamp           time.Time
-			ResponseStatus                     struct{ Code int32 }
-		}
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			continue // the last line may be half written
-		}
-		if strings.HasPrefix(e.UserAgent, "serin-manager") && e.Verb != "watch" && e.RequestReceivedTimestamp.After(since) {
-			found = append(found, e.Verb+" "+e.RequestURI)
-		}
-		if strings.HasPrefix(e.UserAgent, "serin-manager") && e.ResponseStatus.Code == 403 &&
-			!strings.Contains(e.RequestURI, "/events") { // refused in a namespace that is being deleted
-			t.Errorf("the chart's role forbids %s %s", e.Verb, e.RequestURI)
-		}
-	}
-	return found
-}
-
-func TestASplitInEffectCostsNoRequests(t *testing.T) {
-	birds(t)
-	if len(requests(t, time.Time{})) == 0 {
-		t.Fatal("the audit log shows no request of the operator at all")
-	}
-	time.Sleep(2 * time.Second) // events and the last reports are written
-	since := time.Now()
-	time.Sleep(5 * time.Second)
-	if found := requests(t, since); len(found) != 0 {
-		t.Errorf("%d requests while nothing changed: %s", len(found), strings.Join(found, ", "))
 	}
 }

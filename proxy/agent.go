@@ -188,7 +188,9 @@ func (a *Agent) quit(ctx context.Context) error {
 func (a *Agent) attempt(ctx context.Context, want Want, backoff time.Duration) <-chan time.Time {
 	err := a.apply(ctx, want)
 	if err == nil {
-		a.Feed.Report(Served{Generation: a.generation})
+		// What is missing is said too: the controller takes a proxy for one that serves
+		// the generation only if it sees the same Services as the controller does.
+		a.Feed.Report(Served{Generation: a.generation, Message: traffic.Summary(want.Problems)})
 		return nil
 	}
 	a.Log.Error(err, "The former configuration stays in effect", "generation", want.Split.Generation, "served", a.generation)

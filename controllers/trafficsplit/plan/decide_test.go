@@ -134,7 +134,20 @@ func TestDecide(t *testing.T) {
 		},
 		"a proxy that sees other Services than the controller does not count": {
 			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Message = "Service \"stable\" does not exist" },
-			programmed: "False ProxyError", message: "does not exist",
+			programmed: "False WaitingForProxies", message: "p1: Service \"stable\" does not exist",
+		},
+		"a proxy that misses the same Service as the controller does count": {
+			from: before(), edit: func(o *plan.Observation) {
+				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionResolvedRefs, Message: "no canary"}}
+				o.DataPlane.Proxies[0].Message, o.DataPlane.Proxies[1].Message = "no canary", "no canary"
+			},
+			actions: "TakeOver web", programmed: "False WaitingForService",
+		},
+		"why a proxy stays behind is said": {
+			from: inEffect(), edit: func(o *plan.Observation) {
+				o.DataPlane.Proxies[0].Generation, o.DataPlane.Proxies[0].Message = 2, "nginx: emerg"
+			},
+			programmed: "False ProxyError", message: "p1 still serves generation 2: nginx: emerg",
 		},
 		"why a proxy does not start is said": {
 			from: before(), edit: func(o *plan.Observation) {

@@ -30,7 +30,7 @@ func waitingForProxies(o Observation) (Condition, bool) {
 // unwilling is what a proxy says that can't follow.
 func unwilling(o Observation) string {
 	for _, p := range o.DataPlane.Proxies {
-		if carries(p) && !o.serves(p) && p.Message != "" {
+		if carries(p) && p.Generation != o.Split.Generation && p.Message != "" {
 			return fmt.Sprintf("proxy %s still serves generation %d: %s", p.Name, p.Generation, p.Message)
 		}
 	}
@@ -49,10 +49,11 @@ func lingering(o Observation) int {
 	return n
 }
 
-// hindrance is what keeps a proxy from getting ready, if anybody says so.
+// hindrance is what keeps a proxy from getting ready, or from seeing the Services
+// that the controller sees, if anybody says so.
 func hindrance(o Observation) string {
 	for _, p := range o.DataPlane.Proxies {
-		if !p.Ready && !p.Terminating && p.Message != "" {
+		if !p.Terminating && p.Message != "" && !o.serves(p) {
 			return "; " + p.Name + ": " + p.Message
 		}
 	}

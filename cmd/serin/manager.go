@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -107,9 +108,7 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 	// The API server's priority and fairness limits the rate; the client need not.
 	restConfig.QPS = -1
 	byObject := trafficsplit.CacheOptions()
-	for object, options := range rollout.CacheOptions() {
-		byObject[object] = options
-	}
+	maps.Copy(byObject, rollout.CacheOptions())
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: newScheme(), Logger: ctrl.LoggerFrom(ctx),
 		Metrics:                metricsserver.Options{BindAddress: o.metricsAddress},

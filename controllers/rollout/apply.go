@@ -38,6 +38,20 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) err
 		return r.applyHold(ctx, s, map[string]string{v1alpha1.AnnotationRollout: s.Rollout.Name}, a.Paused)
 	case plan.HandBack:
 		return r.handBack(ctx, s, a)
+	case plan.ApplyBackend:
+		return r.applyBackend(ctx, makeBackend(&s, a.Role, a.Revision))
+	case plan.DeleteBackend:
+		return r.remove(ctx, a.Target, &corev1.Service{ObjectMeta: named(s, a.Name)})
+	case plan.ApplySplit:
+		return r.applySplit(ctx, s, a.Weight)
+	case plan.DeleteSplit:
+		return r.remove(ctx, a.Target, &splitv1.TrafficSplit{ObjectMeta: named(s, a.Name)})
+	}
+	return r.applyToReplicaSet(ctx, s, action)
+}
+
+func (r *Reconciler) applyToReplicaSet(ctx context.Context, s scene, action plan.Action) error {
+	switch a := action.(type) {
 	case plan.CreateCanary:
 		return r.createCanary(ctx, s, a)
 	case plan.ClaimCanary:
@@ -48,14 +62,6 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) err
 		return r.patchReplicaSet(ctx, s, a.Target, map[string]any{"ownerReferences": nil}, nil)
 	case plan.DeleteReplicaSet:
 		return r.remove(ctx, a.Target, &appsv1.ReplicaSet{ObjectMeta: named(s, a.Name)})
-	case plan.ApplyBackend:
-		return r.applyBackend(ctx, makeBackend(&s, a.Role, a.Revision))
-	case plan.DeleteBackend:
-		return r.remove(ctx, a.Target, &corev1.Service{ObjectMeta: named(s, a.Name)})
-	case plan.ApplySplit:
-		return r.applySplit(ctx, s, a.Weight)
-	case plan.DeleteSplit:
-		return r.remove(ctx, a.Target, &splitv1.TrafficSplit{ObjectMeta: named(s, a.Name)})
 	}
 	return fmt.Errorf("%w: %T", errUnknownAction, action)
 }

@@ -20,7 +20,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -53,7 +52,7 @@ func objects() []client.Object {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop", UID: "d"},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template,
+			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template,
 		},
 		Status: appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2},
 	}
@@ -63,7 +62,7 @@ func objects() []client.Object {
 			Labels:          map[string]string{"app": "website", "pod-template-hash": "1"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
 		},
-		Spec:   appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
+		Spec:   appsv1.ReplicaSetSpec{Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
 		Status: appsv1.ReplicaSetStatus{Replicas: 2, AvailableReplicas: 2},
 	}
 	svc := &corev1.Service{

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,5 +48,5 @@ func Revision(salt string, t *corev1.PodTemplateSpec) (string, error) {
 	_, _ = h.Write([]byte(salt))
 	_, _ = h.Write([]byte{0})
 	_, _ = h.Write(b)
-	return rand.SafeEncodeString(fmt.Sprint(h.Sum32())), nil
+	return rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10)), nil
 }

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -68,12 +67,12 @@ func TestTheCanaryIsWhatTheDeploymentControllerWouldMakeOfTheTemplate(t *testing
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop"},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To(int32(8)), MinReadySeconds: 3,
+			Replicas: new(int32(8)), MinReadySeconds: 3,
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website"}},
 			Template: *template("app:v2", map[string]string{"app": "website", "tier": "web"}),
 		},
 	}
-	owner := metav1.OwnerReference{Kind: "Rollout", Name: "website", UID: "r", Controller: ptr.To(true)}
+	owner := metav1.OwnerReference{Kind: "Rollout", Name: "website", UID: "r", Controller: new(true)}
 	rs := MakeCanary(d, owner, "abc", 2)
 	want := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
@@ -82,7 +81,7 @@ func TestTheCanaryIsWhatTheDeploymentControllerWouldMakeOfTheTemplate(t *testing
 			Annotations: map[string]string{AnnotationDesiredReplicas: "8"},
 		},
 		Spec: appsv1.ReplicaSetSpec{
-			Replicas: ptr.To(int32(2)), MinReadySeconds: 3,
+			Replicas: new(int32(2)), MinReadySeconds: 3,
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website", "pod-template-hash": "abc"}},
 			Template: *template("app:v2", map[string]string{"app": "website", "tier": "web", "pod-template-hash": "abc"}),
 		},
@@ -100,8 +99,8 @@ func TestABackendHasTheRootsPortsAndTrafficSettingsForOneRevision(t *testing.T) 
 		ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop"},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"app": "website", "serin.dev/proxy": "website"},
-			TrafficDistribution: ptr.To("PreferSameZone"),
-			Ports:               []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("http"), NodePort: 30080, AppProtocol: ptr.To("http")}},
+			TrafficDistribution: new("PreferSameZone"),
+			Ports:               []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("http"), NodePort: 30080, AppProtocol: new("http")}},
 		},
 	}
 	s := MakeBackend(root, map[string]string{"app": "website"}, metav1.OwnerReference{Name: "website"}, v1alpha1.RoleCanary, "abc")

@@ -50,7 +50,7 @@ func (h *Headers) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	var list []map[string]string
-	if err := json.Unmarshal(b, &list); err != nil {
+	if json.Unmarshal(b, &list) != nil {
 		h.Invalid = "headers: must be a map from header name to regular expression, or a list of such maps"
 		return nil
 	}

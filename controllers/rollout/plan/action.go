@@ -99,6 +99,7 @@ func (a ClaimCanary) String() string { return "take over ReplicaSet " + a.Name +
 func (a ScaleReplicaSet) String() string {
 	return fmt.Sprintf("scale ReplicaSet %s to %d", a.Name, a.Replicas)
 }
+
 func (a ReleaseCanary) String() string {
 	return "hand ReplicaSet " + a.Name + " over to the Deployment"
 }

@@ -83,27 +83,7 @@ func (p *pass) adopt(r *ReplicaSet) {
 	if p.Split.Presence == Present && !p.Split.Deleting {
 		p.ensureWeight(100)
 	}
-	if r.Owner != OwnerDeployment {
-		return
-	}
-	gone := true
-	for i := range p.ReplicaSets {
-		old := &p.ReplicaSets[i]
-		if old.Owner != OwnerDeployment || old.UID == r.UID || old.gone() {
-			continue
-		}
-		gone = false
-		p.say(v1alpha1.ReasonPromoting, "Promoting: the old pods are being removed, %d are left.", old.Existing)
-		if !r.Current && old.Replicas > 0 {
-			// The template has moved on, so the Deployment controller would not do it.
-			p.do(ScaleReplicaSet{Target: target(old), Replicas: 0, Desired: old.Desired})
-		}
-	}
-	if !gone {
-		if r.Current && r.Replicas != p.Workload.Replicas && p.Workload.Paused {
-			// Scaled in this very moment: a paused Deployment would keep both versions.
-			p.do(SetHold{Paused: false})
-		}
+	if r.Owner != OwnerDeployment || !p.oldPodsGone(r) {
 		return
 	}
 	p.close(v1alpha1.OutcomePromoted, r.Revision, p.status.Decision.Message)
@@ -115,6 +95,28 @@ func (p *pass) adopt(r *ReplicaSet) {
 		return
 	}
 	p.converge()
+}
+
+// oldPodsGone sees to it that no pod is left but those of the promoted version.
+func (p *pass) oldPodsGone(promoted *ReplicaSet) bool {
+	gone := true
+	for i := range p.ReplicaSets {
+		old := &p.ReplicaSets[i]
+		if old.Owner != OwnerDeployment || old.UID == promoted.UID || old.gone() {
+			continue
+		}
+		gone = false
+		p.say(v1alpha1.ReasonPromoting, "Promoting: the old pods are being removed, %d are left.", old.Existing)
+		if !promoted.Current && old.Replicas > 0 {
+			// The template has moved on, so the Deployment controller would not do it.
+			p.do(ScaleReplicaSet{Target: target(old), Replicas: 0, Desired: old.Desired})
+		}
+	}
+	if !gone && promoted.Current && promoted.Replicas != p.Workload.Replicas && p.Workload.Paused {
+		// Scaled in this very moment: a paused Deployment would keep both versions.
+		p.do(SetHold{Paused: false})
+	}
+	return gone
 }
 
 // close adds an entry to the history. One revision is closed once for each release.

@@ -5,6 +5,7 @@ package plan
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 )
 
@@ -20,21 +21,21 @@ func TestRandomHistoriesEndWellAndStaySo(t *testing.T) {
 		n /= 10
 	}
 	for seed := range n {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			t.Parallel()
-			live(t, uint64(seed)) //nolint:gosec // a seed from 0 on
+			live(t, uint64(seed))
 		})
 	}
 }
 
 func live(t *testing.T, seed uint64) {
 	t.Helper()
-	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // not for secrets
+	r := rand.New(rand.NewPCG(seed, 1))
 	w := newWorld(t)
 	w.guard = r.IntN(2) == 0
 	w.podDelay, w.routerLag = r.IntN(5), r.IntN(4)
 	w.ro.Spec.ProgressDeadline = "90s"
-	w.dep.replicas = int32(1 + r.IntN(9)) //nolint:gosec // small
+	w.dep.replicas = int32(1 + r.IntN(9))
 	if bad := r.IntN(6); bad > 0 {
 		w.failures[fmt.Sprint("v", bad)] = int64(5 + r.IntN(60))
 	}
@@ -58,7 +59,7 @@ func (w *world) disturb(r *rand.Rand) {
 	case 0, 1, 2:
 		w.setTemplate(fmt.Sprint("v", 1+r.IntN(5)))
 	case 3:
-		w.dep.replicas = int32(1 + r.IntN(9)) //nolint:gosec // small
+		w.dep.replicas = int32(1 + r.IntN(9))
 		w.say("user: scales to %d", w.dep.replicas)
 	case 4:
 		w.crashAt = w.acted + 1 + r.IntN(4)

@@ -130,7 +130,8 @@ func (p *pass) begin() bool {
 func (p *pass) enterStep(i int) {
 	n := len(p.steps)
 	p.status.Step = &v1alpha1.StepStatus{
-		Index: int32(i), Of: int32(n), Summary: fmt.Sprintf("%d/%d", min(i+1, n), n), StartedAt: p.micro(),
+		Index: int32(i), Of: int32(n), //nolint:gosec // the schema allows 50 steps
+		Summary: fmt.Sprintf("%d/%d", min(i+1, n), n), StartedAt: p.micro(),
 	}
 }
 

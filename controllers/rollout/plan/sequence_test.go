@@ -4,9 +4,9 @@ package plan
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -185,7 +185,7 @@ func TestACrashBeforeAnyActionEndsTheSame(t *testing.T) {
 			calm := newWorld(t)
 			s.tell(calm)
 			for crash := 1; crash <= calm.acted; crash++ {
-				t.Run(fmt.Sprint(crash), func(t *testing.T) {
+				t.Run(strconv.Itoa(crash), func(t *testing.T) {
 					w := newWorld(t)
 					w.crashAt = crash
 					s.tell(w)

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,7 +45,7 @@ func parseSettings(spec *v1alpha1.RolloutSpec) (settings, error) {
 		s.deadline = d
 	}
 	if len(spec.Strategy.Steps) == 0 {
-		return s, fmt.Errorf("spec.strategy.steps: is empty; add at least one step with a weight")
+		return s, errors.New("spec.strategy.steps: is empty; add at least one step with a weight")
 	}
 	for i, in := range spec.Strategy.Steps {
 		out := step{weight: min(max(in.Weight, 0), 100)}
@@ -148,5 +149,5 @@ func canaryReplicas(weight, replicas int32) int32 {
 		return 0
 	}
 	n := (int64(replicas)*int64(weight) + 99) / 100
-	return int32(min(max(n, 1), int64(replicas)))
+	return int32(min(max(n, 1), int64(replicas))) //nolint:gosec // at most replicas
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -40,9 +39,9 @@ func TestEveryFieldOfTheAnalysisReachesTheJudge(t *testing.T) {
 	got, err := parseSettings(specWith(func(s *v1alpha1.RolloutSpec) {
 		s.ProgressDeadline = "90s"
 		s.Analysis = &v1alpha1.Analysis{
-			MaxFalseRollback: "2%", Tolerance: "1.5pp", MinRequests: ptr.To(int32(7)), MinSuccessRate: "99%",
+			MaxFalseRollback: "2%", Tolerance: "1.5pp", MinRequests: new(int32(7)), MinSuccessRate: "99%",
 			MaxLatency:   []v1alpha1.LatencyLimit{{Quantile: "p99", Max: "500ms"}},
-			FailureLimit: ptr.To(int32(2)), OnInconclusive: v1alpha1.InconclusiveRollBack,
+			FailureLimit: new(int32(2)), OnInconclusive: v1alpha1.InconclusiveRollBack,
 		}
 	}))
 	if err != nil {
@@ -87,8 +86,18 @@ func TestABadFieldIsNamed(t *testing.T) {
 
 func TestTheCanaryGetsItsShareOfTheReplicasRoundedUp(t *testing.T) {
 	for _, c := range []struct{ weight, replicas, want int32 }{
-		{0, 4, 1}, {1, 4, 1}, {25, 4, 1}, {26, 4, 2}, {50, 5, 3}, {99, 4, 4}, {100, 4, 4},
-		{10, 1, 1}, {100, 1, 1}, {50, 0, 0}, {100, 2147483647, 2147483647}, {1, 2147483647, 21474837},
+		{0, 4, 1},
+		{1, 4, 1},
+		{25, 4, 1},
+		{26, 4, 2},
+		{50, 5, 3},
+		{99, 4, 4},
+		{100, 4, 4},
+		{10, 1, 1},
+		{100, 1, 1},
+		{50, 0, 0},
+		{100, 2147483647, 2147483647},
+		{1, 2147483647, 21474837},
 	} {
 		if got := canaryReplicas(c.weight, c.replicas); got != c.want {
 			t.Errorf("canaryReplicas(%d, %d) = %d, want %d", c.weight, c.replicas, got, c.want)

@@ -5,6 +5,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -77,11 +78,9 @@ type split struct {
 
 var epoch = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 
-func newWorld(t *testing.T, steps ...v1alpha1.Step) *world {
+func newWorld(t *testing.T) *world {
 	t.Helper()
-	if len(steps) == 0 {
-		steps = []v1alpha1.Step{{Weight: 10, Hold: "30s"}, {Weight: 50, Hold: "30s"}}
-	}
+	steps := []v1alpha1.Step{{Weight: 10, Hold: "30s"}, {Weight: 50, Hold: "30s"}}
 	return &world{
 		t: t, now: epoch, services: map[string]string{}, podDelay: 2, routerLag: 1, rps: 200,
 		broken: map[string]bool{}, failures: map[string]int64{}, served: map[string]types.UID{},
@@ -338,14 +337,14 @@ func (w *world) observe() Observation {
 	}
 	for _, rs := range w.rss {
 		o.ReplicaSets = append(o.ReplicaSets, ReplicaSet{
-			Name: rs.name, UID: rs.uid, ResourceVersion: fmt.Sprint(rs.version), Owner: rs.owner,
+			Name: rs.name, UID: rs.uid, ResourceVersion: strconv.Itoa(rs.version), Owner: rs.owner,
 			Revision: rs.revision, Current: !w.dep.absent && rs.template == w.dep.template,
 			Replicas: rs.replicas, Existing: rs.existing, Available: rs.available, Desired: rs.desired,
 		})
 	}
 	if s := w.split; s != nil {
 		o.Split = Split{
-			Presence: Present, UID: "split", ResourceVersion: fmt.Sprint(s.version), Ours: true, Deleting: s.deleting,
+			Presence: Present, UID: "split", ResourceVersion: strconv.Itoa(s.version), Ours: true, Deleting: s.deleting,
 			Requested: s.requested, Observed: s.observed, InEffect: s.served == s.generation,
 		}
 	}
@@ -464,7 +463,7 @@ func (w *world) apply(action Action) {
 // when it is another version of it.
 func (w *world) exact(target Target) *replicaSet {
 	for _, rs := range w.rss {
-		if rs.uid == target.UID && fmt.Sprint(rs.version) == target.ResourceVersion {
+		if rs.uid == target.UID && strconv.Itoa(rs.version) == target.ResourceVersion {
 			w.touch(rs)
 			return rs
 		}

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/serin-dev/serin/e2e/cluster"
 	"github.com/serin-dev/serin/e2e/demo"
@@ -19,6 +22,13 @@ import (
 // killVariable chooses what TestDemoStory kills: TARGET@VERSION:MOMENT, separated
 // by commas. Without it nothing is killed.
 const killVariable = "SERIN_E2E_KILL"
+
+func TestMain(m *testing.M) {
+	// As in the demo's command: what the libraries would log shows in the snapshots.
+	klog.SetLogger(logr.Discard())
+	ctrllog.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
 
 // TestDemoStory plays the story of the demo: v2 is promoted, v3 is rolled back,
 // and no request fails that v3 did not cause.

@@ -10,6 +10,11 @@ const (
 	AnnotationRollout = "serin.dev/rollout"
 	// LabelRollout on an object that Serin made names the Rollout it was made for.
 	LabelRollout = "serin.dev/rollout"
+	// AnnotationRolloutUID on an object that Serin made is the UID of that Rollout:
+	// an object of the same name that it did not make is never taken for its own.
+	// There is no owner reference, because a Rollout that is deleted in the
+	// foreground would lose its canary while users still call it.
+	AnnotationRolloutUID = "serin.dev/rollout-uid"
 	// LabelRole on a backend Service or ReplicaSet says which version it serves:
 	// RoleStable or RoleCanary.
 	LabelRole = "serin.dev/role"

@@ -70,10 +70,6 @@ func named(s scene, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.Rollout.Namespace, Name: name}
 }
 
-func owner(ro *v1alpha1.Rollout) metav1.OwnerReference {
-	return *metav1.NewControllerRef(ro, v1alpha1.GroupVersion.WithKind("Rollout"))
-}
-
 func (r *Reconciler) setFinalizer(ctx context.Context, s scene, action plan.Action) error {
 	next := s.Rollout.DeepCopy()
 	change := controllerutil.AddFinalizer
@@ -104,7 +100,8 @@ func (r *Reconciler) handBack(ctx context.Context, s scene, a plan.HandBack) err
 }
 
 func (r *Reconciler) createCanary(ctx context.Context, s scene, a plan.CreateCanary) error {
-	rs := workload.MakeCanary(s.deployment, owner(s.Rollout), a.Revision, a.Replicas)
+	rs := workload.MakeCanary(s.deployment, workload.CanaryController(s.root), a.Revision, a.Replicas)
+	workload.Mark(rs, s.Rollout)
 	err := r.client.Create(ctx, rs, client.FieldOwner(v1alpha1.FieldManager))
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("a ReplicaSet %q of another owner exists; delete it: %w", rs.Name, err)
@@ -115,8 +112,9 @@ func (r *Reconciler) createCanary(ctx context.Context, s scene, a plan.CreateCan
 // claim takes an old ReplicaSet of the Deployment over.
 func (r *Reconciler) claim(ctx context.Context, s scene, t plan.Target) error {
 	return r.patchReplicaSet(ctx, s, t, map[string]any{
-		"ownerReferences": []metav1.OwnerReference{owner(s.Rollout)},
+		"ownerReferences": []metav1.OwnerReference{workload.CanaryController(s.root)},
 		"labels":          map[string]string{v1alpha1.LabelRollout: s.Rollout.Name},
+		"annotations":     map[string]string{v1alpha1.AnnotationRolloutUID: string(s.Rollout.UID)},
 	}, nil)
 }
 
@@ -150,7 +148,9 @@ func (r *Reconciler) remove(ctx context.Context, t plan.Target, obj client.Objec
 }
 
 func makeBackend(s *scene, role, revision string) *corev1.Service {
-	return workload.MakeBackend(s.root, traffic.DeclaredSelector(s.root), owner(s.Rollout), role, revision)
+	svc := workload.MakeBackend(s.root, traffic.DeclaredSelector(s.root), role, revision)
+	workload.Mark(svc, s.Rollout)
+	return svc
 }
 
 // applyBackend applies every field that the builder set and owns no other.
@@ -184,9 +184,8 @@ func (r *Reconciler) applySplit(ctx context.Context, s scene, weight int32) erro
 // made of it meanwhile.
 func setSplit(ts *splitv1.TrafficSplit, s scene, weight int32) {
 	stable, canary := backendNames(s.Rollout)
-	metav1.SetMetaDataLabel(&ts.ObjectMeta, v1alpha1.LabelRollout, s.Rollout.Name)
+	workload.Mark(ts, s.Rollout)
 	metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationRouter, string(s.RouterName))
-	ts.OwnerReferences = []metav1.OwnerReference{owner(s.Rollout)}
 	ts.Spec = splitv1.TrafficSplitSpec{
 		Service:  s.Rollout.Spec.Service,
 		Backends: []splitv1.Backend{{Service: stable, Weight: totalWeight - weight}, {Service: canary, Weight: weight}},

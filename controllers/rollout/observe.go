@@ -192,7 +192,7 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which cli
 	}
 	for i := range list.Items {
 		rs := &list.Items[i]
-		owner, known := ownerOf(rs, s)
+		owner, known := s.ownerOf(rs)
 		if !known {
 			continue
 		}
@@ -210,15 +210,15 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which cli
 }
 
 // ownerOf says who controls a ReplicaSet, if that concerns the Rollout.
-func ownerOf(rs *appsv1.ReplicaSet, s *scene) (plan.Owner, bool) {
+func (s *scene) ownerOf(rs *appsv1.ReplicaSet) (plan.Owner, bool) {
 	c := metav1.GetControllerOfNoCopy(rs)
 	switch {
 	case c == nil:
 		return plan.OwnerNone, true
-	case c.UID == s.Rollout.UID:
-		return plan.OwnerRollout, true
 	case s.deployment != nil && c.UID == s.deployment.UID:
 		return plan.OwnerDeployment, true
+	case workload.IsMarked(rs, s.Rollout):
+		return plan.OwnerRollout, true
 	}
 	return 0, false
 }
@@ -241,7 +241,7 @@ func (r *Reconciler) observeBackend(ctx context.Context, s *scene, role, name st
 		return nil
 	}
 	b.UID, b.ResourceVersion = svc.UID, svc.ResourceVersion
-	b.Ours = metav1.IsControlledBy(svc, s.Rollout)
+	b.Ours = workload.IsMarked(svc, s.Rollout)
 	b.Revision = svc.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey]
 	if s.Service.Presence == plan.Present {
 		b.UpToDate = workload.BackendUpToDate(svc, makeBackend(s, role, b.Revision))
@@ -257,7 +257,7 @@ func (r *Reconciler) observeSplit(ctx context.Context, s *scene) (err error) {
 	s.split = ts
 	stable, canary := backendNames(s.Rollout)
 	s.Split.UID, s.Split.ResourceVersion = ts.UID, ts.ResourceVersion
-	s.Split.Ours = metav1.IsControlledBy(ts, s.Rollout)
+	s.Split.Ours = workload.IsMarked(ts, s.Rollout)
 	s.Split.Deleting = !ts.DeletionTimestamp.IsZero()
 	s.Split.Requested = requestedWeight(ts, s, stable, canary)
 	s.Split.Observed = observedWeight(ts.Status.Backends, stable, canary)

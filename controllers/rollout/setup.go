@@ -50,7 +50,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 	if err != nil {
 		return fmt.Errorf("index Rollouts: %w", err)
 	}
-	own := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.Rollout{}, handler.OnlyControllerOwner())
+	own := handler.EnqueueRequestsFromMapFunc(rolloutByLabel)
 	b := builder.ControllerManagedBy(mgr).Named("rollout").
 		For(&v1alpha1.Rollout{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Rollout{}, handler.EnqueueRequestsFromMapFunc(r.rivalsOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -99,10 +99,19 @@ func (r *Reconciler) rivalsOf(ctx context.Context, o client.Object) []reconcile.
 	return out
 }
 
+// rolloutByLabel finds the Rollout that an object was made for.
+func rolloutByLabel(_ context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[v1alpha1.LabelRollout]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+}
+
 // rolloutsOfReplicaSet finds the Rollout of a ReplicaSet, whoever controls it now.
 func (r *Reconciler) rolloutsOfReplicaSet(ctx context.Context, o client.Object) []reconcile.Request {
-	if name := o.GetLabels()[v1alpha1.LabelRollout]; name != "" {
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+	if marked := rolloutByLabel(ctx, o); len(marked) > 0 {
+		return marked
 	}
 	c := metav1.GetControllerOfNoCopy(o)
 	if c == nil || c.Kind != "Deployment" {

@@ -21,10 +21,31 @@ const AnnotationDesiredReplicas = "deployment.kubernetes.io/desired-replicas"
 // BackendName is the name of the Service of one version: "<root>-<role>".
 func BackendName(root, role string) string { return root + "-" + role }
 
+// Mark puts the name and the UID of a Rollout on an object that is made for it.
+func Mark(o metav1.Object, ro *v1alpha1.Rollout) {
+	o.SetLabels(withLabel(o.GetLabels(), v1alpha1.LabelRollout, ro.Name))
+	o.SetAnnotations(withLabel(o.GetAnnotations(), v1alpha1.AnnotationRolloutUID, string(ro.UID)))
+}
+
+// IsMarked reports whether an object was made for the Rollout.
+func IsMarked(o metav1.Object, ro *v1alpha1.Rollout) bool {
+	return o.GetLabels()[v1alpha1.LabelRollout] == ro.Name && o.GetAnnotations()[v1alpha1.AnnotationRolloutUID] == string(ro.UID)
+}
+
+// CanaryController is what a canary's ReplicaSet names as its controller, so that
+// the Deployment controller leaves it alone: the root Service. It is not the
+// Rollout, because the garbage collector removes what an object controls as soon
+// as that is deleted in the foreground, before its finalizer is done; without the
+// root Service, nobody calls the canary.
+func CanaryController(root *corev1.Service) metav1.OwnerReference {
+	controller := true
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "Service", Name: root.Name, UID: root.UID, Controller: &controller}
+}
+
 // MakeCanary builds the ReplicaSet of the canary: the Deployment's template and
 // selector, told apart by revision. The Deployment controller leaves it alone as
 // long as another object is its controller and would adopt it without.
-func MakeCanary(d *appsv1.Deployment, owner metav1.OwnerReference, revision string, replicas int32) *appsv1.ReplicaSet {
+func MakeCanary(d *appsv1.Deployment, controller metav1.OwnerReference, revision string, replicas int32) *appsv1.ReplicaSet {
 	template := *d.Spec.Template.DeepCopy()
 	template.Labels = withLabel(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey, revision)
 	selector := d.Spec.Selector.DeepCopy()
@@ -33,9 +54,9 @@ func MakeCanary(d *appsv1.Deployment, owner metav1.OwnerReference, revision stri
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            d.Name + "-" + revision,
 			Namespace:       d.Namespace,
-			Labels:          withLabel(template.Labels, v1alpha1.LabelRollout, owner.Name),
+			Labels:          maps.Clone(template.Labels),
 			Annotations:     map[string]string{AnnotationDesiredReplicas: strconv.Itoa(int(*d.Spec.Replicas))},
-			OwnerReferences: []metav1.OwnerReference{owner},
+			OwnerReferences: []metav1.OwnerReference{controller},
 		},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas:        &replicas,
@@ -48,14 +69,13 @@ func MakeCanary(d *appsv1.Deployment, owner metav1.OwnerReference, revision stri
 
 // MakeBackend builds the Service of one version of the root Service: the same
 // ports and traffic settings, for the pods of the revision only.
-func MakeBackend(root *corev1.Service, selector map[string]string, owner metav1.OwnerReference, role, revision string) *corev1.Service {
+func MakeBackend(root *corev1.Service, selector map[string]string, role, revision string) *corev1.Service {
 	s := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            BackendName(root.Name, role),
-			Namespace:       root.Namespace,
-			Labels:          map[string]string{v1alpha1.LabelRollout: owner.Name, v1alpha1.LabelRole: role},
-			OwnerReferences: []metav1.OwnerReference{owner},
+			Name:      BackendName(root.Name, role),
+			Namespace: root.Namespace,
+			Labels:    map[string]string{v1alpha1.LabelRole: role},
 		},
 		Spec: corev1.ServiceSpec{
 			Type:                  corev1.ServiceTypeClusterIP,

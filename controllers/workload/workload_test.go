@@ -72,13 +72,14 @@ func TestTheCanaryIsWhatTheDeploymentControllerWouldMakeOfTheTemplate(t *testing
 			Template: *template("app:v2", map[string]string{"app": "website", "tier": "web"}),
 		},
 	}
-	owner := metav1.OwnerReference{Kind: "Rollout", Name: "website", UID: "r", Controller: new(true)}
-	rs := MakeCanary(d, owner, "abc", 2)
+	controller := CanaryController(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "s"}})
+	rs := MakeCanary(d, controller, "abc", 2)
 	want := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "website-abc", Namespace: "shop", OwnerReferences: []metav1.OwnerReference{owner},
-			Labels:      map[string]string{"app": "website", "tier": "web", "pod-template-hash": "abc", v1alpha1.LabelRollout: "website"},
-			Annotations: map[string]string{AnnotationDesiredReplicas: "8"},
+			Name: "website-abc", Namespace: "shop",
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "website", UID: "s", Controller: new(true)}},
+			Labels:          map[string]string{"app": "website", "tier": "web", "pod-template-hash": "abc"},
+			Annotations:     map[string]string{AnnotationDesiredReplicas: "8"},
 		},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: new(int32(2)), MinReadySeconds: 3,
@@ -103,7 +104,7 @@ func TestABackendHasTheRootsPortsAndTrafficSettingsForOneRevision(t *testing.T) 
 			Ports:               []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("http"), NodePort: 30080, AppProtocol: new("http")}},
 		},
 	}
-	s := MakeBackend(root, map[string]string{"app": "website"}, metav1.OwnerReference{Name: "website"}, v1alpha1.RoleCanary, "abc")
+	s := MakeBackend(root, map[string]string{"app": "website"}, v1alpha1.RoleCanary, "abc")
 	if s.Name != "website-canary" || s.Spec.Type != corev1.ServiceTypeClusterIP || s.Spec.Ports[0].NodePort != 0 || *s.Spec.TrafficDistribution != "PreferSameZone" {
 		t.Errorf("backend %+v", s)
 	}
@@ -129,5 +130,18 @@ func TestABackendHasTheRootsPortsAndTrafficSettingsForOneRevision(t *testing.T) 
 		if BackendUpToDate(changed, s) {
 			t.Errorf("drift of the %s is not seen", name)
 		}
+	}
+}
+
+func TestOnlyWhatWasMadeForTheVeryRolloutIsItsOwn(t *testing.T) {
+	ro := &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "one"}}
+	again := &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "two"}}
+	s := &corev1.Service{}
+	if IsMarked(s, ro) {
+		t.Error("somebody else's object is taken for the Rollout's")
+	}
+	Mark(s, ro)
+	if !IsMarked(s, ro) || IsMarked(s, again) {
+		t.Errorf("marks %v %v", s.Labels, s.Annotations)
 	}
 }

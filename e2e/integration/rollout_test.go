@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -152,7 +154,16 @@ func TestACrashOfTheOperatorDuringAReleaseChangesNothingInTheOutcome(t *testing.
 	s.checkOwners(2)
 }
 
+// GitOps tools prune in the foreground: the garbage collector then removes what
+// the Rollout owns before its finalizer is done.
 func TestDeletingTheRolloutInTheMiddleOfACanaryGivesEverythingBack(t *testing.T) {
+	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
+		t.Run(string(how), func(t *testing.T) { deleteInTheMiddle(t, how) })
+	}
+}
+
+func deleteInTheMiddle(t *testing.T, how metav1.DeletionPropagation) {
+	t.Helper()
 	s := newScene(t)
 	s.create(deployment("website", 4), service("website"), rolloutOf("website", v1alpha1.Step{Weight: 20, Hold: "1h"}))
 	serveProxies(t)
@@ -161,10 +172,18 @@ func TestDeletingTheRolloutInTheMiddleOfACanaryGivesEverythingBack(t *testing.T)
 	before := s.pods()
 	s.setImage(imageV2)
 	s.waitReason(v1alpha1.ReasonHolding)
-	if err := admin.Delete(t.Context(), s.rollout()); err != nil {
+	if err := admin.Delete(t.Context(), s.rollout(), client.PropagationPolicy(how)); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("the Rollout is gone", func(ctx context.Context) bool {
+		// The pods are read first: a weight that is in effect after they are gone was
+		// in effect without them.
+		gone := len(s.pods()[imageV2]) == 0
+		for _, b := range s.splitStatus().Backends {
+			if b.Service == "website-canary" && b.Weight > 0 && gone {
+				t.Errorf("weight %d is in effect, and the canary's pods are gone", b.Weight)
+			}
+		}
 		return apierrors.IsNotFound(admin.Get(ctx, s.key("website"), &v1alpha1.Rollout{}))
 	})
 	if diff := cmp.Diff(before, s.pods()); diff != "" {

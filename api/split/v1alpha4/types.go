@@ -43,8 +43,10 @@ type TrafficSplitList struct {
 // +kubebuilder:validation:XValidation:rule="self.backends.exists(b, b.weight > 0)",message="spec.backends: at least one weight must be above 0, or no request could be answered"
 type TrafficSplitSpec struct {
 	// service is the root Service that clients connect to: its name, or its fully
-	// qualified domain name in the same namespace.
+	// qualified domain name in the same namespace. It can't be changed; delete the
+	// split and create one for the other Service instead.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.service: can't be changed; delete this TrafficSplit and create one for the other Service"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`

@@ -20,6 +20,7 @@ func (p *pass) delete() {
 		p.adopt(r)
 		return
 	}
+	p.status.Decision = nil // no rejected revision has to be known again
 	if !p.takeOutCanaries(nil) || !p.cleanUp() {
 		p.state.reason = v1alpha1.ReasonDeleting
 		return

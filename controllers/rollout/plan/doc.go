@@ -20,6 +20,9 @@
 //	clean up   | split deleted                                    | traffic on the root Service
 //	           | backend Services deleted                         |
 //
+// The objects of a release have no owner reference to the Rollout: one that is
+// deleted in the foreground would lose them before its traffic is back on stable.
+//
 // A rollback is weight 0, observed; canary scaled to 0, gone; clean up. A newer
 // template rolls the canary back and begins again. The present stage is derived
 // from the observation each time; what can't be derived (the step, the verdict,

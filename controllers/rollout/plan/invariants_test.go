@@ -85,7 +85,7 @@ func (w *world) checkWithSplit() {
 // collapsing is whether the test itself took the canary's pods away.
 func (w *world) collapsing() bool {
 	rs := w.byRevision(w.services[v1alpha1.RoleCanary])
-	return rs != nil && w.broken[rs.template]
+	return rs == nil || w.broken[rs.template]
 }
 
 // checkQuiet: nothing to do means nothing is written (S10, L4).

@@ -20,11 +20,15 @@ func (p *pass) release(stable *ReplicaSet) {
 		p.rolledBack()
 		return
 	}
-	if !p.supersede() || !p.begin() || !p.ensureHold(true) || !p.prepare(stable) {
+	if !p.supersede() || !p.begin() {
 		p.checkDeadline()
 		return
 	}
-	if p.canary != nil && p.condemned() {
+	if p.condemned() {
+		return
+	}
+	if !p.ensureHold(true) || !p.prepare(stable) {
+		p.checkDeadline()
 		return
 	}
 	p.proceed()
@@ -44,6 +48,13 @@ func (p *pass) proceed() {
 // condemned judges what the canary answered since the last look, at whatever
 // stage the release is, and rolls back if that is too bad.
 func (p *pass) condemned() bool {
+	called := p.Split.Presence == Present && p.Split.Observed > 0
+	if p.canary == nil {
+		if called {
+			p.reject(v1alpha1.ReasonCanaryUnavailable, "the canary's ReplicaSet was deleted while it got traffic")
+		}
+		return called
+	}
 	p.measure = true
 	p.verdict = p.judgeWindows()
 	if a := p.status.Analysis; p.verdict.Reason != judge.ReasonStaleData && a.LastWindowEnd != nil {
@@ -52,7 +63,7 @@ func (p *pass) condemned() bool {
 	switch {
 	case p.verdict.Verdict == judge.Fail:
 		p.reject(string(p.verdict.Reason), p.verdict.Explain())
-	case p.canary.Available == 0 && p.Split.Observed > 0 && p.Split.Presence == Present:
+	case called && p.canary.Available == 0:
 		p.reject(v1alpha1.ReasonCanaryUnavailable, "none of the canary's pods was available any more while it got traffic")
 	default:
 		return false

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -106,6 +107,14 @@ var stories = []struct {
 		w.until("weight 50", func() bool { return w.split != nil && w.split.observed == 50 })
 		w.broken["v2"] = true
 		w.byRevision("sv2").available = 0
+		w.until("rolled back", w.rolledBack)
+	}},
+	{"the canary's ReplicaSet is deleted while it gets traffic", func(w *world) {
+		w.ready()
+		w.setTemplate("v2")
+		w.until("weight 50", func() bool { return w.split != nil && w.split.observed == 50 })
+		w.rss = slices.DeleteFunc(w.rss, func(rs *replicaSet) bool { return rs.revision == "sv2" })
+		w.say("user: deletes ReplicaSet website-sv2")
 		w.until("rolled back", w.rolledBack)
 	}},
 	{"a version is rolled out past Serin", func(w *world) {

@@ -32,6 +32,9 @@ func (p *pass) canaryPods(keep *ReplicaSet) bool {
 // traffic. The rejected revision keeps its empty ReplicaSet: by its template it
 // is known again, whatever happens to names and hashes.
 func (p *pass) takeOutCanaries(keep *ReplicaSet) bool {
+	if keep == nil && !p.ensureNoCanaryTraffic() {
+		return false // even when the pods are gone already
+	}
 	done := true
 	for _, r := range p.canaries() {
 		switch {

@@ -21,7 +21,7 @@ func (p *pass) delete() {
 		return
 	}
 	p.status.Decision = nil // no rejected revision has to be known again
-	if !p.takeOutCanaries(nil) || !p.cleanUp() {
+	if !p.endRelease() || !p.cleanUp() {
 		p.state.reason = v1alpha1.ReasonDeleting
 		return
 	}

@@ -39,7 +39,7 @@ func (p *pass) reject(reason, why string) {
 func (p *pass) rolledBack() {
 	d := p.status.Decision
 	p.state = state{}
-	if !p.takeOutCanaries(nil) || !p.cleanUp() || !p.ensureHold(true) {
+	if !p.endRelease() || !p.cleanUp() || !p.ensureHold(true) {
 		p.state.reason = v1alpha1.ReasonRollingBack
 		p.state.message = shorten("Rolling back revision " + d.Revision + " (" + d.Message + "). " + p.state.message)
 		p.state.progress = true

@@ -40,7 +40,7 @@ func (p *pass) withoutPods() {
 // leave users with two versions. A canary is taken out first.
 func (p *pass) unguarded(r *ReplicaSet) {
 	if p.Split.Presence != Absent || p.canaryPods(nil) {
-		if p.ensureHold(true) && p.takeOutCanaries(nil) {
+		if p.ensureHold(true) && p.endRelease() {
 			p.cleanUp()
 		}
 		return
@@ -81,7 +81,7 @@ func (p *pass) settle(stable *ReplicaSet) {
 		p.close(v1alpha1.OutcomeSuperseded, p.status.Canary.Revision, "The template was set back to the stable version.")
 	}
 	p.forgetRelease()
-	if !p.takeOutCanaries(nil) || !p.cleanUp() || !p.ensureHold(!p.GuardInForce) {
+	if !p.endRelease() || !p.cleanUp() || !p.ensureHold(!p.GuardInForce) {
 		return
 	}
 	if stable.Available < p.Workload.Replicas || stable.Replicas != p.Workload.Replicas {

@@ -27,14 +27,17 @@ func (p *pass) canaryPods(keep *ReplicaSet) bool {
 	return false
 }
 
+// endRelease sends all traffic to stable, even when the canary is gone already,
+// and removes every canary.
+func (p *pass) endRelease() bool {
+	return p.ensureNoCanaryTraffic() && p.takeOutCanaries(nil)
+}
+
 // takeOutCanaries removes every canary but keep, and reports whether they are
 // gone. A canary loses its pods only after the router reports that it gets no
 // traffic. The rejected revision keeps its empty ReplicaSet: by its template it
 // is known again, whatever happens to names and hashes.
 func (p *pass) takeOutCanaries(keep *ReplicaSet) bool {
-	if keep == nil && !p.ensureNoCanaryTraffic() {
-		return false // even when the pods are gone already
-	}
 	done := true
 	for _, r := range p.canaries() {
 		switch {

@@ -11,7 +11,7 @@ import (
 // Explain says in one sentence, for people, why the verdict is what it is.
 func (r Result) Explain() string {
 	switch r.Reason {
-	case ReasonWorseThanStable:
+	case ReasonWorseThanStable, ReasonSuspected:
 		return fmt.Sprintf("%s; %s", r.difference(), r.evidence())
 	case ReasonNotWorse:
 		return fmt.Sprintf("%s over %d canary and %d stable requests; %s", r.difference(), r.CanaryRequests, r.StableRequests, r.evidence())

@@ -3,6 +3,7 @@
 package judge
 
 import (
+	"math"
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
@@ -46,9 +47,19 @@ func (c Config) Assess(s State, now time.Time) Result {
 		return r
 	}
 	if s.compared() {
-		return c.result(s, Pass, ReasonNotWorse)
+		return c.comparison(s)
 	}
 	return c.result(s, Pass, ReasonNotCompared)
+}
+
+// comparison passes a canary unless the evidence against it is half of what rolls
+// back, on the scale of bets that multiply: to give it more traffic just then
+// would be to wager on its recovery. More traffic at this weight decides.
+func (c Config) comparison(s State) Result {
+	if r := c.result(s, Inconclusive, ReasonSuspected); r.Evidence >= math.Sqrt(r.Needed) {
+		return r
+	}
+	return c.result(s, Pass, ReasonNotWorse)
 }
 
 // shortage is why the requests of the present step do not suffice; "" when they do.

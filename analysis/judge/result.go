@@ -56,6 +56,9 @@ const (
 	ReasonNoStableTraffic Reason = "NoStableTraffic"
 	// ReasonTooFewRequests means that a version answered fewer than MinRequests.
 	ReasonTooFewRequests Reason = "TooFewRequests"
+	// ReasonSuspected means that the evidence against the canary has reached the
+	// square root of what rolls back: too much to go on, too little to be sure.
+	ReasonSuspected Reason = "Suspected"
 	// ReasonLimitUnmeasured means that a limit lacks samples in this step.
 	ReasonLimitUnmeasured Reason = "LimitUnmeasured"
 	// ReasonLimitUndecided means that the bounds of the latency histogram cannot

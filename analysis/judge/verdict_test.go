@@ -383,3 +383,32 @@ func TestLimitsKeepTheirCountsWhenTheListIsEdited(t *testing.T) {
 		t.Errorf("after removing the missed limit: %s (%s), want Pass", r.Verdict, r.Reason)
 	}
 }
+
+func TestASuspectedCanaryGetsNoMoreTrafficUntilTheEvidenceIsClear(t *testing.T) {
+	c := judge.Defaults()
+	c.Startup.For = 0
+	at := time.Unix(1e9, 0)
+	s := judge.State{}.StartStep(at)
+	var seen []judge.Reason
+	for range 40 {
+		w := analysis.Window{
+			Start: at, End: at.Add(5 * time.Second), Weight: 10,
+			Canary: analysis.Arm{Requests: 100, Failures: 2}, Stable: analysis.Arm{Requests: 900, Failures: 2},
+		}
+		at = w.End
+		var r judge.Result
+		s, r = c.Next(s, w)
+		if len(seen) == 0 || seen[len(seen)-1] != r.Reason {
+			seen = append(seen, r.Reason)
+		}
+		if suspected := r.Evidence >= 10 && r.Evidence < 100; suspected != (r.Reason == judge.ReasonSuspected) || suspected && r.Verdict != judge.Inconclusive {
+			t.Fatalf("evidence %.1f: %s %s", r.Evidence, r.Verdict, r.Reason)
+		}
+		if r.Verdict == judge.Fail {
+			break
+		}
+	}
+	if diff := cmp.Diff([]judge.Reason{judge.ReasonNotWorse, judge.ReasonSuspected, judge.ReasonWorseThanStable}, seen); diff != "" {
+		t.Errorf("the way of a bad canary (-want +got):\n%s", diff)
+	}
+}

@@ -172,12 +172,21 @@ func (r *Reconciler) applySplit(ctx context.Context, s scene, weight int32) erro
 	if s.split == nil {
 		ts := &splitv1.TrafficSplit{ObjectMeta: named(s, s.Rollout.Name)}
 		setSplit(ts, s, weight)
-		return r.client.Create(ctx, ts, client.FieldOwner(v1alpha1.FieldManager))
+		return staleIfThere(r.client.Create(ctx, ts, client.FieldOwner(v1alpha1.FieldManager)))
 	}
 	next := s.split.DeepCopy()
 	setSplit(next, s, weight)
 	patch := client.MergeFromWithOptions(s.split, client.MergeFromWithOptimisticLock{})
 	return r.client.Patch(ctx, next, patch, client.FieldOwner(v1alpha1.FieldManager))
+}
+
+// staleIfThere turns "already exists" into a conflict: whoever made the object,
+// the cache did not show it yet.
+func staleIfThere(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return apierrors.NewConflict(splitv1.GroupVersion.WithResource("trafficsplits").GroupResource(), "", err)
+	}
+	return err
 }
 
 // setSplit makes a TrafficSplit what it has to be for a weight, whatever somebody

@@ -105,8 +105,8 @@ func (a ReleaseCanary) String() string {
 }
 func (a DeleteReplicaSet) String() string { return "delete ReplicaSet " + a.Name }
 func (a ApplyBackend) String() string {
-	return fmt.Sprintf("Service of %s selects %s", a.Role, a.Revision)
+	return fmt.Sprintf("point the Service of %s at %s", a.Role, a.Revision)
 }
 func (a DeleteBackend) String() string { return "delete the Service of " + a.Role }
-func (a ApplySplit) String() string    { return fmt.Sprintf("canary weight %d", a.Weight) }
+func (a ApplySplit) String() string    { return fmt.Sprintf("set the canary's weight to %d", a.Weight) }
 func (DeleteSplit) String() string     { return "delete the TrafficSplit" }

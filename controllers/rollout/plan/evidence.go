@@ -98,4 +98,15 @@ func (p *pass) evidenceSentence(r judge.Result) string {
 	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
 }
 
-func figure(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
+// figure writes evidence for people: "0.42", "42.8", "3897".
+func figure(x float64) string {
+	switch {
+	case x < 1:
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	case x < 100:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	case x < 1e6:
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}

@@ -87,7 +87,7 @@ func TestDescribePods(t *testing.T) {
 	going.DeletionTimestamp = &metav1.Time{}
 	orphan := pod("orphan", "v1", website, corev1.ConditionFalse)
 	orphan.OwnerReferences = nil
-	base := story.Pod{UID: "uid-x", Version: "v1", Revision: "hash", Ready: true, Owner: story.OwnerRollout}
+	base := story.Pod{UID: "uid-x", Version: "v1", Revision: "hash", Ready: true, Owner: story.OwnerCanary}
 	with := func(change func(*story.Pod)) []story.Pod {
 		p := base
 		change(&p)
@@ -105,7 +105,7 @@ func TestDescribePods(t *testing.T) {
 		{name: "a proxy carries the website's labels and is none of its pods", pod: pod("a", "", map[string]string{"app": Name, proxyLabel: Name}, corev1.ConditionTrue)},
 		{name: "a pod of something else", pod: pod("a", "v1", map[string]string{"app": "load"}, corev1.ConditionTrue)},
 	}
-	set := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{UID: "set", OwnerReferences: []metav1.OwnerReference{{Kind: "Rollout", UID: "rollout", Controller: new(true)}}}}
+	set := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{UID: "set", OwnerReferences: []metav1.OwnerReference{{Kind: "Service", UID: "service", Controller: new(true)}}}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := describePods([]corev1.Pod{test.pod}, []appsv1.ReplicaSet{set})

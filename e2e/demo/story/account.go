@@ -111,7 +111,7 @@ func (r *Release) addPod(pod Pod) {
 		record = &PodRecord{Name: pod.Name}
 		r.Pods[pod.UID] = record
 	}
-	record.Canary = record.Canary || pod.Owner == OwnerRollout && pod.Ready
+	record.Canary = record.Canary || pod.Owner == OwnerCanary && pod.Ready
 	record.Adopted = record.Adopted || pod.Owner == OwnerDeployment
 }
 

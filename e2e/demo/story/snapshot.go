@@ -45,13 +45,14 @@ type Pod struct {
 	Owner Owner
 }
 
-// Owner is the kind of object that controls the ReplicaSet of a pod.
+// Owner is the kind of object that controls the ReplicaSet of a pod. A canary's
+// names the root Service, so that the Deployment leaves it alone.
 type Owner string
 
 // Who can control a ReplicaSet of the website.
 const (
 	OwnerUnknown    Owner = ""
-	OwnerRollout    Owner = "Rollout"
+	OwnerCanary     Owner = "Service"
 	OwnerDeployment Owner = "Deployment"
 )
 

@@ -52,12 +52,12 @@ func TestAStoryThatEndsBadly(t *testing.T) {
 	}{
 		{
 			name:    "a good version that is rolled back ends the story with the Rollout's own words",
-			scripts: map[string][]func(*state){"website-v2.yaml": {addPods(Good, OwnerRollout), outcome(Good, serinv1alpha1.OutcomeRolledBack)}},
+			scripts: map[string][]func(*state){"website-v2.yaml": {addPods(Good, OwnerCanary), outcome(Good, serinv1alpha1.OutcomeRolledBack)}},
 			want:    "Apply v2, a good version: v2 ended as RolledBack: because RolledBack",
 		},
 		{
 			name:    "a bad version that is promoted ends the story",
-			scripts: map[string][]func(*state){"website-v3.yaml": {addPods(Bad, OwnerRollout), outcome(Bad, serinv1alpha1.OutcomePromoted)}},
+			scripts: map[string][]func(*state){"website-v3.yaml": {addPods(Bad, OwnerCanary), outcome(Bad, serinv1alpha1.OutcomePromoted)}},
 			want:    "v3 ended as Promoted",
 		},
 		{
@@ -73,14 +73,14 @@ func TestAStoryThatEndsBadly(t *testing.T) {
 		{
 			name: "a promotion that leaves a proxy in the path is not over",
 			scripts: map[string][]func(*state){"website-v2.yaml": {
-				takeOver(), addPods(Good, OwnerRollout), removePods(First), outcome(Good, serinv1alpha1.OutcomePromoted), ready(),
+				takeOver(), addPods(Good, OwnerCanary), removePods(First), outcome(Good, serinv1alpha1.OutcomePromoted), ready(),
 			}},
 			want: "Apply v2, a good version: not reached within",
 		},
 		{
 			name: "a promotion that leaves an old pod is not over",
 			scripts: map[string][]func(*state){"website-v2.yaml": {
-				addPods(Good, OwnerRollout), outcome(Good, serinv1alpha1.OutcomePromoted), ready(),
+				addPods(Good, OwnerCanary), outcome(Good, serinv1alpha1.OutcomePromoted), ready(),
 			}},
 			want: "Apply v2, a good version: not reached within",
 		},

@@ -51,7 +51,7 @@ func newTheatre() *theatre {
 // goodScript promotes v2.
 func goodScript() []func(*state) {
 	return []func(*state){
-		takeOver(), addPods(Good, OwnerRollout), step(Good, 0, 10), answer(Good, 20, 0), step(Good, 1, 50), answer(Good, 100, 0),
+		takeOver(), addPods(Good, OwnerCanary), step(Good, 0, 10), answer(Good, 20, 0), step(Good, 1, 50), answer(Good, 100, 0),
 		weight(Good, 100), reason(serinv1alpha1.ReasonPromoting), adopt(Good), removePods(First), giveBack(),
 		outcome(Good, serinv1alpha1.OutcomePromoted), ready(),
 	}
@@ -60,7 +60,7 @@ func goodScript() []func(*state) {
 // badScript rolls v3 back.
 func badScript() []func(*state) {
 	return []func(*state){
-		takeOver(), addPods(Bad, OwnerRollout), step(Bad, 0, 10), answer(Bad, 20, 3), reason(serinv1alpha1.ReasonRollingBack),
+		takeOver(), addPods(Bad, OwnerCanary), step(Bad, 0, 10), answer(Bad, 20, 3), reason(serinv1alpha1.ReasonRollingBack),
 		weight(Bad, 0), removePods(Bad), giveBack(), outcome(Bad, serinv1alpha1.OutcomeRolledBack), reason(serinv1alpha1.ReasonRolledBack),
 	}
 }

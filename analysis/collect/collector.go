@@ -178,8 +178,8 @@ func (c *Collector) wakeUp() {
 // nextRound is the first multiple of the interval after last that is still to
 // come: rounds do not drift, and missed ones are not made up for.
 func nextRound(last, now time.Time, interval time.Duration) time.Time {
-	missed := max(0, now.Sub(last)/interval)
-	return last.Add((missed + 1) * interval)
+	missed := max(0, int64(now.Sub(last)/interval))
+	return last.Add(time.Duration(missed+1) * interval)
 }
 
 // start starts a scrape of every wanted target that is not being scraped.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -88,10 +90,10 @@ func (o *owner) notify(key string) {
 	o.told[key]++
 }
 
-func (o *owner) count(key string) int {
+func (o *owner) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.told[key]
+	return o.told["k"]
 }
 
 // running starts the collector in a bubble and stops it at the end of the test.
@@ -131,8 +133,8 @@ func TestWindowsCloseEachIntervalAndTheOwnerIsTold(t *testing.T) {
 		}
 		newest := windows[len(windows)-1]
 		want := analysis.Window{Start: newest.End.Add(-5 * time.Second), End: newest.End, Weight: 10, Canary: analysis.Arm{Requests: 50}, Stable: analysis.Arm{Requests: 450}}
-		for i := len(windows) - 1; i >= 0; i-- {
-			if diff := cmp.Diff(want, windows[i]); diff != "" {
+		for i, got := range slices.Backward(windows) {
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("window %d (-want +got):\n%s", i, diff)
 			}
 			want.Start, want.End = want.Start.Add(-5*time.Second), want.End.Add(-5*time.Second)
@@ -147,7 +149,7 @@ func TestWindowsCloseEachIntervalAndTheOwnerIsTold(t *testing.T) {
 		if later, _ := c.Windows("k", newest.End); len(later) != 0 {
 			t.Errorf("%d windows after the end of the newest, want none", len(later))
 		}
-		if got, want := told.count("k"), len(windows)+1; got != want {
+		if got, want := told.count(), len(windows)+1; got != want {
 			t.Errorf("told %d times, want %d: for each window and for the first scrape", got, want)
 		}
 	})
@@ -207,14 +209,14 @@ func TestNoMoreTargetsThanAllowedAreScrapedAtOnce(t *testing.T) {
 		}
 		c := running(t, s, collect.Options{Concurrency: 3})
 		for i := range 20 {
-			c.Watch(fmt.Sprint(i), target("c"), analysis.Weight{Since: time.Now()})
+			c.Watch(strconv.Itoa(i), target("c"), analysis.Weight{Since: time.Now()})
 		}
 		pass(7 * time.Second)
 		if most := s.most.Load(); most != 3 {
 			t.Errorf("%d scraped at once, want 3", most)
 		}
 		for i := range 20 {
-			if windows, health := c.Windows(fmt.Sprint(i), time.Time{}); len(windows) != 1 {
+			if windows, health := c.Windows(strconv.Itoa(i), time.Time{}); len(windows) != 1 {
 				t.Errorf("target %d: %d windows, want 1; health %+v", i, len(windows), health)
 			}
 		}
@@ -382,7 +384,7 @@ func TestHealthSaysWhyDataIsMissingAndTheOwnerIsToldOnce(t *testing.T) {
 				if diff := cmp.Diff(tt.want, health); diff != "" {
 					t.Errorf("health (-want +got):\n%s", diff)
 				}
-				if n := told.count("k"); n != 1 {
+				if n := told.count(); n != 1 {
 					t.Errorf("told %d times, want once", n)
 				}
 			})
@@ -450,13 +452,13 @@ func TestForgettingEndsTheMeasuring(t *testing.T) {
 		}
 		c.Watch("k", target("c"), analysis.Weight{Since: time.Now()})
 		pass(10*time.Second + 500*time.Millisecond) // a scrape is under way
-		toldBefore := told.count("k")
+		toldBefore := told.count()
 		c.Forget("k")
 		pass(20 * time.Second)
 		if windows, health := c.Windows("k", time.Time{}); len(windows) != 0 || health != (analysis.Health{}) {
 			t.Errorf("%d windows, health %+v after Forget, want nothing", len(windows), health)
 		}
-		if n := told.count("k"); n != toldBefore {
+		if n := told.count(); n != toldBefore {
 			t.Errorf("told %d times more after Forget", n-toldBefore)
 		}
 		if n := len(s.scrapes("c")); n != 3 {
@@ -492,8 +494,8 @@ func TestStoppingIsNotAFaultOfTheTarget(t *testing.T) {
 		if err := c.Run(ctx); err != nil {
 			t.Errorf("Run = %v, want nil", err)
 		}
-		if _, health := c.Windows("k", time.Time{}); health != (analysis.Health{}) || told.count("k") != 0 {
-			t.Errorf("health %+v, told %d times; want nothing", health, told.count("k"))
+		if _, health := c.Windows("k", time.Time{}); health != (analysis.Health{}) || told.count() != 0 {
+			t.Errorf("health %+v, told %d times; want nothing", health, told.count())
 		}
 	})
 }
@@ -505,7 +507,7 @@ func TestManyGoroutinesMayUseACollector(t *testing.T) {
 		for i := range 8 {
 			users.Go(func() {
 				for j := range 50 {
-					key := fmt.Sprint((i + j) % 5)
+					key := strconv.Itoa((i + j) % 5)
 					c.Watch(key, target("c"), analysis.Weight{Since: time.Now()})
 					c.Windows(key, time.Time{})
 					if j%7 == 0 {

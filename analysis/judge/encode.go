@@ -107,7 +107,7 @@ func (s *State) fields(visit func(field)) {
 	small := func(v *int32) {
 		wide := int64(*v)
 		visit(field{count: &wide})
-		*v = int32(min(max(wide, math.MinInt32), math.MaxInt32)) //nolint:gosec // bounded in the same line
+		*v = int32(min(max(wide, math.MinInt32), math.MaxInt32))
 	}
 	count(&s.first, &s.last)
 	small(&s.weight)

@@ -11,8 +11,8 @@ import (
 )
 
 // busy is a state in which every field is set.
-func busy(t testing.TB) judge.State {
-	t.Helper()
+func busy(tb testing.TB) judge.State {
+	tb.Helper()
 	c := plain()
 	for i := range judge.MaxLimits {
 		c.Limits = append(c.Limits, judge.MinSuccessRate(.9+float64(i)/100))

@@ -21,11 +21,12 @@ func (r Result) Explain() string {
 		return r.waiting()
 	case ReasonLimitMissed, ReasonLimitUnmeasured, ReasonLimitUndecided, ReasonLimitAtRisk:
 		return r.limit()
+	default:
+		if text, ok := explanations[r.Reason]; ok {
+			return text
+		}
+		return string(r.Reason)
 	}
-	if text, ok := explanations[r.Reason]; ok {
-		return text
-	}
-	return string(r.Reason)
 }
 
 // explanations are those that need no figures.

@@ -73,7 +73,7 @@ func MaxLatency(quantile float64, d time.Duration) Limit {
 // String names the limit for people, such as "p99 ≤ 500ms".
 func (l Limit) String() string {
 	if l.Metric == SuccessRate {
-		return fmt.Sprintf("success rate ≥ %s", percent(l.Min))
+		return "success rate ≥ " + percent(l.Min)
 	}
 	return fmt.Sprintf("p%.4g ≤ %v", 100*l.Quantile, l.Max)
 }
@@ -175,7 +175,7 @@ func (l Limit) key() uint64 {
 	if l.Metric == SuccessRate {
 		h ^= 1
 	}
-	for _, x := range [...]uint64{math.Float64bits(l.required()), uint64(l.Max)} {
+	for _, x := range [...]uint64{math.Float64bits(l.required()), uint64(l.Max)} { //nolint:gosec // only its bits count
 		for range 8 {
 			h = (h ^ x&0xff) * prime
 			x >>= 8

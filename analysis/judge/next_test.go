@@ -54,7 +54,8 @@ func FuzzNext(f *testing.F) {
 }
 
 func TestNextAllocatesNothing(t *testing.T) {
-	c, s, w := benchmarkInput()
+	c, w := benchmarkInput()
+	s := judge.State{}
 	if n := testing.AllocsPerRun(100, func() {
 		s, _ = c.Next(s, w)
 		w.Start, w.End = w.End, w.End.Add(5*time.Second)
@@ -64,7 +65,8 @@ func TestNextAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkNext(b *testing.B) {
-	c, s, w := benchmarkInput()
+	c, w := benchmarkInput()
+	s := judge.State{}
 	b.ReportAllocs()
 	for b.Loop() {
 		s, _ = c.Next(s, w)
@@ -72,10 +74,10 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-func benchmarkInput() (judge.Config, judge.State, analysis.Window) {
+func benchmarkInput() (judge.Config, analysis.Window) {
 	c := judge.Defaults()
 	c.Limits = []judge.Limit{judge.MinSuccessRate(.9), judge.MaxLatency(.9, 500*time.Millisecond), judge.MaxLatency(.99, time.Second)}
 	canary := timed(500, 400, 499, 500)
 	canary.Failures = 1
-	return c, judge.State{}, window(0, 10, canary, arm(4500, 5))
+	return c, window(0, 10, canary, arm(4500, 5))
 }

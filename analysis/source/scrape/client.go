@@ -136,7 +136,7 @@ func (c *Client) get(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, describe(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing is lost by failing to close what was read
+	defer resp.Body.Close()
 	if err := checkResponse(resp); err != nil {
 		return nil, err
 	}

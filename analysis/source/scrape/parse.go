@@ -169,10 +169,10 @@ func histogram(in *dto.Histogram) (*analysis.Histogram, error) {
 			return nil, errors.New("the last bucket and the total differ")
 		case math.IsInf(le, 1):
 		default:
-			h.LE, h.Counts = append(h.LE, le), append(h.Counts, int64(n)) //nolint:gosec // at most MaxCount
+			h.LE, h.Counts = append(h.LE, le), append(h.Counts, int64(n))
 		}
 	}
-	h.Counts = append(h.Counts, int64(total)) //nolint:gosec // at most MaxCount
+	h.Counts = append(h.Counts, int64(total))
 	arm := analysis.Arm{Requests: analysis.MaxCount, Latency: h}
 	return h, arm.Validate()
 }

@@ -15,11 +15,11 @@ import (
 var web = analysis.Target{Stable: "web-stable", Canary: "web-canary"}
 
 // fixture is what a proxy answers; the stable backend was not asked yet.
-func fixture(t testing.TB) string {
-	t.Helper()
+func fixture(tb testing.TB) string {
+	tb.Helper()
 	text, err := os.ReadFile("testdata/metrics.txt")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(text)
 }

@@ -52,7 +52,7 @@ func (h *Headers) UnmarshalJSON(b []byte) error {
 	var list []map[string]string
 	if json.Unmarshal(b, &list) != nil {
 		h.Invalid = "headers: must be a map from header name to regular expression, or a list of such maps"
-		return nil
+		return nil //nolint:nilerr // reported in Invalid: an error would stop the list
 	}
 	for _, m := range list {
 		h.add(m)

@@ -92,16 +92,16 @@ func TestWhatTheSchemaCannotSeeIsSaidInAConditionAndTrafficIsNotTouched(t *testi
 	bare := func() *corev1.Service { s := service("website"); s.Spec.Selector = nil; return s }
 	other := func() *corev1.Service { s := service("website"); s.Spec.Selector["app"] = "shop"; return s }
 	foreign := func() *corev1.Service { s := service("website"); s.Name = "website-canary"; return s }
-	gateway := func() *v1alpha1.Rollout { r := rolloutOf("website"); r.Spec.Router = "gatewayAPI"; return r }
+	gateway := func() *v1alpha1.Rollout { r := newRollout(); r.Spec.Router = "gatewayAPI"; return r }
 	for name, c := range map[string]struct {
 		objects      []client.Object
 		reason, says string
 	}{
-		"a Deployment that does not exist": {[]client.Object{service("website"), rolloutOf("website")}, v1alpha1.ReasonWorkloadNotFound, "spec.workloadRef"},
-		"a Service that does not exist":    {[]client.Object{deployment("website", 1), rolloutOf("website")}, v1alpha1.ReasonServiceNotFound, "spec.service"},
-		"a Service without a selector":     {[]client.Object{deployment("website", 1), bare(), rolloutOf("website")}, v1alpha1.ReasonInvalidService, "has no selector"},
-		"a Service of other pods":          {[]client.Object{deployment("website", 1), other(), rolloutOf("website")}, v1alpha1.ReasonInvalidService, "does not select the pods"},
-		"a name that is taken":             {[]client.Object{deployment("website", 1), service("website"), foreign(), rolloutOf("website")}, v1alpha1.ReasonConflict, "website-canary"},
+		"a Deployment that does not exist": {[]client.Object{service("website"), newRollout()}, v1alpha1.ReasonWorkloadNotFound, "spec.workloadRef"},
+		"a Service that does not exist":    {[]client.Object{deployment("website", 1), newRollout()}, v1alpha1.ReasonServiceNotFound, "spec.service"},
+		"a Service without a selector":     {[]client.Object{deployment("website", 1), bare(), newRollout()}, v1alpha1.ReasonInvalidService, "has no selector"},
+		"a Service of other pods":          {[]client.Object{deployment("website", 1), other(), newRollout()}, v1alpha1.ReasonInvalidService, "does not select the pods"},
+		"a name that is taken":             {[]client.Object{deployment("website", 1), service("website"), foreign(), newRollout()}, v1alpha1.ReasonConflict, "website-canary"},
 		"a router that is not offered":     {[]client.Object{deployment("website", 1), service("website"), gateway()}, v1alpha1.ReasonRouterUnavailable, "spec.router"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,9 +140,9 @@ func TestTheYoungerOfTwoRolloutsOfOneDeploymentIsRefused(t *testing.T) {
 	s := newScene(t)
 	serveProxies(t)
 	startOperator(t, newMeasurements())
-	younger := rolloutOf("website")
+	younger := newRollout()
 	younger.Name = "zz-website"
-	s.create(deployment("website", 1), service("website"), rolloutOf("website"), younger)
+	s.create(deployment("website", 1), service("website"), newRollout(), younger)
 	s.waitReady()
 	s.eventually("the younger is refused", func(ctx context.Context) bool {
 		ro := &v1alpha1.Rollout{}

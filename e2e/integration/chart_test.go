@@ -41,8 +41,7 @@ func renderChart(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	out, err := exec.CommandContext(ctx, programs.Path("helm"), "template", release, chart,
 		"--namespace", operatorSpace, "--api-versions", policyAPI).Output()
 	if err != nil {
-		var failed *exec.ExitError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w: %s", err, failed.Stderr)
 		}
 		return nil, fmt.Errorf("render the chart: %w", err)

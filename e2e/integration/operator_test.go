@@ -5,6 +5,7 @@ package integration
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -47,9 +48,7 @@ func startOperator(t *testing.T, m *measurements) *operator {
 	}
 	cfg.UserAgent = "serin-manager/test"
 	byObject := trafficsplit.CacheOptions()
-	for object, options := range rollout.CacheOptions() {
-		byObject[object] = options
-	}
+	maps.Copy(byObject, rollout.CacheOptions())
 	skipNameCheck := true
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",

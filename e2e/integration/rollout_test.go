@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -25,7 +24,7 @@ const (
 func website(t *testing.T, m *measurements) *scene {
 	t.Helper()
 	s := newScene(t)
-	s.create(deployment("website", 4), service("website"), rolloutOf("website"))
+	s.create(deployment("website", 4), service("website"), newRollout())
 	serveProxies(t)
 	startOperator(t, m)
 	s.waitReady()
@@ -99,7 +98,7 @@ func TestABadCanaryIsRolledBackAndTheDeploymentIsHeldUntilItsTemplateChanges(t *
 
 func TestACanaryWhosePodsNeverGetReadyIsRolledBackAfterTheDeadline(t *testing.T) {
 	s := newScene(t)
-	ro := rolloutOf("website")
+	ro := newRollout()
 	ro.Spec.ProgressDeadline = "8s"
 	s.create(deployment("website", 2), service("website"), ro)
 	serveProxies(t)
@@ -132,7 +131,7 @@ func TestAnEarlierTemplateIsReleasedAgainWithoutASecondRoll(t *testing.T) {
 
 func TestACrashOfTheOperatorDuringAReleaseChangesNothingInTheOutcome(t *testing.T) {
 	s := newScene(t)
-	s.create(deployment("website", 4), service("website"), rolloutOf("website"))
+	s.create(deployment("website", 4), service("website"), newRollout())
 	serveProxies(t)
 	m := newMeasurements()
 	o := startOperator(t, m)
@@ -165,7 +164,7 @@ func TestDeletingTheRolloutInTheMiddleOfACanaryGivesEverythingBack(t *testing.T)
 func deleteInTheMiddle(t *testing.T, how metav1.DeletionPropagation) {
 	t.Helper()
 	s := newScene(t)
-	s.create(deployment("website", 4), service("website"), rolloutOf("website", v1alpha1.Step{Weight: 20, Hold: "1h"}))
+	s.create(deployment("website", 4), service("website"), newRollout(v1alpha1.Step{Weight: 20, Hold: "1h"}))
 	serveProxies(t)
 	startOperator(t, newMeasurements())
 	s.waitReady()

@@ -76,7 +76,8 @@ func service(name string) *corev1.Service {
 	}
 }
 
-func rolloutOf(name string, steps ...v1alpha1.Step) *v1alpha1.Rollout {
+func newRollout(steps ...v1alpha1.Step) *v1alpha1.Rollout {
+	const name = "website"
 	if len(steps) == 0 {
 		steps = []v1alpha1.Step{{Weight: 20}, {Weight: 60}}
 	}

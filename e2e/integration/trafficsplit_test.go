@@ -38,13 +38,14 @@ func birds(t *testing.T) (*scene, *operator) {
 		s.create(d, backend)
 	}
 	s.create(service("birds"))
-	s.eventually("the app is ready", func(ctx context.Context) bool { return len(s.readyEndpoints(ctx, "birds")) == 4 })
+	s.eventually("the app is ready", func(ctx context.Context) bool { return len(s.readyEndpoints(ctx)) == 4 })
 	serveProxies(t)
 	o := startOperator(t, newMeasurements())
 	s.create(&splitv1.TrafficSplit{
 		ObjectMeta: metav1.ObjectMeta{Name: "birds"},
 		Spec: splitv1.TrafficSplitSpec{Service: "birds", Backends: []splitv1.Backend{
-			{Service: "birds-blue", Weight: 9}, {Service: "birds-green", Weight: 1}}},
+			{Service: "birds-blue", Weight: 9}, {Service: "birds-green", Weight: 1},
+		}},
 	})
 	s.inEffect(9, 1)
 	return s, o
@@ -69,19 +70,19 @@ func (s *scene) inEffect(blue, green int32) {
 		return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == ts.Generation &&
 			len(b) == 2 && b[0].Weight == blue && b[1].Weight == green
 	})
-	for name, proxy := range s.readyEndpoints(s.Context(), "birds") {
+	for name, proxy := range s.readyEndpoints(s.Context()) {
 		if !proxy {
 			s.Errorf("in effect, but %s is an endpoint of the root Service", name)
 		}
 	}
 }
 
-// readyEndpoints are the pods of a Service's ready endpoints, and whether each is
+// readyEndpoints are the pods of the root Service's ready endpoints, and whether each is
 // a proxy.
-func (s *scene) readyEndpoints(ctx context.Context, name string) map[string]bool {
+func (s *scene) readyEndpoints(ctx context.Context) map[string]bool {
 	s.Helper()
 	list := &discoveryv1.EndpointSliceList{}
-	err := admin.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: name})
+	err := admin.List(ctx, list, client.InNamespace(s.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: "birds"})
 	if err != nil && ctx.Err() == nil {
 		s.Errorf("list endpoints: %v", err)
 	}
@@ -103,7 +104,7 @@ func (s *scene) neverEmpty() (stop func()) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			if ready := s.readyEndpoints(ctx, "birds"); len(ready) == 0 && ctx.Err() == nil {
+			if ready := s.readyEndpoints(ctx); len(ready) == 0 && ctx.Err() == nil {
 				s.Error("the root Service has no ready endpoint")
 			}
 			select {
@@ -158,7 +159,7 @@ func TestASplitByHand(t *testing.T) {
 	if len(root.Spec.Selector) != 1 || len(root.Annotations) != 0 {
 		t.Errorf("given back with selector %v and annotations %v", root.Spec.Selector, root.Annotations)
 	}
-	ready := s.readyEndpoints(t.Context(), "birds")
+	ready := s.readyEndpoints(t.Context())
 	for name, proxy := range ready {
 		if proxy {
 			t.Errorf("the split is gone, but proxy %s is an endpoint", name)

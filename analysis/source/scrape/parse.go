@@ -169,7 +169,7 @@ func histogram(in *dto.Histogram) (*analysis.Histogram, error) {
 			return nil, errors.New("the last bucket and the total differ")
 		case math.IsInf(le, 1):
 		default:
-			h.LE, h.Counts = append(h.LE, le), append(h.Counts, int64(n))
+			h.LE, h.Counts = append(h.LE, le), append(h.Counts, int64(n)) //nolint:gosec // at most MaxCount
 		}
 	}
 	h.Counts = append(h.Counts, int64(total))

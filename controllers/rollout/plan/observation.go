@@ -87,7 +87,7 @@ const (
 	OwnerNone Owner = iota
 	// OwnerDeployment: the workload.
 	OwnerDeployment
-	// OwnerRollout: this Rollout.
+	// OwnerRollout: nobody who acts on it; it is marked as this Rollout's canary.
 	OwnerRollout
 )
 

@@ -40,7 +40,9 @@ func start(m model, options ...tea.ProgramOption) *Live {
 func (l *Live) Show(frame story.Frame) { l.program.Send(describe(frame)) }
 
 // Say implements story.View.
-func (l *Live) Say(line string) { l.program.Println(clean(line)) }
+//
+// Unlike the program's own Println, Send does not block after the end.
+func (l *Live) Say(line string) { l.program.Send(tea.Println(clean(line))()) }
 
 // Stop leaves the last picture where it is and gives the terminal back.
 func (l *Live) Stop() error {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -200,8 +201,37 @@ func TestEvidenceIsOnlyShownWhenItIsANumber(t *testing.T) {
 	}
 }
 
+// terminal takes writes from several goroutines, as a terminal's file does:
+// Bubble Tea prints lines from its event loop and pictures from its renderer.
+type terminal struct {
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (t *terminal) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.out.Write(p)
+}
+
+func (t *terminal) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.out.String()
+}
+
+func TestSayingSomethingAfterTheEndDoesNotBlock(t *testing.T) {
+	l := start(model{interrupt: func() {}, width: 80}, tea.WithContext(t.Context()), tea.WithoutSignalHandler(),
+		tea.WithInput(strings.NewReader("")), tea.WithOutput(&terminal{}), tea.WithWindowSize(100, 40))
+	if err := l.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	l.Say("too late")
+	l.Show(inStep())
+}
+
 func TestLiveShowsFramesAndGivesTheTerminalBack(t *testing.T) {
-	var out bytes.Buffer
+	var out terminal
 	l := start(model{interrupt: func() {}, width: 80}, tea.WithContext(t.Context()), tea.WithoutSignalHandler(),
 		tea.WithInput(strings.NewReader("")), tea.WithOutput(&out), tea.WithWindowSize(100, 40))
 	l.Show(atStart())

@@ -59,6 +59,27 @@ type Analysis struct {
 	OnInconclusive InconclusivePolicy `json:"onInconclusive,omitempty"`
 }
 
+// StepAnalysis changes settings of spec.analysis for one step. A field that is
+// unset keeps the value of spec.analysis.
+type StepAnalysis struct {
+	// tolerance is how many percentage points more often than stable the canary may
+	// fail in this step.
+	// +optional
+	Tolerance PercentagePoints `json:"tolerance,omitempty"`
+
+	// minRequests is the number of requests that each of the two versions must have
+	// answered before this step can end.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	MinRequests *int32 `json:"minRequests,omitempty"`
+
+	// onInconclusive says what happens when the hold of this step is over and the
+	// evidence is still Inconclusive.
+	// +optional
+	OnInconclusive InconclusivePolicy `json:"onInconclusive,omitempty"`
+}
+
 // LatencyLimit is an upper limit for one quantile of the canary's latency.
 type LatencyLimit struct {
 	// quantile is p50, p90 or p99.

@@ -72,6 +72,24 @@ const (
 	ReasonHolding Reason = "Holding"
 	// ReasonWaitingForEvidence: the hold is over but the evidence is inconclusive.
 	ReasonWaitingForEvidence Reason = "WaitingForEvidence"
+	// ReasonWaitingForApproval: a gate waits for a person or a hook.
+	ReasonWaitingForApproval Reason = "WaitingForApproval"
+	// ReasonWaitingForSchedule: a window is closed, a freeze is in force, or the time
+	// of the step has not come.
+	ReasonWaitingForSchedule Reason = "WaitingForSchedule"
+	// ReasonWaitingForHook: a hook has not approved yet.
+	ReasonWaitingForHook Reason = "WaitingForHook"
+	// ReasonAnalysisFailed: the analysis failed and spec.strategy.onFailure leaves it
+	// to a person what to do.
+	ReasonAnalysisFailed Reason = "AnalysisFailed"
+	// ReasonAborted: a person rolled back.
+	ReasonAborted Reason = "Aborted"
+	// ReasonHookRefused: a hook refused the release.
+	ReasonHookRefused Reason = "HookRefused"
+	// ReasonHookTimedOut: a hook did not approve in time.
+	ReasonHookTimedOut Reason = "HookTimedOut"
+	// ReasonControlIgnored: spec.control could not be carried out.
+	ReasonControlIgnored Reason = "ControlIgnored"
 	// ReasonPaused: spec.paused is true.
 	ReasonPaused Reason = "Paused"
 	// ReasonPromoting: the canary is being made stable.

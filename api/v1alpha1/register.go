@@ -13,7 +13,7 @@ var GroupVersion = schema.GroupVersion{Group: "serin.dev", Version: "v1alpha1"}
 
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &Rollout{}, &RolloutList{})
+	s.AddKnownTypes(GroupVersion, &Rollout{}, &RolloutList{}, &Freeze{}, &FreezeList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

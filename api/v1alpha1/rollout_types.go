@@ -65,7 +65,9 @@ type RolloutSpec struct {
 
 	// router chooses what moves the traffic. When unset, the operator's default
 	// is used. A router that the operator does not offer is refused in the
-	// condition TrafficRouted; another one is never used in its place.
+	// condition TrafficRouted; another one is never used in its place. With none,
+	// nothing is put in the path: the canary gets the share of its pods among all
+	// pods behind the root Service.
 	// +optional
 	Router RouterName `json:"router,omitempty"`
 
@@ -73,11 +75,38 @@ type RolloutSpec struct {
 	// +required
 	Strategy Strategy `json:"strategy"`
 
+	// schedule says when traffic may move to a new version. Rolling back is always
+	// allowed. When unset, at any time.
+	// +optional
+	Schedule *Schedule `json:"schedule,omitempty"`
+
 	// analysis sets when the evidence from live traffic is good enough to go on
 	// and bad enough to roll back. When unset, the canary's failures are compared
 	// with those of stable with the defaults of each field.
 	// +optional
 	Analysis *Analysis `json:"analysis,omitempty"`
+
+	// control is what a person decides about the release of one revision. It is
+	// carried out once; to decide again, change one of its fields. Whoever changes
+	// it needs the verb "promote" on this Rollout.
+	// +optional
+	Control *Control `json:"control,omitempty"`
+
+	// hooks are HTTP endpoints that are asked before the release goes on, and told
+	// how it ended.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Hooks []Hook `json:"hooks,omitempty"`
+
+	// notifications are HTTP endpoints that are told about the release. They never
+	// hold it up.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Notifications []Notification `json:"notifications,omitempty"`
 
 	// paused stops new steps while true: traffic stays where it is and the
 	// evidence is still watched, so that a bad version is rolled back all the
@@ -92,18 +121,38 @@ type RolloutSpec struct {
 	// +optional
 	// +kubebuilder:default="10m"
 	ProgressDeadline Duration `json:"progressDeadline,omitempty"`
+
+	// rollbackWindow is how many of the latest promoted versions may come back
+	// without steps: a template that is one of theirs gets all traffic as soon as
+	// its pods are available. Default 0: every change takes the steps.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10
+	RollbackWindow *int32 `json:"rollbackWindow,omitempty"`
+
+	// revisionHistoryLimit is how many ended releases status.history keeps.
+	// Default 10.
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=20
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 }
 
 // WorkloadReference names a workload in the namespace of the Rollout.
 type WorkloadReference struct {
 	// apiVersion of the workload: apps/v1.
 	// +required
-	// +kubebuilder:validation:Enum=apps/v1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self == 'apps/v1'",message="spec.workloadRef.apiVersion: only apps/v1 is supported; write apps/v1"
 	APIVersion string `json:"apiVersion"`
 
-	// kind of the workload: Deployment.
+	// kind of the workload: Deployment. A StatefulSet or a DaemonSet is refused:
+	// their controllers replace pods in place, by ordinal or by node, so that the
+	// old pods can't all stay until the new version has proved itself.
 	// +required
-	// +kubebuilder:validation:Enum=Deployment
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self == 'Deployment'",message="spec.workloadRef.kind: only Deployment is supported; the controllers of other kinds, such as StatefulSet and DaemonSet, replace pods in place, so that the old ones could not stay until the new version has proved itself"
 	Kind string `json:"kind"`
 
 	// name of the workload.
@@ -118,36 +167,12 @@ type WorkloadReference struct {
 // +kubebuilder:validation:Enum=nginx;gatewayAPI;istio;smi;none
 type RouterName string
 
-// RouterNginx is Serin's own proxy, in the path of the root Service only while a
-// release is in progress.
-const RouterNginx RouterName = "nginx"
-
-// Strategy is how traffic moves to a new version.
-type Strategy struct {
-	// steps are taken in order. After the last one the new version is promoted:
-	// it gets all traffic and becomes stable. Weights must not go down from one
-	// step to the next. At least 1 and at most 50 steps.
-	// +required
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=50
-	// +kubebuilder:validation:XValidation:rule="self.map(s, s.weight).isSorted()",message="spec.strategy.steps: weights must not go down from one step to the next; sort the steps by weight"
-	Steps []Step `json:"steps"`
-}
-
-// Step is one stage of a release.
-type Step struct {
-	// weight is the percentage of requests that the canary gets, 0 to 100. The
-	// canary is scaled to the same share of the workload's replicas, rounded up,
-	// before it gets the traffic. With 0 the canary runs without traffic.
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=100
-	Weight int32 `json:"weight"`
-
-	// hold is how long the step lasts, counted from the moment at which the router
-	// reports the weight in effect. The next step also needs a Pass from the
-	// analysis. When unset or zero, the step ends at the first Pass.
-	// +optional
-	Hold Duration `json:"hold,omitempty"`
-}
+// Routers that a Rollout may name.
+const (
+	// RouterNginx is Serin's own proxy, in the path of the root Service only while a
+	// release is in progress.
+	RouterNginx RouterName = "nginx"
+	// RouterNone puts nothing in the path: kube-proxy spreads the requests over the
+	// pods of both versions.
+	RouterNone RouterName = "none"
+)

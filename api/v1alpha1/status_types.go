@@ -50,15 +50,43 @@ type RolloutStatus struct {
 	// +optional
 	Analysis *AnalysisStatus `json:"analysis,omitempty"`
 
+	// control is the latest decision of a person that Serin has seen in
+	// spec.control.
+	// +optional
+	Control *ControlStatus `json:"control,omitempty"`
+
+	// interventions are the decisions of persons that were carried out in the
+	// release in progress.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Interventions []Intervention `json:"interventions,omitempty"`
+
+	// hooks are the questions that were put to hooks in the release in progress.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=64
+	Hooks []HookStatus `json:"hooks,omitempty"`
+
+	// notifications are those that were not taken by their endpoints yet, oldest
+	// first.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=64
+	Notifications []PendingNotification `json:"notifications,omitempty"`
+
 	// nextTransitionTime is when the release goes on if nothing else happens.
 	// Unset when it waits for something other than time.
 	// +optional
 	NextTransitionTime *metav1.Time `json:"nextTransitionTime,omitempty"`
 
-	// history lists the latest releases that ended, newest first.
+	// history lists the latest releases that ended, newest first, at most
+	// spec.revisionHistoryLimit of them.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:MaxItems=20
 	History []HistoryEntry `json:"history,omitempty"`
 }
 
@@ -87,17 +115,18 @@ type VersionStatus struct {
 
 // StepStatus is where the release in progress stands.
 type StepStatus struct {
-	// index of the step in spec.strategy.steps, counted from 0. One past the last
-	// step means that the canary is being promoted.
+	// index of the step in spec.strategy.steps, or among those that spec.strategy.ramp
+	// or blueGreen stand for, counted from 0. One past the last step means that the
+	// canary is being promoted.
 	// +required
 	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=50
+	// +kubebuilder:validation:Maximum=100
 	Index int32 `json:"index"`
 
 	// of is the number of steps.
 	// +required
 	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=50
+	// +kubebuilder:validation:Maximum=100
 	Of int32 `json:"of"`
 
 	// summary is the step for people: "2/3", counted from 1.
@@ -105,10 +134,32 @@ type StepStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	Summary string `json:"summary"`
 
-	// startedAt is when Serin began to prepare the step. The progress deadline
-	// counts from here.
+	// weight of the step in percent: what is asked of the router once the pods for
+	// it are available. When the steps are edited, the release goes on at this weight
+	// or the nearest lower one.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Weight int32 `json:"weight,omitempty"`
+
+	// matches of the step. Unset when all requests are split.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Matches []string `json:"matches,omitempty"`
+
+	// startedAt is when the step before ended.
 	// +required
 	StartedAt metav1.MicroTime `json:"startedAt"`
+
+	// preparedAt is when Serin began to prepare the step, after whatever held it up:
+	// a schedule, a hook, or spec.paused. The progress deadline counts from here.
+	// +optional
+	PreparedAt *metav1.MicroTime `json:"preparedAt,omitempty"`
+
+	// passedAt is when a person or a hook ended the gate and the hold of the step.
+	// +optional
+	PassedAt *metav1.MicroTime `json:"passedAt,omitempty"`
 
 	// inEffectAt is when the router reported the weight of the step in effect.
 	// The hold counts from here, and only traffic after it is evidence.
@@ -173,6 +224,13 @@ type Decision struct {
 	// time of the decision.
 	// +required
 	Time metav1.MicroTime `json:"time"`
+
+	// weight that was in effect at the time of the decision, in percent. A gradual
+	// rollback begins here.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Weight int32 `json:"weight,omitempty"`
 }
 
 // AnalysisStatus is the evidence for and against the canary.
@@ -255,4 +313,11 @@ type HistoryEntry struct {
 	// endedAt is when its outcome was settled.
 	// +required
 	EndedAt metav1.Time `json:"endedAt"`
+
+	// interventions are the decisions of persons that were carried out in this
+	// release.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Interventions []Intervention `json:"interventions,omitempty"`
 }

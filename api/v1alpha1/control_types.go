@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Control is what a person decides about the release of one revision.
+type Control struct {
+	// revision is the one in status.canary.revision that the decision is about. It
+	// is never carried out for another one.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Revision string `json:"revision"`
+
+	// action is Promote (end the gate and the hold of the step; evidence is still
+	// needed), Skip (end the step without evidence too), PromoteFull (skip all steps
+	// that are left), Abort (roll back) or Retry (release a revision again that was
+	// rolled back).
+	// +required
+	Action ControlAction `json:"action"`
+
+	// step is the step, counted from 1, that Promote or Skip ends. At another step
+	// they do nothing. When unset, the step that is present when the decision is
+	// seen.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Step *int32 `json:"step,omitempty"`
+
+	// reason is kept in the history.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+
+	// by is the name of the user who decided. The admission policy of the chart
+	// writes it and lets nobody write another name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	By string `json:"by,omitempty"`
+}
+
+// ControlAction is what a person can decide.
+//
+// +kubebuilder:validation:Enum=Promote;Skip;PromoteFull;Abort;Retry
+type ControlAction string
+
+// What a person can decide.
+const (
+	// ControlPromote ends the gate and the hold of a step.
+	ControlPromote ControlAction = "Promote"
+	// ControlSkip ends a step without evidence.
+	ControlSkip ControlAction = "Skip"
+	// ControlPromoteFull skips all steps that are left.
+	ControlPromoteFull ControlAction = "PromoteFull"
+	// ControlAbort rolls back.
+	ControlAbort ControlAction = "Abort"
+	// ControlRetry releases a rejected revision again.
+	ControlRetry ControlAction = "Retry"
+)
+
+// ControlStatus is a decision of a person that Serin has seen.
+type ControlStatus struct {
+	// control as it was seen.
+	// +required
+	Control Control `json:"control"`
+
+	// seenAt is when.
+	// +required
+	SeenAt metav1.MicroTime `json:"seenAt"`
+
+	// ignored says why nothing was done. Unset when it was carried out.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Ignored string `json:"ignored,omitempty"`
+}
+
+// Intervention is what a person decided during one release.
+type Intervention struct {
+	// action that was carried out.
+	// +required
+	Action ControlAction `json:"action"`
+
+	// step in which it was carried out, counted from 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=101
+	Step int32 `json:"step,omitempty"`
+
+	// by is the name of the user who decided.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	By string `json:"by,omitempty"`
+
+	// reason that was given.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+
+	// time at which it was carried out.
+	// +required
+	Time metav1.MicroTime `json:"time"`
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Hook is an HTTP endpoint that is asked before the release goes on, or told how
+// it ended. Each question has an identity that stays the same when it is repeated,
+// in the header Idempotency-Key.
+type Hook struct {
+	// name of the hook, unique in the Rollout.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// on is when the hook is called: BeforeRelease (before the canary exists),
+	// BeforeStep (before the weight of each step is put in effect), Gate (while a
+	// step with until: Manual waits), BeforePromotion (before all traffic goes to the
+	// canary) or AfterRelease (with the outcome; nothing waits for it). The others
+	// block until the endpoint answers with a status of 200 to 299; 403 refuses for
+	// good and rolls back, 202 and 425 mean "not yet", and anything else is tried
+	// again.
+	// +required
+	On HookTime `json:"on"`
+
+	// endpoint that is called with POST.
+	// +required
+	Endpoint Endpoint `json:"endpoint"`
+
+	// timeout after which a hook that blocks and never approved rolls the release
+	// back. When unset, it is asked for ever.
+	// +optional
+	Timeout Duration `json:"timeout,omitempty"`
+}
+
+// HookTime is when a hook is called.
+//
+// +kubebuilder:validation:Enum=BeforeRelease;BeforeStep;Gate;BeforePromotion;AfterRelease
+type HookTime string
+
+// When a hook is called.
+const (
+	// HookBeforeRelease is before the canary exists.
+	HookBeforeRelease HookTime = "BeforeRelease"
+	// HookBeforeStep is before the weight of each step is put in effect.
+	HookBeforeStep HookTime = "BeforeStep"
+	// HookGate is while a step with until: Manual waits.
+	HookGate HookTime = "Gate"
+	// HookBeforePromotion is before all traffic goes to the canary.
+	HookBeforePromotion HookTime = "BeforePromotion"
+	// HookAfterRelease is when the outcome is settled.
+	HookAfterRelease HookTime = "AfterRelease"
+)
+
+// Endpoint is where an HTTP request goes.
+type Endpoint struct {
+	// url of the endpoint, http or https. Addresses of the node, of loopback, of the
+	// cloud's metadata and of the API server are refused.
+	// +required
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^https?://[^\s@]+$`
+	URL string `json:"url"`
+
+	// signingKeyRef names the key in a Secret of the same namespace that signs the
+	// request: the header Serin-Signature is "sha256=" and the HMAC-SHA-256 of the
+	// body in hexadecimal. When unset, the request is not signed.
+	// +optional
+	SigningKeyRef *SecretKeyReference `json:"signingKeyRef,omitempty"`
+}
+
+// SecretKeyReference names a key in a Secret of the same namespace.
+type SecretKeyReference struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// key in the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+}
+
+// Notification is an HTTP endpoint that is told about a release.
+type Notification struct {
+	// name of the notification, unique in the Rollout.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// endpoint that is called with POST.
+	// +required
+	Endpoint Endpoint `json:"endpoint"`
+
+	// format of the body: CloudEvents (structured JSON), CDEvents (a CloudEvent of
+	// the continuous delivery vocabulary) or Slack (what incoming webhooks of chat
+	// systems take). Default CloudEvents.
+	// +optional
+	// +kubebuilder:default=CloudEvents
+	Format NotificationFormat `json:"format,omitempty"`
+
+	// on chooses what is told: Started, StepInEffect, Waiting (for a person),
+	// Promoted, RolledBack, Superseded. When unset, all of it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=6
+	On []NotificationKind `json:"on,omitempty"`
+}
+
+// NotificationFormat is the format of a notification's body.
+//
+// +kubebuilder:validation:Enum=CloudEvents;CDEvents;Slack
+type NotificationFormat string
+
+// Formats of notifications.
+const (
+	FormatCloudEvents NotificationFormat = "CloudEvents"
+	FormatCDEvents    NotificationFormat = "CDEvents"
+	FormatSlack       NotificationFormat = "Slack"
+)
+
+// NotificationKind is what happened in a release.
+//
+// +kubebuilder:validation:Enum=Started;StepInEffect;Waiting;Promoted;RolledBack;Superseded
+type NotificationKind string
+
+// What happened in a release.
+const (
+	NotifyStarted      NotificationKind = "Started"
+	NotifyStepInEffect NotificationKind = "StepInEffect"
+	NotifyWaiting      NotificationKind = "Waiting"
+	NotifyPromoted     NotificationKind = "Promoted"
+	NotifyRolledBack   NotificationKind = "RolledBack"
+	NotifySuperseded   NotificationKind = "Superseded"
+)
+
+// HookStatus is the answer of a hook to one question.
+type HookStatus struct {
+	// id of the question: the hook's name, the revision, and the step where there is
+	// one.
+	// +required
+	// +kubebuilder:validation:MaxLength=200
+	ID string `json:"id"`
+
+	// answer is Asked, Approved, Refused or TimedOut.
+	// +required
+	// +kubebuilder:validation:Enum=Asked;Approved;Refused;TimedOut
+	Answer HookAnswer `json:"answer"`
+
+	// askedAt is when the question was put first.
+	// +required
+	AskedAt metav1.MicroTime `json:"askedAt"`
+
+	// message says what the last attempt gave, without the endpoint's words.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message,omitempty"`
+}
+
+// HookAnswer is what became of a question.
+type HookAnswer string
+
+// What became of a question.
+const (
+	HookAsked    HookAnswer = "Asked"
+	HookApproved HookAnswer = "Approved"
+	HookRefused  HookAnswer = "Refused"
+	HookTimedOut HookAnswer = "TimedOut"
+)
+
+// PendingNotification is told as soon as its endpoint takes it. Its identity stays
+// the same when it is told again.
+type PendingNotification struct {
+	// id is unique for the event and the endpoint.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	ID string `json:"id"`
+
+	// name of the notification in spec.notifications.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// kind of the event.
+	// +required
+	Kind NotificationKind `json:"kind"`
+
+	// revision that the event is about.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Revision string `json:"revision"`
+
+	// summary of the step, where the event has one: "2/3".
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Step string `json:"step,omitempty"`
+
+	// weight in percent that was in effect.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Weight int32 `json:"weight,omitempty"`
+
+	// message is a sentence for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// time of the event.
+	// +required
+	Time metav1.MicroTime `json:"time"`
+}

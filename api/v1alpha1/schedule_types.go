@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CronExpression names points in time by minute, hour, day of month, month and
+// day of week, such as "0 9 * * MON-FRI", or by one of @hourly, @daily, @weekly,
+// @monthly and @yearly. It is read in a time zone that the field beside it names.
+//
+// +kubebuilder:validation:Pattern=`^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|[-0-9A-Za-z*/,?]+( +[-0-9A-Za-z*/,?]+){4})$`
+// +kubebuilder:validation:MaxLength=128
+type CronExpression string
+
+// Schedule says when traffic may move to a new version.
+type Schedule struct {
+	// timeZone is a name of the IANA time zone database, such as "Europe/Berlin",
+	// in which every cron expression of the Rollout is read. Default "UTC".
+	// +optional
+	// +kubebuilder:default=UTC
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+/-]*$`
+	TimeZone string `json:"timeZone,omitempty"`
+
+	// windows are the times at which releases may begin and traffic may grow. When
+	// unset, at any time.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Windows []Window `json:"windows,omitempty"`
+
+	// freezes are times at which they may not, even within a window.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Freezes []FreezeWindow `json:"freezes,omitempty"`
+
+	// whenClosed says what a release in progress does outside of the windows and
+	// within a freeze: Hold stays at its weight (the default), Finish goes on to the
+	// end. A release never begins then, and an operator's Freeze always holds.
+	// +optional
+	// +kubebuilder:default=Hold
+	WhenClosed ClosedPolicy `json:"whenClosed,omitempty"`
+}
+
+// ClosedPolicy says what a release in progress does in a closed time.
+//
+// +kubebuilder:validation:Enum=Hold;Finish
+type ClosedPolicy string
+
+// What a release in progress does in a closed time.
+const (
+	// ClosedHold stays at its weight.
+	ClosedHold ClosedPolicy = "Hold"
+	// ClosedFinish goes on to the end.
+	ClosedFinish ClosedPolicy = "Finish"
+)
+
+// Window is a time that comes again and again.
+type Window struct {
+	// start is when it begins, as a cron expression. Where clocks are set forward
+	// over it, it begins at the moment of the change; where they are set back, it
+	// begins once, at the first of the two times.
+	// +required
+	Start CronExpression `json:"start"`
+
+	// duration is how long it lasts, as time that passes, whatever clocks show.
+	// +required
+	Duration Duration `json:"duration"`
+}
+
+// FreezeWindow is a time that comes again and again, in which nothing moves.
+type FreezeWindow struct {
+	// start is when it begins, as a cron expression.
+	// +required
+	Start CronExpression `json:"start"`
+
+	// duration is how long it lasts, as time that passes, whatever clocks show.
+	// +required
+	Duration Duration `json:"duration"`
+
+	// reason is shown to people who wait.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+}
+
+// Freeze stops releases in many namespaces at once: none begins, and none gets
+// more traffic. Rolling back goes on. It is for those who run the platform.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,categories=serin
+// +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.spec.from`
+// +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.spec.until`
+// +kubebuilder:printcolumn:name="Start",type=string,JSONPath=`.spec.recurring.start`
+// +kubebuilder:printcolumn:name="Duration",type=string,JSONPath=`.spec.recurring.duration`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Freeze struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is when and where nothing moves.
+	// +required
+	Spec FreezeSpec `json:"spec"`
+}
+
+// FreezeList is a list of Freezes.
+//
+// +kubebuilder:object:root=true
+type FreezeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Freeze `json:"items"`
+}
+
+// FreezeSpec says when and where nothing moves.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.recurring) || !has(self.from) && !has(self.until)",message="spec: recurring excludes from and until; keep one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.until) || self.from < self.until",message="spec.until: must be after spec.from; correct one of them"
+type FreezeSpec struct {
+	// reason is shown to people who wait.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason"`
+
+	// from is when a single freeze begins. When unset, it has begun.
+	// +optional
+	From *metav1.Time `json:"from,omitempty"`
+
+	// until is when a single freeze ends. When unset, it lasts until the Freeze is
+	// deleted.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+
+	// recurring makes the freeze come again and again.
+	// +optional
+	Recurring *RecurringFreeze `json:"recurring,omitempty"`
+
+	// namespaceSelector chooses the namespaces by their labels. When unset or empty,
+	// all of them.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+}
+
+// RecurringFreeze is when a freeze comes again.
+type RecurringFreeze struct {
+	// timeZone is a name of the IANA time zone database in which start is read.
+	// Default "UTC".
+	// +optional
+	// +kubebuilder:default=UTC
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+/-]*$`
+	TimeZone string `json:"timeZone,omitempty"`
+
+	// start is when it begins, as a cron expression.
+	// +required
+	Start CronExpression `json:"start"`
+
+	// duration is how long it lasts, as time that passes, whatever clocks show.
+	// +required
+	Duration Duration `json:"duration"`
+}

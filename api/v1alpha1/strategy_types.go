@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Strategy is how traffic moves to a new version.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.steps) ? 1 : 0) + (has(self.ramp) ? 1 : 0) + (has(self.blueGreen) ? 1 : 0) <= 1",message="spec.strategy: steps, ramp and blueGreen exclude each other; keep one of them"
+// +kubebuilder:validation:XValidation:rule="self.type == 'BlueGreen' ? !has(self.steps) && !has(self.ramp) : !has(self.blueGreen) && (has(self.steps) || has(self.ramp))",message="spec.strategy: the types Canary and ABTest need steps (or ramp, for Canary), and the type BlueGreen takes blueGreen instead; correct spec.strategy.type or the fields"
+// +kubebuilder:validation:XValidation:rule="self.type != 'ABTest' || has(self.steps) && self.steps.all(s, has(s.matches))",message="spec.strategy.steps: every step of the type ABTest needs matches; add them, or use the type Canary"
+type Strategy struct {
+	// type is Canary (weights by steps or ramp), BlueGreen (the new version at full
+	// size beside the old one, then all traffic at once) or ABTest (requests that
+	// match go to the new version, all others stay). Default Canary.
+	// +optional
+	// +kubebuilder:default=Canary
+	Type StrategyType `json:"type,omitempty"`
+
+	// steps are taken in order. After the last one the new version is promoted:
+	// it gets all traffic and becomes stable. Steps with matches come first, and
+	// weights must not go down from one step without matches to the next. At least
+	// 1 and at most 50 steps. They may be edited while a release is in progress: it
+	// goes on at the same weight or the nearest lower one.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.filter(s, !has(s.matches)).map(s, s.weight).isSorted()",message="spec.strategy.steps: weights must not go down from one step to the next; sort the steps by weight"
+	// +kubebuilder:validation:XValidation:rule="self.map(s, has(s.matches) ? 0 : 1).isSorted()",message="spec.strategy.steps: steps with matches must come before those without, since they show the new version to fewer people; move them to the front"
+	Steps []Step `json:"steps,omitempty"`
+
+	// ramp raises the weight evenly, instead of steps.
+	// +optional
+	Ramp *Ramp `json:"ramp,omitempty"`
+
+	// blueGreen sets how the type BlueGreen tests and switches.
+	// +optional
+	BlueGreen *BlueGreen `json:"blueGreen,omitempty"`
+
+	// onFailure says what a failed analysis does: RollBack takes the new version out
+	// (the default); Pause leaves the traffic where it is and waits for a person,
+	// who decides with spec.control. A version without any available pod, and one
+	// whose pods do not get ready in time, is rolled back in any case.
+	// +optional
+	// +kubebuilder:default=RollBack
+	OnFailure FailurePolicy `json:"onFailure,omitempty"`
+
+	// rollBackOver spreads a rollback evenly over a time, for versions that need
+	// their caches warm. A version without any available pod loses its traffic at
+	// once. When unset or zero, every rollback is at once.
+	// +optional
+	RollBackOver Duration `json:"rollBackOver,omitempty"`
+}
+
+// StrategyType is how traffic moves to a new version.
+//
+// +kubebuilder:validation:Enum=Canary;BlueGreen;ABTest
+type StrategyType string
+
+// Strategies.
+const (
+	// StrategyCanary moves traffic by weights.
+	StrategyCanary StrategyType = "Canary"
+	// StrategyBlueGreen moves all traffic at once, after a test without traffic.
+	StrategyBlueGreen StrategyType = "BlueGreen"
+	// StrategyABTest moves the requests that match.
+	StrategyABTest StrategyType = "ABTest"
+)
+
+// FailurePolicy says what a failed analysis does.
+//
+// +kubebuilder:validation:Enum=RollBack;Pause
+type FailurePolicy string
+
+// What a failed analysis does.
+const (
+	// OnFailureRollBack takes the canary out.
+	OnFailureRollBack FailurePolicy = "RollBack"
+	// OnFailurePause waits for a person.
+	OnFailurePause FailurePolicy = "Pause"
+)
+
+// Step is one stage of a release.
+type Step struct {
+	// weight is the percentage of requests that the canary gets, 0 to 100; with
+	// matches, of those that match. The canary is scaled to the same share of the
+	// workload's replicas, rounded up, before it gets the traffic. With 0 the canary
+	// runs without traffic.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Weight int32 `json:"weight"`
+
+	// hold is how long the step lasts, counted from the moment at which the router
+	// reports the weight in effect. The next step also needs a Pass from the
+	// analysis. When unset or zero, the step ends at the first Pass.
+	// +optional
+	Hold Duration `json:"hold,omitempty"`
+
+	// until is what has to happen, beside hold and analysis, before the step ends:
+	// Manual waits until a person promotes (spec.control) or a hook of the kind Gate
+	// approves. When unset, nothing.
+	// +optional
+	Until StepEnd `json:"until,omitempty"`
+
+	// at is a cron expression in the time zone of spec.schedule. The step does not
+	// begin before the next time that it names, counted from the end of the step
+	// before. When unset, the step begins at once.
+	// +optional
+	At CronExpression `json:"at,omitempty"`
+
+	// canaryReplicas is how many pods the canary gets in this step, as a number or
+	// as a percentage of the workload's replicas, rounded up. It never gets more than
+	// the workload has. When unset, the share of the weight.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 10000 : string(self).matches('^([1-9][0-9]?|100)%$')",message="spec.strategy.steps[].canaryReplicas: must be a number from 1 to 10000 or a percentage from 1% to 100%"
+	CanaryReplicas *intstr.IntOrString `json:"canaryReplicas,omitempty"`
+
+	// matches name HTTPRouteGroups in the same namespace. Only requests that match
+	// one of them are split by weight; all others go to stable. When unset, all
+	// requests are split. A router that can't match is refused.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Matches []string `json:"matches,omitempty"`
+
+	// mirror is the percentage of stable's requests that are also sent to the
+	// canary, whose answers are thrown away. Mirror only what may happen twice. A
+	// router that can't mirror is refused. When unset, none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Mirror *int32 `json:"mirror,omitempty"`
+
+	// analysis changes settings of spec.analysis for this step.
+	// +optional
+	Analysis *StepAnalysis `json:"analysis,omitempty"`
+}
+
+// StepEnd is what has to happen before a step ends.
+//
+// +kubebuilder:validation:Enum=Manual
+type StepEnd string
+
+// UntilManual waits until a person or a hook lets the release go on.
+const UntilManual StepEnd = "Manual"
+
+// Ramp raises the weight evenly.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.by) != has(self.times)",message="spec.strategy.ramp: needs exactly one of by (points) and times (a factor); remove or add one"
+// +kubebuilder:validation:XValidation:rule="self.from <= self.to",message="spec.strategy.ramp: from must not be greater than to; swap them"
+type Ramp struct {
+	// from is the first weight, in percent. Default 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	From int32 `json:"from,omitempty"`
+
+	// to is the last weight before the new version is promoted, in percent. Default
+	// 50.
+	// +optional
+	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	To int32 `json:"to,omitempty"`
+
+	// every is how long each weight is held.
+	// +required
+	Every Duration `json:"every"`
+
+	// by is how many percentage points each weight is above the one before.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	By *int32 `json:"by,omitempty"`
+
+	// times is the factor between each weight and the one before, such as "2" or
+	// "1.5". Each weight is at least one point above the one before.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^([1-9]|[1-9][0-9])(\.[0-9]{1,2})?$`
+	// +kubebuilder:validation:MaxLength=5
+	Times string `json:"times,omitempty"`
+}
+
+// BlueGreen tests the new version at full size without traffic, and then gives it
+// all traffic in one confirmed write. The Service "<service>-canary" reaches the
+// new version before the switch: it is the preview.
+type BlueGreen struct {
+	// hold is how long the new version runs at full size before the switch. When
+	// unset, the switch comes as soon as its pods are available.
+	// +optional
+	Hold Duration `json:"hold,omitempty"`
+
+	// until Manual waits before the switch until a person promotes or a hook of the
+	// kind Gate approves. When unset, nothing is waited for beside hold.
+	// +optional
+	Until StepEnd `json:"until,omitempty"`
+
+	// at is a cron expression: the switch does not come before the next time that it
+	// names. When unset, it comes when hold and until allow.
+	// +optional
+	At CronExpression `json:"at,omitempty"`
+
+	// scaleDownDelay is how long the old version stays at full size after the
+	// switch, so that the way back is one write. The analysis watches the new
+	// version during that time. Default 30s.
+	// +optional
+	// +kubebuilder:default="30s"
+	ScaleDownDelay Duration `json:"scaleDownDelay,omitempty"`
+}

@@ -117,7 +117,7 @@ type Step struct {
 	// the workload has. When unset, the share of the weight.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 10000 : string(self).matches('^([1-9][0-9]?|100)%$')",message="spec.strategy.steps[].canaryReplicas: must be a number from 1 to 10000 or a percentage from 1% to 100%"
+	// +kubebuilder:validation:Pattern=`^([1-9][0-9]?|100)%$`
 	CanaryReplicas *intstr.IntOrString `json:"canaryReplicas,omitempty"`
 
 	// matches name HTTPRouteGroups in the same namespace. Only requests that match

@@ -46,6 +46,8 @@ var layers = []layer{
 	{folder: "controllers/traffic/nginx", imports: []string{"./api", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/workload", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/measure", imports: []string{"./api", "./analysis", "./analysis/collect", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
+	{folder: "controllers/outbound", imports: []string{"./api", "github.com/prometheus/client_golang", "k8s.io", "sigs.k8s.io"}},
+	{folder: "controllers/outbound/payload", imports: []string{"./api", "github.com/cloudevents/sdk-go/v2/event", "k8s.io/apimachinery"}, pure: true},
 	{folder: "proxy", imports: []string{"./api", "./controllers/traffic", "./controllers/traffic/nginx", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sys", "k8s.io", "sigs.k8s.io"}},
 	{folder: "charts"},
 	{folder: "cmd", imports: []string{""}},

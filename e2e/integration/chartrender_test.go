@@ -51,7 +51,20 @@ func TestTheChart(t *testing.T) {
 		},
 		"has no policy where it is not wanted": {
 			args:   []string{"template", release, dir, "--api-versions", policyAPI, "--set", "holdPolicy.enabled=false"},
-			hasNot: "kind: MutatingAdmissionPolicy",
+			hasNot: guardName,
+		},
+		"has the policy on decisions where they can't be signed": {
+			args: []string{"template", release, dir}, has: "policyName: " + decisionsPolicy, hasNot: signingPolicy,
+		},
+		"signs decisions where the cluster can": {
+			args: []string{"template", release, dir, "--api-versions", policyAPI}, has: "policyName: " + signingPolicy,
+		},
+		"has no policy on decisions where it is not wanted": {
+			args:   []string{"template", release, dir, "--api-versions", policyAPI, "--set", "decisionPolicy.enabled=false"},
+			hasNot: "policyName: " + release + "-deci",
+		},
+		"names the policies on decisions after the release": {
+			args: []string{"template", "second", dir, "--api-versions", policyAPI}, has: "policyName: second-serin-decided-by", hasNot: "name: " + decisionsPolicy,
 		},
 		"leaves a mesh's definitions alone": {
 			args: []string{"template", release, dir, "--set", "crds.smi=false"}, has: "name: rollouts.serin.dev", hasNot: "name: trafficsplits.split",

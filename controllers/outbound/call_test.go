@@ -4,16 +4,21 @@ package outbound
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -272,12 +277,12 @@ func TestCertificatesAreVerified(t *testing.T) {
 }
 
 func TestURLsThatAreNotCalled(t *testing.T) {
-	for _, url := range []string{
+	for _, address := range []string{
 		"", "ftp://example.org", "file:///etc/passwd", "http://", "http:///x", "http://user:secret@127.0.0.1/", "http://[::1", "http://a b/", "gopher://127.0.0.1:70/",
 	} {
-		got := once(t, cluster(), loopback, Options{}, ask("q", url))
+		got := once(t, cluster(), loopback, Options{}, ask("q", address))
 		if got.outcome != Failed || got.message != errURL.Error() {
-			t.Errorf("%q: %s %q", url, got.outcome, got.message)
+			t.Errorf("%q: %s %q", address, got.outcome, got.message)
 		}
 	}
 }
@@ -318,6 +323,43 @@ func FuzzNoWordOfTheEndpointGetsIntoAMessage(f *testing.F) {
 			t.Errorf("said %q, got %q", said, got.message)
 		}
 	})
+}
+
+func TestCausesThatHaveWords(t *testing.T) {
+	inside := func(err error) error {
+		return &url.Error{Op: "Post", URL: "https://hooks.example/confidential", Err: &net.OpError{Op: "dial", Err: err}}
+	}
+	system := func(errno syscall.Errno) error { return inside(os.NewSyscallError("connect", errno)) }
+	for name, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"no such name":              {inside(&net.DNSError{Err: "confidential", Name: "confidential", IsNotFound: true}), "the host name does not exist"},
+		"a name server in trouble":  {inside(&net.DNSError{Err: "confidential", IsTemporary: true}), "the host name could not be resolved"},
+		"a name server that sleeps": {inside(&net.DNSError{Err: "confidential", IsTimeout: true}), "no answer within 10s"},
+		"refused":                   {system(syscall.ECONNREFUSED), "the connection was refused"},
+		"no route":                  {system(syscall.EHOSTUNREACH), "there is no route to the host"},
+		"no network":                {system(syscall.ENETUNREACH), "there is no route to the host"},
+		"reset":                     {system(syscall.ECONNRESET), "the connection was closed before there was an answer"},
+		"closed":                    {inside(io.EOF), "the connection was closed before there was an answer"},
+		"an expired certificate": {
+			inside(&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired, Detail: "confidential"}}),
+			"the certificate has expired or is not valid yet",
+		},
+		"a certificate for something else": {
+			inside(&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.NotAuthorizedToSign}}),
+			"the certificate could not be verified",
+		},
+		"a handshake that failed": {inside(tls.AlertError(40)), "no TLS connection could be made"},
+		"anything else":           {inside(errors.New("confidential")), "no HTTP answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &caller{options: Options{}.withDefaults()}
+			if got := c.describe(test.err); got != test.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
 }
 
 func TestMessagesFitIntoTheStatus(t *testing.T) {

@@ -72,6 +72,16 @@ func TestTheChart(t *testing.T) {
 		"keeps definitions when it is uninstalled": {
 			args: []string{"template", release, dir, "--show-only", "templates/crds.yaml"}, has: "helm.sh/resource-policy: keep",
 		},
+		"lets hooks reach the networks that are named": {
+			args: []string{"template", release, dir, "--set", "outbound.allowedCIDRs={10.0.0.7/32,fd00::/64}"},
+			has:  "            - --outbound-allowed-cidrs=10.0.0.7/32\n            - --outbound-allowed-cidrs=fd00::/64\n",
+		},
+		"lets hooks reach no special network by itself": {
+			args: []string{"template", release, dir}, has: "--node-addresses=$(NODE_ADDRESSES)", hasNot: "--outbound-allowed-cidrs",
+		},
+		"refuses an address that is no network": {
+			args: []string{"template", release, dir, "--set", "outbound.allowedCIDRs={10.0.0.7}"}, fails: true, has: "allowedCIDRs",
+		},
 		"refuses a value that does not exist":  {args: []string{"template", release, dir, "--set", "replica=1"}, fails: true, has: "replica"},
 		"refuses a router that does not exist": {args: []string{"template", release, dir, "--set", "defaultRouter=ngin"}, fails: true, has: "defaultRouter"},
 		"has one manager without a budget": {

@@ -52,3 +52,36 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
+
+// The most that a schedule can cost: sixteen windows and sixteen freezes, of which
+// the first two have to be followed and the others are hard to find.
+func BenchmarkAtWorst(b *testing.B) {
+	const even, odd = "*/2 * * * *", "1-59/2 * * * *"
+	for _, bench := range []struct {
+		name, second string
+		freezes      [2]string
+		others       string
+	}{
+		{"frozen every minute, others never come", odd, [2]string{even, odd}, "59 23 30 2 *"},
+		{"frozen every minute, others on leap days", odd, [2]string{even, odd}, "59 23 29 2 *"},
+		{"frozen when open, others never come", even, [2]string{even, even}, "59 23 30 2 *"},
+		{"frozen when open, others on leap days", even, [2]string{even, even}, "59 23 29 2 *"},
+		{"open every minute", odd, [2]string{"0 0 1 1 *", "0 0 1 1 *"}, odd},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			s := &v1alpha1.Schedule{TimeZone: "Europe/Berlin", Windows: []v1alpha1.Window{window(even, "1m"), window(bench.second, "1m")}}
+			for _, start := range bench.freezes {
+				s.Freezes = append(s.Freezes, freezeWindow(start, "1m", ""))
+			}
+			for range 14 {
+				s.Windows = append(s.Windows, window(bench.others, "1m"))
+				s.Freezes = append(s.Freezes, freezeWindow("59 23 29 2 *", "1m", ""))
+			}
+			c, at := parse(b, s), instant(b, "2026-11-20T12:00:00Z")
+			b.ReportAllocs()
+			for b.Loop() {
+				c.At(at)
+			}
+		})
+	}
+}

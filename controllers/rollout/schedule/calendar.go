@@ -13,8 +13,8 @@ import (
 // is always closed, so that an error of Parse that is overlooked stops releases.
 type Calendar struct {
 	zone    *time.Location // of the schedule; nil is UTC
-	zones   []*time.Location
-	anytime bool // there are no windows, which means that everything is one
+	sources int            // how many cursors a search needs
+	anytime bool           // there are no windows, which means that everything is one
 	windows union
 	freezes union // of the schedule
 	frozen  union // by operators
@@ -85,11 +85,7 @@ func (c Calendar) Next(expr v1alpha1.CronExpression, after time.Time) (t time.Ti
 }
 
 func (c Calendar) search() *search {
-	s := &search{dials: make([]dial, len(c.zones)), steps: maxSteps}
-	for i, zone := range c.zones {
-		s.dials[i].zone = zone
-	}
-	return s
+	return &search{cursors: make([]cursor, c.sources), steps: maxSteps}
 }
 
 // window is the spell of the windows.

@@ -86,10 +86,11 @@ func (e *expression) next(after minute) (minute, bool) {
 	return 0, false
 }
 
-// last is the last minute that the expression names up to the given one.
-func (e *expression) last(upTo minute) (minute, bool) {
+// last is the last minute that the expression names up to the given one. One before
+// the day of the oldest is not looked for.
+func (e *expression) last(upTo, oldest minute) (minute, bool) {
 	day, rest := floorDiv(int64(upTo), minutesPerDay), int(mod(int64(upTo), minutesPerDay))
-	for limit := day - calendarCycle; day >= limit; rest = minutesPerDay - 1 {
+	for limit := floorDiv(int64(oldest), minutesPerDay); day >= limit; rest = minutesPerDay - 1 {
 		matches, month := e.names(day)
 		if matches {
 			if m, ok := e.atOrBefore(rest); ok {

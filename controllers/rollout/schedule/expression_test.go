@@ -74,10 +74,10 @@ func TestExpressionsNameTheSameTimesAsTheLibrary(t *testing.T) {
 // checkLast: last is the inverse of next.
 func checkLast(t *testing.T, e *expression, before, next minute) {
 	t.Helper()
-	if last, ok := e.last(next); !ok || last != next {
+	if last, ok := e.last(next, before); !ok || last != next {
 		t.Fatalf("last(%d) = %d (%v)", next, last, ok)
 	}
-	if last, ok := e.last(next - 1); ok && last > before {
+	if last, ok := e.last(next-1, before); ok && last > before {
 		t.Fatalf("last(%d) = %d, but after %d the next one is %d", next-1, last, before, next)
 	}
 }

@@ -20,18 +20,18 @@ import (
 // the fix; the Calendar is then always closed. A Freeze that can't be read is no
 // error: it is in force, and State.Reason says what to correct.
 func Parse(s *v1alpha1.Schedule, freezes []v1alpha1.Freeze) (Calendar, error) {
-	c := Calendar{anytime: true, zone: time.UTC}
+	r := reader{Calendar: Calendar{anytime: true, zone: time.UTC}}
 	if s != nil {
-		if err := c.readSchedule(s); err != nil {
+		if err := r.readSchedule(s); err != nil {
 			return Calendar{}, err
 		}
 	}
 	// The order of a list from a cache is random, and a message must not flap.
 	sorted := slices.SortedFunc(slices.Values(freezes), func(a, b v1alpha1.Freeze) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range sorted {
-		c.readFreeze(&sorted[i])
+		r.readFreeze(&sorted[i])
 	}
-	return c, nil
+	return r.Calendar, nil
 }
 
 // Applies tells whether a Freeze concerns a namespace with these labels. One whose
@@ -44,26 +44,32 @@ func Applies(f *v1alpha1.Freeze, namespaceLabels map[string]string) bool {
 	return err != nil || selector.Matches(labels.Set(namespaceLabels))
 }
 
-func (c *Calendar) readSchedule(s *v1alpha1.Schedule) error {
-	dial, err := c.dial(s.TimeZone)
+// reader makes a Calendar.
+type reader struct {
+	Calendar
+	zones []*time.Location // that were loaded
+}
+
+func (r *reader) readSchedule(s *v1alpha1.Schedule) error {
+	zone, err := r.location(s.TimeZone)
 	if err != nil {
 		return fmt.Errorf("spec.schedule.timeZone: %w", err)
 	}
-	c.zone, c.anytime = c.zones[dial], len(s.Windows) == 0
+	r.zone, r.anytime = zone, len(s.Windows) == 0
 	for i, w := range s.Windows {
-		src, err := readRecurring(w.Start, w.Duration, dial)
+		src, err := r.readRecurring(w.Start, w.Duration, zone)
 		if err != nil {
 			return fmt.Errorf("spec.schedule.windows[%d].%w", i, err)
 		}
-		c.windows = append(c.windows, src)
+		r.windows = append(r.windows, src)
 	}
 	for i, f := range s.Freezes {
-		src, err := readRecurring(f.Start, f.Duration, dial)
+		src, err := r.readRecurring(f.Start, f.Duration, zone)
 		if err != nil {
 			return fmt.Errorf("spec.schedule.freezes[%d].%w", i, err)
 		}
-		c.freezes = append(c.freezes, src)
-		c.freezeNames = append(c.freezeNames, quoted(i, f.Reason))
+		r.freezes = append(r.freezes, src)
+		r.freezeNames = append(r.freezeNames, quoted(i, f.Reason))
 	}
 	return nil
 }
@@ -71,29 +77,29 @@ func (c *Calendar) readSchedule(s *v1alpha1.Schedule) error {
 // unreadable is a Freeze that can't be read: in force until it is mended.
 type unreadable struct{ single }
 
-func (c *Calendar) readFreeze(f *v1alpha1.Freeze) {
+func (r *reader) readFreeze(f *v1alpha1.Freeze) {
 	name := fmt.Sprintf("%q (%s)", f.Name, f.Spec.Reason)
-	src, err := c.readFreezeSpec(&f.Spec)
+	src, err := r.readFreezeSpec(&f.Spec)
 	if err != nil {
 		name += ", which is in force because it can't be read: " + err.Error()
 		src = unreadable{}
 	}
-	c.frozen = append(c.frozen, src)
-	c.frozenNames = append(c.frozenNames, name)
+	r.frozen = append(r.frozen, src)
+	r.frozenNames = append(r.frozenNames, name)
 }
 
-func (c *Calendar) readFreezeSpec(f *v1alpha1.FreezeSpec) (source, error) {
+func (r *reader) readFreezeSpec(f *v1alpha1.FreezeSpec) (source, error) {
 	if f.Recurring == nil {
 		return readSingle(f.From, f.Until)
 	}
 	if f.From != nil || f.Until != nil {
 		return nil, errors.New("spec: recurring excludes from and until; keep one of them")
 	}
-	dial, err := c.dial(f.Recurring.TimeZone)
+	zone, err := r.location(f.Recurring.TimeZone)
 	if err != nil {
 		return nil, fmt.Errorf("spec.recurring.timeZone: %w", err)
 	}
-	src, err := readRecurring(f.Recurring.Start, f.Recurring.Duration, dial)
+	src, err := r.readRecurring(f.Recurring.Start, f.Recurring.Duration, zone)
 	if err != nil {
 		return nil, fmt.Errorf("spec.recurring.%w", err)
 	}
@@ -115,7 +121,7 @@ func readSingle(from, until *metav1.Time) (source, error) {
 }
 
 // readRecurring reads a start and a duration; the error begins with the name of one.
-func readRecurring(start v1alpha1.CronExpression, duration v1alpha1.Duration, dial int) (*recurring, error) {
+func (r *reader) readRecurring(start v1alpha1.CronExpression, duration v1alpha1.Duration, zone *time.Location) (*recurring, error) {
 	e, err := parseExpression(start)
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
@@ -127,19 +133,23 @@ func readRecurring(start v1alpha1.CronExpression, duration v1alpha1.Duration, di
 	if d == 0 {
 		return nil, fmt.Errorf("duration: %q is no time at all; write how long it lasts, such as 8h", string(duration))
 	}
-	return &recurring{when: e, duration: d, dial: dial}, nil
+	r.sources++
+	return &recurring{
+		when: e, duration: d, zone: zone, index: r.sources - 1,
+		memory: minute(d/time.Minute) + longestMemory/60 + 1,
+	}, nil
 }
 
-// dial returns the index of the zone with a name in c.zones.
-func (c *Calendar) dial(name string) (int, error) {
+// location is the zone with a name. Loading one takes longer than all the rest.
+func (r *reader) location(name string) (*time.Location, error) {
 	name = cmp.Or(name, "UTC")
-	if i := slices.IndexFunc(c.zones, func(l *time.Location) bool { return l.String() == name }); i >= 0 {
-		return i, nil
+	if i := slices.IndexFunc(r.zones, func(l *time.Location) bool { return l.String() == name }); i >= 0 {
+		return r.zones[i], nil
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || zone == time.Local { // "Local" is the zone of the machine, which nobody sees
-		return 0, fmt.Errorf("%q is not in the time zone database; write a name such as \"Europe/Berlin\", or \"UTC\"", name)
+		return nil, fmt.Errorf("%q is not in the time zone database; write a name such as \"Europe/Berlin\", or \"UTC\"", name)
 	}
-	c.zones = append(c.zones, zone)
-	return len(c.zones) - 1, nil
+	r.zones = append(r.zones, zone)
+	return zone, nil
 }

@@ -16,8 +16,8 @@ const (
 
 // search is what one question needs beside the Calendar.
 type search struct {
-	dials []dial
-	steps int
+	cursors []cursor
+	steps   int
 	// cut: a part of the search ended because of maxSteps.
 	cut bool
 }
@@ -32,6 +32,15 @@ func (s *search) step(sources int) bool {
 
 // again begins another part of the search.
 func (s *search) again() { s.steps = maxSteps }
+
+// cursor is what is remembered of one recurring source. A source that comes rarely
+// is asked again and again for the same start while others are followed.
+type cursor struct {
+	dial
+	// following is the first start after the minute since, where that is known.
+	since, following minute
+	known, never     bool
+}
 
 // spell is the time around a moment that is inside of a source, or outside.
 type spell struct {
@@ -53,33 +62,51 @@ type source interface {
 type recurring struct {
 	when     expression
 	duration time.Duration
-	dial     int // index of its zone's in search.dials
+	zone     *time.Location
+	// memory is how long ago, on the wall, the start of an interval that lasts can be.
+	memory minute
+	index  int // of its cursor in a search
+}
+
+func (r *recurring) cursor(s *search) *cursor {
+	c := &s.cursors[r.index]
+	c.zone = r.zone
+	return c
+}
+
+// following is the first start after a minute.
+func (r *recurring) following(c *cursor, after minute) (minute, bool) {
+	if !c.known || after < c.since || !c.never && after >= c.following {
+		following, ok := r.when.next(after)
+		c.since, c.following, c.known, c.never = after, following, true, !ok
+	}
+	return c.following, !c.never
 }
 
 func (r *recurring) inside(s *search, at time.Time) (end time.Time, inside bool) {
-	d := &s.dials[r.dial]
-	m, ok := r.when.last(d.reached(at))
+	c := r.cursor(s)
+	reached := c.reached(at)
+	m, ok := r.when.last(reached, reached-r.memory)
 	if !ok {
 		return time.Time{}, false
 	}
 	// Every interval is equally long: the one that began last ends last.
-	start := d.first(m)
+	start := c.first(m)
 	if !at.Before(start.Add(r.duration)) {
 		return time.Time{}, false
 	}
-	return r.runEnd(s, m, start), true
+	return r.runEnd(s, c, m, start), true
 }
 
 // runEnd follows starts for as long as each comes before the end of the one before.
-func (r *recurring) runEnd(s *search, m minute, start time.Time) time.Time {
-	d := &s.dials[r.dial]
+func (r *recurring) runEnd(s *search, c *cursor, m minute, start time.Time) time.Time {
 	for limit := start.Add(lookAhead); !start.After(limit); {
-		m, start = r.skip(d, m, start)
-		following, ok := r.when.next(m)
+		m, start = r.skip(c, m, start)
+		following, ok := r.following(c, m)
 		if !ok || !s.step(1) {
 			return start.Add(r.duration)
 		}
-		at := d.first(following)
+		at := c.first(following)
 		if at.Sub(start) > r.duration {
 			return start.Add(r.duration)
 		}
@@ -90,24 +117,24 @@ func (r *recurring) runEnd(s *search, m minute, start time.Time) time.Time {
 
 // skip goes to the last start of the day where there can't be a gap on the way:
 // intervals longer than the widest distance, and no change of the clocks.
-func (r *recurring) skip(d *dial, m minute, start time.Time) (minute, time.Time) {
+func (r *recurring) skip(c *cursor, m minute, start time.Time) (minute, time.Time) {
 	if time.Duration(r.when.widest)*time.Minute > r.duration {
 		return m, start
 	}
 	last := r.when.lastOfDay(m)
-	if at := d.first(last); d.from <= start.Unix() { // first turned d to the stretch of at
+	if at := c.first(last); c.from <= start.Unix() { // first turned the dial to the stretch of at
 		return last, at
 	}
 	return m, start
 }
 
 func (r *recurring) next(s *search, after time.Time) (time.Time, bool) {
-	d := &s.dials[r.dial]
-	m, ok := r.when.next(d.reached(after))
+	c := r.cursor(s)
+	m, ok := r.following(c, c.reached(after))
 	if !ok {
 		return time.Time{}, false
 	}
-	return d.first(m), true
+	return c.first(m), true
 }
 
 // single is one interval. A zero from has begun, a zero until does not end.

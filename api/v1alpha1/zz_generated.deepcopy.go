@@ -731,6 +731,10 @@ func (in *StepStatus) DeepCopyInto(out *StepStatus) {
 		in, out := &in.PassedAt, &out.PassedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.ToldAt != nil {
+		in, out := &in.ToldAt, &out.ToldAt
+		*out = (*in).DeepCopy()
+	}
 	if in.InEffectAt != nil {
 		in, out := &in.InEffectAt, &out.InEffectAt
 		*out = (*in).DeepCopy()

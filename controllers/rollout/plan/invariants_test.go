@@ -34,7 +34,7 @@ func (w *world) checkWithoutSplit() {
 	var available int32
 	for _, rs := range w.rss {
 		available += rs.available
-		if rs.owner == OwnerRollout && rs.existing > 0 {
+		if rs.owner == OwnerRollout && rs.existing > 0 && w.routerName() != v1alpha1.RouterNone {
 			w.t.Errorf("S1: pods of canary %s while the root Service selects them\n%s", rs.revision, w.tail())
 		}
 	}
@@ -46,16 +46,17 @@ func (w *world) checkWithoutSplit() {
 
 // checkGrowth: a weight grows only when the pods for the new share are available,
 // and only after the analysis passed the step before.
-func (w *world) checkGrowth(weight int32) {
+func (w *world) checkGrowth(r Route) {
 	w.t.Helper()
-	if w.split == nil || weight <= w.split.requested {
+	weight := r.Weight
+	if w.split == nil || weight <= w.split.requested.Weight {
 		return
 	}
 	rs := w.byRevision(w.services[v1alpha1.RoleCanary])
 	if rs == nil || rs.available < canaryReplicas(weight, w.dep.replicas) {
 		w.t.Errorf("S1: weight %d is asked for without pods for it\n%s", weight, w.tail())
 	}
-	if a := w.ro.Status.Analysis; w.split.requested > 0 && (a == nil || a.Verdict != "Pass") && w.ro.Spec.Analysis == nil {
+	if a := w.ro.Status.Analysis; w.split.requested.Weight > 0 && (a == nil || a.Verdict != "Pass") && w.ro.Spec.Analysis == nil {
 		w.t.Errorf("S2: weight %d without a Pass\n%s", weight, w.tail())
 	}
 }
@@ -77,8 +78,8 @@ func (w *world) checkWithSplit() {
 	for _, step := range w.ro.Spec.Strategy.Steps {
 		declared = append(declared, step.Weight)
 	}
-	if !slices.Contains(declared, s.requested) {
-		w.t.Errorf("S3: weight %d is no step", s.requested)
+	if !slices.Contains(declared, s.requested.Weight) {
+		w.t.Errorf("S3: weight %d is no step", s.requested.Weight)
 	}
 }
 
@@ -91,6 +92,7 @@ func (w *world) collapsing() bool {
 // checkQuiet: nothing to do means nothing is written (S10, L4).
 func (w *world) checkQuiet() {
 	w.t.Helper()
+	w.run(int(quietTime.Seconds()) + 5) // figures that were withheld
 	before := len(w.log)
 	for range 120 {
 		w.now = w.now.Add(1e9)
@@ -100,6 +102,9 @@ func (w *world) checkQuiet() {
 	}
 	if len(w.log) != before {
 		w.t.Errorf("S10: not silent:\n%s", w.tail())
+	}
+	if !w.due.IsZero() && !w.gone {
+		w.t.Errorf("L4: the operator wants to look again although nothing is to come:\n%s", w.tail())
 	}
 }
 

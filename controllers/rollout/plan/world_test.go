@@ -39,8 +39,13 @@ type world struct {
 	broken     map[string]bool // templates whose pods never get ready
 	failures   map[string]int64
 	rps        int64
+	freezes    []v1alpha1.Freeze
+	answers    map[string]Answer
 	windows    []analysis.Window
 	windowFrom time.Time
+
+	dirty bool      // something changed that the operator watches
+	due   time.Time // when the operator asked to look again; zero: never
 
 	crashAt  int // the action before which the operator crashes; 0: never
 	acted    int
@@ -48,6 +53,9 @@ type world struct {
 	lastSaid string
 	gone     bool
 	answered bool // whether some pod answered in the state before
+
+	written    int       // statuses
+	reportedAt time.Time // of the last one
 
 	served map[string]types.UID // template → the ReplicaSet whose pods served it
 }
@@ -69,11 +77,12 @@ type replicaSet struct {
 }
 
 type split struct {
-	requested, observed int32
-	generation, served  int
-	lag                 int
-	deleting            bool
-	version             int
+	requested          Route
+	observed           int32
+	generation, served int
+	lag                int
+	deleting           bool
+	version            int
 }
 
 var epoch = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
@@ -95,6 +104,13 @@ func newWorld(t *testing.T) *world {
 	}
 }
 
+func (w *world) routerName() v1alpha1.RouterName {
+	if w.ro.Spec.Router != "" {
+		return w.ro.Spec.Router
+	}
+	return v1alpha1.RouterNginx
+}
+
 // setTemplate is what kubectl apply does.
 func (w *world) setTemplate(template string) {
 	if w.dep.template == template {
@@ -114,6 +130,7 @@ func (w *world) say(format string, args ...any) {
 // run lets the world go on for some seconds.
 func (w *world) run(seconds int) {
 	w.t.Helper()
+	w.dirty = true
 	for range seconds {
 		w.tick()
 	}
@@ -123,6 +140,7 @@ func (w *world) run(seconds int) {
 // an hour.
 func (w *world) until(what string, condition func() bool) {
 	w.t.Helper()
+	w.dirty = true
 	for range 3600 {
 		if condition() {
 			return
@@ -143,12 +161,14 @@ func (w *world) tick() {
 	w.replicaSetController()
 	w.router()
 	w.traffic()
+	// The operator looks only when something changed, or at the time it asked for:
+	// one that forgets to ask never goes on.
 	for range 12 {
-		changed := w.reconcile()
-		w.check()
-		if !changed {
+		if !w.dirty && (w.due.IsZero() || w.now.Before(w.due)) {
 			return
 		}
+		w.dirty = w.reconcile()
+		w.check()
 		w.deploymentController()
 	}
 }
@@ -228,7 +248,7 @@ func (w *world) addReplicaSet(template, revision string, owner Owner, replicas i
 	return rs
 }
 
-func (w *world) touch(rs *replicaSet) { w.rv++; rs.version = w.rv }
+func (w *world) touch(rs *replicaSet) { w.rv++; rs.version = w.rv; w.dirty = true }
 
 func (w *world) replicaSetController() {
 	for _, rs := range w.rss {
@@ -264,14 +284,14 @@ func (w *world) router() {
 		return
 	}
 	if s.deleting {
-		w.split = nil
+		w.split, w.dirty = nil, true
 		w.say("router: traffic is back on the root Service")
 		return
 	}
-	if s.served != s.generation || s.observed != s.requested {
-		s.served, s.observed = s.generation, s.requested
+	if s.served != s.generation || s.observed != s.requested.Weight {
+		s.served, s.observed = s.generation, s.requested.Weight
 		w.rv++
-		s.version = w.rv
+		s.version, w.dirty = w.rv, true
 		w.say("router: weight %d in effect", s.observed)
 	}
 }
@@ -279,7 +299,7 @@ func (w *world) router() {
 // traffic makes a window every five seconds in which the weight was constant.
 func (w *world) traffic() {
 	s, since := w.split, w.since()
-	if s == nil || since.IsZero() || s.observed != s.requested {
+	if s == nil || since.IsZero() || s.observed != s.requested.Weight {
 		w.windowFrom = time.Time{}
 		return
 	}
@@ -298,7 +318,7 @@ func (w *world) traffic() {
 		Start: w.windowFrom, End: w.now, Weight: s.observed,
 		Canary: arm(v1alpha1.RoleCanary, int64(s.observed)), Stable: arm(v1alpha1.RoleStable, int64(100-s.observed)),
 	})
-	w.windowFrom = w.now
+	w.windowFrom, w.dirty = w.now, true
 }
 
 func (w *world) since() time.Time {
@@ -327,10 +347,11 @@ func (w *world) byRevision(revision string) *replicaSet {
 // observe is what the shell reads.
 func (w *world) observe() Observation {
 	o := Observation{
-		Now: w.now, Rollout: w.ro.DeepCopy(), RouterOffered: true, RouterName: v1alpha1.RouterNginx,
+		Now: w.now, Rollout: w.ro.DeepCopy(), RouterOffered: true, RouterName: w.routerName(), ReportedAt: w.reportedAt,
+		Freezes: w.freezes, Answers: w.answers,
 		GuardInForce: w.guard, Service: Service{Presence: Present}, Windows: w.windows,
 		StableService: w.backend(v1alpha1.RoleStable), CanaryService: w.backend(v1alpha1.RoleCanary),
-		Split: Split{Presence: Absent, Requested: -1, Observed: -1},
+		Split: Split{Presence: Absent, Requested: Route{Weight: -1}, Observed: -1},
 	}
 	if o.Workload.Presence = Absent; !w.dep.absent {
 		o.Workload = w.observeDeployment()
@@ -382,10 +403,17 @@ func (w *world) reconcile() bool {
 		return false
 	}
 	d := Decide(w.observe())
+	if w.due = (time.Time{}); d.After > 0 {
+		w.due = w.now.Add(d.After)
+	}
 	for _, e := range d.Events {
 		w.say("event: %s", e.Message)
 	}
 	changed := !apiequality.Semantic.DeepEqual(w.ro.Status, d.Status)
+	if changed {
+		w.written++
+		w.reportedAt = w.now
+	}
 	w.ro.Status = *d.Status.DeepCopy()
 	if m := readyMessage(w.ro); m != w.lastSaid {
 		w.lastSaid = m
@@ -445,12 +473,12 @@ func (w *world) apply(action Action) {
 	case DeleteBackend:
 		delete(w.services, a.Role)
 	case ApplySplit:
-		w.checkGrowth(a.Weight)
+		w.checkGrowth(a.Route)
 		if w.split == nil {
 			w.split = &split{observed: -1}
 		}
 		w.rv++
-		w.split.requested, w.split.lag, w.split.version = a.Weight, 0, w.rv
+		w.split.requested, w.split.lag, w.split.version = a.Route, 0, w.rv
 		w.split.generation++
 	case DeleteSplit:
 		w.split.deleting, w.split.lag = true, 0

@@ -188,6 +188,13 @@ type WeightStatus struct {
 	// +kubebuilder:validation:Maximum=100
 	Requested int32 `json:"requested"`
 
+	// matches are the HTTPRouteGroups that Serin asked the router to match. Unset
+	// when all requests are split.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Matches []string `json:"matches,omitempty"`
+
 	// observed is the weight that the router reported in effect last.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -59,7 +60,6 @@ func (p *pass) obey() {
 	p.intervene(c, step)
 	done, why := p.carryOut(c)
 	if done == carried {
-		p.note(false, string(c.Action), "%s of revision %s %s", c.Action, c.Revision, who(c))
 		return
 	}
 	p.status.Interventions = p.status.Interventions[:len(p.status.Interventions)-1]
@@ -108,7 +108,7 @@ func (p *pass) carryOut(c *v1alpha1.Control) (done obedience, why string) {
 		return carried, ""
 	case p.decided(v1alpha1.ActionPromote):
 		return declined, "the revision is being promoted already"
-	case !p.begun():
+	case !p.begun() || p.status.Step == nil:
 		return pending, ""
 	case c.Action == v1alpha1.ControlPromoteFull:
 		p.enterStep(len(p.steps))
@@ -130,6 +130,7 @@ func (p *pass) endStep(c *v1alpha1.Control) (done obedience, why string) {
 	at := p.micro()
 	s.PassedAt = &at
 	s.EvidenceWaived = s.EvidenceWaived || c.Action == v1alpha1.ControlSkip
+	p.note(false, string(c.Action), "Step %s: %s %s", s.Summary, strings.ToLower(string(c.Action)), who(c))
 	return carried, ""
 }
 

@@ -22,7 +22,7 @@ func (p *pass) relocate() {
 	}
 	inEffect := s.InEffectAt != nil
 	if !inEffect {
-		here = p.routeNow()
+		here = p.lastAsked()
 	}
 	i := p.nearest(here)
 	p.note(false, "StepsEdited", "The steps were edited: the release goes on at %s", p.stepName(i))
@@ -55,20 +55,6 @@ func (p *pass) nearest(here Route) int {
 		}
 	}
 	return lower
-}
-
-// routeNow is what the canary gets by what was asked of the router last.
-func (p *pass) routeNow() Route {
-	if p.byReplicas {
-		if p.status.Weight == nil {
-			return Route{}
-		}
-		return Route{Weight: p.status.Weight.Requested}
-	}
-	if p.Split.Presence != Present || p.Split.Requested.Weight < 0 {
-		return Route{}
-	}
-	return p.Split.Requested
 }
 
 func (p *pass) stepName(i int) string {

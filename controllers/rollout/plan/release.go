@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +46,9 @@ func (p *pass) release(stable *ReplicaSet) {
 // it goes now.
 func (p *pass) proceed() {
 	p.state.progress = true
+	if !p.restored() {
+		return
+	}
 	if p.decided(v1alpha1.ActionPromote) {
 		p.promote()
 	} else {
@@ -246,7 +250,7 @@ func (p *pass) prepare(stable *ReplicaSet) bool {
 		p.ensureRoute(Route{})
 		ready = false
 	}
-	if p.canary != nil && ready {
+	if p.canary != nil && (!p.canary.gone() || p.decided(v1alpha1.ActionPromote)) && ready {
 		return true
 	}
 	if ready && p.ensureRoute(Route{}) {
@@ -264,6 +268,10 @@ func (p *pass) step() {
 	pods := p.podsOf(s)
 	switch {
 	case p.status.Step.InEffectAt == nil && !p.prepared(s.Route, pods):
+	case p.lowers(s) && !p.ensureRoute(s.Route):
+		// Fewer requests first, and then fewer pods for them.
+		p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until no more than %s goes to the canary: %s.", p.status.Step.Summary, s.share(), p.trafficWait(s.Route))
+		p.checkDeadline()
 	case !p.ensurePods(pods):
 		p.checkDeadline()
 	case !p.ensureRoute(s.Route):
@@ -272,6 +280,11 @@ func (p *pass) step() {
 	default:
 		p.hold(i)
 	}
+}
+
+// lowers reports whether a step takes traffic away from the canary.
+func (p *pass) lowers(s step) bool {
+	return !p.byReplicas && p.status.Step.InEffectAt == nil && p.Split.Observed > s.Weight && slices.Equal(p.lastAsked().Matches, s.Matches)
 }
 
 // podsOf is how many pods a step needs now.
@@ -303,6 +316,10 @@ func (p *pass) prepared(r Route, pods int32) bool {
 // what comes next.
 func (p *pass) clear() bool {
 	if !p.mayGrow() {
+		return false
+	}
+	if p.verdict.Reason == judge.ReasonSuspected && !p.accepted() {
+		p.wait(v1alpha1.ReasonWaitingForEvidence, "waiting, since evidence against the canary came up after the step before")
 		return false
 	}
 	promotion := p.decided(v1alpha1.ActionPromote) && !p.returning()

@@ -88,7 +88,7 @@ func (p *pass) ensureRoute(r Route) bool {
 	if p.status.Weight == nil {
 		p.status.Weight = &v1alpha1.WeightStatus{}
 	}
-	p.status.Weight.Requested = r.Weight
+	p.status.Weight.Requested, p.status.Weight.Matches = r.Weight, r.Matches
 	if p.byReplicas {
 		return true
 	}
@@ -97,6 +97,27 @@ func (p *pass) ensureRoute(r Route) bool {
 		return false
 	}
 	return p.Split.InEffect && p.Split.Observed == r.Weight
+}
+
+// lastAsked is what Serin asked the router for last, by its own record.
+func (p *pass) lastAsked() Route {
+	if w := p.status.Weight; w != nil {
+		return Route{Weight: w.Requested, Matches: w.Matches}
+	}
+	return Route{}
+}
+
+// restored undoes what somebody else wrote into the split. Whatever it says, it is
+// never taken for progress.
+func (p *pass) restored() bool {
+	last := p.lastAsked()
+	if p.byReplicas || p.Split.Presence != Present || p.Split.Requested.sameRequests(last) {
+		return true
+	}
+	p.ensureRoute(last)
+	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: the TrafficSplit is not what Serin asked for last: setting it back to %s.", p.status.Step.Summary, last.share())
+	p.checkDeadline()
+	return false
 }
 
 // asked reports whether the router was asked for a route last.

@@ -41,6 +41,9 @@ type world struct {
 	rps        int64
 	freezes    []v1alpha1.Freeze
 	answers    map[string]Answer
+	asked      map[string]bool // questions and notifications that are open
+	fresh      []string
+	quota      string // why no pod of a broken template can be created
 	windows    []analysis.Window
 	windowFrom time.Time
 
@@ -52,7 +55,12 @@ type world struct {
 	log      []string
 	lastSaid string
 	gone     bool
-	answered bool // whether some pod answered in the state before
+	passed   bool    // the analysis has passed at the present weight
+	tampered bool    // somebody took the split away
+	fromZero bool    // scaled to zero, and no pod of the Deployment is up again
+	aborted  string  // template that was rolled back and must get no traffic
+	routes   []Route // every step that was ever declared
+	answered bool    // whether some pod answered in the state before
 
 	written    int       // statuses
 	reportedAt time.Time // of the last one
@@ -82,6 +90,7 @@ type split struct {
 	generation, served int
 	lag                int
 	deleting           bool
+	inPath             bool // the router has taken the traffic over once
 	version            int
 }
 
@@ -92,7 +101,7 @@ func newWorld(t *testing.T) *world {
 	steps := []v1alpha1.Step{{Weight: 10, Hold: "30s"}, {Weight: 50, Hold: "30s"}}
 	return &world{
 		t: t, now: epoch, services: map[string]string{}, podDelay: 2, routerLag: 1, rps: 200,
-		broken: map[string]bool{}, failures: map[string]int64{}, served: map[string]types.UID{},
+		broken: map[string]bool{}, failures: map[string]int64{}, served: map[string]types.UID{}, answers: map[string]Answer{},
 		dep: deployment{template: "v1", replicas: 4},
 		ro: &v1alpha1.Rollout{
 			ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop", UID: "ro", Generation: 1},
@@ -212,7 +221,7 @@ func (w *world) deploymentController() {
 			w.setReplicas(rs, 0)
 		}
 	case w.dep.paused && len(active) > 1:
-		w.t.Errorf("the Deployment controller scales %d versions in proportion\n%s", len(active), w.tail())
+		w.t.Fatalf("the Deployment controller scales %d versions in proportion\n%s", len(active), w.tail())
 	case current != nil:
 		w.setReplicas(current, w.dep.replicas)
 	}
@@ -264,7 +273,7 @@ func (w *world) replicaSetController() {
 		}
 		if rs.existing > 0 {
 			if uid, found := w.served[rs.template]; found && uid != rs.uid {
-				w.t.Errorf("a second roll of %s: its pods are made anew by %s\n%s", rs.template, rs.name, w.tail())
+				w.t.Fatalf("a second roll of %s: its pods are made anew by %s\n%s", rs.template, rs.name, w.tail())
 			}
 			w.served[rs.template] = rs.uid
 		}
@@ -288,10 +297,14 @@ func (w *world) router() {
 		w.say("router: traffic is back on the root Service")
 		return
 	}
+	if s.requested.Weight < 0 {
+		s.served, s.observed, s.version, w.dirty = s.generation, -1, w.rv, true
+		return
+	}
 	if s.served != s.generation || s.observed != s.requested.Weight {
 		s.served, s.observed = s.generation, s.requested.Weight
 		w.rv++
-		s.version, w.dirty = w.rv, true
+		s.version, w.dirty, s.inPath = w.rv, true, true
 		w.say("router: weight %d in effect", s.observed)
 	}
 }
@@ -361,6 +374,7 @@ func (w *world) observe() Observation {
 			Name: rs.name, UID: rs.uid, ResourceVersion: strconv.Itoa(rs.version), Owner: rs.owner,
 			Revision: rs.revision, Current: !w.dep.absent && rs.template == w.dep.template,
 			Replicas: rs.replicas, Existing: rs.existing, Available: rs.available, Desired: rs.desired,
+			Failure: w.failure(rs),
 		})
 	}
 	if s := w.split; s != nil {
@@ -370,6 +384,13 @@ func (w *world) observe() Observation {
 		}
 	}
 	return o
+}
+
+func (w *world) failure(rs *replicaSet) string {
+	if w.broken[rs.template] {
+		return w.quota
+	}
+	return ""
 }
 
 func (w *world) observeDeployment() Workload {
@@ -409,12 +430,16 @@ func (w *world) reconcile() bool {
 	for _, e := range d.Events {
 		w.say("event: %s", e.Message)
 	}
+	w.asks(d)
 	changed := !apiequality.Semantic.DeepEqual(w.ro.Status, d.Status)
 	if changed {
 		w.written++
 		w.reportedAt = w.now
 	}
 	w.ro.Status = *d.Status.DeepCopy()
+	if a := w.ro.Status.Analysis; a != nil && a.Verdict == "Pass" {
+		w.passed = true
+	}
 	if m := readyMessage(w.ro); m != w.lastSaid {
 		w.lastSaid = m
 		w.say("status: %s", m)
@@ -438,6 +463,7 @@ func readyMessage(ro *v1alpha1.Rollout) string {
 		if c.Type == v1alpha1.ConditionReady {
 			// Evidence changes with every window; the log is about the rest.
 			m, _, _ := strings.Cut(c.Message, "at least.")
+			m, _, _ = strings.Cut(m, " Canary fails")
 			return fmt.Sprintf("%s (%s)", m, c.Reason)
 		}
 	}
@@ -478,6 +504,7 @@ func (w *world) apply(action Action) {
 			w.split = &split{observed: -1}
 		}
 		w.rv++
+		w.passed = w.passed && w.split.requested.sameRequests(a.Route)
 		w.split.requested, w.split.lag, w.split.version = a.Route, 0, w.rv
 		w.split.generation++
 	case DeleteSplit:

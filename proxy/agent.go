@@ -72,9 +72,10 @@ type Agent struct {
 	split traffic.Split
 	// rendering in effect; its key is "" before nginx serves for the first time.
 	rendering nginx.Rendering
-	// generation in effect.
-	generation int64
-	draining   bool
+	// generation in effect, and the digest of split.
+	generation    int64
+	configuration string
+	draining      bool
 }
 
 // New makes an Agent.
@@ -190,12 +191,17 @@ func (a *Agent) attempt(ctx context.Context, want Want, backoff time.Duration) <
 	if err == nil {
 		// What is missing is said too: the controller takes a proxy for one that serves
 		// the generation only if it sees the same Services as the controller does.
-		a.Feed.Report(Served{Generation: a.generation, Message: traffic.Summary(want.Problems)})
+		a.report(traffic.Summary(want.Problems))
 		return nil
 	}
 	a.Log.Error(err, "The former configuration stays in effect", "generation", want.Split.Generation, "served", a.generation)
-	a.Feed.Report(Served{Generation: a.generation, Message: err.Error()})
+	a.report(err.Error())
 	return a.Clock.After(backoff)
+}
+
+// report says what is in effect.
+func (a *Agent) report(message string) {
+	a.Feed.Report(Served{Generation: a.generation, Configuration: a.configuration, Message: message})
 }
 
 // apply puts a want in effect: only the table of weights when that is all that
@@ -223,7 +229,7 @@ func (a *Agent) apply(ctx context.Context, want Want) error {
 	} else {
 		a.metrics.reloads.WithLabelValues(resultSuccess).Inc()
 	}
-	a.split, a.rendering, a.generation = want.Split, r, want.Split.Generation
+	a.split, a.rendering, a.generation, a.configuration = want.Split, r, want.Split.Generation, want.Split.Digest()
 	a.metrics.inEffect(r.Services, a.generation)
 	if !a.draining {
 		a.status.setReady("")

@@ -165,7 +165,7 @@ func TestTheAgentReloadsOnlyForBackends(t *testing.T) {
 		{"a backend more is a reload", wanted(5, 100, 0), []string{"test", "reload"}},
 	} {
 		s.wants <- step.want
-		if diff := cmp.Diff(Served{Generation: step.want.Split.Generation}, s.report(t)); diff != "" {
+		if diff := cmp.Diff(served(step.want), s.report(t)); diff != "" {
 			t.Errorf("%s: report (-want +got):\n%s", step.name, diff)
 		}
 		if diff := cmp.Diff(step.does, s.server.taken()); diff != "" {
@@ -205,7 +205,9 @@ func TestTheLastGoodConfigurationStays(t *testing.T) {
 				s.server.failNext(test.call, errors.New("invalid port"))
 			}
 			s.wants <- test.want
-			if diff := cmp.Diff(Served{Generation: 1, Message: test.message}, s.report(t)); diff != "" {
+			former := served(wanted(1, 100, 0))
+			former.Message = test.message
+			if diff := cmp.Diff(former, s.report(t)); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
 			if got := s.readyz(t); got != "ok" {
@@ -219,7 +221,7 @@ func TestTheLastGoodConfigurationStays(t *testing.T) {
 				t.Errorf("the configuration changed:\n%s", diff)
 			}
 			if test.call != "" { // what nginx refused is tried again
-				if diff := cmp.Diff(Served{Generation: 2}, s.report(t)); diff != "" {
+				if diff := cmp.Diff(served(test.want), s.report(t)); diff != "" {
 					t.Errorf("second report (-want +got):\n%s", diff)
 				}
 			}
@@ -237,7 +239,7 @@ func TestAnAgentThatCantStartNginxIsNotReadyAndTriesAgain(t *testing.T) {
 	if got := s.readyz(t); got != "starting" {
 		t.Errorf("ready: %s", got)
 	}
-	if diff := cmp.Diff(Served{Generation: 1}, s.report(t)); diff != "" {
+	if diff := cmp.Diff(served(wanted(1, 100)), s.report(t)); diff != "" {
 		t.Errorf("second report (-want +got):\n%s", diff)
 	}
 	if got := s.readyz(t); got != "ok" {
@@ -257,11 +259,11 @@ func TestDraining(t *testing.T) {
 		return err == nil
 	})
 	s.wants <- wanted(2, 0, 100)
-	if diff := cmp.Diff(Served{Generation: 2}, s.report(t)); diff != "" {
+	if diff := cmp.Diff(served(wanted(2, 0, 100)), s.report(t)); diff != "" {
 		t.Errorf("weights change while it drains (-want +got):\n%s", diff)
 	}
 	s.wants <- wanted(3, 100)
-	if diff := cmp.Diff(Served{Generation: 3}, s.report(t)); diff != "" {
+	if diff := cmp.Diff(served(wanted(3, 100)), s.report(t)); diff != "" {
 		t.Errorf("backends change while it drains (-want +got):\n%s", diff)
 	}
 	if got := s.readyz(t); got != "draining" {

@@ -9,17 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
 // Cluster is the part of a Kubernetes API that an agent may use.
 type Cluster struct {
-	// Cache of the one split and of the Services of its namespace, not started.
+	// Cache of the one split and of the Services and HTTPRouteGroups of its
+	// namespace, not started.
 	Cache cache.Cache
 	// Client reads past the cache, and writes.
 	Client client.Client
@@ -42,8 +45,9 @@ func NewCluster(config *rest.Config, split types.NamespacedName) (Cluster, error
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Service{}:       {Namespaces: namespace},
-			&splitv1.TrafficSplit{}: {Namespaces: namespace, Field: fields.OneTermEqualSelector("metadata.name", split.Name)},
+			&corev1.Service{}:         {Namespaces: namespace},
+			&specsv1.HTTPRouteGroup{}: {Namespaces: namespace},
+			&splitv1.TrafficSplit{}:   {Namespaces: namespace, Field: fields.OneTermEqualSelector("metadata.name", split.Name)},
 		},
 	})
 	if err != nil {
@@ -56,19 +60,22 @@ func NewCluster(config *rest.Config, split types.NamespacedName) (Cluster, error
 	return Cluster{Cache: ca, Client: cl}, nil
 }
 
-// kinds are the two kinds that an agent knows.
+// kinds are those that an agent knows.
 func kinds() (*runtime.Scheme, meta.RESTMapper, error) {
 	scheme := runtime.NewScheme()
-	if err := splitv1.AddToScheme(scheme); err != nil {
-		return nil, nil, err
-	}
-	if err := corev1.AddToScheme(scheme); err != nil {
-		return nil, nil, err
+	for _, add := range []func(*runtime.Scheme) error{splitv1.AddToScheme, specsv1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, nil, err
+		}
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(splitv1.GroupVersion.WithKind("TrafficSplit"), meta.RESTScopeNamespace)
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("Service"), meta.RESTScopeNamespace)
-	// The cache of one namespace asks whether the kind of a list has namespaces.
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceList"), meta.RESTScopeNamespace)
+	for _, gvk := range []schema.GroupVersionKind{
+		splitv1.GroupVersion.WithKind("TrafficSplit"),
+		corev1.SchemeGroupVersion.WithKind("Service"), specsv1.GroupVersion.WithKind("HTTPRouteGroup"),
+		// The cache of one namespace asks whether the kind of a list has namespaces.
+		corev1.SchemeGroupVersion.WithKind("ServiceList"), specsv1.GroupVersion.WithKind("HTTPRouteGroupList"),
+	} {
+		mapper.Add(gvk, meta.RESTScopeNamespace)
+	}
 	return scheme, mapper, nil
 }

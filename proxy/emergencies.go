@@ -14,6 +14,9 @@ const maxEmergency = 512
 
 // emergencies passes nginx's error log on and remembers the first line that says
 // why nginx could not take a configuration over.
+//
+// Of lines about an expression that takes too long only the beginning is passed on:
+// the rest is the value of a header, such as a cookie.
 type emergencies struct {
 	out   io.Writer
 	mu    sync.Mutex
@@ -22,6 +25,26 @@ type emergencies struct {
 
 // Write passes on what nginx writes. nginx writes whole lines.
 func (e *emergencies) Write(p []byte) (int, error) {
+	e.remember(p)
+	if !bytes.Contains(p, matchFailed) {
+		return e.out.Write(p)
+	}
+	for line := range bytes.Lines(p) {
+		if i := bytes.Index(line, matchFailed); i >= 0 {
+			line = append(bytes.Clone(line[:i+len(matchFailed)]), '\n')
+		}
+		if _, err := e.out.Write(line); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+// matchFailed is what nginx says when an expression could not be matched: the name
+// of the function of PCRE or PCRE2 is before it.
+var matchFailed = []byte("() failed: -")
+
+func (e *emergencies) remember(p []byte) {
 	for line := range bytes.Lines(p) {
 		_, text, found := bytes.Cut(line, []byte("[emerg] "))
 		if !found {
@@ -34,7 +57,6 @@ func (e *emergencies) Write(p []byte) (int, error) {
 		}
 		e.mu.Unlock()
 	}
-	return e.out.Write(p)
 }
 
 func (e *emergencies) reset() {

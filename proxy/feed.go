@@ -21,6 +21,8 @@ type Want struct {
 type Served struct {
 	// Generation of the TrafficSplit that every request is served by; 0 for none.
 	Generation int64
+	// Configuration is the digest of the split that is served; "" for none.
+	Configuration string
 	// Message says why a newer generation is not served, or what of this one has no
 	// backend; empty when neither is so.
 	Message string

@@ -228,13 +228,28 @@ func freePort(t *testing.T) int32 {
 // want asks for a split of the rig's port and returns when it is in effect.
 func (r *rig) want(t *testing.T, protocol traffic.Protocol, destinations ...traffic.Destination) {
 	t.Helper()
-	r.generation++
-	r.wants <- Want{Split: traffic.Split{
-		NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}, Generation: r.generation, Root: "web",
+	r.wantSplit(t, traffic.Split{
 		Ports: []traffic.Port{{Number: 80, TargetNumber: r.port, Protocol: protocol, Destinations: destinations}},
-	}}
-	if got := r.awaitReport(t); got != (Served{Generation: r.generation}) {
-		t.Fatalf("report %+v, want generation %d", got, r.generation)
+	})
+}
+
+// wantSplit asks for a split and returns when it is in effect.
+func (r *rig) wantSplit(t *testing.T, split traffic.Split) {
+	t.Helper()
+	r.generation++
+	split.NamespacedName = types.NamespacedName{Namespace: "shop", Name: "web"}
+	split.Root, split.Generation = "web", r.generation
+	want := Want{Split: split}
+	r.wants <- want
+	if got := r.awaitReport(t); got != served(want) {
+		t.Fatalf("report %+v, want %+v", got, served(want))
+	}
+}
+
+// served is the report of an agent that serves what is wanted.
+func served(want Want) Served {
+	return Served{
+		Generation: want.Split.Generation, Configuration: want.Split.Digest(), Message: traffic.Summary(want.Problems),
 	}
 }
 
@@ -257,13 +272,19 @@ func (r *rig) shutdown(t *testing.T) error {
 // requests reads serin_proxy_requests_total by backend and code.
 func (r *rig) requests(t *testing.T) map[string]map[string]int {
 	t.Helper()
+	return r.counter(t, "serin_proxy_requests_total")
+}
+
+// counter reads a counter by backend and code.
+func (r *rig) counter(t *testing.T, name string) map[string]map[string]int {
+	t.Helper()
 	families, err := r.agent.metrics.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	counts := map[string]map[string]int{}
 	for _, f := range families {
-		if f.GetName() != "serin_proxy_requests_total" {
+		if f.GetName() != name {
 			continue
 		}
 		for _, m := range f.GetMetric() {

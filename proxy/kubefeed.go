@@ -17,8 +17,10 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/traffic"
 )
@@ -47,8 +49,8 @@ type KubeFeedOptions struct {
 }
 
 // KubeFeed is the Feed of a TrafficSplit in a Kubernetes API. It watches the one
-// split and the Services of its namespace. When the split is being deleted or is
-// gone, it wants nothing new.
+// split and the Services of its namespace, and its HTTPRouteGroups once the split
+// refers to one. When the split is being deleted or is gone, it wants nothing new.
 type KubeFeed struct {
 	KubeFeedOptions
 	changed chan struct{}
@@ -61,6 +63,8 @@ type KubeFeed struct {
 
 	last    *Want
 	written written
+	// groups are watched when this is set.
+	groups cache.Informer
 }
 
 // NewKubeFeed makes a feed that does nothing before Run.
@@ -135,24 +139,32 @@ func (f *KubeFeed) gather(ctx context.Context) bool {
 
 // watch begins to watch, and returns when everything that exists has been seen.
 func (f *KubeFeed) watch(ctx context.Context) error {
-	handler := toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { f.signal() },
-		UpdateFunc: func(any, any) { f.signal() },
-		DeleteFunc: func(any) { f.signal() },
-	}
 	for _, object := range []client.Object{&splitv1.TrafficSplit{}, &corev1.Service{}} {
-		informer, err := f.Cluster.Cache.GetInformer(ctx, object)
-		if err != nil {
-			return fmt.Errorf("watch %T: %w", object, err)
-		}
-		if _, err := informer.AddEventHandler(handler); err != nil {
-			return fmt.Errorf("watch %T: %w", object, err)
+		if _, err := f.watchKind(ctx, object); err != nil {
+			return err
 		}
 	}
 	if !f.Cluster.Cache.WaitForCacheSync(ctx) {
 		return ctx.Err()
 	}
 	return nil
+}
+
+// watchKind begins to watch a kind and does not wait for anything.
+func (f *KubeFeed) watchKind(ctx context.Context, object client.Object) (cache.Informer, error) {
+	informer, err := f.Cluster.Cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("watch %T: %w", object, err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { f.signal() },
+		UpdateFunc: func(any, any) { f.signal() },
+		DeleteFunc: func(any) { f.signal() },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch %T: %w", object, err)
+	}
+	return informer, nil
 }
 
 // reconcile brings the agent what is to be served, and the API what is.
@@ -176,7 +188,11 @@ func (f *KubeFeed) want(ctx context.Context, split *splitv1.TrafficSplit) error 
 	if err != nil {
 		return err
 	}
-	resolved, problems := traffic.Resolve(split, services)
+	groups, err := f.routeGroups(ctx, split)
+	if err != nil {
+		return err
+	}
+	resolved, problems := traffic.Resolve(split, traffic.Known{Services: services, Groups: groups})
 	want := Want{Split: resolved, Problems: problems}
 	if f.last != nil && reflect.DeepEqual(*f.last, want) {
 		return nil
@@ -205,7 +221,7 @@ func (f *KubeFeed) services(ctx context.Context, split *splitv1.TrafficSplit) (m
 	for i := range list.Items {
 		services[list.Items[i].Name] = &list.Items[i]
 	}
-	for _, name := range references(split) {
+	for _, name := range traffic.ServiceNames(split) {
 		if services[name] != nil {
 			continue
 		}
@@ -221,14 +237,43 @@ func (f *KubeFeed) services(ctx context.Context, split *splitv1.TrafficSplit) (m
 	return services, nil
 }
 
-// references are the names of the Services that a split needs.
-func references(split *splitv1.TrafficSplit) []string {
-	var names []string
-	if root, err := traffic.RootName(split); err == nil {
-		names = append(names, root)
+// errGroupsUnknown is the error of a watch that has not begun. Its first event, or
+// the next attempt, goes on.
+var errGroupsUnknown = errors.New("the HTTPRouteGroups of the namespace are not known yet")
+
+// routeGroups are the HTTPRouteGroups that a split refers to, by name. They are
+// watched from when the first split needs them: most need none, and not every
+// cluster has the kind. As with Services, one that seems to be missing is looked
+// for in the API itself.
+func (f *KubeFeed) routeGroups(ctx context.Context, split *splitv1.TrafficSplit) (map[string]*specsv1.HTTPRouteGroup, error) {
+	names := traffic.GroupNames(split)
+	if len(names) == 0 {
+		return nil, nil
 	}
-	for _, b := range split.Spec.Backends {
-		names = append(names, b.Service)
+	if f.groups == nil {
+		informer, err := f.watchKind(ctx, &specsv1.HTTPRouteGroup{})
+		if err != nil {
+			return nil, err
+		}
+		f.groups = informer
 	}
-	return names
+	if !f.groups.HasSynced() {
+		return nil, errGroupsUnknown
+	}
+	groups := make(map[string]*specsv1.HTTPRouteGroup, len(names))
+	for _, name := range names {
+		key := types.NamespacedName{Namespace: f.Split.Namespace, Name: name}
+		group := &specsv1.HTTPRouteGroup{}
+		err := f.Cluster.Cache.Get(ctx, key, group)
+		if apierrors.IsNotFound(err) {
+			err = f.Cluster.Client.Get(ctx, key, group)
+		}
+		switch {
+		case err == nil:
+			groups[name] = group
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("get HTTPRouteGroup %s: %w", name, err)
+		}
+	}
+	return groups, nil
 }

@@ -34,7 +34,9 @@ func (f *KubeFeed) report(ctx context.Context, split *splitv1.TrafficSplit) erro
 	if served == nil {
 		return nil
 	}
-	entry := splitv1.ProxyStatus{Name: f.Pod, ObservedGeneration: served.Generation, Message: bounded(served.Message)}
+	entry := splitv1.ProxyStatus{
+		Name: f.Pod, ObservedGeneration: served.Generation, Configuration: served.Configuration, Message: bounded(served.Message),
+	}
 	if slices.Contains(split.Status.Proxies, entry) {
 		return nil
 	}
@@ -55,6 +57,9 @@ func (f *KubeFeed) report(ctx context.Context, split *splitv1.TrafficSplit) erro
 // another split of the same name.
 func statusPatch(split *splitv1.TrafficSplit, entry splitv1.ProxyStatus) *unstructured.Unstructured {
 	proxy := map[string]any{"name": entry.Name, "observedGeneration": entry.ObservedGeneration}
+	if entry.Configuration != "" {
+		proxy["configuration"] = entry.Configuration
+	}
 	if entry.Message != "" {
 		proxy["message"] = entry.Message
 	}

@@ -16,12 +16,15 @@ func TestWhatHasNoBackendIsReportedUntilItHas(t *testing.T) {
 	missing := wanted(1, 100)
 	missing.Problems = []traffic.Problem{{Condition: splitv1.ConditionResolvedRefs, Message: `spec.backends: Service "web-canary" does not exist yet`}}
 	s.wants <- missing
-	want := Served{Generation: 1, Message: `spec.backends: Service "web-canary" does not exist yet`}
+	want := served(missing)
+	if want.Message != missing.Problems[0].Message {
+		t.Fatalf("the message is %q", want.Message)
+	}
 	if diff := cmp.Diff(want, s.report(t)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	s.wants <- wanted(1, 100, 0)
-	if diff := cmp.Diff(Served{Generation: 1}, s.report(t)); diff != "" {
+	if diff := cmp.Diff(served(wanted(1, 100, 0)), s.report(t)); diff != "" {
 		t.Errorf("report when it exists (-want +got):\n%s", diff)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -86,7 +87,7 @@ func (p *Process) Test(ctx context.Context, file string) error {
 // Start starts nginx with the configuration at Dir.Config and waits until all its
 // workers serve the key.
 func (p *Process) Start(ctx context.Context, key string) error {
-	if err := os.Remove(p.Dir.StatusSocket()); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := p.removeSockets(); err != nil {
 		return fmt.Errorf("start nginx: %w", err)
 	}
 	command := exec.Command(p.Binary, "-c", p.Dir.Config()) //nolint:noctx // nginx outlives the context and is stopped gracefully
@@ -107,6 +108,21 @@ func (p *Process) Start(ctx context.Context, key string) error {
 		p.kill()
 	}
 	return err
+}
+
+// removeSockets removes what an nginx that was killed left behind, where another
+// could not listen.
+func (p *Process) removeSockets() error {
+	sockets, err := filepath.Glob(filepath.Join(string(p.Dir), "*.sock"))
+	if err != nil {
+		return err
+	}
+	for _, socket := range sockets {
+		if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // kill ends a master that never served, with its workers, so that another can be

@@ -159,7 +159,7 @@ func TestAPortThatIsTakenIsReportedAndTheRestStaysServed(t *testing.T) {
 	if err := taken.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.awaitReport(t); got != (Served{Generation: 2}) {
+	if got := r.awaitReport(t); got != served(want) {
 		t.Errorf("once the port is free: report %+v", got)
 	}
 }

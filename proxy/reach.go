@@ -35,15 +35,24 @@ func newlyUsed(before, after traffic.Split) []string {
 	return slices.DeleteFunc(used(after), func(address string) bool { return slices.Contains(known, address) })
 }
 
-// used are the addresses that get traffic.
+// used are the addresses that get users' requests. Copies of requests may as well
+// be lost, so what gets only those need not be reached.
 func used(split traffic.Split) []string {
 	var out []string
+	add := func(d traffic.Destination) {
+		address := net.JoinHostPort(d.Address, strconv.Itoa(int(d.Port)))
+		if !slices.Contains(out, address) {
+			out = append(out, address)
+		}
+	}
 	for _, p := range split.Ports {
 		for _, d := range p.Destinations {
-			address := net.JoinHostPort(d.Address, strconv.Itoa(int(d.Port)))
-			if d.Weight > 0 && !slices.Contains(out, address) {
-				out = append(out, address)
+			if d.Weight > 0 {
+				add(d)
 			}
+		}
+		if p.Default != nil {
+			add(*p.Default)
 		}
 	}
 	return out

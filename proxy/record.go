@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
 )
 
 // record is one line of the access log.
@@ -19,6 +21,8 @@ type record struct {
 	seconds float64
 	// complete is whether the whole answer was sent.
 	complete bool
+	// kind of request: one of the kinds of package nginx.
+	kind string
 }
 
 const (
@@ -30,13 +34,13 @@ const (
 var errRecord = errors.New("not a line of the access log")
 
 // parseRecord reads a line: backend, status, response time, header time,
-// completion. It accepts exactly what nginx's log_format writes.
+// completion, kind of request. It accepts exactly what nginx's log_format writes.
 func parseRecord(line []byte) (record, error) {
 	fields := bytes.Split(line, []byte{fieldSeparator})
-	if len(fields) != 5 || !isID(fields[0]) {
+	if len(fields) != 6 || !isID(fields[0]) {
 		return record{}, errRecord
 	}
-	r := record{backend: string(fields[0]), code: string(fields[1])}
+	r := record{backend: string(fields[0]), code: string(fields[1]), kind: string(fields[5])}
 	if r.backend == absent {
 		r.backend = ""
 	}
@@ -63,7 +67,12 @@ func parseRecord(line []byte) (record, error) {
 	default:
 		return record{}, errRecord
 	}
-	return r, nil
+	switch r.kind {
+	case nginx.KindSplit, nginx.KindUnmatched, nginx.KindMirrored, nginx.KindDropped:
+		return r, nil
+	default:
+		return record{}, errRecord
+	}
 }
 
 // isID tells whether a field is a backend's ID or absent.

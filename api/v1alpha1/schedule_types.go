@@ -116,7 +116,9 @@ type FreezeList struct {
 	Items           []Freeze `json:"items"`
 }
 
-// FreezeSpec says when and where nothing moves.
+// FreezeSpec says when and where nothing moves. The patterns of its times refuse
+// what the format date-time takes and metav1.Time can't read ("t" and "z" in small
+// letters, offsets of more than a day): one such object would hide all others.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.recurring) || !has(self.from) && !has(self.until)",message="spec: recurring excludes from and until; keep one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.until) || self.from < self.until",message="spec.until: must be after spec.from; correct one of them"
@@ -129,11 +131,17 @@ type FreezeSpec struct {
 
 	// from is when a single freeze begins. When unset, it has begun.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:Pattern=`^[0-9-]{10}T[0-9:]{8}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	From *metav1.Time `json:"from,omitempty"`
 
 	// until is when a single freeze ends. When unset, it lasts until the Freeze is
 	// deleted.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:Pattern=`^[0-9-]{10}T[0-9:]{8}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	Until *metav1.Time `json:"until,omitempty"`
 
 	// recurring makes the freeze come again and again.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // the image has no files of time zones, which schedules need
 
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"

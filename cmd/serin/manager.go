@@ -25,6 +25,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/serin-dev/serin/analysis/source/scrape"
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/measure"
@@ -43,6 +44,7 @@ type managerOptions struct {
 	defaultRouter, guardPolicy   string
 	window                       time.Duration
 	workers                      int
+	outbound                     outboundOptions
 }
 
 func newManagerCommand() *cobra.Command {
@@ -71,11 +73,12 @@ func (o *managerOptions) bind(flags *pflag.FlagSet) {
 		"name of the MutatingAdmissionPolicy, and of its binding, that pauses a managed Deployment in the write that changes its template; where it is not in force, managed Deployments are kept paused")
 	flags.DurationVar(&o.window, "window", 5*time.Second, "length of a window of measurement")
 	flags.IntVar(&o.workers, "workers", 8, "number of Rollouts that are reconciled at once")
+	o.outbound.bind(flags)
 }
 
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, splitv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, splitv1.AddToScheme, specsv1.AddToScheme} {
 		utilruntime.Must(add(s))
 	}
 	return s
@@ -155,6 +158,11 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 	measured := measure.New(mgr.GetClient(), nginx.AgentPort, scrape.New(scrape.Options{}), clock.RealClock{}, o.window)
 	if err := mgr.Add(measured); err != nil {
 		return fmt.Errorf("add the measurement: %w", err)
+	}
+	// What is returned sends the questions of hooks and the notifications; the options
+	// below take it beside the measurements, and SetupWithManager its Changed().
+	if _, err := o.outbound.add(mgr); err != nil {
+		return err
 	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
 		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: names, Measurements: measured,

@@ -5,7 +5,9 @@ package traffic
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
@@ -18,10 +20,6 @@ const LabelProxy = "serin.dev/proxy"
 // too, but another implementation's schema may be the one that is installed.
 func checkSpec(split *splitv1.TrafficSplit, root string) []Problem {
 	var problems []Problem
-	if len(split.Spec.Matches) > 0 {
-		problems = append(problems, refuse(splitv1.ReasonUnsupported,
-			"spec.matches: limiting a split to requests that match is not supported; remove spec.matches to split every request"))
-	}
 	var total int64
 	seen := map[string]bool{}
 	for _, b := range split.Spec.Backends {
@@ -42,6 +40,70 @@ func checkSpec(split *splitv1.TrafficSplit, root string) []Problem {
 	if total <= 0 {
 		problems = append(problems, refuse(splitv1.ReasonInvalid,
 			"spec.backends: at least one weight must be above 0, or no request could be answered"))
+	}
+	problems = append(problems, checkMatches(split, root)...)
+	return append(problems, checkMirror(split, root)...)
+}
+
+// checkMatches finds what can be said of a limited split without its groups.
+//
+// The specification sends the requests that match none to the root Service. What
+// stands in the path of the root Service can't: they would come back. It has to be
+// told which Service they are meant for.
+func checkMatches(split *splitv1.TrafficSplit, root string) []Problem {
+	if len(split.Spec.Matches) == 0 {
+		return nil
+	}
+	var problems []Problem
+	for _, m := range split.Spec.Matches {
+		if m.Kind != "HTTPRouteGroup" || m.APIGroup != nil && *m.APIGroup != specsv1.GroupVersion.Group {
+			problems = append(problems, refuse(splitv1.ReasonUnsupported,
+				"spec.matches: %q is of the kind %.63q; name an HTTPRouteGroup of %s", m.Name, m.Kind, specsv1.GroupVersion.Group))
+		}
+	}
+	switch name := defaultBackend(split); {
+	case name == "":
+		problems = append(problems, refuse(splitv1.ReasonUnsupported,
+			"%s: is required beside spec.matches; name the Service that gets the requests that match none, such as that of the stable version", fieldDefault))
+	case name == root:
+		problems = append(problems, refuse(splitv1.ReasonInvalid,
+			"%s: %q is the split's own root Service, which leads back to the proxies; name the Service of a single version", fieldDefault, name))
+	case len(validation.IsDNS1123Label(name)) > 0:
+		problems = append(problems, refuse(splitv1.ReasonInvalid, "%s: %.100q is not the name of a Service", fieldDefault, name))
+	}
+	return problems
+}
+
+func checkMirror(split *splitv1.TrafficSplit, root string) []Problem {
+	mirror, err := mirrorOf(split)
+	switch {
+	case err != nil:
+		return []Problem{refuse(splitv1.ReasonInvalid, "%s", err.Error())}
+	case mirror != nil && mirror.Service == root:
+		return []Problem{refuse(splitv1.ReasonInvalid,
+			"%s: %q is the split's own root Service; name the Service of a single version", fieldMirror, root)}
+	}
+	return nil
+}
+
+// checkProtocols refuses ports whose requests can't be told apart, when that is
+// what the split asks for.
+func checkProtocols(split *splitv1.TrafficSplit, root *corev1.Service) []Problem {
+	var problems []Problem
+	for _, p := range root.Spec.Ports {
+		if ProtocolOf(p) != ProtocolTCP {
+			continue
+		}
+		if len(split.Spec.Matches) > 0 {
+			problems = append(problems, refuse(splitv1.ReasonUnsupported,
+				"spec.matches: port %s of Service %q is not HTTP/1.1, so its requests can't be matched; move it to a Service of its own, or give it the appProtocol http",
+				portString(p), root.Name))
+		}
+		if _, found := split.Annotations[splitv1.AnnotationMirror]; found {
+			problems = append(problems, refuse(splitv1.ReasonUnsupported,
+				"%s: port %s of Service %q is not HTTP/1.1, so its requests can't be mirrored; move it to a Service of its own, or give it the appProtocol http",
+				fieldMirror, portString(p), root.Name))
+		}
 	}
 	return problems
 }
@@ -77,15 +139,17 @@ func checkRoot(root *corev1.Service) []Problem {
 func checkLoops(split *splitv1.TrafficSplit, root *corev1.Service, services map[string]*corev1.Service) []Problem {
 	var problems []Problem
 	selected := labels.Set(DeclaredSelector(root))
-	for _, b := range split.Spec.Backends {
-		service := services[b.Service]
-		if service == nil || b.Service == root.Name || len(service.Spec.Selector) == 0 {
+	seen := map[string]bool{}
+	for _, ref := range references(split) {
+		service := services[ref.service]
+		if service == nil || seen[ref.service] || ref.service == root.Name || len(service.Spec.Selector) == 0 {
 			continue
 		}
+		seen[ref.service] = true
 		if labels.SelectorFromSet(DeclaredSelector(service)).Matches(selected) {
 			problems = append(problems, refuse(splitv1.ReasonInvalid,
-				"spec.backends: Service %q selects all pods of Service %q; give its selector the label that tells its version apart",
-				b.Service, root.Name))
+				"%s: Service %q selects all pods of Service %q; give its selector the label that tells its version apart",
+				ref.field, ref.service, root.Name))
 		}
 	}
 	return problems

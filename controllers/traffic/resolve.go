@@ -15,15 +15,13 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
-// Resolve follows every reference of a split. services are the Services of its
-// namespace by name; more than are needed do no harm, and one that is missing
-// counts as one that does not exist.
+// Resolve follows every reference of a split.
 //
 // The problems are in the order of the spec. When they refuse the split (see
 // Refused), the Split holds nothing but its name, generation and root. Otherwise
 // it has every port of the root Service with the destinations that can take it,
 // which may be none (see Split.Unroutable).
-func Resolve(split *splitv1.TrafficSplit, services map[string]*corev1.Service) (Split, []Problem) {
+func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
 	out := Split{
 		NamespacedName: types.NamespacedName{Namespace: split.Namespace, Name: split.Name},
 		Generation:     split.Generation,
@@ -35,23 +33,33 @@ func Resolve(split *splitv1.TrafficSplit, services map[string]*corev1.Service) (
 	}
 	out.Root = root
 	problems = append(problems, checkSpec(split, root)...)
-	service := services[root]
+	service := known.Services[root]
 	if service != nil {
 		problems = append(problems, checkRoot(service)...)
-		problems = append(problems, checkLoops(split, service, services)...)
+		problems = append(problems, checkProtocols(split, service)...)
+		problems = append(problems, checkLoops(split, service, known.Services)...)
 	}
+	matches, unmatchable := resolveMatches(split, known.Groups)
+	problems = append(problems, unmatchable...)
 	if Refused(problems) {
-		return out, problems
+		return out, refusals(problems)
 	}
 	if service == nil {
 		return out, append(problems, unresolved(splitv1.ReasonServiceNotFound,
 			"spec.service: Service %q does not exist; create it", root))
 	}
-	backends, unusable := resolveBackends(split, services)
+	out.Limited, out.Matches = len(split.Spec.Matches) > 0, matches
+	out.Mirror, _ = mirrorOf(split) // checkSpec has found that it can be read
+	targets, unusable := resolveTargets(split, known.Services)
 	problems = append(problems, unusable...)
 	var mismatches []Problem
-	out.Ports, mismatches = resolvePorts(service, backends)
+	out.Ports, mismatches = resolvePorts(service, targets)
 	return out, append(problems, mismatches...)
+}
+
+// refusals leaves out what concerns only a part of a split that is refused whole.
+func refusals(problems []Problem) []Problem {
+	return slices.DeleteFunc(problems, func(p Problem) bool { return p.Condition != splitv1.ConditionAccepted })
 }
 
 // RootName is the name of the root Service: spec.service, or its first label
@@ -74,54 +82,84 @@ func RootName(split *splitv1.TrafficSplit) (string, error) {
 	return name, nil
 }
 
-// backend is a backend that exists and has an address, with its weight.
-type backend struct {
-	service *corev1.Service
-	weight  int32
+// target is a Service that exists and has an address, with the field that names it
+// and its weight.
+type target struct {
+	reference
+	live   *corev1.Service
+	weight int32
 }
 
-func resolveBackends(split *splitv1.TrafficSplit, services map[string]*corev1.Service) ([]backend, []Problem) {
-	var backends []backend
+func resolveTargets(split *splitv1.TrafficSplit, services map[string]*corev1.Service) ([]target, []Problem) {
+	var targets []target
 	var problems []Problem
-	for _, b := range split.Spec.Backends {
-		service := services[b.Service]
-		switch {
-		case service == nil:
-			problems = append(problems, unresolved(splitv1.ReasonBackendNotFound,
-				"spec.backends: Service %q does not exist yet and gets no traffic; create it", b.Service))
-		case service.Spec.Type == corev1.ServiceTypeExternalName || service.Spec.ClusterIP == corev1.ClusterIPNone:
-			problems = append(problems, unresolved(splitv1.ReasonBackendNotFound,
-				"spec.backends: Service %q has no cluster IP (headless or ExternalName) and gets no traffic; name one of type ClusterIP", b.Service))
-		case service.Spec.ClusterIP == "":
-			problems = append(problems, unresolved(splitv1.ReasonBackendNotFound,
-				"spec.backends: Service %q was not given its cluster IP yet and gets no traffic", b.Service))
-		default:
-			backends = append(backends, backend{service: service, weight: b.Weight})
+	told := map[string]bool{}
+	for i, ref := range references(split) {
+		service := services[ref.service]
+		if why := unusable(service); why != "" {
+			if !told[ref.service] {
+				problems = append(problems, unresolved(splitv1.ReasonBackendNotFound, "%s: Service %q %s", ref.field, ref.service, why))
+			}
+			told[ref.service] = true
+			continue
 		}
+		t := target{reference: ref, live: service}
+		if ref.field == fieldBackends {
+			t.weight = split.Spec.Backends[i].Weight // the backends are the first references
+		}
+		targets = append(targets, t)
 	}
-	return backends, problems
+	return targets, problems
 }
 
-func resolvePorts(root *corev1.Service, backends []backend) ([]Port, []Problem) {
+// unusable is why a Service can't be sent requests, or "".
+func unusable(service *corev1.Service) string {
+	switch {
+	case service == nil:
+		return "does not exist yet and gets no traffic; create it"
+	case service.Spec.Type == corev1.ServiceTypeExternalName || service.Spec.ClusterIP == corev1.ClusterIPNone:
+		return "has no cluster IP (headless or ExternalName) and gets no traffic; name one of type ClusterIP"
+	case service.Spec.ClusterIP == "":
+		return "was not given its cluster IP yet and gets no traffic"
+	}
+	return ""
+}
+
+func resolvePorts(root *corev1.Service, targets []target) ([]Port, []Problem) {
 	var ports []Port
 	var problems []Problem
 	for _, p := range root.Spec.Ports {
 		port := Port{Name: p.Name, Number: p.Port, Protocol: ProtocolOf(p)}
-		port.TargetNumber, port.TargetName = target(p)
-		for _, b := range backends {
-			if !hasPort(b.service, p) {
-				problems = append(problems, unresolved(splitv1.ReasonPortMismatch,
-					"spec.backends: Service %q has no port %s of Service %q and gets none of its traffic; give it a port with that number and name",
-					b.service.Name, portString(p), root.Name))
+		port.TargetNumber, port.TargetName = targetPort(p)
+		told := map[string]bool{}
+		for _, t := range targets {
+			if hasPort(t.live, p) {
+				port.add(t)
 				continue
 			}
-			port.Destinations = append(port.Destinations, Destination{
-				Service: b.service.Name, Address: b.service.Spec.ClusterIP, Port: p.Port, Weight: b.weight,
-			})
+			if !told[t.service] {
+				problems = append(problems, unresolved(splitv1.ReasonPortMismatch,
+					"%s: Service %q has no port %s of Service %q and gets none of its traffic; give it a port with that number and name",
+					t.field, t.service, portString(p), root.Name))
+			}
+			told[t.service] = true
 		}
 		ports = append(ports, port)
 	}
 	return ports, problems
+}
+
+// add gives the port a target that can take it.
+func (p *Port) add(t target) {
+	d := Destination{Service: t.service, Address: t.live.Spec.ClusterIP, Port: p.Number, Weight: t.weight}
+	switch t.field {
+	case fieldDefault:
+		p.Default = &d
+	case fieldMirror:
+		p.Mirror = &d
+	default:
+		p.Destinations = append(p.Destinations, d)
+	}
 }
 
 // hasPort is true when a backend has the root Service's port: the same number and
@@ -141,8 +179,8 @@ func transport(p corev1.ServicePort) corev1.Protocol {
 	return p.Protocol
 }
 
-// target is the target port of a Service's port: its number or its name.
-func target(p corev1.ServicePort) (int32, string) {
+// targetPort is the target port of a Service's port: its number or its name.
+func targetPort(p corev1.ServicePort) (int32, string) {
 	switch {
 	case p.TargetPort.Type == intstr.String && p.TargetPort.StrVal != "":
 		return 0, p.TargetPort.StrVal

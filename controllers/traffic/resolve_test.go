@@ -56,7 +56,7 @@ func blueGreen() []splitv1.Backend {
 func TestResolveGivesEveryPortOfTheRootServiceItsDestinations(t *testing.T) {
 	for _, root := range []string{"birds", "birds.shop", "birds.shop.svc", "birds.shop.svc.cluster.local", "birds.shop.svc.example.org"} {
 		t.Run(root, func(t *testing.T) {
-			got, problems := traffic.Resolve(birdSplit(root, blueGreen()...), birds())
+			got, problems := traffic.Resolve(birdSplit(root, blueGreen()...), traffic.Known{Services: birds()})
 			want := traffic.Split{
 				NamespacedName: types.NamespacedName{Namespace: "shop", Name: "birds"}, Generation: 3, Root: "birds",
 				Ports: []traffic.Port{
@@ -208,7 +208,7 @@ func TestResolveRefusesOrLeavesOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			split, services := birdSplit("birds", blueGreen()...), birds()
 			test.edit(split, services)
-			got, problems := traffic.Resolve(split, services)
+			got, problems := traffic.Resolve(split, traffic.Known{Services: services})
 			if len(problems) != len(test.want) {
 				t.Fatalf("problems: %v, want %v", problems, test.want)
 			}
@@ -245,7 +245,7 @@ func TestAPortWhoseBackendsHaveNoWeightIsUnroutable(t *testing.T) {
 	services := birds()
 	delete(services, "green-birds")
 	split := birdSplit("birds", splitv1.Backend{Service: "blue-birds", Weight: 0}, splitv1.Backend{Service: "green-birds", Weight: 1})
-	got, _ := traffic.Resolve(split, services)
+	got, _ := traffic.Resolve(split, traffic.Known{Services: services})
 	if n := len(got.Unroutable()); n != 2 {
 		t.Errorf("%d ports are unroutable, want 2", n)
 	}
@@ -306,7 +306,7 @@ func FuzzResolve(f *testing.F) {
 		services["blue-birds"].Spec.ClusterIP = address
 		services["green-birds"].Spec.Ports[0] = port(name, number, intstr.FromString(name))
 		split := birdSplit(root, splitv1.Backend{Service: b1, Weight: w1}, splitv1.Backend{Service: b2, Weight: w2})
-		got, problems := traffic.Resolve(split, services)
+		got, problems := traffic.Resolve(split, traffic.Known{Services: services})
 		if traffic.Refused(problems) && len(got.Ports) > 0 {
 			t.Errorf("refused, but has ports: %+v", got)
 		}

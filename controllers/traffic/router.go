@@ -24,8 +24,8 @@ type Router interface {
 	// carries the label LabelProxy with the name of its split.
 	Kinds() []schema.GroupVersionKind
 
-	// Check finds what the router can't express. It is pure. services are those of
-	// the split's namespace that are known, by name.
+	// Check finds what the router can't express, and begins with Lacking. It is pure.
+	// services are those of the split's namespace that are known, by name.
 	Check(split Split, services map[string]*corev1.Service) []Problem
 
 	// Observe reads the data plane of a split from the cache. An error means that
@@ -118,6 +118,9 @@ type Proxy struct {
 	Terminating bool
 	// Generation of the split that the proxy reports; 0 when it reports nothing.
 	Generation int64
+	// Configuration is the digest of what the proxy serves (see Split.Digest); ""
+	// when it does not report it.
+	Configuration string
 	// Message is what the proxy, or the cluster about it, has to say.
 	Message string
 }

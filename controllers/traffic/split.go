@@ -14,15 +14,24 @@ type Split struct {
 	Root string
 	// Ports are the ports of the root Service, in its order.
 	Ports []Port
+	// Limited is true when the weights share only the requests of Matches. All
+	// others go to the Default of their port.
+	Limited bool
+	// Matches are the sets of requests that a limited split shares: a request has to
+	// be in one of them. When there is none, no request is shared.
+	Matches []Match
+	// Mirror says which requests are copied to one more backend; nil for none.
+	Mirror *Mirror
 }
 
-// Unroutable are the ports that no backend with a weight above 0 can take. A data
-// plane refuses their requests (503, or a closed connection), and is not put in
-// the path of the root Service while there is one.
+// Unroutable are the ports whose requests nobody can take: no backend with a
+// weight above 0, or, in a limited split, no default. A data plane refuses such
+// requests (503, or a closed connection), and is not put in the path of the root
+// Service while there is one.
 func (s Split) Unroutable() []Port {
 	var ports []Port
 	for _, p := range s.Ports {
-		if p.TotalWeight() == 0 {
+		if p.TotalWeight() == 0 || s.Limited && p.Default == nil {
 			ports = append(ports, p)
 		}
 	}
@@ -44,6 +53,12 @@ type Port struct {
 	// Destinations share the traffic of the port. Their weights sum to more than 0
 	// unless no backend can take the port.
 	Destinations []Destination
+	// Default gets the requests that a limited split does not share. It is nil when
+	// the split is not limited or the default backend can't take the port.
+	Default *Destination
+	// Mirror gets the copies of requests. It is nil when nothing is mirrored or the
+	// mirror's backend can't take the port. Its weight has no meaning.
+	Mirror *Destination
 }
 
 // TotalWeight is the sum of the weights of the port's destinations.

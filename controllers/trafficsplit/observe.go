@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
@@ -36,15 +37,19 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if err != nil {
 		return nil, err
 	}
+	groups, err := r.routeGroups(ctx, split)
+	if err != nil {
+		return nil, err
+	}
 	o := &observation{Observation: plan.Observation{Split: split}}
-	o.Resolved, o.Problems = traffic.Resolve(split, services)
+	o.Resolved, o.Problems = traffic.Resolve(split, traffic.Known{Services: services, Groups: groups})
 	o.Root = rootOf(services[o.Resolved.Root])
 	o.target = traffic.Target{Split: split, Root: o.Root.Service, Resolved: o.Resolved}
 	if err := r.observeRouter(ctx, o); err != nil {
 		return nil, err
 	}
 	if o.Claim == plan.ClaimOurs && !traffic.Refused(o.Problems) {
-		o.Problems = append(o.router.Check(o.Resolved, services), o.Problems...)
+		o.Problems = slices.Concat(r.lackingGroups(split), o.router.Check(o.Resolved, services), o.Problems)
 	}
 	if o.Rival, err = r.rival(ctx, split, o.Resolved.Root, o.Root.Service); err != nil {
 		return nil, err
@@ -67,6 +72,35 @@ func (r *Reconciler) services(ctx context.Context, namespace string) (map[string
 		services[list.Items[i].Name] = &list.Items[i]
 	}
 	return services, nil
+}
+
+// routeGroups are the HTTPRouteGroups of a split's namespace by name, none when the
+// split refers to none. They are shared with the cache and must not be changed.
+func (r *Reconciler) routeGroups(ctx context.Context, split *splitv1.TrafficSplit) (map[string]*specsv1.HTTPRouteGroup, error) {
+	if len(split.Spec.Matches) == 0 || r.withoutGroups {
+		return nil, nil
+	}
+	var list specsv1.HTTPRouteGroupList
+	if err := r.Client.List(ctx, &list, client.InNamespace(split.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list HTTPRouteGroups: %w", err)
+	}
+	groups := make(map[string]*specsv1.HTTPRouteGroup, len(list.Items))
+	for i := range list.Items {
+		groups[list.Items[i].Name] = &list.Items[i]
+	}
+	return groups, nil
+}
+
+// lackingGroups refuses a split with matches where the cluster lacks their kind.
+func (r *Reconciler) lackingGroups(split *splitv1.TrafficSplit) []traffic.Problem {
+	if len(split.Spec.Matches) == 0 || !r.withoutGroups {
+		return nil
+	}
+	return []traffic.Problem{{
+		Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonUnsupported,
+		Message: "spec.matches: this cluster did not serve HTTPRouteGroups when the operator started; " +
+			"install httproutegroups.specs.smi-spec.io and restart the operator, or remove spec.matches to split every request",
+	}}
 }
 
 func rootOf(service *corev1.Service) plan.Root {
@@ -122,12 +156,12 @@ func (r *Reconciler) observeEndpoints(ctx context.Context, o *observation) error
 	}
 	o.Endpoints = plan.Endpoints{Known: true, Ready: ready}
 	o.BackendEndpoints = make(map[string]int32, len(o.Split.Spec.Backends))
-	for _, b := range o.Split.Spec.Backends {
-		ready, err := r.readyEndpoints(ctx, o.Split.Namespace, b.Service)
+	for _, name := range traffic.ServiceNames(o.Split) {
+		ready, err := r.readyEndpoints(ctx, o.Split.Namespace, name)
 		if err != nil {
 			return err
 		}
-		o.BackendEndpoints[b.Service] = int32(len(ready)) //nolint:gosec // bounded by the cluster's pods
+		o.BackendEndpoints[name] = int32(len(ready)) //nolint:gosec // bounded by the cluster's pods
 	}
 	return nil
 }

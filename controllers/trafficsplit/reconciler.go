@@ -28,6 +28,9 @@ type Reconciler struct {
 	Live client.Reader
 	// Options of the controller.
 	Options Options
+
+	// withoutGroups is true when the cluster has no HTTPRouteGroups.
+	withoutGroups bool
 }
 
 // Reconcile is one pass over one split: observe, decide, act, report.

@@ -24,7 +24,8 @@ func (r *Reconciler) report(ctx context.Context, split *splitv1.TrafficSplit, re
 	}
 	next := statusOf(split, report, r.Options.Clock.Now())
 	if equality.Semantic.DeepEqual(next.Conditions, split.Status.Conditions) &&
-		equality.Semantic.DeepEqual(next.Backends, split.Status.Backends) {
+		equality.Semantic.DeepEqual(next.Backends, split.Status.Backends) &&
+		equality.Semantic.DeepEqual(next.Mirror, split.Status.Mirror) {
 		return nil
 	}
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&next)
@@ -58,6 +59,6 @@ func statusOf(split *splitv1.TrafficSplit, report *plan.Report, now time.Time) s
 	set(splitv1.ConditionAccepted, report.Accepted)
 	set(splitv1.ConditionResolvedRefs, report.ResolvedRefs)
 	set(splitv1.ConditionProgrammed, report.Programmed)
-	next.Backends = report.Backends
+	next.Backends, next.Mirror = report.Backends, report.Mirror
 	return *next
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/traffic"
 )
@@ -26,8 +28,10 @@ import (
 const (
 	// indexRoot of a TrafficSplit is the name of its root Service.
 	indexRoot = "trafficsplit.serin.dev/root"
-	// indexRefs of a TrafficSplit are the names of its root Service and backends.
+	// indexRefs of a TrafficSplit are the names of the Services that it refers to.
 	indexRefs = "trafficsplit.serin.dev/refs"
+	// indexGroups of a TrafficSplit are the names of its HTTPRouteGroups.
+	indexGroups = "trafficsplit.serin.dev/groups"
 	// indexService of an EndpointSlice is the name of its Service.
 	indexService = "trafficsplit.serin.dev/service"
 	// indexProxy of a Service is the split whose proxies it selects.
@@ -46,6 +50,7 @@ func indexes() []index {
 	return []index{
 		{&splitv1.TrafficSplit{}, indexRoot, rootIndex},
 		{&splitv1.TrafficSplit{}, indexRefs, refsIndex},
+		{&splitv1.TrafficSplit{}, indexGroups, groupsIndex},
 		{&discoveryv1.EndpointSlice{}, indexService, serviceIndex},
 		{&corev1.Service{}, indexProxy, proxyIndex},
 	}
@@ -68,11 +73,15 @@ func refsIndex(o client.Object) []string {
 	if !ok {
 		return nil
 	}
-	refs := rootIndex(o)
-	for _, b := range split.Spec.Backends {
-		refs = append(refs, b.Service)
+	return traffic.ServiceNames(split)
+}
+
+func groupsIndex(o client.Object) []string {
+	split, ok := o.(*splitv1.TrafficSplit)
+	if !ok {
+		return nil
 	}
-	return refs
+	return traffic.GroupNames(split)
 }
 
 func serviceIndex(o client.Object) []string {
@@ -117,10 +126,30 @@ func (r *Reconciler) setup(ctx context.Context, mgr ctrl.Manager) error {
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.splitsBesideService)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.splitsOfEndpoints)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Options.Workers})
+	if err := r.watchGroups(mgr, b); err != nil {
+		return err
+	}
 	if err := r.watchDataPlanes(mgr.GetScheme(), b); err != nil {
 		return err
 	}
 	return b.Complete(r)
+}
+
+// watchGroups watches HTTPRouteGroups if the cluster has them: a mesh may have
+// brought TrafficSplits alone, and a watch of a kind that there is not would keep
+// the manager from starting.
+func (r *Reconciler) watchGroups(mgr ctrl.Manager, b *builder.Builder) error {
+	gvk := specsv1.GroupVersion.WithKind("HTTPRouteGroup")
+	_, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		r.withoutGroups = true
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ask whether the cluster serves HTTPRouteGroups: %w", err)
+	}
+	b.Watches(&specsv1.HTTPRouteGroup{}, handler.EnqueueRequestsFromMapFunc(r.splitsOfGroup))
+	return nil
 }
 
 // watchDataPlanes watches the kinds of every router.
@@ -187,6 +216,11 @@ func (r *Reconciler) splitsOfEndpoints(ctx context.Context, o client.Object) []r
 		requests = append(requests, r.splits(ctx, o.GetNamespace(), client.MatchingFields{indexRefs: service})...)
 	}
 	return requests
+}
+
+// splitsOfGroup maps an HTTPRouteGroup to the splits that refer to it.
+func (r *Reconciler) splitsOfGroup(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.splits(ctx, o.GetNamespace(), client.MatchingFields{indexGroups: o.GetName()})
 }
 
 // splits lists from the cache, which fails only when it was stopped.

@@ -51,13 +51,36 @@ func TestTheChart(t *testing.T) {
 		},
 		"has no policy where it is not wanted": {
 			args:   []string{"template", release, dir, "--api-versions", policyAPI, "--set", "holdPolicy.enabled=false"},
-			hasNot: "kind: MutatingAdmissionPolicy",
+			hasNot: guardName,
+		},
+		"has the policy on decisions where they can't be signed": {
+			args: []string{"template", release, dir}, has: "policyName: " + decisionsPolicy, hasNot: signingPolicy,
+		},
+		"signs decisions where the cluster can": {
+			args: []string{"template", release, dir, "--api-versions", policyAPI}, has: "policyName: " + signingPolicy,
+		},
+		"has no policy on decisions where it is not wanted": {
+			args:   []string{"template", release, dir, "--api-versions", policyAPI, "--set", "decisionPolicy.enabled=false"},
+			hasNot: "policyName: " + release + "-deci",
+		},
+		"names the policies on decisions after the release": {
+			args: []string{"template", "second", dir, "--api-versions", policyAPI}, has: "policyName: second-serin-decided-by", hasNot: "name: " + decisionsPolicy,
 		},
 		"leaves a mesh's definitions alone": {
 			args: []string{"template", release, dir, "--set", "crds.smi=false"}, has: "name: rollouts.serin.dev", hasNot: "name: trafficsplits.split",
 		},
 		"keeps definitions when it is uninstalled": {
 			args: []string{"template", release, dir, "--show-only", "templates/crds.yaml"}, has: "helm.sh/resource-policy: keep",
+		},
+		"lets hooks reach the networks that are named": {
+			args: []string{"template", release, dir, "--set", "outbound.allowedCIDRs={10.0.0.7/32,fd00::/64}"},
+			has:  "            - --outbound-allowed-cidrs=10.0.0.7/32\n            - --outbound-allowed-cidrs=fd00::/64\n",
+		},
+		"lets hooks reach no special network by itself": {
+			args: []string{"template", release, dir}, has: "--node-addresses=$(NODE_ADDRESSES)", hasNot: "--outbound-allowed-cidrs",
+		},
+		"refuses an address that is no network": {
+			args: []string{"template", release, dir, "--set", "outbound.allowedCIDRs={10.0.0.7}"}, fails: true, has: "allowedCIDRs",
 		},
 		"refuses a value that does not exist":  {args: []string{"template", release, dir, "--set", "replica=1"}, fails: true, has: "replica"},
 		"refuses a router that does not exist": {args: []string{"template", release, dir, "--set", "defaultRouter=ngin"}, fails: true, has: "defaultRouter"},

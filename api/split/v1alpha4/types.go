@@ -63,8 +63,9 @@ type TrafficSplitSpec struct {
 	Backends []Backend `json:"backends"`
 
 	// matches limit the split to requests that match at least one of the groups
-	// named. Requests that match none go to the root Service. When empty, every
-	// request is split.
+	// named. Requests that match none go to the root Service, which a router with
+	// proxies in its path is told by the annotation serin.dev/default-backend. When
+	// empty, every request is split.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -127,6 +128,10 @@ type TrafficSplitStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Backends []BackendStatus `json:"backends,omitempty"`
 
+	// mirror is the mirroring in effect. Absent when no request is mirrored.
+	// +optional
+	Mirror *MirrorStatus `json:"mirror,omitempty"`
+
 	// proxies are what the router's own proxies report, one entry a pod, each
 	// written by that proxy. Empty for a router that has none.
 	// +optional
@@ -154,6 +159,20 @@ type BackendStatus struct {
 	ReadyEndpoints int32 `json:"readyEndpoints"`
 }
 
+// MirrorStatus is the mirroring in effect.
+type MirrorStatus struct {
+	// service is the backend that gets copies of requests.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Service string `json:"service"`
+
+	// percent of the requests to other backends that are copied.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Percent int32 `json:"percent"`
+}
+
 // ProxyStatus is what one proxy serves.
 type ProxyStatus struct {
 	// name of the proxy's pod.
@@ -167,6 +186,13 @@ type ProxyStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration"`
 
+	// configuration is a digest of all that the proxy serves: of the split with its
+	// annotations, and of the Services and HTTPRouteGroups that it refers to, none of
+	// which changes metadata.generation. Empty when the proxy does not report it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Configuration string `json:"configuration,omitempty"`
+
 	// message says why a newer generation is not served, if that is so.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -177,13 +203,25 @@ type ProxyStatus struct {
 // absent, the operator's default router does.
 const AnnotationRouter = "serin.dev/router"
 
+// AnnotationDefaultBackend on a TrafficSplit with spec.matches names the Service,
+// in the same namespace, that gets the requests that match none. It may be one of
+// spec.backends. A router whose proxies stand in the path of the root Service
+// requires it, because the root Service itself leads back to the proxies.
+const AnnotationDefaultBackend = "serin.dev/default-backend"
+
+// AnnotationMirror on a TrafficSplit has requests copied to one more Service in the
+// same namespace, whose answers are thrown away: "<service>=<percent>", such as
+// "website-canary=10". The percentage, a whole number from 1 to 100, is of the
+// requests that go to other backends. When absent, nothing is copied.
+const AnnotationMirror = "serin.dev/mirror"
+
 // Condition types of a TrafficSplit.
 const (
 	// ConditionAccepted is True when a router serves the split, False with the
 	// reason when the split can't be served.
 	ConditionAccepted = "Accepted"
-	// ConditionResolvedRefs is True when the root Service and every backend exist
-	// and have the ports that they need.
+	// ConditionResolvedRefs is True when the root Service, every backend and every
+	// HTTPRouteGroup exist, and the Services have the ports that they need.
 	ConditionResolvedRefs = "ResolvedRefs"
 	// ConditionProgrammed is True when the weights of its observedGeneration are
 	// in effect for every request to the root Service.
@@ -208,6 +246,8 @@ const (
 	ReasonServiceNotFound = "ServiceNotFound"
 	// ReasonBackendNotFound: a backend does not exist; it gets no traffic.
 	ReasonBackendNotFound = "BackendNotFound"
+	// ReasonGroupNotFound: an HTTPRouteGroup does not exist; no request matches it.
+	ReasonGroupNotFound = "GroupNotFound"
 	// ReasonPortMismatch: a backend lacks a port of the root Service; it gets none of that port's traffic.
 	ReasonPortMismatch = "PortMismatch"
 	// ReasonProgrammed: the weights are in effect.

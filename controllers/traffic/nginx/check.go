@@ -5,6 +5,7 @@ package nginx
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,7 +22,7 @@ const podTemplateHash = "pod-template-hash"
 
 // Check finds what proxies between the root Service and its pods would break.
 func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service) []traffic.Problem {
-	var problems []traffic.Problem
+	problems := traffic.Lacking(split, Name, traffic.AbilityMatch, traffic.AbilityMirror)
 	add := func(format string, args ...any) {
 		problems = append(problems, traffic.Problem{
 			Condition: splitv1.ConditionAccepted,
@@ -30,6 +31,9 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 	}
 	if len(split.Name) > validation.LabelValueMaxLength {
 		add("metadata.name: has more than %d characters and can't be a label of the proxies; choose a shorter name", validation.LabelValueMaxLength)
+	}
+	if err := checkMatches(split.Matches); err != nil {
+		add("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	root := services[split.Root]
 	if root == nil {
@@ -83,7 +87,7 @@ func unfit(root *corev1.Service) []string {
 func destinations(split traffic.Split) []string {
 	var names []string
 	for _, p := range split.Ports {
-		for _, d := range p.Destinations {
+		for _, d := range reachable(p) {
 			names = append(names, d.Service)
 		}
 	}

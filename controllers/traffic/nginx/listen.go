@@ -96,6 +96,12 @@ func checkAlike(a, b Listener) error {
 		for _, d := range p.Destinations {
 			m[d.Service] = d.Weight
 		}
+		// What is no backend has no weight, and no Service's name has a space.
+		for kind, d := range map[string]*traffic.Destination{"default ": p.Default, "mirror ": p.Mirror} {
+			if d != nil {
+				m[kind+d.Service] = 0
+			}
+		}
 		return m
 	}
 	wa, wb := weights(a.Port), weights(b.Port)

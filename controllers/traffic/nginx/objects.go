@@ -12,6 +12,7 @@ import (
 	policyac "k8s.io/client-go/applyconfigurations/policy/v1"
 	rbacac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/traffic"
 )
@@ -41,10 +42,11 @@ func MakeServiceAccount(split *splitv1.TrafficSplit) *coreac.ServiceAccountApply
 		WithAutomountServiceAccountToken(false) // the pod asks for its token itself
 }
 
-// MakeRole builds what a split's proxies may do: read their split and the
-// Services, and say in the split's status what they serve.
+// MakeRole builds what a split's proxies may do: read their split, the Services and,
+// when the split is limited to some requests, the HTTPRouteGroups, and say in the
+// split's status what they serve.
 func MakeRole(split *splitv1.TrafficSplit) *rbacac.RoleApplyConfiguration {
-	return rbacac.Role(ObjectName(split.Name), split.Namespace).
+	role := rbacac.Role(ObjectName(split.Name), split.Namespace).
 		WithLabels(objectLabels(split)).
 		WithRules(
 			rbacac.PolicyRule().WithAPIGroups(splitv1.GroupVersion.Group).WithResources("trafficsplits").
@@ -54,6 +56,11 @@ func MakeRole(split *splitv1.TrafficSplit) *rbacac.RoleApplyConfiguration {
 			rbacac.PolicyRule().WithAPIGroups(corev1.GroupName).WithResources("services").
 				WithVerbs("get", "list", "watch"),
 		)
+	if len(split.Spec.Matches) > 0 {
+		role.WithRules(rbacac.PolicyRule().WithAPIGroups(specsv1.GroupVersion.Group).WithResources("httproutegroups").
+			WithVerbs("get", "list", "watch"))
+	}
+	return role
 }
 
 // MakeRoleBinding binds the Role to the ServiceAccount.

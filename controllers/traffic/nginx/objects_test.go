@@ -41,7 +41,7 @@ func shopTarget() traffic.Target {
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "7c1d", Generation: 2},
 		Spec:       splitv1.TrafficSplitSpec{Service: "web", Backends: []splitv1.Backend{{Service: "web-stable", Weight: 1}}},
 	}
-	resolved, _ := traffic.Resolve(split, map[string]*corev1.Service{"web": root, "web-stable": stable})
+	resolved, _ := traffic.Resolve(split, traffic.Known{Services: map[string]*corev1.Service{"web": root, "web-stable": stable}})
 	return traffic.Target{Split: split, Root: root, Resolved: resolved}
 }
 

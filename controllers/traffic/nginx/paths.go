@@ -38,6 +38,12 @@ func (d Dir) AccessLog() string { return path.Join(string(d), "access.log") }
 // StatusSocket is the unix socket of nginx's status server.
 func (d Dir) StatusSocket() string { return path.Join(string(d), "status.sock") }
 
+// MirrorSocket is the unix socket of the server that waits for the copies of a
+// listener's requests.
+func (d Dir) MirrorSocket(listener int) string {
+	return path.Join(string(d), "mirror-"+strconv.Itoa(listener)+".sock")
+}
+
 // PID is nginx's process-id file.
 func (d Dir) PID() string { return path.Join(string(d), "nginx.pid") }
 

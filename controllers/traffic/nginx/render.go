@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/serin-dev/serin/controllers/traffic"
@@ -70,8 +71,9 @@ type Rendering struct {
 // Render turns a split into nginx's configuration and its table of weights.
 //
 // The result depends on nothing but the arguments. A change of HTTP weights
-// changes Table only. Nothing from an API object but numbers, IP addresses and
-// hashes reaches the text.
+// changes Table only. Nothing from an API object but numbers, IP addresses, names of
+// methods and headers, and hashes reaches the text, and regular expressions as they
+// were parsed.
 func Render(split traffic.Split, opts RenderOptions) (Rendering, error) {
 	if err := opts.check(); err != nil {
 		return Rendering{}, err
@@ -81,16 +83,22 @@ func Render(split traffic.Split, opts RenderOptions) (Rendering, error) {
 		return Rendering{}, err
 	}
 	for _, l := range listeners {
-		if err := checkPort(l.Port); err != nil {
+		if err := checkPort(l.Port, split.Needs()); err != nil {
 			return Rendering{}, err
 		}
 	}
+	if err := checkMatches(split.Matches); err != nil {
+		return Rendering{}, err
+	}
+	if m := split.Mirror; m != nil && (m.Percent < 1 || m.Percent > 100) {
+		return Rendering{}, fmt.Errorf("mirror: %d %% is not a percentage from 1 to 100", m.Percent)
+	}
 	// The key is in the text that it is a digest of, so it is made from the text
 	// with the key left out.
-	sum := sha256.Sum256(renderConfig(listeners, opts, "0"))
+	sum := sha256.Sum256(renderConfig(split, listeners, opts, "0"))
 	key := hex.EncodeToString(sum[:8])
 	return Rendering{
-		Config:   renderConfig(listeners, opts, key),
+		Config:   renderConfig(split, listeners, opts, key),
 		Key:      key,
 		Table:    makeTable(listeners),
 		Services: services(listeners),
@@ -104,10 +112,13 @@ var (
 )
 
 // checkPort refuses values that an API server would not have let through.
-func checkPort(port traffic.Port) error {
+func checkPort(port traffic.Port, needs []traffic.Ability) error {
 	if port.Protocol != traffic.ProtocolHTTP && port.Protocol != traffic.ProtocolTCP {
 		return fmt.Errorf("spec.service: port %d has the protocol %q, which nginx can't split; only HTTP and TCP",
 			port.Number, port.Protocol)
+	}
+	if port.Protocol != traffic.ProtocolHTTP && len(needs) > 0 {
+		return fmt.Errorf("spec.service: port %d is not HTTP, so its requests can't be matched or mirrored", port.Number)
 	}
 	if n := len(port.Destinations); n > maxDestinations {
 		return fmt.Errorf("spec.backends: port %d has %d destinations; at most %d", port.Number, n, maxDestinations)
@@ -121,6 +132,14 @@ func checkPort(port traffic.Port) error {
 			return fmt.Errorf("spec.backends: %q is named twice", d.Service)
 		}
 		seen[d.Service] = true
+	}
+	for _, d := range []*traffic.Destination{port.Default, port.Mirror} {
+		if d == nil {
+			continue
+		}
+		if err := checkDestination(*d); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -152,24 +171,42 @@ func BackendID(d traffic.Destination) string {
 func services(listeners []Listener) map[string]string {
 	m := map[string]string{}
 	for _, l := range listeners {
-		for _, d := range l.Port.Destinations {
+		for _, d := range reachable(l.Port) {
 			m[BackendID(d)] = d.Service
+		}
+		if d := l.Port.Mirror; d != nil {
+			m[BackendID(*d)] = d.Service
 		}
 	}
 	return m
 }
 
+// reachable are the destinations that users' requests can go to, each once.
+func reachable(port traffic.Port) []traffic.Destination {
+	all := slices.Clone(port.Destinations)
+	if d := port.Default; d != nil && !slices.ContainsFunc(all, func(o traffic.Destination) bool { return o.Service == d.Service }) {
+		all = append(all, *d)
+	}
+	return all
+}
+
 // renderConfig writes nginx.conf.
-func renderConfig(listeners []Listener, opts RenderOptions, key string) []byte {
+func renderConfig(split traffic.Split, listeners []Listener, opts RenderOptions, key string) []byte {
 	t := &text{}
 	renderProcess(t, listeners, opts)
 	t.block("http", nil, func() {
 		renderHTTPDefaults(t, opts)
 		renderHTTPMaps(t)
+		if split.Limited {
+			renderMatches(t, split.Matches)
+		}
+		if split.Mirror != nil {
+			renderMirrorMaps(t, *split.Mirror)
+		}
 		renderStatus(t, opts, key)
 		for i, l := range listeners {
 			if l.Port.Protocol == traffic.ProtocolHTTP {
-				renderHTTPListener(t, i, l, opts, key)
+				renderHTTPListener(t, httpListener{index: i, Listener: l, limited: split.Limited}, opts, key)
 			}
 		}
 	})

@@ -157,27 +157,65 @@ func renderStatus(t *text, opts RenderOptions, key string) {
 	})
 }
 
+// httpListener is one HTTP port of a split.
+type httpListener struct {
+	Listener
+	index   int
+	limited bool
+}
+
+// choice is the name of the variable that holds a request's backend, and the
+// beginning of all names of the listener.
+func (l httpListener) choice() string { return fmt.Sprintf("serin_http_%d", l.index) }
+
 // renderHTTPListener writes one HTTP port: its upstreams, the variable that
-// holds a request's choice, and the server.
-func renderHTTPListener(t *text, i int, l Listener, opts RenderOptions, key string) {
-	choice := fmt.Sprintf("serin_http_%d", i)
-	targets := [][2]string{{"default", ""}}
-	for _, d := range l.Port.Destinations {
+// holds a request's choice, and the servers.
+func renderHTTPListener(t *text, l httpListener, opts RenderOptions, key string) {
+	choice := l.choice()
+	for _, d := range reachable(l.Port) {
 		id := BackendID(d)
-		targets = append(targets, [2]string{opts.Dir.Target(id), id})
 		t.block("upstream", []string{choice + "_" + id + "_" + fresh}, func() { renderServer(t, d) })
 		t.block("upstream", []string{choice + "_" + id + "_" + pooled}, func() {
 			renderServer(t, d)
 			renderPool(t)
 		})
 	}
-	// The folder that the request's table entry leads to. A map is evaluated once
-	// for a request, so what the access log says is what was done.
-	t.entries("map", []string{"$realpath_root", "$" + choice}, targets...)
+	kind := renderChoice(t, l, opts)
 	t.entries("map", []string{"$upstream_addr", "$" + choice + "_asked"},
 		[2]string{"default", "$" + choice}, [2]string{"", "-"})
-	t.line("log_format", choice, "$"+choice+"_asked\t$status\t$upstream_response_time\t$upstream_header_time\t$request_completion")
-	t.block("server", nil, func() { renderHTTPServer(t, choice, l, opts, opts.Dir.entry(key, i)) })
+	t.line("log_format", choice, "$"+choice+"_asked\t$status\t$upstream_response_time\t$upstream_header_time\t$request_completion\t"+kind)
+	if m := l.Port.Mirror; m != nil {
+		renderMirrorChoice(t, choice, BackendID(*m))
+		renderMirrorServer(t, l, opts, key)
+	}
+	t.block("server", nil, func() { renderHTTPServer(t, l, opts, key) })
+}
+
+// renderChoice writes the variable that holds a request's backend, and returns the
+// kind of request for the access log.
+func renderChoice(t *text, l httpListener, opts RenderOptions) (kind string) {
+	choice := l.choice()
+	targets := [][2]string{{"default", ""}}
+	for _, d := range l.Port.Destinations {
+		targets = append(targets, [2]string{opts.Dir.Target(BackendID(d)), BackendID(d)})
+	}
+	// The folder that the request's table entry leads to. A map is evaluated once
+	// for a request, so what the access log says is what was done.
+	if !l.limited {
+		t.entries("map", []string{"$realpath_root", "$" + choice}, targets...)
+		return KindSplit
+	}
+	// Whether a request matches comes before the weights.
+	unmatched := ""
+	if d := l.Port.Default; d != nil {
+		unmatched = BackendID(*d)
+	}
+	t.entries("map", []string{"$realpath_root", "$" + choice + "_shared"}, targets...)
+	t.entries("map", []string{"$" + matched, "$" + choice},
+		[2]string{"default", unmatched}, [2]string{"1", "$" + choice + "_shared"})
+	t.entries("map", []string{"$" + matched, "$" + choice + "_kind"},
+		[2]string{"default", KindUnmatched}, [2]string{"1", KindSplit})
+	return "$" + choice + "_kind"
 }
 
 // renderPool writes how backend connections are kept: so briefly that no server
@@ -192,20 +230,30 @@ func renderPool(t *text) {
 	)
 }
 
-func renderHTTPServer(t *text, choice string, l Listener, opts RenderOptions, entry string) {
+func renderHTTPServer(t *text, l httpListener, opts RenderOptions, key string) {
+	choice := l.choice()
 	pass := func() { t.line("proxy_pass", "http://"+choice+"_${"+choice+"}_$serin_way") }
 	renderListen(t, l.Number, opts.IPv6)
-	t.line("root", entry)
+	t.line("root", opts.Dir.entry(key, l.index))
 	t.line("access_log", opts.Dir.AccessLog(), choice, "buffer=64k", "flush=200ms")
 	t.line("error_page", "418", "=", "@closing")
+	if l.Port.Mirror != nil {
+		t.line("error_page", "419", "=", "@copied")
+	}
 	for _, e := range errorPages {
 		t.line("error_page", strconv.Itoa(e.code), "@"+strconv.Itoa(e.code))
 	}
 	t.block("location", []string{"/"}, func() {
 		t.block("if", []string{"($" + choice, "!~", ".)"}, func() { t.line("return", "503") })
 		t.block("if", []string{"(-f", opts.Dir.Closing() + ")"}, func() { t.line("return", "418") })
+		if l.Port.Mirror != nil {
+			t.block("if", []string{"($" + choice + "_copied)"}, func() { t.line("return", "419") })
+		}
 		pass()
 	})
+	if l.Port.Mirror != nil {
+		renderMirrorLocations(t, choice, key, pass)
+	}
 	t.block("location", []string{"@closing"}, func() {
 		t.line("keepalive_timeout", "0")
 		pass()

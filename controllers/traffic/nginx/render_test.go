@@ -43,9 +43,38 @@ func testDestination(service string, weight int32) traffic.Destination {
 	return traffic.Destination{Service: service, Address: address, Port: 80, Weight: weight}
 }
 
+// limitedSplit is the specification's example of an A/B test, with more conditions.
+func limitedSplit() traffic.Split {
+	stable := testDestination("web-stable", 0)
+	port := testPort(8080, traffic.ProtocolHTTP, testDestination("web-stable", 0), testDestination("web-canary", 100))
+	port.Default = &stable
+	split := testSplit(port)
+	split.Limited = true
+	split.Matches = []traffic.Match{
+		{Group: "ab-test", Name: "firefox-users", Headers: []traffic.Header{{Name: "user-agent", Regex: ".*Firefox.*"}}},
+		{Group: "ab-test", Name: "api", Methods: []string{"GET", "HEAD"}, Path: `/api/v\d+(/|$)`, Headers: []traffic.Header{
+			{Name: "x-user", Regex: `^(?i:alice|"bob"; \}|\$\{x\})$`}, {Name: "x-beta", Regex: "[^0]"},
+		}},
+		{Group: "others", Name: "all"},
+	}
+	return split
+}
+
+// mirroredSplit sends copies to a backend that gets no other requests.
+func mirroredSplit() traffic.Split {
+	canary := testDestination("web-canary", 0)
+	port := testPort(8080, traffic.ProtocolHTTP, testDestination("web-stable", 100), canary)
+	port.Mirror = &canary
+	split := testSplit(port)
+	split.Mirror = &traffic.Mirror{Service: "web-canary", Percent: 10}
+	return split
+}
+
 func TestRenderGolden(t *testing.T) {
 	for name, split := range map[string]traffic.Split{
 		"http":     testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("web-stable", 95), testDestination("web-canary", 5))),
+		"limited":  limitedSplit(),
+		"mirrored": mirroredSplit(),
 		"tcp":      testSplit(testPort(5432, traffic.ProtocolTCP, testDestination("web-stable", 2), testDestination("web-canary", 1), testDestination("web-extra", 0))),
 		"nobody":   testSplit(testPort(8080, traffic.ProtocolHTTP), testPort(5432, traffic.ProtocolTCP)),
 		"one-ipv6": testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("web-extra", 1))),

@@ -154,7 +154,7 @@ func proxyOf(pod *corev1.Pod, reports map[string]splitv1.ProxyStatus) (traffic.P
 	report := reports[pod.Name]
 	proxy := traffic.Proxy{
 		Name: pod.Name, Terminating: !pod.DeletionTimestamp.IsZero(),
-		Generation: report.ObservedGeneration, Message: report.Message,
+		Generation: report.ObservedGeneration, Configuration: report.Configuration, Message: report.Message,
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {

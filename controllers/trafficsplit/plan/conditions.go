@@ -37,6 +37,9 @@ func resolvedRefs(o Observation) Condition {
 	if traffic.Refused(o.Problems) || o.Claim != ClaimOurs || o.Rival != "" {
 		return Condition{metav1.ConditionUnknown, splitv1.ReasonPending, "not looked at, since the split was refused"}
 	}
+	if o.Resolved.Limited {
+		return Condition{metav1.ConditionTrue, splitv1.ReasonResolved, "every Service and HTTPRouteGroup exists, and the Services have the ports of the root Service"}
+	}
 	return Condition{metav1.ConditionTrue, splitv1.ReasonResolved, "every Service exists and has the ports of the root Service"}
 }
 
@@ -72,6 +75,9 @@ func programmed(o Observation) Condition {
 			fmt.Sprintf("Service %q is being switched to the proxies", o.Resolved.Root),
 		}
 	}
+	if o.Resolved.Limited {
+		return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, "the weights are in effect for every request that matches, and the default backend gets all others"}
+	}
 	return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, "the weights are in effect for every request"}
 }
 
@@ -88,6 +94,10 @@ func obstacles(o Observation) []string {
 		waits = append(waits, fmt.Sprintf("Service %q still selects the proxies of TrafficSplit %q", o.Root.Service.Name, holder))
 	}
 	for _, p := range o.Resolved.Unroutable() {
+		if p.TotalWeight() > 0 {
+			waits = append(waits, fmt.Sprintf("port %d has no default backend that could take the requests that match nothing", p.Number))
+			continue
+		}
 		waits = append(waits, fmt.Sprintf("port %d has no backend with a weight above 0 that could take its traffic", p.Number))
 	}
 	for _, object := range o.DataPlane.Objects {

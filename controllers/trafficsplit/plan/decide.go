@@ -35,7 +35,9 @@ func (o Observation) leaving() bool {
 
 // serve is the way in. It also holds what is in effect when the split is refused.
 func serve(o Observation) Decision {
-	report := &Report{Accepted: accepted(o), ResolvedRefs: resolvedRefs(o), Backends: o.lastBackends()}
+	report := &Report{
+		Accepted: accepted(o), ResolvedRefs: resolvedRefs(o), Backends: o.lastBackends(), Mirror: o.Split.Status.Mirror,
+	}
 	d := Decision{Report: report}
 	if !o.Split.DeletionTimestamp.IsZero() {
 		report.Programmed = pending("the split is being deleted")
@@ -57,7 +59,7 @@ func serve(o Observation) Decision {
 	d.Actions = append(d.Actions, forgetProxies(o)...)
 	report.Programmed = programmed(o)
 	if report.Programmed.Status == metav1.ConditionTrue {
-		report.Backends = o.backendsInEffect()
+		report.Backends, report.Mirror = o.backendsInEffect(), o.mirrorInEffect()
 	}
 	return d
 }

@@ -65,6 +65,8 @@ type Report struct {
 	Accepted, ResolvedRefs, Programmed Condition
 	// Backends are the weights in effect.
 	Backends []splitv1.BackendStatus
+	// Mirror is the mirroring in effect; nil for none.
+	Mirror *splitv1.MirrorStatus
 }
 
 // Condition is a condition of the status without what depends on the time.

@@ -54,10 +54,20 @@ func (o Observation) NeedsDirect() bool {
 	return o.inPath() && o.carriers() == 0
 }
 
-// serves is true when a proxy serves the split's generation and sees the same
-// Services as the controller does.
+// serves is true when a proxy serves the split's generation, with the very Services
+// and HTTPRouteGroups that the controller sees.
+//
+// A proxy of a former version reports no digest. It may count while the split has
+// nothing that such a one does not know: then its message has to be what the
+// controller would say.
 func (o Observation) serves(p traffic.Proxy) bool {
-	return p.Generation == o.Split.Generation && (p.Message == "" || p.Message == traffic.Summary(o.Problems))
+	if p.Generation != o.Split.Generation {
+		return false
+	}
+	if p.Configuration == "" {
+		return len(o.Resolved.Needs()) == 0 && (p.Message == "" || p.Message == traffic.Summary(o.Problems))
+	}
+	return p.Configuration == o.Resolved.Digest()
 }
 
 // carriers is the number of proxies that can take requests to the root Service.
@@ -117,6 +127,15 @@ func (o Observation) backendsInEffect() []splitv1.BackendStatus {
 		backends = append(backends, status)
 	}
 	return backends
+}
+
+// mirrorInEffect is the mirroring of the split, if any port's requests are copied.
+func (o Observation) mirrorInEffect() *splitv1.MirrorStatus {
+	mirror := o.Resolved.Mirror
+	if mirror == nil || !slices.ContainsFunc(o.Resolved.Ports, func(p traffic.Port) bool { return p.Mirror != nil }) {
+		return nil
+	}
+	return &splitv1.MirrorStatus{Service: mirror.Service, Percent: mirror.Percent}
 }
 
 // lastBackends are the weights that were last in effect, with today's endpoints.

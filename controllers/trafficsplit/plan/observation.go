@@ -38,7 +38,8 @@ type Observation struct {
 	// Direct is what the root Service would select without a proxy. It is looked up
 	// only on the way out.
 	Direct Direct
-	// BackendEndpoints is the number of ready endpoints of each backend that exists.
+	// BackendEndpoints is the number of ready endpoints of each Service that the
+	// split refers to and that exists.
 	BackendEndpoints map[string]int32
 }
 

@@ -16,13 +16,15 @@ const blockedRecheck = 5 * time.Second
 
 // withdraw is the way out.
 func withdraw(o Observation) Decision {
-	d := Decision{Report: &Report{Accepted: accepted(o), ResolvedRefs: resolvedRefs(o), Backends: o.lastBackends()}}
+	d := Decision{Report: &Report{
+		Accepted: accepted(o), ResolvedRefs: resolvedRefs(o), Backends: o.lastBackends(), Mirror: o.Split.Status.Mirror,
+	}}
 	if wait, again := leavePath(o, &d); wait != "" {
 		d.Report.Programmed = pending("being withdrawn: %s", wait)
 		d.RequeueAfter = again
 		return d
 	}
-	d.Report.Backends = nil // no weight is in effect any more
+	d.Report.Backends, d.Report.Mirror = nil, nil // none is in effect any more
 	if wait := dismantle(o, &d); wait != "" {
 		d.Report.Programmed = pending("being withdrawn: %s", wait)
 		return d
@@ -79,8 +81,10 @@ func giveBack(o Observation, d *Decision) (wait string, again time.Duration) {
 
 func (o Observation) backendsReady() int32 {
 	var n int32
-	for _, b := range o.Split.Spec.Backends {
-		n += o.BackendEndpoints[b.Service]
+	for _, name := range traffic.ServiceNames(o.Split) {
+		if name != o.Resolved.Root {
+			n += o.BackendEndpoints[name]
+		}
 	}
 	return n
 }

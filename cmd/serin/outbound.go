@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net/netip"
+	"net/url"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/serin-dev/serin/controllers/outbound"
+)
+
+// outboundOptions are the flags that say where hooks and notifications may go.
+type outboundOptions struct {
+	allowed, nodes []string
+	serviceAccount string
+}
+
+func (o *outboundOptions) bind(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&o.allowed, "outbound-allowed-cidrs", nil,
+		"networks that hooks and notifications may reach although they are loopback, link-local, the node's, a cloud's metadata or the API server's")
+	flags.StringSliceVar(&o.nodes, "node-addresses", nil, "addresses of the node, which hooks and notifications may not reach")
+	flags.StringVar(&o.serviceAccount, "service-account", "", "namespace/name of the ServiceAccount that the manager runs as, for messages that say what it may not do")
+}
+
+// add has hooks and notifications sent by the leader.
+func (o *outboundOptions) add(mgr manager.Manager) (*outbound.Sender, error) {
+	policy, err := o.policy()
+	if err != nil {
+		return nil, err
+	}
+	policy.APIServer = outbound.APIServer(mgr.GetClient(), serverAddress(mgr.GetConfig().Host)...)
+	roots, err := publicRoots()
+	if err != nil {
+		return nil, err
+	}
+	// Secrets are read past the cache, one by one: nothing may list or watch them.
+	sender := outbound.New(mgr.GetAPIReader(), policy, clock.RealClock{}, outbound.Options{
+		UserAgent: "serin/" + buildVersion(), ServiceAccount: o.serviceAccount, Roots: roots,
+	})
+	if err := metrics.Registry.Register(sender); err != nil {
+		return nil, fmt.Errorf("register the metrics of hooks and notifications: %w", err)
+	}
+	if err := mgr.Add(sender); err != nil {
+		return nil, fmt.Errorf("add the sender of hooks and notifications: %w", err)
+	}
+	return sender, nil
+}
+
+// policy is what the flags alone say.
+func (o *outboundOptions) policy() (outbound.DialPolicy, error) {
+	var p outbound.DialPolicy
+	for _, text := range o.allowed {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return p, fmt.Errorf("--outbound-allowed-cidrs: %q is no network like 10.1.0.0/16 or fd00::/64", text)
+		}
+		p.Allowed = append(p.Allowed, network)
+	}
+	for _, text := range o.nodes {
+		address, err := netip.ParseAddr(text)
+		if err != nil {
+			return p, fmt.Errorf("--node-addresses: %q is no IP address", text)
+		}
+		p.Refused = append(p.Refused, netip.PrefixFrom(address, address.BitLen()))
+	}
+	return p, nil
+}
+
+// serverAddress is the address in the URL or the host and port that the API server
+// is called by; none when there is a name.
+func serverAddress(host string) []netip.Addr {
+	if u, err := url.Parse(host); err == nil && u.Host != "" {
+		host = u.Host
+	}
+	if both, err := netip.ParseAddrPort(host); err == nil {
+		return []netip.Addr{both.Addr()}
+	}
+	u := url.URL{Host: host}
+	address, err := netip.ParseAddr(u.Hostname())
+	if err != nil {
+		return nil
+	}
+	return []netip.Addr{address}
+}
+
+// publicRoots are the certificate authorities of the system, which SSL_CERT_FILE
+// and SSL_CERT_DIR may name, or else Mozilla's: the image brings none.
+func publicRoots() (*x509.CertPool, error) {
+	empty := x509.NewCertPool()
+	if system, err := x509.SystemCertPool(); err == nil && !system.Equal(empty) {
+		return system, nil
+	}
+	roots := x509.NewCertPool()
+	for root := range bundle.Roots() {
+		certificate, err := x509.ParseCertificate(root.Certificate)
+		if err != nil {
+			return nil, fmt.Errorf("read the built-in certificate authorities: %w", err)
+		}
+		if root.Constraint == nil {
+			roots.AddCert(certificate)
+			continue
+		}
+		roots.AddCertWithConstraint(certificate, root.Constraint)
+	}
+	return roots, nil
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/x509"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+func TestTheFlagsSayWhereRequestsMayGo(t *testing.T) {
+	var o outboundOptions
+	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	o.bind(flags)
+	// The list of the node's addresses comes from the downward API with commas.
+	err := flags.Parse([]string{"--outbound-allowed-cidrs=10.0.0.7/32,fd00::/64", "--outbound-allowed-cidrs=127.0.0.0/8", "--node-addresses=172.18.0.3,fc00:18::3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := o.policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, allowed := range map[string]bool{
+		"10.0.0.7": true, "fd00::9": true, "127.0.0.1": true, "10.0.0.8": true,
+		"172.18.0.3": false, "fc00:18::3": false, "169.254.169.254": false, "172.18.0.4": true,
+	} {
+		if err := policy.Check(t.Context(), netip.MustParseAddr(address)); (err == nil) != allowed {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func TestWrongNetworksAreRefusedWithTheFlagsName(t *testing.T) {
+	for _, test := range []struct {
+		o    outboundOptions
+		want string
+	}{
+		{outboundOptions{allowed: []string{"10.0.0.7"}}, "--outbound-allowed-cidrs"},
+		{outboundOptions{nodes: []string{"node-1"}}, "--node-addresses"},
+	} {
+		if _, err := test.o.policy(); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want an error with %q", err, test.want)
+		}
+	}
+}
+
+func TestTheAddressOfTheAPIServerIsReadFromItsURL(t *testing.T) {
+	for host, want := range map[string]string{
+		"https://10.96.0.1:443":    "10.96.0.1",
+		"https://[fd00::1]:443":    "fd00::1",
+		"https://[fd00::1]":        "fd00::1",
+		"10.96.0.1:6443":           "10.96.0.1",
+		"10.96.0.1":                "10.96.0.1",
+		"[fd00::1]:6443":           "fd00::1",
+		"https://api.example:6443": "",
+		"localhost:8080":           "",
+		"":                         "",
+	} {
+		var got string
+		for _, a := range serverAddress(host) {
+			got += a.String()
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s:\n%s", host, diff)
+		}
+	}
+}
+
+// The system's authorities are read once in a process, so a process of its own
+// looks for them where there are none.
+func TestAuthoritiesAreBuiltInWhereTheSystemHasNone(t *testing.T) {
+	const inside = "SERIN_TEST_WITHOUT_AUTHORITIES"
+	if os.Getenv(inside) != "" {
+		roots, err := publicRoots()
+		if err != nil || roots.Equal(x509.NewCertPool()) {
+			t.Fatalf("no authorities: %v", err)
+		}
+		return
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run", "^"+t.Name()+"$")
+	again.Env = []string{inside + "=1", "SSL_CERT_FILE=" + none, "SSL_CERT_DIR=" + none}
+	out, err := again.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package outbound
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The headers of a request beside Content-Type and User-Agent.
+const (
+	// HeaderID carries the request's ID.
+	HeaderID = "Idempotency-Key"
+	// HeaderSignature carries "sha256=" and the HMAC-SHA-256 of the body in
+	// hexadecimal, when the endpoint has a signing key.
+	HeaderSignature = "Serin-Signature"
+)
+
+// How much of an answer is taken at most, in bytes. Its body is thrown away.
+const (
+	maxAnswer        = 1 << 20
+	maxAnswerHeaders = 64 << 10
+)
+
+// caller makes single attempts.
+type caller struct {
+	http    *http.Client
+	secrets client.Reader
+	options Options
+}
+
+// answer is what an attempt gave.
+type answer struct {
+	outcome Outcome
+	message string
+	// retryAfter is how long the endpoint wants to be left alone.
+	retryAfter time.Duration
+}
+
+func newCaller(secrets client.Reader, policy DialPolicy, o Options) *caller {
+	dialer := &net.Dialer{Timeout: o.Timeout, ControlContext: policy.control}
+	return &caller{
+		secrets: secrets, options: o,
+		http: &http.Client{
+			// A redirect is an answer like any other: what may be called is the endpoint.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Transport: &http.Transport{
+				Proxy:       nil, // the environment of the operator is not the tenant's business
+				DialContext: dialer.DialContext,
+				// Each request is checked by the dialer; there are too few to share connections.
+				DisableKeepAlives:      true,
+				DisableCompression:     true,
+				MaxResponseHeaderBytes: maxAnswerHeaders,
+				TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
+			},
+		},
+	}
+}
+
+// call sends a request once.
+func (c *caller) call(ctx context.Context, namespace string, r Request) answer {
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	request, err := c.request(ctx, namespace, r)
+	if err != nil {
+		return answer{outcome: Failed, message: c.describe(err)}
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return answer{outcome: Failed, message: c.describe(err)}
+	}
+	defer response.Body.Close()
+	// The status is the answer. The body is taken so that a simple server does not
+	// stumble over a connection that is closed while it writes; how that ends says nothing.
+	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer)
+	return judge(response)
+}
+
+func (c *caller) request(ctx context.Context, namespace string, r Request) (*http.Request, error) {
+	if err := checkURL(r.Endpoint.URL); err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Endpoint.URL, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, errURL
+	}
+	request.Header.Set("Content-Type", r.ContentType)
+	request.Header.Set("User-Agent", c.options.UserAgent)
+	request.Header.Set(HeaderID, r.ID)
+	if ref := r.Endpoint.SigningKeyRef; ref != nil {
+		key, err := c.signingKey(ctx, namespace, ref)
+		if err != nil {
+			return nil, err
+		}
+		request.Header.Set(HeaderSignature, sign(key, r.Body))
+	}
+	return request, nil
+}
+
+// sign returns the value of the header Serin-Signature.
+func sign(key, body []byte) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(body) // a hash never fails
+	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+var errURL = errors.New("endpoint.url: is no valid http or https URL without a user name; correct it")
+
+// checkURL is the last guard: the schema lets other URLs through that parse to
+// something else than they look like.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.User != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errURL
+	}
+	return nil
+}
+
+// hostOf returns the host and port of a URL, which need not be valid.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
+}

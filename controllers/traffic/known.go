@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package traffic
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+)
+
+// Known are the objects of a split's namespace by name. More than are needed do
+// no harm, and one that is missing counts as one that does not exist.
+type Known struct {
+	// Services of the namespace.
+	Services map[string]*corev1.Service
+	// Groups of requests of the namespace.
+	Groups map[string]*specsv1.HTTPRouteGroup
+}
+
+// ServiceNames are the Services that a split refers to, the root Service first. A
+// reference that can't be read names none.
+func ServiceNames(split *splitv1.TrafficSplit) []string {
+	var names []string
+	if root, err := RootName(split); err == nil {
+		names = append(names, root)
+	}
+	for _, r := range references(split) {
+		names = append(names, r.service)
+	}
+	return names
+}
+
+// GroupNames are the HTTPRouteGroups that a split refers to.
+func GroupNames(split *splitv1.TrafficSplit) []string {
+	names := make([]string, 0, len(split.Spec.Matches))
+	for _, m := range split.Spec.Matches {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// Fields by which a split refers to Services.
+const (
+	fieldBackends = "spec.backends"
+	fieldDefault  = "metadata.annotations[" + splitv1.AnnotationDefaultBackend + "]"
+	fieldMirror   = "metadata.annotations[" + splitv1.AnnotationMirror + "]"
+)
+
+// reference is a Service that a split sends requests to, and the field that says so.
+type reference struct {
+	field, service string
+}
+
+// references are those of every field that can be read.
+func references(split *splitv1.TrafficSplit) []reference {
+	refs := make([]reference, 0, len(split.Spec.Backends)+2)
+	for _, b := range split.Spec.Backends {
+		refs = append(refs, reference{fieldBackends, b.Service})
+	}
+	if name := defaultBackend(split); name != "" {
+		refs = append(refs, reference{fieldDefault, name})
+	}
+	if mirror, err := mirrorOf(split); err == nil && mirror != nil {
+		refs = append(refs, reference{fieldMirror, mirror.Service})
+	}
+	return refs
+}
+
+// defaultBackend is the Service that gets the requests that match none, or "" when
+// every request is split or none is named.
+func defaultBackend(split *splitv1.TrafficSplit) string {
+	if len(split.Spec.Matches) == 0 {
+		return ""
+	}
+	return split.Annotations[splitv1.AnnotationDefaultBackend]
+}

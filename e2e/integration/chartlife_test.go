@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// clusterWide are the names of the cluster-wide objects of a release, but for
+// definitions.
+func clusterWide(t *testing.T, release string) []string {
+	t.Helper()
+	var names []string
+	for _, list := range []client.ObjectList{
+		&admissionv1.ValidatingAdmissionPolicyList{}, &admissionv1.ValidatingAdmissionPolicyBindingList{},
+		&admissionv1.MutatingAdmissionPolicyList{}, &admissionv1.MutatingAdmissionPolicyBindingList{},
+		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
+	} {
+		if err := admin.List(t.Context(), list, client.MatchingLabels{"app.kubernetes.io/instance": release}); err != nil {
+			t.Fatal(err)
+		}
+		objects, err := meta.ExtractList(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range objects {
+			names = append(names, o.(client.Object).GetName())
+		}
+	}
+	return names
+}
+
+// The definitions and the operator's own release are installed for all tests, so
+// this one is a second release.
+func TestUninstallingLeavesNoPolicyAndNoRoleBehind(t *testing.T) {
+	const second = "second"
+	s := newScene(t)
+	helmAs := func(args ...string) {
+		t.Helper()
+		args = append(args, "--kubeconfig", plane.Kubeconfig, "--namespace", s.namespace)
+		if out, err := helm(t, args...); err != nil {
+			t.Fatalf("helm %v: %v\n%s", args, err, out)
+		}
+	}
+	chartDir := filepath.Join("..", "..", "charts", "serin")
+	values := []string{"--set", "crds.serin=false,crds.smi=false"}
+	defer helmAs("uninstall", second, "--ignore-not-found") // also when the test fails, for those that follow
+	helmAs(append([]string{"install", second, chartDir}, values...)...)
+	policies := []string{second + "-serin-decisions", second + "-serin-decided-by", guardName}
+	for _, name := range policies {
+		if !slices.Contains(clusterWide(t, second), name) {
+			t.Errorf("installed, %s is not there", name)
+		}
+	}
+	helmAs(append([]string{"upgrade", second, chartDir, "--set", "decisionPolicy.enabled=false"}, values...)...)
+	for _, name := range policies[:2] {
+		if slices.Contains(clusterWide(t, second), name) {
+			t.Errorf("not wanted any more, %s is still there", name)
+		}
+	}
+	helmAs(append([]string{"upgrade", second, chartDir}, values...)...)
+	helmAs("uninstall", second, "--wait")
+	if left := clusterWide(t, second); len(left) > 0 {
+		t.Errorf("uninstalled, these are left: %v", left)
+	}
+}

@@ -36,9 +36,9 @@ type Question struct {
 	ID       string
 	Hook     v1alpha1.Hook
 	Revision string
-	// Step summary, "2/3", and the weight that it is about, in percent.
-	Step   string
-	Weight int32
+	// Index of the step that it is about, counted from 0, of how many, and the step's
+	// weight in percent. Of is 0 where it is about the release as a whole.
+	Index, Of, Weight int32
 }
 
 // Event is a note for people on the Rollout.

@@ -46,9 +46,11 @@ func (p *pass) ask(h v1alpha1.Hook, i int) bool {
 		p.reject(v1alpha1.ReasonHookTimedOut, fmt.Sprintf("the hook %q did not approve within %s", h.Name, h.Timeout))
 		return false
 	}
-	p.questions = append(p.questions, Question{
-		ID: s.ID, Hook: h, Revision: p.revision, Step: fmt.Sprintf("%d/%d", min(i+1, len(p.steps)), len(p.steps)), Weight: p.weightOf(i),
-	})
+	q := Question{ID: s.ID, Hook: h, Revision: p.revision}
+	if i < len(p.steps) && h.On != v1alpha1.HookBeforeRelease {
+		q.Index, q.Of, q.Weight = int32(i), int32(len(p.steps)), p.steps[i].Weight //nolint:gosec // at most 100 steps
+	}
+	p.questions = append(p.questions, q)
 	what := fmt.Sprintf("waiting for the hook %q to approve", h.Name)
 	if s.Message != "" {
 		what += " (" + s.Message + ")"
@@ -80,12 +82,4 @@ func (p *pass) overdue(h v1alpha1.Hook, s *v1alpha1.HookStatus) bool {
 	end := s.AskedAt.Add(timeout)
 	p.wake(end)
 	return !p.Now.Before(end)
-}
-
-// weightOf is the weight that step i gives the canary.
-func (p *pass) weightOf(i int) int32 {
-	if i < len(p.steps) {
-		return p.steps[i].Weight
-	}
-	return fullWeight
 }

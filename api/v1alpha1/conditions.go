@@ -133,6 +133,8 @@ const (
 	ReasonInEffect Reason = "InEffect"
 	// ReasonNotInPath: no split is in place; traffic flows as without Serin.
 	ReasonNotInPath Reason = "NotInPath"
+	// ReasonNotMeasured: nothing measures the traffic.
+	ReasonNotMeasured Reason = "NotMeasured"
 	// ReasonNoRelease: there is no release in progress.
 	ReasonNoRelease Reason = "NoRelease"
 )
@@ -142,4 +144,7 @@ const (
 	OutcomePromoted   = "Promoted"
 	OutcomeRolledBack = "RolledBack"
 	OutcomeSuperseded = "Superseded"
+	// OutcomeDeployed is a version that came up without steps: the first one, one of
+	// a workload that was scaled to zero, or one that was rolled out past Serin.
+	OutcomeDeployed = "Deployed"
 )

@@ -22,9 +22,9 @@ type Control struct {
 	// +required
 	Action ControlAction `json:"action"`
 
-	// step is the step, counted from 1, that Promote or Skip ends. At another step
-	// they do nothing. When unset, the step that is present when the decision is
-	// seen.
+	// step is the step, counted from 1, that Promote or Skip ends: an earlier one
+	// makes them do nothing, a later one is waited for. When unset, the step that is
+	// present when the decision is seen.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100

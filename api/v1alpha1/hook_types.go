@@ -189,6 +189,10 @@ type PendingNotification struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
+	// hook is whether name is that of a hook in spec.hooks.
+	// +optional
+	Hook bool `json:"hook,omitempty"`
+
 	// kind of the event.
 	// +required
 	Kind NotificationKind `json:"kind"`

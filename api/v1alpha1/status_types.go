@@ -161,6 +161,19 @@ type StepStatus struct {
 	// +optional
 	PassedAt *metav1.MicroTime `json:"passedAt,omitempty"`
 
+	// evidenceWaived is whether a person decided to go on without evidence.
+	// +optional
+	EvidenceWaived bool `json:"evidenceWaived,omitempty"`
+
+	// failureAccepted is whether a person decided to begin the step although the
+	// analysis had failed.
+	// +optional
+	FailureAccepted bool `json:"failureAccepted,omitempty"`
+
+	// toldAt is when it was told that the step waits for a person.
+	// +optional
+	ToldAt *metav1.MicroTime `json:"toldAt,omitempty"`
+
 	// inEffectAt is when the router reported the weight of the step in effect.
 	// The hold counts from here, and only traffic after it is evidence.
 	// +optional
@@ -174,6 +187,13 @@ type WeightStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Requested int32 `json:"requested"`
+
+	// matches are the HTTPRouteGroups that Serin asked the router to match. Unset
+	// when all requests are split.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Matches []string `json:"matches,omitempty"`
 
 	// observed is the weight that the router reported in effect last.
 	// +optional
@@ -224,6 +244,10 @@ type Decision struct {
 	// time of the decision.
 	// +required
 	Time metav1.MicroTime `json:"time"`
+
+	// handedOver is whether the promoted version was given to the workload.
+	// +optional
+	HandedOver bool `json:"handedOver,omitempty"`
 
 	// weight that was in effect at the time of the decision, in percent. A gradual
 	// rollback begins here.
@@ -296,9 +320,11 @@ type HistoryEntry struct {
 	// +kubebuilder:validation:MaxLength=63
 	Revision string `json:"revision"`
 
-	// outcome is Promoted, RolledBack or Superseded.
+	// outcome is Promoted, RolledBack, Superseded, or Deployed for a version that
+	// came up without steps: the first one, one of a workload that was scaled to
+	// zero, or one that was rolled out past Serin.
 	// +required
-	// +kubebuilder:validation:Enum=Promoted;RolledBack;Superseded
+	// +kubebuilder:validation:Enum=Promoted;RolledBack;Superseded;Deployed
 	Outcome string `json:"outcome"`
 
 	// message says why, in a sentence.

@@ -159,13 +159,12 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 	if err := mgr.Add(measured); err != nil {
 		return fmt.Errorf("add the measurement: %w", err)
 	}
-	// What is returned sends the questions of hooks and the notifications; the options
-	// below take it beside the measurements, and SetupWithManager its Changed().
-	if _, err := o.outbound.add(mgr); err != nil {
+	outbox, err := o.outbound.add(mgr)
+	if err != nil {
 		return err
 	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
-		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: names, Measurements: measured,
+		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone), Measurements: measured, Outbox: outbox,
 		Clock: clock.RealClock{}, GuardPolicy: o.guardPolicy, GuardServed: guarded, Concurrency: o.workers,
 	})
 	return r.SetupWithManager(ctx, mgr, measured.Changed())

@@ -43,7 +43,7 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) err
 	case plan.DeleteBackend:
 		return r.remove(ctx, a.Target, &corev1.Service{ObjectMeta: named(s, a.Name)})
 	case plan.ApplySplit:
-		return r.applySplit(ctx, s, a.Weight)
+		return r.applySplit(ctx, s, a.Route)
 	case plan.DeleteSplit:
 		return r.remove(ctx, a.Target, &splitv1.TrafficSplit{ObjectMeta: named(s, a.Name)})
 	}
@@ -168,14 +168,14 @@ func (r *Reconciler) applyBackend(ctx context.Context, want *corev1.Service) err
 }
 
 // applySplit creates the TrafficSplit, or changes the version that was observed.
-func (r *Reconciler) applySplit(ctx context.Context, s scene, weight int32) error {
+func (r *Reconciler) applySplit(ctx context.Context, s scene, route plan.Route) error {
 	if s.split == nil {
 		ts := &splitv1.TrafficSplit{ObjectMeta: named(s, s.Rollout.Name)}
-		setSplit(ts, s, weight)
+		setSplit(ts, s, route)
 		return staleIfThere(r.client.Create(ctx, ts, client.FieldOwner(v1alpha1.FieldManager)))
 	}
 	next := s.split.DeepCopy()
-	setSplit(next, s, weight)
+	setSplit(next, s, route)
 	patch := client.MergeFromWithOptions(s.split, client.MergeFromWithOptimisticLock{})
 	return r.client.Patch(ctx, next, patch, client.FieldOwner(v1alpha1.FieldManager))
 }
@@ -187,16 +187,4 @@ func staleIfThere(err error) error {
 		return apierrors.NewConflict(splitv1.GroupVersion.WithResource("trafficsplits").GroupResource(), "", err)
 	}
 	return err
-}
-
-// setSplit makes a TrafficSplit what it has to be for a weight, whatever somebody
-// made of it meanwhile.
-func setSplit(ts *splitv1.TrafficSplit, s scene, weight int32) {
-	stable, canary := backendNames(s.Rollout)
-	workload.Mark(ts, s.Rollout)
-	metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationRouter, string(s.RouterName))
-	ts.Spec = splitv1.TrafficSplitSpec{
-		Service:  s.Rollout.Spec.Service,
-		Backends: []splitv1.Backend{{Service: stable, Weight: totalWeight - weight}, {Service: canary, Weight: weight}},
-	}
 }

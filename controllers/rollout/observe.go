@@ -24,6 +24,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/rollout/schedule"
 	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/workload"
 )
@@ -45,9 +46,10 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 		s.RouterName = r.options.DefaultRouter
 	}
 	s.RouterOffered = slices.Contains(r.options.Routers, s.RouterName)
-	s.Split.Requested, s.Split.Observed = -1, -1
+	s.Split.Requested, s.Split.Observed = plan.Route{Weight: -1}, -1
+	s.ReportedAt = r.reports.at(ro)
 	err := errors.Join(
-		r.observeRival(ctx, &s), r.observeGuard(ctx, &s), r.observeRoot(ctx, &s),
+		r.observeRival(ctx, &s), r.observeGuard(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s),
 		r.observeWorkload(ctx, &s), r.observeBackends(ctx, &s), r.observeSplit(ctx, &s),
 	)
 	if err != nil {
@@ -55,6 +57,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 		return s, err
 	}
 	r.observeTraffic(&s)
+	r.observeAnswers(&s)
 	return s, nil
 }
 
@@ -113,6 +116,27 @@ func (r *Reconciler) observeGuard(ctx context.Context, s *scene) error {
 		}
 	}
 	s.GuardInForce = true
+	return nil
+}
+
+// observeFreezes finds the operator's Freezes that concern the namespace.
+func (r *Reconciler) observeFreezes(ctx context.Context, s *scene) error {
+	list := &v1alpha1.FreezeList{}
+	if err := r.client.List(ctx, list); err != nil {
+		return fmt.Errorf("freezes could not be listed: %w", err)
+	}
+	if len(list.Items) == 0 {
+		return nil
+	}
+	namespace := &corev1.Namespace{}
+	if err := r.client.Get(ctx, types.NamespacedName{Name: s.Rollout.Namespace}, namespace); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("the namespace could not be read: %w", err)
+	}
+	for i := range list.Items {
+		if schedule.Applies(&list.Items[i], namespace.Labels) {
+			s.Freezes = append(s.Freezes, list.Items[i])
+		}
+	}
 	return nil
 }
 
@@ -202,11 +226,21 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which cli
 			Current:  s.deployment != nil && workload.SameTemplate(&rs.Spec.Template, &s.deployment.Spec.Template),
 			Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas,
 			Available: rs.Status.AvailableReplicas, Desired: workload.DesiredReplicas(rs),
-			Deleting: !rs.DeletionTimestamp.IsZero(),
+			Deleting: !rs.DeletionTimestamp.IsZero(), Failure: failure(rs),
 		})
 	}
 	slices.SortFunc(s.ReplicaSets, func(a, b plan.ReplicaSet) int { return strings.Compare(a.Name, b.Name) })
 	return nil
+}
+
+// failure is why the pods of a ReplicaSet can't be created: a quota, for instance.
+func failure(rs *appsv1.ReplicaSet) string {
+	for _, c := range rs.Status.Conditions {
+		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
+			return c.Message
+		}
+	}
+	return ""
 }
 
 // ownerOf says who controls a ReplicaSet, if that concerns the Rollout.
@@ -259,7 +293,7 @@ func (r *Reconciler) observeSplit(ctx context.Context, s *scene) (err error) {
 	s.Split.UID, s.Split.ResourceVersion = ts.UID, ts.ResourceVersion
 	s.Split.Ours = workload.IsMarked(ts, s.Rollout)
 	s.Split.Deleting = !ts.DeletionTimestamp.IsZero()
-	s.Split.Requested = requestedWeight(ts, s, stable, canary)
+	s.Split.Requested = requestedRoute(ts, s, stable, canary)
 	s.Split.Observed = observedWeight(ts.Status.Backends, stable, canary)
 	s.Split.InEffect, s.Split.Refused, s.Split.Waiting = splitConditions(ts)
 	return nil

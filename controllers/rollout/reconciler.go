@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,6 +44,8 @@ type Options struct {
 	Routers []v1alpha1.RouterName
 	// Measurements of the traffic.
 	Measurements Measurements
+	// Outbox delivers questions of hooks and notifications.
+	Outbox Outbox
 	// Clock that is read, never waited on.
 	Clock clock.PassiveClock
 	// GuardPolicy is the name of the MutatingAdmissionPolicy that pauses a managed
@@ -59,6 +62,7 @@ type Reconciler struct {
 	client   client.Client
 	recorder events.EventRecorder
 	options  Options
+	reports  reports
 }
 
 // New returns a Reconciler that reads and writes through c.
@@ -73,6 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, ro); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.options.Measurements.Forget(req.NamespacedName)
+			r.options.Outbox.Keep(req.NamespacedName, nil)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -84,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.report(ctx, ro, d); err != nil {
 		return retry(err)
 	}
-	if err := r.measure(ctx, ro, d); err != nil {
+	if err := errors.Join(r.measure(ctx, ro, d), r.send(ro, d)); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := r.act(ctx, s, d.Actions); err != nil {
@@ -103,6 +108,7 @@ func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d plan.De
 		}
 		// The finalizer is changed by the same pass, on top of this version.
 		ro.ResourceVersion = next.ResourceVersion
+		r.reports.note(ro, r.options.Clock.Now())
 	}
 	for _, e := range d.Events {
 		kind := corev1.EventTypeNormal

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -28,6 +29,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/outbound"
 )
 
 var errInjected = errors.New("the API server is on fire")
@@ -102,7 +104,7 @@ func newReconciler(t *testing.T, fail func(call string) error) (*Reconciler, cli
 		WithInterceptorFuncs(intercept(check)).Build()
 	return New(c, events.NewFakeRecorder(100), Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx},
-		Measurements: noTraffic{}, Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
+		Measurements: noTraffic{}, Outbox: outbound.New(c, outbound.DialPolicy{}, clock.RealClock{}, outbound.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
 	}), c, writes
 }
 
@@ -138,7 +140,7 @@ func intercept(check func(string, any) error) interceptor.Funcs {
 var request = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "website"}}
 
 func TestWhatCannotBeReadIsNeverTakenForAbsent(t *testing.T) {
-	for _, call := range []string{"get Deployment", "get Service", "get TrafficSplit", "list ReplicaSetList", "list RolloutList"} {
+	for _, call := range []string{"get Deployment", "get Service", "get TrafficSplit", "list ReplicaSetList", "list RolloutList", "list FreezeList"} {
 		t.Run(call, func(t *testing.T) {
 			r, c, writes := newReconciler(t, func(got string) error {
 				if got == call {

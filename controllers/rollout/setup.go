@@ -59,7 +59,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		Watches(&corev1.Service{}, own).
 		Watches(&splitv1.TrafficSplit{}, own).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOfReplicaSet)).
+		Watches(&v1alpha1.Freeze{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout)).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsIn), builder.WithPredicates(predicate.LabelChangedPredicate{}, changed())).
 		WatchesRawSource(source.TypedChannel(measured, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
+		WatchesRawSource(source.TypedChannel(r.options.Outbox.Changed(), handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Concurrency})
 	if r.options.GuardServed {
 		all := handler.EnqueueRequestsFromMapFunc(r.everyRollout)
@@ -124,6 +127,12 @@ func (r *Reconciler) everyRollout(ctx context.Context, _ client.Object) []reconc
 	return r.list(ctx)
 }
 
+// rolloutsIn finds the Rollouts of a namespace, which another Freeze may concern
+// now that its labels changed.
+func (r *Reconciler) rolloutsIn(ctx context.Context, namespace client.Object) []reconcile.Request {
+	return r.list(ctx, client.InNamespace(namespace.GetName()))
+}
+
 func (r *Reconciler) list(ctx context.Context, opts ...client.ListOption) []reconcile.Request {
 	found := &v1alpha1.RolloutList{}
 	// The list comes from the cache and fails only while it is not synced: every
@@ -142,6 +151,14 @@ func (r *Reconciler) list(ctx context.Context, opts ...client.ListOption) []reco
 
 func enqueue(_ context.Context, e event.TypedGenericEvent[types.NamespacedName], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	q.Add(reconcile.Request{NamespacedName: e.Object})
+}
+
+// changed lets pass only changes of objects that were there before.
+func changed() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
 }
 
 // changedExistence lets pass only that an object appeared or went.

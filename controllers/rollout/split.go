@@ -3,34 +3,84 @@
 package rollout
 
 import (
+	"slices"
+	"strconv"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/rollout/plan"
 	"github.com/serin-dev/serin/controllers/workload"
 )
 
 // totalWeight is the sum of the weights that Serin writes: they are percentages.
 const totalWeight = 100
 
+// matchKind is the only kind that a TrafficSplit can match by.
+const matchKind = "HTTPRouteGroup"
+
 // backendNames are the Services of stable and canary.
 func backendNames(ro *v1alpha1.Rollout) (stable, canary string) {
 	return workload.BackendName(ro.Spec.Service, v1alpha1.RoleStable), workload.BackendName(ro.Spec.Service, v1alpha1.RoleCanary)
 }
 
-// requestedWeight is the canary's weight in the spec of the split, or -1 when the
-// spec is not what Serin writes: somebody else's edit is drift, whatever it says.
-func requestedWeight(ts *splitv1.TrafficSplit, s *scene, stable, canary string) int32 {
-	if ts.Spec.Service != s.Rollout.Spec.Service || len(ts.Spec.Matches) > 0 ||
-		ts.Annotations[splitv1.AnnotationRouter] != string(s.RouterName) {
-		return -1
+// unknownRoute is what a split says that is not what Serin writes: somebody else's
+// edit is drift, whatever it says.
+var unknownRoute = plan.Route{Weight: -1}
+
+// requestedRoute is what the spec of the split sends to the canary.
+func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) plan.Route {
+	if ts.Spec.Service != s.Rollout.Spec.Service || ts.Annotations[splitv1.AnnotationRouter] != string(s.RouterName) {
+		return unknownRoute
 	}
 	weights := map[string]int32{}
 	for _, b := range ts.Spec.Backends {
 		weights[b.Service] = b.Weight
 	}
-	return canaryWeight(weights, stable, canary)
+	route := plan.Route{Weight: canaryWeight(weights, stable, canary)}
+	for _, m := range ts.Spec.Matches {
+		if m.Kind != matchKind {
+			return unknownRoute
+		}
+		route.Matches = append(route.Matches, m.Name)
+	}
+	slices.Sort(route.Matches)
+	if len(route.Matches) > 0 && ts.Annotations[splitv1.AnnotationDefaultBackend] != stable {
+		return unknownRoute
+	}
+	if text, found := ts.Annotations[splitv1.AnnotationMirror]; found {
+		percent, found := strings.CutPrefix(text, canary+"=")
+		n, err := strconv.ParseInt(percent, 10, 32)
+		if !found || err != nil {
+			return unknownRoute
+		}
+		route.Mirror = int32(n)
+	}
+	return route
+}
+
+// setSplit makes a TrafficSplit what it has to be for a route, whatever somebody
+// made of it meanwhile.
+func setSplit(ts *splitv1.TrafficSplit, s scene, route plan.Route) {
+	stable, canary := backendNames(s.Rollout)
+	workload.Mark(ts, s.Rollout)
+	metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationRouter, string(s.RouterName))
+	ts.Spec = splitv1.TrafficSplitSpec{
+		Service:  s.Rollout.Spec.Service,
+		Backends: []splitv1.Backend{{Service: stable, Weight: totalWeight - route.Weight}, {Service: canary, Weight: route.Weight}},
+	}
+	delete(ts.Annotations, splitv1.AnnotationDefaultBackend)
+	delete(ts.Annotations, splitv1.AnnotationMirror)
+	for _, name := range route.Matches {
+		ts.Spec.Matches = append(ts.Spec.Matches, splitv1.Match{Kind: matchKind, Name: name})
+		metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationDefaultBackend, stable)
+	}
+	if route.Mirror > 0 {
+		metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationMirror, canary+"="+strconv.Itoa(int(route.Mirror)))
+	}
 }
 
 // observedWeight is the canary's weight in effect, or -1 when it is unknown.

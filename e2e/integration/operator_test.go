@@ -25,6 +25,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/outbound"
 	"github.com/serin-dev/serin/controllers/rollout"
 	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
@@ -79,9 +80,13 @@ func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *meas
 	if err != nil {
 		t.Fatal(err)
 	}
+	outbox := outbound.New(mgr.GetAPIReader(), outbound.DialPolicy{}, clock.RealClock{}, outbound.Options{UserAgent: "serin/test"})
+	if err := mgr.Add(outbox); err != nil {
+		t.Fatal(err)
+	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx},
-		Measurements: m, Clock: m, GuardPolicy: guardName, GuardServed: true, Concurrency: 4,
+		Measurements: m, Outbox: outbox, Clock: m, GuardPolicy: guardName, GuardServed: true, Concurrency: 4,
 	})
 	if err := r.SetupWithManager(ctx, mgr, m.changed); err != nil {
 		t.Fatal(err)

@@ -56,8 +56,8 @@ type (
 		Target
 		Role string
 	}
-	// ApplySplit writes the canary's weight; stable gets the rest of 100.
-	ApplySplit struct{ Weight int32 }
+	// ApplySplit writes what goes to the canary; stable gets the rest.
+	ApplySplit struct{ Route }
 	// DeleteSplit deletes the TrafficSplit.
 	DeleteSplit struct{ Target }
 )
@@ -108,5 +108,5 @@ func (a ApplyBackend) String() string {
 	return fmt.Sprintf("point the Service of %s at %s", a.Role, a.Revision)
 }
 func (a DeleteBackend) String() string { return "delete the Service of " + a.Role }
-func (a ApplySplit) String() string    { return fmt.Sprintf("set the canary's weight to %d", a.Weight) }
+func (a ApplySplit) String() string    { return "set the canary's weight to " + a.Route.String() }
 func (DeleteSplit) String() string     { return "delete the TrafficSplit" }

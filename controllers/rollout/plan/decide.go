@@ -16,6 +16,7 @@ import (
 // Decide returns what to do about a Rollout, given what was observed.
 func Decide(o Observation) Decision {
 	p := &pass{Observation: o, status: *o.Rollout.Status.DeepCopy()}
+	p.clearOutbox()
 	p.run()
 	return p.decision()
 }
@@ -33,6 +34,9 @@ type pass struct {
 	after   time.Duration
 	measure bool
 	verdict judge.Result
+	// failed is whether the analysis failed, whatever is done about it.
+	failed    bool
+	questions []Question
 
 	// canary is the ReplicaSet of the workload's present template and revision its
 	// name, once it has one. Set by release.
@@ -61,7 +65,7 @@ func (p *pass) run() {
 func (p *pass) refused() bool {
 	spec := &p.Rollout.Spec
 	var err error
-	p.settings, err = parseSettings(spec)
+	p.settings, err = parseSettings(spec, p.RouterName, p.Freezes)
 	switch {
 	case err != nil:
 		return p.say(v1alpha1.ReasonInvalidSpec, "%s.", err)
@@ -103,7 +107,7 @@ func (p *pass) converge() {
 		p.unguarded(p.slipped())
 	case stable.Current:
 		p.settle(stable)
-	case p.Workload.Replicas == 0 && p.Split.Presence == Absent:
+	case p.Workload.Replicas == 0 && p.Split.Presence == Absent && p.status.Step == nil:
 		p.withoutPods()
 	case p.residue():
 		p.cleanUp()
@@ -125,7 +129,7 @@ func (p *pass) stable() *ReplicaSet {
 // promoted is the ReplicaSet that was promoted and handed over, until it is
 // recorded as stable.
 func (p *pass) promoted() *ReplicaSet {
-	if !p.decided(v1alpha1.ActionPromote) {
+	if !p.decided(v1alpha1.ActionPromote) || !p.status.Decision.HandedOver {
 		return nil
 	}
 	return p.find(func(r *ReplicaSet) bool {

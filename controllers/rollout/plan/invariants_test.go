@@ -4,6 +4,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -14,16 +15,25 @@ func (w *world) check() {
 	if w.dep.absent {
 		return
 	}
-	if w.split == nil || w.split.observed < 0 {
+	if w.dep.replicas == 0 {
+		w.fromZero = true
+	}
+	if w.split == nil || !w.split.inPath {
 		w.checkWithoutSplit()
 	} else {
+		w.tampered = w.tampered && (w.split.deleting || w.split.served != w.split.generation)
 		w.checkWithSplit()
 	}
+	if st := &w.ro.Status; st.Decision != nil && st.Decision.Action == v1alpha1.ActionRollBack {
+		w.aborted = strings.TrimLeft(st.Decision.Revision, "sk")
+	} else {
+		w.aborted = ""
+	}
 	if wt := w.ro.Status.Weight; wt != nil && (wt.Requested < 0 || wt.Requested > 100) {
-		w.t.Errorf("S8: weight %d", wt.Requested)
+		w.t.Fatalf("S8: weight %d", wt.Requested)
 	}
 	if len(w.ro.Status.History) > maxHistory {
-		w.t.Errorf("history has %d entries", len(w.ro.Status.History))
+		w.t.Fatalf("history has %d entries", len(w.ro.Status.History))
 	}
 }
 
@@ -34,29 +44,42 @@ func (w *world) checkWithoutSplit() {
 	var available int32
 	for _, rs := range w.rss {
 		available += rs.available
-		if rs.owner == OwnerRollout && rs.existing > 0 {
-			w.t.Errorf("S1: pods of canary %s while the root Service selects them\n%s", rs.revision, w.tail())
+		if rs.owner == OwnerRollout && rs.existing > 0 && w.routerName() != v1alpha1.RouterNone && !w.tampered {
+			w.t.Fatalf("S1: pods of canary %s while the root Service selects them\n%s", rs.revision, w.tail())
 		}
 	}
-	if available == 0 && w.answered && w.dep.replicas > 0 {
-		w.t.Errorf("S1: nobody answers any more\n%s", w.tail())
+	if available == 0 && w.answered && w.dep.replicas > 0 && !w.scaledFromZero() {
+		w.t.Fatalf("S1: nobody answers any more\n%s", w.tail())
 	}
 	w.answered = available > 0
 }
 
-// checkGrowth: a weight grows only when the pods for the new share are available,
-// and only after the analysis passed the step before.
-func (w *world) checkGrowth(weight int32) {
+// checkGrowth: a weight grows only when nothing forbids it (windows, freezes,
+// pauses), when the pods for the new share are available, and after the analysis
+// passed the step before, or a person answers for it.
+func (w *world) checkGrowth(r Route) {
 	w.t.Helper()
-	if w.split == nil || weight <= w.split.requested {
+	if w.split == nil || r.exposure() <= w.split.requested.exposure() || w.split.requested.Weight < 0 {
 		return
 	}
-	rs := w.byRevision(w.services[v1alpha1.RoleCanary])
-	if rs == nil || rs.available < canaryReplicas(weight, w.dep.replicas) {
-		w.t.Errorf("S1: weight %d is asked for without pods for it\n%s", weight, w.tail())
+	if w.tampered { // what somebody took away is put back
+		return
 	}
-	if a := w.ro.Status.Analysis; w.split.requested > 0 && (a == nil || a.Verdict != "Pass") && w.ro.Spec.Analysis == nil {
-		w.t.Errorf("S2: weight %d without a Pass\n%s", weight, w.tail())
+	st := &w.ro.Status
+	returning := st.Decision != nil && st.Decision.Reason == reasonRollbackWindow
+	if (len(w.freezes) > 0 || w.ro.Spec.Paused) && !returning {
+		w.t.Fatalf("weight %s in a freeze or a pause\n%s", r, w.tail())
+	}
+	rs := w.byRevision(w.services[v1alpha1.RoleCanary])
+	if w.dep.replicas > 0 && (rs == nil || rs.available < 1) {
+		w.t.Fatalf("S1: weight %s is asked for without pods for it\n%s", r, w.tail())
+	}
+	if rs != nil && w.aborted == rs.template {
+		w.t.Fatalf("S4: weight %s although %s was rolled back\n%s", r, rs.template, w.tail())
+	}
+	waived := len(st.Interventions) > 0 || w.ro.Spec.Analysis != nil || returning
+	if w.split.requested.Weight > 0 && !w.passed && !waived {
+		w.t.Fatalf("S2: weight %s without a Pass\n%s", r, w.tail())
 	}
 }
 
@@ -65,20 +88,56 @@ func (w *world) checkGrowth(weight int32) {
 func (w *world) checkWithSplit() {
 	w.t.Helper()
 	s := w.split
+	if w.dep.replicas == 0 || w.scaledFromZero() {
+		return
+	}
 	if rs := w.byRevision(w.services[v1alpha1.RoleCanary]); s.observed > 0 && !w.collapsing() {
 		if rs == nil || rs.available == 0 {
-			w.t.Errorf("S1: weight %d without pods of the canary\n%s", s.observed, w.tail())
+			w.t.Fatalf("S1: weight %d without pods of the canary\n%s", s.observed, w.tail())
 		}
 	}
-	if rs := w.byRevision(w.services[v1alpha1.RoleStable]); s.observed < 100 && (rs == nil || rs.available == 0) {
-		w.t.Errorf("S1: weight %d without pods of stable\n%s", s.observed, w.tail())
+	if rs := w.byRevision(w.services[v1alpha1.RoleStable]); s.observed < 100 && len(s.requested.Matches) == 0 && (rs == nil || rs.available == 0) {
+		w.t.Fatalf("S1: weight %d without pods of stable\n%s", s.observed, w.tail())
 	}
-	declared := []int32{0, 100}
-	for _, step := range w.ro.Spec.Strategy.Steps {
-		declared = append(declared, step.Weight)
+	if !w.declared(s.requested) {
+		w.t.Fatalf("S3: weight %s is no step\n%s", s.requested, w.tail())
 	}
-	if !slices.Contains(declared, s.requested) {
-		w.t.Errorf("S3: weight %d is no step", s.requested)
+}
+
+// scaledFromZero is whether the Deployment's pods are only just coming up.
+func (w *world) scaledFromZero() bool {
+	for _, rs := range w.rss {
+		if rs.owner == OwnerDeployment && rs.available > 0 {
+			w.fromZero = false
+		}
+	}
+	return w.fromZero
+}
+
+// declared reports whether a route is one of the steps, nothing, everything, or on
+// the way back from one.
+func (w *world) declared(r Route) bool {
+	if r.equal(Route{}) || r.equal(Route{Weight: 100}) || r.Weight < 0 {
+		return true
+	}
+	if d := w.ro.Status.Decision; d != nil && d.Action == v1alpha1.ActionRollBack && w.ro.Spec.Strategy.RollBackOver != "" {
+		return r.Weight <= d.Weight
+	}
+	w.everSteps()
+	return slices.ContainsFunc(w.routes, r.sameRequests)
+}
+
+// everSteps collects every step that was ever declared: an edit takes effect at
+// the next look.
+func (w *world) everSteps() {
+	s, err := parseSettings(&w.ro.Spec, w.routerName(), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, step := range s.steps {
+		if !slices.ContainsFunc(w.routes, step.Route.equal) {
+			w.routes = append(w.routes, step.Route)
+		}
 	}
 }
 
@@ -91,6 +150,7 @@ func (w *world) collapsing() bool {
 // checkQuiet: nothing to do means nothing is written (S10, L4).
 func (w *world) checkQuiet() {
 	w.t.Helper()
+	w.run(int(quietTime.Seconds()) + 5) // figures that were withheld
 	before := len(w.log)
 	for range 120 {
 		w.now = w.now.Add(1e9)
@@ -99,7 +159,10 @@ func (w *world) checkQuiet() {
 		}
 	}
 	if len(w.log) != before {
-		w.t.Errorf("S10: not silent:\n%s", w.tail())
+		w.t.Fatalf("S10: not silent:\n%s", w.tail())
+	}
+	if !w.due.IsZero() && !w.gone {
+		w.t.Fatalf("L4: the operator wants to look again although nothing is to come:\n%s", w.tail())
 	}
 }
 

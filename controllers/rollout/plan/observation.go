@@ -54,6 +54,23 @@ type Observation struct {
 	Windows []analysis.Window
 	// DataProblem says why measurements are missing; "" when they are not.
 	DataProblem string
+
+	// Freezes are the operator's that concern the Rollout's namespace.
+	Freezes []v1alpha1.Freeze
+	// Answers are what became of questions and notifications, by their id.
+	Answers map[string]Answer
+	// ReportedAt is when the status was written last; zero when that is not known.
+	ReportedAt time.Time
+}
+
+// Answer is what an endpoint made of a question or a notification.
+type Answer struct {
+	// Final is whether it will not be asked again.
+	Final bool
+	// Taken is whether it agreed.
+	Taken bool
+	// Message says what the last attempt gave.
+	Message string
 }
 
 // Workload is the Deployment.
@@ -106,6 +123,8 @@ type ReplicaSet struct {
 	// Desired is the workload's scale that it was last told of.
 	Desired  int32
 	Deleting bool
+	// Failure says why its pods can't be created; "" when they can.
+	Failure string
 }
 
 // gone reports whether no pod of the ReplicaSet exists or will be made.
@@ -139,9 +158,9 @@ type Split struct {
 	// Ours is whether this Rollout made it.
 	Ours     bool
 	Deleting bool
-	// Requested is the canary's weight in its spec, or -1 when the spec is not what
-	// Serin writes.
-	Requested int32
+	// Requested is what its spec sends to the canary; the weight is -1 when the spec
+	// is not what Serin writes.
+	Requested Route
 	// Observed is the canary's weight that the router reported in effect last, or -1.
 	Observed int32
 	// InEffect is whether the router reports the present spec in effect everywhere.

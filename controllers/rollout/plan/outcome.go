@@ -4,6 +4,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -11,8 +12,10 @@ import (
 )
 
 const (
-	maxHistory = 10
+	maxHistory = 20
 	maxMessage = 1024
+	maxIgnored = 512
+	fullWeight = 100
 )
 
 // decide records the verdict on a revision. It is written before it is acted on.
@@ -20,17 +23,58 @@ func (p *pass) decide(a v1alpha1.DecisionAction, revision, reason, message strin
 	p.status.Decision = &v1alpha1.Decision{
 		Revision: revision, Action: a, Reason: reason, Message: shorten(message), Time: p.micro(),
 	}
+	if p.Split.Presence == Present {
+		p.status.Decision.Weight = max(p.Split.Observed, 0)
+	}
+}
+
+// decidePromotion decides that the canary becomes stable.
+func (p *pass) decidePromotion(reason, why string) {
+	p.decide(v1alpha1.ActionPromote, p.revision, reason, "Promoted: "+why+".")
+	p.note(false, v1alpha1.ReasonPromoting, "Revision %s is being promoted: %s", p.revision, why)
+}
+
+// returning reports whether a version comes back that was stable not long ago:
+// that is a rollback, which nothing may hold up.
+func (p *pass) returning() bool {
+	return p.decided(v1alpha1.ActionPromote) && p.status.Decision.Reason == reasonRollbackWindow
+}
+
+const reasonRollbackWindow = "RollbackWindow"
+
+// inRollbackWindow reports whether the revision is one of the latest versions
+// that were stable before this one.
+func (p *pass) inRollbackWindow() bool {
+	if p.Rollout.Spec.RollbackWindow == nil {
+		return false
+	}
+	left := *p.Rollout.Spec.RollbackWindow
+	for _, h := range p.status.History {
+		good := h.Outcome == v1alpha1.OutcomePromoted || h.Outcome == v1alpha1.OutcomeDeployed
+		if !good || h.Revision == p.status.Stable.Revision {
+			continue
+		}
+		if left--; left < 0 {
+			return false
+		}
+		if h.Revision == p.revision {
+			return true
+		}
+	}
+	return false
 }
 
 // reject decides to roll back, and begins with it: the status is written first.
 func (p *pass) reject(reason, why string) {
 	p.decide(v1alpha1.ActionRollBack, p.revision, reason, why)
+	p.tellOutcome(v1alpha1.NotifyRolledBack, why)
 	p.close(v1alpha1.OutcomeRolledBack, p.revision, why)
 	p.note(true, v1alpha1.ReasonRollingBack, "Revision %s is being rolled back: %s", p.revision, why)
 	p.actions, p.after, p.measure = slices.DeleteFunc(p.actions, func(a Action) bool {
 		_, keep := a.(AddFinalizer)
 		return !keep
 	}), 0, false
+	p.questions = nil
 	p.rolledBack()
 }
 
@@ -39,14 +83,48 @@ func (p *pass) reject(reason, why string) {
 func (p *pass) rolledBack() {
 	d := p.status.Decision
 	p.state = state{}
-	if !p.endRelease() || !p.cleanUp() || !p.ensureHold(true) {
+	if !p.fade() || !p.endRelease() || !p.cleanUp() || !p.ensureHold(true) {
 		p.state.reason = v1alpha1.ReasonRollingBack
 		p.state.message = shorten("Rolling back revision " + d.Revision + " (" + d.Message + "). " + p.state.message)
 		p.state.progress = true
 		return
 	}
+	if p.retried() {
+		p.say(v1alpha1.ReasonPreparing, "Revision %s is released again.", d.Revision)
+		p.state.progress = true
+		p.wake(p.Now)
+		return
+	}
 	p.say(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. Stable revision %s has all traffic; change the template to go on.", d.Revision, d.Message, p.status.Stable.Revision)
 	p.state.stalled = true
+}
+
+// fadeStages is how many writes a gradual rollback takes.
+const fadeStages = 10
+
+// fade takes the canary's weight back evenly over spec.strategy.rollBackOver, and
+// reports whether that is over. It never waits for the canary: one that can't
+// answer loses its traffic at once.
+func (p *pass) fade() bool {
+	d := p.status.Decision
+	asked := p.Split.Requested
+	if p.rollBackOver <= 0 || d.Weight <= 0 || p.Split.Presence != Present || p.Split.Deleting ||
+		asked.Weight <= 0 || len(asked.Matches) > 0 || p.canary == nil || p.canary.Available == 0 {
+		return true
+	}
+	since := max(p.Now.Sub(d.Time.Time), 0)
+	if since >= p.rollBackOver {
+		return true
+	}
+	stage := 1 + int64(since)*fadeStages/int64(p.rollBackOver)
+	target := min(asked.Weight, int32(int64(d.Weight)*(fadeStages-stage)/fadeStages)) //nolint:gosec // at most 100
+	if target <= 0 {
+		return true
+	}
+	p.wake(d.Time.Add(time.Duration(stage) * p.rollBackOver / fadeStages))
+	p.ensureRoute(Route{Weight: target})
+	p.say(v1alpha1.ReasonRollingBack, "%d %% of the traffic still goes to the canary, less and less until %s.", target, clockTime(d.Time.Add(p.rollBackOver)))
+	return false
 }
 
 // promote makes the canary ready to take the workload over, and hands it over.
@@ -56,13 +134,17 @@ func (p *pass) promote() {
 	if p.status.Step == nil {
 		p.enterStep(len(p.steps))
 	}
+	all := Route{Weight: fullWeight}
+	if !p.prepared(all, p.Workload.Replicas) {
+		return
+	}
 	if !p.ensurePods(p.Workload.Replicas) {
 		p.say(v1alpha1.ReasonPromoting, "Promoting: %s", p.state.message)
 		p.checkDeadline()
 		return
 	}
-	if !p.ensureWeight(100) {
-		p.say(v1alpha1.ReasonPromoting, "Promoting: waiting until all traffic goes to the canary: %s.", p.trafficWait(100))
+	if !p.ensureRoute(all) {
+		p.say(v1alpha1.ReasonPromoting, "Promoting: waiting until all traffic goes to the canary: %s.", p.trafficWait(all))
 		p.checkDeadline()
 		return
 	}
@@ -72,6 +154,7 @@ func (p *pass) promote() {
 		return
 	}
 	p.say(v1alpha1.ReasonPromoting, "Promoting: handing the canary's pods over to the Deployment.")
+	p.status.Decision.HandedOver = true
 	p.do(ReleaseCanary{target(p.canary)})
 }
 
@@ -81,11 +164,13 @@ func (p *pass) adopt(r *ReplicaSet) {
 	p.state.progress = true
 	p.say(v1alpha1.ReasonPromoting, "Promoting: waiting for the Deployment to take the canary's pods over.")
 	if p.Split.Presence == Present && !p.Split.Deleting {
-		p.ensureWeight(100)
+		p.ensureRoute(Route{Weight: fullWeight})
 	}
 	if r.Owner != OwnerDeployment || !p.oldPodsGone(r) {
 		return
 	}
+	p.revision = r.Revision
+	p.tellOutcome(v1alpha1.NotifyPromoted, p.status.Decision.Message)
 	p.close(v1alpha1.OutcomePromoted, r.Revision, p.status.Decision.Message)
 	p.note(false, "Promoted", "Revision %s is stable now", r.Revision)
 	p.record(r)
@@ -123,20 +208,32 @@ func (p *pass) oldPodsGone(promoted *ReplicaSet) bool {
 func (p *pass) close(outcome, revision, message string) {
 	entry := v1alpha1.HistoryEntry{
 		Revision: revision, Outcome: outcome, Message: shorten(message), EndedAt: metav1.NewTime(p.Now),
+		Interventions: p.status.Interventions,
 	}
+	p.status.Interventions = nil
 	if p.status.Canary != nil && p.status.Canary.StartedAt != nil {
 		entry.StartedAt = p.status.Canary.StartedAt
 	}
 	p.status.History = append([]v1alpha1.HistoryEntry{entry}, p.status.History...)
-	if len(p.status.History) > maxHistory {
-		p.status.History = p.status.History[:maxHistory]
+	if limit := p.historyLimit(); len(p.status.History) > limit {
+		p.status.History = p.status.History[:limit]
 	}
 }
 
-func shorten(s string) string {
+func (p *pass) historyLimit() int {
+	limit := defaultHistory
+	if l := p.Rollout.Spec.RevisionHistoryLimit; l != nil {
+		limit = int(*l)
+	}
+	return min(max(limit, 1), maxHistory)
+}
+
+func shorten(s string) string { return shortenTo(s, maxMessage) }
+
+func shortenTo(s string, limit int) string {
 	r := []rune(s)
-	if len(r) <= maxMessage {
+	if len(r) <= limit {
 		return s
 	}
-	return string(r[:maxMessage-1]) + "…"
+	return string(r[:limit-1]) + "…"
 }

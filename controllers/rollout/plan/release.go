@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,11 +21,18 @@ func (p *pass) release(stable *ReplicaSet) {
 		p.rolledBack()
 		return
 	}
-	if !p.supersede() || !p.begin() {
+	if !p.supersede() {
 		p.checkDeadline()
 		return
 	}
-	if p.condemned() {
+	p.enter()
+	p.relocate()
+	p.obey()
+	if p.decided(v1alpha1.ActionRollBack) || p.condemned() || !p.begin() {
+		return
+	}
+	if p.Workload.Replicas == 0 && !p.decided(v1alpha1.ActionPromote) {
+		p.suspend()
 		return
 	}
 	if !p.ensureHold(true) || !p.prepare(stable) {
@@ -38,6 +46,9 @@ func (p *pass) release(stable *ReplicaSet) {
 // it goes now.
 func (p *pass) proceed() {
 	p.state.progress = true
+	if !p.restored() {
+		return
+	}
 	if p.decided(v1alpha1.ActionPromote) {
 		p.promote()
 	} else {
@@ -48,27 +59,47 @@ func (p *pass) proceed() {
 // condemned judges what the canary answered since the last look, at whatever
 // stage the release is, and rolls back if that is too bad.
 func (p *pass) condemned() bool {
-	called := p.Split.Presence == Present && p.Split.Observed > 0
+	called := p.called()
 	if p.canary == nil {
 		if called {
 			p.reject(v1alpha1.ReasonCanaryUnavailable, "the canary's ReplicaSet was deleted while it got traffic")
 		}
 		return called
 	}
-	p.measure = true
-	p.verdict = p.judgeWindows()
-	if a := p.status.Analysis; p.verdict.Reason != judge.ReasonStaleData && a.LastWindowEnd != nil {
-		p.wake(a.LastWindowEnd.Add(p.judge.StaleAfter + time.Second))
+	if !p.byReplicas && p.begun() && p.status.Step != nil {
+		p.weigh()
 	}
 	switch {
-	case p.verdict.Verdict == judge.Fail:
+	case p.failed && !p.pauseOnFailure:
 		p.reject(string(p.verdict.Reason), p.verdict.Explain())
-	case called && p.canary.Available == 0:
+	case called && p.canary.Available == 0 && p.Workload.Replicas > 0:
 		p.reject(v1alpha1.ReasonCanaryUnavailable, "none of the canary's pods was available any more while it got traffic")
 	default:
 		return false
 	}
 	return true
+}
+
+// called reports whether the canary gets traffic by what was observed.
+func (p *pass) called() bool {
+	if p.byReplicas {
+		s := p.status.Step
+		return s != nil && s.InEffectAt != nil && s.Weight > 0
+	}
+	return p.Split.Presence == Present && p.Split.Observed > 0
+}
+
+// weigh judges the traffic since the last look.
+func (p *pass) weigh() {
+	p.measure = true
+	if i := int(p.status.Step.Index); i < len(p.steps) {
+		p.judge = p.steps[i].judge
+	}
+	p.verdict = p.judgeWindows()
+	p.failed = p.verdict.Verdict == judge.Fail
+	if a := p.status.Analysis; p.verdict.Reason != judge.ReasonStaleData && a.LastWindowEnd != nil {
+		p.wake(a.LastWindowEnd.Add(p.judge.StaleAfter + time.Second))
+	}
 }
 
 // currentRevision names the workload's template: by the ReplicaSet that has it, else
@@ -104,8 +135,7 @@ func (p *pass) supersede() bool {
 	former := p.status.Canary
 	if former != nil && former.Revision != p.revision {
 		if p.status.Decision == nil || p.decided(v1alpha1.ActionPromote) {
-			p.close(v1alpha1.OutcomeSuperseded, former.Revision, "A newer template took its place.")
-			p.note(false, v1alpha1.ReasonSuperseded, "Revision %s gives way to the newer revision %s", former.Revision, p.revision)
+			p.giveWay(former)
 		}
 		p.forgetRelease()
 	}
@@ -120,34 +150,90 @@ func (p *pass) supersede() bool {
 	return !taken || p.ensureNoCanaryTraffic()
 }
 
-// begin records the release, unless new releases are paused.
+// giveWay closes a release whose template was replaced. One that never began
+// leaves no trace.
+func (p *pass) giveWay(former *v1alpha1.VersionStatus) {
+	if !p.begun() {
+		return
+	}
+	p.tellOutcome(v1alpha1.NotifySuperseded, "A newer template took its place.")
+	p.close(v1alpha1.OutcomeSuperseded, former.Revision, "A newer template took its place.")
+	p.note(false, v1alpha1.ReasonSuperseded, "Revision %s gives way to the newer revision %s", former.Revision, p.revision)
+}
+
+// enter records what is to be released.
+func (p *pass) enter() {
+	if p.status.Canary == nil {
+		p.status.Canary = &v1alpha1.VersionStatus{Revision: p.revision}
+		p.enterStep(0)
+	}
+}
+
+// begin starts the release as soon as nothing is in its way.
 func (p *pass) begin() bool {
-	if p.status.Canary != nil && p.status.Step != nil {
+	if p.status.Step == nil { // the steps were edited, and all of them are higher
+		if !p.ensureNoCanaryTraffic() {
+			return false
+		}
+		p.enterStep(0)
+	}
+	if p.begun() {
 		return true
 	}
-	if p.Rollout.Spec.Paused {
-		p.say(v1alpha1.ReasonPaused, "A new version waits: spec.paused is true.")
+	back := p.inRollbackWindow()
+	if !back && !p.gate(0, p.status.Step.StartedAt.Time) {
 		return false
 	}
 	started := metav1.NewTime(p.Now)
-	p.status.Canary = &v1alpha1.VersionStatus{Revision: p.revision, StartedAt: &started}
-	p.enterStep(0)
+	p.status.Canary.StartedAt = &started
 	p.note(false, "ReleaseStarted", "Revision %s is being released in %d steps", p.revision, len(p.steps))
+	p.tell(v1alpha1.NotifyStarted, fmt.Sprintf("Revision %s is being released in %d steps.", p.revision, len(p.steps)))
+	if back {
+		p.enterStep(len(p.steps))
+		p.decidePromotion(reasonRollbackWindow, "it is one of the latest versions that were stable, within spec.rollbackWindow")
+	}
 	return true
 }
 
 // enterStep moves to a step; the weight and the hold of the step before stay in
 // effect until this one's weight is.
 func (p *pass) enterStep(i int) {
-	n := len(p.steps)
-	p.status.Step = &v1alpha1.StepStatus{
-		Index: int32(i), Of: int32(n), //nolint:gosec // the schema allows 50 steps
-		Summary: fmt.Sprintf("%d/%d", min(i+1, n), n), StartedAt: p.micro(),
+	r := Route{Weight: fullWeight}
+	if i < len(p.steps) {
+		r = p.steps[i].Route
 	}
+	p.status.Step = &v1alpha1.StepStatus{
+		Index: int32(i), Of: int32(len(p.steps)), Summary: p.summary(i), //nolint:gosec // at most 100 steps
+		Weight: r.Weight, Matches: r.Matches, StartedAt: p.micro(),
+	}
+}
+
+func (p *pass) summary(i int) string {
+	return fmt.Sprintf("%d/%d", min(i+1, len(p.steps)), len(p.steps))
+}
+
+// suspend keeps a release of a workload that was scaled to zero: there is nobody
+// to answer and nothing to compare. It begins with its first step again when there
+// are pods.
+func (p *pass) suspend() {
+	p.state.progress = true
+	if s := p.status.Step; s.Index != 0 || s.PreparedAt != nil {
+		p.enterStep(0)
+	}
+	if !p.ensureNoCanaryTraffic() {
+		return
+	}
+	if p.canary != nil && p.canary.Replicas > 0 {
+		p.do(ScaleReplicaSet{Target: target(p.canary), Replicas: 0, Desired: 0})
+	}
+	p.say(v1alpha1.ReasonWaitingForPods, "The Deployment is scaled to zero: the release of revision %s begins with its first step when there are pods again.", p.revision)
 }
 
 // prepare puts the traffic under control while there is no canary yet.
 func (p *pass) prepare(stable *ReplicaSet) bool {
+	if p.byReplicas {
+		return true
+	}
 	want := []struct {
 		role, revision string
 		live           Backend
@@ -161,16 +247,16 @@ func (p *pass) prepare(stable *ReplicaSet) bool {
 		ready = ready && w.live.Presence == Present && w.live.Revision == w.revision
 	}
 	if p.Split.Presence == Absent {
-		p.ensureWeight(0)
+		p.ensureRoute(Route{})
 		ready = false
 	}
-	if p.canary != nil && ready {
+	if p.canary != nil && (!p.canary.gone() || p.decided(v1alpha1.ActionPromote)) && ready {
 		return true
 	}
-	if ready && p.ensureWeight(0) {
+	if ready && p.ensureRoute(Route{}) {
 		return true
 	}
-	p.say(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control before the canary exists: %s.", p.Rollout.Spec.Service, p.trafficWait(0))
+	p.say(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control before the canary exists: %s.", p.Rollout.Spec.Service, p.trafficWait(Route{}))
 	p.state.progress = true
 	return false
 }
@@ -179,18 +265,65 @@ func (p *pass) prepare(stable *ReplicaSet) bool {
 func (p *pass) step() {
 	i := min(int(p.status.Step.Index), len(p.steps)-1)
 	s := p.steps[i]
-	if p.status.Step.InEffectAt == nil && p.Rollout.Spec.Paused {
-		p.status.Step.StartedAt = p.micro()
-	}
+	pods := p.podsOf(s)
 	switch {
-	case !p.ensurePods(canaryReplicas(s.weight, p.Workload.Replicas)):
+	case p.status.Step.InEffectAt == nil && !p.prepared(s.Route, pods):
+	case p.lowers(s) && !p.ensureRoute(s.Route):
+		// Fewer requests first, and then fewer pods for them.
+		p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until no more than %s goes to the canary: %s.", p.status.Step.Summary, s.share(), p.trafficWait(s.Route))
 		p.checkDeadline()
-	case !p.ensureWeight(s.weight):
-		p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %d %% of the traffic goes to the canary: %s.", p.status.Step.Summary, s.weight, p.trafficWait(s.weight))
+	case !p.ensurePods(pods):
+		p.checkDeadline()
+	case !p.ensureRoute(s.Route):
+		p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %s goes to the canary: %s.", p.status.Step.Summary, s.share(), p.trafficWait(s.Route))
 		p.checkDeadline()
 	default:
 		p.hold(i)
 	}
+}
+
+// lowers reports whether a step takes traffic away from the canary.
+func (p *pass) lowers(s step) bool {
+	return !p.byReplicas && p.status.Step.InEffectAt == nil && p.Split.Observed > s.Weight && slices.Equal(p.lastAsked().Matches, s.Matches)
+}
+
+// podsOf is how many pods a step needs now.
+func (p *pass) podsOf(s step) int32 {
+	if p.byReplicas && s.pods == nil {
+		return sharedReplicas(s.Weight, p.Workload.Replicas)
+	}
+	return s.canaryPods(p.Workload.Replicas)
+}
+
+// prepared reports whether a route may be prepared now. What was asked of the
+// router already is seen through; time that is held up does not count for the
+// deadline.
+func (p *pass) prepared(r Route, pods int32) bool {
+	under := p.asked(r) || p.byReplicas && p.canary != nil && p.canary.Replicas == pods
+	s := p.status.Step
+	if !under && !p.clear() {
+		s.PreparedAt = nil
+		return false
+	}
+	if s.PreparedAt == nil {
+		at := p.micro()
+		s.PreparedAt = &at
+	}
+	return true
+}
+
+// clear reports whether the traffic may grow now, and to all of it if that is
+// what comes next.
+func (p *pass) clear() bool {
+	if !p.mayGrow() {
+		return false
+	}
+	if p.verdict.Reason == judge.ReasonSuspected && !p.accepted() {
+		p.wait(v1alpha1.ReasonWaitingForEvidence, "waiting, since evidence against the canary came up after the step before")
+		return false
+	}
+	promotion := p.decided(v1alpha1.ActionPromote) && !p.returning()
+	return !promotion || p.approved(v1alpha1.HookBeforePromotion, len(p.steps))
 }
 
 // ensurePods scales the canary and reports whether it is at that scale and its
@@ -213,75 +346,19 @@ func (p *pass) ensurePods(want int32) bool {
 		}
 	}
 	p.say(v1alpha1.ReasonWaitingForPods, "Step %s: %d of the canary's %d pods are available.", p.status.Step.Summary, available, want)
+	if canary != nil && canary.Failure != "" {
+		p.state.message = shorten(fmt.Sprintf("%s Its pods can't be created: %s", p.state.message, canary.Failure))
+	}
 	return false
-}
-
-// startHold notes that the weight of the step is in effect.
-func (p *pass) startHold(s step) {
-	at := p.micro()
-	p.status.Step.InEffectAt = &at
-	p.verdict = p.startEvidence()
-	p.note(false, "WeightInEffect", "Step %s: %d %% of the traffic goes to the canary", p.status.Step.Summary, s.weight)
-}
-
-// hold waits for time and evidence, and moves on when there is enough of both.
-func (p *pass) hold(i int) {
-	s := p.steps[i]
-	if p.status.Step.InEffectAt == nil {
-		p.startHold(s)
-	}
-	// The stored time is rounded up, so the first look may come before it.
-	heldFor, verdict := max(p.Now.Sub(p.status.Step.InEffectAt.Time), 0), p.verdict
-	where := fmt.Sprintf("Step %s: %d %% of the traffic goes to the canary", p.status.Step.Summary, s.weight)
-	end := p.status.Step.InEffectAt.Add(s.hold)
-	switch {
-	case heldFor < s.hold:
-		p.say(v1alpha1.ReasonHolding, "%s until %s at least. %s", where, clockTime(end), p.evidenceSentence(verdict))
-		p.wake(end)
-	case p.Rollout.Spec.Paused:
-		p.say(v1alpha1.ReasonPaused, "%s; no further steps, since spec.paused is true. %s", where, p.evidenceSentence(verdict))
-	case s.weight == 0 || verdict.Verdict == judge.Pass:
-		p.advance(i, "every step passed")
-	default:
-		p.inconclusive(i, where)
-	}
-}
-
-// inconclusive does what the spec says about a step that is over in time but not
-// in evidence.
-func (p *pass) inconclusive(i int, where string) {
-	r := p.verdict
-	end := p.status.Step.InEffectAt.Add(max(p.steps[i].hold, minObservation))
-	switch {
-	case p.onInconclusive == v1alpha1.InconclusiveHold || p.Now.Before(end):
-		p.say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", where, p.evidenceSentence(r))
-		if p.onInconclusive != v1alpha1.InconclusiveHold {
-			p.wake(end)
-		}
-	case p.onInconclusive == v1alpha1.InconclusivePromote:
-		p.advance(i, "the evidence was inconclusive and spec.analysis.onInconclusive is Promote")
-	default:
-		p.reject(string(r.Reason), "the evidence was inconclusive and spec.analysis.onInconclusive is RollBack: "+r.Explain())
-	}
-}
-
-// advance enters the next step, or decides to promote after the last one.
-func (p *pass) advance(i int, why string) {
-	p.enterStep(i + 1)
-	if i+1 == len(p.steps) {
-		p.decide(v1alpha1.ActionPromote, p.revision, "Passed", "Promoted: "+why+".")
-		p.note(false, v1alpha1.ReasonPromoting, "Revision %s is being promoted: %s", p.revision, why)
-	}
-	p.proceed()
 }
 
 // checkDeadline rolls back a step that takes too long to get ready.
 func (p *pass) checkDeadline() {
 	s := p.status.Step
-	if s == nil || s.InEffectAt != nil || p.Rollout.Spec.Paused || p.status.Canary == nil {
+	if s == nil || s.InEffectAt != nil || s.PreparedAt == nil || !p.begun() {
 		return
 	}
-	end := s.StartedAt.Add(p.deadline)
+	end := s.PreparedAt.Add(p.deadline)
 	if p.Now.Before(end) {
 		p.wake(end)
 		return

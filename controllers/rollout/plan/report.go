@@ -29,7 +29,12 @@ func (p *pass) decision() Decision {
 	}
 	p.reportAbnormal(v1alpha1.ConditionReconciling, p.state.progress && !p.state.stalled)
 	p.reportAbnormal(v1alpha1.ConditionStalled, p.state.stalled)
-	return Decision{Status: *st, Actions: p.actions, Events: p.events, Measure: p.measure, Weight: p.weight(), After: p.after}
+	d := Decision{
+		Status: *st, Actions: p.actions, Events: p.events, Measure: p.measure, Weight: p.weight(), After: p.after,
+		Questions: p.questions, Notifications: st.Notifications,
+	}
+	p.withhold(&d)
+	return d
 }
 
 func (p *pass) reportVersions() {
@@ -47,11 +52,15 @@ func (p *pass) reportVersions() {
 // reportWeight notes which weight is in effect, and since when.
 func (p *pass) reportWeight() {
 	w := p.status.Weight
+	if w != nil && p.byReplicas && p.Unreadable == "" {
+		p.reportShare(w)
+		return
+	}
 	if w == nil || p.Split.Presence != Present || p.Split.Observed < 0 {
 		return
 	}
 	observed := p.Split.Observed
-	settled := p.Split.InEffect && observed == w.Requested && p.Split.Requested == w.Requested
+	settled := p.Split.InEffect && observed == w.Requested && p.Split.Requested.Weight == w.Requested
 	switch {
 	case !settled:
 		w.Since = nil
@@ -59,6 +68,19 @@ func (p *pass) reportWeight() {
 		at := p.micro()
 		w.Since = &at
 	}
+	w.Observed = &observed
+}
+
+// reportShare notes the share of the canary's pods.
+func (p *pass) reportShare(w *v1alpha1.WeightStatus) {
+	var canary, stable int32
+	if p.canary != nil {
+		canary = p.canary.Available
+	}
+	if s := p.stable(); s != nil {
+		stable = s.Available
+	}
+	observed := share(canary, stable)
 	w.Observed = &observed
 }
 
@@ -99,17 +121,24 @@ func (p *pass) trafficRouted() metav1.Condition {
 		return condition(kind, false, v1alpha1.ReasonRouterUnavailable, p.state.message)
 	case p.Split.Refused != "":
 		return condition(kind, false, v1alpha1.ReasonRouterRefused, p.Split.Refused)
+	case p.byReplicas:
+		return condition(kind, true, v1alpha1.ReasonNotInPath, "The router is none: nothing is in the path, and the Service spreads its traffic over the pods of both versions.")
 	case w == nil:
 		return condition(kind, true, v1alpha1.ReasonNotInPath, "No release is in progress: traffic flows as without Serin.")
-	case p.Split.InEffect && p.Split.Observed == w.Requested && p.Split.Requested == w.Requested:
+	case p.Split.InEffect && p.Split.Observed == w.Requested && p.Split.Requested.Weight == w.Requested:
 		return condition(kind, true, v1alpha1.ReasonInEffect, "The router reports the requested weight in effect.")
 	}
-	return condition(kind, false, v1alpha1.ReasonWaitingForTraffic, "The requested weight is not in effect yet: "+p.trafficWait(w.Requested)+".")
+	return condition(kind, false, v1alpha1.ReasonWaitingForTraffic, "The requested weight is not in effect yet: "+p.trafficWait(p.Split.Requested)+".")
 }
 
 func (p *pass) analysisPassed() metav1.Condition {
 	const kind = v1alpha1.ConditionAnalysisPassed
 	a := p.status.Analysis
+	if a == nil && p.byReplicas {
+		c := condition(kind, false, v1alpha1.ReasonNotMeasured, "Nothing measures the traffic with the router none: steps go by time and by the pods' readiness.")
+		c.Status = metav1.ConditionUnknown
+		return c
+	}
 	if a == nil {
 		c := condition(kind, false, v1alpha1.ReasonNoRelease, "No release is being analysed.")
 		c.Status = metav1.ConditionUnknown

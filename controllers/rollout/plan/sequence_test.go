@@ -19,13 +19,15 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
+type story struct {
+	name string
+	tell func(w *world)
+}
+
 // stories are whole lives of a Rollout. Each is kept as a golden log, which is
 // also the documentation of the order of writes, and is run again with a crash of
 // the operator before every single action.
-var stories = []struct {
-	name string
-	tell func(w *world)
-}{
+var stories = []story{
 	{"a good version is promoted", func(w *world) {
 		w.ready()
 		w.setTemplate("v2")

@@ -11,10 +11,13 @@ import (
 
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/rollout/schedule"
 )
 
 const (
 	defaultProgressDeadline = 10 * time.Minute
+	defaultScaleDownDelay   = 30 * time.Second
+	defaultHistory          = 10
 	// minObservation is how long traffic is watched before onInconclusive may
 	// promote or roll back: the start-up phase of the analysis and three windows.
 	minObservation = 30 * time.Second
@@ -24,41 +27,57 @@ const (
 type settings struct {
 	steps          []step
 	deadline       time.Duration
+	rollBackOver   time.Duration
+	pauseOnFailure bool
 	judge          judge.Config
 	onInconclusive v1alpha1.InconclusivePolicy
-}
-
-type step struct {
-	weight int32
-	hold   time.Duration
+	calendar       schedule.Calendar
+	// byReplicas is whether nothing is put in the path: the canary's share is that
+	// of its pods, and nobody measures it.
+	byReplicas bool
 }
 
 // parseSettings reads the spec. The error names the field and the fix: it can
 // only come from an object that the schema did not check.
-func parseSettings(spec *v1alpha1.RolloutSpec) (settings, error) {
-	s := settings{deadline: defaultProgressDeadline}
-	if spec.ProgressDeadline != "" {
-		d, err := spec.ProgressDeadline.Parse()
-		if err != nil {
-			return s, fmt.Errorf("spec.progressDeadline: %w", err)
+func parseSettings(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freezes []v1alpha1.Freeze) (settings, error) {
+	s := settings{
+		deadline: defaultProgressDeadline, byReplicas: router == v1alpha1.RouterNone,
+		pauseOnFailure: spec.Strategy.OnFailure == v1alpha1.OnFailurePause,
+	}
+	calendar, err := schedule.Parse(spec.Schedule, freezes)
+	if err != nil {
+		return s, err
+	}
+	s.calendar = calendar
+	err = errors.Join(
+		duration("spec.progressDeadline", spec.ProgressDeadline, &s.deadline),
+		duration("spec.strategy.rollBackOver", spec.Strategy.RollBackOver, &s.rollBackOver),
+		s.parseAnalysis(spec.Analysis),
+	)
+	if err == nil {
+		err = s.parseSteps(spec)
+	}
+	if err == nil && s.byReplicas {
+		err = s.checkByReplicas(spec)
+	}
+	return s, err
+}
+
+// checkByReplicas refuses what nothing in the path can do, rather than doing
+// something else.
+func (s *settings) checkByReplicas(spec *v1alpha1.RolloutSpec) error {
+	if spec.Strategy.Type == v1alpha1.StrategyBlueGreen {
+		return errors.New("spec.router: none can't serve the strategy BlueGreen, since pods of both versions answer as soon as they are ready; name another router")
+	}
+	if spec.Analysis != nil {
+		return errors.New("spec.analysis: nothing measures the traffic with the router none; remove spec.analysis, or name another router")
+	}
+	for i, step := range s.steps {
+		if len(step.Matches) > 0 || step.Mirror > 0 {
+			return fmt.Errorf("spec.strategy.steps[%d]: the router none can neither match nor mirror; remove matches and mirror, or name another router", i)
 		}
-		s.deadline = d
 	}
-	if len(spec.Strategy.Steps) == 0 {
-		return s, errors.New("spec.strategy.steps: is empty; add at least one step with a weight")
-	}
-	for i, in := range spec.Strategy.Steps {
-		out := step{weight: min(max(in.Weight, 0), 100)}
-		if in.Hold != "" {
-			d, err := in.Hold.Parse()
-			if err != nil {
-				return s, fmt.Errorf("spec.strategy.steps[%d].hold: %w", i, err)
-			}
-			out.hold = d
-		}
-		s.steps = append(s.steps, out)
-	}
-	return s, s.parseAnalysis(spec.Analysis)
+	return nil
 }
 
 func (s *settings) parseAnalysis(a *v1alpha1.Analysis) error {
@@ -142,12 +161,15 @@ func fraction[T interface {
 	return nil
 }
 
-// canaryReplicas is how many pods a weight needs out of all replicas: its share,
-// rounded up, so that the canary's pods are never busier than stable's.
-func canaryReplicas(weight, replicas int32) int32 {
-	if replicas <= 0 {
-		return 0
+// duration overwrites out when the value is set.
+func duration(field string, value v1alpha1.Duration, out *time.Duration) error {
+	if value == "" {
+		return nil
 	}
-	n := (int64(replicas)*int64(weight) + 99) / 100
-	return int32(min(max(n, 1), int64(replicas))) //nolint:gosec // at most replicas
+	d, err := value.Parse()
+	if err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	*out = d
+	return nil
 }

@@ -12,8 +12,7 @@ func (p *pass) firstDeployment() {
 	p.status.Stable = nil
 	current := p.find(func(r *ReplicaSet) bool { return r.Owner == OwnerDeployment && r.Current })
 	if current != nil && p.Workload.Settled {
-		p.record(current)
-		p.settle(current)
+		p.deployed(current, "The first version.")
 		return
 	}
 	if p.Workload.Paused && !p.Workload.HeldBySerin {
@@ -28,8 +27,7 @@ func (p *pass) firstDeployment() {
 func (p *pass) withoutPods() {
 	current := p.find(func(r *ReplicaSet) bool { return r.Owner == OwnerDeployment && r.Current })
 	if current != nil && p.Workload.Settled {
-		p.record(current)
-		p.settle(current)
+		p.deployed(current, "The Deployment was scaled to zero.")
 		return
 	}
 	p.letRoll("The Deployment is scaled to zero, so its new template becomes stable without steps.")
@@ -51,8 +49,7 @@ func (p *pass) unguarded(r *ReplicaSet) {
 		return
 	}
 	p.note(true, v1alpha1.ReasonUnguardedChange, "Revision %s was rolled out past Serin, without steps, since nothing held the Deployment when its template changed", r.Revision)
-	p.record(r)
-	p.settle(r)
+	p.deployed(r, "Rolled out past Serin.")
 }
 
 // letRoll leaves the Deployment to its controller.
@@ -70,17 +67,28 @@ func (p *pass) record(r *ReplicaSet) {
 	p.forgetRelease()
 }
 
+// deployed makes a version the stable one that came up without steps.
+func (p *pass) deployed(r *ReplicaSet, why string) {
+	p.forgetRelease()
+	p.close(v1alpha1.OutcomeDeployed, r.Revision, why)
+	p.record(r)
+	p.settle(r)
+}
+
 // forgetRelease clears what belongs to one release.
 func (p *pass) forgetRelease() {
 	p.status.Canary, p.status.Step, p.status.Decision, p.status.Analysis = nil, nil, nil, nil
+	p.status.Interventions, p.status.Hooks = nil, nil
 }
 
 // settle takes away whatever a release left behind; then the Rollout is Ready.
 func (p *pass) settle(stable *ReplicaSet) {
-	if s := p.status.Step; s != nil && p.status.Decision == nil && p.status.Canary != nil {
+	if p.status.Step != nil && p.status.Decision == nil && p.begun() {
 		p.close(v1alpha1.OutcomeSuperseded, p.status.Canary.Revision, "The template was set back to the stable version.")
+		p.tellOutcome(v1alpha1.NotifySuperseded, "The template was set back to the stable version.")
 	}
 	p.forgetRelease()
+	p.ignoreOrder()
 	if !p.endRelease() || !p.cleanUp() || !p.ensureHold(!p.GuardInForce) {
 		return
 	}

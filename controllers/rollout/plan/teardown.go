@@ -64,10 +64,10 @@ func (p *pass) ensureNoCanaryTraffic() bool {
 	if s.Presence == Absent || s.Deleting || p.backendsTrade() || p.routeless() {
 		return true
 	}
-	if p.ensureWeight(0) {
+	if p.ensureRoute(Route{}) {
 		return true
 	}
-	p.say(v1alpha1.ReasonRollingBack, "Sending all traffic to stable: %s.", p.trafficWait(0))
+	p.say(v1alpha1.ReasonRollingBack, "Sending all traffic to stable: %s.", p.trafficWait(Route{}))
 	p.state.progress = true
 	return false
 }
@@ -83,23 +83,52 @@ func (p *pass) routeless() bool {
 	return p.Service.Presence == Absent || p.Workload.Presence == Absent
 }
 
-// ensureWeight asks for the canary's weight and reports whether it is in effect.
-func (p *pass) ensureWeight(w int32) bool {
+// ensureRoute asks for what the canary gets and reports whether it is in effect.
+func (p *pass) ensureRoute(r Route) bool {
 	if p.status.Weight == nil {
 		p.status.Weight = &v1alpha1.WeightStatus{}
 	}
-	p.status.Weight.Requested = w
-	if p.Split.Presence == Absent || p.Split.Requested != w {
-		p.do(ApplySplit{Weight: w})
+	p.status.Weight.Requested, p.status.Weight.Matches = r.Weight, r.Matches
+	if p.byReplicas {
+		return true
+	}
+	if !p.asked(r) {
+		p.do(ApplySplit{r})
 		return false
 	}
-	return p.Split.InEffect && p.Split.Observed == w
+	return p.Split.InEffect && p.Split.Observed == r.Weight
 }
 
-// trafficWait says why the weight is not in effect yet.
-func (p *pass) trafficWait(w int32) string {
+// lastAsked is what Serin asked the router for last, by its own record.
+func (p *pass) lastAsked() Route {
+	if w := p.status.Weight; w != nil {
+		return Route{Weight: w.Requested, Matches: w.Matches}
+	}
+	return Route{}
+}
+
+// restored undoes what somebody else wrote into the split. Whatever it says, it is
+// never taken for progress.
+func (p *pass) restored() bool {
+	last := p.lastAsked()
+	if p.byReplicas || p.Split.Presence != Present || p.Split.Requested.sameRequests(last) {
+		return true
+	}
+	p.ensureRoute(last)
+	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: the TrafficSplit is not what Serin asked for last: setting it back to %s.", p.status.Step.Summary, last.share())
+	p.checkDeadline()
+	return false
+}
+
+// asked reports whether the router was asked for a route last.
+func (p *pass) asked(r Route) bool {
+	return p.Split.Presence == Present && p.Split.Requested.equal(r)
+}
+
+// trafficWait says why a route is not in effect yet.
+func (p *pass) trafficWait(r Route) string {
 	switch {
-	case p.Split.Presence == Absent || p.Split.Requested != w:
+	case !p.asked(r):
 		return "the router has not confirmed it yet"
 	case p.Split.Refused != "":
 		return "the router refuses the TrafficSplit: " + p.Split.Refused

@@ -39,15 +39,31 @@ type world struct {
 	broken     map[string]bool // templates whose pods never get ready
 	failures   map[string]int64
 	rps        int64
+	freezes    []v1alpha1.Freeze
+	answers    map[string]Answer
+	asked      map[string]bool // questions and notifications that are open
+	fresh      []string
+	quota      string // why no pod of a broken template can be created
 	windows    []analysis.Window
 	windowFrom time.Time
+
+	dirty bool      // something changed that the operator watches
+	due   time.Time // when the operator asked to look again; zero: never
 
 	crashAt  int // the action before which the operator crashes; 0: never
 	acted    int
 	log      []string
 	lastSaid string
 	gone     bool
-	answered bool // whether some pod answered in the state before
+	passed   bool    // the analysis has passed at the present weight
+	tampered bool    // somebody took the split away
+	fromZero bool    // scaled to zero, and no pod of the Deployment is up again
+	aborted  string  // template that was rolled back and must get no traffic
+	routes   []Route // every step that was ever declared
+	answered bool    // whether some pod answered in the state before
+
+	written    int       // statuses
+	reportedAt time.Time // of the last one
 
 	served map[string]types.UID // template → the ReplicaSet whose pods served it
 }
@@ -69,11 +85,13 @@ type replicaSet struct {
 }
 
 type split struct {
-	requested, observed int32
-	generation, served  int
-	lag                 int
-	deleting            bool
-	version             int
+	requested          Route
+	observed           int32
+	generation, served int
+	lag                int
+	deleting           bool
+	inPath             bool // the router has taken the traffic over once
+	version            int
 }
 
 var epoch = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
@@ -83,7 +101,7 @@ func newWorld(t *testing.T) *world {
 	steps := []v1alpha1.Step{{Weight: 10, Hold: "30s"}, {Weight: 50, Hold: "30s"}}
 	return &world{
 		t: t, now: epoch, services: map[string]string{}, podDelay: 2, routerLag: 1, rps: 200,
-		broken: map[string]bool{}, failures: map[string]int64{}, served: map[string]types.UID{},
+		broken: map[string]bool{}, failures: map[string]int64{}, served: map[string]types.UID{}, answers: map[string]Answer{},
 		dep: deployment{template: "v1", replicas: 4},
 		ro: &v1alpha1.Rollout{
 			ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop", UID: "ro", Generation: 1},
@@ -93,6 +111,13 @@ func newWorld(t *testing.T) *world {
 			},
 		},
 	}
+}
+
+func (w *world) routerName() v1alpha1.RouterName {
+	if w.ro.Spec.Router != "" {
+		return w.ro.Spec.Router
+	}
+	return v1alpha1.RouterNginx
 }
 
 // setTemplate is what kubectl apply does.
@@ -114,6 +139,7 @@ func (w *world) say(format string, args ...any) {
 // run lets the world go on for some seconds.
 func (w *world) run(seconds int) {
 	w.t.Helper()
+	w.dirty = true
 	for range seconds {
 		w.tick()
 	}
@@ -123,6 +149,7 @@ func (w *world) run(seconds int) {
 // an hour.
 func (w *world) until(what string, condition func() bool) {
 	w.t.Helper()
+	w.dirty = true
 	for range 3600 {
 		if condition() {
 			return
@@ -143,12 +170,14 @@ func (w *world) tick() {
 	w.replicaSetController()
 	w.router()
 	w.traffic()
+	// The operator looks only when something changed, or at the time it asked for:
+	// one that forgets to ask never goes on.
 	for range 12 {
-		changed := w.reconcile()
-		w.check()
-		if !changed {
+		if !w.dirty && (w.due.IsZero() || w.now.Before(w.due)) {
 			return
 		}
+		w.dirty = w.reconcile()
+		w.check()
 		w.deploymentController()
 	}
 }
@@ -192,7 +221,7 @@ func (w *world) deploymentController() {
 			w.setReplicas(rs, 0)
 		}
 	case w.dep.paused && len(active) > 1:
-		w.t.Errorf("the Deployment controller scales %d versions in proportion\n%s", len(active), w.tail())
+		w.t.Fatalf("the Deployment controller scales %d versions in proportion\n%s", len(active), w.tail())
 	case current != nil:
 		w.setReplicas(current, w.dep.replicas)
 	}
@@ -228,7 +257,7 @@ func (w *world) addReplicaSet(template, revision string, owner Owner, replicas i
 	return rs
 }
 
-func (w *world) touch(rs *replicaSet) { w.rv++; rs.version = w.rv }
+func (w *world) touch(rs *replicaSet) { w.rv++; rs.version = w.rv; w.dirty = true }
 
 func (w *world) replicaSetController() {
 	for _, rs := range w.rss {
@@ -244,7 +273,7 @@ func (w *world) replicaSetController() {
 		}
 		if rs.existing > 0 {
 			if uid, found := w.served[rs.template]; found && uid != rs.uid {
-				w.t.Errorf("a second roll of %s: its pods are made anew by %s\n%s", rs.template, rs.name, w.tail())
+				w.t.Fatalf("a second roll of %s: its pods are made anew by %s\n%s", rs.template, rs.name, w.tail())
 			}
 			w.served[rs.template] = rs.uid
 		}
@@ -264,14 +293,18 @@ func (w *world) router() {
 		return
 	}
 	if s.deleting {
-		w.split = nil
+		w.split, w.dirty = nil, true
 		w.say("router: traffic is back on the root Service")
 		return
 	}
-	if s.served != s.generation || s.observed != s.requested {
-		s.served, s.observed = s.generation, s.requested
+	if s.requested.Weight < 0 {
+		s.served, s.observed, s.version, w.dirty = s.generation, -1, w.rv, true
+		return
+	}
+	if s.served != s.generation || s.observed != s.requested.Weight {
+		s.served, s.observed = s.generation, s.requested.Weight
 		w.rv++
-		s.version = w.rv
+		s.version, w.dirty, s.inPath = w.rv, true, true
 		w.say("router: weight %d in effect", s.observed)
 	}
 }
@@ -279,7 +312,7 @@ func (w *world) router() {
 // traffic makes a window every five seconds in which the weight was constant.
 func (w *world) traffic() {
 	s, since := w.split, w.since()
-	if s == nil || since.IsZero() || s.observed != s.requested {
+	if s == nil || since.IsZero() || s.observed != s.requested.Weight {
 		w.windowFrom = time.Time{}
 		return
 	}
@@ -298,7 +331,7 @@ func (w *world) traffic() {
 		Start: w.windowFrom, End: w.now, Weight: s.observed,
 		Canary: arm(v1alpha1.RoleCanary, int64(s.observed)), Stable: arm(v1alpha1.RoleStable, int64(100-s.observed)),
 	})
-	w.windowFrom = w.now
+	w.windowFrom, w.dirty = w.now, true
 }
 
 func (w *world) since() time.Time {
@@ -327,10 +360,11 @@ func (w *world) byRevision(revision string) *replicaSet {
 // observe is what the shell reads.
 func (w *world) observe() Observation {
 	o := Observation{
-		Now: w.now, Rollout: w.ro.DeepCopy(), RouterOffered: true, RouterName: v1alpha1.RouterNginx,
+		Now: w.now, Rollout: w.ro.DeepCopy(), RouterOffered: true, RouterName: w.routerName(), ReportedAt: w.reportedAt,
+		Freezes: w.freezes, Answers: w.answers,
 		GuardInForce: w.guard, Service: Service{Presence: Present}, Windows: w.windows,
 		StableService: w.backend(v1alpha1.RoleStable), CanaryService: w.backend(v1alpha1.RoleCanary),
-		Split: Split{Presence: Absent, Requested: -1, Observed: -1},
+		Split: Split{Presence: Absent, Requested: Route{Weight: -1}, Observed: -1},
 	}
 	if o.Workload.Presence = Absent; !w.dep.absent {
 		o.Workload = w.observeDeployment()
@@ -340,6 +374,7 @@ func (w *world) observe() Observation {
 			Name: rs.name, UID: rs.uid, ResourceVersion: strconv.Itoa(rs.version), Owner: rs.owner,
 			Revision: rs.revision, Current: !w.dep.absent && rs.template == w.dep.template,
 			Replicas: rs.replicas, Existing: rs.existing, Available: rs.available, Desired: rs.desired,
+			Failure: w.failure(rs),
 		})
 	}
 	if s := w.split; s != nil {
@@ -349,6 +384,13 @@ func (w *world) observe() Observation {
 		}
 	}
 	return o
+}
+
+func (w *world) failure(rs *replicaSet) string {
+	if w.broken[rs.template] {
+		return w.quota
+	}
+	return ""
 }
 
 func (w *world) observeDeployment() Workload {
@@ -382,11 +424,22 @@ func (w *world) reconcile() bool {
 		return false
 	}
 	d := Decide(w.observe())
+	if w.due = (time.Time{}); d.After > 0 {
+		w.due = w.now.Add(d.After)
+	}
 	for _, e := range d.Events {
 		w.say("event: %s", e.Message)
 	}
+	w.asks(d)
 	changed := !apiequality.Semantic.DeepEqual(w.ro.Status, d.Status)
+	if changed {
+		w.written++
+		w.reportedAt = w.now
+	}
 	w.ro.Status = *d.Status.DeepCopy()
+	if a := w.ro.Status.Analysis; a != nil && a.Verdict == "Pass" {
+		w.passed = true
+	}
 	if m := readyMessage(w.ro); m != w.lastSaid {
 		w.lastSaid = m
 		w.say("status: %s", m)
@@ -410,6 +463,7 @@ func readyMessage(ro *v1alpha1.Rollout) string {
 		if c.Type == v1alpha1.ConditionReady {
 			// Evidence changes with every window; the log is about the rest.
 			m, _, _ := strings.Cut(c.Message, "at least.")
+			m, _, _ = strings.Cut(m, " Canary fails")
 			return fmt.Sprintf("%s (%s)", m, c.Reason)
 		}
 	}
@@ -445,12 +499,13 @@ func (w *world) apply(action Action) {
 	case DeleteBackend:
 		delete(w.services, a.Role)
 	case ApplySplit:
-		w.checkGrowth(a.Weight)
+		w.checkGrowth(a.Route)
 		if w.split == nil {
 			w.split = &split{observed: -1}
 		}
 		w.rv++
-		w.split.requested, w.split.lag, w.split.version = a.Weight, 0, w.rv
+		w.passed = w.passed && w.split.requested.sameRequests(a.Route)
+		w.split.requested, w.split.lag, w.split.version = a.Route, 0, w.rv
 		w.split.generation++
 	case DeleteSplit:
 		w.split.deleting, w.split.lag = true, 0

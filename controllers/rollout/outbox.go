@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/outbound"
+	"github.com/serin-dev/serin/controllers/outbound/payload"
+	"github.com/serin-dev/serin/controllers/rollout/plan"
+)
+
+// Outbox delivers questions and notifications in the background.
+type Outbox interface {
+	// Send hands a request over; one that is known by its ID already changes nothing.
+	Send(rollout types.NamespacedName, r outbound.Request)
+	// Results are what became of the requests of a Rollout, by ID.
+	Results(rollout types.NamespacedName) map[string]outbound.Result
+	// Keep forgets all requests of a Rollout but some.
+	Keep(rollout types.NamespacedName, ids []string)
+	// Changed carries the Rollouts with another result.
+	Changed() <-chan event.TypedGenericEvent[types.NamespacedName]
+}
+
+// observeAnswers reads what endpoints made of what they were asked and told.
+func (r *Reconciler) observeAnswers(s *scene) {
+	if len(s.Rollout.Status.Hooks) == 0 && len(s.Rollout.Status.Notifications) == 0 {
+		return
+	}
+	s.Answers = map[string]plan.Answer{}
+	for id, result := range r.options.Outbox.Results(client.ObjectKeyFromObject(s.Rollout)) {
+		s.Answers[id] = plan.Answer{
+			Final: result.Outcome.Final(), Taken: result.Outcome == outbound.Delivered, Message: result.Message,
+		}
+	}
+}
+
+// send hands over what is open, and forgets what is not any more.
+func (r *Reconciler) send(ro *v1alpha1.Rollout, d plan.Decision) error {
+	key := client.ObjectKeyFromObject(ro)
+	about := payload.Rollout{Namespace: ro.Namespace, Name: ro.Name, UID: ro.UID, Service: ro.Spec.Service}
+	ids := make([]string, 0, len(d.Questions)+len(d.Notifications))
+	for _, q := range d.Questions {
+		ids = append(ids, q.ID)
+		if err := r.ask(key, about, q); err != nil {
+			return err
+		}
+	}
+	for _, n := range d.Notifications {
+		ids = append(ids, n.ID)
+		if err := r.tell(ro, about, n); err != nil {
+			return err
+		}
+	}
+	r.options.Outbox.Keep(key, ids)
+	return nil
+}
+
+func (r *Reconciler) ask(key types.NamespacedName, about payload.Rollout, q plan.Question) error {
+	question := payload.Question{ID: q.ID, Hook: q.Hook.Name, On: q.Hook.On, Revision: q.Revision}
+	if q.Of > 0 {
+		question.Step = &payload.Step{Index: q.Index, Of: q.Of, Weight: q.Weight}
+	}
+	p, err := payload.Hook(about, question)
+	if err != nil {
+		return err
+	}
+	r.options.Outbox.Send(key, outbound.Request{ID: q.ID, Endpoint: q.Hook.Endpoint, ContentType: p.ContentType, Body: p.Body})
+	return nil
+}
+
+// tell sends a notification, or tells a hook how a release ended.
+func (r *Reconciler) tell(ro *v1alpha1.Rollout, about payload.Rollout, n v1alpha1.PendingNotification) error {
+	var p payload.Payload
+	var to v1alpha1.Endpoint
+	var err error
+	if n.Hook {
+		i := slices.IndexFunc(ro.Spec.Hooks, func(h v1alpha1.Hook) bool { return h.Name == n.Name })
+		if i < 0 {
+			return nil // taken out of the spec: the next decision drops it
+		}
+		to = ro.Spec.Hooks[i].Endpoint
+		p, err = payload.Hook(about, payload.Question{
+			ID: n.ID, Hook: n.Name, On: v1alpha1.HookAfterRelease, Revision: n.Revision, Outcome: string(n.Kind), Message: n.Message,
+		})
+	} else {
+		i := slices.IndexFunc(ro.Spec.Notifications, func(x v1alpha1.Notification) bool { return x.Name == n.Name })
+		if i < 0 {
+			return nil
+		}
+		to = ro.Spec.Notifications[i].Endpoint
+		p, err = payload.Notification(about, n, ro.Spec.Notifications[i].Format)
+	}
+	if err != nil {
+		return err
+	}
+	r.options.Outbox.Send(client.ObjectKeyFromObject(ro), outbound.Request{ID: n.ID, Endpoint: to, ContentType: p.ContentType, Body: p.Body})
+	return nil
+}
+
+// reports remembers when the status of each Rollout was written last. It is only
+// used to write figures less often: a restart that forgets it costs one write.
+type reports struct {
+	mu    sync.Mutex
+	times map[types.UID]time.Time
+}
+
+func (r *reports) at(ro *v1alpha1.Rollout) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.times[ro.UID]
+}
+
+func (r *reports) note(ro *v1alpha1.Rollout, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.times == nil {
+		r.times = map[types.UID]time.Time{}
+	}
+	r.times[ro.UID] = now
+	if !ro.DeletionTimestamp.IsZero() {
+		delete(r.times, ro.UID) // a deleted Rollout is not remembered
+	}
+}

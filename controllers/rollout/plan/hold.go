@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// startHold notes that the weight of the step is in effect.
+func (p *pass) startHold(s step) {
+	at := p.micro()
+	p.status.Step.InEffectAt = &at
+	if !p.byReplicas {
+		p.verdict = p.startEvidence()
+	}
+	what := fmt.Sprintf("Step %s: %s goes to the canary", p.status.Step.Summary, p.reached(s.Route))
+	p.note(false, "WeightInEffect", "%s", what)
+	p.tell(v1alpha1.NotifyStepInEffect, what+".")
+}
+
+// reached is what the canary really gets. Where nothing is in the path, that is
+// the share of its pods.
+func (p *pass) reached(r Route) string {
+	if !p.byReplicas || p.canary == nil {
+		return r.share()
+	}
+	stable := int32(0)
+	if s := p.stable(); s != nil {
+		stable = s.Available
+	}
+	got := share(p.canary.Available, stable)
+	text := fmt.Sprintf("%d %% of the traffic (%d of %d pods)", got, p.canary.Available, p.canary.Available+stable)
+	if got != r.Weight {
+		text += fmt.Sprintf(" instead of %d %%", r.Weight)
+	}
+	return text
+}
+
+// hold waits for time, approval and evidence, and moves on when there is enough
+// of all of them.
+func (p *pass) hold(i int) {
+	s := p.steps[i]
+	now := p.status.Step
+	if now.InEffectAt == nil {
+		p.startHold(s)
+	}
+	end := now.InEffectAt.Add(s.hold)
+	switch {
+	case now.EvidenceWaived:
+		p.goOn(i, "a person skipped the rest of a step")
+	case p.failing():
+		p.standStill()
+	case now.PassedAt == nil && p.Now.Before(end):
+		p.say(v1alpha1.ReasonHolding, "%s until %s at least. %s", p.where(), clockTime(end), p.evidenceSentence(p.verdict))
+		p.wake(end)
+	case s.manual && now.PassedAt == nil && !p.gateApproved(i):
+	case p.passes(s):
+		p.goOn(i, "every step passed")
+	default:
+		p.inconclusive(i)
+	}
+}
+
+// passes reports whether the evidence is good enough for the step to end.
+func (p *pass) passes(s step) bool {
+	return s.Weight == 0 || p.byReplicas || p.verdict.Verdict == judge.Pass
+}
+
+// gateApproved asks the hooks of a manual gate, and says that it waits.
+func (p *pass) gateApproved(i int) bool {
+	asked := 0
+	for _, h := range p.Rollout.Spec.Hooks {
+		if h.On == v1alpha1.HookGate {
+			asked++
+		}
+	}
+	if asked > 0 {
+		ok := p.approved(v1alpha1.HookGate, i)
+		if ok {
+			p.passStep()
+		}
+		return ok
+	}
+	p.say(v1alpha1.ReasonWaitingForApproval, "%s, and the step waits for a person: set spec.control to Promote, Skip, PromoteFull or Abort for revision %s. %s", p.where(), p.revision, p.evidenceSentence(p.verdict))
+	p.tellOnce(v1alpha1.NotifyWaiting, p.state.message)
+	return false
+}
+
+// inconclusive does what the spec says about a step that is over in time but not
+// in evidence.
+func (p *pass) inconclusive(i int) {
+	policy := p.steps[i].onInconclusive
+	end := p.status.Step.InEffectAt.Add(max(p.steps[i].hold, minObservation))
+	switch {
+	case policy == v1alpha1.InconclusiveHold || p.Now.Before(end):
+		p.say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", p.where(), p.evidenceSentence(p.verdict))
+		if policy != v1alpha1.InconclusiveHold {
+			p.wake(end)
+		}
+	case policy == v1alpha1.InconclusivePromote:
+		p.goOn(i, "the evidence was inconclusive and spec.analysis.onInconclusive is Promote")
+	default:
+		p.reject(string(p.verdict.Reason), "the evidence was inconclusive and spec.analysis.onInconclusive is RollBack: "+p.verdict.Explain())
+	}
+}
+
+// goOn enters the next step as soon as nothing is in its way, or decides to promote
+// after the last one.
+func (p *pass) goOn(i int, why string) {
+	if !p.gate(i+1, p.overSince(i)) {
+		return
+	}
+	p.enterStep(i + 1)
+	p.status.Step.FailureAccepted = p.failing()
+	if i+1 == len(p.steps) {
+		p.decidePromotion("Passed", why)
+	}
+	p.proceed()
+}
+
+// overSince is when step i could have ended first.
+func (p *pass) overSince(i int) time.Time {
+	s := p.status.Step
+	if s.PassedAt != nil {
+		return s.PassedAt.Time
+	}
+	return s.InEffectAt.Add(p.steps[i].hold)
+}

@@ -126,12 +126,6 @@ func TestResolveRefusesOrLeavesOut(t *testing.T) {
 			},
 			want: refused(splitv1.ReasonInvalid, "selects all pods"),
 		},
-		"matches are refused rather than widened": {
-			edit: func(s *splitv1.TrafficSplit, _ map[string]*corev1.Service) {
-				s.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "beta"}}
-			},
-			want: refused(splitv1.ReasonUnsupported, "spec.matches"),
-		},
 		"a negative weight is refused": {
 			edit: func(s *splitv1.TrafficSplit, _ map[string]*corev1.Service) { s.Spec.Backends[0].Weight = -1 },
 			want: refused(splitv1.ReasonInvalid, "negative"),

@@ -137,7 +137,7 @@ func (w *pcreWriter) group(parts []*syntax.Regexp, separator string) error {
 
 func (w *pcreWriter) repeat(re *syntax.Regexp) error {
 	write := func() error { return w.group(re.Sub, "") }
-	if one(re.Sub[0]) {
+	if whole(re.Sub[0]) {
 		write = func() error { return w.write(re.Sub[0]) } // engines are quick with what is simple
 	}
 	if err := write(); err != nil {
@@ -165,10 +165,10 @@ func (w *pcreWriter) repeat(re *syntax.Regexp) error {
 	return nil
 }
 
-// one is true for what stands for a single character.
-func one(re *syntax.Regexp) bool {
+// whole is true for what is written as one thing: a single character or a group.
+func whole(re *syntax.Regexp) bool {
 	switch re.Op {
-	case syntax.OpAnyCharNotNL, syntax.OpAnyChar, syntax.OpCharClass:
+	case syntax.OpAnyCharNotNL, syntax.OpAnyChar, syntax.OpCharClass, syntax.OpCapture, syntax.OpConcat, syntax.OpAlternate:
 		return true
 	case syntax.OpLiteral:
 		return len(re.Rune) == 1

@@ -114,13 +114,13 @@ func (s *scene) wantError(err error, want string) {
 	}
 }
 
-// both runs a test as on clusters that sign decisions and on those that do not.
-func both(t *testing.T, test func(t *testing.T, signed bool)) {
+// both runs a test with a team on clusters that sign decisions and on those that do not.
+func both(t *testing.T, test func(s *scene, signed bool)) {
 	t.Helper()
 	for name, signed := range map[string]bool{"where decisions are signed": true, "where they are not": false} {
 		t.Run(name, func(t *testing.T) {
 			guardDecisions(t, signed)
-			test(t, signed)
+			test(team(t), signed)
 		})
 	}
 }
@@ -132,8 +132,7 @@ const (
 )
 
 func TestADecisionTakesTheVerbPromote(t *testing.T) {
-	both(t, func(t *testing.T, _ bool) {
-		s := team(t)
+	both(t, func(s *scene, _ bool) {
 		for i, test := range []struct {
 			does, user, patch string
 			refused           bool
@@ -151,7 +150,7 @@ func TestADecisionTakesTheVerbPromote(t *testing.T) {
 			{"an editor takes a decision away", "editor", `{"spec":{"control":null}}`, false},
 			{"the right for another Rollout does not count", "oncall", `{"spec":{"control":{"action":"Abort","by":null}}}`, true},
 		} {
-			t.Run(test.does, func(t *testing.T) {
+			s.Run(test.does, func(t *testing.T) {
 				s := &scene{T: t, namespace: s.namespace}
 				ro := s.decided(fmt.Sprintf("website%d", i))
 				want := ""
@@ -175,23 +174,21 @@ func TestTheRightForOneRolloutIsEnoughForIt(t *testing.T) {
 }
 
 func TestARolloutThatIsMadeWithADecisionTakesTheVerbPromote(t *testing.T) {
-	both(t, func(t *testing.T, signed bool) {
-		s := team(t)
+	both(t, func(s *scene, signed bool) {
 		plain, undecided, decided := s.named("plain"), s.named("refused"), s.named("decided")
 		undecided.Spec.Control = decision(v1alpha1.ControlPromoteFull, "")
 		decided.Spec.Control = decision(v1alpha1.ControlPromoteFull, "")
-		s.wantError(as(t, "editor").Create(t.Context(), plain), "")
-		s.wantError(as(t, "editor").Create(t.Context(), undecided), fmt.Sprintf(lacksPromote, "refused", s.namespace))
-		s.wantError(as(t, "admin").Create(t.Context(), decided), "")
+		s.wantError(as(s.T, "editor").Create(s.Context(), plain), "")
+		s.wantError(as(s.T, "editor").Create(s.Context(), undecided), fmt.Sprintf(lacksPromote, "refused", s.namespace))
+		s.wantError(as(s.T, "admin").Create(s.Context(), decided), "")
 		if (decided.Spec.Control.By == "admin") != signed {
-			t.Errorf("decided by %q", decided.Spec.Control.By)
+			s.Errorf("decided by %q", decided.Spec.Control.By)
 		}
 	})
 }
 
 func TestNobodyDecidesInTheNameOfSomebodyElse(t *testing.T) {
-	both(t, func(t *testing.T, _ bool) {
-		s := team(t)
+	both(t, func(s *scene, _ bool) {
 		for i, test := range []struct{ does, user, patch, want string }{
 			{"another name", "admin", `{"spec":{"control":{"action":"Abort","by":"editor"}}}`, forged},
 			{"one's own name", "admin", `{"spec":{"control":{"action":"Abort","by":"admin"}}}`, ""},
@@ -199,14 +196,14 @@ func TestNobodyDecidesInTheNameOfSomebodyElse(t *testing.T) {
 			{"a decision of somebody else given to a third", "admin", `{"spec":{"control":{"by":"editor"}}}`, notAlone},
 			{"an editor who claims a decision", "editor", `{"spec":{"control":{"by":"editor"}}}`, notAlone},
 		} {
-			t.Run(test.does, func(t *testing.T) {
+			s.Run(test.does, func(t *testing.T) {
 				s := &scene{T: t, namespace: s.namespace}
 				ro := s.decided(fmt.Sprintf("website%d", i))
 				known := ro.Spec.Control.By
 				s.wantError(s.merge(test.user, ro, test.patch), test.want)
 				now := s.rolloutNamed(ro.Name).Spec.Control.By
 				if want := map[bool]string{true: "admin", false: known}[test.want == ""]; now != want {
-					t.Errorf("decided by %q, want %q", now, want)
+					s.Errorf("decided by %q, want %q", now, want)
 				}
 			})
 		}
@@ -257,18 +254,17 @@ func TestADecisionIsSignedWithAsMuchOfANameAsFits(t *testing.T) {
 }
 
 func TestTheOperatorNeedsNoRightToWorkOnADecision(t *testing.T) {
-	both(t, func(t *testing.T, _ bool) {
-		s := team(t)
+	both(t, func(s *scene, _ bool) {
 		operator := "system:serviceaccount:" + operatorSpace + ":" + release
 		ro := s.decided("website")
 		s.wantError(s.merge(operator, ro, `{"metadata":{"finalizers":["serin.dev/rollout"]}}`), "")
 		changed := ro.DeepCopy()
 		changed.Spec.Control.Action = v1alpha1.ControlAbort
 		changed.Status.ObservedGeneration = ro.Generation
-		s.wantError(as(t, operator).Status().Update(t.Context(), changed), "")
+		s.wantError(as(s.T, operator).Status().Update(s.Context(), changed), "")
 		now := s.rollout()
 		if now.Spec.Control.Action != v1alpha1.ControlPromote || now.Status.ObservedGeneration != ro.Generation {
-			t.Errorf("after a write of the status: %s", dump(now))
+			s.Errorf("after a write of the status: %s", dump(now))
 		}
 		s.wantError(s.merge(operator, ro, `{"spec":{"control":{"action":"Abort","by":null}}}`), fmt.Sprintf(lacksPromote, "website", s.namespace))
 		s.wantError(s.merge(operator, ro, `{"metadata":{"finalizers":null}}`), "")
@@ -292,18 +288,17 @@ func TestBadInputIsLeftForTheSchemaToRefuse(t *testing.T) {
 }
 
 func TestNullIsNoDecision(t *testing.T) {
-	both(t, func(t *testing.T, _ bool) {
-		s := team(t)
+	both(t, func(s *scene, _ bool) {
 		objects, err := decode([]byte(smallest + "  control: null\n"))
 		if err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 		objects[0].SetNamespace(s.namespace)
-		s.wantError(as(t, "editor").Create(t.Context(), objects[0]), "")
+		s.wantError(as(s.T, "editor").Create(s.Context(), objects[0]), "")
 		patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/spec/control","value":null}]`))
-		s.wantError(as(t, "editor").Patch(t.Context(), s.rollout(), patch), "")
+		s.wantError(as(s.T, "editor").Patch(s.Context(), s.rollout(), patch), "")
 		if ro := s.rollout(); ro.Spec.Control != nil {
-			t.Errorf("control is %+v", ro.Spec.Control)
+			s.Errorf("control is %+v", ro.Spec.Control)
 		}
 	})
 }

@@ -48,7 +48,7 @@ func retryAfter(h http.Header) time.Duration {
 	if err != nil {
 		return 0
 	}
-	return time.Duration(seconds) * time.Second //nolint:gosec // 16 bits
+	return time.Duration(seconds) * time.Second
 }
 
 // describe says why there is no answer, in words of our own: an error of the HTTP

@@ -135,13 +135,13 @@ func TestAnAnswerThatDripsIsCutOff(t *testing.T) {
 }
 
 // speak is a server that says some bytes to each caller and then waits or closes.
-func speak(t testing.TB, bytes string, hold bool) (address string) {
-	t.Helper()
+func speak(tb testing.TB, bytes string, hold bool) (address string) {
+	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
+	tb.Cleanup(func() { _ = l.Close() }) // the test is over
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -149,7 +149,7 @@ func speak(t testing.TB, bytes string, hold bool) (address string) {
 				return
 			}
 			go func() {
-				defer c.Close()
+				defer func() { _ = c.Close() }() // whether the peer hears of it is its own affair
 				buffer := make([]byte, 4096)
 				if _, err := c.Read(buffer); err != nil {
 					return
@@ -177,13 +177,13 @@ func TestHeadersWithoutEndAreNotTaken(t *testing.T) {
 
 func TestRequestsAreSignedWithTheKeyAsItIsNow(t *testing.T) {
 	e := listen(t, nil)
-	api := cluster(secret("shop", "hooks", "key", "Jefe"), secret("else", "hooks", "key", "other"))
-	r := signed(ask("q", e.URL), "hooks", "key")
+	api := cluster(secret("shop", "key", "Jefe"), secret("else", "key", "other"))
+	r := signed(ask("q", e.URL))
 	r.Body = []byte("what do ya want for nothing?") // RFC 4231, test case 2
 	if got := once(t, api, loopback, Options{}, r); got.outcome != Delivered {
 		t.Fatalf("got %+v", got)
 	}
-	if err := api.Update(t.Context(), secret("shop", "hooks", "key", "rotated")); err != nil {
+	if err := api.Update(t.Context(), secret("shop", "key", "rotated")); err != nil {
 		t.Fatal(err)
 	}
 	if got := once(t, api, loopback, Options{}, r); got.outcome != Delivered {
@@ -203,12 +203,12 @@ func TestWithoutItsKeyARequestIsNotSent(t *testing.T) {
 	e := listen(t, nil)
 	forbidden := interceptor.NewClient(cluster(), interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-			return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "hooks", fmt.Errorf("no rule"))
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "hooks", errors.New("no rule"))
 		},
 	})
 	broken := interceptor.NewClient(cluster(), interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-			return apierrors.NewInternalError(fmt.Errorf("etcd 10.0.0.7:2379 is away"))
+			return apierrors.NewInternalError(errors.New("etcd 10.0.0.7:2379 is away"))
 		},
 	})
 	late := interceptor.NewClient(cluster(), interceptor.Funcs{
@@ -226,15 +226,15 @@ func TestWithoutItsKeyARequestIsNotSent(t *testing.T) {
 			"endpoint.signingKeyRef: may not be read: create a Role in shop that allows get on the Secret hooks, and a RoleBinding for the ServiceAccount serin-system/serin",
 		},
 		"there is none":                {cluster(), "endpoint.signingKeyRef: the Secret hooks does not exist; create it"},
-		"it is in another namespace":   {cluster(secret("else", "hooks", "key", "x")), "endpoint.signingKeyRef: the Secret hooks does not exist; create it"},
-		"the key is missing":           {cluster(secret("shop", "hooks", "kye", "x")), `endpoint.signingKeyRef: the Secret hooks has no key "key", or an empty one; add it`},
-		"the key is empty":             {cluster(secret("shop", "hooks", "key", "")), `endpoint.signingKeyRef: the Secret hooks has no key "key", or an empty one; add it`},
+		"it is in another namespace":   {cluster(secret("else", "key", "x")), "endpoint.signingKeyRef: the Secret hooks does not exist; create it"},
+		"the key is missing":           {cluster(secret("shop", "kye", "x")), `endpoint.signingKeyRef: the Secret hooks has no key "key", or an empty one; add it`},
+		"the key is empty":             {cluster(secret("shop", "key", "")), `endpoint.signingKeyRef: the Secret hooks has no key "key", or an empty one; add it`},
 		"the API server is in trouble": {broken, "endpoint.signingKeyRef: the Secret hooks could not be read from the API"},
 		"the API server is slow":       {late, "no answer within 200ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{ServiceAccount: "serin-system/serin", Timeout: 200 * time.Millisecond}
-			got := once(t, test.secrets, loopback, o, signed(ask("q", e.URL), "hooks", "key"))
+			got := once(t, test.secrets, loopback, o, signed(ask("q", e.URL)))
 			if got.outcome != Failed || got.message != test.want {
 				t.Errorf("got %s %q", got.outcome, got.message)
 			}

@@ -129,8 +129,9 @@ func ask(id, url string) Request {
 	return Request{ID: id, Endpoint: v1alpha1.Endpoint{URL: url}, ContentType: "application/json", Body: []byte(`{"id":"` + id + `"}`)}
 }
 
-func signed(r Request, secret, key string) Request {
-	r.Endpoint.SigningKeyRef = &v1alpha1.SecretKeyReference{Name: secret, Key: key}
+// signed has a request signed with the key "key" of the Secret "hooks".
+func signed(r Request) Request {
+	r.Endpoint.SigningKeyRef = &v1alpha1.SecretKeyReference{Name: "hooks", Key: "key"}
 	return r
 }
 
@@ -139,6 +140,7 @@ func cluster(secrets ...client.Object) client.WithWatch {
 	return fake.NewClientBuilder().WithObjects(secrets...).Build()
 }
 
-func secret(namespace, name, key, value string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{key: []byte(value)}}
+// secret is one of the name that signed refers to.
+func secret(namespace, key, value string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hooks"}, Data: map[string][]byte{key: []byte(value)}}
 }

@@ -42,7 +42,7 @@ func plain(text string, limit int) slackText {
 // renderSlack renders a message for people.
 func renderSlack(ro Rollout, n v1alpha1.PendingNotification) (Payload, error) {
 	title := fmt.Sprintf("%s: %s/%s", headline(n.Kind), ro.Namespace, ro.Name)
-	facts := fmt.Sprintf("revision %s", n.Revision)
+	facts := "revision " + n.Revision
 	if n.Step != "" {
 		facts += ", step " + n.Step
 	}

@@ -63,7 +63,7 @@ type KubeFeed struct {
 
 	last    *Want
 	written written
-	// groups are watched when this is set.
+	// groups is set while HTTPRouteGroups are watched.
 	groups cache.Informer
 }
 
@@ -237,18 +237,28 @@ func (f *KubeFeed) services(ctx context.Context, split *splitv1.TrafficSplit) (m
 	return services, nil
 }
 
+// forgetGroups ends the watch of HTTPRouteGroups: a split that needs none gives its
+// proxies no right to it.
+func (f *KubeFeed) forgetGroups(ctx context.Context) error {
+	if f.groups == nil {
+		return nil
+	}
+	f.groups = nil
+	return f.Cluster.Cache.RemoveInformer(ctx, &specsv1.HTTPRouteGroup{})
+}
+
 // errGroupsUnknown is the error of a watch that has not begun. Its first event, or
 // the next attempt, goes on.
 var errGroupsUnknown = errors.New("the HTTPRouteGroups of the namespace are not known yet")
 
 // routeGroups are the HTTPRouteGroups that a split refers to, by name. They are
-// watched from when the first split needs them: most need none, and not every
-// cluster has the kind. As with Services, one that seems to be missing is looked
+// watched only while the split needs them: most need none, and not every cluster
+// has the kind. As with Services, one that seems to be missing is looked
 // for in the API itself.
 func (f *KubeFeed) routeGroups(ctx context.Context, split *splitv1.TrafficSplit) (map[string]*specsv1.HTTPRouteGroup, error) {
 	names := traffic.GroupNames(split)
 	if len(names) == 0 {
-		return nil, nil
+		return nil, f.forgetGroups(ctx)
 	}
 	if f.groups == nil {
 		informer, err := f.watchKind(ctx, &specsv1.HTTPRouteGroup{})

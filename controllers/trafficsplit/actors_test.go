@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/traffic"
 )
 
@@ -103,22 +105,49 @@ func (w *world) confirm(names ...string) {
 	split := w.split()
 	for _, pod := range w.proxies() {
 		if len(names) == 0 || slices.Contains(names, pod.Name) {
-			w.report(pod.Name, split.Generation, "")
+			w.serve(pod.Name, split.Generation, w.digest(split))
 		}
 	}
 }
 
-// report makes one proxy report.
+// digest is what a proxy that sees the world as it is serves.
+func (w *world) digest(split *splitv1.TrafficSplit) string {
+	w.t.Helper()
+	known := traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}
+	var services corev1.ServiceList
+	w.must(w.api.List(w.ctx(), &services))
+	for i := range services.Items {
+		known.Services[services.Items[i].Name] = &services.Items[i]
+	}
+	var groups specsv1.HTTPRouteGroupList
+	w.must(w.api.List(w.ctx(), &groups))
+	for i := range groups.Items {
+		known.Groups[groups.Items[i].Name] = &groups.Items[i]
+	}
+	resolved, _ := traffic.Resolve(split, known)
+	return resolved.Digest()
+}
+
+// report makes one proxy say why it can't follow.
 func (w *world) report(proxy string, generation int64, message string) {
+	w.t.Helper()
+	w.reportEntry(map[string]any{"name": proxy, "observedGeneration": generation, "message": message})
+}
+
+// serve makes one proxy report what it serves.
+func (w *world) serve(proxy string, generation int64, configuration string) {
+	w.t.Helper()
+	w.reportEntry(map[string]any{"name": proxy, "observedGeneration": generation, "configuration": configuration})
+}
+
+func (w *world) reportEntry(entry map[string]any) {
 	w.t.Helper()
 	config := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "split.smi-spec.io/v1alpha4", "kind": "TrafficSplit",
 		"metadata": map[string]any{"name": "web", "namespace": namespace},
-		"status": map[string]any{"proxies": []any{map[string]any{
-			"name": proxy, "observedGeneration": generation, "message": message,
-		}}},
+		"status":   map[string]any{"proxies": []any{entry}},
 	}}
-	w.must(w.api.Status().Apply(w.ctx(), client.ApplyConfigurationFromUnstructured(config), client.FieldOwner(proxy)))
+	w.must(w.api.Status().Apply(w.ctx(), client.ApplyConfigurationFromUnstructured(config), client.FieldOwner(fmt.Sprint(entry["name"]))))
 }
 
 // endpoints brings the EndpointSlices up to date.

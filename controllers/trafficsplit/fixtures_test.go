@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
@@ -31,6 +32,16 @@ func makeSplit(stable, canary int32) *splitv1.TrafficSplit {
 		Spec: splitv1.TrafficSplitSpec{Service: "web", Backends: []splitv1.Backend{
 			{Service: "web-stable", Weight: stable}, {Service: "web-canary", Weight: canary},
 		}},
+	}
+}
+
+// makeGroup is a group of the requests with a header.
+func makeGroup(name, regex string) *specsv1.HTTPRouteGroup {
+	return &specsv1.HTTPRouteGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		Spec: specsv1.HTTPRouteGroupSpec{Matches: []specsv1.HTTPMatch{{
+			Name: "testers", Headers: specsv1.Headers{Items: []specsv1.Header{{Name: "x-beta", Regex: regex}}},
+		}}},
 	}
 }
 

@@ -7,23 +7,29 @@ import (
 	"os"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
 var converters = sync.OnceValues(func() ([]managedfields.TypeConverter, error) {
-	split, err := splitConverter("../../config/crd/split.smi-spec.io_trafficsplits.yaml")
-	return []managedfields.TypeConverter{split, applyconfigurations.NewTypeConverter(clientgoscheme.Scheme)}, err
+	split, err := converterOf("../../config/crd/split.smi-spec.io_trafficsplits.yaml", splitv1.GroupVersion.WithKind("TrafficSplit"))
+	if err != nil {
+		return nil, err
+	}
+	group, err := converterOf("../../config/crd/specs.smi-spec.io_httproutegroups.yaml", specsv1.GroupVersion.WithKind("HTTPRouteGroup"))
+	return []managedfields.TypeConverter{split, group, applyconfigurations.NewTypeConverter(clientgoscheme.Scheme)}, err
 })
 
-// splitConverter makes the fake API server merge the status of TrafficSplits as a
-// real one does, by the schema of their definition: entry by entry.
-func splitConverter(definition string) (managedfields.TypeConverter, error) {
+// converterOf makes the fake API server merge the objects of a kind as a real one
+// does, by the schema of its definition: entry by entry.
+func converterOf(definition string, gvk schema.GroupVersionKind) (managedfields.TypeConverter, error) {
 	text, err := os.ReadFile(definition)
 	if err != nil {
 		return nil, err
@@ -40,15 +46,15 @@ func splitConverter(definition string) (managedfields.TypeConverter, error) {
 	if err := yaml.Unmarshal(text, &crd); err != nil {
 		return nil, err
 	}
-	schema := &spec.Schema{}
-	if err := json.Unmarshal(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, schema); err != nil {
+	root := &spec.Schema{}
+	if err := json.Unmarshal(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, root); err != nil {
 		return nil, err
 	}
-	metadata := schema.Properties["metadata"]
+	metadata := root.Properties["metadata"]
 	metadata.AddExtension("x-kubernetes-preserve-unknown-fields", true)
-	schema.Properties["metadata"] = metadata
-	schema.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{
-		"group": splitv1.GroupVersion.Group, "version": splitv1.GroupVersion.Version, "kind": "TrafficSplit",
+	root.Properties["metadata"] = metadata
+	root.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{
+		"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind,
 	}})
-	return managedfields.NewTypeConverter(map[string]*spec.Schema{"TrafficSplit": schema}, false)
+	return managedfields.NewTypeConverter(map[string]*spec.Schema{gvk.Kind: root}, false)
 }

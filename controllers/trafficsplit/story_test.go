@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/traffic"
 )
@@ -104,6 +106,44 @@ var stories = map[string]func(w *world){
 		w.step("they are ready and confirm", func() { w.ready(); w.confirm() })
 		w.step("the endpoints follow", func() { w.endpoints() })
 	},
+	"a split is limited to requests that match": func(w *world) {
+		w.inEffect()
+		w.step("the split refers to a group that does not exist", func() {
+			w.editSplit(func(s *splitv1.TrafficSplit) {
+				s.Annotations = map[string]string{splitv1.AnnotationDefaultBackend: "web-stable"}
+				s.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "beta"}}
+				s.Spec.Backends[0].Weight, s.Spec.Backends[1].Weight = 0, 100
+			})
+		})
+		w.step("the proxies follow", func() { w.confirm() })
+		w.step("the group is made, which is no new generation", func() { w.create(makeGroup("beta", "1")) })
+		w.step("one proxy sees it", func() { w.confirm("serin-proxy-web-0") })
+		w.step("the other does", func() { w.confirm() })
+		w.step("the group is changed to what nobody can match", func() { w.editGroup("(a+)+") })
+		w.step("the group is put right", func() { w.editGroup("2") })
+		w.step("the proxies follow again", func() { w.confirm() })
+		leave(w)
+	},
+	"requests are mirrored": func(w *world) {
+		w.inEffect()
+		annotate := func(value string) {
+			split := w.split()
+			split.Annotations = map[string]string{splitv1.AnnotationMirror: value}
+			w.must(w.api.Update(w.ctx(), split))
+		}
+		w.step("the annotation is set, which is no new generation", func() { annotate("web-canary=10") })
+		w.step("one proxy follows", func() { w.confirm("serin-proxy-web-0") })
+		w.step("the other follows", func() { w.confirm() })
+		w.step("the percentage is changed to one that is none", func() { annotate("web-canary=1000") })
+		w.step("the percentage is put right", func() { annotate("web-canary=50") })
+		w.step("the proxies follow again", func() { w.confirm() })
+		w.step("the annotation is removed", func() {
+			split := w.split()
+			split.Annotations = nil
+			w.must(w.api.Update(w.ctx(), split))
+		})
+		w.step("the proxies follow at last", func() { w.confirm() })
+	},
 	"every proxy is lost": func(w *world) {
 		w.inEffect()
 		w.step("no proxy is ready", func() {
@@ -192,6 +232,15 @@ func leave(w *world) {
 	w.step("the endpoints follow", func() { w.endpoints() })
 	w.step("the proxies stop", func() { w.deploy() })
 	w.step("the proxies are gone", func() { w.stopped() })
+}
+
+// editGroup changes what a header of the group's requests has to be.
+func (w *world) editGroup(regex string) {
+	w.t.Helper()
+	group := &specsv1.HTTPRouteGroup{}
+	w.must(w.api.Get(w.ctx(), client.ObjectKey{Namespace: namespace, Name: "beta"}, group))
+	group.Spec = makeGroup("beta", regex).Spec
+	w.must(w.api.Update(w.ctx(), group))
 }
 
 func (w *world) weights(stable, canary int32) {

@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
@@ -65,7 +66,7 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme, splitv1.AddToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme, splitv1.AddToScheme, specsv1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
@@ -300,7 +301,11 @@ func (w *world) summary() string {
 	for _, c := range split.Status.Conditions {
 		parts = append(parts, fmt.Sprintf("%s=%s@%d (%s: %s)", c.Type, c.Status, c.ObservedGeneration, c.Reason, c.Message))
 	}
-	return strings.Join(parts, "\n  ") + "\n  in effect: [" + weights(split.Status.Backends) + "]"
+	parts = append(parts, "in effect: ["+weights(split.Status.Backends)+"]")
+	if m := split.Status.Mirror; m != nil {
+		parts = append(parts, fmt.Sprintf("mirrored: %d %% to %s", m.Percent, m.Service))
+	}
+	return strings.Join(parts, "\n  ")
 }
 
 // invariants are what must hold at every moment, and, after a pass that was not

@@ -104,6 +104,29 @@ func TestDecide(t *testing.T) {
 		"proxies that all confirm take over": {
 			from: before(), actions: "TakeOver web", programmed: "False WaitingForService",
 		},
+		"proxies that report what the controller sees take over, whatever they say of it": {
+			from: before(), edit: func(o *plan.Observation) {
+				for i := range o.DataPlane.Proxies {
+					o.DataPlane.Proxies[i].Configuration, o.DataPlane.Proxies[i].Message = o.Resolved.Digest(), "a backend is missing"
+				}
+			},
+			actions: "TakeOver web", programmed: "False WaitingForService",
+		},
+		"a proxy that serves the generation with other Services or groups is waited for": {
+			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Configuration = "0123456789abcdef" },
+			programmed: "False WaitingForProxies", message: "1 of 2",
+		},
+		"a proxy of a former version does not know matches": {
+			from: before(), edit: func(o *plan.Observation) {
+				o.Resolved.Limited, o.Resolved.Ports[0].Default = true, &traffic.Destination{Service: "stable"}
+				o.DataPlane.Proxies[0].Configuration = o.Resolved.Digest()
+			},
+			programmed: "False WaitingForProxies", message: "1 of 2",
+		},
+		"a limited split without a default is not put in effect": {
+			from: before(), edit: func(o *plan.Observation) { o.Resolved.Limited = true },
+			programmed: "False Pending", message: "port 80 has no default backend",
+		},
 		"nothing is taken over before the finalizer is asked for": {
 			from: before(), edit: func(o *plan.Observation) { o.Split.Finalizers = nil },
 			actions: "AddFinalizer web, TakeOver web", programmed: "False WaitingForService",

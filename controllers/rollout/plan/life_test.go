@@ -389,6 +389,9 @@ func (w *world) drift(r Route) {
 
 // asks is what is open with endpoints.
 func (w *world) asks(d Decision) {
+	if len(d.Questions)+len(d.Notifications)+len(w.asked) == 0 {
+		return
+	}
 	before := w.asked
 	w.asked = map[string]bool{}
 	for _, q := range d.Questions {

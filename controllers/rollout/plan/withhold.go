@@ -20,11 +20,10 @@ const quietTime = 10 * time.Second
 // only, if that was written not long ago.
 func (p *pass) withhold(d *Decision) {
 	now := &p.Rollout.Status
-	if p.ReportedAt.IsZero() || apiequality.Semantic.DeepEqual(*now, d.Status) {
-		return
-	}
 	left := quietTime - p.Now.Sub(p.ReportedAt)
-	if left <= 0 || !apiequality.Semantic.DeepEqual(essence(now), essence(&d.Status)) {
+	if p.ReportedAt.IsZero() || left <= 0 || // first what costs nothing: this is the usual case
+		apiequality.Semantic.DeepEqual(*now, d.Status) ||
+		!apiequality.Semantic.DeepEqual(essence(now), essence(&d.Status)) {
 		return
 	}
 	d.Status = *now.DeepCopy()

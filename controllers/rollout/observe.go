@@ -48,10 +48,12 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 	s.RouterOffered = slices.Contains(r.options.Routers, s.RouterName)
 	s.Split.Requested, s.Split.Observed = plan.Route{Weight: -1}, -1
 	s.ReportedAt = r.reports.at(ro)
-	err := errors.Join(
-		r.observeRival(ctx, &s), r.observeGuard(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s),
-		r.observeWorkload(ctx, &s), r.observeBackends(ctx, &s), r.observeSplit(ctx, &s),
-	)
+	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeSplit(ctx, &s))
+	if ro.Spec.Services != nil {
+		err = errors.Join(err, r.observePair(ctx, &s))
+	} else {
+		err = errors.Join(err, r.observeGuard(ctx, &s), r.observeWorkload(ctx, &s), r.observeBackends(ctx, &s))
+	}
 	if err != nil {
 		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
 		return s, err
@@ -193,18 +195,26 @@ func holdsPause(d *appsv1.Deployment) bool {
 	return false
 }
 
-// serviceProblem says why the root Service can't be split.
+// serviceProblem says why the root Service can't be split for a Deployment.
 func serviceProblem(root *corev1.Service, d *appsv1.Deployment) string {
-	declared := traffic.DeclaredSelector(root)
+	if problem := rootProblem(root); problem != "" {
+		return problem
+	}
+	if !labels.SelectorFromSet(traffic.DeclaredSelector(root)).Matches(labels.Set(d.Spec.Template.Labels)) {
+		return fmt.Sprintf("the Service %q does not select the pods of the Deployment %q; correct its selector or the pods' labels", root.Name, d.Name)
+	}
+	return ""
+}
+
+// rootProblem says why the root Service can't be split for anything.
+func rootProblem(root *corev1.Service) string {
 	switch {
 	case root.Spec.Type == corev1.ServiceTypeExternalName:
 		return fmt.Sprintf("the Service %q is of type ExternalName and has no pods; name one that selects the workload's pods", root.Name)
 	case root.Spec.ClusterIP == corev1.ClusterIPNone:
 		return fmt.Sprintf("the Service %q is headless, so that clients pick pods themselves; name one with a cluster IP", root.Name)
-	case len(declared) == 0:
+	case len(traffic.DeclaredSelector(root)) == 0:
 		return fmt.Sprintf("the Service %q has no selector; give it the labels of the workload's pods", root.Name)
-	case !labels.SelectorFromSet(declared).Matches(labels.Set(d.Spec.Template.Labels)):
-		return fmt.Sprintf("the Service %q does not select the pods of the Deployment %q; correct its selector or the pods' labels", root.Name, d.Name)
 	}
 	return ""
 }

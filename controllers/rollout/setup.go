@@ -34,21 +34,37 @@ func claimService(name string) string  { return "Service/" + name }
 
 // claims are the objects that only one Rollout may have.
 func claims(ro *v1alpha1.Rollout) []string {
+	if ro.Spec.Services != nil {
+		return []string{claimService(ro.Spec.Service)}
+	}
 	return []string{claimWorkload(ro.Spec.WorkloadRef.Name), claimService(ro.Spec.Service)}
+}
+
+// indexPairs finds the Rollouts that name two Services.
+const indexPairs = "pairs"
+
+// pairs are the Services that people keep themselves.
+func pairs(ro *v1alpha1.Rollout) []string {
+	if ro.Spec.Services == nil {
+		return nil
+	}
+	return []string{"true"}
 }
 
 // SetupWithManager adds the controller to a manager. The channel carries the
 // Rollouts whose measurements changed.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, measured <-chan event.TypedGenericEvent[types.NamespacedName]) error {
-	err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Rollout{}, indexClaims, func(o client.Object) []string {
-		ro, ok := o.(*v1alpha1.Rollout)
-		if !ok {
-			return nil
+	for name, keys := range map[string]func(*v1alpha1.Rollout) []string{indexClaims: claims, indexPairs: pairs} {
+		err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Rollout{}, name, func(o client.Object) []string {
+			ro, ok := o.(*v1alpha1.Rollout)
+			if !ok {
+				return nil
+			}
+			return keys(ro)
+		})
+		if err != nil {
+			return fmt.Errorf("index Rollouts: %w", err)
 		}
-		return claims(ro)
-	})
-	if err != nil {
-		return fmt.Errorf("index Rollouts: %w", err)
 	}
 	own := handler.EnqueueRequestsFromMapFunc(rolloutByLabel)
 	b := builder.ControllerManagedBy(mgr).Named("rollout").
@@ -116,11 +132,11 @@ func (r *Reconciler) rolloutsOfReplicaSet(ctx context.Context, o client.Object) 
 	if marked := rolloutByLabel(ctx, o); len(marked) > 0 {
 		return marked
 	}
-	c := metav1.GetControllerOfNoCopy(o)
-	if c == nil || c.Kind != "Deployment" {
-		return nil
+	found := r.list(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{indexPairs: "true"})
+	if c := metav1.GetControllerOfNoCopy(o); c != nil && c.Kind == "Deployment" {
+		found = append(found, r.claimants(ctx, o.GetNamespace(), claimWorkload(c.Name))...)
 	}
-	return r.claimants(ctx, o.GetNamespace(), claimWorkload(c.Name))
+	return found
 }
 
 func (r *Reconciler) everyRollout(ctx context.Context, _ client.Object) []reconcile.Request {

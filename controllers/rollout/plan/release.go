@@ -72,7 +72,7 @@ func (p *pass) condemned() bool {
 	switch {
 	case p.failed && !p.pauseOnFailure:
 		p.reject(string(p.verdict.Reason), p.verdict.Explain())
-	case called && p.canary.Available == 0 && p.Workload.Replicas > 0:
+	case called && p.canary.Available == 0 && (p.paired() || p.Workload.Replicas > 0):
 		p.reject(v1alpha1.ReasonCanaryUnavailable, "none of the canary's pods was available any more while it got traffic")
 	default:
 		return false
@@ -329,6 +329,9 @@ func (p *pass) clear() bool {
 // ensurePods scales the canary and reports whether it is at that scale and its
 // pods are available.
 func (p *pass) ensurePods(want int32) bool {
+	if p.paired() {
+		return p.pairReady()
+	}
 	canary := p.canary
 	switch {
 	case canary == nil && p.former() != nil:

@@ -61,7 +61,7 @@ func (p *pass) takeOutCanaries(keep *ReplicaSet) bool {
 // ensureNoCanaryTraffic writes weight 0 and reports whether it is in effect.
 func (p *pass) ensureNoCanaryTraffic() bool {
 	s := p.Split
-	if s.Presence == Absent || s.Deleting || p.backendsTrade() || p.routeless() {
+	if s.Presence == Absent || s.Deleting || p.backendsTrade() || p.pairTraded() || p.routeless() {
 		return true
 	}
 	if p.ensureRoute(Route{}) {
@@ -78,9 +78,15 @@ func (p *pass) backendsTrade() bool {
 	return p.status.Stable != nil && p.CanaryService.Presence == Present && p.CanaryService.Revision == p.status.Stable.Revision
 }
 
+// pairTraded reports whether the Service that spec.services names as canary was
+// promoted: the other one may have no pods any more.
+func (p *pass) pairTraded() bool {
+	return p.paired() && p.status.Stable != nil && p.status.Stable.Service == p.Rollout.Spec.Services.Canary
+}
+
 // routeless reports whether there is no traffic that could be confirmed.
 func (p *pass) routeless() bool {
-	return p.Service.Presence == Absent || p.Workload.Presence == Absent
+	return p.Service.Presence == Absent || !p.paired() && p.Workload.Presence == Absent
 }
 
 // ensureRoute asks for what the canary gets and reports whether it is in effect.
@@ -156,7 +162,7 @@ func (p *pass) cleanUp() bool {
 		role string
 		Backend
 	}{{v1alpha1.RoleCanary, p.CanaryService}, {v1alpha1.RoleStable, p.StableService}} {
-		if b.Presence != Present || !b.Ours {
+		if b.Presence != Present || !b.Ours || p.paired() {
 			continue
 		}
 		gone = false

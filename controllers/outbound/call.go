@@ -22,8 +22,8 @@ import (
 
 // The headers of a request beside Content-Type and User-Agent.
 const (
-	// HeaderID carries the request's ID.
-	HeaderID = "Idempotency-Key"
+	// HeaderKey carries the UID of the Rollout, a slash, and the request's ID.
+	HeaderKey = "Idempotency-Key"
 	// HeaderSignature carries "sha256=" and the HMAC-SHA-256 of the body in
 	// hexadecimal, when the endpoint has a signing key.
 	HeaderSignature = "Serin-Signature"
@@ -99,7 +99,7 @@ func (c *caller) request(ctx context.Context, namespace string, r Request) (*htt
 	}
 	request.Header.Set("Content-Type", r.ContentType)
 	request.Header.Set("User-Agent", c.options.UserAgent)
-	request.Header.Set(HeaderID, r.ID)
+	request.Header.Set(HeaderKey, r.key())
 	if ref := r.Endpoint.SigningKeyRef; ref != nil {
 		key, err := c.signingKey(ctx, namespace, ref)
 		if err != nil {

@@ -103,7 +103,7 @@ func TestThePagesExampleIsAskedAndItsSignatureIsGenuine(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := once(t, cluster(&p.secret), loopback, Options{}, Request{
-		ID: "tests-6c8f9d7b5-1", Endpoint: hook.Endpoint, ContentType: question.ContentType, Body: question.Body,
+		ID: "tests-6c8f9d7b5-1", UID: "1", Endpoint: hook.Endpoint, ContentType: question.ContentType, Body: question.Body,
 	})
 	if got.outcome != Delivered {
 		t.Fatalf("got %+v", got)

@@ -3,20 +3,32 @@
 package outbound
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
 // Request is one question to a hook, or one notification.
 type Request struct {
-	// ID is unique in the Rollout and the same whenever the request is repeated; it
-	// is sent in the header Idempotency-Key.
+	// ID is unique in the Rollout and the same whenever the request is repeated.
 	ID string
+	// UID of the Rollout. The same template in two namespaces has the same revision,
+	// so that an ID alone may come from two Rollouts.
+	UID types.UID
 	// Endpoint that it is sent to with POST.
 	Endpoint v1alpha1.Endpoint
 	// ContentType of the body.
 	ContentType string
 	// Body is what is sent, and what is signed.
 	Body []byte
+}
+
+// key identifies the request for its receiver, whoever else sends to it.
+func (r Request) key() string {
+	if r.UID == "" {
+		return r.ID
+	}
+	return string(r.UID) + "/" + r.ID
 }
 
 // Outcome is what became of a request so far.

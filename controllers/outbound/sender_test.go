@@ -46,6 +46,25 @@ func TestARequestIsDeliveredOnceHoweverOftenItIsHandedOver(t *testing.T) {
 	}
 }
 
+func TestTheKeyTellsRolloutsApart(t *testing.T) {
+	e := listen(t, nil)
+	s := play(t, cluster(), loopback, Options{})
+	names := map[types.UID]types.NamespacedName{"1": website, "2": {Namespace: "shop-staging", Name: "website"}}
+	for uid, name := range names {
+		r := ask("tests-6c8f9d7b5", e.URL)
+		r.UID = uid
+		s.Send(name, r)
+	}
+	s.await("both", 0, func() bool { return len(e.heard()) == 2 })
+	got := map[string]bool{}
+	for _, h := range e.heard() {
+		got[h.header.Get("Idempotency-Key")] = true
+	}
+	if diff := cmp.Diff(map[string]bool{"1/tests-6c8f9d7b5": true, "2/tests-6c8f9d7b5": true}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestTheOwnerIsToldWhenTheOutcomeChangesAndOnlyThen(t *testing.T) {
 	var calls atomic.Int32
 	e := listen(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -109,7 +128,7 @@ func TestNotYetIsAskedAgainUntilItIsApproved(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	for _, h := range e.heard() {
-		if h.header.Get(HeaderID) != "q" || h.body != `{"id":"q"}` {
+		if h.header.Get(HeaderKey) != "q" || h.body != `{"id":"q"}` {
 			t.Errorf("asked something else: %+v", h)
 		}
 	}
@@ -138,7 +157,7 @@ func TestAnEndpointThatIsDownIsTriedUntilItIsUp(t *testing.T) {
 	e.Start()
 	defer e.Close()
 	s.outcome("q", Delivered)
-	if heard := e.heard(); len(heard) != 1 || heard[0].header.Get(HeaderID) != "q" {
+	if heard := e.heard(); len(heard) != 1 || heard[0].header.Get(HeaderKey) != "q" {
 		t.Errorf("told %+v", heard)
 	}
 }
@@ -162,7 +181,7 @@ func TestAfterARestartTheSameIsSentWithTheSameIdentity(t *testing.T) {
 	after.outcome("q", Delivered)
 	heard := e.heard()
 	first, last := heard[0], heard[len(heard)-1]
-	if diff := cmp.Diff(first.body, last.body); diff != "" || first.header.Get(HeaderID) != last.header.Get(HeaderID) {
+	if diff := cmp.Diff(first.body, last.body); diff != "" || first.header.Get(HeaderKey) != last.header.Get(HeaderKey) {
 		t.Errorf("not recognisable as the same: %+v %+v", first, last)
 	}
 }
@@ -192,7 +211,7 @@ func block(t *testing.T) *blocker {
 	b.endpoint = listen(t, func(_ http.ResponseWriter, r *http.Request) {
 		b.count(1)
 		defer b.count(-1)
-		id := r.Header.Get(HeaderID)
+		id := r.Header.Get(HeaderKey)
 		b.arrived <- id
 		select {
 		case <-b.release:

@@ -55,13 +55,15 @@ func waitForPolicies(t *testing.T, signed bool) {
 		ro.Namespace, ro.Spec.Control = "default", decision(v1alpha1.ControlAbort, by)
 		return ro, admin.Create(t.Context(), ro, client.DryRunAll)
 	}
+	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		_, forged := try("somebody else")
 		ro, err := try("")
-		return apierrors.IsForbidden(forged) && (ro.Spec.Control.By != "") == signed, err
+		last = err // for some moments after the kinds were defined, none can be mutated
+		return apierrors.IsForbidden(forged) && err == nil && (ro.Spec.Control.By != "") == signed, nil
 	})
 	if err != nil {
-		t.Fatal("the policies never came in force: ", err)
+		t.Fatalf("the policies never came in force: %v, %v", err, last)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/serin-dev/serin/analysis"
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/outbound"
@@ -204,12 +205,21 @@ func reportOnce(ctx context.Context) error {
 		}
 		ts := &splitv1.TrafficSplit{}
 		err := admin.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[traffic.LabelProxy]}, ts)
-		if err != nil || reported(ts, pod.Name) {
+		if err != nil {
+			continue
+		}
+		digest, err := servedBy(ctx, ts)
+		if err != nil {
+			return err
+		}
+		if digest == "" || reported(ts, pod.Name, digest) {
 			continue
 		}
 		u := &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": ts.Name, "namespace": ts.Namespace},
-			"status":   map[string]any{"proxies": []any{map[string]any{"name": pod.Name, "observedGeneration": ts.Generation}}},
+			"status": map[string]any{"proxies": []any{map[string]any{
+				"name": pod.Name, "observedGeneration": ts.Generation, "configuration": digest,
+			}}},
 		}}
 		u.SetGroupVersionKind(splitv1.GroupVersion.WithKind("TrafficSplit"))
 		err = admin.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(pod.Name), client.ForceOwnership)
@@ -220,10 +230,33 @@ func reportOnce(ctx context.Context) error {
 	return nil
 }
 
-func reported(ts *splitv1.TrafficSplit, pod string) bool {
+// servedBy is the digest of what proxies serve of a split: "" when it is refused,
+// and they serve on what they did.
+func servedBy(ctx context.Context, ts *splitv1.TrafficSplit) (string, error) {
+	services, groups := &corev1.ServiceList{}, &specsv1.HTTPRouteGroupList{}
+	for _, list := range []client.ObjectList{services, groups} {
+		if err := admin.List(ctx, list, client.InNamespace(ts.Namespace)); err != nil {
+			return "", err
+		}
+	}
+	known := traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}
+	for i := range services.Items {
+		known.Services[services.Items[i].Name] = &services.Items[i]
+	}
+	for i := range groups.Items {
+		known.Groups[groups.Items[i].Name] = &groups.Items[i]
+	}
+	resolved, problems := traffic.Resolve(ts, known)
+	if traffic.Refused(problems) {
+		return "", nil
+	}
+	return resolved.Digest(), nil
+}
+
+func reported(ts *splitv1.TrafficSplit, pod, digest string) bool {
 	for _, p := range ts.Status.Proxies {
 		if p.Name == pod {
-			return p.ObservedGeneration == ts.Generation
+			return p.ObservedGeneration == ts.Generation && p.Configuration == digest
 		}
 	}
 	return false

@@ -14,7 +14,8 @@ import (
 
 var web = analysis.Target{Stable: "web-stable", Canary: "web-canary"}
 
-// fixture is what a proxy answers; the stable backend was not asked yet.
+// fixture is what a proxy answers; the stable backend was not asked yet by anyone
+// whose request was split. Other requests and copies are in it too.
 func fixture(tb testing.TB) string {
 	tb.Helper()
 	text, err := os.ReadFile("testdata/metrics.txt")

@@ -65,7 +65,9 @@ type HTTPMatch struct {
 	Methods []HTTPMethod `json:"methods,omitempty"`
 
 	// pathRegex is a regular expression (RE2) that the path must match from its
-	// start. When unset the path does not matter.
+	// start, but not to its end. The path is taken as it was sent, encoded and without
+	// the query. Groups must have no names, and what repeats must not be repeated.
+	// When unset the path does not matter.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -73,7 +75,9 @@ type HTTPMatch struct {
 
 	// headers are regular expressions (RE2) for the values of headers: either a
 	// map from name to expression, or a list of maps with one name each. All of
-	// them must match. When unset headers do not matter.
+	// them must match a part of the header's value; a header that is absent or empty
+	// matches none. At most 256 bytes each, with the rules of pathRegex. When unset
+	// headers do not matter.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless

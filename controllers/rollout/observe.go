@@ -35,12 +35,13 @@ type scene struct {
 	deployment *appsv1.Deployment
 	root       *corev1.Service
 	split      *splitv1.TrafficSplit // nil when there is none
+	backends   map[string]*corev1.Service
 }
 
 // observe reads everything that a decision needs. What can't be read makes the
 // whole observation unreadable: the planner then changes nothing.
 func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, error) {
-	s := scene{Observation: plan.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
+	s := scene{backends: map[string]*corev1.Service{}, Observation: plan.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
 	s.RouterName = ro.Spec.Router
 	if s.RouterName == "" {
 		s.RouterName = r.options.DefaultRouter
@@ -231,7 +232,8 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which cli
 			continue
 		}
 		s.ReplicaSets = append(s.ReplicaSets, plan.ReplicaSet{
-			Name: rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion, Owner: owner,
+			Marked: workload.IsMarked(rs, s.Rollout),
+			Name:   rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion, Owner: owner,
 			Revision: rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
 			Current:  s.deployment != nil && workload.SameTemplate(&rs.Spec.Template, &s.deployment.Spec.Template),
 			Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas,
@@ -261,8 +263,8 @@ func (s *scene) ownerOf(rs *appsv1.ReplicaSet) (plan.Owner, bool) {
 		return plan.OwnerNone, true
 	case s.deployment != nil && c.UID == s.deployment.UID:
 		return plan.OwnerDeployment, true
-	case workload.IsMarked(rs, s.Rollout):
-		return plan.OwnerRollout, true
+	case workload.IsMarked(rs, s.Rollout), s.root != nil && c.Kind == "Service" && c.UID == s.root.UID:
+		return plan.OwnerRollout, true // nobody else makes ReplicaSets for a Service
 	}
 	return 0, false
 }
@@ -285,6 +287,7 @@ func (r *Reconciler) observeBackend(ctx context.Context, s *scene, role, name st
 		return nil
 	}
 	b.UID, b.ResourceVersion = svc.UID, svc.ResourceVersion
+	s.backends[role] = svc
 	b.Ours = workload.IsMarked(svc, s.Rollout)
 	b.Revision = svc.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey]
 	if s.Service.Presence == plan.Present {

@@ -5,6 +5,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -24,6 +25,13 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// An action that fails for ever must not keep a deadline, or a rollback, waiting
+// for longer than maxRetry.
+const (
+	firstRetry = 20 * time.Millisecond
+	maxRetry   = 10 * time.Second
 )
 
 // indexClaims finds the Rollouts that claim a workload or a Service.
@@ -79,7 +87,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsIn), builder.WithPredicates(predicate.LabelChangedPredicate{}, changed())).
 		WatchesRawSource(source.TypedChannel(measured, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WatchesRawSource(source.TypedChannel(r.options.Outbox.Changed(), handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Concurrency})
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: r.options.Concurrency,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, maxRetry),
+		})
 	if r.options.GuardServed {
 		all := handler.EnqueueRequestsFromMapFunc(r.everyRollout)
 		guard := builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == r.options.GuardPolicy }), changedExistence())

@@ -17,6 +17,7 @@ import (
 func Decide(o Observation) Decision {
 	p := &pass{Observation: o, status: *o.Rollout.Status.DeepCopy()}
 	p.clearOutbox()
+	p.recognise()
 	p.run()
 	return p.decision()
 }
@@ -116,6 +117,10 @@ func (p *pass) converge() {
 		p.adopt(p.promoted())
 	case stable == nil:
 		p.firstDeployment()
+	case p.stray() != nil:
+		p.reclaim(p.stray())
+	case p.slipped() != nil && p.rejectedAgain():
+		p.pushBack(p.slipped())
 	case p.slipped() != nil:
 		p.unguarded(p.slipped())
 	case stable.Current:
@@ -160,7 +165,7 @@ func (p *pass) slipped() *ReplicaSet {
 
 // residue reports whether objects of an earlier release are still in place.
 func (p *pass) residue() bool {
-	return p.StableService.Presence == Present && p.StableService.Revision != p.status.Stable.Revision || p.Split.Deleting
+	return !p.begun() && (p.StableService.Presence == Present && p.StableService.Revision != p.status.Stable.Revision || p.Split.Deleting)
 }
 
 func (p *pass) find(match func(*ReplicaSet) bool) *ReplicaSet {

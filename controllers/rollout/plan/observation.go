@@ -126,6 +126,8 @@ type ReplicaSet struct {
 	// Desired is the workload's scale that it was last told of.
 	Desired  int32
 	Deleting bool
+	// Marked is whether it carries the mark of this Rollout.
+	Marked bool
 	// Failure says why its pods can't be created; "" when they can.
 	Failure string
 }

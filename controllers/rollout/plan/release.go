@@ -35,11 +35,28 @@ func (p *pass) release(stable *ReplicaSet) {
 		p.suspend()
 		return
 	}
-	if !p.ensureHold(true) || !p.prepare(stable) {
+	if !p.inPath() || !p.ensureHold(true) || !p.prepare(stable) {
 		p.checkDeadline()
 		return
 	}
 	p.proceed()
+}
+
+// inPath notices that somebody deleted the split: the step begins again when it is
+// back.
+func (p *pass) inPath() bool {
+	if p.byReplicas || p.Split.Presence == Present && !p.Split.Deleting {
+		return true
+	}
+	if s := p.status.Step; s.InEffectAt != nil {
+		p.enterStep(int(s.Index))
+	}
+	if p.Split.Presence == Absent {
+		return true
+	}
+	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: somebody deleted the TrafficSplit; it is made again when it is gone.", p.status.Step.Summary)
+	p.state.progress = true
+	return false
 }
 
 // proceed takes the present step, or the promotion after the last one, as far as
@@ -146,7 +163,7 @@ func (p *pass) supersede() bool {
 	if !p.takeOutCanaries(p.canary) {
 		return false
 	}
-	taken := p.CanaryService.Presence == Present && p.CanaryService.Revision != p.revision
+	taken := p.CanaryService.Presence == Present && p.CanaryService.Revision != p.revision && !p.begun()
 	return !taken || p.ensureNoCanaryTraffic()
 }
 

@@ -64,12 +64,19 @@ func (p *pass) ensureNoCanaryTraffic() bool {
 	if s.Presence == Absent || s.Deleting || p.backendsTrade() || p.pairTraded() || p.routeless() {
 		return true
 	}
-	if p.ensureRoute(Route{}) {
+	if p.ensureRoute(Route{}) || p.unreachable() {
 		return true
 	}
+	p.repairBackends()
 	p.say(v1alpha1.ReasonRollingBack, "Sending all traffic to stable: %s.", p.trafficWait(Route{}))
 	p.state.progress = true
 	return false
+}
+
+// unreachable reports whether no request can reach a canary, although the router
+// can't confirm it: there is none, and nothing ever was in effect.
+func (p *pass) unreachable() bool {
+	return !p.paired() && p.asked(Route{}) && p.Split.Observed < 0 && !p.canaryPods(nil)
 }
 
 // backendsTrade reports whether the split's "canary" is the version that is

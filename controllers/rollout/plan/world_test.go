@@ -381,7 +381,7 @@ func (w *world) observe() Observation {
 			Name: rs.name, UID: rs.uid, ResourceVersion: strconv.Itoa(rs.version), Owner: rs.owner,
 			Revision: rs.revision, Current: !w.dep.absent && rs.template == w.dep.template,
 			Replicas: rs.replicas, Existing: rs.existing, Available: rs.available, Desired: rs.desired,
-			Failure: w.failure(rs),
+			Failure: w.failure(rs), Marked: true,
 		})
 	}
 	if s := w.split; s != nil {

@@ -38,7 +38,7 @@ var layers = []layer{
 	{folder: "analysis/judge", imports: []string{"./analysis"}, pure: true},
 	{folder: "analysis/collect", imports: []string{"./analysis", "k8s.io/utils/clock"}},
 	{folder: "analysis/source", imports: []string{"./analysis", "github.com/prometheus/common", "github.com/prometheus/client_model"}},
-	{folder: "controllers/rollout", imports: append(controller("rollout"), "./controllers/outbound")},
+	{folder: "controllers/rollout", imports: append(controller("rollout"), "./analysis/judge", "./controllers/outbound", "github.com/prometheus/client_golang")},
 	{folder: "controllers/rollout/plan", imports: []string{"./api", "./analysis", "./analysis/judge", "./controllers/rollout/schedule", "./controllers/traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/rollout/schedule", imports: []string{"./api", "k8s.io/apimachinery", "github.com/robfig/cron/v3"}, pure: true},
 	{folder: "controllers/trafficsplit", imports: controller("trafficsplit")},

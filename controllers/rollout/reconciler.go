@@ -63,11 +63,12 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	options  Options
 	reports  reports
+	metrics  *telemetry
 }
 
 // New returns a Reconciler that reads and writes through c.
 func New(c client.Client, recorder events.EventRecorder, o Options) *Reconciler {
-	return &Reconciler{client: c, recorder: recorder, options: o}
+	return &Reconciler{client: c, recorder: recorder, options: o, metrics: newTelemetry()}
 }
 
 // Reconcile observes, decides, reports and acts, in this order: what was decided
@@ -78,6 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if apierrors.IsNotFound(err) {
 			r.options.Measurements.Forget(req.NamespacedName)
 			r.options.Outbox.Keep(req.NamespacedName, nil)
+			r.metrics.forget(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -109,7 +111,9 @@ func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d plan.De
 		// The finalizer is changed by the same pass, on top of this version.
 		ro.ResourceVersion = next.ResourceVersion
 		r.reports.note(ro, r.options.Clock.Now())
+		r.metrics.count(compare(&ro.Status, &d.Status))
 	}
+	r.metrics.show(client.ObjectKeyFromObject(ro), &d.Status)
 	for _, e := range d.Events {
 		kind := corev1.EventTypeNormal
 		if e.Warning {

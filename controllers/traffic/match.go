@@ -3,6 +3,7 @@
 package traffic
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -82,7 +83,7 @@ func resolveMatches(split *splitv1.TrafficSplit, groups map[string]*specsv1.HTTP
 func makeMatch(group string, in specsv1.HTTPMatch) (Match, error) {
 	out := Match{Group: group, Name: in.Name, Path: in.PathRegex}
 	if len(in.Methods) == 0 && in.PathRegex == "" && len(in.Headers.Items) == 0 && in.Headers.Invalid == "" {
-		return out, fmt.Errorf(`has no condition; write methods: ["*"] when it is meant to hold every request`)
+		return out, errors.New(`has no condition; write methods: ["*"] when it is meant to hold every request`)
 	}
 	var err error
 	if out.Methods, err = makeMethods(in.Methods); err != nil {

@@ -16,12 +16,12 @@ type Split struct {
 	Ports []Port
 	// Limited is true when the weights share only the requests of Matches. All
 	// others go to the Default of their port.
-	Limited bool
+	Limited bool `json:",omitempty"`
 	// Matches are the sets of requests that a limited split shares: a request has to
 	// be in one of them. When there is none, no request is shared.
-	Matches []Match
+	Matches []Match `json:",omitempty"`
 	// Mirror says which requests are copied to one more backend; nil for none.
-	Mirror *Mirror
+	Mirror *Mirror `json:",omitempty"`
 }
 
 // Unroutable are the ports whose requests nobody can take: no backend with a
@@ -55,10 +55,10 @@ type Port struct {
 	Destinations []Destination
 	// Default gets the requests that a limited split does not share. It is nil when
 	// the split is not limited or the default backend can't take the port.
-	Default *Destination
+	Default *Destination `json:",omitempty"`
 	// Mirror gets the copies of requests. It is nil when nothing is mirrored or the
 	// mirror's backend can't take the port. Its weight has no meaning.
-	Mirror *Destination
+	Mirror *Destination `json:",omitempty"`
 }
 
 // TotalWeight is the sum of the weights of the port's destinations.

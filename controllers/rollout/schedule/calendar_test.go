@@ -239,6 +239,11 @@ func TestChangesOfTheClocks(t *testing.T) {
 			{"2027-03-28T03:00:00+02:00", answer{state: "open", until: "2027-03-28T03:10:00+02:00"}},
 			{"2027-03-28T03:10:00+02:00", answer{"closed", "2027-03-29T02:00:00+02:00", "2027-03-29T02:00:00+02:00", outside + " until Mon 2027-03-29 02:00 CEST"}},
 		}},
+		{"the last day of a leap year, far ahead", windows("Europe/Berlin", window("0 9 * * *", "1h")), []moment{
+			{"2040-12-31T08:00:00+01:00", answer{"closed", "2040-12-31T09:00:00+01:00", "2040-12-31T09:00:00+01:00", outside + " until Mon 2040-12-31 09:00 CET"}},
+			{"2040-12-31T09:30:00+01:00", answer{state: "open", until: "2040-12-31T10:00:00+01:00"}},
+			{"2041-01-01T00:00:00+01:00", answer{"closed", "2041-01-01T09:00:00+01:00", "2041-01-01T09:00:00+01:00", outside + " until Tue 2041-01-01 09:00 CET"}},
+		}},
 		{"New York skips an hour", windows("America/New_York", window("15 2 * * SUN", "1h")), []moment{
 			{"2027-03-14T01:00:00-05:00", answer{"closed", "2027-03-14T03:00:00-04:00", "2027-03-14T03:00:00-04:00", outside + " until Sun 2027-03-14 03:00 EDT"}},
 		}},

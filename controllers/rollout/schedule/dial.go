@@ -39,16 +39,41 @@ func (d *dial) turn(second int64) {
 	if d.from <= second && second < d.until {
 		return
 	}
-	at := time.Unix(second, 0).In(d.zone)
-	_, offset := at.Zone()
-	from, until := at.ZoneBounds()
-	d.from, d.until, d.offset = math.MinInt64, math.MaxInt64, int64(offset)
-	if !from.IsZero() {
-		d.from = from.Unix()
+	d.from, d.until, d.offset = stretch(d.zone, second)
+	for d.from != math.MinInt64 {
+		_, until, offset := stretch(d.zone, d.from)
+		if offset == d.offset {
+			return
+		}
+		d.from = until
 	}
-	if !until.IsZero() {
-		d.until = until.Unix()
+}
+
+// stretch asks the zone for the stretch that contains a moment. Where the zone has a
+// rule rather than a table of changes, time.ZoneBounds is exact close to a change
+// only, as its source says:
+//   - It may end a stretch at the end of a year. Two stretches with one offset do
+//     no harm.
+//   - On the last day of a leap year it says that the stretch has ended before. There
+//     it ends with that day of UTC, on which no rule changes clocks any more.
+//   - In the year in which the rule takes over from the table, it may begin too
+//     early, over a change of the table. turn looks for that.
+func stretch(zone *time.Location, second int64) (from, until, offset int64) {
+	const day = 24 * 3600
+	at := time.Unix(second, 0).In(zone)
+	_, ahead := at.Zone()
+	begin, end := at.ZoneBounds()
+	from, until = math.MinInt64, math.MaxInt64
+	if !begin.IsZero() {
+		from = min(begin.Unix(), second)
 	}
+	if !end.IsZero() {
+		until = end.Unix()
+	}
+	if until <= second {
+		until = (floorDiv(second, day) + 1) * day
+	}
+	return from, until, int64(ahead)
 }
 
 // reached is the latest minute that the clock has shown up to a moment. After it

@@ -91,6 +91,12 @@ var changes = []struct{ zone, day string }{
 	{"America/Scoresbysund", "2024-03-31T00:00:00Z"},
 	{"Antarctica/Troll", "2027-03-28T00:00:00Z"}, // two hours
 	{"UTC", "2028-02-29T00:00:00Z"},
+	// Beyond the tables of changes that systems come with, where rules begin.
+	{"Europe/Berlin", "2040-12-31T00:00:00Z"},
+	{"America/New_York", "2040-12-31T00:00:00Z"},
+	{"Australia/Lord_Howe", "2044-12-31T00:00:00Z"},
+	{"Europe/Berlin", "2041-03-31T00:00:00Z"},
+	{"America/New_York", "2039-11-06T00:00:00Z"},
 }
 
 // dense makes expressions that name times of nearly every day.

@@ -65,8 +65,14 @@ var patternText = regexp.MustCompile(`^(?:[0-9A-Za-z.*+?|()\[\]{},:!-]|\\x[0-9a-
 // expression does. RE2 reads translations too, as long as there is no (?!).
 func FuzzPCRE(f *testing.F) {
 	for _, seed := range [][2]string{
-		{`.*Firefox.*`, "a Firefox b"}, {`^(.*?;)?(type=insider)(;.*)?$`, "a;type=insider"}, {`(?i)[^k]S`, "aſ"},
-		{`"; include /etc/passwd; #`, `"`}, {`\$\{x\}`, "${x}"}, {`(?s)a.b|c`, "a\nb"}, {`\x{e9}`, "é"}, {`[[:^alpha:]]{2}`, "1-"},
+		{`.*Firefox.*`, "a Firefox b"},
+		{`^(.*?;)?(type=insider)(;.*)?$`, "a;type=insider"},
+		{`(?i)[^k]S`, "aſ"},
+		{`"; include /etc/passwd; #`, `"`},
+		{`\$\{x\}`, "${x}"},
+		{`(?s)a.b|c`, "a\nb"},
+		{`\x{e9}`, "é"},
+		{`[[:^alpha:]]{2}`, "1-"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

@@ -103,13 +103,13 @@ var plainMethod = regexp.MustCompile(`^[A-Z]{1,20}$`)
 func renderMatches(t *text, matches []traffic.Match) {
 	t.entries("map", []string{"$request_uri", "$serin_path"},
 		[2]string{"default", ""}, [2]string{`~\A(?<serin_path_sent>[^?#]*)`, "$serin_path_sent"})
-	any := ""
+	var sets strings.Builder
 	for i, m := range matches {
 		conditions, err := makeConditions(m)
 		if err != nil {
 			panic(err) // checkMatches has found none
 		}
-		all := ""
+		var all strings.Builder
 		for j, c := range conditions {
 			name := fmt.Sprintf("$serin_c_%d_%d", i, j)
 			entries := [][2]string{{"default", "0"}, {"", "0"}}
@@ -117,11 +117,11 @@ func renderMatches(t *text, matches []traffic.Match) {
 				entries = append(entries, [2]string{key, "1"})
 			}
 			t.entries("map", []string{c.variable, name}, entries...)
-			all += name
+			all.WriteString(name)
 		}
 		name := "$serin_m_" + strconv.Itoa(i)
-		t.entries("map", []string{all, name}, [2]string{"default", "0"}, [2]string{strings.Repeat("1", len(conditions)), "1"})
-		any += name
+		t.entries("map", []string{all.String(), name}, [2]string{"default", "0"}, [2]string{strings.Repeat("1", len(conditions)), "1"})
+		sets.WriteString(name)
 	}
-	t.entries("map", []string{any, "$" + matched}, [2]string{"default", "0"}, [2]string{"~1", "1"})
+	t.entries("map", []string{sets.String(), "$" + matched}, [2]string{"default", "0"}, [2]string{"~1", "1"})
 }

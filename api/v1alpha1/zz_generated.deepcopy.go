@@ -347,8 +347,8 @@ func (in *LatencyLimit) DeepCopy() *LatencyLimit {
 func (in *Notification) DeepCopyInto(out *Notification) {
 	*out = *in
 	in.Endpoint.DeepCopyInto(&out.Endpoint)
-	if in.On != nil {
-		in, out := &in.On, &out.On
+	if in.Events != nil {
+		in, out := &in.Events, &out.Events
 		*out = make([]NotificationKind, len(*in))
 		copy(*out, *in)
 	}

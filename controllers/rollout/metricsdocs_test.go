@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// metricRow is a row of the page's table: name, labels and type.
+var metricRow = regexp.MustCompile("(?m)^\\| `(serin_[a-z_]+)(?:\\{([a-z,]+)\\})?` \\| ([a-z]+) \\|")
+
+func TestThePageListsEveryMetricWithItsLabels(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
+		documented[row[1]] = row[3] + " " + strings.Join(slices.Sorted(slices.Values(strings.Split(row[2], ","))), ",")
+	}
+	r := New(nil, nil, Options{})
+	r.metrics.show(key(0), releasing(0, new(int32(20))))
+	r.metrics.count(transition{ended: []v1alpha1.HistoryEntry{{Outcome: "Promoted", StartedAt: new(after(0)), EndedAt: after(time.Hour)}}})
+	families, err := registered(t, r).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := map[string]string{}
+	for _, f := range families {
+		var labels []string
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			labels = append(labels, l.GetName())
+		}
+		served[f.GetName()] = strings.ToLower(f.GetType().String()) + " " + strings.Join(labels, ",")
+	}
+	if diff := cmp.Diff(served, documented); diff != "" {
+		t.Errorf("docs/metrics.md (-served +documented):\n%s", diff)
+	}
+	for _, value := range slices.Concat(outcomes, causes, verdicts, interventions) {
+		if !strings.Contains(string(page), "`"+value+"`") {
+			t.Errorf("docs/metrics.md does not explain the label %s", value)
+		}
+	}
+}

@@ -17,7 +17,7 @@ type Hook struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// on is when the hook is called: BeforeRelease (before the canary exists),
+	// when is when the hook is called: BeforeRelease (before the canary exists),
 	// BeforeStep (before the weight of each step is put in effect), Gate (while a
 	// step with until: Manual waits), BeforePromotion (before all traffic goes to the
 	// canary) or AfterRelease (with the outcome; nothing waits for it). The others
@@ -25,7 +25,7 @@ type Hook struct {
 	// good and rolls back, 202 and 425 mean "not yet", and anything else is tried
 	// again.
 	// +required
-	On HookTime `json:"on"`
+	When HookTime `json:"when"`
 
 	// endpoint that is called with POST.
 	// +required
@@ -107,12 +107,12 @@ type Notification struct {
 	// +kubebuilder:default=CloudEvents
 	Format NotificationFormat `json:"format,omitempty"`
 
-	// on chooses what is told: Started, StepInEffect, Waiting (for a person),
+	// events chooses what is told: Started, StepInEffect, Waiting (for a person),
 	// Promoted, RolledBack, Superseded. When unset, all of it.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=6
-	On []NotificationKind `json:"on,omitempty"`
+	Events []NotificationKind `json:"events,omitempty"`
 }
 
 // NotificationFormat is the format of a notification's body.

@@ -43,13 +43,24 @@ type RolloutList struct {
 }
 
 // RolloutSpec says what is released and how.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.workloadRef) != has(self.services)",message="spec: needs exactly one of workloadRef and services; remove or add one"
+// +kubebuilder:validation:XValidation:rule="has(self.workloadRef) == has(oldSelf.workloadRef)",message="spec.workloadRef: can't be added or removed; delete this Rollout and create another one"
 type RolloutSpec struct {
 	// workloadRef names the workload in the same namespace whose template
 	// changes are released. Only one Rollout may name a workload. It can't be
 	// changed; delete the Rollout and create another one instead.
-	// +required
+	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.workloadRef: can't be changed; delete this Rollout and create one for the other workload"
-	WorkloadRef WorkloadReference `json:"workloadRef"`
+	WorkloadRef WorkloadReference `json:"workloadRef,omitzero"`
+
+	// services are two Services that you keep yourself, with their pods, instead of a
+	// workloadRef: traffic moves from the one to the other. A release begins when
+	// the canary's Service has ready pods that were not released before. To release
+	// the next version, name the promoted Service as stable and another one as
+	// canary.
+	// +optional
+	Services *ServicePair `json:"services,omitempty"`
 
 	// service is the name of the root Service in the same namespace: the one that
 	// clients call. Its selector must select the workload's pods. Serin creates
@@ -137,6 +148,23 @@ type RolloutSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=20
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+}
+
+// ServicePair are the Services of two versions, in the namespace of the Rollout.
+//
+// +kubebuilder:validation:XValidation:rule="self.stable != self.canary",message="spec.services: stable and canary must be two Services; name another one"
+type ServicePair struct {
+	// stable is the Service that has the traffic.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Stable string `json:"stable"`
+
+	// canary is the Service that gets it step by step.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Canary string `json:"canary"`
 }
 
 // WorkloadReference names a workload in the namespace of the Rollout.

@@ -97,6 +97,11 @@ type VersionStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	Revision string `json:"revision"`
 
+	// service that reaches the version. Only set where spec.services names it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Service string `json:"service,omitempty"`
+
 	// replicas is the number of pods wanted.
 	// +required
 	// +kubebuilder:validation:Minimum=0

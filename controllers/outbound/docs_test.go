@@ -97,7 +97,7 @@ func TestThePagesExampleIsAskedAndItsSignatureIsGenuine(t *testing.T) {
 	hook.Endpoint.URL = e.URL
 	question, err := payload.Hook(
 		payload.Rollout{Namespace: p.rollout.Namespace, Name: p.rollout.Name, UID: "1", Service: p.rollout.Spec.Service},
-		payload.Question{ID: "tests-6c8f9d7b5-1", Hook: hook.Name, On: hook.On, Revision: "6c8f9d7b5", Step: &payload.Step{Index: 1, Of: 2, Weight: 50}},
+		payload.Question{ID: "tests-6c8f9d7b5-1", Hook: hook.Name, When: hook.When, Revision: "6c8f9d7b5", Step: &payload.Step{Index: 1, Of: 2, Weight: 50}},
 	)
 	if err != nil {
 		t.Fatal(err)

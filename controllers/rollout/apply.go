@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
-	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -39,7 +39,7 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) err
 	case plan.HandBack:
 		return r.handBack(ctx, s, a)
 	case plan.ApplyBackend:
-		return r.applyBackend(ctx, makeBackend(&s, a.Role, a.Revision))
+		return r.applyBackend(ctx, s, a.Role, a.Revision)
 	case plan.DeleteBackend:
 		return r.remove(ctx, a.Target, &corev1.Service{ObjectMeta: named(s, a.Name)})
 	case plan.ApplySplit:
@@ -153,18 +153,28 @@ func makeBackend(s *scene, role, revision string) *corev1.Service {
 	return svc
 }
 
-// applyBackend applies every field that the builder set and owns no other.
-func (r *Reconciler) applyBackend(ctx context.Context, want *corev1.Service) error {
-	text, err := json.Marshal(want)
-	if err != nil {
-		return fmt.Errorf("encode the Service: %w", err)
+// applyBackend makes the Service of a version what it has to be, whatever somebody
+// added: it is Serin's alone, so the lists are replaced and not merged.
+func (r *Reconciler) applyBackend(ctx context.Context, s scene, role, revision string) error {
+	want := makeBackend(&s, role, revision)
+	live := s.backends[role]
+	if live == nil {
+		return staleIfThere(r.client.Create(ctx, want, client.FieldOwner(v1alpha1.FieldManager)))
 	}
-	svc := &applycorev1.ServiceApplyConfiguration{}
-	if err := json.Unmarshal(text, svc); err != nil {
-		return fmt.Errorf("encode the Service: %w", err)
+	next := live.DeepCopy()
+	next.Labels, next.Annotations = with(next.Labels, want.Labels), with(next.Annotations, want.Annotations)
+	next.Spec.Selector, next.Spec.Ports = want.Spec.Selector, want.Spec.Ports
+	next.Spec.TrafficDistribution, next.Spec.InternalTrafficPolicy = want.Spec.TrafficDistribution, want.Spec.InternalTrafficPolicy
+	return r.client.Update(ctx, next, client.FieldOwner(v1alpha1.FieldManager))
+}
+
+func with(m, more map[string]string) map[string]string {
+	out := maps.Clone(m)
+	if out == nil {
+		out = map[string]string{}
 	}
-	svc.Status = nil
-	return r.client.Apply(ctx, svc, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
+	maps.Copy(out, more)
+	return out
 }
 
 // applySplit creates the TrafficSplit, or changes the version that was observed.

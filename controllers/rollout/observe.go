@@ -35,12 +35,13 @@ type scene struct {
 	deployment *appsv1.Deployment
 	root       *corev1.Service
 	split      *splitv1.TrafficSplit // nil when there is none
+	backends   map[string]*corev1.Service
 }
 
 // observe reads everything that a decision needs. What can't be read makes the
 // whole observation unreadable: the planner then changes nothing.
 func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, error) {
-	s := scene{Observation: plan.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
+	s := scene{backends: map[string]*corev1.Service{}, Observation: plan.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
 	s.RouterName = ro.Spec.Router
 	if s.RouterName == "" {
 		s.RouterName = r.options.DefaultRouter
@@ -48,10 +49,12 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 	s.RouterOffered = slices.Contains(r.options.Routers, s.RouterName)
 	s.Split.Requested, s.Split.Observed = plan.Route{Weight: -1}, -1
 	s.ReportedAt = r.reports.at(ro)
-	err := errors.Join(
-		r.observeRival(ctx, &s), r.observeGuard(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s),
-		r.observeWorkload(ctx, &s), r.observeBackends(ctx, &s), r.observeSplit(ctx, &s),
-	)
+	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeSplit(ctx, &s))
+	if ro.Spec.Services != nil {
+		err = errors.Join(err, r.observePair(ctx, &s))
+	} else {
+		err = errors.Join(err, r.observeGuard(ctx, &s), r.observeWorkload(ctx, &s), r.observeBackends(ctx, &s))
+	}
 	if err != nil {
 		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
 		return s, err
@@ -193,18 +196,26 @@ func holdsPause(d *appsv1.Deployment) bool {
 	return false
 }
 
-// serviceProblem says why the root Service can't be split.
+// serviceProblem says why the root Service can't be split for a Deployment.
 func serviceProblem(root *corev1.Service, d *appsv1.Deployment) string {
-	declared := traffic.DeclaredSelector(root)
+	if problem := rootProblem(root); problem != "" {
+		return problem
+	}
+	if !labels.SelectorFromSet(traffic.DeclaredSelector(root)).Matches(labels.Set(d.Spec.Template.Labels)) {
+		return fmt.Sprintf("the Service %q does not select the pods of the Deployment %q; correct its selector or the pods' labels", root.Name, d.Name)
+	}
+	return ""
+}
+
+// rootProblem says why the root Service can't be split for anything.
+func rootProblem(root *corev1.Service) string {
 	switch {
 	case root.Spec.Type == corev1.ServiceTypeExternalName:
 		return fmt.Sprintf("the Service %q is of type ExternalName and has no pods; name one that selects the workload's pods", root.Name)
 	case root.Spec.ClusterIP == corev1.ClusterIPNone:
 		return fmt.Sprintf("the Service %q is headless, so that clients pick pods themselves; name one with a cluster IP", root.Name)
-	case len(declared) == 0:
+	case len(traffic.DeclaredSelector(root)) == 0:
 		return fmt.Sprintf("the Service %q has no selector; give it the labels of the workload's pods", root.Name)
-	case !labels.SelectorFromSet(declared).Matches(labels.Set(d.Spec.Template.Labels)):
-		return fmt.Sprintf("the Service %q does not select the pods of the Deployment %q; correct its selector or the pods' labels", root.Name, d.Name)
 	}
 	return ""
 }
@@ -221,7 +232,8 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which cli
 			continue
 		}
 		s.ReplicaSets = append(s.ReplicaSets, plan.ReplicaSet{
-			Name: rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion, Owner: owner,
+			Marked: workload.IsMarked(rs, s.Rollout),
+			Name:   rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion, Owner: owner,
 			Revision: rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
 			Current:  s.deployment != nil && workload.SameTemplate(&rs.Spec.Template, &s.deployment.Spec.Template),
 			Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas,
@@ -251,8 +263,8 @@ func (s *scene) ownerOf(rs *appsv1.ReplicaSet) (plan.Owner, bool) {
 		return plan.OwnerNone, true
 	case s.deployment != nil && c.UID == s.deployment.UID:
 		return plan.OwnerDeployment, true
-	case workload.IsMarked(rs, s.Rollout):
-		return plan.OwnerRollout, true
+	case workload.IsMarked(rs, s.Rollout), s.root != nil && c.Kind == "Service" && c.UID == s.root.UID:
+		return plan.OwnerRollout, true // nobody else makes ReplicaSets for a Service
 	}
 	return 0, false
 }
@@ -275,6 +287,7 @@ func (r *Reconciler) observeBackend(ctx context.Context, s *scene, role, name st
 		return nil
 	}
 	b.UID, b.ResourceVersion = svc.UID, svc.ResourceVersion
+	s.backends[role] = svc
 	b.Ours = workload.IsMarked(svc, s.Rollout)
 	b.Revision = svc.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey]
 	if s.Service.Presence == plan.Present {

@@ -64,7 +64,7 @@ func (r *Reconciler) send(ro *v1alpha1.Rollout, d plan.Decision) error {
 }
 
 func (r *Reconciler) ask(key types.NamespacedName, about payload.Rollout, q plan.Question) error {
-	question := payload.Question{ID: q.ID, Hook: q.Hook.Name, On: q.Hook.On, Revision: q.Revision}
+	question := payload.Question{ID: q.ID, Hook: q.Hook.Name, When: q.Hook.When, Revision: q.Revision}
 	if q.Of > 0 {
 		question.Step = &payload.Step{Index: q.Index, Of: q.Of, Weight: q.Weight}
 	}
@@ -88,7 +88,7 @@ func (r *Reconciler) tell(ro *v1alpha1.Rollout, about payload.Rollout, n v1alpha
 		}
 		to = ro.Spec.Hooks[i].Endpoint
 		p, err = payload.Hook(about, payload.Question{
-			ID: n.ID, Hook: n.Name, On: v1alpha1.HookAfterRelease, Revision: n.Revision, Outcome: string(n.Kind), Message: n.Message,
+			ID: n.ID, Hook: n.Name, When: v1alpha1.HookAfterRelease, Revision: n.Revision, Outcome: string(n.Kind), Message: n.Message,
 		})
 	} else {
 		i := slices.IndexFunc(ro.Spec.Notifications, func(x v1alpha1.Notification) bool { return x.Name == n.Name })

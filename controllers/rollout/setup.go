@@ -5,6 +5,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,6 +27,13 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
+// An action that fails for ever must not keep a deadline, or a rollback, waiting
+// for longer than maxRetry.
+const (
+	firstRetry = 20 * time.Millisecond
+	maxRetry   = 10 * time.Second
+)
+
 // indexClaims finds the Rollouts that claim a workload or a Service.
 const indexClaims = "claims"
 
@@ -34,21 +42,37 @@ func claimService(name string) string  { return "Service/" + name }
 
 // claims are the objects that only one Rollout may have.
 func claims(ro *v1alpha1.Rollout) []string {
+	if ro.Spec.Services != nil {
+		return []string{claimService(ro.Spec.Service)}
+	}
 	return []string{claimWorkload(ro.Spec.WorkloadRef.Name), claimService(ro.Spec.Service)}
+}
+
+// indexPairs finds the Rollouts that name two Services.
+const indexPairs = "pairs"
+
+// pairs are the Services that people keep themselves.
+func pairs(ro *v1alpha1.Rollout) []string {
+	if ro.Spec.Services == nil {
+		return nil
+	}
+	return []string{"true"}
 }
 
 // SetupWithManager adds the controller to a manager. The channel carries the
 // Rollouts whose measurements changed.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, measured <-chan event.TypedGenericEvent[types.NamespacedName]) error {
-	err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Rollout{}, indexClaims, func(o client.Object) []string {
-		ro, ok := o.(*v1alpha1.Rollout)
-		if !ok {
-			return nil
+	for name, keys := range map[string]func(*v1alpha1.Rollout) []string{indexClaims: claims, indexPairs: pairs} {
+		err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Rollout{}, name, func(o client.Object) []string {
+			ro, ok := o.(*v1alpha1.Rollout)
+			if !ok {
+				return nil
+			}
+			return keys(ro)
+		})
+		if err != nil {
+			return fmt.Errorf("index Rollouts: %w", err)
 		}
-		return claims(ro)
-	})
-	if err != nil {
-		return fmt.Errorf("index Rollouts: %w", err)
 	}
 	own := handler.EnqueueRequestsFromMapFunc(rolloutByLabel)
 	b := builder.ControllerManagedBy(mgr).Named("rollout").
@@ -63,7 +87,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsIn), builder.WithPredicates(predicate.LabelChangedPredicate{}, changed())).
 		WatchesRawSource(source.TypedChannel(measured, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WatchesRawSource(source.TypedChannel(r.options.Outbox.Changed(), handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Concurrency})
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: r.options.Concurrency,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, maxRetry),
+		})
 	if r.options.GuardServed {
 		all := handler.EnqueueRequestsFromMapFunc(r.everyRollout)
 		guard := builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == r.options.GuardPolicy }), changedExistence())
@@ -116,11 +143,11 @@ func (r *Reconciler) rolloutsOfReplicaSet(ctx context.Context, o client.Object) 
 	if marked := rolloutByLabel(ctx, o); len(marked) > 0 {
 		return marked
 	}
-	c := metav1.GetControllerOfNoCopy(o)
-	if c == nil || c.Kind != "Deployment" {
-		return nil
+	found := r.list(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{indexPairs: "true"})
+	if c := metav1.GetControllerOfNoCopy(o); c != nil && c.Kind == "Deployment" {
+		found = append(found, r.claimants(ctx, o.GetNamespace(), claimWorkload(c.Name))...)
 	}
-	return r.claimants(ctx, o.GetNamespace(), claimWorkload(c.Name))
+	return found
 }
 
 func (r *Reconciler) everyRollout(ctx context.Context, _ client.Object) []reconcile.Request {

@@ -24,6 +24,9 @@ const matchKind = "HTTPRouteGroup"
 
 // backendNames are the Services of stable and canary.
 func backendNames(ro *v1alpha1.Rollout) (stable, canary string) {
+	if pair := ro.Spec.Services; pair != nil {
+		return pair.Stable, pair.Canary
+	}
 	return workload.BackendName(ro.Spec.Service, v1alpha1.RoleStable), workload.BackendName(ro.Spec.Service, v1alpha1.RoleCanary)
 }
 

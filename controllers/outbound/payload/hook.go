@@ -15,8 +15,8 @@ type Question struct {
 	ID string
 	// Hook is its name in spec.hooks.
 	Hook string
-	// On is the time that it is called at.
-	On v1alpha1.HookTime
+	// When is the time that it is called at.
+	When v1alpha1.HookTime
 	// Revision of the canary.
 	Revision string
 	// Step that the question is about. Nil before the release, before the promotion
@@ -46,7 +46,7 @@ type hookRequest struct {
 	Kind       string            `json:"kind"`
 	ID         string            `json:"id"`
 	Hook       string            `json:"hook"`
-	On         v1alpha1.HookTime `json:"on"`
+	When       v1alpha1.HookTime `json:"when"`
 	Rollout    rolloutReference  `json:"rollout"`
 	Service    string            `json:"service"`
 	Revision   string            `json:"revision"`
@@ -58,7 +58,7 @@ type hookRequest struct {
 // Hook renders a question.
 func Hook(ro Rollout, q Question) (Payload, error) {
 	body, err := json.Marshal(hookRequest{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: hookKind, ID: q.ID, Hook: q.Hook, On: q.On,
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: hookKind, ID: q.ID, Hook: q.Hook, When: q.When,
 		Rollout: ro.reference(), Service: ro.Service, Revision: q.Revision,
 		Step: q.Step, Outcome: q.Outcome, Message: q.Message,
 	})

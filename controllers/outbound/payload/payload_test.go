@@ -84,12 +84,12 @@ func TestNotificationsLookLikeThis(t *testing.T) {
 func TestQuestionsLookLikeThis(t *testing.T) {
 	step := &Step{Index: 1, Of: 3, Weight: 50}
 	for name, q := range map[string]Question{
-		"hook-beforerelease":   {ID: "tests-6c8f9d7b5", Hook: "tests", On: v1alpha1.HookBeforeRelease, Revision: "6c8f9d7b5"},
-		"hook-beforestep":      {ID: "tests-6c8f9d7b5-1", Hook: "tests", On: v1alpha1.HookBeforeStep, Revision: "6c8f9d7b5", Step: step},
-		"hook-gate":            {ID: "approval-6c8f9d7b5-1", Hook: "approval", On: v1alpha1.HookGate, Revision: "6c8f9d7b5", Step: step},
-		"hook-beforepromotion": {ID: "tests-6c8f9d7b5", Hook: "tests", On: v1alpha1.HookBeforePromotion, Revision: "6c8f9d7b5"},
+		"hook-beforerelease":   {ID: "tests-6c8f9d7b5", Hook: "tests", When: v1alpha1.HookBeforeRelease, Revision: "6c8f9d7b5"},
+		"hook-beforestep":      {ID: "tests-6c8f9d7b5-1", Hook: "tests", When: v1alpha1.HookBeforeStep, Revision: "6c8f9d7b5", Step: step},
+		"hook-gate":            {ID: "approval-6c8f9d7b5-1", Hook: "approval", When: v1alpha1.HookGate, Revision: "6c8f9d7b5", Step: step},
+		"hook-beforepromotion": {ID: "tests-6c8f9d7b5", Hook: "tests", When: v1alpha1.HookBeforePromotion, Revision: "6c8f9d7b5"},
 		"hook-afterrelease": {
-			ID: "tidy-6c8f9d7b5", Hook: "tidy", On: v1alpha1.HookAfterRelease, Revision: "6c8f9d7b5",
+			ID: "tidy-6c8f9d7b5", Hook: "tidy", When: v1alpha1.HookAfterRelease, Revision: "6c8f9d7b5",
 			Outcome: "RolledBack", Message: "the canary fails 5.0 pp more often than stable",
 		},
 	} {

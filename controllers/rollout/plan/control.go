@@ -32,9 +32,10 @@ func (p *pass) order() *v1alpha1.Control {
 	return c
 }
 
-// sameOrder compares what was decided; who did, and why, makes no new decision.
+// sameOrder compares what was decided; who did makes no new decision. Another
+// reason does: that is how the same revision is retried twice.
 func sameOrder(a, b v1alpha1.Control) bool {
-	return a.Revision == b.Revision && a.Action == b.Action && stepOf(a) == stepOf(b)
+	return a.Revision == b.Revision && a.Action == b.Action && stepOf(a) == stepOf(b) && a.Reason == b.Reason
 }
 
 func stepOf(c v1alpha1.Control) int32 {

@@ -17,6 +17,7 @@ import (
 func Decide(o Observation) Decision {
 	p := &pass{Observation: o, status: *o.Rollout.Status.DeepCopy()}
 	p.clearOutbox()
+	p.recognise()
 	p.run()
 	return p.decision()
 }
@@ -73,7 +74,9 @@ func (p *pass) refused() bool {
 		return p.say(v1alpha1.ReasonConflict, "The older Rollout %q already claims the Deployment %q or the Service %q; delete one of the two Rollouts.", p.Rival, spec.WorkloadRef.Name, spec.Service)
 	case !p.RouterOffered:
 		return p.say(v1alpha1.ReasonRouterUnavailable, "spec.router: this operator does not offer the router %q; leave the field out to use its default.", p.RouterName)
-	case p.Workload.Presence == Absent || p.Workload.Deleting:
+	case p.paired() && p.byReplicas:
+		return p.say(v1alpha1.ReasonInvalidSpec, "spec.router: none can't move traffic between two Services; name another router.")
+	case !p.paired() && (p.Workload.Presence == Absent || p.Workload.Deleting):
 		return p.say(v1alpha1.ReasonWorkloadNotFound, "spec.workloadRef: the Deployment %q does not exist in this namespace; create it or correct the name.", spec.WorkloadRef.Name)
 	case p.Service.Presence == Absent:
 		return p.say(v1alpha1.ReasonServiceNotFound, "spec.service: the Service %q does not exist in this namespace; create it or correct the name.", spec.Service)
@@ -84,11 +87,18 @@ func (p *pass) refused() bool {
 }
 
 func (p *pass) nameTaken() bool {
+	if p.paired() {
+		return p.splitTaken()
+	}
 	for role, b := range map[string]Backend{v1alpha1.RoleStable: p.StableService, v1alpha1.RoleCanary: p.CanaryService} {
 		if b.Presence == Present && !b.Ours {
 			return p.say(v1alpha1.ReasonConflict, "The Service %q exists already and is not Serin's; rename or delete it, since a release needs the name.", p.Rollout.Spec.Service+"-"+role)
 		}
 	}
+	return p.splitTaken()
+}
+
+func (p *pass) splitTaken() bool {
 	if p.Split.Presence == Present && !p.Split.Ours {
 		return p.say(v1alpha1.ReasonConflict, "The TrafficSplit %q exists already and is not Serin's; rename or delete it, since a release needs the name.", p.Rollout.Name)
 	}
@@ -97,12 +107,20 @@ func (p *pass) nameTaken() bool {
 
 // converge finds out which of the situations of a living Rollout this is.
 func (p *pass) converge() {
+	if p.paired() {
+		p.convergePair()
+		return
+	}
 	stable := p.stable()
 	switch {
 	case p.promoted() != nil:
 		p.adopt(p.promoted())
 	case stable == nil:
 		p.firstDeployment()
+	case p.stray() != nil:
+		p.reclaim(p.stray())
+	case p.slipped() != nil && p.rejectedAgain():
+		p.pushBack(p.slipped())
 	case p.slipped() != nil:
 		p.unguarded(p.slipped())
 	case stable.Current:
@@ -147,7 +165,7 @@ func (p *pass) slipped() *ReplicaSet {
 
 // residue reports whether objects of an earlier release are still in place.
 func (p *pass) residue() bool {
-	return p.StableService.Presence == Present && p.StableService.Revision != p.status.Stable.Revision || p.Split.Deleting
+	return !p.begun() && (p.StableService.Presence == Present && p.StableService.Revision != p.status.Stable.Revision || p.Split.Deleting)
 }
 
 func (p *pass) find(match func(*ReplicaSet) bool) *ReplicaSet {

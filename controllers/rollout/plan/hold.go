@@ -74,7 +74,7 @@ func (p *pass) passes(s step) bool {
 func (p *pass) gateApproved(i int) bool {
 	asked := 0
 	for _, h := range p.Rollout.Spec.Hooks {
-		if h.On == v1alpha1.HookGate {
+		if h.When == v1alpha1.HookGate {
 			asked++
 		}
 	}

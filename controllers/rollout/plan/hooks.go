@@ -15,7 +15,7 @@ import (
 func (p *pass) approved(on v1alpha1.HookTime, i int) bool {
 	ok := true
 	for _, h := range p.Rollout.Spec.Hooks {
-		if h.On == on && !p.ask(h, i) {
+		if h.When == on && !p.ask(h, i) {
 			ok = false
 		}
 		if p.decided(v1alpha1.ActionRollBack) {
@@ -47,7 +47,7 @@ func (p *pass) ask(h v1alpha1.Hook, i int) bool {
 		return false
 	}
 	q := Question{ID: s.ID, Hook: h, Revision: p.revision}
-	if i < len(p.steps) && h.On != v1alpha1.HookBeforeRelease {
+	if i < len(p.steps) && h.When != v1alpha1.HookBeforeRelease {
 		q.Index, q.Of, q.Weight = int32(i), int32(len(p.steps)), p.steps[i].Weight //nolint:gosec // at most 100 steps
 	}
 	p.questions = append(p.questions, q)

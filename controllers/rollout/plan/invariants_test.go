@@ -12,6 +12,9 @@ import (
 // check holds the invariants that are visible in one state of the world.
 func (w *world) check() {
 	w.t.Helper()
+	if w.ro.Spec.Services != nil && w.split != nil && w.split.observed > 0 && w.pair.CanaryReady == 0 && !w.tampered {
+		w.t.Fatalf("S1: weight %d without pods of the canary\n%s", w.split.observed, w.tail())
+	}
 	if w.dep.absent {
 		return
 	}
@@ -67,6 +70,9 @@ func (w *world) checkGrowth(r Route) {
 	}
 	st := &w.ro.Status
 	returning := st.Decision != nil && st.Decision.Reason == reasonRollbackWindow
+	if w.ro.Spec.Services != nil {
+		return
+	}
 	if (len(w.freezes) > 0 || w.ro.Spec.Paused) && !returning {
 		w.t.Fatalf("weight %s in a freeze or a pause\n%s", r, w.tail())
 	}

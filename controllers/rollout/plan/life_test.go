@@ -267,7 +267,7 @@ var lives = []story{
 		w.ready()
 	}},
 	{"a hook is asked before the release begins", func(w *world) {
-		w.hooks(v1alpha1.Hook{Name: "tickets", On: v1alpha1.HookBeforeRelease})
+		w.hooks(v1alpha1.Hook{Name: "tickets", When: v1alpha1.HookBeforeRelease})
 		w.ready()
 		w.setTemplate("v2")
 		w.untilReason(v1alpha1.ReasonWaitingForHook)
@@ -276,7 +276,7 @@ var lives = []story{
 		w.ready()
 	}},
 	{"a hook refuses a step", func(w *world) {
-		w.hooks(v1alpha1.Hook{Name: "tests", On: v1alpha1.HookBeforeStep})
+		w.hooks(v1alpha1.Hook{Name: "tests", When: v1alpha1.HookBeforeStep})
 		w.ready()
 		w.setTemplate("v2")
 		w.untilReason(v1alpha1.ReasonWaitingForHook)
@@ -287,14 +287,14 @@ var lives = []story{
 		w.until("rolled back", w.rolledBack)
 	}},
 	{"a hook does not answer in time", func(w *world) {
-		w.hooks(v1alpha1.Hook{Name: "tests", On: v1alpha1.HookBeforePromotion, Timeout: "5m"})
+		w.hooks(v1alpha1.Hook{Name: "tests", When: v1alpha1.HookBeforePromotion, Timeout: "5m"})
 		w.ready()
 		w.setTemplate("v2")
 		w.until("rolled back", w.rolledBack)
 	}},
 	{"a hook opens a gate", func(w *world) {
 		w.steps(v1alpha1.Step{Weight: 10, Hold: "10s", Until: v1alpha1.UntilManual})
-		w.hooks(v1alpha1.Hook{Name: "approval", On: v1alpha1.HookGate}, v1alpha1.Hook{Name: "report", On: v1alpha1.HookAfterRelease})
+		w.hooks(v1alpha1.Hook{Name: "approval", When: v1alpha1.HookGate}, v1alpha1.Hook{Name: "report", When: v1alpha1.HookAfterRelease})
 		w.ready()
 		w.setTemplate("v2")
 		w.untilReason(v1alpha1.ReasonWaitingForHook)
@@ -305,7 +305,7 @@ var lives = []story{
 	}},
 	{"people are told", func(w *world) {
 		w.ro.Spec.Notifications = []v1alpha1.Notification{
-			{Name: "everything"}, {Name: "ends", On: []v1alpha1.NotificationKind{v1alpha1.NotifyPromoted, v1alpha1.NotifyRolledBack}},
+			{Name: "everything"}, {Name: "ends", Events: []v1alpha1.NotificationKind{v1alpha1.NotifyPromoted, v1alpha1.NotifyRolledBack}},
 		}
 		w.ready()
 		w.setTemplate("v2")

@@ -21,7 +21,7 @@ const (
 // what happened, and survives a crash until the endpoint has taken it.
 func (p *pass) tell(kind v1alpha1.NotificationKind, message string) {
 	for _, n := range p.Rollout.Spec.Notifications {
-		if len(n.On) == 0 || slices.Contains(n.On, kind) {
+		if len(n.Events) == 0 || slices.Contains(n.Events, kind) {
 			p.post(n.Name, kind, message, false)
 		}
 	}
@@ -31,7 +31,7 @@ func (p *pass) tell(kind v1alpha1.NotificationKind, message string) {
 func (p *pass) tellOutcome(kind v1alpha1.NotificationKind, message string) {
 	p.tell(kind, message)
 	for _, h := range p.Rollout.Spec.Hooks {
-		if h.On == v1alpha1.HookAfterRelease {
+		if h.When == v1alpha1.HookAfterRelease {
 			p.post(h.Name, kind, message, true)
 		}
 	}

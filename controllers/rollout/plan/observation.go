@@ -50,6 +50,9 @@ type Observation struct {
 	StableService, CanaryService Backend
 	Split                        Split
 
+	// Pair is what is behind the two Services of spec.services.
+	Pair Pair
+
 	// Windows are the measurements since the last one judged, oldest first.
 	Windows []analysis.Window
 	// DataProblem says why measurements are missing; "" when they are not.
@@ -123,12 +126,25 @@ type ReplicaSet struct {
 	// Desired is the workload's scale that it was last told of.
 	Desired  int32
 	Deleting bool
+	// Marked is whether it carries the mark of this Rollout.
+	Marked bool
 	// Failure says why its pods can't be created; "" when they can.
 	Failure string
 }
 
 // gone reports whether no pod of the ReplicaSet exists or will be made.
 func (r ReplicaSet) gone() bool { return r.Replicas == 0 && r.Existing == 0 }
+
+// Pair is what is behind two Services that people keep themselves.
+type Pair struct {
+	// Missing names a Service that does not exist; "" when both do.
+	Missing string
+	// StableRevision and CanaryRevision tell the newest pods behind a Service from
+	// other ones.
+	StableRevision, CanaryRevision string
+	// StableReady and CanaryReady are their pods that can answer.
+	StableReady, CanaryReady int32
+}
 
 // Service is the root Service.
 type Service struct {

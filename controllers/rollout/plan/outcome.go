@@ -81,6 +81,10 @@ func (p *pass) reject(reason, why string) {
 // rolledBack takes the rejected canary out, and stays there until the template
 // changes. It never waits for the canary to be healthy.
 func (p *pass) rolledBack() {
+	if p.paired() {
+		p.pairRolledBack()
+		return
+	}
 	d := p.status.Decision
 	p.state = state{}
 	if !p.fade() || !p.endRelease() || !p.cleanUp() || !p.ensureHold(true) {

@@ -93,7 +93,7 @@ func (w *world) beBorn(r *rand.Rand) {
 	}
 	if r.IntN(5) == 0 {
 		on := []v1alpha1.HookTime{v1alpha1.HookBeforeRelease, v1alpha1.HookBeforeStep, v1alpha1.HookGate, v1alpha1.HookBeforePromotion, v1alpha1.HookAfterRelease}
-		spec.Hooks = []v1alpha1.Hook{{Name: "hook", On: on[r.IntN(len(on))], Timeout: "10m"}}
+		spec.Hooks = []v1alpha1.Hook{{Name: "hook", When: on[r.IntN(len(on))], Timeout: "10m"}}
 	}
 	if r.IntN(5) == 0 {
 		spec.Notifications = []v1alpha1.Notification{{Name: "chat"}}

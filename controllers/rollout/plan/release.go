@@ -35,11 +35,28 @@ func (p *pass) release(stable *ReplicaSet) {
 		p.suspend()
 		return
 	}
-	if !p.ensureHold(true) || !p.prepare(stable) {
+	if !p.inPath() || !p.ensureHold(true) || !p.prepare(stable) {
 		p.checkDeadline()
 		return
 	}
 	p.proceed()
+}
+
+// inPath notices that somebody deleted the split: the step begins again when it is
+// back.
+func (p *pass) inPath() bool {
+	if p.byReplicas || p.Split.Presence == Present && !p.Split.Deleting {
+		return true
+	}
+	if s := p.status.Step; s.InEffectAt != nil {
+		p.enterStep(int(s.Index))
+	}
+	if p.Split.Presence == Absent {
+		return true
+	}
+	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: somebody deleted the TrafficSplit; it is made again when it is gone.", p.status.Step.Summary)
+	p.state.progress = true
+	return false
 }
 
 // proceed takes the present step, or the promotion after the last one, as far as
@@ -72,7 +89,7 @@ func (p *pass) condemned() bool {
 	switch {
 	case p.failed && !p.pauseOnFailure:
 		p.reject(string(p.verdict.Reason), p.verdict.Explain())
-	case called && p.canary.Available == 0 && p.Workload.Replicas > 0:
+	case called && p.canary.Available == 0 && (p.paired() || p.Workload.Replicas > 0):
 		p.reject(v1alpha1.ReasonCanaryUnavailable, "none of the canary's pods was available any more while it got traffic")
 	default:
 		return false
@@ -146,7 +163,7 @@ func (p *pass) supersede() bool {
 	if !p.takeOutCanaries(p.canary) {
 		return false
 	}
-	taken := p.CanaryService.Presence == Present && p.CanaryService.Revision != p.revision
+	taken := p.CanaryService.Presence == Present && p.CanaryService.Revision != p.revision && !p.begun()
 	return !taken || p.ensureNoCanaryTraffic()
 }
 
@@ -329,6 +346,9 @@ func (p *pass) clear() bool {
 // ensurePods scales the canary and reports whether it is at that scale and its
 // pods are available.
 func (p *pass) ensurePods(want int32) bool {
+	if p.paired() {
+		return p.pairReady()
+	}
 	canary := p.canary
 	switch {
 	case canary == nil && p.former() != nil:

@@ -42,6 +42,10 @@ func (p *pass) reportVersions() {
 		if v == nil || p.Unreadable != "" {
 			continue
 		}
+		if p.paired() {
+			p.reportPair(v)
+			continue
+		}
 		v.Replicas, v.Ready = 0, 0
 		if r := p.find(func(r *ReplicaSet) bool { return r.Revision == v.Revision }); r != nil {
 			v.Replicas, v.Ready = r.Replicas, r.Available

@@ -61,15 +61,22 @@ func (p *pass) takeOutCanaries(keep *ReplicaSet) bool {
 // ensureNoCanaryTraffic writes weight 0 and reports whether it is in effect.
 func (p *pass) ensureNoCanaryTraffic() bool {
 	s := p.Split
-	if s.Presence == Absent || s.Deleting || p.backendsTrade() || p.routeless() {
+	if s.Presence == Absent || s.Deleting || p.backendsTrade() || p.pairTraded() || p.routeless() {
 		return true
 	}
-	if p.ensureRoute(Route{}) {
+	if p.ensureRoute(Route{}) || p.unreachable() {
 		return true
 	}
+	p.repairBackends()
 	p.say(v1alpha1.ReasonRollingBack, "Sending all traffic to stable: %s.", p.trafficWait(Route{}))
 	p.state.progress = true
 	return false
+}
+
+// unreachable reports whether no request can reach a canary, although the router
+// can't confirm it: there is none, and nothing ever was in effect.
+func (p *pass) unreachable() bool {
+	return !p.paired() && p.asked(Route{}) && p.Split.Observed < 0 && !p.canaryPods(nil)
 }
 
 // backendsTrade reports whether the split's "canary" is the version that is
@@ -78,9 +85,15 @@ func (p *pass) backendsTrade() bool {
 	return p.status.Stable != nil && p.CanaryService.Presence == Present && p.CanaryService.Revision == p.status.Stable.Revision
 }
 
+// pairTraded reports whether the Service that spec.services names as canary was
+// promoted: the other one may have no pods any more.
+func (p *pass) pairTraded() bool {
+	return p.paired() && p.status.Stable != nil && p.status.Stable.Service == p.Rollout.Spec.Services.Canary
+}
+
 // routeless reports whether there is no traffic that could be confirmed.
 func (p *pass) routeless() bool {
-	return p.Service.Presence == Absent || p.Workload.Presence == Absent
+	return p.Service.Presence == Absent || !p.paired() && p.Workload.Presence == Absent
 }
 
 // ensureRoute asks for what the canary gets and reports whether it is in effect.
@@ -156,7 +169,7 @@ func (p *pass) cleanUp() bool {
 		role string
 		Backend
 	}{{v1alpha1.RoleCanary, p.CanaryService}, {v1alpha1.RoleStable, p.StableService}} {
-		if b.Presence != Present || !b.Ours {
+		if b.Presence != Present || !b.Ours || p.paired() {
 			continue
 		}
 		gone = false

@@ -44,6 +44,7 @@ type world struct {
 	answers    map[string]Answer
 	asked      map[string]bool // questions and notifications that are open
 	fresh      []string
+	pair       Pair   // what is behind two Services that people keep
 	quota      string // why no pod of a broken template can be created
 	windows    []analysis.Window
 	windowFrom time.Time
@@ -196,6 +197,12 @@ func (w *world) since() time.Time {
 }
 
 func (w *world) templateOf(role string) string {
+	if w.ro.Spec.Services != nil {
+		if role == v1alpha1.RoleCanary {
+			return w.pair.CanaryRevision
+		}
+		return w.pair.StableRevision
+	}
 	if rs := w.byRevision(w.services[role]); rs != nil {
 		return rs.template
 	}
@@ -215,7 +222,7 @@ func (w *world) byRevision(revision string) *replicaSet {
 func (w *world) observe() Observation {
 	o := Observation{
 		Now: w.now, Rollout: w.ro.DeepCopy(), RouterOffered: true, RouterName: w.routerName(), ReportedAt: w.reportedAt,
-		Freezes: w.freezes, Answers: w.answers,
+		Pair: w.pair, Freezes: w.freezes, Answers: w.answers,
 		GuardInForce: w.guard, Service: Service{Presence: Present}, Windows: w.windows,
 		StableService: w.backend(v1alpha1.RoleStable), CanaryService: w.backend(v1alpha1.RoleCanary),
 		Split: Split{Presence: Absent, Requested: Route{Weight: -1}, Observed: -1},
@@ -228,7 +235,7 @@ func (w *world) observe() Observation {
 			Name: rs.name, UID: rs.uid, ResourceVersion: strconv.Itoa(rs.version), Owner: rs.owner,
 			Revision: rs.revision, Current: !w.dep.absent && rs.template == w.dep.template,
 			Replicas: rs.replicas, Existing: rs.existing, Available: rs.available, Desired: rs.desired,
-			Failure: w.failure(rs),
+			Failure: w.failure(rs), Marked: true,
 		})
 	}
 	if s := w.split; s != nil {

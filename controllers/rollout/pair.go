@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/controllers/rollout/plan"
+)
+
+// observePair looks behind two Services that people keep themselves.
+func (r *Reconciler) observePair(ctx context.Context, s *scene) error {
+	if s.Service.Presence == plan.Present {
+		s.Service.Problem = rootProblem(s.root)
+	}
+	// Routers report the pods that can answer in the status of the split.
+	if s.split != nil {
+		for _, b := range s.split.Status.Backends {
+			switch b.Service {
+			case s.Rollout.Spec.Services.Stable:
+				s.Pair.StableReady = b.ReadyEndpoints
+			case s.Rollout.Spec.Services.Canary:
+				s.Pair.CanaryReady = b.ReadyEndpoints
+			}
+		}
+	}
+	var err error
+	if s.Pair.StableRevision, err = r.behind(ctx, s, s.Rollout.Spec.Services.Stable); err != nil {
+		return err
+	}
+	s.Pair.CanaryRevision, err = r.behind(ctx, s, s.Rollout.Spec.Services.Canary)
+	return err
+}
+
+// behind identifies what a Service selects: its newest ReplicaSet that has pods. Pods
+// without one, of a StatefulSet for instance, are told by the Service's name only.
+func (r *Reconciler) behind(ctx context.Context, s *scene, name string) (string, error) {
+	svc := &corev1.Service{}
+	presence, err := r.get(ctx, s.Rollout, name, svc)
+	if err != nil {
+		return "", err
+	}
+	if presence == plan.Absent {
+		s.Pair.Missing = name
+		return revisionOf(name, ""), nil
+	}
+	list := &appsv1.ReplicaSetList{}
+	if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("ReplicaSets could not be listed: %w", err)
+	}
+	selector := labels.SelectorFromSet(svc.Spec.Selector)
+	var newest *appsv1.ReplicaSet
+	for i := range list.Items {
+		rs := &list.Items[i]
+		if selector.Empty() || ptr.Deref(rs.Spec.Replicas, 1) == 0 || !selector.Matches(labels.Set(rs.Spec.Template.Labels)) {
+			continue
+		}
+		if newest == nil || newest.CreationTimestamp.Before(&rs.CreationTimestamp) {
+			newest = rs
+		}
+	}
+	if newest == nil {
+		return revisionOf(name, ""), nil
+	}
+	return revisionOf(name, string(newest.UID)), nil
+}
+
+// revisionOf is a short name for what is behind a Service.
+func revisionOf(service, content string) string {
+	h := fnv.New64a()
+	h.Write([]byte(service + "/" + content)) //nolint:errcheck // a hash never fails
+	return strconv.FormatUint(h.Sum64(), 36)
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// What other actors change of a release's objects is put back, and never taken for
+// progress:
+//
+//	edit                                        | then
+//	--------------------------------------------+-------------------------------------------
+//	weights, matches, mark of the split         | written again (restored)
+//	split deleted                               | made again, and the step begins again
+//	selector, ports, mark of a backend Service  | written again (prepare, repairBackends)
+//	mark or controller of the canary            | taken back (reclaim)
+//	canary deleted                              | rolled back (condemned)
+//	Deployment un-paused on a rejected template | paused, and its pods taken away (pushBack)
+//	Deployment un-paused during a release       | rolled out in full, said so (unguarded)
+
+// recognise takes objects for ours that lost their mark in the middle of a
+// release: the names were ours a moment ago, and a bad canary must not go on
+// because of a missing label. They are written again.
+func (p *pass) recognise() {
+	if p.status.Weight == nil || !p.begun() && p.status.Stable == nil {
+		return
+	}
+	if s := &p.Split; s.Presence == Present && !s.Ours {
+		s.Ours, s.Requested = true, Route{Weight: -1}
+	}
+	for _, b := range []*Backend{&p.StableService, &p.CanaryService} {
+		if b.Presence == Present && !b.Ours && !p.paired() {
+			b.Ours, b.UpToDate = true, false
+		}
+	}
+}
+
+// stray is the canary when somebody took its mark or its controller away. The
+// Deployment controller adopts one without a controller at once.
+func (p *pass) stray() *ReplicaSet {
+	if !p.begun() || p.status.Canary == nil {
+		return nil
+	}
+	return p.find(func(r *ReplicaSet) bool {
+		lost := r.Owner != OwnerRollout && !r.gone() || r.Owner == OwnerRollout && !r.Marked
+		return lost && r.Revision == p.status.Canary.Revision && !r.Deleting && r.Revision != p.status.Stable.Revision
+	})
+}
+
+// reclaim takes the canary back before anything else happens to it.
+func (p *pass) reclaim(r *ReplicaSet) {
+	p.say(v1alpha1.ReasonPreparing, "Taking ReplicaSet %q back, whose mark or controller somebody removed.", r.Name)
+	p.state.progress = true
+	p.do(ClaimCanary{target(r)})
+}
+
+// rejectedAgain reports whether the present template is the one that was rolled
+// back: its empty ReplicaSet is kept to know.
+func (p *pass) rejectedAgain() bool {
+	return p.find(p.isRejected) != nil
+}
+
+// pushBack undoes that somebody un-paused the Deployment on a rejected template: a
+// rollback sticks. One that is rolled out in full already is left alone, since
+// its old pods are gone.
+func (p *pass) pushBack(r *ReplicaSet) {
+	if stable := p.stable(); stable == nil || stable.gone() {
+		p.unguarded(r)
+		return
+	}
+	p.say(v1alpha1.ReasonRolledBack, "Revision %s was rolled back; the Deployment was un-paused on it and is held again.", p.status.Decision.Revision)
+	p.state.progress = true
+	if p.ensureHold(true) && r.Replicas > 0 {
+		p.do(ScaleReplicaSet{Target: target(r), Replicas: 0, Desired: r.Desired})
+	}
+}
+
+// repairBackends writes the Services of the versions again when the router can't
+// carry the split because of them: without that, traffic could never be taken away
+// from the canary.
+func (p *pass) repairBackends() {
+	if p.paired() {
+		return
+	}
+	if s := p.status.Stable; s != nil {
+		p.repair(v1alpha1.RoleStable, p.StableService, s.Revision)
+	}
+	if c := p.status.Canary; c != nil {
+		p.repair(v1alpha1.RoleCanary, p.CanaryService, c.Revision)
+	}
+}
+
+func (p *pass) repair(role string, b Backend, revision string) {
+	if b.Presence == Present && b.Ours && (b.Revision != revision || !b.UpToDate) && p.Service.Presence == Present {
+		p.do(ApplyBackend{Role: role, Revision: revision})
+	}
+}

@@ -3,7 +3,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,8 +16,9 @@ import (
 )
 
 // deploymentController does what sync and rolloutRolling of the real one do with
-// paused Deployments, scaling and adoption.
+// paused Deployments, scaling and adoption. It surges to full scale at once.
 func (w *world) deploymentController() {
+	w.t.Helper()
 	if w.dep.absent {
 		return
 	}
@@ -29,7 +33,22 @@ func (w *world) deploymentController() {
 	if current == nil && !w.dep.paused {
 		current = w.addReplicaSet(w.dep.template, "k"+w.dep.template, OwnerDeployment, 0)
 	}
-	var old, active []*replicaSet
+	old, active, scaling := w.versions(current)
+	switch {
+	case w.dep.paused || scaling:
+		w.scaleDeployment(current, old, active)
+	case w.saturated(current):
+		for _, rs := range old {
+			w.setReplicas(rs, 0)
+		}
+	default:
+		w.setReplicas(current, w.dep.replicas)
+	}
+}
+
+// versions are the Deployment's ReplicaSets other than the current one, those that
+// have replicas, and whether one of them has not been told of the present scale.
+func (w *world) versions(current *replicaSet) (old, active []*replicaSet, scaling bool) {
 	for _, rs := range w.rss {
 		if rs.owner != OwnerDeployment {
 			continue
@@ -39,22 +58,76 @@ func (w *world) deploymentController() {
 		}
 		if rs.replicas > 0 {
 			active = append(active, rs)
+			scaling = scaling || rs.desired != w.dep.replicas
 		}
 	}
+	return old, active, scaling
+}
+
+// scaleDeployment is scale of the real one: it does not look at templates.
+func (w *world) scaleDeployment(current *replicaSet, old, active []*replicaSet) {
+	w.t.Helper()
 	switch {
+	case len(active) == 1:
+		w.setReplicas(active[0], w.dep.replicas)
 	case len(active) == 0 && current != nil:
 		w.setReplicas(current, w.dep.replicas)
-	case len(active) == 1 && (active[0] == current || w.dep.paused):
-		w.setReplicas(active[0], w.dep.replicas)
-	case current != nil && current.replicas == w.dep.replicas && current.desired == w.dep.replicas && current.available == w.dep.replicas:
+	case len(active) == 0 && len(old) > 0:
+		w.setReplicas(old[len(old)-1], w.dep.replicas) // the newest, whatever it is
+	case len(active) == 0:
+	case current != nil && w.saturated(current):
 		for _, rs := range old {
 			w.setReplicas(rs, 0)
 		}
-	case w.dep.paused && len(active) > 1:
-		w.t.Fatalf("the Deployment controller scales %d versions in proportion\n%s", len(active), w.tail())
-	case current != nil:
-		w.setReplicas(current, w.dep.replicas)
+	default:
+		w.scaleInProportion(active)
 	}
+}
+
+// scaleInProportion is what a paused Deployment does with several versions. Serin
+// must never bring it about; people who scale at the wrong moment can.
+func (w *world) scaleInProportion(active []*replicaSet) {
+	w.t.Helper()
+	const surge = 1 // 25 % of up to four, rounded up
+	var total, allowed int32
+	scaling := false
+	for _, rs := range active {
+		total += rs.replicas
+		scaling = scaling || rs.desired != w.dep.replicas
+	}
+	if !scaling {
+		w.t.Fatalf("the Deployment controller scales %d versions in proportion\n%s", len(active), w.tail())
+	}
+	if w.dep.replicas > 0 {
+		allowed = w.dep.replicas + surge
+	}
+	// From the largest to the smallest, the newest first when there are to be more.
+	slices.SortStableFunc(active, func(a, b *replicaSet) int { return cmp.Compare(b.replicas, a.replicas) })
+	if allowed > total {
+		slices.Reverse(active)
+		slices.SortStableFunc(active, func(a, b *replicaSet) int { return cmp.Compare(b.replicas, a.replicas) })
+	}
+	sizes, left := make([]int32, len(active)), allowed-total
+	for i, rs := range active {
+		size := float64(rs.replicas*allowed) / float64(rs.desired+surge)
+		more := int32(math.Round(size)) - rs.replicas
+		if left >= 0 {
+			more = min(more, left)
+		} else {
+			more = max(more, left)
+		}
+		sizes[i], left = rs.replicas+more, left-more
+	}
+	sizes[0] = max(0, sizes[0]+left)
+	for i, rs := range active {
+		w.setReplicas(rs, sizes[i])
+	}
+}
+
+// saturated is when old versions may go.
+func (w *world) saturated(rs *replicaSet) bool {
+	n := w.dep.replicas
+	return rs.replicas == n && rs.desired == n && rs.available == n
 }
 
 // newest is the oldest ReplicaSet of the present template, as FindNewReplicaSet

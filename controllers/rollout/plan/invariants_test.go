@@ -57,6 +57,21 @@ func (w *world) checkWithoutSplit() {
 	w.answered = available > 0
 }
 
+// checkAction: what an action must find when it is decided on.
+func (w *world) checkAction(action Action) {
+	w.t.Helper()
+	switch a := action.(type) {
+	case ApplySplit:
+		w.checkGrowth(a.Route)
+	case ReleaseCanary:
+		for _, rs := range w.rss {
+			if rs.uid == a.UID && !w.saturated(rs) {
+				w.t.Fatalf("S1: canary %s is handed over with %d of %d pods\n%s", rs.name, rs.available, w.dep.replicas, w.tail())
+			}
+		}
+	}
+}
+
 // checkGrowth: a weight grows only when nothing forbids it (windows, freezes,
 // pauses), when the pods for the new share are available, and after the analysis
 // passed the step before, or a person answers for it.

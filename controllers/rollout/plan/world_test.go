@@ -293,9 +293,7 @@ func (w *world) reconcile() bool {
 			return true
 		}
 		w.say("  - %s", a)
-		if split, ok := a.(ApplySplit); ok {
-			w.checkGrowth(split.Route)
-		}
+		w.checkAction(a)
 		if !w.apply(a) {
 			w.t.Fatalf("%s: the object is another one by now\n%s", a, w.tail())
 		}

@@ -24,7 +24,7 @@ demo-down: ## Remove the demo and the cluster that was started for it
 
 ##  Test it
 
-.PHONY: test packages unit verify integration e2e lint bench-judge bench-proxy
+.PHONY: test packages unit verify integration e2e lint bench-judge bench-proxy bench-controller
 test: ## Run every test: unit, verify, integration, e2e
 	@.ci/test.sh
 
@@ -52,6 +52,9 @@ bench-judge: ## Measure how long it takes to judge a window
 
 bench-proxy: ## Measure rendering and reading of the access log
 	go test -run '^$$' -bench . -benchmem ./controllers/traffic/nginx ./proxy
+
+bench-controller: ## Measure what releases cost a cluster (about half an hour)
+	cd e2e && go run ./cmd/bench-controller $(BENCH_FLAGS)
 
 ##  Change it
 

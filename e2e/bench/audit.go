@@ -15,7 +15,7 @@ import (
 )
 
 // auditPolicy logs what is counted and nothing else: every request of the operator,
-// with the bodies of its events; what changes a Deployment's template; what the
+// with the bodies that tell which of its controllers it is from; what changes a Deployment's template; what the
 // proxies report; and how many pods of a ReplicaSet are available.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -23,7 +23,7 @@ omitStages: [RequestReceived, ResponseStarted]
 rules:
 - level: Request
   users: ["` + operatorUser + `"]
-  resources: [{group: events.k8s.io, resources: [events]}]
+  resources: [{group: events.k8s.io, resources: [events]}, {group: split.smi-spec.io, resources: [trafficsplits]}]
 - level: Metadata
   users: ["` + operatorUser + `"]
 - level: Metadata

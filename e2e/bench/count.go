@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -107,11 +108,9 @@ func controllerOf(r *request) Who {
 	case "rollouts", "replicasets":
 		return ByRollouts
 	case "trafficsplits":
-		// The finalizer is its only other write to a split, and is the one with a status.
-		if r.Object.Subresource == "status" {
-			return BySplits
+		if r.Object.Subresource == "" && !bytes.Contains(r.Body, []byte(`"finalizers"`)) {
+			return ByRollouts
 		}
-		return ByRollouts
 	case "deployments":
 		if strings.HasPrefix(r.Object.Name, proxyPrefix) {
 			return BySplits

@@ -47,7 +47,7 @@ func reportProxies(ctx context.Context, s *stage, f fleet) error {
 		}
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: split}}}
 	})
-	err = ctrl.NewControllerManagedBy(mgr).Named("proxies-" + f.name).
+	err = ctrl.NewControllerManagedBy(mgr).Named("proxies-"+f.name).
 		For(&splitv1.TrafficSplit{}).Watches(&corev1.Pod{}, byLabel).
 		Complete(proxies{mgr.GetClient()})
 	if err != nil {

@@ -5,6 +5,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -112,15 +113,20 @@ func (r Report) requests() rows {
 // failed has a row for each kind of request that was not answered with success.
 // They are among the others too.
 func (r Report) failed() rows {
-	var out rows
-	for i, one := range r.Releases {
-		for what, n := range one.Tally.Failed {
-			row := slices.Concat([]string{"failed", "", what}, make([]string, len(r.Releases)))
-			row[3+i] = plain(float64(n) / float64(one.Size))
-			out = append(out, row)
+	seen := map[string]bool{}
+	for _, one := range r.Releases {
+		for what := range one.Tally.Failed {
+			seen[what] = true
 		}
 	}
-	slices.SortFunc(out, func(a, b []string) int { return strings.Compare(a[2], b[2]) })
+	var out rows
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		row := []string{"failed", "", what}
+		for _, one := range r.Releases {
+			row = append(row, plain(float64(one.Tally.Failed[what])/float64(one.Size)))
+		}
+		out = append(out, row)
+	}
 	return out
 }
 

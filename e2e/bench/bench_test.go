@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// What a complete promoted release of ten pods with two weights may cost.
+const (
+	mostWrites = 18
+	mostEvents = 8
+)
+
+func TestAReleaseCostsFewRequestsAndIdleRolloutsNone(t *testing.T) {
+	plane, stop, err := ownPlane(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	report, err := Run(t.Context(), Options{
+		Sizes: []int{1, 20}, Idle: 50, IdleFor: 20 * time.Second, Hold: 3 * time.Second,
+		Replicas: func(size int) int32 { return map[int]int32{1: 10, 20: 3}[size] },
+		Plane:    plane, Out: t.Output(), Clock: clock.RealClock{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report.Write(t.Output())
+	one := report.Releases[0].Tally
+	if n := one.Sum(ClassWrite); n == 0 || n > mostWrites {
+		t.Errorf("%d writes, want 1 to %d:\n%s", n, mostWrites, one)
+	}
+	if n := one.Sum(ClassEvent); n == 0 || n > mostEvents {
+		t.Errorf("%d events, want 1 to %d:\n%s", n, mostEvents, one)
+	}
+	for _, r := range report.Releases {
+		if n := r.Tally.Sum(ClassRead); n > 0 {
+			t.Errorf("%d live reads at %d releases:\n%s", n, r.Size, r.Tally)
+		}
+		if r.CPU == 0 || r.Peak < 1<<20 || r.Reaction.Template.Of != r.Size || r.Reaction.Pods.Of < r.Size {
+			t.Errorf("at %d releases not everything was measured: %+v", r.Size, r)
+		}
+	}
+	if n := report.Idle.Tally.Requests(); n > 0 {
+		t.Errorf("%d requests while nothing happened:\n%s", n, report.Idle.Tally)
+	}
+}
+
+func TestOptionsThatMeasureNothingAreRefused(t *testing.T) {
+	for name, o := range map[string]Options{
+		"no release":        {Sizes: []int{0}},
+		"fewer than none":   {Idle: -1},
+		"an empty room":     {PerNamespace: -1},
+		"no time to settle": {Hold: time.Millisecond},
+	} {
+		if _, err := o.withDefaults(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -115,12 +115,7 @@ func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d plan.De
 	}
 	r.metrics.show(client.ObjectKeyFromObject(ro), &d.Status)
 	for _, e := range d.Events {
-		kind := corev1.EventTypeNormal
-		if e.Warning {
-			kind = corev1.EventTypeWarning
-		}
-		r.recorder.Eventf(ro, nil, kind, e.Reason, "Release", "%s", e.Message)
-		log.FromContext(ctx).Info(e.Message, "Rollout", klog.KObj(ro), "reason", e.Reason)
+		r.announce(ctx, ro, e)
 	}
 	return nil
 }
@@ -145,7 +140,7 @@ func (r *Reconciler) act(ctx context.Context, s scene, actions []plan.Action) er
 		log.FromContext(ctx).V(1).Info("Acting", "Rollout", klog.KObj(s.Rollout), "action", a.String())
 		if err := r.apply(ctx, s, a); err != nil {
 			if !apierrors.IsConflict(err) {
-				r.recorder.Eventf(s.Rollout, nil, corev1.EventTypeWarning, "ActionFailed", "Release", "Could not %s: %v", a, err)
+				r.record(s.Rollout, corev1.EventTypeWarning, "ActionFailed", fmt.Sprintf("Could not %s: %v", a, err))
 			}
 			return fmt.Errorf("%s: %w", a, err)
 		}

@@ -45,6 +45,9 @@ type Question struct {
 type Event struct {
 	// Warning or Normal.
 	Warning bool
+	// Routine is for the log only. It happens at every step, and there may be a
+	// hundred of them.
+	Routine bool
 	Reason  string
 	Message string
 }

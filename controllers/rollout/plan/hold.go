@@ -18,7 +18,7 @@ func (p *pass) startHold(s step) {
 		p.verdict = p.startEvidence()
 	}
 	what := fmt.Sprintf("Step %s: %s goes to the canary", p.status.Step.Summary, p.reached(s.Route))
-	p.note(false, "WeightInEffect", "%s", what)
+	p.events = append(p.events, Event{Routine: true, Reason: "WeightInEffect", Message: what})
 	p.tell(v1alpha1.NotifyStepInEffect, what+".")
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-var histories = flag.Int("histories", 130, "how many random schedules are compared with the oracle")
+var histories = flag.Int("histories", 54, "how many random schedules are compared with the oracle")
 
 // oracle knows the state of each minute of some days. It is made by watching a
 // clock on the wall minute by minute, with none of the code under test.

@@ -291,6 +291,10 @@ func TestEventsTellTransitionsOnly(t *testing.T) {
 	if len(got) != 1 || !strings.HasPrefix(got[0], `Warning PortMismatch spec.backends: Service "web-canary" has no port 80 (http)`) {
 		t.Errorf("a lost port: %q", got)
 	}
+	w.step("the proxies follow that too", func() { w.confirm() })
+	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable 90, web-canary 0"}, recorded(w.events)); diff != "" {
+		t.Errorf("without the port (-want +got):\n%s", diff)
+	}
 	w.step("it gets it back", func() {
 		s := w.service("web-canary")
 		s.Spec.Ports[0].Port = 80

@@ -86,7 +86,7 @@ func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *meas
 		t.Fatal(err)
 	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
-		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx},
+		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx, v1alpha1.RouterNone},
 		Measurements: m, Outbox: outbox, Clock: m, GuardPolicy: guardName, GuardServed: true, Concurrency: 4,
 	})
 	if err := r.SetupWithManager(ctx, mgr, m.changed); err != nil {

@@ -33,6 +33,7 @@ type pass struct {
 	events  []Event
 	state   state
 	after   time.Duration
+	next    time.Time // when the release goes on; zero when it waits for something else
 	measure bool
 	verdict judge.Result
 	// failed is whether the analysis failed, whatever is done about it.
@@ -192,6 +193,16 @@ func (p *pass) say(reason v1alpha1.Reason, format string, args ...any) bool {
 
 func (p *pass) note(warning bool, reason, format string, args ...any) {
 	p.events = append(p.events, Event{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+// goesOn says when the release goes on if nothing else happens, and asks to be
+// called then.
+func (p *pass) goesOn(t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	p.next = t
+	p.wake(t)
 }
 
 // wake asks to be called again at t at the latest.

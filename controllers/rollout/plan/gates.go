@@ -43,6 +43,7 @@ func (p *pass) mayGrow() bool {
 		return true
 	}
 	p.wait(v1alpha1.ReasonWaitingForSchedule, "waiting, "+now.Reason)
+	p.goesOn(now.Opens)
 	if !now.Until.IsZero() {
 		p.wake(now.Until)
 	}
@@ -64,7 +65,7 @@ func (p *pass) timeHasCome(i int, since time.Time) bool {
 		return false
 	case p.Now.Before(at):
 		p.wait(v1alpha1.ReasonWaitingForSchedule, fmt.Sprintf("the next step begins at %s", dateTime(at)))
-		p.wake(at)
+		p.goesOn(at)
 		return false
 	}
 	return true

@@ -5,6 +5,8 @@ package plan
 import (
 	"slices"
 	"strings"
+	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -410,4 +412,81 @@ func (w *world) asks(d Decision) {
 		w.say("  > %s", strings.ReplaceAll(id, "-1767", "-@"))
 	}
 	w.fresh = nil
+}
+
+// nextTransition is when the status says that the release goes on.
+func (w *world) nextTransition() time.Time {
+	if t := w.ro.Status.NextTransitionTime; t != nil {
+		return t.Time
+	}
+	return time.Time{}
+}
+
+func TestNextTransitionTimeIsWhenTheReleaseGoesOnAndNothingElse(t *testing.T) {
+	w := newWorld(t)
+	w.ro.Spec.Schedule = &v1alpha1.Schedule{Windows: []v1alpha1.Window{{Start: "30 3 * * *", Duration: "1m"}}}
+	w.ready()
+	w.setTemplate("v2")
+	w.untilReason(v1alpha1.ReasonWaitingForSchedule)
+	if want := epoch.Add(30 * time.Minute); !w.nextTransition().Equal(want) {
+		t.Errorf("outside of the window: %v, want %v", w.nextTransition(), want)
+	}
+	w.untilWeight(10)
+	w.run(1)
+	if want := w.ro.Status.Step.InEffectAt.Add(30 * time.Second); w.nextTransition().Sub(want).Abs() > time.Second {
+		t.Errorf("in a step: %v, want %v", w.nextTransition(), want)
+	}
+	w.run(600) // the window has closed in the middle of the step
+	if want := epoch.Add(24*time.Hour + 30*time.Minute); !w.is(v1alpha1.ReasonWaitingForSchedule) || !w.nextTransition().Equal(want) {
+		t.Errorf("after the window: %v, want %v", w.nextTransition(), want)
+	}
+	w.edit("no windows", func(s *v1alpha1.RolloutSpec) {
+		s.Schedule = nil
+		s.Strategy.Steps[1].Until = v1alpha1.UntilManual
+	})
+	w.run(1)
+	if !w.is(v1alpha1.ReasonWaitingForApproval) || !w.nextTransition().IsZero() {
+		t.Errorf("at a gate: %v, want none: %s", w.nextTransition(), readyMessage(w.ro))
+	}
+}
+
+func TestAReleaseInProgressFinishesOutsideOfItsWindowIfItMay(t *testing.T) {
+	w := newWorld(t)
+	w.ro.Spec.Schedule = &v1alpha1.Schedule{Windows: []v1alpha1.Window{{Start: "30 3 * * *", Duration: "1m"}}, WhenClosed: v1alpha1.ClosedFinish}
+	w.ready()
+	w.setTemplate("v2")
+	w.untilWeight(10)
+	w.freeze("audit") // which holds all the same
+	w.run(600)
+	if !w.is(v1alpha1.ReasonWaitingForSchedule) {
+		t.Fatalf("in a freeze: %s", readyMessage(w.ro))
+	}
+	w.freeze("")
+	w.ready()
+	if end := epoch.Add(50 * time.Minute); w.now.After(end) {
+		t.Errorf("promoted at %v only", w.now)
+	}
+}
+
+func TestAStepWaitsForItsHour(t *testing.T) {
+	w := newWorld(t)
+	w.steps(v1alpha1.Step{Weight: 10, Hold: "10s"}, v1alpha1.Step{Weight: 50, Hold: "10s", At: "30 9 * * *"})
+	w.ro.Spec.Schedule = &v1alpha1.Schedule{TimeZone: "Europe/Berlin"}
+	w.ready()
+	w.setTemplate("v2")
+	w.untilReason(v1alpha1.ReasonWaitingForSchedule)
+	want := time.Date(2026, 1, 2, 8, 30, 0, 0, time.UTC)
+	if !w.nextTransition().Equal(want) {
+		t.Errorf("next transition %v, want %v", w.nextTransition(), want)
+	}
+	for w.now.Before(want) {
+		w.now = w.now.Add(time.Minute)
+		w.traffic()
+		w.reconcile()
+		if w.split.requested.Weight > 10 && w.now.Before(want) {
+			t.Fatalf("weight %d at %v", w.split.requested.Weight, w.now)
+		}
+	}
+	w.untilWeight(50)
+	w.ready()
 }

@@ -17,8 +17,8 @@ func (p *pass) decision() Decision {
 	st := &p.status
 	st.ObservedGeneration = p.Rollout.Generation
 	st.NextTransitionTime = nil
-	if p.after >= time.Second {
-		t := metav1.NewTime(p.Now.Add(p.after).Truncate(time.Second))
+	if p.next.After(p.Now) {
+		t := metav1.NewTime(p.next.Truncate(time.Second).UTC())
 		st.NextTransitionTime = &t
 	}
 	p.reportVersions()

@@ -44,7 +44,6 @@ func essence(s *v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
 	if a := out.Analysis; a != nil {
 		out.Analysis = &v1alpha1.AnalysisStatus{Verdict: a.Verdict, Reason: a.Reason}
 	}
-	out.NextTransitionTime = nil
 	for i := range out.Conditions {
 		out.Conditions[i].Message = ""
 	}

@@ -85,6 +85,9 @@ type Object struct {
 	// Workload is true for the object that runs the proxies: it is deleted first,
 	// and the others only when no proxy is left.
 	Workload bool
+	// Problem is why the cluster can't make what the object asks for, such as a quota
+	// that leaves no room for proxies; "" when nobody says so.
+	Problem string
 }
 
 // ObjectCondition is how an object compares with what is wanted.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -194,6 +195,20 @@ func TestWhyAProxyDoesNotStart(t *testing.T) {
 		if got := waitingReason(pod); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+func TestWhyAProxyIsNotMade(t *testing.T) {
+	d := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+		{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Message: "too few"},
+		{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota: pods"},
+	}}}
+	if got := refusal(d); got != "exceeded quota: pods" {
+		t.Errorf("got %q", got)
+	}
+	d.Status.Conditions[1].Status = corev1.ConditionFalse
+	if got := refusal(d); got != "" {
+		t.Errorf("got %q of a failure that is over", got)
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *Router) observe(ctx context.Context, target traffic.Target, p piece) (t
 	if err != nil {
 		return object, err
 	}
-	object.UID, object.ResourceVersion = live.GetUID(), live.GetResourceVersion()
+	object.UID, object.ResourceVersion, object.Problem = live.GetUID(), live.GetResourceVersion(), refusal(live)
 	switch {
 	case !live.GetDeletionTimestamp().IsZero():
 		object.Condition = traffic.ObjectTerminating

@@ -178,6 +178,12 @@ func TestDecide(t *testing.T) {
 			},
 			programmed: "False WaitingForProxies", message: "p1: container proxy: ErrImagePull",
 		},
+		"why no proxy can be made is said": {
+			from: before(), edit: func(o *plan.Observation) {
+				o.DataPlane.Proxies, o.DataPlane.Objects[1].Problem = nil, "exceeded quota: pods"
+			},
+			programmed: "False WaitingForProxies", message: "0 of 2 proxies serve generation 3; exceeded quota: pods",
+		},
 		"no proxy is started for a port that nobody could answer": {
 			from: before(), edit: func(o *plan.Observation) {
 				o.Resolved.Ports[0].Destinations = nil

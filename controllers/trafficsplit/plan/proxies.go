@@ -49,12 +49,17 @@ func lingering(o Observation) int {
 	return n
 }
 
-// hindrance is what keeps a proxy from getting ready, or from seeing the Services
-// that the controller sees, if anybody says so.
+// hindrance is what keeps a proxy from being made, from getting ready, or from
+// seeing the Services that the controller sees, if anybody says so.
 func hindrance(o Observation) string {
 	for _, p := range o.DataPlane.Proxies {
 		if !p.Terminating && p.Message != "" && !o.serves(p) {
 			return "; " + p.Name + ": " + p.Message
+		}
+	}
+	for _, object := range o.DataPlane.Objects {
+		if object.Workload && object.Problem != "" {
+			return "; " + object.Problem
 		}
 	}
 	return ""

@@ -144,7 +144,8 @@ func (c *ControlPlane) prepare(ctx context.Context) error {
 		Address: loopback, Port: port, ServiceCIDR: serviceCIDR,
 		APIServerArgs: c.options.APIServerArgs,
 		ControllerManagerArgs: []string{
-			"--controllers=*,-node-lifecycle-controller,-taint-eviction-controller",
+			// Nobody wants to wait for what is looked at every five or fifteen seconds.
+			"--node-monitor-period=1s", "--horizontal-pod-autoscaler-sync-period=1s",
 		},
 	}
 	if c.options.Audit {

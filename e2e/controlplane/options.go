@@ -11,8 +11,7 @@ import (
 
 // Options say what a control plane consists of. The zero value is etcd and the API server.
 type Options struct {
-	// ControllerManager runs the controllers of Kubernetes too. Those that watch
-	// over the health of nodes are left out: nothing here reports as a node does.
+	// ControllerManager runs the controllers of Kubernetes too.
 	ControllerManager bool
 	// FakeNode, when set, makes pods ready.
 	FakeNode *fakenode.Options

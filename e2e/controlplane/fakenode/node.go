@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -50,11 +49,13 @@ type Node struct {
 	options Options
 	client  kubernetes.Interface
 	pods    corelisters.PodLister
+	nodes   corelisters.NodeLister
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 	mu       sync.Mutex
 	next     netip.Addr
 	assigned map[types.UID]string // addresses of pods that have one
+	load     map[string]int       // pods that were ever assigned, by node of a pool
 }
 
 // Run registers the node and serves it until ctx ends. It calls ready once pods
@@ -63,14 +64,14 @@ func Run(ctx context.Context, client kubernetes.Interface, options Options, read
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	if err := register(ctx, client); err != nil {
+	if err := Register(ctx, client, MakeNode(NodeName, nil)); err != nil {
 		return fmt.Errorf("register the fake node: %w", err)
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
-	informer := factory.Core().V1().Pods()
+	informer, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
 	n := &Node{
-		options: options, client: client, pods: informer.Lister(),
-		next: firstPodAddress, assigned: map[types.UID]string{},
+		options: options, client: client, pods: informer.Lister(), nodes: nodes.Lister(),
+		next: firstPodAddress, assigned: map[types.UID]string{}, load: map[string]int{},
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName](),
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Clock: options.Clock}),
@@ -78,9 +79,10 @@ func Run(ctx context.Context, client kubernetes.Interface, options Options, read
 	if _, err := informer.Informer().AddEventHandler(n.handler()); err != nil {
 		return fmt.Errorf("watch pods: %w", err)
 	}
+	synced := nodes.Informer().HasSynced
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
-	if !cache.WaitForCacheSync(ctx.Done(), informer.Informer().HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), informer.Informer().HasSynced, synced) {
 		return ctx.Err()
 	}
 	ready()
@@ -97,7 +99,7 @@ func (n *Node) work(ctx context.Context) {
 			}
 		})
 	}
-	<-ctx.Done()
+	n.beat(ctx)
 	n.queue.ShutDown()
 	running.Wait()
 }
@@ -148,8 +150,8 @@ func (n *Node) serve(ctx context.Context, key types.NamespacedName) (time.Durati
 	switch {
 	case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) == 0 && pod.DeletionTimestamp == nil:
 		return 0, n.bind(ctx, pod)
-	case pod.Spec.NodeName != NodeName:
-		return 0, nil // another's, or not to be scheduled
+	case !n.serves(pod.Spec.NodeName):
+		return 0, nil // another's, not to be scheduled, or of a node that is lost
 	case pod.DeletionTimestamp != nil:
 		return 0, n.remove(ctx, pod)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
@@ -158,11 +160,21 @@ func (n *Node) serve(ctx context.Context, key types.NamespacedName) (time.Durati
 	return n.report(ctx, pod)
 }
 
-// bind assigns the pod to the node, as a scheduler does.
+// errNoNode is tried again, as a scheduler does.
+var errNoNode = errors.New("no node of the pool is ready")
+
+// bind assigns the pod to a node, as a scheduler does.
 func (n *Node) bind(ctx context.Context, pod *corev1.Pod) error {
-	err := n.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
+	node, err := n.choose(pod)
+	if err != nil {
+		return err
+	}
+	if node == "" {
+		return errNoNode
+	}
+	err = n.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: NodeName},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}, metav1.CreateOptions{})
 	return ignoreGone(err)
 }
@@ -212,41 +224,5 @@ func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
-	return err
-}
-
-// register creates the node and reports it ready, with room for many pods.
-func register(ctx context.Context, client kubernetes.Interface) error {
-	room := corev1.ResourceList{
-		corev1.ResourceCPU:    resource.MustParse("1000"),
-		corev1.ResourceMemory: resource.MustParse("1000Gi"),
-		corev1.ResourcePods:   resource.MustParse("10000"),
-	}
-	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: NodeName, Labels: map[string]string{corev1.LabelHostname: NodeName}},
-		Status: corev1.NodeStatus{
-			Capacity: room, Allocatable: room,
-			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: nodeAddress}},
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "FakeNode", Message: "stands in for a kubelet"}},
-		},
-	}
-	created, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		created, err = client.CoreV1().Nodes().Get(ctx, NodeName, metav1.GetOptions{})
-	}
-	if err != nil {
-		return err
-	}
-	created.Status = node.Status
-	if _, err = client.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
-		return err
-	}
-	return untaint(ctx, client)
-}
-
-// untaint removes the taint that admission puts on nodes that are not ready yet.
-func untaint(ctx context.Context, client kubernetes.Interface) error {
-	patch := []byte(`{"spec":{"taints":null}}`)
-	_, err := client.CoreV1().Nodes().Patch(ctx, NodeName, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }

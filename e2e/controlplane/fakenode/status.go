@@ -13,6 +13,11 @@ import (
 // its readiness away when it is added later.
 const UnreadyLabel = "serin.dev/test-unready"
 
+// FlappingLabel on a pod, with a duration such as "400ms" as its value, makes its
+// containers crash for ever: they are ready for that long, then end, and are ready
+// again after as long.
+const FlappingLabel = "serin.dev/test-flapping"
+
 // computeStatus is what a kubelet would report of the pod at now. It also
 // returns how long to wait before the answer changes by time alone, or 0.
 func computeStatus(pod *corev1.Pod, address string, readyDelay time.Duration, now time.Time) (corev1.PodStatus, time.Duration) {
@@ -20,8 +25,12 @@ func computeStatus(pod *corev1.Pod, address string, readyDelay time.Duration, no
 	if pod.Status.StartTime != nil {
 		started = *pod.Status.StartTime
 	}
-	wait := max(0, readyDelay-now.Sub(started.Time))
-	ready := wait == 0 && pod.Labels[UnreadyLabel] != "true"
+	age := now.Sub(started.Time)
+	wait := max(0, readyDelay-age)
+	ready, restarts := wait == 0 && pod.Labels[UnreadyLabel] != "true", int32(0)
+	if period, err := time.ParseDuration(pod.Labels[FlappingLabel]); ready && err == nil && period > 0 {
+		ready, restarts, wait = flap(age-readyDelay, period)
+	}
 
 	status := *pod.Status.DeepCopy()
 	status.Phase = corev1.PodRunning
@@ -31,6 +40,9 @@ func computeStatus(pod *corev1.Pod, address string, readyDelay time.Duration, no
 	status.PodIP = address
 	status.PodIPs = []corev1.PodIP{{IP: address}}
 	status.ContainerStatuses = computeContainers(pod.Spec.Containers, ready, started)
+	for i := range status.ContainerStatuses {
+		status.ContainerStatuses[i].RestartCount = restarts
+	}
 	for _, condition := range []corev1.PodConditionType{corev1.PodInitialized, corev1.PodReadyToStartContainers} {
 		setCondition(&status, condition, true, started)
 	}
@@ -38,6 +50,13 @@ func computeStatus(pod *corev1.Pod, address string, readyDelay time.Duration, no
 		setCondition(&status, condition, ready, metav1.NewTime(now))
 	}
 	return status, wait
+}
+
+// flap says whether a container that crashes once a period is ready, how often it has
+// crashed, and how long that stays so.
+func flap(age, period time.Duration) (ready bool, crashes int32, wait time.Duration) {
+	half := age / period
+	return half%2 == 0, int32((half + 1) / 2), (half+1)*period - age //nolint:gosec // a test does not last that long
 }
 
 func computeContainers(containers []corev1.Container, ready bool, started metav1.Time) []corev1.ContainerStatus {

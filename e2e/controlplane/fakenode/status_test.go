@@ -78,3 +78,28 @@ func TestReadinessThatIsTakenAwayChangesTheTimeOfTheCondition(t *testing.T) {
 		t.Errorf("the condition changed at %s but its time is %s", later, got)
 	}
 }
+
+func TestAPodThatFlapsCrashesAgainAndAgain(t *testing.T) {
+	pod := makePod(map[string]string{FlappingLabel: "400ms"})
+	pod.Status, _ = computeStatus(pod, "10.250.0.2", time.Second, start)
+	for _, test := range []struct {
+		age       time.Duration
+		wantReady corev1.ConditionStatus
+		restarts  int32
+		wantWait  time.Duration
+	}{
+		{age: 500 * time.Millisecond, wantReady: corev1.ConditionFalse, wantWait: 500 * time.Millisecond},
+		{age: 1000 * time.Millisecond, wantReady: corev1.ConditionTrue, wantWait: 400 * time.Millisecond},
+		{age: 1300 * time.Millisecond, wantReady: corev1.ConditionTrue, wantWait: 100 * time.Millisecond},
+		{age: 1400 * time.Millisecond, wantReady: corev1.ConditionFalse, restarts: 1, wantWait: 400 * time.Millisecond},
+		{age: 1900 * time.Millisecond, wantReady: corev1.ConditionTrue, restarts: 1, wantWait: 300 * time.Millisecond},
+		{age: 2200 * time.Millisecond, wantReady: corev1.ConditionFalse, restarts: 2, wantWait: 400 * time.Millisecond},
+	} {
+		status, wait := computeStatus(pod, "10.250.0.2", time.Second, start.Add(test.age))
+		ready, restarts := findCondition(t, status, corev1.PodReady).Status, status.ContainerStatuses[0].RestartCount
+		if ready != test.wantReady || restarts != test.restarts || wait != test.wantWait {
+			t.Errorf("after %s: ready %s, %d restarts, look again in %s; want %s, %d, %s",
+				test.age, ready, restarts, wait, test.wantReady, test.restarts, test.wantWait)
+		}
+	}
+}

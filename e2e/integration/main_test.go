@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -31,7 +32,14 @@ var (
 	chart []*unstructured.Unstructured
 )
 
+// atOnce is how many parallel tests run at a time, unless -parallel says so: they
+// wait more than they compute.
+const atOnce = "12"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err) // the flag is the testing package's
+	}
 	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(0))))
 	options := controlplane.Options{ControllerManager: true, FakeNode: &fakenode.Options{}, Audit: true}
 	os.Exit(controlplane.Run(m, options, func(c *controlplane.ControlPlane) {

@@ -41,8 +41,9 @@ type operator struct {
 	once   sync.Once
 }
 
-// startOperator runs the controllers until the test ends or stop is called.
-func startOperator(t *testing.T, m *measurements) *operator {
+// startOperator runs the controllers until the test ends or stop is called, for all
+// namespaces or for those that are named.
+func startOperator(t *testing.T, m *measurements, namespaces ...string) *operator {
 	t.Helper()
 	cfg, err := plane.ConfigFor("system:serviceaccount:"+operatorSpace+":"+release, "system:serviceaccounts", "system:authenticated")
 	if err != nil {
@@ -51,10 +52,15 @@ func startOperator(t *testing.T, m *measurements) *operator {
 	cfg.UserAgent = "serin-manager/test"
 	byObject := trafficsplit.CacheOptions()
 	maps.Copy(byObject, rollout.CacheOptions())
+	only := map[string]cache.Config{}
+	for _, namespace := range namespaces {
+		only[namespace] = cache.Config{}
+	}
 	skipNameCheck := true
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Cache:      cache.Options{ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:      cache.Options{ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields(), DefaultNamespaces: only},
+		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: config.Controller{SkipNameValidation: &skipNameCheck},
 	})
 	if err != nil {
@@ -177,12 +183,12 @@ func (m *measurements) Windows(split types.NamespacedName, after time.Time) ([]a
 
 // serveProxies stands in for the agents: each ready proxy reports the newest
 // generation of its split, as the real agent does after it has reloaded nginx.
-func serveProxies(t *testing.T) {
+func serveProxies(t *testing.T, which ...client.ListOption) {
 	t.Helper()
 	ctx := t.Context()
 	go func() {
 		for ctx.Err() == nil {
-			if err := reportOnce(ctx); err != nil && ctx.Err() == nil {
+			if err := reportOnce(ctx, which...); err != nil && ctx.Err() == nil {
 				t.Logf("proxies: %v", err)
 			}
 			select {
@@ -193,9 +199,9 @@ func serveProxies(t *testing.T) {
 	}()
 }
 
-func reportOnce(ctx context.Context) error {
+func reportOnce(ctx context.Context, which ...client.ListOption) error {
 	pods := &corev1.PodList{}
-	if err := admin.List(ctx, pods, client.HasLabels{traffic.LabelProxy}); err != nil {
+	if err := admin.List(ctx, pods, append(which, client.HasLabels{traffic.LabelProxy})...); err != nil {
 		return err
 	}
 	for i := range pods.Items {

@@ -27,6 +27,10 @@ import (
 type scene struct {
 	*testing.T
 	namespace string
+	// reader is what looks: the API server, or a cache where much is looked at.
+	reader client.Reader
+	// patience is how long it waits for anything.
+	patience time.Duration
 }
 
 func newScene(t *testing.T) *scene {
@@ -36,7 +40,7 @@ func newScene(t *testing.T) *scene {
 	if err := admin.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	return &scene{T: t, namespace: ns.Name}
+	return &scene{T: t, namespace: ns.Name, reader: admin, patience: 90 * time.Second}
 }
 
 func (s *scene) create(objects ...client.Object) {
@@ -97,7 +101,7 @@ func (s *scene) key(name string) types.NamespacedName {
 func (s *scene) rollout() *v1alpha1.Rollout {
 	s.Helper()
 	ro := &v1alpha1.Rollout{}
-	if err := admin.Get(s.Context(), s.key("website"), ro); err != nil {
+	if err := s.reader.Get(s.Context(), s.key("website"), ro); err != nil {
 		s.Fatal(err)
 	}
 	return ro
@@ -106,7 +110,7 @@ func (s *scene) rollout() *v1alpha1.Rollout {
 func (s *scene) deployment() *appsv1.Deployment {
 	s.Helper()
 	d := &appsv1.Deployment{}
-	if err := admin.Get(s.Context(), s.key("website"), d); err != nil {
+	if err := s.reader.Get(s.Context(), s.key("website"), d); err != nil {
 		s.Fatal(err)
 	}
 	return d
@@ -126,13 +130,23 @@ func (s *scene) patchTemplate(change func(*corev1.PodTemplateSpec)) {
 	if err := admin.Patch(s.Context(), next, client.StrategicMergeFrom(d)); err != nil {
 		s.Fatal(err)
 	}
+	s.seen(next)
+}
+
+// seen waits until the reader knows of a change.
+func (s *scene) seen(o client.Object) {
+	s.Helper()
+	known, _ := o.DeepCopyObject().(client.Object)
+	s.eventually("the change is seen", func(ctx context.Context) bool {
+		return s.reader.Get(ctx, client.ObjectKeyFromObject(o), known) == nil && versionOf(known) >= versionOf(o)
+	})
 }
 
 // pods are the pods of the app, by image: names of proxies are left out.
 func (s *scene) pods() map[string][]string {
 	s.Helper()
 	list := &corev1.PodList{}
-	if err := admin.List(s.Context(), list, client.InNamespace(s.namespace), client.MatchingLabels{"app": "website"}); err != nil {
+	if err := s.reader.List(s.Context(), list, client.InNamespace(s.namespace), client.MatchingLabels{"app": "website"}); err != nil {
 		s.Fatal(err)
 	}
 	out := map[string][]string{}
@@ -150,7 +164,7 @@ func (s *scene) pods() map[string][]string {
 // eventually waits for a condition; the reason is asked for when it never holds.
 func (s *scene) eventually(what string, condition func(context.Context) bool) {
 	s.Helper()
-	err := wait.PollUntilContextTimeout(s.Context(), 50*time.Millisecond, 90*time.Second, true,
+	err := wait.PollUntilContextTimeout(s.Context(), 50*time.Millisecond, s.patience, true,
 		func(ctx context.Context) (bool, error) { return condition(ctx), nil })
 	if err != nil {
 		ro := &v1alpha1.Rollout{}
@@ -162,7 +176,7 @@ func (s *scene) eventually(what string, condition func(context.Context) bool) {
 
 func (s *scene) splitStatus() splitv1.TrafficSplitStatus {
 	ts := &splitv1.TrafficSplit{}
-	if err := admin.Get(s.Context(), s.key("website"), ts); err != nil {
+	if err := s.reader.Get(s.Context(), s.key("website"), ts); err != nil {
 		return splitv1.TrafficSplitStatus{}
 	}
 	return ts.Status
@@ -199,7 +213,7 @@ func (s *scene) stableImage() string {
 func (s *scene) replicaSets() []appsv1.ReplicaSet {
 	s.Helper()
 	list := &appsv1.ReplicaSetList{}
-	if err := admin.List(s.Context(), list, client.InNamespace(s.namespace), client.MatchingLabels{"app": "website"}); err != nil {
+	if err := s.reader.List(s.Context(), list, client.InNamespace(s.namespace), client.MatchingLabels{"app": "website"}); err != nil {
 		s.Fatal(err)
 	}
 	return slices.DeleteFunc(list.Items, func(rs appsv1.ReplicaSet) bool {

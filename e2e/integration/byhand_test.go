@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+const imageV3 = "example.invalid/app:v3"
+
+// outcomes are those of the releases in the history, newest first.
+func (p *play) outcomes() (out []string) {
+	for _, h := range p.rollout().Status.History {
+		if h.Outcome != v1alpha1.OutcomeDeployed {
+			out = append(out, h.Outcome)
+		}
+	}
+	return out
+}
+
+func TestSettingAnotherImageInTheMiddleOfACanaryBeginsAgainWithTheFirstStep(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	p.release()
+	p.pass(time.Hour)
+	p.held(1)
+	acted := time.Now()
+	p.mustKubectl("set", "image", "deployment/website", "app="+imageV3)
+	p.eventually("v3 is in the first step", func(context.Context) bool {
+		st := p.rollout().Status.Step
+		return len(p.pods()[imageV3]) == 1 && st != nil && st.Index == 0 && st.InEffectAt != nil
+	})
+	if n := len(p.pods()[imageV2]); n != 0 {
+		t.Errorf("%d pods of v2 are left", n)
+	}
+	for _, at := range p.steps(t.Context(), acted) {
+		if !slices.Contains([]string{"1/60", "1/0", "none", "0/0", "0/20"}, at) {
+			t.Errorf("the release went to %s", at)
+		}
+	}
+	p.held(0)
+	p.pass(time.Hour)
+	p.held(1)
+	p.pass(time.Hour)
+	p.waitReady()
+	p.checkPods(imageV3, 4)
+	p.checkGivenBack()
+	if got := strings.Join(p.outcomes(), " "); got != "Promoted Superseded" {
+		t.Errorf("history: %s", got)
+	}
+}
+
+func TestSettingTheImageBackInTheMiddleOfACanaryTakesTheCanaryOut(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	stable := p.pods()[imageV1]
+	p.release()
+	p.mustKubectl("set", "image", "deployment/website", "app="+imageV1)
+	p.waitReady()
+	p.reader = admin
+	if now := p.pods(); len(now) != 1 || !slices.Equal(now[imageV1], stable) {
+		t.Errorf("pods %v, want %v", now, stable)
+	}
+	p.checkGivenBack()
+}
+
+// kubectl itself refuses to restart, or to undo, what is paused: nothing happens.
+// Other clients just change the template, which begins a release of what they wrote.
+func TestRestartAndUndoAreRefusedByKubectlInTheMiddleOfACanaryAndSupersedeItWhenForced(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	p.release()
+	acted := time.Now()
+	for _, verb := range []string{"restart", "undo"} {
+		if out, err := p.kubectl("rollout", verb, "deployment/website"); err == nil {
+			t.Errorf("kubectl rollout %s: %s", verb, out)
+		}
+	}
+	p.checkStayed(acted)
+	before := p.rollout().Status.Canary.Revision
+	p.patchTemplate(func(t *corev1.PodTemplateSpec) {
+		t.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "2030-01-01T00:00:00Z"}
+	})
+	p.eventually("the restarted version is in the first step", func(context.Context) bool {
+		st := p.rollout().Status
+		return st.Canary != nil && st.Canary.Revision != before && st.Step != nil && st.Step.Index == 0 && st.Step.InEffectAt != nil
+	})
+	p.finish(4)
+}
+
+// In steady state kubectl may do both, if an admission policy guards the Deployment:
+// it is not paused then.
+func TestKubectlRolloutRestartAndUndoAreReleasedStepByStep(t *testing.T) {
+	guard(t)
+	p := begin(t)
+	p.eventually("the policy is in force", func(ctx context.Context) bool {
+		d := &appsv1.Deployment{}
+		if err := admin.Get(ctx, p.key("website"), d); err != nil {
+			p.Fatal(err)
+		}
+		d.Spec.Template.Spec.Containers[0].Image = imageV3
+		return admin.Update(ctx, d, client.DryRunAll) == nil && d.Spec.Paused
+	})
+	p.setImage(imageV2)
+	p.finish(4)
+	p.mustKubectl("rollout", "undo", "deployment/website")
+	p.held(0)
+	if n := len(p.pods()[imageV2]); n != 4 {
+		t.Errorf("%d pods of v2 in the first step of the way back", n)
+	}
+	p.pass(time.Hour)
+	p.held(1)
+	p.pass(time.Hour)
+	p.waitReady()
+	p.checkPods(imageV1, 4)
+	p.mustKubectl("rollout", "restart", "deployment/website")
+	p.held(0)
+	p.pass(time.Hour)
+	p.held(1)
+	p.pass(time.Hour)
+	p.eventually("three releases ended", func(context.Context) bool { return len(p.outcomes()) == 3 })
+	if got := strings.Join(p.outcomes(), " "); got != "Promoted Promoted Promoted" {
+		t.Errorf("history: %s", got)
+	}
+	p.waitReady()
+	p.checkPods(imageV1, 4)
+	p.checkGivenBack()
+}
+
+// Somebody who un-pauses the Deployment either loses against Serin, which pauses it
+// again before anything is rolled, or has said that the version is to be rolled out
+// now: then it is, in full, and Serin says that it was not the one who did it.
+func TestUnpausingTheDeploymentInTheMiddleOfACanaryIsUndoneOrRollsOutInFull(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	p.release()
+	p.promise = promise{keeps: 3, grace: time.Second} // the Deployment's own maxUnavailable
+	acted := time.Now()
+	p.mustKubectl("rollout", "resume", "deployment/website")
+	p.eventually("held again", func(context.Context) bool { return p.deployment().Spec.Paused && time.Since(acted) > 2*time.Second })
+	if !p.slipped() {
+		p.checkStayed(acted)
+		p.finish(4)
+		return
+	}
+	p.waitReady()
+	p.checkPods(imageV2, 4)
+	p.checkGivenBack()
+	p.eventually("it is said who did it", func(ctx context.Context) bool {
+		return p.hasEvent(ctx, v1alpha1.ReasonUnguardedChange)
+	})
+	if slices.Contains(p.outcomes(), v1alpha1.OutcomePromoted) {
+		t.Errorf("taken for a promotion: %v", p.outcomes())
+	}
+}
+
+// slipped is whether the Deployment has a ReplicaSet of v2.
+func (p *play) slipped() bool {
+	p.Helper()
+	return slices.ContainsFunc(p.replicaSets(), func(rs appsv1.ReplicaSet) bool {
+		c := metav1.GetControllerOf(&rs)
+		return c != nil && c.Kind == "Deployment" && rs.Spec.Template.Spec.Containers[0].Image == imageV2
+	})
+}
+
+// hasEvent is whether the Rollout has an event with a reason.
+func (p *play) hasEvent(ctx context.Context, reason string) bool {
+	p.Helper()
+	list := &eventsv1.EventList{}
+	if err := admin.List(ctx, list, client.InNamespace(p.namespace)); err != nil {
+		p.Fatal(err)
+	}
+	return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == reason && e.Regarding.Kind == "Rollout" })
+}

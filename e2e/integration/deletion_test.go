@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// saysReason matches the moment at which the Rollout says a reason.
+func saysReason(reason string) func(client.Object) bool {
+	return func(o client.Object) bool {
+		ro, ok := o.(*v1alpha1.Rollout)
+		if !ok {
+			return false
+		}
+		c := meta.FindStatusCondition(ro.Status.Conditions, v1alpha1.ConditionReady)
+		return c != nil && c.Reason == reason
+	}
+}
+
+// releases v2 and waits for the moment at which the Rollout says a reason.
+func until(reason string) func(*play) {
+	return func(p *play) {
+		p.setImage(imageV2)
+		p.await(p.scene, reason, saysReason(reason))
+	}
+}
+
+// untilLate is until, for what comes after the steps.
+func untilLate(what string, match func(client.Object) bool) func(*play) {
+	return func(p *play) {
+		p.release()
+		p.pass(time.Hour)
+		p.held(1)
+		p.pass(time.Hour)
+		p.await(p.scene, what, match)
+	}
+}
+
+func handedOver(o client.Object) bool {
+	rs, ok := o.(*appsv1.ReplicaSet)
+	if !ok || rs.Spec.Template.Spec.Containers[0].Image != imageV2 {
+		return false
+	}
+	c := metav1.GetControllerOf(rs)
+	return c == nil || c.Kind == "Deployment"
+}
+
+func TestDeletingTheRolloutAtAnyStageGivesEverythingBack(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		reach    func(*play)
+		bad      bool
+		promoted bool
+	}{
+		"Preparing":              {reach: until(v1alpha1.ReasonPreparing)},
+		"WaitingForPods":         {reach: until(v1alpha1.ReasonWaitingForPods)},
+		"WaitingForTraffic":      {reach: until(v1alpha1.ReasonWaitingForTraffic)},
+		"Holding in step 1":      {reach: (*play).release},
+		"Holding in step 2":      {reach: func(p *play) { p.release(); p.pass(time.Hour); p.held(1) }},
+		"Promoting":              {reach: untilLate("promoting", saysReason(v1alpha1.ReasonPromoting))},
+		"Promoting, handed over": {reach: untilLate("handed over", handedOver), promoted: true},
+		"CleaningUp":             {reach: untilLate("cleaning up", saysReason(v1alpha1.ReasonCleaningUp)), promoted: true},
+		"RollingBack":            {reach: until(v1alpha1.ReasonRollingBack), bad: true},
+		"RolledBack":             {reach: until(v1alpha1.ReasonRolledBack), bad: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t, func(c *cast) { c.measured.badCanary = test.bad })
+			want := map[string][]string{imageV1: p.pods()[imageV1]}
+			test.reach(p)
+			if test.promoted {
+				want = map[string][]string{imageV2: p.pods()[imageV2]}
+			}
+			p.delete(p.rollout())
+			p.eventually("the Rollout is gone", func(ctx context.Context) bool {
+				return apierrors.IsNotFound(p.reader.Get(ctx, p.key("website"), &v1alpha1.Rollout{}))
+			})
+			p.reader = admin
+			if got := p.pods(); !sameUIDs(want, got) || len(got) != 1 {
+				t.Errorf("pods %v, want %v", got, want)
+			}
+			p.checkGivenBack()
+			d := p.deployment()
+			if _, marked := d.Annotations[v1alpha1.AnnotationRollout]; marked || d.Spec.Paused == test.promoted {
+				t.Errorf("marked %v, paused %v", marked, d.Spec.Paused)
+			}
+			if left := p.canaries(); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// canaries are the ReplicaSets that the Deployment does not control.
+func (p *play) canaries() (names []string) {
+	p.Helper()
+	for _, rs := range p.replicaSets() {
+		if c := metav1.GetControllerOf(&rs); c == nil || c.Kind != "Deployment" {
+			names = append(names, rs.Name)
+		}
+	}
+	return names
+}
+
+func TestANamespaceThatIsDeletedInTheMiddleOfAReleaseGoes(t *testing.T) {
+	t.Parallel()
+	for name, reach := range map[string]func(*play){
+		"in a step":         (*play).release,
+		"while promoting":   untilLate("promoting", saysReason(v1alpha1.ReasonPromoting)),
+		"while pods start":  until(v1alpha1.ReasonWaitingForPods),
+		"while cleaning up": untilLate("cleaning up", saysReason(v1alpha1.ReasonCleaningUp)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t)
+			reach(p)
+			p.promise.keeps = 0 // everything goes, in any order
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}
+			if err := admin.Delete(t.Context(), ns); err != nil {
+				t.Fatal(err)
+			}
+			p.patience = 90 * time.Second
+			p.eventually("the namespace is gone", func(ctx context.Context) bool {
+				return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(ns), ns))
+			})
+		})
+	}
+}
+
+func TestADeploymentThatIsDeletedInTheMiddleOfAReleaseIsSaidAndANewOneIsStable(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	p.release()
+	p.promise.keeps = 0 // its pods go with it
+	p.delete(p.deployment())
+	p.waitReason(v1alpha1.ReasonWorkloadNotFound)
+	again := deployment("website", 4)
+	again.Spec.Template.Spec.Containers[0].Image = imageV3
+	p.create(again)
+	p.waitReady()
+	p.checkPods(imageV3, 4)
+	p.checkGivenBack()
+	if left := p.canaries(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if slices.Contains(p.outcomes(), v1alpha1.OutcomePromoted) {
+		t.Errorf("outcomes %v", p.outcomes())
+	}
+}
+
+func TestAServiceThatIsDeletedInTheMiddleOfAReleaseIsSaidAndStableServesTheNewOne(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	stable := p.pods()[imageV1]
+	p.release()
+	p.promise.grace = somebodysTime
+	p.delete(p.get(t.Context(), "website", &corev1.Service{}))
+	p.waitReason(v1alpha1.ReasonServiceNotFound)
+	p.create(service("website"))
+	p.checkRolledBack(v1alpha1.ReasonCanaryUnavailable, stable)
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/workload"
+)
+
+// somebodysTime is how long what somebody else broke may stay broken, on a machine
+// that is busy.
+const somebodysTime = 10 * time.Second
+
+func editWeights(weights ...int32) func(*play) {
+	return func(p *play) {
+		change(p.scene, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) {
+			for i, w := range weights {
+				ts.Spec.Backends[i].Weight = w
+			}
+		})
+	}
+}
+
+func editService(name string, f func(*corev1.Service)) func(*play) {
+	return func(p *play) { change(p.scene, name, &corev1.Service{}, f) }
+}
+
+func editCanary(f func(*appsv1.ReplicaSet)) func(*play) {
+	return func(p *play) { change(p.scene, p.canary().Name, &appsv1.ReplicaSet{}, f) }
+}
+
+func deleteService(name string) func(*play) {
+	return func(p *play) { p.delete(p.get(p.Context(), name, &corev1.Service{})) }
+}
+
+func unmark(o metav1.Object) {
+	delete(o.GetLabels(), v1alpha1.LabelRollout)
+	delete(o.GetAnnotations(), v1alpha1.AnnotationRolloutUID)
+}
+
+func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgress(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		act func(*play)
+		// breaks is whether the edit itself takes traffic away from pods.
+		breaks bool
+	}{
+		"all weight is given to the canary":  {act: editWeights(0, 100), breaks: true},
+		"the canary's weight is taken away":  {act: editWeights(100, 0)},
+		"the weights become the next step's": {act: editWeights(40, 60), breaks: true},
+		"a third backend is added to the split": {act: func(p *play) {
+			other := service("other")
+			other.Spec.Selector = map[string]string{"app": "website"}
+			p.create(other)
+			change(p.scene, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) {
+				ts.Spec.Backends = append(ts.Spec.Backends, splitv1.Backend{Service: "other", Weight: 50})
+			})
+		}},
+		"the split is deleted": {act: func(p *play) { p.delete(p.split()) }},
+		"the stable Service selects the canary": {breaks: true, act: func(p *play) {
+			hash := p.canary().Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+			editService("website-stable", func(s *corev1.Service) { s.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] = hash })(p)
+		}},
+		"the canary's Service selects stable": {act: func(p *play) {
+			hash := p.rollout().Status.Stable.Revision
+			editService("website-canary", func(s *corev1.Service) { s.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] = hash })(p)
+		}},
+		"the canary's Service loses its role":        {act: editService("website-canary", func(s *corev1.Service) { delete(s.Labels, v1alpha1.LabelRole) })},
+		"the stable Service selects by one more key": {act: editService("website-stable", func(s *corev1.Service) { s.Spec.Selector["tier"] = "x" }), breaks: true},
+		"the stable Service is deleted":              {act: deleteService("website-stable"), breaks: true},
+		"the canary's Service is deleted":            {act: deleteService("website-canary"), breaks: true},
+		"the canary's ReplicaSet is scaled up":       {act: editCanary(func(rs *appsv1.ReplicaSet) { *rs.Spec.Replicas = 3 })},
+		"the root Service's selector is reset":       {act: editService("website", func(s *corev1.Service) { delete(s.Spec.Selector, traffic.LabelProxy) })},
+		"the mark of the Deployment is removed": {act: func(p *play) {
+			change(p.scene, "website", &appsv1.Deployment{}, func(d *appsv1.Deployment) { delete(d.Annotations, v1alpha1.AnnotationRollout) })
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t)
+			p.release()
+			if test.breaks {
+				p.promise.grace = somebodysTime
+			}
+			acted := time.Now()
+			test.act(p)
+			p.restored()
+			for _, at := range p.steps(t.Context(), acted) {
+				if !slices.Contains([]string{"0/20", "0/0", "none"}, at) {
+					t.Errorf("the edit led to %s", at)
+				}
+			}
+			p.finish(4)
+		})
+	}
+}
+
+// firstStep is what Serin makes of everything in the first step.
+type firstStep struct {
+	Step, Weight, Replicas            int32
+	InEffect, Proxied, Paused, Marked bool
+	Backends                          []splitv1.Backend
+	Versions                          []version
+}
+
+// version is the Service of one version.
+type version struct {
+	Role, Revision string
+	Port           int32
+}
+
+// restored waits until everything is as Serin makes it in the first step.
+func (p *play) restored() {
+	p.Helper()
+	p.eventually("everything is restored", func(ctx context.Context) bool {
+		// The API server knows of the edit at once, a cache a little later.
+		return p.restoredFor(ctx, p.reader) && p.restoredFor(ctx, admin)
+	})
+}
+
+func (p *play) restoredFor(ctx context.Context, reader client.Reader) bool {
+	ro := &v1alpha1.Rollout{}
+	err := reader.Get(ctx, p.key("website"), ro)
+	if st := ro.Status; err != nil || st.Step == nil || st.Canary == nil || st.Stable == nil {
+		return false
+	}
+	want := firstStep{
+		InEffect: true, Weight: 20, Replicas: 1, Proxied: true, Paused: true, Marked: true,
+		Backends: []splitv1.Backend{{Service: "website-stable", Weight: 80}, {Service: "website-canary", Weight: 20}},
+		Versions: []version{
+			{v1alpha1.RoleStable, ro.Status.Stable.Revision, 80},
+			{v1alpha1.RoleCanary, ro.Status.Canary.Revision, 80},
+		},
+	}
+	got := firstStep{Step: ro.Status.Step.Index, InEffect: ro.Status.Step.InEffectAt != nil}
+	ts, root, d, sets := &splitv1.TrafficSplit{}, &corev1.Service{}, &appsv1.Deployment{}, &appsv1.ReplicaSetList{}
+	if reader.Get(ctx, p.key("website"), ts) == nil && ts.DeletionTimestamp == nil {
+		got.Backends, got.Weight = ts.Spec.Backends, weightOf(ts.Status)
+	}
+	if reader.Get(ctx, p.key("website"), root) == nil {
+		got.Proxied = root.Spec.Selector[traffic.LabelProxy] != ""
+	}
+	if reader.Get(ctx, p.key("website"), d) == nil {
+		got.Paused, got.Marked = d.Spec.Paused, d.Annotations[v1alpha1.AnnotationRollout] == "website"
+	}
+	for _, role := range []string{v1alpha1.RoleStable, v1alpha1.RoleCanary} {
+		svc := &corev1.Service{}
+		if reader.Get(ctx, p.key("website-"+role), svc) == nil && svc.DeletionTimestamp == nil && len(svc.Spec.Ports) == 1 {
+			got.Versions = append(got.Versions, version{
+				svc.Labels[v1alpha1.LabelRole], svc.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey], svc.Spec.Ports[0].Port,
+			})
+		}
+	}
+	canary := client.MatchingLabels{appsv1.DefaultDeploymentUniqueLabelKey: ro.Status.Canary.Revision}
+	if reader.List(ctx, sets, client.InNamespace(p.namespace), canary) == nil && len(sets.Items) == 1 {
+		got.Replicas = sets.Items[0].Status.Replicas
+	}
+	return cmp.Equal(want, got)
+}
+
+func TestAnEditThatTakesTheCanaryAwayEndsTheReleaseWithAReason(t *testing.T) {
+	t.Parallel()
+	for name, act := range map[string]func(*play){
+		"the canary's ReplicaSet is deleted":        func(p *play) { p.delete(p.canary()) },
+		"the canary's ReplicaSet is scaled to zero": editCanary(func(rs *appsv1.ReplicaSet) { *rs.Spec.Replicas = 0 }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t)
+			stable := p.pods()[imageV1]
+			p.release()
+			p.promise.grace = somebodysTime
+			act(p)
+			p.checkRolledBack(v1alpha1.ReasonCanaryUnavailable, stable)
+		})
+	}
+}
+
+func TestAnEditThatSerinCannotMendStopsTheReleaseWithAReasonUntilItIsUndone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		act, undo func(*play)
+		reason    string
+		breaks    bool
+	}{
+		"the canary's Service loses its mark": {
+			act: editService("website-canary", func(s *corev1.Service) { unmark(s) }),
+			undo: func(p *play) {
+				editService("website-canary", func(s *corev1.Service) { workload.Mark(s, p.rollout()) })(p)
+			},
+			reason: v1alpha1.ReasonConflict,
+		},
+		"the split loses its mark": {
+			act: func(p *play) {
+				change(p.scene, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) { unmark(ts) })
+			},
+			undo: func(p *play) {
+				change(p.scene, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) { workload.Mark(ts, p.rollout()) })
+			},
+			reason: v1alpha1.ReasonConflict,
+		},
+		"the root Service selects other pods": {
+			act:    editService("website", func(s *corev1.Service) { s.Spec.Selector["app"] = "other" }),
+			undo:   editService("website", func(s *corev1.Service) { s.Spec.Selector["app"] = "website" }),
+			reason: v1alpha1.ReasonInvalidService, breaks: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t)
+			p.release()
+			if test.breaks {
+				p.promise.grace = time.Hour // nobody but whoever did it can mend it
+			}
+			acted := time.Now()
+			test.act(p)
+			p.waitReason(test.reason)
+			p.pass(2 * time.Hour)
+			test.undo(p)
+			p.held(0)
+			for _, at := range p.steps(t.Context(), acted) {
+				if !slices.Contains([]string{"0/20", "0/0", "none", "1/20"}, at) {
+					t.Errorf("the edit led to %s", at)
+				}
+			}
+		})
+	}
+}

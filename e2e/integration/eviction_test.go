@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// atMostOneAway is a budget that lets one pod of the website be away at a time.
+func atMostOneAway(c *cast) {
+	one := intstr.FromInt32(1)
+	c.extras = append(c.extras, &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "website"},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website"}},
+		},
+	})
+}
+
+// evict asks for the eviction of a pod of an image, as kubectl drain does.
+func (p *play) evict(image string) error {
+	p.Helper()
+	list := &corev1.PodList{}
+	if err := admin.List(p.Context(), list, client.InNamespace(p.namespace), client.MatchingLabels{"app": "website"}); err != nil {
+		p.Fatal(err)
+	}
+	for i := range list.Items {
+		if pod := &list.Items[i]; pod.Spec.Containers[0].Image == image && pod.DeletionTimestamp == nil {
+			return admin.SubResource("eviction").Create(p.Context(), pod, &policyv1.Eviction{})
+		}
+	}
+	p.Fatalf("there is no pod of %s", image)
+	return nil
+}
+
+// drain evicts a pod as soon as the budget allows it.
+func (p *play) drain(image string) {
+	p.Helper()
+	p.eventually("the budget allows an eviction", func(context.Context) bool {
+		err := p.evict(image)
+		if err != nil && !apierrors.IsTooManyRequests(err) {
+			p.Fatal(err)
+		}
+		return err == nil
+	})
+}
+
+func TestEvictionsThatABudgetAllowsDoNotDisturbARelease(t *testing.T) {
+	t.Parallel()
+	p := begin(t, atMostOneAway)
+	p.promise = promise{keeps: 3, grace: time.Second} // the budget lets one be away
+	p.release()
+	p.pass(time.Hour)
+	p.held(1) // three pods of the canary
+	acted := time.Now()
+	for _, image := range []string{imageV1, imageV2, imageV1, imageV2} {
+		before := p.pods()
+		p.drain(image)
+		p.eventually("the pod is replaced", func(context.Context) bool {
+			now := p.pods()
+			return len(now[imageV1]) == 4 && len(now[imageV2]) == 3 && !sameUIDs(before, now)
+		})
+	}
+	p.checkStayed(acted)
+	p.pass(time.Hour)
+	p.waitReady()
+	p.checkPods(imageV2, 4)
+	p.checkGivenBack()
+}
+
+func sameUIDs(a, b map[string][]string) bool {
+	for image, uids := range a {
+		for i, uid := range uids {
+			if len(b[image]) != len(uids) || b[image][i] != uid {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Its budget cannot protect a pod that was asked to go without asking the budget.
+func TestTheEvictionOfTheOnlyCanaryPodSendsAllTrafficToStable(t *testing.T) {
+	t.Parallel()
+	p := begin(t, atMostOneAway)
+	stable := p.pods()[imageV1]
+	p.release()
+	p.promise.grace = somebodysTime
+	p.drain(imageV2)
+	p.checkRolledBack(v1alpha1.ReasonCanaryUnavailable, stable)
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// watcher reads every change that the API server makes, as it makes it.
+var watcher = sync.OnceValues(func() (client.WithWatch, error) {
+	return client.NewWithWatch(plane.Config, client.Options{Scheme: newScheme()})
+})
+
+// history is everything that happened to a release: the changes of its objects, in
+// the one order in which the API server made them. A state that lasted for a
+// millisecond is in it too.
+type history struct {
+	mu      sync.Mutex
+	moments []moment
+}
+
+// moment is one change of one object.
+type moment struct {
+	version uint64
+	at      time.Time
+	object  client.Object
+	gone    bool
+}
+
+// record begins the history of a namespace that is empty yet.
+func record(s *scene) *history {
+	s.Helper()
+	c, err := watcher()
+	if err != nil {
+		s.Fatal(err)
+	}
+	h := &history{}
+	for _, list := range []client.ObjectList{
+		&corev1.PodList{}, &corev1.ServiceList{}, &appsv1.DeploymentList{}, &appsv1.ReplicaSetList{},
+		&splitv1.TrafficSplitList{}, &v1alpha1.RolloutList{},
+	} {
+		open := func() watch.Interface {
+			changes, err := c.Watch(s.Context(), list, client.InNamespace(s.namespace))
+			if err != nil {
+				s.Fatal(err)
+			}
+			s.Cleanup(changes.Stop)
+			return changes
+		}
+		changes := open()
+		go func() {
+			for h.follow(s, changes) {
+				changes = open() // its cache had not heard of the namespace yet
+			}
+		}()
+	}
+	return h
+}
+
+// follow reports whether the watch was refused before it brought anything.
+func (h *history) follow(s *scene, changes watch.Interface) (refused bool) {
+	first := true
+	for e := range changes.ResultChan() {
+		o, ok := e.Object.(client.Object)
+		if !ok {
+			if !first && s.Context().Err() == nil {
+				s.Errorf("a watch brought %T: %+v", e.Object, e.Object)
+			}
+			return first && s.Context().Err() == nil
+		}
+		first = false
+		version := versionOf(o)
+		h.mu.Lock()
+		h.moments = append(h.moments, moment{version: version, at: time.Now(), object: o, gone: e.Type == watch.Deleted})
+		h.mu.Unlock()
+	}
+	return false
+}
+
+// versionOf orders all changes of all objects: they are in one store.
+func versionOf(o client.Object) uint64 {
+	version, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("the version of %T %s: %v", o, o.GetName(), err))
+	}
+	return version
+}
+
+// sorted are the moments so far.
+func (h *history) sorted() []moment {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := slices.Clone(h.moments)
+	slices.SortFunc(out, func(a, b moment) int { return cmp.Compare(a.version, b.version) })
+	return out
+}
+
+// since is what happened after a time.
+func (h *history) since(t time.Time) []moment {
+	return slices.DeleteFunc(h.sorted(), func(m moment) bool { return m.at.Before(t) })
+}
+
+// await returns as soon as something has happened, within a moment of it.
+func (h *history) await(s *scene, what string, match func(client.Object) bool) {
+	s.Helper()
+	seen := 0
+	err := wait.PollUntilContextTimeout(s.Context(), 2*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for ; seen < len(h.moments); seen++ {
+			if match(h.moments[seen].object) {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	if err != nil {
+		s.Fatalf("never: %s", what)
+	}
+}
+
+// promise is what must hold of the traffic at every moment.
+type promise struct {
+	// keeps is how many pods together answer all traffic at least: the smallest scale
+	// that the Deployment had.
+	keeps int
+	// grace is how long a promise that somebody else broke may stay broken. Zero where
+	// nobody takes pods or Services away but Serin.
+	grace time.Duration
+}
+
+// check replays the history from a time on and reports each moment at which
+// traffic went where no pods were, or stable was short of pods.
+func (h *history) check(from time.Time, p promise) (problems []string) {
+	w := world{}
+	var broken string
+	var brokenAt time.Time
+	for _, m := range h.sorted() {
+		// What was wrong until this moment was wrong for this long.
+		if broken != "" && m.at.Sub(brokenAt) > p.grace && !slices.Contains(problems, broken) {
+			problems = append(problems, broken)
+		}
+		w.apply(m)
+		now := ""
+		if !m.at.Before(from) {
+			now = w.broken(p.keeps)
+		}
+		if (now == "") != (broken == "") {
+			brokenAt = m.at
+		}
+		if broken = now; broken != "" && p.grace == 0 && !slices.Contains(problems, broken) {
+			problems = append(problems, broken)
+		}
+	}
+	return problems
+}
+
+// world is the state at one moment.
+type world map[string]client.Object
+
+func (w world) apply(m moment) {
+	key := fmt.Sprintf("%T/%s", m.object, m.object.GetName())
+	if m.gone {
+		delete(w, key)
+	} else {
+		w[key] = m.object
+	}
+}
+
+func find[T client.Object](w world, name string) (T, bool) {
+	var zero T
+	o, ok := w[fmt.Sprintf("%T/%s", zero, name)].(T)
+	return o, ok
+}
+
+// ready counts the ready pods behind a Service.
+func (w world) ready(service string) int {
+	svc, ok := find[*corev1.Service](w, service)
+	if !ok || len(svc.Spec.Selector) == 0 {
+		return 0
+	}
+	selector, n := labels.SelectorFromSet(svc.Spec.Selector), 0
+	for _, o := range w {
+		if pod, ok := o.(*corev1.Pod); ok && pod.DeletionTimestamp == nil && isReady(pod) && selector.Matches(labels.Set(pod.Labels)) {
+			n++
+		}
+	}
+	return n
+}
+
+// broken says which promise is broken, "" when none is.
+func (w world) broken(keeps int) string {
+	root, ok := find[*corev1.Service](w, "website")
+	if !ok || root.DeletionTimestamp != nil || keeps == 0 {
+		return ""
+	}
+	var problems []string
+	need := func(service, why string, want int) {
+		if got := w.ready(service); got < want {
+			problems = append(problems, fmt.Sprintf("the Service %s has %d ready pods, and needs %d: %s", service, got, want, why))
+		}
+	}
+	if proxied := root.Spec.Selector[traffic.LabelProxy] != ""; proxied {
+		need("website", "its proxies", 1)
+	} else {
+		need("website", "all traffic", keeps)
+	}
+	ts, ok := find[*splitv1.TrafficSplit](w, "website")
+	if !ok {
+		return strings.Join(problems, "; ")
+	}
+	var total int32
+	for _, b := range ts.Status.Backends {
+		total += b.Weight
+	}
+	for _, b := range ts.Status.Backends {
+		switch {
+		case b.Weight == 0:
+		case b.Service == "website-stable":
+			need(b.Service, fmt.Sprintf("weight %d is in effect", b.Weight), keeps)
+		default:
+			need(b.Service, fmt.Sprintf("weight %d is in effect", b.Weight), int((int32(keeps)*b.Weight+total-1)/total))
+		}
+	}
+	for _, b := range ts.Spec.Backends {
+		if b.Weight > 0 && len(ts.Status.Backends) > 0 {
+			need(b.Service, fmt.Sprintf("weight %d was asked for", b.Weight), 1)
+		}
+	}
+	return strings.Join(problems, "; ")
+}
+
+// steps are the steps and requested weights that the status of the Rollout showed
+// since a time, each once in a row: "0/20".
+func (h *history) steps(ctx context.Context, since time.Time) (out []string) {
+	for _, m := range h.since(since) {
+		ro, ok := m.object.(*v1alpha1.Rollout)
+		if !ok || ctx.Err() != nil {
+			continue
+		}
+		at := "none"
+		if st := ro.Status; st.Step != nil && st.Weight != nil {
+			at = fmt.Sprintf("%d/%d", st.Step.Index, st.Weight.Requested)
+		}
+		if len(out) == 0 || out[len(out)-1] != at {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// String tells the history, but for what proxies and pods are about.
+func (h *history) String() string {
+	var b strings.Builder
+	for _, m := range h.sorted() {
+		about := ""
+		switch o := m.object.(type) {
+		case *corev1.Pod:
+			continue
+		case *corev1.Service:
+			about = fmt.Sprintf("selects %v", o.Spec.Selector)
+		case *appsv1.Deployment:
+			about = fmt.Sprintf("paused %v, %s, replicas %d", o.Spec.Paused, o.Spec.Template.Spec.Containers[0].Image, *o.Spec.Replicas)
+		case *appsv1.ReplicaSet:
+			about = fmt.Sprintf("replicas %d, available %d, owners %d", *o.Spec.Replicas, o.Status.AvailableReplicas, len(o.OwnerReferences))
+		case *splitv1.TrafficSplit:
+			about = fmt.Sprintf("asked %v, in effect %v", o.Spec.Backends, o.Status.Backends)
+		case *v1alpha1.Rollout:
+			_, reason, message := ready(o)
+			about = reason + ": " + message
+		}
+		state := ""
+		if m.gone {
+			state = " gone"
+		} else if m.object.GetDeletionTimestamp() != nil {
+			state = " going"
+		}
+		fmt.Fprintf(&b, "%s %d %T %s%s: %s\n", m.at.Format("05.000"), m.version, m.object, m.object.GetName(), state, about)
+	}
+	return b.String()
+}

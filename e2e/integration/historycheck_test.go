@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+func readyPod(name, version string, status corev1.ConditionStatus) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "website", "version": version}},
+		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}},
+	}
+}
+
+func selecting(name string, selector map[string]string) *corev1.Service {
+	s := service(name)
+	s.Spec.Selector = selector
+	return s
+}
+
+func inEffectSplit(stable, canary int32) *splitv1.TrafficSplit {
+	ts := trafficSplit(stable, canary)
+	for _, b := range ts.Spec.Backends {
+		ts.Status.Backends = append(ts.Status.Backends, splitv1.BackendStatus{Service: b.Service, Weight: b.Weight})
+	}
+	return ts
+}
+
+// The check that every play ends with finds what it is there to find.
+func TestTheHistoryTellsWhenTrafficGoesToMissingPods(t *testing.T) {
+	proxy := readyPod("proxy", "", corev1.ConditionTrue)
+	proxy.Labels[traffic.LabelProxy] = "website"
+	begun := []client.Object{
+		readyPod("v1-a", "1", corev1.ConditionTrue), readyPod("v1-b", "1", corev1.ConditionTrue), readyPod("v2-a", "2", corev1.ConditionTrue), proxy,
+		selecting("website-stable", map[string]string{"version": "1"}), selecting("website-canary", map[string]string{"version": "2"}),
+		selecting("website", map[string]string{"app": "website", traffic.LabelProxy: "website"}), inEffectSplit(80, 20),
+	}
+	for name, test := range map[string]struct {
+		then []client.Object
+		gone bool
+		// lasts is how long it stays so before all is well again.
+		lasts, grace time.Duration
+		want         string
+	}{
+		"nothing is wrong": {},
+		"the canary's only pod goes while it has weight": {
+			then: []client.Object{readyPod("v2-a", "2", corev1.ConditionTrue)}, gone: true,
+			want: "the Service website-canary has 0 ready pods",
+		},
+		"a pod of stable gets unready":            {then: []client.Object{readyPod("v1-a", "1", corev1.ConditionFalse)}, want: "the Service website-stable has 1 ready pods, and needs 2"},
+		"the canary has too few pods":             {then: []client.Object{inEffectSplit(40, 60)}, want: "the Service website-canary has 1 ready pods, and needs 2"},
+		"a weight is asked for before pods exist": {then: []client.Object{selecting("website-canary", map[string]string{"version": "3"})}, want: "weight 20 was asked for"},
+		"the Service of stable selects nobody":    {then: []client.Object{selecting("website-stable", map[string]string{"version": "9"})}, want: "the Service website-stable has 0"},
+		"the Service of the canary is deleted":    {then: []client.Object{service("website-canary")}, gone: true, want: "the Service website-canary has 0"},
+		"the proxies go":                          {then: []client.Object{proxy}, gone: true, want: "the Service website has 0 ready pods, and needs 1: its proxies"},
+		"somebody else's doing is mended in time": {
+			then: []client.Object{readyPod("v1-a", "1", corev1.ConditionFalse)}, lasts: time.Second, grace: 2 * time.Second,
+		},
+		"somebody else's doing is mended too late": {
+			then: []client.Object{readyPod("v1-a", "1", corev1.ConditionFalse)}, lasts: 3 * time.Second, grace: 2 * time.Second,
+			want: "the Service website-stable has 1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, start := &history{}, time.Now()
+			add := func(o client.Object, gone bool, at time.Duration) {
+				h.moments = append(h.moments, moment{version: uint64(len(h.moments)), at: start.Add(at), object: o, gone: gone})
+			}
+			for _, o := range begun {
+				add(o, false, 0)
+			}
+			for _, o := range test.then {
+				add(o, test.gone, time.Minute)
+			}
+			for _, o := range begun {
+				add(o, false, time.Minute+test.lasts)
+			}
+			got := strings.Join(h.check(start.Add(time.Second), promise{keeps: 2, grace: test.grace}), "\n")
+			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

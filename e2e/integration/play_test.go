@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// cached is a reader of everything that plays look at again and again.
+var cached = sync.OnceValues(func() (client.Reader, error) {
+	c, err := cache.New(plane.Config, cache.Options{Scheme: newScheme()})
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background() // until the process ends
+	for _, o := range []client.Object{
+		&corev1.Pod{}, &corev1.Service{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}, &splitv1.TrafficSplit{}, &v1alpha1.Rollout{},
+	} {
+		if _, err := c.GetInformer(ctx, o, cache.BlockUntilSynced(false)); err != nil {
+			return nil, err
+		}
+	}
+	go func() {
+		if err := c.Start(ctx); err != nil {
+			panic(err)
+		}
+	}()
+	c.WaitForCacheSync(ctx)
+	return c, nil
+})
+
+// play is a scene of its own: a namespace with a website, an operator that sees
+// nothing else, a clock that nobody else looks at, and the history of all that
+// happened. So plays run at the same time.
+type play struct {
+	*scene
+	*history
+	time     *measurements
+	operator *operator
+	begun    time.Time
+	// promise is checked at the end; tests whose actors take pods away change it.
+	promise promise
+}
+
+// cast are the objects that a play begins with.
+type cast struct {
+	deployment *appsv1.Deployment
+	service    *corev1.Service
+	rollout    *v1alpha1.Rollout
+	measured   *measurements
+	extras     []client.Object
+}
+
+// begin plays until v1 with four pods is stable. The release that follows has two
+// steps, of 20 % and 60 %, which last for an hour each on a clock that only the
+// test moves.
+func begin(t *testing.T, change ...func(*cast)) *play {
+	t.Helper()
+	c := &cast{
+		deployment: deployment("website", 4), service: service("website"), measured: newMeasurements(),
+		rollout: newRollout(v1alpha1.Step{Weight: 20, Hold: "1h"}, v1alpha1.Step{Weight: 60, Hold: "1h"}),
+	}
+	for _, f := range change {
+		f(c)
+	}
+	s := newScene(t)
+	reader, err := cached()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &play{scene: s, history: record(s), time: c.measured, promise: promise{keeps: 4}}
+	s.create(c.deployment, c.service, c.rollout)
+	s.create(c.extras...)
+	s.eventually("the cache has it", func(ctx context.Context) bool { return reader.Get(ctx, s.key("website"), &v1alpha1.Rollout{}) == nil })
+	s.eventually("the cache has it", func(ctx context.Context) bool { return reader.Get(ctx, s.key("website"), &appsv1.Deployment{}) == nil })
+	s.reader, s.patience = reader, 40*time.Second
+	serveProxies(t, client.InNamespace(s.namespace))
+	p.operator = startOperator(t, c.measured, s.namespace)
+	s.waitReady()
+	p.begun = time.Now()
+	t.Cleanup(p.checkPromise)
+	return p
+}
+
+// checkPromise is a test's last check: at no moment of the play did traffic go where
+// no pods were.
+func (p *play) checkPromise() {
+	for _, problem := range p.check(p.begun, p.promise) {
+		p.Error(problem)
+	}
+	if p.Failed() {
+		p.Logf("what happened:\n%s", p.history)
+	}
+}
+
+// pass lets time go by for the operator.
+func (p *play) pass(d time.Duration) {
+	p.time.mu.Lock()
+	p.time.skipped += d
+	p.time.mu.Unlock()
+	p.time.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: p.key("website")}
+}
+
+// release sets v2 free and waits until the first step is held.
+func (p *play) release() {
+	p.Helper()
+	p.setImage(imageV2)
+	p.held(0)
+}
+
+// held waits until the weight of a step is in effect.
+func (p *play) held(step int32) {
+	p.Helper()
+	p.eventually("the weight of the step is in effect", func(context.Context) bool {
+		st := p.rollout().Status.Step
+		return st != nil && st.Index == step && st.InEffectAt != nil && p.weight() == []int32{20, 60}[step]
+	})
+}
+
+// weight is the canary's weight in effect.
+func (p *play) weight() int32 { return weightOf(p.splitStatus()) }
+
+func weightOf(status splitv1.TrafficSplitStatus) int32 {
+	for _, b := range status.Backends {
+		if b.Service == "website-canary" {
+			return b.Weight
+		}
+	}
+	return 0
+}
+
+// finish lets time go by until v2 is stable, and checks that all is given back.
+func (p *play) finish(replicas int) {
+	p.Helper()
+	p.held(0)
+	p.pass(time.Hour)
+	p.held(1)
+	p.pass(time.Hour)
+	p.waitReady()
+	p.checkPods(imageV2, replicas)
+	p.checkGivenBack()
+}
+
+// checkPods waits until these are all pods.
+func (p *play) checkPods(image string, n int) {
+	p.Helper()
+	p.eventually("all pods are of "+image, func(context.Context) bool {
+		pods := p.pods()
+		return len(pods) == min(n, 1) && len(pods[image]) == n
+	})
+}
+
+// checkRolledBack: stable has all traffic, and its former pods.
+func (p *play) checkRolledBack(reason string, stable []string) {
+	p.Helper()
+	p.waitReason(v1alpha1.ReasonRolledBack)
+	p.reader = admin
+	if d := p.rollout().Status.Decision; d == nil || d.Reason != reason {
+		p.Errorf("decision %+v, want %s", d, reason)
+	}
+	if diff := cmp.Diff(map[string][]string{imageV1: stable}, p.pods()); diff != "" {
+		p.Errorf("pods (-want +got):\n%s", diff)
+	}
+	p.checkGivenBack()
+}
+
+// checkStayed: since a time the status has shown no other step and no other weight
+// than the present ones.
+func (p *play) checkStayed(since time.Time) {
+	p.Helper()
+	if steps := p.steps(p.Context(), since); len(steps) > 1 {
+		p.Errorf("the release went %s", strings.Join(steps, " "))
+	}
+}
+
+// change patches an object as somebody does who has just read it.
+func change[T client.Object](s *scene, name string, o T, f func(T)) {
+	s.Helper()
+	s.eventually("the change is accepted", func(ctx context.Context) bool {
+		if err := admin.Get(ctx, s.key(name), o); err != nil {
+			s.Fatal(err)
+		}
+		f(o)
+		err := admin.Update(ctx, o, client.FieldOwner("somebody"))
+		if err != nil && !apierrors.IsConflict(err) {
+			s.Fatal(err)
+		}
+		return err == nil
+	})
+	s.seen(o)
+}
+
+// split is the TrafficSplit of the release.
+func (p *play) split() *splitv1.TrafficSplit {
+	p.Helper()
+	return p.get(p.Context(), "website", &splitv1.TrafficSplit{}).(*splitv1.TrafficSplit)
+}
+
+// canary is the ReplicaSet of v2, as the API server has it.
+func (p *play) canary() *appsv1.ReplicaSet {
+	p.Helper()
+	sets := p.replicaSets()
+	i := slices.IndexFunc(sets, func(rs appsv1.ReplicaSet) bool { return rs.Spec.Template.Spec.Containers[0].Image == imageV2 })
+	if i < 0 {
+		p.Fatal("there is no ReplicaSet of v2")
+	}
+	return &sets[i]
+}
+
+// scale is what kubectl scale, an autoscaler and KEDA do.
+func (p *play) scale(n int32) {
+	p.Helper()
+	change(p.scene, "website", &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = &n })
+}
+
+// kubectl runs the real kubectl and returns what it says.
+func (p *play) kubectl(args ...string) (string, error) {
+	p.Helper()
+	args = append([]string{"--kubeconfig", plane.Kubeconfig, "--namespace", p.namespace}, args...)
+	out, err := exec.CommandContext(p.Context(), plane.Programs.Path("kubectl"), args...).CombinedOutput()
+	return string(out), err
+}
+
+// mustKubectl runs the real kubectl, which has to succeed.
+func (p *play) mustKubectl(args ...string) {
+	p.Helper()
+	if out, err := p.kubectl(args...); err != nil {
+		p.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
+
+func (p *play) delete(o client.Object, opts ...client.DeleteOption) {
+	p.Helper()
+	if err := admin.Delete(p.Context(), o, opts...); err != nil {
+		p.Fatal(err)
+	}
+}

@@ -35,8 +35,8 @@ func (s *scene) decide(action v1alpha1.ControlAction) {
 	})
 }
 
-// play brings a website up under a Rollout of the given strategy.
-func play(t *testing.T, m *measurements, change func(*v1alpha1.RolloutSpec)) *scene {
+// under brings a website up under a Rollout of the given strategy.
+func under(t *testing.T, m *measurements, change func(*v1alpha1.RolloutSpec)) *scene {
 	t.Helper()
 	s := newScene(t)
 	ro := newRollout()
@@ -49,7 +49,7 @@ func play(t *testing.T, m *measurements, change func(*v1alpha1.RolloutSpec)) *sc
 }
 
 func TestSharesOfReplicasPutNothingInThePath(t *testing.T) {
-	s := play(t, newMeasurements(), func(spec *v1alpha1.RolloutSpec) {
+	s := under(t, newMeasurements(), func(spec *v1alpha1.RolloutSpec) {
 		spec.Router = v1alpha1.RouterNone
 		spec.Strategy.Steps = []v1alpha1.Step{{Weight: 20, Until: v1alpha1.UntilManual}, {Weight: 50}}
 	})
@@ -79,7 +79,7 @@ func TestSharesOfReplicasPutNothingInThePath(t *testing.T) {
 }
 
 func TestBlueGreenKeepsTheOldVersionUntilTheNewOneHasProvedItself(t *testing.T) {
-	s := play(t, newMeasurements(), func(spec *v1alpha1.RolloutSpec) {
+	s := under(t, newMeasurements(), func(spec *v1alpha1.RolloutSpec) {
 		spec.Strategy = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{Until: v1alpha1.UntilManual, ScaleDownDelay: "1s"}}
 	})
 	s.setImage(imageV2)
@@ -130,7 +130,7 @@ func TestTrafficMovesBetweenTwoServicesThatPeopleKeep(t *testing.T) {
 }
 
 func TestAPersonAbortsAndRetries(t *testing.T) {
-	s := play(t, newMeasurements(), func(spec *v1alpha1.RolloutSpec) {
+	s := under(t, newMeasurements(), func(spec *v1alpha1.RolloutSpec) {
 		spec.Strategy.Steps = []v1alpha1.Step{{Weight: 20, Until: v1alpha1.UntilManual}}
 	})
 	s.setImage(imageV2)
@@ -156,7 +156,7 @@ func TestAPersonAbortsAndRetries(t *testing.T) {
 
 func TestAFreezeOfThePlatformHoldsAReleaseAndNotARollback(t *testing.T) {
 	m := newMeasurements()
-	s := play(t, m, func(spec *v1alpha1.RolloutSpec) {
+	s := under(t, m, func(spec *v1alpha1.RolloutSpec) {
 		spec.Strategy.Steps = []v1alpha1.Step{{Weight: 20, Until: v1alpha1.UntilManual}, {Weight: 60}}
 	})
 	freeze := &v1alpha1.Freeze{}

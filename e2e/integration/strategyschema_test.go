@@ -15,27 +15,27 @@ func rolloutWith(lines string) string {
 }
 
 const (
-	workload = "workloadRef: {apiVersion: apps/v1, kind: Deployment, name: website}\n"
-	oneStep  = "strategy: {steps: [{weight: 10}]}\n"
+	deploymentRef = "workloadRef: {apiVersion: apps/v1, kind: Deployment, name: website}\n"
+	oneStep       = "strategy: {steps: [{weight: 10}]}\n"
 )
 
 func TestEveryStrategyAndSettingIsAccepted(t *testing.T) {
 	for name, spec := range map[string]string{
 		"two Services":   "services: {stable: website-v1, canary: website-v2}\n" + oneStep,
-		"a ramp":         workload + "strategy: {ramp: {from: 5, to: 80, every: 1m, by: 5}}",
-		"a factor":       workload + `strategy: {ramp: {every: 1m, times: "1.5"}}`,
-		"blue-green":     workload + "strategy: {type: BlueGreen, blueGreen: {hold: 5m, until: Manual, scaleDownDelay: 10m}}",
-		"an A/B test":    workload + "strategy: {type: ABTest, steps: [{weight: 100, matches: [testers], hold: 1h}]}",
-		"matches first":  workload + "strategy: {steps: [{weight: 100, matches: [testers]}, {weight: 10}]}",
-		"a mirror":       workload + "strategy: {steps: [{weight: 0, mirror: 20, hold: 5m}, {weight: 10}]}",
-		"pods":           workload + "strategy: {steps: [{weight: 10, canaryReplicas: 3}, {weight: 20, canaryReplicas: 50%}]}",
-		"an hour":        workload + `strategy: {steps: [{weight: 10}, {weight: 50, at: "0 9 * * MON-FRI"}]}`,
-		"pause, slowly":  workload + "strategy: {onFailure: Pause, rollBackOver: 5m, steps: [{weight: 10}]}",
-		"an override":    workload + "strategy: {steps: [{weight: 10, analysis: {minRequests: 10, tolerance: 2pp, onInconclusive: Promote}}]}",
-		"a decision":     workload + oneStep + "control: {revision: 6c8f9d7b5, action: Promote, step: 1, reason: looked at it}",
-		"a hook":         workload + oneStep + "hooks: [{name: tests, when: BeforeStep, endpoint: {url: https://ci.example/hook}, timeout: 10m}]",
-		"a notification": workload + oneStep + "notifications: [{name: chat, format: Slack, events: [RolledBack], endpoint: {url: https://chat.example/x}}]",
-		"a way back":     workload + oneStep + "rollbackWindow: 3\nrevisionHistoryLimit: 20\nrouter: none",
+		"a ramp":         deploymentRef + "strategy: {ramp: {from: 5, to: 80, every: 1m, by: 5}}",
+		"a factor":       deploymentRef + `strategy: {ramp: {every: 1m, times: "1.5"}}`,
+		"blue-green":     deploymentRef + "strategy: {type: BlueGreen, blueGreen: {hold: 5m, until: Manual, scaleDownDelay: 10m}}",
+		"an A/B test":    deploymentRef + "strategy: {type: ABTest, steps: [{weight: 100, matches: [testers], hold: 1h}]}",
+		"matches first":  deploymentRef + "strategy: {steps: [{weight: 100, matches: [testers]}, {weight: 10}]}",
+		"a mirror":       deploymentRef + "strategy: {steps: [{weight: 0, mirror: 20, hold: 5m}, {weight: 10}]}",
+		"pods":           deploymentRef + "strategy: {steps: [{weight: 10, canaryReplicas: 3}, {weight: 20, canaryReplicas: 50%}]}",
+		"an hour":        deploymentRef + `strategy: {steps: [{weight: 10}, {weight: 50, at: "0 9 * * MON-FRI"}]}`,
+		"pause, slowly":  deploymentRef + "strategy: {onFailure: Pause, rollBackOver: 5m, steps: [{weight: 10}]}",
+		"an override":    deploymentRef + "strategy: {steps: [{weight: 10, analysis: {minRequests: 10, tolerance: 2pp, onInconclusive: Promote}}]}",
+		"a decision":     deploymentRef + oneStep + "control: {revision: 6c8f9d7b5, action: Promote, step: 1, reason: looked at it}",
+		"a hook":         deploymentRef + oneStep + "hooks: [{name: tests, when: BeforeStep, endpoint: {url: https://ci.example/hook}, timeout: 10m}]",
+		"a notification": deploymentRef + oneStep + "notifications: [{name: chat, format: Slack, events: [RolledBack], endpoint: {url: https://chat.example/x}}]",
+		"a way back":     deploymentRef + oneStep + "rollbackWindow: 3\nrevisionHistoryLimit: 20\nrouter: none",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := dryRun(t.Context(), rolloutWith(spec)); err != nil {
@@ -48,26 +48,26 @@ func TestEveryStrategyAndSettingIsAccepted(t *testing.T) {
 func TestWhatContradictsItselfIsRefusedWithTheFix(t *testing.T) {
 	for name, c := range map[string]struct{ spec, want string }{
 		"neither workload nor Services": {oneStep, "needs exactly one of workloadRef and services; remove or add one"},
-		"workload and Services":         {workload + oneStep + "services: {stable: a, canary: b}", "needs exactly one of workloadRef and services"},
+		"workload and Services":         {deploymentRef + oneStep + "services: {stable: a, canary: b}", "needs exactly one of workloadRef and services"},
 		"one Service twice":             {oneStep + "services: {stable: a, canary: a}", "stable and canary must be two Services"},
 		"a StatefulSet":                 {"workloadRef: {apiVersion: apps/v1, kind: StatefulSet, name: db}\n" + oneStep, "only Deployment is supported; the controllers of other kinds, such as StatefulSet and DaemonSet, replace pods in place"},
 		"a DaemonSet":                   {"workloadRef: {apiVersion: apps/v1, kind: DaemonSet, name: logs}\n" + oneStep, "only Deployment is supported"},
 		"another version of the API":    {"workloadRef: {apiVersion: apps/v2, kind: Deployment, name: web}\n" + oneStep, "only apps/v1 is supported; write apps/v1"},
-		"steps and a ramp":              {workload + "strategy: {steps: [{weight: 10}], ramp: {every: 1m, by: 5}}", "steps, ramp and blueGreen exclude each other; keep one of them"},
-		"nothing to do":                 {workload + "strategy: {type: Canary}", "need steps (or ramp, for Canary)"},
-		"blue-green with steps":         {workload + "strategy: {type: BlueGreen, steps: [{weight: 10}]}", "the type BlueGreen takes blueGreen instead"},
-		"an A/B test without matches":   {workload + "strategy: {type: ABTest, steps: [{weight: 10}]}", "every step of the type ABTest needs matches"},
-		"matches at the end":            {workload + "strategy: {steps: [{weight: 10}, {weight: 50, matches: [testers]}]}", "steps with matches must come before those without"},
-		"points and a factor":           {workload + `strategy: {ramp: {every: 1m, by: 5, times: "2"}}`, "needs exactly one of by (points) and times (a factor)"},
-		"a ramp downwards":              {workload + "strategy: {ramp: {from: 50, to: 10, every: 1m, by: 5}}", "from must not be greater than to; swap them"},
-		"no share of pods":              {workload + "strategy: {steps: [{weight: 10, canaryReplicas: 101%}]}", "spec.strategy.steps[0].canaryReplicas"},
-		"an hour that is none":          {workload + `strategy: {steps: [{weight: 10, at: "at nine"}]}`, "spec.strategy.steps[0].at"},
-		"an unknown decision":           {workload + oneStep + "control: {revision: abc, action: Approve}", "spec.control.action"},
-		"a decision about nothing":      {workload + oneStep + "control: {action: Promote}", "spec.control.revision"},
-		"a hook by another protocol":    {workload + oneStep + "hooks: [{name: x, when: Gate, endpoint: {url: ftp://example/x}}]", "spec.hooks[0].endpoint.url"},
-		"a password in an address":      {workload + oneStep + "hooks: [{name: x, when: Gate, endpoint: {url: https://u:p@example/x}}]", "spec.hooks[0].endpoint.url"},
-		"a hook that is never called":   {workload + oneStep + "hooks: [{name: x, endpoint: {url: https://example/x}}]", "spec.hooks[0].when"},
-		"too long a window back":        {workload + oneStep + "rollbackWindow: 11", "spec.rollbackWindow"},
+		"steps and a ramp":              {deploymentRef + "strategy: {steps: [{weight: 10}], ramp: {every: 1m, by: 5}}", "steps, ramp and blueGreen exclude each other; keep one of them"},
+		"nothing to do":                 {deploymentRef + "strategy: {type: Canary}", "need steps (or ramp, for Canary)"},
+		"blue-green with steps":         {deploymentRef + "strategy: {type: BlueGreen, steps: [{weight: 10}]}", "the type BlueGreen takes blueGreen instead"},
+		"an A/B test without matches":   {deploymentRef + "strategy: {type: ABTest, steps: [{weight: 10}]}", "every step of the type ABTest needs matches"},
+		"matches at the end":            {deploymentRef + "strategy: {steps: [{weight: 10}, {weight: 50, matches: [testers]}]}", "steps with matches must come before those without"},
+		"points and a factor":           {deploymentRef + `strategy: {ramp: {every: 1m, by: 5, times: "2"}}`, "needs exactly one of by (points) and times (a factor)"},
+		"a ramp downwards":              {deploymentRef + "strategy: {ramp: {from: 50, to: 10, every: 1m, by: 5}}", "from must not be greater than to; swap them"},
+		"no share of pods":              {deploymentRef + "strategy: {steps: [{weight: 10, canaryReplicas: 101%}]}", "spec.strategy.steps[0].canaryReplicas"},
+		"an hour that is none":          {deploymentRef + `strategy: {steps: [{weight: 10, at: "at nine"}]}`, "spec.strategy.steps[0].at"},
+		"an unknown decision":           {deploymentRef + oneStep + "control: {revision: abc, action: Approve}", "spec.control.action"},
+		"a decision about nothing":      {deploymentRef + oneStep + "control: {action: Promote}", "spec.control.revision"},
+		"a hook by another protocol":    {deploymentRef + oneStep + "hooks: [{name: x, when: Gate, endpoint: {url: ftp://example/x}}]", "spec.hooks[0].endpoint.url"},
+		"a password in an address":      {deploymentRef + oneStep + "hooks: [{name: x, when: Gate, endpoint: {url: https://u:p@example/x}}]", "spec.hooks[0].endpoint.url"},
+		"a hook that is never called":   {deploymentRef + oneStep + "hooks: [{name: x, endpoint: {url: https://example/x}}]", "spec.hooks[0].when"},
+		"too long a window back":        {deploymentRef + oneStep + "rollbackWindow: 11", "spec.rollbackWindow"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := dryRun(t.Context(), rolloutWith(c.spec)); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -135,7 +135,7 @@ func autoscaled(c *cast) {
 }
 
 // scaled waits until both versions have this many pods.
-func (p *play) scaled(stable, canary int) {
+func (p *stage) scaled(stable, canary int) {
 	p.Helper()
 	p.eventually(strconv.Itoa(stable)+" pods of stable and "+strconv.Itoa(canary)+" of the canary", func(context.Context) bool {
 		pods := p.pods()

@@ -21,7 +21,7 @@ import (
 const imageV3 = "example.invalid/app:v3"
 
 // outcomes are those of the releases in the history, newest first.
-func (p *play) outcomes() (out []string) {
+func (p *stage) outcomes() (out []string) {
 	for _, h := range p.rollout().Status.History {
 		if h.Outcome != v1alpha1.OutcomeDeployed {
 			out = append(out, h.Outcome)
@@ -167,7 +167,7 @@ func TestUnpausingTheDeploymentInTheMiddleOfACanaryIsUndoneOrRollsOutInFull(t *t
 }
 
 // slipped is whether the Deployment has a ReplicaSet of v2.
-func (p *play) slipped() bool {
+func (p *stage) slipped() bool {
 	p.Helper()
 	return slices.ContainsFunc(p.replicaSets(), func(rs appsv1.ReplicaSet) bool {
 		c := metav1.GetControllerOf(&rs)
@@ -176,7 +176,7 @@ func (p *play) slipped() bool {
 }
 
 // hasEvent is whether the Rollout has an event with a reason.
-func (p *play) hasEvent(ctx context.Context, reason string) bool {
+func (p *stage) hasEvent(ctx context.Context, reason string) bool {
 	p.Helper()
 	list := &eventsv1.EventList{}
 	if err := admin.List(ctx, list, client.InNamespace(p.namespace)); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // crashes counts how often containers of v2 have ended.
-func (p *play) crashes() (n int32) {
+func (p *stage) crashes() (n int32) {
 	p.Helper()
 	list := &corev1.PodList{}
 	if err := p.reader.List(p.Context(), list, client.InNamespace(p.namespace), client.HasLabels{fakenode.FlappingLabel}); err != nil {
@@ -32,7 +32,7 @@ func (p *play) crashes() (n int32) {
 
 // crashing releases a version whose containers are ready for a moment, crash, and
 // start again, for ever. It counts as available only after minReadySeconds.
-func (p *play) crashing(minReadySeconds int32) {
+func (p *stage) crashing(minReadySeconds int32) {
 	p.Helper()
 	change(p.scene, "website", &appsv1.Deployment{}, func(d *appsv1.Deployment) {
 		d.Spec.MinReadySeconds = minReadySeconds

@@ -31,16 +31,16 @@ func saysReason(reason string) func(client.Object) bool {
 }
 
 // releases v2 and waits for the moment at which the Rollout says a reason.
-func until(reason string) func(*play) {
-	return func(p *play) {
+func until(reason string) func(*stage) {
+	return func(p *stage) {
 		p.setImage(imageV2)
 		p.await(p.scene, reason, saysReason(reason))
 	}
 }
 
 // untilLate is until, for what comes after the steps.
-func untilLate(what string, match func(client.Object) bool) func(*play) {
-	return func(p *play) {
+func untilLate(what string, match func(client.Object) bool) func(*stage) {
+	return func(p *stage) {
 		p.release()
 		p.pass(time.Hour)
 		p.held(1)
@@ -61,15 +61,15 @@ func handedOver(o client.Object) bool {
 func TestDeletingTheRolloutAtAnyStageGivesEverythingBack(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		reach    func(*play)
+		reach    func(*stage)
 		bad      bool
 		promoted bool
 	}{
 		"Preparing":              {reach: until(v1alpha1.ReasonPreparing)},
 		"WaitingForPods":         {reach: until(v1alpha1.ReasonWaitingForPods)},
 		"WaitingForTraffic":      {reach: until(v1alpha1.ReasonWaitingForTraffic)},
-		"Holding in step 1":      {reach: (*play).release},
-		"Holding in step 2":      {reach: func(p *play) { p.release(); p.pass(time.Hour); p.held(1) }},
+		"Holding in step 1":      {reach: (*stage).release},
+		"Holding in step 2":      {reach: func(p *stage) { p.release(); p.pass(time.Hour); p.held(1) }},
 		"Promoting":              {reach: untilLate("promoting", saysReason(v1alpha1.ReasonPromoting))},
 		"Promoting, handed over": {reach: untilLate("handed over", handedOver), promoted: true},
 		"CleaningUp":             {reach: untilLate("cleaning up", saysReason(v1alpha1.ReasonCleaningUp)), promoted: true},
@@ -105,7 +105,7 @@ func TestDeletingTheRolloutAtAnyStageGivesEverythingBack(t *testing.T) {
 }
 
 // canaries are the ReplicaSets that the Deployment does not control.
-func (p *play) canaries() (names []string) {
+func (p *stage) canaries() (names []string) {
 	p.Helper()
 	for _, rs := range p.replicaSets() {
 		if c := metav1.GetControllerOf(&rs); c == nil || c.Kind != "Deployment" {
@@ -117,8 +117,8 @@ func (p *play) canaries() (names []string) {
 
 func TestANamespaceThatIsDeletedInTheMiddleOfAReleaseGoes(t *testing.T) {
 	t.Parallel()
-	for name, reach := range map[string]func(*play){
-		"in a step":         (*play).release,
+	for name, reach := range map[string]func(*stage){
+		"in a step":         (*stage).release,
 		"while promoting":   untilLate("promoting", saysReason(v1alpha1.ReasonPromoting)),
 		"while pods start":  until(v1alpha1.ReasonWaitingForPods),
 		"while cleaning up": untilLate("cleaning up", saysReason(v1alpha1.ReasonCleaningUp)),

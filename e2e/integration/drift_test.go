@@ -17,15 +17,15 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/workload"
+	made "github.com/serin-dev/serin/controllers/workload"
 )
 
 // somebodysTime is how long what somebody else broke may stay broken, on a machine
 // that is busy.
 const somebodysTime = 10 * time.Second
 
-func editWeights(weights ...int32) func(*play) {
-	return func(p *play) {
+func editWeights(weights ...int32) func(*stage) {
+	return func(p *stage) {
 		change(p.scene, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) {
 			for i, w := range weights {
 				ts.Spec.Backends[i].Weight = w
@@ -34,16 +34,16 @@ func editWeights(weights ...int32) func(*play) {
 	}
 }
 
-func editService(name string, f func(*corev1.Service)) func(*play) {
-	return func(p *play) { change(p.scene, name, &corev1.Service{}, f) }
+func editService(name string, f func(*corev1.Service)) func(*stage) {
+	return func(p *stage) { change(p.scene, name, &corev1.Service{}, f) }
 }
 
-func editCanary(f func(*appsv1.ReplicaSet)) func(*play) {
-	return func(p *play) { change(p.scene, p.canary().Name, &appsv1.ReplicaSet{}, f) }
+func editCanary(f func(*appsv1.ReplicaSet)) func(*stage) {
+	return func(p *stage) { change(p.scene, p.canary().Name, &appsv1.ReplicaSet{}, f) }
 }
 
-func deleteService(name string) func(*play) {
-	return func(p *play) { p.delete(p.get(p.Context(), name, &corev1.Service{})) }
+func deleteService(name string) func(*stage) {
+	return func(p *stage) { p.delete(p.get(p.Context(), name, &corev1.Service{})) }
 }
 
 func unmark(o metav1.Object) {
@@ -54,14 +54,14 @@ func unmark(o metav1.Object) {
 func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgress(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		act func(*play)
+		act func(*stage)
 		// breaks is whether the edit itself takes traffic away from pods.
 		breaks bool
 	}{
 		"all weight is given to the canary":  {act: editWeights(0, 100), breaks: true},
 		"the canary's weight is taken away":  {act: editWeights(100, 0)},
 		"the weights become the next step's": {act: editWeights(40, 60), breaks: true},
-		"a third backend is added to the split": {act: func(p *play) {
+		"a third backend is added to the split": {act: func(p *stage) {
 			other := service("other")
 			other.Spec.Selector = map[string]string{"app": "website"}
 			p.create(other)
@@ -69,12 +69,12 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 				ts.Spec.Backends = append(ts.Spec.Backends, splitv1.Backend{Service: "other", Weight: 50})
 			})
 		}},
-		"the split is deleted": {act: func(p *play) { p.delete(p.split()) }},
-		"the stable Service selects the canary": {breaks: true, act: func(p *play) {
+		"the split is deleted": {act: func(p *stage) { p.delete(p.split()) }},
+		"the stable Service selects the canary": {breaks: true, act: func(p *stage) {
 			hash := p.canary().Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 			editService("website-stable", func(s *corev1.Service) { s.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] = hash })(p)
 		}},
-		"the canary's Service selects stable": {act: func(p *play) {
+		"the canary's Service selects stable": {act: func(p *stage) {
 			hash := p.rollout().Status.Stable.Revision
 			editService("website-canary", func(s *corev1.Service) { s.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] = hash })(p)
 		}},
@@ -84,7 +84,7 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 		"the canary's Service is deleted":            {act: deleteService("website-canary"), breaks: true},
 		"the canary's ReplicaSet is scaled up":       {act: editCanary(func(rs *appsv1.ReplicaSet) { *rs.Spec.Replicas = 3 })},
 		"the root Service's selector is reset":       {act: editService("website", func(s *corev1.Service) { delete(s.Spec.Selector, traffic.LabelProxy) })},
-		"the mark of the Deployment is removed": {act: func(p *play) {
+		"the mark of the Deployment is removed": {act: func(p *stage) {
 			change(p.scene, "website", &appsv1.Deployment{}, func(d *appsv1.Deployment) { delete(d.Annotations, v1alpha1.AnnotationRollout) })
 		}},
 	} {
@@ -123,7 +123,7 @@ type version struct {
 }
 
 // restored waits until everything is as Serin makes it in the first step.
-func (p *play) restored() {
+func (p *stage) restored() {
 	p.Helper()
 	p.eventually("everything is restored", func(ctx context.Context) bool {
 		// The API server knows of the edit at once, a cache a little later.
@@ -131,7 +131,7 @@ func (p *play) restored() {
 	})
 }
 
-func (p *play) restoredFor(ctx context.Context, reader client.Reader) bool {
+func (p *stage) restoredFor(ctx context.Context, reader client.Reader) bool {
 	ro := &v1alpha1.Rollout{}
 	err := reader.Get(ctx, p.key("website"), ro)
 	if st := ro.Status; err != nil || st.Step == nil || st.Canary == nil || st.Stable == nil {
@@ -173,8 +173,8 @@ func (p *play) restoredFor(ctx context.Context, reader client.Reader) bool {
 
 func TestAnEditThatTakesTheCanaryAwayEndsTheReleaseWithAReason(t *testing.T) {
 	t.Parallel()
-	for name, act := range map[string]func(*play){
-		"the canary's ReplicaSet is deleted":        func(p *play) { p.delete(p.canary()) },
+	for name, act := range map[string]func(*stage){
+		"the canary's ReplicaSet is deleted":        func(p *stage) { p.delete(p.canary()) },
 		"the canary's ReplicaSet is scaled to zero": editCanary(func(rs *appsv1.ReplicaSet) { *rs.Spec.Replicas = 0 }),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,23 +192,23 @@ func TestAnEditThatTakesTheCanaryAwayEndsTheReleaseWithAReason(t *testing.T) {
 func TestAnEditThatSerinCannotMendStopsTheReleaseWithAReasonUntilItIsUndone(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		act, undo func(*play)
+		act, undo func(*stage)
 		reason    string
 		breaks    bool
 	}{
 		"the canary's Service loses its mark": {
 			act: editService("website-canary", func(s *corev1.Service) { unmark(s) }),
-			undo: func(p *play) {
-				editService("website-canary", func(s *corev1.Service) { workload.Mark(s, p.rollout()) })(p)
+			undo: func(p *stage) {
+				editService("website-canary", func(s *corev1.Service) { made.Mark(s, p.rollout()) })(p)
 			},
 			reason: v1alpha1.ReasonConflict,
 		},
 		"the split loses its mark": {
-			act: func(p *play) {
+			act: func(p *stage) {
 				change(p.scene, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) { unmark(ts) })
 			},
-			undo: func(p *play) {
-				change(p.scene, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) { workload.Mark(ts, p.rollout()) })
+			undo: func(p *stage) {
+				change(p.scene, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) { made.Mark(ts, p.rollout()) })
 			},
 			reason: v1alpha1.ReasonConflict,
 		},

@@ -29,7 +29,7 @@ func atMostOneAway(c *cast) {
 }
 
 // evict asks for the eviction of a pod of an image, as kubectl drain does.
-func (p *play) evict(image string) error {
+func (p *stage) evict(image string) error {
 	p.Helper()
 	list := &corev1.PodList{}
 	if err := admin.List(p.Context(), list, client.InNamespace(p.namespace), client.MatchingLabels{"app": "website"}); err != nil {
@@ -45,7 +45,7 @@ func (p *play) evict(image string) error {
 }
 
 // drain evicts a pod as soon as the budget allows it.
-func (p *play) drain(image string) {
+func (p *stage) drain(image string) {
 	p.Helper()
 	p.eventually("the budget allows an eviction", func(context.Context) bool {
 		err := p.evict(image)

@@ -64,7 +64,7 @@ func lose(t *testing.T, name string) {
 }
 
 // where counts the pods of an image on a node that are not on their way out.
-func (p *play) where(image, node string) (n int) {
+func (p *stage) where(image, node string) (n int) {
 	p.Helper()
 	list := &corev1.PodList{}
 	if err := p.reader.List(p.Context(), list, client.InNamespace(p.namespace)); err != nil {

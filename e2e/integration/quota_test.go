@@ -16,7 +16,7 @@ import (
 )
 
 // atMost is a quota for pods that is in force when it returns.
-func (p *play) atMost(pods string) {
+func (p *stage) atMost(pods string) {
 	p.Helper()
 	hard := corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods)}
 	p.create(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}})
@@ -62,7 +62,7 @@ func TestAQuotaThatLeavesNoRoomForProxiesIsSaid(t *testing.T) {
 }
 
 // says waits until the sentence of the Rollout holds something.
-func (p *play) says(what string) {
+func (p *stage) says(what string) {
 	p.Helper()
 	p.eventually("the Rollout says "+what, func(context.Context) bool {
 		_, _, message := ready(p.rollout())

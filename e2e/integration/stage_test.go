@@ -24,7 +24,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// cached is a reader of everything that plays look at again and again.
+// cached is a reader of everything that stages look at again and again.
 var cached = sync.OnceValues(func() (client.Reader, error) {
 	c, err := cache.New(plane.Config, cache.Options{Scheme: newScheme()})
 	if err != nil {
@@ -47,10 +47,10 @@ var cached = sync.OnceValues(func() (client.Reader, error) {
 	return c, nil
 })
 
-// play is a scene of its own: a namespace with a website, an operator that sees
+// stage is a scene of its own: a namespace with a website, an operator that sees
 // nothing else, a clock that nobody else looks at, and the history of all that
-// happened. So plays run at the same time.
-type play struct {
+// happened. So stages run at the same time.
+type stage struct {
 	*scene
 	*history
 	time     *measurements
@@ -72,7 +72,7 @@ type cast struct {
 // begin plays until v1 with four pods is stable. The release that follows has two
 // steps, of 20 % and 60 %, which last for an hour each on a clock that only the
 // test moves.
-func begin(t *testing.T, change ...func(*cast)) *play {
+func begin(t *testing.T, change ...func(*cast)) *stage {
 	t.Helper()
 	c := &cast{
 		deployment: deployment("website", 4), service: service("website"), measured: newMeasurements(),
@@ -86,7 +86,7 @@ func begin(t *testing.T, change ...func(*cast)) *play {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &play{scene: s, history: record(s), time: c.measured, promise: promise{keeps: 4}}
+	p := &stage{scene: s, history: record(s), time: c.measured, promise: promise{keeps: 4}}
 	s.create(c.deployment, c.service, c.rollout)
 	s.create(c.extras...)
 	s.eventually("the cache has it", func(ctx context.Context) bool { return reader.Get(ctx, s.key("website"), &v1alpha1.Rollout{}) == nil })
@@ -102,7 +102,7 @@ func begin(t *testing.T, change ...func(*cast)) *play {
 
 // checkPromise is a test's last check: at no moment of the play did traffic go where
 // no pods were.
-func (p *play) checkPromise() {
+func (p *stage) checkPromise() {
 	for _, problem := range p.check(p.begun, p.promise) {
 		p.Error(problem)
 	}
@@ -112,7 +112,7 @@ func (p *play) checkPromise() {
 }
 
 // pass lets time go by for the operator.
-func (p *play) pass(d time.Duration) {
+func (p *stage) pass(d time.Duration) {
 	p.time.mu.Lock()
 	p.time.skipped += d
 	p.time.mu.Unlock()
@@ -120,14 +120,14 @@ func (p *play) pass(d time.Duration) {
 }
 
 // release sets v2 free and waits until the first step is held.
-func (p *play) release() {
+func (p *stage) release() {
 	p.Helper()
 	p.setImage(imageV2)
 	p.held(0)
 }
 
 // held waits until the weight of a step is in effect.
-func (p *play) held(step int32) {
+func (p *stage) held(step int32) {
 	p.Helper()
 	p.eventually("the weight of the step is in effect", func(context.Context) bool {
 		st := p.rollout().Status.Step
@@ -136,7 +136,7 @@ func (p *play) held(step int32) {
 }
 
 // weight is the canary's weight in effect.
-func (p *play) weight() int32 { return weightOf(p.splitStatus()) }
+func (p *stage) weight() int32 { return weightOf(p.splitStatus()) }
 
 func weightOf(status splitv1.TrafficSplitStatus) int32 {
 	for _, b := range status.Backends {
@@ -148,7 +148,7 @@ func weightOf(status splitv1.TrafficSplitStatus) int32 {
 }
 
 // finish lets time go by until v2 is stable, and checks that all is given back.
-func (p *play) finish(replicas int) {
+func (p *stage) finish(replicas int) {
 	p.Helper()
 	p.held(0)
 	p.pass(time.Hour)
@@ -160,7 +160,7 @@ func (p *play) finish(replicas int) {
 }
 
 // checkPods waits until these are all pods.
-func (p *play) checkPods(image string, n int) {
+func (p *stage) checkPods(image string, n int) {
 	p.Helper()
 	p.eventually("all pods are of "+image, func(context.Context) bool {
 		pods := p.pods()
@@ -169,7 +169,7 @@ func (p *play) checkPods(image string, n int) {
 }
 
 // checkRolledBack: stable has all traffic, and its former pods.
-func (p *play) checkRolledBack(reason string, stable []string) {
+func (p *stage) checkRolledBack(reason string, stable []string) {
 	p.Helper()
 	p.waitReason(v1alpha1.ReasonRolledBack)
 	p.reader = admin
@@ -184,7 +184,7 @@ func (p *play) checkRolledBack(reason string, stable []string) {
 
 // checkStayed: since a time the status has shown no other step and no other weight
 // than the present ones.
-func (p *play) checkStayed(since time.Time) {
+func (p *stage) checkStayed(since time.Time) {
 	p.Helper()
 	if steps := p.steps(p.Context(), since); len(steps) > 1 {
 		p.Errorf("the release went %s", strings.Join(steps, " "))
@@ -209,13 +209,13 @@ func change[T client.Object](s *scene, name string, o T, f func(T)) {
 }
 
 // split is the TrafficSplit of the release.
-func (p *play) split() *splitv1.TrafficSplit {
+func (p *stage) split() *splitv1.TrafficSplit {
 	p.Helper()
 	return p.get(p.Context(), "website", &splitv1.TrafficSplit{}).(*splitv1.TrafficSplit)
 }
 
 // canary is the ReplicaSet of v2, as the API server has it.
-func (p *play) canary() *appsv1.ReplicaSet {
+func (p *stage) canary() *appsv1.ReplicaSet {
 	p.Helper()
 	sets := p.replicaSets()
 	i := slices.IndexFunc(sets, func(rs appsv1.ReplicaSet) bool { return rs.Spec.Template.Spec.Containers[0].Image == imageV2 })
@@ -226,13 +226,13 @@ func (p *play) canary() *appsv1.ReplicaSet {
 }
 
 // scale is what kubectl scale, an autoscaler and KEDA do.
-func (p *play) scale(n int32) {
+func (p *stage) scale(n int32) {
 	p.Helper()
 	change(p.scene, "website", &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = &n })
 }
 
 // kubectl runs the real kubectl and returns what it says.
-func (p *play) kubectl(args ...string) (string, error) {
+func (p *stage) kubectl(args ...string) (string, error) {
 	p.Helper()
 	args = append([]string{"--kubeconfig", plane.Kubeconfig, "--namespace", p.namespace}, args...)
 	out, err := exec.CommandContext(p.Context(), plane.Programs.Path("kubectl"), args...).CombinedOutput()
@@ -240,14 +240,14 @@ func (p *play) kubectl(args ...string) (string, error) {
 }
 
 // mustKubectl runs the real kubectl, which has to succeed.
-func (p *play) mustKubectl(args ...string) {
+func (p *stage) mustKubectl(args ...string) {
 	p.Helper()
 	if out, err := p.kubectl(args...); err != nil {
 		p.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
 	}
 }
 
-func (p *play) delete(o client.Object, opts ...client.DeleteOption) {
+func (p *stage) delete(o client.Object, opts ...client.DeleteOption) {
 	p.Helper()
 	if err := admin.Delete(p.Context(), o, opts...); err != nil {
 		p.Fatal(err)

@@ -309,6 +309,10 @@ func (r *Reconciler) observeSplit(ctx context.Context, s *scene) (err error) {
 	s.Split.Requested = requestedRoute(ts, s, stable, canary)
 	s.Split.Observed = observedWeight(ts.Status.Backends, stable, canary)
 	s.Split.InEffect, s.Split.Refused, s.Split.Waiting = splitConditions(ts)
+	if s.Split.InEffect && mirrored(ts) != s.Split.Requested.Mirror {
+		s.Split.InEffect, s.Split.Waiting = false, "the router has not confirmed the copies of requests yet"
+	}
+	s.Split.Unresolved = unresolved(ts)
 	return nil
 }
 
@@ -320,4 +324,7 @@ func (r *Reconciler) observeTraffic(s *scene) {
 	}
 	windows, health := r.options.Measurements.Windows(client.ObjectKeyFromObject(s.Rollout), after)
 	s.Windows, s.DataProblem = windows, health.Message
+	if s.DataProblem == "" {
+		s.DataProblem = s.Split.Unresolved // requests can't match a group that does not exist
+	}
 }

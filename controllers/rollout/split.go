@@ -116,6 +116,23 @@ func splitConditions(ts *splitv1.TrafficSplit) (inEffect bool, refused, waiting 
 	return c.Status == metav1.ConditionTrue, "", c.Message
 }
 
+// mirrored is the percentage of requests that are copied by what the router reports:
+// an annotation, and so no part of the generation, asks for it.
+func mirrored(ts *splitv1.TrafficSplit) int32 {
+	if ts.Status.Mirror == nil {
+		return 0
+	}
+	return ts.Status.Mirror.Percent
+}
+
+// unresolved says what the split refers to that does not exist; "" when all does.
+func unresolved(ts *splitv1.TrafficSplit) string {
+	if c := current(ts, splitv1.ConditionResolvedRefs); c != nil && c.Status == metav1.ConditionFalse {
+		return c.Message
+	}
+	return ""
+}
+
 // current is a condition of the present generation.
 func current(ts *splitv1.TrafficSplit, kind string) *metav1.Condition {
 	c := meta.FindStatusCondition(ts.Status.Conditions, kind)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -189,4 +190,40 @@ func TestAFreezeOfThePlatformHoldsAReleaseAndNotARollback(t *testing.T) {
 	s.waitReason(v1alpha1.ReasonWaitingForSchedule)
 	s.decide(v1alpha1.ControlAbort)
 	s.waitReason(v1alpha1.ReasonRolledBack)
+}
+
+func TestPeopleWhoMatchMeetTheCanaryFirstAndCopiesBeforeThem(t *testing.T) {
+	s := under(t, newMeasurements(), func(spec *v1alpha1.RolloutSpec) {
+		spec.Strategy.Steps = []v1alpha1.Step{
+			{Weight: 100, Matches: []string{"testers"}, Mirror: new(int32(10)), Until: v1alpha1.UntilManual}, {Weight: 20, Until: v1alpha1.UntilManual},
+		}
+	})
+	testers := &specsv1.HTTPRouteGroup{}
+	testers.Name = "testers"
+	testers.Spec.Matches = []specsv1.HTTPMatch{{Name: "beta", Headers: specsv1.Headers{Items: []specsv1.Header{{Name: "x-beta", Regex: "yes"}}}}}
+	s.create(testers)
+	s.setImage(imageV2)
+	s.waitReason(v1alpha1.ReasonWaitingForApproval)
+	ts := &splitv1.TrafficSplit{}
+	if err := admin.Get(t.Context(), s.key("website"), ts); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]splitv1.Match{{Kind: "HTTPRouteGroup", Name: "testers"}}, ts.Spec.Matches); diff != "" {
+		t.Errorf("matches (-want +got):\n%s", diff)
+	}
+	if m := ts.Status.Mirror; m == nil || m.Service != "website-canary" || m.Percent != 10 {
+		t.Errorf("mirror %+v in effect", m)
+	}
+	if got := ts.Annotations[splitv1.AnnotationDefaultBackend]; got != "website-stable" {
+		t.Errorf("requests that match none go to %q", got)
+	}
+	s.decide(v1alpha1.ControlPromote)
+	s.eventually("all requests are split", func(ctx context.Context) bool {
+		err := admin.Get(ctx, s.key("website"), ts)
+		step := s.rollout().Status.Step
+		return err == nil && len(ts.Spec.Matches) == 0 && ts.Status.Mirror == nil && step != nil && step.Index == 1 && step.InEffectAt != nil
+	})
+	s.decide(v1alpha1.ControlPromoteFull)
+	s.waitReady()
+	s.checkGivenBack()
 }

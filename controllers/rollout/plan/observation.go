@@ -185,4 +185,6 @@ type Split struct {
 	Refused string
 	// Waiting is what the router waits for, for people.
 	Waiting string
+	// Unresolved is what the split refers to that does not exist; "" when all does.
+	Unresolved string
 }

@@ -4,9 +4,9 @@ package rollout
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"hash/fnv"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -76,7 +76,6 @@ func (r *Reconciler) behind(ctx context.Context, s *scene, name string) (string,
 
 // revisionOf is a short name for what is behind a Service.
 func revisionOf(service, content string) string {
-	h := fnv.New64a()
-	h.Write([]byte(service + "/" + content)) //nolint:errcheck // a hash never fails
-	return strconv.FormatUint(h.Sum64(), 36)
+	sum := sha256.Sum256([]byte(service + "/" + content))
+	return hex.EncodeToString(sum[:5])
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -170,6 +168,4 @@ func who(c *v1alpha1.Control) string {
 }
 
 // passStep ends the gate of the present step for a hook.
-func (p *pass) passStep() { p.status.Step.PassedAt = ptrTo(p.micro()) }
-
-func ptrTo(t metav1.MicroTime) *metav1.MicroTime { return &t }
+func (p *pass) passStep() { p.status.Step.PassedAt = new(p.micro()) }

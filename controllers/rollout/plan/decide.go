@@ -118,12 +118,7 @@ func (p *pass) converge() {
 		p.adopt(p.promoted())
 	case stable == nil:
 		p.firstDeployment()
-	case p.stray() != nil:
-		p.reclaim(p.stray())
-	case p.slipped() != nil && p.rejectedAgain():
-		p.pushBack(p.slipped())
-	case p.slipped() != nil:
-		p.unguarded(p.slipped())
+	case p.disturbed():
 	case stable.Current:
 		p.settle(stable)
 	case p.Workload.Replicas == 0 && p.Split.Presence == Absent && p.status.Step == nil:

@@ -36,6 +36,23 @@ func (p *pass) recognise() {
 	}
 }
 
+// disturbed undoes what somebody did to the pods of a release, and reports whether
+// there was anything.
+func (p *pass) disturbed() bool {
+	slipped := p.slipped()
+	switch stray := p.stray(); {
+	case stray != nil:
+		p.reclaim(stray)
+	case slipped != nil && p.rejectedAgain():
+		p.pushBack(slipped)
+	case slipped != nil:
+		p.unguarded(slipped)
+	default:
+		return false
+	}
+	return true
+}
+
 // stray is the canary when somebody took its mark or its controller away. The
 // Deployment controller adopts one without a controller at once.
 func (p *pass) stray() *ReplicaSet {

@@ -34,6 +34,11 @@ func (p *pass) mayGrow() bool {
 	if p.failing() && !p.accepted() {
 		return p.standStill()
 	}
+	return p.windowOpen()
+}
+
+// windowOpen reports whether windows and freezes let the traffic grow.
+func (p *pass) windowOpen() bool {
 	now := p.calendar.At(p.Now)
 	finish := p.begun() && p.Rollout.Spec.Schedule != nil && p.Rollout.Spec.Schedule.WhenClosed == v1alpha1.ClosedFinish
 	if now.Open || finish && !now.Frozen {
@@ -64,7 +69,7 @@ func (p *pass) timeHasCome(i int, since time.Time) bool {
 		p.wait(v1alpha1.ReasonWaitingForSchedule, fmt.Sprintf("waiting, since the time %q of the next step never comes", p.steps[i].at))
 		return false
 	case p.Now.Before(at):
-		p.wait(v1alpha1.ReasonWaitingForSchedule, fmt.Sprintf("the next step begins at %s", dateTime(at)))
+		p.wait(v1alpha1.ReasonWaitingForSchedule, "the next step begins at "+dateTime(at))
 		p.goesOn(at)
 		return false
 	}

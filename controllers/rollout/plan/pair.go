@@ -12,9 +12,9 @@ import (
 //
 //	traffic is on | and the canary's Service has            | then
 //	--------------+-----------------------------------------+---------------------------------
-//	stable        | no ready pods                           | all traffic to stable
+//	stable        | no ready pods                           | it keeps all traffic
 //	stable        | ready pods that were not judged         | the steps
-//	stable        | ready pods that were rolled back        | all traffic to stable
+//	stable        | ready pods that were rolled back        | it keeps all traffic
 //	canary        | anything: it was promoted               | all traffic to it
 //
 // The split stays in place all the time, since only it says who gets the traffic.
@@ -61,12 +61,7 @@ func (p *pass) pairPromoted() {
 
 // releasePair carries the pods behind the canary's Service through the steps.
 func (p *pass) releasePair() {
-	if former := p.status.Canary; former != nil && former.Revision != p.revision {
-		if !p.decided(v1alpha1.ActionRollBack) {
-			p.giveWay(former)
-		}
-		p.forgetRelease()
-	}
+	p.replacePair()
 	if p.decided(v1alpha1.ActionRollBack) {
 		p.pairRolledBack()
 		return
@@ -74,10 +69,7 @@ func (p *pass) releasePair() {
 	if !p.begun() && (!p.pairIdle() || p.Pair.CanaryReady == 0) {
 		return
 	}
-	p.enter()
-	p.relocate()
-	p.obey()
-	if p.decided(v1alpha1.ActionRollBack) || p.condemned() || !p.begin() || !p.restored() {
+	if !p.heed() || !p.restored() {
 		return
 	}
 	p.state.progress = true
@@ -86,6 +78,18 @@ func (p *pass) releasePair() {
 		return
 	}
 	p.step()
+}
+
+// replacePair closes the release of pods that others took the place of.
+func (p *pass) replacePair() {
+	former := p.status.Canary
+	if former == nil || former.Revision == p.revision {
+		return
+	}
+	if !p.decided(v1alpha1.ActionRollBack) {
+		p.giveWay(former)
+	}
+	p.forgetRelease()
 }
 
 // pairIdle keeps all traffic on stable while there is nothing to release, and

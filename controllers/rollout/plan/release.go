@@ -4,7 +4,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,10 +24,7 @@ func (p *pass) release(stable *ReplicaSet) {
 		p.checkDeadline()
 		return
 	}
-	p.enter()
-	p.relocate()
-	p.obey()
-	if p.decided(v1alpha1.ActionRollBack) || p.condemned() || !p.begin() {
+	if !p.heed() {
 		return
 	}
 	if p.Workload.Replicas == 0 && !p.decided(v1alpha1.ActionPromote) {
@@ -40,6 +36,15 @@ func (p *pass) release(stable *ReplicaSet) {
 		return
 	}
 	p.proceed()
+}
+
+// heed takes in what people decided and what the traffic says, and reports whether
+// the release is under way.
+func (p *pass) heed() bool {
+	p.enter()
+	p.relocate()
+	p.obey()
+	return !p.decided(v1alpha1.ActionRollBack) && !p.condemned() && p.begin()
 }
 
 // inPath notices that somebody deleted the split: the step begins again when it is
@@ -245,146 +250,3 @@ func (p *pass) suspend() {
 	}
 	p.say(v1alpha1.ReasonWaitingForPods, "The Deployment is scaled to zero: the release of revision %s begins with its first step when there are pods again.", p.revision)
 }
-
-// prepare puts the traffic under control while there is no canary yet.
-func (p *pass) prepare(stable *ReplicaSet) bool {
-	if p.byReplicas {
-		return true
-	}
-	want := []struct {
-		role, revision string
-		live           Backend
-	}{{v1alpha1.RoleStable, stable.Revision, p.StableService}, {v1alpha1.RoleCanary, p.revision, p.CanaryService}}
-	ready := true
-	for _, w := range want {
-		if w.live.Presence == Present && w.live.Revision == w.revision && w.live.UpToDate {
-			continue
-		}
-		p.do(ApplyBackend{Role: w.role, Revision: w.revision})
-		ready = ready && w.live.Presence == Present && w.live.Revision == w.revision
-	}
-	if p.Split.Presence == Absent {
-		p.ensureRoute(Route{})
-		ready = false
-	}
-	if p.canary != nil && (!p.canary.gone() || p.decided(v1alpha1.ActionPromote)) && ready {
-		return true
-	}
-	if ready && p.ensureRoute(Route{}) {
-		return true
-	}
-	p.say(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control before the canary exists: %s.", p.Rollout.Spec.Service, p.trafficWait(Route{}))
-	p.state.progress = true
-	return false
-}
-
-// step takes the present step as far as it goes now.
-func (p *pass) step() {
-	i := min(int(p.status.Step.Index), len(p.steps)-1)
-	s := p.steps[i]
-	pods := p.podsOf(s)
-	switch {
-	case p.status.Step.InEffectAt == nil && !p.prepared(s.Route, pods):
-	case p.lowers(s) && !p.ensureRoute(s.Route):
-		// Fewer requests first, and then fewer pods for them.
-		p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until no more than %s goes to the canary: %s.", p.status.Step.Summary, s.share(), p.trafficWait(s.Route))
-		p.checkDeadline()
-	case !p.ensurePods(pods):
-		p.checkDeadline()
-	case !p.ensureRoute(s.Route):
-		p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %s goes to the canary: %s.", p.status.Step.Summary, s.share(), p.trafficWait(s.Route))
-		p.checkDeadline()
-	default:
-		p.hold(i)
-	}
-}
-
-// lowers reports whether a step takes traffic away from the canary.
-func (p *pass) lowers(s step) bool {
-	return !p.byReplicas && p.status.Step.InEffectAt == nil && p.Split.Observed > s.Weight && slices.Equal(p.lastAsked().Matches, s.Matches)
-}
-
-// podsOf is how many pods a step needs now.
-func (p *pass) podsOf(s step) int32 {
-	if p.byReplicas && s.pods == nil {
-		return sharedReplicas(s.Weight, p.Workload.Replicas)
-	}
-	return s.canaryPods(p.Workload.Replicas)
-}
-
-// prepared reports whether a route may be prepared now. What was asked of the
-// router already is seen through; time that is held up does not count for the
-// deadline.
-func (p *pass) prepared(r Route, pods int32) bool {
-	under := p.asked(r) || p.byReplicas && p.canary != nil && p.canary.Replicas == pods
-	s := p.status.Step
-	if !under && !p.clear() {
-		s.PreparedAt = nil
-		return false
-	}
-	if s.PreparedAt == nil {
-		at := p.micro()
-		s.PreparedAt = &at
-	}
-	return true
-}
-
-// clear reports whether the traffic may grow now, and to all of it if that is
-// what comes next.
-func (p *pass) clear() bool {
-	if !p.mayGrow() {
-		return false
-	}
-	if p.verdict.Reason == judge.ReasonSuspected && !p.accepted() {
-		p.wait(v1alpha1.ReasonWaitingForEvidence, "waiting, since evidence against the canary came up after the step before")
-		return false
-	}
-	promotion := p.decided(v1alpha1.ActionPromote) && !p.returning()
-	return !promotion || p.approved(v1alpha1.HookBeforePromotion, len(p.steps))
-}
-
-// ensurePods scales the canary and reports whether it is at that scale and its
-// pods are available.
-func (p *pass) ensurePods(want int32) bool {
-	if p.paired() {
-		return p.pairReady()
-	}
-	canary := p.canary
-	switch {
-	case canary == nil && p.former() != nil:
-		p.do(ClaimCanary{target(p.former())})
-	case canary == nil:
-		p.do(CreateCanary{Revision: p.revision, Replicas: want})
-	case canary.Replicas != want || canary.Desired != p.Workload.Replicas:
-		p.do(ScaleReplicaSet{Target: target(canary), Replicas: want, Desired: p.Workload.Replicas})
-	}
-	var available int32
-	if canary != nil {
-		available = canary.Available
-		if available >= want && canary.Replicas == want && canary.Desired == p.Workload.Replicas {
-			return true
-		}
-	}
-	p.say(v1alpha1.ReasonWaitingForPods, "Step %s: %d of the canary's %d pods are available.", p.status.Step.Summary, available, want)
-	if canary != nil && canary.Failure != "" {
-		p.state.message = shorten(fmt.Sprintf("%s Its pods can't be created: %s", p.state.message, canary.Failure))
-	}
-	return false
-}
-
-// checkDeadline rolls back a step that takes too long to get ready.
-func (p *pass) checkDeadline() {
-	s := p.status.Step
-	if s == nil || s.InEffectAt != nil || s.PreparedAt == nil || !p.begun() {
-		return
-	}
-	end := s.PreparedAt.Add(p.deadline)
-	if p.Now.Before(end) {
-		p.wake(end)
-		return
-	}
-	p.reject(v1alpha1.ReasonProgressDeadlineExceeded,
-		fmt.Sprintf("step %s was not in effect within %s (%s)", s.Summary, p.deadline, p.state.message))
-}
-
-func clockTime(t time.Time) string { return t.UTC().Format("15:04:05") }

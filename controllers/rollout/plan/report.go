@@ -63,8 +63,7 @@ func (p *pass) reportWeight() {
 	if w == nil || p.Split.Presence != Present || p.Split.Observed < 0 {
 		return
 	}
-	observed := p.Split.Observed
-	settled := p.Split.InEffect && observed == w.Requested && p.Split.Requested.Weight == w.Requested
+	observed, settled := p.Split.Observed, p.settled(w)
 	switch {
 	case !settled:
 		w.Since = nil
@@ -73,6 +72,11 @@ func (p *pass) reportWeight() {
 		w.Since = &at
 	}
 	w.Observed = &observed
+}
+
+// settled reports whether the weight that Serin asked for last is in effect.
+func (p *pass) settled(w *v1alpha1.WeightStatus) bool {
+	return p.Split.InEffect && p.Split.Observed == w.Requested && p.Split.Requested.Weight == w.Requested
 }
 
 // reportShare notes the share of the canary's pods.
@@ -129,7 +133,7 @@ func (p *pass) trafficRouted() metav1.Condition {
 		return condition(kind, true, v1alpha1.ReasonNotInPath, "The router is none: nothing is in the path, and the Service spreads its traffic over the pods of both versions.")
 	case w == nil:
 		return condition(kind, true, v1alpha1.ReasonNotInPath, "No release is in progress: traffic flows as without Serin.")
-	case p.Split.InEffect && p.Split.Observed == w.Requested && p.Split.Requested.Weight == w.Requested:
+	case p.settled(w):
 		return condition(kind, true, v1alpha1.ReasonInEffect, "The router reports the requested weight in effect.")
 	}
 	return condition(kind, false, v1alpha1.ReasonWaitingForTraffic, "The requested weight is not in effect yet: "+p.trafficWait(p.Split.Requested)+".")

@@ -166,6 +166,26 @@ func TestUnpausingTheDeploymentInTheMiddleOfACanaryIsUndoneOrRollsOutInFull(t *t
 	}
 }
 
+// An abort sticks: whoever un-pauses the Deployment afterwards has not changed its template.
+func TestUnpausingARejectedVersionDoesNotBringItBack(t *testing.T) {
+	t.Parallel()
+	p := begin(t, func(c *cast) { c.measured.badCanary = true })
+	p.setImage(imageV2)
+	p.waitReason(v1alpha1.ReasonRolledBack)
+	p.promise = promise{keeps: 3, grace: time.Second} // the Deployment's own maxUnavailable
+	p.mustKubectl("rollout", "resume", "deployment/website")
+	p.await(p.scene, "the Deployment is un-paused", func(o client.Object) bool {
+		d, ok := o.(*appsv1.Deployment)
+		return ok && d.Name == "website" && !d.Spec.Paused && d.Spec.Template.Spec.Containers[0].Image == imageV2
+	})
+	p.eventually("the Deployment is held again", func(context.Context) bool { return p.deployment().Spec.Paused })
+	p.waitReason(v1alpha1.ReasonRolledBack)
+	p.checkPods(imageV1, 4)
+	if got := p.stableImage(); got != imageV1 {
+		t.Errorf("stable is %s", got)
+	}
+}
+
 // slipped is whether the Deployment has a ReplicaSet of v2.
 func (p *stage) slipped() bool {
 	p.Helper()

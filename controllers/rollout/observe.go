@@ -36,6 +36,7 @@ type scene struct {
 	root       *corev1.Service
 	split      *splitv1.TrafficSplit // nil when there is none
 	backends   map[string]*corev1.Service
+	recheck    time.Duration // when to look again at what only time changes
 }
 
 // observe reads everything that a decision needs. What can't be read makes the
@@ -104,6 +105,10 @@ func older(a, b *v1alpha1.Rollout) bool {
 	return a.Name < b.Name
 }
 
+// guardSettles is how long every API server gets to notice a new admission policy
+// before it is relied on: each watches for itself.
+const guardSettles = 5 * time.Second
+
 // observeGuard looks whether the admission policy and its binding are in place.
 func (r *Reconciler) observeGuard(ctx context.Context, s *scene) error {
 	if !r.options.GuardServed || r.options.GuardPolicy == "" {
@@ -117,8 +122,11 @@ func (r *Reconciler) observeGuard(ctx context.Context, s *scene) error {
 		if err != nil {
 			return fmt.Errorf("the admission policy %q could not be read: %w", r.options.GuardPolicy, err)
 		}
+		if left := guardSettles - s.Now.Sub(obj.GetCreationTimestamp().Time); left > 0 {
+			s.recheck = max(s.recheck, left)
+		}
 	}
-	s.GuardInForce = true
+	s.GuardInForce = s.recheck == 0
 	return nil
 }
 

@@ -97,7 +97,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.act(ctx, s, d.Actions); err != nil {
 		return retry(err)
 	}
-	return reconcile.Result{RequeueAfter: d.After}, err
+	return reconcile.Result{RequeueAfter: sooner(d.After, s.recheck)}, err
+}
+
+// sooner is the shorter of two pauses, of which 0 means none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // report writes the status when it changed, and then tells people.

@@ -169,16 +169,21 @@ func (m *measurements) Windows(split types.NamespacedName, after time.Time) ([]a
 		if !end.After(after) {
 			continue
 		}
-		canary := analysis.Arm{Requests: 10 * int64(w.Percent)}
+		canary := answered(10 * int64(w.Percent))
 		if m.badCanary {
 			canary.Failures = int64(w.Percent)
 		}
 		out = append(out, analysis.Window{
 			Start: end.Add(-5 * time.Second), End: end, Weight: w.Percent,
-			Canary: canary, Stable: analysis.Arm{Requests: 10 * int64(100-w.Percent)},
+			Canary: canary, Stable: answered(10 * int64(100-w.Percent)),
 		})
 	}
 	return out, analysis.Health{}
+}
+
+// answered are requests that took at most 100 milliseconds.
+func answered(n int64) analysis.Arm {
+	return analysis.Arm{Requests: n, Latency: &analysis.Histogram{LE: []float64{0.1, 0.5}, Counts: []int64{n, n}}}
 }
 
 // serveProxies stands in for the agents: each ready proxy reports the newest

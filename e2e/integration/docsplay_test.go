@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/yaml"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// reader is somebody who follows a page at a terminal, in a folder and a namespace
+// of their own. Their clock is the operator's.
+type reader struct {
+	*scene
+	folder, kubeconfig string
+	measured           *measurements
+	// files are those of the page, by name.
+	files map[string]string
+	// functions of the shell that the page defines.
+	functions string
+	// begun is whether the website and its Rollout were applied.
+	begun   bool
+	printed string
+}
+
+// newReader gives somebody a namespace with an operator.
+func newReader(t *testing.T, files map[string]string) *reader {
+	t.Helper()
+	r := &reader{scene: newScene(t), folder: t.TempDir(), measured: newMeasurements(), files: maps.Clone(files)}
+	content, err := os.ReadFile(plane.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(r.kubeconfig, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.run("kubectl config set-context --current --namespace=" + r.namespace)
+	serveProxies(t, client.InNamespace(r.namespace))
+	startOperator(t, r.measured, r.namespace)
+	return r
+}
+
+// run runs commands in the reader's folder.
+func (r *reader) run(commands string) string {
+	r.Helper()
+	return r.sh(r.kubeconfig, "cd '"+r.folder+"'\n"+r.functions+commands)
+}
+
+// begin is what the page's first section tells to do.
+func (r *reader) begin() {
+	r.Helper()
+	if r.begun {
+		return
+	}
+	r.begun = true
+	r.save()
+	for _, name := range slices.Sorted(maps.Keys(r.files)) {
+		if name != rolloutFile {
+			r.run("kubectl apply -f " + name)
+		}
+	}
+	r.run("kubectl apply -f " + rolloutFile)
+	r.waitReady()
+}
+
+const rolloutFile = "rollout.yaml"
+
+func (r *reader) save() {
+	r.Helper()
+	for name, content := range r.files {
+		if err := os.WriteFile(filepath.Join(r.folder, name), []byte(content), 0o600); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// fileName is in the comment that begins a file of a page.
+var fileName = regexp.MustCompile(`^# (\S+\.yaml)\n`)
+
+// write puts a file of the page, or a part of the Rollout's spec, in the folder.
+func (r *reader) write(b block) {
+	r.Helper()
+	if name := fileName.FindStringSubmatch(b.text); name != nil {
+		r.files[name[1]] = b.text
+		r.save()
+		return
+	}
+	merged, err := merge(r.files[rolloutFile], b.text)
+	if err != nil {
+		r.Fatalf("line %d: %v", b.line, err)
+	}
+	r.files[rolloutFile] = merged
+	r.save()
+	if r.begun {
+		r.run("kubectl apply -f " + rolloutFile)
+	}
+}
+
+// merge puts a part of a spec in a manifest: each of its fields takes the place of
+// the one that was there.
+func merge(manifest, part string) (string, error) {
+	whole, patch := map[string]any{}, map[string]map[string]any{}
+	if err := yaml.Unmarshal([]byte(manifest), &whole); err != nil {
+		return "", err
+	}
+	if err := yaml.UnmarshalStrict([]byte(part), &patch); err != nil {
+		return "", err
+	}
+	spec, ok := whole["spec"].(map[string]any)
+	if !ok || len(patch["spec"]) == 0 || len(patch) > 1 {
+		return "", fmt.Errorf("neither a file, which begins with its name, nor a part of a spec:\n%s", part)
+	}
+	maps.Copy(spec, patch["spec"])
+	out, err := yaml.Marshal(whole)
+	return string(out), err
+}
+
+// play does what a section of the page tells.
+func (r *reader) play(s section) {
+	r.Helper()
+	for _, b := range s.blocks {
+		switch b.kind {
+		case "yaml":
+			r.write(b)
+		case "comment":
+			r.obey(b)
+		case "sh":
+			r.begin()
+			r.printed = strings.ReplaceAll(r.follow(b.text), r.namespace, "shop")
+		case "text":
+			if got, want := normal(r.printed), normal(b.text); got != want {
+				r.Errorf("line %d: the page shows\n%s\nand kubectl\n%s", b.line, want, r.printed)
+			}
+		case "promql", "":
+		default:
+			r.Errorf("line %d: nobody knows how to play %q", b.line, b.kind)
+		}
+		if r.Failed() {
+			r.Fatalf("line %d failed\n%s", b.line, b.text)
+		}
+	}
+	if !r.begun {
+		r.begin()
+		r.follow(releaseAndWait)
+	}
+}
+
+// releaseAndWait is what a section is for that shows a part of a spec only.
+const releaseAndWait = `
+kubectl set image deployment/website app=nginx:1.29
+kubectl wait --for=condition=Reconciling rollout/website --timeout=60s
+kubectl wait --for=condition=Ready rollout/website --timeout=60s`
+
+// follow runs commands. Where they wait for the end of a release, its time goes by.
+func (r *reader) follow(commands string) string {
+	r.Helper()
+	if !waitsForTheEnd.MatchString(commands) {
+		return r.run(commands)
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	var done sync.WaitGroup
+	done.Go(func() { r.letTimePass(ctx) })
+	defer done.Wait()
+	defer cancel()
+	return r.run(commands)
+}
+
+// waitsForTheEnd finds commands that wait for a state that time does not end.
+var waitsForTheEnd = regexp.MustCompile(`--for=condition=Ready|await (Stable|RolledBack|WaitingForApproval|AnalysisFailed)`)
+
+// obey does what a comment says: "5m later", or "the new version fails".
+func (r *reader) obey(b block) {
+	r.Helper()
+	if text, ok := strings.CutSuffix(b.text, " later"); ok {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			r.Fatalf("line %d: %v", b.line, err)
+		}
+		r.pass(d)
+		return
+	}
+	switch b.text {
+	case "the new version fails":
+		r.measured.mu.Lock()
+		r.measured.badCanary = true
+		r.measured.mu.Unlock()
+	default:
+		r.Errorf("line %d: nobody knows how to play %q", b.line, b.text)
+	}
+}
+
+// pass lets time go by for the operator.
+func (r *reader) pass(d time.Duration) {
+	r.measured.mu.Lock()
+	r.measured.skipped += d
+	r.measured.mu.Unlock()
+	r.measured.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: r.key("website")}
+}
+
+// inTime are the states that nothing but time ends.
+var inTime = []string{v1alpha1.ReasonHolding, v1alpha1.ReasonWaitingForSchedule, v1alpha1.ReasonRollingBack}
+
+// letTimePass goes from one moment at which the release goes on to the next, when
+// nothing else has happened for a second.
+func (r *reader) letTimePass(ctx context.Context) {
+	version, since := "", time.Now()
+	for ctx.Err() == nil {
+		ro := &v1alpha1.Rollout{}
+		if err := admin.Get(ctx, r.key("website"), ro); err == nil {
+			_, reason, _ := ready(ro)
+			next := ro.Status.NextTransitionTime
+			switch {
+			case ro.ResourceVersion != version:
+				version, since = ro.ResourceVersion, time.Now()
+			case next != nil && slices.Contains(inTime, reason) && time.Since(since) > time.Second:
+				r.pass(max(next.Sub(r.measured.Now()), 0) + time.Second)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func TestAPartOfASpecTakesThePlaceOfWhatWasThere(t *testing.T) {
+	got, err := merge("kind: Rollout\nspec:\n  service: website\n  strategy: {steps: [{weight: 1}]}\n", "spec:\n  strategy: {ramp: {to: 9}}\n")
+	if want := "kind: Rollout\nspec:\n  service: website\n  strategy:\n    ramp:\n      to: 9\n"; err != nil || got != want {
+		t.Errorf("%v\n%s", err, got)
+	}
+}

@@ -7,23 +7,63 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/workload"
 )
 
-// CacheOptions limits what the manager keeps in memory of Deployments: of their
-// managed fields only those of Serin's managers, which tell who paused one, and
-// routers whether a Deployment of theirs has drifted.
+// CacheOptions limits what the manager keeps in memory of the kinds that this
+// controller reads. What is dropped is never written back: of these kinds only
+// patches are written, and statuses, with which the API server takes no metadata.
+//
+// Pod templates stay whole, of ReplicaSets too: they are compared by meaning.
 func CacheOptions() map[client.Object]cache.ByObject {
-	return map[client.Object]cache.ByObject{&appsv1.Deployment{}: {Transform: keepOwnFields}}
+	return map[client.Object]cache.ByObject{
+		&appsv1.Deployment{}: {Transform: transformDeployment},
+		&appsv1.ReplicaSet{}: {Transform: transformReplicaSet},
+		&v1alpha1.Rollout{}:  {Transform: transformRollout},
+	}
 }
 
-func keepOwnFields(object any) (any, error) {
+// transformDeployment keeps of the managed fields only those of Serin's managers,
+// which tell who paused a Deployment, and routers whether one of theirs has drifted.
+func transformDeployment(object any) (any, error) {
 	if d, ok := object.(*appsv1.Deployment); ok {
-		d.ManagedFields = slices.DeleteFunc(d.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
+		own := slices.DeleteFunc(d.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
 			return !strings.HasPrefix(m.Manager, "serin-")
 		})
+		d.ManagedFields = slices.Clone(own) // the former array has room for all of them
+		delete(d.Annotations, corev1.LastAppliedConfigAnnotation)
+	}
+	return object, nil
+}
+
+// transformReplicaSet drops the annotations that the Deployment controller copies
+// from the Deployment, but for those that are read.
+func transformReplicaSet(object any) (any, error) {
+	rs, ok := object.(*appsv1.ReplicaSet)
+	if !ok {
+		return object, nil
+	}
+	rs.ManagedFields = nil
+	kept := map[string]string{}
+	for _, key := range []string{workload.AnnotationDesiredReplicas, v1alpha1.AnnotationRolloutUID} {
+		if value, found := rs.Annotations[key]; found {
+			kept[key] = value
+		}
+	}
+	rs.Annotations = kept
+	return rs, nil
+}
+
+func transformRollout(object any) (any, error) {
+	if ro, ok := object.(*v1alpha1.Rollout); ok {
+		ro.ManagedFields = nil
+		delete(ro.Annotations, corev1.LastAppliedConfigAnnotation)
 	}
 	return object, nil
 }

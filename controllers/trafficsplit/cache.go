@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/traffic"
 )
 
@@ -33,7 +34,7 @@ func CacheOptions() map[client.Object]cache.ByObject {
 		&rbacv1.Role{}:                  {Label: proxies, Transform: whole},
 		&rbacv1.RoleBinding{}:           {Label: proxies, Transform: whole},
 		&policyv1.PodDisruptionBudget{}: {Label: proxies, Transform: whole},
-		&corev1.Service{}:               {Transform: cache.TransformStripManagedFields()},
+		&corev1.Service{}:               {Transform: transformService},
 		&discoveryv1.EndpointSlice{}:    {Transform: transformEndpointSlice},
 	}
 }
@@ -51,6 +52,18 @@ func transformPod(object any) (any, error) {
 	return object, nil
 }
 
+// transformService drops the copy that kubectl keeps of what it applied. Not of the
+// Services of single versions, which the Rollout controller writes as a whole.
+func transformService(object any) (any, error) {
+	if service, ok := object.(*corev1.Service); ok {
+		service.ManagedFields = nil
+		if service.Labels[v1alpha1.LabelRollout] == "" {
+			delete(service.Annotations, corev1.LastAppliedConfigAnnotation)
+		}
+	}
+	return object, nil
+}
+
 // transformEndpointSlice keeps whose endpoints they are and whether they are
 // ready. Of the addresses one stays, to tell endpoints that are no pods apart.
 func transformEndpointSlice(object any) (any, error) {
@@ -63,8 +76,11 @@ func transformEndpointSlice(object any) (any, error) {
 	slice.Ports = nil
 	for i := range slice.Endpoints {
 		e := &slice.Endpoints[i]
-		kept := discoveryv1.Endpoint{Conditions: e.Conditions, TargetRef: e.TargetRef, Zone: e.Zone, Hints: e.Hints}
-		if e.TargetRef == nil && len(e.Addresses) > 0 {
+		kept := discoveryv1.Endpoint{Conditions: discoveryv1.EndpointConditions{Ready: e.Conditions.Ready}}
+		switch {
+		case e.TargetRef != nil:
+			kept.TargetRef = &corev1.ObjectReference{Kind: e.TargetRef.Kind, Name: e.TargetRef.Name}
+		case len(e.Addresses) > 0:
 			kept.Addresses = e.Addresses[:1:1]
 		}
 		*e = kept

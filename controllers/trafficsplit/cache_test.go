@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/traffic"
 )
 
@@ -26,8 +27,8 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 		Ports: []discoveryv1.EndpointPort{{}},
 		Endpoints: []discoveryv1.Endpoint{
 			{
-				Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
-				TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "p"}, Zone: &zone, NodeName: &zone,
+				Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready, Serving: &ready},
+				TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "p", UID: "u"}, Zone: &zone, NodeName: &zone,
 			},
 			{Addresses: []string{"10.0.0.2", "10.0.0.3"}},
 		},
@@ -39,7 +40,7 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 	want := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
 		Endpoints: []discoveryv1.Endpoint{
-			{Conditions: discoveryv1.EndpointConditions{Ready: &ready}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "p"}, Zone: &zone},
+			{Conditions: discoveryv1.EndpointConditions{Ready: &ready}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "p"}},
 			{Addresses: []string{"10.0.0.2"}},
 		},
 	}
@@ -53,6 +54,31 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 	}
 	if diff := cmp.Diff(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}, kept); diff != "" {
 		t.Errorf("Pod (-want +got):\n%s", diff)
+	}
+}
+
+func TestACopyOfKubectlIsDroppedWhereNoWholeServiceIsWritten(t *testing.T) {
+	for name, test := range map[string]struct {
+		labels map[string]string
+		kept   bool
+	}{
+		"a Service of a team":              {labels: map[string]string{"app": "website"}},
+		"a Service of one of its versions": {labels: map[string]string{v1alpha1.LabelRollout: "website"}, kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := transformService(&corev1.Service{ObjectMeta: metav1.ObjectMeta{
+				Labels: test.labels, ManagedFields: []metav1.ManagedFieldsEntry{{}},
+				Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "team": "web"},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			service := got.(*corev1.Service)
+			_, kept := service.Annotations[corev1.LastAppliedConfigAnnotation]
+			if kept != test.kept || service.Annotations["team"] != "web" || service.ManagedFields != nil {
+				t.Errorf("kept %+v", service.ObjectMeta)
+			}
+		})
 	}
 }
 

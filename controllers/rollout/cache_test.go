@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/workload"
+)
+
+func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
+	meta := func(annotations ...string) metav1.ObjectMeta {
+		m := metav1.ObjectMeta{Name: "website", Labels: map[string]string{"app": "website"}, Annotations: map[string]string{}}
+		for _, a := range annotations {
+			m.Annotations[a] = "x"
+		}
+		return m
+	}
+	managed := func(managers ...string) (out []metav1.ManagedFieldsEntry) {
+		for _, m := range managers {
+			out = append(out, metav1.ManagedFieldsEntry{Manager: m})
+		}
+		return out
+	}
+	with := func(m metav1.ObjectMeta, managers ...string) metav1.ObjectMeta {
+		m.ManagedFields = managed(managers...)
+		return m
+	}
+	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app:v1"}}}}
+	const applied = corev1.LastAppliedConfigAnnotation
+	for name, test := range map[string]struct{ object, want client.Object }{
+		"of a Deployment the template, and what Serin's managers own": {
+			object: &appsv1.Deployment{
+				ObjectMeta: with(meta(applied, v1alpha1.AnnotationRollout, "team"), "kubectl", v1alpha1.FieldManager, "serin-trafficsplit", "kube-controller-manager"),
+				Spec:       appsv1.DeploymentSpec{Template: template},
+			},
+			want: &appsv1.Deployment{
+				ObjectMeta: with(meta(v1alpha1.AnnotationRollout, "team"), v1alpha1.FieldManager, "serin-trafficsplit"),
+				Spec:       appsv1.DeploymentSpec{Template: template},
+			},
+		},
+		"of a ReplicaSet the template and the annotations that are read": {
+			object: &appsv1.ReplicaSet{
+				ObjectMeta: with(meta(workload.AnnotationDesiredReplicas, v1alpha1.AnnotationRolloutUID, "team", "deployment.kubernetes.io/revision"), v1alpha1.FieldManager),
+				Spec:       appsv1.ReplicaSetSpec{Template: template},
+			},
+			want: &appsv1.ReplicaSet{
+				ObjectMeta: meta(workload.AnnotationDesiredReplicas, v1alpha1.AnnotationRolloutUID),
+				Spec:       appsv1.ReplicaSetSpec{Template: template},
+			},
+		},
+		"of a Rollout all but the copy of kubectl": {
+			object: &v1alpha1.Rollout{ObjectMeta: with(meta(applied, "team"), "kubectl"), Spec: v1alpha1.RolloutSpec{Service: "website"}},
+			want:   &v1alpha1.Rollout{ObjectMeta: meta("team"), Spec: v1alpha1.RolloutSpec{Service: "website"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, transform(t, test.object)); diff != "" {
+				t.Errorf("kept (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// transform applies the options for the kind of an object.
+func transform(t *testing.T, o client.Object) any {
+	t.Helper()
+	for kind, options := range CacheOptions() {
+		if reflect.TypeOf(kind) == reflect.TypeOf(o) {
+			got, err := options.Transform(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+	}
+	t.Fatalf("no options for %T", o)
+	return nil
+}
+
+func TestATombstonePassesTheTransforms(t *testing.T) {
+	tombstone := toolscache.DeletedFinalStateUnknown{Key: "shop/website"}
+	for object, options := range CacheOptions() {
+		if got, err := options.Transform(tombstone); err != nil || got != tombstone {
+			t.Errorf("%T: %v, error %v", object, got, err)
+		}
+	}
+}

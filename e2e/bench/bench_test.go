@@ -52,6 +52,9 @@ func TestAReleaseCostsFewRequestsAndIdleRolloutsNone(t *testing.T) {
 	if n := report.Idle.Tally.Requests(); n > 0 {
 		t.Errorf("%d requests while nothing happened:\n%s", n, report.Idle.Tally)
 	}
+	if again := report.Idle.Restart.Tally; again.Sum(ClassWrite)+again.Sum(ClassEvent) > 0 {
+		t.Errorf("a restart wrote where nothing was to be done:\n%s", again)
+	}
 }
 
 func TestOptionsThatMeasureNothingAreRefused(t *testing.T) {

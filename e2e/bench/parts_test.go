@@ -189,7 +189,7 @@ func TestTheTableShowsGrowthFromOneSizeToTheNext(t *testing.T) {
 	Report{
 		Router: "none", Hold: 10 * time.Second,
 		Releases: []Release{release(1, 12, 50<<20), release(100, 1250, 60<<20)},
-		Idle:     &Idle{Size: 50, Replicas: 1, For: 30 * time.Second, CPU: 300 * time.Millisecond, Resident: 100 << 20, Peak: 101 << 20, PeakSinceStart: 120 << 20},
+		Idle:     &Idle{Size: 50, Replicas: 1, For: 30 * time.Second, CPU: 300 * time.Millisecond, Resident: 100 << 20, Peak: 101 << 20, PeakSinceStart: 120 << 20, Restart: Restart{CPU: 1500 * time.Millisecond, Peak: 90 << 20}},
 	}.Write(&b)
 	golden(t, "report.md", b.String())
 }

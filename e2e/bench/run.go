@@ -43,6 +43,16 @@ type Idle struct {
 	// Resident memory at the end, and the peak in that time and since the operator
 	// started, in bytes.
 	Resident, Peak, PeakSinceStart int64
+	Restart                        Restart
+}
+
+// Restart is what it costs to start the operator again where nothing has to be done.
+type Restart struct {
+	Tally Tally
+	// CPU that was used until the operator had nothing left to do, and Peak of its
+	// memory in bytes.
+	CPU  time.Duration
+	Peak int64
 }
 
 // Report is everything that was measured.
@@ -125,17 +135,16 @@ func (o Options) measure(ctx context.Context, p program, f fleet, use func(conte
 	if err != nil {
 		return err
 	}
-	defer operator.stop()
-	rollouts, err := watchRollouts(ctx, s)
-	if err != nil {
+	m := &measurement{
+		stage: s, log: auditLog(plane.Dir), requests: o.Requests,
+		crowd: crowd{fleet: f, operator: operator, clock: o.Clock, out: o.Out},
+	}
+	defer func() { m.operator.stop() }() // which may be another by then
+	if m.rollouts, err = watchRollouts(ctx, s); err != nil {
 		return err
 	}
 	if err := reportProxies(ctx, s, f); err != nil {
 		return err
-	}
-	m := &measurement{
-		stage: s, log: auditLog(plane.Dir), requests: o.Requests,
-		crowd: crowd{fleet: f, rollouts: rollouts, operator: operator, clock: o.Clock, out: o.Out},
 	}
 	fmt.Fprintf(o.Out, "%s: creating %d Rollouts of %d pods each\n", f.name, len(f.apps), f.replicas)
 	if err := f.create(ctx, s.admin); err != nil {
@@ -245,8 +254,56 @@ func (m *measurement) idle(ctx context.Context, d time.Duration) (Idle, error) {
 	if err != nil {
 		return i, err
 	}
-	i.Tally, err = tally(requests)
+	if i.Tally, err = tally(requests); err != nil {
+		return i, err
+	}
+	i.Restart, err = m.restart(ctx)
 	return i, err
+}
+
+const (
+	// quietCPU in each of quietSeconds means that the operator has nothing left to do.
+	quietCPU     = 50 * time.Millisecond
+	quietSeconds = 5
+)
+
+// restart stops the operator and starts another.
+func (m *measurement) restart(ctx context.Context) (Restart, error) {
+	var r Restart
+	from, err := logSize(m.log)
+	if err != nil {
+		return r, err
+	}
+	fmt.Fprintf(m.out, "%s: starting the operator again\n", m.fleet.name)
+	m.operator.stop()
+	if m.operator, err = m.startOperator(m.clock); err != nil {
+		return r, err
+	}
+	for quiet := 0; quiet < quietSeconds; {
+		if err := m.sleep(ctx, time.Second); err != nil {
+			return r, err
+		}
+		if err := m.operator.running(); err != nil {
+			return r, err
+		}
+		now, err := m.operator.cpu()
+		if err != nil {
+			return r, err
+		}
+		if quiet++; now-r.CPU > quietCPU {
+			quiet = 0
+		}
+		r.CPU = now
+	}
+	if _, r.Peak, err = m.operator.memory(); err != nil {
+		return r, err
+	}
+	requests, err := readLog(m.log, from)
+	if err != nil {
+		return r, err
+	}
+	r.Tally, err = tally(requests)
+	return r, err
 }
 
 // begin notes where a measurement begins.

@@ -143,6 +143,9 @@ func (i Idle) rows() rows {
 		{"peak memory, MiB", whole(mebi(i.Peak))},
 		{"peak memory since the start, MiB", whole(mebi(i.PeakSinceStart))},
 		{"memory per Rollout, KiB", whole(float64(i.Resident) / 1024 / float64(max(i.Size, 1)))},
+		{"writes and events at a restart", plain(float64(i.Restart.Tally.Sum(ClassWrite) + i.Restart.Tally.Sum(ClassEvent)))},
+		{"CPU seconds of a restart", fmt.Sprintf("%.1f", i.Restart.CPU.Seconds())},
+		{"peak memory of a restart, MiB", whole(mebi(i.Restart.Peak))},
 	}
 }
 

@@ -65,3 +65,61 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 		}
 	}
 }
+
+var (
+	// namedTest is a test that a document names.
+	namedTest = regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)`")
+	// declaredTest is a test function.
+	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)\(`)
+	// trap is a row of the table of traps.
+	trap = regexp.MustCompile(`(?m)^\| [0-9]+ \|.*$`)
+)
+
+func TestTrapsAreHeldByTestsThatExist(t *testing.T) {
+	const page = "docs/traps.md"
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := declaredTests(t)
+	for _, match := range namedTest.FindAllStringSubmatch(string(content), -1) {
+		if !tests[match[1]] {
+			t.Errorf("%s names %s, and there is no such test", page, match[1])
+		}
+	}
+	rows := trap.FindAllString(string(content), -1)
+	for _, row := range rows {
+		if !namedTest.MatchString(row) {
+			t.Errorf("%s: no test holds this trap: %s", page, row)
+		}
+	}
+	if len(rows) == 0 {
+		t.Errorf("%s has no table of traps", page)
+	}
+}
+
+// declaredTests are the test functions of the repository, with those of nested
+// modules.
+func declaredTests(t *testing.T) map[string]bool {
+	t.Helper()
+	tests := map[string]bool{}
+	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && file != "." && strings.HasPrefix(entry.Name(), "."):
+			return filepath.SkipDir
+		case !strings.HasSuffix(file, "_test.go"):
+			return nil
+		}
+		content, err := os.ReadFile(file)
+		for _, match := range declaredTest.FindAllSubmatch(content, -1) {
+			tests[string(match[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tests
+}

@@ -204,3 +204,15 @@ func (p *stage) hasEvent(ctx context.Context, reason string) bool {
 	}
 	return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == reason && e.Regarding.Kind == "Rollout" })
 }
+
+// A leader that does not know yet that it lost its lease goes on for a moment.
+func TestTwoOperatorsAtTheSameTimeDoNoHarm(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	startOperator(t, p.time, p.namespace)
+	p.setImage(imageV2)
+	p.finish(4)
+	if outcomes := p.outcomes(); len(outcomes) != 1 || outcomes[0] != v1alpha1.OutcomePromoted {
+		t.Errorf("outcomes %v", outcomes)
+	}
+}

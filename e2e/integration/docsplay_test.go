@@ -34,6 +34,7 @@ type reader struct {
 	// functions of the shell that the page defines.
 	functions string
 	// begun is whether the website and its Rollout were applied.
+	applies map[string]bool // files that the section applies itself
 	begun   bool
 	printed string
 }
@@ -71,7 +72,7 @@ func (r *reader) begin() {
 	r.begun = true
 	r.save()
 	for _, name := range slices.Sorted(maps.Keys(r.files)) {
-		if name != rolloutFile {
+		if name != rolloutFile && !r.applies[name] {
 			r.run("kubectl apply -f " + name)
 		}
 	}
@@ -80,6 +81,9 @@ func (r *reader) begin() {
 }
 
 const rolloutFile = "rollout.yaml"
+
+// applied finds the files that a section applies itself.
+var applied = regexp.MustCompile(`kubectl apply -f ([\w.-]+)`)
 
 func (r *reader) save() {
 	r.Helper()
@@ -134,6 +138,12 @@ func merge(manifest, part string) (string, error) {
 // play does what a section of the page tells.
 func (r *reader) play(s section) {
 	r.Helper()
+	r.applies = map[string]bool{}
+	for _, b := range s.blocks {
+		for _, name := range applied.FindAllStringSubmatch(b.text, -1) {
+			r.applies[name[1]] = b.kind == "sh"
+		}
+	}
 	for _, b := range s.blocks {
 		switch b.kind {
 		case "yaml":

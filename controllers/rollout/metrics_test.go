@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -81,9 +82,9 @@ func TestSeriesAreBoundedWhateverTheNumberOfRollouts(t *testing.T) {
 		}
 		r.metrics.show(key(i), s)
 		r.metrics.count(transition{
-			ended: []v1alpha1.HistoryEntry{{Outcome: fmt.Sprint(i), StartedAt: new(after(0)), EndedAt: after(time.Hour)}},
+			ended: []v1alpha1.HistoryEntry{{Outcome: strconv.Itoa(i), StartedAt: new(after(0)), EndedAt: after(time.Hour)}},
 			cause: fmt.Sprint("cause", i), verdict: fmt.Sprint("verdict", i),
-			interventions: []v1alpha1.Intervention{{Action: v1alpha1.ControlAction(fmt.Sprint(i))}},
+			interventions: []v1alpha1.Intervention{{Action: v1alpha1.ControlAction(strconv.Itoa(i))}},
 		})
 	}
 	full, err := testutil.GatherAndCount(registry)

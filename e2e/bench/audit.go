@@ -23,7 +23,7 @@ omitStages: [RequestReceived, ResponseStarted]
 rules:
 - level: Request
   users: ["` + operatorUser + `"]
-  resources: [{group: events.k8s.io, resources: [events]}, {group: split.smi-spec.io, resources: [trafficsplits]}]
+  resources: [{group: events.k8s.io, resources: [events]}, {group: "", resources: [events]}, {group: split.smi-spec.io, resources: [trafficsplits]}]
 - level: Metadata
   users: ["` + operatorUser + `"]
 - level: Metadata
@@ -102,7 +102,7 @@ func readLog(log string, from int64) ([]request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}

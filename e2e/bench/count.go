@@ -84,19 +84,22 @@ func tally(requests []request) (Tally, error) {
 }
 
 func classify(r *request) Call {
-	c := Call{Verb: r.Verb, What: r.resource(), Who: controllerOf(r)}
+	c := Call{Verb: r.Verb, What: r.resource()}
 	switch {
 	case r.Object.Resource == "leases":
 		c.Class = ClassLease
 	case r.Object.Resource == "events":
-		c.Class = ClassEvent
-		c.What, c.Who = describeEvent(r.Body)
+		reason, kind := describeEvent(r.Body)
+		c.Class, c.Who, c.What = ClassEvent, Who(kind), "events "+reason
+		if kind == "Lease" {
+			c.Class, c.Who = ClassLease, ""
+		}
 	case r.Verb == "watch":
 		c.Class = ClassWatch
 	case r.Verb == "get" || r.Verb == "list":
-		c.Class = ClassRead
+		c.Class, c.Who = ClassRead, controllerOf(r)
 	default:
-		c.Class = ClassWrite
+		c.Class, c.Who = ClassWrite, controllerOf(r)
 	}
 	return c
 }
@@ -125,17 +128,20 @@ func controllerOf(r *request) Who {
 	return BySplits
 }
 
-// describeEvent is an event's reason, and whose object it is about.
-func describeEvent(body json.RawMessage) (what string, who Who) {
+// describeEvent is an event's reason, and the kind of what it is about. There are
+// two APIs for events.
+func describeEvent(body json.RawMessage) (reason, kind string) {
+	type object struct {
+		Kind string `json:"kind"`
+	}
 	var e struct {
 		Reason    string `json:"reason"`
-		Regarding struct {
-			Kind string `json:"kind"`
-		} `json:"regarding"`
+		Regarding object `json:"regarding"`
+		Involved  object `json:"involvedObject"`
 	}
 	// A body that is missing or broken gives an event without a reason, which shows.
 	_ = json.Unmarshal(body, &e)
-	return "events " + e.Reason, Who(e.Regarding.Kind)
+	return e.Reason, cmp.Or(e.Regarding.Kind, e.Involved.Kind)
 }
 
 // Sum is how many requests of a class there are; of all writers, or of some.

@@ -28,8 +28,8 @@ func operatorLine(ms int, verb, resource, name, body string) string {
 	return line(ms, operatorUser, "serin-manager/1", verb, resource, name, body)
 }
 
-func replicaSet(uid, owner string, replicas, available int) string {
-	return fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"kind":%q}]},"spec":{"replicas":%d},"status":{"availableReplicas":%d}}`, uid, owner, replicas, available)
+func replicaSet(owner string, replicas, available int) string {
+	return fmt.Sprintf(`{"metadata":{"uid":"rs","ownerReferences":[{"kind":%q}]},"spec":{"replicas":%d},"status":{"availableReplicas":%d}}`, owner, replicas, available)
 }
 
 func parse(t *testing.T, lines ...string) []request {
@@ -56,6 +56,7 @@ func TestRequestsAreCountedByWhoIsBehindThem(t *testing.T) {
 		operatorLine(10, "list", "pods", "", ""),
 		operatorLine(11, "watch", "pods", "", ""),
 		operatorLine(12, "update", "leases", "manager.serin.dev", ""),
+		operatorLine(12, "create", "events", "manager.serin.dev.1", `{"reason":"LeaderElection","regarding":{"kind":"Lease"}}`),
 		line(13, "admin", agentOfProxies, "patch", "trafficsplits/status", "app-0000", ""),
 		line(14, "admin", agentOfPeople, "patch", "deployments", "app-0000", ""),
 	))
@@ -73,8 +74,9 @@ func TestRequestsAreCountedByWhoIsBehindThem(t *testing.T) {
 		{ClassWrite, BySplits, "patch", "trafficsplits/status"}:  1,
 		{ClassEvent, ByRollouts, "create", "events Promoted"}:    1,
 		{ClassRead, BySplits, "list", "pods"}:                    1,
-		{ClassWatch, BySplits, "watch", "pods"}:                  1,
-		{ClassLease, BySplits, "update", "leases"}:               1,
+		{ClassWatch, "", "watch", "pods"}:                        1,
+		{ClassLease, "", "update", "leases"}:                     1,
+		{ClassLease, "", "create", "events LeaderElection"}:      1,
 		{ClassWrite, ByProxies, "patch", "trafficsplits/status"}: 1,
 	}
 	if diff := cmp.Diff(want, got.Calls); diff != "" {
@@ -114,15 +116,15 @@ func TestReactionsAreMeasuredPerAppAndOnlyToWholeCanaries(t *testing.T) {
 		operatorLine(10, "create", "events", "app-0000.1", `{}`),
 		operatorLine(30, "update", "rollouts/status", "app-0001", ""),
 		operatorLine(20, "update", "rollouts/status", "app-0000", ""), // requests are logged when they end
-		status(100, replicaSet("rs", canaryOwner, 2, 1)),
+		status(100, replicaSet(canaryOwner, 2, 1)),
 		operatorLine(105, "update", "rollouts/status", "app-0000", ""),
-		status(110, replicaSet("rs", canaryOwner, 2, 2)),
-		status(111, replicaSet("rs", canaryOwner, 2, 2)),
+		status(110, replicaSet(canaryOwner, 2, 2)),
+		status(111, replicaSet(canaryOwner, 2, 2)),
 		operatorLine(117, "patch", "replicasets", "app-0000-abc", ""),
 		operatorLine(118, "update", "rollouts/status", "app-0000", ""),
-		status(200, replicaSet("rs", canaryOwner, 10, 10)),
+		status(200, replicaSet(canaryOwner, 10, 10)),
 		operatorLine(212, "update", "rollouts/status", "app-0000", ""),
-		status(300, replicaSet("rs", "Deployment", 11, 11)),
+		status(300, replicaSet("Deployment", 11, 11)),
 		operatorLine(900, "update", "rollouts/status", "app-0000", ""),
 	))
 	const ms = time.Millisecond

@@ -178,7 +178,7 @@ func (m *measurement) release(ctx context.Context) (Release, error) {
 		return r, err
 	}
 	r.Before = before
-	fmt.Fprintf(m.out, "%s: releasing\n", m.fleet.name)
+	fmt.Fprintf(m.out, "%s: releasing\n", m.name)
 	began := m.clock.Now()
 	if err := m.fleet.release(ctx, m.admin); err != nil {
 		return r, err
@@ -237,7 +237,7 @@ func (m *measurement) idle(ctx context.Context, d time.Duration) (Idle, error) {
 	if err != nil {
 		return i, err
 	}
-	fmt.Fprintf(m.out, "%s: watching for %s\n", m.fleet.name, d)
+	fmt.Fprintf(m.out, "%s: watching for %s\n", m.name, d)
 	if err := m.sleep(ctx, d); err != nil {
 		return i, err
 	}
@@ -274,7 +274,7 @@ func (m *measurement) restart(ctx context.Context) (Restart, error) {
 	if err != nil {
 		return r, err
 	}
-	fmt.Fprintf(m.out, "%s: starting the operator again\n", m.fleet.name)
+	fmt.Fprintf(m.out, "%s: starting the operator again\n", m.name)
 	m.operator.stop()
 	if m.operator, err = m.startOperator(m.clock); err != nil {
 		return r, err

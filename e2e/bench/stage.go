@@ -28,10 +28,11 @@ import (
 	"github.com/serin-dev/serin/e2e/tools"
 )
 
-// Who talks to the API server, as its audit log has it.
+// Who talks to the API server, as its audit log has it. What stands before the slash
+// becomes the field manager too, which must not look like one of Serin's.
 const (
-	agentOfPeople  = "serin-bench/people"
-	agentOfProxies = "serin-bench/proxies"
+	agentOfPeople  = "people/bench"
+	agentOfProxies = "proxies/bench"
 )
 
 // Names of what the chart installs.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -68,19 +69,19 @@ func (r Report) releases() rows {
 		if i > 0 {
 			head, replicas = append(head, "growth"), append(replicas, "")
 		}
-		head, replicas = append(head, fmt.Sprint(one.Size)), append(replicas, fmt.Sprint(one.Replicas))
+		head, replicas = append(head, strconv.Itoa(one.Size)), append(replicas, strconv.Itoa(int(one.Replicas)))
 	}
 	out := rows{head, replicas}
 	for _, f := range figures() {
-		row, any := []string{f.name}, false
+		row, needed := []string{f.name}, false
 		for i, one := range r.Releases {
 			v := f.value(one)
 			if i > 0 {
 				row = append(row, growth(f.value(r.Releases[i-1]), v))
 			}
-			row, any = append(row, f.write(v)), any || v != 0
+			row, needed = append(row, f.write(v)), needed || v != 0
 		}
-		if any || f.name == "live reads per release" {
+		if needed || f.name == "live reads per release" {
 			out = append(out, row)
 		}
 	}
@@ -132,8 +133,8 @@ func (r Report) failed() rows {
 
 func (i Idle) rows() rows {
 	return rows{
-		{"idle Rollouts", fmt.Sprint(i.Size)},
-		{"pods of each", fmt.Sprint(i.Replicas)},
+		{"idle Rollouts", strconv.Itoa(i.Size)},
+		{"pods of each", strconv.Itoa(int(i.Replicas))},
 		{"watched for", i.For.String()},
 		{"requests per minute", plain(float64(i.Tally.Requests()) / i.For.Minutes())},
 		{"renewals of the lease per minute", plain(float64(i.Tally.Sum(ClassLease)) / i.For.Minutes())},

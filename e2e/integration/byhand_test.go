@@ -131,8 +131,8 @@ func TestKubectlRolloutRestartAndUndoAreReleasedStepByStep(t *testing.T) {
 	p.held(1)
 	p.pass(time.Hour)
 	p.eventually("three releases ended", func(context.Context) bool { return len(p.outcomes()) == 3 })
-	if got := strings.Join(p.outcomes(), " "); got != "Promoted Promoted Promoted" {
-		t.Errorf("history: %s", got)
+	if got := p.outcomes(); slices.ContainsFunc(got, func(o string) bool { return o != v1alpha1.OutcomePromoted }) {
+		t.Errorf("history: %v", got)
 	}
 	p.waitReady()
 	p.checkPods(imageV1, 4)

@@ -4,6 +4,7 @@ package integration
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -15,18 +16,19 @@ var function = regexp.MustCompile(`^\w+\(\) \{`)
 func beginning(t *testing.T) (files map[string]string, functions string) {
 	t.Helper()
 	files = map[string]string{}
+	var shell strings.Builder
 	for _, b := range page(t, "rollout.md")[0].blocks {
 		if name := fileName.FindStringSubmatch(b.text); b.kind == "yaml" && name != nil {
 			files[name[1]] = b.text
 		}
 		if b.kind == "sh" && function.MatchString(b.text) {
-			functions += b.text
+			shell.WriteString(b.text)
 		}
 	}
-	if len(files) != 2 || functions == "" {
-		t.Fatalf("the page begins with %d files and the functions %q", len(files), functions)
+	if len(files) != 2 || shell.Len() == 0 {
+		t.Fatalf("the page begins with %d files and the functions %q", len(files), shell.String())
 	}
-	return files, functions
+	return files, shell.String()
 }
 
 func TestThePageAboutRolloutsCanBeFollowed(t *testing.T) {

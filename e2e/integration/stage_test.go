@@ -247,9 +247,9 @@ func (p *stage) mustKubectl(args ...string) {
 	}
 }
 
-func (p *stage) delete(o client.Object, opts ...client.DeleteOption) {
+func (p *stage) delete(o client.Object) {
 	p.Helper()
-	if err := admin.Delete(p.Context(), o, opts...); err != nil {
+	if err := admin.Delete(p.Context(), o); err != nil {
 		p.Fatal(err)
 	}
 }

@@ -69,7 +69,7 @@ func run(ctx context.Context, o bench.Options, requests string) error {
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }() // what is not in the file is missed by nobody else
 		o.Requests = f
 	}
 	report, err := bench.Run(ctx, o)

@@ -5,6 +5,7 @@ package fakenode
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -42,9 +43,7 @@ func MakeNode(name string, labels map[string]string) *corev1.Node {
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "FakeNode", Message: "stands in for a kubelet"}},
 		},
 	}
-	for key, value := range labels {
-		node.Labels[key] = value
-	}
+	maps.Copy(node.Labels, labels)
 	return node
 }
 

@@ -55,8 +55,8 @@ func computeStatus(pod *corev1.Pod, address string, readyDelay time.Duration, no
 // flap says whether a container that crashes once a period is ready, how often it has
 // crashed, and how long that stays so.
 func flap(age, period time.Duration) (ready bool, crashes int32, wait time.Duration) {
-	half := age / period
-	return half%2 == 0, int32((half + 1) / 2), (half+1)*period - age //nolint:gosec // a test does not last that long
+	passed := int32(age / period) //nolint:gosec // a test does not last that long
+	return passed%2 == 0, (passed + 1) / 2, period - age%period
 }
 
 func computeContainers(containers []corev1.Container, ready bool, started metav1.Time) []corev1.ContainerStatus {

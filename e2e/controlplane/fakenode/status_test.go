@@ -19,14 +19,14 @@ func makePod(labels map[string]string) *corev1.Pod {
 	}
 }
 
-func findCondition(t *testing.T, status corev1.PodStatus, kind corev1.PodConditionType) corev1.PodCondition {
+func findReady(t *testing.T, status corev1.PodStatus) corev1.PodCondition {
 	t.Helper()
 	for _, condition := range status.Conditions {
-		if condition.Type == kind {
+		if condition.Type == corev1.PodReady {
 			return condition
 		}
 	}
-	t.Fatalf("the status has no condition %s", kind)
+	t.Fatal("the status has no condition Ready")
 	return corev1.PodCondition{}
 }
 
@@ -50,7 +50,7 @@ func TestComputeStatus(t *testing.T) {
 			first, _ := computeStatus(pod, "10.250.0.2", test.delay, start)
 			pod.Status = first
 			status, wait := computeStatus(pod, "10.250.0.2", test.delay, start.Add(test.age))
-			if got := findCondition(t, status, corev1.PodReady).Status; got != test.wantReady {
+			if got := findReady(t, status).Status; got != test.wantReady {
 				t.Errorf("ready: %s, want %s", got, test.wantReady)
 			}
 			if wait != test.wantWait {
@@ -69,12 +69,12 @@ func TestReadinessThatIsTakenAwayChangesTheTimeOfTheCondition(t *testing.T) {
 	later := start.Add(time.Minute)
 
 	same, _ := computeStatus(pod, "10.250.0.2", 0, later)
-	if got := findCondition(t, same, corev1.PodReady).LastTransitionTime.Time; !got.Equal(start) {
+	if got := findReady(t, same).LastTransitionTime.Time; !got.Equal(start) {
 		t.Errorf("the condition did not change but its time went from %s to %s", start, got)
 	}
 	pod.Labels = map[string]string{UnreadyLabel: "true"}
 	changed, _ := computeStatus(pod, "10.250.0.2", 0, later)
-	if got := findCondition(t, changed, corev1.PodReady).LastTransitionTime.Time; !got.Equal(later) {
+	if got := findReady(t, changed).LastTransitionTime.Time; !got.Equal(later) {
 		t.Errorf("the condition changed at %s but its time is %s", later, got)
 	}
 }
@@ -96,7 +96,7 @@ func TestAPodThatFlapsCrashesAgainAndAgain(t *testing.T) {
 		{age: 2200 * time.Millisecond, wantReady: corev1.ConditionFalse, restarts: 2, wantWait: 400 * time.Millisecond},
 	} {
 		status, wait := computeStatus(pod, "10.250.0.2", time.Second, start.Add(test.age))
-		ready, restarts := findCondition(t, status, corev1.PodReady).Status, status.ContainerStatuses[0].RestartCount
+		ready, restarts := findReady(t, status).Status, status.ContainerStatuses[0].RestartCount
 		if ready != test.wantReady || restarts != test.restarts || wait != test.wantWait {
 			t.Errorf("after %s: ready %s, %d restarts, look again in %s; want %s, %d, %s",
 				test.age, ready, restarts, wait, test.wantReady, test.restarts, test.wantWait)

@@ -132,7 +132,6 @@ func TestANamespaceThatIsDeletedInTheMiddleOfAReleaseGoes(t *testing.T) {
 			if err := admin.Delete(t.Context(), ns); err != nil {
 				t.Fatal(err)
 			}
-			p.patience = 90 * time.Second
 			p.eventually("the namespace is gone", func(ctx context.Context) bool {
 				return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(ns), ns))
 			})

@@ -57,6 +57,9 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 		act func(*stage)
 		// breaks is whether the edit itself takes traffic away from pods.
 		breaks bool
+		// finish is whether the release is seen through: it is for the edits that took
+		// the most to mend.
+		finish bool
 	}{
 		"all weight is given to the canary":  {act: editWeights(0, 100), breaks: true},
 		"the canary's weight is taken away":  {act: editWeights(100, 0)},
@@ -69,8 +72,8 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 				ts.Spec.Backends = append(ts.Spec.Backends, splitv1.Backend{Service: "other", Weight: 50})
 			})
 		}},
-		"the split is deleted": {act: func(p *stage) { p.delete(p.split()) }},
-		"the stable Service selects the canary": {breaks: true, act: func(p *stage) {
+		"the split is deleted": {finish: true, act: func(p *stage) { p.delete(p.split()) }},
+		"the stable Service selects the canary": {breaks: true, finish: true, act: func(p *stage) {
 			hash := p.canary().Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 			editService("website-stable", func(s *corev1.Service) { s.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] = hash })(p)
 		}},
@@ -80,7 +83,7 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 		}},
 		"the canary's Service loses its role":          {act: editService("website-canary", func(s *corev1.Service) { delete(s.Labels, v1alpha1.LabelRole) })},
 		"the canary's ReplicaSet loses its mark":       {act: editCanary(func(rs *appsv1.ReplicaSet) { unmark(rs) })},
-		"the canary's ReplicaSet loses its controller": {act: editCanary(func(rs *appsv1.ReplicaSet) { rs.OwnerReferences = nil })},
+		"the canary's ReplicaSet loses its controller": {act: editCanary(func(rs *appsv1.ReplicaSet) { rs.OwnerReferences = nil }), finish: true},
 		"the canary's Service selects every version": {act: editService("website-canary", func(s *corev1.Service) {
 			delete(s.Spec.Selector, appsv1.DefaultDeploymentUniqueLabelKey)
 		})},
@@ -113,7 +116,9 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 					t.Errorf("the edit led to %s", at)
 				}
 			}
-			p.finish(4)
+			if test.finish {
+				p.finish(4)
+			}
 		})
 	}
 }

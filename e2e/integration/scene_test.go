@@ -29,8 +29,6 @@ type scene struct {
 	namespace string
 	// reader is what looks: the API server, or a cache where much is looked at.
 	reader client.Reader
-	// patience is how long it waits for anything.
-	patience time.Duration
 }
 
 func newScene(t *testing.T) *scene {
@@ -40,7 +38,7 @@ func newScene(t *testing.T) *scene {
 	if err := admin.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	return &scene{T: t, namespace: ns.Name, reader: admin, patience: 90 * time.Second}
+	return &scene{T: t, namespace: ns.Name, reader: admin}
 }
 
 func (s *scene) create(objects ...client.Object) {
@@ -164,7 +162,7 @@ func (s *scene) pods() map[string][]string {
 // eventually waits for a condition; the reason is asked for when it never holds.
 func (s *scene) eventually(what string, condition func(context.Context) bool) {
 	s.Helper()
-	err := wait.PollUntilContextTimeout(s.Context(), 50*time.Millisecond, s.patience, true,
+	err := wait.PollUntilContextTimeout(s.Context(), 50*time.Millisecond, 90*time.Second, true,
 		func(ctx context.Context) (bool, error) { return condition(ctx), nil })
 	if err != nil {
 		ro := &v1alpha1.Rollout{}

@@ -91,7 +91,7 @@ func begin(t *testing.T, change ...func(*cast)) *stage {
 	s.create(c.extras...)
 	s.eventually("the cache has it", func(ctx context.Context) bool { return reader.Get(ctx, s.key("website"), &v1alpha1.Rollout{}) == nil })
 	s.eventually("the cache has it", func(ctx context.Context) bool { return reader.Get(ctx, s.key("website"), &appsv1.Deployment{}) == nil })
-	s.reader, s.patience = reader, 40*time.Second
+	s.reader = reader
 	serveProxies(t, client.InNamespace(s.namespace))
 	p.operator = startOperator(t, c.measured, s.namespace)
 	s.waitReady()

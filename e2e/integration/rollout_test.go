@@ -38,9 +38,10 @@ func TestThePodsOfThePromotedCanaryBecomeTheDeploymentsPods(t *testing.T) {
 				guard(t)
 			}
 			s := website(t, newMeasurements())
-			if paused := s.deployment().Spec.Paused; paused == guarded {
-				t.Errorf("paused in steady state: %v", paused)
-			}
+			// A new policy is relied on only after some seconds.
+			s.eventually("not paused in steady state, if the policy is there", func(context.Context) bool {
+				return s.deployment().Spec.Paused != guarded
+			})
 			s.setImage(imageV2)
 			var canary []string
 			s.eventually("the canary at full scale", func(context.Context) bool {

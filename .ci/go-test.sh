@@ -14,4 +14,4 @@ if command -v gcc >/dev/null; then
 else
   echo "no gcc: running without the race detector"
 fi
-exec go test "${flags[@]}" -timeout 15m "$@"
+exec go test "${flags[@]}" -timeout 40m "$@"

@@ -26,7 +26,11 @@ import (
 	"github.com/serin-dev/serin/controllers/workload"
 )
 
-var errUnknownAction = errors.New("no such action")
+var (
+	errUnknownAction = errors.New("no such action")
+	// errBusy is a conflict that is sure to come, so that it is not tried.
+	errBusy = apierrors.NewConflict(appsv1.Resource("deployments"), "", errors.New("its controller is at work"))
+)
 
 // apply carries one action out. Every change and deletion of an existing object
 // names the version that the decision was made from.
@@ -35,6 +39,9 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) err
 	case plan.AddFinalizer, plan.RemoveFinalizer:
 		return r.setFinalizer(ctx, s, action)
 	case plan.SetHold:
+		if !a.Paused && s.deployment.Spec.Paused && !r.calms.calm(s.deployment.UID, s.deployment.ResourceVersion, s.Now) {
+			return errBusy
+		}
 		return r.applyHold(ctx, s, map[string]string{v1alpha1.AnnotationRollout: s.Rollout.Name}, a.Paused)
 	case plan.HandBack:
 		return r.handBack(ctx, s, a)

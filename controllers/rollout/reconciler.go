@@ -63,6 +63,7 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	options  Options
 	reports  reports
+	calms    calms
 	metrics  *telemetry
 }
 

@@ -53,6 +53,7 @@ type request struct {
 	URI       string    `json:"requestURI"`
 	UserAgent string    `json:"userAgent"`
 	Received  time.Time `json:"requestReceivedTimestamp"`
+	Answered  time.Time `json:"stageTimestamp"`
 	User      struct {
 		Name string `json:"username"`
 	} `json:"user"`

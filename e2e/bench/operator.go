@@ -5,6 +5,7 @@ package bench
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -40,9 +41,10 @@ func (s *stage) startOperator(clk clock.Clock) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
+	args = slices.Concat(args, []string{"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"}, s.program.args)
 	child, err := process.StartChild(process.Spec{
 		Name: "serin manager", Path: s.program.binary,
-		Args: append(args, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"),
+		Args: args,
 		Env:  append(env, clientcmd.RecommendedConfigPathEnvVar+"="+kubeconfig, "HOME="+s.plane.Dir),
 		Log:  filepath.Join(s.plane.Dir, "logs", "operator.log"),
 	})

@@ -35,6 +35,8 @@ type Options struct {
 	// fake node and [Audit] among its arguments. Otherwise each measurement gets a
 	// control plane of its own.
 	Plane *controlplane.ControlPlane
+	// ManagerArgs are added to the flags of the operator that the chart gives it.
+	ManagerArgs []string
 	// Requests, when set, is told every request of the operator during releases, in
 	// the order in which the API server received them.
 	Requests io.Writer

@@ -19,9 +19,9 @@ func line(ms int, user, agent, verb, resource, name, body string) string {
 	if body == "" {
 		body = "null"
 	}
-	return fmt.Sprintf(`{"verb":%q,"requestURI":"/x","userAgent":%q,"user":{"username":%q},"requestReceivedTimestamp":%q,`+
+	return fmt.Sprintf(`{"verb":%q,"requestURI":"/x","userAgent":%q,"user":{"username":%q},"requestReceivedTimestamp":%q,"stageTimestamp":%q,`+
 		`"objectRef":{"resource":%q,"subresource":%q,"namespace":"ns","name":%q},"responseStatus":{"code":200},"requestObject":%s}`,
-		verb, agent, user, noon.Add(time.Duration(ms)*time.Millisecond).Format(time.RFC3339Nano), resource, subresource, name, body)
+		verb, agent, user, noon.Add(time.Duration(ms)*time.Millisecond).Format(time.RFC3339Nano), noon.Add(time.Duration(ms+2)*time.Millisecond).Format(time.RFC3339Nano), resource, subresource, name, body)
 }
 
 func operatorLine(ms int, verb, resource, name, body string) string {
@@ -128,7 +128,11 @@ func TestReactionsAreMeasuredPerAppAndOnlyToWholeCanaries(t *testing.T) {
 		operatorLine(900, "update", "rollouts/status", "app-0000", ""),
 	))
 	const ms = time.Millisecond
-	want := Reaction{Template: Quantiles{P50: 20 * ms, P99: 30 * ms, Of: 2}, Pods: Quantiles{P50: 8 * ms, P99: 12 * ms, Of: 2}}
+	want := Reaction{
+		Template: Quantiles{P50: 20 * ms, P99: 30 * ms, Of: 2},
+		Pods:     Quantiles{P50: 8 * ms, P99: 12 * ms, Of: 2},
+		Server:   Quantiles{P50: 2 * ms, P99: 2 * ms, Of: 7},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reactions (-want +got):\n%s", diff)
 	}

@@ -19,6 +19,9 @@ type Reaction struct {
 	// Pods is from the report that all pods of a canary that is scaled are available
 	// to the next status of its Rollout, at each weight and at the promotion.
 	Pods Quantiles
+	// Server is how long the API server took for a write of the operator: when that is
+	// long, the machine is busy, and so are the others.
+	Server Quantiles
 }
 
 // Quantiles of durations.
@@ -51,14 +54,15 @@ func reactions(requests []request) Reaction {
 			w.see(a, r)
 		}
 	}
-	return Reaction{Template: quantiles(w.template), Pods: quantiles(w.pods)}
+	return Reaction{Template: quantiles(w.template), Pods: quantiles(w.pods), Server: quantiles(w.server)}
 }
 
 // watcher keeps what the operator has not reacted to yet.
 type watcher struct {
 	changed, available map[app]time.Time
 	full               map[string]int32 // scale at which a ReplicaSet was available last, by UID
-	template, pods     []time.Duration
+
+	template, pods, server []time.Duration
 }
 
 func (w *watcher) see(a app, r *request) {
@@ -74,6 +78,9 @@ func (w *watcher) see(a app, r *request) {
 
 func (w *watcher) reacted(a app, r *request) {
 	class := classify(r).Class
+	if class == ClassWrite {
+		w.server = append(w.server, r.Answered.Sub(r.Received))
+	}
 	if since, found := w.changed[a]; found && class == ClassWrite {
 		w.template = append(w.template, r.Received.Sub(since))
 		delete(w.changed, a)

@@ -79,6 +79,7 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
+	p.args = o.ManagerArgs
 	report := Report{Router: string(o.Router), Hold: o.Hold}
 	for _, size := range o.Sizes {
 		err := o.measure(ctx, p, newFleet(fmt.Sprintf("release-%d", size), size, o.Replicas(size), o), func(ctx context.Context, m *measurement) error {

@@ -47,6 +47,8 @@ const (
 type program struct {
 	binary string
 	chart  []*unstructured.Unstructured
+	// args are added to those that the chart has.
+	args []string
 }
 
 // build makes the operator of this checkout in dir, and renders its chart.

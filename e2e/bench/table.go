@@ -57,6 +57,8 @@ func figures() []figure {
 		{"template changed → first write, p99", took(func(r Release) time.Duration { return r.Reaction.Template.P99 }), duration},
 		{"pods available → status, p50", took(func(r Release) time.Duration { return r.Reaction.Pods.P50 }), duration},
 		{"pods available → status, p99", took(func(r Release) time.Duration { return r.Reaction.Pods.P99 }), duration},
+		{"the API server's time for a write, p50", took(func(r Release) time.Duration { return r.Reaction.Server.P50 }), duration},
+		{"the API server's time for a write, p99", took(func(r Release) time.Duration { return r.Reaction.Server.P99 }), duration},
 		{"changing the templates took", took(func(r Release) time.Duration { return r.Changing }), duration},
 		{"until the last write", took(func(r Release) time.Duration { return r.Took }), duration},
 	}

@@ -58,6 +58,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&router, "router", string(v1alpha1.RouterNone), "router of the Rollouts: none, or nginx with stand-ins for its proxies")
 	flags.Int32Var(&replicas, "replicas", 0, "pods of each Deployment; 0 for 10 where few are released and 2 from 500 on")
 	flags.DurationVar(&o.Hold, "hold", 10*time.Second, "how long each weight is held")
+	flags.StringArrayVar(&o.ManagerArgs, "manager-arg", nil, "flag of the operator beside those that the chart gives it; may be repeated")
 	flags.StringVar(&requests, "requests", "", "file for every request of the operator during releases")
 	flags.IntVar(&o.PerNamespace, "per-namespace", 50, "how many Rollouts share a namespace")
 	return cmd

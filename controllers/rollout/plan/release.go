@@ -119,8 +119,11 @@ func (p *pass) weigh() {
 	}
 	p.verdict = p.judgeWindows()
 	p.failed = p.verdict.Verdict == judge.Fail
-	if a := p.status.Analysis; p.verdict.Reason != judge.ReasonStaleData && a.LastWindowEnd != nil {
-		p.wake(a.LastWindowEnd.Add(p.judge.StaleAfter + time.Second))
+	if a := p.status.Analysis; a.LastWindowEnd != nil {
+		// Once data is stale it stays so until there is a new window.
+		if stale := a.LastWindowEnd.Add(p.judge.StaleAfter + time.Second); p.Now.Before(stale) {
+			p.wake(stale)
+		}
 	}
 }
 

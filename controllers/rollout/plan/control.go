@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -106,15 +107,26 @@ func (p *pass) carryOut(c *v1alpha1.Control) (done obedience, why string) {
 		p.reject(v1alpha1.ReasonAborted, "aborted "+who(c))
 		return carried, ""
 	case p.decided(v1alpha1.ActionPromote):
-		return declined, "the revision is being promoted already"
+		return p.insist(c)
 	case !p.begun() || p.status.Step == nil:
 		return pending, ""
 	case c.Action == v1alpha1.ControlPromoteFull:
 		p.enterStep(len(p.steps))
-		p.decidePromotion("PromotedFully", "promoted fully "+who(c))
+		p.decidePromotion(reasonPromotedFully, "promoted fully "+who(c))
 		return carried, ""
 	}
 	return p.endStep(c)
+}
+
+// insist goes on with a promotion that the analysis holds.
+func (p *pass) insist(c *v1alpha1.Control) (done obedience, why string) {
+	s, a := p.status.Step, p.status.Analysis
+	held := s != nil && a != nil && (a.Verdict == string(judge.Fail) || a.Reason == string(judge.ReasonSuspected))
+	if !held || p.accepted() || c.Action == v1alpha1.ControlPromote {
+		return declined, "the revision is being promoted already"
+	}
+	s.FailureAccepted = true
+	return carried, ""
 }
 
 // endStep ends the present step at the next look: Promote still wants evidence.

@@ -95,16 +95,24 @@ func (p *pass) wait(reason v1alpha1.Reason, what string) {
 // where says how far the release is.
 func (p *pass) where() string {
 	s := p.status.Step
-	return fmt.Sprintf("Step %s: %s goes to the canary", s.Summary, p.reached(Route{Weight: s.Weight, Matches: s.Matches}))
+	here := Route{Weight: s.Weight, Matches: s.Matches}
+	if s.InEffectAt == nil {
+		here = p.lastAsked()
+	}
+	return fmt.Sprintf("Step %s: %s goes to the canary", s.Summary, p.reached(here))
 }
 
 // failing reports whether the analysis failed and it is left to a person what to do.
 func (p *pass) failing() bool { return p.pauseOnFailure && p.failed }
 
-// accepted reports whether a person wants to go on although the analysis failed.
+// accepted reports whether a person wants to go on although the analysis failed. A
+// promotion after the last step is no such wish: what comes up while it waits counts.
 func (p *pass) accepted() bool {
+	if p.decided(v1alpha1.ActionPromote) && p.status.Decision.Reason != reasonPassed {
+		return true
+	}
 	s := p.status.Step
-	return p.decided(v1alpha1.ActionPromote) || s != nil && (s.FailureAccepted && s.InEffectAt == nil || s.EvidenceWaived)
+	return s != nil && (s.FailureAccepted && s.InEffectAt == nil || s.EvidenceWaived)
 }
 
 // standStill says that a person has to decide.

@@ -40,7 +40,12 @@ func (p *pass) returning() bool {
 	return p.decided(v1alpha1.ActionPromote) && p.status.Decision.Reason == reasonRollbackWindow
 }
 
-const reasonRollbackWindow = "RollbackWindow"
+// Why a revision is promoted.
+const (
+	reasonPassed         = "Passed"
+	reasonPromotedFully  = "PromotedFully"
+	reasonRollbackWindow = "RollbackWindow"
+)
 
 // inRollbackWindow reports whether the revision is one of the latest versions
 // that were stable before this one.

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,4 +44,48 @@ func TestAnAnalysisWithoutDataDoesNotKeepTheOperatorBusy(t *testing.T) {
 		w.run(60)
 		w.notBusy()
 	})
+}
+
+func TestAFailedAnalysisHoldsThePromotionToo(t *testing.T) {
+	w := newWorld(t)
+	w.ro.Spec.Strategy.OnFailure = v1alpha1.OnFailurePause
+	w.hooks(v1alpha1.Hook{Name: "approval", When: v1alpha1.HookBeforePromotion})
+	w.ready()
+	w.setTemplate("v2")
+	w.untilReason(v1alpha1.ReasonWaitingForHook)
+	w.failures["v2"] = 20
+	w.untilReason(v1alpha1.ReasonAnalysisFailed)
+	w.answer(Answer{Final: true, Taken: true})
+	w.run(300)
+	if w.split.requested.Weight != 50 {
+		t.Fatalf("weight %s\n%s", w.split.requested, w.tail())
+	}
+	if m := readyMessage(w.ro); !strings.Contains(m, "50 % of the traffic") {
+		t.Errorf("it says: %s", m)
+	}
+	w.control(v1alpha1.ControlPromoteFull, "sv2")
+	w.until("asked", func() bool { return w.is(v1alpha1.ReasonWaitingForHook) || w.is(v1alpha1.ReasonPromoting) })
+	w.answer(Answer{Final: true, Taken: true})
+	w.ready()
+}
+
+func TestASuspectedCanaryGoesOnWhenAPersonSkipsTheStep(t *testing.T) {
+	w := newWorld(t)
+	w.ro.Spec.Analysis = &v1alpha1.Analysis{}
+	w.ready()
+	w.setTemplate("v2")
+	w.untilWeight(10)
+	w.until("suspected", func() bool {
+		w.failures["v2"] = 1
+		return w.ro.Status.Analysis != nil && w.ro.Status.Analysis.Reason == "Suspected" || w.rolledBack()
+	})
+	if w.rolledBack() {
+		t.Fatalf("not suspected before it failed")
+	}
+	w.failures["v2"], w.rps = 0, 20
+	w.control(v1alpha1.ControlSkip, "sv2")
+	w.run(10)
+	if w.split.requested.Weight != 50 {
+		t.Errorf("weight %s, %s\n%s", w.split.requested, w.ro.Status.Analysis.Reason, w.tail())
+	}
 }

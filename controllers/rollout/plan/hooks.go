@@ -47,7 +47,7 @@ func (p *pass) ask(h v1alpha1.Hook, i int) bool {
 		return false
 	}
 	q := Question{ID: s.ID, Hook: h, Revision: p.revision}
-	if i < len(p.steps) && h.When != v1alpha1.HookBeforeRelease {
+	if i < len(p.steps) && h.When != v1alpha1.HookBeforeRelease && h.When != v1alpha1.HookBeforePromotion {
 		q.Index, q.Of, q.Weight = int32(i), int32(len(p.steps)), p.steps[i].Weight //nolint:gosec // at most 100 steps
 	}
 	p.questions = append(p.questions, q)

@@ -69,6 +69,42 @@ func TestAFailedAnalysisHoldsThePromotionToo(t *testing.T) {
 	w.ready()
 }
 
+func TestTheHookBeforePromotionIsAskedBeforeAllTrafficMoves(t *testing.T) {
+	for name, strategy := range map[string]v1alpha1.Strategy{
+		"blue-green":             {Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{Hold: "20s", ScaleDownDelay: "60s"}},
+		"a last step of hundred": {Steps: []v1alpha1.Step{{Weight: 10}, {Weight: 100, Hold: "30s"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.ro.Spec.Strategy = strategy
+			w.hooks(v1alpha1.Hook{Name: "approval", When: v1alpha1.HookBeforePromotion})
+			w.ready()
+			w.setTemplate("v2")
+			w.untilReason(v1alpha1.ReasonWaitingForHook)
+			w.run(100)
+			if w.split.requested.Weight == 100 {
+				t.Fatalf("not asked\n%s", w.tail())
+			}
+			w.answer(Answer{Final: true, Taken: true})
+			w.ready()
+			if n := strings.Count(strings.Join(w.log, "\n"), "> approval"); n != 1 {
+				t.Errorf("asked %d times\n%s", n, strings.Join(w.log, "\n"))
+			}
+		})
+	}
+	t.Run("without a router", func(t *testing.T) {
+		w := newWorld(t)
+		w.ro.Spec.Router = v1alpha1.RouterNone
+		w.hooks(v1alpha1.Hook{Name: "approval", When: v1alpha1.HookBeforePromotion})
+		w.ready()
+		w.setTemplate("v2")
+		w.untilReason(v1alpha1.ReasonWaitingForHook)
+		w.run(100)
+		w.answer(Answer{Final: true, Taken: true})
+		w.ready()
+	})
+}
+
 func TestASuspectedCanaryGoesOnWhenAPersonSkipsTheStep(t *testing.T) {
 	w := newWorld(t)
 	w.ro.Spec.Analysis = &v1alpha1.Analysis{}

@@ -82,8 +82,12 @@ func (p *pass) podsOf(s step) int32 {
 // router already is seen through; time that is held up does not count for the
 // deadline.
 func (p *pass) prepared(r Route, pods int32) bool {
-	under := p.asked(r) || p.byReplicas && p.canary != nil && p.canary.Replicas == pods
 	s := p.status.Step
+	under := p.asked(r)
+	if p.byReplicas && p.canary != nil && p.canary.Replicas == pods {
+		// As many pods as the promotion needs don't mean that it has begun.
+		under = s.PreparedAt != nil || !p.decided(v1alpha1.ActionPromote)
+	}
 	if !under && !p.clear() {
 		s.PreparedAt = nil
 		return false
@@ -105,8 +109,17 @@ func (p *pass) clear() bool {
 		p.wait(v1alpha1.ReasonWaitingForEvidence, "waiting, since evidence against the canary came up after the step before")
 		return false
 	}
-	promotion := p.decided(v1alpha1.ActionPromote) && !p.returning()
-	return !promotion || p.approved(v1alpha1.HookBeforePromotion, len(p.steps))
+	return !p.takesAll() || p.approved(v1alpha1.HookBeforePromotion, int(p.status.Step.Index))
+}
+
+// takesAll reports whether all traffic goes to the canary next: by the promotion, or
+// by a step that leaves nothing for it.
+func (p *pass) takesAll() bool {
+	if p.decided(v1alpha1.ActionPromote) {
+		return !p.returning()
+	}
+	s := p.status.Step
+	return !p.byReplicas && s.Weight == fullWeight && len(s.Matches) == 0
 }
 
 // ensurePods scales the canary and reports whether it is at that scale and its

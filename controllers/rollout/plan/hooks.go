@@ -73,6 +73,17 @@ func (p *pass) question(h v1alpha1.Hook, i int) *v1alpha1.HookStatus {
 	return &p.status.Hooks[at]
 }
 
+// dropQuestions forgets what is not asked any more, since something else came in the
+// way: a hook has its whole time when it is asked again.
+func (p *pass) dropQuestions() {
+	p.status.Hooks = slices.DeleteFunc(p.status.Hooks, func(s v1alpha1.HookStatus) bool {
+		return s.Answer == v1alpha1.HookAsked && !slices.ContainsFunc(p.questions, func(q Question) bool { return q.ID == s.ID })
+	})
+	if len(p.status.Hooks) == 0 {
+		p.status.Hooks = nil
+	}
+}
+
 // overdue reports whether a hook has had its time.
 func (p *pass) overdue(h v1alpha1.Hook, s *v1alpha1.HookStatus) bool {
 	var timeout time.Duration

@@ -21,6 +21,9 @@ func (p *pass) decision() Decision {
 		t := metav1.NewTime(p.next.Truncate(time.Second).UTC())
 		st.NextTransitionTime = &t
 	}
+	if p.Unreadable == "" {
+		p.dropQuestions()
+	}
 	p.reportVersions()
 	p.reportWeight()
 	for _, c := range p.conditions() {

@@ -105,6 +105,25 @@ func TestTheHookBeforePromotionIsAskedBeforeAllTrafficMoves(t *testing.T) {
 	})
 }
 
+func TestAHookHasItsTimeAfterAFreeze(t *testing.T) {
+	w := newWorld(t)
+	w.hooks(v1alpha1.Hook{Name: "tests", When: v1alpha1.HookBeforeStep, Timeout: "5m"})
+	w.ready()
+	w.setTemplate("v2")
+	w.untilReason(v1alpha1.ReasonWaitingForHook)
+	w.freeze("audit")
+	w.run(1200)
+	w.freeze("")
+	w.run(5)
+	if !w.is(v1alpha1.ReasonWaitingForHook) {
+		t.Fatalf("it was not asked in the freeze: %s", w.tail())
+	}
+	w.answer(Answer{Final: true, Taken: true})
+	w.untilWeight(10)
+	w.run(1)
+	w.until("rolled back", w.rolledBack) // nobody answers before the next step
+}
+
 func TestASuspectedCanaryGoesOnWhenAPersonSkipsTheStep(t *testing.T) {
 	w := newWorld(t)
 	w.ro.Spec.Analysis = &v1alpha1.Analysis{}

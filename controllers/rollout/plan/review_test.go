@@ -124,6 +124,18 @@ func TestAHookHasItsTimeAfterAFreeze(t *testing.T) {
 	w.until("rolled back", w.rolledBack) // nobody answers before the next step
 }
 
+func TestTheDeadlineHoldsForARouterThatNeverTakesTheTraffic(t *testing.T) {
+	w := newWorld(t)
+	w.ro.Spec.ProgressDeadline = "60s"
+	w.ready()
+	w.routerLag = 1 << 30
+	w.setTemplate("v2")
+	w.untilReason(v1alpha1.ReasonPreparing)
+	w.until("rolling back", func() bool { return w.is(v1alpha1.ReasonRollingBack) })
+	w.routerLag = 1
+	w.until("rolled back", w.rolledBack)
+}
+
 func TestASuspectedCanaryGoesOnWhenAPersonSkipsTheStep(t *testing.T) {
 	w := newWorld(t)
 	w.ro.Spec.Analysis = &v1alpha1.Analysis{}

@@ -29,6 +29,9 @@ func (p *pass) prepare(stable *ReplicaSet) bool {
 	if ready && p.ensureRoute(Route{}) {
 		return true
 	}
+	if s := p.status.Step; s.PreparedAt == nil {
+		s.PreparedAt = new(p.micro()) // the router has no more time than anybody else
+	}
 	p.say(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control before the canary exists: %s.", p.Rollout.Spec.Service, p.trafficWait(Route{}))
 	p.state.progress = true
 	return false

@@ -114,6 +114,7 @@ func (p *pass) converge() {
 	}
 	stable := p.stable()
 	switch {
+	case p.leavePath():
 	case p.promoted() != nil:
 		p.adopt(p.promoted())
 	case stable == nil:

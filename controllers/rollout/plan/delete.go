@@ -16,6 +16,10 @@ func (p *pass) delete() {
 		p.say(v1alpha1.ReasonDeleting, "Nothing is left to give back.")
 		return
 	}
+	if p.leavePath() {
+		p.state.reason = v1alpha1.ReasonDeleting
+		return
+	}
 	if r := p.promoted(); r != nil && p.Workload.Presence == Present && !p.Workload.Deleting {
 		p.adopt(r)
 		return

@@ -197,7 +197,7 @@ func (p *pass) enter() {
 // begin starts the release as soon as nothing is in its way.
 func (p *pass) begin() bool {
 	if p.status.Step == nil { // the steps were edited, and all of them are higher
-		if !p.ensureNoCanaryTraffic() {
+		if !p.ensureNoCanaryTraffic() || !p.ensureNoCanaryShare() {
 			return false
 		}
 		p.enterStep(0)
@@ -218,6 +218,20 @@ func (p *pass) begin() bool {
 		p.decidePromotion(reasonRollbackWindow, "it is one of the latest versions that were stable, within spec.rollbackWindow")
 	}
 	return true
+}
+
+// ensureNoCanaryShare is what ensureNoCanaryTraffic is where pods are the traffic.
+func (p *pass) ensureNoCanaryShare() bool {
+	c := p.canary
+	if !p.byReplicas || c == nil || c.gone() {
+		return true
+	}
+	if c.Replicas > 0 {
+		p.do(ScaleReplicaSet{Target: target(c), Replicas: 0, Desired: p.Workload.Replicas})
+	}
+	p.say(v1alpha1.ReasonPreparing, "The steps were edited, and all of them are higher: taking the canary's pods out before the first one.")
+	p.state.progress = true
+	return false
 }
 
 // enterStep moves to a step; the weight and the hold of the step before stay in

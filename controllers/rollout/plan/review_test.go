@@ -136,6 +136,55 @@ func TestTheDeadlineHoldsForARouterThatNeverTakesTheTraffic(t *testing.T) {
 	w.until("rolled back", w.rolledBack)
 }
 
+func TestARouterIsTakenOutOfAReleaseInProgress(t *testing.T) {
+	for name, then := range map[string]func(*world){
+		"goes on":        func(*world) {},
+		"is aborted":     func(w *world) { w.control(v1alpha1.ControlAbort, "sv2") },
+		"is set back":    func(w *world) { w.setTemplate("v1") },
+		"is superseded":  func(w *world) { w.setTemplate("v3") },
+		"is deleted":     func(w *world) { w.remove() },
+		"scales to zero": func(w *world) { w.dep.replicas = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.ready()
+			w.setTemplate("v2")
+			w.untilWeight(50)
+			w.edit("router none", func(s *v1alpha1.RolloutSpec) { s.Router = v1alpha1.RouterNone })
+			then(w)
+			for range 600 {
+				w.tick()
+				if s := w.split; s != nil && s.observed > 0 && w.byRevision("sv2").available == 0 {
+					t.Fatalf("S1: weight %d without pods\n%s", s.observed, w.tail())
+				}
+				if s := w.split; s != nil && !s.deleting && w.now.Sub(epoch) > 10*time.Minute {
+					t.Fatalf("the split stays\n%s", w.tail())
+				}
+			}
+		})
+	}
+}
+
+func TestStepsEditedWithoutARouterNeverJumpUp(t *testing.T) {
+	w := newWorld(t)
+	w.ro.Spec.Router, w.dep.replicas = v1alpha1.RouterNone, 10
+	w.steps(v1alpha1.Step{Weight: 10, Hold: "30s"}, v1alpha1.Step{Weight: 50, Hold: "30s"})
+	w.ready()
+	w.setTemplate("v2")
+	w.untilReason(v1alpha1.ReasonHolding)
+	before := w.byRevision("sv2").replicas
+	w.freeze("audit")
+	w.edit("steps 30, 50", func(s *v1alpha1.RolloutSpec) {
+		s.Strategy.Steps = []v1alpha1.Step{{Weight: 30, Hold: "30s"}, {Weight: 50, Hold: "30s"}}
+	})
+	w.run(10)
+	if now := w.byRevision("sv2").replicas; now > before {
+		t.Errorf("%d pods, after %d", now, before)
+	}
+	w.freeze("")
+	w.ready()
+}
+
 func TestASuspectedCanaryGoesOnWhenAPersonSkipsTheStep(t *testing.T) {
 	w := newWorld(t)
 	w.ro.Spec.Analysis = &v1alpha1.Analysis{}

@@ -151,6 +151,21 @@ func (p *pass) trafficWait(r Route) string {
 	return "the router has not confirmed it yet"
 }
 
+// leavePath takes away the split of a release that began with another router than
+// none, and reports whether it is still there. Nobody would move its weights any
+// more, so all pods stay until the traffic is off it.
+func (p *pass) leavePath() bool {
+	if p.RouterName != v1alpha1.RouterNone || p.paired() || p.Split.Presence != Present || !p.Split.Ours {
+		return false
+	}
+	p.say(v1alpha1.ReasonCleaningUp, "The router is none by now: returning the traffic to the Service %q first.", p.Rollout.Spec.Service)
+	p.state.progress = true
+	if !p.Split.Deleting {
+		p.do(DeleteSplit{Target{Name: p.Rollout.Name, UID: p.Split.UID, ResourceVersion: p.Split.ResourceVersion}})
+	}
+	return true
+}
+
 // cleanUp returns the traffic to the root Service and removes what was made for
 // the release. It reports whether all of it is gone.
 func (p *pass) cleanUp() bool {

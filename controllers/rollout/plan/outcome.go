@@ -191,26 +191,44 @@ func (p *pass) adopt(r *ReplicaSet) {
 	p.converge()
 }
 
-// oldPodsGone sees to it that no pod is left but those of the promoted version.
+// oldPodsGone sees to it that no pod is left but those of the promoted version. Where
+// a newer one was rolled out in full past Serin, those are gone themselves.
 func (p *pass) oldPodsGone(promoted *ReplicaSet) bool {
-	gone := true
+	if !promoted.Current && promoted.gone() {
+		return true
+	}
+	var left []*ReplicaSet
 	for i := range p.ReplicaSets {
-		old := &p.ReplicaSets[i]
-		if old.Owner != OwnerDeployment || old.UID == promoted.UID || old.gone() {
-			continue
-		}
-		gone = false
-		p.say(v1alpha1.ReasonPromoting, "Promoting: the old pods are being removed, %d are left.", old.Existing)
-		if !promoted.Current && old.Replicas > 0 {
-			// The template has moved on, so the Deployment controller would not do it.
-			p.do(ScaleReplicaSet{Target: target(old), Replicas: 0, Desired: old.Desired})
+		if old := &p.ReplicaSets[i]; old.Owner == OwnerDeployment && old.UID != promoted.UID && !old.gone() {
+			left = append(left, old)
+			p.say(v1alpha1.ReasonPromoting, "Promoting: the old pods are being removed, %d are left.", old.Existing)
 		}
 	}
-	if !gone && promoted.Current && promoted.Replicas != p.Workload.Replicas && p.Workload.Paused {
+	switch {
+	case len(left) == 0:
+		return true
+	case !promoted.Current:
+		p.removeOthers(left)
+	case promoted.Replicas != p.Workload.Replicas && p.Workload.Paused:
 		// Scaled in this very moment: a paused Deployment would keep both versions.
 		p.do(SetHold{Paused: false})
 	}
-	return gone
+	return false
+}
+
+// removeOthers takes the pods of other versions away than the promoted one, since the
+// template has moved on and the Deployment controller would not do it. One that is
+// not held would bring the newest version up again and again.
+func (p *pass) removeOthers(others []*ReplicaSet) {
+	if !p.Workload.Paused {
+		p.do(SetHold{Paused: true})
+		return
+	}
+	for _, r := range others {
+		if r.Replicas > 0 {
+			p.do(ScaleReplicaSet{Target: target(r), Replicas: 0, Desired: r.Desired})
+		}
+	}
 }
 
 // close adds an entry to the history. One revision is closed once for each release.

@@ -185,6 +185,24 @@ func TestStepsEditedWithoutARouterNeverJumpUp(t *testing.T) {
 	w.ready()
 }
 
+func TestAPromotionDoesNotFightOverATemplateThatMovedOn(t *testing.T) {
+	w := newWorld(t)
+	w.ready()
+	w.setTemplate("v2")
+	w.until("handed over", func() bool { d := w.ro.Status.Decision; return d != nil && d.HandedOver })
+	w.setTemplate("v3")
+	w.dep.paused, w.dep.held = false, false
+	w.say("user: un-pauses the Deployment")
+	w.deploymentController()
+	if got := Decide(w.observe()).Actions; len(got) != 1 || got[0] != (SetHold{Paused: true}) {
+		t.Fatalf("%v, although the Deployment controller would undo it", got)
+	}
+	w.dep.paused, w.dep.held = true, true
+	if got := Decide(w.observe()).Actions; len(got) == 0 {
+		t.Fatal("other pods stay for ever")
+	}
+}
+
 func TestASuspectedCanaryGoesOnWhenAPersonSkipsTheStep(t *testing.T) {
 	w := newWorld(t)
 	w.ro.Spec.Analysis = &v1alpha1.Analysis{}

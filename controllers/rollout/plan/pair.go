@@ -49,6 +49,12 @@ func (p *pass) convergePair() {
 func (p *pass) pairPromoted() {
 	s := p.status.Stable
 	s.Revision = p.revision
+	if former := p.status.Canary; former != nil { // the Services were swapped in the middle
+		if !p.decided(v1alpha1.ActionRollBack) {
+			p.giveWay(former)
+		}
+		p.forgetRelease()
+	}
 	p.ignoreOrder()
 	if !p.ensureRoute(Route{Weight: fullWeight}) {
 		p.say(v1alpha1.ReasonWaitingForTraffic, "Sending all traffic to the Service %q: %s.", s.Service, p.trafficWait(Route{Weight: fullWeight}))
@@ -149,6 +155,7 @@ func (p *pass) pairRolledBack() {
 		p.state.progress = true
 		return
 	}
+	p.status.Step = nil
 	if p.retried() {
 		p.say(v1alpha1.ReasonPreparing, "Revision %s is released again.", d.Revision)
 		p.state.progress = true

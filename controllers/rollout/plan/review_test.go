@@ -136,6 +136,45 @@ func TestTheDeadlineHoldsForARouterThatNeverTakesTheTraffic(t *testing.T) {
 	w.until("rolled back", w.rolledBack)
 }
 
+func TestServicesThatAreSwappedAndSwappedBackGetNoTrafficByThat(t *testing.T) {
+	w := newWorld(t)
+	w.twoServices()
+	w.behindCanary("v2", 2)
+	w.untilWeight(10)
+	swap := func(stable, canary string) {
+		w.edit("services "+stable+", "+canary, func(s *v1alpha1.RolloutSpec) {
+			s.Services = &v1alpha1.ServicePair{Stable: stable, Canary: canary}
+		})
+		w.split.requested.Weight, w.split.observed = 100-w.split.requested.Weight, 100-w.split.observed
+		w.pair.StableRevision, w.pair.CanaryRevision = w.pair.CanaryRevision, w.pair.StableRevision
+		w.pair.StableReady, w.pair.CanaryReady = w.pair.CanaryReady, w.pair.StableReady
+	}
+	swap("foobar-v2", "foobar-v1")
+	w.run(10)
+	if w.ro.Status.Step != nil {
+		t.Errorf("a step without a release: %s", readyMessage(w.ro))
+	}
+	swap("foobar-v1", "foobar-v2")
+	for range 20 {
+		w.tick()
+		if w.split.requested.Weight > 10 {
+			t.Fatalf("weight %s\n%s", w.split.requested, w.tail())
+		}
+	}
+	w.untilWeight(100)
+}
+
+func TestAPairThatWasRolledBackHasNoStep(t *testing.T) {
+	w := newWorld(t)
+	w.failures["v2"] = 5
+	w.twoServices()
+	w.behindCanary("v2", 2)
+	w.until("rolled back", w.rolledBack)
+	if w.ro.Status.Step != nil {
+		t.Errorf("step %s", w.ro.Status.Step.Summary)
+	}
+}
+
 func TestARouterIsTakenOutOfAReleaseInProgress(t *testing.T) {
 	for name, then := range map[string]func(*world){
 		"goes on":        func(*world) {},

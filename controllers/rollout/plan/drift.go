@@ -14,6 +14,7 @@ import (
 //	weights, matches, mark of the split         | written again (restored)
 //	split deleted                               | made again, and the step begins again
 //	selector, ports, mark of a backend Service  | written again (prepare, repairBackends)
+//	backend Service deleted                     | made again (prepare, repairBackends)
 //	mark or controller of the canary            | taken back (reclaim)
 //	canary deleted                              | rolled back (condemned)
 //	Deployment un-paused on a rejected template | paused, and its pods taken away (pushBack)
@@ -109,7 +110,8 @@ func (p *pass) repairBackends() {
 }
 
 func (p *pass) repair(role string, b Backend, revision string) {
-	if b.Presence == Present && b.Ours && (b.Revision != revision || !b.UpToDate) && p.Service.Presence == Present {
+	bad := b.Presence == Absent || b.Presence == Present && b.Ours && (b.Revision != revision || !b.UpToDate)
+	if bad && p.Service.Presence == Present {
 		p.do(ApplyBackend{Role: role, Revision: revision})
 	}
 }

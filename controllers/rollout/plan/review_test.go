@@ -136,6 +136,23 @@ func TestTheDeadlineHoldsForARouterThatNeverTakesTheTraffic(t *testing.T) {
 	w.until("rolled back", w.rolledBack)
 }
 
+func TestADeletedServiceOfStableIsMadeAgainDuringARollback(t *testing.T) {
+	w := newWorld(t)
+	w.ready()
+	w.setTemplate("v2")
+	w.untilWeight(50)
+	w.routerLag = 1 << 30
+	w.control(v1alpha1.ControlAbort, "sv2")
+	w.run(3)
+	delete(w.services, v1alpha1.RoleStable)
+	w.run(3)
+	if w.services[v1alpha1.RoleStable] == "" {
+		t.Errorf("no Service of stable\n%s", w.tail())
+	}
+	w.routerLag = 1
+	w.until("rolled back", w.rolledBack)
+}
+
 func TestServicesThatAreSwappedAndSwappedBackGetNoTrafficByThat(t *testing.T) {
 	w := newWorld(t)
 	w.twoServices()

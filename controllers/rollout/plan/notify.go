@@ -54,7 +54,7 @@ func (p *pass) post(name string, kind v1alpha1.NotificationKind, message string,
 	if s := p.status.Step; s != nil {
 		n.Step, n.Weight, step = s.Summary, s.Weight, int(s.Index)
 	}
-	if c := p.status.Canary; c != nil && n.Revision == "" {
+	if c := p.status.Canary; c != nil { // p.revision is the newer one when this gives way
 		n.Revision = c.Revision
 	}
 	n.ID = fmt.Sprintf("%s-%s-%s-%d", name, p.releaseID(), strings.ToLower(string(kind)), step)

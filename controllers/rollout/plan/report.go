@@ -63,7 +63,11 @@ func (p *pass) reportWeight() {
 		p.reportShare(w)
 		return
 	}
-	if w == nil || p.Split.Presence != Present || p.Split.Observed < 0 {
+	if w == nil || p.Unreadable != "" {
+		return
+	}
+	if p.Split.Presence != Present || p.Split.Observed < 0 {
+		w.Observed, w.Since = nil, nil
 		return
 	}
 	observed, settled := p.Split.Observed, p.settled(w)

@@ -221,6 +221,67 @@ func TestARouterIsTakenOutOfAReleaseInProgress(t *testing.T) {
 	}
 }
 
+func TestWhatIsToldOfASupersededReleaseNamesItsRevision(t *testing.T) {
+	w := newWorld(t)
+	w.ro.Spec.Notifications = []v1alpha1.Notification{{Name: "everything"}}
+	w.ready()
+	w.setTemplate("v2")
+	w.untilWeight(10)
+	w.setTemplate("v3")
+	w.run(3)
+	for _, n := range w.ro.Status.Notifications {
+		if n.Kind == v1alpha1.NotifySuperseded && n.Revision != "sv2" {
+			t.Errorf("revision %s was superseded", n.Revision)
+		}
+	}
+}
+
+func TestATemplateThatIsSetBackDuringThePromotionIsOnRecord(t *testing.T) {
+	w := newWorld(t)
+	w.ready()
+	w.setTemplate("v2")
+	w.untilReason(v1alpha1.ReasonPromoting)
+	w.setTemplate("v1")
+	w.run(2)
+	w.ready()
+	if h := w.ro.Status.History[0]; h.Revision != "sv2" || h.Outcome != v1alpha1.OutcomeSuperseded {
+		t.Errorf("history begins with %s of %s", h.Outcome, h.Revision)
+	}
+}
+
+func TestWeightObservedIsUnknownWithoutASplit(t *testing.T) {
+	w := newWorld(t)
+	w.ready()
+	w.setTemplate("v2")
+	w.untilWeight(50)
+	w.run(3)
+	w.split, w.tampered = nil, true
+	d := Decide(w.observe())
+	if o := d.Status.Weight.Observed; o != nil {
+		t.Errorf("observed %d", *o)
+	}
+	if !d.Weight.Since.IsZero() {
+		t.Errorf("traffic is compared since %v", d.Weight.Since)
+	}
+}
+
+func TestARampThatPassedTheSchemaBySteepness(t *testing.T) {
+	done := make(chan int, 1)
+	go func() {
+		var s settings
+		_ = s.ramp(&v1alpha1.Ramp{From: 1, To: 50, By: new(int32(1<<31 - 1))})
+		done <- len(s.steps)
+	}()
+	select {
+	case n := <-done:
+		if n != 2 {
+			t.Errorf("%d steps", n)
+		}
+	case <-time.After(time.Second):
+		t.Fatal("never ends")
+	}
+}
+
 func TestStepsEditedWithoutARouterNeverJumpUp(t *testing.T) {
 	w := newWorld(t)
 	w.ro.Spec.Router, w.dep.replicas = v1alpha1.RouterNone, 10

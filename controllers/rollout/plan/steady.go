@@ -83,7 +83,7 @@ func (p *pass) forgetRelease() {
 
 // settle takes away whatever a release left behind; then the Rollout is Ready.
 func (p *pass) settle(stable *ReplicaSet) {
-	if p.status.Step != nil && p.status.Decision == nil && p.begun() {
+	if p.status.Step != nil && !p.decided(v1alpha1.ActionRollBack) && p.begun() {
 		p.close(v1alpha1.OutcomeSuperseded, p.status.Canary.Revision, "The template was set back to the stable version.")
 		p.tellOutcome(v1alpha1.NotifySuperseded, "The template was set back to the stable version.")
 	}

@@ -178,7 +178,7 @@ func (s *settings) ramp(r *v1alpha1.Ramp) error {
 	}
 	by := int32(1)
 	if r.By != nil {
-		by = max(*r.By, 1)
+		by = min(max(*r.By, 1), 100)
 	}
 	for w := max(r.From, 1); ; {
 		w = min(w, r.To, 100)

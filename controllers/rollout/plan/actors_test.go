@@ -88,18 +88,18 @@ func (w *world) scaleDeployment(current *replicaSet, old, active []*replicaSet) 
 // must never bring it about; people who scale at the wrong moment can.
 func (w *world) scaleInProportion(active []*replicaSet) {
 	w.t.Helper()
-	const surge = 1 // 25 % of up to four, rounded up
 	var total, allowed int32
-	scaling := false
+	scaling, unsaturated := false, false
 	for _, rs := range active {
 		total += rs.replicas
 		scaling = scaling || rs.desired != w.dep.replicas
+		unsaturated = unsaturated || rs.template == w.dep.template && rs.revision != w.ro.Status.Stable.Revision
 	}
-	if !scaling {
+	if unsaturated && !scaling && !w.racing {
 		w.t.Fatalf("the Deployment controller scales %d versions in proportion\n%s", len(active), w.tail())
 	}
 	if w.dep.replicas > 0 {
-		allowed = w.dep.replicas + surge
+		allowed = w.dep.replicas + surge(w.dep.replicas)
 	}
 	// From the largest to the smallest, the newest first when there are to be more.
 	slices.SortStableFunc(active, func(a, b *replicaSet) int { return cmp.Compare(b.replicas, a.replicas) })
@@ -109,7 +109,7 @@ func (w *world) scaleInProportion(active []*replicaSet) {
 	}
 	sizes, left := make([]int32, len(active)), allowed-total
 	for i, rs := range active {
-		size := float64(rs.replicas*allowed) / float64(rs.desired+surge)
+		size := float64(rs.replicas*allowed) / float64(rs.desired+surge(rs.desired))
 		more := int32(math.Round(size)) - rs.replicas
 		if left >= 0 {
 			more = min(more, left)
@@ -123,6 +123,9 @@ func (w *world) scaleInProportion(active []*replicaSet) {
 		w.setReplicas(rs, sizes[i])
 	}
 }
+
+// surge is a quarter, rounded up.
+func surge(replicas int32) int32 { return (replicas + 3) / 4 }
 
 // saturated is when old versions may go.
 func (w *world) saturated(rs *replicaSet) bool {
@@ -174,16 +177,23 @@ func (w *world) replicaSetController() {
 		if rs.age >= w.podDelay && !w.broken[rs.template] {
 			rs.available = rs.existing
 		}
-		if rs.existing > 0 {
-			if uid, found := w.served[rs.template]; found && uid != rs.uid {
-				w.t.Fatalf("a second roll of %s: its pods are made anew by %s\n%s", rs.template, rs.name, w.tail())
-			}
-			w.served[rs.template] = rs.uid
-		}
+		w.serve(rs)
 		if before.existing != rs.existing || before.available != rs.available {
 			w.touch(rs)
 		}
 	}
+}
+
+// serve notes which ReplicaSet's pods serve a template: it stays the same.
+func (w *world) serve(rs *replicaSet) {
+	w.t.Helper()
+	if rs.existing == 0 {
+		return
+	}
+	if uid, found := w.served[rs.template]; found && uid != rs.uid {
+		w.t.Fatalf("a second roll of %s: its pods are made anew by %s\n%s", rs.template, rs.name, w.tail())
+	}
+	w.served[rs.template] = rs.uid
 }
 
 func (w *world) router() {

@@ -120,9 +120,10 @@ func (p *pass) converge() {
 	case stable == nil:
 		p.firstDeployment()
 	case p.disturbed():
+	case p.usurper() != nil && p.depose(stable, p.usurper()):
 	case stable.Current:
 		p.settle(stable)
-	case p.Workload.Replicas == 0 && p.Split.Presence == Absent && p.status.Step == nil:
+	case p.Workload.Replicas == 0 && p.Split.Presence == Absent && p.status.Step == nil && !p.rejected():
 		p.withoutPods()
 	case p.residue():
 		p.cleanUp()

@@ -19,6 +19,7 @@ import (
 //	canary deleted                              | rolled back (condemned)
 //	Deployment un-paused on a rejected template | paused, and its pods taken away (pushBack)
 //	Deployment un-paused during a release       | rolled out in full, said so (unguarded)
+//	Deployment scaled from zero                 | another old version gives way (depose)
 
 // recognise takes objects for ours that lost their mark in the middle of a
 // release: the names were ours a moment ago, and a bad canary must not go on
@@ -44,7 +45,7 @@ func (p *pass) disturbed() bool {
 	switch stray := p.stray(); {
 	case stray != nil:
 		p.reclaim(stray)
-	case slipped != nil && p.rejectedAgain():
+	case slipped != nil && p.rejected():
 		p.pushBack(slipped)
 	case slipped != nil:
 		p.unguarded(slipped)
@@ -55,9 +56,10 @@ func (p *pass) disturbed() bool {
 }
 
 // stray is the canary when somebody took its mark or its controller away. The
-// Deployment controller adopts one without a controller at once.
+// Deployment controller adopts one without a controller at once. Before the traffic
+// was under control there was no canary: pods of its template are the Deployment's.
 func (p *pass) stray() *ReplicaSet {
-	if !p.begun() || p.status.Canary == nil {
+	if !p.begun() || p.status.Canary == nil || !p.byReplicas && (p.Split.Presence != Present || p.Split.Observed < 0) {
 		return nil
 	}
 	return p.find(func(r *ReplicaSet) bool {
@@ -73,10 +75,10 @@ func (p *pass) reclaim(r *ReplicaSet) {
 	p.do(ClaimCanary{target(r)})
 }
 
-// rejectedAgain reports whether the present template is the one that was rolled
-// back: its empty ReplicaSet is kept to know.
-func (p *pass) rejectedAgain() bool {
-	return p.find(p.isRejected) != nil
+// rejected reports whether the present template is the one that was rolled back:
+// its empty ReplicaSet is kept to know, once it had one.
+func (p *pass) rejected() bool {
+	return p.decided(v1alpha1.ActionRollBack) && (p.find(p.isRejected) != nil || p.status.Decision.Revision == p.currentRevision())
 }
 
 // pushBack undoes that somebody un-paused the Deployment on a rejected template: a
@@ -92,6 +94,38 @@ func (p *pass) pushBack(r *ReplicaSet) {
 	if p.ensureHold(true) && r.Replicas > 0 {
 		p.do(ScaleReplicaSet{Target: target(r), Replicas: 0, Desired: r.Desired})
 	}
+}
+
+// usurper is an old version that has pods although it is neither stable nor the
+// template's: a paused Deployment that is scaled from zero brings up the newest of
+// its old ReplicaSets, whichever is stable.
+func (p *pass) usurper() *ReplicaSet {
+	return p.find(func(r *ReplicaSet) bool {
+		return r.Owner == OwnerDeployment && !r.Current && r.Replicas > 0 && r.Revision != p.status.Stable.Revision
+	})
+}
+
+// depose lets an old version give way to stable's pods, and reports whether that
+// comes before anything else. As long as nothing is in the path, both versions answer,
+// so as many pods stay as the scale wants. Stable goes ahead by a quarter, the usual
+// surge, since the Deployment controller scales both in proportion beyond that.
+func (p *pass) depose(stable, old *ReplicaSet) bool {
+	n, first := p.Workload.Replicas, p.Split.Presence == Absent
+	up, down := min(n, stable.Available+(n+3)/4), int32(0)
+	if first {
+		down = min(old.Replicas, max(0, n-stable.Available))
+	}
+	if up > stable.Replicas {
+		p.do(ScaleReplicaSet{Target: target(stable), Replicas: up, Desired: n})
+	}
+	if down < old.Replicas {
+		p.do(ScaleReplicaSet{Target: target(old), Replicas: down, Desired: n})
+	}
+	if first {
+		p.say(v1alpha1.ReasonDeploying, "Revision %s is stable, but the Deployment came up from zero with revision %s, which gives way: %d of %d pods are available.", stable.Revision, old.Revision, stable.Available, n)
+		p.state.progress = true
+	}
+	return first
 }
 
 // repairBackends writes the Services of the versions again when the router can't

@@ -32,11 +32,29 @@ func (w *world) check() {
 	} else {
 		w.aborted = ""
 	}
+	w.checkRejected()
 	if wt := w.ro.Status.Weight; wt != nil && (wt.Requested < 0 || wt.Requested > 100) {
 		w.t.Fatalf("S8: weight %d", wt.Requested)
 	}
 	if len(w.ro.Status.History) > maxHistory {
 		w.t.Fatalf("history has %d entries", len(w.ro.Status.History))
+	}
+}
+
+// checkRejected: what was rolled back does not come up by any way, until there is
+// another template or somebody wants it again (S4).
+func (w *world) checkRejected() {
+	w.t.Helper()
+	if w.aborted != "" {
+		w.rejected = w.aborted
+	}
+	for _, rs := range w.rss {
+		if rs.template == w.rejected && rs.owner != OwnerRollout && rs.replicas > 0 {
+			w.t.Fatalf("S4: %s was rolled back and comes up again\n%s", rs.template, w.tail())
+		}
+	}
+	if st := w.ro.Status.Stable; st != nil && w.rejected != "" && st.Revision == "s"+w.rejected {
+		w.t.Fatalf("S4: %s was rolled back and is stable now\n%s", w.rejected, w.tail())
 	}
 }
 
@@ -125,10 +143,11 @@ func (w *world) checkWithSplit() {
 	}
 }
 
-// scaledFromZero is whether the Deployment's pods are only just coming up.
+// scaledFromZero is whether the stable version's pods are only just coming up.
 func (w *world) scaledFromZero() bool {
 	for _, rs := range w.rss {
-		if rs.owner == OwnerDeployment && rs.available > 0 {
+		stable := w.ro.Status.Stable == nil || w.ro.Status.Stable.Revision == rs.revision
+		if rs.owner == OwnerDeployment && rs.replicas > 0 && rs.available > 0 && stable {
 			w.fromZero = false
 		}
 	}

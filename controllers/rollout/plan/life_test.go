@@ -16,6 +16,7 @@ import (
 
 // edit changes the spec as kubectl apply does.
 func (w *world) edit(what string, change func(*v1alpha1.RolloutSpec)) {
+	w.everSteps()
 	change(&w.ro.Spec)
 	w.ro.Generation++
 	w.dirty = true
@@ -27,6 +28,9 @@ func (w *world) steps(steps ...v1alpha1.Step) { w.ro.Spec.Strategy.Steps = steps
 
 // control is what a person decides about the revision being released.
 func (w *world) control(action v1alpha1.ControlAction, revision string) {
+	if action == v1alpha1.ControlRetry && revision == "s"+w.rejected {
+		w.rejected = ""
+	}
 	w.edit(string(action)+" "+revision, func(s *v1alpha1.RolloutSpec) {
 		s.Control = &v1alpha1.Control{Revision: revision, Action: action, By: "ada"}
 	})

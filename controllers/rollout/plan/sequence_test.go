@@ -142,7 +142,7 @@ var stories = []story{
 
 func (w *world) remove() {
 	now := metav1.NewTime(w.now)
-	w.ro.DeletionTimestamp = &now
+	w.ro.DeletionTimestamp, w.rejected = &now, ""
 	w.say("user: deletes the Rollout")
 }
 

@@ -62,6 +62,11 @@ func (r Route) exposure() int32 {
 	return r.Weight
 }
 
+// below reports whether fewer people meet the canary than by another route.
+func (r Route) below(other Route) bool {
+	return r.exposure() < other.exposure() || r.Weight == 0 && other.Weight > 0
+}
+
 func (r Route) String() string {
 	s := strconv.Itoa(int(r.Weight))
 	if len(r.Matches) > 0 {

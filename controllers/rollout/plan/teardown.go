@@ -121,11 +121,22 @@ func (p *pass) lastAsked() Route {
 }
 
 // restored undoes what somebody else wrote into the split. Whatever it says, it is
-// never taken for progress.
+// never taken for progress. Where that gives the canary more traffic, it needs what
+// every growth needs: the route on record may be one that was never written, since
+// the operator crashed in between.
 func (p *pass) restored() bool {
-	last := p.lastAsked()
-	if p.byReplicas || p.Split.Presence != Present || p.Split.Requested.sameRequests(last) {
+	last, now := p.lastAsked(), p.Split.Requested
+	if p.byReplicas || p.Split.Presence != Present || now.sameRequests(last) {
 		return true
+	}
+	if now.Weight >= 0 && now.below(last) {
+		switch {
+		case !p.mayGrow():
+			p.status.Step.PreparedAt = nil
+			return false
+		case p.canary == nil || p.canary.Available < canaryReplicas(last.Weight, p.Workload.Replicas):
+			return true // the step sees to the pods first
+		}
 	}
 	p.ensureRoute(last)
 	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: the TrafficSplit is not what Serin asked for last: setting it back to %s.", p.status.Step.Summary, last.share())

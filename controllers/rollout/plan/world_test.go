@@ -55,6 +55,7 @@ type world struct {
 	crashAt  int // the action before which the operator crashes; 0: never
 	acted    int
 	mute     bool // nobody reads the log
+	racing   bool // others move between the operator's look and its writes
 	log      []string
 	lastSaid string
 	gone     bool
@@ -129,7 +130,7 @@ func (w *world) setTemplate(template string) {
 	if w.dep.template == template {
 		return
 	}
-	w.dep.template = template
+	w.dep.template, w.rejected = template, ""
 	if w.guard && w.dep.managedBy != "" {
 		w.dep.paused = true
 	}
@@ -421,10 +422,14 @@ func (w *world) applyToReplicaSet(action Action) bool {
 // another version of it by now: the API refuses the write then.
 func (w *world) exact(target Target) *replicaSet {
 	for _, rs := range w.rss {
-		if rs.uid == target.UID && strconv.Itoa(rs.version) == target.ResourceVersion {
+		if rs.at(target) {
 			w.touch(rs)
 			return rs
 		}
 	}
 	return nil
+}
+
+func (rs *replicaSet) at(t Target) bool {
+	return rs.uid == t.UID && strconv.Itoa(rs.version) == t.ResourceVersion
 }

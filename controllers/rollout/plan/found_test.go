@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// What the exploration and the random histories found, each with the way there.
+
+func init() {
+	stories = append(stories,
+		story{"a version that was rolled back stays out when the workload is scaled to zero and back", func(w *world) {
+			w.failures["v2"] = 50
+			w.ready()
+			w.setTemplate("v2")
+			w.until("rolled back", w.rolledBack)
+			w.dep.replicas = 0
+			w.say("user: scales to 0")
+			w.run(30)
+			w.dep.replicas = 4
+			w.say("user: scales to 4")
+			w.run(30)
+		}},
+		story{"an older version that is stable comes back from zero while another is released", func(w *world) {
+			w.olderIsStable()
+			w.dep.replicas = 0
+			w.say("user: scales to 0")
+			w.run(30)
+			w.freeze("audit")
+			w.setTemplate("v3")
+			w.dep.replicas = 4
+			w.say("user: scales to 4")
+			w.until("up", func() bool { return w.byRevision(w.ro.Status.Stable.Revision).available == 4 })
+			w.freeze("")
+			w.ready()
+		}},
+		story{"an older version that is stable comes back from zero in the middle of a release", func(w *world) {
+			w.olderIsStable()
+			w.setTemplate("v3")
+			w.untilWeight(10)
+			w.dep.replicas = 0
+			w.say("user: scales to 0")
+			w.run(60)
+			w.dep.replicas = 4
+			w.say("user: scales to 4")
+			w.ready()
+		}},
+	)
+}
+
+// olderIsStable releases v2, and v1 again, so that the newest ReplicaSet of the
+// Deployment is not the stable one.
+func (w *world) olderIsStable() {
+	w.ready()
+	w.setTemplate("v2")
+	w.run(2)
+	w.ready()
+	w.setTemplate("v1")
+	w.run(2)
+	w.ready()
+}
+
+// The weight of a step is on record before it is written. A crash in between is not
+// somebody else's edit of the split, to be undone at once: a pause that comes before
+// the operator is back holds the weight up.
+func TestAWeightThatWasNeverWrittenIsHeldUpByAPause(t *testing.T) {
+	w := newWorld(t)
+	w.ready()
+	w.setTemplate("v2")
+	w.until("a canary", func() bool { return w.byRevision("sv2") != nil })
+	for w.byRevision("sv2").available == 0 {
+		w.now = w.now.Add(time.Second)
+		w.replicaSetController()
+	}
+	w.look() // and the operator crashes before it writes
+	if asked := w.ro.Status.Weight.Requested; asked != 10 {
+		t.Fatalf("weight %d is on record", asked)
+	}
+	w.edit("paused", func(s *v1alpha1.RolloutSpec) { s.Paused = true })
+	w.run(120)
+	if got := w.split.requested.Weight; got != 0 {
+		t.Errorf("weight %d was written in a pause\n%s", got, w.tail())
+	}
+	w.edit("not paused", func(s *v1alpha1.RolloutSpec) { s.Paused = false })
+	w.ready()
+}
+
+// A release that has begun on record, before anything is in the path, has no canary.
+// Pods of its template are the Deployment's own, and not a canary whose mark was lost.
+func TestPodsFromBeforeTheTrafficIsUnderControlAreNoCanary(t *testing.T) {
+	w := newWorld(t)
+	w.guard = true
+	w.ready()
+	w.setTemplate("v2")
+	w.dep.replicas = 0
+	w.check()
+	w.reconcile() // un-pauses: there is no traffic to split
+	w.deploymentController()
+	w.dep.replicas = 2
+	w.look() // begins a release, and the operator crashes before it pauses
+	w.deploymentController()
+	w.ready()
+	for _, line := range w.log {
+		if strings.Contains(line, "take over ReplicaSet website-kv2") {
+			t.Errorf("the Deployment's own pods were taken for a canary:\n%s", w.tail())
+		}
+	}
+}

@@ -28,7 +28,7 @@ func (w *world) steps(steps ...v1alpha1.Step) { w.ro.Spec.Strategy.Steps = steps
 
 // control is what a person decides about the revision being released.
 func (w *world) control(action v1alpha1.ControlAction, revision string) {
-	if action == v1alpha1.ControlRetry && revision == "s"+w.rejected {
+	if action == v1alpha1.ControlRetry && strings.TrimLeft(revision, "sk") == w.rejected {
 		w.rejected = ""
 	}
 	w.edit(string(action)+" "+revision, func(s *v1alpha1.RolloutSpec) {

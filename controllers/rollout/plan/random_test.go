@@ -224,12 +224,25 @@ func (w *world) comeToRest() {
 	w.t.Fatalf("never at rest: %s\n%s", readyMessage(w.ro), w.tail())
 }
 
+// stableTemplate is what the stable version is made of.
+func (w *world) stableTemplate() string {
+	if s := w.ro.Status.Stable; s != nil {
+		if rs := w.byRevision(s.Revision); rs != nil {
+			return rs.template
+		}
+	}
+	return ""
+}
+
 // atRest is Ready on what Git says, or rolled back to stable.
 func (w *world) atRest() bool {
 	if w.rolledBack() {
 		return w.split == nil && w.dep.paused
 	}
 	r := w.newest()
+	if w.is(v1alpha1.ReasonDeploying) && w.broken[w.stableTemplate()] {
+		return true // nothing can be released as long as stable is not up
+	}
 	if r != nil && w.broken[r.template] {
 		return w.is(v1alpha1.ReasonDeploying) || w.is(v1alpha1.ReasonUnguardedChange) // it came up while there was nobody to see
 	}

@@ -41,8 +41,9 @@ func (r *Reconciler) observePair(ctx context.Context, s *scene) error {
 	return err
 }
 
-// behind identifies what a Service selects: its newest ReplicaSet that has pods. Pods
-// without one, of a StatefulSet for instance, are told by the Service's name only.
+// behind identifies what a Service selects: its newest ReplicaSet that has pods; ""
+// when all are scaled to zero, which is no other version. Pods without one, of a
+// StatefulSet for instance, are told by the Service's name only.
 func (r *Reconciler) behind(ctx context.Context, s *scene, name string) (string, error) {
 	svc := &corev1.Service{}
 	presence, err := r.get(ctx, s.Rollout, name, svc)
@@ -57,21 +58,30 @@ func (r *Reconciler) behind(ctx context.Context, s *scene, name string) (string,
 	if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("ReplicaSets could not be listed: %w", err)
 	}
-	selector := labels.SelectorFromSet(svc.Spec.Selector)
-	var newest *appsv1.ReplicaSet
-	for i := range list.Items {
-		rs := &list.Items[i]
-		if selector.Empty() || ptr.Deref(rs.Spec.Replicas, 1) == 0 || !selector.Matches(labels.Set(rs.Spec.Template.Labels)) {
-			continue
-		}
-		if newest == nil || newest.CreationTimestamp.Before(&rs.CreationTimestamp) {
-			newest = rs
-		}
-	}
-	if newest == nil {
+	newest, idle := newestOf(list.Items, labels.SelectorFromSet(svc.Spec.Selector))
+	switch {
+	case newest == nil && idle:
+		return "", nil
+	case newest == nil:
 		return revisionOf(name, ""), nil
 	}
 	return revisionOf(name, string(newest.UID)), nil
+}
+
+// newestOf is the newest ReplicaSet with pods whose pods are selected, and whether
+// there is one without.
+func newestOf(list []appsv1.ReplicaSet, selector labels.Selector) (newest *appsv1.ReplicaSet, idle bool) {
+	for i := range list {
+		rs := &list[i]
+		switch {
+		case selector.Empty() || !selector.Matches(labels.Set(rs.Spec.Template.Labels)):
+		case ptr.Deref(rs.Spec.Replicas, 1) == 0:
+			idle = true
+		case newest == nil || newest.CreationTimestamp.Before(&rs.CreationTimestamp):
+			newest = rs
+		}
+	}
+	return newest, idle
 }
 
 // revisionOf is a short name for what is behind a Service.

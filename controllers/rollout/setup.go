@@ -56,7 +56,7 @@ func pairs(ro *v1alpha1.Rollout) []string {
 	if ro.Spec.Services == nil {
 		return nil
 	}
-	return []string{"true"}
+	return []string{"true", claimService(ro.Spec.Services.Stable), claimService(ro.Spec.Services.Canary)}
 }
 
 // SetupWithManager adds the controller to a manager. The channel carries the
@@ -81,6 +81,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimWorkload(o.GetName()) }))).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimService(o.GetName()) }))).
 		Watches(&corev1.Service{}, own).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.pairsWith)).
 		Watches(&splitv1.TrafficSplit{}, own).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOfReplicaSet)).
 		Watches(&v1alpha1.Freeze{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout)).
@@ -148,6 +149,12 @@ func (r *Reconciler) rolloutsOfReplicaSet(ctx context.Context, o client.Object) 
 		found = append(found, r.claimants(ctx, o.GetNamespace(), claimWorkload(c.Name))...)
 	}
 	return found
+}
+
+// pairsWith finds the Rollouts that name a Service as one of two: other pods may be
+// behind it now, as many as before.
+func (r *Reconciler) pairsWith(ctx context.Context, service client.Object) []reconcile.Request {
+	return r.list(ctx, client.InNamespace(service.GetNamespace()), client.MatchingFields{indexPairs: claimService(service.GetName())})
 }
 
 func (r *Reconciler) everyRollout(ctx context.Context, _ client.Object) []reconcile.Request {

@@ -140,7 +140,7 @@ type Pair struct {
 	// Missing names a Service that does not exist; "" when both do.
 	Missing string
 	// StableRevision and CanaryRevision tell the newest pods behind a Service from
-	// other ones.
+	// other ones; "" where they are scaled to zero, which is no other version.
 	StableRevision, CanaryRevision string
 	// StableReady and CanaryReady are their pods that can answer.
 	StableReady, CanaryReady int32

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -26,6 +27,12 @@ func (p *pass) paired() bool { return p.Rollout.Spec.Services != nil }
 func (p *pass) convergePair() {
 	pair := p.Rollout.Spec.Services
 	p.revision = p.Pair.CanaryRevision
+	if p.revision == "" { // what was decided about the version still holds when it comes back
+		p.Pair.CanaryReady = 0
+		if p.status.Canary != nil {
+			p.revision = p.status.Canary.Revision
+		}
+	}
 	p.canary = &ReplicaSet{Revision: p.revision, Owner: OwnerRollout, Current: true, Replicas: p.Pair.CanaryReady, Available: p.Pair.CanaryReady}
 	if p.Pair.Missing == pair.Canary && p.begun() {
 		p.canary = nil
@@ -37,7 +44,7 @@ func (p *pass) convergePair() {
 	case pair.Canary:
 		p.pairPromoted()
 	case pair.Stable:
-		p.status.Stable.Revision = p.Pair.StableRevision
+		p.status.Stable.Revision = cmp.Or(p.Pair.StableRevision, p.status.Stable.Revision)
 		p.releasePair()
 	default:
 		p.say(v1alpha1.ReasonConflict, "spec.services: all traffic is on the Service %q; name it as stable, and the Service of the next version as canary.", p.status.Stable.Service)
@@ -48,7 +55,7 @@ func (p *pass) convergePair() {
 // pairPromoted keeps all traffic on the promoted Service.
 func (p *pass) pairPromoted() {
 	s := p.status.Stable
-	s.Revision = p.revision
+	s.Revision = cmp.Or(p.revision, s.Revision)
 	if former := p.status.Canary; former != nil { // the Services were swapped in the middle
 		if !p.decided(v1alpha1.ActionRollBack) {
 			p.giveWay(former)

@@ -340,3 +340,20 @@ func TestASuspectedCanaryGoesOnWhenAPersonSkipsTheStep(t *testing.T) {
 		t.Errorf("weight %s, %s\n%s", w.split.requested, w.ro.Status.Analysis.Reason, w.tail())
 	}
 }
+
+func TestAPairThatWasRolledBackStaysSoWhenItIsScaledToZeroAndBack(t *testing.T) {
+	w := newWorld(t)
+	w.failures["v2"] = 5
+	w.twoServices()
+	w.behindCanary("v2", 2)
+	w.until("rolled back", w.rolledBack)
+	w.behindCanary("", 1) // the last pod is still ready
+	w.run(5)
+	w.behindCanary("", 0)
+	w.run(5)
+	w.behindCanary("v2", 2)
+	w.run(60)
+	if !w.rolledBack() || w.split.requested.Weight > 0 {
+		t.Errorf("S4: %s\n%s", readyMessage(w.ro), w.tail())
+	}
+}

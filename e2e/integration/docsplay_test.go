@@ -33,8 +33,9 @@ type reader struct {
 	files map[string]string
 	// functions of the shell that the page defines.
 	functions string
+	// applies are the files that the section applies itself.
+	applies map[string]bool
 	// begun is whether the website and its Rollout were applied.
-	applies map[string]bool // files that the section applies itself
 	begun   bool
 	printed string
 }
@@ -162,13 +163,23 @@ func (r *reader) play(s section) {
 			r.Errorf("line %d: nobody knows how to play %q", b.line, b.kind)
 		}
 		if r.Failed() {
-			r.Fatalf("line %d failed\n%s", b.line, b.text)
+			r.explain(b)
 		}
 	}
 	if !r.begun {
 		r.begin()
 		r.follow(releaseAndWait)
 	}
+}
+
+// explain ends the test with what there is to know about a block that failed.
+func (r *reader) explain(b block) {
+	r.Helper()
+	for _, ro := range r.rollouts(r.Context()) {
+		r.Logf("Rollout %s: %s", ro.Name, dump(ro.Status))
+	}
+	r.Logf("TrafficSplit: %s", dump(r.splitStatus()))
+	r.Fatalf("line %d failed\n%s", b.line, b.text)
 }
 
 // releaseAndWait is what a section is for that shows a part of a spec only.
@@ -192,7 +203,7 @@ func (r *reader) follow(commands string) string {
 }
 
 // waitsForTheEnd finds commands that wait for a state that time does not end.
-var waitsForTheEnd = regexp.MustCompile(`--for=condition=Ready|await (Stable|RolledBack|WaitingForApproval|AnalysisFailed)`)
+var waitsForTheEnd = regexp.MustCompile(`--for=condition=Ready|status\.stable\.service|await (Stable|RolledBack|WaitingForApproval|AnalysisFailed)`)
 
 // obey does what a comment says: "5m later", or "the new version fails".
 func (r *reader) obey(b block) {
@@ -202,7 +213,7 @@ func (r *reader) obey(b block) {
 		if err != nil {
 			r.Fatalf("line %d: %v", b.line, err)
 		}
-		r.pass(d)
+		r.pass(r.Context(), d)
 		return
 	}
 	switch b.text {
@@ -215,31 +226,42 @@ func (r *reader) obey(b block) {
 	}
 }
 
+// rollouts are those of the page so far.
+func (r *reader) rollouts(ctx context.Context) []v1alpha1.Rollout {
+	list := &v1alpha1.RolloutList{}
+	if err := admin.List(ctx, list, client.InNamespace(r.namespace)); err != nil && ctx.Err() == nil {
+		r.Errorf("list Rollouts: %v", err)
+	}
+	return list.Items
+}
+
 // pass lets time go by for the operator.
-func (r *reader) pass(d time.Duration) {
+func (r *reader) pass(ctx context.Context, d time.Duration) {
 	r.measured.mu.Lock()
 	r.measured.skipped += d
 	r.measured.mu.Unlock()
-	r.measured.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: r.key("website")}
+	for _, ro := range r.rollouts(ctx) {
+		r.measured.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: client.ObjectKeyFromObject(&ro)}
+	}
 }
 
 // inTime are the states that nothing but time ends.
 var inTime = []string{v1alpha1.ReasonHolding, v1alpha1.ReasonWaitingForSchedule, v1alpha1.ReasonRollingBack}
 
-// letTimePass goes from one moment at which the release goes on to the next, when
+// letTimePass goes from one moment at which a release goes on to the next, when
 // nothing else has happened for a second.
 func (r *reader) letTimePass(ctx context.Context) {
-	version, since := "", time.Now()
+	seen := map[types.UID]string{}
+	since := time.Now()
 	for ctx.Err() == nil {
-		ro := &v1alpha1.Rollout{}
-		if err := admin.Get(ctx, r.key("website"), ro); err == nil {
-			_, reason, _ := ready(ro)
+		for _, ro := range r.rollouts(ctx) {
+			_, reason, _ := ready(&ro)
 			next := ro.Status.NextTransitionTime
 			switch {
-			case ro.ResourceVersion != version:
-				version, since = ro.ResourceVersion, time.Now()
+			case ro.ResourceVersion != seen[ro.UID]:
+				seen[ro.UID], since = ro.ResourceVersion, time.Now()
 			case next != nil && slices.Contains(inTime, reason) && time.Since(since) > time.Second:
-				r.pass(max(next.Sub(r.measured.Now()), 0) + time.Second)
+				r.pass(ctx, max(next.Sub(r.measured.Now()), 0)+time.Second)
 			}
 		}
 		select {

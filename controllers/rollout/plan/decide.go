@@ -5,6 +5,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -190,7 +191,7 @@ func (p *pass) do(a ...Action) { p.actions = append(p.actions, a...) }
 // say sets the sentence of this decision; it returns true for the sake of its
 // callers, which say why they stop.
 func (p *pass) say(reason v1alpha1.Reason, format string, args ...any) bool {
-	p.state.reason, p.state.message = reason, fmt.Sprintf(format, args...)
+	p.state.reason, p.state.message = reason, strings.TrimSpace(fmt.Sprintf(format, args...))
 	return true
 }
 

@@ -89,8 +89,11 @@ func (p *pass) settled(w *v1alpha1.WeightStatus) bool {
 // reportShare notes the share of the canary's pods.
 func (p *pass) reportShare(w *v1alpha1.WeightStatus) {
 	var canary, stable int32
-	if p.canary != nil {
-		canary = p.canary.Available
+	if c := p.status.Canary; c != nil {
+		// It may be the Deployment's already.
+		if r := p.find(func(r *ReplicaSet) bool { return r.Revision == c.Revision }); r != nil {
+			canary = r.Available
+		}
 	}
 	if s := p.stable(); s != nil {
 		stable = s.Available

@@ -23,7 +23,7 @@ func (p *pass) withhold(d *Decision) {
 	left := quietTime - p.Now.Sub(p.ReportedAt)
 	if p.ReportedAt.IsZero() || left <= 0 || // first what costs nothing: this is the usual case
 		apiequality.Semantic.DeepEqual(*now, d.Status) ||
-		!apiequality.Semantic.DeepEqual(essence(now), essence(&d.Status)) {
+		!apiequality.Semantic.DeepEqual(p.essence(now), p.essence(&d.Status)) {
 		return
 	}
 	d.Status = *now.DeepCopy()
@@ -34,12 +34,15 @@ func (p *pass) withhold(d *Decision) {
 
 // essence is the status without its figures: what changes only when something
 // happens.
-func essence(s *v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
+func (p *pass) essence(s *v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
 	out := s.DeepCopy()
 	for _, v := range []*v1alpha1.VersionStatus{out.Stable, out.Canary} {
 		if v != nil {
 			v.Replicas, v.Ready = 0, 0
 		}
+	}
+	if w := out.Weight; w != nil && p.byReplicas {
+		w.Observed = nil // it follows the pods
 	}
 	if a := out.Analysis; a != nil {
 		out.Analysis = &v1alpha1.AnalysisStatus{Verdict: a.Verdict, Reason: a.Reason}

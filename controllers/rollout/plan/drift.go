@@ -59,7 +59,8 @@ func (p *pass) disturbed() bool {
 // Deployment controller adopts one without a controller at once. Before the traffic
 // was under control there was no canary: pods of its template are the Deployment's.
 func (p *pass) stray() *ReplicaSet {
-	if !p.begun() || p.status.Canary == nil || !p.byReplicas && (p.Split.Presence != Present || p.Split.Observed < 0) {
+	under := p.byReplicas || p.Split.Presence == Present && !p.Split.Deleting && p.Split.Observed >= 0
+	if !p.begun() || p.status.Canary == nil || !under {
 		return nil
 	}
 	return p.find(func(r *ReplicaSet) bool {

@@ -65,6 +65,30 @@ func (w *world) olderIsStable() {
 	w.ready()
 }
 
+// A version can be rejected before it was a canary. Where the Deployment has an old
+// ReplicaSet of it, a paused Deployment that is scaled from zero would bring that up.
+func TestARejectedVersionWithAnOldReplicaSetDoesNotComeUpFromZero(t *testing.T) {
+	w := newWorld(t)
+	w.ro.Spec.ProgressDeadline = "60s"
+	w.olderIsStable()
+	w.routerLag = 1000
+	w.setTemplate("v2")
+	w.run(70)
+	w.routerLag = 1
+	w.until("rolled back", w.rolledBack)
+	w.run(5)
+	w.dep.replicas = 0
+	w.run(30)
+	w.dep.replicas = 4
+	w.run(60)
+	if rs := w.byRevision("sv2"); rs.existing > 0 || !w.rolledBack() {
+		t.Errorf("%d pods of the rejected version; %s\n%s", rs.existing, readyMessage(w.ro), w.tail())
+	}
+	if rs := w.byRevision("kv1"); rs.available != 4 {
+		t.Errorf("%d pods of the stable version\n%s", rs.available, w.tail())
+	}
+}
+
 // The weight of a step is on record before it is written. A crash in between is not
 // somebody else's edit of the split, to be undone at once: a pause that comes before
 // the operator is back holds the weight up.

@@ -104,6 +104,11 @@ func (p *pass) rolledBack() {
 		p.wake(p.Now)
 		return
 	}
+	if former := p.former(); former != nil && former.Revision == d.Revision {
+		// Rejected before it was a canary: a paused Deployment that is scaled from zero
+		// would bring it up again.
+		p.do(ClaimCanary{target(former)})
+	}
 	p.say(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. Stable revision %s has all traffic; change the template to go on.", d.Revision, d.Message, p.status.Stable.Revision)
 	p.state.stalled = true
 }

@@ -119,11 +119,10 @@ func (p *pass) converge() {
 		p.adopt(p.promoted())
 	case stable == nil:
 		p.firstDeployment()
-	case p.disturbed():
-	case p.usurper() != nil && p.depose(stable, p.usurper()):
+	case p.disturbed(), p.usurped(stable):
 	case stable.Current:
 		p.settle(stable)
-	case p.Workload.Replicas == 0 && p.Split.Presence == Absent && p.status.Step == nil && !p.rejected():
+	case p.idle():
 		p.withoutPods()
 	case p.residue():
 		p.cleanUp()

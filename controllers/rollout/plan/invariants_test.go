@@ -185,7 +185,7 @@ func (w *world) everSteps() {
 		w.t.Fatal(err)
 	}
 	for _, step := range s.steps {
-		if !slices.ContainsFunc(w.routes, step.Route.equal) {
+		if !slices.ContainsFunc(w.routes, step.equal) {
 			w.routes = append(w.routes, step.Route)
 		}
 	}

@@ -101,11 +101,11 @@ type split struct {
 
 var epoch = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 
-func newWorld(t testing.TB) *world {
-	t.Helper()
+func newWorld(tb testing.TB) *world {
+	tb.Helper()
 	steps := []v1alpha1.Step{{Weight: 10, Hold: "30s"}, {Weight: 50, Hold: "30s"}}
 	return &world{
-		t: t, now: epoch, services: map[string]string{}, podDelay: 2, routerLag: 1, rps: 200,
+		t: tb, now: epoch, services: map[string]string{}, podDelay: 2, routerLag: 1, rps: 200,
 		broken: map[string]bool{}, failures: map[string]int64{}, served: map[string]types.UID{}, answers: map[string]Answer{},
 		dep: deployment{template: "v1", replicas: 4},
 		ro: &v1alpha1.Rollout{

@@ -120,23 +120,16 @@ func (p *pass) converge() {
 		p.adopt(p.promoted())
 	case stable == nil:
 		p.firstDeployment()
-	case p.disturbed():
-	case p.usurper() != nil && p.depose(stable, p.usurper()):
+	case p.disturbed(), p.usurped(stable):
 	case stable.Current:
 		p.settle(stable)
-	case p.idleAtZero():
+	case p.idle():
 		p.withoutPods()
 	case p.residue():
 		p.cleanUp()
 	default:
 		p.release(stable)
 	}
-}
-
-// idleAtZero reports whether the template of a workload without pods changed: there
-// is nothing to compare, unless a release is in progress or the template was rejected.
-func (p *pass) idleAtZero() bool {
-	return p.Workload.Replicas == 0 && p.Split.Presence == Absent && p.status.Step == nil && !p.rejected()
 }
 
 // stable is the ReplicaSet of the stable version, nil when none is known.

@@ -59,14 +59,19 @@ func (p *pass) disturbed() bool {
 // Deployment controller adopts one without a controller at once. Before the traffic
 // was under control there was no canary: pods of its template are the Deployment's.
 func (p *pass) stray() *ReplicaSet {
-	under := p.byReplicas || p.Split.Presence == Present && !p.Split.Deleting && p.Split.Observed >= 0
-	if !p.begun() || p.status.Canary == nil || !under {
+	if !p.begun() || p.status.Canary == nil || !p.underControl() {
 		return nil
 	}
 	return p.find(func(r *ReplicaSet) bool {
 		lost := r.Owner != OwnerRollout && !r.gone() || r.Owner == OwnerRollout && !r.Marked
 		return lost && r.Revision == p.status.Canary.Revision && !r.Deleting && r.Revision != p.status.Stable.Revision
 	})
+}
+
+// underControl reports whether the root Service does not select the canary's pods,
+// or is meant to.
+func (p *pass) underControl() bool {
+	return p.byReplicas || p.Split.Presence == Present && !p.Split.Deleting && p.Split.Observed >= 0
 }
 
 // reclaim takes the canary back before anything else happens to it.
@@ -104,6 +109,12 @@ func (p *pass) usurper() *ReplicaSet {
 	return p.find(func(r *ReplicaSet) bool {
 		return r.Owner == OwnerDeployment && !r.Current && r.Replicas > 0 && r.Revision != p.status.Stable.Revision
 	})
+}
+
+// usurped reports whether such a version is in the way of everything else.
+func (p *pass) usurped(stable *ReplicaSet) bool {
+	old := p.usurper()
+	return old != nil && p.depose(stable, old)
 }
 
 // depose lets an old version give way to stable's pods, and reports whether that

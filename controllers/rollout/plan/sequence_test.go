@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -190,6 +191,21 @@ func TestWholeReleasesFollowTheGoldenLogs(t *testing.T) {
 	}
 }
 
+// TestMain lets garbage pile up: a simulated release leaves nothing else.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800)
+	os.Exit(m.Run())
+}
+
+// TestDecideChangesNothingThatItObserved: the shell's cache is shared.
+func TestDecideChangesNothingThatItObserved(t *testing.T) {
+	for _, s := range stories {
+		w := newWorld(t)
+		w.watch = true
+		s.tell(w)
+	}
+}
+
 func TestACrashBeforeAnyActionEndsTheSame(t *testing.T) {
 	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
@@ -197,6 +213,7 @@ func TestACrashBeforeAnyActionEndsTheSame(t *testing.T) {
 			s.tell(calm)
 			for crash := 1; crash <= calm.acted; crash++ {
 				t.Run(strconv.Itoa(crash), func(t *testing.T) {
+					t.Parallel()
 					w := newWorld(t)
 					w.crashAt = crash
 					s.tell(w)

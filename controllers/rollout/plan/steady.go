@@ -22,6 +22,12 @@ func (p *pass) firstDeployment() {
 	p.letRoll("Waiting for the first version: %d of %d pods are available.", p.Workload.Available, p.Workload.Replicas)
 }
 
+// idle reports whether a new template meets no pods and no traffic: it needs no steps,
+// unless it was rolled back.
+func (p *pass) idle() bool {
+	return p.Workload.Replicas == 0 && p.Split.Presence == Absent && p.status.Step == nil && !p.rejected()
+}
+
 // withoutPods makes a new template stable without steps, since there is no traffic
 // to split and nothing to compare.
 func (p *pass) withoutPods() {

@@ -92,7 +92,7 @@ func (e *encoder) replicaSets() {
 	for _, rs := range e.x.rss {
 		e.word(rs.revision)
 		e.word(rs.template)
-		for _, n := range []int32{int32(rs.owner), rs.replicas, rs.existing, rs.available, rs.desired} { //nolint:gosec // one of three
+		for _, n := range []int32{int32(rs.owner), rs.replicas, rs.existing, rs.available, rs.desired} {
 			e.number(int64(n))
 		}
 		e.flags(e.x.broken[rs.template], e.x.served[rs.template] == rs.uid)

@@ -55,6 +55,7 @@ type world struct {
 	crashAt  int // the action before which the operator crashes; 0: never
 	acted    int
 	mute     bool // nobody reads the log
+	watch    bool // whether Decide leaves alone what it observed
 	racing   bool // others move between the operator's look and its writes
 	log      []string
 	lastSaid string
@@ -222,7 +223,7 @@ func (w *world) byRevision(revision string) *replicaSet {
 // observe is what the shell reads.
 func (w *world) observe() Observation {
 	o := Observation{
-		Now: w.now, Rollout: w.ro.DeepCopy(), RouterOffered: true, RouterName: w.routerName(), ReportedAt: w.reportedAt,
+		Now: w.now, Rollout: w.ro, RouterOffered: true, RouterName: w.routerName(), ReportedAt: w.reportedAt,
 		Pair: w.pair, Freezes: w.freezes, Answers: w.answers,
 		GuardInForce: w.guard, Service: Service{Presence: Present}, Windows: w.windows,
 		StableService: w.backend(v1alpha1.RoleStable), CanaryService: w.backend(v1alpha1.RoleCanary),
@@ -307,7 +308,15 @@ func (w *world) reconcile() bool {
 // whether that was written.
 func (w *world) look() (d Decision, changed bool) {
 	w.t.Helper()
-	d = Decide(w.observe())
+	o := w.observe()
+	before := w.ro
+	if w.watch {
+		before = w.ro.DeepCopy()
+	}
+	d = Decide(o)
+	if w.watch && !reflect.DeepEqual(before, o.Rollout) {
+		w.t.Fatalf("Decide changed what it observed\n%s", w.tail())
+	}
 	if w.due = (time.Time{}); d.After > 0 {
 		w.due = w.now.Add(d.After)
 	}

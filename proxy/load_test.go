@@ -115,9 +115,12 @@ func (l *load) String() string {
 	return fmt.Sprintf("%s keep-alive=%v: %d answered, %d failed, %d attempts", l.method, l.keep, l.answers["200"], len(l.failures), l.attempts)
 }
 
+// loadInterval is the pause of a sender between two requests.
+const loadInterval = 20 * time.Millisecond
+
 // startLoads sends every kind of request; stop ends that and returns what came of
 // them. After elsewhere is set, there are no new connections.
-func startLoads(t *testing.T, url string, senders int, interval time.Duration) (stop func() []*load, elsewhere *atomic.Bool) {
+func startLoads(t *testing.T, url string, senders int) (stop func() []*load, elsewhere *atomic.Bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	elsewhere = &atomic.Bool{}
@@ -127,7 +130,7 @@ func startLoads(t *testing.T, url string, senders int, interval time.Duration) (
 		for _, keep := range []bool{true, false} {
 			l := &load{url: url, keep: keep, method: method, elsewhere: elsewhere}
 			loads = append(loads, l)
-			wg.Go(func() { l.run(ctx, senders, interval) })
+			wg.Go(func() { l.run(ctx, senders, loadInterval) })
 		}
 	}
 	t.Cleanup(cancel)

@@ -250,7 +250,7 @@ func TestNoRequestIsLostWhileMirroringBeginsAndEnds(t *testing.T) {
 	r := startRig(t, rigOptions{settle: 500 * time.Millisecond})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	r.want(t, traffic.ProtocolHTTP, stable.destination(1), canary.destination(0))
-	finish, _ := startLoads(t, r.url("/path"), 3, 20*time.Millisecond)
+	finish, _ := startLoads(t, r.url("/path"), 3)
 	for _, percent := range []int32{10, 50} {
 		r.wantSplit(t, r.mirrored(percent, stable, canary, [2]int32{1, 0}))
 	}

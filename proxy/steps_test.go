@@ -20,7 +20,7 @@ func TestNoRequestIsLostWhileWeightsChange(t *testing.T) {
 	r := startRig(t, rigOptions{drain: time.Second})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	r.want(t, traffic.ProtocolHTTP, stable.destination(100), canary.destination(0))
-	finish, _ := startLoads(t, r.url("/path"), 5, 20*time.Millisecond)
+	finish, _ := startLoads(t, r.url("/path"), 5)
 	for step := range int32(20) {
 		time.Sleep(150 * time.Millisecond)
 		r.want(t, traffic.ProtocolHTTP, stable.destination(100-5*step), canary.destination(5*step))
@@ -48,7 +48,7 @@ func TestNoRequestIsLostWhileBackendsChange(t *testing.T) {
 	r := startRig(t, rigOptions{settle: 500 * time.Millisecond})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	r.want(t, traffic.ProtocolHTTP, stable.destination(100))
-	finish, _ := startLoads(t, r.url("/path"), 5, 20*time.Millisecond)
+	finish, _ := startLoads(t, r.url("/path"), 5)
 	for range 3 {
 		r.want(t, traffic.ProtocolHTTP, stable.destination(100), canary.destination(100))
 		r.want(t, traffic.ProtocolHTTP, stable.destination(100))
@@ -78,7 +78,7 @@ func TestNoRequestIsLostWhileStopping(t *testing.T) {
 	})
 	stable := startBackend(t, "web-stable", slow)
 	r.want(t, traffic.ProtocolHTTP, stable.destination(100))
-	finish, elsewhere := startLoads(t, r.url("/path"), 5, 20*time.Millisecond)
+	finish, elsewhere := startLoads(t, r.url("/path"), 5)
 	time.Sleep(300 * time.Millisecond)
 	r.stop()
 	eventually(t, "the agent is not ready while it drains", func() bool {

@@ -145,8 +145,8 @@ func (p *pass) endStep(c *v1alpha1.Control) (done obedience, why string) {
 	return carried, ""
 }
 
-// retried reports whether a person wants the rejected revision to be released
-// again. Anything else that is decided about it is ignored.
+// retried releases the rejected revision again if a person wants that, and reports
+// whether it does. Anything else that is decided about it is ignored.
 func (p *pass) retried() bool {
 	c := p.order()
 	if c == nil {
@@ -162,6 +162,9 @@ func (p *pass) retried() bool {
 		p.note(false, string(c.Action), "Revision %s is released again, %s", c.Revision, who(c))
 		p.forgetRelease()
 		p.intervene(c, 0)
+		p.say(v1alpha1.ReasonPreparing, "Revision %s is released again.", c.Revision)
+		p.state.progress = true
+		p.wake(p.Now)
 		return true
 	}
 	return false
@@ -178,6 +181,3 @@ func who(c *v1alpha1.Control) string {
 	}
 	return s
 }
-
-// passStep ends the gate of the present step for a hook.
-func (p *pass) passStep() { p.status.Step.PassedAt = new(p.micro()) }

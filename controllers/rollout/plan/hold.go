@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/serin-dev/serin/analysis/judge"
@@ -72,16 +73,10 @@ func (p *pass) passes(s step) bool {
 
 // gateApproved asks the hooks of a manual gate, and says that it waits.
 func (p *pass) gateApproved(i int) bool {
-	asked := 0
-	for _, h := range p.Rollout.Spec.Hooks {
-		if h.When == v1alpha1.HookGate {
-			asked++
-		}
-	}
-	if asked > 0 {
+	if slices.ContainsFunc(p.Rollout.Spec.Hooks, func(h v1alpha1.Hook) bool { return h.When == v1alpha1.HookGate }) {
 		ok := p.approved(v1alpha1.HookGate, i)
 		if ok {
-			p.passStep()
+			p.status.Step.PassedAt = new(p.micro())
 		}
 		return ok
 	}

@@ -99,9 +99,6 @@ func (p *pass) rolledBack() {
 		return
 	}
 	if p.retried() {
-		p.say(v1alpha1.ReasonPreparing, "Revision %s is released again.", d.Revision)
-		p.state.progress = true
-		p.wake(p.Now)
 		return
 	}
 	if former := p.former(); former != nil && former.Revision == d.Revision {

@@ -57,10 +57,7 @@ func (p *pass) pairPromoted() {
 	s := p.status.Stable
 	s.Revision = cmp.Or(p.revision, s.Revision)
 	if former := p.status.Canary; former != nil { // the Services were swapped in the middle
-		if !p.decided(v1alpha1.ActionRollBack) {
-			p.giveWay(former)
-		}
-		p.forgetRelease()
+		p.giveWay(former)
 	}
 	p.ignoreOrder()
 	if !p.ensureRoute(Route{Weight: fullWeight}) {
@@ -74,7 +71,9 @@ func (p *pass) pairPromoted() {
 
 // releasePair carries the pods behind the canary's Service through the steps.
 func (p *pass) releasePair() {
-	p.replacePair()
+	if former := p.status.Canary; former != nil && former.Revision != p.revision { // others took their place
+		p.giveWay(former)
+	}
 	if p.decided(v1alpha1.ActionRollBack) {
 		p.pairRolledBack()
 		return
@@ -91,18 +90,6 @@ func (p *pass) releasePair() {
 		return
 	}
 	p.step()
-}
-
-// replacePair closes the release of pods that others took the place of.
-func (p *pass) replacePair() {
-	former := p.status.Canary
-	if former == nil || former.Revision == p.revision {
-		return
-	}
-	if !p.decided(v1alpha1.ActionRollBack) {
-		p.giveWay(former)
-	}
-	p.forgetRelease()
 }
 
 // pairIdle keeps all traffic on stable while there is nothing to release, and
@@ -164,9 +151,6 @@ func (p *pass) pairRolledBack() {
 	}
 	p.status.Step = nil
 	if p.retried() {
-		p.say(v1alpha1.ReasonPreparing, "Revision %s is released again.", d.Revision)
-		p.state.progress = true
-		p.wake(p.Now)
 		return
 	}
 	p.say(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. The Service %q has all traffic; put other pods behind %q to go on.", d.Revision, d.Message, p.Rollout.Spec.Services.Stable, p.Rollout.Spec.Services.Canary)

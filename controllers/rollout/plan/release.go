@@ -159,10 +159,7 @@ func (p *pass) isRejected(r *ReplicaSet) bool {
 func (p *pass) supersede() bool {
 	former := p.status.Canary
 	if former != nil && former.Revision != p.revision {
-		if p.status.Decision == nil || p.decided(v1alpha1.ActionPromote) {
-			p.giveWay(former)
-		}
-		p.forgetRelease()
+		p.giveWay(former)
 	}
 	if p.canaryPods(p.canary) {
 		p.say(v1alpha1.ReasonSuperseded, "A newer template took the canary's place: taking the old canary out.")
@@ -175,10 +172,11 @@ func (p *pass) supersede() bool {
 	return !taken || p.ensureNoCanaryTraffic()
 }
 
-// giveWay closes a release whose template was replaced. One that never began
-// leaves no trace.
+// giveWay forgets a release whose version was replaced, and closes it if it has not
+// ended already. One that never began leaves no trace.
 func (p *pass) giveWay(former *v1alpha1.VersionStatus) {
-	if !p.begun() {
+	defer p.forgetRelease()
+	if !p.begun() || p.decided(v1alpha1.ActionRollBack) {
 		return
 	}
 	p.tellOutcome(v1alpha1.NotifySuperseded, "A newer template took its place.")

@@ -77,6 +77,14 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Notifications []PendingNotification `json:"notifications,omitempty"`
 
+	// configuration is what spec.configuration has made part of a version last.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Configuration []ConfigurationStatus `json:"configuration,omitempty"`
+
 	// nextTransitionTime is when the release goes on if nothing else happens.
 	// Unset when it waits for something other than time.
 	// +optional

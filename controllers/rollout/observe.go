@@ -23,6 +23,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/configuration"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
 	"github.com/serin-dev/serin/controllers/rollout/schedule"
 	"github.com/serin-dev/serin/controllers/traffic"
@@ -36,6 +37,10 @@ type scene struct {
 	root       *corev1.Service
 	split      *splitv1.TrafficSplit // nil when there is none
 	backends   map[string]*corev1.Service
+	// present are the names of the copies of the contents that the template refers
+	// to, and configurations what the versions of the workload read.
+	present        configuration.Mapping
+	configurations []configuration.Mapping
 	recheck    time.Duration // when to look again at what only time changes
 }
 
@@ -54,7 +59,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 	if ro.Spec.Services != nil {
 		err = errors.Join(err, r.observePair(ctx, &s))
 	} else {
-		err = errors.Join(err, r.observeGuard(ctx, &s), r.observeWorkload(ctx, &s), r.observeBackends(ctx, &s))
+		err = errors.Join(err, r.observeGuard(ctx, &s), r.observeWorkload(ctx, &s), r.observeBackends(ctx, &s), r.observeConfiguration(ctx, &s))
 	}
 	if err != nil {
 		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -109,25 +114,30 @@ func older(a, b *v1alpha1.Rollout) bool {
 // before it is relied on: each watches for itself.
 const guardSettles = 5 * time.Second
 
-// observeGuard looks whether the admission policy and its binding are in place.
-func (r *Reconciler) observeGuard(ctx context.Context, s *scene) error {
-	if !r.options.GuardServed || r.options.GuardPolicy == "" {
-		return nil
+// observeGuard looks whether the policy that holds changed Deployments is in force.
+func (r *Reconciler) observeGuard(ctx context.Context, s *scene) (err error) {
+	if r.options.GuardServed && r.options.GuardPolicy != "" {
+		s.GuardInForce, err = r.inForce(ctx, s, r.options.GuardPolicy)
 	}
+	return err
+}
+
+// inForce looks whether an admission policy and its binding are in place.
+func (r *Reconciler) inForce(ctx context.Context, s *scene, policy string) (bool, error) {
+	inForce := true
 	for _, obj := range []client.Object{&admissionv1.MutatingAdmissionPolicy{}, &admissionv1.MutatingAdmissionPolicyBinding{}} {
-		err := r.client.Get(ctx, types.NamespacedName{Name: r.options.GuardPolicy}, obj)
+		err := r.client.Get(ctx, types.NamespacedName{Name: policy}, obj)
 		if apierrors.IsNotFound(err) {
-			return nil
+			return false, nil
 		}
 		if err != nil {
-			return fmt.Errorf("the admission policy %q could not be read: %w", r.options.GuardPolicy, err)
+			return false, fmt.Errorf("the admission policy %q could not be read: %w", policy, err)
 		}
 		if left := guardSettles - s.Now.Sub(obj.GetCreationTimestamp().Time); left > 0 {
-			s.recheck = max(s.recheck, left)
+			s.recheck, inForce = max(s.recheck, left), false
 		}
 	}
-	s.GuardInForce = s.recheck == 0
-	return nil
+	return inForce, nil
 }
 
 // observeFreezes finds the operator's Freezes that concern the namespace.
@@ -238,6 +248,9 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which cli
 		owner, known := s.ownerOf(rs)
 		if !known {
 			continue
+		}
+		if annotation := rs.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]; annotation != "" {
+			s.configurations = append(s.configurations, configuration.ParseMapping(annotation))
 		}
 		s.ReplicaSets = append(s.ReplicaSets, plan.ReplicaSet{
 			Marked: workload.IsMarked(rs, s.Rollout),

@@ -59,7 +59,7 @@ func (p *pass) run() {
 		if !slices.Contains(p.Rollout.Finalizers, v1alpha1.Finalizer) {
 			p.do(AddFinalizer{})
 		}
-		p.converge()
+		p.live()
 	}
 }
 
@@ -84,6 +84,8 @@ func (p *pass) refused() bool {
 		return p.say(v1alpha1.ReasonServiceNotFound, "spec.service: the Service %q does not exist in this namespace; create it or correct the name.", spec.Service)
 	case p.Service.Problem != "":
 		return p.say(v1alpha1.ReasonInvalidService, "spec.service: %s.", p.Service.Problem)
+	case p.Configuration.Problem != "":
+		return p.say(v1alpha1.ReasonConfigurationUnavailable, "spec.configuration: %s.", p.Configuration.Problem)
 	}
 	return p.nameTaken()
 }

@@ -50,6 +50,9 @@ type Observation struct {
 	StableService, CanaryService Backend
 	Split                        Split
 
+	// Configuration is what the template says of its ConfigMaps and Secrets.
+	Configuration Configuration
+
 	// Pair is what is behind the two Services of spec.services.
 	Pair Pair
 

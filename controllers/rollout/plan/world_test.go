@@ -17,6 +17,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/configuration"
 )
 
 // world is a cluster small enough to run a whole release in microseconds: a
@@ -45,6 +46,8 @@ type world struct {
 	asked      map[string]bool // questions and notifications that are open
 	fresh      []string
 	pair       Pair   // what is behind two Services that people keep
+	content    string // of the ConfigMap that the template reads; "" where none is part of a version
+	copies     []configuration.Copy
 	quota      string // why no pod of a broken template can be created
 	windows    []analysis.Window
 	windowFrom time.Time
@@ -240,6 +243,7 @@ func (w *world) observe() Observation {
 			Failure: w.failure(rs), Marked: true,
 		})
 	}
+	o.Configuration = w.observeConfiguration()
 	if s := w.split; s != nil {
 		o.Split = Split{
 			Presence: Present, UID: "split", ResourceVersion: strconv.Itoa(s.version), Ours: true, Deleting: s.deleting,
@@ -385,6 +389,12 @@ func (w *world) apply(action Action) bool {
 		if w.split != nil {
 			w.split.deleting, w.split.lag = true, 0
 		}
+	case KeepContent:
+		w.copies = append(w.copies, configuration.Copy{Kind: a.Kind, Name: a.Name + "-" + w.content})
+	case DropContent:
+		w.copies = slices.DeleteFunc(w.copies, func(c configuration.Copy) bool { return c.Name == a.Name })
+	case SetConfiguration:
+		w.configure(a.Value)
 	default:
 		return w.applyToReplicaSet(action)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -237,6 +238,11 @@ func TestTheFirstVersionReadsItsOwnContentWithoutARelease(t *testing.T) {
 	configured(ro, v1alpha1.ConfigurationConfigMap)
 	p.create(ro)
 	p.waitReason(v1alpha1.ReasonWorkloadNotFound)
+	policy := &admissionv1.MutatingAdmissionPolicy{}
+	if err := admin.Get(t.Context(), client.ObjectKey{Name: configurationPolicy}, policy); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("the policy is relied on", func(context.Context) bool { return time.Since(policy.CreationTimestamp.Time) > 6*time.Second })
 	d := deployment("website", 3)
 	readers(d, "app")
 	// The first version is up only when its pods have been available for a while.

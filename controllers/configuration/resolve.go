@@ -52,12 +52,11 @@ type Resolution struct {
 
 // Resolve decides which contents belong to the workload's template.
 //
-//	the object            the template            then the template has
-//	has changed since it
-//	  was recorded        whatever it has         the present content
-//	is as recorded        is a known version      what it has: somebody went back to it
-//	is as recorded        is new                  the present content
-//	does not exist        whatever it has         what it has
+//	the object             the template          then it reads
+//	differs from record    any                   the present content
+//	is as recorded         of a known version    what it reads: somebody went back to it
+//	is as recorded         new                   the present content
+//	does not exist         any                   what it reads
 //
 // A content that is gone for good is replaced by the present one.
 func Resolve(f Facts) Resolution {

@@ -23,6 +23,7 @@ var states = []string{
 	v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonServiceNotFound, v1alpha1.ReasonInvalidService,
 	v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonConflict, v1alpha1.ReasonRouterUnavailable,
 	v1alpha1.ReasonUnguardedChange, v1alpha1.ReasonObservationFailed,
+	v1alpha1.ReasonConfigurationChanged, v1alpha1.ReasonConfigurationUnavailable,
 }
 
 // outcomes of a release.

@@ -41,7 +41,7 @@ type scene struct {
 	// to, and configurations what the versions of the workload read.
 	present        configuration.Mapping
 	configurations []configuration.Mapping
-	recheck    time.Duration // when to look again at what only time changes
+	recheck        time.Duration // when to look again at what only time changes
 }
 
 // observe reads everything that a decision needs. What can't be read makes the

@@ -26,7 +26,7 @@ const (
 	guardName     = "serin-hold-deployments"
 
 	configurationPolicy = "serin-configuration"
-	policyAPI     = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+	policyAPI           = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 )
 
 // renderChart renders the chart of the operator as helm install would.

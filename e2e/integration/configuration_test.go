@@ -26,9 +26,9 @@ func configMap(name, text string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"text": text}}
 }
 
-// readers is the Deployment of a website that reads a ConfigMap in every way there is.
-func readers(d *appsv1.Deployment, configMap string) {
-	ref := corev1.LocalObjectReference{Name: configMap}
+// readers is the Deployment of a website that reads the ConfigMap app in every way there is.
+func readers(d *appsv1.Deployment) {
+	ref := corev1.LocalObjectReference{Name: "app"}
 	app := &d.Spec.Template.Spec.Containers[0]
 	app.Env = []corev1.EnvVar{
 		{Name: "PLAIN", Value: "x"},
@@ -149,7 +149,7 @@ func (p *stage) ask(kinds ...v1alpha1.ConfigurationKind) {
 func TestTheContentOfAConfigMapIsReleasedStepByStepAndComesBackWithItsVersion(t *testing.T) {
 	guard(t)
 	p := begin(t, func(c *cast) {
-		readers(c.deployment, "app")
+		readers(c.deployment)
 		c.extras = append(c.extras, configMap("app", "one"))
 	})
 	p.ask(v1alpha1.ConfigurationConfigMap)
@@ -212,7 +212,7 @@ func (p *stage) replaceOne(text string) {
 func TestABadContentIsRolledBackAndItsPodsReadTheFormerOne(t *testing.T) {
 	t.Parallel()
 	p := begin(t, func(c *cast) {
-		readers(c.deployment, "app")
+		readers(c.deployment)
 		c.extras = append(c.extras, configMap("app", "one"))
 	})
 	p.ask(v1alpha1.ConfigurationConfigMap)
@@ -244,7 +244,7 @@ func TestTheFirstVersionReadsItsOwnContentWithoutARelease(t *testing.T) {
 	}
 	p.eventually("the policy is relied on", func(context.Context) bool { return time.Since(policy.CreationTimestamp.Time) > 6*time.Second })
 	d := deployment("website", 3)
-	readers(d, "app")
+	readers(d)
 	// The first version is up only when its pods have been available for a while.
 	d.Spec.MinReadySeconds = 2
 	p.create(configMap("app", "one"), service("website"), d)
@@ -260,7 +260,7 @@ func TestTheFirstVersionReadsItsOwnContentWithoutARelease(t *testing.T) {
 func TestSecretsAndExceptionsAndCopiesThatNoVersionReads(t *testing.T) {
 	t.Parallel()
 	p := begin(t, func(c *cast) {
-		readers(c.deployment, "app")
+		readers(c.deployment)
 		c.secrets = true
 		limit := int32(0)
 		c.deployment.Spec.RevisionHistoryLimit = &limit

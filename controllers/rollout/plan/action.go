@@ -133,4 +133,4 @@ func (a KeepContent) String() string {
 func (a SetConfiguration) String() string {
 	return fmt.Sprintf("set the template's configuration to %q", a.Value)
 }
-func (a DropContent) String() string { return fmt.Sprintf("delete the copy %s", a.Name) }
+func (a DropContent) String() string { return "delete the copy " + a.Name }

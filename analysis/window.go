@@ -36,6 +36,13 @@ type Window struct {
 	Weight int32 `json:"weight"`
 	Canary Arm   `json:"canary"`
 	Stable Arm   `json:"stable"`
+	// Samples are metrics that users named and that compare the versions; at most
+	// MaxSamples. A metric that was not due is not in it.
+	Samples []Sample `json:"samples,omitempty"`
+	// Values are plain numbers that users named; at most MaxSamples. A metric
+	// that was not due is not in it; one that was due and gave no number is, with
+	// a Value of nil.
+	Values []Value `json:"values,omitempty"`
 }
 
 // Validate returns an error that names the field when the arm cannot have been
@@ -77,7 +84,10 @@ func (w Window) Validate() error {
 	if err := w.Stable.Validate(); err != nil {
 		return fmt.Errorf("stable.%w", err)
 	}
-	return nil
+	if err := w.validateSamples(); err != nil {
+		return err
+	}
+	return w.validateValues()
 }
 
 // increase is what a counted since prev was read from the same series; false

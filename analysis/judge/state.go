@@ -17,7 +17,9 @@ type State struct {
 	last   int64 // end of the last window, Unix nanoseconds
 	weight int32 // weight in the last window, percent
 
-	process process
+	process    process
+	promotion  process // of the present step
+	dispersion Dispersion
 	step    step
 	limits  [MaxLimits]limitState
 
@@ -76,6 +78,10 @@ func (s State) End() time.Time {
 	}
 	return time.Unix(0, s.last)
 }
+
+// Dispersion is what is known by now about how stable's failures vary, with
+// what Config.Dispersion knew before.
+func (s State) Dispersion() Dispersion { return s.dispersion }
 
 // Evidence is the running bet against "the canary is no worse than stable": 1
 // at the beginning, and Config.MaxFalseRollback's inverse when it rolls back.

@@ -34,6 +34,30 @@ type Config struct {
 	Startup Startup
 	// Limits are absolute bounds, at most MaxLimits.
 	Limits []Limit
+	// MaxBadPromotion is the highest acceptable probability, per step, of saying
+	// that a canary may be promoted early that is worse than stable by Tolerance
+	// or more throughout the step. At most 0.5. The evidence needed is
+	// 1/MaxBadPromotion. 0 means that no canary is promoted early.
+	MaxBadPromotion float64
+	// MinEvidence is how long the present step must have been measured before its
+	// canary may be promoted early. Not negative.
+	MinEvidence time.Duration
+	// LatencyWeight is the share of the stake that is bet on the canary being
+	// slower than stable, where the one on failures is 1. At most 100. 0 means
+	// that latency is not compared. Where the proxies do not measure latency when
+	// the canary gets its first request, it has no effect.
+	LatencyWeight float64
+	// Comparisons are the user's metrics that are compared with stable, at most
+	// MaxComparisons.
+	Comparisons []Comparison
+	// MaxCluster states by hand how many requests may fail together for one
+	// reason, such as the requests of one connection: failures count that much
+	// less as evidence. At least 1, at most 1e6. 0 means that it is fitted on
+	// stable's history.
+	MaxCluster float64
+	// Dispersion is what was learned about stable in earlier releases; see
+	// State.Dispersion. The zero value is always safe to give.
+	Dispersion Dispersion
 }
 
 // Startup is the first part of a rollout, in which failures of a version that
@@ -57,6 +81,9 @@ type Startup struct {
 //	StaleAfter        20 s     four windows of five seconds
 //	Startup           15 s, 25 pp
 //	Limits            none
+//	MaxBadPromotion   1 %      evidence 100 promotes early
+//	MinEvidence       30 s
+//	LatencyWeight     0.5      a third of the stake is bet on latency
 func Defaults() Config {
 	return Config{
 		MaxFalseRollback: 0.01,
@@ -65,6 +92,9 @@ func Defaults() Config {
 		MinRequests:      50,
 		StaleAfter:       20 * time.Second,
 		Startup:          Startup{For: 15 * time.Second, Tolerate: 0.25},
+		MaxBadPromotion:  0.01,
+		MinEvidence:      30 * time.Second,
+		LatencyWeight:    0.5,
 	}
 }
 
@@ -91,12 +121,25 @@ func (c Config) Validate() error {
 	refuse(c.Startup.For < 0 || c.Startup.For > maxStartup, "startup.for: %v; give 0 to %v", c.Startup.For, maxStartup)
 	refuse(!(c.Startup.Tolerate >= 0 && c.Startup.Tolerate <= maxTolerate), "startup.tolerate: %v; give a fraction from 0 to %v", c.Startup.Tolerate, maxTolerate)
 	refuse(len(c.Limits) > MaxLimits, "limits: %d; give at most %d", len(c.Limits), MaxLimits)
+	refuse(!c.validPromotion(), "maxBadPromotion, minEvidence: %v, %v; give a probability from 0 to 0.5, such as 0.01, and a duration that is not negative, such as 30s", c.MaxBadPromotion, c.MinEvidence)
+	refuse(!(c.LatencyWeight >= 0 && c.LatencyWeight <= maxWeight), "latencyWeight: %v; give 0 to %d, where failures weigh 1", c.LatencyWeight, maxWeight)
+	refuse(!validCluster(c.MaxCluster), "maxCluster: %v; give 1 to %v requests, or 0 to fit it", c.MaxCluster, maxCluster)
+	refuse(!c.Dispersion.plausible(), "dispersion: values that cannot be; give what an earlier release measured, or nothing")
+	refuse(len(c.Comparisons) > MaxComparisons, "comparisons: %d; give at most %d", len(c.Comparisons), MaxComparisons)
+	for i, m := range c.Comparisons {
+		if err := m.validate(); err != nil {
+			errs = append(errs, fmt.Errorf("comparisons[%d].%w", i, err))
+		}
+		for _, other := range c.Comparisons[:i] {
+			refuse(m.Name == other.Name, "comparisons[%d].name: %q is there twice; give each metric once", i, m.Name)
+		}
+	}
 	for i, l := range c.Limits {
 		if err := l.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("limits[%d].%w", i, err))
 		}
 		for _, other := range c.Limits[:i] {
-			refuse(l.key() == other.key(), "limits[%d]: the same as an earlier one; remove it", i)
+			refuse(l.same(&other), "limits[%d]: the same as an earlier one; remove it", i)
 		}
 	}
 	return errors.Join(errs...)
@@ -108,7 +151,13 @@ const maxTolerate = 0.9
 // valid is Validate without the explanations and without allocating.
 func (c Config) valid() bool {
 	return within(c.MaxFalseRollback, 0.5) && within(c.Tolerance, 0.5) && within(c.UsualFailureRate, 0.5) &&
-		c.MinRequests >= 1 && c.StaleAfter > 0 && c.Startup.valid() && validLimits(c.Limits)
+		c.MinRequests >= 1 && c.StaleAfter > 0 && c.Startup.valid() && c.validPromotion() &&
+		c.LatencyWeight >= 0 && c.LatencyWeight <= maxWeight && validCluster(c.MaxCluster) && c.Dispersion.plausible() &&
+		validComparisons(c.Comparisons) && validLimits(c.Limits)
+}
+
+func (c Config) validPromotion() bool {
+	return c.MaxBadPromotion >= 0 && c.MaxBadPromotion <= 0.5 && c.MinEvidence >= 0
 }
 
 func (s Startup) valid() bool {

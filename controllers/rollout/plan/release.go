@@ -213,7 +213,7 @@ func (p *pass) begin() bool {
 	p.tell(v1alpha1.NotifyStarted, fmt.Sprintf("Revision %s is being released in %d steps.", p.revision, len(p.steps)))
 	if back {
 		p.enterStep(len(p.steps))
-		p.decidePromotion(reasonRollbackWindow, "it is one of the latest versions that were stable, within spec.rollbackWindow")
+		p.decidePromotion(reasonRollbackWindow, becauseReturning)
 	}
 	return true
 }
@@ -254,7 +254,7 @@ func (p *pass) summary(i int) string {
 // are pods.
 func (p *pass) suspend() {
 	p.state.progress = true
-	if s := p.status.Step; s.Index != 0 || s.PreparedAt != nil {
+	if s := p.status.Step; s.Index != 0 || s.PreparedAt != nil || s.InEffectAt != nil {
 		p.enterStep(0)
 	}
 	if !p.ensureNoCanaryTraffic() {

@@ -61,7 +61,7 @@ func (p *pass) takeOutCanaries(keep *ReplicaSet) bool {
 // ensureNoCanaryTraffic writes weight 0 and reports whether it is in effect.
 func (p *pass) ensureNoCanaryTraffic() bool {
 	s := p.Split
-	if s.Presence == Absent || s.Deleting || p.backendsTrade() || p.pairTraded() || p.routeless() {
+	if s.Presence == Absent || s.Deleting && s.Observed <= 0 || p.backendsTrade() || p.pairTraded() || p.routeless() {
 		return true
 	}
 	if p.ensureRoute(Route{}) || p.unreachable() {

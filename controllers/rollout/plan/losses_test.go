@@ -13,12 +13,13 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// loses takes pods of a version away, which don't come back as long as it is broken.
-func (w *world) loses(revision string, left int32) {
-	rs := w.byRevision(revision)
+// losesCanary takes pods of the canary away, which don't come back as long as its
+// template is broken.
+func (w *world) losesCanary(left int32) {
+	rs := w.byRevision(w.ro.Status.Canary.Revision)
 	w.broken[rs.template], rs.available = true, left
 	w.touch(rs)
-	w.say("node: %d pods of %s are left", left, revision)
+	w.say("node: %d pods of %s are left", left, rs.revision)
 }
 
 func TestACanaryThatLosesAPartOfItsPodsHasTheProgressDeadlineToGetThemBack(t *testing.T) {
@@ -31,7 +32,7 @@ func TestACanaryThatLosesAPartOfItsPodsHasTheProgressDeadlineToGetThemBack(t *te
 		w.setTemplate("v2")
 		w.untilReason(v1alpha1.ReasonHolding)
 		w.run(1200) // the deadline of the step itself is long over
-		w.loses("sv2", 1)
+		w.losesCanary(1)
 		w.run(240)
 		if !w.is(v1alpha1.ReasonWaitingForPods) {
 			t.Fatalf("before the deadline: %s", readyMessage(w.ro))
@@ -54,7 +55,7 @@ func TestACanaryThatLosesAPartOfItsPodsHasTheProgressDeadlineToGetThemBack(t *te
 		w.broken["v2"] = false
 		w.untilReason(v1alpha1.ReasonHolding)
 		w.run(600)
-		w.loses("sv2", 1)
+		w.losesCanary(1)
 		w.run(240)
 		if !w.is(v1alpha1.ReasonWaitingForPods) {
 			t.Fatalf("before the second deadline: %s\n%s", readyMessage(w.ro), w.tail())
@@ -76,7 +77,7 @@ func TestACanaryThatLosesAPartOfItsPodsHasTheProgressDeadlineToGetThemBack(t *te
 		w.ready()
 		w.setTemplate("v2")
 		w.untilReason(v1alpha1.ReasonHolding)
-		w.loses("sv2", 3)
+		w.losesCanary(3)
 		w.run(310)
 		w.until("rolled back", w.rolledBack)
 	})

@@ -72,13 +72,16 @@ func (p *pass) rolledBack() {
 	}
 	d := p.status.Decision
 	p.state = state{}
+	if p.stable() == nil && p.stableLost() {
+		return
+	}
 	if !p.fade() || !p.endRelease() || !p.cleanUp() || !p.ensureHold(true) {
 		p.state.reason = v1alpha1.ReasonRollingBack
 		p.state.message = shorten("Rolling back revision " + d.Revision + " (" + d.Message + "). " + p.state.message)
 		p.state.progress = true
 		return
 	}
-	if p.retried() {
+	if p.refusal == nil && p.retried() {
 		return
 	}
 	if former := p.former(); former != nil && former.Revision == d.Revision {
@@ -166,11 +169,14 @@ func (p *pass) adopt(r *ReplicaSet) {
 	p.note(false, "Promoted", "Revision %s is stable now", r.Revision)
 	p.record(r)
 	p.state = state{}
-	if !p.Rollout.DeletionTimestamp.IsZero() {
+	switch {
+	case !p.Rollout.DeletionTimestamp.IsZero():
 		p.delete()
-		return
+	case p.refusal != nil:
+		p.giveUp()
+	default:
+		p.converge()
 	}
-	p.converge()
 }
 
 // oldPodsGone sees to it that no pod is left but those of the promoted version. Where

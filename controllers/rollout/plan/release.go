@@ -14,8 +14,7 @@ import (
 
 // release carries the workload's new template through the steps.
 func (p *pass) release(stable *ReplicaSet) {
-	p.canary = p.find(func(r *ReplicaSet) bool { return r.Owner == OwnerRollout && r.Current && !r.Deleting })
-	p.revision = p.currentRevision()
+	p.findCanary()
 	if p.decided(v1alpha1.ActionRollBack) && p.status.Decision.Revision == p.revision {
 		p.rolledBack()
 		return
@@ -36,6 +35,12 @@ func (p *pass) release(stable *ReplicaSet) {
 		return
 	}
 	p.proceed()
+}
+
+// findCanary finds the ReplicaSet of the workload's template, and names that.
+func (p *pass) findCanary() {
+	p.canary = p.find(func(r *ReplicaSet) bool { return r.Owner == OwnerRollout && r.Current && !r.Deleting })
+	p.revision = p.currentRevision()
 }
 
 // heed takes in what people decided and what the traffic says, and reports whether

@@ -25,7 +25,8 @@ func (p *pass) prepare(stable *ReplicaSet) bool {
 		p.ensureRoute(Route{})
 		ready = false
 	}
-	if p.canary != nil && (!p.canary.gone() || p.decided(v1alpha1.ActionPromote)) && ready {
+	promoting := p.decided(v1alpha1.ActionPromote) && p.Split.Observed >= 0
+	if p.canary != nil && (!p.canary.gone() || promoting) && ready {
 		return true
 	}
 	if ready && p.ensureRoute(Route{}) {
@@ -65,6 +66,7 @@ func (p *pass) step() {
 		p.checkDeadline()
 	case !p.ensureRoute(s.Route):
 		p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %s goes to the canary: %s.", p.status.Step.Summary, s.share(), p.trafficWait(s.Route))
+		p.noteLoss()
 		p.checkDeadline()
 	default:
 		p.forgetLoss()
@@ -118,7 +120,8 @@ func (p *pass) clear() bool {
 	if !p.mayGrow() {
 		return false
 	}
-	if p.verdict.Reason == judge.ReasonSuspected && !p.accepted() {
+	// Without traffic there would never be any other evidence.
+	if p.verdict.Reason == judge.ReasonSuspected && !p.accepted() && p.lastAsked().Weight > 0 {
 		p.wait(v1alpha1.ReasonWaitingForEvidence, "waiting, since evidence against the canary came up after the step before")
 		return false
 	}
@@ -169,7 +172,8 @@ func (p *pass) sayPods(want int32) {
 	}
 }
 
-// lossSince is since when a step in effect lacks pods that it had; nil when it does not.
+// lossSince is since when a step that was in effect lacks pods, or its weight is not
+// in effect any more; nil when it lacks nothing.
 func lossSince(s *v1alpha1.StepStatus) *metav1.MicroTime {
 	if s.InEffectAt == nil || s.PreparedAt == nil || !s.PreparedAt.After(s.InEffectAt.Time) {
 		return nil
@@ -177,8 +181,8 @@ func lossSince(s *v1alpha1.StepStatus) *metav1.MicroTime {
 	return s.PreparedAt
 }
 
-// noteLoss begins the time that a step in effect has to get its pods back. Restarts
-// of single pods begin it anew only when all of them were back.
+// noteLoss begins the time that a step has to be in effect again. Restarts of single
+// pods begin it anew only when all of them were back.
 func (p *pass) noteLoss() {
 	if s := p.status.Step; s.InEffectAt != nil && lossSince(s) == nil {
 		s.PreparedAt = new(p.micro())
@@ -205,7 +209,7 @@ func (p *pass) checkDeadline() {
 	}
 	what := "was not in effect"
 	if s.InEffectAt != nil {
-		what = "did not get its pods back"
+		what = "was not in effect again"
 	}
 	p.reject(v1alpha1.ReasonProgressDeadlineExceeded, fmt.Sprintf("step %s %s within %s (%s)", s.Summary, what, p.deadline, p.state.message))
 }

@@ -123,6 +123,9 @@ func (e *encoder) traffic() {
 func (e *encoder) rollout() {
 	ro := e.x.ro
 	e.flags(ro.Spec.Paused, len(ro.Finalizers) > 0, ro.DeletionTimestamp != nil, ro.Generation == ro.Status.ObservedGeneration)
+	if ro.DeletionTimestamp != nil {
+		e.since(ro.DeletionTimestamp.Time, exploredDeadline)
+	}
 	e.number(int64(len(ro.Spec.Strategy.Steps)))
 	for _, s := range ro.Spec.Strategy.Steps {
 		e.number(int64(s.Weight))

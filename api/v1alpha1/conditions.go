@@ -138,6 +138,9 @@ const (
 	ReasonProgressDeadlineExceeded Reason = "ProgressDeadlineExceeded"
 	// ReasonCanaryUnavailable: no pod of the canary was available while it got traffic.
 	ReasonCanaryUnavailable Reason = "CanaryUnavailable"
+	// ReasonStableLost: somebody deleted the ReplicaSet of the stable version in the
+	// middle of a release, so that there is nothing to go back to.
+	ReasonStableLost Reason = "StableLost"
 	// ReasonObservationFailed: something that is needed to decide could not be read.
 	ReasonObservationFailed Reason = "ObservationFailed"
 	// ReasonInEffect: the weight requested is the weight in effect.

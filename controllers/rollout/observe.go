@@ -284,8 +284,12 @@ func (s *scene) ownerOf(rs *appsv1.ReplicaSet) (plan.Owner, bool) {
 		return plan.OwnerNone, true
 	case s.deployment != nil && c.UID == s.deployment.UID:
 		return plan.OwnerDeployment, true
-	case workload.IsMarked(rs, s.Rollout), s.root != nil && c.Kind == "Service" && c.UID == s.root.UID:
-		return plan.OwnerRollout, true // nobody else makes ReplicaSets for a Service
+	case workload.IsMarked(rs, s.Rollout):
+		return plan.OwnerRollout, true
+	case s.root != nil && c.Kind == "Service" && c.UID == s.root.UID:
+		// Nobody but a Rollout makes ReplicaSets for a Service.
+		uid := rs.Annotations[v1alpha1.AnnotationRolloutUID]
+		return plan.OwnerRollout, uid == "" || uid == string(s.Rollout.UID)
 	}
 	return 0, false
 }
@@ -333,7 +337,7 @@ func (r *Reconciler) observeSplit(ctx context.Context, s *scene) (err error) {
 	if s.Split.InEffect && mirrored(ts) != s.Split.Requested.Mirror {
 		s.Split.InEffect, s.Split.Waiting = false, "the router has not confirmed the copies of requests yet"
 	}
-	s.Split.Unresolved = unresolved(ts)
+	s.Split.Unresolved, s.Split.Unserved = unresolved(ts), unserved(ts)
 	return nil
 }
 

@@ -44,12 +44,11 @@ func parseSettings(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freez
 		deadline: defaultProgressDeadline, byReplicas: router == v1alpha1.RouterNone,
 		pauseOnFailure: spec.Strategy.OnFailure == v1alpha1.OnFailurePause,
 	}
-	calendar, err := schedule.Parse(spec.Schedule, freezes)
-	if err != nil {
-		return s, err
-	}
-	s.calendar = calendar
+	var err error
+	s.calendar, err = schedule.Parse(spec.Schedule, freezes)
+	// What can be read is, whatever can't: a release in progress is judged by it.
 	err = errors.Join(
+		err,
 		duration("spec.progressDeadline", spec.ProgressDeadline, &s.deadline),
 		duration("spec.strategy.rollBackOver", spec.Strategy.RollBackOver, &s.rollBackOver),
 		s.parseAnalysis(spec.Analysis),
@@ -59,6 +58,9 @@ func parseSettings(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freez
 	}
 	if err == nil && s.byReplicas {
 		err = s.checkByReplicas(spec)
+	}
+	if err != nil {
+		s.steps = nil
 	}
 	return s, err
 }
@@ -80,11 +82,20 @@ func (s *settings) checkByReplicas(spec *v1alpha1.RolloutSpec) error {
 	return nil
 }
 
+// parseAnalysis leaves the defaults where the spec can't be read.
 func (s *settings) parseAnalysis(a *v1alpha1.Analysis) error {
 	s.judge, s.onInconclusive = judge.Defaults(), v1alpha1.InconclusiveHold
 	if a == nil {
 		return nil
 	}
+	err := s.readAnalysis(a)
+	if err != nil {
+		s.judge = judge.Defaults()
+	}
+	return err
+}
+
+func (s *settings) readAnalysis(a *v1alpha1.Analysis) error {
 	if a.OnInconclusive != "" {
 		s.onInconclusive = a.OnInconclusive
 	}

@@ -61,7 +61,7 @@ func (p *pass) takeOutCanaries(keep *ReplicaSet) bool {
 // ensureNoCanaryTraffic writes weight 0 and reports whether it is in effect.
 func (p *pass) ensureNoCanaryTraffic() bool {
 	s := p.Split
-	if s.Presence == Absent || s.Deleting || p.backendsTrade() || p.pairTraded() || p.routeless() {
+	if s.Presence == Absent || !s.Ours || s.Deleting && s.Observed <= 0 || p.backendsTrade() || p.pairTraded() || p.routeless() {
 		return true
 	}
 	if p.ensureRoute(Route{}) || p.unreachable() {
@@ -91,9 +91,11 @@ func (p *pass) pairTraded() bool {
 	return p.paired() && p.status.Stable != nil && p.status.Stable.Service == p.Rollout.Spec.Services.Canary
 }
 
-// routeless reports whether there is no traffic that could be confirmed.
+// routeless reports whether there is no traffic that could be confirmed, or nothing
+// in the path that could confirm it.
 func (p *pass) routeless() bool {
-	return p.Service.Presence == Absent || !p.paired() && p.Workload.Presence == Absent
+	return p.Service.Presence == Absent || !p.paired() && p.Workload.Presence == Absent || p.Split.Unserved ||
+		!p.Rollout.DeletionTimestamp.IsZero() && p.stableServiceGone()
 }
 
 // ensureRoute asks for what the canary gets and reports whether it is in effect.
@@ -140,6 +142,7 @@ func (p *pass) restored() bool {
 	}
 	p.ensureRoute(last)
 	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: the TrafficSplit is not what Serin asked for last: setting it back to %s.", p.status.Step.Summary, last.share())
+	p.noteLoss()
 	p.checkDeadline()
 	return false
 }

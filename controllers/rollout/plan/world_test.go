@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -49,6 +50,9 @@ type world struct {
 	content    string // of the ConfigMap that the template reads; "" where none is part of a version
 	copies     []configuration.Copy
 	quota      string // why no pod of a broken template can be created
+	problem    string // why the root Service can't be split
+	unoffered  bool   // the operator does not offer the router that the spec names
+	lost       bool   // somebody deleted the stable version
 	windows    []analysis.Window
 	windowFrom time.Time
 
@@ -100,6 +104,7 @@ type split struct {
 	lag                int
 	deleting           bool
 	inPath             bool // the router has taken the traffic over once
+	withdrawn          bool // no router serves it any more
 	version            int
 }
 
@@ -226,9 +231,9 @@ func (w *world) byRevision(revision string) *replicaSet {
 // observe is what the shell reads.
 func (w *world) observe() Observation {
 	o := Observation{
-		Now: w.now, Rollout: w.ro, RouterOffered: true, RouterName: w.routerName(), ReportedAt: w.reportedAt,
-		Pair: w.pair, Freezes: w.freezes, Answers: w.answers,
-		GuardInForce: w.guard, Service: Service{Presence: Present}, Windows: w.windows,
+		Now: w.now, Rollout: w.ro, RouterOffered: !w.unoffered, RouterName: w.routerName(), ReportedAt: w.reportedAt,
+		Pair: w.pair, Freezes: w.freezes, Answers: w.tried(),
+		GuardInForce: w.guard, Service: Service{Presence: Present, Problem: w.problem}, Windows: w.windows,
 		StableService: w.backend(v1alpha1.RoleStable), CanaryService: w.backend(v1alpha1.RoleCanary),
 		Split: Split{Presence: Absent, Requested: Route{Weight: -1}, Observed: -1},
 	}
@@ -247,10 +252,25 @@ func (w *world) observe() Observation {
 	if s := w.split; s != nil {
 		o.Split = Split{
 			Presence: Present, UID: "split", ResourceVersion: strconv.Itoa(s.version), Ours: true, Deleting: s.deleting,
-			Requested: s.requested, Observed: s.observed, InEffect: s.served == s.generation,
+			Requested: s.requested, Observed: s.observed, InEffect: s.served == s.generation && !s.withdrawn,
+			Unserved: s.withdrawn,
 		}
 	}
 	return o
+}
+
+// tried is what became of what was asked: without an answer, only that it was.
+func (w *world) tried() map[string]Answer {
+	if len(w.asked) == 0 {
+		return w.answers
+	}
+	out := maps.Clone(w.answers)
+	for id := range w.asked {
+		if _, found := out[id]; !found {
+			out[id] = Answer{Tried: true}
+		}
+	}
+	return out
 }
 
 func (w *world) failure(rs *replicaSet) string {

@@ -52,32 +52,3 @@ func FuzzNext(f *testing.F) {
 		checkSound(t, stored(t, next))
 	})
 }
-
-func TestNextAllocatesNothing(t *testing.T) {
-	c, w := benchmarkInput()
-	s := judge.State{}
-	if n := testing.AllocsPerRun(100, func() {
-		s, _ = c.Next(s, w)
-		w.Start, w.End = w.End, w.End.Add(5*time.Second)
-	}); n != 0 {
-		t.Errorf("%v allocations for one window, want none", n)
-	}
-}
-
-func BenchmarkNext(b *testing.B) {
-	c, w := benchmarkInput()
-	s := judge.State{}
-	b.ReportAllocs()
-	for b.Loop() {
-		s, _ = c.Next(s, w)
-		w.Start, w.End = w.End, w.End.Add(5*time.Second)
-	}
-}
-
-func benchmarkInput() (judge.Config, analysis.Window) {
-	c := judge.Defaults()
-	c.Limits = []judge.Limit{judge.MinSuccessRate(.9), judge.MaxLatency(.9, 500*time.Millisecond), judge.MaxLatency(.99, time.Second)}
-	canary := timed(500, 400, 499, 500)
-	canary.Failures = 1
-	return c, window(0, 10, canary, arm(4500, 5))
-}

@@ -3,6 +3,8 @@
 package sim
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 )
@@ -38,6 +40,38 @@ func Published() Experiment {
 	}
 	return e
 }
+
+// Validate returns an error that names the field and the fix when the experiment
+// cannot be run.
+func (e Experiment) Validate() error {
+	switch {
+	case e.Runs < 1 || e.BadRuns < 1 || e.RivalRuns < 0:
+		return errors.New("runs, badRuns, rivalRuns: give at least 1, 1 and 0")
+	case len(e.Families) == 0 || len(e.Rates) == 0 || len(e.Bases) == 0 || len(e.Contestants) == 0:
+		return errors.New("families, rates, bases, contestants: give at least one of each")
+	}
+	for _, rate := range e.Rates {
+		if !(rate > 0 && rate <= maxRate) {
+			return fmt.Errorf("rates: %v; give requests per second, above 0 and at most %g", rate, float64(maxRate))
+		}
+	}
+	for _, base := range e.Bases {
+		if !(base >= 0 && base <= .5) {
+			return fmt.Errorf("bases: %v; give a fraction from 0 to 0.5, such as 0.001", base)
+		}
+	}
+	for _, effect := range e.Effects {
+		if !(effect >= 0 && effect <= maxEffect) {
+			return fmt.Errorf("effects: %v; give a fraction from 0 on, such as 0.01, or a factor of at most %g", effect, float64(maxEffect))
+		}
+	}
+	return nil
+}
+
+const (
+	maxRate   = 1e6
+	maxEffect = 100
+)
 
 // Cells are all combinations that are played, in the order of the report.
 func (e Experiment) Cells() []Cell {

@@ -94,8 +94,7 @@ func Read(in io.Reader) ([]Window, error) {
 // parse reads one line. A window without a step has Step -1.
 func parse(text []byte) (Window, error) {
 	var l line
-	strict, err := json.UnmarshalStrict(text, &l)
-	if err = errors.Join(append(strict, err)...); err != nil {
+	if err := decode(text, &l); err != nil {
 		return Window{}, err
 	}
 	if err := l.complete(); err != nil {
@@ -109,6 +108,12 @@ func parse(text []byte) (Window, error) {
 		w.Step = *l.Step
 	}
 	return w, w.Validate()
+}
+
+// decode refuses fields that are unknown, written in another case, or there twice.
+func decode(text []byte, into any) error {
+	strict, err := json.UnmarshalStrict(text, into)
+	return errors.Join(append(strict, err)...)
 }
 
 // complete checks that everything is there and in range that the judge does not

@@ -91,9 +91,13 @@ func asRollout(document []byte) (*v1alpha1.Rollout, error) {
 	if kind.Kind != "Rollout" || kind.APIVersion != v1alpha1.GroupVersion.String() {
 		return nil, nil
 	}
-	var ro v1alpha1.Rollout
-	if err := yaml.UnmarshalStrict(document, &ro); err != nil {
+	text, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
 		return nil, err
+	}
+	var ro v1alpha1.Rollout
+	if err := decode(text, &ro); err != nil {
+		return nil, fmt.Errorf("the Rollout: %w", err)
 	}
 	return &ro, nil
 }

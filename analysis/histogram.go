@@ -37,10 +37,7 @@ type Share struct {
 // interpolates inside a bucket. The argument requests is the number of
 // requests of the arm.
 func (h *Histogram) ShareWithin(limit float64, requests int64) Share {
-	s := Share{Total: requests}
-	if len(h.Counts) > len(h.LE) {
-		s.Total = h.Counts[len(h.LE)]
-	}
+	s := Share{Total: h.Total(requests)}
 	i, exact := slices.BinarySearch(h.LE, limit)
 	switch {
 	case exact:
@@ -53,6 +50,14 @@ func (h *Histogram) ShareWithin(limit float64, requests int64) Share {
 		s.Within = h.Counts[i-1]
 	}
 	return s
+}
+
+// Total is the number of requests that were timed, where requests is that of the arm.
+func (h *Histogram) Total(requests int64) int64 {
+	if len(h.Counts) > len(h.LE) {
+		return h.Counts[len(h.LE)]
+	}
+	return requests
 }
 
 func (h *Histogram) validate(requests int64) error {

@@ -25,6 +25,36 @@ type Arm struct {
 	Failures int64 `json:"failures"`
 	// Latency is how long the version took to answer; nil when not measured.
 	Latency *Histogram `json:"latency,omitempty"`
+	// Spread is how the failures were divided between proxies; zero when unknown,
+	// and always in a Scrape.
+	Spread Spread `json:"spread,omitzero"`
+}
+
+// Spread says how much the failures of one version differed between the proxies
+// that counted them during one window. Failures that come in clusters differ by
+// more than independent ones.
+type Spread struct {
+	// Proxies is how many of them answered requests.
+	Proxies int64 `json:"proxies"`
+	// Squares is the sum of failures² / requests over the proxies.
+	Squares float64 `json:"squares"`
+}
+
+// spread is that of an arm that one proxy counted.
+func (a Arm) spread() Spread {
+	if a.Requests == 0 {
+		return Spread{}
+	}
+	return Spread{Proxies: 1, Squares: float64(a.Failures) * float64(a.Failures) / float64(a.Requests)}
+}
+
+func (s Spread) validate(a Arm) error {
+	// k²/n is at most k, so the sum is at most all failures; the slack is for rounding.
+	if s.Proxies < 0 || s.Proxies > a.Requests || !(s.Squares >= 0 && s.Squares <= float64(a.Failures)*(1+1e-9)) {
+		return fmt.Errorf("spread: %d proxies, squares %v for %d failures; give the sum of failures²/requests over the proxies, or leave it out",
+			s.Proxies, s.Squares, a.Failures)
+	}
+	return nil
 }
 
 // Window is what both versions answered in one stretch of time. Windows of one
@@ -55,6 +85,9 @@ func (a Arm) Validate() error {
 		return fmt.Errorf("failures: %d is negative; give the increase of the counter", a.Failures)
 	case a.Failures > a.Requests:
 		return fmt.Errorf("failures: %d is more than the %d requests; count each failure as a request too", a.Failures, a.Requests)
+	}
+	if err := a.Spread.validate(a); err != nil {
+		return err
 	}
 	if a.Latency == nil {
 		return nil
@@ -94,6 +127,7 @@ func (w Window) Validate() error {
 // when it cannot be the same series, because a counter went backwards.
 func (a Arm) increase(prev Arm) (Arm, bool) {
 	d := Arm{Requests: a.Requests - prev.Requests, Failures: a.Failures - prev.Failures}
+	d.Spread = d.spread()
 	if prev.Latency == nil && prev.Requests > 0 {
 		// What was counted before the histogram began is unknown.
 		return d, d.Validate() == nil
@@ -109,6 +143,7 @@ func (a Arm) increase(prev Arm) (Arm, bool) {
 // requests has one with the same bounds: half a histogram would be biased.
 func (a Arm) plus(b Arm) Arm {
 	sum := Arm{Requests: a.Requests + b.Requests, Failures: a.Failures + b.Failures}
+	sum.Spread = Spread{Proxies: a.Spread.Proxies + b.Spread.Proxies, Squares: a.Spread.Squares + b.Spread.Squares}
 	switch {
 	case a.Latency == nil && a.Requests == 0:
 		sum.Latency = b.Latency

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/serin-dev/serin/analysis"
 )
@@ -22,6 +23,10 @@ func at(seconds float64) time.Time {
 func arm(requests, failures int64) analysis.Arm {
 	return analysis.Arm{Requests: requests, Failures: failures}
 }
+
+// withoutSpread leaves to TestAWindowTellsHowFailuresWereDividedBetweenProxies
+// what it is about.
+var withoutSpread = cmpopts.IgnoreFields(analysis.Arm{}, "Spread")
 
 // timed is an arm whose requests took up to 0.1 s, up to 1 s, or longer.
 func timed(requests int64, counts ...int64) analysis.Arm {
@@ -158,7 +163,7 @@ func TestWindower(t *testing.T) {
 			if reason != tt.reason {
 				t.Errorf("reason = %q, want %q", reason, tt.reason)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+			if diff := cmp.Diff(tt.want, got, withoutSpread); diff != "" {
 				t.Errorf("window (-want +got):\n%s", diff)
 			}
 		})
@@ -241,7 +246,7 @@ func TestWindowerLatency(t *testing.T) {
 			if reason != "" {
 				t.Fatalf("reason = %q, want a window", reason)
 			}
-			if diff := cmp.Diff(tt.want, got.Canary); diff != "" {
+			if diff := cmp.Diff(tt.want, got.Canary, withoutSpread); diff != "" {
 				t.Errorf("canary (-want +got):\n%s", diff)
 			}
 		})
@@ -322,5 +327,25 @@ func checkWindows(t *testing.T, seed uint64, windows []analysis.Window, total an
 	}
 	if len(windows) < 5 || sum.Requests == 0 {
 		t.Fatalf("seed %d: only %d windows: nothing was tested", seed, len(windows))
+	}
+}
+
+func TestAWindowTellsHowFailuresWereDividedBetweenProxies(t *testing.T) {
+	pods := func(a, b, idle analysis.Arm) map[string]analysis.PodCounters {
+		return map[string]analysis.PodCounters{"a": {Stable: a}, "b": {Stable: b, Canary: a}, "idle": {Stable: idle}}
+	}
+	settled := analysis.Weight{Percent: 20, Since: at(0)}
+	w, _, _ := analysis.Windower{}.Add(analysis.Scrape{At: at(0), Pods: pods(arm(100, 7), arm(50, 1), arm(9, 9))}, settled)
+	_, got, reason := w.Add(analysis.Scrape{At: at(5), Pods: pods(arm(150, 17), arm(70, 5), arm(9, 9))}, settled)
+	if reason != "" {
+		t.Fatalf("reason = %q, want a window", reason)
+	}
+	want := analysis.Window{
+		Start: at(0), End: at(5), Weight: 20,
+		Canary: analysis.Arm{Requests: 50, Failures: 10, Spread: analysis.Spread{Proxies: 1, Squares: 10. * 10 / 50}},
+		Stable: analysis.Arm{Requests: 70, Failures: 14, Spread: analysis.Spread{Proxies: 2, Squares: 10.*10/50 + 4.*4/20}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("window (-want +got):\n%s", diff)
 	}
 }

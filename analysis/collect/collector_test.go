@@ -132,7 +132,7 @@ func TestWindowsCloseEachIntervalAndTheOwnerIsTold(t *testing.T) {
 			t.Fatalf("no windows; health %+v", health)
 		}
 		newest := windows[len(windows)-1]
-		want := analysis.Window{Start: newest.End.Add(-5 * time.Second), End: newest.End, Weight: 10, Canary: analysis.Arm{Requests: 50}, Stable: analysis.Arm{Requests: 450}}
+		want := analysis.Window{Start: newest.End.Add(-5 * time.Second), End: newest.End, Weight: 10, Canary: counted(50), Stable: counted(450)}
 		for i, got := range slices.Backward(windows) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("window %d (-want +got):\n%s", i, diff)
@@ -519,4 +519,9 @@ func TestManyGoroutinesMayUseACollector(t *testing.T) {
 		}
 		users.Wait()
 	})
+}
+
+// counted is what one proxy answered without failures.
+func counted(requests int64) analysis.Arm {
+	return analysis.Arm{Requests: requests, Spread: analysis.Spread{Proxies: 1}}
 }

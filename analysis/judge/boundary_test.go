@@ -17,7 +17,7 @@ func TestABetOnAnyAlternativeIsWorthAtMostItsStakeEverywhereInTheNull(t *testing
 		for _, base := range []float64{1e-5, .001, .01, .1, .4, .8} {
 			for _, d := range []float64{.0002, .001, .1, .251} {
 				for _, a := range excess {
-					worst = max(worst, worstExpectation(t, arms[0], arms[1], boundary{d: d}, base, a))
+					worst = max(worst, worstExpectation(t, arms[0], arms[1], boundary{slope: countSlope, d: d}, base, a))
 				}
 			}
 		}
@@ -30,8 +30,8 @@ func TestABetOnAnyAlternativeIsWorthAtMostItsStakeEverywhereInTheNull(t *testing
 
 func worstExpectation(t *testing.T, nc, ns int, null boundary, base, a float64) float64 {
 	t.Helper()
-	alt, ok := null.alternative(base, a)
-	if !ok {
+	alt := rates{s: base, c: null.at(base) + a}
+	if alt.c >= maxRate {
 		return 0
 	}
 	table := newBetTable(nc, ns, null, alt)
@@ -42,7 +42,7 @@ func worstExpectation(t *testing.T, nc, ns int, null boundary, base, a float64) 
 	var worst float64
 	for _, s := range []float64{0, 1e-4, .001, .01, .05, .2, .5, .8, .9, 1, projected.s} {
 		for _, inside := range []float64{1, .99, .5, 0} {
-			truth := rates{s: s, c: inside * min(1, slope*s+null.d)}
+			truth := rates{s: s, c: inside * min(1, null.at(s))}
 			e := table.expectation(truth)
 			if e > 1+1e-9 {
 				t.Errorf("n=(%d,%d) base=%v d=%v a=%v: expectation at %+v = %v, want at most 1", nc, ns, base, null.d, a, truth, e)
@@ -95,9 +95,9 @@ func TestTheProjectionIsTheNearestPointOfTheBoundary(t *testing.T) {
 	for _, n := range []counts{{nc: 1, ns: 1}, {nc: 5, ns: 5000}, {nc: 5000, ns: 5}, {nc: 1e6, ns: 1e7}, {nc: 1, ns: 1e9}} {
 		for _, base := range []float64{1e-9, 1e-4, .01, .3, .89} {
 			for _, a := range excess {
-				null := boundary{d: .001}
-				alt, ok := null.alternative(base, a)
-				if !ok {
+				null := boundary{slope: countSlope, d: .001}
+				alt := rates{s: base, c: null.at(base) + a}
+				if alt.c >= maxRate {
 					continue
 				}
 				t.Run(fmt.Sprintf("%+v base %v excess %v", n, base, a), func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestTheProjectionIsTheNearestPointOfTheBoundary(t *testing.T) {
 					least, rounding := divergence(n, alt, at), 1e-15*(n.nc+n.ns)
 					for _, step := range []float64{-1e-3, -1e-6, 1e-6, 1e-3} {
 						s := at.s * (1 + step)
-						other := rates{s: s, c: slope*s + null.d}
+						other := rates{s: s, c: null.at(s)}
 						if d := divergence(n, alt, other); d < least-rounding {
 							t.Errorf("divergence at %+v = %v, less than %v at the projection %+v", other, d, least, at)
 						}

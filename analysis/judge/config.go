@@ -139,7 +139,7 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("limits[%d].%w", i, err))
 		}
 		for _, other := range c.Limits[:i] {
-			refuse(l.key() == other.key(), "limits[%d]: the same as an earlier one; remove it", i)
+			refuse(l.same(&other), "limits[%d]: the same as an earlier one; remove it", i)
 		}
 	}
 	return errors.Join(errs...)

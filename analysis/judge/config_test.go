@@ -45,7 +45,7 @@ func TestConfigMistakesAreNamedWithTheirFixAndNeverPass(t *testing.T) {
 			}
 		}, "limits: 9; give at most 8"},
 		{"the same limit twice", func(c *judge.Config) { c.Limits = []judge.Limit{latency, latency} }, "limits[1]: the same as an earlier one; remove it"},
-		{"an unknown metric", limit(func(l *judge.Limit) { l.Metric = "Errors" }), `limits[0].metric: "Errors"; give SuccessRate or Latency`},
+		{"an unknown metric", limit(func(l *judge.Limit) { l.Metric = "Errors" }), `limits[0].metric: "Errors"; give SuccessRate, Latency or Value`},
 		{"a success rate in percent", func(c *judge.Config) { c.Limits = []judge.Limit{judge.MinSuccessRate(99)} }, "limits[0].min: 99; give a fraction above 0 and at most 1, such as 0.99"},
 		{"a success rate with a quantile", limit(func(l *judge.Limit) { l.Metric, l.Min = judge.SuccessRate, .9 }), "limits[0].quantile, max: only for metric Latency; remove them"},
 		{"a latency with a rate", limit(func(l *judge.Limit) { l.Min = .9 }), "limits[0].min: only for metric SuccessRate; remove it"},

@@ -2,37 +2,174 @@
 
 package judge
 
-import "time"
+import (
+	"time"
 
-// Dispersion is what stable's history says about how much its failures vary
-// more than those of independent requests would. It is a value that later
+	"github.com/serin-dev/serin/analysis"
+)
+
+// Dispersion is what stable's history says about how much more its failures
+// vary than those of independent requests would. It is a value that later
 // windows add to; the zero Dispersion knows nothing. It belongs to a workload,
 // not to one release: keep State.Dispersion of one release and give it as
 // Config.Dispersion to the next.
 type Dispersion struct {
-	// Span is the stretch of time that was measured.
+	// Span is the stretch of time that was measured, at most an hour: what is
+	// older counts less and less.
 	Span time.Duration
 	// Total compares each window with the one before, for all proxies together.
 	Total Scale
-	// PerPod compares the proxies of one window with each other.
-	PerPod Scale
+	// PerProxy compares the proxies of one window with each other.
+	PerProxy Scale
 }
 
 // Scale is the dispersion of counts of one size.
 type Scale struct {
-	// Squares is the sum of squared differences, standardised for their number of
-	// requests, and Expected what it would be for independent requests.
+	// Squares is the sum of squared differences between counts, standardised for
+	// their number of requests, and Expected is what it would be on average if
+	// requests were independent. Slow drift is in neither.
 	Squares, Expected float64
 	// Requests is the sum of the requests, and Counts the number of counts.
 	Requests, Counts float64
 }
 
-const maxCluster = 1e6
+const (
+	// enoughHistory is the history that a fit needs.
+	enoughHistory = 10 * time.Minute
+	// longHistory is where history begins to be forgotten.
+	longHistory = time.Hour
+	// caution inflates the excess of a fit, which is as uncertain as its history is short.
+	caution = 1.25
+	// maxCluster is the largest size of a cluster that can be stated or fitted.
+	maxCluster = 1e6
+	// apartBy is by how much counts of two scales must differ in size for a line
+	// through both to mean something.
+	apartBy = 1.5
+)
+
+// tempering is how many requests count as one: φ(n) = max(floor, c + ρ(n-1)). With
+// counts divided by φ, bets are valid exactly when requests come in independent
+// groups of at most φ, whatever happens inside a group (by Hölder's inequality).
+type tempering struct{ floor, c, rho float64 }
+
+// independent leaves counts as they are.
+var independent = tempering{floor: 1, c: 1}
+
+func (t tempering) cluster(n float64) float64 {
+	return min(max(t.floor, t.c+t.rho*(n-1)), maxCluster)
+}
+
+func (t tempering) temper(n counts) counts {
+	canary, stable := t.cluster(n.nc), t.cluster(n.ns)
+	return counts{nc: n.nc / canary, kc: n.kc / canary, ns: n.ns / stable, ks: n.ks / stable}
+}
+
+// tempering is what the user stated, or else the fit on what was measured so far.
+func (c *Config) tempering(d Dispersion) tempering {
+	if c.MaxCluster > 0 {
+		return tempering{floor: c.MaxCluster}
+	}
+	return d.fit()
+}
+
+// fit draws a line through the dispersion of both scales: what a proxy sees
+// (one connection that breaks) is in c, what all of them see at once (a
+// database that hesitates) grows with n. With one scale only, neither is known:
+// the measured dispersion is then assumed for smaller counts, and one that
+// grows with n for larger ones.
+func (d Dispersion) fit() tempering {
+	if d.Span < enoughHistory {
+		return independent
+	}
+	total, perProxy := d.Total.ratio(), d.PerProxy.ratio()
+	many, few := d.Total.size(), d.PerProxy.size()
+	if d.PerProxy.Expected == 0 || many < apartBy*few {
+		largest := 1 + caution*(max(total, perProxy)-1)
+		return tempering{floor: largest, c: 1, rho: (largest - 1) / max(many-1, 1)}
+	}
+	rho := max(0, (total-perProxy)/(many-few))
+	c := max(1, perProxy-rho*(few-1))
+	return tempering{floor: 1, c: 1 + caution*(c-1), rho: caution * rho}
+}
+
+// ratio is by how much the counts vary more than independent ones; at least 1.
+func (s Scale) ratio() float64 {
+	if s.Expected == 0 {
+		return 1
+	}
+	return max(1, s.Squares/s.Expected)
+}
+
+// size is the mean number of requests of a count.
+func (s Scale) size() float64 {
+	if s.Counts == 0 {
+		return 0
+	}
+	return s.Requests / s.Counts
+}
+
+// add counts one window of stable that lasted so long; before is the window
+// that ended when it began, zero if there was none.
+func (d Dispersion) add(before tally, stable *analysis.Arm, lasted time.Duration) Dispersion {
+	if stable.Requests == 0 {
+		return d
+	}
+	if before.requests > 0 {
+		n, k := float64(stable.Requests), float64(stable.Failures)
+		m, l := float64(before.requests), float64(before.failures)
+		d.Total = d.Total.add(k*k/n+l*l/m, n+m, k+l, 2)
+		d.Span += lasted
+	}
+	if s := stable.Spread; s.Proxies > 1 {
+		d.PerProxy = d.PerProxy.add(s.Squares, float64(stable.Requests), float64(stable.Failures), float64(s.Proxies))
+	}
+	return d.forget()
+}
+
+// add counts a comparison of m counts that ought to share one rate, n requests
+// and k failures together: Pearson's Σ k_i²/n_i - k²/n has the expectation
+// (m-1)·p(1-p) when they do and requests are independent, however different the n_i are.
+func (s Scale) add(squares, n, k, m float64) Scale {
+	if n < 2 {
+		return s
+	}
+	variance := k / n * (n - k) / (n - 1) // without the bias of k/n·(1-k/n)
+	return Scale{
+		Squares:  rough(s.Squares + max(0, squares-k*k/n)),
+		Expected: rough(s.Expected + (m-1)*variance),
+		Requests: rough(s.Requests + n),
+		Counts:   rough(s.Counts + m),
+	}
+}
+
+// stored is d with the precision that a stored state has.
+func (d Dispersion) stored() Dispersion {
+	d.Total, d.PerProxy = d.Total.scale(1), d.PerProxy.scale(1)
+	return d
+}
+
+// forget makes what is older than an hour count less.
+func (d Dispersion) forget() Dispersion {
+	if d.Span <= longHistory {
+		return d
+	}
+	keep := longHistory.Seconds() / d.Span.Seconds()
+	d.Span = longHistory
+	d.Total, d.PerProxy = d.Total.scale(keep), d.PerProxy.scale(keep)
+	return d
+}
+
+func (s Scale) scale(keep float64) Scale {
+	return Scale{
+		Squares: rough(s.Squares * keep), Expected: rough(s.Expected * keep),
+		Requests: rough(s.Requests * keep), Counts: rough(s.Counts * keep),
+	}
+}
 
 func validCluster(n float64) bool { return n == 0 || n >= 1 && n <= maxCluster }
 
 func (d Dispersion) plausible() bool {
-	return d.Span >= 0 && d.Total.plausible() && d.PerPod.plausible()
+	return d.Span >= 0 && d.Total.plausible() && d.PerProxy.plausible()
 }
 
 func (s Scale) plausible() bool {

@@ -3,184 +3,209 @@
 package judge
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
-
-	"github.com/serin-dev/serin/analysis"
 )
 
-// stateVersion is the first word of a stored State. It changes whenever a
-// State of before would be read wrongly.
-const stateVersion = "serin-judge/1"
+const (
+	// stateVersion is the first word of a stored State. It changes whenever a
+	// State of before would be read wrongly.
+	stateVersion = "serin-judge/2"
+	// dispersionVersion is that of a stored Dispersion.
+	dispersionVersion = "serin-dispersion/1"
+	// stateSize is the most bytes that MarshalText returns.
+	stateSize = 4096
+)
 
-// stateSize is the most bytes that MarshalText returns.
-const stateSize = 4096
+var errImplausible = errors.New("values that cannot be")
 
 // MarshalText stores the state in one line, at most 4 KB, from which
 // UnmarshalText makes an equal State. It never fails.
-func (s State) MarshalText() ([]byte, error) {
-	out := append(make([]byte, 0, 512), stateVersion...)
-	(&s).fields(func(f field) {
-		out = append(out, ' ')
-		switch {
-		case f.float != nil:
-			out = strconv.AppendFloat(out, *f.float, 'g', -1, 64)
-		case f.count != nil:
-			out = strconv.AppendInt(out, *f.count, 10)
-		case f.key != nil:
-			out = strconv.AppendUint(out, *f.key, 16)
-		}
-	})
-	return append(append(out, " "...), failures.encode(s.failed)...), nil
-}
+func (s State) MarshalText() ([]byte, error) { return seal(stateVersion, s.code), nil }
 
 // UnmarshalText reads what MarshalText wrote. Anything else is an error and
 // leaves the state as it was: evidence that cannot be read must not be taken
-// for none.
+// for none. That includes what earlier versions of Serin wrote.
 func (s *State) UnmarshalText(text []byte) error {
-	if len(text) > stateSize {
-		return fmt.Errorf("analysis state: %d bytes, at most %d are possible; remove it to analyse from the beginning", len(text), stateSize)
+	var read State
+	err := open(text, stateVersion, read.code)
+	if err == nil && !read.plausible() {
+		err = errImplausible
 	}
-	words := strings.Split(string(text), " ")
-	if words[0] != stateVersion {
-		return fmt.Errorf("analysis state: written by another version, not %q; remove it to analyse from the beginning", stateVersion)
-	}
-	var (
-		read State
-		i    int
-		errs error
-	)
-	read.fields(func(f field) {
-		if i++; i >= len(words) || errs != nil {
-			errs = errors.Join(errs, errTruncated)
-			return
-		}
-		errs = f.parse(words[i])
-	})
-	if errs == nil && len(words) != i+2 {
-		errs = errTruncated
-	}
-	if errs == nil {
-		read.failed, errs = failures.decode(words[i+1])
-	}
-	if errs == nil && !read.plausible() {
-		errs = errors.New("values that cannot be")
-	}
-	if errs != nil {
-		return fmt.Errorf("analysis state: %w; remove it to analyse from the beginning", errs)
+	if err != nil {
+		return fmt.Errorf("analysis state: %w; remove it to analyse from the beginning", err)
 	}
 	*s = read
 	return nil
 }
 
-var errTruncated = errors.New("the wrong number of values")
-
-// field is one stored value; exactly one pointer is set.
-type field struct {
-	float *float64
-	count *int64
-	key   *uint64
+// MarshalText stores the dispersion in one short line. It never fails.
+func (d Dispersion) MarshalText() ([]byte, error) {
+	d = d.stored()
+	return seal(dispersionVersion, d.code), nil
 }
 
-func (f field) parse(word string) (err error) {
-	switch {
-	case f.float != nil:
-		*f.float, err = strconv.ParseFloat(word, 64)
-	case f.count != nil:
-		*f.count, err = strconv.ParseInt(word, 10, 64)
-	case f.key != nil:
-		*f.key, err = strconv.ParseUint(word, 16, 64)
+// UnmarshalText reads what MarshalText wrote. Anything else is an error and
+// leaves the dispersion as it was.
+func (d *Dispersion) UnmarshalText(text []byte) error {
+	var read Dispersion
+	err := open(text, dispersionVersion, read.code)
+	if err == nil && !read.plausible() {
+		err = errImplausible
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("dispersion: %w; remove it to measure it again", err)
+	}
+	*d = read
+	return nil
 }
 
-// fields visits every stored value in the one order that both directions use.
-func (s *State) fields(visit func(field)) {
-	count := func(values ...*int64) {
-		for _, v := range values {
-			visit(field{count: v})
-		}
+func seal(version string, code func(*codec)) []byte {
+	var c codec
+	code(&c)
+	return base64.RawURLEncoding.AppendEncode([]byte(version+" "), c.data)
+}
+
+func open(text []byte, version string, code func(*codec)) error {
+	if len(text) > stateSize {
+		return fmt.Errorf("%d bytes, at most %d are possible", len(text), stateSize)
 	}
-	small := func(v *int32) {
-		wide := int64(*v)
-		visit(field{count: &wide})
-		*v = int32(min(max(wide, math.MinInt32), math.MaxInt32))
+	word, data, _ := strings.Cut(string(text), " ")
+	if word != version {
+		return fmt.Errorf("written by another version, not %q", version)
 	}
-	count(&s.first, &s.last)
-	small(&s.weight)
-	visit(field{float: &s.process.requests})
-	visit(field{float: &s.process.failures})
-	visit(field{float: &s.process.spent})
-	for j := range s.process.mass {
-		visit(field{float: &s.process.mass[j]})
+	binary, err := base64.RawURLEncoding.Strict().DecodeString(data)
+	if err != nil {
+		return err
 	}
-	count(&s.step.start, &s.step.windows,
-		&s.step.canary.requests, &s.step.canary.failures,
-		&s.step.stable.requests, &s.step.stable.failures)
+	c := codec{data: binary, reading: true}
+	code(&c)
+	if c.err == nil && len(c.data) > 0 {
+		c.fail()
+	}
+	return c.err
+}
+
+// code visits every stored value.
+func (s *State) code(c *codec) {
+	c.count(&s.first, &s.last)
+	small(c, &s.weight)
+	c.flag(&s.timed)
+	for i := range s.metrics {
+		s.metrics[i].code(c, s.last)
+	}
+	c.float(&s.spent)
+	c.float(&s.merged)
+	s.previous.code(c)
+	s.dispersion.code(c)
+	s.release.code(c)
+	c.rough(&s.informative)
+	s.step.code(c)
 	for i := range s.limits {
-		l := &s.limits[i]
-		visit(field{key: &l.key})
-		count(&l.share.Total, &l.share.Within, &l.share.Beyond)
-		small(&l.missed)
-		phase := int64(l.phase)
-		visit(field{count: &phase})
-		l.phase = outcome(min(max(phase, 0), math.MaxUint8))
+		s.limits[i].code(c, s.last)
 	}
-	visit(field{key: &s.failedLimit})
+	reason := failures.encode(s.failed)
+	small(c, &reason)
+	s.failed = failures.decode(c, reason)
+	c.key(&s.failedLimit)
 }
 
-// plausible reports whether Next could have made the state.
-func (s *State) plausible() bool {
-	ok := s.first >= 0 && s.last >= s.first && s.weight >= 0 && s.weight <= 100 &&
-		s.process.plausible() && s.step.windows >= 0 && s.step.canary.plausible() && s.step.stable.plausible()
-	for _, l := range s.limits {
-		ok = ok && l.plausible()
+// code stores a metric without samples in two bytes.
+func (m *metric) code(c *codec, now int64) {
+	used := m.key != 0 || m.kind != unknown
+	c.flag(&used)
+	if !used {
+		return
 	}
-	return ok
-}
-
-func (p process) plausible() bool {
-	ok := finite(p.requests) && finite(p.failures) && p.failures <= p.requests && finite(p.spent) && p.spent <= 1+1e-9
-	for _, mass := range p.mass {
-		ok = ok && finite(mass) && mass <= maxMass+1
+	c.key(&m.key)
+	small(c, &m.kind)
+	small(c, &m.open)
+	c.flag(&m.apart)
+	c.moment(&m.end, now)
+	if m.open == 0 {
+		m.before.code(c)
 	}
-	return ok
+	for i := range m.tracks[:min(max(m.open, 0), edges)] {
+		m.tracks[i].code(c)
+	}
 }
 
-func (t tally) plausible() bool { return t.failures >= 0 && t.failures <= t.requests }
-
-func (l limitState) plausible() bool {
-	return l.phase <= undecided && l.missed >= 0 && l.missed <= maxFailureLimit && plausibleShare(l.share)
+func (p *preview) code(c *codec) {
+	c.count(&p.events, &p.bad)
+	used := p.bounds != 0
+	c.flag(&used)
+	if !used {
+		return
+	}
+	c.key(&p.bounds)
+	for i := range p.within {
+		small(c, &p.within[i])
+	}
 }
 
-func plausibleShare(s analysis.Share) bool {
-	return s.Within >= 0 && s.Beyond >= 0 && s.Within <= s.Total && s.Beyond <= s.Total-s.Within
+func (t *track) code(c *codec) {
+	c.float(&t.edge)
+	c.rough(&t.usual, &t.stable.events, &t.stable.bad, &t.canary.events, &t.canary.bad)
+	for j := range t.against {
+		c.stored(&t.against[j])
+	}
+	for j := range t.favour {
+		c.stored(&t.favour[j])
+	}
 }
 
-// finite reports whether x is a number that is not negative.
-func finite(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
+func (t *tally) code(c *codec) { c.count(&t.requests, &t.failures) }
+
+func (d *Dispersion) code(c *codec) {
+	span := int64(d.Span)
+	c.count(&span)
+	d.Span = durationOf(span)
+	for _, s := range []*Scale{&d.Total, &d.PerProxy} {
+		c.rough(&s.Squares, &s.Expected, &s.Requests, &s.Counts)
+	}
+}
+
+func (s *step) code(c *codec) {
+	c.count(&s.start, &s.windows)
+	s.canary.code(c)
+	s.stable.code(c)
+	c.count(&s.since, &s.measured)
+	c.float(&s.spent)
+}
+
+func (l *limitState) code(c *codec, now int64) {
+	used := l.key != 0
+	c.flag(&used)
+	if !used {
+		return
+	}
+	c.key(&l.key)
+	c.count(&l.share.Total, &l.share.Within, &l.share.Beyond)
+	c.moment(&l.at, now)
+	small(c, &l.missed)
+	small(c, &l.phase)
+}
 
 // failures are the reasons that a State can have failed for, as stored.
-var failures = reasonCodes{"-": "", "worse": ReasonWorseThanStable, "limit": ReasonLimitMissed}
+var failures = reasonCodes{"", ReasonWorseThanStable, ReasonLimitMissed}
 
-type reasonCodes map[string]Reason
+type reasonCodes []Reason
 
-func (c reasonCodes) encode(r Reason) string {
-	for word, reason := range c {
-		if reason == r {
-			return word
+func (r reasonCodes) encode(reason Reason) uint8 {
+	for i := range r {
+		if r[i] == reason {
+			return uint8(i) //nolint:gosec // there are three
 		}
 	}
-	return "-"
+	return 0
 }
 
-func (c reasonCodes) decode(word string) (Reason, error) {
-	r, ok := c[word]
-	if !ok {
-		return "", fmt.Errorf("unknown outcome %q", word)
+func (r reasonCodes) decode(c *codec, code uint8) Reason {
+	if int(code) >= len(r) {
+		c.fail()
+		return ""
 	}
-	return r, nil
+	return r[code]
 }

@@ -28,7 +28,7 @@ func TestStateIsStoredExactly(t *testing.T) {
 	for name, s := range map[string]judge.State{"zero": {}, "in a step": judge.State{}.StartStep(epoch), "busy": busy(t)} {
 		t.Run(name, func(t *testing.T) {
 			if back := stored(t, s); back != s {
-				t.Errorf("read %+v, want %+v", back, s)
+				t.Error("another state was read")
 			}
 			text, err := json.Marshal(s)
 			if err != nil {
@@ -36,7 +36,7 @@ func TestStateIsStoredExactly(t *testing.T) {
 			}
 			var back judge.State
 			if err := json.Unmarshal(text, &back); err != nil || back != s {
-				t.Errorf("read %+v (%v) from JSON, want %+v", back, err, s)
+				t.Errorf("another state was read from JSON (error %v)", err)
 			}
 			t.Logf("%d bytes", len(text))
 		})
@@ -48,27 +48,16 @@ func TestAStateThatCannotBeReadIsAnErrorAndNotABeginning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := strings.Split(string(good), " ")
-	with := func(i int, word string) string {
-		changed := append([]string(nil), words...)
-		changed[i] = word
-		return strings.Join(changed, " ")
-	}
+	version, data, _ := strings.Cut(string(good), " ")
 	for name, text := range map[string]string{
-		"empty":                      "",
-		"another version":            with(0, "serin-judge/2"),
-		"cut short":                  strings.Join(words[:len(words)-1], " "),
-		"cut very short":             words[0],
-		"too long":                   string(good) + " 0",
-		"far too long":               string(good) + strings.Repeat(" 0", 4096),
-		"a word instead of a number": with(5, "x"),
-		"NaN":                        with(7, "NaN"),
-		"infinite":                   with(7, "+Inf"),
-		"a negative mass":            with(8, "-1"),
-		"more spent than there was":  with(6, "1.1"),
-		"an unknown outcome":         with(len(words)-1, "promoted"),
-		"a weight of 101":            with(3, "101"),
-		"a negative end":             with(2, "-1"),
+		"empty":               "",
+		"an earlier version":  "serin-judge/1 0 0 0",
+		"a later version":     "serin-judge/3 " + data,
+		"cut short":           string(good[:len(good)-4]),
+		"cut to the version":  version,
+		"longer than written": string(good) + "AAAA",
+		"far too long":        string(good) + strings.Repeat("A", 4096),
+		"not base64":          version + " ?" + data[1:],
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := busy(t)
@@ -97,7 +86,7 @@ func FuzzUnmarshalText(f *testing.F) {
 			return
 		}
 		if back := stored(t, s); back != s {
-			t.Errorf("read %+v, then %+v", s, back)
+			t.Error("another state was read the second time")
 		}
 		checkSound(t, s)
 	})

@@ -19,7 +19,7 @@ func (r Result) Explain() string {
 		return fmt.Sprintf("all traffic is on the canary, so there is nothing to compare with; %d of its %d requests failed", r.CanaryFailures, r.CanaryRequests)
 	case ReasonTooFewRequests:
 		return r.waiting()
-	case ReasonLimitMissed, ReasonLimitUnmeasured, ReasonLimitUndecided, ReasonLimitAtRisk:
+	case ReasonLimitMissed, ReasonLimitUnmeasured, ReasonLimitUndecided, ReasonLimitAtRisk, ReasonLimitMissing:
 		return r.limit()
 	default:
 		if text, ok := explanations[r.Reason]; ok {

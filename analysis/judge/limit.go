@@ -21,11 +21,14 @@ const (
 	SuccessRate Metric = "SuccessRate"
 	// Latency is a quantile of the time in which the canary answers.
 	Latency Metric = "Latency"
+	// Value is a plain number that a user named: an analysis.Value.
+	Value Metric = "Value"
 )
 
-// Limit is an absolute bound on what the canary does, whatever stable does. It
-// is measured again each time MinSamples requests of the present step have come
-// together, and fails the canary when FailureLimit measurements in a row miss it.
+// Limit is an absolute bound on what the canary does, whatever stable does, and
+// fails the canary when FailureLimit measurements in a row miss it. SuccessRate
+// and Latency are measured again each time MinSamples requests of the present
+// step have come together; each Value is a measurement by itself.
 type Limit struct {
 	// Metric says what is bounded, and which of the fields below are used.
 	Metric Metric
@@ -41,7 +44,16 @@ type Limit struct {
 	// missed when too many are above the upper, and undecided otherwise; give a
 	// bucket bound to avoid that. Only with Latency.
 	Max time.Duration
-	// MinSamples is how many requests one measurement needs; at least 1.
+	// Name is that of the analysis.Value. 1 to 63 characters. Only with Value.
+	Name string
+	// Low and High are the least and the greatest acceptable number; give an
+	// infinity for no bound. Only with Value.
+	Low, High float64
+	// StaleAfter is how old the newest number may be for a step to pass. More
+	// than 0. Only with Value.
+	StaleAfter time.Duration
+	// MinSamples is how many requests one measurement needs, and with Value how
+	// many numbers of the present step a Pass needs; at least 1.
 	MinSamples int64
 	// FailureLimit is how many measurements in a row must miss the limit to fail
 	// the canary; 1 to 100.
@@ -54,6 +66,8 @@ const (
 	DefaultMinSamples = 100
 	// DefaultFailureLimit is the FailureLimit for users who set none.
 	DefaultFailureLimit = 3
+	// DefaultStaleAfter is the StaleAfter of a Value for users who set none.
+	DefaultStaleAfter = 5 * time.Minute
 
 	maxFailureLimit = 100
 )
@@ -70,12 +84,28 @@ func MaxLatency(quantile float64, d time.Duration) Limit {
 	return Limit{Metric: Latency, Quantile: quantile, Max: d, MinSamples: DefaultMinSamples, FailureLimit: DefaultFailureLimit}
 }
 
+// ValueBetween is the limit "the number that the user named lies between low and
+// high" with the default failure limit and age; infinity is no bound.
+func ValueBetween(name string, low, high float64) Limit {
+	return Limit{
+		Metric: Value, Name: name, Low: low, High: high,
+		MinSamples: 1, FailureLimit: DefaultFailureLimit, StaleAfter: DefaultStaleAfter,
+	}
+}
+
 // String names the limit for people, such as "p99 ≤ 500ms".
 func (l Limit) String() string {
-	if l.Metric == SuccessRate {
+	switch {
+	case l.Metric == SuccessRate:
 		return "success rate ≥ " + percent(l.Min)
+	case l.Metric == Latency:
+		return fmt.Sprintf("p%.4g ≤ %v", 100*l.Quantile, l.Max)
+	case math.IsInf(l.High, 1):
+		return fmt.Sprintf("%s ≥ %v", l.Name, l.Low)
+	case math.IsInf(l.Low, -1):
+		return fmt.Sprintf("%s ≤ %v", l.Name, l.High)
 	}
-	return fmt.Sprintf("p%.4g ≤ %v", 100*l.Quantile, l.Max)
+	return fmt.Sprintf("%v ≤ %s ≤ %v", l.Low, l.Name, l.High)
 }
 
 // Validate returns the first mistake, naming the field and the fix.
@@ -86,12 +116,16 @@ func (l Limit) Validate() error {
 		err = l.validateSuccessRate()
 	case Latency:
 		err = l.validateLatency()
+	case Value:
+		err = l.validateValue()
 	default:
-		err = fmt.Errorf("metric: %q; give %s or %s", l.Metric, SuccessRate, Latency)
+		err = fmt.Errorf("metric: %q; give %s, %s or %s", l.Metric, SuccessRate, Latency, Value)
 	}
 	switch {
 	case err != nil:
 		return err
+	case l.Metric != Value && (l.Name != "" || l.Low != 0 || l.High != 0 || l.StaleAfter != 0):
+		return fmt.Errorf("name, low, high, staleAfter: only for metric %s; remove them", Value)
 	case l.MinSamples < 1:
 		return fmt.Errorf("minSamples: %d; give at least 1", l.MinSamples)
 	case l.FailureLimit < 1 || l.FailureLimit > maxFailureLimit:
@@ -122,16 +156,30 @@ func (l Limit) validateLatency() error {
 	return nil
 }
 
+func (l Limit) validateValue() error {
+	switch {
+	case !validName(l.Name):
+		return fmt.Errorf("name: %q; give 1 to %d characters", l.Name, maxName)
+	case !(l.Low <= l.High), math.IsInf(l.Low, 1), math.IsInf(l.High, -1), math.IsInf(l.Low, -1) && math.IsInf(l.High, 1):
+		return fmt.Errorf("low, high: %v, %v; give numbers of which low is not above high, and an infinity for at most one of them", l.Low, l.High)
+	case l.StaleAfter <= 0:
+		return fmt.Errorf("staleAfter: %v; give a duration above 0, such as 5m", l.StaleAfter)
+	case l.Min != 0 || l.Quantile != 0 || l.Max != 0:
+		return fmt.Errorf("min, quantile, max: not for metric %s; give low and high", Value)
+	}
+	return nil
+}
+
 func validLimits(limits []Limit) bool {
 	if len(limits) > MaxLimits {
 		return false
 	}
-	for i, l := range limits {
-		if l.Validate() != nil {
+	for i := range limits {
+		if limits[i].Validate() != nil {
 			return false
 		}
-		for _, other := range limits[:i] {
-			if l.key() == other.key() {
+		for j := range limits[:i] {
+			if limits[i].same(&limits[j]) {
 				return false
 			}
 		}
@@ -141,7 +189,7 @@ func validLimits(limits []Limit) bool {
 
 // share counts how many requests of an arm were within the limit and how many
 // were beyond it; false when the arm does not tell.
-func (l Limit) share(a analysis.Arm) (analysis.Share, bool) {
+func (l *Limit) share(a *analysis.Arm) (analysis.Share, bool) {
 	if l.Metric == SuccessRate {
 		return analysis.Share{Total: a.Requests, Within: a.Requests - a.Failures, Beyond: a.Failures}, true
 	}
@@ -152,7 +200,7 @@ func (l Limit) share(a analysis.Arm) (analysis.Share, bool) {
 }
 
 // required is the fraction of requests that must be within the limit.
-func (l Limit) required() float64 {
+func (l *Limit) required() float64 {
 	if l.Metric == SuccessRate {
 		return l.Min
 	}
@@ -161,25 +209,26 @@ func (l Limit) required() float64 {
 
 // measure decides one measurement. Where the bounds of the histogram cannot
 // tell, both are false.
-func (l Limit) measure(s analysis.Share) (met, missed bool) {
+func (l *Limit) measure(s analysis.Share) (met, missed bool) {
 	// The slack keeps 99 of 100 from missing 0.99 by a rounding error.
 	need := l.required()*float64(s.Total) - 1e-9*float64(s.Total)
 	return float64(s.Within) >= need, float64(s.Total-s.Beyond) < need
 }
 
 // key tells limits apart by what they bound, so that the counts of a limit
-// follow it when the list is edited during a rollout.
-func (l Limit) key() uint64 {
-	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
-	h := uint64(offset)
-	if l.Metric == SuccessRate {
-		h ^= 1
+// follow it when the list is edited during a rollout. It is never 0.
+func (l *Limit) key() uint64 {
+	h := newHash()
+	h.addString(string(l.Metric))
+	h.addString(l.Name)
+	for _, x := range [...]float64{l.Min, l.Quantile, l.Max.Seconds(), l.Low, l.High} {
+		h.add(math.Float64bits(x))
 	}
-	for _, x := range [...]uint64{math.Float64bits(l.required()), uint64(l.Max)} { //nolint:gosec // only its bits count
-		for range 8 {
-			h = (h ^ x&0xff) * prime
-			x >>= 8
-		}
-	}
-	return h
+	return max(uint64(h), 1)
+}
+
+// same reports whether both bound the same.
+func (l *Limit) same(o *Limit) bool {
+	return l.Metric == o.Metric && l.Name == o.Name && l.Min == o.Min && l.Quantile == o.Quantile &&
+		l.Max == o.Max && l.Low == o.Low && l.High == o.High
 }

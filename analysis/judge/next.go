@@ -15,13 +15,13 @@ import (
 func (c Config) Next(s State, w analysis.Window) (State, Result) {
 	switch {
 	case !c.valid():
-		return s, c.result(s, Inconclusive, ReasonInvalidConfig)
+		return s, c.reject(s, ReasonInvalidConfig)
 	case w.Validate() != nil:
 		return s, c.reject(s, ReasonInvalidData)
 	case s.last != 0 && w.Start.UnixNano() < s.last:
 		return s, c.reject(s, ReasonOutOfOrder)
 	}
-	s = c.absorb(s, w)
+	c.absorb(&s, &w)
 	return s, c.Assess(s, w.End)
 }
 
@@ -29,8 +29,14 @@ func (c Config) Next(s State, w analysis.Window) (State, Result) {
 // when measurements stay away.
 func (c Config) Assess(s State, now time.Time) Result {
 	if !c.valid() {
-		return c.result(s, Inconclusive, ReasonInvalidConfig)
+		return c.result(&s, Inconclusive, ReasonInvalidConfig)
 	}
+	return c.assess(&s, now)
+}
+
+// assess is Assess for a valid Config. It may put the state in the order of the
+// Config: give it a copy.
+func (c *Config) assess(s *State, now time.Time) Result {
 	if s.failed != "" {
 		return c.failure(s)
 	}
@@ -43,7 +49,7 @@ func (c Config) Assess(s State, now time.Time) Result {
 	if reason := c.shortage(s); reason != "" {
 		return c.result(s, Inconclusive, reason)
 	}
-	if r, ok := c.limitShortage(s); ok {
+	if r, ok := c.limitShortage(s, now); ok {
 		return r
 	}
 	if s.compared() {
@@ -55,15 +61,18 @@ func (c Config) Assess(s State, now time.Time) Result {
 // comparison passes a canary unless the evidence against it is half of what rolls
 // back, on the scale of bets that multiply: to give it more traffic just then
 // would be to wager on its recovery. More traffic at this weight decides.
-func (c Config) comparison(s State) Result {
-	if r := c.result(s, Inconclusive, ReasonSuspected); r.Evidence >= math.Sqrt(r.Needed) {
+func (c *Config) comparison(s *State) Result {
+	r := c.result(s, Pass, ReasonNotWorse)
+	if r.Evidence >= math.Sqrt(r.Needed) {
+		r.Verdict, r.Reason = Inconclusive, ReasonSuspected
 		return r
 	}
-	return c.result(s, Pass, ReasonNotWorse)
+	r.MayPromote = r.PromotionNeeded > 0 && r.Promotion >= r.PromotionNeeded && s.step.measured >= int64(c.MinEvidence)
+	return r
 }
 
 // shortage is why the requests of the present step do not suffice; "" when they do.
-func (c Config) shortage(s State) Reason {
+func (c *Config) shortage(s *State) Reason {
 	canary, stable := s.step.canary.requests, s.step.stable.requests
 	switch {
 	case canary == 0:
@@ -78,97 +87,53 @@ func (c Config) shortage(s State) Reason {
 	return ""
 }
 
-// compared reports whether stable is meant to get traffic at all.
-func (s State) compared() bool { return s.weight < 100 }
-
-// absorb adds a valid window to the state. Once failed, the figures stay those
-// that failed it.
-func (c Config) absorb(s State, w analysis.Window) State {
-	start, end := w.Start.UnixNano(), w.End.UnixNano()
-	if s.failed != "" {
-		s.last = end
-		return s
+func (c *Config) reject(s State, why Reason) Result {
+	if s.failed != "" && why != ReasonInvalidConfig {
+		return c.failure(&s)
 	}
-	if s.last == 0 {
-		s.last = start
-	}
-	if s.first == 0 && w.Canary.Requests > 0 {
-		s.first = start
-	}
-	n := counts{
-		nc: float64(w.Canary.Requests), kc: float64(w.Canary.Failures),
-		ns: float64(w.Stable.Requests), ks: float64(w.Stable.Failures),
-	}
-	if s.first != 0 {
-		elapsed := time.Duration(start - s.first)
-		s.process = s.process.
-			stake(stakeDue(elapsed, c.Startup)).
-			bet(n, s.process.baseRate(c.UsualFailureRate), c.margin(elapsed), 1/c.MaxFalseRollback)
-	}
-	s.process = s.process.remember(n, time.Duration(end-s.last))
-	s.last, s.weight = end, w.Weight
-	if start >= s.step.start {
-		s = c.absorbStep(s, w)
-	}
-	if s.process.evidence() >= 1/c.MaxFalseRollback {
-		// Said first even if a limit was missed too: it is the stronger reason.
-		s.failed, s.failedLimit = ReasonWorseThanStable, 0
-	}
-	return s
+	return c.result(&s, Inconclusive, why)
 }
 
-// margin is the d of the null hypothesis for a window that began so long after
-// the canary's first request.
-func (c Config) margin(elapsed time.Duration) float64 {
-	d := toleranceShare * c.Tolerance
-	if elapsed < c.Startup.For {
-		d += c.Startup.Tolerate
-	}
-	return d
-}
-
-// absorbStep adds a window that lies within the present step.
-func (c Config) absorbStep(s State, w analysis.Window) State {
-	s.step.windows++
-	s.step.canary.add(w.Canary)
-	s.step.stable.add(w.Stable)
-	s = c.alignLimits(s)
-	for i, l := range c.Limits {
-		s.limits[i] = s.limits[i].add(l, w.Canary)
-		if s.failed == "" && s.limits[i].missed >= l.FailureLimit {
-			s.failed, s.failedLimit = ReasonLimitMissed, l.key()
-		}
-	}
-	return s
-}
-
-func (c Config) reject(s State, why Reason) Result {
-	if s.failed != "" {
-		return c.failure(s)
-	}
-	return c.result(s, Inconclusive, why)
-}
-
-func (c Config) failure(s State) Result {
+func (c *Config) failure(s *State) Result {
 	r := c.result(s, Fail, s.failed)
-	for i, l := range c.Limits {
-		if s.failed == ReasonLimitMissed && l.key() == s.failedLimit {
-			r.Limit, r.LimitSamples, r.LimitMissed = l, s.limits[i].share.Total, s.limits[i].missed
+	if s.failed != ReasonLimitMissed {
+		return r
+	}
+	c.alignLimits(s)
+	for i := range c.Limits {
+		if l := &c.Limits[i]; l.key() == s.failedLimit {
+			r.Limit, r.LimitSamples, r.LimitMissed = *l, s.limits[i].share.Total, s.limits[i].missed
 		}
 	}
 	return r
 }
 
-func (c Config) result(s State, v Verdict, why Reason) Result {
-	var needed float64
-	if within(c.MaxFalseRollback, 0.5) {
-		needed = 1 / c.MaxFalseRollback
-	}
-	return Result{
-		Verdict: v, Reason: why,
-		Evidence: s.process.evidence(), Needed: needed,
+func (c *Config) result(s *State, v Verdict, why Reason) Result {
+	r := Result{
+		Verdict: v, Reason: why, Leading: MetricFailures,
+		Evidence: s.Evidence(), Promotion: 1, DetectableEffect: 1,
+		ReleaseRequests: s.release.requests, ReleaseFailures: s.release.failures,
 		CanaryRequests: s.step.canary.requests, CanaryFailures: s.step.canary.failures,
 		StableRequests: s.step.stable.requests, StableFailures: s.step.stable.failures,
 		MinRequests: c.MinRequests,
 	}
+	if why == ReasonInvalidConfig {
+		return r
+	}
+	r.Needed = 1 / c.MaxFalseRollback
+	if c.MaxBadPromotion > 0 {
+		r.PromotionNeeded = 1 / c.MaxBadPromotion
+	}
+	if s.last == 0 {
+		return r
+	}
+	c.alignComparisons(s)
+	m := c.merge(s)
+	r.Promotion, r.Leading = m.assurance, c.name(m.leading)
+	if m.leading != failuresSlot {
+		worst := s.metrics[m.leading].worst(s.spent)
+		r.LeadingBound, r.LeadingCanary, r.LeadingStable = worst.edge, worst.canary.share(), worst.stable.share()
+	}
+	r.DetectableEffect = c.detectable(s)
+	return r
 }

@@ -64,6 +64,9 @@ const (
 	// ReasonLimitUndecided means that the bounds of the latency histogram cannot
 	// tell whether a limit is met.
 	ReasonLimitUndecided Reason = "LimitUndecided"
+	// ReasonLimitMissing means that the number that a limit is about was due and
+	// there was none, or that the newest is too old.
+	ReasonLimitMissing Reason = "LimitMissing"
 	// ReasonLimitAtRisk means that the last measurement missed a limit, not yet
 	// often enough in a row to fail.
 	ReasonLimitAtRisk Reason = "LimitAtRisk"
@@ -87,6 +90,11 @@ type Result struct {
 	// Leading is the metric that contributes most to Evidence: MetricFailures,
 	// MetricLatency or the name of one of the user's metrics.
 	Leading string
+	// LeadingBound is the bound of the histogram beyond which Leading differs most
+	// between the versions, 0 for counts. LeadingCanary and LeadingStable are the
+	// shares of their events that were beyond it, or bad, within the last minute or
+	// so. Not set for MetricFailures.
+	LeadingBound, LeadingCanary, LeadingStable float64
 	// Promotion is the evidence of the present step that the canary is not worse
 	// by Tolerance or more, in that metric in which there is least; 1 means none.
 	// PromotionNeeded is how much of it promotes early, 0 if none does.

@@ -226,7 +226,7 @@ func TestAWindowInWhichOneVersionAnsweredNothingIsNoEvidence(t *testing.T) {
 		"no request":        {Weight: 10},
 	} {
 		w.Start, w.End = s.End(), s.End().Add(5*time.Second)
-		if after, _ := judge.Defaults().Next(s, w); after.Evidence() != s.Evidence() {
+		if after, _ := judge.Defaults().Next(s, w); math.Abs(after.Evidence()/s.Evidence()-1) > 1e-8 {
 			t.Errorf("%s: evidence = %v, want the %v of before", name, after.Evidence(), s.Evidence())
 		}
 	}
@@ -253,7 +253,7 @@ func TestRestartingAfterAnyWindowChangesNothing(t *testing.T) {
 			t.Fatalf("window %d: result differs after a restart (-through +restarted):\n%s", i, diff)
 		}
 		if through != stored(t, restarted) {
-			t.Fatalf("window %d: state differs after a restart:\n%+v\n%+v", i, through, restarted)
+			t.Fatalf("window %d: state differs after a restart", i)
 		}
 	}
 	if through.Evidence() == 1 {

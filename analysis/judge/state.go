@@ -16,12 +16,24 @@ type State struct {
 	first  int64 // start of the first window in which the canary answered, Unix nanoseconds
 	last   int64 // end of the last window, Unix nanoseconds
 	weight int32 // weight in the last window, percent
+	timed  bool  // latency was measured when the canary first answered, and is compared
 
-	process    process
-	promotion  process // of the present step
+	metrics [slots]metric
+	// spent is the part of the initial stake that has been put on start times.
+	spent float64
+	// merged is the evidence of all metrics after the last window.
+	merged float64
+
+	previous   tally // of stable in the last window
 	dispersion Dispersion
-	step    step
-	limits  [MaxLimits]limitState
+
+	release tally // of the canary since its first request
+	// informative is the number of requests that speak about the difference,
+	// clusters counted once.
+	informative float64
+
+	step   step
+	limits [MaxLimits]limitState
 
 	failed      Reason // why the canary failed; never unset, and nothing else changes then but last
 	failedLimit uint64 // which limit, by its key
@@ -32,40 +44,30 @@ type step struct {
 	start          int64 // Unix nanoseconds; 0: from the first window on
 	windows        int64
 	canary, stable tally
+	// since is the start of the first window that can speak for an early
+	// promotion, Unix nanoseconds, and measured the length of all of them, in
+	// nanoseconds.
+	since, measured int64
+	// spent is as in State, for bets in favour of the canary.
+	spent float64
 }
 
 type tally struct{ requests, failures int64 }
 
-// limitState is how far one limit has been measured.
-type limitState struct {
-	key    uint64 // of the limit that the counts belong to; 0: none
-	share  analysis.Share
-	missed int32   // measurements missed in a row
-	phase  outcome // of the last measurement in this step
-}
-
-// outcome is what the last measurement of a limit said.
-type outcome uint8
-
-const (
-	unmeasured outcome = iota
-	met
-	missed
-	undecided
-)
-
-// StartStep begins a step: what a Pass needs is counted from now on. Call it
-// with the time from which the weight of the step was known to be in effect;
-// windows that began earlier still add to the evidence against the canary, and
-// never to a Pass. A state that has failed stays as it is.
+// StartStep begins a step: what a Pass or an early promotion needs is counted
+// from now on. Call it with the time from which the weight of the step was known
+// to be in effect; windows that began earlier still add to the evidence against
+// the canary, and never to a Pass. A state that has failed stays as it is.
 func (s State) StartStep(now time.Time) State {
 	if s.failed != "" {
 		return s
 	}
 	s.step = step{start: now.UnixNano()}
+	for i := range s.metrics {
+		s.metrics[i].restart()
+	}
 	for i := range s.limits {
-		s.limits[i].share = analysis.Share{}
-		s.limits[i].phase = unmeasured
+		s.limits[i].restart()
 	}
 	return s
 }
@@ -85,9 +87,18 @@ func (s State) Dispersion() Dispersion { return s.dispersion }
 
 // Evidence is the running bet against "the canary is no worse than stable": 1
 // at the beginning, and Config.MaxFalseRollback's inverse when it rolls back.
-func (s State) Evidence() float64 { return s.process.evidence() }
+func (s State) Evidence() float64 {
+	if s.last == 0 {
+		return 1
+	}
+	return s.merged
+}
 
-func (t *tally) add(a analysis.Arm) {
-	t.requests += a.Requests
-	t.failures += a.Failures
+// compared reports whether stable is meant to get traffic at all.
+func (s *State) compared() bool { return s.weight < 100 }
+
+func (t *tally) add(a *analysis.Arm) {
+	const most = 1 << 62 // far beyond what can be counted; an overflow would turn a sum negative
+	t.requests = min(t.requests+a.Requests, most)
+	t.failures = min(t.failures+a.Failures, most)
 }

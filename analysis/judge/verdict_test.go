@@ -300,7 +300,7 @@ func TestUnusableWindowsChangeNothingAndNeverPass(t *testing.T) {
 				t.Errorf("verdict = %s (%s), want Inconclusive (%s)", r.Verdict, r.Reason, tt.reason)
 			}
 			if after != before {
-				t.Errorf("state changed from %+v to %+v", before, after)
+				t.Error("the state changed")
 			}
 		})
 	}

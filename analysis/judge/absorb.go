@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"math"
+	"time"
+
+	"github.com/serin-dev/serin/analysis"
+)
+
+// The nulls. A rollback needs evidence against p_c ≤ slope·p_s + d ("the canary's
+// share of bad events is at most a tenth above stable's, plus a fifth of the
+// tolerance"), a promotion evidence against p_c ≥ slope·p_s + d ("it is worse by
+// the tolerance or more").
+const (
+	countSlope     = 1.1 // r, of counts
+	toleranceShare = 0.2 // d / tolerance
+	edgeSlope      = 1.25
+	edgeMargin     = 0.001
+	// edgeTolerance is for a promotion what edgeMargin is for a rollback.
+	edgeTolerance = edgeMargin / toleranceShare
+)
+
+// moment is what is known of a window before it is looked at.
+type moment struct {
+	start, end int64
+	// starting means that the canary is in its start-up phase.
+	starting bool
+	// favourable means that the window can speak for an early promotion.
+	favourable bool
+	keep       float64
+	tempering  tempering
+}
+
+// absorb adds a valid window to the state. Once failed, the figures stay those
+// that failed it.
+func (c *Config) absorb(s *State, w *analysis.Window) {
+	start, end := w.Start.UnixNano(), w.End.UnixNano()
+	if s.failed != "" {
+		s.last = end
+		return
+	}
+	c.begin(s, w, start)
+	at := c.moment(s, w, start, end)
+	c.stake(s, &at)
+	c.play(s, w, &at)
+	if s.first != 0 {
+		s.release.add(&w.Canary)
+	}
+	c.rememberStable(s, w, &at)
+	s.last, s.weight = end, w.Weight
+	if start >= s.step.start {
+		c.absorbStep(s, w, &at)
+	}
+	s.merged = c.merge(s).evidence
+	if s.merged >= 1/c.MaxFalseRollback {
+		// Said first even if a limit was missed too: it is the stronger reason.
+		s.failed, s.failedLimit = ReasonWorseThanStable, 0
+	}
+}
+
+// begin notes what begins with this window.
+func (c *Config) begin(s *State, w *analysis.Window, start int64) {
+	if s.last == 0 {
+		s.last, s.dispersion = start, c.Dispersion.stored()
+	}
+	if s.first == 0 && w.Canary.Requests > 0 {
+		s.first = start
+		// Only now, so that nothing is staked on a metric that is not measured: which
+		// metrics there are does not depend on how the canary does.
+		s.timed = c.LatencyWeight > 0 && (w.Stable.Latency != nil || s.metrics[latencySlot].kind == histogram)
+	}
+	failures := &s.metrics[failuresSlot]
+	failures.kind, failures.open = counted, 1
+	failures.tracks[0].usual = max(rough(c.UsualFailureRate), minUsual)
+	c.alignComparisons(s)
+}
+
+func (c *Config) moment(s *State, w *analysis.Window, start, end int64) moment {
+	at := moment{
+		start: start, end: end, keep: decay(time.Duration(end - s.last)),
+		starting: start-s.first < int64(c.Startup.For), tempering: c.tempering(s.dispersion),
+	}
+	at.favourable = s.first != 0 && !at.starting && start >= s.step.start && c.MaxBadPromotion > 0 &&
+		w.Canary.Requests > 0 && w.Stable.Requests > 0
+	return at
+}
+
+// stake puts what is due on every bet. It depends on the time alone, so it is
+// known before the window's counts.
+func (c *Config) stake(s *State, at *moment) {
+	if s.first == 0 {
+		return
+	}
+	against := max(0, stakeDue(time.Duration(at.start-s.first), c.Startup)-s.spent)
+	s.spent += against
+	var favour float64
+	if at.favourable {
+		if s.step.since == 0 {
+			s.step.since = at.start
+		}
+		favour = max(0, stakeDue(time.Duration(at.start-s.step.since), Startup{})-s.step.spent)
+		s.step.spent += favour
+	}
+	for i := range s.metrics {
+		s.metrics[i].stake(against, favour)
+	}
+}
+
+// play bets on every metric that the window says something about.
+func (c *Config) play(s *State, w *analysis.Window, at *moment) {
+	traffic := observation{canary: &w.Canary, stable: &w.Stable}
+	c.playMetric(s, failuresSlot, traffic, at)
+	if s.first == 0 || s.timed {
+		c.playMetric(s, latencySlot, observation{canary: &w.Canary, stable: &w.Stable}, at)
+	}
+	for i := range c.Comparisons {
+		if sample := w.Sample(c.Comparisons[i].Name); sample != nil && s.metrics[userSlots+i].takes(sample, w) {
+			c.playMetric(s, userSlots+i, observation{canary: &sample.Canary, stable: &sample.Stable}, at)
+		}
+	}
+}
+
+func (c *Config) playMetric(s *State, slot int, o observation, at *moment) {
+	m := &s.metrics[slot]
+	null := c.nulls(s, slot, at)
+	m.play(o, &null, at.tempering, at.keep)
+	if slot == latencySlot && o.stable.Latency == nil {
+		return // not a metric of counts: those are the failures
+	}
+	m.learn(o.stable, s.spent, s.step.spent)
+}
+
+// takes reports whether a sample is new, and notes until when it counted.
+func (m *metric) takes(sample *analysis.Sample, w *analysis.Window) bool {
+	start, end := w.Start.UnixNano(), w.End.UnixNano()
+	if !sample.Start.IsZero() {
+		start = sample.Start.UnixNano()
+	}
+	if start < m.end {
+		return false
+	}
+	m.apart = m.apart || start != w.Start.UnixNano()
+	m.end = end
+	return true
+}
+
+// nulls are the edges that a metric is bet against at a moment.
+func (c *Config) nulls(s *State, slot int, at *moment) nulls {
+	n := nulls{maxWin: math.Inf(-1), maxFavour: math.Inf(-1)}
+	tolerance := c.Tolerance
+	if slot >= userSlots {
+		tolerance = c.Comparisons[slot-userSlots].Tolerance
+	}
+	if s.metrics[slot].kind == histogram {
+		n.rollback = boundary{slope: edgeSlope, d: edgeMargin}
+		n.promotion = boundary{slope: edgeSlope, d: edgeTolerance}
+	} else {
+		n.rollback = boundary{slope: countSlope, d: toleranceShare * tolerance}
+		n.promotion = boundary{slope: 1, d: tolerance}
+	}
+	// A cold version is slow by factors; there is no saying how slow is too slow.
+	if s.first != 0 && !(at.starting && s.metrics[slot].kind == histogram) {
+		n.maxWin = -math.Log(c.MaxFalseRollback)
+	}
+	if at.starting {
+		n.rollback.d += c.Startup.Tolerate
+	}
+	if at.favourable {
+		n.maxFavour = -math.Log(c.MaxBadPromotion)
+	}
+	return n
+}
+
+// rememberStable adds a window to what is known of how stable's failures vary,
+// and counts what it said about the difference.
+func (c *Config) rememberStable(s *State, w *analysis.Window, at *moment) {
+	if at.start != s.last {
+		s.previous = tally{}
+	}
+	if s.first != 0 && !at.starting && w.Canary.Requests > 0 && w.Stable.Requests > 0 {
+		n := at.tempering.temper(counts{nc: float64(w.Canary.Requests), ns: float64(w.Stable.Requests)})
+		s.informative = rough(s.informative + n.nc*n.ns/(n.nc+n.ns))
+	}
+	s.dispersion = s.dispersion.add(s.previous, &w.Stable, time.Duration(at.end-at.start))
+	s.previous = tally{requests: w.Stable.Requests, failures: w.Stable.Failures}
+}
+
+// absorbStep adds a window that lies within the present step.
+func (c *Config) absorbStep(s *State, w *analysis.Window, at *moment) {
+	s.step.windows++
+	s.step.canary.add(&w.Canary)
+	s.step.stable.add(&w.Stable)
+	if at.favourable {
+		s.step.measured += at.end - at.start
+	}
+	c.alignLimits(s)
+	for i := range c.Limits {
+		l := &c.Limits[i]
+		s.limits[i].add(l, w)
+		if s.failed == "" && s.limits[i].missed >= l.FailureLimit {
+			s.failed, s.failedLimit = ReasonLimitMissed, l.key()
+		}
+	}
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"math"
+	"time"
+)
+
+// A metric is compared by one or several tracks, each a running bet on the
+// share of some kind of bad event: failed requests, or requests slower than
+// a bound. Bets against "the canary is no worse" (rollback) and against "it is
+// worse by the tolerance or more" (promotion) run beside each other.
+const (
+	historyWeight = 200             // events that the usual share of bad ones counts for
+	baseDecay     = 0.9             // of the memory of shares
+	baseDecayPer  = 5 * time.Second // per this much time
+	maxRate       = 0.995           // alternatives from here on are not bet on
+	maxMass       = 1e200           // far above any threshold, far below overflow
+	minMass       = 1e-200          // far below any use, far above denormal numbers
+	minUsual      = 0x1p-40         // of the usual share: never 0
+)
+
+const (
+	// alternatives is how many differences are bet on for a rollback.
+	alternatives = 9
+	// hopes is how many are bet on for a promotion.
+	hopes = 3
+)
+
+var (
+	// excess are the a_j: by how much the canary might be above the edge of the null.
+	excess = [alternatives]float64{.0025, .005, .01, .02, .04, .08, .16, .32, .64}
+	// prior are the π_j: the share of the bet on each.
+	prior = [alternatives]float64{.20, .20, .20, .13, .09, .06, .04, .04, .04}
+	// hope is where the canary might be between stable (0) and the edge of the
+	// null of the promotion (1). All are bet on alike.
+	hope = [hopes]float64{0, .25, .5}
+)
+
+// track is the state of the bets on one kind of bad event.
+type track struct {
+	// edge is the bound beyond which an event is bad, for a histogram.
+	edge float64
+	// usual is the share of bad events to begin with.
+	usual float64
+	// stable and canary are what each version did lately.
+	stable, canary memory
+	// against[j] is the worth of what has been put on the canary being worse by
+	// excess[j], and favour[j] of what has been put on it being as good as hope[j].
+	against [alternatives]float64
+	favour  [hopes]float64
+}
+
+// memory counts events, exponentially forgotten.
+type memory struct{ events, bad float64 }
+
+// nulls are the edges that a window is bet against.
+type nulls struct {
+	rollback, promotion boundary
+	// maxWin is the logarithm of the most that a single bet on a rollback wins, and
+	// maxFavour that of one on a promotion; -Inf where there is no such bet.
+	maxWin, maxFavour float64
+}
+
+// bet plays one window. An arm without events says nothing about the difference.
+func (t *track) bet(n counts, null *nulls) {
+	if !(n.nc > 0 && n.ns > 0) {
+		return
+	}
+	base := t.baseRate()
+	if !math.IsInf(null.maxWin, -1) {
+		for j := range t.against {
+			if alt := (rates{s: base, c: null.rollback.at(base) + excess[j]}); alt.c < maxRate {
+				t.against[j] = won(t.against[j], min(null.rollback.logLikelihoodRatio(n, alt), null.maxWin))
+			}
+		}
+	}
+	edge := null.promotion.at(base)
+	if math.IsInf(null.maxFavour, -1) || edge >= maxRate {
+		return
+	}
+	for j := range t.favour {
+		alt := rates{s: base, c: base + hope[j]*(edge-base)}
+		t.favour[j] = won(t.favour[j], min(null.promotion.logLikelihoodRatio(n, alt), null.maxFavour))
+	}
+}
+
+// won is what a stake is worth after a bet.
+func won(mass, logWin float64) float64 {
+	if mass == 0 {
+		return 0
+	}
+	mass = min(mass*math.Exp(logWin), maxMass)
+	if mass < minMass {
+		return 0
+	}
+	return storable(mass)
+}
+
+// storable drops the last 24 bits of a number's 52, so that a stored state is
+// small and exactly the one that was stored. It rounds towards zero: a stake
+// may lose by that, and never gains.
+func storable(x float64) float64 {
+	const dropped = 1<<24 - 1
+	return math.Float64frombits(math.Float64bits(x) &^ dropped)
+}
+
+// rough is storable for what need not be precise: it drops 32 bits.
+func rough(x float64) float64 {
+	const dropped = 1<<32 - 1
+	return math.Float64frombits(math.Float64bits(x) &^ dropped)
+}
+
+// evidence is u + Σ π_j S_j, with u the stake not spent yet.
+func (t *track) evidence(spent float64) float64 {
+	e := max(0, 1-spent)
+	for j, mass := range t.against {
+		e += prior[j] * mass
+	}
+	return e
+}
+
+// assurance is the evidence that the canary is not worse by the tolerance.
+func (t *track) assurance(spent float64) float64 {
+	f := max(0, 1-spent)
+	for _, mass := range t.favour {
+		f += mass / hopes
+	}
+	return f
+}
+
+// stake puts more on every bet.
+func (t *track) stake(against, favour float64) {
+	if against > 0 {
+		for j := range t.against {
+			t.against[j] = storable(t.against[j] + against)
+		}
+	}
+	if favour > 0 {
+		for j := range t.favour {
+			t.favour[j] = storable(t.favour[j] + favour)
+		}
+	}
+}
+
+// baseRate is stable's share of bad events to bet with: from earlier windows
+// only, pulled towards the usual share while those are few. A wrong one costs
+// power, never validity.
+func (t *track) baseRate() float64 {
+	return (historyWeight*t.usual + t.stable.bad) / (historyWeight + t.stable.events)
+}
+
+// remember adds a window to what is known of both versions; keep is what is
+// left of what was known before.
+func (t *track) remember(n counts, keep float64) {
+	t.stable.add(n.ns, n.ks, keep)
+	t.canary.add(n.nc, n.kc, keep)
+}
+
+func (m *memory) add(events, bad, keep float64) {
+	m.events, m.bad = rough(m.events*keep+events), rough(m.bad*keep+bad)
+}
+
+// share is the share of bad events lately.
+func (m memory) share() float64 {
+	if m.events == 0 {
+		return 0
+	}
+	return m.bad / m.events
+}
+
+// decay is what is left of a memory after so much time.
+func decay(elapsed time.Duration) float64 {
+	return math.Pow(baseDecay, elapsed.Seconds()/baseDecayPer.Seconds())
+}

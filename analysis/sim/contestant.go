@@ -17,6 +17,16 @@ type Contestant struct {
 	New func() Rule
 	// Latency is whether it looks at latencies.
 	Latency bool
+	// Change makes other traffic of that of a cell; nil changes nothing.
+	Change func(Traffic) Traffic
+}
+
+// traffic is what comes in a cell, as the contestant sees it.
+func (c Contestant) traffic(cell Cell) Traffic {
+	if c.Change == nil {
+		return cell.Traffic()
+	}
+	return c.Change(cell.Traffic())
 }
 
 // Serin's settings are the ones of users who set none.

@@ -31,7 +31,7 @@ type Experiment struct {
 // Published is the experiment of docs/benchmarks/analysis.md.
 func Published() Experiment {
 	e := Experiment{
-		Seed: 1, Runs: 500, BadRuns: 100, RivalRuns: 100,
+		Seed: 1, Runs: 500, BadRuns: 300, RivalRuns: 100,
 		Rates: []float64{10, 100, 1000}, Bases: []float64{.001, .01},
 		Contestants: Contestants,
 	}
@@ -98,11 +98,6 @@ func (e Experiment) Cells() []Cell {
 // Run plays everything, on as many cores as there are, and returns a line for
 // each cell and each contestant that can judge it, in order.
 func (e Experiment) Run() []Line {
-	type job struct {
-		cell       Cell
-		contestant Contestant
-		runs       int
-	}
 	var jobs []job
 	for _, cell := range e.Cells() {
 		for i, c := range e.Contestants {
@@ -111,6 +106,18 @@ func (e Experiment) Run() []Line {
 			}
 		}
 	}
+	return e.play(jobs)
+}
+
+// job is all runs of a contestant in a cell.
+type job struct {
+	cell       Cell
+	contestant Contestant
+	runs       int
+}
+
+// play plays jobs and returns their lines, in order.
+func (e Experiment) play(jobs []job) []Line {
 	lines := make([]Line, len(jobs))
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -143,7 +150,7 @@ func (e Experiment) runs(c Cell, contestant int) int {
 
 // playCell plays all runs of a contestant in a cell.
 func (e Experiment) playCell(c Cell, contestant Contestant, runs int) Line {
-	traffic := c.Traffic()
+	traffic := contestant.traffic(c)
 	outcomes := make([]Outcome, runs)
 	for run := range outcomes {
 		outcomes[run] = play(contestant.New(), traffic, newRandom(e.Seed, c.String(), run))

@@ -237,11 +237,14 @@ type Loss struct {
 }
 
 // twin is the false rollbacks where nothing else differs than that the canary is
-// good. A late defect has its twin in independent traffic.
+// good. Families without such a cell have their twin in plain traffic.
 func twin(lines []Line, c Cell) Share {
 	family := c.Family.Name
-	if c.Family.onset > 0 {
+	switch {
+	case c.Family.onset > 0:
 		family = "independent"
+	case c.Family.Latency:
+		family = "slower"
 	}
 	i := slices.IndexFunc(lines, func(l Line) bool {
 		return l.Cell.Good() && l.Cell.Family.Name == family && l.Cell.Rate == c.Rate && l.Cell.Base == c.Base

@@ -53,7 +53,7 @@ const never = -1
 func play(rule Rule, traffic Traffic, r random) Outcome {
 	out := Outcome{RolledBack: never, Promoted: never}
 	if h, ok := rule.(historian); ok {
-		for before := -History; before < 0; before += WindowLength {
+		for before := -History; before < 0; before += traffic.windowLength() {
 			h.Remember(traffic.window(r, before, 0))
 		}
 	}
@@ -61,7 +61,7 @@ func play(rule Rule, traffic Traffic, r random) Outcome {
 	weight := weights[step]
 	for now := time.Duration(0); now < patience; {
 		w := traffic.window(r, now, weight)
-		now += WindowLength
+		now += traffic.windowLength()
 		out.Failed += w.Canary.Failures
 		switch rule.Next(w) {
 		case course.RollBack:

@@ -8,7 +8,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 )
 
-// WindowLength is how often Serin reads the counters.
+// WindowLength is how often Serin reads the counters, unless a Traffic says else.
 const WindowLength = 5 * time.Second
 
 // epoch is when every simulated release begins.
@@ -33,16 +33,26 @@ type Traffic struct {
 	// StableLatency and CanaryLatency are how long the versions take; nil when it
 	// is not measured.
 	StableLatency, CanaryLatency func(since time.Duration) Latency
+	// Window is how long a window is; 0 is WindowLength.
+	Window time.Duration
+}
+
+func (t Traffic) windowLength() time.Duration {
+	if t.Window > 0 {
+		return t.Window
+	}
+	return WindowLength
 }
 
 // window draws what both versions answered in the window that begins at a time,
 // while the canary had that weight.
 func (t Traffic) window(r random, since time.Duration, weight int32) analysis.Window {
-	middle := since + WindowLength/2
-	expected := t.Rate(middle) * WindowLength.Seconds()
+	length := t.windowLength()
+	middle := since + length/2
+	expected := t.Rate(middle) * length.Seconds()
 	share := float64(weight) / 100
 	w := analysis.Window{
-		Start: epoch.Add(since), End: epoch.Add(since + WindowLength), Weight: weight,
+		Start: epoch.Add(since), End: epoch.Add(since + length), Weight: weight,
 		Canary: t.arm(r, expected*share, t.Canary(middle)),
 		Stable: t.arm(r, expected*(1-share), t.Stable(middle)),
 	}

@@ -25,6 +25,7 @@ func newCommand() *cobra.Command {
 	experiment := sim.Published()
 	var output string
 	var families []string
+	var variations bool
 	cmd := &cobra.Command{
 		Use:           "bench-analysis",
 		Short:         "Measure by simulation how well the analysis decides",
@@ -35,7 +36,7 @@ func newCommand() *cobra.Command {
 			if err := choose(&experiment, families, cmd.Flags().Changed("effects")); err != nil {
 				return err
 			}
-			return measure(cmd, experiment, output)
+			return measure(cmd, experiment, variations, output)
 		},
 	}
 	flags := cmd.Flags()
@@ -48,6 +49,7 @@ func newCommand() *cobra.Command {
 	flags.Float64SliceVar(&experiment.Bases, "bases", experiment.Bases, "failure rates of stable, as fractions")
 	flags.Float64SliceVar(&experiment.Effects, "effects", nil, "by how much more often the canary fails, as fractions; for families of latency a factor or a share. When unset, those of each family")
 	flags.StringSliceVar(&families, "families", nil, "kinds of traffic: "+strings.Join(familyNames(), ", ")+". When unset, all")
+	flags.BoolVar(&variations, "variations", true, "also play Serin under other circumstances")
 	cmd.AddCommand(newPlotCommand())
 	return cmd
 }
@@ -82,10 +84,14 @@ func familyNames() []string {
 }
 
 // measure runs the experiment, writes the page and says how long it took.
-func measure(cmd *cobra.Command, e sim.Experiment, output string) error {
+func measure(cmd *cobra.Command, e sim.Experiment, variations bool, output string) error {
 	began := time.Now()
 	lines := e.Run()
-	page := e.Report(lines)
+	var others []sim.Line
+	if variations {
+		others = e.RunVariations()
+	}
+	page := e.Report(lines, others)
 	for _, g := range sim.Goals(lines) {
 		fmt.Fprintln(cmd.ErrOrStderr(), g)
 	}

@@ -29,8 +29,8 @@ type moment struct {
 	starting bool
 	// favourable means that the window can speak for an early promotion.
 	favourable bool
-	keep       float64
-	tempering  tempering
+	// keep is what is left of memories.
+	keep float64
 }
 
 // absorb adds a valid window to the state. Once failed, the figures stay those
@@ -78,10 +78,7 @@ func (c *Config) begin(s *State, w *analysis.Window, start int64) {
 }
 
 func (c *Config) moment(s *State, w *analysis.Window, start, end int64) moment {
-	at := moment{
-		start: start, end: end, keep: decay(time.Duration(end - s.last)),
-		starting: start-s.first < int64(c.Startup.For), tempering: c.tempering(s.dispersion),
-	}
+	at := moment{start: start, end: end, keep: decay(time.Duration(end - s.last)), starting: start-s.first < int64(c.Startup.For)}
 	at.favourable = s.first != 0 && !at.starting && start >= s.step.start && c.MaxBadPromotion > 0 &&
 		w.Canary.Requests > 0 && w.Stable.Requests > 0
 	return at
@@ -125,7 +122,7 @@ func (c *Config) play(s *State, w *analysis.Window, at *moment) {
 func (c *Config) playMetric(s *State, slot int, o observation, at *moment) {
 	m := &s.metrics[slot]
 	null := c.nulls(s, slot, at)
-	m.play(o, &null, at.tempering, at.keep)
+	m.play(o, &null, c.tempering(&s.dispersion, slot), at.keep)
 	if slot == latencySlot && o.stable.Latency == nil {
 		return // not a metric of counts: those are the failures
 	}
@@ -173,18 +170,29 @@ func (c *Config) nulls(s *State, slot int, at *moment) nulls {
 	return n
 }
 
-// rememberStable adds a window to what is known of how stable's failures vary,
-// and counts what it said about the difference.
+// rememberStable adds a window to what is known of how stable varies, and
+// counts what it said about the difference. It comes after the bets, which use
+// what was known before.
 func (c *Config) rememberStable(s *State, w *analysis.Window, at *moment) {
-	if at.start != s.last {
-		s.previous = tally{}
-	}
 	if s.first != 0 && !at.starting && w.Canary.Requests > 0 && w.Stable.Requests > 0 {
-		n := at.tempering.temper(counts{nc: float64(w.Canary.Requests), ns: float64(w.Stable.Requests)})
+		n := c.tempering(&s.dispersion, failuresSlot).temper(counts{nc: float64(w.Canary.Requests), ns: float64(w.Stable.Requests)})
 		s.informative = rough(s.informative + n.nc*n.ns/(n.nc+n.ns))
 	}
-	s.dispersion = s.dispersion.add(s.previous, &w.Stable, time.Duration(at.end-at.start))
+	if at.start != s.last {
+		s.previous, s.slow = tally{}, [edges]tally{}
+	}
+	s.dispersion.add(s.previous, &w.Stable, time.Duration(at.end-at.start))
 	s.previous = tally{requests: w.Stable.Requests, failures: w.Stable.Failures}
+	latency := &s.metrics[latencySlot]
+	for i := range latency.tracks[:latency.open] {
+		t := &latency.tracks[i]
+		var now tally
+		if n, slow, ok := beyond(&w.Stable, t.edge); ok {
+			now = tally{requests: int64(n), failures: int64(slow)}
+		}
+		s.dispersion.Latency = s.dispersion.Latency.pair(s.slow[i], now, t.usual*(1-t.usual))
+		s.slow[i] = now
+	}
 }
 
 // absorbStep adds a window that lies within the present step.

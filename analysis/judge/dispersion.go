@@ -21,6 +21,9 @@ type Dispersion struct {
 	Total Scale
 	// PerProxy compares the proxies of one window with each other.
 	PerProxy Scale
+	// Latency compares the share of slow requests in each window with the one
+	// before, for all proxies together.
+	Latency Scale
 }
 
 // Scale is the dispersion of counts of one size.
@@ -64,12 +67,20 @@ func (t tempering) temper(n counts) counts {
 	return counts{nc: n.nc / canary, kc: n.kc / canary, ns: n.ns / stable, ks: n.ks / stable}
 }
 
-// tempering is what the user stated, or else the fit on what was measured so far.
-func (c *Config) tempering(d Dispersion) tempering {
-	if c.MaxCluster > 0 {
+// tempering of the metric in a slot is what the user stated, or else the fit on
+// what was measured so far. Of users' metrics there is no history.
+func (c *Config) tempering(d *Dispersion, slot int) tempering {
+	switch {
+	case c.MaxCluster > 0:
 		return tempering{floor: c.MaxCluster}
+	case d.Span < enoughHistory:
+		return independent
+	case slot == failuresSlot:
+		return fit(d.Total, d.PerProxy)
+	case slot == latencySlot:
+		return fit(d.Latency, Scale{})
 	}
-	return d.fit()
+	return independent
 }
 
 // fit draws a line through the dispersion of both scales: what a proxy sees
@@ -77,18 +88,14 @@ func (c *Config) tempering(d Dispersion) tempering {
 // database that hesitates) grows with n. With one scale only, neither is known:
 // the measured dispersion is then assumed for smaller counts, and one that
 // grows with n for larger ones.
-func (d Dispersion) fit() tempering {
-	if d.Span < enoughHistory {
-		return independent
-	}
-	total, perProxy := d.Total.ratio(), d.PerProxy.ratio()
-	many, few := d.Total.size(), d.PerProxy.size()
-	if d.PerProxy.Expected == 0 || many < apartBy*few {
-		largest := 1 + caution*(max(total, perProxy)-1)
+func fit(all, perProxy Scale) tempering {
+	many, few := all.size(), perProxy.size()
+	if perProxy.Expected == 0 || many < apartBy*few {
+		largest := 1 + caution*(max(all.ratio(), perProxy.ratio())-1)
 		return tempering{floor: largest, c: 1, rho: (largest - 1) / max(many-1, 1)}
 	}
-	rho := max(0, (total-perProxy)/(many-few))
-	c := max(1, perProxy-rho*(few-1))
+	rho := max(0, (all.ratio()-perProxy.ratio())/(many-few))
+	c := max(1, perProxy.ratio()-rho*(few-1))
 	return tempering{floor: 1, c: 1 + caution*(c-1), rho: caution * rho}
 }
 
@@ -108,35 +115,44 @@ func (s Scale) size() float64 {
 	return s.Requests / s.Counts
 }
 
-// add counts one window of stable that lasted so long; before is the window
-// that ended when it began, zero if there was none.
-func (d Dispersion) add(before tally, stable *analysis.Arm, lasted time.Duration) Dispersion {
+// add counts one window of stable; before is the window that ended when it
+// began, zero if there was none.
+func (d *Dispersion) add(before tally, stable *analysis.Arm, lasted time.Duration) {
 	if stable.Requests == 0 {
-		return d
+		return
 	}
 	if before.requests > 0 {
-		n, k := float64(stable.Requests), float64(stable.Failures)
-		m, l := float64(before.requests), float64(before.failures)
-		d.Total = d.Total.add(k*k/n+l*l/m, n+m, k+l, 2)
+		d.Total = d.Total.pair(before, tally{requests: stable.Requests, failures: stable.Failures}, 1)
 		d.Span += lasted
 	}
 	if s := stable.Spread; s.Proxies > 1 {
-		d.PerProxy = d.PerProxy.add(s.Squares, float64(stable.Requests), float64(stable.Failures), float64(s.Proxies))
+		d.PerProxy = d.PerProxy.add(s.Squares, float64(stable.Requests), float64(stable.Failures), float64(s.Proxies), 1)
 	}
-	return d.forget()
+	d.forget()
+}
+
+// pair compares two counts of successive windows.
+func (s Scale) pair(a, b tally, unit float64) Scale {
+	if a.requests == 0 || b.requests == 0 {
+		return s
+	}
+	m, k := float64(a.requests), float64(a.failures)
+	n, l := float64(b.requests), float64(b.failures)
+	return s.add(k*k/m+l*l/n, m+n, k+l, 2, unit)
 }
 
 // add counts a comparison of m counts that ought to share one rate, n requests
 // and k failures together: Pearson's Σ k_i²/n_i - k²/n has the expectation
-// (m-1)·p(1-p) when they do and requests are independent, however different the n_i are.
-func (s Scale) add(squares, n, k, m float64) Scale {
+// (m-1)·p(1-p) when they do and requests are independent, however different the
+// n_i are. Both are divided by a unit, so that different rates may be added.
+func (s Scale) add(squares, n, k, m, unit float64) Scale {
 	if n < 2 {
 		return s
 	}
 	variance := k / n * (n - k) / (n - 1) // without the bias of k/n·(1-k/n)
 	return Scale{
-		Squares:  rough(s.Squares + max(0, squares-k*k/n)),
-		Expected: rough(s.Expected + (m-1)*variance),
+		Squares:  rough(s.Squares + max(0, squares-k*k/n)/unit),
+		Expected: rough(s.Expected + (m-1)*variance/unit),
 		Requests: rough(s.Requests + n),
 		Counts:   rough(s.Counts + m),
 	}
@@ -144,19 +160,18 @@ func (s Scale) add(squares, n, k, m float64) Scale {
 
 // stored is d with the precision that a stored state has.
 func (d Dispersion) stored() Dispersion {
-	d.Total, d.PerProxy = d.Total.scale(1), d.PerProxy.scale(1)
+	d.Total, d.PerProxy, d.Latency = d.Total.scale(1), d.PerProxy.scale(1), d.Latency.scale(1)
 	return d
 }
 
 // forget makes what is older than an hour count less.
-func (d Dispersion) forget() Dispersion {
+func (d *Dispersion) forget() {
 	if d.Span <= longHistory {
-		return d
+		return
 	}
 	keep := longHistory.Seconds() / d.Span.Seconds()
 	d.Span = longHistory
-	d.Total, d.PerProxy = d.Total.scale(keep), d.PerProxy.scale(keep)
-	return d
+	d.Total, d.PerProxy, d.Latency = d.Total.scale(keep), d.PerProxy.scale(keep), d.Latency.scale(keep)
 }
 
 func (s Scale) scale(keep float64) Scale {
@@ -169,7 +184,7 @@ func (s Scale) scale(keep float64) Scale {
 func validCluster(n float64) bool { return n == 0 || n >= 1 && n <= maxCluster }
 
 func (d Dispersion) plausible() bool {
-	return d.Span >= 0 && d.Total.plausible() && d.PerProxy.plausible()
+	return d.Span >= 0 && d.Total.plausible() && d.PerProxy.plausible() && d.Latency.plausible()
 }
 
 func (s Scale) plausible() bool {

@@ -99,6 +99,9 @@ func (s *State) code(c *codec) {
 	c.float(&s.spent)
 	c.float(&s.merged)
 	s.previous.code(c)
+	for i := range s.slow {
+		s.slow[i].code(c)
+	}
 	s.dispersion.code(c)
 	s.release.code(c)
 	c.rough(&s.informative)
@@ -162,7 +165,7 @@ func (d *Dispersion) code(c *codec) {
 	span := int64(d.Span)
 	c.count(&span)
 	d.Span = durationOf(span)
-	for _, s := range []*Scale{&d.Total, &d.PerProxy} {
+	for _, s := range []*Scale{&d.Total, &d.PerProxy, &d.Latency} {
 		c.rough(&s.Squares, &s.Expected, &s.Requests, &s.Counts)
 	}
 }

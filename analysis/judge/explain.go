@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 )
 
 // Explain says in one sentence, for people, why the verdict is what it is.
 func (r Result) Explain() string {
 	switch r.Reason {
 	case ReasonWorseThanStable, ReasonSuspected:
-		return fmt.Sprintf("%s; %s", r.difference(), r.evidence())
+		return fmt.Sprintf("%s; %s; %d failed requests so far", r.comparison(), r.evidence(), r.ReleaseFailures)
 	case ReasonNotWorse:
-		return fmt.Sprintf("%s over %d canary and %d stable requests; %s", r.difference(), r.CanaryRequests, r.StableRequests, r.evidence())
+		return fmt.Sprintf("%s over %d canary and %d stable requests; %s", r.difference(), r.CanaryRequests, r.StableRequests, r.evidence()) + r.detected() + r.promoted()
 	case ReasonNotCompared:
 		return fmt.Sprintf("all traffic is on the canary, so there is nothing to compare with; %d of its %d requests failed", r.CanaryFailures, r.CanaryRequests)
 	case ReasonTooFewRequests:
@@ -41,6 +42,38 @@ var explanations = map[Reason]string{
 	ReasonNoStableTraffic: "stable has answered no request in this step, so there is nothing to compare with",
 }
 
+// comparison says what the metric that contributes most shows.
+func (r Result) comparison() string {
+	switch {
+	case r.Leading == MetricFailures:
+		return r.difference()
+	case r.Leading == MetricLatency:
+		bound := time.Duration(r.LeadingBound * float64(time.Second)).Round(time.Microsecond)
+		return fmt.Sprintf("canary is slower than stable: lately %s of its requests took longer than %v, and %s of stable's",
+			share(r.LeadingCanary), bound, share(r.LeadingStable))
+	case r.LeadingBound != 0:
+		return fmt.Sprintf("canary is worse than stable in %s: lately %s of its events were beyond %v, and %s of stable's",
+			r.Leading, share(r.LeadingCanary), r.LeadingBound, share(r.LeadingStable))
+	}
+	return fmt.Sprintf("canary is worse than stable in %s: lately %s of its events were bad, and %s of stable's",
+		r.Leading, share(r.LeadingCanary), share(r.LeadingStable))
+}
+
+// detected says how small a difference could be that was not found.
+func (r Result) detected() string {
+	if r.DetectableEffect >= 1 {
+		return ""
+	}
+	return "; " + points(r.DetectableEffect) + " pp more would probably have been found"
+}
+
+func (r Result) promoted() string {
+	if !r.MayPromote {
+		return ""
+	}
+	return "; that suffices to promote early"
+}
+
 func (r Result) evidence() string {
 	return fmt.Sprintf("evidence %s of %s needed to roll back", figure(r.Evidence), figure(r.Needed))
 }
@@ -51,7 +84,7 @@ func (r Result) difference() string {
 		return "canary fails more often than stable did at the same time"
 	}
 	d := float64(r.CanaryFailures)/float64(r.CanaryRequests) - float64(r.StableFailures)/float64(r.StableRequests)
-	switch pp := strconv.FormatFloat(math.Abs(100*d), 'f', 1, 64); {
+	switch pp := points(math.Abs(d)); {
 	case pp == "0.0":
 		return "canary fails as often as stable"
 	case d > 0:
@@ -72,6 +105,8 @@ func (r Result) limit() string {
 	switch r.Reason {
 	case ReasonLimitMissed, ReasonLimitAtRisk:
 		return fmt.Sprintf("canary missed the limit %v %d of %d times in a row", r.Limit, r.LimitMissed, r.Limit.FailureLimit)
+	case ReasonLimitMissing:
+		return fmt.Sprintf("the limit %v has no number: the measurement gave none, or the newest is too old", r.Limit)
 	case ReasonLimitUndecided:
 		return fmt.Sprintf("the limit %v lies between two bounds of the latency histogram, which cannot tell; set it to a bound", r.Limit)
 	default:
@@ -91,6 +126,13 @@ func figure(x float64) string {
 	}
 }
 
+// points are percentage points.
+func points(fraction float64) string { return strconv.FormatFloat(100*fraction, 'f', 1, 64) }
+
+// share is a fraction that was measured, in percent.
+func share(fraction float64) string { return points(fraction) + " %" }
+
+// percent is a fraction that was set, in percent.
 func percent(fraction float64) string {
 	return strconv.FormatFloat(100*fraction, 'g', 6, 64) + " %"
 }

@@ -18,6 +18,9 @@ func (s *State) plausible() bool {
 	for i := range s.metrics {
 		ok = ok && s.metrics[i].plausible()
 	}
+	for _, t := range s.slow {
+		ok = ok && t.plausible()
+	}
 	for i := range s.limits {
 		ok = ok && s.limits[i].plausible()
 	}

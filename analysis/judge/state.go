@@ -24,7 +24,10 @@ type State struct {
 	// merged is the evidence of all metrics after the last window.
 	merged float64
 
-	previous   tally // of stable in the last window
+	// previous is what stable answered in the last window, and slow how much of it
+	// was beyond the edges of the latency.
+	previous   tally
+	slow       [edges]tally
 	dispersion Dispersion
 
 	release tally // of the canary since its first request

@@ -41,6 +41,7 @@ var layers = []layer{
 	{folder: "analysis/replay", imports: []string{"./analysis", "./analysis/course", "./analysis/judge", "./analysis/settings", "./api/v1alpha1", "k8s.io/apimachinery", "sigs.k8s.io/json", "sigs.k8s.io/yaml"}},
 	{folder: "analysis/sim", imports: []string{"./analysis", "./analysis/course", "./analysis/judge", "./analysis/sim/rivals", "gonum.org/v1/gonum"}},
 	{folder: "analysis/sim/rivals", imports: []string{"./analysis", "./analysis/course"}, pure: true},
+	{folder: "analysis/sim/picture", imports: []string{"./analysis/sim", "gonum.org/v1/plot"}},
 	{folder: "analysis/sim/cmd", imports: []string{""}},
 	{folder: "analysis/collect", imports: []string{"./analysis", "k8s.io/utils/clock"}},
 	{folder: "analysis/source", imports: []string{"./analysis", "github.com/prometheus/common", "github.com/prometheus/client_model"}},

@@ -59,12 +59,12 @@ func VariationCells() []Cell {
 	return cells
 }
 
-// RunVariations plays the variations, cell by cell.
+// RunVariations plays the variations, cell by cell, BadRuns times each.
 func (e Experiment) RunVariations() []Line {
 	var jobs []job
 	for _, cell := range VariationCells() {
 		for _, v := range Variations {
-			jobs = append(jobs, job{cell, v, e.runs(cell, 0)})
+			jobs = append(jobs, job{cell, v, e.BadRuns})
 		}
 	}
 	return e.play(jobs)

@@ -69,7 +69,7 @@ func (b boundary) project(n counts, alt rates) rates {
 			hi = s
 		}
 		next := s - f/slopeOf
-		if !(next > lo && next < hi) {
+		if !(next >= lo && next <= hi && next > 0) {
 			next = lo + (hi-lo)/2
 		}
 		step := math.Abs(next - s)

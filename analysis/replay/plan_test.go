@@ -31,7 +31,7 @@ func TestReadPlan(t *testing.T) {
 		{"no Rollout", deployment, "no Rollout of serin.dev/v1alpha1"},
 		{"nothing", "", "no Rollout of serin.dev/v1alpha1"},
 		{"two Rollouts", rollout + "---\n" + rollout, "two Rollouts"},
-		{"an unknown field", rollout + "  analisys: {}\n", `unknown field "spec.analisys"`},
+		{"an unknown field", rollout + "  analyses: {}\n", `unknown field "spec.analyses"`},
 		{"a field twice", rollout + "  service: other\n", `key "service" already set`},
 		{"a bad setting", rollout + "  analysis: {tolerance: much}\n", "spec.analysis.tolerance"},
 		{"a bad hold", rollout + "  strategy: {steps: [{weight: 5, hold: long}]}\n", "spec.strategy.steps[0].hold"},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/serin-dev/serin/analysis/course"
 	"github.com/serin-dev/serin/analysis/judge"
@@ -16,7 +17,8 @@ type Result struct {
 	// T is the end of the window, as it was given.
 	T float64 `json:"t"`
 	// Rollback is the evidence that the canary is worse, and Promote the evidence
-	// of this step that it is not worse by the tolerance.
+	// of this step that it is not worse by the tolerance; both to nine digits,
+	// which are the same on every processor.
 	Rollback float64 `json:"rollback"`
 	Promote  float64 `json:"promote"`
 	// Verdict and Action are what the judge says, and what the operator would do.
@@ -79,7 +81,17 @@ func (r *run) next(w Window) (Result, error) {
 	}
 	r.promoted = r.promoted || action == course.Promote
 	return Result{
-		T: w.T, Rollback: verdict.Evidence, Promote: verdict.Promotion,
+		T: w.T, Rollback: rounded(verdict.Evidence), Promote: rounded(verdict.Promotion),
 		Verdict: verdict.Verdict, Action: action, Reason: string(verdict.Reason) + ": " + verdict.Explain(),
 	}, nil
+}
+
+// rounded keeps nine digits.
+func rounded(x float64) float64 {
+	const digits = 9
+	r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	if err != nil {
+		return x // as large as a float64 can be
+	}
+	return r
 }

@@ -127,14 +127,14 @@ func TestNoWindowIsAnError(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	broken := errors.New("the disk is gone")
-	if _, err := replay.Read(failingReader{broken}); !errors.Is(err, broken) {
+	if _, err := replay.Read(brokenReader{broken}); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
 }
 
-type failingReader struct{ error }
+type brokenReader struct{ err error }
 
-func (f failingReader) Read([]byte) (int, error) { return 0, f.error }
+func (b brokenReader) Read([]byte) (int, error) { return 0, b.err }
 
 func TestAStepThatIsLeftOutIsToldByTheWeight(t *testing.T) {
 	line := func(weight string) string {
@@ -154,11 +154,11 @@ func TestAStepThatIsLeftOutIsToldByTheWeight(t *testing.T) {
 }
 
 func TestTheTimesOfAWindowAreExact(t *testing.T) {
-	text := ""
+	var text strings.Builder
 	for _, end := range []string{"0.1", "0.2", "0.3", "0.4", "1000000.1"} {
-		text += strings.Replace(strings.Replace(okLine, `"t": 5`, `"t": `+end, 1), `"seconds": 5`, `"seconds": 0.1`, 1) + "\n"
+		text.WriteString(strings.NewReplacer(`"t": 5`, `"t": `+end, `"seconds": 5`, `"seconds": 0.1`).Replace(okLine) + "\n")
 	}
-	got, err := replay.Read(strings.NewReader(text))
+	got, err := replay.Read(strings.NewReader(text.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestTheFiguresAreThoseOfTheJudge(t *testing.T) {
 		}
 		var want judge.Result
 		state, want = judge.Defaults().Next(state, recorded[i].Window)
-		if got.Rollback != want.Evidence || got.Promote != want.Promotion || got.Verdict != want.Verdict || got.T != recorded[i].T {
+		if differ(got.Rollback, want.Evidence) || differ(got.Promote, want.Promotion) || got.Verdict != want.Verdict || got.T != recorded[i].T {
 			t.Errorf("window %d: %+v, want %+v", i, got, want)
 		}
 		i++
@@ -192,6 +192,8 @@ func TestTheFiguresAreThoseOfTheJudge(t *testing.T) {
 		t.Errorf("%d of %d windows: %v", i, len(recorded), err)
 	}
 }
+
+func differ(got, want float64) bool { return math.Abs(got-want) > 1e-8*math.Abs(want) }
 
 func TestAWindowThatOverlapsIsReportedAndNotUsed(t *testing.T) {
 	w, err := replay.Read(strings.NewReader(okLine + "\n" + okLine + "\n"))

@@ -50,28 +50,22 @@ func (e Experiment) Validate() error {
 	case len(e.Families) == 0 || len(e.Rates) == 0 || len(e.Bases) == 0 || len(e.Contestants) == 0:
 		return errors.New("families, rates, bases, contestants: give at least one of each")
 	}
-	for _, rate := range e.Rates {
-		if !(rate > 0 && rate <= maxRate) {
-			return fmt.Errorf("rates: %v; give requests per second, above 0 and at most %g", rate, float64(maxRate))
-		}
-	}
-	for _, base := range e.Bases {
-		if !(base >= 0 && base <= .5) {
-			return fmt.Errorf("bases: %v; give a fraction from 0 to 0.5, such as 0.001", base)
-		}
-	}
-	for _, effect := range e.Effects {
-		if !(effect >= 0 && effect <= maxEffect) {
-			return fmt.Errorf("effects: %v; give a fraction from 0 on, such as 0.01, or a factor of at most %g", effect, float64(maxEffect))
+	return errors.Join(
+		within("rates", e.Rates, 1e-3, 1e6, "requests per second"),
+		within("bases", e.Bases, 0, .5, "a fraction"),
+		within("effects", e.Effects, 0, 100, "a fraction, or a factor for families of latency"),
+	)
+}
+
+// within returns an error when a figure is out of range; NaN always is.
+func within(field string, figures []float64, least, most float64, meaning string) error {
+	for _, x := range figures {
+		if !(x >= least && x <= most) {
+			return fmt.Errorf("%s: %v; give %s, from %g to %g", field, x, meaning, least, most)
 		}
 	}
 	return nil
 }
-
-const (
-	maxRate   = 1e6
-	maxEffect = 100
-)
 
 // Cells are all combinations that are played, in the order of the report.
 func (e Experiment) Cells() []Cell {

@@ -49,7 +49,9 @@ func TestPlay(t *testing.T) {
 		{"without an action it ends undecided", nil, 240, Outcome{RolledBack: never, Promoted: never}},
 		{"an early promotion is watched until the planned end", map[int]course.Action{11: course.Promote}, 120, Outcome{RolledBack: never, Promoted: time.Minute}},
 		{
-			"and can still be rolled back", map[int]course.Action{11: course.Promote, 23: course.RollBack}, 24,
+			"and can still be rolled back",
+			map[int]course.Action{11: course.Promote, 23: course.RollBack},
+			24,
 			Outcome{RolledBack: 2 * time.Minute, Promoted: time.Minute},
 		},
 		{"a late promotion ends it", map[int]course.Action{130: course.Promote}, 131, Outcome{RolledBack: never, Promoted: 655 * time.Second}},

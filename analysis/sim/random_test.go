@@ -78,11 +78,12 @@ func TestDrawsAtTheEdgesAreNotRandom(t *testing.T) {
 
 func TestRunsAreAlikeForTheSameSeedAndNameOnly(t *testing.T) {
 	first := func(seed uint64, name string, run int) uint64 { return newRandom(seed, name, run).source.Uint64() }
-	if first(1, "a", 2) != first(1, "a", 2) {
+	this := first(1, "a", 2)
+	if again := first(1, "a", 2); again != this {
 		t.Error("the same run differs")
 	}
 	for _, other := range []uint64{first(2, "a", 2), first(1, "b", 2), first(1, "a", 3)} {
-		if other == first(1, "a", 2) {
+		if other == this {
 			t.Error("another run is the same")
 		}
 	}

@@ -176,7 +176,7 @@ func (c *Config) nulls(s *State, slot int, at *moment) nulls {
 func (c *Config) rememberStable(s *State, w *analysis.Window, at *moment) {
 	if s.first != 0 && !at.starting && w.Canary.Requests > 0 && w.Stable.Requests > 0 {
 		n := c.tempering(&s.dispersion, failuresSlot).temper(counts{nc: float64(w.Canary.Requests), ns: float64(w.Stable.Requests)})
-		s.informative = rough(s.informative + n.nc*n.ns/(n.nc+n.ns))
+		s.informative.nc, s.informative.ns = rough(s.informative.nc+n.nc), rough(s.informative.ns+n.ns)
 	}
 	if at.start != s.last {
 		s.previous, s.slow = tally{}, [edges]tally{}

@@ -241,3 +241,8 @@ func TestTheProjectionIsTheNearestPointOfTheEdge(t *testing.T) {
 		}
 	}
 }
+
+// divergence is KL(p ‖ q) of two coins.
+func divergence(p, q float64) float64 {
+	return p*math.Log(p/q) + (1-p)*math.Log1p((q-p)/(1-q))
+}

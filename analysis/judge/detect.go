@@ -5,56 +5,47 @@ package judge
 import "math"
 
 // detectable is the difference in failure rate that the requests so far would
-// have shown, or 1 if they would have shown none. On average a bet on the right
-// alternative j gains KL(p_c ‖ r·p_s + d) for each request, and it takes
+// show in about half of all releases, or 1 if they would show none. The
+// logarithm of a bet grows linearly with the canary's failures, so for each
+// alternative j there is one failure rate at which its mean reaches what the
+// part π_j·w of the stake needs:
 //
-//	n ≈ (ln(1/α) + ln(1/(π_j·w))) / KL(p_c ‖ r·p_s + d)
+//	E[ln e_j] = ln(1/α) + ln(1/(π_j·w))
 //
-// to gain 1/α from the part π_j·w of the stake. Requests of both versions count:
-// where the canary has as many as stable, n is half of its own.
+// With many more requests of stable than of the canary that is
+// n ≈ (ln(1/α) + ln(1/(π_j·w))) / KL(p_c ‖ r·p_s + d).
+//
+// What a bet loses because stable's rate is only estimated is in neither; the
+// allowance for it was found by simulation.
 func (c *Config) detectable(s *State) float64 {
+	const lost = 1.5
+	n, least := s.informative, 1.0
+	if n.nc == 0 || n.ns == 0 || s.spent == 0 {
+		return least
+	}
 	base := s.metrics[failuresSlot].tracks[0].baseRate()
-	null := boundary{slope: countSlope, d: toleranceShare * c.Tolerance}.at(base)
-	weight := 1 / c.totalWeight(s)
-	found := func(effect float64) bool {
-		gain := s.informative * divergence(base+effect, null)
-		return gain >= -math.Log(c.MaxFalseRollback)-math.Log(weight*s.spent*priorOf(base+effect-null))
-	}
-	lo, hi := null-base, maxRate-base
-	if s.informative == 0 || s.spent == 0 || hi <= lo || !found(hi) {
-		return 1
-	}
-	const halvings = 20 // to a millionth
-	for range halvings {
-		if mid := (lo + hi) / 2; found(mid) {
-			hi = mid
-		} else {
-			lo = mid
+	null := boundary{slope: countSlope, d: toleranceShare * c.Tolerance}
+	n.ks = n.ns * base
+	stake := s.spent / c.totalWeight(s)
+	for j := range excess {
+		alt := rates{s: base, c: null.at(base) + excess[j]}
+		if alt.c >= maxRate {
+			break
 		}
+		at := null.project(n, alt)
+		none := logRatio(0, n.nc, alt.c, at.c) + logRatio(n.ks, n.ns, alt.s, at.s)
+		each := math.Log(alt.c/at.c) - math.Log1p((at.c-alt.c)/(1-at.c))
+		needed := lost - math.Log(c.MaxFalseRollback*stake*prior[j])
+		least = min(least, max((needed-none)/each/n.nc-base, 0))
 	}
-	return hi
+	return least
 }
 
+// totalWeight is that of all metrics that are compared.
 func (c *Config) totalWeight(s *State) float64 {
 	var sum float64
 	for i := range s.metrics {
 		sum += c.weigh(s, i)
 	}
 	return sum
-}
-
-// priorOf is the prior of the largest alternative that is not beyond the excess:
-// a bet on less than the truth still wins.
-func priorOf(x float64) float64 {
-	for j := len(excess) - 1; j > 0; j-- {
-		if x >= excess[j] {
-			return prior[j]
-		}
-	}
-	return prior[0]
-}
-
-// divergence is KL(p ‖ q) of two coins, for 0 < p, q < 1.
-func divergence(p, q float64) float64 {
-	return p*math.Log(p/q) + (1-p)*math.Log1p((q-p)/(1-q))
 }

@@ -37,14 +37,14 @@ type Scale struct {
 }
 
 const (
-	// enoughHistory is the history that a fit needs.
-	enoughHistory = 10 * time.Minute
 	// longHistory is where history begins to be forgotten.
 	longHistory = time.Hour
 	// caution inflates the excess of a fit, which is as uncertain as its history is short.
 	caution = 1.25
 	// maxCluster is the largest size of a cluster that can be stated or fitted.
 	maxCluster = 1e6
+	// doubtful is the number of counts that are taken to be independent before any is seen.
+	doubtful = 4
 	// apartBy is by how much counts of two scales must differ in size for a line
 	// through both to mean something.
 	apartBy = 1.5
@@ -69,12 +69,14 @@ func (t tempering) temper(n counts) counts {
 
 // tempering of the metric in a slot is what the user stated, or else the fit on
 // what was measured so far. Of users' metrics there is no history.
+//
+// There is no least history: an estimate from few windows is rough, but it only
+// ever makes bets smaller, and without it a first release of a workload whose
+// failures come in clusters would most likely be rolled back.
 func (c *Config) tempering(d *Dispersion, slot int) tempering {
 	switch {
 	case c.MaxCluster > 0:
 		return tempering{floor: c.MaxCluster}
-	case d.Span < enoughHistory:
-		return independent
 	case slot == failuresSlot:
 		return fit(d.Total, d.PerProxy)
 	case slot == latencySlot:
@@ -100,11 +102,14 @@ func fit(all, perProxy Scale) tempering {
 }
 
 // ratio is by how much the counts vary more than independent ones; at least 1.
+// As much as a few counts is taken to be independent, so that one unlucky pair at
+// the beginning does not say too much.
 func (s Scale) ratio() float64 {
 	if s.Expected == 0 {
 		return 1
 	}
-	return max(1, s.Squares/s.Expected)
+	doubt := doubtful * s.Expected / s.Counts
+	return max(1, (s.Squares+doubt)/(s.Expected+doubt))
 }
 
 // size is the mean number of requests of a count.
@@ -188,5 +193,10 @@ func (d Dispersion) plausible() bool {
 }
 
 func (s Scale) plausible() bool {
-	return finite(s.Squares) && finite(s.Expected) && finite(s.Requests) && finite(s.Counts)
+	const most = 1e100 // sums and quotients of such numbers are numbers
+	ok := s.Expected == 0 || s.Counts >= 1e-9
+	for _, x := range [...]float64{s.Squares, s.Expected, s.Requests, s.Counts} {
+		ok = ok && x >= 0 && x <= most
+	}
+	return ok
 }

@@ -104,7 +104,7 @@ func (s *State) code(c *codec) {
 	}
 	s.dispersion.code(c)
 	s.release.code(c)
-	c.rough(&s.informative)
+	c.rough(&s.informative.nc, &s.informative.ns)
 	s.step.code(c)
 	for i := range s.limits {
 		s.limits[i].code(c, s.last)

@@ -64,7 +64,7 @@ func (r Result) detected() string {
 	if r.DetectableEffect >= 1 {
 		return ""
 	}
-	return "; " + points(r.DetectableEffect) + " pp more would probably have been found"
+	return "; " + points(r.DetectableEffect) + " pp more could have been found by now"
 }
 
 func (r Result) promoted() string {

@@ -14,7 +14,7 @@ import (
 func (s *State) plausible() bool {
 	ok := s.first >= 0 && s.last >= s.first && s.weight >= 0 && s.weight <= 100 &&
 		stakeable(s.spent) && finite(s.merged) && s.previous.plausible() && s.dispersion.plausible() &&
-		s.release.plausible() && finite(s.informative) && s.step.plausible()
+		s.release.plausible() && finite(s.informative.nc) && finite(s.informative.ns) && s.step.plausible()
 	for i := range s.metrics {
 		ok = ok && s.metrics[i].plausible()
 	}

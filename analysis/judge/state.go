@@ -31,9 +31,9 @@ type State struct {
 	dispersion Dispersion
 
 	release tally // of the canary since its first request
-	// informative is the number of requests that speak about the difference,
+	// informative are the requests that were bet on after the start-up phase,
 	// clusters counted once.
-	informative float64
+	informative counts
 
 	step   step
 	limits [MaxLimits]limitState

@@ -54,14 +54,14 @@ func TestVerdict(t *testing.T) {
 			plain(),
 			[]analysis.Window{window(0, 50, arm(50, 0), arm(50, 0))},
 			judge.Pass, judge.ReasonNotWorse,
-			"canary fails as often as stable over 50 canary and 50 stable requests; evidence 0.9 of 100 needed to roll back; 10.4 pp more would probably have been found",
+			"canary fails as often as stable over 50 canary and 50 stable requests; evidence 0.9 of 100 needed to roll back; 28.6 pp more could have been found by now",
 		},
 		{
 			"passes a canary that is better",
 			plain(),
 			[]analysis.Window{window(0, 50, arm(100, 0), arm(100, 2))},
 			judge.Pass, judge.ReasonNotWorse,
-			"canary fails 2.0 pp less often than stable over 100 canary and 100 stable requests; evidence 0.5 of 100 needed to roll back; 9.6 pp more would probably have been found",
+			"canary fails 2.0 pp less often than stable over 100 canary and 100 stable requests; evidence 0.5 of 100 needed to roll back; 17.7 pp more could have been found by now",
 		},
 		{
 			"fails on evidence",
@@ -117,7 +117,7 @@ func TestVerdict(t *testing.T) {
 			plain(),
 			[]analysis.Window{window(0, 50, arm(25, 0), arm(25, 0)), window(1, 50, arm(25, 0), arm(25, 0))},
 			judge.Pass, judge.ReasonNotWorse,
-			"canary fails as often as stable over 50 canary and 50 stable requests; evidence 0.9 of 100 needed to roll back; 10.4 pp more would probably have been found",
+			"canary fails as often as stable over 50 canary and 50 stable requests; evidence 0.9 of 100 needed to roll back; 28.6 pp more could have been found by now",
 		},
 		{
 			"does not pass in the start-up phase",
@@ -152,7 +152,7 @@ func TestVerdict(t *testing.T) {
 			plain(success),
 			[]analysis.Window{window(0, 50, arm(100, 1), arm(100, 1))},
 			judge.Pass, judge.ReasonNotWorse,
-			"canary fails as often as stable over 100 canary and 100 stable requests; evidence 0.7 of 100 needed to roll back; 8.0 pp more would probably have been found",
+			"canary fails as often as stable over 100 canary and 100 stable requests; evidence 0.7 of 100 needed to roll back; 16.5 pp more could have been found by now",
 		},
 		{
 			"does not pass after a limit was missed once",
@@ -194,14 +194,14 @@ func TestVerdict(t *testing.T) {
 			plain(p90(500 * time.Millisecond)),
 			[]analysis.Window{window(0, 50, timed(100, 50, 90, 100), arm(100, 0))},
 			judge.Pass, judge.ReasonNotWorse,
-			"canary fails as often as stable over 100 canary and 100 stable requests; evidence 0.9 of 100 needed to roll back; 5.9 pp more would probably have been found",
+			"canary fails as often as stable over 100 canary and 100 stable requests; evidence 0.9 of 100 needed to roll back; 14.6 pp more could have been found by now",
 		},
 		{
 			"meets a latency limit between bounds if enough are below the lower",
 			plain(p90(600 * time.Millisecond)),
 			[]analysis.Window{window(0, 50, timed(100, 50, 90, 100), arm(100, 0))},
 			judge.Pass, judge.ReasonNotWorse,
-			"canary fails as often as stable over 100 canary and 100 stable requests; evidence 0.9 of 100 needed to roll back; 5.9 pp more would probably have been found",
+			"canary fails as often as stable over 100 canary and 100 stable requests; evidence 0.9 of 100 needed to roll back; 14.6 pp more could have been found by now",
 		},
 		{
 			"misses a latency limit between bounds if too many are above the upper",

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/judge"
+)
+
+// bounds are those that Serin's proxies count by, in seconds.
+var bounds = []float64{.001, .002, .003, .005, .0075, .01, .015, .025, .05, .075, .1, .15, .25, .5, .75, 1, 2.5, 5, 10, 30, 60}
+
+// lasting draws how long n requests take.
+func lasting(n int64, draw func() float64) *analysis.Histogram {
+	h := &analysis.Histogram{LE: bounds, Counts: make([]int64, len(bounds)+1)}
+	for range n {
+		i, _ := slices.BinarySearch(bounds, draw())
+		h.Counts[i]++
+	}
+	for i := 1; i < len(h.Counts); i++ {
+		h.Counts[i] += h.Counts[i-1]
+	}
+	return h
+}
+
+// around draws seconds from a log-normal distribution.
+func (t *traffic) around(median float64) func() float64 {
+	return func() float64 { return median * math.Exp(.7*t.rng.NormFloat64()) }
+}
+
+// timedWindow is the next window, with latencies.
+func (t *traffic) timedWindow(canary, stable func() float64) analysis.Window {
+	w := t.next()
+	w.Canary.Latency, w.Stable.Latency = lasting(w.Canary.Requests, canary), lasting(w.Stable.Requests, stable)
+	return w
+}
+
+func TestASlowCanaryIsFoundAndAGoodOneIsNot(t *testing.T) {
+	const median = .04
+	for _, tt := range []struct {
+		name   string
+		rate   float64
+		canary func(*traffic) func() float64
+		stable func(*traffic, time.Duration) func() float64
+		within time.Duration // for nine in ten; 0: none is rolled back
+	}{
+		{"equal", 100, func(t *traffic) func() float64 { return t.around(median) }, nil, 0},
+		{"equal, busy", 1000, func(t *traffic) func() float64 { return t.around(median) }, nil, 0},
+		{"2 % slower", 1000, func(t *traffic) func() float64 { return t.around(1.02 * median) }, nil, 0},
+		{"twice as slow", 100, func(t *traffic) func() float64 { return t.around(2 * median) }, nil, 75 * time.Second},
+		{"twice as slow, busy", 1000, func(t *traffic) func() float64 { return t.around(2 * median) }, nil, 30 * time.Second},
+		{"half as slow again, busy", 1000, func(t *traffic) func() float64 { return t.around(1.5 * median) }, nil, 45 * time.Second},
+		{"2 % of the requests a second slower", 1000, func(t *traffic) func() float64 {
+			fast := t.around(median)
+			return func() float64 {
+				if t.rng.Float64() < .02 {
+					return fast() + 1
+				}
+				return fast()
+			}
+		}, nil, 60 * time.Second},
+		{"both twice as slow for some minutes", 500, func(t *traffic) func() float64 { return shared(t, median) }, func(t *traffic, _ time.Duration) func() float64 { return shared(t, median) }, 0},
+		{"three times as slow while cold", 1000, func(t *traffic) func() float64 {
+			if t.at <= 15*time.Second {
+				return t.around(3 * median)
+			}
+			return t.around(median)
+		}, nil, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			const runs = 30
+			var took []time.Duration
+			for run := range runs {
+				flow := newTraffic(uint64(run), tt.rate)
+				flow.stable, flow.canary = always(.001), always(.001)
+				s := judge.State{}
+				var r judge.Result
+				for flow.at < 3*time.Minute && r.Verdict != judge.Fail {
+					stable := flow.around(median)
+					if tt.stable != nil {
+						stable = tt.stable(flow, flow.at)
+					}
+					s, r = judge.Defaults().Next(s, flow.timedWindow(tt.canary(flow), stable))
+				}
+				if r.Verdict == judge.Fail {
+					took = append(took, flow.at)
+					if tt.within > 0 && r.Leading != judge.MetricLatency {
+						t.Errorf("leading metric = %s, want the latency", r.Leading)
+					}
+				}
+			}
+			slices.Sort(took)
+			t.Logf("%s: %d of %d rolled back, %v", tt.name, len(took), runs, took[:min(len(took), runs*9/10)])
+			switch {
+			case tt.within == 0 && len(took) > 0:
+				t.Errorf("%d of %d good canaries rolled back", len(took), runs)
+			case tt.within > 0 && (len(took) < runs*9/10 || took[runs*9/10-1] > tt.within):
+				t.Errorf("%d of %d found, after %v; want nine in ten within %v", len(took), runs, took, tt.within)
+			}
+		})
+	}
+}
+
+func shared(t *traffic, median float64) func() float64 {
+	if t.at > time.Minute && t.at < 2*time.Minute {
+		median *= 2
+	}
+	return t.around(median)
+}
+
+func TestASlowCanaryIsExplained(t *testing.T) {
+	s := judge.State{}
+	var r judge.Result
+	for i := 0; r.Verdict != judge.Fail && i < 10; i++ {
+		s, r = plain().Next(s, window(i, 50, timed(1000, 500, 800, 990, 1000), timed(1000, 500, 950, 990, 1000)))
+	}
+	const want = "canary is slower than stable: lately 20.0 % of its requests took longer than 500ms, and 5.0 % of stable's; evidence 424 of 100 needed to roll back; 0 failed requests so far"
+	if diff := cmp.Diff(want, r.Explain()); diff != "" {
+		t.Errorf("explanation (-want +got):\n%s", diff)
+	}
+	if r.LeadingBound != .5 {
+		t.Errorf("bound = %v s, want 0.5", r.LeadingBound)
+	}
+}
+
+func TestLatencyIsComparedOnlyWhereItIsMeasured(t *testing.T) {
+	slow, fast := timed(1000, 0, 0, 0, 1000), timed(1000, 1000, 1000, 1000, 1000)
+	other := arm(1000, 0)
+	other.Latency = &analysis.Histogram{LE: []float64{.3, 3}, Counts: []int64{1000, 1000}}
+	off := plain()
+	off.LatencyWeight = 0
+	for _, tt := range []struct {
+		name           string
+		config         judge.Config
+		canary, stable analysis.Arm
+		verdict        judge.Verdict
+	}{
+		{"measured", plain(), slow, fast, judge.Fail},
+		{"not asked for", off, slow, fast, judge.Pass},
+		{"not measured in stable", plain(), slow, arm(1000, 0), judge.Pass},
+		{"not measured in the canary", plain(), arm(1000, 0), fast, judge.Pass},
+		{"counted by other bounds", plain(), other, fast, judge.Pass},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, r := tt.config.Next(judge.State{}, window(0, 50, arm(0, 0), fast))
+			for i := 1; i < 10; i++ {
+				s, r = tt.config.Next(s, window(i, 50, tt.canary, tt.stable))
+			}
+			if r.Verdict != tt.verdict {
+				t.Errorf("verdict = %s (%s), want %s", r.Verdict, r.Explain(), tt.verdict)
+			}
+			if r.MayPromote && tt.config.LatencyWeight > 0 {
+				t.Error("promoted early, though latency was to be compared and could not be")
+			}
+		})
+	}
+}
+
+func TestTheLatencyIsNotStakedOnWhereProxiesDoNotMeasureIt(t *testing.T) {
+	with, _ := plain().Next(judge.State{}, window(0, 50, arm(100, 3), arm(100, 0)))
+	c := plain()
+	c.LatencyWeight = 0
+	without, _ := c.Next(judge.State{}, window(0, 50, arm(100, 3), arm(100, 0)))
+	if with.Evidence() != without.Evidence() {
+		t.Errorf("evidence = %v, want the %v of a configuration without latency", with.Evidence(), without.Evidence())
+	}
+}

@@ -24,7 +24,7 @@ demo-down: ## Remove the demo and the cluster that was started for it
 
 ##  Test it
 
-.PHONY: test packages unit verify integration e2e lint bench-judge bench-proxy bench-controller
+.PHONY: test packages unit verify integration e2e lint bench-judge bench-analysis plot bench-proxy bench-controller
 test: ## Run every test: unit, verify, integration, e2e
 	@.ci/test.sh
 
@@ -50,6 +50,12 @@ lint: ## Run the linters (their first build takes some minutes)
 bench-judge: ## Measure how long it takes to judge a window
 	go test -run '^$$' -bench . -benchmem ./analysis/judge
 
+bench-analysis: ## Simulate how well the analysis decides, and write docs/benchmarks/analysis.md (about a minute)
+	go run ./analysis/sim/cmd/bench-analysis -o docs/benchmarks/analysis.md $(BENCH_FLAGS)
+
+plot: ## Draw docs/pictures/detectable-effect.svg
+	go run ./analysis/sim/cmd/bench-analysis plot docs/pictures/detectable-effect.svg
+
 bench-proxy: ## Measure rendering and reading of the access log
 	go test -run '^$$' -bench . -benchmem ./controllers/traffic/nginx ./proxy
 
@@ -65,7 +71,7 @@ generate: ## Generate the CRDs and the deep copies from the API types
 	$(CONTROLLER_GEN) crd:maxDescLen=2000 paths='./api/v1alpha1;./api/split/...;./api/specs/...' output:crd:dir=config/crd
 	cp config/crd/*.yaml charts/serin/files/crds/
 
-build: ## Build the binary into bin/
+build: ## Build the binaries into bin/
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
 
 -include e2e/cluster.mk

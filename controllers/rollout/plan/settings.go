@@ -5,11 +5,10 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/serin-dev/serin/analysis/judge"
+	analysis "github.com/serin-dev/serin/analysis/settings"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/rollout/schedule"
 )
@@ -84,92 +83,12 @@ func (s *settings) checkByReplicas(spec *v1alpha1.RolloutSpec) error {
 
 // parseAnalysis leaves the defaults where the spec can't be read.
 func (s *settings) parseAnalysis(a *v1alpha1.Analysis) error {
-	s.judge, s.onInconclusive = judge.Defaults(), v1alpha1.InconclusiveHold
-	if a == nil {
-		return nil
-	}
-	err := s.readAnalysis(a)
+	read, err := analysis.Of(a)
+	s.judge, s.onInconclusive = read.Judge, read.OnInconclusive
 	if err != nil {
 		s.judge = judge.Defaults()
 	}
 	return err
-}
-
-func (s *settings) readAnalysis(a *v1alpha1.Analysis) error {
-	if a.OnInconclusive != "" {
-		s.onInconclusive = a.OnInconclusive
-	}
-	if a.MinRequests != nil {
-		s.judge.MinRequests = int64(*a.MinRequests)
-	}
-	if err := fraction("spec.analysis.maxFalseRollback", a.MaxFalseRollback, &s.judge.MaxFalseRollback); err != nil {
-		return err
-	}
-	if err := fraction("spec.analysis.tolerance", a.Tolerance, &s.judge.Tolerance); err != nil {
-		return err
-	}
-	if err := s.parseLimits(a); err != nil {
-		return err
-	}
-	if err := s.judge.Validate(); err != nil {
-		return fmt.Errorf("spec.analysis.%w", err)
-	}
-	return nil
-}
-
-func (s *settings) parseLimits(a *v1alpha1.Analysis) error {
-	limit := int32(judge.DefaultFailureLimit)
-	if a.FailureLimit != nil {
-		limit = *a.FailureLimit
-	}
-	add := func(field string, l judge.Limit) error {
-		l.FailureLimit = limit
-		s.judge.Limits = append(s.judge.Limits, l)
-		if err := l.Validate(); err != nil {
-			return fmt.Errorf("%s: %w", field, err)
-		}
-		return nil
-	}
-	if a.MinSuccessRate != "" {
-		var rate float64
-		if err := fraction("spec.analysis.minSuccessRate", a.MinSuccessRate, &rate); err != nil {
-			return err
-		}
-		if err := add("spec.analysis.minSuccessRate", judge.MinSuccessRate(rate)); err != nil {
-			return err
-		}
-	}
-	for i, l := range a.MaxLatency {
-		d, err := l.Max.Parse()
-		if err != nil {
-			return fmt.Errorf("spec.analysis.maxLatency[%d].max: %w", i, err)
-		}
-		q, err := strconv.Atoi(strings.TrimPrefix(l.Quantile, "p"))
-		if err != nil {
-			return fmt.Errorf("spec.analysis.maxLatency[%d].quantile: %q is not one of p50, p90 and p99", i, l.Quantile)
-		}
-		if err := add(fmt.Sprintf("spec.analysis.maxLatency[%d]", i), judge.MaxLatency(float64(q)/100, d)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fraction overwrites out when the value is set.
-func fraction[T interface {
-	~string
-	Fraction() (float64, error)
-}](field string, value T, out *float64,
-) error {
-	if value == "" {
-		return nil
-	}
-	f, err := value.Fraction()
-	if err != nil {
-		return fmt.Errorf("%s: %w", field, err)
-	}
-	*out = f
-	return nil
 }
 
 // duration overwrites out when the value is set.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/serin-dev/serin/analysis/judge"
+	analysis "github.com/serin-dev/serin/analysis/settings"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -127,19 +128,9 @@ func (s *settings) step(in *v1alpha1.Step, field string) (step, error) {
 	}
 	out.manual, out.at, out.pods = in.Until == v1alpha1.UntilManual, in.At, in.CanaryReplicas
 	err := errors.Join(duration(field+".hold", in.Hold, &out.hold), s.checkCron(field+".at", in.At), checkPods(field, in.CanaryReplicas))
-	if a := in.Analysis; a != nil {
-		if a.MinRequests != nil {
-			out.judge.MinRequests = int64(*a.MinRequests)
-		}
-		if a.OnInconclusive != "" {
-			out.onInconclusive = a.OnInconclusive
-		}
-		err = errors.Join(err, fraction(field+".analysis.tolerance", a.Tolerance, &out.judge.Tolerance))
-		if invalid := out.judge.Validate(); invalid != nil {
-			err = errors.Join(err, fmt.Errorf("%s.analysis.%w", field, invalid))
-		}
-	}
-	return out, err
+	read, invalid := analysis.Settings{Judge: out.judge, OnInconclusive: out.onInconclusive}.ForStep(in.Analysis, field)
+	out.judge, out.onInconclusive = read.Judge, read.OnInconclusive
+	return out, errors.Join(err, invalid)
 }
 
 // plain is a step with a weight and the settings of the whole release.

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/serin-dev/serin/analysis/course"
+	"github.com/serin-dev/serin/analysis/judge"
+)
+
+// Result is what the judge said after one window.
+type Result struct {
+	// T is the end of the window, as it was given.
+	T float64 `json:"t"`
+	// Rollback is the evidence that the canary is worse, and Promote the evidence
+	// of this step that it is not worse by the tolerance; both to nine digits,
+	// which are the same on every processor.
+	Rollback float64 `json:"rollback"`
+	Promote  float64 `json:"promote"`
+	// Verdict and Action are what the judge says, and what the operator would do.
+	Verdict judge.Verdict `json:"verdict"`
+	Action  course.Action `json:"action"`
+	// Reason is the reason of the verdict and a sentence about it.
+	Reason string `json:"reason"`
+}
+
+// Run judges all windows, and hands over a result after each. It stops at the
+// first error of emit, and at a window in a step that the plan does not have.
+func Run(plan Plan, windows []Window, emit func(Result) error) error {
+	r := run{plan: plan, step: -1}
+	for _, w := range windows {
+		r.last = max(r.last, w.Step)
+	}
+	for i, w := range windows {
+		result, err := r.next(w)
+		if err == nil {
+			err = emit(result)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// Write runs the judge and writes one line of JSON for each window.
+func Write(plan Plan, windows []Window, out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return Run(plan, windows, func(r Result) error { return encoder.Encode(r) })
+}
+
+// run is a replay in progress.
+type run struct {
+	plan     Plan
+	last     int // the last step of the recording
+	step     int
+	began    float64 // when the step did, in seconds
+	state    judge.State
+	promoted bool
+}
+
+func (r *run) next(w Window) (Result, error) {
+	stage, last, err := r.plan.stage(w.Step, r.last)
+	if err != nil {
+		return Result{}, err
+	}
+	if w.Step != r.step {
+		r.step, r.began = w.Step, w.T-w.End.Sub(w.Start).Seconds()
+		r.state = r.state.StartStep(w.Start)
+	}
+	var verdict judge.Result
+	r.state, verdict = stage.Judge.Next(r.state, w.Window)
+	action := stage.React(course.Progress{Held: at(w.T).Sub(at(r.began)), Last: last, Promoted: r.promoted}, verdict)
+	if action == course.Promote && len(r.plan.stages) == 0 && !verdict.MayPromote {
+		action = course.Step // without a plan nobody knows when the last step is over
+	}
+	r.promoted = r.promoted || action == course.Promote
+	return Result{
+		T: w.T, Rollback: rounded(verdict.Evidence), Promote: rounded(verdict.Promotion),
+		Verdict: verdict.Verdict, Action: action, Reason: string(verdict.Reason) + ": " + verdict.Explain(),
+	}, nil
+}
+
+// rounded keeps nine digits.
+func rounded(x float64) float64 {
+	const digits = 9
+	r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	if err != nil {
+		return x // as large as a float64 can be
+	}
+	return r
+}

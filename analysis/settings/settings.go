@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// Settings are how a step is judged, and what happens without enough evidence.
+type Settings struct {
+	Judge          judge.Config
+	OnInconclusive v1alpha1.InconclusivePolicy
+}
+
+// Of reads spec.analysis; nil and unset fields mean the defaults. The error names
+// the field and the fix: it can only come from an object that the schema did not
+// check.
+func Of(a *v1alpha1.Analysis) (Settings, error) {
+	s := Settings{Judge: judge.Defaults(), OnInconclusive: v1alpha1.InconclusiveHold}
+	if a == nil {
+		return s, nil
+	}
+	if a.OnInconclusive != "" {
+		s.OnInconclusive = a.OnInconclusive
+	}
+	if a.MinRequests != nil {
+		s.Judge.MinRequests = int64(*a.MinRequests)
+	}
+	if err := fraction("spec.analysis.maxFalseRollback", a.MaxFalseRollback, &s.Judge.MaxFalseRollback); err != nil {
+		return s, err
+	}
+	if err := fraction("spec.analysis.tolerance", a.Tolerance, &s.Judge.Tolerance); err != nil {
+		return s, err
+	}
+	if err := s.addLimits(a); err != nil {
+		return s, err
+	}
+	if err := s.Judge.Validate(); err != nil {
+		return s, fmt.Errorf("spec.analysis.%w", err)
+	}
+	return s, nil
+}
+
+// ForStep is what the analysis of one step changes; nil and unset fields change
+// nothing. The field is the path of the step, for errors.
+func (s Settings) ForStep(a *v1alpha1.StepAnalysis, field string) (Settings, error) {
+	if a == nil {
+		return s, nil
+	}
+	if a.MinRequests != nil {
+		s.Judge.MinRequests = int64(*a.MinRequests)
+	}
+	if a.OnInconclusive != "" {
+		s.OnInconclusive = a.OnInconclusive
+	}
+	err := fraction(field+".analysis.tolerance", a.Tolerance, &s.Judge.Tolerance)
+	if invalid := s.Judge.Validate(); invalid != nil {
+		err = errors.Join(err, fmt.Errorf("%s.analysis.%w", field, invalid))
+	}
+	return s, err
+}
+
+// addLimits reads the absolute limits.
+func (s *Settings) addLimits(a *v1alpha1.Analysis) error {
+	failureLimit := int32(judge.DefaultFailureLimit)
+	if a.FailureLimit != nil {
+		failureLimit = *a.FailureLimit
+	}
+	if a.MinSuccessRate != "" {
+		var rate float64
+		if err := fraction("spec.analysis.minSuccessRate", a.MinSuccessRate, &rate); err != nil {
+			return err
+		}
+		if err := s.add("spec.analysis.minSuccessRate", judge.MinSuccessRate(rate), failureLimit); err != nil {
+			return err
+		}
+	}
+	for i, l := range a.MaxLatency {
+		field := fmt.Sprintf("spec.analysis.maxLatency[%d]", i)
+		d, err := l.Max.Parse()
+		if err != nil {
+			return fmt.Errorf("%s.max: %w", field, err)
+		}
+		q, err := strconv.Atoi(strings.TrimPrefix(l.Quantile, "p"))
+		if err != nil {
+			return fmt.Errorf("%s.quantile: %q is not one of p50, p90 and p99", field, l.Quantile)
+		}
+		if err := s.add(field, judge.MaxLatency(float64(q)/100, d), failureLimit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Settings) add(field string, l judge.Limit, failureLimit int32) error {
+	l.FailureLimit = failureLimit
+	s.Judge.Limits = append(s.Judge.Limits, l)
+	if err := l.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	return nil
+}
+
+// fraction overwrites out when the value is set.
+func fraction[T interface {
+	~string
+	Fraction() (float64, error)
+}](field string, value T, out *float64,
+) error {
+	if value == "" {
+		return nil
+	}
+	f, err := value.Fraction()
+	if err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	*out = f
+	return nil
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/serin-dev/serin/analysis/course"
+	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/settings"
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+func TestNothingMeansTheDefaults(t *testing.T) {
+	want := settings.Settings{Judge: judge.Defaults(), OnInconclusive: v1alpha1.InconclusiveHold}
+	for name, a := range map[string]*v1alpha1.Analysis{"no analysis": nil, "an empty one": {}} {
+		got, err := settings.Of(a)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestAStepChangesOnlyWhatItNames(t *testing.T) {
+	base, err := settings.Of(&v1alpha1.Analysis{
+		MaxFalseRollback: "2%", Tolerance: "1pp", MinRequests: new(int32(7)), OnInconclusive: v1alpha1.InconclusivePromote,
+		MaxLatency: []v1alpha1.LatencyLimit{{Quantile: "p90", Max: "300ms"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := base.ForStep(nil, "spec.strategy.steps[0]")
+	if diff := cmp.Diff(base, same); err != nil || diff != "" {
+		t.Errorf("a step without an analysis: %v %s", err, diff)
+	}
+	got, err := base.ForStep(&v1alpha1.StepAnalysis{Tolerance: "2pp"}, "spec.strategy.steps[0]")
+	want := base
+	want.Judge.Tolerance = .02
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("a step with a tolerance: %v %s", err, diff)
+	}
+	if l := got.Judge.Limits; len(l) != 1 || l[0].Max != 300*time.Millisecond || l[0].Quantile != .9 {
+		t.Errorf("limits %+v", l)
+	}
+}
+
+func TestAMistakeNamesItsField(t *testing.T) {
+	for field, a := range map[string]*v1alpha1.Analysis{
+		"spec.analysis.maxFalseRollback":       {MaxFalseRollback: "60%"},
+		"spec.analysis.tolerance":              {Tolerance: "pp"},
+		"spec.analysis.minRequests":            {MinRequests: new(int32(0))},
+		"spec.analysis.minSuccessRate":         {MinSuccessRate: "0%"},
+		"spec.analysis.maxLatency[0]":          {MaxLatency: []v1alpha1.LatencyLimit{{Quantile: "p99", Max: "0s"}}},
+		"spec.analysis.maxLatency[0].quantile": {MaxLatency: []v1alpha1.LatencyLimit{{Quantile: "most", Max: "1s"}}},
+	} {
+		if _, err := settings.Of(a); err == nil || !strings.HasPrefix(err.Error(), field) {
+			t.Errorf("%s: error %v", field, err)
+		}
+	}
+	s, err := settings.Of(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ForStep(&v1alpha1.StepAnalysis{Tolerance: "99pp"}, "spec.strategy.steps[3]"); err == nil || !strings.HasPrefix(err.Error(), "spec.strategy.steps[3].analysis.tolerance") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTheReactionKnowsEveryPolicyOfTheAPI(t *testing.T) {
+	for api, own := range map[v1alpha1.InconclusivePolicy]course.Policy{
+		v1alpha1.InconclusiveHold: course.WaitForEvidence, v1alpha1.InconclusivePromote: course.GoOn, v1alpha1.InconclusiveRollBack: course.GiveUp,
+	} {
+		if course.Policy(api) != own {
+			t.Errorf("%s is not %s", api, own)
+		}
+	}
+}

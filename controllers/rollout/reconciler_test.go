@@ -30,6 +30,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/outbound"
+	"github.com/serin-dev/serin/egress"
 )
 
 var errInjected = errors.New("the API server is on fire")
@@ -104,7 +105,7 @@ func newReconciler(t *testing.T, fail func(call string) error) (*Reconciler, cli
 		WithInterceptorFuncs(intercept(check)).Build()
 	return New(c, events.NewFakeRecorder(100), Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx},
-		Measurements: noTraffic{}, Outbox: outbound.New(c, outbound.DialPolicy{}, clock.RealClock{}, outbound.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
+		Measurements: noTraffic{}, Outbox: outbound.New(c, egress.Policy{}, clock.RealClock{}, outbound.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
 	}), c, writes
 }
 

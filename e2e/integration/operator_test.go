@@ -31,6 +31,7 @@ import (
 	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
+	"github.com/serin-dev/serin/egress"
 )
 
 // operator is a manager with Serin's controllers in this process, under the
@@ -99,7 +100,7 @@ func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *meas
 	if err != nil {
 		t.Fatal(err)
 	}
-	outbox := outbound.New(mgr.GetAPIReader(), outbound.DialPolicy{}, clock.RealClock{}, outbound.Options{UserAgent: "serin/test"})
+	outbox := outbound.New(mgr.GetAPIReader(), egress.Policy{}, clock.RealClock{}, outbound.Options{UserAgent: "serin/test"})
 	if err := mgr.Add(outbox); err != nil {
 		t.Fatal(err)
 	}

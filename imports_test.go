@@ -64,6 +64,7 @@ var layers = []layer{
 	{folder: "controllers/outbound/payload", imports: []string{"./api", "github.com/cloudevents/sdk-go/v2/event", "k8s.io/apimachinery"}, pure: true},
 	{folder: "proxy", imports: []string{"./api", "./controllers/traffic", "./controllers/traffic/nginx", "github.com/go-logr/logr", "github.com/prometheus/client_golang", "golang.org/x/sys", "k8s.io", "sigs.k8s.io"}},
 	{folder: "charts"},
+	{folder: "config", imports: []string{"go.yaml.in/yaml/v3"}},
 	{folder: "cmd", imports: []string{""}},
 }
 

@@ -199,6 +199,9 @@ func (w *world) everSteps() {
 			w.routes = append(w.routes, step.Route)
 		}
 	}
+	if held := (Route{Weight: heldBackWeight}); s.early && !slices.ContainsFunc(w.routes, held.equal) {
+		w.routes = append(w.routes, held)
+	}
 }
 
 // collapsing is whether the test itself took the canary's pods away.

@@ -28,6 +28,7 @@ import (
 func (p *pass) refused() bool {
 	var err error
 	p.settings, err = parseSettings(&p.Rollout.Spec, p.RouterName, p.Freezes)
+	p.holdBack()
 	if !p.objects(err) && !p.missing() && !p.nameTaken() {
 		return false
 	}

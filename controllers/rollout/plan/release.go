@@ -120,7 +120,7 @@ func (p *pass) called() bool {
 func (p *pass) weigh() {
 	p.measure = true
 	if i := int(p.status.Step.Index); i < len(p.steps) {
-		p.judge = p.steps[i].judge
+		p.judge = p.judgeOf(i)
 	}
 	p.verdict = p.judgeWindows()
 	p.failed = p.verdict.Verdict == judge.Fail

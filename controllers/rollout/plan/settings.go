@@ -30,7 +30,9 @@ type settings struct {
 	pauseOnFailure bool
 	judge          judge.Config
 	onInconclusive v1alpha1.InconclusivePolicy
-	calendar       schedule.Calendar
+	// early is whether a canary is promoted ahead of time when the evidence suffices.
+	early    bool
+	calendar schedule.Calendar
 	// byReplicas is whether nothing is put in the path: the canary's share is that
 	// of its pods, and nobody measures it.
 	byReplicas bool
@@ -84,7 +86,7 @@ func (s *settings) checkByReplicas(spec *v1alpha1.RolloutSpec) error {
 // parseAnalysis leaves the defaults where the spec can't be read.
 func (s *settings) parseAnalysis(a *v1alpha1.Analysis) error {
 	read, err := analysis.Of(a)
-	s.judge, s.onInconclusive = read.Judge, read.OnInconclusive
+	s.judge, s.onInconclusive, s.early = read.Judge, read.OnInconclusive, read.Early
 	if err != nil {
 		s.judge = judge.Defaults()
 	}

@@ -83,6 +83,7 @@ func (p *pass) deployed(r *ReplicaSet, why string) {
 
 // forgetRelease clears what belongs to one release.
 func (p *pass) forgetRelease() {
+	p.keepDispersion()
 	p.status.Canary, p.status.Step, p.status.Decision, p.status.Analysis = nil, nil, nil, nil
 	p.status.Interventions, p.status.Hooks = nil, nil
 }

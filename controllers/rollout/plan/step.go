@@ -135,7 +135,7 @@ func (p *pass) takesAll() bool {
 		return !p.returning()
 	}
 	s := p.status.Step
-	return !p.byReplicas && s.Weight == fullWeight && len(s.Matches) == 0
+	return !p.byReplicas && (s.Weight == fullWeight || s.HeldBackUntil != nil) && len(s.Matches) == 0
 }
 
 // ensurePods scales the canary and reports whether it is at that scale and its

@@ -19,6 +19,7 @@ import (
 	"github.com/serin-dev/serin/analysis/source"
 	"github.com/serin-dev/serin/analysis/source/args"
 	"github.com/serin-dev/serin/analysis/source/fetch"
+	"github.com/serin-dev/serin/egress"
 )
 
 // Query is one metric.
@@ -137,8 +138,12 @@ func (m *Measurer) credentials(ctx context.Context) (c aws.Credentials, err erro
 
 // missing leaves out what the API said.
 func (m *Measurer) missing(err error) error {
+	if errors.Is(err, egress.ErrTooLong) {
+		return m.caller.Missing(err)
+	}
+	// Without an answer the status is 0.
 	var status *smithyhttp.ResponseError
-	if errors.As(err, &status) {
+	if errors.As(err, &status) && status.HTTPStatusCode() != 0 {
 		if err := fetch.Status(status.HTTPStatusCode()); err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ var layers = []layer{
 	{folder: "analysis/sim/picture", imports: []string{"./analysis/sim", "gonum.org/v1/plot"}},
 	{folder: "analysis/sim/cmd", imports: []string{""}},
 	{folder: "analysis/collect", imports: []string{"./analysis", "k8s.io/utils/clock"}},
-	{folder: "analysis/source", imports: []string{"./analysis", "./egress", "github.com/prometheus", "k8s.io/client-go/util/jsonpath", "golang.org/x/net/http/httpguts", "github.com/aws/aws-sdk-go-v2"}},
+	{folder: "analysis/source", imports: []string{"./analysis", "./egress", "github.com/prometheus", "k8s.io/client-go/util/jsonpath", "golang.org/x/net/http/httpguts", "github.com/aws"}},
 	{folder: "egress"},
 	{folder: "controllers/rollout", imports: append(controller("rollout"), "./controllers/configuration", "./analysis/judge", "./controllers/outbound", "github.com/prometheus/client_golang")},
 	{folder: "controllers/rollout/plan", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/settings", "./controllers/rollout/schedule", "./controllers/traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},

@@ -20,9 +20,11 @@ type null struct {
 
 func worse(b boundary, base float64) []rates {
 	var alts []rates
-	for _, a := range excess {
-		if c := b.at(base) + a; c < maxRate {
-			alts = append(alts, rates{s: base, c: c})
+	for _, tolerance := range []float64{.0002, .005, .3} {
+		for _, a := range excesses(tolerance) {
+			if c := b.at(base) + a; c < maxRate {
+				alts = append(alts, rates{s: base, c: c})
+			}
 		}
 	}
 	return alts

@@ -103,7 +103,7 @@ func TestWithoutTemperingGroupsWouldVoidTheGuarantee(t *testing.T) {
 	h := allNulls[0]
 	b := h.edges[1]
 	groups := [2][]int{{8, 8, 8}, {8, 8, 8}}
-	e := newOutcomes(groups, independent, b, h.alternatives(b, .01)[4]).expectation(groups, 1, rates{s: .01, c: b.at(.01)})
+	e := newOutcomes(groups, independent, b, rates{s: .01, c: b.at(.01) + .04}).expectation(groups, 1, rates{s: .01, c: b.at(.01)})
 	if e < 2 {
 		t.Errorf("expectation = %v, want far more than 1: the other tests are to show that tempering is needed", e)
 	}

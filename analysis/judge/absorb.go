@@ -129,13 +129,15 @@ func (c *Config) playMetric(s *State, slot int, o observation, at *moment) {
 	m.learn(o.stable, s.spent, s.step.spent)
 }
 
-// takes reports whether a sample is new, and notes until when it counted.
+// takes reports whether a sample is new and of the kind of those before, and notes
+// until when it counted.
 func (m *metric) takes(sample *analysis.Sample, w *analysis.Window) bool {
 	start, end := w.Start.UnixNano(), w.End.UnixNano()
 	if !sample.Start.IsZero() {
 		start = sample.Start.UnixNano()
 	}
-	if start < m.end {
+	timed := sample.Canary.Latency != nil || sample.Stable.Latency != nil
+	if start < m.end || m.kind == counted && timed {
 		return false
 	}
 	m.apart = m.apart || start != w.Start.UnixNano()
@@ -153,12 +155,14 @@ func (c *Config) nulls(s *State, slot int, at *moment) nulls {
 	if s.metrics[slot].kind == histogram {
 		n.rollback = boundary{slope: edgeSlope, d: edgeMargin}
 		n.promotion = boundary{slope: edgeSlope, d: edgeTolerance}
+		tolerance = edgeTolerance
 	} else {
 		n.rollback = boundary{slope: countSlope, d: toleranceShare * tolerance}
 		n.promotion = boundary{slope: 1, d: tolerance}
 	}
+	n.excess = excesses(tolerance)
 	// A cold version is slow by factors; there is no saying how slow is too slow.
-	if s.first != 0 && !(at.starting && s.metrics[slot].kind == histogram) {
+	if cold := at.starting && s.metrics[slot].kind == histogram; s.first != 0 && !cold {
 		n.maxWin = -math.Log(c.MaxFalseRollback)
 	}
 	if at.starting {

@@ -129,13 +129,15 @@ func (c *Config) playMetric(s *State, slot int, o observation, at *moment) {
 	m.learn(o.stable, s.spent, s.step.spent)
 }
 
-// takes reports whether a sample is new, and notes until when it counted.
+// takes reports whether a sample is new and of the kind of those before, and notes
+// until when it counted.
 func (m *metric) takes(sample *analysis.Sample, w *analysis.Window) bool {
 	start, end := w.Start.UnixNano(), w.End.UnixNano()
 	if !sample.Start.IsZero() {
 		start = sample.Start.UnixNano()
 	}
-	if start < m.end {
+	timed := sample.Canary.Latency != nil || sample.Stable.Latency != nil
+	if start < m.end || m.kind == counted && timed {
 		return false
 	}
 	m.apart = m.apart || start != w.Start.UnixNano()

@@ -3,9 +3,11 @@
 package judge_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/serin-dev/serin/analysis/judge"
 )
@@ -79,15 +81,35 @@ func FuzzUnmarshalText(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(text)
+		_, data, _ := strings.Cut(string(text), " ")
+		binary, err := base64.RawURLEncoding.DecodeString(data)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(binary)
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		var s judge.State
-		if s.UnmarshalText(text) != nil {
-			return
-		}
-		if back := stored(t, s); back != s {
-			t.Error("another state was read the second time")
-		}
-		checkSound(t, s)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		checkRead(t, data)
+		checkRead(t, []byte("serin-judge/2 "+base64.RawURLEncoding.EncodeToString(data)))
 	})
+}
+
+// checkRead checks that what can be read is read the same again and does not
+// poison what follows.
+func checkRead(t *testing.T, text []byte) {
+	t.Helper()
+	var s judge.State
+	if s.UnmarshalText(text) != nil {
+		return
+	}
+	if back := stored(t, s); back != s {
+		t.Error("another state was read the second time")
+	}
+	w := window(0, 50, arm(1000, 10), arm(1000, 10))
+	if end := s.End(); !end.IsZero() && end.Before(time.Unix(1<<32, 0)) {
+		w.Start, w.End = end, end.Add(5*time.Second)
+	}
+	next, r := judge.Defaults().Next(s, w)
+	checkNumbers(t, r)
+	stored(t, next)
 }

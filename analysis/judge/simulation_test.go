@@ -4,12 +4,9 @@ package judge_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/judge"
@@ -230,50 +227,4 @@ func TestAWindowInWhichOneVersionAnsweredNothingIsNoEvidence(t *testing.T) {
 			t.Errorf("%s: evidence = %v, want the %v of before", name, after.Evidence(), s.Evidence())
 		}
 	}
-}
-
-func TestRestartingAfterAnyWindowChangesNothing(t *testing.T) {
-	c := judge.Defaults()
-	c.Limits = []judge.Limit{judge.MinSuccessRate(.9), judge.MaxLatency(.9, 300*time.Millisecond)}
-	flow := newTraffic(7, 200)
-	flow.stable, flow.canary, flow.weight = incident(.01), incident(.015), planned
-	rng := rand.New(rand.NewPCG(1, 2))
-	var through, restarted judge.State
-	for i := range 240 {
-		w := flow.next()
-		fast := w.Canary.Requests * int64(80+rng.IntN(20)) / 100
-		w.Canary.Latency = &analysis.Histogram{LE: []float64{.1, .25, .5}, Counts: []int64{fast / 2, fast, w.Canary.Requests}}
-		if i%12 == 0 {
-			through, restarted = through.StartStep(w.Start), restarted.StartStep(w.Start)
-		}
-		var want, got judge.Result
-		through, want = c.Next(through, w)
-		restarted, got = c.Next(stored(t, restarted), w)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("window %d: result differs after a restart (-through +restarted):\n%s", i, diff)
-		}
-		if through != stored(t, restarted) {
-			t.Fatalf("window %d: state differs after a restart", i)
-		}
-	}
-	if through.Evidence() == 1 {
-		t.Error("evidence = 1 at the end: nothing was compared")
-	}
-}
-
-// stored is the state after it was written and read again.
-func stored(t *testing.T, s judge.State) judge.State {
-	t.Helper()
-	text, err := s.MarshalText()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(text) > 4096 {
-		t.Fatalf("state of %d bytes, want at most 4096", len(text))
-	}
-	var back judge.State
-	if err := back.UnmarshalText(text); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return back
 }

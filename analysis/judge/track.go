@@ -70,9 +70,10 @@ func (t *track) bet(n counts, null *nulls) {
 	}
 	base := t.baseRate()
 	if !math.IsInf(null.maxWin, -1) {
-		for j := range t.against {
-			if alt := (rates{s: base, c: null.rollback.at(base) + excess[j]}); alt.c < maxRate {
-				t.against[j] = won(t.against[j], min(null.rollback.logLikelihoodRatio(n, alt), null.maxWin))
+		for j, mass := range t.against {
+			alt := rates{s: base, c: null.rollback.at(base) + excess[j]}
+			if mass > 0 && alt.c < maxRate {
+				t.against[j] = won(mass, min(null.rollback.logLikelihoodRatio(n, alt), null.maxWin))
 			}
 		}
 	}
@@ -80,17 +81,16 @@ func (t *track) bet(n counts, null *nulls) {
 	if math.IsInf(null.maxFavour, -1) || edge >= maxRate {
 		return
 	}
-	for j := range t.favour {
-		alt := rates{s: base, c: base + hope[j]*(edge-base)}
-		t.favour[j] = won(t.favour[j], min(null.promotion.logLikelihoodRatio(n, alt), null.maxFavour))
+	for j, mass := range t.favour {
+		if mass > 0 {
+			alt := rates{s: base, c: base + hope[j]*(edge-base)}
+			t.favour[j] = won(mass, min(null.promotion.logLikelihoodRatio(n, alt), null.maxFavour))
+		}
 	}
 }
 
 // won is what a stake is worth after a bet.
 func won(mass, logWin float64) float64 {
-	if mass == 0 {
-		return 0
-	}
 	mass = min(mass*math.Exp(logWin), maxMass)
 	if mass < minMass {
 		return 0

@@ -85,7 +85,26 @@ func falseRollbackGoals(r results) []Goal {
 			Met:       f.All.UpperBound() <= limit,
 		})
 	}
-	return goals
+	return append(goals, worstCellGoal(r[serin.Name], limit)...)
+}
+
+// worstCellGoal is about the one cell with the most false rollbacks. Its bound is
+// wide, and it was chosen because it is the worst: so it is taken as it was seen.
+func worstCellGoal(lines []Line, limit float64) []Goal {
+	var worst Share
+	var where Cell
+	for _, l := range lines {
+		if share := (Share{l.False, l.Runs}); l.Cell.Good() && (worst.N == 0 || share.Rate() > worst.Rate()) {
+			worst, where = share, l.Cell
+		}
+	}
+	if worst.N == 0 {
+		return nil
+	}
+	return []Goal{{
+		Statement: "false rollbacks, the worst of all cells: at most 1 % as seen",
+		Measured:  fmt.Sprintf("%s (%v)", worst, where), Met: worst.Rate() <= limit,
+	}}
 }
 
 // failedRequestGoals compare the failed requests of independent traffic with

@@ -31,6 +31,12 @@ func TestGoalsAreMetOrMissed(t *testing.T) {
 	}{
 		{"everything is as wanted", func([]Line) {}, ""},
 		{"too many false rollbacks", func(l []Line) { l[0].False = 8 }, "false rollbacks, independent"},
+		{"a bad cell among good ones", func(l []Line) {
+			l[0].Runs = 10_000
+			worst := l[0]
+			worst.Cell.Rate, worst.Runs, worst.False = 10, 100, 2
+			l[1] = worst
+		}, "worst of all cells"},
 		{"fewer runs bound less", func(l []Line) { l[0].Runs = 200 }, "false rollbacks, independent"},
 		{"promoted too late", func(l []Line) { l[0].PromotionTime = 241 * time.Second }, "promotion of good canaries"},
 		{"not promoted", func(l []Line) { l[0].PromotionTime = never }, "promotion of good canaries"},
@@ -42,8 +48,8 @@ func TestGoalsAreMetOrMissed(t *testing.T) {
 			lines := imagined(t)
 			tt.change(lines)
 			goals := Goals(lines)
-			if len(goals) != 9 {
-				t.Fatalf("%d goals, want 9: %v", len(goals), goals)
+			if len(goals) != 10 {
+				t.Fatalf("%d goals, want 10: %v", len(goals), goals)
 			}
 			for _, g := range goals {
 				if want := tt.missed == "" || !strings.Contains(g.Statement, tt.missed); g.Met != want {

@@ -16,7 +16,7 @@ import (
 func edge(stable float64) float64 { return 1.1*stable + .2*judge.Defaults().Tolerance }
 
 func TestACanaryThatIsNoWorseIsRolledBackAtMostAsOftenAsPromised(t *testing.T) {
-	const runs, length = 1000, 10 * time.Minute
+	const runs, length = 400, 10 * time.Minute
 	noStartup := judge.Defaults()
 	noStartup.Startup = judge.Startup{}
 	onEdge := func(stable func(time.Duration) float64) func(time.Duration) float64 {

@@ -160,7 +160,7 @@ func (c *Config) nulls(s *State, slot int, at *moment) nulls {
 		n.promotion = boundary{slope: 1, d: tolerance}
 	}
 	// A cold version is slow by factors; there is no saying how slow is too slow.
-	if s.first != 0 && !(at.starting && s.metrics[slot].kind == histogram) {
+	if cold := at.starting && s.metrics[slot].kind == histogram; s.first != 0 && !cold {
 		n.maxWin = -math.Log(c.MaxFalseRollback)
 	}
 	if at.starting {

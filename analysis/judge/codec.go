@@ -82,7 +82,7 @@ func (c *codec) key(x *uint64) {
 func small[T ~uint8 | ~int32 | ~uint32](c *codec, x *T) {
 	wide := int64(*x)
 	c.count(&wide)
-	*x = T(wide) //nolint:gosec // checked in the next line
+	*x = T(wide) // checked in the next line
 	if int64(*x) != wide {
 		c.fail()
 	}

@@ -107,63 +107,81 @@ func (c Config) Validate() error {
 	if c.valid() {
 		return nil
 	}
-	var errs []error
-	refuse := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
+	var m mistakes
+	c.checkEvidence(&m)
+	c.checkPromotion(&m)
+	c.checkLists(&m)
+	return errors.Join(m...)
+}
+
+type mistakes []error
+
+func (m *mistakes) refuse(bad bool, format string, args ...any) {
+	if bad {
+		*m = append(*m, fmt.Errorf(format, args...))
+	}
+}
+
+func (c *Config) checkEvidence(m *mistakes) {
+	m.refuse(!within(c.MaxFalseRollback, 0.5), "maxFalseRollback: %v; give a probability above 0 and at most 0.5, such as 0.01", c.MaxFalseRollback)
+	m.refuse(!within(c.Tolerance, 0.5), "tolerance: %v; give a fraction above 0 and at most 0.5, such as 0.005", c.Tolerance)
+	m.refuse(!within(c.UsualFailureRate, 0.5), "usualFailureRate: %v; give a fraction above 0 and at most 0.5, such as 0.001", c.UsualFailureRate)
+	m.refuse(c.MinRequests < 1, "minRequests: %d; give at least 1", c.MinRequests)
+	m.refuse(c.StaleAfter <= 0, "staleAfter: %v; give a duration above 0, such as 20s", c.StaleAfter)
+	m.refuse(c.Startup.For < 0 || c.Startup.For > maxStartup, "startup.for: %v; give 0 to %v", c.Startup.For, maxStartup)
+	m.refuse(!upTo(c.Startup.Tolerate, maxTolerate), "startup.tolerate: %v; give a fraction from 0 to %v", c.Startup.Tolerate, maxTolerate)
+}
+
+func (c *Config) checkPromotion(m *mistakes) {
+	m.refuse(!upTo(c.MaxBadPromotion, 0.5), "maxBadPromotion: %v; give a probability up to 0.5, such as 0.01, or 0 to promote none early", c.MaxBadPromotion)
+	m.refuse(c.MinEvidence < 0, "minEvidence: %v; give a duration that is not negative, such as 30s", c.MinEvidence)
+	m.refuse(!upTo(c.LatencyWeight, maxWeight), "latencyWeight: %v; give 0 to %d, where failures weigh 1", c.LatencyWeight, maxWeight)
+	m.refuse(!validCluster(c.MaxCluster), "maxCluster: %v; give 1 to %v requests, or 0 to fit it", c.MaxCluster, maxCluster)
+	m.refuse(!c.Dispersion.plausible(), "dispersion: values that cannot be; give what an earlier release measured, or nothing")
+}
+
+func (c *Config) checkLists(m *mistakes) {
+	m.refuse(len(c.Comparisons) > MaxComparisons, "comparisons: %d; give at most %d", len(c.Comparisons), MaxComparisons)
+	for i := range c.Comparisons {
+		if err := c.Comparisons[i].validate(); err != nil {
+			m.refuse(true, "comparisons[%d].%w", i, err)
+		}
+		for j := range i {
+			m.refuse(c.Comparisons[i].Name == c.Comparisons[j].Name, "comparisons[%d].name: %q is there twice; give each metric once", i, c.Comparisons[i].Name)
 		}
 	}
-	refuse(!within(c.MaxFalseRollback, 0.5), "maxFalseRollback: %v; give a probability above 0 and at most 0.5, such as 0.01", c.MaxFalseRollback)
-	refuse(!within(c.Tolerance, 0.5), "tolerance: %v; give a fraction above 0 and at most 0.5, such as 0.005", c.Tolerance)
-	refuse(!within(c.UsualFailureRate, 0.5), "usualFailureRate: %v; give a fraction above 0 and at most 0.5, such as 0.001", c.UsualFailureRate)
-	refuse(c.MinRequests < 1, "minRequests: %d; give at least 1", c.MinRequests)
-	refuse(c.StaleAfter <= 0, "staleAfter: %v; give a duration above 0, such as 20s", c.StaleAfter)
-	refuse(c.Startup.For < 0 || c.Startup.For > maxStartup, "startup.for: %v; give 0 to %v", c.Startup.For, maxStartup)
-	refuse(!(c.Startup.Tolerate >= 0 && c.Startup.Tolerate <= maxTolerate), "startup.tolerate: %v; give a fraction from 0 to %v", c.Startup.Tolerate, maxTolerate)
-	refuse(len(c.Limits) > MaxLimits, "limits: %d; give at most %d", len(c.Limits), MaxLimits)
-	refuse(!(c.MaxBadPromotion >= 0 && c.MaxBadPromotion <= 0.5), "maxBadPromotion: %v; give a probability up to 0.5, such as 0.01, or 0 to promote none early", c.MaxBadPromotion)
-	refuse(c.MinEvidence < 0, "minEvidence: %v; give a duration that is not negative, such as 30s", c.MinEvidence)
-	refuse(!(c.LatencyWeight >= 0 && c.LatencyWeight <= maxWeight), "latencyWeight: %v; give 0 to %d, where failures weigh 1", c.LatencyWeight, maxWeight)
-	refuse(!validCluster(c.MaxCluster), "maxCluster: %v; give 1 to %v requests, or 0 to fit it", c.MaxCluster, maxCluster)
-	refuse(!c.Dispersion.plausible(), "dispersion: values that cannot be; give what an earlier release measured, or nothing")
-	refuse(len(c.Comparisons) > MaxComparisons, "comparisons: %d; give at most %d", len(c.Comparisons), MaxComparisons)
-	for i, m := range c.Comparisons {
-		if err := m.validate(); err != nil {
-			errs = append(errs, fmt.Errorf("comparisons[%d].%w", i, err))
+	m.refuse(len(c.Limits) > MaxLimits, "limits: %d; give at most %d", len(c.Limits), MaxLimits)
+	for i := range c.Limits {
+		if err := c.Limits[i].Validate(); err != nil {
+			m.refuse(true, "limits[%d].%w", i, err)
 		}
-		for _, other := range c.Comparisons[:i] {
-			refuse(m.Name == other.Name, "comparisons[%d].name: %q is there twice; give each metric once", i, m.Name)
+		for j := range i {
+			m.refuse(c.Limits[i].same(&c.Limits[j]), "limits[%d]: the same as an earlier one; remove it", i)
 		}
 	}
-	for i, l := range c.Limits {
-		if err := l.Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("limits[%d].%w", i, err))
-		}
-		for _, other := range c.Limits[:i] {
-			refuse(l.same(&other), "limits[%d]: the same as an earlier one; remove it", i)
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // maxTolerate leaves room above it for something worse to be told apart.
 const maxTolerate = 0.9
 
 // valid is Validate without the explanations and without allocating.
-func (c Config) valid() bool {
+func (c *Config) valid() bool {
 	return within(c.MaxFalseRollback, 0.5) && within(c.Tolerance, 0.5) && within(c.UsualFailureRate, 0.5) &&
 		c.MinRequests >= 1 && c.StaleAfter > 0 && c.Startup.valid() && c.validPromotion() &&
-		c.LatencyWeight >= 0 && c.LatencyWeight <= maxWeight && validCluster(c.MaxCluster) && c.Dispersion.plausible() &&
 		validComparisons(c.Comparisons) && validLimits(c.Limits)
 }
 
-func (c Config) validPromotion() bool {
-	return c.MaxBadPromotion >= 0 && c.MaxBadPromotion <= 0.5 && c.MinEvidence >= 0
+func (c *Config) validPromotion() bool {
+	return upTo(c.MaxBadPromotion, 0.5) && c.MinEvidence >= 0 && upTo(c.LatencyWeight, maxWeight) &&
+		validCluster(c.MaxCluster) && c.Dispersion.plausible()
 }
 
 func (s Startup) valid() bool {
-	return s.For >= 0 && s.For <= maxStartup && s.Tolerate >= 0 && s.Tolerate <= maxTolerate
+	return s.For >= 0 && s.For <= maxStartup && upTo(s.Tolerate, maxTolerate)
 }
+
+// upTo reports whether 0 <= x <= limit; NaN is not.
+func upTo(x, limit float64) bool { return x >= 0 && x <= limit }
 
 // within reports whether 0 < x <= limit; NaN is not.
 func within(x, limit float64) bool { return x > 0 && x <= limit }

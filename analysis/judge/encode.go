@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 const (
@@ -164,7 +165,7 @@ func (t *tally) code(c *codec) { c.count(&t.requests, &t.failures) }
 func (d *Dispersion) code(c *codec) {
 	span := int64(d.Span)
 	c.count(&span)
-	d.Span = durationOf(span)
+	d.Span = time.Duration(span)
 	for _, s := range []*Scale{&d.Total, &d.PerProxy, &d.Latency} {
 		c.rough(&s.Squares, &s.Expected, &s.Requests, &s.Counts)
 	}
@@ -199,7 +200,7 @@ type reasonCodes []Reason
 func (r reasonCodes) encode(reason Reason) uint8 {
 	for i := range r {
 		if r[i] == reason {
-			return uint8(i) //nolint:gosec // there are three
+			return uint8(i)
 		}
 	}
 	return 0

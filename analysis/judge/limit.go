@@ -124,7 +124,7 @@ func (l Limit) Validate() error {
 	switch {
 	case err != nil:
 		return err
-	case l.Metric != Value && (l.Name != "" || l.Low != 0 || l.High != 0 || l.StaleAfter != 0):
+	case l.Metric != Value && l.aboutValue():
 		return fmt.Errorf("name, low, high, staleAfter: only for metric %s; remove them", Value)
 	case l.MinSamples < 1:
 		return fmt.Errorf("minSamples: %d; give at least 1", l.MinSamples)
@@ -132,6 +132,11 @@ func (l Limit) Validate() error {
 		return fmt.Errorf("failureLimit: %d; give 1 to %d", l.FailureLimit, maxFailureLimit)
 	}
 	return nil
+}
+
+// aboutValue reports whether a field is set that only a Value has.
+func (l *Limit) aboutValue() bool {
+	return l.Name != "" || l.Low != 0 || l.High != 0 || l.StaleAfter != 0
 }
 
 func (l Limit) validateSuccessRate() error {

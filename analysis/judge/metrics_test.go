@@ -35,13 +35,13 @@ func sample(name string, canary, stable analysis.Arm) analysis.Sample {
 }
 
 // untilFail plays windows until the verdict is Fail.
-func untilFail(c judge.Config, next func(i int) analysis.Window) (judge.State, judge.Result) {
+func untilFail(c judge.Config, next func(i int) analysis.Window) judge.Result {
 	var s judge.State
 	var r judge.Result
 	for i := 0; i < 60 && r.Verdict != judge.Fail; i++ {
 		s, r = c.Next(s, next(i))
 	}
-	return s, r
+	return r
 }
 
 func TestAUsersMetricThatIsWorseFailsTheCanaryAndIsNamed(t *testing.T) {
@@ -60,7 +60,7 @@ func TestAUsersMetricThatIsWorseFailsTheCanaryAndIsNamed(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, r := untilFail(comparing("orders"), func(i int) analysis.Window { return sampled(i, sample("orders", tt.canary, tt.stable)) })
+			r := untilFail(comparing("orders"), func(i int) analysis.Window { return sampled(i, sample("orders", tt.canary, tt.stable)) })
 			if r.Verdict != judge.Fail || r.Leading != "orders" {
 				t.Fatalf("verdict = %s, led by %s, want Fail, led by orders", r.Verdict, r.Leading)
 			}
@@ -89,7 +89,7 @@ func TestAMetricThatIsNotWorseDilutesTheEvidenceByItsWeightOnly(t *testing.T) {
 			t.Errorf("%s: evidence = %v, want the weighted mean %v", name, c.got, want)
 		}
 	}
-	if _, r := untilFail(heavy, bad); r.Verdict != judge.Fail || r.Leading != judge.MetricFailures {
+	if r := untilFail(heavy, bad); r.Verdict != judge.Fail || r.Leading != judge.MetricFailures {
 		t.Errorf("verdict = %s, led by %s, want Fail by failures: nothing good excuses them", r.Verdict, r.Leading)
 	}
 }

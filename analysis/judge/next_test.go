@@ -43,20 +43,20 @@ func (s *script) pick() byte {
 // count is mostly a plausible number.
 func (s *script) count() int64 {
 	odd := []int64{0, 0, 1, 2, -1, math.MaxInt64, math.MinInt64, analysis.MaxCount, analysis.MaxCount + 1, 1e12}
-	if b := s.pick(); int(b) < len(odd) {
+	b := s.pick()
+	if int(b) < len(odd) {
 		return odd[b]
-	} else {
-		return int64(b) * int64(b) / 4
 	}
+	return int64(b) * int64(b) / 4
 }
 
 func (s *script) number() float64 {
 	odd := []float64{0, math.NaN(), math.Inf(1), math.Inf(-1), -1, 1e300, -1e300, 5e-324}
-	if b := s.pick(); int(b) < len(odd) {
+	b := s.pick()
+	if int(b) < len(odd) {
 		return odd[b]
-	} else {
-		return float64(b) / 100
 	}
+	return float64(b) / 100
 }
 
 func (s *script) arm() analysis.Arm {
@@ -146,6 +146,7 @@ func FuzzNext(f *testing.F) {
 // playScript plays any sequence of windows and checks what must hold whatever
 // they are.
 func playScript(t *testing.T, bytes []byte) {
+	t.Helper()
 	c := everything()
 	in := script{bytes: bytes, now: epoch}
 	var s judge.State

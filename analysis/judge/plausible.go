@@ -4,7 +4,7 @@ package judge
 
 import (
 	"math"
-	"time"
+	"slices"
 
 	"github.com/serin-dev/serin/analysis"
 )
@@ -12,20 +12,24 @@ import (
 // plausible reports whether Next could have made the state. What is stored can
 // be edited; a state that could not have come about must not poison what follows.
 func (s *State) plausible() bool {
-	ok := s.first >= 0 && s.last >= s.first && s.weight >= 0 && s.weight <= 100 &&
-		stakeable(s.spent) && finite(s.merged) && s.previous.plausible() && s.dispersion.plausible() &&
-		s.release.plausible() && finite(s.informative.nc) && finite(s.informative.ns) && s.step.plausible()
+	ok := all(
+		s.first >= 0, s.last >= s.first, s.weight >= 0, s.weight <= 100,
+		stakeable(s.spent), finite(s.merged), s.previous.plausible(), s.dispersion.plausible(),
+		s.release.plausible(), finite(s.informative.nc), finite(s.informative.ns), s.step.plausible(),
+	)
 	for i := range s.metrics {
 		ok = ok && s.metrics[i].plausible()
 	}
-	for _, t := range s.slow {
-		ok = ok && t.plausible()
+	for i := range s.slow {
+		ok = ok && s.slow[i].plausible()
 	}
 	for i := range s.limits {
 		ok = ok && s.limits[i].plausible()
 	}
 	return ok
 }
+
+func all(conditions ...bool) bool { return !slices.Contains(conditions, false) }
 
 func (s *step) plausible() bool {
 	return s.windows >= 0 && s.canary.plausible() && s.stable.plausible() && s.since >= 0 && s.measured >= 0 && stakeable(s.spent)
@@ -69,5 +73,3 @@ func stakeable(x float64) bool { return x >= 0 && x <= 1+1e-9 }
 
 // finite reports whether x is a number that is not negative.
 func finite(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
-
-func durationOf(nanoseconds int64) time.Duration { return time.Duration(nanoseconds) }

@@ -32,7 +32,7 @@ type Experiment struct {
 // Published is the experiment of docs/benchmarks/analysis.md.
 func Published() Experiment {
 	e := Experiment{
-		Seed: 1, Runs: 500, BadRuns: 200, RivalRuns: 100,
+		Seed: 1, Runs: 400, BadRuns: 150, RivalRuns: 100,
 		Rates: []float64{10, 100, 1000}, Bases: []float64{.001, .01},
 		Contestants: Contestants,
 	}

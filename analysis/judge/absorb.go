@@ -155,10 +155,12 @@ func (c *Config) nulls(s *State, slot int, at *moment) nulls {
 	if s.metrics[slot].kind == histogram {
 		n.rollback = boundary{slope: edgeSlope, d: edgeMargin}
 		n.promotion = boundary{slope: edgeSlope, d: edgeTolerance}
+		tolerance = edgeTolerance
 	} else {
 		n.rollback = boundary{slope: countSlope, d: toleranceShare * tolerance}
 		n.promotion = boundary{slope: 1, d: tolerance}
 	}
+	n.excess = excesses(tolerance)
 	// A cold version is slow by factors; there is no saying how slow is too slow.
 	if cold := at.starting && s.metrics[slot].kind == histogram; s.first != 0 && !cold {
 		n.maxWin = -math.Log(c.MaxFalseRollback)

@@ -20,9 +20,11 @@ type null struct {
 
 func worse(b boundary, base float64) []rates {
 	var alts []rates
-	for _, a := range excess {
-		if c := b.at(base) + a; c < maxRate {
-			alts = append(alts, rates{s: base, c: c})
+	for _, tolerance := range []float64{.0002, .005, .3} {
+		for _, a := range excesses(tolerance) {
+			if c := b.at(base) + a; c < maxRate {
+				alts = append(alts, rates{s: base, c: c})
+			}
 		}
 	}
 	return alts
@@ -101,7 +103,7 @@ func TestWithoutTemperingGroupsWouldVoidTheGuarantee(t *testing.T) {
 	h := allNulls[0]
 	b := h.edges[1]
 	groups := [2][]int{{8, 8, 8}, {8, 8, 8}}
-	e := newOutcomes(groups, independent, b, h.alternatives(b, .01)[4]).expectation(groups, 1, rates{s: .01, c: b.at(.01)})
+	e := newOutcomes(groups, independent, b, rates{s: .01, c: b.at(.01) + .04}).expectation(groups, 1, rates{s: .01, c: b.at(.01)})
 	if e < 2 {
 		t.Errorf("expectation = %v, want far more than 1: the other tests are to show that tempering is needed", e)
 	}

@@ -27,8 +27,8 @@ func (c *Config) detectable(s *State) float64 {
 	null := boundary{slope: countSlope, d: toleranceShare * c.Tolerance}
 	n.ks = n.ns * base
 	stake := s.spent / c.totalWeight(s)
-	for j := range excess {
-		alt := rates{s: base, c: null.at(base) + excess[j]}
+	for j, excess := range excesses(c.Tolerance) {
+		alt := rates{s: base, c: null.at(base) + excess}
 		if alt.c >= maxRate {
 			break
 		}

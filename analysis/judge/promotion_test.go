@@ -202,7 +202,7 @@ func TestASuspectedCanaryIsNotPromoted(t *testing.T) {
 	var seen bool
 	for i := range 100 {
 		var r judge.Result
-		s, r = c.Next(s, window(i, 50, arm(200, 22), arm(200, 9)))
+		s, r = c.Next(s, window(i, 50, arm(100, 15), arm(100, 4)))
 		if r.Reason == judge.ReasonSuspected {
 			seen = true
 			if r.MayPromote {

@@ -28,15 +28,30 @@ const (
 	hopes = 3
 )
 
+// mostExcess is the largest difference that is bet on.
+const mostExcess = .64
+
 var (
-	// excess are the a_j: by how much the canary might be above the edge of the null.
-	excess = [alternatives]float64{.0025, .005, .01, .02, .04, .08, .16, .32, .64}
 	// prior are the π_j: the share of the bet on each.
 	prior = [alternatives]float64{.20, .20, .20, .13, .09, .06, .04, .04, .04}
 	// hope is where the canary might be between stable (0) and the edge of the
 	// null of the promotion (1). All are bet on alike.
 	hope = [hopes]float64{0, .25, .5}
 )
+
+// excesses are the a_j: by how much the canary might be above the edge of the null.
+// They grow by one factor from half of the tolerance: who tolerates little looks
+// for little. For the default tolerance they are 0.25, 0.5, 1, 2, … 64 pp.
+func excesses(tolerance float64) [alternatives]float64 {
+	least := tolerance / 2
+	factor := math.Pow(mostExcess/least, 1./(alternatives-1))
+	var a [alternatives]float64
+	for j := range a {
+		a[j] = least
+		least *= factor
+	}
+	return a
+}
 
 // track is the state of the bets on one kind of bad event.
 type track struct {
@@ -47,7 +62,7 @@ type track struct {
 	// stable and canary are what each version did lately.
 	stable, canary memory
 	// against[j] is the worth of what has been put on the canary being worse by
-	// excess[j], and favour[j] of what has been put on it being as good as hope[j].
+	// excesses[j], and favour[j] of what has been put on it being as good as hope[j].
 	against [alternatives]float64
 	favour  [hopes]float64
 }
@@ -58,6 +73,7 @@ type memory struct{ events, bad float64 }
 // nulls are the edges that a window is bet against.
 type nulls struct {
 	rollback, promotion boundary
+	excess              [alternatives]float64
 	// maxWin is the logarithm of the most that a single bet on a rollback wins, and
 	// maxFavour that of one on a promotion; -Inf where there is no such bet.
 	maxWin, maxFavour float64
@@ -71,7 +87,7 @@ func (t *track) bet(n counts, null *nulls) {
 	base := t.baseRate()
 	if !math.IsInf(null.maxWin, -1) {
 		for j, mass := range t.against {
-			alt := rates{s: base, c: null.rollback.at(base) + excess[j]}
+			alt := rates{s: base, c: null.rollback.at(base) + null.excess[j]}
 			if mass > 0 && alt.c < maxRate {
 				t.against[j] = won(mass, min(null.rollback.logLikelihoodRatio(n, alt), null.maxWin))
 			}

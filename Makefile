@@ -54,7 +54,7 @@ bench-analysis: ## Simulate how well the analysis decides, and write docs/benchm
 	go run ./analysis/sim/cmd/bench-analysis -o docs/benchmarks/analysis.md $(BENCH_FLAGS)
 
 plot: ## Draw docs/pictures/detectable-effect.svg
-	go run ./analysis/sim/cmd/bench-analysis plot docs/pictures/detectable-effect.svg
+	go run ./analysis/sim/cmd/bench-analysis -plot docs/pictures/detectable-effect.svg
 
 bench-proxy: ## Measure rendering and reading of the access log
 	go test -run '^$$' -bench . -benchmem ./controllers/traffic/nginx ./proxy

@@ -22,7 +22,8 @@ type Experiment struct {
 	// failure rates of stable. Families of latency are played with the first base.
 	Families     []*Family
 	Rates, Bases []float64
-	// Effects replace the effects of the families; nil keeps them.
+	// Effects replace the effects of the families whose canary can be bad; nil
+	// keeps them.
 	Effects []float64
 	// Contestants are the rules, Serin first.
 	Contestants []Contestant
@@ -31,7 +32,7 @@ type Experiment struct {
 // Published is the experiment of docs/benchmarks/analysis.md.
 func Published() Experiment {
 	e := Experiment{
-		Seed: 1, Runs: 500, BadRuns: 300, RivalRuns: 100,
+		Seed: 1, Runs: 400, BadRuns: 150, RivalRuns: 100,
 		Rates: []float64{10, 100, 1000}, Bases: []float64{.001, .01},
 		Contestants: Contestants,
 	}
@@ -75,7 +76,7 @@ func (e Experiment) Cells() []Cell {
 		if f.Latency {
 			bases = bases[:1]
 		}
-		if e.Effects != nil {
+		if e.Effects != nil && !f.Good {
 			effects = e.Effects
 		}
 		for _, rate := range e.Rates {

@@ -50,11 +50,11 @@ var Families = []Family{
 	},
 	{
 		Name: "overdispersed", About: "the failure rate of each version jumps from window to window (beta-binomial, correlation 0.01)",
-		Effects: []float64{0, .01, .05}, traffic: overdispersed,
+		Effects: []float64{0, .005, .01, .05}, traffic: overdispersed,
 	},
 	{
 		Name: "burst", About: "half of the failures come 20 at a time",
-		Effects: []float64{0, .01, .05}, traffic: bursts,
+		Effects: []float64{0, .005, .01, .05}, traffic: bursts,
 	},
 	{
 		Name: "cold start", About: "the canary fails 20 pp more often at first, and as often as stable after 15 seconds",

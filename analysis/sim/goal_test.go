@@ -31,10 +31,22 @@ func TestGoalsAreMetOrMissed(t *testing.T) {
 	}{
 		{"everything is as wanted", func([]Line) {}, ""},
 		{"too many false rollbacks", func(l []Line) { l[0].False = 8 }, "false rollbacks, independent"},
+		{"a bad cell among good ones", func(l []Line) {
+			l[0].Runs = 10_000
+			worst := l[0]
+			worst.Cell.Rate, worst.Runs, worst.False = 10, 100, 2
+			l[1] = worst
+		}, "false rollbacks, the worst"},
 		{"fewer runs bound less", func(l []Line) { l[0].Runs = 200 }, "false rollbacks, independent"},
 		{"promoted too late", func(l []Line) { l[0].PromotionTime = 241 * time.Second }, "promotion of good canaries"},
 		{"not promoted", func(l []Line) { l[0].PromotionTime = never }, "promotion of good canaries"},
-		{"bad canaries promoted", func(l []Line) { l[3].Early = 8 }, "early promotions"},
+		{"bad canaries promoted", func(l []Line) { l[3].Early = 8 }, "early promotions of canaries"},
+		{"in one cell only", func(l []Line) {
+			l[3].Runs = 10_000
+			cell := l[3]
+			cell.Cell.Rate, cell.Runs, cell.Early = 99, 100, 2
+			l[2] = cell
+		}, "early promotions of such canaries"},
 		{"almost as many failed requests as Flagger", func(l []Line) { l[4].Failed = 99 }, "Flagger"},
 		{"almost as many failed requests as Argo", func(l []Line) { l[5].Failed = 99 }, "Argo"},
 	} {
@@ -42,8 +54,8 @@ func TestGoalsAreMetOrMissed(t *testing.T) {
 			lines := imagined(t)
 			tt.change(lines)
 			goals := Goals(lines)
-			if len(goals) != 9 {
-				t.Fatalf("%d goals, want 9: %v", len(goals), goals)
+			if len(goals) != 11 {
+				t.Fatalf("%d goals, want 11: %v", len(goals), goals)
 			}
 			for _, g := range goals {
 				if want := tt.missed == "" || !strings.Contains(g.Statement, tt.missed); g.Met != want {

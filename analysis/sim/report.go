@@ -16,6 +16,7 @@ func (e Experiment) Report(lines, variations []Line) string {
 	fmt.Fprintf(&page, setup, e.Seed, e.Runs, e.BadRuns, e.RivalRuns)
 	writeContestants(&page, e.Contestants)
 	writeGoals(&page, Goals(lines))
+	page.WriteString(limits)
 	e.writeFalseRollbacks(&page, lines)
 	writePromotions(&page, lines)
 	writeVariations(&page, variations)
@@ -43,10 +44,29 @@ const setup = `| | |
 | failed requests | those that the canary failed until it was rolled back or the release was over, on average |
 | times | medians over all runs, from the beginning of the defect; – where fewer than half came to that |
 | bounds | (≤ …) is the upper 95 %% bound of Clopper and Pearson |
-| seed, runs | seed %d; Serin %d runs per cell with a good canary and %d with a bad one, rivals %d |
+| seed, runs | seed %d; Serin %d runs per cell with a good canary and %d with a bad one, rivals %d; Serin under other circumstances half as often as Serin |
 
 Run it with other numbers and other traffic: ` + "`go run ./analysis/sim/cmd/bench-analysis -seed 7 -rates 30,300 -bases 0.003 -effects 0,0.02 -families independent,burst`" + `.
 
+`
+
+const limits = `
+Why some figures are as they are:
+
+* **Two windows at least, and the start-up phase.** One window alone never rolls back a fresh canary, so 10 s are the least. For 15 s from the
+  canary's first request on, 25 pp more failures are tolerated; a canary that is worse by less than that is found 25 s after its first
+  request at the earliest. A test without both, such as Lindon–Malek's, finds it in its first window, and takes every cold start for a defect.
+  So no more than 14 times fewer failed requests are possible then than with Flagger, which keeps the first weight for 360 s, and 41 times
+  fewer than with Argo, whose weights rise for 240 s.
+* **Small differences at little traffic take long.** Tests that find them sooner either look again and again at a level that is meant for
+  one look, or test for equality, and roll back canaries that are worse by nothing that matters (the edge).
+* **Failures that come together** are known from stable's history only. A burst that comes less than once in the ten minutes before the
+  release is not known at all, and a canary that gets the first one can be taken for bad: the worst cell above. Without any history the
+  promise does not hold where failures come together; ` + "`maxCluster`" + `, set by hand, keeps it, and costs time (both in the table of other
+  circumstances). The canary's own failures may come together in a way that stable's never did, and then the promise of early promotion
+  is loose as well. And where failures do come together, Serin is slower than rules that ignore it and roll back good canaries for it.
+* **Equality is not the question.** Serin asks whether the canary is worse by more than a fifth of the tolerance and a tenth of
+  stable's rate, because smaller differences are none that a user would roll back for.
 `
 
 func writeContestants(page *strings.Builder, contestants []Contestant) {

@@ -59,12 +59,13 @@ func VariationCells() []Cell {
 	return cells
 }
 
-// RunVariations plays the variations, cell by cell, BadRuns times each.
+// RunVariations plays the variations, cell by cell, half as often as Serin in the
+// cells of the experiment.
 func (e Experiment) RunVariations() []Line {
 	var jobs []job
 	for _, cell := range VariationCells() {
 		for _, v := range Variations {
-			jobs = append(jobs, job{cell, v, e.BadRuns})
+			jobs = append(jobs, job{cell, v, max(1, e.runs(cell, 0)/2)})
 		}
 	}
 	return e.play(jobs)

@@ -66,7 +66,7 @@ func (p *pass) reportWeight() {
 	if w == nil || p.Unreadable != "" {
 		return
 	}
-	if p.Split.Presence != Present || p.Split.Observed < 0 {
+	if p.leaving || p.Split.Presence != Present || p.Split.Observed < 0 {
 		w.Observed, w.Since = nil, nil
 		return
 	}
@@ -143,6 +143,8 @@ func (p *pass) trafficRouted() metav1.Condition {
 		return condition(kind, true, v1alpha1.ReasonNotInPath, "The router is none: nothing is in the path, and the Service spreads its traffic over the pods of both versions.")
 	case w == nil:
 		return condition(kind, true, v1alpha1.ReasonNotInPath, "No release is in progress: traffic flows as without Serin.")
+	case p.leaving:
+		return condition(kind, false, v1alpha1.ReasonCleaningUp, "The traffic returns to the Service.")
 	case p.settled(w):
 		return condition(kind, true, v1alpha1.ReasonInEffect, "The router reports the requested weight in effect.")
 	}

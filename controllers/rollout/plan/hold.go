@@ -56,7 +56,7 @@ func (p *pass) hold(i int) {
 	case p.failing():
 		p.standStill()
 	case now.PassedAt == nil && p.Now.Before(end):
-		p.say(v1alpha1.ReasonHolding, "%s until %s at least. %s", p.where(), clockTime(end), p.evidenceSentence(p.verdict))
+		p.say(v1alpha1.ReasonHolding, "%s until %s at least. %s", p.where(), endTime(end, s.hold), p.evidenceSentence(p.verdict))
 		p.goesOn(end)
 	case s.manual && now.PassedAt == nil && !p.gateApproved(i):
 	case p.passes(s):

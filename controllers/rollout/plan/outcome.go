@@ -117,7 +117,7 @@ func (p *pass) fade() bool {
 	}
 	p.wake(d.Time.Add(time.Duration(stage) * p.rollBackOver / fadeStages))
 	p.ensureRoute(Route{Weight: target})
-	p.say(v1alpha1.ReasonRollingBack, "%d %% of the traffic still goes to the canary, less and less until %s.", target, clockTime(d.Time.Add(p.rollBackOver)))
+	p.say(v1alpha1.ReasonRollingBack, "%d %% of the traffic still goes to the canary, less and less until %s.", target, endTime(d.Time.Add(p.rollBackOver), p.rollBackOver))
 	return false
 }
 
@@ -133,7 +133,7 @@ func (p *pass) promote() {
 		return
 	}
 	if !p.ensurePods(p.Workload.Replicas) {
-		p.say(v1alpha1.ReasonPromoting, "Promoting: %s", p.state.message)
+		p.say(v1alpha1.ReasonPromoting, "Promoting: %s.", p.detail())
 		p.checkDeadline()
 		return
 	}

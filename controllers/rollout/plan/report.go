@@ -66,7 +66,7 @@ func (p *pass) reportWeight() {
 	if w == nil || p.Unreadable != "" {
 		return
 	}
-	if p.leaving || p.Split.Presence != Present || p.Split.Observed < 0 {
+	if p.weightless() {
 		w.Observed, w.Since = nil, nil
 		return
 	}
@@ -79,6 +79,11 @@ func (p *pass) reportWeight() {
 		w.Since = &at
 	}
 	w.Observed = &observed
+}
+
+// weightless reports whether nobody knows of a weight in effect, or there is none.
+func (p *pass) weightless() bool {
+	return p.leaving || p.Split.Presence != Present || p.Split.Observed < 0
 }
 
 // settled reports whether the weight that Serin asked for last is in effect.

@@ -75,7 +75,7 @@ func (p *pass) rolledBack() {
 	if p.stable() == nil && p.stableLost() {
 		return
 	}
-	if !p.fade() || !p.endRelease() || !p.cleanUp() || !p.ensureHold(true) {
+	if !p.fade() || !p.endRelease() || !p.handOff(true) {
 		p.state.reason = v1alpha1.ReasonRollingBack
 		p.state.message = shorten("Rolling back revision " + d.Revision + " (" + d.Message + "). " + p.state.message)
 		p.state.progress = true

@@ -222,3 +222,17 @@ func (p *pass) cleanUp() bool {
 	p.status.Weight, p.leaving = nil, false
 	return true
 }
+
+// handOff is cleanUp and, after it, ensureHold. What becomes of the weight is said when
+// both are done.
+func (p *pass) handOff(paused bool) bool {
+	weight := p.status.Weight
+	if !p.cleanUp() {
+		return false
+	}
+	if p.ensureHold(paused) {
+		return true
+	}
+	p.status.Weight, p.leaving = weight, weight != nil
+	return false
+}

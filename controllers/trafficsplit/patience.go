@@ -48,10 +48,12 @@ func (p *patience) forget(split types.NamespacedName) {
 	delete(p.since, split)
 }
 
-// mayWait reports whether nobody misses what is new in a status for a moment.
-func mayWait(old, next splitv1.TrafficSplitStatus) bool {
-	return equality.Semantic.DeepEqual(old.Mirror, next.Mirror) && sameWeights(old.Backends, next.Backends) &&
-		sameVerdicts(old.Conditions, next.Conditions)
+// mayWait reports whether nobody misses what is new in a status for a moment. Of a
+// split that is being deleted nobody reads anything but why that takes so long.
+func mayWait(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) bool {
+	old, deleting := split.Status, !split.DeletionTimestamp.IsZero()
+	return sameVerdicts(old.Conditions, next.Conditions, deleting) &&
+		(deleting || equality.Semantic.DeepEqual(old.Mirror, next.Mirror) && sameWeights(old.Backends, next.Backends))
 }
 
 // sameWeights compares but for the number of ready endpoints. A backend with a weight
@@ -64,20 +66,24 @@ func sameWeights(old, next []splitv1.BackendStatus) bool {
 }
 
 // sameVerdicts reports whether the conditions say the same of a newer generation, or
-// only that it waits for the proxies: until then, what is written is visibly that of an
-// older one, by its observedGeneration.
-func sameVerdicts(old, next []metav1.Condition) bool {
+// only that it waits: until then, what is written is visibly that of an older one, by
+// its observedGeneration, or says that it waits too.
+func sameVerdicts(old, next []metav1.Condition, deleting bool) bool {
 	for _, c := range next {
 		before := meta.FindStatusCondition(old, c.Type)
-		waits := c.Reason == splitv1.ReasonWaitingForProxies || c.Reason == splitv1.ReasonWaitingForService
 		switch {
 		case before == nil:
 			return false
 		case before.Status == c.Status && before.Reason == c.Reason && before.Message == c.Message:
-		case waits && before.ObservedGeneration < c.ObservedGeneration:
+		case waits(c, deleting) && (before.ObservedGeneration < c.ObservedGeneration || waits(*before, deleting)):
 		default:
 			return false
 		}
 	}
 	return true
+}
+
+func waits(c metav1.Condition, deleting bool) bool {
+	return c.Reason == splitv1.ReasonWaitingForProxies || c.Reason == splitv1.ReasonWaitingForService ||
+		deleting && c.Reason == splitv1.ReasonPending && c.Type == splitv1.ConditionProgrammed
 }

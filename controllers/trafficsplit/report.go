@@ -31,7 +31,7 @@ func (r *Reconciler) report(ctx context.Context, split *splitv1.TrafficSplit, re
 		r.patience.forget(key)
 		return 0, nil
 	}
-	if mayWait(split.Status, next) {
+	if mayWait(split, next) {
 		if left := r.patience.left(key, now); left > 0 {
 			return left, nil
 		}

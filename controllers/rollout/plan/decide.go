@@ -36,6 +36,9 @@ type pass struct {
 	after   time.Duration
 	next    time.Time // when the release goes on; zero when it waits for something else
 	measure bool
+	// leaving is whether the traffic returns to the root Service, and no weight is in
+	// effect any more.
+	leaving bool
 	verdict judge.Result
 	// failed is whether the analysis failed, whatever is done about it.
 	failed    bool

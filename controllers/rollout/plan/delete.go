@@ -56,7 +56,7 @@ func (p *pass) takeBack() bool {
 	}
 	p.actions = nil
 	p.cleanUp()
-	p.say(v1alpha1.ReasonDeleting, "Returning the traffic to the Service %q, since the router did not confirm within %s that the canary gets none: %s.", p.Rollout.Spec.Service, p.deadline, p.trafficWait(Route{}))
+	p.say(v1alpha1.ReasonDeleting, "Returning the traffic to the Service %q, since the router did not confirm within %s that the canary gets none: %s.", p.Rollout.Spec.Service, brief(p.deadline), p.trafficWait(Route{}))
 	return false
 }
 

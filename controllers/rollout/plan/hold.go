@@ -57,10 +57,10 @@ func (p *pass) hold(i int) {
 		p.standStill()
 	case now.PassedAt == nil && p.Now.Before(end) && p.promotesEarly(i):
 	case now.HeldBackUntil != nil && p.Now.Before(end):
-		p.say(v1alpha1.ReasonHolding, "%s ahead of time, since it has proved itself; stable keeps the rest until %s, and both are compared. %s", p.where(), clockTime(end), p.evidenceSentence(p.verdict))
+		p.say(v1alpha1.ReasonHolding, "%s ahead of time, since it has proved itself; stable keeps the rest until %s, and both are compared. %s", p.where(), endTime(end, s.hold), p.evidenceSentence(p.verdict))
 		p.goesOn(end)
 	case now.PassedAt == nil && p.Now.Before(end):
-		p.say(v1alpha1.ReasonHolding, "%s until %s at least. %s", p.where(), clockTime(end), p.evidenceSentence(p.verdict))
+		p.say(v1alpha1.ReasonHolding, "%s until %s at least. %s", p.where(), endTime(end, s.hold), p.evidenceSentence(p.verdict))
 		p.goesOn(end)
 	case s.manual && now.PassedAt == nil && !p.gateApproved(i):
 	case p.passes(s):

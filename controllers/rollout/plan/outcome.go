@@ -75,7 +75,7 @@ func (p *pass) rolledBack() {
 	if p.stable() == nil && p.stableLost() {
 		return
 	}
-	if !p.fade() || !p.endRelease() || !p.cleanUp() || !p.ensureHold(true) {
+	if !p.fade() || !p.endRelease() || !p.handOff(true) {
 		p.state.reason = v1alpha1.ReasonRollingBack
 		p.state.message = shorten("Rolling back revision " + d.Revision + " (" + d.Message + "). " + p.state.message)
 		p.state.progress = true
@@ -117,7 +117,7 @@ func (p *pass) fade() bool {
 	}
 	p.wake(d.Time.Add(time.Duration(stage) * p.rollBackOver / fadeStages))
 	p.ensureRoute(Route{Weight: target})
-	p.say(v1alpha1.ReasonRollingBack, "%d %% of the traffic still goes to the canary, less and less until %s.", target, clockTime(d.Time.Add(p.rollBackOver)))
+	p.say(v1alpha1.ReasonRollingBack, "%d %% of the traffic still goes to the canary, less and less until %s.", target, endTime(d.Time.Add(p.rollBackOver), p.rollBackOver))
 	return false
 }
 
@@ -133,7 +133,7 @@ func (p *pass) promote() {
 		return
 	}
 	if !p.ensurePods(p.Workload.Replicas) {
-		p.say(v1alpha1.ReasonPromoting, "Promoting: %s", p.state.message)
+		p.say(v1alpha1.ReasonPromoting, "Promoting: %s.", p.detail())
 		p.checkDeadline()
 		return
 	}

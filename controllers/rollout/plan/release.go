@@ -119,6 +119,9 @@ func (p *pass) called() bool {
 // weigh judges the traffic since the last look.
 func (p *pass) weigh() {
 	p.measure = true
+	if p.status.Analysis == nil && len(p.Windows) == 0 && p.status.Step.InEffectAt == nil {
+		return // it gets no traffic yet
+	}
 	if i := int(p.status.Step.Index); i < len(p.steps) {
 		p.judge = p.judgeOf(i)
 	}

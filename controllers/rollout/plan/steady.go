@@ -96,7 +96,7 @@ func (p *pass) settle(stable *ReplicaSet) {
 	}
 	p.forgetRelease()
 	p.ignoreOrder()
-	if !p.endRelease() || !p.cleanUp() || !p.ensureHold(!p.GuardInForce) {
+	if !p.endRelease() || !p.handOff(!p.GuardInForce) {
 		return
 	}
 	if stable.Available < p.Workload.Replicas || stable.Replicas != p.Workload.Replicas {

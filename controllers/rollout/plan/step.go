@@ -5,7 +5,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -211,7 +210,5 @@ func (p *pass) checkDeadline() {
 	if s.InEffectAt != nil {
 		what = "was not in effect again"
 	}
-	p.reject(v1alpha1.ReasonProgressDeadlineExceeded, fmt.Sprintf("step %s %s within %s (%s)", s.Summary, what, p.deadline, p.state.message))
+	p.reject(v1alpha1.ReasonProgressDeadlineExceeded, fmt.Sprintf("step %s %s within %s: %s", s.Summary, what, brief(p.deadline), p.detail()))
 }
-
-func clockTime(t time.Time) string { return t.UTC().Format("15:04:05") }

@@ -245,7 +245,7 @@ func (l *Loop) measure(ctx context.Context, rollout types.NamespacedName, m *met
 	if ctx.Err() != nil {
 		return // stopping is not a fault of the metric
 	}
-	if l.store(rollout, m, at, sample, err) {
+	if l.store(rollout, m, reading{at: at, known: l.clock.Now(), sample: sample, err: err}) {
 		select {
 		case l.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: rollout}:
 		default:
@@ -265,12 +265,12 @@ func ask(ctx context.Context, m source.Measurer, at time.Time) (s source.Sample,
 
 // store keeps a sample and reports whether there is something new. A release that was
 // forgotten or changed meanwhile is left alone.
-func (l *Loop) store(rollout types.NamespacedName, m *metric, at time.Time, s source.Sample, err error) bool {
+func (l *Loop) store(rollout types.NamespacedName, m *metric, read reading) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m.busy = false
 	r := l.releases[rollout]
-	if r == nil || !r.has(m) || !m.add(at, s, err) {
+	if r == nil || !r.has(m) || !m.add(read) {
 		return false
 	}
 	l.write(rollout, r)

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/serin-dev/serin/analysis"
@@ -23,19 +24,24 @@ import (
 
 // addUserMetrics has the metrics measured that users name.
 func (o *managerOptions) addUserMetrics(mgr manager.Manager, proxies *measure.Proxies, policy egress.Policy, roots *x509.CertPool) (*metrics.Loop, error) {
+	// What is written here is read by people: a client with a cache would watch it all.
+	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
 	providers := provider.Providers{
 		Caller: &fetch.Caller{
 			HTTP:      egress.NewClient(policy, egress.Options{Timeout: connectTimeout, Roots: roots, KeepAlive: true}),
 			UserAgent: "serin/" + buildVersion(),
 		},
-		Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Clock: clock.RealClock{},
+		Reader: direct, Writer: direct, Clock: clock.RealClock{},
 		Traffic: func(of resolve.Release) traffic.Windows {
 			key := types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
 			return func(after time.Time) ([]analysis.Window, analysis.Health) { return proxies.Windows(key, after) }
 		},
 		ServiceAccount: o.outbound.serviceAccount,
 	}
-	loop := metrics.New(providers.Build, mgr.GetClient(), clock.RealClock{}, metrics.Options{})
+	loop := metrics.New(providers.Build, direct, clock.RealClock{}, metrics.Options{})
 	if err := mgr.Add(loop); err != nil {
 		return nil, fmt.Errorf("add the metrics of users: %w", err)
 	}

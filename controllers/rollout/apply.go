@@ -152,10 +152,9 @@ func (r *Reconciler) patchReplicaSet(ctx context.Context, s scene, t plan.Target
 }
 
 // remove deletes the exact object that was observed.
-func (r *Reconciler) remove(ctx context.Context, t plan.Target, obj client.Object) error {
-	return client.IgnoreNotFound(r.client.Delete(ctx, obj,
-		client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion},
-		client.PropagationPolicy(metav1.DeletePropagationBackground)))
+func (r *Reconciler) remove(ctx context.Context, t plan.Target, obj client.Object, more ...client.DeleteOption) error {
+	more = append(more, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return client.IgnoreNotFound(r.client.Delete(ctx, obj, more...))
 }
 
 func makeBackend(s *scene, role, revision string) *corev1.Service {

@@ -200,6 +200,10 @@ func ownedBy(o metav1.Object, uid types.UID) bool {
 	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == uid })
 }
 
+// uncached keeps the client from watching whole objects for the sake of its own
+// writes: of ConfigMaps and Secrets only the metadata are held in memory.
+const uncached = client.DisableReadYourWritesConsistency
+
 // applyConfiguration carries out what concerns contents.
 func (r *Reconciler) applyConfiguration(ctx context.Context, s scene, action plan.Action) error {
 	switch a := action.(type) {
@@ -208,7 +212,7 @@ func (r *Reconciler) applyConfiguration(ctx context.Context, s scene, action pla
 	case plan.SetConfiguration:
 		return r.setConfiguration(ctx, s, a.Value)
 	case plan.DropContent:
-		return r.remove(ctx, a.Target, dropped(s, a.Copied))
+		return r.remove(ctx, a.Target, dropped(s, a.Copied), uncached)
 	}
 	return fmt.Errorf("%w: %T", errUnknownAction, action)
 }
@@ -239,7 +243,7 @@ func (r *Reconciler) keepContent(ctx context.Context, s scene, ref configuration
 	if kept.GetName() != s.present[ref] {
 		return apierrors.NewConflict(corev1.Resource(string(ref.Kind)), ref.Name, errChangedAgain)
 	}
-	err = r.client.Create(ctx, kept, client.FieldOwner(v1alpha1.FieldManager))
+	err = r.client.Create(ctx, kept, client.FieldOwner(v1alpha1.FieldManager), uncached)
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}

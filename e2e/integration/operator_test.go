@@ -104,9 +104,13 @@ func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *meas
 	if err := mgr.Add(outbox); err != nil {
 		t.Fatal(err)
 	}
+	named := metricsOf(t, mgr, m)
+	if err := mgr.Add(named); err != nil {
+		t.Fatal(err)
+	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx, v1alpha1.RouterNone},
-		Measurements: m, Outbox: outbox, Clock: m, GuardPolicy: guardName, GuardServed: true, Concurrency: 4,
+		Measurements: m, Metrics: named, Outbox: outbox, Clock: m, GuardPolicy: guardName, GuardServed: true, Concurrency: 4,
 		Configuration: rollout.ConfigurationOptions{Policy: configurationPolicy, SecretNamespaces: see.secrets, Reader: mgr.GetAPIReader()},
 	})
 	if err := r.SetupWithManager(ctx, mgr, m.changed); err != nil {

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/source/fetch"
+	"github.com/serin-dev/serin/analysis/source/traffic"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/measure/metrics"
+	"github.com/serin-dev/serin/controllers/measure/provider"
+	"github.com/serin-dev/serin/controllers/measure/resolve"
+	"github.com/serin-dev/serin/egress"
+)
+
+// ahead is the time of the traffic that is made up.
+type ahead struct {
+	clock.RealClock
+	m *measurements
+}
+
+func (a ahead) Now() time.Time { return a.m.Now() }
+
+// metricsOf measures the metrics of users at places in this process.
+func metricsOf(t *testing.T, mgr ctrl.Manager, m *measurements) *metrics.Loop {
+	t.Helper()
+	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := egress.Policy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	p := provider.Providers{
+		Caller: &fetch.Caller{HTTP: egress.NewClient(local, egress.Options{Timeout: 5 * time.Second}), UserAgent: "serin/test"},
+		Reader: direct, Writer: direct, Clock: ahead{m: m}, ServiceAccount: operatorSpace + "/" + release,
+		Traffic: func(resolve.Release) traffic.Windows {
+			return func(time.Time) ([]analysis.Window, analysis.Health) { return nil, analysis.Health{} }
+		},
+	}
+	return metrics.New(p.Build, direct, ahead{m: m}, metrics.Options{WriteEvery: 100 * time.Millisecond})
+}
+
+// gauge serves one number as JSON, or nothing.
+func gauge(t *testing.T) (url string, set func(string)) {
+	t.Helper()
+	var value atomic.Value
+	value.Store(`{"depth": 1}`)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, value.Load()) }))
+	t.Cleanup(server.Close)
+	return server.URL, func(s string) { value.Store(s) }
+}
+
+// depth is a template that allows a depth of at most ten.
+func depth(url string) *v1alpha1.AnalysisTemplate {
+	return &v1alpha1.AnalysisTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: "depth"},
+		Spec: v1alpha1.AnalysisTemplateSpec{Metrics: []v1alpha1.Metric{{
+			Provider: v1alpha1.MetricProvider{Type: v1alpha1.ProviderWeb, BasicProviders: v1alpha1.BasicProviders{
+				Web: &v1alpha1.WebQuery{URL: v1alpha1.URL(url), JSONPath: "{.depth}"},
+			}},
+			MetricSettings: v1alpha1.MetricSettings{Name: "depth", Max: "10", Interval: "5s", FailureLimit: new(int32(2))},
+		}}},
+	}
+}
+
+// measured plays until the first step of a release is held that is measured by depth.
+func measured(t *testing.T) (*stage, func(string)) {
+	t.Helper()
+	url, set := gauge(t)
+	p := begin(t, func(c *cast) {
+		c.rollout.Spec.Analysis = &v1alpha1.Analysis{TemplateRefs: []v1alpha1.TemplateReference{{Name: "depth"}}}
+		c.extras = append(c.extras, depth(url))
+	})
+	p.release()
+	return p, set
+}
+
+func TestAReleaseGoesOnOnlyWithANumberOfTheUsers(t *testing.T) {
+	t.Parallel()
+	p, set := measured(t)
+	set(`{}`)
+	p.eventually("the number is missing", func(context.Context) bool {
+		p.pass(5 * time.Second)
+		a := p.rollout().Status.Analysis
+		return a != nil && a.Reason == "LimitMissing"
+	})
+	p.pass(time.Hour)
+	p.waitReason(v1alpha1.ReasonWaitingForEvidence)
+	set(`{"depth": 3}`)
+	p.eventually("the second step is held", func(context.Context) bool {
+		p.pass(5 * time.Second)
+		st := p.rollout().Status.Step
+		return st != nil && st.Index == 1 && st.InEffectAt != nil
+	})
+	p.eventually("the result is on record", func(ctx context.Context) bool {
+		r := &v1alpha1.AnalysisResult{}
+		return admin.Get(ctx, p.key("website"), r) == nil && len(r.Status.Metrics) == 1 && len(r.Status.Metrics[0].Measurements) > 0
+	})
+}
+
+func TestANumberOutsideOfItsLimitRollsBack(t *testing.T) {
+	t.Parallel()
+	p, set := measured(t)
+	set(`{"depth": 11}`)
+	p.eventually("rolled back", func(context.Context) bool {
+		p.pass(5 * time.Second)
+		_, reason, _ := ready(p.rollout())
+		return reason == v1alpha1.ReasonRolledBack
+	})
+	if d := p.rollout().Status.Decision; d == nil || d.Reason != "LimitMissed" || !strings.Contains(d.Message, "depth") {
+		t.Errorf("decided %+v", d)
+	}
+}
+
+func TestATemplateThatIsNotThereIsNamed(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	change(p.scene, "website", &v1alpha1.Rollout{}, func(ro *v1alpha1.Rollout) {
+		ro.Spec.Analysis = &v1alpha1.Analysis{TemplateRefs: []v1alpha1.TemplateReference{{Name: "depth"}}}
+	})
+	p.waitReason(v1alpha1.ReasonInvalidSpec)
+	url, _ := gauge(t)
+	p.create(depth(url))
+	p.eventually("Ready", func(context.Context) bool { is, _, _ := ready(p.rollout()); return is })
+}

@@ -53,7 +53,7 @@ func (c *Config) assess(s *State, now time.Time) Result {
 		return r
 	}
 	switch {
-	case s.weight == 0:
+	case s.notCalled():
 		return c.result(s, Pass, ReasonNotCalled)
 	case s.compared():
 		return c.comparison(s)
@@ -78,7 +78,7 @@ func (c *Config) comparison(s *State) Result {
 func (c *Config) shortage(s *State) Reason {
 	canary, stable := s.step.canary.requests, s.step.stable.requests
 	switch {
-	case s.weight == 0 && c.onlyValues():
+	case s.notCalled() && c.onlyValues():
 		return ""
 	case canary == 0:
 		return ReasonNoTraffic
@@ -91,6 +91,10 @@ func (c *Config) shortage(s *State) Reason {
 	}
 	return ""
 }
+
+// notCalled reports whether nobody calls the canary. People who match may call it
+// at weight 0 too; then it is compared like any other.
+func (s *State) notCalled() bool { return s.weight == 0 && s.step.canary.requests == 0 }
 
 // onlyValues reports whether the limits say all that there is to know of a canary
 // that nobody calls: without any, there would be nothing to pass.

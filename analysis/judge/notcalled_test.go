@@ -41,3 +41,24 @@ func TestACanaryThatNobodyCallsPassesByItsNumbersOnly(t *testing.T) {
 		})
 	}
 }
+
+// People who match may meet a canary whose weight is 0.
+func TestACanaryThatOnlySomeMeetIsCompared(t *testing.T) {
+	value := judge.ValueBetween("smoke", 1, math.Inf(1))
+	for name, tt := range map[string]struct {
+		failures int64
+		want     judge.Reason
+	}{
+		"no worse":  {0, judge.ReasonNotWorse},
+		"suspected": {9, judge.ReasonSuspected},
+	} {
+		c := plain(value)
+		_, r := c.Next(judge.State{}, analysis.Window{
+			Start: epoch, End: epoch.Add(5 * time.Second), Canary: arm(100, tt.failures), Stable: arm(100, 0),
+			Values: []analysis.Value{{Name: "smoke", Value: new(1.0)}},
+		})
+		if r.Reason != tt.want {
+			t.Errorf("%s: %s (%s), want %s", name, r.Reason, r.Explain(), tt.want)
+		}
+	}
+}

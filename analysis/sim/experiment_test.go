@@ -51,6 +51,28 @@ func TestTheReportIsReproducible(t *testing.T) {
 	}
 }
 
+// The published page is written by a command that takes a minute. Cells that take
+// a moment are played again as they were for the page, and must stand in it.
+func TestThePublishedPageIsCurrent(t *testing.T) {
+	const published = "../../docs/benchmarks/analysis.md"
+	page, err := os.ReadFile(published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Published()
+	for _, cell := range []Cell{
+		{Family: familyOf(t, "independent"), Rate: 1000, Base: .01, Effect: .5},
+		{Family: familyOf(t, "burst"), Rate: 1000, Base: .001, Effect: .05},
+		{Family: familyOf(t, "slower"), Rate: 10, Base: .001, Effect: 2},
+	} {
+		var want strings.Builder
+		row(&want, cellRow(cell, e.Contestants, e.play(e.jobs([]Cell{cell})))...)
+		if !strings.Contains(string(page), want.String()) {
+			t.Errorf("%s does not have what is found now; write it anew with make bench-analysis:\n%s", published, want.String())
+		}
+	}
+}
+
 func TestCellsAreAllCombinations(t *testing.T) {
 	e := Published()
 	if got := len(e.Cells()); got != len(names(e.Cells())) {

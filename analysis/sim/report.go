@@ -212,16 +212,3 @@ func writeLosses(page *strings.Builder, losses []Loss) {
 		row(page, c.Family.Name, fmt.Sprintf("%g", c.Rate), percent(c.Base), c.EffectName(), l.Serin.figures(), l.Rival.Contestant, l.Rival.figures(), cost)
 	}
 }
-
-func row(page *strings.Builder, cells ...string) {
-	page.WriteString("| " + strings.Join(cells, " | ") + " |\n")
-}
-
-func requests(n float64) string {
-	if n < 9.95 {
-		return fmt.Sprintf("%.1f", n)
-	}
-	return fmt.Sprintf("%.0f", n)
-}
-
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -69,6 +69,7 @@ generate: ## Generate the CRDs and the deep copies from the API types
 	$(CONTROLLER_GEN) object paths=./api/...
 	rm -f config/crd/*.yaml charts/serin/files/crds/*.yaml
 	$(CONTROLLER_GEN) crd:maxDescLen=2000 paths='./api/v1alpha1;./api/split/...;./api/specs/...' output:crd:dir=config/crd
+	go run ./config/crdlines config/crd/*.yaml
 	cp config/crd/*.yaml charts/serin/files/crds/
 
 build: ## Build the binaries into bin/

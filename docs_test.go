@@ -81,12 +81,6 @@ func TestTrapsAreHeldByTestsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := declaredTests(t)
-	for _, match := range namedTest.FindAllStringSubmatch(string(content), -1) {
-		if !tests[match[1]] {
-			t.Errorf("%s names %s, and there is no such test", page, match[1])
-		}
-	}
 	rows := trap.FindAllString(string(content), -1)
 	for _, row := range rows {
 		if !namedTest.MatchString(row) {
@@ -95,6 +89,21 @@ func TestTrapsAreHeldByTestsThatExist(t *testing.T) {
 	}
 	if len(rows) == 0 {
 		t.Errorf("%s has no table of traps", page)
+	}
+}
+
+func TestTestsThatDocumentsNameExist(t *testing.T) {
+	tests := declaredTests(t)
+	for _, file := range sources(t, ".md") {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range namedTest.FindAllStringSubmatch(string(content), -1) {
+			if !tests[match[1]] {
+				t.Errorf("%s names %s, and there is no such test", file, match[1])
+			}
+		}
 	}
 }
 

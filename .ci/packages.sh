@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Installs the Debian packages that the tests use and that are missing: a C
-# compiler for Go's race detector, and nginx with its stream module for the tests
-# of the proxy. Services are not started. Where it can't install, it says what
-# will be left out; the tests themselves skip with the same reason.
+# compiler for Go's race detector, nginx with its stream module for the tests
+# of the proxy, and a Prometheus for those of its queries. Services are not started.
+# Where it can't install, it says what will be left out; the tests themselves skip
+# with the same reason.
 set -euo pipefail
 
 missing=()
 command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 [ -x /usr/sbin/nginx ] || command -v nginx >/dev/null || missing+=(nginx-light)
+command -v prometheus >/dev/null || missing+=(prometheus)
 [ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || missing+=(libnginx-mod-stream)
 
 if [ ${#missing[@]} -eq 0 ]; then

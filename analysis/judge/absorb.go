@@ -110,10 +110,10 @@ func (c *Config) play(s *State, w *analysis.Window, at *moment) {
 	traffic := observation{canary: &w.Canary, stable: &w.Stable}
 	c.playMetric(s, failuresSlot, traffic, at)
 	if s.first == 0 || s.timed {
-		c.playMetric(s, latencySlot, observation{canary: &w.Canary, stable: &w.Stable}, at)
+		c.playMetric(s, latencySlot, traffic, at)
 	}
 	for i := range c.Comparisons {
-		if sample := w.Sample(c.Comparisons[i].Name); sample != nil && s.metrics[userSlots+i].takes(sample, w) {
+		if sample := w.Sample(c.Comparisons[i].Name); sample != nil && s.metrics[userSlots+i].takes(sample, w, s.step.start) {
 			c.playMetric(s, userSlots+i, observation{canary: &sample.Canary, stable: &sample.Stable}, at)
 		}
 	}
@@ -129,20 +129,21 @@ func (c *Config) playMetric(s *State, slot int, o observation, at *moment) {
 	m.learn(o.stable, s.spent, s.step.spent)
 }
 
-// takes reports whether a sample is new and of the kind of those before, and notes
-// until when it counted.
-func (m *metric) takes(sample *analysis.Sample, w *analysis.Window) bool {
-	start, end := w.Start.UnixNano(), w.End.UnixNano()
-	if !sample.Start.IsZero() {
-		start = sample.Start.UnixNano()
+// takes reports whether a sample is new, of the kind of those before and of the
+// present step: one that began under another weight mixes two. It notes until
+// when the sample counted.
+func (m *metric) takes(sample *analysis.Sample, w *analysis.Window, step int64) bool {
+	start, apart := w.Start.UnixNano(), false
+	if !sample.Start.IsZero() && !sample.Start.Equal(w.Start) {
+		start, apart = sample.Start.UnixNano(), true
 	}
 	timed := sample.Canary.Latency != nil || sample.Stable.Latency != nil
 	if start < m.end || m.kind == counted && timed {
 		return false
 	}
-	m.apart = m.apart || start != w.Start.UnixNano()
-	m.end = end
-	return true
+	m.apart = m.apart || apart
+	m.end = w.End.UnixNano()
+	return !apart || start >= step
 }
 
 // nulls are the edges that a metric is bet against at a moment.

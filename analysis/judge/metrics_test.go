@@ -126,6 +126,22 @@ func TestASampleIsCountedOnceAndOnlyForAMetricThatIsCompared(t *testing.T) {
 	}
 }
 
+func TestASampleThatBeganUnderAnotherWeightIsLeftOut(t *testing.T) {
+	c := comparing("orders")
+	before, _ := c.Next(judge.State{}, sampled(0, sample("orders", arm(200, 4), arm(200, 4))))
+	without, _ := c.Next(before.StartStep(window(2, 50, arm(0, 0), arm(0, 0)).Start), sampled(2))
+	spanning, own := sampled(2, sample("orders", arm(200, 60), arm(200, 4))), sampled(2, sample("orders", arm(200, 60), arm(200, 4)))
+	spanning.Samples[0].Start = spanning.Start.Add(-time.Second)
+	after, _ := c.Next(before.StartStep(spanning.Start), spanning)
+	// It counts apart from now on, which is less than the sum of both.
+	if after.Evidence() > without.Evidence() {
+		t.Errorf("evidence = %v, want no more than the %v without the sample", after.Evidence(), without.Evidence())
+	}
+	if after, _ = c.Next(before.StartStep(own.Start), own); after.Evidence() < 2*without.Evidence() {
+		t.Errorf("evidence = %v for a sample of the step itself, want more than %v", after.Evidence(), without.Evidence())
+	}
+}
+
 // A metric that is sampled over other stretches of time than the windows could
 // be looked at in the middle of a sample: it counts alone or not at all.
 func TestSamplesOfOtherStretchesOfTimeAreNotAddedToTheRest(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -16,6 +17,8 @@ import (
 type Settings struct {
 	Judge          judge.Config
 	OnInconclusive v1alpha1.InconclusivePolicy
+	// Early is whether a canary is promoted ahead of time when the evidence suffices.
+	Early bool
 }
 
 // Of reads spec.analysis; nil and unset fields mean the defaults. The error names
@@ -29,8 +32,15 @@ func Of(a *v1alpha1.Analysis) (Settings, error) {
 	if a.OnInconclusive != "" {
 		s.OnInconclusive = a.OnInconclusive
 	}
+	s.Early = a.OnConclusive == v1alpha1.ConclusivePromote
 	if a.MinRequests != nil {
 		s.Judge.MinRequests = int64(*a.MinRequests)
+	}
+	if a.MaxCluster != nil {
+		s.Judge.MaxCluster = float64(*a.MaxCluster)
+	}
+	if err := s.readPromotion(a); err != nil {
+		return s, err
 	}
 	if err := fraction("spec.analysis.maxFalseRollback", a.MaxFalseRollback, &s.Judge.MaxFalseRollback); err != nil {
 		return s, err
@@ -45,6 +55,35 @@ func Of(a *v1alpha1.Analysis) (Settings, error) {
 		return s, fmt.Errorf("spec.analysis.%w", err)
 	}
 	return s, nil
+}
+
+// readPromotion reads what the beginning and the end of a release take.
+func (s *Settings) readPromotion(a *v1alpha1.Analysis) error {
+	err := errors.Join(
+		fraction("spec.analysis.maxBadPromotion", a.MaxBadPromotion, &s.Judge.MaxBadPromotion),
+		duration("spec.analysis.minEvidence", a.MinEvidence, &s.Judge.MinEvidence),
+	)
+	if start := a.Startup; start != nil {
+		err = errors.Join(
+			err,
+			duration("spec.analysis.startup.for", start.For, &s.Judge.Startup.For),
+			fraction("spec.analysis.startup.tolerate", start.Tolerate, &s.Judge.Startup.Tolerate),
+		)
+	}
+	return err
+}
+
+// duration overwrites out when the value is set.
+func duration(field string, value v1alpha1.Duration, out *time.Duration) error {
+	if value == "" {
+		return nil
+	}
+	d, err := value.Parse()
+	if err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	*out = d
+	return nil
 }
 
 // ForStep is what the analysis of one step changes; nil and unset fields change

@@ -57,6 +57,79 @@ type Analysis struct {
 	// +optional
 	// +kubebuilder:default=Hold
 	OnInconclusive InconclusivePolicy `json:"onInconclusive,omitempty"`
+
+	// onConclusive says what happens when the evidence that the canary is no worse
+	// suffices before the last step has been held to its end: Hold (the default)
+	// holds it all the same. Promote gives the canary 95 % of the traffic at once;
+	// stable keeps 5 %, and both are compared, until the step would have ended, since
+	// a defect that begins late is found only by comparison. It has no effect on a
+	// last step with matches, a gate, or 95 % or more.
+	// +optional
+	// +kubebuilder:default=Hold
+	OnConclusive ConclusivePolicy `json:"onConclusive,omitempty"`
+
+	// maxBadPromotion is the highest probability, per release, that a canary which
+	// fails more often than stable by tolerance or more is promoted before the end of
+	// its steps. Default 1%.
+	// +optional
+	// +kubebuilder:default="1%"
+	MaxBadPromotion Percent `json:"maxBadPromotion,omitempty"`
+
+	// minEvidence is how long the canary must have been measured before it is promoted
+	// ahead of its steps. Default 30s.
+	// +optional
+	// +kubebuilder:default="30s"
+	MinEvidence Duration `json:"minEvidence,omitempty"`
+
+	// startup is how a canary that is still warming up is treated. When unset, with
+	// the defaults of its fields.
+	// +optional
+	Startup *Startup `json:"startup,omitempty"`
+
+	// maxCluster is the largest number of requests that fail or succeed together, as
+	// those of one user or one batch do. The comparison then counts groups of that
+	// size as one, which needs more requests. When unset, it is estimated from the
+	// requests of stable.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	MaxCluster *int32 `json:"maxCluster,omitempty"`
+
+	// templateRefs are templates whose metrics are measured too.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	TemplateRefs []TemplateReference `json:"templateRefs,omitempty"`
+
+	// args are what metrics name as {{args.NAME}}.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Args []MetricArgument `json:"args,omitempty"`
+
+	// metrics that are measured too. Together with those of the templates there can
+	// be 16.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Metrics []InlineMetric `json:"metrics,omitempty"`
+}
+
+// Startup is how a canary that is still warming up is treated.
+type Startup struct {
+	// for is how long it lasts from the canary's first request on, at most 10m. No
+	// step ends meanwhile. Default 15s.
+	// +optional
+	// +kubebuilder:default="15s"
+	For Duration `json:"for,omitempty"`
+
+	// tolerate is how many percentage points more often the canary may fail meanwhile.
+	// Default 25pp.
+	// +optional
+	// +kubebuilder:default="25pp"
+	Tolerate PercentagePoints `json:"tolerate,omitempty"`
 }
 
 // StepAnalysis changes settings of spec.analysis for one step. A field that is
@@ -95,6 +168,19 @@ type LatencyLimit struct {
 	// +required
 	Max Duration `json:"max"`
 }
+
+// ConclusivePolicy says what to do with enough evidence ahead of time.
+//
+// +kubebuilder:validation:Enum=Hold;Promote
+type ConclusivePolicy string
+
+// What to do when the evidence for a canary suffices ahead of time.
+const (
+	// ConclusiveHold holds the last step to its end.
+	ConclusiveHold ConclusivePolicy = "Hold"
+	// ConclusivePromote promotes, but for a part that stable keeps until then.
+	ConclusivePromote ConclusivePolicy = "Promote"
+)
 
 // InconclusivePolicy says what to do without enough evidence.
 //

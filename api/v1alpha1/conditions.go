@@ -22,6 +22,12 @@ const (
 	RoleStable = "stable"
 	// RoleCanary is the version that is being released.
 	RoleCanary = "canary"
+	// RoleConfiguration is the role of an immutable copy of a ConfigMap or Secret.
+	RoleConfiguration = "configuration"
+	// AnnotationConfiguration on a pod says which copies its ConfigMaps and Secrets
+	// are read from; the admission policy of the chart puts their names in. On a copy
+	// it names the object that was copied.
+	AnnotationConfiguration = "serin.dev/configuration"
 	// Finalizer on a Rollout lets Serin take everything back before it is gone.
 	Finalizer = "serin.dev/rollout"
 	// FieldManager is the owner of the fields that the Rollout controller applies.
@@ -113,6 +119,11 @@ const (
 	ReasonInvalidService Reason = "InvalidService"
 	// ReasonInvalidSpec: a field of the spec can't be used.
 	ReasonInvalidSpec Reason = "InvalidSpec"
+	// ReasonConfigurationUnavailable: spec.configuration can't be honoured here.
+	ReasonConfigurationUnavailable Reason = "ConfigurationUnavailable"
+	// ReasonConfigurationChanged: another content of a ConfigMap or Secret is made
+	// part of the workload's template.
+	ReasonConfigurationChanged Reason = "ConfigurationChanged"
 	// ReasonConflict: another object already claims the workload, the Service or a
 	// name that Serin needs.
 	ReasonConflict Reason = "Conflict"
@@ -127,6 +138,9 @@ const (
 	ReasonProgressDeadlineExceeded Reason = "ProgressDeadlineExceeded"
 	// ReasonCanaryUnavailable: no pod of the canary was available while it got traffic.
 	ReasonCanaryUnavailable Reason = "CanaryUnavailable"
+	// ReasonStableLost: somebody deleted the ReplicaSet of the stable version in the
+	// middle of a release, so that there is nothing to go back to.
+	ReasonStableLost Reason = "StableLost"
 	// ReasonObservationFailed: something that is needed to decide could not be read.
 	ReasonObservationFailed Reason = "ObservationFailed"
 	// ReasonInEffect: the weight requested is the weight in effect.

@@ -4,6 +4,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -56,4 +57,13 @@ func parseShare(s, unit string) (float64, error) {
 		return 0, fmt.Errorf("%q is not between 0%s and 100%s: write a number followed by %q", s, unit, unit, unit)
 	}
 	return v / 100, nil
+}
+
+// Float returns the number. The error names the value and the format.
+func (d Decimal) Float() (float64, error) {
+	v, err := strconv.ParseFloat(string(d), 64)
+	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0, fmt.Errorf("%q is not a number: write digits with an optional sign and point, such as 0.99", string(d))
+	}
+	return v, nil
 }

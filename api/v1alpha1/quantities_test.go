@@ -52,3 +52,16 @@ func FuzzQuantities(f *testing.F) {
 		}
 	})
 }
+
+func TestDecimalsAreNumbers(t *testing.T) {
+	for text, want := range map[Decimal]float64{"0": 0, "-5": -5, "0.99": .99, "123456789012345.123456789": 123456789012345.123456789} {
+		if got, err := text.Float(); err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []Decimal{"", "x", "NaN", "Inf", "1e999", "1 2"} {
+		if got, err := text.Float(); err == nil {
+			t.Errorf("%q became %v", text, got)
+		}
+	}
+}

@@ -46,6 +46,7 @@ type RolloutList struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.workloadRef) != has(self.services)",message="spec: needs exactly one of workloadRef and services; remove or add one"
 // +kubebuilder:validation:XValidation:rule="has(self.workloadRef) == has(oldSelf.workloadRef)",message="spec.workloadRef: can't be added or removed; delete this Rollout and create another one"
+// +kubebuilder:validation:XValidation:rule="!has(self.configuration) || has(self.workloadRef)",message="spec.configuration: needs a workloadRef, since Serin does not make the pods behind spec.services; remove it"
 type RolloutSpec struct {
 	// workloadRef names the workload in the same namespace whose template
 	// changes are released. Only one Rollout may name a workload. It can't be
@@ -73,6 +74,14 @@ type RolloutSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.service: can't be changed; delete this Rollout and create one for the other Service"
 	Service string `json:"service"`
+
+	// configuration makes the contents of ConfigMaps and Secrets part of a version:
+	// their changes are released step by step too, and each version keeps its own
+	// content, which it has again after a rollback. It needs a workloadRef. When
+	// unset, a change of a ConfigMap or Secret reaches the pods of both versions, as
+	// it does without Serin.
+	// +optional
+	Configuration *Configuration `json:"configuration,omitempty"`
 
 	// router chooses what moves the traffic. When unset, the operator's default
 	// is used. A router that the operator does not offer is refused in the

@@ -77,6 +77,20 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Notifications []PendingNotification `json:"notifications,omitempty"`
 
+	// configuration is what spec.configuration has made part of a version last.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Configuration []ConfigurationStatus `json:"configuration,omitempty"`
+
+	// dispersion is what was learned of how the requests of stable fail together, in
+	// a compact form that only Serin reads. The next release begins with it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Dispersion string `json:"dispersion,omitempty"`
+
 	// nextTransitionTime is when the release goes on if nothing else happens.
 	// Unset when it waits for something other than time.
 	// +optional
@@ -174,6 +188,12 @@ type StepStatus struct {
 	// analysis had failed.
 	// +optional
 	FailureAccepted bool `json:"failureAccepted,omitempty"`
+
+	// heldBackUntil is set once the canary was promoted ahead of time: the weight of
+	// the last step is 95 from then on, and stable keeps the rest until this, the time
+	// at which the step would have ended.
+	// +optional
+	HeldBackUntil *metav1.MicroTime `json:"heldBackUntil,omitempty"`
 
 	// toldAt is when it was told that the step waits for a person.
 	// +optional
@@ -289,6 +309,31 @@ type AnalysisStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Needed string `json:"needed,omitempty"`
+
+	// promotion is the evidence of the present step that the canary fails no more
+	// often than stable by spec.analysis.tolerance or more, as a decimal number. Only
+	// in the last step, and only where spec.analysis.onConclusive is Promote.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Promotion string `json:"promotion,omitempty"`
+
+	// promotionNeeded is the evidence that promotes: 1 / maxBadPromotion.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	PromotionNeeded string `json:"promotionNeeded,omitempty"`
+
+	// leading is the metric that weighs most in evidence: failures, latency, or the
+	// name of one of your metrics.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Leading string `json:"leading,omitempty"`
+
+	// detectable is how much more often than stable the canary would have to fail
+	// for half of such canaries to have been rolled back by now, such as "0.8pp".
+	// Unset while none would.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Detectable string `json:"detectable,omitempty"`
 
 	// canaryRequests counts the canary's requests of this release that were judged.
 	// +optional

@@ -93,7 +93,7 @@ func rules(t *testing.T, file string) []rbacv1.PolicyRule {
 }
 
 func TestRolesHaveNoWildcardsAndNoSecrets(t *testing.T) {
-	for _, file := range []string{"clusterrole.yaml", "role.yaml", "userroles.yaml"} {
+	for _, file := range []string{"clusterrole.yaml", "role.yaml", "userroles.yaml", "configurationrole.yaml"} {
 		for _, rule := range rules(t, file) {
 			for _, word := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs) {
 				if strings.Contains(word, "*") || word == "secrets" || word == "escalate" || word == "bind" || word == "impersonate" {
@@ -104,8 +104,34 @@ func TestRolesHaveNoWildcardsAndNoSecrets(t *testing.T) {
 	}
 }
 
+// secretRole is rendered only for namespaces that somebody names.
+const secretRole = "secretrole.yaml"
+
+func TestSecretsAreReadOnlyInNamespacesThatSomebodyNames(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("templates", secretRole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "ClusterRole") || !strings.Contains(string(text), "range .Values.configuration.secretNamespaces") {
+		t.Errorf("%s gives rights beyond the namespaces that are named", secretRole)
+	}
+	files, err := filepath.Glob("templates/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(file) != secretRole && strings.Contains(string(text), "resources: [secrets") {
+			t.Errorf("%s gives rights to Secrets", file)
+		}
+	}
+}
+
 func TestEveryRuleOfTheManagerSaysWhatItIsFor(t *testing.T) {
-	for _, file := range []string{"clusterrole.yaml", "role.yaml"} {
+	for _, file := range []string{"clusterrole.yaml", "role.yaml", "configurationrole.yaml", secretRole} {
 		text, err := os.ReadFile(filepath.Join("templates", file))
 		if err != nil {
 			t.Fatal(err)

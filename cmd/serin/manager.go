@@ -46,6 +46,8 @@ type managerOptions struct {
 	defaultRouter, guardPolicy   string
 	window                       time.Duration
 	workers                      int
+	configurationPolicy          string
+	secretNamespaces             []string
 	outbound                     outboundOptions
 }
 
@@ -73,6 +75,9 @@ func (o *managerOptions) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.defaultRouter, "default-router", string(v1alpha1.RouterNginx), "router of Rollouts and TrafficSplits that name none")
 	flags.StringVar(&o.guardPolicy, "guard-policy", "serin-hold-deployments",
 		"name of the MutatingAdmissionPolicy, and of its binding, that pauses a managed Deployment in the write that changes its template; where it is not in force, managed Deployments are kept paused")
+	flags.StringVar(&o.configurationPolicy, "configuration-policy", "",
+		"name of the MutatingAdmissionPolicy, and of its binding, that has a version's pods read its own contents of ConfigMaps and Secrets; without it, Rollouts can't ask for that")
+	flags.StringSliceVar(&o.secretNamespaces, "secret-namespace", nil, "namespace in which Rollouts may make the contents of Secrets part of a version; can be repeated")
 	flags.DurationVar(&o.window, "window", 5*time.Second, "length of a window of measurement")
 	flags.IntVar(&o.workers, "workers", 8, "number of Rollouts that are reconciled at once")
 	o.outbound.bind(flags)
@@ -113,7 +118,7 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 	// The API server's priority and fairness limits the rate; the client need not.
 	restConfig.QPS = -1
 	byObject := trafficsplit.CacheOptions()
-	maps.Copy(byObject, rollout.CacheOptions())
+	maps.Copy(byObject, rollout.CacheOptions(o.secretNamespaces...))
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: newScheme(), Logger: ctrl.LoggerFrom(ctx),
 		Metrics:                metricsserver.Options{BindAddress: o.metricsAddress},
@@ -171,6 +176,7 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
 		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone), Measurements: measured, Outbox: outbox,
 		Clock: clock.RealClock{}, GuardPolicy: o.guardPolicy, GuardServed: guarded, Concurrency: o.workers,
+		Configuration: rollout.ConfigurationOptions{Policy: o.configurationPolicy, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader()},
 	})
 	if err := metrics.Registry.Register(r); err != nil {
 		return fmt.Errorf("register the metrics of Rollouts: %w", err)

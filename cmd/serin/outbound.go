@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/serin-dev/serin/controllers/outbound"
+	"github.com/serin-dev/serin/egress"
 )
 
 // outboundOptions are the flags that say where hooks and notifications may go.
@@ -55,8 +56,8 @@ func (o *outboundOptions) add(mgr manager.Manager) (*outbound.Sender, error) {
 }
 
 // policy is what the flags alone say.
-func (o *outboundOptions) policy() (outbound.DialPolicy, error) {
-	var p outbound.DialPolicy
+func (o *outboundOptions) policy() (egress.Policy, error) {
+	var p egress.Policy
 	for _, text := range o.allowed {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {

@@ -3,18 +3,14 @@
 package outbound
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/serin-dev/serin/egress"
 )
 
 // judge reads an answer's status. Its text comes from the standard and not from
@@ -51,78 +47,19 @@ func retryAfter(h http.Header) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// describe says why there is no answer, in words of our own: an error of the HTTP
-// client may quote the URL, which may be a secret, the answer, or a port that is
-// another one each time.
+// describe says why there is no answer, and names the field where one can mend it.
 func (c *caller) describe(err error) string {
-	return shorten(c.cause(err))
-}
-
-func (c *caller) cause(err error) string {
 	var own *ownError
-	var refused *RefusedAddressError
-	switch {
-	case errors.Is(err, errURL):
-		return err.Error()
-	case errors.As(err, &own):
-		return own.Error()
-	case errors.As(err, &refused):
-		return refused.Error()
-	case isTimeout(err):
-		return fmt.Sprintf("no answer within %s", c.options.Timeout)
+	if errors.As(err, &own) {
+		return shorten(own.Error())
 	}
-	if message := tlsCause(err); message != "" {
-		return message
+	message := egress.Describe(err, c.options.Timeout)
+	if egress.IsRefused(err) {
+		message = "endpoint.url: " + message
+	} else if errors.Is(err, egress.ErrURL) {
+		message = "endpoint." + message
 	}
-	return networkCause(err)
-}
-
-func isTimeout(err error) bool {
-	var network net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
-}
-
-func tlsCause(err error) string {
-	var (
-		verification *tls.CertificateVerificationError
-		unknown      x509.UnknownAuthorityError
-		name         x509.HostnameError
-		invalid      x509.CertificateInvalidError
-		alert        tls.AlertError
-		record       tls.RecordHeaderError
-	)
-	switch {
-	case errors.As(err, &unknown):
-		return "the certificate is signed by an authority that is not trusted"
-	case errors.As(err, &name):
-		return "the certificate is for another host name"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "the certificate has expired or is not valid yet"
-	case errors.As(err, &verification):
-		return "the certificate could not be verified"
-	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record), errors.As(err, &alert):
-		return "no TLS connection could be made"
-	default:
-		return ""
-	}
-}
-
-func networkCause(err error) string {
-	var dns *net.DNSError
-	switch {
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "the host name does not exist"
-	case errors.As(err, &dns):
-		return "the host name could not be resolved"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection was refused"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "there is no route to the host"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection was closed before there was an answer"
-	default:
-		return "no HTTP answer"
-	}
+	return shorten(message)
 }
 
 // ownError is an error whose text was written here and may be shown.

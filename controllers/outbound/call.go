@@ -7,17 +7,16 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/hex"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/egress"
 )
 
 // The headers of a request beside Content-Type and User-Agent.
@@ -27,12 +26,6 @@ const (
 	// HeaderSignature carries "sha256=" and the HMAC-SHA-256 of the body in
 	// hexadecimal, when the endpoint has a signing key.
 	HeaderSignature = "Serin-Signature"
-)
-
-// How much of an answer is taken at most, in bytes. Its body is thrown away.
-const (
-	maxAnswer        = 1 << 20
-	maxAnswerHeaders = 64 << 10
 )
 
 // caller makes single attempts.
@@ -50,23 +43,11 @@ type answer struct {
 	retryAfter time.Duration
 }
 
-func newCaller(secrets client.Reader, policy DialPolicy, o Options) *caller {
-	dialer := &net.Dialer{Timeout: o.Timeout, ControlContext: policy.control}
+func newCaller(secrets client.Reader, policy egress.Policy, o Options) *caller {
 	return &caller{
 		secrets: secrets, options: o,
-		http: &http.Client{
-			// A redirect is an answer like any other: what may be called is the endpoint.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport: &http.Transport{
-				Proxy:       nil, // the environment of the operator is not the tenant's business
-				DialContext: dialer.DialContext,
-				// Each request is checked by the dialer; there are too few to share connections.
-				DisableKeepAlives:      true,
-				DisableCompression:     true,
-				MaxResponseHeaderBytes: maxAnswerHeaders,
-				TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
-			},
-		},
+		// Each request is checked by the dialer; there are too few to share connections.
+		http: egress.NewClient(policy, egress.Options{Timeout: o.Timeout, Roots: o.Roots}),
 	}
 }
 
@@ -85,17 +66,17 @@ func (c *caller) call(ctx context.Context, namespace string, r Request) answer {
 	defer response.Body.Close()
 	// The status is the answer. The body is taken so that a simple server does not
 	// stumble over a connection that is closed while it writes; how that ends says nothing.
-	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer)
+	_, _ = io.Copy(io.Discard, response.Body)
 	return judge(response)
 }
 
 func (c *caller) request(ctx context.Context, namespace string, r Request) (*http.Request, error) {
-	if err := checkURL(r.Endpoint.URL); err != nil {
+	if err := egress.CheckURL(r.Endpoint.URL); err != nil {
 		return nil, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Endpoint.URL, bytes.NewReader(r.Body))
 	if err != nil {
-		return nil, errURL
+		return nil, egress.ErrURL
 	}
 	request.Header.Set("Content-Type", r.ContentType)
 	request.Header.Set("User-Agent", c.options.UserAgent)
@@ -115,18 +96,6 @@ func sign(key, body []byte) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write(body) // a hash never fails
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
-}
-
-var errURL = errors.New("endpoint.url: is no valid http or https URL without a user name; correct it")
-
-// checkURL is the last guard: the schema lets other URLs through that parse to
-// something else than they look like.
-func checkURL(text string) error {
-	u, err := url.Parse(text)
-	if err != nil || u.User != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errURL
-	}
-	return nil
 }
 
 // hostOf returns the host and port of a URL, which need not be valid.

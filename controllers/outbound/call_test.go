@@ -27,10 +27,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/serin-dev/serin/egress"
 )
 
 // once makes one attempt.
-func once(t *testing.T, secrets client.Reader, policy DialPolicy, o Options, r Request) answer {
+func once(t *testing.T, secrets client.Reader, policy egress.Policy, o Options, r Request) answer {
 	t.Helper()
 	return newCaller(secrets, policy, o.withDefaults()).call(t.Context(), "shop", r)
 }
@@ -80,13 +82,6 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 	if heard := target.heard(); len(heard) != 0 {
 		t.Errorf("followed: %+v", heard)
-	}
-}
-
-func TestTheEnvironmentNamesNoProxy(t *testing.T) {
-	c := newCaller(cluster(), loopback, Options{}.withDefaults())
-	if transport, ok := c.http.Transport.(*http.Transport); !ok || transport.Proxy != nil {
-		t.Error("requests go through a proxy")
 	}
 }
 
@@ -281,7 +276,7 @@ func TestURLsThatAreNotCalled(t *testing.T) {
 		"", "ftp://example.org", "file:///etc/passwd", "http://", "http:///x", "http://user:secret@127.0.0.1/", "http://[::1", "http://a b/", "gopher://127.0.0.1:70/",
 	} {
 		got := once(t, cluster(), loopback, Options{}, ask("q", address))
-		if got.outcome != Failed || got.message != errURL.Error() {
+		if got.outcome != Failed || got.message != "endpoint.url: "+egress.ErrURL.Error() {
 			t.Errorf("%q: %s %q", address, got.outcome, got.message)
 		}
 	}

@@ -17,5 +17,5 @@
 //
 // The package decides nothing about a release. Of an answer it looks at the status
 // and at Retry-After only; no word of it gets into a message. Where requests may
-// go is said by DialPolicy.
+// go is said by egress.Policy.
 package outbound

@@ -20,11 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/egress"
 )
 
 var (
 	website  = types.NamespacedName{Namespace: "shop", Name: "website"}
-	loopback = DialPolicy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
+	loopback = egress.Policy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
 )
 
 // patience is how long a test waits for what must happen.
@@ -39,7 +40,7 @@ type scene struct {
 	stop func()
 }
 
-func play(t *testing.T, secrets client.Reader, policy DialPolicy, o Options) *scene {
+func play(t *testing.T, secrets client.Reader, policy egress.Policy, o Options) *scene {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
 	s := New(secrets, policy, clock, o)

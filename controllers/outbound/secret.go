@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/egress"
 )
 
 // signingKey reads the key for each attempt: a key that was changed is used at
@@ -37,7 +38,7 @@ func (c *caller) keyError(err error, namespace string, ref *v1alpha1.SecretKeyRe
 			namespace, ref.Name, c.options.ServiceAccount)
 	case apierrors.IsNotFound(err):
 		return keyErrorf("the Secret %s does not exist; create it", ref.Name)
-	case isTimeout(err):
+	case egress.IsTimeout(err):
 		return err
 	default:
 		return keyErrorf("the Secret %s could not be read from the API", ref.Name)

@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/serin-dev/serin/egress"
 )
 
 // Sender delivers requests in the background until they are taken. It is safe for
@@ -53,7 +55,7 @@ type delivery struct {
 
 // New makes a Sender. Secrets are read one by one, from the API and not from a
 // cache, since nobody may list them.
-func New(secrets client.Reader, policy DialPolicy, clk clock.WithTicker, options Options) *Sender {
+func New(secrets client.Reader, policy egress.Policy, clk clock.WithTicker, options Options) *Sender {
 	options = options.withDefaults()
 	return &Sender{
 		options: options,

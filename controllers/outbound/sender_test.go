@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/egress"
 )
 
 func TestARequestIsDeliveredOnceHoweverOftenItIsHandedOver(t *testing.T) {
@@ -343,7 +345,7 @@ func TestTheEndCancelsWhatIsBeingSent(t *testing.T) {
 }
 
 func TestDelays(t *testing.T) {
-	s := New(cluster(), DialPolicy{}, play(t, cluster(), DialPolicy{}, Options{}).clock, Options{
+	s := New(cluster(), egress.Policy{}, play(t, cluster(), egress.Policy{}, Options{}).clock, Options{
 		FirstRetry: time.Second, MaxRetry: 10 * time.Second, AskAgain: 3 * time.Second,
 	})
 	d := &delivery{}

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -53,6 +55,8 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) err
 		return r.applySplit(ctx, s, a.Route)
 	case plan.DeleteSplit:
 		return r.remove(ctx, a.Target, &splitv1.TrafficSplit{ObjectMeta: named(s, a.Name)})
+	case plan.KeepContent, plan.SetConfiguration, plan.DropContent:
+		return r.applyConfiguration(ctx, s, action)
 	}
 	return r.applyToReplicaSet(ctx, s, action)
 }
@@ -184,7 +188,7 @@ func with(m, more map[string]string) map[string]string {
 	return out
 }
 
-// applySplit creates the TrafficSplit, or changes the version that was observed.
+// applySplit creates the TrafficSplit, or changes the generation that was observed.
 func (r *Reconciler) applySplit(ctx context.Context, s scene, route plan.Route) error {
 	if s.split == nil {
 		ts := &splitv1.TrafficSplit{ObjectMeta: named(s, s.Rollout.Name)}
@@ -193,8 +197,72 @@ func (r *Reconciler) applySplit(ctx context.Context, s scene, route plan.Route) 
 	}
 	next := s.split.DeepCopy()
 	setSplit(next, s, route)
-	patch := client.MergeFromWithOptions(s.split, client.MergeFromWithOptimisticLock{})
-	return r.client.Patch(ctx, next, patch, client.FieldOwner(v1alpha1.FieldManager))
+	patch, err := splitPatch(s.split, next)
+	if err != nil {
+		return err
+	}
+	err = r.client.Patch(ctx, next, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(v1alpha1.FieldManager))
+	return staleIfUnmet(err)
+}
+
+// operation of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// splitPatch changes what Serin writes of a split if its spec is still the one that was
+// observed. Routers write its status all the time, which says nothing against a change
+// of the spec, so the precondition is its generation and not its resourceVersion.
+func splitPatch(live, next *splitv1.TrafficSplit) ([]byte, error) {
+	patch := []operation{
+		{"test", "/metadata/uid", live.UID},
+		{"test", "/metadata/generation", live.Generation},
+		{"add", "/spec", next.Spec},
+	}
+	patch = append(patch, mapPatch("/metadata/labels", live.Labels, next.Labels)...)
+	patch = append(patch, mapPatch("/metadata/annotations", live.Annotations, next.Annotations)...)
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encode the patch: %w", err)
+	}
+	return body, nil
+}
+
+// mapPatch changes the keys that differ and no others.
+func mapPatch(path string, live, next map[string]string) []operation {
+	if len(live) == 0 {
+		return []operation{{"add", path, next}}
+	}
+	var patch []operation
+	for _, key := range slices.Sorted(maps.Keys(next)) {
+		if value, found := live[key]; !found || value != next[key] {
+			patch = append(patch, operation{"add", path + "/" + escape(key), next[key]})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(live)) {
+		if _, kept := next[key]; !kept {
+			patch = append(patch, operation{Op: "remove", Path: path + "/" + escape(key)})
+		}
+	}
+	return patch
+}
+
+// escape writes a key as a token of a JSON pointer (RFC 6901).
+func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+
+// staleIfUnmet turns the failed test of a JSON patch into a conflict: the API server
+// says "invalid" of it, but names no field.
+func staleIfUnmet(err error) error {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return err
+	}
+	if d := status.Status().Details; d != nil && len(d.Causes) > 0 {
+		return err
+	}
+	return apierrors.NewConflict(splitv1.GroupVersion.WithResource("trafficsplits").GroupResource(), "", err)
 }
 
 // staleIfThere turns "already exists" into a conflict: whoever made the object,

@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// telemetry are the metrics of Rollouts. Only the weight and the step of releases
-// in progress name a Rollout, and only of maxReleases of them at a time.
+// telemetry are the metrics of Rollouts. Only the weight, the step and the evidence
+// of releases in progress name a Rollout, and only of maxReleases of them at a time.
 type telemetry struct {
 	releases, rollbacks, verdicts, interventions *prometheus.CounterVec
 	releaseDuration                              *prometheus.HistogramVec
 	stepDuration                                 prometheus.Histogram
 	rollouts, weight, step, omitted              *prometheus.Desc
+	evidence, promotion                          *prometheus.Desc
 
 	mu   sync.Mutex
 	seen map[types.NamespacedName]figures
@@ -39,11 +40,13 @@ func newTelemetry() *telemetry {
 			Help:    "Time from the end of the step before until the end of a step that was passed.",
 			Buckets: []float64{5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400},
 		}),
-		rollouts: prometheus.NewDesc("serin_rollouts", "Rollouts by state, which is the reason of the condition Ready.", []string{"state"}, nil),
-		weight:   prometheus.NewDesc("serin_rollout_weight", "Weight of the canary in effect in percent, of a release in progress.", []string{"namespace", "name"}, nil),
-		step:     prometheus.NewDesc("serin_rollout_step", "Step of a release in progress, counted from 1; one past the last while the canary is being promoted.", []string{"namespace", "name"}, nil),
-		omitted:  prometheus.NewDesc("serin_rollouts_omitted", "Releases in progress without serin_rollout_weight and serin_rollout_step, since 500 older ones have them.", nil, nil),
-		seen:     map[types.NamespacedName]figures{},
+		rollouts:  prometheus.NewDesc("serin_rollouts", "Rollouts by state, which is the reason of the condition Ready.", []string{"state"}, nil),
+		weight:    prometheus.NewDesc("serin_rollout_weight", "Weight of the canary in effect in percent, of a release in progress.", []string{"namespace", "name"}, nil),
+		step:      prometheus.NewDesc("serin_rollout_step", "Step of a release in progress, counted from 1; one past the last while the canary is being promoted.", []string{"namespace", "name"}, nil),
+		evidence:  prometheus.NewDesc("serin_rollout_evidence_ratio", "Evidence against the canary of a release in progress, as a share of what rolls it back.", []string{"namespace", "name"}, nil),
+		promotion: prometheus.NewDesc("serin_rollout_promotion_ratio", "Evidence for promoting the canary of a release in progress ahead of time, as a share of what promotes it.", []string{"namespace", "name"}, nil),
+		omitted:   prometheus.NewDesc("serin_rollouts_omitted", "Releases in progress that no metric names, since 500 older ones are named.", nil, nil),
+		seen:      map[types.NamespacedName]figures{},
 	}
 }
 
@@ -92,7 +95,7 @@ func (r *Reconciler) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range m.collectors() {
 		c.Describe(ch)
 	}
-	for _, d := range []*prometheus.Desc{m.rollouts, m.weight, m.step, m.omitted} {
+	for _, d := range []*prometheus.Desc{m.rollouts, m.weight, m.step, m.evidence, m.promotion, m.omitted} {
 		ch <- d
 	}
 }

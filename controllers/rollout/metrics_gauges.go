@@ -5,6 +5,7 @@ package rollout
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +27,9 @@ type figures struct {
 	weight int32
 	// step counted from 1; one past the last while the version is being promoted.
 	step int32
+	// evidence against the canary, and for its promotion, as a share of what is needed;
+	// negative when there is none.
+	evidence, promotion float64
 }
 
 // show makes the gauges tell a status.
@@ -43,7 +47,7 @@ func (m *telemetry) forget(key types.NamespacedName) {
 }
 
 func figuresOf(s *v1alpha1.RolloutStatus) figures {
-	f := figures{state: other, weight: -1}
+	f := figures{state: other, weight: -1, evidence: -1, promotion: -1}
 	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady); c != nil {
 		f.state = oneOf(states, c.Reason)
 	}
@@ -54,7 +58,20 @@ func figuresOf(s *v1alpha1.RolloutStatus) figures {
 	if s.Weight != nil && s.Weight.Observed != nil {
 		f.weight = *s.Weight.Observed
 	}
+	if a := s.Analysis; a != nil {
+		f.evidence, f.promotion = ratio(a.Evidence, a.Needed), ratio(a.Promotion, a.PromotionNeeded)
+	}
 	return f
+}
+
+// ratio of two figures of a status; -1 where there are none.
+func ratio(part, whole string) float64 {
+	p, err := strconv.ParseFloat(part, 64)
+	w, errWhole := strconv.ParseFloat(whole, 64)
+	if err != nil || errWhole != nil || !(w > 0) || !(p >= 0) {
+		return -1
+	}
+	return p / w
 }
 
 // release is a release in progress.
@@ -95,10 +112,16 @@ func (m *telemetry) gauges() (out []prometheus.Metric) {
 		if f.weight >= 0 {
 			out = append(out, gauge(m.weight, f.weight, f.Namespace, f.Name))
 		}
+		if f.evidence >= 0 {
+			out = append(out, gauge(m.evidence, f.evidence, f.Namespace, f.Name))
+		}
+		if f.promotion >= 0 {
+			out = append(out, gauge(m.promotion, f.promotion, f.Namespace, f.Name))
+		}
 	}
 	return append(out, gauge(m.omitted, leftOut))
 }
 
-func gauge[N int | int32](d *prometheus.Desc, n N, labels ...string) prometheus.Metric {
+func gauge[N int | int32 | float64](d *prometheus.Desc, n N, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
 }

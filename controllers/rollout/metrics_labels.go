@@ -21,8 +21,9 @@ var states = []string{
 	v1alpha1.ReasonAnalysisFailed, v1alpha1.ReasonPaused, v1alpha1.ReasonPromoting, v1alpha1.ReasonRollingBack,
 	v1alpha1.ReasonRolledBack, v1alpha1.ReasonSuperseded, v1alpha1.ReasonCleaningUp, v1alpha1.ReasonDeleting,
 	v1alpha1.ReasonWorkloadNotFound, v1alpha1.ReasonServiceNotFound, v1alpha1.ReasonInvalidService,
-	v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonConflict, v1alpha1.ReasonRouterUnavailable,
+	v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonConflict, v1alpha1.ReasonRouterUnavailable, v1alpha1.ReasonStableLost,
 	v1alpha1.ReasonUnguardedChange, v1alpha1.ReasonObservationFailed,
+	v1alpha1.ReasonConfigurationChanged, v1alpha1.ReasonConfigurationUnavailable,
 }
 
 // outcomes of a release.
@@ -35,7 +36,7 @@ var outcomes = []string{
 var causes = []string{
 	string(judge.ReasonWorseThanStable), string(judge.ReasonLimitMissed), v1alpha1.ReasonAborted,
 	v1alpha1.ReasonCanaryUnavailable, v1alpha1.ReasonProgressDeadlineExceeded,
-	v1alpha1.ReasonHookRefused, v1alpha1.ReasonHookTimedOut,
+	v1alpha1.ReasonHookRefused, v1alpha1.ReasonHookTimedOut, v1alpha1.ReasonRouterUnavailable,
 	string(judge.ReasonNoTraffic), string(judge.ReasonNoStableTraffic), string(judge.ReasonTooFewRequests),
 	string(judge.ReasonMissingData), string(judge.ReasonStaleData), string(judge.ReasonStartingUp),
 	string(judge.ReasonSuspected), string(judge.ReasonLimitUnmeasured), string(judge.ReasonLimitUndecided),

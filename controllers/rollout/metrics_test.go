@@ -64,6 +64,7 @@ func releasing(i int, weight *int32) *v1alpha1.RolloutStatus {
 	s := atStep("b", 1, 0)
 	start := after(time.Duration(i) * time.Second)
 	s.Canary.StartedAt, s.Weight = &start, &v1alpha1.WeightStatus{Requested: 20, Observed: weight}
+	s.Analysis = &v1alpha1.AnalysisStatus{Evidence: "50", Needed: "100", Promotion: "2.5", PromotionNeeded: "100"}
 	return status(v1alpha1.ReasonHolding, s)
 }
 
@@ -91,9 +92,14 @@ func TestSeriesAreBoundedWhateverTheNumberOfRollouts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two for each release that is shown, and the duration of unknown outcomes.
-	if want := idle + 2*maxReleases + 1; full != want || idle > 100 {
+	// Four for each release that is shown, and the duration of unknown outcomes.
+	if want := idle + 4*maxReleases + 1; full != want || idle > 100 {
 		t.Errorf("%d series of 5,000 Rollouts, want %d; %d without any", full, want, idle)
+	}
+	for name, want := range map[string]float64{"serin_rollout_evidence_ratio": .5, "serin_rollout_promotion_ratio": .025} {
+		if got := figure(t, registry, name, "name=app-1", "namespace=team-1"); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
 	}
 	for name, want := range map[string]float64{"Stable": total - inProgress, "Holding": inProgress, "Other": 0} {
 		if got := figure(t, registry, "serin_rollouts", "state="+name); got != want {

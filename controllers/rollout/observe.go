@@ -23,6 +23,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/configuration"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
 	"github.com/serin-dev/serin/controllers/rollout/schedule"
 	"github.com/serin-dev/serin/controllers/traffic"
@@ -36,7 +37,11 @@ type scene struct {
 	root       *corev1.Service
 	split      *splitv1.TrafficSplit // nil when there is none
 	backends   map[string]*corev1.Service
-	recheck    time.Duration // when to look again at what only time changes
+	// present are the names of the copies of the contents that the template refers
+	// to, and configurations what the versions of the workload read.
+	present        configuration.Mapping
+	configurations []configuration.Mapping
+	recheck        time.Duration // when to look again at what only time changes
 }
 
 // observe reads everything that a decision needs. What can't be read makes the
@@ -54,7 +59,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 	if ro.Spec.Services != nil {
 		err = errors.Join(err, r.observePair(ctx, &s))
 	} else {
-		err = errors.Join(err, r.observeGuard(ctx, &s), r.observeWorkload(ctx, &s), r.observeBackends(ctx, &s))
+		err = errors.Join(err, r.observeGuard(ctx, &s), r.observeWorkload(ctx, &s), r.observeBackends(ctx, &s), r.observeConfiguration(ctx, &s))
 	}
 	if err != nil {
 		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -109,25 +114,30 @@ func older(a, b *v1alpha1.Rollout) bool {
 // before it is relied on: each watches for itself.
 const guardSettles = 5 * time.Second
 
-// observeGuard looks whether the admission policy and its binding are in place.
-func (r *Reconciler) observeGuard(ctx context.Context, s *scene) error {
-	if !r.options.GuardServed || r.options.GuardPolicy == "" {
-		return nil
+// observeGuard looks whether the policy that holds changed Deployments is in force.
+func (r *Reconciler) observeGuard(ctx context.Context, s *scene) (err error) {
+	if r.options.GuardServed && r.options.GuardPolicy != "" {
+		s.GuardInForce, err = r.inForce(ctx, s, r.options.GuardPolicy)
 	}
+	return err
+}
+
+// inForce looks whether an admission policy and its binding are in place.
+func (r *Reconciler) inForce(ctx context.Context, s *scene, policy string) (bool, error) {
+	inForce := true
 	for _, obj := range []client.Object{&admissionv1.MutatingAdmissionPolicy{}, &admissionv1.MutatingAdmissionPolicyBinding{}} {
-		err := r.client.Get(ctx, types.NamespacedName{Name: r.options.GuardPolicy}, obj)
+		err := r.client.Get(ctx, types.NamespacedName{Name: policy}, obj)
 		if apierrors.IsNotFound(err) {
-			return nil
+			return false, nil
 		}
 		if err != nil {
-			return fmt.Errorf("the admission policy %q could not be read: %w", r.options.GuardPolicy, err)
+			return false, fmt.Errorf("the admission policy %q could not be read: %w", policy, err)
 		}
 		if left := guardSettles - s.Now.Sub(obj.GetCreationTimestamp().Time); left > 0 {
-			s.recheck = max(s.recheck, left)
+			s.recheck, inForce = max(s.recheck, left), false
 		}
 	}
-	s.GuardInForce = s.recheck == 0
-	return nil
+	return inForce, nil
 }
 
 // observeFreezes finds the operator's Freezes that concern the namespace.
@@ -239,6 +249,9 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which cli
 		if !known {
 			continue
 		}
+		if annotation := rs.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]; annotation != "" {
+			s.configurations = append(s.configurations, configuration.ParseMapping(annotation))
+		}
 		s.ReplicaSets = append(s.ReplicaSets, plan.ReplicaSet{
 			Marked: workload.IsMarked(rs, s.Rollout),
 			Name:   rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion, Owner: owner,
@@ -271,8 +284,12 @@ func (s *scene) ownerOf(rs *appsv1.ReplicaSet) (plan.Owner, bool) {
 		return plan.OwnerNone, true
 	case s.deployment != nil && c.UID == s.deployment.UID:
 		return plan.OwnerDeployment, true
-	case workload.IsMarked(rs, s.Rollout), s.root != nil && c.Kind == "Service" && c.UID == s.root.UID:
-		return plan.OwnerRollout, true // nobody else makes ReplicaSets for a Service
+	case workload.IsMarked(rs, s.Rollout):
+		return plan.OwnerRollout, true
+	case s.root != nil && c.Kind == "Service" && c.UID == s.root.UID:
+		// Nobody but a Rollout makes ReplicaSets for a Service.
+		uid := rs.Annotations[v1alpha1.AnnotationRolloutUID]
+		return plan.OwnerRollout, uid == "" || uid == string(s.Rollout.UID)
 	}
 	return 0, false
 }
@@ -320,7 +337,7 @@ func (r *Reconciler) observeSplit(ctx context.Context, s *scene) (err error) {
 	if s.Split.InEffect && mirrored(ts) != s.Split.Requested.Mirror {
 		s.Split.InEffect, s.Split.Waiting = false, "the router has not confirmed the copies of requests yet"
 	}
-	s.Split.Unresolved = unresolved(ts)
+	s.Split.Unresolved, s.Split.Unserved = unresolved(ts), unserved(ts)
 	return nil
 }
 

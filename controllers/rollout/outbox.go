@@ -37,7 +37,7 @@ func (r *Reconciler) observeAnswers(s *scene) {
 	s.Answers = map[string]plan.Answer{}
 	for id, result := range r.options.Outbox.Results(client.ObjectKeyFromObject(s.Rollout)) {
 		s.Answers[id] = plan.Answer{
-			Final: result.Outcome.Final(), Taken: result.Outcome == outbound.Delivered, Message: result.Message,
+			Tried: result.Attempts > 0, Final: result.Outcome.Final(), Taken: result.Outcome == outbound.Delivered, Message: result.Message,
 		}
 	}
 }

@@ -34,10 +34,10 @@ func (r *Reconciler) observePair(ctx context.Context, s *scene) error {
 		}
 	}
 	var err error
-	if s.Pair.StableRevision, err = r.behind(ctx, s, s.Rollout.Spec.Services.Stable); err != nil {
+	if s.Pair.CanaryRevision, err = r.behind(ctx, s, s.Rollout.Spec.Services.Canary); err != nil {
 		return err
 	}
-	s.Pair.CanaryRevision, err = r.behind(ctx, s, s.Rollout.Spec.Services.Canary)
+	s.Pair.StableRevision, err = r.behind(ctx, s, s.Rollout.Spec.Services.Stable)
 	return err
 }
 

@@ -53,6 +53,8 @@ type Options struct {
 	GuardPolicy string
 	// GuardServed is whether the cluster serves such policies.
 	GuardServed bool
+	// Configuration says what spec.configuration may ask for.
+	Configuration ConfigurationOptions
 	// Concurrency is how many Rollouts are reconciled at once.
 	Concurrency int
 }
@@ -65,11 +67,12 @@ type Reconciler struct {
 	reports  reports
 	calms    calms
 	metrics  *telemetry
+	contents *contents
 }
 
 // New returns a Reconciler that reads and writes through c.
 func New(c client.Client, recorder events.EventRecorder, o Options) *Reconciler {
-	return &Reconciler{client: c, recorder: recorder, options: o, metrics: newTelemetry()}
+	return &Reconciler{client: c, recorder: recorder, options: o, metrics: newTelemetry(), contents: newContents()}
 }
 
 // Reconcile observes, decides, reports and acts, in this order: what was decided
@@ -81,6 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			r.options.Measurements.Forget(req.NamespacedName)
 			r.options.Outbox.Keep(req.NamespacedName, nil)
 			r.metrics.forget(req.NamespacedName)
+			r.contents.forget(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}

@@ -30,6 +30,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/outbound"
+	"github.com/serin-dev/serin/egress"
 )
 
 var errInjected = errors.New("the API server is on fire")
@@ -81,8 +82,7 @@ func objects() []client.Object {
 	return []client.Object{d, rs, svc, ro}
 }
 
-// newReconciler has a client that fails as told and records what is written.
-func newReconciler(t *testing.T, fail func(call string) error) (*Reconciler, client.Client, *[]string) {
+func testScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, splitv1.AddToScheme} {
@@ -90,6 +90,12 @@ func newReconciler(t *testing.T, fail func(call string) error) (*Reconciler, cli
 			t.Fatal(err)
 		}
 	}
+	return s
+}
+
+// newReconciler has a client that fails as told and records what is written.
+func newReconciler(t *testing.T, fail func(call string) error) (*Reconciler, client.Client, *[]string) {
+	t.Helper()
 	writes := &[]string{}
 	check := func(verb string, obj any) error {
 		kind := strings.TrimPrefix(reflect.TypeOf(obj).String(), "*")
@@ -99,12 +105,12 @@ func newReconciler(t *testing.T, fail func(call string) error) (*Reconciler, cli
 		}
 		return fail(verb + " " + kind)
 	}
-	c := fake.NewClientBuilder().WithScheme(s).WithObjects(objects()...).WithStatusSubresource(&v1alpha1.Rollout{}).
+	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects()...).WithStatusSubresource(&v1alpha1.Rollout{}).
 		WithIndex(&v1alpha1.Rollout{}, indexClaims, func(o client.Object) []string { return claims(o.(*v1alpha1.Rollout)) }).
 		WithInterceptorFuncs(intercept(check)).Build()
 	return New(c, events.NewFakeRecorder(100), Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx},
-		Measurements: noTraffic{}, Outbox: outbound.New(c, outbound.DialPolicy{}, clock.RealClock{}, outbound.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
+		Measurements: noTraffic{}, Outbox: outbound.New(c, egress.Policy{}, clock.RealClock{}, outbound.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
 	}), c, writes
 }
 

@@ -94,11 +94,23 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		})
 	if r.options.GuardServed {
 		all := handler.EnqueueRequestsFromMapFunc(r.everyRollout)
-		guard := builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == r.options.GuardPolicy }), changedExistence())
+		guard := builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool {
+			return o.GetName() == r.options.GuardPolicy || o.GetName() == r.options.Configuration.Policy
+		}), changedExistence())
 		b = b.Watches(&admissionv1.MutatingAdmissionPolicy{}, all, guard).
 			Watches(&admissionv1.MutatingAdmissionPolicyBinding{}, all, guard)
 	}
-	return b.Complete(r)
+	c, err := b.Build(r)
+	if err != nil {
+		return err
+	}
+	r.contents.start = func(kind v1alpha1.ConfigurationKind) error {
+		concerned := handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o *metav1.PartialObjectMetadata) []reconcile.Request {
+			return r.contents.changed(ctx, kind, o)
+		})
+		return c.Watch(source.Kind(mgr.GetCache(), partial(kind), concerned))
+	}
+	return nil
 }
 
 // rolloutsOf finds the Rollouts that claim an object.

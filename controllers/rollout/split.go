@@ -3,6 +3,7 @@
 package rollout
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,9 +23,13 @@ const totalWeight = 100
 // matchKind is the only kind that a TrafficSplit can match by.
 const matchKind = "HTTPRouteGroup"
 
-// backendNames are the Services of stable and canary.
+// backendNames are the Services of stable and canary. A Service that is stable by the
+// record stays so when the spec names two others.
 func backendNames(ro *v1alpha1.Rollout) (stable, canary string) {
 	if pair := ro.Spec.Services; pair != nil {
+		if s := ro.Status.Stable; s != nil && s.Service != "" && s.Service != pair.Stable && s.Service != pair.Canary {
+			return s.Service, pair.Canary
+		}
 		return pair.Stable, pair.Canary
 	}
 	return workload.BackendName(ro.Spec.Service, v1alpha1.RoleStable), workload.BackendName(ro.Spec.Service, v1alpha1.RoleCanary)
@@ -36,7 +41,7 @@ var unknownRoute = plan.Route{Weight: -1}
 
 // requestedRoute is what the spec of the split sends to the canary.
 func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) plan.Route {
-	if ts.Spec.Service != s.Rollout.Spec.Service || ts.Annotations[splitv1.AnnotationRouter] != string(s.RouterName) {
+	if ts.Spec.Service != s.Rollout.Spec.Service || ts.Annotations[splitv1.AnnotationRouter] != string(s.splitRouter()) {
 		return unknownRoute
 	}
 	weights := map[string]int32{}
@@ -65,12 +70,21 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) p
 	return route
 }
 
+// splitRouter is the router that the split asks for: the one of the spec. Where that
+// can serve no split, one that is there keeps its own, which takes the traffic back.
+func (s *scene) splitRouter() v1alpha1.RouterName {
+	if s.split == nil || s.RouterOffered && s.RouterName != v1alpha1.RouterNone {
+		return s.RouterName
+	}
+	return cmp.Or(v1alpha1.RouterName(s.split.Annotations[splitv1.AnnotationRouter]), s.RouterName)
+}
+
 // setSplit makes a TrafficSplit what it has to be for a route, whatever somebody
 // made of it meanwhile.
 func setSplit(ts *splitv1.TrafficSplit, s scene, route plan.Route) {
 	stable, canary := backendNames(s.Rollout)
 	workload.Mark(ts, s.Rollout)
-	metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationRouter, string(s.RouterName))
+	metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationRouter, string(s.splitRouter()))
 	ts.Spec = splitv1.TrafficSplitSpec{
 		Service:  s.Rollout.Spec.Service,
 		Backends: []splitv1.Backend{{Service: stable, Weight: totalWeight - route.Weight}, {Service: canary, Weight: route.Weight}},
@@ -114,6 +128,12 @@ func splitConditions(ts *splitv1.TrafficSplit) (inEffect bool, refused, waiting 
 		return false, "", "the router has not seen the TrafficSplit yet"
 	}
 	return c.Status == metav1.ConditionTrue, "", c.Message
+}
+
+// unserved reports whether a split is refused and nothing of it is in effect.
+func unserved(ts *splitv1.TrafficSplit) bool {
+	c := current(ts, splitv1.ConditionAccepted)
+	return c != nil && c.Status == metav1.ConditionFalse && len(ts.Status.Backends) == 0
 }
 
 // mirrored is the percentage of requests that are copied by what the router reports:

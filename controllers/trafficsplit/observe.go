@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,7 +58,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if err := r.observeEndpoints(ctx, o); err != nil {
 		return nil, err
 	}
-	return o, r.observeDirect(ctx, o)
+	return o, r.observeDirect(ctx, o, services)
 }
 
 // services are those of a namespace by name. They are shared with the cache and
@@ -199,10 +200,14 @@ func endpointName(e discoveryv1.Endpoint) string {
 }
 
 // observeDirect counts the ready pods that the root Service would select without
-// a proxy. They are not in the cache, which holds proxies only, so this asks the
-// API server, and only where the answer decides something: on the way out.
-func (r *Reconciler) observeDirect(ctx context.Context, o *observation) error {
+// a proxy, where the answer decides something: on the way out. Where no backend tells,
+// this asks the API server, since the cache holds no pods but proxies.
+func (r *Reconciler) observeDirect(ctx context.Context, o *observation, services map[string]*corev1.Service) error {
 	if o.Root.Service == nil || !o.NeedsDirect() {
+		return nil
+	}
+	if n := readyBehind(o, services); n > 0 {
+		o.Direct = plan.Direct{Known: true, ReadyPods: n}
 		return nil
 	}
 	var pods corev1.PodList
@@ -221,6 +226,23 @@ func (r *Reconciler) observeDirect(ctx context.Context, o *observation) error {
 		}
 	}
 	return nil
+}
+
+// readyBehind is how many ready pods the root Service would select at least: those of
+// a backend that asks for everything that its owner declares, and for more.
+func readyBehind(o *observation, services map[string]*corev1.Service) int {
+	declared := labels.SelectorFromSet(traffic.DeclaredSelector(o.Root.Service))
+	most := 0
+	for _, name := range traffic.ServiceNames(o.Split) {
+		backend := services[name]
+		if name == o.Resolved.Root || backend == nil || declared.Empty() || !declared.Matches(labels.Set(backend.Spec.Selector)) {
+			continue
+		}
+		if _, proxies := backend.Spec.Selector[traffic.LabelProxy]; !proxies {
+			most = max(most, int(o.BackendEndpoints[name]))
+		}
+	}
+	return most
 }
 
 func podReady(pod *corev1.Pod) bool {

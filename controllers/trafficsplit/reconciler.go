@@ -31,6 +31,8 @@ type Reconciler struct {
 
 	// withoutGroups is true when the cluster has no HTTPRouteGroups.
 	withoutGroups bool
+	// patience with reports that are out of date soon.
+	patience patience
 }
 
 // Reconcile is one pass over one split: observe, decide, act, report.
@@ -40,6 +42,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if o == nil {
+		r.patience.forget(req.NamespacedName)
 		return settle(ctx, ctrl.Result{}, r.clearOrphans(ctx, req.NamespacedName))
 	}
 	decision := plan.Decide(o.Observation)
@@ -49,13 +52,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			decision.Report.Programmed = plan.Condition{
 				Status: metav1.ConditionFalse, Reason: splitv1.ReasonPending, Message: err.Error(),
 			}
-			if failed := r.report(ctx, o.Split, decision.Report); failed != nil {
+			if _, failed := r.report(ctx, o.Split, decision.Report); failed != nil {
 				log.FromContext(ctx).Error(failed, "Could not report")
 			}
 		}
 		return settle(ctx, result, err)
 	}
-	return settle(ctx, result, r.report(ctx, o.Split, decision.Report))
+	again, err := r.report(ctx, o.Split, decision.Report)
+	if again > 0 && (result.RequeueAfter == 0 || again < result.RequeueAfter) {
+		result.RequeueAfter = again
+	}
+	return settle(ctx, result, err)
 }
 
 // settle turns a failed precondition into another look: what was observed is not

@@ -77,6 +77,9 @@ func TestEveryCallMayFail(t *testing.T) {
 			}
 			try(func() {
 				w.create(shop()...)
+				if call == "live list" {
+					w.ownPodsAreHidden()
+				}
 				w.endpoints()
 				w.create(makeSplit(100, 0))
 			})
@@ -97,6 +100,85 @@ func TestEveryCallMayFail(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ownPodsAreHidden leaves no backend whose pods are sure to be the root Service's.
+func (w *world) ownPodsAreHidden() {
+	w.t.Helper()
+	for _, name := range []string{"web-stable", "web-canary"} {
+		s := w.service(name)
+		delete(s.Spec.Selector, "app")
+		w.must(w.api.Update(w.ctx(), s))
+	}
+}
+
+func TestWithdrawingASplitReadsNothingPastTheCacheWhereABackendTells(t *testing.T) {
+	w := newWorld(t)
+	w.inEffect()
+	leave(w)
+	if w.split() != nil || w.liveReads > 1 { // the last is whether the split is gone indeed
+		t.Errorf("%d live reads: %s", w.liveReads, w.summary())
+	}
+}
+
+func TestAReportThatIsOutOfDateSoonWaits(t *testing.T) {
+	w := newWorld(t)
+	w.inEffect()
+	r := w.controller()
+	reports := func(change func()) (int, time.Duration) {
+		t.Helper()
+		change()
+		before := w.writes
+		again, err := w.reconcile(r)
+		w.must(err)
+		return w.writes - before, again
+	}
+	t.Run("a new generation that the proxies follow at once", func(t *testing.T) {
+		if n, again := reports(func() { w.weights(50, 50) }); n != 0 || again != reportPause {
+			t.Errorf("%d writes, again in %v", n, again)
+		}
+		w.clock.Step(time.Second)
+		if n, again := reports(func() { w.confirm() }); n != 1 || again != 0 {
+			t.Errorf("%d writes, again in %v", n, again)
+		}
+		if c := programmed(w); c.Status != metav1.ConditionTrue || c.ObservedGeneration != w.split().Generation {
+			t.Errorf("Programmed: %+v", c)
+		}
+	})
+	t.Run("a new generation that the proxies don't follow", func(t *testing.T) {
+		reports(func() { w.weights(40, 60) })
+		w.clock.Step(reportPause)
+		if n, _ := reports(func() {}); n != 1 {
+			t.Errorf("%d writes", n)
+		}
+		if c := programmed(w); c.Status != metav1.ConditionFalse {
+			t.Errorf("Programmed: %+v", c)
+		}
+		w.confirm()
+		w.settle()
+	})
+	t.Run("a backend with a weight that lost all its pods", func(t *testing.T) {
+		n, _ := reports(func() {
+			w.must(w.api.Delete(w.ctx(), makePod("app-2", nil)))
+			w.endpoints()
+		})
+		if n != 1 {
+			t.Errorf("%d writes", n)
+		}
+	})
+	t.Run("and got one back", func(t *testing.T) {
+		n, again := reports(func() {
+			w.create(makePod("app-2", map[string]string{"app": "web", "version": "2"}))
+			w.endpoints()
+		})
+		if n != 0 || again != reportPause {
+			t.Errorf("%d writes, again in %v", n, again)
+		}
+		w.clock.Step(reportPause)
+		if n, _ := reports(func() {}); n != 1 {
+			t.Errorf("%d writes after the pause", n)
+		}
+	})
 }
 
 func programmed(w *world) *metav1.Condition {
@@ -134,7 +216,7 @@ func TestAStaleCacheFailsByPrecondition(t *testing.T) {
 		}
 	}
 	stale := plan.Report{Programmed: plan.Condition{Status: metav1.ConditionFalse, Reason: "Stale"}}
-	if err := r.report(w.ctx(), o.Split, &stale); !apierrors.IsConflict(err) {
+	if _, err := r.report(w.ctx(), o.Split, &stale); !apierrors.IsConflict(err) {
 		t.Errorf("report: error %v, want a conflict", err)
 	}
 }
@@ -205,7 +287,8 @@ func TestAProxyThatTheCacheDoesNotShowIsNotForgotten(t *testing.T) {
 	w.inEffect()
 	w.create(makePod("new", map[string]string{"app": "other"})) // the label that the cache goes by is missing
 	w.report("new", 1, "")
-	w.must(w.reconcile(w.controller()))
+	_, err := w.reconcile(w.controller())
+	w.must(err)
 	if n := len(w.split().Status.Proxies); n != 3 {
 		t.Errorf("%d reports are left, want 3", n)
 	}

@@ -17,17 +17,30 @@ import (
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 )
 
-// report writes the status when it differs, and then the events of what changed.
-func (r *Reconciler) report(ctx context.Context, split *splitv1.TrafficSplit, report *plan.Report) error {
+// report writes the status when it differs, and then the events of what changed. It
+// returns when to look again, if the report may wait.
+func (r *Reconciler) report(ctx context.Context, split *splitv1.TrafficSplit, report *plan.Report) (time.Duration, error) {
 	if report == nil {
-		return nil
+		return 0, nil
 	}
-	next := statusOf(split, report, r.Options.Clock.Now())
+	now, key := r.Options.Clock.Now(), client.ObjectKeyFromObject(split)
+	next := statusOf(split, report, now)
 	if equality.Semantic.DeepEqual(next.Conditions, split.Status.Conditions) &&
 		equality.Semantic.DeepEqual(next.Backends, split.Status.Backends) &&
 		equality.Semantic.DeepEqual(next.Mirror, split.Status.Mirror) {
-		return nil
+		r.patience.forget(key)
+		return 0, nil
 	}
+	if mayWait(split, next) {
+		if left := r.patience.left(key, now); left > 0 {
+			return left, nil
+		}
+	}
+	r.patience.forget(key)
+	return 0, r.write(ctx, split, next)
+}
+
+func (r *Reconciler) write(ctx context.Context, split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) error {
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&next)
 	if err != nil {
 		return fmt.Errorf("write the status: %w", err)

@@ -272,7 +272,8 @@ func quiet(t *testing.T, w *world) {
 	writes, reads := w.writes, w.liveReads
 	r := w.controller()
 	for range 3 {
-		w.must(w.reconcile(r))
+		_, err := w.reconcile(r)
+		w.must(err)
 	}
 	if w.writes != writes || w.liveReads != reads {
 		t.Errorf("at rest, 3 passes made %d writes and %d reads past the cache", w.writes-writes, w.liveReads-reads)

@@ -203,7 +203,7 @@ func (w *world) settle() {
 	r := w.controller()
 	for range 30 {
 		before := w.writes
-		err := w.reconcile(r)
+		again, err := w.reconcile(r)
 		w.invariants(err == nil)
 		switch {
 		case errors.Is(err, errKilled):
@@ -211,6 +211,8 @@ func (w *world) settle() {
 			r = w.controller()
 		case err != nil:
 			w.t.Fatalf("reconcile: %v\n%s", err, strings.Join(w.log, "\n"))
+		case w.writes == before && again > 0 && again <= reportPause:
+			w.clock.Step(again) // a report waits
 		case w.writes == before:
 			return
 		}
@@ -218,11 +220,11 @@ func (w *world) settle() {
 	w.t.Fatalf("the controller does not come to rest:\n%s", strings.Join(w.log, "\n"))
 }
 
-func (w *world) reconcile(r *Reconciler) error {
+func (w *world) reconcile(r *Reconciler) (time.Duration, error) {
 	w.t.Helper()
 	logger := funcr.New(func(_, args string) { w.say("    " + tidy(args)) }, funcr.Options{Verbosity: 0})
-	_, err := r.Reconcile(log.IntoContext(w.ctx(), logger), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "web"}})
-	return err
+	result, err := r.Reconcile(log.IntoContext(w.ctx(), logger), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "web"}})
+	return result.RequeueAfter, err
 }
 
 // tidy turns a log entry into a line that reads well.

@@ -209,7 +209,7 @@ func (p *stage) hasEvent(ctx context.Context, reason string) bool {
 func TestTwoOperatorsAtTheSameTimeDoNoHarm(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
-	startOperator(t, p.time, p.namespace)
+	startOperatorSeeing(t, p.time, sight{namespaces: []string{p.namespace}})
 	p.setImage(imageV2)
 	p.finish(4)
 	if outcomes := p.outcomes(); len(outcomes) != 1 || outcomes[0] != v1alpha1.OutcomePromoted {

@@ -24,11 +24,13 @@ const (
 	release       = "serin"
 	operatorSpace = "serin-system"
 	guardName     = "serin-hold-deployments"
-	policyAPI     = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+
+	configurationPolicy = "serin-configuration"
+	policyAPI           = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 )
 
 // renderChart renders the chart of the operator as helm install would.
-func renderChart(ctx context.Context) ([]*unstructured.Unstructured, error) {
+func renderChart(ctx context.Context, flags ...string) ([]*unstructured.Unstructured, error) {
 	checkout, err := tools.Locate()
 	if err != nil {
 		return nil, err
@@ -38,8 +40,8 @@ func renderChart(ctx context.Context) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	chart := filepath.Join("..", "..", "charts", "serin")
-	out, err := exec.CommandContext(ctx, programs.Path("helm"), "template", release, chart,
-		"--namespace", operatorSpace, "--api-versions", policyAPI).Output()
+	args := append([]string{"template", release, chart, "--namespace", operatorSpace, "--api-versions", policyAPI}, flags...)
+	out, err := exec.CommandContext(ctx, programs.Path("helm"), args...).Output()
 	if err != nil {
 		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w: %s", err, failed.Stderr)

@@ -75,6 +75,7 @@ var vary = []struct {
 	as   string
 }{
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
+	{regexp.MustCompile(`\bwebsite-[0-9a-f]{12}\b`), "COPY"},
 	{regexp.MustCompile(`\b[bcdfghjklmnpqrstvwxz2456789]{8,10}\b`), "REVISION"},
 	{regexp.MustCompile(`\b(\d+d)?(\d+h)?(\d+m)?\d+(\.\d+)?s\b`), "AGE"},
 	{regexp.MustCompile(`\b\d+m ago\b|\bin \d+m\b`), "AGE"},

@@ -54,7 +54,7 @@ func newReader(t *testing.T, files map[string]string) *reader {
 	}
 	r.run("kubectl config set-context --current --namespace=" + r.namespace)
 	serveProxies(t, client.InNamespace(r.namespace))
-	startOperator(t, r.measured, r.namespace)
+	startOperatorSeeing(t, r.measured, sight{namespaces: []string{r.namespace}})
 	return r
 }
 

@@ -63,8 +63,8 @@ func newScheme() *runtime.Scheme {
 }
 
 // install creates what the chart brings for a manager that runs in this process:
-// the kinds, and the rights of its service account. The admission policy is up to
-// each test.
+// the kinds, the rights of its service account, and the policy for pods that read
+// copies. The other admission policies are up to each test.
 func install(ctx context.Context) (err error) {
 	if admin, err = client.New(plane.Config, client.Options{Scheme: newScheme()}); err != nil {
 		return err
@@ -76,6 +76,11 @@ func install(ctx context.Context) (err error) {
 	namespace.Name = operatorSpace
 	objects := append([]client.Object{namespace}, kinds(chart,
 		"CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")...)
+	for _, o := range kinds(chart, "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding") {
+		if o.GetName() == configurationPolicy {
+			objects = append(objects, o)
+		}
+	}
 	for _, o := range objects {
 		if err := admin.Create(ctx, o); err != nil {
 			return fmt.Errorf("%s %s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
@@ -90,6 +95,9 @@ func install(ctx context.Context) (err error) {
 func guard(t *testing.T) {
 	t.Helper()
 	for _, o := range kinds(chart, "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding") {
+		if o.GetName() == configurationPolicy {
+			continue
+		}
 		if err := admin.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}

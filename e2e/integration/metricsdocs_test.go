@@ -68,7 +68,7 @@ func servedByRollouts(t *testing.T) map[string]map[string][]string {
 	}
 	// What has series only with a release, and what the controller runtime serves.
 	out := map[string]map[string][]string{
-		"serin_rollout_step": {}, "serin_rollout_weight": {}, "serin_release_duration_seconds_bucket": {"outcome": {"Promoted"}},
+		"serin_rollout_step": {}, "serin_rollout_weight": {}, "serin_rollout_evidence_ratio": {}, "serin_rollout_promotion_ratio": {}, "serin_release_duration_seconds_bucket": {"outcome": {"Promoted"}},
 		"controller_runtime_reconcile_errors_total": {"controller": {"rollout"}},
 	}
 	for _, f := range families {

@@ -31,6 +31,7 @@ import (
 	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
+	"github.com/serin-dev/serin/egress"
 )
 
 // operator is a manager with Serin's controllers in this process, under the
@@ -41,9 +42,21 @@ type operator struct {
 	once   sync.Once
 }
 
-// startOperator runs the controllers until the test ends or stop is called, for all
-// namespaces or for those that are named.
-func startOperator(t *testing.T, m *measurements, namespaces ...string) *operator {
+// sight is what an operator sees: all namespaces, or those that are named, and in
+// these perhaps Secrets.
+type sight struct {
+	namespaces []string
+	secrets    []string
+}
+
+// startOperator runs the controllers for all namespaces until the test ends or stop
+// is called.
+func startOperator(t *testing.T, m *measurements) *operator {
+	t.Helper()
+	return startOperatorSeeing(t, m, sight{})
+}
+
+func startOperatorSeeing(t *testing.T, m *measurements, see sight) *operator {
 	t.Helper()
 	cfg, err := plane.ConfigFor("system:serviceaccount:"+operatorSpace+":"+release, "system:serviceaccounts", "system:authenticated")
 	if err != nil {
@@ -51,9 +64,9 @@ func startOperator(t *testing.T, m *measurements, namespaces ...string) *operato
 	}
 	cfg.UserAgent = "serin-manager/test"
 	byObject := trafficsplit.CacheOptions()
-	maps.Copy(byObject, rollout.CacheOptions())
+	maps.Copy(byObject, rollout.CacheOptions(see.secrets...))
 	only := map[string]cache.Config{}
-	for _, namespace := range namespaces {
+	for _, namespace := range see.namespaces {
 		only[namespace] = cache.Config{}
 	}
 	skipNameCheck := true
@@ -67,14 +80,14 @@ func startOperator(t *testing.T, m *measurements, namespaces ...string) *operato
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	addControllers(ctx, t, mgr, m)
+	addControllers(ctx, t, mgr, m, see)
 	o := &operator{cancel: cancel, done: make(chan error, 1)}
 	go func() { o.done <- mgr.Start(ctx) }()
 	t.Cleanup(func() { o.stop(t) })
 	return o
 }
 
-func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *measurements) {
+func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *measurements, see sight) {
 	t.Helper()
 	router, err := nginx.New(mgr.GetClient(), nginx.Options{Image: "example.invalid/serin:test"})
 	if err != nil {
@@ -87,13 +100,14 @@ func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *meas
 	if err != nil {
 		t.Fatal(err)
 	}
-	outbox := outbound.New(mgr.GetAPIReader(), outbound.DialPolicy{}, clock.RealClock{}, outbound.Options{UserAgent: "serin/test"})
+	outbox := outbound.New(mgr.GetAPIReader(), egress.Policy{}, clock.RealClock{}, outbound.Options{UserAgent: "serin/test"})
 	if err := mgr.Add(outbox); err != nil {
 		t.Fatal(err)
 	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx, v1alpha1.RouterNone},
 		Measurements: m, Outbox: outbox, Clock: m, GuardPolicy: guardName, GuardServed: true, Concurrency: 4,
+		Configuration: rollout.ConfigurationOptions{Policy: configurationPolicy, SecretNamespaces: see.secrets, Reader: mgr.GetAPIReader()},
 	})
 	if err := r.SetupWithManager(ctx, mgr, m.changed); err != nil {
 		t.Fatal(err)
@@ -288,4 +302,11 @@ func ready(ro *v1alpha1.Rollout) (bool, string, string) {
 		return false, "", ""
 	}
 	return c.Status == "True", c.Reason, c.Message
+}
+
+// fail has the canary fail requests, or not any more.
+func (m *measurements) fail(canary bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.badCanary = canary
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/outbound"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
+	"github.com/serin-dev/serin/egress"
 )
 
 // signingObjects are the Secret, the Role and the RoleBinding that the page shows.
@@ -62,7 +63,7 @@ func startSender(t *testing.T) *outbound.Sender {
 	if err != nil {
 		t.Fatal(err)
 	}
-	local := outbound.DialPolicy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	local := egress.Policy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	s := outbound.New(secrets, local, clock.RealClock{}, outbound.Options{
 		ServiceAccount: operatorSpace + "/" + release, FirstRetry: 50 * time.Millisecond, MaxRetry: 200 * time.Millisecond,
 	})

@@ -67,6 +67,7 @@ type cast struct {
 	rollout    *v1alpha1.Rollout
 	measured   *measurements
 	extras     []client.Object
+	secrets    bool // whether the operator may read Secrets
 }
 
 // begin plays until v1 with four pods is stable. The release that follows has two
@@ -93,7 +94,11 @@ func begin(t *testing.T, change ...func(*cast)) *stage {
 	s.eventually("the cache has it", func(ctx context.Context) bool { return reader.Get(ctx, s.key("website"), &appsv1.Deployment{}) == nil })
 	s.reader = reader
 	serveProxies(t, client.InNamespace(s.namespace))
-	p.operator = startOperator(t, c.measured, s.namespace)
+	see := sight{namespaces: []string{s.namespace}}
+	if c.secrets {
+		see.secrets = see.namespaces
+	}
+	p.operator = startOperatorSeeing(t, c.measured, see)
 	s.waitReady()
 	p.begun = time.Now()
 	t.Cleanup(p.checkPromise)

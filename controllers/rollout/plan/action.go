@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
 // Action is one idempotent write. Its String is a line of the golden logs.
@@ -60,6 +62,16 @@ type (
 	ApplySplit struct{ Route }
 	// DeleteSplit deletes the TrafficSplit.
 	DeleteSplit struct{ Target }
+	// KeepContent makes the copy of a ConfigMap or Secret as it is now.
+	KeepContent struct {
+		Kind v1alpha1.ConfigurationKind
+		Name string
+	}
+	// SetConfiguration makes the contents of ConfigMaps and Secrets part of the
+	// Deployment's template; "" takes them out of it.
+	SetConfiguration struct{ Value string }
+	// DropContent deletes a copy that no version reads.
+	DropContent struct{ Copied }
 )
 
 func (AddFinalizer) action()     {}
@@ -75,6 +87,9 @@ func (ApplyBackend) action()     {}
 func (DeleteBackend) action()    {}
 func (ApplySplit) action()       {}
 func (DeleteSplit) action()      {}
+func (KeepContent) action()      {}
+func (SetConfiguration) action() {}
+func (DropContent) action()      {}
 
 func (AddFinalizer) String() string    { return "add the finalizer" }
 func (RemoveFinalizer) String() string { return "remove the finalizer" }
@@ -110,3 +125,12 @@ func (a ApplyBackend) String() string {
 func (a DeleteBackend) String() string { return "delete the Service of " + a.Role }
 func (a ApplySplit) String() string    { return "set the canary's weight to " + a.Route.String() }
 func (DeleteSplit) String() string     { return "delete the TrafficSplit" }
+
+func (a KeepContent) String() string {
+	return fmt.Sprintf("keep a copy of the %s %s", a.Kind, a.Name)
+}
+
+func (a SetConfiguration) String() string {
+	return fmt.Sprintf("set the template's configuration to %q", a.Value)
+}
+func (a DropContent) String() string { return "delete the copy " + a.Name }

@@ -205,6 +205,9 @@ func (w *world) router() {
 		s.lag++
 		return
 	}
+	if s.withdrawn && !s.deleting {
+		return
+	}
 	if s.deleting {
 		w.split, w.dirty = nil, true
 		w.say("router: traffic is back on the root Service")

@@ -36,10 +36,15 @@ type pass struct {
 	after   time.Duration
 	next    time.Time // when the release goes on; zero when it waits for something else
 	measure bool
+	// leaving is whether the traffic returns to the root Service, and no weight is in
+	// effect any more.
+	leaving bool
 	verdict judge.Result
 	// failed is whether the analysis failed, whatever is done about it.
 	failed    bool
 	questions []Question
+	// refusal is why the Rollout can't be served; nil when it can.
+	refusal *state
 
 	// canary is the ReplicaSet of the workload's present template and revision its
 	// name, once it has one. Set by release.
@@ -54,57 +59,13 @@ func (p *pass) run() {
 	case !p.Rollout.DeletionTimestamp.IsZero():
 		p.delete()
 	case p.refused():
-		p.state.stalled = true
+		p.retreat()
 	default:
 		if !slices.Contains(p.Rollout.Finalizers, v1alpha1.Finalizer) {
 			p.do(AddFinalizer{})
 		}
-		p.converge()
+		p.live()
 	}
-}
-
-// refused says what a person has to mend before Serin can do anything. Traffic
-// is not touched.
-func (p *pass) refused() bool {
-	spec := &p.Rollout.Spec
-	var err error
-	p.settings, err = parseSettings(spec, p.RouterName, p.Freezes)
-	switch {
-	case err != nil:
-		return p.say(v1alpha1.ReasonInvalidSpec, "%s.", err)
-	case p.Rival != "":
-		return p.say(v1alpha1.ReasonConflict, "The older Rollout %q already claims the Deployment %q or the Service %q; delete one of the two Rollouts.", p.Rival, spec.WorkloadRef.Name, spec.Service)
-	case !p.RouterOffered:
-		return p.say(v1alpha1.ReasonRouterUnavailable, "spec.router: this operator does not offer the router %q; leave the field out to use its default.", p.RouterName)
-	case p.paired() && p.byReplicas:
-		return p.say(v1alpha1.ReasonInvalidSpec, "spec.router: none can't move traffic between two Services; name another router.")
-	case !p.paired() && (p.Workload.Presence == Absent || p.Workload.Deleting):
-		return p.say(v1alpha1.ReasonWorkloadNotFound, "spec.workloadRef: the Deployment %q does not exist in this namespace; create it or correct the name.", spec.WorkloadRef.Name)
-	case p.Service.Presence == Absent:
-		return p.say(v1alpha1.ReasonServiceNotFound, "spec.service: the Service %q does not exist in this namespace; create it or correct the name.", spec.Service)
-	case p.Service.Problem != "":
-		return p.say(v1alpha1.ReasonInvalidService, "spec.service: %s.", p.Service.Problem)
-	}
-	return p.nameTaken()
-}
-
-func (p *pass) nameTaken() bool {
-	if p.paired() {
-		return p.splitTaken()
-	}
-	for role, b := range map[string]Backend{v1alpha1.RoleStable: p.StableService, v1alpha1.RoleCanary: p.CanaryService} {
-		if b.Presence == Present && !b.Ours {
-			return p.say(v1alpha1.ReasonConflict, "The Service %q exists already and is not Serin's; rename or delete it, since a release needs the name.", p.Rollout.Spec.Service+"-"+role)
-		}
-	}
-	return p.splitTaken()
-}
-
-func (p *pass) splitTaken() bool {
-	if p.Split.Presence == Present && !p.Split.Ours {
-		return p.say(v1alpha1.ReasonConflict, "The TrafficSplit %q exists already and is not Serin's; rename or delete it, since a release needs the name.", p.Rollout.Name)
-	}
-	return false
 }
 
 // converge finds out which of the situations of a living Rollout this is.
@@ -118,6 +79,7 @@ func (p *pass) converge() {
 	case p.leavePath():
 	case p.promoted() != nil:
 		p.adopt(p.promoted())
+	case stable == nil && p.stableLost():
 	case stable == nil:
 		p.firstDeployment()
 	case p.disturbed(), p.usurped(stable):

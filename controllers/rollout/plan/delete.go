@@ -12,6 +12,7 @@ import (
 // promotion that was handed over is seen through; any other release is rolled
 // back.
 func (p *pass) delete() {
+	p.settings, _ = parseSettings(&p.Rollout.Spec, p.RouterName, p.Freezes) // what can't be read has its default
 	if !slices.Contains(p.Rollout.Finalizers, v1alpha1.Finalizer) {
 		p.say(v1alpha1.ReasonDeleting, "Nothing is left to give back.")
 		return
@@ -24,8 +25,11 @@ func (p *pass) delete() {
 		p.adopt(r)
 		return
 	}
+	if p.bequeath() {
+		return
+	}
 	p.status.Decision = nil // no rejected revision has to be known again
-	if !p.endRelease() || !p.cleanUp() {
+	if !p.takeBack() || !p.cleanUp() {
 		p.state.reason = v1alpha1.ReasonDeleting
 		return
 	}
@@ -35,6 +39,25 @@ func (p *pass) delete() {
 		p.handBack()
 	}
 	p.do(RemoveFinalizer{})
+}
+
+// takeBack ends the release. A router that has not confirmed by the deadline that the
+// canary gets no traffic, counted from the deletion, is not waited for any more: then
+// the split goes first, and its weights with it, while the pods of both versions
+// still answer behind the Service.
+func (p *pass) takeBack() bool {
+	end := p.Rollout.DeletionTimestamp.Add(p.deadline)
+	if p.Now.Before(end) {
+		p.wake(end)
+		return p.endRelease()
+	}
+	if p.ensureNoCanaryTraffic() {
+		return p.endRelease()
+	}
+	p.actions = nil
+	p.cleanUp()
+	p.say(v1alpha1.ReasonDeleting, "Returning the traffic to the Service %q, since the router did not confirm within %s that the canary gets none: %s.", p.Rollout.Spec.Service, brief(p.deadline), p.trafficWait(Route{}))
+	return false
 }
 
 // handBack un-pauses the Deployment only if that rolls nothing unverified.

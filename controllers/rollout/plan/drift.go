@@ -157,7 +157,8 @@ func (p *pass) repairBackends() {
 
 func (p *pass) repair(role string, b Backend, revision string) {
 	bad := b.Presence == Absent || b.Presence == Present && b.Ours && (b.Revision != revision || !b.UpToDate)
-	if bad && p.Service.Presence == Present {
+	// A Service that can't be split is no model for another one.
+	if bad && p.Service.Presence == Present && p.Service.Problem == "" {
 		p.do(ApplyBackend{Role: role, Revision: revision})
 	}
 }

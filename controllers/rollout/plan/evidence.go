@@ -79,7 +79,14 @@ func (p *pass) analysisStatus() *v1alpha1.AnalysisStatus {
 func (p *pass) report(s judge.State, r judge.Result) {
 	a := p.analysisStatus()
 	a.Verdict, a.Reason, a.Message = string(r.Verdict), string(r.Reason), shorten(r.Explain())
-	a.Evidence, a.Needed = figure(r.Evidence), figure(r.Needed)
+	a.Evidence, a.Needed, a.Leading = figure(r.Evidence), figure(r.Needed), r.Leading
+	a.Promotion, a.PromotionNeeded, a.Detectable = "", "", ""
+	if r.PromotionNeeded > 0 {
+		a.Promotion, a.PromotionNeeded = figure(r.Promotion), figure(r.PromotionNeeded)
+	}
+	if r.DetectableEffect > 0 && r.DetectableEffect < 1 {
+		a.Detectable = strconv.FormatFloat(100*r.DetectableEffect, 'g', 2, 64) + "pp"
+	}
 	if text, err := s.MarshalText(); err == nil {
 		a.State = string(text)
 	}

@@ -135,3 +135,40 @@ func TestPodsFromBeforeTheTrafficIsUnderControlAreNoCanary(t *testing.T) {
 		}
 	}
 }
+
+// A rejected version keeps its empty ReplicaSet. A person who wants all of it at once
+// does not bring up its pods before the traffic is under control.
+func TestPromotingARejectedVersionFullyWaitsForTheRouterBeforeItsPods(t *testing.T) {
+	w := newWorld(t)
+	w.failures["v2"] = 20
+	w.ready()
+	w.setTemplate("v2")
+	w.until("rolled back", w.rolledBack)
+	w.failures["v2"] = 0
+	w.freeze("audit")
+	w.control(v1alpha1.ControlRetry, "sv2")
+	w.run(5)
+	w.control(v1alpha1.ControlPromoteFull, "sv2")
+	w.run(5)
+	w.freeze("")
+	w.ready()
+}
+
+// Evidence against a canary that came up before it lost all of its traffic can be
+// settled only by more traffic.
+func TestASuspectedCanaryWithoutTrafficBeginsAgain(t *testing.T) {
+	w := newWorld(t)
+	w.ready()
+	w.setTemplate("v2")
+	w.untilWeight(10)
+	w.until("suspected", func() bool {
+		w.failures["v2"] = 1
+		return w.ro.Status.Analysis != nil && w.ro.Status.Analysis.Reason == "Suspected" || w.rolledBack()
+	})
+	w.failures["v2"] = 0
+	w.dep.replicas = 0
+	w.run(30)
+	w.dep.replicas = 4
+	w.untilWeight(10)
+	w.ready()
+}

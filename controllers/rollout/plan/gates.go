@@ -122,5 +122,3 @@ func (p *pass) standStill() bool {
 	p.tellOnce(v1alpha1.NotifyWaiting, p.state.message)
 	return false
 }
-
-func dateTime(t time.Time) string { return t.Format("Mon 2006-01-02 15:04 MST") }

@@ -49,14 +49,18 @@ func (p *pass) hold(i int) {
 	if now.InEffectAt == nil {
 		p.startHold(s)
 	}
-	end := now.InEffectAt.Add(s.hold)
+	end := p.endOf(i)
 	switch {
 	case now.EvidenceWaived:
 		p.goOn(i, "a person skipped the rest of a step")
 	case p.failing():
 		p.standStill()
+	case now.PassedAt == nil && p.Now.Before(end) && p.promotesEarly(i):
+	case now.HeldBackUntil != nil && p.Now.Before(end):
+		p.say(v1alpha1.ReasonHolding, "%s ahead of time, since it has proved itself; stable keeps the rest until %s, and both are compared. %s", p.where(), endTime(end, s.hold), p.evidenceSentence(p.verdict))
+		p.goesOn(end)
 	case now.PassedAt == nil && p.Now.Before(end):
-		p.say(v1alpha1.ReasonHolding, "%s until %s at least. %s", p.where(), clockTime(end), p.evidenceSentence(p.verdict))
+		p.say(v1alpha1.ReasonHolding, "%s until %s at least. %s", p.where(), endTime(end, s.hold), p.evidenceSentence(p.verdict))
 		p.goesOn(end)
 	case s.manual && now.PassedAt == nil && !p.gateApproved(i):
 	case p.passes(s):
@@ -124,5 +128,5 @@ func (p *pass) overSince(i int) time.Time {
 	if s.PassedAt != nil {
 		return s.PassedAt.Time
 	}
-	return s.InEffectAt.Add(p.steps[i].hold)
+	return p.endOf(i)
 }

@@ -84,13 +84,17 @@ func (p *pass) dropQuestions() {
 	}
 }
 
-// overdue reports whether a hook has had its time.
+// overdue reports whether a hook has had its time. One that this process has not
+// asked yet has not: the operator may have been down for as long.
 func (p *pass) overdue(h v1alpha1.Hook, s *v1alpha1.HookStatus) bool {
 	var timeout time.Duration
 	if err := duration("", h.Timeout, &timeout); err != nil || timeout == 0 {
 		return false
 	}
 	end := s.AskedAt.Add(timeout)
-	p.wake(end)
-	return !p.Now.Before(end)
+	if p.Now.Before(end) {
+		p.wake(end)
+		return false
+	}
+	return p.Answers[s.ID].Tried
 }

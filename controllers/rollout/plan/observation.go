@@ -50,6 +50,9 @@ type Observation struct {
 	StableService, CanaryService Backend
 	Split                        Split
 
+	// Configuration is what the template says of its ConfigMaps and Secrets.
+	Configuration Configuration
+
 	// Pair is what is behind the two Services of spec.services.
 	Pair Pair
 
@@ -68,6 +71,8 @@ type Observation struct {
 
 // Answer is what an endpoint made of a question or a notification.
 type Answer struct {
+	// Tried is whether it was asked or told since the operator started.
+	Tried bool
 	// Final is whether it will not be asked again.
 	Final bool
 	// Taken is whether it agreed.
@@ -137,7 +142,8 @@ func (r ReplicaSet) gone() bool { return r.Replicas == 0 && r.Existing == 0 }
 
 // Pair is what is behind two Services that people keep themselves.
 type Pair struct {
-	// Missing names a Service that does not exist; "" when both do.
+	// Missing names a Service that does not exist, stable's before the canary's; ""
+	// when both do.
 	Missing string
 	// StableRevision and CanaryRevision tell the newest pods behind a Service from
 	// other ones; "" where they are scaled to zero, which is no other version.
@@ -183,6 +189,9 @@ type Split struct {
 	InEffect bool
 	// Refused is why the router does not accept the split; "" when it does.
 	Refused string
+	// Unserved is whether it is refused and nothing of it is in effect: requests don't
+	// pass by it.
+	Unserved bool
 	// Waiting is what the router waits for, for people.
 	Waiting string
 	// Unresolved is what the split refers to that does not exist; "" when all does.

@@ -30,9 +30,11 @@ func (p *pass) decide(a v1alpha1.DecisionAction, revision, reason, message strin
 
 // decidePromotion decides that the canary becomes stable.
 func (p *pass) decidePromotion(reason, why string) {
-	p.decide(v1alpha1.ActionPromote, p.revision, reason, "Promoted: "+why+".")
+	p.decide(v1alpha1.ActionPromote, p.revision, reason, promotedBecause(why))
 	p.note(false, v1alpha1.ReasonPromoting, "Revision %s is being promoted: %s", p.revision, why)
 }
+
+func promotedBecause(why string) string { return "Promoted: " + why + "." }
 
 // returning reports whether a version comes back that was stable not long ago:
 // that is a rollback, which nothing may hold up.
@@ -46,28 +48,6 @@ const (
 	reasonPromotedFully  = "PromotedFully"
 	reasonRollbackWindow = "RollbackWindow"
 )
-
-// inRollbackWindow reports whether the revision is one of the latest versions
-// that were stable before this one.
-func (p *pass) inRollbackWindow() bool {
-	if p.Rollout.Spec.RollbackWindow == nil {
-		return false
-	}
-	left := *p.Rollout.Spec.RollbackWindow
-	for _, h := range p.status.History {
-		good := h.Outcome == v1alpha1.OutcomePromoted || h.Outcome == v1alpha1.OutcomeDeployed
-		if !good || h.Revision == p.status.Stable.Revision {
-			continue
-		}
-		if left--; left < 0 {
-			return false
-		}
-		if h.Revision == p.revision {
-			return true
-		}
-	}
-	return false
-}
 
 // reject decides to roll back, and begins with it: the status is written first.
 func (p *pass) reject(reason, why string) {
@@ -92,13 +72,16 @@ func (p *pass) rolledBack() {
 	}
 	d := p.status.Decision
 	p.state = state{}
-	if !p.fade() || !p.endRelease() || !p.cleanUp() || !p.ensureHold(true) {
+	if p.stable() == nil && p.stableLost() {
+		return
+	}
+	if !p.fade() || !p.endRelease() || !p.handOff(true) {
 		p.state.reason = v1alpha1.ReasonRollingBack
 		p.state.message = shorten("Rolling back revision " + d.Revision + " (" + d.Message + "). " + p.state.message)
 		p.state.progress = true
 		return
 	}
-	if p.retried() {
+	if p.refusal == nil && p.retried() {
 		return
 	}
 	if former := p.former(); former != nil && former.Revision == d.Revision {
@@ -134,7 +117,7 @@ func (p *pass) fade() bool {
 	}
 	p.wake(d.Time.Add(time.Duration(stage) * p.rollBackOver / fadeStages))
 	p.ensureRoute(Route{Weight: target})
-	p.say(v1alpha1.ReasonRollingBack, "%d %% of the traffic still goes to the canary, less and less until %s.", target, clockTime(d.Time.Add(p.rollBackOver)))
+	p.say(v1alpha1.ReasonRollingBack, "%d %% of the traffic still goes to the canary, less and less until %s.", target, endTime(d.Time.Add(p.rollBackOver), p.rollBackOver))
 	return false
 }
 
@@ -150,7 +133,7 @@ func (p *pass) promote() {
 		return
 	}
 	if !p.ensurePods(p.Workload.Replicas) {
-		p.say(v1alpha1.ReasonPromoting, "Promoting: %s", p.state.message)
+		p.say(v1alpha1.ReasonPromoting, "Promoting: %s.", p.detail())
 		p.checkDeadline()
 		return
 	}
@@ -186,11 +169,14 @@ func (p *pass) adopt(r *ReplicaSet) {
 	p.note(false, "Promoted", "Revision %s is stable now", r.Revision)
 	p.record(r)
 	p.state = state{}
-	if !p.Rollout.DeletionTimestamp.IsZero() {
+	switch {
+	case !p.Rollout.DeletionTimestamp.IsZero():
 		p.delete()
-		return
+	case p.refusal != nil:
+		p.giveUp()
+	default:
+		p.converge()
 	}
-	p.converge()
 }
 
 // oldPodsGone sees to it that no pod is left but those of the promoted version. Where

@@ -26,6 +26,20 @@ func (p *pass) paired() bool { return p.Rollout.Spec.Services != nil }
 // convergePair moves the traffic between two Services.
 func (p *pass) convergePair() {
 	pair := p.Rollout.Spec.Services
+	p.observePair()
+	switch p.status.Stable.Service {
+	case pair.Canary:
+		p.pairPromoted()
+	case pair.Stable:
+		p.releasePair()
+	default:
+		p.pairRenamed()
+	}
+}
+
+// observePair finds the canary among what is behind the two Services.
+func (p *pass) observePair() {
+	pair := p.Rollout.Spec.Services
 	p.revision = p.Pair.CanaryRevision
 	if p.revision == "" { // what was decided about the version still holds when it comes back
 		p.Pair.CanaryReady = 0
@@ -40,15 +54,53 @@ func (p *pass) convergePair() {
 	if p.status.Stable == nil {
 		p.status.Stable = &v1alpha1.VersionStatus{Revision: p.Pair.StableRevision, Service: pair.Stable}
 	}
-	switch p.status.Stable.Service {
-	case pair.Canary:
-		p.pairPromoted()
-	case pair.Stable:
+	if p.status.Stable.Service == pair.Stable {
 		p.status.Stable.Revision = cmp.Or(p.Pair.StableRevision, p.status.Stable.Revision)
-		p.releasePair()
-	default:
-		p.say(v1alpha1.ReasonConflict, "spec.services: all traffic is on the Service %q; name it as stable, and the Service of the next version as canary.", p.status.Stable.Service)
+	}
+}
+
+// pairRenamed gives all traffic to the Service that is stable by the record, when the
+// spec names two others: a release between the former two ends with that, since
+// nobody would watch its weight any more.
+func (p *pass) pairRenamed() {
+	if former := p.status.Canary; former != nil {
+		p.giveWay(former)
+	}
+	p.ignoreOrder()
+	s := p.status.Stable
+	if !p.ensureRoute(Route{}) {
+		p.say(v1alpha1.ReasonConflict, "spec.services: the Service %q is stable, but not named; sending all traffic to it: %s.", s.Service, p.trafficWait(Route{}))
 		p.state.stalled = true
+		return
+	}
+	p.say(v1alpha1.ReasonConflict, "spec.services: all traffic is on the Service %q; name it as stable, and the Service of the next version as canary.", s.Service)
+	p.state.stalled = true
+}
+
+// giveUpPair is convergePair of a Rollout that was refused.
+func (p *pass) giveUpPair() {
+	p.observePair()
+	switch p.status.Stable.Service {
+	case p.Rollout.Spec.Services.Canary: // it was promoted, and nothing is in progress
+	case p.Rollout.Spec.Services.Stable:
+		if former := p.status.Canary; former != nil && former.Revision != p.revision {
+			p.giveWay(former)
+		}
+		p.withdrawPair()
+	default:
+		p.pairRenamed()
+	}
+}
+
+func (p *pass) withdrawPair() {
+	switch {
+	case p.decided(v1alpha1.ActionRollBack):
+		p.pairRolledBack()
+	case p.aborted(), p.begun() && p.condemned(), p.ungoverned():
+	case p.begun():
+		p.stay()
+	default:
+		p.ensureRoute(Route{})
 	}
 }
 
@@ -150,7 +202,7 @@ func (p *pass) pairRolledBack() {
 		return
 	}
 	p.status.Step = nil
-	if p.retried() {
+	if p.refusal == nil && p.retried() {
 		return
 	}
 	p.say(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. The Service %q has all traffic; put other pods behind %q to go on.", d.Revision, d.Message, p.Rollout.Spec.Services.Stable, p.Rollout.Spec.Services.Canary)

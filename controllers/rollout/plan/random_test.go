@@ -141,7 +141,7 @@ func drawSteps(r *rand.Rand, rich bool) []v1alpha1.Step {
 // disturb does one thing that happens in clusters.
 func (w *world) disturb(r *rand.Rand) {
 	w.dirty = true
-	switch r.IntN(16) {
+	switch r.IntN(17) {
 	case 0, 1, 2:
 		w.setTemplate(fmt.Sprint("v", 1+r.IntN(5)))
 	case 3:
@@ -169,6 +169,9 @@ func (w *world) disturb(r *rand.Rand) {
 		w.meddle(r)
 	case 15:
 		w.rps = int64(r.IntN(2) * 200)
+	case 16:
+		w.unoffered = !w.unoffered
+		w.say("operator: offers the router %v", !w.unoffered)
 	}
 }
 
@@ -201,7 +204,7 @@ func (w *world) meddle(r *rand.Rand) {
 // comeToRest takes every obstacle away and waits until there is nothing to do.
 func (w *world) comeToRest() {
 	w.t.Helper()
-	w.crashAt, w.rps, w.ro.Spec.Paused = 0, 200, false
+	w.crashAt, w.rps, w.ro.Spec.Paused, w.unoffered = 0, 200, false, false
 	w.freeze("")
 	if w.dep.replicas == 0 {
 		w.dep.replicas = 3

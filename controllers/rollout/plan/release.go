@@ -14,8 +14,7 @@ import (
 
 // release carries the workload's new template through the steps.
 func (p *pass) release(stable *ReplicaSet) {
-	p.canary = p.find(func(r *ReplicaSet) bool { return r.Owner == OwnerRollout && r.Current && !r.Deleting })
-	p.revision = p.currentRevision()
+	p.findCanary()
 	if p.decided(v1alpha1.ActionRollBack) && p.status.Decision.Revision == p.revision {
 		p.rolledBack()
 		return
@@ -36,6 +35,12 @@ func (p *pass) release(stable *ReplicaSet) {
 		return
 	}
 	p.proceed()
+}
+
+// findCanary finds the ReplicaSet of the workload's template, and names that.
+func (p *pass) findCanary() {
+	p.canary = p.find(func(r *ReplicaSet) bool { return r.Owner == OwnerRollout && r.Current && !r.Deleting })
+	p.revision = p.currentRevision()
 }
 
 // heed takes in what people decided and what the traffic says, and reports whether
@@ -114,8 +119,11 @@ func (p *pass) called() bool {
 // weigh judges the traffic since the last look.
 func (p *pass) weigh() {
 	p.measure = true
+	if p.status.Analysis == nil && len(p.Windows) == 0 && p.status.Step.InEffectAt == nil {
+		return // it gets no traffic yet
+	}
 	if i := int(p.status.Step.Index); i < len(p.steps) {
-		p.judge = p.steps[i].judge
+		p.judge = p.judgeOf(i)
 	}
 	p.verdict = p.judgeWindows()
 	p.failed = p.verdict.Verdict == judge.Fail
@@ -213,7 +221,7 @@ func (p *pass) begin() bool {
 	p.tell(v1alpha1.NotifyStarted, fmt.Sprintf("Revision %s is being released in %d steps.", p.revision, len(p.steps)))
 	if back {
 		p.enterStep(len(p.steps))
-		p.decidePromotion(reasonRollbackWindow, "it is one of the latest versions that were stable, within spec.rollbackWindow")
+		p.decidePromotion(reasonRollbackWindow, becauseReturning)
 	}
 	return true
 }
@@ -254,7 +262,7 @@ func (p *pass) summary(i int) string {
 // are pods.
 func (p *pass) suspend() {
 	p.state.progress = true
-	if s := p.status.Step; s.Index != 0 || s.PreparedAt != nil {
+	if s := p.status.Step; s.Index != 0 || s.PreparedAt != nil || s.InEffectAt != nil {
 		p.enterStep(0)
 	}
 	if !p.ensureNoCanaryTraffic() {

@@ -66,7 +66,7 @@ func (p *pass) reportWeight() {
 	if w == nil || p.Unreadable != "" {
 		return
 	}
-	if p.Split.Presence != Present || p.Split.Observed < 0 {
+	if p.weightless() {
 		w.Observed, w.Since = nil, nil
 		return
 	}
@@ -79,6 +79,11 @@ func (p *pass) reportWeight() {
 		w.Since = &at
 	}
 	w.Observed = &observed
+}
+
+// weightless reports whether nobody knows of a weight in effect, or there is none.
+func (p *pass) weightless() bool {
+	return p.leaving || p.Split.Presence != Present || p.Split.Observed < 0
 }
 
 // settled reports whether the weight that Serin asked for last is in effect.
@@ -143,6 +148,8 @@ func (p *pass) trafficRouted() metav1.Condition {
 		return condition(kind, true, v1alpha1.ReasonNotInPath, "The router is none: nothing is in the path, and the Service spreads its traffic over the pods of both versions.")
 	case w == nil:
 		return condition(kind, true, v1alpha1.ReasonNotInPath, "No release is in progress: traffic flows as without Serin.")
+	case p.leaving:
+		return condition(kind, false, v1alpha1.ReasonCleaningUp, "The traffic returns to the Service.")
 	case p.settled(w):
 		return condition(kind, true, v1alpha1.ReasonInEffect, "The router reports the requested weight in effect.")
 	}

@@ -124,6 +124,45 @@ func TestAHookHasItsTimeAfterAFreeze(t *testing.T) {
 	w.until("rolled back", w.rolledBack) // nobody answers before the next step
 }
 
+func TestAHookIsAskedOnceMoreAfterTheOperatorWasDownForAllOfItsTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer Answer
+		want   func(*world) bool
+	}{
+		"and approves":       {Answer{Tried: true, Final: true, Taken: true}, func(w *world) bool { return w.split != nil && w.split.observed == 10 }},
+		"and says nothing":   {Answer{Tried: true}, (*world).rolledBack},
+		"and is unreachable": {Answer{Tried: true, Message: "no route to host"}, (*world).rolledBack},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.hooks(v1alpha1.Hook{Name: "tests", When: v1alpha1.HookBeforeStep, Timeout: "5m"})
+			w.ready()
+			w.setTemplate("v2")
+			w.untilReason(v1alpha1.ReasonWaitingForHook)
+			w.now = w.now.Add(time.Hour)
+			open := w.asked
+			w.asked, w.dirty = nil, true
+			w.reconcile()
+			if !w.is(v1alpha1.ReasonWaitingForHook) {
+				t.Fatalf("it was not asked: %s", readyMessage(w.ro))
+			}
+			w.notBusyUntilAsked()
+			w.asked = open
+			w.answer(test.answer)
+			w.until(name, func() bool { return test.want(w) })
+		})
+	}
+}
+
+// notBusyUntilAsked fails the test when the operator looks again before there is an
+// answer.
+func (w *world) notBusyUntilAsked() {
+	w.t.Helper()
+	if !w.due.IsZero() {
+		w.t.Fatalf("it looks again in %v", w.due.Sub(w.now))
+	}
+}
+
 func TestTheDeadlineHoldsForARouterThatNeverTakesTheTraffic(t *testing.T) {
 	w := newWorld(t)
 	w.ro.Spec.ProgressDeadline = "60s"

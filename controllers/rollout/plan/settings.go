@@ -30,7 +30,9 @@ type settings struct {
 	pauseOnFailure bool
 	judge          judge.Config
 	onInconclusive v1alpha1.InconclusivePolicy
-	calendar       schedule.Calendar
+	// early is whether a canary is promoted ahead of time when the evidence suffices.
+	early    bool
+	calendar schedule.Calendar
 	// byReplicas is whether nothing is put in the path: the canary's share is that
 	// of its pods, and nobody measures it.
 	byReplicas bool
@@ -43,12 +45,11 @@ func parseSettings(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freez
 		deadline: defaultProgressDeadline, byReplicas: router == v1alpha1.RouterNone,
 		pauseOnFailure: spec.Strategy.OnFailure == v1alpha1.OnFailurePause,
 	}
-	calendar, err := schedule.Parse(spec.Schedule, freezes)
-	if err != nil {
-		return s, err
-	}
-	s.calendar = calendar
+	var err error
+	s.calendar, err = schedule.Parse(spec.Schedule, freezes)
+	// What can be read is, whatever can't: a release in progress is judged by it.
 	err = errors.Join(
+		err,
 		duration("spec.progressDeadline", spec.ProgressDeadline, &s.deadline),
 		duration("spec.strategy.rollBackOver", spec.Strategy.RollBackOver, &s.rollBackOver),
 		s.parseAnalysis(spec.Analysis),
@@ -58,6 +59,9 @@ func parseSettings(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freez
 	}
 	if err == nil && s.byReplicas {
 		err = s.checkByReplicas(spec)
+	}
+	if err != nil {
+		s.steps = nil
 	}
 	return s, err
 }
@@ -79,9 +83,13 @@ func (s *settings) checkByReplicas(spec *v1alpha1.RolloutSpec) error {
 	return nil
 }
 
+// parseAnalysis leaves the defaults where the spec can't be read.
 func (s *settings) parseAnalysis(a *v1alpha1.Analysis) error {
 	read, err := analysis.Of(a)
-	s.judge, s.onInconclusive = read.Judge, read.OnInconclusive
+	s.judge, s.onInconclusive, s.early = read.Judge, read.OnInconclusive, read.Early
+	if err != nil {
+		s.judge = judge.Defaults()
+	}
 	return err
 }
 

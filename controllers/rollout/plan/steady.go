@@ -83,6 +83,7 @@ func (p *pass) deployed(r *ReplicaSet, why string) {
 
 // forgetRelease clears what belongs to one release.
 func (p *pass) forgetRelease() {
+	p.keepDispersion()
 	p.status.Canary, p.status.Step, p.status.Decision, p.status.Analysis = nil, nil, nil, nil
 	p.status.Interventions, p.status.Hooks = nil, nil
 }
@@ -95,7 +96,7 @@ func (p *pass) settle(stable *ReplicaSet) {
 	}
 	p.forgetRelease()
 	p.ignoreOrder()
-	if !p.endRelease() || !p.cleanUp() || !p.ensureHold(!p.GuardInForce) {
+	if !p.endRelease() || !p.handOff(!p.GuardInForce) {
 		return
 	}
 	if stable.Available < p.Workload.Replicas || stable.Replicas != p.Workload.Replicas {

@@ -5,7 +5,8 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -23,7 +24,8 @@ func (p *pass) prepare(stable *ReplicaSet) bool {
 		p.ensureRoute(Route{})
 		ready = false
 	}
-	if p.canary != nil && (!p.canary.gone() || p.decided(v1alpha1.ActionPromote)) && ready {
+	promoting := p.decided(v1alpha1.ActionPromote) && p.Split.Observed >= 0
+	if p.canary != nil && (!p.canary.gone() || promoting) && ready {
 		return true
 	}
 	if ready && p.ensureRoute(Route{}) {
@@ -54,16 +56,19 @@ func (p *pass) step() {
 	pods := p.podsOf(s)
 	switch {
 	case p.status.Step.InEffectAt == nil && !p.prepared(s.Route, pods):
-	case p.lowers(s) && !p.ensureRoute(s.Route):
+	case (p.lowers(s) || p.spares(pods)) && !p.ensureRoute(s.Route):
 		// Fewer requests first, and then fewer pods for them.
 		p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until no more than %s goes to the canary: %s.", p.status.Step.Summary, s.share(), p.trafficWait(s.Route))
 		p.checkDeadline()
 	case !p.ensurePods(pods):
+		p.noteLoss()
 		p.checkDeadline()
 	case !p.ensureRoute(s.Route):
 		p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %s goes to the canary: %s.", p.status.Step.Summary, s.share(), p.trafficWait(s.Route))
+		p.noteLoss()
 		p.checkDeadline()
 	default:
+		p.forgetLoss()
 		p.hold(i)
 	}
 }
@@ -71,6 +76,12 @@ func (p *pass) step() {
 // lowers reports whether a step takes traffic away from the canary.
 func (p *pass) lowers(s step) bool {
 	return !p.byReplicas && p.status.Step.InEffectAt == nil && p.Split.Observed > s.Weight && slices.Equal(p.lastAsked().Matches, s.Matches)
+}
+
+// spares reports whether a step needs fewer pods than the one before, so that those
+// there are suffice for either route.
+func (p *pass) spares(pods int32) bool {
+	return !p.byReplicas && !p.paired() && p.status.Step.InEffectAt == nil && p.canary != nil && p.canary.Replicas > pods && p.canary.Available >= pods
 }
 
 // podsOf is how many pods a step needs now.
@@ -108,7 +119,8 @@ func (p *pass) clear() bool {
 	if !p.mayGrow() {
 		return false
 	}
-	if p.verdict.Reason == judge.ReasonSuspected && !p.accepted() {
+	// Without traffic there would never be any other evidence.
+	if p.verdict.Reason == judge.ReasonSuspected && !p.accepted() && p.lastAsked().Weight > 0 {
 		p.wait(v1alpha1.ReasonWaitingForEvidence, "waiting, since evidence against the canary came up after the step before")
 		return false
 	}
@@ -122,7 +134,7 @@ func (p *pass) takesAll() bool {
 		return !p.returning()
 	}
 	s := p.status.Step
-	return !p.byReplicas && s.Weight == fullWeight && len(s.Matches) == 0
+	return !p.byReplicas && (s.Weight == fullWeight || s.HeldBackUntil != nil) && len(s.Matches) == 0
 }
 
 // ensurePods scales the canary and reports whether it is at that scale and its
@@ -159,10 +171,34 @@ func (p *pass) sayPods(want int32) {
 	}
 }
 
-// checkDeadline rolls back a step that takes too long to get ready.
+// lossSince is since when a step that was in effect lacks pods, or its weight is not
+// in effect any more; nil when it lacks nothing.
+func lossSince(s *v1alpha1.StepStatus) *metav1.MicroTime {
+	if s.InEffectAt == nil || s.PreparedAt == nil || !s.PreparedAt.After(s.InEffectAt.Time) {
+		return nil
+	}
+	return s.PreparedAt
+}
+
+// noteLoss begins the time that a step has to be in effect again. Restarts of single
+// pods begin it anew only when all of them were back.
+func (p *pass) noteLoss() {
+	if s := p.status.Step; s.InEffectAt != nil && lossSince(s) == nil {
+		s.PreparedAt = new(p.micro())
+	}
+}
+
+func (p *pass) forgetLoss() {
+	if s := p.status.Step; lossSince(s) != nil {
+		s.PreparedAt = nil
+	}
+}
+
+// checkDeadline rolls back a step that takes too long to get ready, or to be ready
+// again.
 func (p *pass) checkDeadline() {
 	s := p.status.Step
-	if s == nil || s.InEffectAt != nil || s.PreparedAt == nil || !p.begun() {
+	if s == nil || s.PreparedAt == nil || !p.begun() || s.InEffectAt != nil && lossSince(s) == nil {
 		return
 	}
 	end := s.PreparedAt.Add(p.deadline)
@@ -170,8 +206,9 @@ func (p *pass) checkDeadline() {
 		p.wake(end)
 		return
 	}
-	p.reject(v1alpha1.ReasonProgressDeadlineExceeded,
-		fmt.Sprintf("step %s was not in effect within %s (%s)", s.Summary, p.deadline, p.state.message))
+	what := "was not in effect"
+	if s.InEffectAt != nil {
+		what = "was not in effect again"
+	}
+	p.reject(v1alpha1.ReasonProgressDeadlineExceeded, fmt.Sprintf("step %s %s within %s: %s", s.Summary, what, brief(p.deadline), p.detail()))
 }
-
-func clockTime(t time.Time) string { return t.UTC().Format("15:04:05") }

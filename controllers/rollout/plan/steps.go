@@ -99,6 +99,7 @@ func (s *settings) parseSteps(spec *v1alpha1.RolloutSpec) error {
 	default:
 		err = s.list(strategy.Steps)
 	}
+	s.onlyTheLastPromotes()
 	if err == nil && len(s.steps) > maxSteps {
 		err = fmt.Errorf("spec.strategy: makes %d steps; at most %d are possible, so raise by or times", len(s.steps), maxSteps)
 	}

@@ -61,7 +61,7 @@ func (p *pass) takeOutCanaries(keep *ReplicaSet) bool {
 // ensureNoCanaryTraffic writes weight 0 and reports whether it is in effect.
 func (p *pass) ensureNoCanaryTraffic() bool {
 	s := p.Split
-	if s.Presence == Absent || s.Deleting || p.backendsTrade() || p.pairTraded() || p.routeless() {
+	if s.Presence == Absent || !s.Ours || s.Deleting && s.Observed <= 0 || p.backendsTrade() || p.pairTraded() || p.routeless() {
 		return true
 	}
 	if p.ensureRoute(Route{}) || p.unreachable() {
@@ -91,9 +91,11 @@ func (p *pass) pairTraded() bool {
 	return p.paired() && p.status.Stable != nil && p.status.Stable.Service == p.Rollout.Spec.Services.Canary
 }
 
-// routeless reports whether there is no traffic that could be confirmed.
+// routeless reports whether there is no traffic that could be confirmed, or nothing
+// in the path that could confirm it.
 func (p *pass) routeless() bool {
-	return p.Service.Presence == Absent || !p.paired() && p.Workload.Presence == Absent
+	return p.Service.Presence == Absent || !p.paired() && p.Workload.Presence == Absent || p.Split.Unserved ||
+		!p.Rollout.DeletionTimestamp.IsZero() && p.stableServiceGone()
 }
 
 // ensureRoute asks for what the canary gets and reports whether it is in effect.
@@ -136,12 +138,23 @@ func (p *pass) restored() bool {
 			return false
 		case p.canary == nil || p.canary.Available < canaryReplicas(last.Weight, p.Workload.Replicas):
 			return true // the step sees to the pods first
+		case p.status.Step.InEffectAt == nil && p.nextRoute().sameRequests(last):
+			return true // it is what the step is about to write
 		}
 	}
 	p.ensureRoute(last)
 	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: the TrafficSplit is not what Serin asked for last: setting it back to %s.", p.status.Step.Summary, last.share())
+	p.noteLoss()
 	p.checkDeadline()
 	return false
+}
+
+// nextRoute is the route of the present step, or of the promotion.
+func (p *pass) nextRoute() Route {
+	if i := int(p.status.Step.Index); i < len(p.steps) && !p.decided(v1alpha1.ActionPromote) {
+		return p.steps[i].Route
+	}
+	return Route{Weight: fullWeight}
 }
 
 // asked reports whether the router was asked for a route last.
@@ -180,7 +193,7 @@ func (p *pass) leavePath() bool {
 // cleanUp returns the traffic to the root Service and removes what was made for
 // the release. It reports whether all of it is gone.
 func (p *pass) cleanUp() bool {
-	p.status.Step = nil
+	p.status.Step, p.leaving = nil, true
 	if p.Split.Presence == Present && p.Split.Ours {
 		p.say(v1alpha1.ReasonCleaningUp, "Returning the traffic to the Service %q.", p.Rollout.Spec.Service)
 		p.state.progress = true
@@ -189,7 +202,6 @@ func (p *pass) cleanUp() bool {
 		}
 		return false
 	}
-	p.status.Weight = nil
 	gone := true
 	for _, b := range []struct {
 		role string
@@ -205,6 +217,22 @@ func (p *pass) cleanUp() bool {
 	if !gone {
 		p.say(v1alpha1.ReasonCleaningUp, "Removing the Services of the single versions.")
 		p.state.progress = true
+		return false
 	}
-	return gone
+	p.status.Weight, p.leaving = nil, false
+	return true
+}
+
+// handOff is cleanUp and, after it, ensureHold. What becomes of the weight is said when
+// both are done.
+func (p *pass) handOff(paused bool) bool {
+	weight := p.status.Weight
+	if !p.cleanUp() {
+		return false
+	}
+	if p.ensureHold(paused) {
+		return true
+	}
+	p.status.Weight, p.leaving = weight, weight != nil
+	return false
 }

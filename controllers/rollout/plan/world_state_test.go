@@ -123,6 +123,9 @@ func (e *encoder) traffic() {
 func (e *encoder) rollout() {
 	ro := e.x.ro
 	e.flags(ro.Spec.Paused, len(ro.Finalizers) > 0, ro.DeletionTimestamp != nil, ro.Generation == ro.Status.ObservedGeneration)
+	if ro.DeletionTimestamp != nil {
+		e.since(ro.DeletionTimestamp.Time, exploredDeadline)
+	}
 	e.number(int64(len(ro.Spec.Strategy.Steps)))
 	for _, s := range ro.Spec.Strategy.Steps {
 		e.number(int64(s.Weight))
@@ -177,8 +180,11 @@ func (e *encoder) step(s *v1alpha1.StepStatus) {
 		return
 	}
 	e.number(int64(s.Index)<<16 | int64(s.Of)<<8 | int64(s.Weight))
-	e.flags(s.PreparedAt != nil, s.PassedAt != nil, s.EvidenceWaived, s.FailureAccepted, s.ToldAt != nil, s.InEffectAt != nil)
+	e.flags(s.PreparedAt != nil, s.PassedAt != nil, s.EvidenceWaived, s.FailureAccepted, s.ToldAt != nil, s.InEffectAt != nil, lossSince(s) != nil)
 	switch {
+	case lossSince(s) != nil:
+		e.since(s.PreparedAt.Time, exploredDeadline)
+		e.since(s.InEffectAt.Time, exploredHold)
 	case s.InEffectAt != nil:
 		e.since(s.InEffectAt.Time, exploredHold)
 	case s.PreparedAt != nil:

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/configuration"
 )
 
 // world is a cluster small enough to run a whole release in microseconds: a
@@ -45,7 +47,12 @@ type world struct {
 	asked      map[string]bool // questions and notifications that are open
 	fresh      []string
 	pair       Pair   // what is behind two Services that people keep
+	content    string // of the ConfigMap that the template reads; "" where none is part of a version
+	copies     []configuration.Copy
 	quota      string // why no pod of a broken template can be created
+	problem    string // why the root Service can't be split
+	unoffered  bool   // the operator does not offer the router that the spec names
+	lost       bool   // somebody deleted the stable version
 	windows    []analysis.Window
 	windowFrom time.Time
 
@@ -97,6 +104,7 @@ type split struct {
 	lag                int
 	deleting           bool
 	inPath             bool // the router has taken the traffic over once
+	withdrawn          bool // no router serves it any more
 	version            int
 }
 
@@ -223,9 +231,9 @@ func (w *world) byRevision(revision string) *replicaSet {
 // observe is what the shell reads.
 func (w *world) observe() Observation {
 	o := Observation{
-		Now: w.now, Rollout: w.ro, RouterOffered: true, RouterName: w.routerName(), ReportedAt: w.reportedAt,
-		Pair: w.pair, Freezes: w.freezes, Answers: w.answers,
-		GuardInForce: w.guard, Service: Service{Presence: Present}, Windows: w.windows,
+		Now: w.now, Rollout: w.ro, RouterOffered: !w.unoffered, RouterName: w.routerName(), ReportedAt: w.reportedAt,
+		Pair: w.pair, Freezes: w.freezes, Answers: w.tried(),
+		GuardInForce: w.guard, Service: Service{Presence: Present, Problem: w.problem}, Windows: w.windows,
 		StableService: w.backend(v1alpha1.RoleStable), CanaryService: w.backend(v1alpha1.RoleCanary),
 		Split: Split{Presence: Absent, Requested: Route{Weight: -1}, Observed: -1},
 	}
@@ -240,13 +248,29 @@ func (w *world) observe() Observation {
 			Failure: w.failure(rs), Marked: true,
 		})
 	}
+	o.Configuration = w.observeConfiguration()
 	if s := w.split; s != nil {
 		o.Split = Split{
 			Presence: Present, UID: "split", ResourceVersion: strconv.Itoa(s.version), Ours: true, Deleting: s.deleting,
-			Requested: s.requested, Observed: s.observed, InEffect: s.served == s.generation,
+			Requested: s.requested, Observed: s.observed, InEffect: s.served == s.generation && !s.withdrawn,
+			Unserved: s.withdrawn,
 		}
 	}
 	return o
+}
+
+// tried is what became of what was asked: without an answer, only that it was.
+func (w *world) tried() map[string]Answer {
+	if len(w.asked) == 0 {
+		return w.answers
+	}
+	out := maps.Clone(w.answers)
+	for id := range w.asked {
+		if _, found := out[id]; !found {
+			out[id] = Answer{Tried: true}
+		}
+	}
+	return out
 }
 
 func (w *world) failure(rs *replicaSet) string {
@@ -385,6 +409,12 @@ func (w *world) apply(action Action) bool {
 		if w.split != nil {
 			w.split.deleting, w.split.lag = true, 0
 		}
+	case KeepContent:
+		w.copies = append(w.copies, configuration.Copy{Kind: a.Kind, Name: a.Name + "-" + w.content})
+	case DropContent:
+		w.copies = slices.DeleteFunc(w.copies, func(c configuration.Copy) bool { return c.Name == a.Name })
+	case SetConfiguration:
+		w.configure(a.Value)
 	default:
 		return w.applyToReplicaSet(action)
 	}

@@ -74,7 +74,7 @@ func giveBack(o Observation, d *Decision) (wait string, again time.Duration) {
 	}
 	d.Actions = append(d.Actions, Action{
 		Type: GiveBack, Object: serviceObject(o.Root.Service),
-		Why: fmt.Sprintf("%d ready pods take over from the proxies", o.Direct.ReadyPods),
+		Why: "its own pods take over from the proxies",
 	})
 	return "the root Service is being given back", 0
 }
@@ -89,20 +89,22 @@ func (o Observation) backendsReady() int32 {
 	return n
 }
 
-// dismantle deletes the data plane: first what runs the proxies, and the rest
-// when they are gone. It returns what it waits for.
+// dismantle deletes the data plane: first what runs the proxies and what keeps them
+// from being evicted, and the rest when they are gone. It returns what it waits for.
 func dismantle(o Observation, d *Decision) (wait string) {
 	var workload, others []traffic.Object
 	for _, object := range o.DataPlane.Objects {
 		switch {
 		case object.Condition == traffic.ObjectAbsent || object.Condition == traffic.ObjectForeign:
-		case object.Workload:
+		case object.Workload, object.Kind == "PodDisruptionBudget":
+			// Its status changes with every proxy that stops.
 			workload = append(workload, object)
 		default:
 			others = append(others, object)
 		}
 	}
 	if len(workload) > 0 {
+		slices.Reverse(workload) // so that the budget goes before the pods that it counts
 		d.Actions = append(d.Actions, deleteAll(workload, "traffic no longer passes the proxies")...)
 		return "the proxies are being stopped"
 	}

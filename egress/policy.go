@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package outbound
+package egress
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// DialPolicy says where requests may go. It is asked with the address that a host
+// Policy says where requests may go. It is asked with the address that a host
 // name was resolved to, in the moment of the connection, so that a name can't
 // change its meaning in between.
 //
@@ -18,7 +18,7 @@ import (
 // unspecified, multicast and broadcast addresses, those where clouds serve metadata
 // and credentials, the API server's, and what Refused adds. The addresses of pods
 // and Services are allowed: that is where most endpoints are.
-type DialPolicy struct {
+type Policy struct {
 	// Allowed networks are reached in spite of all that is refused.
 	Allowed []netip.Prefix
 	// Refused networks beside those that always are, for instance the node's address.
@@ -36,7 +36,7 @@ type RefusedAddressError struct {
 }
 
 func (e *RefusedAddressError) Error() string {
-	return fmt.Sprintf("endpoint.url: leads to %s, %s, which is refused unless the operator is installed with outbound.allowedCIDRs for it", e.Address, e.Kind)
+	return fmt.Sprintf("leads to %s, %s, which is refused unless the operator is installed with outbound.allowedCIDRs for it", e.Address, e.Kind)
 }
 
 // reserved are networks that no request may reach, and why.
@@ -73,7 +73,7 @@ var embedding = []struct {
 }
 
 // Check returns a RefusedAddressError when no connection may be made to an address.
-func (p DialPolicy) Check(ctx context.Context, address netip.Addr) error {
+func (p Policy) Check(ctx context.Context, address netip.Addr) error {
 	address = address.Unmap().WithZone("")
 	if within(p.Allowed, address) {
 		return nil
@@ -82,7 +82,7 @@ func (p DialPolicy) Check(ctx context.Context, address netip.Addr) error {
 	if p.APIServer != nil {
 		var err error
 		if server, err = p.APIServer(ctx); err != nil {
-			return &ownError{message: "the addresses of the API server are not known, so that no connection is made"}
+			return errUnknownServer
 		}
 	}
 	for _, a := range meanings(address) {
@@ -94,7 +94,7 @@ func (p DialPolicy) Check(ctx context.Context, address netip.Addr) error {
 }
 
 // kind says why an address is refused; "" when it is not.
-func (p DialPolicy) kind(a netip.Addr, server []netip.Addr) string {
+func (p Policy) kind(a netip.Addr, server []netip.Addr) string {
 	for _, r := range reserved {
 		if r.network.Contains(a) {
 			return r.kind
@@ -126,11 +126,17 @@ func within(networks []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
+// Reasons that do not depend on the address.
+const (
+	errUnknownServer = ownError("the addresses of the API server are not known, so that no connection is made")
+	errNoTCP         = ownError("leads to no TCP address")
+)
+
 // control is called by the dialer for each address before it connects.
-func (p DialPolicy) control(ctx context.Context, network, address string, _ syscall.RawConn) error {
+func (p Policy) control(ctx context.Context, network, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" {
-		return &ownError{message: "endpoint.url: leads to no TCP address"}
+		return errNoTCP
 	}
 	return p.Check(ctx, target.Addr())
 }

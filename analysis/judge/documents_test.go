@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/judge"
+)
+
+func TestTheSentencesOfTheDocumentationAreWhatTheJudgeSays(t *testing.T) {
+	page, err := os.ReadFile("../../docs/analysis.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, w := range map[string]struct {
+		canary, stable analysis.Arm
+	}{
+		"a canary that fails more":  {arm(160, 8), arm(1440, 2)},
+		"a canary that is slower":   {timed(1000, 500, 800, 990, 1000), timed(1000, 500, 950, 990, 1000)},
+		"a canary that is no worse": {arm(500, 1), arm(4500, 9)},
+	} {
+		var s judge.State
+		var r judge.Result
+		for i := 0; i < 10 && r.Verdict != judge.Fail; i++ {
+			s, r = plain().Next(s, window(i, 10, w.canary, w.stable))
+		}
+		if !strings.Contains(string(page), "\n"+r.Explain()+"\n") {
+			t.Errorf("%s: docs/analysis.md does not say %q", name, r.Explain())
+		}
+	}
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	cw "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/serin-dev/serin/analysis/source"
+	"github.com/serin-dev/serin/analysis/source/args"
+	"github.com/serin-dev/serin/analysis/source/fetch"
+	"github.com/serin-dev/serin/egress"
+)
+
+// Query is one metric.
+type Query struct {
+	// Region, such as eu-central-1.
+	Region string
+	// Address of the API; "" for the region's own.
+	Address string
+	// Expression that gives one series; its arguments must be names.
+	Expression string
+	// Args are the values for {{args.NAME}}.
+	Args map[string]string
+	// Period of a point, a multiple of a minute.
+	Period time.Duration
+	// Window is how far back the expression looks, and how old its newest point may be.
+	Window time.Duration
+	// AccessKeyID and the others are the credentials. The session token may be zero.
+	AccessKeyID, SecretAccessKey, SessionToken source.SecretKey
+}
+
+// Measurer measures one Query.
+type Measurer struct {
+	caller  *fetch.Caller
+	secrets source.Secrets
+	query   Query
+}
+
+// New makes a Measurer. Its error names the field of the Query and the fix.
+func New(caller *fetch.Caller, secrets source.Secrets, q Query) (*Measurer, error) {
+	checks := []error{fetch.CheckWindow("window", q.Window), fetch.CheckWindow("period", q.Period)}
+	if q.Address != "" {
+		checks = append(checks, fetch.CheckAddress(q.Address))
+	}
+	if err := fetch.First(checks...); err != nil {
+		return nil, err
+	}
+	switch {
+	case q.Region == "":
+		return nil, errors.New("region: missing; give one such as eu-central-1")
+	case q.Period%time.Minute != 0 || q.Period > q.Window:
+		return nil, fmt.Errorf("period: %s; give a multiple of 1m, at most the window", q.Period)
+	}
+	var err error
+	if q.Expression, err = args.Expand(q.Expression, q.Args, args.Plain); err != nil {
+		return nil, fmt.Errorf("expression: %w", err)
+	}
+	return &Measurer{caller: caller, secrets: secrets, query: q}, nil
+}
+
+// Measure asks the API.
+func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, error) {
+	ctx, cancel := m.caller.Limit(ctx)
+	defer cancel()
+	credentials, err := m.credentials(ctx)
+	if err != nil {
+		return source.Sample{}, err
+	}
+	got, err := m.client(credentials).GetMetricData(ctx, &cw.GetMetricDataInput{
+		StartTime: aws.Time(at.Add(-m.query.Window)), EndTime: aws.Time(at), ScanBy: types.ScanByTimestampDescending,
+		MetricDataQueries: []types.MetricDataQuery{{
+			Id: aws.String("q"), Expression: aws.String(m.query.Expression), Period: aws.Int32(int32(m.query.Period / time.Second)),
+		}},
+	})
+	if err != nil {
+		return source.Sample{}, m.missing(err)
+	}
+	return m.sample(got, at)
+}
+
+func (m *Measurer) sample(got *cw.GetMetricDataOutput, at time.Time) (source.Sample, error) {
+	if got.NextToken != nil || len(got.Messages) > 0 {
+		return source.Sample{}, incomplete()
+	}
+	series := make([][]source.Point, len(got.MetricDataResults))
+	for i, result := range got.MetricDataResults {
+		if result.StatusCode != types.StatusCodeComplete || len(result.Messages) > 0 {
+			return source.Sample{}, incomplete()
+		}
+		if len(result.Timestamps) != len(result.Values) {
+			return source.Sample{}, source.Wrong("has times without numbers")
+		}
+		for j := range result.Values {
+			series[i] = append(series[i], source.Point{At: result.Timestamps[j], Value: &result.Values[j]})
+		}
+	}
+	return source.Latest(series, at, m.query.Window)
+}
+
+func incomplete() error {
+	return &source.Missing{Reason: source.Partial, Message: "CloudWatch says that its answer is incomplete; shorten the window or simplify the expression"}
+}
+
+// client goes through the safe transport, tries once, since the next measurement is the
+// next try, and asks nobody else for credentials or a region.
+func (m *Measurer) client(credentials aws.Credentials) *cw.Client {
+	o := cw.Options{
+		Region: m.query.Region, HTTPClient: m.caller.HTTP, Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 }),
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil }),
+	}
+	if m.query.Address != "" {
+		o.BaseEndpoint = aws.String(m.query.Address)
+	}
+	return cw.New(o)
+}
+
+func (m *Measurer) credentials(ctx context.Context) (c aws.Credentials, err error) {
+	if c.AccessKeyID, err = m.query.AccessKeyID.Read(ctx, m.secrets); err != nil {
+		return c, err
+	}
+	if c.SecretAccessKey, err = m.query.SecretAccessKey.Read(ctx, m.secrets); err != nil {
+		return c, err
+	}
+	c.SessionToken, err = m.query.SessionToken.Read(ctx, m.secrets)
+	return c, err
+}
+
+// missing leaves out what the API said.
+func (m *Measurer) missing(err error) error {
+	if errors.Is(err, egress.ErrTooLong) {
+		return m.caller.Missing(err)
+	}
+	// Without an answer the status is 0.
+	var status *smithyhttp.ResponseError
+	if errors.As(err, &status) && status.HTTPStatusCode() != 0 {
+		if err := fetch.Status(status.HTTPStatusCode()); err != nil {
+			return err
+		}
+	}
+	var refused smithy.APIError
+	if errors.As(err, &refused) {
+		return fetch.Status(http.StatusBadRequest)
+	}
+	var malformed *smithy.DeserializationError
+	if errors.As(err, &malformed) {
+		return source.Wrong("is none of CloudWatch's")
+	}
+	return m.caller.Missing(err)
+}

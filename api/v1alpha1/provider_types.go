@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// MetricProvider is where and what to measure: the field that type names.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.trafficMetrics) == (self.type == 'trafficMetrics')",message="trafficMetrics: belongs to type trafficMetrics; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.prometheus) == (self.type == 'prometheus')",message="prometheus: belongs to type prometheus; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.web) == (self.type == 'web')",message="web: belongs to type web; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.job) == (self.type == 'job')",message="job: belongs to type job; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.datadog) == (self.type == 'datadog')",message="datadog: belongs to type datadog; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.cloudWatch) == (self.type == 'cloudWatch')",message="cloudWatch: belongs to type cloudWatch; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.newRelic) == (self.type == 'newRelic')",message="newRelic: belongs to type newRelic; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.graphite) == (self.type == 'graphite')",message="graphite: belongs to type graphite; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.influxDB) == (self.type == 'influxDB')",message="influxDB: belongs to type influxDB; give both or neither"
+type MetricProvider struct {
+	// type of the provider: the name of the field beside it that is given.
+	// +required
+	// +kubebuilder:validation:Enum=trafficMetrics;prometheus;web;job;datadog;cloudWatch;newRelic;graphite;influxDB
+	Type ProviderType `json:"type"`
+
+	BasicProviders `json:",inline"`
+
+	// datadog measures by a query of Datadog's metrics.
+	// +optional
+	Datadog *DatadogQuery `json:"datadog,omitempty"`
+
+	// cloudWatch measures by a metric or an expression of Amazon CloudWatch.
+	// +optional
+	CloudWatch *CloudWatchQuery `json:"cloudWatch,omitempty"`
+
+	// newRelic measures by a query in NRQL.
+	// +optional
+	NewRelic *NewRelicQuery `json:"newRelic,omitempty"`
+
+	// graphite measures by a target of Graphite.
+	// +optional
+	Graphite *GraphiteQuery `json:"graphite,omitempty"`
+
+	// influxDB measures by a query in Flux.
+	// +optional
+	InfluxDB *InfluxDBQuery `json:"influxDB,omitempty"`
+}
+
+// InlineProvider is where and what to measure: the field that type names.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.trafficMetrics) == (self.type == 'trafficMetrics')",message="trafficMetrics: belongs to type trafficMetrics; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.prometheus) == (self.type == 'prometheus')",message="prometheus: belongs to type prometheus; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.web) == (self.type == 'web')",message="web: belongs to type web; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.job) == (self.type == 'job')",message="job: belongs to type job; give both or neither"
+type InlineProvider struct {
+	// type of the provider: the name of the field beside it that is given.
+	// +required
+	// +kubebuilder:validation:Enum=trafficMetrics;prometheus;web;job
+	Type ProviderType `json:"type"`
+
+	BasicProviders `json:",inline"`
+}
+
+// BasicProviders are those that need no account elsewhere.
+type BasicProviders struct {
+	// trafficMetrics measures by Serin's own proxies. It needs a router that has them.
+	// +optional
+	TrafficMetrics *TrafficMetricsQuery `json:"trafficMetrics,omitempty"`
+
+	// prometheus measures by PromQL.
+	// +optional
+	Prometheus *PrometheusQuery `json:"prometheus,omitempty"`
+
+	// web measures by a number in the JSON of any HTTP endpoint.
+	// +optional
+	Web *WebQuery `json:"web,omitempty"`
+
+	// job runs a Job. It passes when the Job succeeds.
+	// +optional
+	Job *JobQuery `json:"job,omitempty"`
+}
+
+// ProviderType names a provider.
+type ProviderType string
+
+// Providers of metrics.
+const (
+	ProviderTrafficMetrics ProviderType = "trafficMetrics"
+	ProviderPrometheus     ProviderType = "prometheus"
+	ProviderWeb            ProviderType = "web"
+	ProviderJob            ProviderType = "job"
+	ProviderDatadog        ProviderType = "datadog"
+	ProviderCloudWatch     ProviderType = "cloudWatch"
+	ProviderNewRelic       ProviderType = "newRelic"
+	ProviderGraphite       ProviderType = "graphite"
+	ProviderInfluxDB       ProviderType = "influxDB"
+)
+
+// CredentialsReference names a Secret in the namespace of the Rollout. Which keys it
+// needs depends on the provider. The operator must be allowed to read it.
+type CredentialsReference struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// URL is an http or https address without a user name.
+//
+// +kubebuilder:validation:MaxLength=2048
+// +kubebuilder:validation:Pattern=`^https?://[^\s@]+$`
+type URL string
+
+// TrafficMetricsQuery chooses what Serin's own proxies have counted of the canary since
+// the last measurement.
+type TrafficMetricsQuery struct {
+	// quantity is SuccessRate, a fraction from 0 to 1, or P50, P90 or P99 of the
+	// latency in seconds, rounded up to a bound of the proxy's histogram.
+	// +required
+	// +kubebuilder:validation:Enum=SuccessRate;P50;P90;P99
+	Quantity TrafficQuantity `json:"quantity"`
+}
+
+// TrafficQuantity is what Serin's own proxies count.
+type TrafficQuantity string
+
+// Quantities of traffic.
+const (
+	QuantitySuccessRate TrafficQuantity = "SuccessRate"
+	QuantityP50         TrafficQuantity = "P50"
+	QuantityP90         TrafficQuantity = "P90"
+	QuantityP99         TrafficQuantity = "P99"
+)
+
+// PrometheusQuery measures at a Prometheus, or what speaks its API. Arguments can be in
+// the values of label matchers with = and !=, and nowhere else.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.query) != has(self.counters)",message="query, counters: needs exactly one of them; remove or add one"
+// +kubebuilder:validation:XValidation:rule="!has(self.range) || has(self.query)",message="range: is for a query and not for counters; remove it"
+type PrometheusQuery struct {
+	// address of the server, such as http://prometheus.monitoring:9090.
+	// +required
+	Address URL `json:"address"`
+
+	// query in PromQL that gives one number.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Query string `json:"query,omitempty"`
+
+	// range has the query evaluated over a stretch of time, of which one number is
+	// made. A gap in it is missing data. When unset, the query is evaluated once.
+	// +optional
+	Range *QueryRange `json:"range,omitempty"`
+
+	// counters are raw counters of both versions that are compared.
+	// +optional
+	Counters *CounterQuery `json:"counters,omitempty"`
+
+	// maxAge is how old a sample may be, and at least four times the scrape interval
+	// for counters. Default 2m.
+	// +optional
+	// +kubebuilder:default="2m"
+	MaxAge Duration `json:"maxAge,omitempty"`
+
+	// credentialsRef names a Secret with the key token, which is sent as a bearer
+	// token. When unset, none is sent.
+	// +optional
+	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
+}
+
+// QueryRange is a stretch of time up to the present.
+type QueryRange struct {
+	// over is its length, at most 1000 steps.
+	// +required
+	Over Duration `json:"over"`
+
+	// step is the distance of its points, at least 1s.
+	// +required
+	Step Duration `json:"step"`
+
+	// reduce says which number the points give: Last, Min, Max or Mean.
+	// +required
+	// +kubebuilder:validation:Enum=Last;Min;Max;Mean
+	Reduce string `json:"reduce"`
+}
+
+// CounterQuery are selectors of raw counters, such as
+// http_requests_total{service="{{args.service}}"}, without rate() or sum(): Serin
+// computes the increase of each series itself, so that no reset is hidden. They are
+// evaluated for each version, with arguments that take ArmService or ArmRevision.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.requests) || has(self.latency)",message="requests, latency: needs at least one of them; add one"
+// +kubebuilder:validation:XValidation:rule="has(self.failures) || has(self.latency)",message="failures, latency: nothing to compare; add one of them"
+type CounterQuery struct {
+	// requests finds the counters of all requests. When unset, those that were timed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Requests string `json:"requests,omitempty"`
+
+	// failures finds the counters of those requests that failed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Failures string `json:"failures,omitempty"`
+
+	// latency finds the series _bucket of a classic histogram in seconds.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Latency string `json:"latency,omitempty"`
+}
+
+// WebQuery measures by a number in the JSON of any HTTP endpoint.
+type WebQuery struct {
+	// url that is asked with GET. Arguments can be in its path and its query.
+	// +required
+	URL URL `json:"url"`
+
+	// jsonPath leads to the number, such as {.data.value}. A text that is a number
+	// counts as one.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	JSONPath string `json:"jsonPath"`
+
+	// headers of the request. Arguments can be in their values; at most one of each
+	// can be from a Secret.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Headers []WebHeader `json:"headers,omitempty"`
+}
+
+// WebHeader is a header of a request.
+type WebHeader struct {
+	// name of the header.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9-]+$`
+	Name string `json:"name"`
+
+	// value of the header, such as Bearer {{args.token}}.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Value string `json:"value"`
+}
+
+// JobQuery runs a Job in the namespace of the Rollout for each measurement. A Job that
+// fails is a failure; one that can't be made or is deleted is missing data.
+type JobQuery struct {
+	// template of the Job as in a CronJob: metadata and spec. The environment variables
+	// SERIN_ARG_NAME hold the arguments, with the name in capitals and _ for -.
+	// activeDeadlineSeconds is 10 minutes and backoffLimit 0 when unset, and at most an
+	// hour and 6.
+	// +required
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Template runtime.RawExtension `json:"template"`
+
+	// repeat runs a Job at each interval, when true. Default false: one for each
+	// step.
+	// +optional
+	Repeat bool `json:"repeat,omitempty"`
+}
+
+// DatadogQuery measures by the newest point of a query. Arguments must be names: letters,
+// digits, and - _ . between them.
+type DatadogQuery struct {
+	// address of the API. Default https://api.datadoghq.com.
+	// +optional
+	// +kubebuilder:default="https://api.datadoghq.com"
+	Address URL `json:"address,omitempty"`
+
+	// query that gives one series.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Query string `json:"query"`
+
+	// window is how far back the query looks. Default 5m.
+	// +optional
+	// +kubebuilder:default="5m"
+	Window Duration `json:"window,omitempty"`
+
+	// credentialsRef names a Secret with the keys apiKey and appKey.
+	// +required
+	CredentialsRef CredentialsReference `json:"credentialsRef"`
+}
+
+// CloudWatchQuery measures by the newest point of a metric math or Metrics Insights
+// expression. Arguments must be names: letters, digits, and - _ . between them.
+type CloudWatchQuery struct {
+	// region, such as eu-central-1.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$`
+	Region string `json:"region"`
+
+	// address of the API, where it is not the region's own.
+	// +optional
+	Address URL `json:"address,omitempty"`
+
+	// expression that gives one series.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	Expression string `json:"expression"`
+
+	// period of a point, a multiple of a minute. Default 1m.
+	// +optional
+	// +kubebuilder:default="1m"
+	Period Duration `json:"period,omitempty"`
+
+	// window is how far back the expression looks. Default 10m.
+	// +optional
+	// +kubebuilder:default="10m"
+	Window Duration `json:"window,omitempty"`
+
+	// credentialsRef names a Secret with the keys accessKeyID and secretAccessKey, and
+	// optionally sessionToken.
+	// +required
+	CredentialsRef CredentialsReference `json:"credentialsRef"`
+}
+
+// NewRelicQuery measures by the only number of a query. Arguments must be names: letters,
+// digits, and - _ . between them.
+type NewRelicQuery struct {
+	// address of the API. Default https://api.newrelic.com/graphql.
+	// +optional
+	// +kubebuilder:default="https://api.newrelic.com/graphql"
+	Address URL `json:"address,omitempty"`
+
+	// accountID is the number of the account.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	AccountID int64 `json:"accountID"`
+
+	// query in NRQL that gives one number.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Query string `json:"query"`
+
+	// credentialsRef names a Secret with the key apiKey: a user key.
+	// +required
+	CredentialsRef CredentialsReference `json:"credentialsRef"`
+}
+
+// GraphiteQuery measures by the newest point of a target. Arguments must be names:
+// letters, digits, and - _ . between them.
+type GraphiteQuery struct {
+	// address of the server, such as http://graphite.monitoring.
+	// +required
+	Address URL `json:"address"`
+
+	// target that gives one series.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Target string `json:"target"`
+
+	// window is how far back the target looks. Default 5m.
+	// +optional
+	// +kubebuilder:default="5m"
+	Window Duration `json:"window,omitempty"`
+
+	// credentialsRef names a Secret with the keys username and password. When unset,
+	// none are sent.
+	// +optional
+	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
+}
+
+// InfluxDBQuery measures by the newest row of a query. Arguments must be names: letters,
+// digits, and - _ . between them.
+type InfluxDBQuery struct {
+	// address of the server, such as http://influxdb.monitoring:8086.
+	// +required
+	Address URL `json:"address"`
+
+	// organization of the server.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Organization string `json:"organization"`
+
+	// query in Flux that gives one table with the columns _time and _value.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Query string `json:"query"`
+
+	// maxAge is how old the newest row may be. Default 5m.
+	// +optional
+	// +kubebuilder:default="5m"
+	MaxAge Duration `json:"maxAge,omitempty"`
+
+	// credentialsRef names a Secret with the key token.
+	// +required
+	CredentialsRef CredentialsReference `json:"credentialsRef"`
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// Spec is what to run.
+type Spec struct {
+	// Rollout that the Jobs are for and owned by, with its UID.
+	Namespace, Rollout string
+	Owner              types.UID
+	// Revision of the canary, and the name of the metric.
+	Revision, Metric string
+	// Template is that of the Jobs: metadata and spec.
+	Template runtime.RawExtension
+	// Args become environment variables.
+	Args map[string]string
+	// Repeat has a Job run at each interval instead of one for each step.
+	Repeat   bool
+	Interval time.Duration
+	// Step is the index of the present step.
+	Step int32
+}
+
+// The labels of a Job beside those of its template.
+const (
+	LabelRollout = "serin.dev/rollout"
+	LabelMetric  = "serin.dev/metric"
+)
+
+// Bounds of what a template may say, and what is taken when it says nothing.
+const (
+	defaultDeadline = 10 * 60
+	maxDeadline     = 60 * 60
+	maxBackoff      = 6
+	// keptFor is how long a finished Job is kept, in seconds. The next one of the same
+	// name could only be made once it is gone.
+	keptFor = 24 * 60 * 60
+	// minRepeat is the shortest interval of repeated Jobs.
+	minRepeat = time.Minute
+)
+
+// parse reads a template and returns an error that names the field and the fix.
+func (s Spec) parse() (*batchv1.JobTemplateSpec, error) {
+	var t batchv1.JobTemplateSpec
+	decoder := json.NewDecoder(bytes.NewReader(s.Template.Raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&t); err != nil {
+		return nil, fmt.Errorf("template: is none of a Job: %w", plain(err))
+	}
+	if s.Repeat && s.Interval < minRepeat {
+		return nil, fmt.Errorf("repeat: needs an interval of at least %s; give one", minRepeat)
+	}
+	j := &t.Spec
+	switch {
+	case len(j.Template.Spec.Containers) == 0:
+		return nil, errors.New("template.spec.template.spec.containers: none; give one")
+	case j.Template.Spec.RestartPolicy != corev1.RestartPolicyNever && j.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure:
+		return nil, errors.New("template.spec.template.spec.restartPolicy: must be Never or OnFailure; write Never")
+	case j.Suspend != nil && *j.Suspend:
+		return nil, errors.New("template.spec.suspend: would never run; remove it")
+	case j.ActiveDeadlineSeconds != nil && *j.ActiveDeadlineSeconds > maxDeadline:
+		return nil, fmt.Errorf("template.spec.activeDeadlineSeconds: %d; give at most %d", *j.ActiveDeadlineSeconds, maxDeadline)
+	case j.BackoffLimit != nil && *j.BackoffLimit > maxBackoff:
+		return nil, fmt.Errorf("template.spec.backoffLimit: %d; give at most %d", *j.BackoffLimit, maxBackoff)
+	case j.ManualSelector != nil && *j.ManualSelector || j.Selector != nil:
+		return nil, errors.New("template.spec.selector: is made by the cluster; remove it")
+	}
+	return &t, nil
+}
+
+// plain leaves out what the decoder quotes of the template beyond the field.
+func plain(err error) error {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return fmt.Errorf("%s has another type", kind.Field)
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// Name is that of the Job for an ordinal: which step or which interval it is for.
+func (s Spec) Name(ordinal string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{string(s.Owner), s.Revision, s.Metric, ordinal}, "/")))
+	return s.Metric + "-" + hex.EncodeToString(sum[:8])
+}
+
+// ordinal is the same for everybody who asks in the same step or interval.
+func (s Spec) ordinal(at time.Time) string {
+	if !s.Repeat {
+		return fmt.Sprint("step-", s.Step)
+	}
+	return fmt.Sprint("slot-", at.Unix()/int64(s.Interval/time.Second))
+}
+
+// make builds the Job for an ordinal.
+func (s Spec) make(t *batchv1.JobTemplateSpec, ordinal string) *batchv1.Job {
+	t = t.DeepCopy()
+	controller := true
+	j := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.Namespace, Name: s.Name(ordinal), Annotations: t.Annotations, Labels: map[string]string{},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: "Rollout", Name: s.Rollout, UID: s.Owner, Controller: &controller,
+			}},
+		},
+		Spec: t.Spec,
+	}
+	maps.Copy(j.Labels, t.Labels)
+	j.Labels[LabelRollout], j.Labels[LabelMetric] = s.Rollout, s.Metric
+	setDefault(&j.Spec.ActiveDeadlineSeconds, defaultDeadline)
+	setDefault(&j.Spec.BackoffLimit, 0)
+	kept := int32(keptFor)
+	j.Spec.TTLSecondsAfterFinished = &kept
+	environment := s.environment()
+	pod := &j.Spec.Template.Spec
+	for i := range pod.InitContainers {
+		pod.InitContainers[i].Env = append(slices.Clone(environment), pod.InitContainers[i].Env...)
+	}
+	for i := range pod.Containers {
+		pod.Containers[i].Env = append(slices.Clone(environment), pod.Containers[i].Env...)
+	}
+	return j
+}
+
+func setDefault[T any](field **T, value T) {
+	if *field == nil {
+		*field = &value
+	}
+}
+
+// odd is what no environment variable's name may have.
+var odd = regexp.MustCompile(`[^A-Z0-9_]`)
+
+// environment are the arguments, before the container's own variables, which may then
+// refer to them.
+func (s Spec) environment() []corev1.EnvVar {
+	list := make([]corev1.EnvVar, 0, len(s.Args))
+	for _, name := range slices.Sorted(maps.Keys(s.Args)) {
+		list = append(list, corev1.EnvVar{
+			Name: "SERIN_ARG_" + odd.ReplaceAllString(strings.ToUpper(name), "_"),
+			// The cluster expands $(NAME) in values: a value is taken as it is.
+			Value: strings.ReplaceAll(s.Args[name], "$", "$$"),
+		})
+	}
+	return list
+}

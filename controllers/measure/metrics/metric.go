@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/source"
+	"github.com/serin-dev/serin/controllers/measure/resolve"
+)
+
+// Keep is how many samples or windows of each metric are kept.
+const Keep = 120
+
+// Series is what one metric gave. Its slices are not changed any more.
+type Series struct {
+	Metric resolve.Metric
+	// Samples are the numbers, and the reasons where there are none, oldest first. Of a
+	// metric that is compared there are only reasons.
+	Samples []Sample
+	// Windows are those of a metric that is compared, oldest first. They never overlap.
+	Windows []analysis.Window
+}
+
+// Sample is one number, or the reason why there is none.
+type Sample struct {
+	// At is the time that the number is about.
+	At time.Time
+	// Value is a finite number; it means nothing with a Reason.
+	Value float64
+	// Reason is empty when there is a number.
+	Reason source.Reason
+	// Message says the reason to people, in at most source.MaxMessage bytes.
+	Message string
+}
+
+// metric is the state of one metric. The Loop's lock guards all of it but the measurer,
+// which is used by the one measurement under way.
+type metric struct {
+	spec     resolve.Metric
+	measurer source.Measurer
+	weight   analysis.Weight
+	due      time.Time
+	busy     bool
+
+	windower          analysis.Windower
+	samples           []Sample
+	windows           []analysis.Window
+	measured, missing int32
+}
+
+// begin reports whether a measurement is to be made now, and when the next one is due.
+// One that takes longer than the interval is not made up for.
+func (m *metric) begin(now time.Time) bool {
+	if m.busy || now.Before(m.due) {
+		return false
+	}
+	m.busy = true
+	missed := now.Sub(m.due) / m.spec.Interval
+	m.due = m.due.Add((missed + 1) * m.spec.Interval)
+	return true
+}
+
+// add keeps the outcome of a measurement and reports whether it is something new.
+func (m *metric) add(at time.Time, s source.Sample, err error) bool {
+	switch {
+	case err != nil:
+		m.miss(at, err)
+	case m.spec.Compare != nil:
+		return m.addCounters(at, s)
+	case s.Counters != nil:
+		m.miss(at, source.Wrong("has counters where one number was asked for"))
+	case len(m.samples) > 0 && m.last().Reason == "" && !s.At.After(m.last().At):
+		// The same number again is not another measurement.
+		return false
+	default:
+		m.measured++
+		m.keep(Sample{At: s.At, Value: s.Value})
+	}
+	return true
+}
+
+func (m *metric) last() Sample { return m.samples[len(m.samples)-1] }
+
+func (m *metric) addCounters(at time.Time, s source.Sample) bool {
+	if s.Counters == nil {
+		m.miss(at, source.Wrong("has one number where counters were asked for"))
+		return true
+	}
+	var window analysis.Window
+	var reason analysis.Reason
+	if m.windower, window, reason = m.windower.Add(*s.Counters, m.weight); reason != "" {
+		return false // no window, and no fault either: it takes two readings
+	}
+	m.measured++
+	first := max(0, len(m.windows)+1-Keep)
+	m.windows = append(slices.Clone(m.windows[first:]), window)
+	return true
+}
+
+// miss keeps the reason why there is no number.
+func (m *metric) miss(at time.Time, err error) {
+	sample := Sample{At: at, Reason: source.Malformed, Message: "the measurement failed"}
+	var missing *source.Missing
+	if errors.As(err, &missing) {
+		sample.Reason, sample.Message = missing.Reason, missing.Message
+	}
+	if sample.Reason != source.Pending {
+		m.missing++
+	}
+	if len(sample.Message) > source.MaxMessage {
+		sample.Message = shorten(sample.Message)
+	}
+	m.keep(sample)
+}
+
+// keep appends to a fresh slice: readers hold the old one.
+func (m *metric) keep(s Sample) {
+	first := max(0, len(m.samples)+1-Keep)
+	m.samples = append(slices.Clone(m.samples[first:]), s)
+}
+
+func (m *metric) series() Series {
+	return Series{Metric: m.spec, Samples: m.samples, Windows: m.windows}
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/configuration"
+	"github.com/serin-dev/serin/controllers/rollout/plan"
+)
+
+// ConfigurationOptions say what spec.configuration may ask for.
+type ConfigurationOptions struct {
+	// Policy is the name of the MutatingAdmissionPolicy, and of its binding, that
+	// puts the names of copies in pods. "" switches the ability off.
+	Policy string
+	// SecretNamespaces are those in which the operator may read Secrets.
+	SecretNamespaces []string
+	// Reader reads contents from the API server: no content is kept in memory.
+	Reader client.Reader
+}
+
+// observeConfiguration finds out which contents the template means. A Rollout that
+// does not ask for it costs nothing.
+func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
+	if s.deployment == nil {
+		return nil
+	}
+	settings, annotation := s.Rollout.Spec.Configuration, s.deployment.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]
+	s.Configuration = plan.Configuration{Template: annotation}
+	if settings == nil {
+		r.contents.forget(client.ObjectKeyFromObject(s.Rollout))
+		return nil
+	}
+	references := configuration.References(&s.deployment.Spec.Template, settings)
+	problem, err := r.configurationProblem(ctx, s, references)
+	if problem != "" || err != nil {
+		// What can't be known stays as it is.
+		s.Configuration.Problem, s.Configuration.Wanted, s.Configuration.Recorded = problem, annotation, s.Rollout.Status.Configuration
+		return err
+	}
+	r.contents.use(client.ObjectKeyFromObject(s.Rollout), references)
+	s.present = configuration.Mapping{}
+	for _, ref := range references {
+		if err := r.observeContent(ctx, s, ref); err != nil {
+			return err
+		}
+	}
+	copies, err := r.copies(ctx, s, settings.Kinds)
+	if err != nil {
+		return err
+	}
+	facts := configuration.Facts{
+		References: references, Present: s.present, Template: configuration.ParseMapping(annotation), Copies: copies,
+		Recorded: configuration.FromStatus(s.Rollout.Status.Configuration), Versions: s.configurations,
+		Released: slices.ContainsFunc(s.ReplicaSets, func(rs plan.ReplicaSet) bool { return rs.Current }),
+	}
+	s.resolve(facts)
+	return nil
+}
+
+func (s *scene) resolve(facts configuration.Facts) {
+	r := configuration.Resolve(facts)
+	s.Configuration.Wanted, s.Configuration.Recorded, s.Configuration.Missing = r.Template.String(), r.Recorded.Status(), r.Missing
+	for _, c := range r.Unused {
+		s.Configuration.Unused = append(s.Configuration.Unused, plan.Copied{
+			Kind: c.Kind, Target: plan.Target{Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion},
+		})
+	}
+}
+
+// configurationProblem says why the configuration can't be part of a version here.
+func (r *Reconciler) configurationProblem(ctx context.Context, s *scene, references []configuration.Reference) (string, error) {
+	o := r.options.Configuration
+	switch {
+	case !r.options.GuardServed:
+		return "this cluster does not serve MutatingAdmissionPolicy of admissionregistration.k8s.io/v1 (Kubernetes 1.36), which puts the names of copies in pods; remove the field", nil
+	case o.Policy == "":
+		return "the operator was installed without it; set the value configuration.enabled of its chart, or remove the field", nil
+	case len(references) > configuration.MaxReferences:
+		return fmt.Sprintf("the template refers to %d objects, and at most %d can be kept; name some under except", len(references), configuration.MaxReferences), nil
+	case slices.Contains(s.Rollout.Spec.Configuration.Kinds, v1alpha1.ConfigurationSecret) && !slices.Contains(o.SecretNamespaces, s.Rollout.Namespace):
+		return fmt.Sprintf("the operator may not read Secrets in the namespace %q; name it in the value configuration.secretNamespaces of its chart, or leave Secret out of kinds", s.Rollout.Namespace), nil
+	}
+	inForce, err := r.inForce(ctx, s, o.Policy)
+	if err != nil || inForce {
+		return "", err
+	}
+	return fmt.Sprintf("the admission policy %q, which puts the names of copies in pods, is not in force; set the value configuration.enabled of the operator's chart, or remove the field", o.Policy), nil
+}
+
+// observeContent finds out what the copy of the present content is called.
+func (r *Reconciler) observeContent(ctx context.Context, s *scene, ref configuration.Reference) error {
+	meta, err := r.metadata(ctx, ref.Kind, types.NamespacedName{Namespace: s.Rollout.Namespace, Name: ref.Name})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s %q could not be read: %w", ref.Kind, ref.Name, err)
+	}
+	if digest, known := r.contents.digest(meta); known {
+		s.contentIs(ref, digest)
+		return nil
+	}
+	object, err := r.read(ctx, s, ref)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	digest := digestOf(object)
+	r.contents.learn(object, digest)
+	s.contentIs(ref, digest)
+	return nil
+}
+
+// contentIs notes a digest; "" is a content that can't be kept.
+func (s *scene) contentIs(ref configuration.Reference, digest string) {
+	if digest != "" {
+		s.present[ref] = configuration.CopyName(ref.Name, s.deployment.UID, digest)
+	}
+}
+
+func digestOf(object client.Object) string {
+	switch o := object.(type) {
+	case *corev1.ConfigMap:
+		return configuration.DigestConfigMap(o)
+	case *corev1.Secret:
+		if configuration.Keepable(o) {
+			return configuration.DigestSecret(o)
+		}
+	}
+	return ""
+}
+
+// read reads a content from the API server, so that it is never held for longer
+// than one look.
+func (r *Reconciler) read(ctx context.Context, s *scene, ref configuration.Reference) (client.Object, error) {
+	var object client.Object = &corev1.ConfigMap{}
+	if ref.Kind == v1alpha1.ConfigurationSecret {
+		object = &corev1.Secret{}
+	}
+	err := r.options.Configuration.Reader.Get(ctx, types.NamespacedName{Namespace: s.Rollout.Namespace, Name: ref.Name}, object)
+	if err != nil {
+		return nil, fmt.Errorf("%s %q could not be read: %w", ref.Kind, ref.Name, err)
+	}
+	return object, nil
+}
+
+func partial(kind v1alpha1.ConfigurationKind) *metav1.PartialObjectMetadata {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(kind)))
+	return meta
+}
+
+// metadata reads from the cache, which begins to watch a kind when it is first asked.
+func (r *Reconciler) metadata(ctx context.Context, kind v1alpha1.ConfigurationKind, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
+	if err := r.contents.watch(kind); err != nil {
+		return nil, fmt.Errorf("watch objects of kind %s: %w", kind, err)
+	}
+	meta := partial(kind)
+	return meta, r.client.Get(ctx, key, meta)
+}
+
+// copies are those that were made for the Deployment.
+func (r *Reconciler) copies(ctx context.Context, s *scene, kinds []v1alpha1.ConfigurationKind) (out []configuration.Copy, err error) {
+	for _, kind := range kinds {
+		if err := r.contents.watch(kind); err != nil {
+			return nil, fmt.Errorf("watch objects of kind %s: %w", kind, err)
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(kind) + "List"))
+		err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace),
+			client.MatchingLabels{v1alpha1.LabelRollout: s.Rollout.Name, v1alpha1.LabelRole: v1alpha1.RoleConfiguration})
+		if err != nil {
+			return nil, fmt.Errorf("objects of kind %s could not be listed: %w", kind, err)
+		}
+		for i := range list.Items {
+			if o := &list.Items[i]; o.DeletionTimestamp.IsZero() && ownedBy(o, s.deployment.UID) {
+				out = append(out, configuration.Copy{Kind: kind, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion})
+			}
+		}
+	}
+	return out, nil
+}
+
+func ownedBy(o metav1.Object, uid types.UID) bool {
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == uid })
+}
+
+// applyConfiguration carries out what concerns contents.
+func (r *Reconciler) applyConfiguration(ctx context.Context, s scene, action plan.Action) error {
+	switch a := action.(type) {
+	case plan.KeepContent:
+		return r.keepContent(ctx, s, configuration.Reference{Kind: a.Kind, Name: a.Name})
+	case plan.SetConfiguration:
+		return r.setConfiguration(ctx, s, a.Value)
+	case plan.DropContent:
+		return r.remove(ctx, a.Target, dropped(s, a.Copied))
+	}
+	return fmt.Errorf("%w: %T", errUnknownAction, action)
+}
+
+func dropped(s scene, c plan.Copied) client.Object {
+	if c.Kind == v1alpha1.ConfigurationSecret {
+		return &corev1.Secret{ObjectMeta: named(s, c.Name)}
+	}
+	return &corev1.ConfigMap{ObjectMeta: named(s, c.Name)}
+}
+
+var errChangedAgain = errors.New("its content has changed again")
+
+// keepContent copies the very content that was decided about.
+func (r *Reconciler) keepContent(ctx context.Context, s scene, ref configuration.Reference) error {
+	source, err := r.read(ctx, &s, ref)
+	if err != nil {
+		return err
+	}
+	owner := configuration.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: s.deployment.Name, UID: s.deployment.UID}
+	var kept client.Object
+	switch o := source.(type) {
+	case *corev1.ConfigMap:
+		kept = configuration.MakeConfigMap(o, s.Rollout.Name, owner)
+	case *corev1.Secret:
+		kept = configuration.MakeSecret(o, s.Rollout.Name, owner)
+	}
+	if kept.GetName() != s.present[ref] {
+		return apierrors.NewConflict(corev1.Resource(string(ref.Kind)), ref.Name, errChangedAgain)
+	}
+	err = r.client.Create(ctx, kept, client.FieldOwner(v1alpha1.FieldManager))
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	// Most likely the cache has not shown it yet.
+	if err := r.options.Configuration.Reader.Get(ctx, client.ObjectKeyFromObject(kept), kept); err != nil {
+		return fmt.Errorf("%s %q could not be read: %w", ref.Kind, kept.GetName(), err)
+	}
+	if ownedBy(kept, s.deployment.UID) && kept.GetLabels()[v1alpha1.LabelRole] == v1alpha1.RoleConfiguration {
+		return nil
+	}
+	return fmt.Errorf("a %s %q that Serin did not make has the name that the copy needs; delete it: %w", ref.Kind, kept.GetName(), err)
+}
+
+// setConfiguration changes the very template that was seen. It takes any client's
+// annotation away too, which an apply of Serin's own fields could not.
+func (r *Reconciler) setConfiguration(ctx context.Context, s scene, value string) error {
+	annotations := map[string]any{v1alpha1.AnnotationConfiguration: value}
+	if value == "" {
+		annotations[v1alpha1.AnnotationConfiguration] = nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": s.deployment.UID, "resourceVersion": s.deployment.ResourceVersion},
+		"spec":     map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": annotations}}},
+	})
+	if err != nil {
+		return fmt.Errorf("encode the patch: %w", err)
+	}
+	d := s.deployment.DeepCopy()
+	return r.client.Patch(ctx, d, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldManager+"-configuration"))
+}

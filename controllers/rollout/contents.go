@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/configuration"
+)
+
+// contents knows the digest of each content that was read, so that it is read
+// again only when it has changed, and who reads which object. All of it can be
+// found out anew after a restart.
+type contents struct {
+	// start begins to watch a kind; set before the first use.
+	start func(v1alpha1.ConfigurationKind) error
+
+	mu      sync.Mutex
+	watched map[v1alpha1.ConfigurationKind]bool
+	digests map[types.UID]content
+	readers map[types.NamespacedName][]configuration.Reference
+}
+
+type content struct{ version, digest string }
+
+func newContents() *contents {
+	return &contents{
+		watched: map[v1alpha1.ConfigurationKind]bool{}, digests: map[types.UID]content{},
+		readers: map[types.NamespacedName][]configuration.Reference{},
+	}
+}
+
+// watch begins to watch a kind if nobody has asked for it before.
+func (c *contents) watch(kind v1alpha1.ConfigurationKind) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watched[kind] {
+		return nil
+	}
+	if err := c.start(kind); err != nil {
+		return err
+	}
+	c.watched[kind] = true
+	return nil
+}
+
+// digest is that of an object as its metadata show it; "" for a content that can't
+// be kept.
+func (c *contents) digest(meta client.Object) (string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, found := c.digests[meta.GetUID()]
+	return known.digest, found && known.version == meta.GetResourceVersion()
+}
+
+func (c *contents) learn(object client.Object, digest string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.digests[object.GetUID()] = content{version: object.GetResourceVersion(), digest: digest}
+}
+
+// use notes which objects a Rollout depends on.
+func (c *contents) use(rollout types.NamespacedName, references []configuration.Reference) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readers[rollout] = references
+}
+
+func (c *contents) forget(rollout types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.readers, rollout)
+}
+
+// changed finds the Rollouts that an object concerns: those that read it, and the
+// one that it is a copy for. A digest that nobody needs any more is dropped.
+func (c *contents) changed(ctx context.Context, kind v1alpha1.ConfigurationKind, object client.Object) []reconcile.Request {
+	requests := rolloutByLabel(ctx, object)
+	ref := configuration.Reference{Kind: kind, Name: object.GetName()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for rollout, references := range c.readers {
+		if rollout.Namespace == object.GetNamespace() && slices.Contains(references, ref) {
+			requests = append(requests, reconcile.Request{NamespacedName: rollout})
+		}
+	}
+	if len(requests) == 0 {
+		delete(c.digests, object.GetUID())
+	}
+	return requests
+}

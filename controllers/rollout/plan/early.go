@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/serin-dev/serin/analysis/judge"
+)
+
+// A canary whose evidence suffices ahead of time gets nearly all of the traffic, and
+// stable the rest until the last step would have ended: a defect that begins late is
+// found only by comparison.
+//
+//	last step                 held back                       then
+//	50 %  … evidence suffices 95 % until the step's end       100 %
+const heldBackWeight = 95
+
+// onlyTheLastPromotes leaves the evidence for a promotion to the last step: what
+// is known at one weight certifies no other.
+func (s *settings) onlyTheLastPromotes() {
+	for i := range s.steps {
+		if !s.early || i < len(s.steps)-1 || !s.steps[i].canBeEarly() {
+			s.steps[i].judge.MaxBadPromotion = 0
+		}
+	}
+}
+
+// canBeEarly reports whether a step is one whose end evidence can bring forward.
+func (s step) canBeEarly() bool {
+	return s.Weight > 0 && s.Weight < heldBackWeight && len(s.Matches) == 0 && !s.manual
+}
+
+// holdBack has the last step send what it sends after an early promotion.
+func (p *pass) holdBack() {
+	s := p.status.Step
+	if s == nil || s.HeldBackUntil == nil || !p.early || int(s.Index) != len(p.steps)-1 {
+		return
+	}
+	last := &p.steps[s.Index]
+	last.Route, last.pods = Route{Weight: heldBackWeight}, nil
+	last.judge.MaxBadPromotion = 0
+}
+
+// promotesEarly gives a canary that has proved itself nearly all of the traffic, if
+// nothing else is in the way.
+func (p *pass) promotesEarly(i int) bool {
+	if !p.verdict.MayPromote || p.status.Step.HeldBackUntil != nil || !p.gate(len(p.steps), p.Now) {
+		return false
+	}
+	end := metav1.NewMicroTime(p.endOf(i))
+	p.enterStep(i)
+	p.status.Step.HeldBackUntil, p.status.Step.Weight = &end, heldBackWeight
+	p.holdBack()
+	p.events = append(p.events, Event{Routine: true, Reason: "PromotedEarly", Message: fmt.Sprintf(
+		"Revision %s has proved itself ahead of time: %s", p.revision, p.verdict.Explain())})
+	p.proceed()
+	return true
+}
+
+// endOf is when the hold of step i, which is in effect, is over.
+func (p *pass) endOf(i int) time.Time {
+	if s := p.status.Step; s.HeldBackUntil != nil {
+		return s.HeldBackUntil.Time
+	}
+	return p.status.Step.InEffectAt.Add(p.steps[i].hold)
+}
+
+// judgeOf is how a step is judged, with what former releases have taught.
+func (p *pass) judgeOf(i int) judge.Config {
+	c := p.steps[i].judge
+	if text := p.status.Dispersion; text != "" {
+		var d judge.Dispersion
+		if d.UnmarshalText([]byte(text)) == nil { // else it is measured again
+			c.Dispersion = d
+		}
+	}
+	return c
+}
+
+// keepDispersion notes what the release has taught about stable's requests.
+func (p *pass) keepDispersion() {
+	if p.status.Analysis == nil {
+		return
+	}
+	d := p.evidenceState().Dispersion()
+	if d == (judge.Dispersion{}) {
+		return
+	}
+	if text, err := d.MarshalText(); err == nil {
+		p.status.Dispersion = string(text)
+	}
+}

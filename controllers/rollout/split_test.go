@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/workload"
+)
+
+func sceneOf(ro *v1alpha1.Rollout, split *splitv1.TrafficSplit) scene {
+	s := scene{split: split}
+	s.Rollout, s.RouterName, s.RouterOffered = ro, v1alpha1.RouterNginx, true
+	return s
+}
+
+func website() *v1alpha1.Rollout {
+	ro := &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop", UID: "ro"}}
+	ro.Spec.Service = "website"
+	return ro
+}
+
+func TestAPatchOfTheSplitMakesItWhatItHasToBe(t *testing.T) {
+	blank := func() *splitv1.TrafficSplit {
+		ts := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop", UID: "split"}}
+		ts.Generation = 3
+		return ts
+	}
+	for name, test := range map[string]struct {
+		live  func() *splitv1.TrafficSplit
+		route plan.Route
+	}{
+		"from nothing": {blank, plan.Route{Weight: 20}},
+		"from another route, whose annotations go": {func() *splitv1.TrafficSplit {
+			ts := blank()
+			setSplit(ts, sceneOf(website(), nil), plan.Route{Weight: 50, Matches: []string{"testers"}, Mirror: 10})
+			return ts
+		}, plan.Route{Weight: 20}},
+		"beside what others wrote": {func() *splitv1.TrafficSplit {
+			ts := blank()
+			ts.Labels, ts.Annotations = map[string]string{"team": "a"}, map[string]string{"example.com/a~b": "c"}
+			return ts
+		}, plan.Route{Weight: 0, Mirror: 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(test.live()).Build()
+			live := &splitv1.TrafficSplit{}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(test.live()), live); err != nil {
+				t.Fatal(err)
+			}
+			r := &Reconciler{client: c}
+			s := sceneOf(website(), live)
+			if err := r.applySplit(t.Context(), s, test.route); err != nil {
+				t.Fatal(err)
+			}
+			got := &splitv1.TrafficSplit{}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(live), got); err != nil {
+				t.Fatal(err)
+			}
+			want := live.DeepCopy()
+			setSplit(want, s, test.route)
+			want.ResourceVersion = got.ResourceVersion
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAPatchOfAnotherGenerationOrSplitIsAConflict(t *testing.T) {
+	stored := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop", UID: "split", Generation: 3}}
+	for name, change := range map[string]func(*splitv1.TrafficSplit){
+		"another generation": func(ts *splitv1.TrafficSplit) { ts.Generation = 2 },
+		"another split":      func(ts *splitv1.TrafficSplit) { ts.UID = "former" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(stored.DeepCopy()).Build()
+			seen := stored.DeepCopy()
+			change(seen)
+			r := &Reconciler{client: c}
+			if err := r.applySplit(t.Context(), sceneOf(website(), seen), plan.Route{Weight: 20}); err == nil {
+				t.Fatal("it is written")
+			}
+			got := &splitv1.TrafficSplit{}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(stored), got); err != nil || len(got.Spec.Backends) > 0 {
+				t.Errorf("it is written: %v, %v", got.Spec, err)
+			}
+		})
+	}
+}
+
+func TestTheFailedTestOfAPatchIsAConflictAndAnInvalidObjectIsNot(t *testing.T) {
+	failed := apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "testing value failed", 0, false)
+	invalid := apierrors.NewInvalid(splitv1.GroupVersion.WithKind("TrafficSplit").GroupKind(), "website", field.ErrorList{field.Required(field.NewPath("spec"), "")})
+	other := errors.New("away")
+	for _, test := range []struct {
+		err  error
+		want bool
+	}{{failed, true}, {invalid, false}, {other, false}, {nil, false}} {
+		if got := apierrors.IsConflict(staleIfUnmet(test.err)); got != test.want {
+			t.Errorf("%v: a conflict: %v", test.err, got)
+		}
+	}
+}
+
+// A router that the operator does not offer can't take the traffic back: the one that
+// has it can.
+func TestTheSplitKeepsItsRouterWhereThatOfTheSpecCanServeNone(t *testing.T) {
+	live := &splitv1.TrafficSplit{}
+	setSplit(live, sceneOf(website(), nil), plan.Route{Weight: 20})
+	for name, test := range map[string]struct {
+		router  v1alpha1.RouterName
+		offered bool
+		want    v1alpha1.RouterName
+	}{
+		"offered":     {"gateway", true, "gateway"},
+		"not offered": {"gateway", false, v1alpha1.RouterNginx},
+		"none":        {v1alpha1.RouterNone, true, v1alpha1.RouterNginx},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sceneOf(website(), live)
+			s.RouterName, s.RouterOffered = test.router, test.offered
+			if got := s.splitRouter(); got != test.want {
+				t.Errorf("router %s", got)
+			}
+			if got := requestedRoute(live, &s, "website-stable", "website-canary").Weight == 20; got != (test.want == v1alpha1.RouterNginx) {
+				t.Errorf("its route is known: %v", got)
+			}
+		})
+	}
+}
+
+func TestASplitIsUnservedWhenItIsRefusedAndNothingIsInEffect(t *testing.T) {
+	split := func(status metav1.ConditionStatus, generation int64, backends ...splitv1.BackendStatus) *splitv1.TrafficSplit {
+		ts := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+		ts.Status.Conditions = []metav1.Condition{{Type: splitv1.ConditionAccepted, Status: status, ObservedGeneration: generation}}
+		ts.Status.Backends = backends
+		return ts
+	}
+	for name, test := range map[string]struct {
+		split *splitv1.TrafficSplit
+		want  bool
+	}{
+		"nobody has seen it":                  {&splitv1.TrafficSplit{}, false},
+		"accepted":                            {split(metav1.ConditionTrue, 2), false},
+		"refused":                             {split(metav1.ConditionFalse, 2), true},
+		"a former generation was refused":     {split(metav1.ConditionFalse, 1), false},
+		"refused, with the former in effect":  {split(metav1.ConditionFalse, 2, splitv1.BackendStatus{Service: "a"}), false},
+		"nobody knows whether it is accepted": {split(metav1.ConditionUnknown, 2), false},
+	} {
+		if got := unserved(test.split); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestTheServiceThatIsStableByTheRecordStaysSo(t *testing.T) {
+	for name, test := range map[string]struct{ recorded, want string }{
+		"nothing is recorded":      {"", "v3"},
+		"the one that is stable":   {"v3", "v3"},
+		"the canary, promoted":     {"v4", "v3"},
+		"one that is not in there": {"v1", "v1"},
+	} {
+		ro := website()
+		ro.Spec.Services = &v1alpha1.ServicePair{Stable: "v3", Canary: "v4"}
+		ro.Status.Stable = &v1alpha1.VersionStatus{Service: test.recorded}
+		if stable, canary := backendNames(ro); stable != test.want || canary != "v4" {
+			t.Errorf("%s: %s and %s", name, stable, canary)
+		}
+	}
+}
+
+func TestAReplicaSetThatIsMarkedForAnotherRolloutIsNotOurs(t *testing.T) {
+	for uid, want := range map[string]bool{"": true, "ro": true, "other": false} {
+		s := sceneOf(website(), nil)
+		s.root = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "root"}}
+		rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+			OwnerReferences: []metav1.OwnerReference{workload.CanaryController(s.root)},
+			Annotations:     map[string]string{v1alpha1.AnnotationRolloutUID: uid},
+		}}
+		if owner, ours := s.ownerOf(rs); ours != want || ours && owner != plan.OwnerRollout {
+			t.Errorf("marked %q: ours %v, owner %v", uid, ours, owner)
+		}
+	}
+}

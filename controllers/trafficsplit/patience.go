@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+)
+
+// reportPause is how long a report waits that is likely to be out of date at once:
+// proxies take some hundred milliseconds to follow a new generation, and pods become
+// ready one by one. What it would say is in the report that comes after.
+const reportPause = 2 * time.Second
+
+// patience remembers since when a report waits. It is only used to write a little
+// later: a restart that forgets it changes nothing.
+type patience struct {
+	mu    sync.Mutex
+	since map[types.NamespacedName]time.Time
+}
+
+// left is how long the report of a split has to wait still.
+func (p *patience) left(split types.NamespacedName, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since, waits := p.since[split]
+	if !waits {
+		if p.since == nil {
+			p.since = map[types.NamespacedName]time.Time{}
+		}
+		p.since[split], since = now, now
+	}
+	return max(0, reportPause-now.Sub(since))
+}
+
+// forget is told when nothing waits any more.
+func (p *patience) forget(split types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.since, split)
+}
+
+// mayWait reports whether nobody misses what is new in a status for a moment. Of a
+// split that is being deleted nobody reads anything but why that takes so long.
+func mayWait(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) bool {
+	old, deleting := split.Status, !split.DeletionTimestamp.IsZero()
+	return sameVerdicts(old.Conditions, next.Conditions, deleting) &&
+		(deleting || equality.Semantic.DeepEqual(old.Mirror, next.Mirror) && sameWeights(old.Backends, next.Backends))
+}
+
+// sameWeights compares but for the number of ready endpoints. A backend with a weight
+// that has none any more is told of at once.
+func sameWeights(old, next []splitv1.BackendStatus) bool {
+	return slices.EqualFunc(old, next, func(a, b splitv1.BackendStatus) bool {
+		gone := b.Weight > 0 && a.ReadyEndpoints > 0 && b.ReadyEndpoints == 0
+		return a.Service == b.Service && a.Weight == b.Weight && !gone
+	})
+}
+
+// sameVerdicts reports whether the conditions say the same of a newer generation, or
+// only that it waits: until then, what is written is visibly that of an older one, by
+// its observedGeneration, or says that it waits too.
+func sameVerdicts(old, next []metav1.Condition, deleting bool) bool {
+	for _, c := range next {
+		before := meta.FindStatusCondition(old, c.Type)
+		switch {
+		case before == nil:
+			return false
+		case before.Status == c.Status && before.Reason == c.Reason && before.Message == c.Message:
+		case waits(c, deleting) && (before.ObservedGeneration < c.ObservedGeneration || waits(*before, deleting)):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func waits(c metav1.Condition, deleting bool) bool {
+	return c.Reason == splitv1.ReasonWaitingForProxies || c.Reason == splitv1.ReasonWaitingForService ||
+		deleting && c.Reason == splitv1.ReasonPending && c.Type == splitv1.ConditionProgrammed
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+)
+
+func TestWhatMayWait(t *testing.T) {
+	programmed := func(status metav1.ConditionStatus, reason string, generation int64) metav1.Condition {
+		return metav1.Condition{Type: splitv1.ConditionProgrammed, Status: status, Reason: reason, ObservedGeneration: generation}
+	}
+	inEffect := programmed(metav1.ConditionTrue, splitv1.ReasonProgrammed, 1)
+	backend := func(weight, ready int32) []splitv1.BackendStatus {
+		return []splitv1.BackendStatus{{Service: "canary", Weight: weight, ReadyEndpoints: ready}}
+	}
+	for name, test := range map[string]struct {
+		deleting    bool
+		before, now metav1.Condition
+		had, has    []splitv1.BackendStatus
+		want        bool
+	}{
+		"the proxies follow a new generation":        {before: inEffect, now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 2), want: true},
+		"a proxy is lost":                            {before: inEffect, now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 1)},
+		"the Service follows the proxies":            {before: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 1), now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForService, 1), want: true},
+		"the weights are in effect":                  {before: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 2), now: programmed(metav1.ConditionTrue, splitv1.ReasonProgrammed, 2)},
+		"a proxy can't follow":                       {before: inEffect, now: programmed(metav1.ConditionFalse, splitv1.ReasonProxyError, 2)},
+		"something stands in the way":                {before: inEffect, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 2)},
+		"it is being withdrawn since it was deleted": {deleting: true, before: inEffect, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 2), had: backend(50, 1), want: true},
+		"nothing was said before":                    {now: inEffect},
+		"more pods are ready":                        {before: inEffect, now: inEffect, had: backend(50, 1), has: backend(50, 2), want: true},
+		"no pod is ready any more":                   {before: inEffect, now: inEffect, had: backend(50, 1), has: backend(50, 0)},
+		"no pod without requests is ready any more":  {before: inEffect, now: inEffect, had: backend(0, 1), has: backend(0, 0), want: true},
+		"another weight":                             {before: inEffect, now: inEffect, had: backend(50, 1), has: backend(60, 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			split := &splitv1.TrafficSplit{}
+			if test.deleting {
+				now := metav1.Now()
+				split.DeletionTimestamp = &now
+			}
+			if test.before.Type != "" {
+				split.Status.Conditions = []metav1.Condition{test.before}
+			}
+			split.Status.Backends = test.had
+			next := splitv1.TrafficSplitStatus{Conditions: []metav1.Condition{test.now}, Backends: test.has}
+			if got := mayWait(split, next); got != test.want {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}

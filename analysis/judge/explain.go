@@ -39,6 +39,7 @@ var explanations = map[Reason]string{
 	ReasonStaleData:       "the newest measurement is too old to go on",
 	ReasonStartingUp:      "the canary is still in its start-up phase",
 	ReasonNoTraffic:       "the canary has answered no request in this step",
+	ReasonNotCalled:       "no traffic goes to the canary, and its metrics are within their limits",
 	ReasonNoStableTraffic: "stable has answered no request in this step, so there is nothing to compare with",
 }
 

@@ -52,7 +52,10 @@ func (c *Config) assess(s *State, now time.Time) Result {
 	if r, ok := c.limitShortage(s, now); ok {
 		return r
 	}
-	if s.compared() {
+	switch {
+	case s.notCalled():
+		return c.result(s, Pass, ReasonNotCalled)
+	case s.compared():
 		return c.comparison(s)
 	}
 	return c.result(s, Pass, ReasonNotCompared)
@@ -75,6 +78,8 @@ func (c *Config) comparison(s *State) Result {
 func (c *Config) shortage(s *State) Reason {
 	canary, stable := s.step.canary.requests, s.step.stable.requests
 	switch {
+	case s.notCalled() && c.onlyValues():
+		return ""
 	case canary == 0:
 		return ReasonNoTraffic
 	case s.compared() && stable == 0:
@@ -85,6 +90,21 @@ func (c *Config) shortage(s *State) Reason {
 		return ReasonTooFewRequests
 	}
 	return ""
+}
+
+// notCalled reports whether nobody calls the canary. People who match may call it
+// at weight 0 too; then it is compared like any other.
+func (s *State) notCalled() bool { return s.weight == 0 && s.step.canary.requests == 0 }
+
+// onlyValues reports whether the limits say all that there is to know of a canary
+// that nobody calls: without any, there would be nothing to pass.
+func (c *Config) onlyValues() bool {
+	for i := range c.Limits {
+		if c.Limits[i].Metric != Value {
+			return false
+		}
+	}
+	return len(c.Limits) > 0
 }
 
 func (c *Config) reject(s State, why Reason) Result {

@@ -25,6 +25,9 @@ const (
 	// ReasonNotCompared is a Pass at weight 100, where no stable traffic is left
 	// to compare with: the minimum and the limits are met.
 	ReasonNotCompared Reason = "NotCompared"
+	// ReasonNotCalled is a Pass at weight 0, where nobody calls the canary: every
+	// limit is one on a Value, and they are met.
+	ReasonNotCalled Reason = "NotCalled"
 )
 
 // Reasons of a Fail.

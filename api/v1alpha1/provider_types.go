@@ -322,9 +322,13 @@ type CloudWatchQuery struct {
 	Window Duration `json:"window,omitempty"`
 
 	// credentialsRef names a Secret with the keys accessKeyID and secretAccessKey, and
-	// optionally sessionToken.
+	// sessionToken with temporaryCredentials.
 	// +required
 	CredentialsRef CredentialsReference `json:"credentialsRef"`
+
+	// temporaryCredentials have a session token. Default false.
+	// +optional
+	TemporaryCredentials bool `json:"temporaryCredentials,omitempty"`
 }
 
 // NewRelicQuery measures by the only number of a query. Arguments must be names: letters,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -158,7 +159,7 @@ func (l *Loop) newMetric(spec resolve.Metric) *metric {
 type broken struct{ err error }
 
 func (b broken) Measure(context.Context, time.Time) (source.Sample, error) {
-	return source.Sample{}, &source.Missing{Reason: source.Rejected, Message: b.err.Error()}
+	return source.Sample{}, &source.MissingError{Reason: source.Rejected, Message: b.err.Error()}
 }
 
 // Forget ends the measurement of a release. Its AnalysisResult stays.
@@ -245,7 +246,7 @@ func (l *Loop) measure(ctx context.Context, rollout types.NamespacedName, m *met
 	if ctx.Err() != nil {
 		return // stopping is not a fault of the metric
 	}
-	if l.store(rollout, m, at, sample, err) {
+	if l.store(rollout, m, reading{at: at, known: l.clock.Now(), sample: sample, err: err}) {
 		select {
 		case l.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: rollout}:
 		default:
@@ -257,7 +258,7 @@ func (l *Loop) measure(ctx context.Context, rollout types.NamespacedName, m *met
 func ask(ctx context.Context, m source.Measurer, at time.Time) (s source.Sample, err error) {
 	defer func() {
 		if recover() != nil {
-			s, err = source.Sample{}, &source.Missing{Reason: source.Malformed, Message: "the measurement broke down; please report it"}
+			s, err = source.Sample{}, &source.MissingError{Reason: source.Malformed, Message: "the measurement broke down; please report it"}
 		}
 	}()
 	return m.Measure(ctx, at)
@@ -265,12 +266,12 @@ func ask(ctx context.Context, m source.Measurer, at time.Time) (s source.Sample,
 
 // store keeps a sample and reports whether there is something new. A release that was
 // forgotten or changed meanwhile is left alone.
-func (l *Loop) store(rollout types.NamespacedName, m *metric, at time.Time, s source.Sample, err error) bool {
+func (l *Loop) store(rollout types.NamespacedName, m *metric, read reading) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m.busy = false
 	r := l.releases[rollout]
-	if r == nil || !r.has(m) || !m.add(at, s, err) {
+	if r == nil || !r.has(m) || !m.add(read) {
 		return false
 	}
 	l.write(rollout, r)
@@ -278,10 +279,5 @@ func (l *Loop) store(rollout types.NamespacedName, m *metric, at time.Time, s so
 }
 
 func (r *release) has(m *metric) bool {
-	for _, known := range r.metrics {
-		if known == m {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(r.metrics, m)
 }

@@ -22,13 +22,22 @@ type Series struct {
 	// metric that is compared there are only reasons.
 	Samples []Sample
 	// Windows are those of a metric that is compared, oldest first. They never overlap.
-	Windows []analysis.Window
+	Windows []Window
+}
+
+// Window is what a metric counted for both versions in a stretch of time.
+type Window struct {
+	analysis.Window
+	// Known is when it was.
+	Known time.Time
 }
 
 // Sample is one number, or the reason why there is none.
 type Sample struct {
 	// At is the time that the number is about.
 	At time.Time
+	// Known is when there was an answer, or none.
+	Known time.Time
 	// Value is a finite number; it means nothing with a Reason.
 	Value float64
 	// Reason is empty when there is a number.
@@ -48,7 +57,7 @@ type metric struct {
 
 	windower          analysis.Windower
 	samples           []Sample
-	windows           []analysis.Window
+	windows           []Window
 	measured, missing int32
 }
 
@@ -59,53 +68,61 @@ func (m *metric) begin(now time.Time) bool {
 		return false
 	}
 	m.busy = true
-	missed := now.Sub(m.due) / m.spec.Interval
-	m.due = m.due.Add((missed + 1) * m.spec.Interval)
+	missed := int64(now.Sub(m.due) / m.spec.Interval)
+	m.due = m.due.Add(time.Duration(missed+1) * m.spec.Interval)
 	return true
 }
 
+// reading is the outcome of one measurement.
+type reading struct {
+	// at is when it was asked for, and known when there was an answer.
+	at, known time.Time
+	sample    source.Sample
+	err       error
+}
+
 // add keeps the outcome of a measurement and reports whether it is something new.
-func (m *metric) add(at time.Time, s source.Sample, err error) bool {
+func (m *metric) add(r reading) bool {
+	s := r.sample
 	switch {
-	case err != nil:
-		m.miss(at, err)
+	case r.err != nil:
+		m.miss(r, r.err)
 	case m.spec.Compare != nil:
-		return m.addCounters(at, s)
+		return m.addCounters(r)
 	case s.Counters != nil:
-		m.miss(at, source.Wrong("has counters where one number was asked for"))
+		m.miss(r, source.Wrong("has counters where one number was asked for"))
 	case len(m.samples) > 0 && m.last().Reason == "" && !s.At.After(m.last().At):
 		// The same number again is not another measurement.
 		return false
 	default:
 		m.measured++
-		m.keep(Sample{At: s.At, Value: s.Value})
+		m.keep(Sample{At: s.At, Known: r.known, Value: s.Value})
 	}
 	return true
 }
 
 func (m *metric) last() Sample { return m.samples[len(m.samples)-1] }
 
-func (m *metric) addCounters(at time.Time, s source.Sample) bool {
-	if s.Counters == nil {
-		m.miss(at, source.Wrong("has one number where counters were asked for"))
+func (m *metric) addCounters(r reading) bool {
+	if r.sample.Counters == nil {
+		m.miss(r, source.Wrong("has one number where counters were asked for"))
 		return true
 	}
 	var window analysis.Window
 	var reason analysis.Reason
-	if m.windower, window, reason = m.windower.Add(*s.Counters, m.weight); reason != "" {
+	if m.windower, window, reason = m.windower.Add(*r.sample.Counters, m.weight); reason != "" {
 		return false // no window, and no fault either: it takes two readings
 	}
 	m.measured++
 	first := max(0, len(m.windows)+1-Keep)
-	m.windows = append(slices.Clone(m.windows[first:]), window)
+	m.windows = append(slices.Clone(m.windows[first:]), Window{window, r.known})
 	return true
 }
 
 // miss keeps the reason why there is no number.
-func (m *metric) miss(at time.Time, err error) {
-	sample := Sample{At: at, Reason: source.Malformed, Message: "the measurement failed"}
-	var missing *source.Missing
-	if errors.As(err, &missing) {
+func (m *metric) miss(r reading, err error) {
+	sample := Sample{At: r.at, Known: r.known, Reason: source.Malformed, Message: "the measurement failed"}
+	if missing, ok := errors.AsType[*source.MissingError](err); ok {
 		sample.Reason, sample.Message = missing.Reason, missing.Message
 	}
 	if sample.Reason != source.Pending {

@@ -54,6 +54,8 @@ type Release struct {
 	Namespace, Name, Service       string
 	StableService, CanaryService   string
 	StableRevision, CanaryRevision string
+	// UID of the Rollout, which owns Jobs.
+	UID string
 	// Step is the index of the present step, from 0. Only jobs depend on it.
 	Step int32
 }

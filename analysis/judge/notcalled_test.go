@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/judge"
+)
+
+// A canary that nobody calls yet, as in a preview, is judged by the user's numbers.
+func TestACanaryThatNobodyCallsPassesByItsNumbersOnly(t *testing.T) {
+	value := judge.ValueBetween("smoke", 1, math.Inf(1))
+	for _, test := range []struct {
+		name   string
+		limits []judge.Limit
+		value  *float64
+		want   judge.Reason
+	}{
+		{name: "a number within its limit", limits: []judge.Limit{value}, value: new(1.0), want: judge.ReasonNotCalled},
+		{name: "a number outside of it", limits: []judge.Limit{value}, value: new(0.0), want: judge.ReasonLimitAtRisk},
+		{name: "no number", limits: []judge.Limit{value}, want: judge.ReasonLimitMissing},
+		{name: "nothing asked", value: new(1.0), want: judge.ReasonNoTraffic},
+		{name: "requests asked too", limits: []judge.Limit{value, judge.MinSuccessRate(.99)}, value: new(1.0), want: judge.ReasonNoTraffic},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := judge.Defaults()
+			c.Limits = test.limits
+			start := time.Unix(1e9, 0)
+			s := judge.State{}.StartStep(start)
+			_, r := c.Next(s, analysis.Window{
+				Start: start, End: start.Add(5 * time.Second), Stable: analysis.Arm{Requests: 100},
+				Values: []analysis.Value{{Name: "smoke", Value: test.value}},
+			})
+			if passes := test.want == judge.ReasonNotCalled; r.Reason != test.want || (r.Verdict == judge.Pass) != passes {
+				t.Errorf("%s: %s", r.Verdict, r.Reason)
+			}
+		})
+	}
+}
+
+// People who match may meet a canary whose weight is 0.
+func TestACanaryThatOnlySomeMeetIsCompared(t *testing.T) {
+	value := judge.ValueBetween("smoke", 1, math.Inf(1))
+	for name, tt := range map[string]struct {
+		failures int64
+		want     judge.Reason
+	}{
+		"no worse":  {0, judge.ReasonNotWorse},
+		"suspected": {9, judge.ReasonSuspected},
+	} {
+		c := plain(value)
+		_, r := c.Next(judge.State{}, analysis.Window{
+			Start: epoch, End: epoch.Add(5 * time.Second), Canary: arm(100, tt.failures), Stable: arm(100, 0),
+			Values: []analysis.Value{{Name: "smoke", Value: new(1.0)}},
+		})
+		if r.Reason != tt.want {
+			t.Errorf("%s: %s (%s), want %s", name, r.Reason, r.Explain(), tt.want)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/source"
+	"github.com/serin-dev/serin/controllers/measure/metrics"
+	"github.com/serin-dev/serin/controllers/measure/resolve"
+)
+
+// fullWeight is the weight of a user's metric that counts as much as the failures
+// that Serin's own proxies count.
+const fullWeight = 10
+
+// staleIntervals is how many intervals old the newest number may be.
+const staleIntervals = 3
+
+// Settings are what the judge is to hold a release against.
+type Settings struct {
+	Limits      []judge.Limit
+	Comparisons []judge.Comparison
+}
+
+// Of are the settings of metrics, with the release's tolerance for comparisons that
+// have none. Metrics that are only tried out have no part in it.
+func Of(list []resolve.Metric, tolerance float64) (s Settings) {
+	for i := range list {
+		switch m := &list[i]; {
+		case m.DryRun:
+		case m.Compare != nil:
+			c := judge.Comparison{Name: m.Name, Weight: float64(m.Compare.Weight) / fullWeight, Tolerance: tolerance}
+			if m.Compare.Tolerance != nil {
+				c.Tolerance = *m.Compare.Tolerance
+			}
+			s.Comparisons = append(s.Comparisons, c)
+		default:
+			s.Limits = append(s.Limits, limit(m))
+		}
+	}
+	return s
+}
+
+func limit(m *resolve.Metric) judge.Limit {
+	low, high := math.Inf(-1), math.Inf(1)
+	if m.Min != nil {
+		low = *m.Min
+	}
+	if m.Max != nil {
+		high = *m.Max
+	}
+	l := judge.ValueBetween(m.Name, low, high)
+	l.FailureLimit, l.MinSamples = m.FailureLimit, int64(m.MinSamples)
+	l.StaleAfter = max(l.StaleAfter, staleIntervals*m.Interval)
+	return l
+}
+
+// Attach adds what the metrics gave to the windows of traffic in which it became
+// known. Nothing that was known at the end of the last window that was judged is
+// added again; what came between two windows belongs to the later one. Of two
+// measurements of one metric in one window the later counts.
+func Attach(windows []analysis.Window, series []metrics.Series, judged time.Time) []analysis.Window {
+	if len(series) == 0 {
+		return windows
+	}
+	out := slices.Clone(windows)
+	for i := range out {
+		for _, s := range series {
+			if !s.Metric.DryRun {
+				attach(&out[i], s, judged)
+			}
+		}
+		judged = out[i].End
+	}
+	return out
+}
+
+func attach(w *analysis.Window, s metrics.Series, after time.Time) {
+	within := func(known time.Time) bool { return known.After(after) && !known.After(w.End) }
+	if s.Metric.Compare == nil {
+		if last := lastOf(s.Samples, func(x metrics.Sample) bool { return within(x.Known) && x.Reason != source.Pending }); last != nil {
+			w.Values = append(w.Values, value(s.Metric.Name, last))
+		}
+		return
+	}
+	if last := lastOf(s.Windows, func(x metrics.Window) bool { return within(x.Known) }); last != nil {
+		w.Samples = append(w.Samples, analysis.Sample{
+			Name: s.Metric.Name, Start: last.Start, Canary: arm(last.Canary, s.Metric.Compare.More), Stable: arm(last.Stable, s.Metric.Compare.More),
+		})
+	}
+}
+
+func lastOf[T any](list []T, wanted func(T) bool) *T {
+	for i := len(list) - 1; i >= 0; i-- {
+		if wanted(list[i]) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+func value(name string, s *metrics.Sample) analysis.Value {
+	v := analysis.Value{Name: name}
+	if s.Reason == "" {
+		v.Value = new(s.Value)
+	}
+	return v
+}
+
+// arm counts what is bad: the rest, where what was counted is good.
+func arm(a analysis.Arm, more bool) analysis.Arm {
+	if more {
+		a.Failures = a.Requests - a.Failures
+	}
+	return a
+}

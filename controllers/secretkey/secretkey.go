@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package secretkey
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/egress"
+)
+
+// Error is a failure that can be shown: its text was written here.
+type Error struct{ message string }
+
+func (e *Error) Error() string { return e.message }
+
+// Reader reads the Secrets of one namespace.
+type Reader struct {
+	// Secrets are read one by one, from the API and not from a cache.
+	Secrets client.Reader
+	// Namespace of the Secrets.
+	Namespace string
+	// ServiceAccount that reads them, for the message that says what it may not do.
+	ServiceAccount string
+}
+
+// Read returns the value of a key, never empty. It reads each time: a key that was
+// changed is used at once, and none stays in memory. Its error is an Error, or that of
+// a context that ended.
+func (r Reader) Read(ctx context.Context, ref v1alpha1.SecretKeyReference) ([]byte, error) {
+	secret := &corev1.Secret{}
+	err := r.Secrets.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: ref.Name}, secret)
+	if err != nil {
+		return nil, r.explain(err, ref)
+	}
+	key := secret.Data[ref.Key]
+	if len(key) == 0 {
+		return nil, errorf("the Secret %s has no key %q, or an empty one; add it", ref.Name, ref.Key)
+	}
+	return key, nil
+}
+
+// explain says what to do. The API server's words are left out, since they may change
+// from one attempt to the next.
+func (r Reader) explain(err error, ref v1alpha1.SecretKeyReference) error {
+	switch {
+	case apierrors.IsForbidden(err):
+		return errorf("may not be read: create a Role in %s that allows get on the Secret %s, and a RoleBinding for the ServiceAccount %s",
+			r.Namespace, ref.Name, r.ServiceAccount)
+	case apierrors.IsNotFound(err):
+		return errorf("the Secret %s does not exist; create it", ref.Name)
+	case egress.IsTimeout(err):
+		return err
+	default:
+		return errorf("the Secret %s could not be read from the API", ref.Name)
+	}
+}
+
+func errorf(format string, args ...any) error {
+	return &Error{message: fmt.Sprintf(format, args...)}
+}

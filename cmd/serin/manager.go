@@ -169,12 +169,20 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 	if err := mgr.Add(measured); err != nil {
 		return fmt.Errorf("add the measurement: %w", err)
 	}
-	outbox, err := o.outbound.add(mgr)
+	policy, roots, err := o.outbound.reach(mgr)
+	if err != nil {
+		return err
+	}
+	outbox, err := o.outbound.add(mgr, policy, roots)
+	if err != nil {
+		return err
+	}
+	named, err := o.addUserMetrics(mgr, measured, policy, roots)
 	if err != nil {
 		return err
 	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
-		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone), Measurements: measured, Outbox: outbox,
+		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone), Measurements: measured, Metrics: named, Outbox: outbox,
 		Clock: clock.RealClock{}, GuardPolicy: o.guardPolicy, GuardServed: guarded, Concurrency: o.workers,
 		Configuration: rollout.ConfigurationOptions{Policy: o.configurationPolicy, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader()},
 	})

@@ -18,7 +18,8 @@ import (
 	"github.com/serin-dev/serin/egress"
 )
 
-// outboundOptions are the flags that say where hooks and notifications may go.
+// outboundOptions are the flags that say where requests on behalf of users may go:
+// hooks, notifications and metrics.
 type outboundOptions struct {
 	allowed, nodes []string
 	serviceAccount string
@@ -26,22 +27,24 @@ type outboundOptions struct {
 
 func (o *outboundOptions) bind(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.allowed, "outbound-allowed-cidrs", nil,
-		"networks that hooks and notifications may reach although they are loopback, link-local, the node's, a cloud's metadata or the API server's")
-	flags.StringSliceVar(&o.nodes, "node-addresses", nil, "addresses of the node, which hooks and notifications may not reach")
+		"networks that hooks, notifications and metrics may reach although they are loopback, link-local, the node's, a cloud's metadata or the API server's")
+	flags.StringSliceVar(&o.nodes, "node-addresses", nil, "addresses of the node, which hooks, notifications and metrics may not reach")
 	flags.StringVar(&o.serviceAccount, "service-account", "", "namespace/name of the ServiceAccount that the manager runs as, for messages that say what it may not do")
 }
 
-// add has hooks and notifications sent by the leader.
-func (o *outboundOptions) add(mgr manager.Manager) (*outbound.Sender, error) {
+// reach is where requests on behalf of users may go, and whom they trust there.
+func (o *outboundOptions) reach(mgr manager.Manager) (egress.Policy, *x509.CertPool, error) {
 	policy, err := o.policy()
 	if err != nil {
-		return nil, err
+		return egress.Policy{}, nil, err
 	}
 	policy.APIServer = outbound.APIServer(mgr.GetClient(), serverAddress(mgr.GetConfig().Host)...)
 	roots, err := publicRoots()
-	if err != nil {
-		return nil, err
-	}
+	return policy, roots, err
+}
+
+// add has hooks and notifications sent by the leader.
+func (o *outboundOptions) add(mgr manager.Manager, policy egress.Policy, roots *x509.CertPool) (*outbound.Sender, error) {
 	// Secrets are read past the cache, one by one: nothing may list or watch them.
 	sender := outbound.New(mgr.GetAPIReader(), policy, clock.RealClock{}, outbound.Options{
 		UserAgent: "serin/" + buildVersion(), ServiceAccount: o.serviceAccount, Roots: roots,

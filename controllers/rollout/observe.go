@@ -24,6 +24,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/configuration"
+	"github.com/serin-dev/serin/controllers/measure/resolve"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
 	"github.com/serin-dev/serin/controllers/rollout/schedule"
 	"github.com/serin-dev/serin/controllers/traffic"
@@ -41,6 +42,8 @@ type scene struct {
 	// to, and configurations what the versions of the workload read.
 	present        configuration.Mapping
 	configurations []configuration.Mapping
+	// templates are those that the Rollout names.
+	templates []resolve.Template
 	recheck        time.Duration // when to look again at what only time changes
 }
 
@@ -55,7 +58,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 	s.RouterOffered = slices.Contains(r.options.Routers, s.RouterName)
 	s.Split.Requested, s.Split.Observed = plan.Route{Weight: -1}, -1
 	s.ReportedAt = r.reports.at(ro)
-	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeSplit(ctx, &s))
+	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeSplit(ctx, &s), r.observeMetrics(ctx, &s))
 	if ro.Spec.Services != nil {
 		err = errors.Join(err, r.observePair(ctx, &s))
 	} else {
@@ -349,6 +352,7 @@ func (r *Reconciler) observeTraffic(s *scene) {
 	}
 	windows, health := r.options.Measurements.Windows(client.ObjectKeyFromObject(s.Rollout), after)
 	s.Windows, s.DataProblem = windows, health.Message
+	r.attachMetrics(s, after)
 	if s.DataProblem == "" {
 		s.DataProblem = s.Split.Unresolved // requests can't match a group that does not exist
 	}

@@ -44,6 +44,8 @@ type Options struct {
 	Routers []v1alpha1.RouterName
 	// Measurements of the traffic.
 	Measurements Measurements
+	// Metrics that users named.
+	Metrics UserMetrics
 	// Outbox delivers questions of hooks and notifications.
 	Outbox Outbox
 	// Clock that is read, never waited on.
@@ -82,6 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, ro); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.options.Measurements.Forget(req.NamespacedName)
+			r.options.Metrics.Forget(req.NamespacedName)
 			r.options.Outbox.Keep(req.NamespacedName, nil)
 			r.metrics.forget(req.NamespacedName)
 			r.contents.forget(req.NamespacedName)
@@ -96,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.report(ctx, ro, d); err != nil {
 		return retry(err)
 	}
-	if err := errors.Join(r.measure(ctx, ro, d), r.send(ro, d)); err != nil {
+	if err := errors.Join(r.measure(ctx, &s, d), r.send(ro, d)); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := r.act(ctx, s, d.Actions); err != nil {
@@ -133,14 +136,19 @@ func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d plan.De
 	return nil
 }
 
-// measure tells the measurement what is going on before the weight is changed.
-func (r *Reconciler) measure(ctx context.Context, ro *v1alpha1.Rollout, d plan.Decision) error {
-	key := client.ObjectKeyFromObject(ro)
+// measure tells the measurement what is going on before the weight is changed. Where
+// that is not known it goes on as it was.
+func (r *Reconciler) measure(ctx context.Context, s *scene, d plan.Decision) error {
+	if s.Unreadable != "" {
+		return nil
+	}
+	r.measureMetrics(s, d)
+	key := client.ObjectKeyFromObject(s.Rollout)
 	if !d.Measure {
 		r.options.Measurements.Forget(key)
 		return nil
 	}
-	stable, canary := backendNames(ro)
+	stable, canary := backendNames(s.Rollout)
 	if err := r.options.Measurements.Measure(ctx, key, stable, canary, d.Weight); err != nil {
 		return fmt.Errorf("measure the traffic: %w", err)
 	}

@@ -93,6 +93,11 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
+// noMetrics are those of users who named none.
+type noMetrics struct{ UserMetrics }
+
+func (noMetrics) Forget(types.NamespacedName) {}
+
 // newReconciler has a client that fails as told and records what is written.
 func newReconciler(t *testing.T, fail func(call string) error) (*Reconciler, client.Client, *[]string) {
 	t.Helper()
@@ -110,7 +115,7 @@ func newReconciler(t *testing.T, fail func(call string) error) (*Reconciler, cli
 		WithInterceptorFuncs(intercept(check)).Build()
 	return New(c, events.NewFakeRecorder(100), Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx},
-		Measurements: noTraffic{}, Outbox: outbound.New(c, egress.Policy{}, clock.RealClock{}, outbound.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
+		Measurements: noTraffic{}, Metrics: noMetrics{}, Outbox: outbound.New(c, egress.Policy{}, clock.RealClock{}, outbound.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
 	}), c, writes
 }
 

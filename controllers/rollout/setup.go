@@ -59,10 +59,13 @@ func pairs(ro *v1alpha1.Rollout) []string {
 	return []string{"true", claimService(ro.Spec.Services.Stable), claimService(ro.Spec.Services.Canary)}
 }
 
+// indexTemplates finds the Rollouts that name a template.
+const indexTemplates = "templates"
+
 // SetupWithManager adds the controller to a manager. The channel carries the
 // Rollouts whose measurements changed.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, measured <-chan event.TypedGenericEvent[types.NamespacedName]) error {
-	for name, keys := range map[string]func(*v1alpha1.Rollout) []string{indexClaims: claims, indexPairs: pairs} {
+	for name, keys := range map[string]func(*v1alpha1.Rollout) []string{indexClaims: claims, indexPairs: pairs, indexTemplates: templatesOf} {
 		err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Rollout{}, name, func(o client.Object) []string {
 			ro, ok := o.(*v1alpha1.Rollout)
 			if !ok {
@@ -84,9 +87,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.pairsWith)).
 		Watches(&splitv1.TrafficSplit{}, own).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOfReplicaSet)).
+		Watches(&v1alpha1.AnalysisTemplate{}, handler.EnqueueRequestsFromMapFunc(r.measuredBy(v1alpha1.KindAnalysisTemplate)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.ClusterAnalysisTemplate{}, handler.EnqueueRequestsFromMapFunc(r.measuredBy(v1alpha1.KindClusterAnalysisTemplate)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Freeze{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsIn), builder.WithPredicates(predicate.LabelChangedPredicate{}, changed())).
 		WatchesRawSource(source.TypedChannel(measured, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
+		WatchesRawSource(source.TypedChannel(r.options.Metrics.Changed(), handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WatchesRawSource(source.TypedChannel(r.options.Outbox.Changed(), handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.options.Concurrency,
@@ -167,6 +173,14 @@ func (r *Reconciler) rolloutsOfReplicaSet(ctx context.Context, o client.Object) 
 // behind it now, as many as before.
 func (r *Reconciler) pairsWith(ctx context.Context, service client.Object) []reconcile.Request {
 	return r.list(ctx, client.InNamespace(service.GetNamespace()), client.MatchingFields{indexPairs: claimService(service.GetName())})
+}
+
+// measuredBy finds the Rollouts that name a template: one of their namespace, or of
+// the cluster.
+func (r *Reconciler) measuredBy(kind string) handler.MapFunc {
+	return func(ctx context.Context, template client.Object) []reconcile.Request {
+		return r.list(ctx, client.InNamespace(template.GetNamespace()), client.MatchingFields{indexTemplates: kind + "/" + template.GetName()})
+	}
 }
 
 func (r *Reconciler) everyRollout(ctx context.Context, _ client.Object) []reconcile.Request {

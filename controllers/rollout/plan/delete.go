@@ -12,7 +12,7 @@ import (
 // promotion that was handed over is seen through; any other release is rolled
 // back.
 func (p *pass) delete() {
-	p.settings, _ = parseSettings(&p.Rollout.Spec, p.RouterName, p.Freezes) // what can't be read has its default
+	p.settings, _ = parseSettings(&p.Rollout.Spec, p.RouterName, p.Freezes, p.Metrics) // what can't be read has its default
 	if !slices.Contains(p.Rollout.Finalizers, v1alpha1.Finalizer) {
 		p.say(v1alpha1.ReasonDeleting, "Nothing is left to give back.")
 		return

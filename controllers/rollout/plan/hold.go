@@ -72,7 +72,7 @@ func (p *pass) hold(i int) {
 
 // passes reports whether the evidence is good enough for the step to end.
 func (p *pass) passes(s step) bool {
-	return s.Weight == 0 || p.byReplicas || p.verdict.Verdict == judge.Pass
+	return s.Weight == 0 && len(s.judge.Limits) == 0 || p.byReplicas || p.verdict.Verdict == judge.Pass
 }
 
 // gateApproved asks the hooks of a manual gate, and says that it waits.

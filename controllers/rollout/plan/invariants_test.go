@@ -90,7 +90,7 @@ func (w *world) checkWithoutSplit() {
 
 // forced is whether a deletion has waited for the router for long enough.
 func (w *world) forced() bool {
-	s, err := parseSettings(&w.ro.Spec, w.routerName(), nil)
+	s, err := parseSettings(&w.ro.Spec, w.routerName(), nil, Metrics{})
 	deleted := w.ro.DeletionTimestamp
 	return err == nil && deleted != nil && !w.now.Before(deleted.Add(s.deadline))
 }
@@ -190,7 +190,7 @@ func (w *world) declared(r Route) bool {
 // everSteps collects every step that was ever declared: an edit takes effect at
 // the next look.
 func (w *world) everSteps() {
-	s, err := parseSettings(&w.ro.Spec, w.routerName(), nil)
+	s, err := parseSettings(&w.ro.Spec, w.routerName(), nil, Metrics{})
 	if err != nil {
 		return // it declares nothing
 	}

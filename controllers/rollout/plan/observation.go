@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -56,6 +57,8 @@ type Observation struct {
 	// Pair is what is behind the two Services of spec.services.
 	Pair Pair
 
+	// Metrics are those that the user named beside the traffic.
+	Metrics Metrics
 	// Windows are the measurements since the last one judged, oldest first.
 	Windows []analysis.Window
 	// DataProblem says why measurements are missing; "" when they are not.
@@ -67,6 +70,14 @@ type Observation struct {
 	Answers map[string]Answer
 	// ReportedAt is when the status was written last; zero when that is not known.
 	ReportedAt time.Time
+}
+
+// Metrics say what a release is held against beside its traffic.
+type Metrics struct {
+	// Problem says why they can't be measured; "" when they can.
+	Problem     string
+	Limits      []judge.Limit
+	Comparisons []judge.Comparison
 }
 
 // Answer is what an endpoint made of a question or a notification.

@@ -27,7 +27,7 @@ import (
 // refused says what a person has to mend before Serin can go on.
 func (p *pass) refused() bool {
 	var err error
-	p.settings, err = parseSettings(&p.Rollout.Spec, p.RouterName, p.Freezes)
+	p.settings, err = parseSettings(&p.Rollout.Spec, p.RouterName, p.Freezes, p.Metrics)
 	p.holdBack()
 	if !p.objects(err) && !p.missing() && !p.nameTaken() {
 		return false

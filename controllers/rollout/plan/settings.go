@@ -5,6 +5,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/serin-dev/serin/analysis/judge"
@@ -40,7 +41,7 @@ type settings struct {
 
 // parseSettings reads the spec. The error names the field and the fix: it can
 // only come from an object that the schema did not check.
-func parseSettings(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freezes []v1alpha1.Freeze) (settings, error) {
+func parseSettings(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freezes []v1alpha1.Freeze, m Metrics) (settings, error) {
 	s := settings{
 		deadline: defaultProgressDeadline, byReplicas: router == v1alpha1.RouterNone,
 		pauseOnFailure: spec.Strategy.OnFailure == v1alpha1.OnFailurePause,
@@ -52,7 +53,7 @@ func parseSettings(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freez
 		err,
 		duration("spec.progressDeadline", spec.ProgressDeadline, &s.deadline),
 		duration("spec.strategy.rollBackOver", spec.Strategy.RollBackOver, &s.rollBackOver),
-		s.parseAnalysis(spec.Analysis),
+		s.parseAnalysis(spec.Analysis, m),
 	)
 	if err == nil {
 		err = s.parseSteps(spec)
@@ -84,13 +85,40 @@ func (s *settings) checkByReplicas(spec *v1alpha1.RolloutSpec) error {
 }
 
 // parseAnalysis leaves the defaults where the spec can't be read.
-func (s *settings) parseAnalysis(a *v1alpha1.Analysis) error {
+func (s *settings) parseAnalysis(a *v1alpha1.Analysis, m Metrics) error {
 	read, err := analysis.Of(a)
 	s.judge, s.onInconclusive, s.early = read.Judge, read.OnInconclusive, read.Early
+	if err == nil {
+		err = s.add(m)
+	}
 	if err != nil {
 		s.judge = judge.Defaults()
 	}
 	return err
+}
+
+// add holds the release against the user's metrics too.
+func (s *settings) add(m Metrics) error {
+	if m.Problem != "" {
+		return errors.New(m.Problem)
+	}
+	s.judge.Limits = append(slices.Clone(s.judge.Limits), m.Limits...)
+	s.judge.Comparisons = m.Comparisons
+	if err := s.judge.Validate(); err != nil {
+		return fmt.Errorf("spec.analysis, with the metrics of its templates: %w", err)
+	}
+	return nil
+}
+
+// onlyValuesWithoutTraffic leaves to a step that sends no requests to the canary what
+// can be known without any.
+func (s *settings) onlyValuesWithoutTraffic() {
+	for i := range s.steps {
+		if j := &s.steps[i].judge; s.steps[i].Weight == 0 {
+			j.Limits = slices.DeleteFunc(slices.Clone(j.Limits), func(l judge.Limit) bool { return l.Metric != judge.Value })
+			j.Comparisons = nil
+		}
+	}
 }
 
 // duration overwrites out when the value is set.

@@ -14,7 +14,7 @@ import (
 )
 
 func parse(s *v1alpha1.RolloutSpec) (settings, error) {
-	return parseSettings(s, v1alpha1.RouterNginx, nil)
+	return parseSettings(s, v1alpha1.RouterNginx, nil, Metrics{})
 }
 
 func specWith(change func(*v1alpha1.RolloutSpec)) *v1alpha1.RolloutSpec {

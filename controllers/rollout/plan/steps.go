@@ -100,6 +100,7 @@ func (s *settings) parseSteps(spec *v1alpha1.RolloutSpec) error {
 		err = s.list(strategy.Steps)
 	}
 	s.onlyTheLastPromotes()
+	s.onlyValuesWithoutTraffic()
 	if err == nil && len(s.steps) > maxSteps {
 		err = fmt.Errorf("spec.strategy: makes %d steps; at most %d are possible, so raise by or times", len(s.steps), maxSteps)
 	}

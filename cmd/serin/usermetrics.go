@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/source/fetch"
+	"github.com/serin-dev/serin/analysis/source/traffic"
+	"github.com/serin-dev/serin/controllers/measure"
+	"github.com/serin-dev/serin/controllers/measure/metrics"
+	"github.com/serin-dev/serin/controllers/measure/provider"
+	"github.com/serin-dev/serin/controllers/measure/resolve"
+	"github.com/serin-dev/serin/egress"
+)
+
+// addUserMetrics has the metrics measured that users name.
+func (o *managerOptions) addUserMetrics(mgr manager.Manager, proxies *measure.Proxies, policy egress.Policy, roots *x509.CertPool) (*metrics.Loop, error) {
+	providers := provider.Providers{
+		Caller: &fetch.Caller{
+			HTTP:      egress.NewClient(policy, egress.Options{Timeout: connectTimeout, Roots: roots, KeepAlive: true}),
+			UserAgent: "serin/" + buildVersion(),
+		},
+		Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Clock: clock.RealClock{},
+		Traffic: func(of resolve.Release) traffic.Windows {
+			key := types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
+			return func(after time.Time) ([]analysis.Window, analysis.Health) { return proxies.Windows(key, after) }
+		},
+		ServiceAccount: o.outbound.serviceAccount,
+	}
+	loop := metrics.New(providers.Build, mgr.GetClient(), clock.RealClock{}, metrics.Options{})
+	if err := mgr.Add(loop); err != nil {
+		return nil, fmt.Errorf("add the metrics of users: %w", err)
+	}
+	return loop, nil
+}
+
+// connectTimeout is how long a place of measurement may take to be reached.
+const connectTimeout = 5 * time.Second

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/measure/evidence"
+	"github.com/serin-dev/serin/controllers/measure/metrics"
+	"github.com/serin-dev/serin/controllers/measure/resolve"
+	"github.com/serin-dev/serin/controllers/rollout/plan"
+)
+
+// UserMetrics are measured in the background while a release needs them.
+type UserMetrics interface {
+	// Watch begins to measure a release, or tells what changed.
+	Watch(rollout types.NamespacedName, r metrics.Release)
+	// Forget ends the measurement.
+	Forget(rollout types.NamespacedName)
+	// Samples returns what the metrics gave so far.
+	Samples(rollout types.NamespacedName) []metrics.Series
+	// Changed carries the Rollouts for which there is something new.
+	Changed() <-chan event.TypedGenericEvent[types.NamespacedName]
+}
+
+// asksForMetrics reports whether a Rollout names metrics of its own.
+func asksForMetrics(ro *v1alpha1.Rollout) bool {
+	a := ro.Spec.Analysis
+	return a != nil && len(a.Metrics)+len(a.TemplateRefs) > 0
+}
+
+// observeMetrics finds out what the user's metrics are.
+func (r *Reconciler) observeMetrics(ctx context.Context, s *scene) error {
+	if !asksForMetrics(s.Rollout) {
+		return nil
+	}
+	for _, ref := range s.Rollout.Spec.Analysis.TemplateRefs {
+		template, err := r.template(ctx, s.Rollout, ref)
+		if err != nil {
+			return err
+		}
+		if template != nil {
+			s.templates = append(s.templates, *template)
+		}
+	}
+	resolved, err := s.resolveMetrics(&s.Rollout.Status)
+	if err != nil {
+		s.Metrics.Problem = err.Error()
+		return nil
+	}
+	of := evidence.Of(resolved, tolerance(s.Rollout.Spec.Analysis))
+	s.Metrics = plan.Metrics{Limits: of.Limits, Comparisons: of.Comparisons}
+	return nil
+}
+
+// template reads one template; nil when there is none.
+func (r *Reconciler) template(ctx context.Context, ro *v1alpha1.Rollout, ref v1alpha1.TemplateReference) (*resolve.Template, error) {
+	var found client.Object = &v1alpha1.AnalysisTemplate{}
+	kind, key := v1alpha1.KindAnalysisTemplate, types.NamespacedName{Namespace: ro.Namespace, Name: ref.Name}
+	if ref.Kind == v1alpha1.KindClusterAnalysisTemplate {
+		found, kind, key.Namespace = &v1alpha1.ClusterAnalysisTemplate{}, ref.Kind, ""
+	}
+	err := r.client.Get(ctx, key, found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %q could not be read: %w", kind, ref.Name, err)
+	}
+	out := &resolve.Template{Kind: kind, Name: ref.Name}
+	switch t := found.(type) {
+	case *v1alpha1.AnalysisTemplate:
+		out.Spec = t.Spec
+	case *v1alpha1.ClusterAnalysisTemplate:
+		out.Spec = t.Spec
+	}
+	return out, nil
+}
+
+// resolveMetrics are the metrics of the release that a status is about.
+func (s *scene) resolveMetrics(status *v1alpha1.RolloutStatus) ([]resolve.Metric, error) {
+	ro := s.Rollout
+	stable, canary := backendNames(ro)
+	of := resolve.Release{
+		Namespace: ro.Namespace, Name: ro.Name, Service: ro.Spec.Service, UID: string(ro.UID),
+		StableService: stable, CanaryService: canary,
+	}
+	if status.Stable != nil {
+		of.StableRevision = status.Stable.Revision
+	}
+	if status.Canary != nil {
+		of.CanaryRevision = status.Canary.Revision
+	}
+	if status.Step != nil {
+		of.Step = status.Step.Index
+	}
+	return resolve.Resolve(ro.Spec.Analysis, s.templates, of)
+}
+
+// tolerance is that of the release; one that can't be read has its default, and is
+// told of where it is read for the traffic.
+func tolerance(a *v1alpha1.Analysis) float64 {
+	if f, err := a.Tolerance.Fraction(); a.Tolerance != "" && err == nil {
+		return f
+	}
+	return judge.Defaults().Tolerance
+}
+
+// attachMetrics adds what the user's metrics gave to the windows of traffic.
+func (r *Reconciler) attachMetrics(s *scene, judged time.Time) {
+	if asksForMetrics(s.Rollout) {
+		s.Windows = evidence.Attach(s.Windows, r.options.Metrics.Samples(client.ObjectKeyFromObject(s.Rollout)), judged)
+	}
+}
+
+// measureMetrics has the metrics of a release measured that is under way.
+func (r *Reconciler) measureMetrics(s *scene, d plan.Decision) {
+	key := client.ObjectKeyFromObject(s.Rollout)
+	if !asksForMetrics(s.Rollout) || !d.Measure || d.Status.Canary == nil {
+		r.options.Metrics.Forget(key)
+		return
+	}
+	release := metrics.Release{Owner: s.Rollout.UID, Revision: d.Status.Canary.Revision, Weight: d.Weight}
+	resolved, err := s.resolveMetrics(&d.Status)
+	if err != nil {
+		release.Problem = err.Error()
+	}
+	release.Metrics = resolved
+	r.options.Metrics.Watch(key, release)
+}
+
+// templatesOf are the templates that a Rollout names, for an index.
+func templatesOf(ro *v1alpha1.Rollout) (keys []string) {
+	if ro.Spec.Analysis == nil {
+		return nil
+	}
+	for _, ref := range ro.Spec.Analysis.TemplateRefs {
+		kind := ref.Kind
+		if kind == "" {
+			kind = v1alpha1.KindAnalysisTemplate
+		}
+		keys = append(keys, kind+"/"+ref.Name)
+	}
+	return keys
+}

@@ -156,7 +156,7 @@ func (t *track) code(c *codec) {
 		c.stored(&t.against[j])
 	}
 	for j := range t.favour {
-		c.stored(&t.favour[j])
+		c.rough(&t.favour[j])
 	}
 }
 

@@ -5,8 +5,6 @@ package judge
 import (
 	"math"
 	"slices"
-
-	"github.com/serin-dev/serin/analysis"
 )
 
 // plausible reports whether Next could have made the state. What is stored can
@@ -39,9 +37,17 @@ func (m *metric) plausible() bool {
 	if m.kind > histogram || m.open < 0 || m.open > edges || m.end < 0 || m.kind == unknown && m.open > 0 {
 		return false
 	}
-	ok := m.before.bad >= 0 && m.before.bad <= m.before.events && m.before.events <= analysis.MaxCount
+	ok := m.before.plausible()
 	for i := range m.tracks[:m.open] {
 		ok = ok && m.tracks[i].plausible()
+	}
+	return ok
+}
+
+func (p *preview) plausible() bool {
+	ok := p.bad >= 0 && p.bad <= p.events && p.events < opening
+	for _, n := range p.within {
+		ok = ok && int64(n) <= p.events
 	}
 	return ok
 }

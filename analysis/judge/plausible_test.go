@@ -14,14 +14,25 @@ import (
 // every metric that can be compared.
 func full(tb testing.TB) State {
 	tb.Helper()
+	return played(tb, 1001234)
+}
+
+// played is full with so many requests of each version in each window.
+func played(tb testing.TB, n int64) State {
+	tb.Helper()
 	c := Defaults()
 	c.Startup = Startup{}
-	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+	for i, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 		c.Comparisons = append(c.Comparisons, Comparison{Name: name, Weight: 1, Tolerance: .01})
-		c.Limits = append(c.Limits, ValueBetween(name, 0, 1e9))
+		if i%2 == 0 {
+			c.Limits = append(c.Limits, ValueBetween(name, 0, 1e9))
+		} else {
+			// Its measurement never ends, so that its counts grow.
+			c.Limits = append(c.Limits, Limit{Metric: SuccessRate, Min: 1 / float64(i+1), MinSamples: math.MaxInt64, FailureLimit: 1})
+		}
 	}
-	hist := &analysis.Histogram{LE: []float64{.1, .2, .4, .8}, Counts: []int64{501234, 901234, 991234, 1001234}}
-	busy := analysis.Arm{Requests: 1001234, Failures: 1234, Latency: hist, Spread: analysis.Spread{Proxies: 7, Squares: 3}}
+	hist := &analysis.Histogram{LE: []float64{.1, .2, .4, .8}, Counts: []int64{n / 2, n / 10 * 9, n / 100 * 99, n}}
+	busy := analysis.Arm{Requests: n, Failures: 1234, Latency: hist, Spread: analysis.Spread{Proxies: 7, Squares: 3}}
 	s := State{}.StartStep(time.Unix(1_700_000_000, 1))
 	for i := range 10 {
 		start := time.Unix(1_700_000_000, 1).Add(time.Duration(i) * 5 * time.Second)
@@ -37,49 +48,53 @@ func full(tb testing.TB) State {
 }
 
 func TestTheLargestStateFitsIntoFourKilobytesAndIsReadExactly(t *testing.T) {
-	s := full(t)
-	for i := range s.metrics {
-		want := int32(edges)
-		if i == failuresSlot {
-			want = 1
+	for _, n := range []int64{1_001_234, analysis.MaxCount} {
+		s := played(t, n)
+		for i := range s.metrics {
+			want := int32(edges)
+			if i == failuresSlot {
+				want = 1
+			}
+			if s.metrics[i].open != want {
+				t.Fatalf("metric %d has %d tracks, want %d: this state is not the largest", i, s.metrics[i].open, want)
+			}
 		}
-		if s.metrics[i].open != want {
-			t.Fatalf("metric %d has %d tracks, want %d: this state is not the largest", i, s.metrics[i].open, want)
+		text, err := s.MarshalText()
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	text, err := s.MarshalText()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d bytes", len(text))
-	if len(text) > stateSize {
-		t.Errorf("%d bytes, want at most %d", len(text), stateSize)
-	}
-	var back State
-	if err := back.UnmarshalText(text); err != nil || back != s {
-		t.Errorf("what was read differs (error %v)", err)
+		t.Logf("%d requests in each window: %d bytes", n, len(text))
+		if len(text) > stateSize {
+			t.Errorf("%d bytes, want at most %d", len(text), stateSize)
+		}
+		var back State
+		if err := back.UnmarshalText(text); err != nil || back != s {
+			t.Errorf("what was read differs (error %v)", err)
+		}
 	}
 }
 
 func TestAStateThatCouldNotHaveComeAboutIsRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*State){
-		"a NaN in the bets":              func(s *State) { s.metrics[0].tracks[0].against[3] = math.NaN() },
-		"an infinite bet":                func(s *State) { s.metrics[1].tracks[2].favour[0] = math.Inf(1) },
-		"a negative bet":                 func(s *State) { s.metrics[9].tracks[0].against[0] = -1 },
-		"more spent than there was":      func(s *State) { s.spent = 1.1 },
-		"more spent in the step":         func(s *State) { s.step.spent = 1.1 },
-		"infinite evidence":              func(s *State) { s.merged = math.Inf(1) },
-		"a weight of 101":                func(s *State) { s.weight = 101 },
-		"an end before the beginning":    func(s *State) { s.last = s.first - 1 },
-		"more failures than requests":    func(s *State) { s.step.canary.failures = s.step.canary.requests + 1 },
-		"more bad events than events":    func(s *State) { s.metrics[0].tracks[0].stable.bad = 1e18 },
-		"a usual share of nothing":       func(s *State) { s.metrics[0].tracks[0].usual = 0 },
-		"more tracks than there are":     func(s *State) { s.metrics[0].open = edges + 1 },
-		"an unknown kind of metric":      func(s *State) { s.metrics[0].kind = histogram + 1 },
-		"an unknown outcome of a limit":  func(s *State) { s.limits[0].phase = missing + 1 },
-		"a negative dispersion":          func(s *State) { s.dispersion.Total.Squares = -1 },
-		"a dispersion of negative times": func(s *State) { s.dispersion.Span = -1 },
-		"an edge that is no number":      func(s *State) { s.metrics[1].tracks[0].edge = math.NaN() },
+		"a NaN in the bets":               func(s *State) { s.metrics[0].tracks[0].against[3] = math.NaN() },
+		"an infinite bet":                 func(s *State) { s.metrics[1].tracks[2].favour[0] = math.Inf(1) },
+		"a negative bet":                  func(s *State) { s.metrics[9].tracks[0].against[0] = -1 },
+		"more spent than there was":       func(s *State) { s.spent = 1.1 },
+		"more spent in the step":          func(s *State) { s.step.spent = 1.1 },
+		"infinite evidence":               func(s *State) { s.merged = math.Inf(1) },
+		"a weight of 101":                 func(s *State) { s.weight = 101 },
+		"an end before the beginning":     func(s *State) { s.last = s.first - 1 },
+		"more failures than requests":     func(s *State) { s.step.canary.failures = s.step.canary.requests + 1 },
+		"more bad events than events":     func(s *State) { s.metrics[0].tracks[0].stable.bad = 1e18 },
+		"a usual share of nothing":        func(s *State) { s.metrics[0].tracks[0].usual = 0 },
+		"more tracks than there are":      func(s *State) { s.metrics[0].open = edges + 1 },
+		"an unknown kind of metric":       func(s *State) { s.metrics[0].kind = histogram + 1 },
+		"an unknown outcome of a limit":   func(s *State) { s.limits[0].phase = missing + 1 },
+		"a negative dispersion":           func(s *State) { s.dispersion.Total.Squares = -1 },
+		"a dispersion of negative times":  func(s *State) { s.dispersion.Span = -1 },
+		"a preview of more than it takes": func(s *State) { s.metrics[9].open, s.metrics[9].before.events = 0, opening },
+		"more within than there were":     func(s *State) { s.metrics[9].open, s.metrics[9].before.bounds, s.metrics[9].before.within[0] = 0, 1, 5 },
+		"an edge that is no number":       func(s *State) { s.metrics[1].tracks[0].edge = math.NaN() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := full(t)

@@ -50,9 +50,13 @@ func (p *preview) addHistogram(stable *analysis.Arm) {
 	if key := boundsKey(h.LE); key != p.bounds {
 		*p = preview{bounds: key}
 	}
-	p.events += h.Total(stable.Requests)
+	total, unit := h.Total(stable.Requests), int64(1)
+	for total/unit > math.MaxInt32 {
+		unit *= 2 // a sample of so many says as much
+	}
+	p.events += total / unit
 	for i := range min(len(h.LE), maxBounds) {
-		p.within[i] = uint32(min(int64(p.within[i])+h.Counts[i], math.MaxUint32)) //nolint:gosec // it is at most that
+		p.within[i] += uint32(h.Counts[i] / unit) //nolint:gosec // less than 2^31, after fewer than an opening
 	}
 }
 

@@ -66,7 +66,7 @@ func TestAMetricThatIsSettledLateBeginsWithTheWholeStake(t *testing.T) {
 	var m metric
 	const spent, inFavour = .7, .55
 	m.learn(&analysis.Arm{Requests: 500, Failures: 3}, spent, inFavour)
-	if e, f := m.evidence(spent), m.assurance(inFavour); e < 1-1e-7 || e > 1 || f < 1-1e-7 || f > 1 {
+	if e, f := m.evidence(spent), m.assurance(inFavour); e < 1-1e-6 || e > 1 || f < 1-1e-6 || f > 1 {
 		t.Errorf("evidence %v and %v, want 1: nothing was bet yet, and nothing may be lost or won", e, f)
 	}
 }

@@ -100,7 +100,7 @@ func (t *track) bet(n counts, null *nulls) {
 	for j, mass := range t.favour {
 		if mass > 0 {
 			alt := rates{s: base, c: base + hope[j]*(edge-base)}
-			t.favour[j] = won(mass, min(null.promotion.logLikelihoodRatio(n, alt), null.maxFavour))
+			t.favour[j] = rough(won(mass, min(null.promotion.logLikelihoodRatio(n, alt), null.maxFavour)))
 		}
 	}
 }
@@ -122,7 +122,8 @@ func storable(x float64) float64 {
 	return math.Float64frombits(math.Float64bits(x) &^ dropped)
 }
 
-// rough is storable for what need not be precise: it drops 32 bits.
+// rough is storable for what need not be as precise, or begins anew with each
+// step: it drops 32 bits.
 func rough(x float64) float64 {
 	const dropped = 1<<32 - 1
 	return math.Float64frombits(math.Float64bits(x) &^ dropped)
@@ -155,7 +156,7 @@ func (t *track) stake(against, favour float64) {
 	}
 	if favour > 0 {
 		for j := range t.favour {
-			t.favour[j] = storable(t.favour[j] + favour)
+			t.favour[j] = rough(t.favour[j] + favour)
 		}
 	}
 }

@@ -40,7 +40,7 @@ var causes = []string{
 	string(judge.ReasonNoTraffic), string(judge.ReasonNoStableTraffic), string(judge.ReasonTooFewRequests),
 	string(judge.ReasonMissingData), string(judge.ReasonStaleData), string(judge.ReasonStartingUp),
 	string(judge.ReasonSuspected), string(judge.ReasonLimitUnmeasured), string(judge.ReasonLimitUndecided),
-	string(judge.ReasonLimitAtRisk),
+	string(judge.ReasonLimitAtRisk), string(judge.ReasonLimitMissing),
 }
 
 // verdicts of the analysis.

@@ -63,8 +63,6 @@ func TestThePublishedPageIsCurrent(t *testing.T) {
 	cells := []Cell{
 		{Family: familyOf(t, "independent"), Rate: 1000, Base: .01, Effect: 0},
 		{Family: familyOf(t, "independent"), Rate: 1000, Base: .01, Effect: .5},
-		{Family: familyOf(t, "slower"), Rate: 10, Base: .001, Effect: 1},
-		{Family: familyOf(t, "slower"), Rate: 10, Base: .001, Effect: 2},
 	}
 	lines := e.play(e.jobs(cells))
 	for _, cell := range cells {

@@ -17,7 +17,7 @@ const (
 	baseDecayPer  = 5 * time.Second // per this much time
 	maxRate       = 0.995           // alternatives from here on are not bet on
 	maxMass       = 1e200           // far above any threshold, far below overflow
-	minMass       = 1e-200          // far below any use, far above denormal numbers
+	minMass       = 1e-15           // far below what is staked anew each minute: no longer bet on
 	minUsual      = 0x1p-40         // of the usual share: never 0
 )
 

@@ -55,6 +55,12 @@ type Stage struct {
 	// OnInconclusive is what happens without enough evidence; "" is
 	// WaitForEvidence.
 	OnInconclusive Policy
+	// Early is whether the evidence that the canary is no worse promotes it before
+	// the step has been held, if it is the last step.
+	Early bool
+	// Untested is whether the step sends nothing to the canary by plan, so that
+	// there is nothing to judge.
+	Untested bool
 }
 
 // Progress is how far a release has come when a verdict arrives.
@@ -77,11 +83,11 @@ func (s Stage) React(p Progress, r judge.Result) Action {
 		return RollBack
 	case p.Promoted:
 		return Hold
-	case p.Last && r.MayPromote:
+	case p.Last && s.Early && r.MayPromote:
 		return Promote
 	case p.Held < s.Hold:
 		return Hold
-	case r.Verdict == judge.Pass:
+	case r.Verdict == judge.Pass, s.Untested:
 		return p.next()
 	default:
 		return s.withoutEvidence(p)

@@ -38,7 +38,7 @@ func TestReact(t *testing.T) {
 		{"but not before the step is over", course.GiveUp, course.Progress{Held: 59 * time.Second}, unclear, course.Hold},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			stage := course.Stage{Weight: 10, Hold: time.Minute, OnInconclusive: tt.policy}
+			stage := course.Stage{Weight: 10, Hold: time.Minute, OnInconclusive: tt.policy, Early: true}
 			if got := stage.React(tt.progress, tt.result); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
@@ -53,6 +53,26 @@ func TestAStepWithoutAHoldIsObservedBeforeItIsGivenUp(t *testing.T) {
 		0: course.Hold, course.MinObservation - 1: course.Hold, course.MinObservation: course.RollBack,
 	} {
 		if got := stage.React(course.Progress{Held: held}, unclear); got != want {
+			t.Errorf("after %v: %s, want %s", held, got, want)
+		}
+	}
+}
+
+func TestEvidencePromotesEarlyOnlyWhereThatIsWanted(t *testing.T) {
+	early := judge.Result{Verdict: judge.Pass, Reason: judge.ReasonNotWorse, MayPromote: true}
+	for wanted, want := range map[bool]course.Action{true: course.Promote, false: course.Hold} {
+		stage := course.Stage{Weight: 50, Hold: time.Minute, Early: wanted}
+		if got := stage.React(course.Progress{Held: time.Second, Last: true}, early); got != want {
+			t.Errorf("wanted %v: %s, want %s", wanted, got, want)
+		}
+	}
+}
+
+func TestAStepWithoutTrafficNeedsNoEvidence(t *testing.T) {
+	nothing := judge.Result{Verdict: judge.Inconclusive, Reason: judge.ReasonNoTraffic}
+	stage := course.Stage{Hold: time.Minute, Untested: true}
+	for held, want := range map[time.Duration]course.Action{59 * time.Second: course.Hold, time.Minute: course.Step} {
+		if got := stage.React(course.Progress{Held: held}, nothing); got != want {
 			t.Errorf("after %v: %s, want %s", held, got, want)
 		}
 	}

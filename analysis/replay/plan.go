@@ -23,20 +23,26 @@ type Plan struct {
 	// one, and the last step of the recording is the last.
 	stages []course.Stage
 	common course.Stage
+	notes  []string
 }
 
+// Notes say what of a Rollout cannot be replayed and is left out.
+func (p Plan) Notes() []string { return p.notes }
+
 // DefaultPlan has the default settings, and no steps: each step of a recording
-// can end at its first Pass.
+// can end at its first Pass, and evidence promotes in the last one.
 func DefaultPlan() Plan {
 	s, err := settings.Of(nil)
 	if err != nil {
 		panic("the default settings are invalid: " + err.Error()) // a test holds this
 	}
-	return Plan{common: stage(s, 0)}
+	common := stage(s, 0)
+	common.Early = true
+	return Plan{common: common}
 }
 
 func stage(s settings.Settings, hold time.Duration) course.Stage {
-	return course.Stage{Hold: hold, Judge: s.Judge, OnInconclusive: course.Policy(s.OnInconclusive)}
+	return course.Stage{Hold: hold, Judge: s.Judge, OnInconclusive: course.Policy(s.OnInconclusive), Early: s.Early}
 }
 
 // stage returns a step of the recording, and whether it is the last.
@@ -109,6 +115,9 @@ func NewPlan(spec *v1alpha1.RolloutSpec) (Plan, error) {
 		return Plan{}, err
 	}
 	plan := Plan{common: stage(read, 0)}
+	if a := spec.Analysis; a != nil && len(a.Metrics)+len(a.TemplateRefs) > 0 {
+		plan.notes = append(plan.notes, "spec.analysis.metrics and templateRefs are left out: a recording does not hold what they measure")
+	}
 	if ramp := spec.Strategy.Ramp; ramp != nil {
 		plan.common.Hold, err = parseHold("spec.strategy.ramp.every", ramp.Every)
 		return plan, err
@@ -120,7 +129,9 @@ func NewPlan(spec *v1alpha1.RolloutSpec) (Plan, error) {
 		if err = errors.Join(err, invalid); err != nil {
 			return Plan{}, err
 		}
-		plan.stages = append(plan.stages, stage(changed, hold))
+		planned := stage(changed, hold)
+		planned.Weight, planned.Untested = s.Weight, s.Weight == 0
+		plan.stages = append(plan.stages, planned)
 	}
 	return plan, nil
 }

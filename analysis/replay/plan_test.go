@@ -102,6 +102,40 @@ func TestWithoutARolloutEachPassCouldEndTheStep(t *testing.T) {
 	}
 }
 
+func TestEvidencePromotesEarlyWhereTheRolloutSaysSo(t *testing.T) {
+	recorded := windows(t, "testdata/good-canary/windows.jsonl")
+	for policy, want := range map[string]course.Action{"Promote": course.Promote, "Hold": course.Hold} {
+		plan, err := replay.ReadPlan(strings.NewReader(rollout + "  analysis: {onConclusive: " + policy + "}\n" +
+			"  strategy: {steps: [{weight: 5, hold: 1m}, {weight: 20, hold: 1m}, {weight: 50, hold: 1h}]}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := course.Hold
+		for _, action := range actions(t, plan, recorded) {
+			if action == course.Promote {
+				got = action
+			}
+		}
+		if got != want {
+			t.Errorf("onConclusive %s: %s, want %s", policy, got, want)
+		}
+	}
+}
+
+func TestAStepWithoutTrafficEndsWithItsHold(t *testing.T) {
+	plan, err := replay.ReadPlan(strings.NewReader(rollout + "  strategy: {steps: [{weight: 0, hold: 1m}, {weight: 20}]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := quiet(t, "0", "0")
+	for i := range silent {
+		silent[i].Weight, silent[i].Canary.Requests = 0, 0
+	}
+	if diff := cmp.Diff([]course.Action{course.Hold, course.Step}, actions(t, plan, silent)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestARampIsHeldAtEachWeight(t *testing.T) {
 	plan, err := replay.NewPlan(&v1alpha1.RolloutSpec{Strategy: v1alpha1.Strategy{Ramp: &v1alpha1.Ramp{From: 10, To: 50, By: new(int32(10)), Every: "1m"}}})
 	if err != nil {

@@ -31,7 +31,7 @@ func (c Contestant) traffic(cell Cell) Traffic {
 
 // Serin's settings are the ones of users who set none.
 var serin = Contestant{
-	Name: "Serin", About: "the judge of this repository with the default settings, every 5 s",
+	Name: "Serin", About: "the judge of this repository with the default settings and onConclusive: Promote, every 5 s",
 	New: func() Rule { return NewSerin(judge.Defaults()) }, Latency: true,
 }
 

@@ -93,15 +93,20 @@ func (e Experiment) Cells() []Cell {
 // Run plays everything, on as many cores as there are, and returns a line for
 // each cell and each contestant that can judge it, in order.
 func (e Experiment) Run() []Line {
+	return e.play(e.jobs(e.Cells()))
+}
+
+// jobs are what is to be played in some cells.
+func (e Experiment) jobs(cells []Cell) []job {
 	var jobs []job
-	for _, cell := range e.Cells() {
+	for _, cell := range cells {
 		for i, c := range e.Contestants {
 			if c.Latency || !cell.Family.Latency {
 				jobs = append(jobs, job{cell, c, e.runs(cell, i)})
 			}
 		}
 	}
-	return e.play(jobs)
+	return jobs
 }
 
 // job is all runs of a contestant in a cell.

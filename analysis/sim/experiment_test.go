@@ -51,6 +51,29 @@ func TestTheReportIsReproducible(t *testing.T) {
 	}
 }
 
+// The published page is written by a command that takes a minute. Cells that take
+// a moment are played again as they were for the page, and must stand in it.
+func TestThePublishedPageIsCurrent(t *testing.T) {
+	const published = "../../docs/benchmarks/analysis.md"
+	page, err := os.ReadFile(published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Published()
+	cells := []Cell{
+		{Family: familyOf(t, "independent"), Rate: 1000, Base: .01, Effect: 0},
+		{Family: familyOf(t, "independent"), Rate: 1000, Base: .01, Effect: .5},
+	}
+	lines := e.play(e.jobs(cells))
+	for _, cell := range cells {
+		var want strings.Builder
+		row(&want, cellRow(cell, e.Contestants, lines)...)
+		if !strings.Contains(string(page), want.String()) {
+			t.Errorf("%s does not have what is found now; write it anew with make bench-analysis:\n%s", published, want.String())
+		}
+	}
+}
+
 func TestCellsAreAllCombinations(t *testing.T) {
 	e := Published()
 	if got := len(e.Cells()); got != len(names(e.Cells())) {

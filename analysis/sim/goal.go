@@ -5,9 +5,6 @@ package sim
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
-	"time"
 )
 
 // Goal is one statement about Serin that the lines either hold up or do not.
@@ -213,76 +210,4 @@ func promotionGoals(r results) []Goal {
 		})
 	}
 	return append(goals, w.goal("early promotions of such canaries", wrong)...)
-}
-
-// String is the rate with its bound.
-func (s Share) String() string {
-	return percent(s.Rate()) + " (≤ " + percent(s.UpperBound()) + ")"
-}
-
-// percent writes a share with the digits that its size deserves.
-func percent(share float64) string {
-	digits := 0
-	if share < .0995 && share > 0 {
-		digits = 1
-	}
-	if share < .00995 && share > 0 {
-		digits = 2
-	}
-	return strconv.FormatFloat(100*share, 'f', digits, 64) + " %"
-}
-
-func seconds(d time.Duration) string {
-	if d == never {
-		return "–"
-	}
-	return strconv.Itoa(int(d.Seconds())) + " s"
-}
-
-// Losses are the lines of rivals that did better than Serin in a cell with a bad
-// canary: found it more often by five points or more, or failed a tenth fewer
-// requests and at least five.
-func Losses(lines []Line) []Loss {
-	table := index(lines)
-	var losses []Loss
-	for _, s := range table[serin.Name] {
-		for _, l := range lines {
-			if l.Cell != s.Cell || l.Contestant == serin.Name || !s.Cell.Bad() {
-				continue
-			}
-			finds := Share{l.Found, l.Runs}.Rate() >= Share{s.Found, s.Runs}.Rate()+.05
-			saves := l.Failed < .9*s.Failed && l.Failed <= s.Failed-5
-			if finds || saves && !s.Cell.Family.Latency {
-				losses = append(losses, Loss{Serin: s, Rival: l, False: twin(table[l.Contestant], l.Cell)})
-			}
-		}
-	}
-	return losses
-}
-
-// Loss is a cell in which a rival did better.
-type Loss struct {
-	Serin, Rival Line
-	// False is how often the rival rolls back good canaries in the same traffic;
-	// nothing when there is none to compare with.
-	False Share
-}
-
-// twin is the false rollbacks where nothing else differs than that the canary is
-// good. Families without such a cell have their twin in plain traffic.
-func twin(lines []Line, c Cell) Share {
-	family := c.Family.Name
-	switch {
-	case c.Family.onset > 0:
-		family = "independent"
-	case c.Family.Latency:
-		family = "slower"
-	}
-	i := slices.IndexFunc(lines, func(l Line) bool {
-		return l.Cell.Good() && l.Cell.Family.Name == family && l.Cell.Rate == c.Rate && l.Cell.Base == c.Base
-	})
-	if i < 0 {
-		return Share{}
-	}
-	return Share{lines[i].False, lines[i].Runs}
 }

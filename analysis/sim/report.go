@@ -83,7 +83,7 @@ func writeVariations(page *strings.Builder, lines []Line) {
 	}
 	page.WriteString("\n## Serin under other circumstances\n\n")
 	writeContestants(page, Variations)
-	page.WriteString("\nGood canary: how many were rolled back. Bad canary: how many were found · median time · failed requests.\n\n")
+	page.WriteString("\n" + legend + "\n\n")
 	head(page, Variations, "family", "requests/s", "base", "canary is worse by")
 	for _, cell := range VariationCells() {
 		row(page, append([]string{cell.Family.Name}, cellRow(cell, Variations, lines)...)...)
@@ -155,9 +155,12 @@ func writePromotions(page *strings.Builder, lines []Line) {
 	}
 }
 
+const legend = "Good canary: how many were rolled back. Bad canary: how many were found · median time · failed requests · how many good ones\n" +
+	"the rule rolls back in the same traffic. Failed requests are left out where the trouble is one of latency."
+
 // writeFamilies writes every cell: one row each, one column per contestant.
 func (e Experiment) writeFamilies(page *strings.Builder, lines []Line) {
-	page.WriteString("\n## Every cell\n\nGood canary: how many were rolled back. Bad canary: how many were found · median time · failed requests.\nA rule's false rollbacks in the same traffic stand in the row \"none\" above.\n")
+	page.WriteString("\n## Every cell\n\n" + legend + "\n")
 	for _, f := range e.Families {
 		fmt.Fprintf(page, "\n### %s\n\n%s.\n\n", capital(f.Name), capital(f.About))
 		head(page, e.Contestants, "requests/s", "base", "canary is worse by")
@@ -175,11 +178,20 @@ func cellRow(cell Cell, contestants []Contestant, lines []Line) []string {
 		i := slices.IndexFunc(lines, func(l Line) bool { return l.Cell == cell && l.Contestant == c.Name })
 		text := ""
 		if i >= 0 {
-			text = lines[i].figures()
+			text = lines[i].figures() + falseBeside(lines[i], index(lines)[c.Name])
 		}
 		cells = append(cells, text)
 	}
 	return cells
+}
+
+// falseBeside is how often a rule that finds bad canaries rolls back good ones in
+// the same traffic: its speed means nothing without that.
+func falseBeside(l Line, all []Line) string {
+	if same := twin(all, l.Cell); !l.Cell.Good() && same.N > 0 {
+		return " · " + percent(same.Rate())
+	}
+	return ""
 }
 
 // figures are those of one cell and one contestant.
@@ -212,16 +224,3 @@ func writeLosses(page *strings.Builder, losses []Loss) {
 		row(page, c.Family.Name, fmt.Sprintf("%g", c.Rate), percent(c.Base), c.EffectName(), l.Serin.figures(), l.Rival.Contestant, l.Rival.figures(), cost)
 	}
 }
-
-func row(page *strings.Builder, cells ...string) {
-	page.WriteString("| " + strings.Join(cells, " | ") + " |\n")
-}
-
-func requests(n float64) string {
-	if n < 9.95 {
-		return fmt.Sprintf("%.1f", n)
-	}
-	return fmt.Sprintf("%.0f", n)
-}
-
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -28,7 +28,7 @@ func NewSerin(config judge.Config) *Serin {
 			s.stages[n-1].Hold += time.Minute
 			continue
 		}
-		s.stages = append(s.stages, course.Stage{Weight: weight, Hold: time.Minute, Judge: config})
+		s.stages = append(s.stages, course.Stage{Weight: weight, Hold: time.Minute, Judge: config, Early: true})
 	}
 	s.state = s.state.StartStep(epoch)
 	return s

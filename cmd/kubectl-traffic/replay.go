@@ -60,6 +60,9 @@ func replayFile(cmd *cobra.Command, rollout, recording string) error {
 			return err
 		}
 	}
+	for _, note := range plan.Notes() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+	}
 	var windows []replay.Window
 	err := read(cmd, recording, func(in io.Reader) (err error) {
 		windows, err = replay.Read(in)

@@ -100,6 +100,7 @@ func TestReplay(t *testing.T) {
 		{"the standard input", []string{"-"}, okLine, exitDone, `{"t":5,"rollback":`, ""},
 		{"a Rollout", []string{"-f", rollout, good}, "", exitDone, `"action":"Hold"`, ""},
 		{"a Rollout on the standard input", []string{"-f", "-", good}, "apiVersion: serin.dev/v1alpha1\nkind: Rollout\nspec: {service: shop}\n", exitDone, `{"t":5`, ""},
+		{"what can't be replayed", []string{"-f", "-", good}, "apiVersion: serin.dev/v1alpha1\nkind: Rollout\nspec: {service: shop, analysis: {templateRefs: [{name: errors}]}}\n", exitDone, `{"t":5`, "note: spec.analysis.metrics and templateRefs are left out"},
 		{"a malformed line", []string{bad}, "", exitError, "", bad + ": line 2: t: missing"},
 		{"a malformed Rollout", []string{"-f", good, good}, "", exitError, "", good + ": no Rollout"},
 		{"a step that the Rollout does not have", []string{"-f", rollout, "-"}, strings.Replace(okLine, `"t"`, `"step": 3, "t"`, 1), exitError, "", "-: line 1: step: 3"},

@@ -44,7 +44,7 @@ func TestThePageIsWrittenIntoAFile(t *testing.T) {
 	if err := run(o, &out, &progress); err != nil || out.Len() > 0 {
 		t.Errorf("%v, and on the standard output %q", err, out.String())
 	}
-	if text, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(text), "# How well the analysis decides") || strings.Contains(string(text), "Flagger") {
+	if text, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(text), "# How well the analysis decides") || strings.Contains(string(text), "| Flagger |") {
 		t.Errorf("%v: %.80s", err, text)
 	}
 }

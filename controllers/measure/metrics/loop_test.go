@@ -291,13 +291,13 @@ func TestTheSameNumberAgainIsNotAnotherMeasurement(t *testing.T) {
 func TestWhatIsPendingIsOneSampleUntilItsOutcome(t *testing.T) {
 	m := &metric{}
 	for range 3 {
-		m.miss(epoch, &source.MissingError{Reason: source.Pending, Message: "the Job has not ended yet"})
+		m.miss(reading{at: epoch}, &source.MissingError{Reason: source.Pending, Message: "the Job has not ended yet"})
 	}
 	if len(m.samples) != 1 || m.missing != 0 {
 		t.Errorf("got %+v", m.samples)
 	}
 	pending := m.samples
-	m.add(epoch, source.Sample{At: epoch, Value: 1}, nil)
+	m.add(reading{at: epoch, sample: source.Sample{At: epoch, Value: 1}})
 	if len(m.samples) != 1 || m.samples[0].Value != 1 || pending[0].Reason != source.Pending {
 		t.Errorf("got %+v after %+v", m.samples, pending)
 	}

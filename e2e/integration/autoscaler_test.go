@@ -134,12 +134,14 @@ func autoscaled(c *cast) {
 	})
 }
 
-// scaled waits until both versions have this many pods.
+// scaled waits until both versions have this many pods, and the operator has seen that
+// those of the canary are available: for a pod that is missing its deadline counts.
 func (p *stage) scaled(stable, canary int) {
 	p.Helper()
 	p.eventually(strconv.Itoa(stable)+" pods of stable and "+strconv.Itoa(canary)+" of the canary", func(context.Context) bool {
 		pods := p.pods()
-		return len(pods[imageV1]) == stable && len(pods[imageV2]) == canary
+		return len(pods[imageV1]) == stable && len(pods[imageV2]) == canary &&
+			(canary == 0 || !saysReason(v1alpha1.ReasonWaitingForPods)(p.rollout()))
 	})
 }
 

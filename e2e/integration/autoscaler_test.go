@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -140,6 +141,27 @@ func (p *stage) scaled(stable, canary int) {
 	p.eventually(strconv.Itoa(stable)+" pods of stable and "+strconv.Itoa(canary)+" of the canary", func(context.Context) bool {
 		pods := p.pods()
 		return len(pods[imageV1]) == stable && len(pods[imageV2]) == canary
+	})
+	if canary > 0 {
+		p.whole()
+	}
+}
+
+// whole waits until no pod of the canary is missing, and the operator has seen that:
+// before, time that passes counts for the deadline.
+func (p *stage) whole() {
+	p.Helper()
+	p.eventually("no pod of the canary is missing", func(context.Context) bool {
+		list := &appsv1.ReplicaSetList{}
+		if err := p.reader.List(p.Context(), list, client.InNamespace(p.namespace), client.MatchingLabels{v1alpha1.LabelRollout: "website"}); err != nil {
+			p.Fatal(err)
+		}
+		for i := range list.Items {
+			if rs := &list.Items[i]; rs.Status.AvailableReplicas != *rs.Spec.Replicas {
+				return false
+			}
+		}
+		return !saysReason(v1alpha1.ReasonWaitingForPods)(p.rollout())
 	})
 }
 

@@ -72,6 +72,7 @@ func TestEvictionsThatABudgetAllowsDoNotDisturbARelease(t *testing.T) {
 			return len(now[imageV1]) == 4 && len(now[imageV2]) == 3 && !sameUIDs(before, now)
 		})
 	}
+	p.whole()
 	p.checkStayed(acted)
 	p.pass(time.Hour)
 	p.waitReady()

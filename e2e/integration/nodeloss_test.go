@@ -103,6 +103,7 @@ func TestTheLossOfANodeTakesOnlyItsPodsAndTheReleaseGoesOn(t *testing.T) {
 				p.delete(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: lost}})
 			}
 			p.held(1)
+			p.whole()
 			p.checkStayed(acted)
 			p.pass(time.Hour)
 			p.waitReady()

@@ -28,4 +28,7 @@
 // from the observation each time; what can't be derived (the step, the verdict,
 // which version is stable) is in the Rollout's status, which is written before
 // anything is acted on. So a crash at any point repeats the same decision.
+//
+// What others do in between is in drift.go and lost.go; what is still done about a
+// Rollout that can't be served, in refusal.go.
 package plan

@@ -18,7 +18,8 @@ import (
 //	nothing was in progress                         | nothing is touched
 //	the analysis fails, or the canary's pods are gone | rolled back
 //	a person aborts                                 | rolled back
-//	no router serves the split any more             | rolled back: nobody governs the traffic
+//	the split is gone, or nobody serves it          | rolled back: nobody governs the traffic
+//	somebody gives the canary more traffic          | taken away again
 //	the template is stable's again, or another one  | the canary is taken out
 //	it was being rolled back, or was handed over    | seen through
 //	the Deployment, or the Service, does not exist  | nothing: there is nothing to go back to
@@ -161,18 +162,25 @@ func (p *pass) aborted() bool {
 	return p.decided(v1alpha1.ActionRollBack)
 }
 
-// ungoverned rolls a release back whose router is gone, and its weights with it: the
-// Service spreads the requests over all pods by now, and nobody measures them.
+// ungoverned rolls a release back whose router or split is gone, and its weights with
+// it: the Service spreads the requests over all pods by now, and nobody measures them.
 func (p *pass) ungoverned() bool {
-	if !p.begun() || p.RouterOffered || !p.Split.Unserved {
+	unserved := p.Split.Unserved && !p.RouterOffered
+	deleted := p.Split.Presence == Absent && !p.byReplicas && !p.paired() && p.canary != nil && !p.canary.gone()
+	if !p.begun() || !unserved && !deleted {
 		return false
 	}
 	p.reject(v1alpha1.ReasonRouterUnavailable, "no router serves its TrafficSplit any more, so nobody governs its traffic")
 	return true
 }
 
-// stay says where the release is.
+// stay keeps the release where it is, and says where that is. What somebody else gives
+// the canary is taken away again.
 func (p *pass) stay() {
+	last, now := p.lastAsked(), p.Split.Requested
+	if p.Split.Presence == Present && !p.Split.Deleting && !now.sameRequests(last) && (now.Weight < 0 || !now.below(last)) {
+		p.ensureRoute(last)
+	}
 	p.say(p.refusal.reason, "The release of revision %s stays where it is meanwhile.", p.revision)
 	if p.status.Step != nil {
 		p.say(p.refusal.reason, "%s, and stays there meanwhile. %s", p.where(), p.evidenceSentence(p.verdict))

@@ -100,6 +100,33 @@ func TestWhatCantBeServedCanStillBeTakenBack(t *testing.T) {
 					t.Errorf("the history begins with %s", got)
 				}
 			})
+			t.Run("somebody gives the canary more traffic", func(t *testing.T) {
+				w := hindered(t, name)
+				w.drift(Route{Weight: 90})
+				w.run(10)
+				if w.split.requested.Weight != 50 {
+					t.Errorf("weight %s\n%s", w.split.requested, w.tail())
+				}
+			})
+			t.Run("somebody takes all of it away", func(t *testing.T) {
+				w := hindered(t, name)
+				w.drift(Route{})
+				w.run(10)
+				if w.split.requested.Weight != 0 {
+					t.Errorf("weight %s\n%s", w.split.requested, w.tail())
+				}
+				obstacle.leave(w)
+				w.ready()
+			})
+			t.Run("somebody deletes the split", func(t *testing.T) {
+				w := hindered(t, name)
+				w.split.deleting, w.split.lag, w.tampered, w.dirty = true, 0, true, true
+				w.until("gone", func() bool { return w.split == nil })
+				w.run(10)
+				if pods := w.byRevision("sv2").existing; pods > 0 && w.routerName() != v1alpha1.RouterNone {
+					t.Errorf("%d pods that nobody governs\n%s", pods, w.tail())
+				}
+			})
 			t.Run("no other decision is carried out", func(t *testing.T) {
 				w := hindered(t, name)
 				w.control(v1alpha1.ControlPromoteFull, "sv2")

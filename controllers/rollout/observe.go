@@ -44,7 +44,7 @@ type scene struct {
 	configurations []configuration.Mapping
 	// templates are those that the Rollout names.
 	templates []resolve.Template
-	recheck        time.Duration // when to look again at what only time changes
+	recheck   time.Duration // when to look again at what only time changes
 }
 
 // observe reads everything that a decision needs. What can't be read makes the

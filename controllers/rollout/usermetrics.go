@@ -52,14 +52,19 @@ func (r *Reconciler) observeMetrics(ctx context.Context, s *scene) error {
 			s.templates = append(s.templates, *template)
 		}
 	}
+	s.Metrics = s.heldAgainst()
+	return nil
+}
+
+// heldAgainst are the user's metrics as the judge takes them. A mistake in them is the
+// user's to mend, and no fault of the observation.
+func (s *scene) heldAgainst() plan.Metrics {
 	resolved, err := s.resolveMetrics(&s.Rollout.Status)
 	if err != nil {
-		s.Metrics.Problem = err.Error()
-		return nil
+		return plan.Metrics{Problem: err.Error()}
 	}
 	of := evidence.Of(resolved, tolerance(s.Rollout.Spec.Analysis))
-	s.Metrics = plan.Metrics{Limits: of.Limits, Comparisons: of.Comparisons}
-	return nil
+	return plan.Metrics{Limits: of.Limits, Comparisons: of.Comparisons}
 }
 
 // template reads one template; nil when there is none.

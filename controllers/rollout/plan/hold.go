@@ -55,19 +55,27 @@ func (p *pass) hold(i int) {
 		p.goOn(i, "a person skipped the rest of a step")
 	case p.failing():
 		p.standStill()
-	case now.PassedAt == nil && p.Now.Before(end) && p.promotesEarly(i):
-	case now.HeldBackUntil != nil && p.Now.Before(end):
-		p.say(v1alpha1.ReasonHolding, "%s ahead of time, since it has proved itself; stable keeps the rest until %s, and both are compared. %s", p.where(), endTime(end, s.hold), p.evidenceSentence(p.verdict))
-		p.goesOn(end)
 	case now.PassedAt == nil && p.Now.Before(end):
-		p.say(v1alpha1.ReasonHolding, "%s until %s at least. %s", p.where(), endTime(end, s.hold), p.evidenceSentence(p.verdict))
-		p.goesOn(end)
+		p.holdOn(i, end)
 	case s.manual && now.PassedAt == nil && !p.gateApproved(i):
 	case p.passes(s):
 		p.goOn(i, "every step passed")
 	default:
 		p.inconclusive(i)
 	}
+}
+
+// holdOn waits for the end of the hold, unless the evidence brings it forward.
+func (p *pass) holdOn(i int, end time.Time) {
+	if p.promotesEarly(i) {
+		return
+	}
+	until := "until %s at least"
+	if p.status.Step.HeldBackUntil != nil {
+		until = "ahead of time, since it has proved itself; stable keeps the rest until %s, and both are compared"
+	}
+	p.say(v1alpha1.ReasonHolding, "%s "+until+". %s", p.where(), endTime(end, p.steps[i].hold), p.evidenceSentence(p.verdict))
+	p.goesOn(end)
 }
 
 // passes reports whether the evidence is good enough for the step to end.

@@ -53,6 +53,7 @@ func IsRefused(err error) bool {
 	var refused *RefusedAddressError
 	return errors.As(err, &refused) || errors.Is(err, errUnknownServer) || errors.Is(err, errNoTCP)
 }
+
 func tlsCause(err error) string {
 	var (
 		verification *tls.CertificateVerificationError

@@ -5,7 +5,7 @@
 // release, and none decides anything.
 //
 // What they have in common: a measurement that is anything but one good number is a
-// Missing, with a reason. Nothing is guessed, clamped or filled up with zero, and no
+// MissingError, with a reason. Nothing is guessed, clamped or filled up with zero, and no
 // word of an answer gets into an error, since errors are shown to people who may not
 // be allowed to read the answer.
 package source

@@ -38,23 +38,23 @@ func Latest(series [][]Point, at time.Time, maxAge time.Duration) (Sample, error
 		return Sample{}, Empty()
 	}
 	if age := at.Sub(newest.At); age > maxAge {
-		return Sample{}, &Missing{Reason: Stale, Message: fmt.Sprintf("the newest number is %s old; at most %s is taken", age.Truncate(time.Second), maxAge)}
+		return Sample{}, &MissingError{Reason: Stale, Message: fmt.Sprintf("the newest number is %s old; at most %s is taken", age.Truncate(time.Second), maxAge)}
 	}
 	return Finite(newest.At, *newest.Value)
 }
 
-// Empty is the Missing for an answer without any number.
+// Empty is the MissingError for an answer without any number.
 func Empty() error {
-	return &Missing{Reason: NoData, Message: "the answer is empty; check that the query finds something"}
+	return &MissingError{Reason: NoData, Message: "the answer is empty; check that the query finds something"}
 }
 
-// Several is the Missing for more than one series.
+// Several is the MissingError for more than one series.
 func Several(n int) error {
-	return &Missing{Reason: SeveralSeries, Message: fmt.Sprintf("the answer has %d series; write a query that gives one, with a sum for instance", n)}
+	return &MissingError{Reason: SeveralSeries, Message: fmt.Sprintf("the answer has %d series; write a query that gives one, with a sum for instance", n)}
 }
 
-// Wrong is the Missing for an answer that breaks the protocol; what is how, in words
+// Wrong is the MissingError for an answer that breaks the protocol; what is how, in words
 // that do not come from the answer.
 func Wrong(what string) error {
-	return &Missing{Reason: Malformed, Message: "the answer " + what}
+	return &MissingError{Reason: Malformed, Message: "the answer " + what}
 }

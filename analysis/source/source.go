@@ -14,7 +14,7 @@ import (
 // one goroutine at a time.
 type Measurer interface {
 	// Measure returns the metric as it is at the given time, which is the present. It
-	// returns soon after ctx ends. Its errors are Missing.
+	// returns soon after ctx ends. Its errors are MissingErrors.
 	Measure(ctx context.Context, at time.Time) (Sample, error)
 }
 
@@ -65,35 +65,35 @@ const (
 	Pending Reason = "Pending"
 )
 
-// MaxMessage is how many bytes the Message of a Missing has at most.
+// MaxMessage is how many bytes the Message of a MissingError has at most.
 const MaxMessage = 256
 
-// Missing is a measurement that could not be made.
-type Missing struct {
+// MissingError is a measurement that could not be made.
+type MissingError struct {
 	Reason Reason
 	// Message is for people, in words of Serin's own.
 	Message string
 }
 
 // Error returns the message, or the reason where there is none.
-func (m *Missing) Error() string {
+func (m *MissingError) Error() string {
 	if m.Message == "" {
 		return string(m.Reason)
 	}
 	return m.Message
 }
 
-// Finite returns the value as a Sample's, or the Missing that says what it is instead.
+// Finite returns the value as a Sample's, or the MissingError that says what it is instead.
 func Finite(at time.Time, value float64) (Sample, error) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return Sample{}, &Missing{Reason: NotANumber, Message: "the answer is NaN or infinite; a rate without any requests is, for instance"}
+		return Sample{}, &MissingError{Reason: NotANumber, Message: "the answer is NaN or infinite; a rate without any requests is, for instance"}
 	}
 	return Sample{At: at, Value: value}, nil
 }
 
 // Secrets reads credentials in the namespace of one release.
 type Secrets interface {
-	// Secret returns the value of a key of a Secret, never empty. Its errors are Missing.
+	// Secret returns the value of a key of a Secret, never empty. Its errors are MissingErrors.
 	Secret(ctx context.Context, name, key string) (string, error)
 }
 

@@ -49,8 +49,7 @@ func retryAfter(h http.Header) time.Duration {
 
 // describe says why there is no answer, and names the field where one can mend it.
 func (c *caller) describe(err error) string {
-	var own *ownError
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*ownError](err); ok {
 		return shorten(own.Error())
 	}
 	message := egress.Describe(err, c.options.Timeout)

@@ -14,8 +14,7 @@ import (
 // once, and none stays in memory.
 func (c *caller) signingKey(ctx context.Context, namespace string, ref *v1alpha1.SecretKeyReference) ([]byte, error) {
 	key, err := secretkey.Reader{Secrets: c.secrets, Namespace: namespace, ServiceAccount: c.options.ServiceAccount}.Read(ctx, *ref)
-	var known *secretkey.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*secretkey.Error](err); ok {
 		return nil, &ownError{message: "endpoint.signingKeyRef: " + known.Error()}
 	}
 	return key, err

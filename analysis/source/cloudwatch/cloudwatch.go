@@ -45,6 +45,8 @@ type Measurer struct {
 	caller  *fetch.Caller
 	secrets source.Secrets
 	query   Query
+	// seconds of a period.
+	seconds int32
 }
 
 // New makes a Measurer. Its error names the field of the Query and the fix.
@@ -66,7 +68,8 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (*Measurer, erro
 	if q.Expression, err = args.Expand(q.Expression, q.Args, args.Plain); err != nil {
 		return nil, fmt.Errorf("expression: %w", err)
 	}
-	return &Measurer{caller: caller, secrets: secrets, query: q}, nil
+	// The period is at most six hours.
+	return &Measurer{caller: caller, secrets: secrets, query: q, seconds: int32(q.Period / time.Second)}, nil //nolint:gosec // it is bounded
 }
 
 // Measure asks the API.
@@ -80,7 +83,7 @@ func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, er
 	got, err := m.client(credentials).GetMetricData(ctx, &cw.GetMetricDataInput{
 		StartTime: aws.Time(at.Add(-m.query.Window)), EndTime: aws.Time(at), ScanBy: types.ScanByTimestampDescending,
 		MetricDataQueries: []types.MetricDataQuery{{
-			Id: aws.String("q"), Expression: aws.String(m.query.Expression), Period: aws.Int32(int32(m.query.Period / time.Second)),
+			Id: aws.String("q"), Expression: aws.String(m.query.Expression), Period: aws.Int32(m.seconds),
 		}},
 	})
 	if err != nil {
@@ -109,7 +112,7 @@ func (m *Measurer) sample(got *cw.GetMetricDataOutput, at time.Time) (source.Sam
 }
 
 func incomplete() error {
-	return &source.Missing{Reason: source.Partial, Message: "CloudWatch says that its answer is incomplete; shorten the window or simplify the expression"}
+	return &source.MissingError{Reason: source.Partial, Message: "CloudWatch says that its answer is incomplete; shorten the window or simplify the expression"}
 }
 
 // client goes through the safe transport, tries once, since the next measurement is the
@@ -148,12 +151,10 @@ func (m *Measurer) missing(err error) error {
 			return err
 		}
 	}
-	var refused smithy.APIError
-	if errors.As(err, &refused) {
+	if _, ok := errors.AsType[smithy.APIError](err); ok {
 		return fetch.Status(http.StatusBadRequest)
 	}
-	var malformed *smithy.DeserializationError
-	if errors.As(err, &malformed) {
+	if _, ok := errors.AsType[*smithy.DeserializationError](err); ok {
 		return source.Wrong("is none of CloudWatch's")
 	}
 	return m.caller.Missing(err)

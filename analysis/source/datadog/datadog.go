@@ -85,7 +85,7 @@ func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, er
 	case err != nil:
 		return source.Sample{}, err
 	case got.Status == "error" || got.Error != "":
-		return source.Sample{}, &source.Missing{Reason: source.Rejected, Message: "Datadog does not accept the query; try it there"}
+		return source.Sample{}, &source.MissingError{Reason: source.Rejected, Message: "Datadog does not accept the query; try it there"}
 	case got.Status != "ok":
 		return source.Sample{}, source.Wrong("is none of Datadog's")
 	}

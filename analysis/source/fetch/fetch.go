@@ -111,7 +111,7 @@ func Status(code int) error {
 	if code >= 200 && code < 300 {
 		return nil
 	}
-	m := &source.Missing{Reason: source.Rejected, Message: strings.TrimSpace(fmt.Sprintf("answered %d %s", code, http.StatusText(code)))}
+	m := &source.MissingError{Reason: source.Rejected, Message: strings.TrimSpace(fmt.Sprintf("answered %d %s", code, http.StatusText(code)))}
 	switch {
 	case code >= 300 && code < 400:
 		m.Message += ": redirects are not followed; write the final address"
@@ -123,14 +123,13 @@ func Status(code int) error {
 	return m
 }
 
-// Missing is the source.Missing for an error of the HTTP client. What is one already
+// Missing is the source.MissingError for an error of the HTTP client. What is one already
 // stays as it is.
 func (c *Caller) Missing(err error) error {
-	var known *source.Missing
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*source.MissingError](err); ok {
 		return known
 	}
-	m := &source.Missing{Reason: source.Unreachable, Message: egress.Describe(err, c.timeout())}
+	m := &source.MissingError{Reason: source.Unreachable, Message: egress.Describe(err, c.timeout())}
 	switch {
 	case errors.Is(err, egress.ErrTooLong):
 		m.Reason = source.TooLong

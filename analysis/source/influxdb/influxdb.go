@@ -145,7 +145,7 @@ func (c columns) point(row []string) (table string, p source.Point, err error) {
 	}
 	value, err := strconv.ParseFloat(row[c.value], 64)
 	if err != nil {
-		return "", p, &source.Missing{Reason: source.NotANumber, Message: "the answer has a _value that is no number"}
+		return "", p, &source.MissingError{Reason: source.NotANumber, Message: "the answer has a _value that is no number"}
 	}
 	p.Value = &value
 	return table, p, nil

@@ -91,7 +91,7 @@ func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, er
 	case err != nil:
 		return source.Sample{}, err
 	case len(got.Errors) > 0:
-		return source.Sample{}, &source.Missing{Reason: source.Rejected, Message: "New Relic does not accept the query; try it there"}
+		return source.Sample{}, &source.MissingError{Reason: source.Rejected, Message: "New Relic does not accept the query; try it there"}
 	case account == nil || account.NRQL == nil:
 		return source.Sample{}, source.Wrong("is none of New Relic's")
 	}
@@ -116,7 +116,7 @@ func one(rows []map[string]any, at time.Time) (source.Sample, error) {
 		}
 		v, err := n.Float64()
 		if err != nil {
-			return source.Sample{}, &source.Missing{Reason: source.NotANumber, Message: "the answer has a number that is too large"}
+			return source.Sample{}, &source.MissingError{Reason: source.NotANumber, Message: "the answer has a number that is too large"}
 		}
 		numbers = append(numbers, v)
 	}

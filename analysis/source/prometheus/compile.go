@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
@@ -28,33 +29,31 @@ type Scope struct {
 //
 //	where the placeholder is                  then
 //	in the value of a matcher with = or !=    filled in
-//	in the value of a matcher with =~ or !~   refused: a value would become an expression
+//	the value of a matcher with =~ or !~   refused: a value would become an expression
 //	in another string, or nowhere in a string refused: it could change what the query does
 func compile(query string, s Scope) (parser.Expr, error) {
 	expr, err := parse(query)
 	if err != nil {
 		return nil, err
 	}
-	var failed error
-	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
-		if failed != nil {
-			return nil
+	return expr, parser.Walk(s, expr, nil)
+}
+
+// Visit fills in one node; the parser calls it for each.
+func (s Scope) Visit(node parser.Node, _ []parser.Node) (parser.Visitor, error) {
+	switch n := node.(type) {
+	case *parser.VectorSelector:
+		return s, s.fill(n)
+	case *parser.StringLiteral:
+		return s, noPlaceholder(n.Val)
+	case *parser.AggregateExpr:
+		return s, noPlaceholder(n.Grouping...)
+	case *parser.BinaryExpr:
+		if n.VectorMatching != nil {
+			return s, noPlaceholder(slices.Concat(n.VectorMatching.MatchingLabels, n.VectorMatching.Include)...)
 		}
-		switch n := node.(type) {
-		case *parser.VectorSelector:
-			failed = s.fill(n)
-		case *parser.StringLiteral:
-			failed = noPlaceholder(n.Val)
-		case *parser.AggregateExpr:
-			failed = noPlaceholder(n.Grouping...)
-		case *parser.BinaryExpr:
-			if n.VectorMatching != nil {
-				failed = noPlaceholder(slices.Concat(n.VectorMatching.MatchingLabels, n.VectorMatching.Include)...)
-			}
-		}
-		return nil
-	})
-	return expr, failed
+	}
+	return s, nil
 }
 
 // parse leaves the parser's own words out: they quote the query, which is long, and
@@ -83,7 +82,7 @@ func (s Scope) fill(selector *parser.VectorSelector) error {
 		if m.Type != labels.MatchEqual && m.Type != labels.MatchNotEqual {
 			return fmt.Errorf("label %s: an argument can't be part of a regular expression; use = or !=", m.Name)
 		}
-		if m.Name == labels.MetricName {
+		if m.Name == model.MetricNameLabel {
 			return errors.New("the name of a metric can't be an argument; write it")
 		}
 		value, err := args.Expand(m.Value, s.Args, args.Verbatim)
@@ -120,10 +119,8 @@ func (s Scope) confine(selector *parser.VectorSelector) error {
 }
 
 func noPlaceholder(texts ...string) error {
-	for _, text := range texts {
-		if args.In(text) {
-			return errors.New("an argument can only be the value of a label matcher with = or !=")
-		}
+	if slices.ContainsFunc(texts, args.In) {
+		return errors.New("an argument can only be the value of a label matcher with = or !=")
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (m *Measurer) scrape(at time.Time, stable, canary readings) (source.Sample,
 	}
 	m.series = names.end()
 	if len(scrape.Pods) == 0 {
-		return source.Sample{}, &source.Missing{
+		return source.Sample{}, &source.MissingError{
 			Reason:  source.NoData,
 			Message: fmt.Sprintf("no counter was scraped in the last %s; check that the selectors find something", m.query.maxAge()),
 		}

@@ -64,7 +64,7 @@ func (m *Measurer) connect(ctx context.Context) (promv1.API, error) {
 	client.Transport = headers{next: client.Transport, token: token, userAgent: m.caller.UserAgent}
 	connection, err := api.NewClient(api.Config{Address: m.query.Address, Client: &client})
 	if err != nil {
-		return nil, &source.Missing{Reason: source.Refused, Message: "address: is no URL; correct it"}
+		return nil, &source.MissingError{Reason: source.Refused, Message: "address: is no URL; correct it"}
 	}
 	return promv1.NewAPI(connection), nil
 }
@@ -125,7 +125,7 @@ func (m *Measurer) overRange(ctx context.Context, server promv1.API, at time.Tim
 	}
 	points := matrix[0].Values
 	if want := int(r.Over/r.Step) + 1; len(points) < want {
-		return source.Sample{}, &source.Missing{Reason: source.Partial, Message: fmt.Sprintf("%d of %d points of the range are there", len(points), want)}
+		return source.Sample{}, &source.MissingError{Reason: source.Partial, Message: fmt.Sprintf("%d of %d points of the range are there", len(points), want)}
 	}
 	return source.Finite(points[len(points)-1].Timestamp.Time(), r.Reduce.of(points))
 }
@@ -158,7 +158,7 @@ func (m *Measurer) check(err error, warnings promv1.Warnings, _ promv1.Infos) er
 		return m.missing(err)
 	}
 	if len(warnings) > 0 {
-		return &source.Missing{Reason: source.Partial, Message: fmt.Sprintf("the server gave %d warnings: its answer may be incomplete", len(warnings))}
+		return &source.MissingError{Reason: source.Partial, Message: fmt.Sprintf("the server gave %d warnings: its answer may be incomplete", len(warnings))}
 	}
 	return nil
 }
@@ -171,13 +171,13 @@ func (m *Measurer) missing(err error) error {
 	}
 	switch answered.Type {
 	case promv1.ErrBadData, promv1.ErrExec:
-		return &source.Missing{Reason: source.Rejected, Message: "the server does not accept the query; try it there"}
+		return &source.MissingError{Reason: source.Rejected, Message: "the server does not accept the query; try it there"}
 	case promv1.ErrTimeout, promv1.ErrCanceled:
-		return &source.Missing{Reason: source.Timeout, Message: "the server gave up: the query takes too long"}
+		return &source.MissingError{Reason: source.Timeout, Message: "the server gave up: the query takes too long"}
 	case promv1.ErrServer:
-		return &source.Missing{Reason: source.Unavailable, Message: "the server is in trouble"}
+		return &source.MissingError{Reason: source.Unavailable, Message: "the server is in trouble"}
 	case promv1.ErrClient:
-		return &source.Missing{Reason: source.Rejected, Message: "the server does not take the request; check the address and the credentials"}
+		return &source.MissingError{Reason: source.Rejected, Message: "the server does not take the request; check the address and the credentials"}
 	default:
 		return source.Wrong("is none of a Prometheus, or a redirect; write the final address of the server")
 	}

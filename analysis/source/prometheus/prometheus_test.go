@@ -36,7 +36,7 @@ type token struct{ value string }
 
 func (s token) Secret(_ context.Context, name, key string) (string, error) {
 	if name != "prometheus" || key != "token" || s.value == "" {
-		return "", &source.Missing{Reason: source.Credentials, Message: "there is no such Secret"}
+		return "", &source.MissingError{Reason: source.Credentials, Message: "there is no such Secret"}
 	}
 	return s.value, nil
 }
@@ -53,7 +53,7 @@ func measure(t *testing.T, q Query, at time.Time) (source.Sample, error) {
 // reason checks that a measurement is missing and says nothing that the server said.
 func reason(t *testing.T, s source.Sample, err error, want source.Reason) {
 	t.Helper()
-	var missing *source.Missing
+	var missing *source.MissingError
 	if !errors.As(err, &missing) || missing.Reason != want {
 		t.Fatalf("got %+v, %#v; want %s", s, err, want)
 	}
@@ -109,7 +109,7 @@ func TestALyingServerGivesNoNumber(t *testing.T) {
 		"an internal error":            {says(500, "confidential"), source.Unavailable},
 		"missing credentials":          {says(401, "confidential"), source.Rejected},
 		"another page":                 {says(404, "confidential"), source.Rejected},
-		"a redirect":                   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/confidential", 302) }, source.Malformed},
+		"a redirect":                   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/confidential", http.StatusFound) }, source.Malformed},
 		"a body of 100 MB":             {func(w http.ResponseWriter, _ *http.Request) { flood(w) }, source.TooLong},
 		"a connection that is dropped": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, source.Unreachable},
 		"no answer": {func(_ http.ResponseWriter, r *http.Request) {

@@ -115,7 +115,7 @@ func until(t *testing.T, what string, m *Measurer, holds func(source.Sample, err
 
 func missing(want source.Reason) func(source.Sample, error) bool {
 	return func(_ source.Sample, err error) bool {
-		var m *source.Missing
+		var m *source.MissingError
 		return errors.As(err, &m) && m.Reason == want
 	}
 }

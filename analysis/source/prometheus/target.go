@@ -150,9 +150,9 @@ func (t *target) sum(series []*model.SampleStream) (int64, error) {
 
 // value is that of the sample of the target's scrape.
 func (t *target) value(s *model.SampleStream) (float64, bool) {
-	for i := len(s.Values) - 1; i >= 0; i-- {
-		if s.Values[i].Timestamp.Time().Equal(t.at) {
-			return float64(s.Values[i].Value), true
+	for _, v := range slices.Backward(s.Values) {
+		if v.Timestamp.Time().Equal(t.at) {
+			return float64(v.Value), true
 		}
 	}
 	return 0, false
@@ -206,7 +206,7 @@ func (t *target) histogram() (*analysis.Histogram, error) {
 // whole is the value of a counter of requests.
 func whole(v float64) (int64, error) {
 	if !(v >= 0 && v <= analysis.MaxCount) || v != math.Trunc(v) {
-		return 0, &source.Missing{Reason: source.NotANumber, Message: "a counter is no whole number from 0 to 2^53; select counters of requests"}
+		return 0, &source.MissingError{Reason: source.NotANumber, Message: "a counter is no whole number from 0 to 2^53; select counters of requests"}
 	}
 	return int64(v), nil
 }

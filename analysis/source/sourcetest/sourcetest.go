@@ -39,7 +39,7 @@ func (s Secrets) Secret(_ context.Context, name, key string) (string, error) {
 	if v := s[name+"/"+key]; v != "" {
 		return v, nil
 	}
-	return "", &source.Missing{Reason: source.Credentials, Message: "the Secret " + name + " is missing"}
+	return "", &source.MissingError{Reason: source.Credentials, Message: "the Secret " + name + " is missing"}
 }
 
 // Serve answers each request with the handler, and returns the address.
@@ -62,7 +62,7 @@ func Says(code int, body string) http.HandlerFunc {
 // is short and holds no word of the server.
 func WantMissing(tb testing.TB, s source.Sample, err error, want source.Reason) {
 	tb.Helper()
-	var missing *source.Missing
+	var missing *source.MissingError
 	if !errors.As(err, &missing) || missing.Reason != want {
 		tb.Fatalf("got %+v, %#v (%v); want %s", s, err, err, want)
 	}
@@ -100,7 +100,7 @@ func Failures(t *testing.T, measurer func(t *testing.T, caller *fetch.Caller, ad
 			}
 			s, err := measurer(t, Caller(timeout), Serve(t, test.handler)).Measure(t.Context(), Now)
 			want := test.want[0]
-			var missing *source.Missing
+			var missing *source.MissingError
 			if len(test.want) > 1 && errors.As(err, &missing) && missing.Reason == test.want[1] {
 				want = test.want[1]
 			}

@@ -55,7 +55,7 @@ func (m *Measurer) Measure(context.Context, time.Time) (source.Sample, error) {
 		if health.Reason != "" {
 			message += ": " + string(health.Reason)
 		}
-		return source.Sample{}, &source.Missing{Reason: source.NoData, Message: message}
+		return source.Sample{}, &source.MissingError{Reason: source.NoData, Message: message}
 	}
 	m.after = windows[len(windows)-1].End
 	var value float64
@@ -84,7 +84,7 @@ func successRate(windows []analysis.Window) (float64, error) {
 }
 
 func silent() error {
-	return &source.Missing{Reason: source.NoData, Message: "the canary answered no request since the last time"}
+	return &source.MissingError{Reason: source.NoData, Message: "the canary answered no request since the last time"}
 }
 
 // quantile is the lowest bound of the histogram within which that many percent of the
@@ -99,7 +99,7 @@ func quantile(windows []analysis.Window, percent int64) (float64, error) {
 		case w.Canary.Requests == 0:
 			continue
 		case h == nil || le != nil && !slices.Equal(le, h.LE):
-			return 0, &source.Missing{Reason: source.Partial, Message: "some windows have no latency, or other bounds of its histogram"}
+			return 0, &source.MissingError{Reason: source.Partial, Message: "some windows have no latency, or other bounds of its histogram"}
 		case le == nil:
 			le, counts = h.LE, make([]int64, len(h.LE))
 		}
@@ -116,5 +116,5 @@ func quantile(windows []analysis.Window, percent int64) (float64, error) {
 			return le[i], nil
 		}
 	}
-	return 0, &source.Missing{Reason: source.NotANumber, Message: "the quantile is beyond the last bound of the proxies' histogram"}
+	return 0, &source.MissingError{Reason: source.NotANumber, Message: "the quantile is beyond the last bound of the proxies' histogram"}
 }

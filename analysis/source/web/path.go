@@ -95,20 +95,20 @@ func (p path) number(body []byte) (value float64, err error) {
 	}
 	switch {
 	case len(values) == 0:
-		return 0, &source.Missing{Reason: source.NoData, Message: "the path leads to nothing in the answer"}
+		return 0, &source.MissingError{Reason: source.NoData, Message: "the path leads to nothing in the answer"}
 	case len(values) > 1:
-		return 0, &source.Missing{Reason: source.SeveralSeries, Message: fmt.Sprintf("the path leads to %d values; write one that leads to one", len(values))}
+		return 0, &source.MissingError{Reason: source.SeveralSeries, Message: fmt.Sprintf("the path leads to %d values; write one that leads to one", len(values))}
 	}
 	return numberIn(values[0])
 }
 
 func numberIn(v reflect.Value) (float64, error) {
 	if !v.IsValid() || !v.CanInterface() {
-		return 0, &source.Missing{Reason: source.NoData, Message: "the path leads to null"}
+		return 0, &source.MissingError{Reason: source.NoData, Message: "the path leads to null"}
 	}
 	switch x := v.Interface().(type) {
 	case nil:
-		return 0, &source.Missing{Reason: source.NoData, Message: "the path leads to null"}
+		return 0, &source.MissingError{Reason: source.NoData, Message: "the path leads to null"}
 	case float64:
 		return x, nil
 	case string:
@@ -116,5 +116,5 @@ func numberIn(v reflect.Value) (float64, error) {
 			return n, nil
 		}
 	}
-	return 0, &source.Missing{Reason: source.NotANumber, Message: "the path leads to something that is no number"}
+	return 0, &source.MissingError{Reason: source.NotANumber, Message: "the path leads to something that is no number"}
 }

@@ -118,7 +118,7 @@ func (m *Measurer) header(ctx context.Context) (http.Header, error) {
 		}
 		value := strings.ReplaceAll(h.Value, SecretPlace, secret)
 		if !httpguts.ValidHeaderFieldValue(value) {
-			return nil, &source.Missing{Reason: source.Credentials, Message: "the Secret for the header " + h.Name + " has characters that no header may have, such as a line end; remove them"}
+			return nil, &source.MissingError{Reason: source.Credentials, Message: "the Secret for the header " + h.Name + " has characters that no header may have, such as a line end; remove them"}
 		}
 		header.Set(h.Name, value)
 	}

@@ -35,7 +35,7 @@ func (s secrets) Secret(_ context.Context, name, key string) (string, error) {
 	if v := s[name+"/"+key]; v != "" {
 		return v, nil
 	}
-	return "", &source.Missing{Reason: source.Credentials, Message: "there is no such Secret"}
+	return "", &source.MissingError{Reason: source.Credentials, Message: "there is no such Secret"}
 }
 
 func answers(t *testing.T, handler http.HandlerFunc) string {
@@ -103,16 +103,16 @@ func TestAnAnswerWithoutOneGoodNumberIsMissing(t *testing.T) {
 		"nothing":             {says(``), source.Malformed},
 		"half of the JSON":    {says(`{"v":1`), source.Malformed},
 		"something after it":  {says(`{"v":1} confidential`), source.Malformed},
-		"an error":            {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"v":1}`, 500) }, source.Unavailable},
-		"a refusal":           {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"v":1}`, 403) }, source.Rejected},
-		"too many requests":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"v":1}`, 429) }, source.Unavailable},
-		"a redirect":          {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/confidential", 302) }, source.Rejected},
+		"an error":            {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"v":1}`, http.StatusInternalServerError) }, source.Unavailable},
+		"a refusal":           {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"v":1}`, http.StatusForbidden) }, source.Rejected},
+		"too many requests":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"v":1}`, http.StatusTooManyRequests) }, source.Unavailable},
+		"a redirect":          {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/confidential", http.StatusFound) }, source.Rejected},
 		"a hundred megabytes": {func(w http.ResponseWriter, _ *http.Request) { flood(w) }, source.TooLong},
 		"no answer":           {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, source.Timeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := measure(t, nil, Query{URL: answers(t, test.handler), JSONPath: `{.v}`})
-			var missing *source.Missing
+			var missing *source.MissingError
 			if !errors.As(err, &missing) || missing.Reason != test.want {
 				t.Fatalf("got %+v, %#v", s, err)
 			}
@@ -150,7 +150,7 @@ func TestArgumentsAndCredentialsAreSent(t *testing.T) {
 	got = nil
 	for name, s := range map[string]secrets{"no Secret": {}, "a line end in the Secret": {"api/token": "t0ken\r\nHost: confidential"}} {
 		_, err := measure(t, s, q)
-		var missing *source.Missing
+		var missing *source.MissingError
 		if !errors.As(err, &missing) || missing.Reason != source.Credentials || strings.Contains(missing.Message, "confidential") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -197,8 +197,15 @@ func TestQueriesThatAreNeverSentNameTheField(t *testing.T) {
 
 func FuzzNoPathAndNoDocumentPanics(f *testing.F) {
 	for _, seed := range [][2]string{
-		{`{.a}`, `{"a":1}`}, {`{.a[?(@.b>1)].c}`, `{"a":[{"b":2,"c":"3"}]}`}, {`{[0:2:1]}`, `[1,2]`}, {`{.a[-1]}`, `{"a":null}`}, {`{@}`, `1`}, {`{.*}`, `{"a":1}`},
-		{`{[?(@.x==true)]}`, `[{"x":true}]`}, {`{"text"}`, `1`}, {`{1}`, `1`},
+		{`{.a}`, `{"a":1}`},
+		{`{.a[?(@.b>1)].c}`, `{"a":[{"b":2,"c":"3"}]}`},
+		{`{[0:2:1]}`, `[1,2]`},
+		{`{.a[-1]}`, `{"a":null}`},
+		{`{@}`, `1`},
+		{`{.*}`, `{"a":1}`},
+		{`{[?(@.x==true)]}`, `[{"x":true}]`},
+		{`{"text"}`, `1`},
+		{`{1}`, `1`},
 	} {
 		f.Add(seed[0], seed[1])
 	}
@@ -208,7 +215,7 @@ func FuzzNoPathAndNoDocumentPanics(f *testing.F) {
 			return
 		}
 		value, err := p.number([]byte(document))
-		var missing *source.Missing
+		var missing *source.MissingError
 		if err != nil && !errors.As(err, &missing) {
 			t.Errorf("%v", err)
 		}

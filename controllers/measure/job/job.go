@@ -80,16 +80,16 @@ func (m *Measurer) present(ctx context.Context) (*batchv1.Job, error) {
 	err := m.reader.Get(ctx, key, j)
 	switch {
 	case apierrors.IsNotFound(err) && m.made:
-		return nil, &source.Missing{Reason: source.NoData, Message: "the Job " + key.Name + " was deleted before it ended"}
+		return nil, &source.MissingError{Reason: source.NoData, Message: "the Job " + key.Name + " was deleted before it ended"}
 	case apierrors.IsNotFound(err):
 		j = m.spec.make(m.job, m.ordinal)
 		if err := m.writer.Create(ctx, j); err != nil {
 			return nil, refusal(err)
 		}
 	case err != nil:
-		return nil, &source.Missing{Reason: source.Unavailable, Message: "the Job could not be read from the API"}
+		return nil, &source.MissingError{Reason: source.Unavailable, Message: "the Job could not be read from the API"}
 	case !metav1.IsControlledBy(j, &metav1.ObjectMeta{UID: m.spec.Owner}):
-		return nil, &source.Missing{Reason: source.Rejected, Message: "there is a Job " + key.Name + " that belongs to somebody else; delete it"}
+		return nil, &source.MissingError{Reason: source.Rejected, Message: "there is a Job " + key.Name + " that belongs to somebody else; delete it"}
 	}
 	m.made = true
 	return j, nil
@@ -115,18 +115,18 @@ func refusal(err error) error {
 	var status apierrors.APIStatus
 	switch {
 	case apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0:
-		return &source.Missing{Reason: source.Rejected, Message: "the API server refuses the Job: correct template." + status.Status().Details.Causes[0].Field}
+		return &source.MissingError{Reason: source.Rejected, Message: "the API server refuses the Job: correct template." + status.Status().Details.Causes[0].Field}
 	case apierrors.IsForbidden(err):
-		return &source.Missing{Reason: source.Rejected, Message: "the Job may not be made: a quota, a policy or the operator's rights forbid it"}
+		return &source.MissingError{Reason: source.Rejected, Message: "the Job may not be made: a quota, a policy or the operator's rights forbid it"}
 	case apierrors.IsAlreadyExists(err):
 		return pending()
 	default:
-		return &source.Missing{Reason: source.Unavailable, Message: "the Job could not be made"}
+		return &source.MissingError{Reason: source.Unavailable, Message: "the Job could not be made"}
 	}
 }
 
 func pending() error {
-	return &source.Missing{Reason: source.Pending, Message: "the Job has not ended yet"}
+	return &source.MissingError{Reason: source.Pending, Message: "the Job has not ended yet"}
 }
 
 // outcome is 1 or 0 once the Job has ended.
@@ -144,6 +144,7 @@ func outcome(j *batchv1.Job, at time.Time) (source.Sample, error) {
 			return source.Sample{At: ended, Value: 1}, nil
 		case batchv1.JobFailed:
 			return source.Sample{At: ended, Value: 0}, nil
+		default: // it still runs, or is about to end
 		}
 	}
 	return source.Sample{}, pending()

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -72,7 +71,7 @@ func finish(t *testing.T, api client.Client, kind batchv1.JobConditionType) {
 
 func wantMissing(t *testing.T, err error, reason source.Reason) {
 	t.Helper()
-	var missing *source.Missing
+	var missing *source.MissingError
 	if !errors.As(err, &missing) || missing.Reason != reason || len(missing.Message) == 0 || len(missing.Message) > source.MaxMessage {
 		t.Fatalf("got %#v, want %s", err, reason)
 	}
@@ -138,11 +137,11 @@ func TestTheJobThatIsMade(t *testing.T) {
 			Namespace: "shop", Name: spec().Name("step-2"), Annotations: map[string]string{"x": "y"},
 			Labels: map[string]string{"team": "a", LabelRollout: "website", LabelMetric: "smoke"},
 			OwnerReferences: []metav1.OwnerReference{
-				{APIVersion: "serin.dev/v1alpha1", Kind: "Rollout", Name: "website", UID: "uid", Controller: ptr.To(true)},
+				{APIVersion: "serin.dev/v1alpha1", Kind: "Rollout", Name: "website", UID: "uid", Controller: new(true)},
 			},
 		},
 		Spec: batchv1.JobSpec{
-			ActiveDeadlineSeconds: ptr.To(int64(600)), BackoffLimit: ptr.To(int32(0)), TTLSecondsAfterFinished: ptr.To(int32(86400)),
+			ActiveDeadlineSeconds: new(int64(600)), BackoffLimit: new(int32(0)), TTLSecondsAfterFinished: new(int32(86400)),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever, InitContainers: []corev1.Container{{Name: "i", Env: environment}},
 				Containers: []corev1.Container{{Name: "c", Env: append(environment[:2:2], corev1.EnvVar{Name: "OWN", Value: "$(SERIN_ARG_SERVICE)"})}},

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -71,28 +72,31 @@ func (s Spec) parse() (*batchv1.JobTemplateSpec, error) {
 	if s.Repeat && s.Interval < minRepeat {
 		return nil, fmt.Errorf("repeat: needs an interval of at least %s; give one", minRepeat)
 	}
-	j := &t.Spec
+	return &t, check(&t.Spec)
+}
+
+// check refuses what would not end, or not run.
+func check(j *batchv1.JobSpec) error {
 	switch {
 	case len(j.Template.Spec.Containers) == 0:
-		return nil, errors.New("template.spec.template.spec.containers: none; give one")
-	case j.Template.Spec.RestartPolicy != corev1.RestartPolicyNever && j.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure:
-		return nil, errors.New("template.spec.template.spec.restartPolicy: must be Never or OnFailure; write Never")
-	case j.Suspend != nil && *j.Suspend:
-		return nil, errors.New("template.spec.suspend: would never run; remove it")
-	case j.ActiveDeadlineSeconds != nil && *j.ActiveDeadlineSeconds > maxDeadline:
-		return nil, fmt.Errorf("template.spec.activeDeadlineSeconds: %d; give at most %d", *j.ActiveDeadlineSeconds, maxDeadline)
-	case j.BackoffLimit != nil && *j.BackoffLimit > maxBackoff:
-		return nil, fmt.Errorf("template.spec.backoffLimit: %d; give at most %d", *j.BackoffLimit, maxBackoff)
-	case j.ManualSelector != nil && *j.ManualSelector || j.Selector != nil:
-		return nil, errors.New("template.spec.selector: is made by the cluster; remove it")
+		return errors.New("template.spec.template.spec.containers: none; give one")
+	case !slices.Contains([]corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}, j.Template.Spec.RestartPolicy):
+		return errors.New("template.spec.template.spec.restartPolicy: must be Never or OnFailure; write Never")
+	case ptr.Deref(j.Suspend, false):
+		return errors.New("template.spec.suspend: would never run; remove it")
+	case ptr.Deref(j.ActiveDeadlineSeconds, 0) > maxDeadline:
+		return fmt.Errorf("template.spec.activeDeadlineSeconds: %d; give at most %d", *j.ActiveDeadlineSeconds, maxDeadline)
+	case ptr.Deref(j.BackoffLimit, 0) > maxBackoff:
+		return fmt.Errorf("template.spec.backoffLimit: %d; give at most %d", *j.BackoffLimit, maxBackoff)
+	case ptr.Deref(j.ManualSelector, false) || j.Selector != nil:
+		return errors.New("template.spec.selector: is made by the cluster; remove it")
 	}
-	return &t, nil
+	return nil
 }
 
 // plain leaves out what the decoder quotes of the template beyond the field.
 func plain(err error) error {
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s has another type", kind.Field)
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))

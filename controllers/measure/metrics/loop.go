@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -158,7 +159,7 @@ func (l *Loop) newMetric(spec resolve.Metric) *metric {
 type broken struct{ err error }
 
 func (b broken) Measure(context.Context, time.Time) (source.Sample, error) {
-	return source.Sample{}, &source.Missing{Reason: source.Rejected, Message: b.err.Error()}
+	return source.Sample{}, &source.MissingError{Reason: source.Rejected, Message: b.err.Error()}
 }
 
 // Forget ends the measurement of a release. Its AnalysisResult stays.
@@ -257,7 +258,7 @@ func (l *Loop) measure(ctx context.Context, rollout types.NamespacedName, m *met
 func ask(ctx context.Context, m source.Measurer, at time.Time) (s source.Sample, err error) {
 	defer func() {
 		if recover() != nil {
-			s, err = source.Sample{}, &source.Missing{Reason: source.Malformed, Message: "the measurement broke down; please report it"}
+			s, err = source.Sample{}, &source.MissingError{Reason: source.Malformed, Message: "the measurement broke down; please report it"}
 		}
 	}()
 	return m.Measure(ctx, at)
@@ -278,10 +279,5 @@ func (l *Loop) store(rollout types.NamespacedName, m *metric, at time.Time, s so
 }
 
 func (r *release) has(m *metric) bool {
-	for _, known := range r.metrics {
-		if known == m {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(r.metrics, m)
 }

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -108,8 +107,8 @@ func play(t *testing.T, funcs interceptor.Funcs) *scene {
 	return &scene{Loop: l, t: t, clock: clock, place: p, api: api}
 }
 
-// until lets time pass in steps until a condition holds.
-func (s *scene) until(what string, step time.Duration, holds func() bool) {
+// until lets time pass, a second at a time, until a condition holds.
+func (s *scene) until(what string, holds func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); {
 		if time.Now().After(deadline) {
@@ -119,7 +118,7 @@ func (s *scene) until(what string, step time.Duration, holds func() bool) {
 		case <-s.Changed():
 		case <-time.After(time.Millisecond):
 		}
-		s.clock.Step(step)
+		s.clock.Step(time.Second)
 	}
 }
 
@@ -143,21 +142,21 @@ func releaseOf(metrics ...resolve.Metric) Release {
 func TestNumbersAndReasonsAreKeptAndWritten(t *testing.T) {
 	s := play(t, interceptor.Funcs{})
 	s.Watch(website, releaseOf(metricOf("a")))
-	s.until("two numbers", time.Second, func() bool { return len(s.Samples(website)[0].Samples) == 2 })
+	s.until("two numbers", func() bool { return len(s.Samples(website)[0].Samples) == 2 })
 	s.place.set("a", func(context.Context, time.Time) (source.Sample, error) {
-		return source.Sample{}, &source.Missing{Reason: source.Timeout, Message: "no answer within 10s"}
+		return source.Sample{}, &source.MissingError{Reason: source.Timeout, Message: "no answer within 10s"}
 	})
-	s.until("a reason", time.Second, func() bool { return len(s.Samples(website)[0].Samples) == 3 })
+	s.until("a reason", func() bool { return len(s.Samples(website)[0].Samples) == 3 })
 	got := s.Samples(website)[0].Samples
 	if got[0].Value != 1 || got[1].At.Sub(got[0].At) < 9*time.Second || got[2].Reason != source.Timeout || got[2].Message != "no answer within 10s" {
 		t.Errorf("got %+v", got)
 	}
-	s.until("the result", time.Second, func() bool { r := s.result(); return len(r.Status.Metrics) == 1 && r.Status.Metrics[0].Missing >= 1 })
+	s.until("the result", func() bool { r := s.result(); return len(r.Status.Metrics) == 1 && r.Status.Metrics[0].Missing >= 1 })
 	r := s.result()
 	if r.Status.Revision != "abc" || r.Status.Metrics[0].Measured != 2 || r.Status.Metrics[0].Message != "no answer within 10s" || r.Status.Metrics[0].Measurements[0].Value != "1" {
 		t.Errorf("got %+v", r.Status)
 	}
-	want := []metav1.OwnerReference{{APIVersion: "serin.dev/v1alpha1", Kind: "Rollout", Name: "website", UID: "uid", Controller: ptr.To(true)}}
+	want := []metav1.OwnerReference{{APIVersion: "serin.dev/v1alpha1", Kind: "Rollout", Name: "website", UID: "uid", Controller: new(true)}}
 	if diff := cmp.Diff(want, r.OwnerReferences); diff != "" {
 		t.Error(diff)
 	}
@@ -174,18 +173,18 @@ func TestCountersBecomeWindowsThatKnowTheWeight(t *testing.T) {
 	m.Compare = &resolve.Comparison{}
 	r := releaseOf(m)
 	s.Watch(website, r)
-	s.until("two windows", time.Second, func() bool { return len(s.Samples(website)[0].Windows) == 2 })
+	s.until("two windows", func() bool { return len(s.Samples(website)[0].Windows) == 2 })
 	r.Weight = analysis.Weight{Percent: 10} // about to change
 	s.Watch(website, r)
 	asked := s.place.count("a")
-	s.until("two more readings", time.Second, func() bool { return s.place.count("a") >= asked+2 })
+	s.until("two more readings", func() bool { return s.place.count("a") >= asked+2 })
 	if windows := s.Samples(website)[0].Windows; len(windows) > 3 { // one may have been under way
 		t.Errorf("windows closed while the weight changed: %+v", windows)
 	}
 	r.Weight = analysis.Weight{Percent: 20, Since: s.clock.Now()}
 	s.Watch(website, r)
 	closed := len(s.Samples(website)[0].Windows)
-	s.until("windows of the new weight", time.Second, func() bool { return len(s.Samples(website)[0].Windows) > closed })
+	s.until("windows of the new weight", func() bool { return len(s.Samples(website)[0].Windows) > closed })
 	windows := s.Samples(website)[0].Windows
 	for i, w := range windows {
 		if w.Canary.Requests != 10 || i > 0 && w.Start.Before(windows[i-1].End) {
@@ -195,7 +194,7 @@ func TestCountersBecomeWindowsThatKnowTheWeight(t *testing.T) {
 	if last := windows[len(windows)-1]; last.Weight != 20 || last.Start.Before(r.Weight.Since) {
 		t.Errorf("the last window began before its weight: %+v", last)
 	}
-	s.until("windows in the result", time.Second, func() bool {
+	s.until("windows in the result", func() bool {
 		r := s.result()
 		return len(r.Status.Metrics) == 1 && len(r.Status.Metrics[0].Measurements) > 0 && r.Status.Metrics[0].Measurements[0].Canary.Requests == 10
 	})
@@ -204,17 +203,17 @@ func TestCountersBecomeWindowsThatKnowTheWeight(t *testing.T) {
 func TestAChangedMetricBeginsAfreshAndTheOthersStay(t *testing.T) {
 	s := play(t, interceptor.Funcs{})
 	s.Watch(website, releaseOf(metricOf("a"), metricOf("b")))
-	s.until("numbers of both", time.Second, func() bool {
+	s.until("numbers of both", func() bool {
 		list := s.Samples(website)
 		return len(list[0].Samples) > 1 && len(list[1].Samples) > 1
 	})
 	changed := metricOf("a")
-	changed.Max = ptr.To(5.0)
+	changed.Max = new(5.0)
 	s.Watch(website, releaseOf(changed, metricOf("b")))
 	if list := s.Samples(website); len(list[0].Samples) > 0 || len(list[1].Samples) < 2 {
 		t.Errorf("got %+v", list)
 	}
-	s.until("numbers of the changed one", time.Second, func() bool { return len(s.Samples(website)[0].Samples) > 0 })
+	s.until("numbers of the changed one", func() bool { return len(s.Samples(website)[0].Samples) > 0 })
 	next := releaseOf(changed, metricOf("b"))
 	next.Revision = "def"
 	s.Watch(website, next)
@@ -234,7 +233,7 @@ func TestASlowMetricHoldsUpNoOther(t *testing.T) {
 		return source.Sample{}, ctx.Err()
 	})
 	s.Watch(website, releaseOf(metricOf("slow"), metricOf("fast")))
-	s.until("numbers of the fast one", time.Second, func() bool { return len(s.Samples(website)[1].Samples) > 3 })
+	s.until("numbers of the fast one", func() bool { return len(s.Samples(website)[1].Samples) > 3 })
 	if n := s.place.count("slow"); n != 1 {
 		t.Errorf("the slow one was asked %d times", n)
 	}
@@ -250,12 +249,12 @@ func TestWhatCannotBeMeasuredSaysWhy(t *testing.T) {
 		return source.Sample{}, errors.New("confidential")
 	})
 	s.place.set("long", func(context.Context, time.Time) (source.Sample, error) {
-		return source.Sample{}, &source.Missing{Reason: source.NoData, Message: strings.Repeat("ä", 500)}
+		return source.Sample{}, &source.MissingError{Reason: source.NoData, Message: strings.Repeat("ä", 500)}
 	})
 	compared := metricOf("number")
 	compared.Compare = &resolve.Comparison{}
 	s.Watch(website, releaseOf(metricOf("broken"), metricOf("panics"), metricOf("counts"), metricOf("foreign"), metricOf("long"), compared))
-	s.until("all were measured", time.Second, func() bool {
+	s.until("all were measured", func() bool {
 		for _, series := range s.Samples(website) {
 			if len(series.Samples) == 0 {
 				return false
@@ -310,7 +309,7 @@ func TestMemoryAndResultAreBounded(t *testing.T) {
 		if len(m.samples) > Keep || len(m.windows) > Keep || len(m.samples)+len(m.windows) == 0 {
 			t.Errorf("%d samples and %d windows", len(m.samples), len(m.windows))
 		}
-		m.miss(epoch.Add(time.Hour), &source.Missing{Reason: source.SeveralSeries, Message: strings.Repeat("m", 1000)})
+		m.miss(epoch.Add(time.Hour), &source.MissingError{Reason: source.SeveralSeries, Message: strings.Repeat("m", 1000)})
 		r.metrics = append(r.metrics, m)
 	}
 	body, err := json.Marshal(makeStatus(r))
@@ -337,7 +336,7 @@ func TestResultsAreWrittenSeldomAndUntilItWorks(t *testing.T) {
 	often := metricOf("a")
 	often.Interval = 5 * time.Second
 	s.Watch(website, releaseOf(often))
-	s.until("some writes", time.Second, func() bool { mu.Lock(); defer mu.Unlock(); return len(writes) >= 6 })
+	s.until("some writes", func() bool { mu.Lock(); defer mu.Unlock(); return len(writes) >= 6 })
 	mu.Lock()
 	defer mu.Unlock()
 	for i := 3; i < len(writes); i++ { // the first two create the object

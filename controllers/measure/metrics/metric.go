@@ -59,8 +59,8 @@ func (m *metric) begin(now time.Time) bool {
 		return false
 	}
 	m.busy = true
-	missed := now.Sub(m.due) / m.spec.Interval
-	m.due = m.due.Add((missed + 1) * m.spec.Interval)
+	missed := int64(now.Sub(m.due) / m.spec.Interval)
+	m.due = m.due.Add(time.Duration(missed+1) * m.spec.Interval)
 	return true
 }
 
@@ -104,8 +104,7 @@ func (m *metric) addCounters(at time.Time, s source.Sample) bool {
 // miss keeps the reason why there is no number.
 func (m *metric) miss(at time.Time, err error) {
 	sample := Sample{At: at, Reason: source.Malformed, Message: "the measurement failed"}
-	var missing *source.Missing
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*source.MissingError](err); ok {
 		sample.Reason, sample.Message = missing.Reason, missing.Message
 	}
 	if sample.Reason != source.Pending {

@@ -87,17 +87,21 @@ func TestMistakesNameTheFieldOfTheProvider(t *testing.T) {
 		change func(*v1alpha1.MetricProvider)
 		want   string
 	}{
-		"an unknown provider":         {"wavefront", func(*v1alpha1.MetricProvider) {}, `type: "wavefront" is no provider`},
-		"an unknown quantity":         {v1alpha1.ProviderTrafficMetrics, func(p *v1alpha1.MetricProvider) { p.TrafficMetrics.Quantity = "P42" }, "quantity: "},
-		"a query that is none":        {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Query = "(" }, "query: is no PromQL"},
-		"a Secret in PromQL":          {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Query = `up{x="{{args.token}}"}` }, "query: the argument token is from a Secret"},
-		"an age that is none":         {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.MaxAge = "x" }, "maxAge: "},
-		"a range that is none":        {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Range = &v1alpha1.QueryRange{Over: "x"} }, "range.over: "},
-		"a step that is none":         {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Range = &v1alpha1.QueryRange{Over: "1m", Step: "x"} }, "range.step: "},
-		"a reduction that is none":    {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Range = &v1alpha1.QueryRange{Over: "1m", Step: "10s"} }, "range.reduce: "},
-		"a Secret in a URL":           {v1alpha1.ProviderWeb, func(p *v1alpha1.MetricProvider) { p.Web.URL = "http://w/{{args.token}}" }, "url: the argument token is from a Secret"},
-		"two Secrets in a header":     {v1alpha1.ProviderWeb, func(p *v1alpha1.MetricProvider) { p.Web.Headers = []v1alpha1.WebHeader{{Name: "a", Value: "{{args.token}}{{args.other}}"}} }, "headers[0].value: has the arguments token and other"},
-		"no argument in a header":     {v1alpha1.ProviderWeb, func(p *v1alpha1.MetricProvider) { p.Web.Headers = []v1alpha1.WebHeader{{Name: "a", Value: "{{args.x}}"}} }, "headers[0].value: there is no argument x"},
+		"an unknown provider":      {"wavefront", func(*v1alpha1.MetricProvider) {}, `type: "wavefront" is no provider`},
+		"an unknown quantity":      {v1alpha1.ProviderTrafficMetrics, func(p *v1alpha1.MetricProvider) { p.TrafficMetrics.Quantity = "P42" }, "quantity: "},
+		"a query that is none":     {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Query = "(" }, "query: is no PromQL"},
+		"a Secret in PromQL":       {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Query = `up{x="{{args.token}}"}` }, "query: the argument token is from a Secret"},
+		"an age that is none":      {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.MaxAge = "x" }, "maxAge: "},
+		"a range that is none":     {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Range = &v1alpha1.QueryRange{Over: "x"} }, "range.over: "},
+		"a step that is none":      {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Range = &v1alpha1.QueryRange{Over: "1m", Step: "x"} }, "range.step: "},
+		"a reduction that is none": {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Range = &v1alpha1.QueryRange{Over: "1m", Step: "10s"} }, "range.reduce: "},
+		"a Secret in a URL":        {v1alpha1.ProviderWeb, func(p *v1alpha1.MetricProvider) { p.Web.URL = "http://w/{{args.token}}" }, "url: the argument token is from a Secret"},
+		"two Secrets in a header": {v1alpha1.ProviderWeb, func(p *v1alpha1.MetricProvider) {
+			p.Web.Headers = []v1alpha1.WebHeader{{Name: "a", Value: "{{args.token}}{{args.other}}"}}
+		}, "headers[0].value: has the arguments token and other"},
+		"no argument in a header": {v1alpha1.ProviderWeb, func(p *v1alpha1.MetricProvider) {
+			p.Web.Headers = []v1alpha1.WebHeader{{Name: "a", Value: "{{args.x}}"}}
+		}, "headers[0].value: there is no argument x"},
 		"a Job that is none":          {v1alpha1.ProviderJob, func(p *v1alpha1.MetricProvider) { p.Job.Template.Raw = []byte("{}") }, "template.spec"},
 		"a Secret for Datadog":        {v1alpha1.ProviderDatadog, func(p *v1alpha1.MetricProvider) { p.Datadog.Query = "{{args.token}}" }, "query: the argument token is from a Secret"},
 		"a window of Datadog":         {v1alpha1.ProviderDatadog, func(p *v1alpha1.MetricProvider) { p.Datadog.Window = "x" }, "window: "},
@@ -169,7 +173,7 @@ func TestASecretGoesIntoItsHeaderOnly(t *testing.T) {
 	}
 	got = ""
 	_, err = m.Measure(t.Context(), sourcetest.Now)
-	var missing *source.Missing
+	var missing *source.MissingError
 	if !errors.As(err, &missing) || missing.Reason != source.Credentials || got != "" {
 		t.Errorf("sent %q, %v", got, err)
 	}

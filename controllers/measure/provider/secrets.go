@@ -22,9 +22,9 @@ func (s secrets) Secret(ctx context.Context, name, key string) (string, error) {
 	case err == nil:
 		return string(value), nil
 	case errors.As(err, &known):
-		return "", &source.Missing{Reason: source.Credentials, Message: known.Error()}
+		return "", &source.MissingError{Reason: source.Credentials, Message: known.Error()}
 	default:
-		return "", &source.Missing{Reason: source.Timeout, Message: "the Secret " + name + " could not be read from the API in time"}
+		return "", &source.MissingError{Reason: source.Timeout, Message: "the Secret " + name + " could not be read from the API in time"}
 	}
 }
 
@@ -34,7 +34,7 @@ const (
 	keyAPIKey          = "apiKey"
 	keyAppKey          = "appKey"
 	keyAccessKeyID     = "accessKeyID"
-	keySecretAccessKey = "secretAccessKey" //nolint:gosec // the name of a key, and no secret
+	keySecretAccessKey = "secretAccessKey"
 	keySessionToken    = "sessionToken"
 	keyUsername        = "username"
 	keyPassword        = "password"

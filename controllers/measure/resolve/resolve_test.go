@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -36,8 +35,12 @@ func template(kind, name string, args []v1alpha1.MetricArgument, metrics ...v1al
 
 func TestMetricsOfTheRolloutAndOfItsTemplates(t *testing.T) {
 	arguments := []v1alpha1.MetricArgument{
-		{Name: "fixed", Value: ptr.To("x")}, {Name: "changed", Value: ptr.To("x")}, {Name: "given"},
-		{Name: "arm", Field: v1alpha1.FieldArmService}, {Name: "revision", Field: v1alpha1.FieldArmRevision}, {Name: "space", Field: v1alpha1.FieldNamespace},
+		{Name: "fixed", Value: new("x")},
+		{Name: "changed", Value: new("x")},
+		{Name: "given"},
+		{Name: "arm", Field: v1alpha1.FieldArmService},
+		{Name: "revision", Field: v1alpha1.FieldArmRevision},
+		{Name: "space", Field: v1alpha1.FieldNamespace},
 		{Name: "token", SecretKeyRef: &v1alpha1.SecretKeyReference{Name: "s", Key: "k"}},
 	}
 	a := &v1alpha1.Analysis{
@@ -58,7 +61,7 @@ func TestMetricsOfTheRolloutAndOfItsTemplates(t *testing.T) {
 	unstepped.Step = 0
 	metric := func(name, field string) Metric {
 		return Metric{
-			Name: name, Field: field, Provider: web("").Provider, Max: ptr.To(1.5), Interval: 30 * time.Second, FailureLimit: 3, MinSamples: 1, Release: unstepped,
+			Name: name, Field: field, Provider: web("").Provider, Max: new(1.5), Interval: 30 * time.Second, FailureLimit: 3, MinSamples: 1, Release: unstepped,
 			Stable: map[string]string{}, Canary: map[string]string{}, Secrets: map[string]v1alpha1.SecretKeyReference{},
 		}
 	}
@@ -87,15 +90,15 @@ func TestSettingsOfAMetric(t *testing.T) {
 		return list[0], nil
 	}
 	m, err := one(func(m *v1alpha1.Metric) {
-		m.Min, m.Interval, m.FailureLimit, m.MinSamples, m.DryRun = "-0.5", "1m", ptr.To(int32(7)), ptr.To(int32(9)), true
+		m.Min, m.Interval, m.FailureLimit, m.MinSamples, m.DryRun = "-0.5", "1m", new(int32(7)), new(int32(9)), true
 	})
 	if err != nil || *m.Min != -.5 || m.Interval != time.Minute || m.FailureLimit != 7 || m.MinSamples != 9 || !m.DryRun {
 		t.Errorf("%+v, %v", m, err)
 	}
 	m, err = one(func(m *v1alpha1.Metric) {
-		m.Compare = &v1alpha1.Comparison{Better: v1alpha1.BetterMore, Weight: ptr.To(int32(3)), Tolerance: "2pp"}
+		m.Compare = &v1alpha1.Comparison{Better: v1alpha1.BetterMore, Weight: new(int32(3)), Tolerance: "2pp"}
 	})
-	if diff := cmp.Diff(&Comparison{More: true, Weight: 3, Tolerance: ptr.To(.02)}, m.Compare); err != nil || diff != "" {
+	if diff := cmp.Diff(&Comparison{More: true, Weight: 3, Tolerance: new(.02)}, m.Compare); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
 	m, err = one(func(m *v1alpha1.Metric) { m.Compare = &v1alpha1.Comparison{} })

@@ -288,6 +288,21 @@ func TestTheSameNumberAgainIsNotAnotherMeasurement(t *testing.T) {
 	}
 }
 
+func TestWhatIsPendingIsOneSampleUntilItsOutcome(t *testing.T) {
+	m := &metric{}
+	for range 3 {
+		m.miss(epoch, &source.MissingError{Reason: source.Pending, Message: "the Job has not ended yet"})
+	}
+	if len(m.samples) != 1 || m.missing != 0 {
+		t.Errorf("got %+v", m.samples)
+	}
+	pending := m.samples
+	m.add(epoch, source.Sample{At: epoch, Value: 1}, nil)
+	if len(m.samples) != 1 || m.samples[0].Value != 1 || pending[0].Reason != source.Pending {
+		t.Errorf("got %+v after %+v", m.samples, pending)
+	}
+}
+
 func TestMemoryAndResultAreBounded(t *testing.T) {
 	r := &release{spec: Release{Problem: strings.Repeat("x", 5000), Revision: strings.Repeat("x", 63)}}
 	for i := range 20 {

@@ -116,10 +116,15 @@ func (m *metric) miss(at time.Time, err error) {
 	m.keep(sample)
 }
 
-// keep appends to a fresh slice: readers hold the old one.
+// keep appends to a fresh slice: readers hold the old one. What was pending is so no
+// longer, or again.
 func (m *metric) keep(s Sample) {
-	first := max(0, len(m.samples)+1-Keep)
-	m.samples = append(slices.Clone(m.samples[first:]), s)
+	known := m.samples
+	if n := len(known); n > 0 && known[n-1].Reason == source.Pending {
+		known = known[:n-1]
+	}
+	first := max(0, len(known)+1-Keep)
+	m.samples = append(slices.Clone(known[first:]), s)
 }
 
 func (m *metric) series() Series {

@@ -50,6 +50,7 @@ var layers = []layer{
 	{folder: "controllers/workload", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/measure", imports: []string{"./api", "./analysis", "./analysis/collect", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/measure/resolve", imports: []string{"./api"}, pure: true},
+	{folder: "controllers/measure/templates", imports: []string{"./api", "./controllers/measure/resolve", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/measure/provider", imports: []string{"./api", "./analysis", "./analysis/source", "./controllers/measure/resolve", "./controllers/measure/job", "./controllers/secretkey", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/measure/job", imports: []string{"./api", "./analysis/source", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/measure/metrics", imports: []string{"./api", "./analysis", "./analysis/source", "./controllers/measure/resolve", "k8s.io", "sigs.k8s.io"}},

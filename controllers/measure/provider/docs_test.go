@@ -26,7 +26,7 @@ func TestThePagesExamplesCanBeMeasured(t *testing.T) {
 	var templates []resolve.Template
 	var rollouts []v1alpha1.Rollout
 	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
-		for _, text := range strings.Split(block[1], "---\n") {
+		for text := range strings.SplitSeq(block[1], "---\n") {
 			var head struct{ Kind string }
 			if err := yaml.Unmarshal([]byte(text), &head); err != nil {
 				t.Fatal(err)

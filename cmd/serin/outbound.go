@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/controllers/outbound"
-	"github.com/serin-dev/serin/egress"
 )
 
 // outboundOptions are the flags that say where requests on behalf of users may go:

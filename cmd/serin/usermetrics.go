@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/analysis/source/traffic"
 	"github.com/serin-dev/serin/controllers/measure"
 	"github.com/serin-dev/serin/controllers/measure/metrics"
 	"github.com/serin-dev/serin/controllers/measure/provider"
 	"github.com/serin-dev/serin/controllers/measure/resolve"
-	"github.com/serin-dev/serin/egress"
 )
 
 // addUserMetrics has the metrics measured that users name.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/serin-dev/serin/egress"
+	"github.com/serin-dev/serin/analysis/egress"
 )
 
 // judge reads an answer's status. Its text comes from the standard and not from

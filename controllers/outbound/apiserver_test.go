@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/serin-dev/serin/egress"
+	"github.com/serin-dev/serin/analysis/egress"
 )
 
 func TestThePolicyHoldsForTheAddressThatANameLeadsTo(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/serin-dev/serin/egress"
+	"github.com/serin-dev/serin/analysis/egress"
 )
 
 // The headers of a request beside Content-Type and User-Agent.

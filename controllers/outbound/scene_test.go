@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/egress"
 )
 
 var (

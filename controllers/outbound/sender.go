@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/serin-dev/serin/egress"
+	"github.com/serin-dev/serin/analysis/egress"
 )
 
 // Sender delivers requests in the background until they are taken. It is safe for

@@ -25,6 +25,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/measure/templates"
 )
 
 // An action that fails for ever must not keep a deadline, or a rollback, waiting
@@ -65,7 +66,7 @@ const indexTemplates = "templates"
 // SetupWithManager adds the controller to a manager. The channel carries the
 // Rollouts whose measurements changed.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, measured <-chan event.TypedGenericEvent[types.NamespacedName]) error {
-	for name, keys := range map[string]func(*v1alpha1.Rollout) []string{indexClaims: claims, indexPairs: pairs, indexTemplates: templatesOf} {
+	for name, keys := range map[string]func(*v1alpha1.Rollout) []string{indexClaims: claims, indexPairs: pairs, indexTemplates: templates.Names} {
 		err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Rollout{}, name, func(o client.Object) []string {
 			ro, ok := o.(*v1alpha1.Rollout)
 			if !ok {
@@ -179,7 +180,7 @@ func (r *Reconciler) pairsWith(ctx context.Context, service client.Object) []rec
 // the cluster.
 func (r *Reconciler) measuredBy(kind string) handler.MapFunc {
 	return func(ctx context.Context, template client.Object) []reconcile.Request {
-		return r.list(ctx, client.InNamespace(template.GetNamespace()), client.MatchingFields{indexTemplates: kind + "/" + template.GetName()})
+		return r.list(ctx, client.InNamespace(template.GetNamespace()), client.MatchingFields{indexTemplates: templates.Name(kind, template.GetName())})
 	}
 }
 

@@ -4,10 +4,8 @@ package rollout
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -17,6 +15,7 @@ import (
 	"github.com/serin-dev/serin/controllers/measure/evidence"
 	"github.com/serin-dev/serin/controllers/measure/metrics"
 	"github.com/serin-dev/serin/controllers/measure/resolve"
+	"github.com/serin-dev/serin/controllers/measure/templates"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
 )
 
@@ -43,14 +42,9 @@ func (r *Reconciler) observeMetrics(ctx context.Context, s *scene) error {
 	if !asksForMetrics(s.Rollout) {
 		return nil
 	}
-	for _, ref := range s.Rollout.Spec.Analysis.TemplateRefs {
-		template, err := r.template(ctx, s.Rollout, ref)
-		if err != nil {
-			return err
-		}
-		if template != nil {
-			s.templates = append(s.templates, *template)
-		}
+	var err error
+	if s.templates, err = templates.Read(ctx, r.client, s.Rollout.Namespace, s.Rollout.Spec.Analysis); err != nil {
+		return err
 	}
 	s.Metrics = s.heldAgainst()
 	return nil
@@ -65,30 +59,6 @@ func (s *scene) heldAgainst() plan.Metrics {
 	}
 	of := evidence.Of(resolved, tolerance(s.Rollout.Spec.Analysis))
 	return plan.Metrics{Limits: of.Limits, Comparisons: of.Comparisons}
-}
-
-// template reads one template; nil when there is none.
-func (r *Reconciler) template(ctx context.Context, ro *v1alpha1.Rollout, ref v1alpha1.TemplateReference) (*resolve.Template, error) {
-	var found client.Object = &v1alpha1.AnalysisTemplate{}
-	kind, key := v1alpha1.KindAnalysisTemplate, types.NamespacedName{Namespace: ro.Namespace, Name: ref.Name}
-	if ref.Kind == v1alpha1.KindClusterAnalysisTemplate {
-		found, kind, key.Namespace = &v1alpha1.ClusterAnalysisTemplate{}, ref.Kind, ""
-	}
-	err := r.client.Get(ctx, key, found)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s %q could not be read: %w", kind, ref.Name, err)
-	}
-	out := &resolve.Template{Kind: kind, Name: ref.Name}
-	switch t := found.(type) {
-	case *v1alpha1.AnalysisTemplate:
-		out.Spec = t.Spec
-	case *v1alpha1.ClusterAnalysisTemplate:
-		out.Spec = t.Spec
-	}
-	return out, nil
 }
 
 // resolveMetrics are the metrics of the release that a status is about.
@@ -141,19 +111,4 @@ func (r *Reconciler) measureMetrics(s *scene, d plan.Decision) {
 	}
 	release.Metrics = resolved
 	r.options.Metrics.Watch(key, release)
-}
-
-// templatesOf are the templates that a Rollout names, for an index.
-func templatesOf(ro *v1alpha1.Rollout) (keys []string) {
-	if ro.Spec.Analysis == nil {
-		return nil
-	}
-	for _, ref := range ro.Spec.Analysis.TemplateRefs {
-		kind := ref.Kind
-		if kind == "" {
-			kind = v1alpha1.KindAnalysisTemplate
-		}
-		keys = append(keys, kind+"/"+ref.Name)
-	}
-	return keys
 }

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/egress"
 )
 
 // Error is a failure that can be shown: its text was written here.

@@ -22,13 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/measure/job"
 	"github.com/serin-dev/serin/controllers/measure/metrics"
 	"github.com/serin-dev/serin/controllers/measure/provider"
 	"github.com/serin-dev/serin/controllers/measure/resolve"
-	"github.com/serin-dev/serin/egress"
 )
 
 func TestTheExamplesOfThePageAboutMetricsAreValid(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/egress"
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -31,7 +32,6 @@ import (
 	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
-	"github.com/serin-dev/serin/egress"
 )
 
 // operator is a manager with Serin's controllers in this process, under the

@@ -25,10 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/outbound"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
-	"github.com/serin-dev/serin/egress"
 )
 
 // signingObjects are the Secret, the Role and the RoleBinding that the page shows.

@@ -19,13 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/analysis/source/traffic"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/measure/metrics"
 	"github.com/serin-dev/serin/controllers/measure/provider"
 	"github.com/serin-dev/serin/controllers/measure/resolve"
-	"github.com/serin-dev/serin/egress"
 )
 
 // ahead is the time of the traffic that is made up.

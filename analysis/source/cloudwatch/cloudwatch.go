@@ -16,10 +16,10 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source"
 	"github.com/serin-dev/serin/analysis/source/args"
 	"github.com/serin-dev/serin/analysis/source/fetch"
-	"github.com/serin-dev/serin/egress"
 )
 
 // Query is one metric.

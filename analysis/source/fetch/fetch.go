@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source"
-	"github.com/serin-dev/serin/egress"
 )
 
 // DefaultTimeout is how long a measurement may take.

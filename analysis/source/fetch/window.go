@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/serin-dev/serin/egress"
+	"github.com/serin-dev/serin/analysis/egress"
 )
 
 // maxWindow keeps answers short.

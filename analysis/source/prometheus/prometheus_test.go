@@ -14,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source"
 	"github.com/serin-dev/serin/analysis/source/fetch"
-	"github.com/serin-dev/serin/egress"
 )
 
 var (
@@ -175,6 +177,22 @@ func TestTheTokenIsSentAndReadEachTime(t *testing.T) {
 	reason(t, s, err, source.Credentials)
 	if len(got) != 1 {
 		t.Error("asked without the token")
+	}
+}
+
+func TestTheServerIsToldHowOldASampleMayBe(t *testing.T) {
+	var got []string
+	address := answers(t, func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.FormValue("lookback_delta"))
+		says(200, data("scalar", `[1,"1"]`))(w, r)
+	})
+	for _, age := range []time.Duration{0, 30 * time.Second} {
+		if _, err := measure(t, Query{Address: address, PromQL: "1", MaxAge: age}, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"2m0s", "30s"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

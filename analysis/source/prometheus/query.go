@@ -9,8 +9,8 @@ import (
 
 	"github.com/prometheus/common/model"
 
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source"
-	"github.com/serin-dev/serin/egress"
 )
 
 // Query is one metric.
@@ -25,7 +25,9 @@ type Query struct {
 	Range *Range
 	// Counters are the counters of a metric that is compared.
 	Counters *Counters
-	// MaxAge is how old a sample may be; DefaultMaxAge when zero.
+	// MaxAge is how old a sample may be; DefaultMaxAge when zero. A query is evaluated by
+	// the server, which knows the setting since Prometheus 2.43; an older one takes its
+	// own, of five minutes. For counters it is enforced here.
 	MaxAge time.Duration
 	// Stable and Canary are what the query is filled in with for each version. A plain
 	// number is measured of the canary.

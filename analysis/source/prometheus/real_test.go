@@ -155,6 +155,11 @@ func TestARealPrometheus(t *testing.T) {
 	until(t, "a query that the server refuses", plain(`sum(x_total) / on () x_total`), missing(source.Rejected))
 	until(t, "another namespace", plain(`sum(x_total{namespace="other"})`), missing(source.NoData))
 
+	later := plain(`sum(x_total{service="{{args.service}}"})`)
+	if s, err := later.Measure(t.Context(), time.Now().Add(6*time.Minute)); !missing(source.NoData)(s, err) {
+		t.Errorf("what was scraped long ago gives %+v, %v", s, err)
+	}
+
 	compared, err := New(caller(), token{}, Query{
 		Address: address, MaxAge: 3 * time.Second, Stable: arm("stable"), Canary: arm("canary"),
 		Counters: &Counters{Requests: `x_total{service="{{args.service}}"}`, Failures: `x_total{service="{{args.service}}",code=~"5.."}`},

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source"
 	"github.com/serin-dev/serin/analysis/source/fetch"
-	"github.com/serin-dev/serin/egress"
 )
 
 // Now is the present of tests.

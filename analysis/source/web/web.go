@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source"
 	"github.com/serin-dev/serin/analysis/source/args"
 	"github.com/serin-dev/serin/analysis/source/fetch"
-	"github.com/serin-dev/serin/egress"
 )
 
 // Query is one metric.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source"
 	"github.com/serin-dev/serin/analysis/source/fetch"
-	"github.com/serin-dev/serin/egress"
 )
 
 var now = time.Unix(1_784_400_000, 0).UTC()

@@ -49,11 +49,12 @@ func TestUninstallingLeavesNoPolicyAndNoRoleBehind(t *testing.T) {
 			t.Fatalf("helm %v: %v\n%s", args, err, out)
 		}
 	}
+	withoutConfigurationPolicy(t)
 	chartDir := filepath.Join("..", "..", "charts", "serin")
 	values := []string{"--set", "crds.serin=false,crds.smi=false"}
 	defer helmAs("uninstall", second, "--ignore-not-found") // also when the test fails, for those that follow
 	helmAs(append([]string{"install", second, chartDir}, values...)...)
-	policies := []string{second + "-serin-decisions", second + "-serin-decided-by", guardName}
+	policies := []string{second + "-serin-decisions", second + "-serin-decided-by", guardName, configurationPolicy}
 	for _, name := range policies {
 		if !slices.Contains(clusterWide(t, second), name) {
 			t.Errorf("installed, %s is not there", name)

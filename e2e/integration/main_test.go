@@ -76,11 +76,7 @@ func install(ctx context.Context) (err error) {
 	namespace.Name = operatorSpace
 	objects := append([]client.Object{namespace}, kinds(chart,
 		"CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")...)
-	for _, o := range kinds(chart, "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding") {
-		if o.GetName() == configurationPolicy {
-			objects = append(objects, o)
-		}
-	}
+	objects = append(objects, configurationPolicies()...)
 	for _, o := range objects {
 		if err := admin.Create(ctx, o); err != nil {
 			return fmt.Errorf("%s %s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
@@ -89,6 +85,34 @@ func install(ctx context.Context) (err error) {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		return admin.List(ctx, &v1alpha1.RolloutList{}) == nil && admin.List(ctx, &splitv1.TrafficSplitList{}) == nil, nil
 	})
+}
+
+// configurationPolicies are the policy for pods that read copies, and its binding.
+func configurationPolicies() (out []client.Object) {
+	for _, o := range kinds(chart, "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding") {
+		if o.GetName() == configurationPolicy {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// withoutConfigurationPolicy takes the policy away for the time of a test, which must
+// not run in parallel.
+func withoutConfigurationPolicy(t *testing.T) {
+	t.Helper()
+	for _, o := range configurationPolicies() {
+		if err := admin.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			o.SetResourceVersion("")
+			o.SetUID("")
+			if err := admin.Create(context.WithoutCancel(t.Context()), o); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // guard puts the admission policy of the chart in force for the time of a test.

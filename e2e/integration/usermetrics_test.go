@@ -137,3 +137,35 @@ func TestATemplateThatIsNotThereIsNamed(t *testing.T) {
 	p.create(depth(url))
 	p.eventually("Ready", func(context.Context) bool { is, _, _ := ready(p.rollout()); return is })
 }
+
+// A place of measurement that never answers holds nobody up but the release.
+func TestAPersonAbortsWhileAPlaceOfMeasurementHangs(t *testing.T) {
+	t.Parallel()
+	hanging := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-hanging:
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(hanging) })
+	p := begin(t, func(c *cast) {
+		c.rollout.Spec.Analysis = &v1alpha1.Analysis{TemplateRefs: []v1alpha1.TemplateReference{{Name: "depth"}}}
+		c.extras = append(c.extras, depth(server.URL))
+	})
+	p.release()
+	revision := p.rollout().Status.Canary.Revision
+	asked := time.Now()
+	change(p.scene, "website", &v1alpha1.Rollout{}, func(ro *v1alpha1.Rollout) {
+		ro.Spec.Control = &v1alpha1.Control{Revision: revision, Action: v1alpha1.ControlAbort}
+	})
+	p.eventually("all traffic is asked back", func(context.Context) bool {
+		d := p.rollout().Status.Decision
+		return d != nil && d.Action == v1alpha1.ActionRollBack
+	})
+	if took := time.Since(asked); took > fetch.DefaultTimeout/2 {
+		t.Errorf("the decision waited %s for the metric", took)
+	}
+	p.waitReason(v1alpha1.ReasonRolledBack)
+}

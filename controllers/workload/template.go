@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,12 @@ func Revision(salt string, t *corev1.PodTemplateSpec) (string, error) {
 	h := fnv.New32a()
 	// Writing to a hash never fails.
 	_, _ = h.Write([]byte(salt))
-	_, _ = h.Write([]byte{0})
-	_, _ = h.Write(b)
-	return rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10)), nil
+	for {
+		_, _ = h.Write([]byte{0})
+		_, _ = h.Write(b)
+		// Without a letter it would be a number to whoever writes it in YAML.
+		if name := rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10)); strings.Trim(name, "0123456789") != "" {
+			return name, nil
+		}
+	}
 }

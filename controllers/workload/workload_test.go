@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -143,5 +144,25 @@ func TestOnlyWhatWasMadeForTheVeryRolloutIsItsOwn(t *testing.T) {
 	Mark(s, ro)
 	if !IsMarked(s, ro) || IsMarked(s, again) {
 		t.Errorf("marks %v %v", s.Labels, s.Annotations)
+	}
+}
+
+// One in a hundred hashes would be a number to whoever writes it in YAML, as people do
+// in spec.control.
+func TestARevisionIsNeverANumber(t *testing.T) {
+	template := &corev1.PodTemplateSpec{}
+	seen := map[string]bool{}
+	for i := range 2000 {
+		name, err := Revision(strconv.Itoa(i), template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := strconv.ParseFloat(name, 64); err == nil {
+			t.Errorf("%d: %s", i, name)
+		}
+		seen[name] = true
+	}
+	if len(seen) != 2000 {
+		t.Errorf("%d names of 2000 templates", len(seen))
 	}
 }

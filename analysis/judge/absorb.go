@@ -27,6 +27,8 @@ type moment struct {
 	start, end int64
 	// starting means that the canary is in its start-up phase.
 	starting bool
+	// warm means that the canary's start-up phase is over.
+	warm bool
 	// favourable means that the window can speak for an early promotion.
 	favourable bool
 	// keep is what is left of memories.
@@ -79,7 +81,8 @@ func (c *Config) begin(s *State, w *analysis.Window, start int64) {
 
 func (c *Config) moment(s *State, w *analysis.Window, start, end int64) moment {
 	at := moment{start: start, end: end, keep: decay(time.Duration(end - s.last)), starting: start-s.first < int64(c.Startup.For)}
-	at.favourable = s.first != 0 && !at.starting && start >= s.step.start && c.MaxBadPromotion > 0 &&
+	at.warm = s.first != 0 && !at.starting
+	at.favourable = at.warm && start >= s.step.start && c.MaxBadPromotion > 0 &&
 		w.Canary.Requests > 0 && w.Stable.Requests > 0
 	return at
 }
@@ -179,7 +182,7 @@ func (c *Config) nulls(s *State, slot int, at *moment) nulls {
 // counts what it said about the difference. It comes after the bets, which use
 // what was known before.
 func (c *Config) rememberStable(s *State, w *analysis.Window, at *moment) {
-	if s.first != 0 && !at.starting && w.Canary.Requests > 0 && w.Stable.Requests > 0 {
+	if at.warm && w.Canary.Requests > 0 && w.Stable.Requests > 0 {
 		n := c.tempering(&s.dispersion, failuresSlot).temper(counts{nc: float64(w.Canary.Requests), ns: float64(w.Stable.Requests)})
 		s.informative.nc, s.informative.ns = rough(s.informative.nc+n.nc), rough(s.informative.ns+n.ns)
 	}
@@ -205,6 +208,11 @@ func (c *Config) absorbStep(s *State, w *analysis.Window, at *moment) {
 	s.step.windows++
 	s.step.canary.add(&w.Canary)
 	s.step.stable.add(&w.Stable)
+	if at.warm {
+		s.step.warm.windows++
+		s.step.warm.canary.add(&w.Canary)
+		s.step.warm.stable.add(&w.Stable)
+	}
 	if at.favourable {
 		s.step.measured += at.end - at.start
 	}

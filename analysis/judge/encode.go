@@ -175,6 +175,9 @@ func (s *step) code(c *codec) {
 	c.count(&s.start, &s.windows)
 	s.canary.code(c)
 	s.stable.code(c)
+	c.count(&s.warm.windows)
+	s.warm.canary.code(c)
+	s.warm.stable.code(c)
 	c.count(&s.since, &s.measured)
 	c.float(&s.spent)
 }

@@ -30,7 +30,13 @@ func (s *State) plausible() bool {
 func all(conditions ...bool) bool { return !slices.Contains(conditions, false) }
 
 func (s *step) plausible() bool {
-	return s.windows >= 0 && s.canary.plausible() && s.stable.plausible() && s.since >= 0 && s.measured >= 0 && stakeable(s.spent)
+	return s.windows >= 0 && s.canary.plausible() && s.stable.plausible() && s.warm.plausible(s) &&
+		s.since >= 0 && s.measured >= 0 && stakeable(s.spent)
+}
+
+func (w *warm) plausible(all *step) bool {
+	return w.windows >= 0 && w.windows <= all.windows && w.canary.plausible() && w.stable.plausible() &&
+		w.canary.requests <= all.canary.requests && w.stable.requests <= all.stable.requests
 }
 
 func (m *metric) plausible() bool {

@@ -85,6 +85,8 @@ func TestAStateThatCouldNotHaveComeAboutIsRefused(t *testing.T) {
 		"a weight of 101":                 func(s *State) { s.weight = 101 },
 		"an end before the beginning":     func(s *State) { s.last = s.first - 1 },
 		"more failures than requests":     func(s *State) { s.step.canary.failures = s.step.canary.requests + 1 },
+		"more after the start-up phase":  func(s *State) { s.step.warm.canary.requests = s.step.canary.requests + 1 },
+		"more windows than in the step":  func(s *State) { s.step.warm.windows = s.step.windows + 1 },
 		"more bad events than events":     func(s *State) { s.metrics[0].tracks[0].stable.bad = 1e18 },
 		"a usual share of nothing":        func(s *State) { s.metrics[0].tracks[0].usual = 0 },
 		"more tracks than there are":      func(s *State) { s.metrics[0].open = edges + 1 },

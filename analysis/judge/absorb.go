@@ -33,6 +33,8 @@ type moment struct {
 	favourable bool
 	// keep is what is left of memories.
 	keep float64
+	// enough is how many events of stable settle the edges of a histogram.
+	enough int64
 }
 
 // absorb adds a valid window to the state. Once failed, the figures stay those
@@ -84,6 +86,10 @@ func (c *Config) moment(s *State, w *analysis.Window, start, end int64) moment {
 	at.warm = s.first != 0 && !at.starting
 	at.favourable = at.warm && start >= s.step.start && c.MaxBadPromotion > 0 &&
 		w.Canary.Requests > 0 && w.Stable.Requests > 0
+	at.enough = thorough
+	if s.first != 0 && end-s.first >= int64(c.Startup.For) {
+		at.enough = opening // the next window is to be bet on: better a rough edge than none
+	}
 	return at
 }
 
@@ -129,7 +135,7 @@ func (c *Config) playMetric(s *State, slot int, o observation, at *moment) {
 	if slot == latencySlot && o.stable.Latency == nil {
 		return // not a metric of counts: those are the failures
 	}
-	m.learn(o.stable, s.spent, s.step.spent)
+	m.learn(o.stable, at.enough, s.spent, s.step.spent)
 }
 
 // takes reports whether a sample is new, of the kind of those before and of the

@@ -51,7 +51,7 @@ func (m *metric) plausible() bool {
 }
 
 func (p *preview) plausible() bool {
-	ok := p.bad >= 0 && p.bad <= p.events && p.events < opening
+	ok := p.bad >= 0 && p.bad <= p.events && p.events < thorough
 	for _, n := range p.within {
 		ok = ok && int64(n) <= p.events
 	}

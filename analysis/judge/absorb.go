@@ -52,7 +52,7 @@ func (c *Config) absorb(s *State, w *analysis.Window) {
 	if s.first != 0 {
 		s.release.add(&w.Canary)
 	}
-	c.rememberStable(s, w, &at)
+	c.remember(s, w, &at)
 	s.last, s.weight = end, w.Weight
 	if start >= s.step.start {
 		c.absorbStep(s, w, &at)
@@ -131,7 +131,7 @@ func (c *Config) play(s *State, w *analysis.Window, at *moment) {
 func (c *Config) playMetric(s *State, slot int, o observation, at *moment) {
 	m := &s.metrics[slot]
 	null := c.nulls(s, slot, at)
-	m.play(o, &null, c.tempering(&s.dispersion, slot), at.keep)
+	m.play(o, &null, c.temperings(s, slot), at.keep)
 	if slot == latencySlot && o.stable.Latency == nil {
 		return // not a metric of counts: those are the failures
 	}
@@ -184,16 +184,20 @@ func (c *Config) nulls(s *State, slot int, at *moment) nulls {
 	return n
 }
 
-// rememberStable adds a window to what is known of how stable varies, and
-// counts what it said about the difference. It comes after the bets, which use
-// what was known before.
-func (c *Config) rememberStable(s *State, w *analysis.Window, at *moment) {
+// remember adds a window to what is known of how both versions vary, and counts
+// what it said about the difference. It comes after the bets, which use what was
+// known before.
+func (c *Config) remember(s *State, w *analysis.Window, at *moment) {
 	if at.warm && w.Canary.Requests > 0 && w.Stable.Requests > 0 {
-		n := c.tempering(&s.dispersion, failuresSlot).temper(counts{nc: float64(w.Canary.Requests), ns: float64(w.Stable.Requests)})
+		n := c.temperings(s, failuresSlot).against(counts{nc: float64(w.Canary.Requests), ns: float64(w.Stable.Requests)})
 		s.informative.nc, s.informative.ns = rough(s.informative.nc+n.nc), rough(s.informative.ns+n.ns)
 	}
 	if at.start != s.last {
-		s.previous, s.slow = tally{}, [edges]tally{}
+		s.previous, s.previousCanary, s.slow = tally{}, tally{}, [edges]tally{}
+	}
+	if at.warm { // a cold canary varies as it never will again
+		s.canary.add(s.previousCanary, &w.Canary, time.Duration(at.end-at.start))
+		s.previousCanary = tally{requests: w.Canary.Requests, failures: w.Canary.Failures}
 	}
 	s.dispersion.add(s.previous, &w.Stable, time.Duration(at.end-at.start))
 	s.previous = tally{requests: w.Stable.Requests, failures: w.Stable.Failures}

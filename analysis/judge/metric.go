@@ -79,7 +79,7 @@ func beyond(a *analysis.Arm, edge float64) (n, k float64, ok bool) {
 
 // play bets on a window and remembers it. The order matters: bets are made with
 // what was known before.
-func (m *metric) play(o observation, null *nulls, t tempering, keep float64) {
+func (m *metric) play(o observation, null *nulls, t temperings, keep float64) {
 	if m.open == 0 {
 		return
 	}
@@ -89,7 +89,8 @@ func (m *metric) play(o observation, null *nulls, t tempering, keep float64) {
 		if !ok {
 			continue
 		}
-		track.bet(t.temper(n), null)
+		track.betAgainst(t.against(n), null)
+		track.betFor(t.favour(n), null)
 		track.remember(n, keep)
 	}
 }

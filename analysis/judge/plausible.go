@@ -13,6 +13,7 @@ func (s *State) plausible() bool {
 	ok := all(
 		s.first >= 0, s.last >= s.first, s.weight >= 0, s.weight <= 100,
 		stakeable(s.spent), finite(s.merged), s.previous.plausible(), s.dispersion.plausible(),
+		s.previousCanary.plausible(), s.canary.plausible(),
 		s.release.plausible(), finite(s.informative.nc), finite(s.informative.ns), s.step.plausible(),
 	)
 	for i := range s.metrics {

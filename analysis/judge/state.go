@@ -29,6 +29,10 @@ type State struct {
 	previous   tally
 	slow       [edges]tally
 	dispersion Dispersion
+	// previousCanary and canary are the same of the canary, of its failures only
+	// and after the start-up phase.
+	previousCanary tally
+	canary         Dispersion
 
 	release tally // of the canary since its first request
 	// informative are the requests that were bet on after the start-up phase,

@@ -27,10 +27,14 @@ type moment struct {
 	start, end int64
 	// starting means that the canary is in its start-up phase.
 	starting bool
+	// warm means that the canary's start-up phase is over.
+	warm bool
 	// favourable means that the window can speak for an early promotion.
 	favourable bool
 	// keep is what is left of memories.
 	keep float64
+	// enough is how many events of stable settle the edges of a histogram.
+	enough int64
 }
 
 // absorb adds a valid window to the state. Once failed, the figures stay those
@@ -48,7 +52,7 @@ func (c *Config) absorb(s *State, w *analysis.Window) {
 	if s.first != 0 {
 		s.release.add(&w.Canary)
 	}
-	c.rememberStable(s, w, &at)
+	c.remember(s, w, &at)
 	s.last, s.weight = end, w.Weight
 	if start >= s.step.start {
 		c.absorbStep(s, w, &at)
@@ -79,8 +83,13 @@ func (c *Config) begin(s *State, w *analysis.Window, start int64) {
 
 func (c *Config) moment(s *State, w *analysis.Window, start, end int64) moment {
 	at := moment{start: start, end: end, keep: decay(time.Duration(end - s.last)), starting: start-s.first < int64(c.Startup.For)}
-	at.favourable = s.first != 0 && !at.starting && start >= s.step.start && c.MaxBadPromotion > 0 &&
+	at.warm = s.first != 0 && !at.starting
+	at.favourable = at.warm && start >= s.step.start && c.MaxBadPromotion > 0 &&
 		w.Canary.Requests > 0 && w.Stable.Requests > 0
+	at.enough = thorough
+	if s.first != 0 && end-s.first >= int64(c.Startup.For) {
+		at.enough = opening // the next window is to be bet on: better a rough edge than none
+	}
 	return at
 }
 
@@ -122,11 +131,11 @@ func (c *Config) play(s *State, w *analysis.Window, at *moment) {
 func (c *Config) playMetric(s *State, slot int, o observation, at *moment) {
 	m := &s.metrics[slot]
 	null := c.nulls(s, slot, at)
-	m.play(o, &null, c.tempering(&s.dispersion, slot), at.keep)
+	m.play(o, &null, c.temperings(s, slot), at.keep)
 	if slot == latencySlot && o.stable.Latency == nil {
 		return // not a metric of counts: those are the failures
 	}
-	m.learn(o.stable, s.spent, s.step.spent)
+	m.learn(o.stable, at.enough, s.spent, s.step.spent)
 }
 
 // takes reports whether a sample is new, of the kind of those before and of the
@@ -175,16 +184,20 @@ func (c *Config) nulls(s *State, slot int, at *moment) nulls {
 	return n
 }
 
-// rememberStable adds a window to what is known of how stable varies, and
-// counts what it said about the difference. It comes after the bets, which use
-// what was known before.
-func (c *Config) rememberStable(s *State, w *analysis.Window, at *moment) {
-	if s.first != 0 && !at.starting && w.Canary.Requests > 0 && w.Stable.Requests > 0 {
-		n := c.tempering(&s.dispersion, failuresSlot).temper(counts{nc: float64(w.Canary.Requests), ns: float64(w.Stable.Requests)})
+// remember adds a window to what is known of how both versions vary, and counts
+// what it said about the difference. It comes after the bets, which use what was
+// known before.
+func (c *Config) remember(s *State, w *analysis.Window, at *moment) {
+	if at.warm && w.Canary.Requests > 0 && w.Stable.Requests > 0 {
+		n := c.temperings(s, failuresSlot).against(counts{nc: float64(w.Canary.Requests), ns: float64(w.Stable.Requests)})
 		s.informative.nc, s.informative.ns = rough(s.informative.nc+n.nc), rough(s.informative.ns+n.ns)
 	}
 	if at.start != s.last {
-		s.previous, s.slow = tally{}, [edges]tally{}
+		s.previous, s.previousCanary, s.slow = tally{}, tally{}, [edges]tally{}
+	}
+	if at.warm { // a cold canary varies as it never will again
+		s.canary.add(s.previousCanary, &w.Canary, time.Duration(at.end-at.start))
+		s.previousCanary = tally{requests: w.Canary.Requests, failures: w.Canary.Failures}
 	}
 	s.dispersion.add(s.previous, &w.Stable, time.Duration(at.end-at.start))
 	s.previous = tally{requests: w.Stable.Requests, failures: w.Stable.Failures}
@@ -205,6 +218,11 @@ func (c *Config) absorbStep(s *State, w *analysis.Window, at *moment) {
 	s.step.windows++
 	s.step.canary.add(&w.Canary)
 	s.step.stable.add(&w.Stable)
+	if at.warm {
+		s.step.warm.windows++
+		s.step.warm.canary.add(&w.Canary)
+		s.step.warm.stable.add(&w.Stable)
+	}
 	if at.favourable {
 		s.step.measured += at.end - at.start
 	}

@@ -153,11 +153,12 @@ type outcomes struct {
 
 func newOutcomes(groups [2][]int, by tempering, b boundary, alt rates) outcomes {
 	nc, ns := sum(groups[0]), sum(groups[1])
-	o := outcomes{projected: b.project(by.temper(counts{nc: float64(nc), ns: float64(ns)}), alt)}
+	both := temperings{stable: by, canary: by} // favour does what against does then
+	o := outcomes{projected: b.project(both.favour(counts{nc: float64(nc), ns: float64(ns)}), alt)}
 	for kc := range nc + 1 {
 		var row []float64
 		for ks := range ns + 1 {
-			n := by.temper(counts{nc: float64(nc), kc: float64(kc), ns: float64(ns), ks: float64(ks)})
+			n := both.favour(counts{nc: float64(nc), kc: float64(kc), ns: float64(ns), ks: float64(ks)})
 			row = append(row, math.Exp(b.logLikelihoodRatio(n, alt)))
 		}
 		o.value = append(o.value, row)

@@ -62,9 +62,32 @@ func (t tempering) cluster(n float64) float64 {
 	return min(max(t.floor, t.c+t.rho*(n-1)), maxCluster)
 }
 
-func (t tempering) temper(n counts) counts {
-	canary, stable := t.cluster(n.nc), t.cluster(n.ns)
+// temperings are those of both versions.
+type temperings struct{ stable, canary tempering }
+
+// against tempers counts for a bet against the canary, by what stable does. That
+// the canary's own failures come together must not hide how many they are.
+func (t temperings) against(n counts) counts {
+	return n.divided(t.stable.cluster(n.nc), t.stable.cluster(n.ns))
+}
+
+// favour tempers counts for a bet in favour of the canary, whose failures may come
+// together as stable's never did: then a good moment of it says little.
+func (t temperings) favour(n counts) counts {
+	return n.divided(max(t.stable.cluster(n.nc), t.canary.cluster(n.nc)), t.stable.cluster(n.ns))
+}
+
+func (n counts) divided(canary, stable float64) counts {
 	return counts{nc: n.nc / canary, kc: n.kc / canary, ns: n.ns / stable, ks: n.ks / stable}
+}
+
+func (c *Config) temperings(s *State, slot int) temperings {
+	t := temperings{stable: c.tempering(&s.dispersion, slot)}
+	t.canary = t.stable
+	if slot == failuresSlot {
+		t.canary = c.tempering(&s.canary, slot)
+	}
+	return t
 }
 
 // tempering of the metric in a slot is what the user stated, or else the fit on

@@ -223,3 +223,35 @@ func TestADispersionIsStoredAndHandedToTheNextRelease(t *testing.T) {
 		t.Errorf("changed by what could not be read (-want +got):\n%s", diff)
 	}
 }
+
+// Stable's failures are independent of each other, and those of a canary that is
+// worse by the tolerance come in groups: in the seconds between two of them it
+// looks better than stable.
+func TestACanaryWhoseOwnFailuresComeInClustersIsSeldomPromotedEarlyBetweenThem(t *testing.T) {
+	const runs = 200
+	promoted := 0
+	for run := range runs {
+		flow := newClustered(uint64(run), 1000, 1, 4)
+		flow.stable, flow.canary = always(.001), always(.001+judge.Defaults().Tolerance)
+		flow.weight = func(time.Duration) int32 { return 50 }
+		groups := clustered{traffic: flow.traffic, size: 20, proxies: 4}
+		c := judge.Defaults()
+		c.Dispersion = flow.history(10 * time.Minute)
+		var s judge.State
+		var r judge.Result
+		for flow.at < 10*time.Minute && r.Verdict != judge.Fail && !r.MayPromote {
+			w := flow.next()
+			w.Canary = groups.arm(w.Canary.Requests, flow.canary(flow.at))
+			s, r = c.Next(s, w)
+		}
+		if r.MayPromote {
+			promoted++
+		}
+	}
+	t.Logf("%d of %d promoted early", promoted, runs)
+	// Tempered by what stable does alone, a quarter is. The rest is promoted before
+	// its first groups were seen.
+	if promoted > runs/8 {
+		t.Errorf("%d of %d canaries that are worse by the tolerance may be promoted early", promoted, runs)
+	}
+}

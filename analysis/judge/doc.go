@@ -18,7 +18,8 @@
 // The bets against the canary run over the whole rollout of one revision. What a
 // Pass or an early promotion needs (requests of both versions, measured limits,
 // bets against "it is worse by the tolerance") is counted from the start of the
-// present step, so that traffic at one weight never certifies another.
+// present step, so that traffic at one weight never certifies another; requests
+// are counted from the end of the start-up phase, in which a lot is tolerated.
 //
 // From the single bet to the verdict:
 //

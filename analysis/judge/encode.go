@@ -104,6 +104,8 @@ func (s *State) code(c *codec) {
 		s.slow[i].code(c)
 	}
 	s.dispersion.code(c)
+	s.previousCanary.code(c)
+	s.canary.codeFailures(c)
 	s.release.code(c)
 	c.rough(&s.informative.nc, &s.informative.ns)
 	s.step.code(c)
@@ -163,18 +165,28 @@ func (t *track) code(c *codec) {
 func (t *tally) code(c *codec) { c.count(&t.requests, &t.failures) }
 
 func (d *Dispersion) code(c *codec) {
+	d.codeFailures(c)
+	d.Latency.code(c)
+}
+
+// codeFailures leaves the latency out, of which nothing is known of the canary.
+func (d *Dispersion) codeFailures(c *codec) {
 	span := int64(d.Span)
 	c.count(&span)
 	d.Span = time.Duration(span)
-	for _, s := range []*Scale{&d.Total, &d.PerProxy, &d.Latency} {
-		c.rough(&s.Squares, &s.Expected, &s.Requests, &s.Counts)
-	}
+	d.Total.code(c)
+	d.PerProxy.code(c)
 }
+
+func (s *Scale) code(c *codec) { c.rough(&s.Squares, &s.Expected, &s.Requests, &s.Counts) }
 
 func (s *step) code(c *codec) {
 	c.count(&s.start, &s.windows)
 	s.canary.code(c)
 	s.stable.code(c)
+	c.count(&s.warm.windows)
+	s.warm.canary.code(c)
+	s.warm.stable.code(c)
 	c.count(&s.since, &s.measured)
 	c.float(&s.spent)
 }

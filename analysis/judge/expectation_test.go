@@ -66,7 +66,7 @@ func evidence(_ Config, s State) float64 { return s.Evidence() }
 // known is a state in which stable was seen before the canary got traffic, so
 // that every metric is bet on from the first window on.
 func known(c Config) State {
-	stable := analysis.Arm{Requests: 200, Failures: 20, Latency: &analysis.Histogram{LE: []float64{.1}, Counts: []int64{180}}}
+	stable := analysis.Arm{Requests: thorough, Failures: thorough / 10, Latency: &analysis.Histogram{LE: []float64{.1}, Counts: []int64{thorough * 9 / 10}}}
 	start := time.Unix(1_700_000_000, 0).Add(-time.Minute)
 	s, _ := c.Next(State{}, analysis.Window{
 		Start: start, End: start.Add(5 * time.Second), Stable: stable,

@@ -65,7 +65,7 @@ func (r Result) detected() string {
 	if r.DetectableEffect >= 1 {
 		return ""
 	}
-	return "; " + points(r.DetectableEffect) + " pp more could have been found by now"
+	return "; a difference of " + points(r.DetectableEffect) + " pp would show by now"
 }
 
 func (r Result) promoted() string {

@@ -164,6 +164,61 @@ func TestLatencyIsComparedOnlyWhereItIsMeasured(t *testing.T) {
 	}
 }
 
+// The canary is slow between the bounds .5 and 1 only. That stable's p90 is at .5
+// cannot be seen in its first hundred requests, which all are fast.
+func TestTheEdgesAreSettledFromManyRequestsOfStable(t *testing.T) {
+	lucky, usual, slow := timed(100, 100, 100, 100, 100), timed(100, 50, 90, 100, 100), timed(100, 50, 50, 100, 100)
+	for _, tt := range []struct {
+		name    string
+		history int // windows in which the canary gets nothing
+		stable  analysis.Arm
+		found   bool
+	}{
+		{"thousands of requests before the canary's first", 60, usual, true},
+		{"hundreds of requests before the canary's first", 10, usual, true},
+		{"no requests before the canary's first", 0, usual, true},
+		{"stable as fast as ever", 60, lucky, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var s judge.State
+			var r judge.Result
+			for i := range tt.history + 60 {
+				canary, stable := slow, tt.stable
+				if i < tt.history {
+					canary = arm(0, 0)
+				}
+				if i == 0 {
+					stable = lucky
+				}
+				if !tt.found {
+					canary = lucky
+				}
+				s, r = judge.Defaults().Next(s, window(i, 50, canary, stable))
+			}
+			if found := r.Verdict == judge.Fail; found != tt.found {
+				t.Fatalf("verdict = %s (%s), want a rollback: %t", r.Verdict, r.Explain(), tt.found)
+			}
+			if tt.found && (r.Leading != judge.MetricLatency || r.LeadingBound != .5) {
+				t.Errorf("found by %s beyond %v, want the latency beyond 0.5", r.Leading, r.LeadingBound)
+			}
+		})
+	}
+}
+
+func TestAQuietStableSettlesTheEdgesOnceAHundredRequestsAreKnown(t *testing.T) {
+	usual, slow := timed(10, 5, 9, 10, 10), timed(10, 0, 0, 10, 10)
+	var s judge.State
+	var r judge.Result
+	for i := 0; i < 100 && r.Verdict != judge.Fail; i++ {
+		if s, r = judge.Defaults().Next(s, window(i, 50, slow, usual)); r.Evidence > 1 && i < 10 {
+			t.Fatalf("evidence of %v after %d requests of stable", r.Evidence, 10*(i+1))
+		}
+	}
+	if r.Verdict != judge.Fail || r.Leading != judge.MetricLatency {
+		t.Errorf("verdict = %s (%s), want a rollback by latency", r.Verdict, r.Explain())
+	}
+}
+
 func TestTheLatencyIsNotStakedOnWhereProxiesDoNotMeasureIt(t *testing.T) {
 	with, _ := plain().Next(judge.State{}, window(0, 50, arm(100, 3), arm(100, 0)))
 	c := plain()

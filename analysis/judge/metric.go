@@ -23,9 +23,16 @@ const (
 	histogram
 )
 
-// opening is how many events of stable must be known before a metric is bet on:
-// they settle the usual share of bad events and the edges of a histogram.
-const opening = 100
+// What is known of stable settles the usual share of bad events and the edges of
+// a histogram.
+const (
+	// opening is how many events of stable must be known before a metric is bet on.
+	opening = 100
+	// thorough is how many settle the edges of a histogram while there is time: with
+	// fewer, the share beyond the p99 is hardly known, and its edge often falls on
+	// a bound that says nothing.
+	thorough = 5000
+)
 
 // metric is one thing that both versions are compared by.
 type metric struct {
@@ -72,7 +79,7 @@ func beyond(a *analysis.Arm, edge float64) (n, k float64, ok bool) {
 
 // play bets on a window and remembers it. The order matters: bets are made with
 // what was known before.
-func (m *metric) play(o observation, null *nulls, t tempering, keep float64) {
+func (m *metric) play(o observation, null *nulls, t temperings, keep float64) {
 	if m.open == 0 {
 		return
 	}
@@ -82,15 +89,17 @@ func (m *metric) play(o observation, null *nulls, t tempering, keep float64) {
 		if !ok {
 			continue
 		}
-		track.bet(t.temper(n), null)
+		track.betAgainst(t.against(n), null)
+		track.betFor(t.favour(n), null)
 		track.remember(n, keep)
 	}
 }
 
 // learn settles how to bet on a metric from stable's events, once there are
-// enough of them. It is called after play, so that no event is bet on with what
-// it taught. The stake that is due by then is put on the new bets at once.
-func (m *metric) learn(stable *analysis.Arm, spent, spentFavour float64) {
+// enough of them, given as the number that settles the edges of a histogram. It
+// is called after play, so that no event is bet on with what it taught. The stake
+// that is due by then is put on the new bets at once.
+func (m *metric) learn(stable *analysis.Arm, enough int64, spent, spentFavour float64) {
 	if m.open > 0 {
 		return
 	}
@@ -103,14 +112,12 @@ func (m *metric) learn(stable *analysis.Arm, spent, spentFavour float64) {
 		m.open = m.before.settleCounts(&m.tracks)
 	case m.kind == histogram && stable.Latency != nil:
 		m.before.addHistogram(stable)
-		m.open = m.before.settleEdges(stable.Latency.LE, &m.tracks)
+		m.open = m.before.settleEdges(stable.Latency.LE, enough, &m.tracks)
 	}
 	if m.open > 0 {
 		m.before = preview{}
 	}
-	for i := range m.tracks[:m.open] {
-		m.tracks[i].stake(spent, spentFavour)
-	}
+	m.stake(spent, spentFavour)
 }
 
 func kindOf(stable *analysis.Arm) kind {

@@ -74,9 +74,11 @@ func (c *Config) comparison(s *State) Result {
 	return r
 }
 
-// shortage is why the requests of the present step do not suffice; "" when they do.
+// shortage is why the requests of the present step do not suffice; "" when they
+// do. What a cold canary answered says that there is traffic, and no more than that.
 func (c *Config) shortage(s *State) Reason {
 	canary, stable := s.step.canary.requests, s.step.stable.requests
+	warm := &s.step.warm
 	switch {
 	case s.notCalled() && c.onlyValues():
 		return ""
@@ -84,9 +86,9 @@ func (c *Config) shortage(s *State) Reason {
 		return ReasonNoTraffic
 	case s.compared() && stable == 0:
 		return ReasonNoStableTraffic
-	case s.last-s.first < int64(c.Startup.For):
+	case warm.windows == 0:
 		return ReasonStartingUp
-	case canary < c.MinRequests, s.compared() && stable < c.MinRequests:
+	case warm.canary.requests < c.MinRequests, s.compared() && warm.stable.requests < c.MinRequests:
 		return ReasonTooFewRequests
 	}
 	return ""
@@ -129,12 +131,13 @@ func (c *Config) failure(s *State) Result {
 }
 
 func (c *Config) result(s *State, v Verdict, why Reason) Result {
+	canary, stable := s.step.answered()
 	r := Result{
 		Verdict: v, Reason: why, Leading: MetricFailures,
 		Evidence: s.Evidence(), Promotion: 1, DetectableEffect: 1,
 		ReleaseRequests: s.release.requests, ReleaseFailures: s.release.failures,
-		CanaryRequests: s.step.canary.requests, CanaryFailures: s.step.canary.failures,
-		StableRequests: s.step.stable.requests, StableFailures: s.step.stable.failures,
+		CanaryRequests: canary.requests, CanaryFailures: canary.failures,
+		StableRequests: stable.requests, StableFailures: stable.failures,
 		MinRequests: c.MinRequests,
 	}
 	if why == ReasonInvalidConfig {

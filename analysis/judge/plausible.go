@@ -13,6 +13,7 @@ func (s *State) plausible() bool {
 	ok := all(
 		s.first >= 0, s.last >= s.first, s.weight >= 0, s.weight <= 100,
 		stakeable(s.spent), finite(s.merged), s.previous.plausible(), s.dispersion.plausible(),
+		s.previousCanary.plausible(), s.canary.plausible(),
 		s.release.plausible(), finite(s.informative.nc), finite(s.informative.ns), s.step.plausible(),
 	)
 	for i := range s.metrics {
@@ -30,7 +31,13 @@ func (s *State) plausible() bool {
 func all(conditions ...bool) bool { return !slices.Contains(conditions, false) }
 
 func (s *step) plausible() bool {
-	return s.windows >= 0 && s.canary.plausible() && s.stable.plausible() && s.since >= 0 && s.measured >= 0 && stakeable(s.spent)
+	return s.windows >= 0 && s.canary.plausible() && s.stable.plausible() && s.warm.plausible(s) &&
+		s.since >= 0 && s.measured >= 0 && stakeable(s.spent)
+}
+
+func (w *warm) plausible(all *step) bool {
+	return w.windows >= 0 && w.windows <= all.windows && w.canary.plausible() && w.stable.plausible() &&
+		w.canary.requests <= all.canary.requests && w.stable.requests <= all.stable.requests
 }
 
 func (m *metric) plausible() bool {
@@ -45,7 +52,7 @@ func (m *metric) plausible() bool {
 }
 
 func (p *preview) plausible() bool {
-	ok := p.bad >= 0 && p.bad <= p.events && p.events < opening
+	ok := p.bad >= 0 && p.bad <= p.events && p.events < thorough
 	for _, n := range p.within {
 		ok = ok && int64(n) <= p.events
 	}

@@ -85,6 +85,8 @@ func TestAStateThatCouldNotHaveComeAboutIsRefused(t *testing.T) {
 		"a weight of 101":                 func(s *State) { s.weight = 101 },
 		"an end before the beginning":     func(s *State) { s.last = s.first - 1 },
 		"more failures than requests":     func(s *State) { s.step.canary.failures = s.step.canary.requests + 1 },
+		"more after the start-up phase":   func(s *State) { s.step.warm.canary.requests = s.step.canary.requests + 1 },
+		"more windows than in the step":   func(s *State) { s.step.warm.windows = s.step.windows + 1 },
 		"more bad events than events":     func(s *State) { s.metrics[0].tracks[0].stable.bad = 1e18 },
 		"a usual share of nothing":        func(s *State) { s.metrics[0].tracks[0].usual = 0 },
 		"more tracks than there are":      func(s *State) { s.metrics[0].open = edges + 1 },
@@ -92,7 +94,7 @@ func TestAStateThatCouldNotHaveComeAboutIsRefused(t *testing.T) {
 		"an unknown outcome of a limit":   func(s *State) { s.limits[0].phase = missing + 1 },
 		"a negative dispersion":           func(s *State) { s.dispersion.Total.Squares = -1 },
 		"a dispersion of negative times":  func(s *State) { s.dispersion.Span = -1 },
-		"a preview of more than it takes": func(s *State) { s.metrics[9].open, s.metrics[9].before.events = 0, opening },
+		"a preview of more than it takes": func(s *State) { s.metrics[9].open, s.metrics[9].before.events = 0, thorough },
 		"more within than there were":     func(s *State) { s.metrics[9].open, s.metrics[9].before.bounds, s.metrics[9].before.within[0] = 0, 1, 5 },
 		"an edge that is no number":       func(s *State) { s.metrics[1].tracks[0].edge = math.NaN() },
 	} {

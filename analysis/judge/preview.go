@@ -56,15 +56,15 @@ func (p *preview) addHistogram(stable *analysis.Arm) {
 	}
 	p.events += total / unit
 	for i := range min(len(h.LE), maxBounds) {
-		p.within[i] += uint32(h.Counts[i] / unit) //nolint:gosec // less than 2^31, after fewer than an opening
+		p.within[i] += uint32(h.Counts[i] / unit) //nolint:gosec // less than 2^31, after fewer than are thorough
 	}
 }
 
 // settleEdges opens a track for each bound that is nearest to a quantile of
 // stable, on the scale of log odds. A bound is taken as it is; nothing is
 // interpolated.
-func (p *preview) settleEdges(bounds []float64, tracks *[edges]track) int32 {
-	if p.events < opening {
+func (p *preview) settleEdges(bounds []float64, enough int64, tracks *[edges]track) int32 {
+	if p.events < enough {
 		return 0
 	}
 	var open int32

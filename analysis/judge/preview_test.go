@@ -26,7 +26,7 @@ func TestEdgesAreTheBoundsNearestToStablesQuantiles(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := metric{}
-			m.learn(&analysis.Arm{Requests: 1000, Latency: &analysis.Histogram{LE: le, Counts: tt.counts}}, 0, 0)
+			m.learn(&analysis.Arm{Requests: 1000, Latency: &analysis.Histogram{LE: le, Counts: tt.counts}}, opening, 0, 0)
 			var got []float64
 			for _, track := range m.tracks[:m.open] {
 				got = append(got, track.edge)
@@ -44,19 +44,19 @@ func TestEdgesAreSettledOnceAndFromEnoughRequests(t *testing.T) {
 	}
 	var m metric
 	for i, want := range []int32{0, 0, 2} {
-		if m.learn(few(.1, .5), 0, 0); m.open != want {
+		if m.learn(few(.1, .5), opening, 0, 0); m.open != want {
 			t.Fatalf("after %d windows: %d edges, want %d", i+1, m.open, want)
 		}
 	}
 	before := m
-	if m.learn(&analysis.Arm{Requests: 1e6, Latency: &analysis.Histogram{LE: []float64{.1, .5}, Counts: []int64{0, 1e6}}}, 0, 0); m != before {
+	if m.learn(&analysis.Arm{Requests: 1e6, Latency: &analysis.Histogram{LE: []float64{.1, .5}, Counts: []int64{0, 1e6}}}, opening, 0, 0); m != before {
 		t.Error("the edges changed after they were settled")
 	}
 
 	m = metric{}
-	m.learn(few(.1, .5), 0, 0)
-	m.learn(few(.1, .5), 0, 0)
-	m.learn(few(.2, .5), 0, 0)
+	m.learn(few(.1, .5), opening, 0, 0)
+	m.learn(few(.1, .5), opening, 0, 0)
+	m.learn(few(.2, .5), opening, 0, 0)
 	if m.open != 0 || m.before.events != 40 {
 		t.Errorf("after other bounds: %d edges from %d events, want none: counts of other bounds cannot be added", m.open, m.before.events)
 	}
@@ -65,7 +65,7 @@ func TestEdgesAreSettledOnceAndFromEnoughRequests(t *testing.T) {
 func TestAMetricThatIsSettledLateBeginsWithTheWholeStake(t *testing.T) {
 	var m metric
 	const spent, inFavour = .7, .55
-	m.learn(&analysis.Arm{Requests: 500, Failures: 3}, spent, inFavour)
+	m.learn(&analysis.Arm{Requests: 500, Failures: 3}, opening, spent, inFavour)
 	if e, f := m.evidence(spent), m.assurance(inFavour); e < 1-1e-6 || e > 1 || f < 1-1e-6 || f > 1 {
 		t.Errorf("evidence %v and %v, want 1: nothing was bet yet, and nothing may be lost or won", e, f)
 	}

@@ -221,7 +221,7 @@ func TestAPromotionIsExplained(t *testing.T) {
 	for i := range 6 {
 		s, r = plain().Next(s, window(i, 50, arm(1e5, 100), arm(1e5, 100)))
 	}
-	const want = "canary fails as often as stable over 600000 canary and 600000 stable requests; evidence 0.5 of 100 needed to roll back; 0.2 pp more could have been found by now; that suffices to promote early"
+	const want = "canary fails as often as stable over 600000 canary and 600000 stable requests; evidence 0.5 of 100 needed to roll back; a difference of 0.2 pp would show by now; that suffices to promote early"
 	if diff := cmp.Diff(want, r.Explain()); diff != "" {
 		t.Errorf("explanation (-want +got):\n%s", diff)
 	}

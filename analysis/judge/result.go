@@ -51,13 +51,15 @@ const (
 	ReasonMissingData Reason = "MissingData"
 	// ReasonStaleData means that the newest window is older than StaleAfter.
 	ReasonStaleData Reason = "StaleData"
-	// ReasonStartingUp means that the start-up phase is not over.
+	// ReasonStartingUp means that the start-up phase is not over, or that no
+	// window after it was seen in this step.
 	ReasonStartingUp Reason = "StartingUp"
 	// ReasonNoTraffic means that the canary answered nothing in this step.
 	ReasonNoTraffic Reason = "NoTraffic"
 	// ReasonNoStableTraffic means that stable answered nothing in this step.
 	ReasonNoStableTraffic Reason = "NoStableTraffic"
-	// ReasonTooFewRequests means that a version answered fewer than MinRequests.
+	// ReasonTooFewRequests means that a version answered fewer than MinRequests
+	// in this step after the start-up phase.
 	ReasonTooFewRequests Reason = "TooFewRequests"
 	// ReasonSuspected means that the evidence against the canary has reached the
 	// square root of what rolls back: too much to go on, too little to be sure.
@@ -116,7 +118,8 @@ type Result struct {
 	DetectableEffect float64
 	// ReleaseRequests and ReleaseFailures count the canary since its first request.
 	ReleaseRequests, ReleaseFailures int64
-	// CanaryRequests and the others count the present step.
+	// CanaryRequests and the others count the present step, from the end of the
+	// start-up phase on once a window after it was seen.
 	CanaryRequests, CanaryFailures int64
 	StableRequests, StableFailures int64
 	// MinRequests is how many of them each version needs.

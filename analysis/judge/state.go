@@ -29,6 +29,10 @@ type State struct {
 	previous   tally
 	slow       [edges]tally
 	dispersion Dispersion
+	// previousCanary and canary are the same of the canary, of its failures only
+	// and after the start-up phase.
+	previousCanary tally
+	canary         Dispersion
 
 	release tally // of the canary since its first request
 	// informative are the requests that were bet on after the start-up phase,
@@ -47,12 +51,21 @@ type step struct {
 	start          int64 // Unix nanoseconds; 0: from the first window on
 	windows        int64
 	canary, stable tally
+	// warm are those of the windows after the start-up phase: only they count
+	// towards a Pass.
+	warm warm
 	// since is the start of the first window that can speak for an early
 	// promotion, Unix nanoseconds, and measured the length of all of them, in
 	// nanoseconds.
 	since, measured int64
 	// spent is as in State, for bets in favour of the canary.
 	spent float64
+}
+
+// warm counts windows that begin after the start-up phase.
+type warm struct {
+	windows        int64
+	canary, stable tally
 }
 
 type tally struct{ requests, failures int64 }
@@ -99,6 +112,15 @@ func (s State) Evidence() float64 {
 
 // compared reports whether stable is meant to get traffic at all.
 func (s *State) compared() bool { return s.weight < 100 }
+
+// answered is what is said of the requests of both versions: those after the
+// start-up phase, or those within it while there is nothing else.
+func (s *step) answered() (canary, stable tally) {
+	if s.warm.windows > 0 {
+		return s.warm.canary, s.warm.stable
+	}
+	return s.canary, s.stable
+}
 
 func (t *tally) add(a *analysis.Arm) {
 	const most = 1 << 62 // far beyond what can be counted; an overflow would turn a sum negative

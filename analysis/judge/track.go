@@ -79,22 +79,26 @@ type nulls struct {
 	maxWin, maxFavour float64
 }
 
-// bet plays one window. An arm without events says nothing about the difference.
-func (t *track) bet(n counts, null *nulls) {
-	if !(n.nc > 0 && n.ns > 0) {
+// betAgainst plays one window for a rollback. An arm without events says nothing
+// about the difference.
+func (t *track) betAgainst(n counts, null *nulls) {
+	if math.IsInf(null.maxWin, -1) || !(n.nc > 0 && n.ns > 0) {
 		return
 	}
 	base := t.baseRate()
-	if !math.IsInf(null.maxWin, -1) {
-		for j, mass := range t.against {
-			alt := rates{s: base, c: null.rollback.at(base) + null.excess[j]}
-			if mass > 0 && alt.c < maxRate {
-				t.against[j] = won(mass, min(null.rollback.logLikelihoodRatio(n, alt), null.maxWin))
-			}
+	for j, mass := range t.against {
+		alt := rates{s: base, c: null.rollback.at(base) + null.excess[j]}
+		if mass > 0 && alt.c < maxRate {
+			t.against[j] = won(mass, min(null.rollback.logLikelihoodRatio(n, alt), null.maxWin))
 		}
 	}
+}
+
+// betFor is betAgainst for a promotion.
+func (t *track) betFor(n counts, null *nulls) {
+	base := t.baseRate()
 	edge := null.promotion.at(base)
-	if math.IsInf(null.maxFavour, -1) || edge >= maxRate {
+	if math.IsInf(null.maxFavour, -1) || edge >= maxRate || !(n.nc > 0 && n.ns > 0) {
 		return
 	}
 	for j, mass := range t.favour {

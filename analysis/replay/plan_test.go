@@ -96,7 +96,7 @@ func TestStepsAreHeldAsTheRolloutSays(t *testing.T) {
 }
 
 func TestWithoutARolloutEachPassCouldEndTheStep(t *testing.T) {
-	want := []course.Action{course.Step, course.Step, course.Step, course.Step}
+	want := []course.Action{course.Hold, course.Step, course.Step, course.Step} // the first window is of the start-up phase
 	if diff := cmp.Diff(want, actions(t, replay.DefaultPlan(), quiet(t, "0", "0", "1", "1"))); diff != "" {
 		t.Error(diff)
 	}
@@ -148,11 +148,11 @@ func TestARampIsHeldAtEachWeight(t *testing.T) {
 }
 
 func TestTheSettingsOfTheRolloutAreUsed(t *testing.T) {
-	plan, err := replay.ReadPlan(strings.NewReader(rollout + "  analysis: {minRequests: 61, onInconclusive: RollBack}\n  strategy: {steps: [{weight: 20, hold: 30s}]}\n"))
+	plan, err := replay.ReadPlan(strings.NewReader(rollout + "  analysis: {minRequests: 61, onInconclusive: RollBack}\n  strategy: {steps: [{weight: 20, hold: 1m}]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]course.Action{course.RollBack}, actions(t, plan, quiet(t, "0"))); diff != "" {
+	if diff := cmp.Diff([]course.Action{course.Hold, course.RollBack}, actions(t, plan, quiet(t, "0", "0"))); diff != "" {
 		t.Error(diff)
 	}
 }

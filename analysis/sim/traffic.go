@@ -63,13 +63,32 @@ func (t Traffic) window(r random, since time.Duration, weight int32) analysis.Wi
 	return w
 }
 
-// arm draws the requests of one version.
+// proxies is how many of them carry the traffic.
+const proxies = 4
+
+// arm draws the requests of one version. What it does in one window is the same
+// at every proxy; a burst is at one of them.
 func (t Traffic) arm(r random, expected, p float64) analysis.Arm {
-	n := r.count(expected)
-	if t.Burst > 1 {
-		return analysis.Arm{Requests: n, Failures: t.inBursts(r, n, p)}
+	share := p
+	if t.Burst <= 1 {
+		share = r.share(p, t.Correlation)
 	}
-	return analysis.Arm{Requests: n, Failures: r.failures(n, r.share(p, t.Correlation))}
+	var sum analysis.Arm
+	for range proxies {
+		n := r.count(expected / proxies)
+		var k int64
+		if t.Burst > 1 {
+			k = t.inBursts(r, n, p)
+		} else {
+			k = r.failures(n, share)
+		}
+		sum.Requests, sum.Failures = sum.Requests+n, sum.Failures+k
+		if n > 0 {
+			sum.Spread.Proxies++
+			sum.Spread.Squares += float64(k) * float64(k) / float64(n)
+		}
+	}
+	return sum
 }
 
 // inBursts draws failures of which half come in bursts, such as all requests on

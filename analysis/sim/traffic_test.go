@@ -4,8 +4,11 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/serin-dev/serin/analysis/judge"
 )
 
 func TestEveryWindowIsOneThatTheJudgeAccepts(t *testing.T) {
@@ -80,6 +83,37 @@ func TestFamilies(t *testing.T) {
 		stable, canary := at(tt.name, tt.effect, tt.since)
 		if math.Abs(stable-tt.stable) > 1e-12 || math.Abs(canary-tt.canary) > 1e-12 {
 			t.Errorf("%s at %v: %v and %v, want %v and %v", tt.name, tt.since, stable, canary, tt.stable, tt.canary)
+		}
+	}
+}
+
+// What all proxies suffer at once is not in the dispersion among them, and what
+// breaks at one of them is.
+func TestWindowsSayHowMuchTheProxiesDiffer(t *testing.T) {
+	for _, tt := range []struct {
+		family              string
+		total, perProxyFrom float64
+		perProxyTo          float64
+	}{
+		{"independent", 1, .8, 1.25},
+		{"overdispersed", 20, .8, 1.25},
+		{"burst", 6, 6, 14},
+	} {
+		i := slices.IndexFunc(Families, func(f Family) bool { return f.Name == tt.family })
+		c := Cell{Family: &Families[i], Rate: 1000, Base: .01}
+		rule := NewSerin(judge.Defaults())
+		for run := range 200 {
+			w := c.Traffic().window(newRandom(1, c.String(), run), time.Duration(run)*WindowLength, 0)
+			if w.Stable.Spread.Proxies != proxies {
+				t.Fatalf("%s: %d proxies, want %d", tt.family, w.Stable.Spread.Proxies, proxies)
+			}
+			rule.Remember(w)
+		}
+		d := rule.state.Dispersion()
+		total, perProxy := d.Total.Squares/d.Total.Expected, d.PerProxy.Squares/d.PerProxy.Expected
+		t.Logf("%s: %.2f in total, %.2f per proxy", tt.family, total, perProxy)
+		if total < .8*tt.total || perProxy < tt.perProxyFrom || perProxy > tt.perProxyTo {
+			t.Errorf("%s: dispersion %.2f in total and %.2f per proxy", tt.family, total, perProxy)
 		}
 	}
 }

@@ -80,6 +80,8 @@ var vary = []struct {
 	{regexp.MustCompile(`\b(\d+d)?(\d+h)?(\d+m)?\d+(\.\d+)?s\b`), "AGE"},
 	{regexp.MustCompile(`\b\d+m ago\b|\bin \d+m\b`), "AGE"},
 	{regexp.MustCompile(`\bevidence \S+ of\b`), "evidence N of"},
+	{regexp.MustCompile(`\b\d+ failed requests`), "N failed requests"},
+	{regexp.MustCompile(`\bdifference of \S+ pp\b`), "difference of N pp"},
 	{regexp.MustCompile(`\bover \d+ canary and \d+ stable requests`), "over N canary and N stable requests"},
 	{regexp.MustCompile(`[ \t]+`), " "},
 	{regexp.MustCompile(`(?m) $`), ""},

@@ -56,7 +56,7 @@ var layers = []layer{
 	{folder: "controllers/traffic", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}},
 	{folder: "controllers/traffic/nginx", imports: []string{"./api", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/workload", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
-	{folder: "controllers/measure/evidence", imports: []string{"./analysis", "./analysis/judge", "./analysis/source", "./controllers/measure/metrics", "./controllers/measure/resolve"}, pure: true},
+	{folder: "controllers/measure/evidence", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/source", "./controllers/measure/metrics", "./controllers/measure/resolve"}, pure: true},
 	{folder: "controllers/measure", imports: []string{"./api", "./analysis", "./analysis/collect", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/measure/resolve", imports: []string{"./api"}, pure: true},
 	{folder: "controllers/measure/templates", imports: []string{"./api", "./controllers/measure/resolve", "k8s.io", "sigs.k8s.io"}},

@@ -195,6 +195,13 @@ type StepStatus struct {
 	// +optional
 	HeldBackUntil *metav1.MicroTime `json:"heldBackUntil,omitempty"`
 
+	// heldBackFrom is the weight that the last step had then: when it is edited, the
+	// release goes on at the new one.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	HeldBackFrom int32 `json:"heldBackFrom,omitempty"`
+
 	// toldAt is when it was told that the step waits for a person.
 	// +optional
 	ToldAt *metav1.MicroTime `json:"toldAt,omitempty"`

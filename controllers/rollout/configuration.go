@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,7 +36,7 @@ type ConfigurationOptions struct {
 // observeConfiguration finds out which contents the template means. A Rollout that
 // does not ask for it costs nothing.
 func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
-	if s.deployment == nil {
+	if s.deployment == nil || !s.Rollout.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	settings, annotation := s.Rollout.Spec.Configuration, s.deployment.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]
@@ -51,15 +53,13 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 		return err
 	}
 	r.contents.use(client.ObjectKeyFromObject(s.Rollout), references)
-	s.present = configuration.Mapping{}
-	for _, ref := range references {
-		if err := r.observeContent(ctx, s, ref); err != nil {
-			return err
-		}
-	}
-	copies, err := r.copies(ctx, s, settings.Kinds)
+	copies, err := r.observeContents(ctx, s, references)
 	if err != nil {
-		return err
+		// A release in progress must still be judged, and go back.
+		s.Configuration.Problem = strings.TrimSuffix(err.Error(), ".")
+		s.Configuration.Wanted, s.Configuration.Recorded = annotation, s.Rollout.Status.Configuration
+		s.recheck = sooner(s.recheck, contentPause)
+		return nil
 	}
 	facts := configuration.Facts{
 		References: references, Present: s.present, Template: configuration.ParseMapping(annotation), Copies: copies,
@@ -68,6 +68,27 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 	}
 	s.resolve(facts)
 	return nil
+}
+
+// contentPatience is how long the cache may take to know of contents: where the operator
+// may not watch them, it never does. contentPause is when it is asked again.
+const (
+	contentPatience = 2 * time.Second
+	contentPause    = 10 * time.Second
+)
+
+// observeContents finds out what the copies of the present contents are called, and
+// which copies there are.
+func (r *Reconciler) observeContents(ctx context.Context, s *scene, references []configuration.Reference) ([]configuration.Copy, error) {
+	ctx, cancel := context.WithTimeout(ctx, contentPatience)
+	defer cancel()
+	s.present = configuration.Mapping{}
+	for _, ref := range references {
+		if err := r.observeContent(ctx, s, ref); err != nil {
+			return nil, err
+		}
+	}
+	return r.copies(ctx, s, s.Rollout.Spec.Configuration.Kinds)
 }
 
 func (s *scene) resolve(facts configuration.Facts) {
@@ -183,7 +204,7 @@ func (r *Reconciler) copies(ctx context.Context, s *scene, kinds []v1alpha1.Conf
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(kind) + "List"))
 		err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace),
-			client.MatchingLabels{v1alpha1.LabelRollout: s.Rollout.Name, v1alpha1.LabelRole: v1alpha1.RoleConfiguration})
+			client.MatchingLabels{v1alpha1.LabelRole: v1alpha1.RoleConfiguration})
 		if err != nil {
 			return nil, fmt.Errorf("objects of kind %s could not be listed: %w", kind, err)
 		}

@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -76,7 +77,7 @@ func (s *scene) resolveMetrics(status *v1alpha1.RolloutStatus) ([]resolve.Metric
 		of.CanaryRevision = status.Canary.Revision
 	}
 	if status.Step != nil {
-		of.Step = status.Step.Index
+		of.Step, of.Began = status.Step.Index, status.Step.StartedAt.UTC().Format(time.RFC3339Nano)
 	}
 	return resolve.Resolve(ro.Spec.Analysis, s.templates, of)
 }
@@ -90,11 +91,25 @@ func tolerance(a *v1alpha1.Analysis) float64 {
 	return judge.Defaults().Tolerance
 }
 
+// measurable leaves out what is measured once for a step, until the step is in effect:
+// what it gives before says nothing about it.
+func measurable(list []resolve.Metric, step *v1alpha1.StepStatus) []resolve.Metric {
+	if step != nil && step.InEffectAt != nil {
+		return list
+	}
+	return slices.DeleteFunc(list, func(m resolve.Metric) bool { return m.Provider.Job != nil && !m.Provider.Job.Repeat })
+}
+
 // attachMetrics adds what the user's metrics gave to the windows of traffic.
 func (r *Reconciler) attachMetrics(s *scene, judged time.Time) {
-	if asksForMetrics(s.Rollout) {
-		s.Windows = evidence.Attach(s.Windows, r.options.Metrics.Samples(client.ObjectKeyFromObject(s.Rollout)), judged)
+	if !asksForMetrics(s.Rollout) {
+		return
 	}
+	var inEffect time.Time
+	if step := s.Rollout.Status.Step; step != nil && step.InEffectAt != nil {
+		inEffect = step.InEffectAt.Time
+	}
+	s.Windows = evidence.Attach(s.Windows, r.options.Metrics.Samples(client.ObjectKeyFromObject(s.Rollout)), judged, inEffect)
 }
 
 // measureMetrics has the metrics of a release measured that is under way.
@@ -109,6 +124,6 @@ func (r *Reconciler) measureMetrics(s *scene, d plan.Decision) {
 	if err != nil {
 		release.Problem = err.Error()
 	}
-	release.Metrics = resolved
+	release.Metrics = measurable(resolved, d.Status.Step)
 	r.options.Metrics.Watch(key, release)
 }

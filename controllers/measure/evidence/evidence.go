@@ -57,14 +57,18 @@ func limit(m *resolve.Metric) judge.Limit {
 	l := judge.ValueBetween(m.Name, low, high)
 	l.FailureLimit, l.MinSamples = m.FailureLimit, int64(m.MinSamples)
 	l.StaleAfter = max(l.StaleAfter, staleIntervals*m.Interval)
+	if j := m.Provider.Job; j != nil && !j.Repeat {
+		l.StaleAfter = math.MaxInt64 // it runs once for a step, which lasts as long as it lasts
+	}
 	return l
 }
 
 // Attach adds what the metrics gave to the windows of traffic in which it became
 // known. Nothing that was known at the end of the last window that was judged is
 // added again; what came between two windows belongs to the later one. Of two
-// measurements of one metric in one window the later counts.
-func Attach(windows []analysis.Window, series []metrics.Series, judged time.Time) []analysis.Window {
+// measurements of one metric in one window the later counts. What was measured before
+// the present weight was in effect says nothing about it.
+func Attach(windows []analysis.Window, series []metrics.Series, judged, inEffect time.Time) []analysis.Window {
 	if len(series) == 0 {
 		return windows
 	}
@@ -72,7 +76,7 @@ func Attach(windows []analysis.Window, series []metrics.Series, judged time.Time
 	for i := range out {
 		for _, s := range series {
 			if !s.Metric.DryRun {
-				attach(&out[i], s, judged)
+				attach(&out[i], s, judged, inEffect)
 			}
 		}
 		judged = out[i].End
@@ -80,10 +84,11 @@ func Attach(windows []analysis.Window, series []metrics.Series, judged time.Time
 	return out
 }
 
-func attach(w *analysis.Window, s metrics.Series, after time.Time) {
+func attach(w *analysis.Window, s metrics.Series, after, inEffect time.Time) {
 	within := func(known time.Time) bool { return known.After(after) && !known.After(w.End) }
+	early := func(at time.Time) bool { return !w.Start.Before(inEffect) && at.Before(inEffect) }
 	if s.Metric.Compare == nil {
-		if last := lastOf(s.Samples, func(x metrics.Sample) bool { return within(x.Known) && x.Reason != source.Pending }); last != nil {
+		if last := lastOf(s.Samples, func(x metrics.Sample) bool { return within(x.Known) && !early(x.At) && x.Reason != source.Pending }); last != nil {
 			w.Values = append(w.Values, value(s.Metric.Name, last))
 		}
 		return

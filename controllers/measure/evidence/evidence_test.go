@@ -12,6 +12,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/analysis/source"
+	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/measure/metrics"
 	"github.com/serin-dev/serin/controllers/measure/resolve"
 )
@@ -47,7 +48,9 @@ func TestNumbersBelongToTheWindowInWhichTheyBecameKnown(t *testing.T) {
 		name    string
 		samples []metrics.Sample
 		judged  time.Time
-		want    [3][]analysis.Value
+		// inEffect is since when the weight was.
+		inEffect time.Time
+		want     [3][]analysis.Value
 	}{
 		{name: "one in each", samples: []metrics.Sample{number(1, 1), number(6, 2), number(15, 3)}, want: [3][]analysis.Value{{is(1)}, {is(2)}, {is(3)}}},
 		{name: "one at the end of a window", samples: []metrics.Sample{number(5, 1)}, want: [3][]analysis.Value{{is(1)}}},
@@ -56,11 +59,13 @@ func TestNumbersBelongToTheWindowInWhichTheyBecameKnown(t *testing.T) {
 		{name: "one that takes its time", samples: []metrics.Sample{missing(7, source.Pending)}},
 		{name: "two in one window", samples: []metrics.Sample{number(6, 1), number(9, 2)}, want: [3][]analysis.Value{{}, {is(2)}}},
 		{name: "one that was judged before", samples: []metrics.Sample{number(-3, 1)}, judged: at(0)},
+		{name: "one from before the weight was in effect", samples: []metrics.Sample{number(6, 1)}, inEffect: at(7), want: [3][]analysis.Value{{}, {is(1)}}},
+		{name: "one about the time before, which came later", samples: []metrics.Sample{{At: at(4), Known: at(6), Value: 1}}, inEffect: at(5)},
 		{name: "one between the windows", samples: []metrics.Sample{number(-3, 1)}, judged: at(-5), want: [3][]analysis.Value{{is(1)}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			given := windows(3)
-			got := Attach(given, []metrics.Series{queue(test.samples...)}, test.judged)
+			got := Attach(given, []metrics.Series{queue(test.samples...)}, test.judged, test.inEffect)
 			for i := range got {
 				if diff := cmp.Diff(test.want[i], got[i].Values); diff != "" && len(test.want[i])+len(got[i].Values) > 0 {
 					t.Errorf("window %d (-want +got):\n%s", i, diff)
@@ -76,8 +81,8 @@ func TestNumbersBelongToTheWindowInWhichTheyBecameKnown(t *testing.T) {
 // A window is judged again when its verdict could not be written.
 func TestWindowsThatAreJudgedLaterGetTheSameNumbers(t *testing.T) {
 	series := []metrics.Series{queue(number(1, 1), number(4, 2), number(8, 3), missing(13, source.NoData))}
-	whole := Attach(windows(3), series, time.Time{})
-	rest := Attach(windows(3)[1:], series, at(5))
+	whole := Attach(windows(3), series, time.Time{}, time.Time{})
+	rest := Attach(windows(3)[1:], series, at(5), time.Time{})
 	if diff := cmp.Diff(whole[1:], rest); diff != "" {
 		t.Errorf("(-at once +later):\n%s", diff)
 	}
@@ -89,7 +94,7 @@ func TestCountersAreComparedAndTurnedRoundWhereMoreIsBetter(t *testing.T) {
 	}}
 	for _, more := range []bool{false, true} {
 		m := resolve.Metric{Name: "orders", Compare: &resolve.Comparison{More: more}}
-		got := Attach(windows(2), []metrics.Series{{Metric: m, Windows: []metrics.Window{window}}}, time.Time{})
+		got := Attach(windows(2), []metrics.Series{{Metric: m, Windows: []metrics.Window{window}}}, time.Time{}, time.Time{})
 		want := analysis.Sample{Name: "orders", Start: at(-20), Canary: analysis.Arm{Requests: 10, Failures: 3}, Stable: analysis.Arm{Requests: 100, Failures: 1}}
 		if more {
 			want.Canary.Failures, want.Stable.Failures = 7, 99
@@ -106,7 +111,7 @@ func TestCountersAreComparedAndTurnedRoundWhereMoreIsBetter(t *testing.T) {
 func TestWhatIsOnlyTriedOutHasNoPart(t *testing.T) {
 	series := queue(number(1, 1))
 	series.Metric.DryRun = true
-	if got := Attach(windows(1), []metrics.Series{series}, time.Time{}); len(got[0].Values) != 0 {
+	if got := Attach(windows(1), []metrics.Series{series}, time.Time{}, time.Time{}); len(got[0].Values) != 0 {
 		t.Errorf("values %v", got[0].Values)
 	}
 	if s := Of([]resolve.Metric{series.Metric}, .01); len(s.Limits)+len(s.Comparisons) != 0 {
@@ -118,6 +123,7 @@ func TestSettings(t *testing.T) {
 	got := Of([]resolve.Metric{
 		{Name: "queue", Max: new(3.0), Interval: 10 * time.Minute, FailureLimit: 2, MinSamples: 4},
 		{Name: "smoke", Min: new(1.0), Interval: 5 * time.Second, FailureLimit: 1, MinSamples: 1},
+		{Name: "once", Min: new(1.0), FailureLimit: 1, MinSamples: 1, Provider: v1alpha1.MetricProvider{BasicProviders: v1alpha1.BasicProviders{Job: &v1alpha1.JobQuery{}}}},
 		{Name: "orders", Compare: &resolve.Comparison{Weight: 5}},
 		{Name: "errors", Compare: &resolve.Comparison{Weight: 20, Tolerance: new(.02)}},
 	}, .005)
@@ -125,6 +131,7 @@ func TestSettings(t *testing.T) {
 		Limits: []judge.Limit{
 			{Metric: judge.Value, Name: "queue", Low: math.Inf(-1), High: 3, MinSamples: 4, FailureLimit: 2, StaleAfter: 30 * time.Minute},
 			{Metric: judge.Value, Name: "smoke", Low: 1, High: math.Inf(1), MinSamples: 1, FailureLimit: 1, StaleAfter: judge.DefaultStaleAfter},
+			{Metric: judge.Value, Name: "once", Low: 1, High: math.Inf(1), MinSamples: 1, FailureLimit: 1, StaleAfter: math.MaxInt64},
 		},
 		Comparisons: []judge.Comparison{{Name: "orders", Weight: .5, Tolerance: .005}, {Name: "errors", Weight: 2, Tolerance: .02}},
 	}

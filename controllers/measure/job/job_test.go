@@ -134,7 +134,7 @@ func TestTheJobThatIsMade(t *testing.T) {
 	environment := []corev1.EnvVar{{Name: "SERIN_ARG_A_B", Value: "1"}, {Name: "SERIN_ARG_SERVICE", Value: "web-$$(X)"}}
 	want := batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: spec().Name("step-2"), Annotations: map[string]string{"x": "y"},
+			Namespace: "shop", Name: spec().Name("step-2-"), Annotations: map[string]string{"x": "y"},
 			Labels: map[string]string{"team": "a", LabelRollout: "website", LabelMetric: "smoke"},
 			OwnerReferences: []metav1.OwnerReference{
 				{APIVersion: "serin.dev/v1alpha1", Kind: "Rollout", Name: "website", UID: "uid", Controller: new(true)},
@@ -185,7 +185,7 @@ func TestWhatIsNoOutcomeIsMissing(t *testing.T) {
 	}
 	resource := schema.GroupResource{Group: "batch", Resource: "jobs"}
 	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "x", field.ErrorList{field.Invalid(field.NewPath("spec", "template"), "confidential", "confidential")})
-	foreign := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: spec().Name("step-2")}}
+	foreign := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: spec().Name("step-2-")}}
 	for name, test := range map[string]struct {
 		objects []client.Object
 		funcs   interceptor.Funcs
@@ -256,5 +256,15 @@ func TestTemplatesThatAreRefusedNameTheField(t *testing.T) {
 	s.Repeat, s.Interval = true, 30*time.Second
 	if _, err := New(nil, nil, s); err == nil || !strings.HasPrefix(err.Error(), "repeat: needs an interval of at least 1m") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A step begins again after a retry, and nearly all traffic is another weight than the
+// step's own: what a Job said before says nothing about it.
+func TestAStepThatBeginsAgainHasAJobOfItsOwn(t *testing.T) {
+	first, again := spec(), spec()
+	first.Began, again.Began = "2026-01-02T03:00:00Z", "2026-01-02T03:10:00Z"
+	if first.Name(first.ordinal(now)) == again.Name(again.ordinal(now)) {
+		t.Error("both have the same Job")
 	}
 }

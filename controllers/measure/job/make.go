@@ -39,8 +39,9 @@ type Spec struct {
 	// Repeat has a Job run at each interval instead of one for each step.
 	Repeat   bool
 	Interval time.Duration
-	// Step is the index of the present step.
-	Step int32
+	// Step is the index of the present step, and Began when it did.
+	Step  int32
+	Began string
 }
 
 // The labels of a Job beside those of its template.
@@ -111,7 +112,7 @@ func (s Spec) Name(ordinal string) string {
 // ordinal is the same for everybody who asks in the same step or interval.
 func (s Spec) ordinal(at time.Time) string {
 	if !s.Repeat {
-		return fmt.Sprint("step-", s.Step)
+		return fmt.Sprint("step-", s.Step, "-", s.Began)
 	}
 	return fmt.Sprint("slot-", at.Unix()/int64(s.Interval/time.Second))
 }

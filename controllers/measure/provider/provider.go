@@ -99,6 +99,6 @@ func buildJob(r request, q *v1alpha1.JobQuery) (source.Measurer, error) {
 	of := r.metric.Release
 	return job.New(r.Reader, r.Writer, job.Spec{
 		Namespace: of.Namespace, Rollout: of.Name, Owner: types.UID(of.UID), Revision: of.CanaryRevision, Metric: r.metric.Name,
-		Template: q.Template, Args: r.metric.Canary, Repeat: q.Repeat, Interval: r.metric.Interval, Step: of.Step,
+		Template: q.Template, Args: r.metric.Canary, Repeat: q.Repeat, Interval: r.metric.Interval, Step: of.Step, Began: of.Began,
 	})
 }

@@ -56,8 +56,10 @@ type Release struct {
 	StableRevision, CanaryRevision string
 	// UID of the Rollout, which owns Jobs.
 	UID string
-	// Step is the index of the present step, from 0. Only jobs depend on it.
-	Step int32
+	// Step is the index of the present step, from 0, and Began when it did: a step that
+	// begins again is measured again. Only jobs depend on them.
+	Step  int32
+	Began string
 }
 
 // Template is one that a Rollout names.

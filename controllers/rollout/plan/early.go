@@ -41,6 +41,9 @@ func (p *pass) holdBack() {
 		return
 	}
 	last := &p.steps[s.Index]
+	if last.Weight != s.HeldBackFrom || !last.canBeEarly() {
+		return // it was edited: the release goes on at what it says now
+	}
 	last.Route, last.pods = Route{Weight: heldBackWeight}, nil
 	last.judge.MaxBadPromotion = 0
 }
@@ -53,7 +56,8 @@ func (p *pass) promotesEarly(i int) bool {
 	}
 	end := metav1.NewMicroTime(p.endOf(i))
 	p.enterStep(i)
-	p.status.Step.HeldBackUntil, p.status.Step.Weight = &end, heldBackWeight
+	s := p.status.Step
+	s.HeldBackUntil, s.HeldBackFrom, s.Weight = &end, s.Weight, heldBackWeight
 	p.holdBack()
 	p.events = append(p.events, Event{Routine: true, Reason: "PromotedEarly", Message: fmt.Sprintf(
 		"Revision %s has proved itself ahead of time: %s", p.revision, p.verdict.Explain())})

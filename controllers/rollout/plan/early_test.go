@@ -51,6 +51,23 @@ var earlyStories = []story{
 		w.until("weight 50", w.observes(50))
 		w.ready()
 	}},
+	{"the last step becomes lower after an early promotion", func(w *world) {
+		early(w)
+		w.until("weight 95", w.observes(95))
+		w.ro.Spec.Strategy.Steps[1].Weight = 20
+		w.until("weight 20", w.observes(20))
+		w.ready()
+	}},
+	{"a hook is asked once before an early promotion", func(w *world) {
+		w.ro.Spec.Hooks = []v1alpha1.Hook{{Name: "change", When: v1alpha1.HookBeforePromotion, Timeout: "10m"}}
+		early(w)
+		w.until("asked", func() bool { return len(w.asked) > 0 })
+		for id := range w.asked {
+			w.answers[id] = Answer{Final: true, Taken: true}
+		}
+		w.until("weight 95", w.observes(95))
+		w.ready()
+	}},
 }
 
 func TestACanaryIsPromotedAheadOfTimeOnlyWhereSomebodyAskedAndTheLastStepAllowsIt(t *testing.T) {

@@ -172,3 +172,53 @@ func TestASuspectedCanaryWithoutTrafficBeginsAgain(t *testing.T) {
 	w.untilWeight(10)
 	w.ready()
 }
+
+// A Rollout that is deleted after a rollback leaves the Deployment paused on the
+// rejected template. Another Rollout for it must not let that roll out.
+func TestANewRolloutReleasesByStepsWhatAFormerOneRejected(t *testing.T) {
+	w := newWorld(t)
+	w.failures["v2"] = 5
+	w.ready()
+	w.setTemplate("v2")
+	w.until("rolled back", w.rolledBack)
+	w.remove()
+	w.until("gone", func() bool { return w.gone })
+	if !w.dep.paused {
+		t.Fatal("the Deployment is not paused any more")
+	}
+	w.gone, w.ro = false, newWorld(t).ro
+	w.ro.UID = "another"
+	w.until("rolled back", w.rolledBack)
+	if rs := w.byRevision(w.ro.Status.Stable.Revision); rs == nil || rs.template != "v1" {
+		t.Errorf("stable is %+v\n%s", rs, w.tail())
+	}
+	w.setTemplate("v1")
+	w.ready()
+}
+
+// Two Rollouts for one Deployment: the younger one gives back what it began, and
+// leaves the Deployment to the older one.
+func TestARivalLeavesTheDeploymentAlone(t *testing.T) {
+	w := newWorld(t)
+	w.failures["v2"] = 5
+	w.ready()
+	w.setTemplate("v2")
+	w.until("rolled back", w.rolledBack)
+	o := w.observe()
+	o.Rival, o.Workload.ManagedBy, o.Workload.Paused = "older", "older", false
+	for _, a := range Decide(o).Actions {
+		if _, hold := a.(SetHold); hold {
+			t.Errorf("acts: %s", a)
+		}
+	}
+}
+
+// The user's own limits count as long as they can be read.
+func TestATemplateThatIsGoneDoesNotLoosenTheLimitsOfTheTraffic(t *testing.T) {
+	spec := newWorld(t).ro.Spec
+	spec.Analysis = &v1alpha1.Analysis{Tolerance: "0.1pp", MinSuccessRate: "99%"}
+	s, err := parseSettings(&spec, v1alpha1.RouterNginx, nil, Metrics{Problem: "spec.analysis.templateRefs[0]: there is none"})
+	if err == nil || s.judge.Tolerance != .001 || len(s.judge.Limits) != 1 {
+		t.Errorf("%v: %+v", err, s.judge)
+	}
+}

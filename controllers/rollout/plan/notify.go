@@ -58,6 +58,9 @@ func (p *pass) post(name string, kind v1alpha1.NotificationKind, message string,
 		n.Revision = c.Revision
 	}
 	n.ID = fmt.Sprintf("%s-%s-%s-%d", name, p.releaseID(), strings.ToLower(string(kind)), step)
+	if s := p.status.Step; s != nil && s.HeldBackUntil != nil {
+		n.ID += "-early" // the same step, at another weight
+	}
 	if slices.ContainsFunc(p.status.Notifications, func(x v1alpha1.PendingNotification) bool { return x.ID == n.ID }) {
 		return
 	}

@@ -88,13 +88,11 @@ func (s *settings) checkByReplicas(spec *v1alpha1.RolloutSpec) error {
 func (s *settings) parseAnalysis(a *v1alpha1.Analysis, m Metrics) error {
 	read, err := analysis.Of(a)
 	s.judge, s.onInconclusive, s.early = read.Judge, read.OnInconclusive, read.Early
-	if err == nil {
-		err = s.add(m)
-	}
 	if err != nil {
 		s.judge = judge.Defaults()
+		return err
 	}
-	return err
+	return s.add(m)
 }
 
 // add holds the release against the user's metrics too.
@@ -102,11 +100,12 @@ func (s *settings) add(m Metrics) error {
 	if m.Problem != "" {
 		return errors.New(m.Problem)
 	}
-	s.judge.Limits = append(slices.Clone(s.judge.Limits), m.Limits...)
-	s.judge.Comparisons = m.Comparisons
-	if err := s.judge.Validate(); err != nil {
+	with := s.judge
+	with.Limits, with.Comparisons = append(slices.Clone(s.judge.Limits), m.Limits...), m.Comparisons
+	if err := with.Validate(); err != nil {
 		return fmt.Errorf("spec.analysis, with the metrics of its templates: %w", err)
 	}
+	s.judge = with
 	return nil
 }
 

@@ -15,11 +15,34 @@ func (p *pass) firstDeployment() {
 		p.deployed(current, "The first version.")
 		return
 	}
+	if before := p.inUse(); p.Workload.Paused && before != nil {
+		p.close(v1alpha1.OutcomeDeployed, before.Revision, "It had all pods while the Deployment was paused on another template.")
+		p.record(before)
+		p.say(v1alpha1.ReasonPreparing, "Revision %s is stable; the Deployment's template is another one, and is released by steps.", before.Revision)
+		p.state.progress = true
+		p.wake(p.Now)
+		return
+	}
 	if p.Workload.Paused && !p.Workload.HeldBySerin {
 		p.say(v1alpha1.ReasonDeploying, "The Deployment is paused and its first version is not up; set its spec.paused to false.")
 		return
 	}
 	p.letRoll("Waiting for the first version: %d of %d pods are available.", p.Workload.Available, p.Workload.Replicas)
+}
+
+// inUse is the one version that answers while the Deployment is paused on the template
+// of another: a former Rollout may have rejected that one.
+func (p *pass) inUse() (found *ReplicaSet) {
+	for i := range p.ReplicaSets {
+		switch r := &p.ReplicaSets[i]; {
+		case r.gone() || r.Owner != OwnerDeployment:
+		case r.Current || found != nil || r.Available < r.Replicas:
+			return nil
+		default:
+			found = r
+		}
+	}
+	return found
 }
 
 // idle reports whether a new template meets no pods and no traffic: it needs no steps,
@@ -111,6 +134,9 @@ func (p *pass) settle(stable *ReplicaSet) {
 // ensureHold pauses the Deployment or not, and reports whether it is so.
 func (p *pass) ensureHold(paused bool) bool {
 	w := p.Workload
+	if p.Rival != "" && w.ManagedBy != p.Rollout.Name {
+		return true // the older Rollout holds it, or not
+	}
 	if w.Paused == paused && w.ManagedBy == p.Rollout.Name && (!paused || w.HeldBySerin) {
 		return true
 	}

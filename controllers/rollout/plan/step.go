@@ -124,7 +124,7 @@ func (p *pass) clear() bool {
 		p.wait(v1alpha1.ReasonWaitingForEvidence, "waiting, since evidence against the canary came up after the step before")
 		return false
 	}
-	return !p.takesAll() || p.approved(v1alpha1.HookBeforePromotion, int(p.status.Step.Index))
+	return !p.takesAll() || p.approved(v1alpha1.HookBeforePromotion, len(p.steps))
 }
 
 // takesAll reports whether all traffic goes to the canary next: by the promotion, or

@@ -129,7 +129,7 @@ func TestMetricsAreMeasuredAndReportedUnderTheRightsOfTheChart(t *testing.T) {
 	t.Cleanup(func() { loop.Forget(key) })
 
 	j := &batchv1.Job{}
-	name := job.Spec{Owner: ro.UID, Revision: "abc", Metric: "job"}.Name("step-0")
+	name := job.Spec{Owner: ro.UID, Revision: "abc", Metric: "job"}.Name("step-0-")
 	s.awaitObject("the Job", j, name, func() bool { return metav1.IsControlledBy(j, ro) })
 	result := &v1alpha1.AnalysisResult{}
 	s.awaitObject("the result", result, ro.Name, func() bool {

@@ -228,10 +228,14 @@ func (c *Config) absorbStep(s *State, w *analysis.Window, at *moment) {
 	}
 	c.alignLimits(s)
 	for i := range c.Limits {
-		l := &c.Limits[i]
-		s.limits[i].add(l, w)
-		if s.failed == "" && s.limits[i].missed >= l.FailureLimit {
-			s.failed, s.failedLimit = ReasonLimitMissed, l.key()
-		}
+		s.limits[i].add(&c.Limits[i], w)
+		c.failByLimit(s, i)
+	}
+}
+
+// failByLimit fails a canary that missed a limit too often in a row.
+func (c *Config) failByLimit(s *State, i int) {
+	if l := &c.Limits[i]; s.failed == "" && s.limits[i].missed >= l.FailureLimit {
+		s.failed, s.failedLimit = ReasonLimitMissed, l.key()
 	}
 }

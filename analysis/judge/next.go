@@ -34,6 +34,24 @@ func (c Config) Assess(s State, now time.Time) Result {
 	return c.assess(&s, now)
 }
 
+// Values adds numbers of the user that became known while no traffic could be
+// measured. They fail a canary as those in a window do; a Pass takes windows all the
+// same.
+func (c Config) Values(s State, known time.Time, values []analysis.Value) State {
+	if !c.valid() || s.failed != "" {
+		return s
+	}
+	w := analysis.Window{End: known, Values: values}
+	c.alignLimits(&s)
+	for i := range c.Limits {
+		if l := &c.Limits[i]; l.Metric == Value {
+			s.limits[i].addValue(l, &w)
+			c.failByLimit(&s, i)
+		}
+	}
+	return s
+}
+
 // assess is Assess for a valid Config. It may put the state in the order of the
 // Config: give it a copy.
 func (c *Config) assess(s *State, now time.Time) Result {

@@ -62,3 +62,31 @@ func TestACanaryThatOnlySomeMeetIsCompared(t *testing.T) {
 		}
 	}
 }
+
+// Where the proxies can't be read, a number outside of its limit still fails a canary,
+// and one within it passes nothing.
+func TestNumbersWithoutTrafficFailAndNeverPass(t *testing.T) {
+	c := judge.Defaults()
+	c.Limits = []judge.Limit{judge.ValueBetween("errors", math.Inf(-1), 10)}
+	start := time.Unix(1e9, 0)
+	value := func(x float64) []analysis.Value { return []analysis.Value{{Name: "errors", Value: &x}} }
+	s := judge.State{}.StartStep(start)
+	for i := range 10 {
+		s = c.Values(s, start.Add(time.Duration(i)*time.Minute), value(1))
+		if r := c.Assess(s, start.Add(time.Duration(i)*time.Minute)); r.Verdict != judge.Inconclusive {
+			t.Fatalf("%s: %s", r.Verdict, r.Reason)
+		}
+	}
+	for i := range judge.DefaultFailureLimit {
+		if r := c.Assess(s, start); r.Verdict == judge.Fail {
+			t.Fatalf("failed after %d", i)
+		}
+		s = c.Values(s, start, value(11))
+	}
+	if r := c.Assess(s, start); r.Verdict != judge.Fail || r.Reason != judge.ReasonLimitMissed {
+		t.Errorf("%s: %s", r.Verdict, r.Reason)
+	}
+	if again := c.Values(s, start, []analysis.Value{{Name: "errors", Value: new(math.NaN())}, {Name: "other"}}); again != s {
+		t.Error("a failed canary changed")
+	}
+}

@@ -363,6 +363,11 @@ type AnalysisStatus struct {
 	// +optional
 	LastWindowEnd *metav1.MicroTime `json:"lastWindowEnd,omitempty"`
 
+	// lastValueAt is when the last number of your metrics became known that was judged
+	// while no traffic could be measured.
+	// +optional
+	LastValueAt *metav1.MicroTime `json:"lastValueAt,omitempty"`
+
 	// state of the test in a compact form that only Serin reads, so that a restart
 	// decides as if it had not happened.
 	// +optional

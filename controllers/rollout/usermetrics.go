@@ -100,7 +100,8 @@ func measurable(list []resolve.Metric, step *v1alpha1.StepStatus) []resolve.Metr
 	return slices.DeleteFunc(list, func(m resolve.Metric) bool { return m.Provider.Job != nil && !m.Provider.Job.Repeat })
 }
 
-// attachMetrics adds what the user's metrics gave to the windows of traffic.
+// attachMetrics adds what the user's metrics gave to the windows of traffic; where
+// there have been none for too long, the numbers count by themselves.
 func (r *Reconciler) attachMetrics(s *scene, judged time.Time) {
 	if !asksForMetrics(s.Rollout) {
 		return
@@ -109,7 +110,21 @@ func (r *Reconciler) attachMetrics(s *scene, judged time.Time) {
 	if step := s.Rollout.Status.Step; step != nil && step.InEffectAt != nil {
 		inEffect = step.InEffectAt.Time
 	}
-	s.Windows = evidence.Attach(s.Windows, r.options.Metrics.Samples(client.ObjectKeyFromObject(s.Rollout)), judged, inEffect)
+	last := judged
+	if a := s.Rollout.Status.Analysis; a != nil && a.LastValueAt != nil && a.LastValueAt.After(judged) {
+		judged = a.LastValueAt.Time
+	}
+	series := r.options.Metrics.Samples(client.ObjectKeyFromObject(s.Rollout))
+	s.Windows = evidence.Attach(s.Windows, series, judged, inEffect)
+	if inEffect.After(last) {
+		last = inEffect
+	}
+	if len(s.Windows) > 0 || inEffect.IsZero() || s.Now.Sub(last) <= judge.Defaults().StaleAfter {
+		return
+	}
+	for _, v := range evidence.Beside(series, judged, inEffect) {
+		s.Values = append(s.Values, plan.Known{At: v.At, Value: v.Value})
+	}
 }
 
 // measureMetrics has the metrics of a release measured that is under way.

@@ -246,7 +246,7 @@ func (l *Loop) measure(ctx context.Context, rollout types.NamespacedName, m *met
 	if ctx.Err() != nil {
 		return // stopping is not a fault of the metric
 	}
-	if l.store(rollout, m, reading{at: at, known: l.clock.Now(), sample: sample, err: err}) {
+	if l.store(rollout, m, reading{at: at, known: l.clock.Now().Truncate(time.Microsecond), sample: sample, err: err}) {
 		select {
 		case l.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: rollout}:
 		default:

@@ -44,6 +44,11 @@ func (p *pass) judgeWindows() judge.Result {
 		s, _ = p.judge.Next(s, w)
 		p.count(w)
 	}
+	for _, v := range p.Values {
+		s = p.judge.Values(s, v.At, []analysis.Value{v.Value})
+		at := metav1.NewMicroTime(v.At)
+		p.analysisStatus().LastValueAt = &at
+	}
 	result := p.judge.Assess(s, p.Now)
 	p.report(s, result)
 	return result

@@ -61,6 +61,9 @@ type Observation struct {
 	Metrics Metrics
 	// Windows are the measurements since the last one judged, oldest first.
 	Windows []analysis.Window
+	// Values are numbers of the user that became known while no traffic could be
+	// measured, oldest first.
+	Values []Known
 	// DataProblem says why measurements are missing; "" when they are not.
 	DataProblem string
 
@@ -70,6 +73,12 @@ type Observation struct {
 	Answers map[string]Answer
 	// ReportedAt is when the status was written last; zero when that is not known.
 	ReportedAt time.Time
+}
+
+// Known is a number of the user, and since when it is known.
+type Known struct {
+	At    time.Time
+	Value analysis.Value
 }
 
 // Metrics say what a release is held against beside its traffic.

@@ -40,7 +40,7 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 		return nil
 	}
 	settings, annotation := s.Rollout.Spec.Configuration, s.deployment.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]
-	s.Configuration = plan.Configuration{Template: annotation}
+	s.Configuration = plan.Configuration{Template: annotation, Asked: settings != nil}
 	if settings == nil {
 		r.contents.forget(client.ObjectKeyFromObject(s.Rollout))
 		return nil
@@ -130,6 +130,11 @@ func (r *Reconciler) observeContent(ctx context.Context, s *scene, ref configura
 	if err != nil {
 		return fmt.Errorf("%s %q could not be read: %w", ref.Kind, ref.Name, err)
 	}
+	defer func() {
+		if at := r.contents.changedAt(meta); at.After(s.Configuration.ChangedAt) {
+			s.Configuration.ChangedAt = at
+		}
+	}()
 	if digest, known := r.contents.digest(meta); known {
 		s.contentIs(ref, digest)
 		return nil
@@ -142,7 +147,7 @@ func (r *Reconciler) observeContent(ctx context.Context, s *scene, ref configura
 		return err
 	}
 	digest := digestOf(object)
-	r.contents.learn(object, digest)
+	r.contents.learn(object, digest, s.Now)
 	s.contentIs(ref, digest)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,7 +29,14 @@ type contents struct {
 	readers map[types.NamespacedName][]configuration.Reference
 }
 
-type content struct{ version, digest string }
+type content struct {
+	version, digest string
+	changedAt       time.Time // zero when no change was seen
+}
+
+// flutter is how long further changes count as the same one: what changes all the time
+// must not be waited for for ever.
+const flutter = time.Minute
 
 func newContents() *contents {
 	return &contents{
@@ -60,10 +68,22 @@ func (c *contents) digest(meta client.Object) (string, bool) {
 	return known.digest, found && known.version == meta.GetResourceVersion()
 }
 
-func (c *contents) learn(object client.Object, digest string) {
+func (c *contents) learn(object client.Object, digest string, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.digests[object.GetUID()] = content{version: object.GetResourceVersion(), digest: digest}
+	known, found := c.digests[object.GetUID()]
+	if found && known.digest != digest && now.Sub(known.changedAt) > flutter {
+		known.changedAt = now
+	}
+	known.version, known.digest = object.GetResourceVersion(), digest
+	c.digests[object.GetUID()] = known
+}
+
+// changedAt is when a content was last seen to change; zero when it never was.
+func (c *contents) changedAt(meta client.Object) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.digests[meta.GetUID()].changedAt
 }
 
 // use notes which objects a Rollout depends on.

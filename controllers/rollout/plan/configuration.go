@@ -4,6 +4,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -11,6 +12,10 @@ import (
 // Configuration is what the workload's template says of its ConfigMaps and
 // Secrets, and what it has to say.
 type Configuration struct {
+	// Asked is whether contents are part of a version.
+	Asked bool
+	// ChangedAt is when one of them was last seen to change; zero when that was never.
+	ChangedAt time.Time
 	// Problem says why spec.configuration can't be honoured; "" when it can.
 	Problem string
 	// Template is the annotation of the workload's template, and Wanted what it has
@@ -34,13 +39,35 @@ type Copied struct {
 // a release that comes last: what the traffic says never waits for it, and the
 // template changes under the release as when a person changes it.
 func (p *pass) live() {
-	if !p.begun() && p.outdated() {
+	if !p.begun() && (p.outdated() || p.unsettled()) {
 		p.say(v1alpha1.ReasonConfigurationChanged, "Another content of a ConfigMap or Secret becomes part of the next version.")
 		p.state.progress = true
 	} else {
 		p.converge()
 	}
 	p.configure()
+}
+
+// settleTime is how long a change of a content or of the template waits for one of the
+// other: who changes both in one go wants one release.
+const settleTime = 5 * time.Second
+
+// unsettled reports whether a content changed only just now.
+func (p *pass) unsettled() bool {
+	c := p.Configuration
+	return !c.ChangedAt.IsZero() && p.Now.Before(c.ChangedAt.Add(settleTime))
+}
+
+// settling reports whether the other change may still come.
+func (p *pass) settling() bool {
+	over := p.status.Step.StartedAt.Add(settleTime)
+	if !p.Configuration.Asked || !p.Now.Before(over) {
+		return false
+	}
+	p.say(v1alpha1.ReasonPreparing, "Waiting for a moment whether a ConfigMap or Secret changes too.")
+	p.state.progress = true
+	p.wake(over)
+	return true
 }
 
 // outdated reports whether the template means other contents than it says, and may
@@ -65,6 +92,8 @@ func (p *pass) configure() {
 		p.do(KeepContent{Kind: ref.Kind, Name: ref.Name})
 	}
 	switch {
+	case !p.begun() && p.unsettled():
+		p.wake(c.ChangedAt.Add(settleTime))
 	case p.outdated():
 		p.do(SetConfiguration{Value: c.Wanted})
 	case p.begun():

@@ -43,7 +43,7 @@ func (w *world) observeConfiguration() Configuration {
 		f.Released = f.Released || rs.template == w.dep.template
 	}
 	r := configuration.Resolve(f)
-	c := Configuration{Template: annotationOf(w.dep.template), Wanted: r.Template.String(), Recorded: r.Recorded.Status(), Missing: r.Missing}
+	c := Configuration{Asked: true, ChangedAt: w.contentAt, Template: annotationOf(w.dep.template), Wanted: r.Template.String(), Recorded: r.Recorded.Status(), Missing: r.Missing}
 	for _, unused := range r.Unused {
 		c.Unused = append(c.Unused, Copied{Kind: unused.Kind, Target: Target{Name: unused.Name}})
 	}
@@ -52,7 +52,8 @@ func (w *world) observeConfiguration() Configuration {
 
 // setContent is what kubectl apply of the ConfigMap does.
 func (w *world) setContent(content string) {
-	w.content = content
+	w.content, w.contentAt = content, w.now
+	w.dirty = true // the shell watches it
 	w.say("user: content %s", content)
 }
 
@@ -104,6 +105,22 @@ func configurationStories() []story {
 			w.run(2)
 			w.ready()
 			w.setImage("v2")
+			w.run(2)
+			w.ready()
+		}},
+		{"a content and a template change at the same time", func(w *world) {
+			begin(w)
+			w.setContent("two")
+			w.run(2)
+			w.setImage("v2")
+			w.run(2)
+			w.ready()
+		}},
+		{"a template changes, and its content a moment later", func(w *world) {
+			begin(w)
+			w.setImage("v2")
+			w.run(2)
+			w.setContent("two")
 			w.run(2)
 			w.ready()
 		}},

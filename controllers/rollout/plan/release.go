@@ -212,6 +212,9 @@ func (p *pass) begin() bool {
 		return true
 	}
 	back := p.inRollbackWindow()
+	if !back && p.settling() {
+		return false
+	}
 	if !back && !p.gate(0, p.status.Step.StartedAt.Time) {
 		return false
 	}

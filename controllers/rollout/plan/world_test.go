@@ -48,6 +48,7 @@ type world struct {
 	fresh      []string
 	pair       Pair   // what is behind two Services that people keep
 	content    string // of the ConfigMap that the template reads; "" where none is part of a version
+	contentAt  time.Time
 	copies     []configuration.Copy
 	quota      string // why no pod of a broken template can be created
 	problem    string // why the root Service can't be split

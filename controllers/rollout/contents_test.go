@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/configuration"
+)
+
+func TestAContentIsReadAgainOnlyWhenItHasChanged(t *testing.T) {
+	c := newContents()
+	object := func(version string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "1", ResourceVersion: version}}
+	}
+	now := time.Unix(1e9, 0)
+	if _, known := c.digest(object("1")); known {
+		t.Error("known before it was read")
+	}
+	c.learn(object("1"), "a", now)
+	if d, known := c.digest(object("1")); !known || d != "a" {
+		t.Errorf("%q, %v", d, known)
+	}
+	if _, known := c.digest(object("2")); known {
+		t.Error("another version is taken for the one that was read")
+	}
+	if at := c.changedAt(object("1")); !at.IsZero() {
+		t.Errorf("changed at %v, when it was read first", at)
+	}
+	c.learn(object("2"), "a", now.Add(time.Second))
+	if at := c.changedAt(object("2")); !at.IsZero() {
+		t.Errorf("changed at %v, with the same content", at)
+	}
+	for i := range 30 { // what changes all the time
+		c.learn(object("3"), string(rune('b'+i)), now.Add(time.Duration(2+i)*time.Second))
+	}
+	if at := c.changedAt(object("3")); !at.Equal(now.Add(2 * time.Second)) {
+		t.Errorf("changed at %v, want the first of many", at)
+	}
+}
+
+func TestAChangedObjectConcernsWhoReadsItAndWhoItIsACopyFor(t *testing.T) {
+	c := newContents()
+	app := configuration.Reference{Kind: v1alpha1.ConfigurationConfigMap, Name: "app"}
+	c.use(types.NamespacedName{Namespace: "shop", Name: "website"}, []configuration.Reference{app})
+	c.use(types.NamespacedName{Namespace: "other", Name: "website"}, []configuration.Reference{app})
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "1"}}
+	if got := c.changed(t.Context(), app.Kind, object); len(got) != 1 || got[0].Namespace != "shop" {
+		t.Errorf("concerns %v", got)
+	}
+	if got := c.changed(t.Context(), v1alpha1.ConfigurationSecret, object); len(got) != 0 {
+		t.Errorf("a Secret of the same name concerns %v", got)
+	}
+	object.Name, object.Labels = "app-1", map[string]string{v1alpha1.LabelRollout: "website"}
+	if got := c.changed(t.Context(), app.Kind, object); len(got) != 1 || got[0].Name != "website" {
+		t.Errorf("a copy concerns %v", got)
+	}
+	c.learn(object, "a", time.Unix(1e9, 0))
+	object.Labels = nil
+	c.changed(t.Context(), app.Kind, object)
+	if len(c.digests) != 0 {
+		t.Error("a digest that nobody needs is kept")
+	}
+}

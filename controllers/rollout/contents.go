@@ -35,7 +35,7 @@ type content struct {
 }
 
 // flutter is how long further changes count as the same one: what changes all the time
-// must not be waited for for ever.
+// must not keep a release waiting.
 const flutter = time.Minute
 
 func newContents() *contents {

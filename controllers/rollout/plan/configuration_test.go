@@ -58,8 +58,8 @@ func (w *world) setContent(content string) {
 }
 
 // setImage is what kubectl set image does: the annotation stays.
-func (w *world) setImage(image string) {
-	w.setTemplate(strings.TrimSpace(image + " " + annotationOf(w.dep.template)))
+func (w *world) setImage() {
+	w.setTemplate(strings.TrimSpace("v2 " + annotationOf(w.dep.template)))
 }
 
 func init() { stories = append(stories, configurationStories()...) }
@@ -89,7 +89,7 @@ func configurationStories() []story {
 		}},
 		{"a content changes in the middle of a release", func(w *world) {
 			begin(w)
-			w.setImage("v2")
+			w.setImage()
 			w.until("weight 50", func() bool { return w.split != nil && w.split.observed == 50 })
 			w.setContent("two")
 			w.run(2)
@@ -104,7 +104,7 @@ func configurationStories() []story {
 			w.setTemplate("v1 " + one)
 			w.run(2)
 			w.ready()
-			w.setImage("v2")
+			w.setImage()
 			w.run(2)
 			w.ready()
 		}},
@@ -112,13 +112,13 @@ func configurationStories() []story {
 			begin(w)
 			w.setContent("two")
 			w.run(2)
-			w.setImage("v2")
+			w.setImage()
 			w.run(2)
 			w.ready()
 		}},
 		{"a template changes, and its content a moment later", func(w *world) {
 			begin(w)
-			w.setImage("v2")
+			w.setImage()
 			w.run(2)
 			w.setContent("two")
 			w.run(2)
@@ -153,7 +153,7 @@ func TestAContentThatCantBeKeptDoesNotHoldUpARollback(t *testing.T) {
 	w := newWorld(t)
 	w.content = "one"
 	w.ready()
-	w.setImage("v2")
+	w.setImage()
 	w.until("weight 10", func() bool { return w.split != nil && w.split.observed == 10 })
 	o := w.observe()
 	o.Configuration.Wanted, o.Configuration.Missing = "ConfigMap/app=app-two", []v1alpha1.ConfigurationReference{{Kind: v1alpha1.ConfigurationConfigMap, Name: "app"}}

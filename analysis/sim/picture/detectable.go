@@ -56,7 +56,8 @@ func detectablePlot(lines []sim.Detectable) (*plot.Plot, error) {
 	})
 	p.Y.Tick.Marker = powersOfTen(func(x float64) string { return strconv.FormatFloat(100*x, 'g', 6, 64) + " pp" })
 	p.Add(plotter.NewGrid())
-	p.Legend.Top = true
+	// Text to the right of its line: fonts of readers differ in width.
+	p.Legend.Top, p.Legend.Left = true, true
 	p.Legend.Padding = vg.Points(2)
 	for _, line := range lines {
 		drawn, err := plotter.NewLine(points(line))

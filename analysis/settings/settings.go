@@ -61,20 +61,20 @@ func Of(a *v1alpha1.Analysis) (Settings, error) {
 func (s *Settings) readPromotion(a *v1alpha1.Analysis) error {
 	err := errors.Join(
 		fraction("spec.analysis.maxBadPromotion", a.MaxBadPromotion, &s.Judge.MaxBadPromotion),
-		duration("spec.analysis.minEvidence", a.MinEvidence, &s.Judge.MinEvidence),
+		Duration("spec.analysis.minEvidence", a.MinEvidence, &s.Judge.MinEvidence),
 	)
 	if start := a.Startup; start != nil {
 		err = errors.Join(
 			err,
-			duration("spec.analysis.startup.for", start.For, &s.Judge.Startup.For),
+			Duration("spec.analysis.startup.for", start.For, &s.Judge.Startup.For),
 			fraction("spec.analysis.startup.tolerate", start.Tolerate, &s.Judge.Startup.Tolerate),
 		)
 	}
 	return err
 }
 
-// duration overwrites out when the value is set.
-func duration(field string, value v1alpha1.Duration, out *time.Duration) error {
+// Duration overwrites out when the value is set. The error names the field.
+func Duration(field string, value v1alpha1.Duration, out *time.Duration) error {
 	if value == "" {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,16 +41,16 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 		return nil
 	}
 	settings, annotation := s.Rollout.Spec.Configuration, s.deployment.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]
-	s.Configuration = plan.Configuration{Template: annotation, Asked: settings != nil}
 	if settings == nil {
+		s.Configuration = plan.Configuration{Template: annotation}
 		r.contents.forget(client.ObjectKeyFromObject(s.Rollout))
 		return nil
 	}
+	// What can't be known stays as it is.
+	s.Configuration = plan.Configuration{Asked: true, Template: annotation, Wanted: annotation, Recorded: s.Rollout.Status.Configuration}
 	references := configuration.References(&s.deployment.Spec.Template, settings)
-	problem, err := r.configurationProblem(ctx, s, references)
-	if problem != "" || err != nil {
-		// What can't be known stays as it is.
-		s.Configuration.Problem, s.Configuration.Wanted, s.Configuration.Recorded = problem, annotation, s.Rollout.Status.Configuration
+	var err error
+	if s.Configuration.Problem, err = r.configurationProblem(ctx, s, references); s.Configuration.Problem != "" || err != nil {
 		return err
 	}
 	r.contents.use(client.ObjectKeyFromObject(s.Rollout), references)
@@ -57,7 +58,6 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 	if err != nil {
 		// A release in progress must still be judged, and go back.
 		s.Configuration.Problem = strings.TrimSuffix(err.Error(), ".")
-		s.Configuration.Wanted, s.Configuration.Recorded = annotation, s.Rollout.Status.Configuration
 		s.recheck = sooner(s.recheck, contentPause)
 		return nil
 	}
@@ -174,10 +174,7 @@ func digestOf(object client.Object) string {
 // read reads a content from the API server, so that it is never held for longer
 // than one look.
 func (r *Reconciler) read(ctx context.Context, s *scene, ref configuration.Reference) (client.Object, error) {
-	var object client.Object = &corev1.ConfigMap{}
-	if ref.Kind == v1alpha1.ConfigurationSecret {
-		object = &corev1.Secret{}
-	}
+	object := holder(ref.Kind, metav1.ObjectMeta{})
 	err := r.options.Configuration.Reader.Get(ctx, types.NamespacedName{Namespace: s.Rollout.Namespace, Name: ref.Name}, object)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q could not be read: %w", ref.Kind, ref.Name, err)
@@ -238,16 +235,17 @@ func (r *Reconciler) applyConfiguration(ctx context.Context, s scene, action pla
 	case plan.SetConfiguration:
 		return r.setConfiguration(ctx, s, a.Value)
 	case plan.DropContent:
-		return r.remove(ctx, a.Target, dropped(s, a.Copied), uncached)
+		return r.remove(ctx, a.Target, holder(a.Kind, named(s, a.Name)), uncached)
 	}
 	return fmt.Errorf("%w: %T", errUnknownAction, action)
 }
 
-func dropped(s scene, c plan.Copied) client.Object {
-	if c.Kind == v1alpha1.ConfigurationSecret {
-		return &corev1.Secret{ObjectMeta: named(s, c.Name)}
+// holder is an object of a kind that holds configuration.
+func holder(kind v1alpha1.ConfigurationKind, meta metav1.ObjectMeta) client.Object {
+	if kind == v1alpha1.ConfigurationSecret {
+		return &corev1.Secret{ObjectMeta: meta}
 	}
-	return &corev1.ConfigMap{ObjectMeta: named(s, c.Name)}
+	return &corev1.ConfigMap{ObjectMeta: meta}
 }
 
 var errChangedAgain = errors.New("its content has changed again")
@@ -297,6 +295,6 @@ func (r *Reconciler) setConfiguration(ctx context.Context, s scene, value string
 	if err != nil {
 		return fmt.Errorf("encode the patch: %w", err)
 	}
-	d := s.deployment.DeepCopy()
+	d := &appsv1.Deployment{ObjectMeta: named(s, s.deployment.Name)}
 	return r.client.Patch(ctx, d, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldManager+"-configuration"))
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/settings"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/measure/evidence"
 	"github.com/serin-dev/serin/controllers/measure/metrics"
@@ -58,7 +59,9 @@ func (s *scene) heldAgainst() plan.Metrics {
 	if err != nil {
 		return plan.Metrics{Problem: err.Error()}
 	}
-	of := evidence.Of(resolved, tolerance(s.Rollout.Spec.Analysis))
+	// A mistake in what is read here is told of where the rest of the settings is.
+	read, _ := settings.Of(s.Rollout.Spec.Analysis)
+	of := evidence.Of(resolved, read.Judge.Tolerance)
 	return plan.Metrics{Limits: of.Limits, Comparisons: of.Comparisons}
 }
 
@@ -80,15 +83,6 @@ func (s *scene) resolveMetrics(status *v1alpha1.RolloutStatus) ([]resolve.Metric
 		of.Step, of.Began = status.Step.Index, status.Step.StartedAt.UTC().Format(time.RFC3339Nano)
 	}
 	return resolve.Resolve(ro.Spec.Analysis, s.templates, of)
-}
-
-// tolerance is that of the release; one that can't be read has its default, and is
-// told of where it is read for the traffic.
-func tolerance(a *v1alpha1.Analysis) float64 {
-	if f, err := a.Tolerance.Fraction(); a.Tolerance != "" && err == nil {
-		return f
-	}
-	return judge.Defaults().Tolerance
 }
 
 // measurable leaves out what is measured once for a step, until the step is in effect:

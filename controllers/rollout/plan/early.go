@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/serin-dev/serin/analysis/course"
 	"github.com/serin-dev/serin/analysis/judge"
 )
 
@@ -17,7 +18,7 @@ import (
 //
 //	last step                 held back                       then
 //	50 %  … evidence suffices 95 % until the step's end       100 %
-const heldBackWeight = 95
+const heldBackWeight = fullWeight - course.HoldBack
 
 // onlyTheLastPromotes leaves the evidence for a promotion to the last step: what
 // is known at one weight certifies no other.

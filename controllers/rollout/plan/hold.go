@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/serin-dev/serin/analysis/course"
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -101,7 +102,7 @@ func (p *pass) gateApproved(i int) bool {
 // in evidence.
 func (p *pass) inconclusive(i int) {
 	policy := p.steps[i].onInconclusive
-	end := p.status.Step.InEffectAt.Add(max(p.steps[i].hold, minObservation))
+	end := p.status.Step.InEffectAt.Add(max(p.steps[i].hold, course.MinObservation))
 	switch {
 	case policy == v1alpha1.InconclusiveHold || p.Now.Before(end):
 		p.say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", p.where(), p.evidenceSentence(p.verdict))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	analysis "github.com/serin-dev/serin/analysis/settings"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -88,7 +89,7 @@ func (p *pass) dropQuestions() {
 // asked yet has not: the operator may have been down for as long.
 func (p *pass) overdue(h v1alpha1.Hook, s *v1alpha1.HookStatus) bool {
 	var timeout time.Duration
-	if err := duration("", h.Timeout, &timeout); err != nil || timeout == 0 {
+	if err := analysis.Duration("", h.Timeout, &timeout); err != nil || timeout == 0 {
 		return false
 	}
 	end := s.AskedAt.Add(timeout)

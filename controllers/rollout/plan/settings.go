@@ -18,9 +18,6 @@ const (
 	defaultProgressDeadline = 10 * time.Minute
 	defaultScaleDownDelay   = 30 * time.Second
 	defaultHistory          = 10
-	// minObservation is how long traffic is watched before onInconclusive may
-	// promote or roll back: the start-up phase of the analysis and three windows.
-	minObservation = 30 * time.Second
 )
 
 // settings is the spec as values.
@@ -51,8 +48,8 @@ func parseSettings(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freez
 	// What can be read is, whatever can't: a release in progress is judged by it.
 	err = errors.Join(
 		err,
-		duration("spec.progressDeadline", spec.ProgressDeadline, &s.deadline),
-		duration("spec.strategy.rollBackOver", spec.Strategy.RollBackOver, &s.rollBackOver),
+		analysis.Duration("spec.progressDeadline", spec.ProgressDeadline, &s.deadline),
+		analysis.Duration("spec.strategy.rollBackOver", spec.Strategy.RollBackOver, &s.rollBackOver),
 		s.parseAnalysis(spec.Analysis, m),
 	)
 	if err == nil {
@@ -118,17 +115,4 @@ func (s *settings) onlyValuesWithoutTraffic() {
 			j.Comparisons = nil
 		}
 	}
-}
-
-// duration overwrites out when the value is set.
-func duration(field string, value v1alpha1.Duration, out *time.Duration) error {
-	if value == "" {
-		return nil
-	}
-	d, err := value.Parse()
-	if err != nil {
-		return fmt.Errorf("%s: %w", field, err)
-	}
-	*out = d
-	return nil
 }

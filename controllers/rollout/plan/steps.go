@@ -129,7 +129,7 @@ func (s *settings) step(in *v1alpha1.Step, field string) (step, error) {
 		out.Mirror = min(max(*in.Mirror, 0), 100)
 	}
 	out.manual, out.at, out.pods = in.Until == v1alpha1.UntilManual, in.At, in.CanaryReplicas
-	err := errors.Join(duration(field+".hold", in.Hold, &out.hold), s.checkCron(field+".at", in.At), checkPods(field, in.CanaryReplicas))
+	err := errors.Join(analysis.Duration(field+".hold", in.Hold, &out.hold), s.checkCron(field+".at", in.At), checkPods(field, in.CanaryReplicas))
 	read, invalid := analysis.Settings{Judge: out.judge, OnInconclusive: out.onInconclusive}.ForStep(in.Analysis, field)
 	out.judge, out.onInconclusive = read.Judge, read.OnInconclusive
 	return out, errors.Join(err, invalid)
@@ -163,7 +163,7 @@ func (s *settings) checkCron(field string, at v1alpha1.CronExpression) error {
 // ramp raises the weight by points or by a factor, but by at least one point.
 func (s *settings) ramp(r *v1alpha1.Ramp) error {
 	var every time.Duration
-	if err := duration("spec.strategy.ramp.every", r.Every, &every); err != nil {
+	if err := analysis.Duration("spec.strategy.ramp.every", r.Every, &every); err != nil {
 		return err
 	}
 	factor := 1.0
@@ -203,8 +203,8 @@ func (s *settings) blueGreen(b *v1alpha1.BlueGreen) error {
 	live.hold = defaultScaleDownDelay
 	s.steps = []step{preview, live}
 	return errors.Join(
-		duration("spec.strategy.blueGreen.hold", b.Hold, &s.steps[0].hold),
-		duration("spec.strategy.blueGreen.scaleDownDelay", b.ScaleDownDelay, &s.steps[1].hold),
+		analysis.Duration("spec.strategy.blueGreen.hold", b.Hold, &s.steps[0].hold),
+		analysis.Duration("spec.strategy.blueGreen.scaleDownDelay", b.ScaleDownDelay, &s.steps[1].hold),
 		s.checkCron("spec.strategy.blueGreen.at", b.At),
 	)
 }

@@ -39,6 +39,12 @@ type Value struct {
 	Value *float64 `json:"value"`
 }
 
+// KnownValue is a Value, and since when it is known.
+type KnownValue struct {
+	At    time.Time
+	Value Value
+}
+
 // Get returns the number; false when the measurement gave none. Infinity is
 // none either: it is what a division by zero looks like.
 func (v Value) Get() (float64, bool) {

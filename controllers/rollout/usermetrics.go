@@ -116,9 +116,7 @@ func (r *Reconciler) attachMetrics(s *scene, judged time.Time) {
 	if len(s.Windows) > 0 || inEffect.IsZero() || s.Now.Sub(last) <= judge.Defaults().StaleAfter {
 		return
 	}
-	for _, v := range evidence.Beside(series, judged, inEffect) {
-		s.Values = append(s.Values, plan.Known{At: v.At, Value: v.Value})
-	}
+	s.Values = evidence.Beside(series, judged, inEffect)
 }
 
 // measureMetrics has the metrics of a release measured that is under way.

@@ -84,26 +84,20 @@ func Attach(windows []analysis.Window, series []metrics.Series, judged, inEffect
 	return out
 }
 
-// Known is a number, or the lack of one, and since when it is known.
-type Known struct {
-	At    time.Time
-	Value analysis.Value
-}
-
 // Beside are the numbers that became known since the last one that was judged, in the
 // order of that: for when no traffic can be measured, which must not hide them.
-func Beside(series []metrics.Series, judged, inEffect time.Time) (out []Known) {
+func Beside(series []metrics.Series, judged, inEffect time.Time) (out []analysis.KnownValue) {
 	for _, s := range series {
 		if s.Metric.DryRun || s.Metric.Compare != nil {
 			continue
 		}
 		for i := range s.Samples {
 			if x := &s.Samples[i]; x.Known.After(judged) && !x.At.Before(inEffect) && x.Reason != source.Pending {
-				out = append(out, Known{At: x.Known, Value: value(s.Metric.Name, x)})
+				out = append(out, analysis.KnownValue{At: x.Known, Value: value(s.Metric.Name, x)})
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Known) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(out, func(a, b analysis.KnownValue) int { return a.At.Compare(b.At) })
 	return out
 }
 

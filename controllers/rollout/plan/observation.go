@@ -63,7 +63,7 @@ type Observation struct {
 	Windows []analysis.Window
 	// Values are numbers of the user that became known while no traffic could be
 	// measured, oldest first.
-	Values []Known
+	Values []analysis.KnownValue
 	// DataProblem says why measurements are missing; "" when they are not.
 	DataProblem string
 
@@ -73,12 +73,6 @@ type Observation struct {
 	Answers map[string]Answer
 	// ReportedAt is when the status was written last; zero when that is not known.
 	ReportedAt time.Time
-}
-
-// Known is a number of the user, and since when it is known.
-type Known struct {
-	At    time.Time
-	Value analysis.Value
 }
 
 // Metrics say what a release is held against beside its traffic.

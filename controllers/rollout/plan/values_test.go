@@ -23,7 +23,7 @@ func TestANumberRollsBackWhileTheProxiesCantBeRead(t *testing.T) {
 	limit := judge.ValueBetween("errors", math.Inf(-1), 10)
 	o.Metrics.Limits, o.Windows, o.ReportedAt = []judge.Limit{limit}, nil, time.Time{}
 	for i := range int(limit.FailureLimit) - 1 {
-		o.Values = append(o.Values, Known{At: w.now.Add(time.Duration(i) * time.Second), Value: analysis.Value{Name: "errors", Value: new(11.0)}})
+		o.Values = append(o.Values, analysis.KnownValue{At: w.now.Add(time.Duration(i) * time.Second), Value: analysis.Value{Name: "errors", Value: new(11.0)}})
 	}
 	d := Decide(o)
 	if d.Status.Decision != nil || !d.Status.Analysis.LastValueAt.Time.Equal(o.Values[len(o.Values)-1].At) {
@@ -31,7 +31,7 @@ func TestANumberRollsBackWhileTheProxiesCantBeRead(t *testing.T) {
 	}
 	o.Rollout = o.Rollout.DeepCopy()
 	o.Rollout.Status = d.Status
-	o.Values = []Known{{At: w.now.Add(time.Minute), Value: analysis.Value{Name: "errors", Value: new(12.0)}}}
+	o.Values = []analysis.KnownValue{{At: w.now.Add(time.Minute), Value: analysis.Value{Name: "errors", Value: new(12.0)}}}
 	d = Decide(o)
 	if d.Status.Decision == nil || d.Status.Decision.Action != v1alpha1.ActionRollBack || d.Status.Decision.Reason != string(judge.ReasonLimitMissed) {
 		t.Errorf("decided %+v", d.Status.Decision)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/controllers/traffic"
@@ -27,15 +28,15 @@ const (
 	scrapeTimeout = 6 * time.Second
 )
 
-// errNginxEnded is the error of nginx ending without being told to.
-var errNginxEnded = errors.New("nginx ended unexpectedly")
-
 // Options are what an Agent needs.
 type Options struct {
 	// Render are the facts of the pod that nginx runs in.
 	Render nginx.RenderOptions
-	// Server is nginx, not started.
-	Server Server
+	// Server makes nginx, not started. killed is to be called when workers ended
+	// without being told to, with their number.
+	Server func(killed func(workers int)) (Server, error)
+	// Keeper holds what must stay open when the agent crashes. Default: NoKeeper.
+	Keeper Keeper
 	// Feed says what to serve.
 	Feed Feed
 	// Listener of the probes and metrics.
@@ -53,6 +54,8 @@ type Options struct {
 	// Dial opens the connections by which a backend is tried before it gets
 	// traffic. Default: those of a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Listen opens a socket for clients. Default: that of the system.
+	Listen func(socket nginx.Socket) (int, error)
 	// Clock that everything waits by.
 	Clock clock.WithTicker
 	// Log of the agent.
@@ -62,12 +65,17 @@ type Options struct {
 // Agent runs nginx for one TrafficSplit.
 type Agent struct {
 	Options
-	metrics *metrics
-	status  *statusServer
-	tables  *tables
+	metrics   *metrics
+	status    *statusServer
+	sockets   *sockets
+	datagrams *datagrams
 
 	// The rest belongs to the goroutine of Run.
 
+	server Server
+	// instance is the number of the newest nginx, and tables are its weights.
+	instance int
+	tables   *tables
 	// split in effect.
 	split traffic.Split
 	// rendering in effect; its key is "" before nginx serves for the first time.
@@ -76,6 +84,8 @@ type Agent struct {
 	generation    int64
 	configuration string
 	draining      bool
+	// dead is whether nginx has ended and could not be started again yet.
+	dead bool
 }
 
 // New makes an Agent.
@@ -83,13 +93,30 @@ func New(opts Options) *Agent {
 	if opts.Dial == nil {
 		opts.Dial = (&net.Dialer{}).DialContext
 	}
-	m := newMetrics(opts.Clock)
-	return &Agent{Options: opts, metrics: m, status: newStatusServer(m), tables: newTables(opts.Render.Dir)}
+	if opts.Keeper == nil {
+		opts.Keeper = NoKeeper{}
+	}
+	if opts.Listen == nil {
+		opts.Listen = listen
+	}
+	m := newMetrics(opts.Render.Dir.Counts(), opts.Clock)
+	s := newSockets(opts.Keeper, opts.Listen)
+	return &Agent{
+		Options: opts, metrics: m, status: newStatusServer(m), sockets: s,
+		datagrams: newDatagrams(s, opts.Clock, opts.Log, m),
+	}
 }
 
 // Run serves until the context ends, and then drains and stops nginx. It returns
-// an error when nginx ended by itself or requests had to be cut off.
+// an error when requests had to be cut off.
+//
+// When the Keeper holds what another agent left, nginx runs: Run takes it over as
+// it is.
 func (a *Agent) Run(ctx context.Context) error {
+	var err error
+	if a.server, err = a.Server(a.metrics.tally.killed); err != nil {
+		return err
+	}
 	log, err := a.prepare()
 	if err != nil {
 		return err
@@ -98,35 +125,62 @@ func (a *Agent) Run(ctx context.Context) error {
 	// The work goes on while draining, after the caller's context has ended.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	follower := newFollower(log, a.metrics.tally.position(), a.Clock, a.metrics.tally)
+	if err := follower.catchUp(); err != nil { // before anybody sees the counts
+		return err
+	}
+	a.resume(work)
 	failures := make(chan error, 2)
 	go func() { failures <- a.status.run(work, a.Listener) }()
 	go func() { failures <- a.Feed.Run(work) }()
 
 	finish, followed := make(chan struct{}), make(chan error, 1)
-	l := &lines{line: a.metrics.count, dropped: a.metrics.dropped.Inc}
-	go func() { followed <- newFollower(log, a.Clock, l).run(work, finish) }()
+	go func() { followed <- follower.run(work, finish) }()
 
 	err = a.serve(ctx, work, failures, followed)
+	a.datagrams.stop()
 	close(finish)
 	err = errors.Join(err, <-followed)
 	a.status.awaitScrape(a.Clock.After(scrapeTimeout))
 	return err
 }
 
-// prepare empties the folder of what a former process left, and makes what nginx
-// and the agent need.
+// prepare makes what nginx and the agent need, and opens the access log. Without
+// anything to take over it empties the folder of what a former process left.
 func (a *Agent) prepare() (*os.File, error) {
 	dir := a.Render.Dir
 	if err := os.MkdirAll(string(dir), 0o700); err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", dir, err)
 	}
-	if err := removeAllBut(string(dir)); err != nil {
-		return nil, fmt.Errorf("prepare %s: %w", dir, err)
+	if len(a.sockets.open) == 0 {
+		if err := empty(string(dir)); err != nil {
+			return nil, fmt.Errorf("prepare %s: %w", dir, err)
+		}
 	}
 	if err := os.MkdirAll(dir.Temp(), 0o700); err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", dir, err)
 	}
+	if err := a.metrics.tally.load(); err != nil {
+		return nil, err
+	}
+	if _, err := a.metrics.tally.save(); err != nil {
+		return nil, err
+	}
 	return openLog(dir.AccessLog())
+}
+
+// empty removes everything in a folder.
+func empty(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(folder, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // serve puts in effect what the feed wants until a stop was asked for and the
@@ -146,10 +200,9 @@ func (a *Agent) serve(ctx, work context.Context, failures <-chan error, followed
 			retry = a.attempt(work, want, backoff)
 		case <-retry:
 			backoff = min(2*backoff, retryMost)
-			retry = a.attempt(work, want, backoff)
-		case <-a.Server.Ended():
-			a.status.setReady(errNginxEnded.Error())
-			return errors.Join(cause, errNginxEnded)
+			retry = a.again(work, want, backoff)
+		case <-a.ended():
+			retry = a.restart(work, backoff)
 		case err := <-failures:
 			cause, stop, drained = errors.Join(cause, err), nil, a.drain(err)
 		case err := <-followed:
@@ -163,6 +216,22 @@ func (a *Agent) serve(ctx, work context.Context, failures <-chan error, followed
 	}
 }
 
+// ended is closed when nginx has ended by itself and is to be started again now.
+func (a *Agent) ended() <-chan struct{} {
+	if a.dead {
+		return nil
+	}
+	return a.server.Ended()
+}
+
+// again does what failed once more.
+func (a *Agent) again(ctx context.Context, want Want, backoff time.Duration) <-chan time.Time {
+	if a.dead && len(want.Split.Ports) == 0 {
+		return a.restart(ctx, backoff)
+	}
+	return a.attempt(ctx, want, backoff)
+}
+
 // drain begins to leave: no new clients, and those who are here are asked to
 // move on. The channel says when it has lasted long enough.
 func (a *Agent) drain(cause error) <-chan time.Time {
@@ -172,7 +241,7 @@ func (a *Agent) drain(cause error) <-chan time.Time {
 	if a.rendering.Key == "" {
 		return a.Clock.After(0)
 	}
-	if err := a.askToClose(); err != nil {
+	if err := a.tables.askToClose(); err != nil {
 		a.Log.Error(err, "Clients are not asked to move on")
 	}
 	return a.Clock.After(a.Drain)
@@ -181,7 +250,7 @@ func (a *Agent) drain(cause error) <-chan time.Time {
 func (a *Agent) quit(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, a.QuitTimeout)
 	defer cancel()
-	return a.Server.Stop(ctx)
+	return a.server.Stop(ctx)
 }
 
 // attempt puts a want in effect and reports. After an error the channel says when
@@ -217,81 +286,38 @@ func (a *Agent) apply(ctx context.Context, want Want) error {
 	if err := reach(ctx, a.Clock, a.Dial, newlyUsed(a.split, want.Split)); err != nil {
 		return err
 	}
-	a.metrics.know(r.Services)
-	if err := a.tables.write(r); err != nil {
+	if err := a.metrics.tally.know(types.NamespacedName{Namespace: want.Split.Namespace, Name: want.Split.Root}, r.Services); err != nil {
 		return err
 	}
-	if r.Key == a.rendering.Key {
-		a.metrics.updates.WithLabelValues().Inc()
-	} else if err := a.configure(ctx, r); err != nil {
-		a.metrics.reloads.WithLabelValues(resultFailure).Inc()
+	if err := a.datagrams.open(r.Datagrams); err != nil {
 		return err
-	} else {
-		a.metrics.reloads.WithLabelValues(resultSuccess).Inc()
 	}
-	a.split, a.rendering, a.generation, a.configuration = want.Split, r, want.Split.Generation, want.Split.Digest()
-	a.metrics.inEffect(r.Services, a.generation)
-	if !a.draining {
-		a.status.setReady("")
+	if r.Key == a.rendering.Key && !a.dead {
+		if err := a.tables.write(r.Table); err != nil {
+			return err
+		}
+		a.metrics.updates.Inc()
+	} else if err := a.replace(ctx, r); err != nil {
+		return err
+	}
+	if err := a.settle(want.Split, r); err != nil {
+		return err
 	}
 	a.Log.Info("In effect", "generation", a.generation, "configuration", r.Key)
 	return nil
 }
 
-// configure makes nginx serve a configuration. When it can't, the former one is
-// put back.
-func (a *Agent) configure(ctx context.Context, r nginx.Rendering) error {
-	ctx, cancel := context.WithTimeout(ctx, a.ApplyTimeout+a.Settle)
-	defer cancel()
-	dir := a.Render.Dir
-	if err := os.WriteFile(dir.Candidate(), r.Config, 0o600); err != nil {
-		return fmt.Errorf("write the configuration: %w", err)
-	}
-	if err := a.Server.Test(ctx, dir.Candidate()); err != nil {
+// settle notes what is in effect now.
+func (a *Agent) settle(split traffic.Split, r nginx.Rendering) error {
+	if err := a.datagrams.open(r.Datagrams); err != nil {
 		return err
 	}
-	if err := os.Rename(dir.Candidate(), dir.Config()); err != nil {
-		return fmt.Errorf("write the configuration: %w", err)
+	a.datagrams.serve(r.Datagrams)
+	a.split, a.rendering, a.generation, a.configuration = split, r, split.Generation, split.Digest()
+	a.metrics.inEffect(r.Services, a.generation)
+	if !a.draining {
+		a.status.setReady("")
 	}
-	former := a.rendering
-	if former.Key == "" {
-		return a.Server.Start(ctx, r.Key)
-	}
-	err := a.reload(ctx, r.Key)
-	if err != nil {
-		return errors.Join(err, os.WriteFile(dir.Config(), former.Config, 0o600))
-	}
-	// Workers of the former configuration may still have requests to look up.
-	return a.tables.keepOnly(filepath.Base(dir.Tables(former.Key)), filepath.Base(dir.Tables(r.Key)))
-}
-
-// reload makes nginx take the configuration over. nginx closes idle client
-// connections then, and a request that arrives on one at that moment is lost. So
-// for a while before, answers ask clients to close.
-func (a *Agent) reload(ctx context.Context, key string) error {
-	if len(a.rendering.Table) > 0 && a.Settle > 0 && !a.draining {
-		if err := a.askToClose(); err != nil {
-			return err
-		}
-		select {
-		case <-a.Clock.After(a.Settle):
-		case <-ctx.Done():
-		}
-	}
-	err := a.Server.Reload(ctx, key)
-	if a.draining {
-		return err
-	}
-	if rerr := os.Remove(a.Render.Dir.Closing()); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
-		return errors.Join(err, rerr)
-	}
-	return err
-}
-
-// askToClose makes every answer end its connection.
-func (a *Agent) askToClose() error {
-	if err := os.WriteFile(a.Render.Dir.Closing(), nil, 0o600); err != nil {
-		return fmt.Errorf("ask clients to close: %w", err)
-	}
-	return nil
+	a.dead = false
+	return saveState(a.Render.Dir, state{Split: split, Instance: a.instance})
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr/testr"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -40,8 +42,7 @@ func (s *fakeServer) call(name string) error {
 	return err
 }
 
-func (s *fakeServer) Test(context.Context, string) error { return s.call("test") }
-func (s *fakeServer) Start(context.Context, string) error {
+func (s *fakeServer) Start(context.Context, Launch) error {
 	err := s.call("start")
 	if err == nil {
 		s.mu.Lock()
@@ -50,12 +51,20 @@ func (s *fakeServer) Start(context.Context, string) error {
 	}
 	return err
 }
-func (s *fakeServer) Reload(context.Context, string) error { return s.call("reload") }
-func (s *fakeServer) Stop(context.Context) error           { return s.call("stop") }
+func (s *fakeServer) Adopt(context.Context, Launch) error { return s.call("adopt") }
+func (s *fakeServer) Retire(context.Context) error        { return s.call("retire") }
+func (s *fakeServer) Stop(context.Context) error          { return s.call("stop") }
 func (s *fakeServer) Ended() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ended
+}
+
+// end makes nginx end by itself.
+func (s *fakeServer) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.ended)
 }
 
 func (s *fakeServer) failNext(name string, err error) {
@@ -98,8 +107,9 @@ func newStage(t *testing.T) *stage {
 	}
 	s.agent = New(Options{
 		Render: nginx.RenderOptions{Dir: s.dir, Workers: 1, Connections: 64},
-		Server: s.server, Feed: s, Listener: listener,
+		Server: func(func(int)) (Server, error) { return s.server, nil }, Feed: s, Listener: listener,
 		Drain: 10 * time.Second, QuitTimeout: time.Minute, ApplyTimeout: time.Minute, Settle: time.Second,
+		Listen: func(nginx.Socket) (int, error) { return unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0) },
 		Dial: func(context.Context, string, string) (net.Conn, error) {
 			here, there := net.Pipe()
 			return here, there.Close()
@@ -132,6 +142,20 @@ func (s *stage) report(t *testing.T) Served {
 	return <-s.reports
 }
 
+// closing tells whether the newest nginx asks clients to close their connections.
+func (s *stage) closing(t *testing.T) bool {
+	t.Helper()
+	newest, err := lastInstance(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.Readlink(s.dir.Instance(newest).First())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table == nobody
+}
+
 func (s *stage) readyz(t *testing.T) string {
 	t.Helper()
 	_, body := get(t, "http://"+s.status+"/readyz")
@@ -158,11 +182,11 @@ func TestTheAgentReloadsOnlyForBackends(t *testing.T) {
 		want Want
 		does []string
 	}{
-		{"the first configuration starts nginx", wanted(1, 100, 0), []string{"test", "start"}},
+		{"the first configuration starts nginx", wanted(1, 100, 0), []string{"start", "retire"}},
 		{"a change of weights asks nginx for nothing", wanted(2, 95, 5), nil},
 		{"the same again asks nginx for nothing", wanted(3, 95, 5), nil},
-		{"a backend less is a reload", wanted(4, 100), []string{"test", "reload"}},
-		{"a backend more is a reload", wanted(5, 100, 0), []string{"test", "reload"}},
+		{"a backend less is a reload", wanted(4, 100), []string{"start", "retire"}},
+		{"a backend more is a reload", wanted(5, 100, 0), []string{"start", "retire"}},
 	} {
 		s.wants <- step.want
 		if diff := cmp.Diff(served(step.want), s.report(t)); diff != "" {
@@ -175,8 +199,8 @@ func TestTheAgentReloadsOnlyForBackends(t *testing.T) {
 			t.Errorf("%s: not ready: %s", step.name, got)
 		}
 	}
-	if _, err := os.Stat(s.dir.Closing()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("clients are still asked to close: %v", err)
+	if s.closing(t) {
+		t.Error("clients are still asked to close")
 	}
 }
 
@@ -187,8 +211,7 @@ func TestTheLastGoodConfigurationStays(t *testing.T) {
 		want    Want
 		message string
 	}{
-		"nginx refuses it":          {"test", wanted(2, 100), "invalid port"},
-		"nginx does not take it":    {"reload", wanted(2, 100), "invalid port"},
+		"nginx refuses it":          {"start", wanted(2, 100), "invalid port"},
 		"the split is refused":      {"", refused, "nothing can be served: spec.service: no such Service"},
 		"it can't be rendered":      {"", wanted(2, -1), `spec.backends: Service "web-stable" has the weight -1; it must not be negative`},
 		"the Service has gone away": {"", Want{}, "nothing can be served: "},
@@ -197,10 +220,7 @@ func TestTheLastGoodConfigurationStays(t *testing.T) {
 			s := newStage(t)
 			s.wants <- wanted(1, 100, 0)
 			s.report(t)
-			good, err := os.ReadFile(s.dir.Config())
-			if err != nil {
-				t.Fatal(err)
-			}
+			s.server.taken()
 			if test.call != "" {
 				s.server.failNext(test.call, errors.New("invalid port"))
 			}
@@ -213,12 +233,11 @@ func TestTheLastGoodConfigurationStays(t *testing.T) {
 			if got := s.readyz(t); got != "ok" {
 				t.Errorf("not ready any more: %s", got)
 			}
-			now, err := os.ReadFile(s.dir.Config())
-			if err != nil {
-				t.Fatal(err)
+			if left := names(t, string(s.dir)); slices.Contains(left, "nginx-2") {
+				t.Errorf("%v: what could not be started has left its folder", left)
 			}
-			if diff := cmp.Diff(string(good), string(now)); diff != "" {
-				t.Errorf("the configuration changed:\n%s", diff)
+			if slices.Contains(s.server.taken(), "retire") {
+				t.Error("the one that serves was told to finish")
 			}
 			if test.call != "" { // what nginx refused is tried again
 				if diff := cmp.Diff(served(test.want), s.report(t)); diff != "" {
@@ -254,10 +273,7 @@ func TestDraining(t *testing.T) {
 	start := s.clock.Now()
 	s.stop()
 	eventually(t, "the agent is not ready while it drains", func() bool { return s.readyz(t) == "draining" })
-	eventually(t, "clients are asked to close", func() bool {
-		_, err := os.Stat(s.dir.Closing())
-		return err == nil
-	})
+	eventually(t, "clients are asked to close", func() bool { return s.closing(t) })
 	s.wants <- wanted(2, 0, 100)
 	if diff := cmp.Diff(served(wanted(2, 0, 100)), s.report(t)); diff != "" {
 		t.Errorf("weights change while it drains (-want +got):\n%s", diff)
@@ -269,8 +285,8 @@ func TestDraining(t *testing.T) {
 	if got := s.readyz(t); got != "draining" {
 		t.Errorf("ready again: %s", got)
 	}
-	if _, err := os.Stat(s.dir.Closing()); err != nil {
-		t.Errorf("clients are not asked to close any more: %v", err)
+	if !s.closing(t) {
+		t.Error("clients are not asked to close any more")
 	}
 	s.server.taken()
 	s.passTimeUntil(t, "nginx is stopped", func() bool { return len(s.server.taken()) > 0 })
@@ -284,16 +300,36 @@ func TestDraining(t *testing.T) {
 	s.done <- nil // for the cleanup
 }
 
-func TestTheAgentEndsWithNginx(t *testing.T) {
+func TestNginxIsStartedAgainWhenItEnds(t *testing.T) {
 	s := newStage(t)
-	s.wants <- wanted(1, 100)
+	s.wants <- wanted(1, 100, 0)
 	s.report(t)
-	close(s.server.ended)
-	s.passTimeUntil(t, "the agent ends", func() bool { return len(s.done) > 0 })
-	if err := <-s.done; !errors.Is(err, errNginxEnded) {
-		t.Errorf("the agent ended with %v", err)
+	s.server.taken()
+	for _, failures := range []int{0, 1} {
+		if failures > 0 {
+			s.server.failNext("start", errors.New("no memory"))
+		}
+		s.server.end()
+		want := append(slices.Repeat([]string{"start"}, failures+1), "retire")
+		var got []string
+		s.passTimeUntil(t, "nginx is started again", func() bool {
+			got = append(got, s.server.taken()...)
+			return len(got) == len(want)
+		})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("after %d failures: asked nginx (-want +got):\n%s", failures, diff)
+		}
 	}
-	s.done <- nil // for the cleanup
+	if diff := cmp.Diff(served(wanted(1, 100, 0)), s.report(t)); diff != "" {
+		t.Errorf("once it is started again (-want +got):\n%s", diff)
+	}
+	s.wants <- wanted(2, 50, 50)
+	if diff := cmp.Diff(served(wanted(2, 50, 50)), s.report(t)); diff != "" {
+		t.Errorf("weights after that (-want +got):\n%s", diff)
+	}
+	if calls := s.server.taken(); calls != nil {
+		t.Errorf("asked nginx %v for weights", calls)
+	}
 }
 
 func TestProbes(t *testing.T) {
@@ -309,7 +345,7 @@ func TestProbes(t *testing.T) {
 func TestLastCountsWaitForTheOneWhoScrapes(t *testing.T) {
 	for name, scrapes := range map[string]bool{"somebody scrapes": true, "nobody scrapes": false} {
 		t.Run(name, func(t *testing.T) {
-			status := newStatusServer(newMetrics(clocktesting.NewFakeClock(time.Unix(0, 0))))
+			status := newStatusServer(newMetrics("", clocktesting.NewFakeClock(time.Unix(0, 0))))
 			if scrapes {
 				status.scraped <- struct{}{}
 			}

@@ -3,32 +3,56 @@
 package proxy
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
-	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
 )
 
 // BenchmarkCount reads one line of the access log into the metrics.
 func BenchmarkCount(b *testing.B) {
-	m := newMetrics(clocktesting.NewFakeClock(time.Unix(0, 0)))
-	m.know(map[string]string{"b0123456789ab": "web-stable"})
-	line := []byte("b0123456789ab\t200\t0.012\t0.010\tOK")
+	t := newTally("", clock.RealClock{})
+	t.state.Services["b0123456789ab"] = "web-stable"
+	line := []byte("b0123456789ab\t10.96.17.203:80\t200\t0.012\t0.010\tOK\tsplit\t10.244.17.203")
 	b.ReportAllocs()
 	for b.Loop() {
-		m.count(line)
+		t.count(line)
 	}
 }
 
 // BenchmarkWeights puts new weights of one listener in effect.
 func BenchmarkWeights(b *testing.B) {
-	t := newTables(nginx.Dir(memoryDir(b)))
-	r := rendering("k", nginx.Range{Target: "a", Buckets: 9450}, nginx.Range{Target: "b", Buckets: 550})
+	t := testTables(b)
+	table := weights(nginx.Range{Target: "a", Buckets: 9450}, nginx.Range{Target: "b", Buckets: 550})
 	for b.Loop() {
-		if err := t.write(r); err != nil {
+		if err := t.write(table); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkScrape answers /metrics with as many pairs as there can be, to one who reads
+// them and to one who asks for something else.
+func BenchmarkScrape(b *testing.B) {
+	m := newMetrics("", clock.RealClock{})
+	m.tally.state.Root = types.NamespacedName{Namespace: "shop", Name: "web"}
+	m.tally.state.Services["b0123456789ab"] = "web-stable"
+	for i := range maxPairs {
+		m.tally.take(fmt.Appendf(nil, "b0123456789ab\t10.96.17.203:80\t200\t0.012\t0.010\tOK\tsplit\t10.244.%d.%d\n", 100+i/250, i%250))
+	}
+	status := newStatusServer(m)
+	for name, query := range map[string]string{"all": "", "requests": "?name[]=serin_proxy_requests_total"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				w := httptest.NewRecorder()
+				status.http.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics"+query, http.NoBody))
+				b.ReportMetric(float64(w.Body.Len()), "B/answer")
+			}
+		})
 	}
 }

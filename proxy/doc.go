@@ -9,7 +9,11 @@
 // stop. It decides nothing about traffic: weights come from the TrafficSplit,
 // and after the TrafficSplit is gone the last ones stay in force.
 //
-//	Feed ──Want──> Agent ──Render──> nginx.conf ──(only when it differs)──> nginx -t, reload
+// A Supervisor is the parent of the agent. It keeps the sockets that clients
+// connect to, so that nginx serves on when the agent crashes and the next agent
+// takes over.
+//
+//	Feed ──Want──> Agent ──Render──> nginx.conf ──(only when it differs)──> another nginx
 //	  ^              │     └───────> table of weights ──(rename)──> every worker at once
 //	  └───Served─────┘
 //	nginx ──access log──> Follower ──> Metrics ──> /metrics

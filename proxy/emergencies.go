@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"sync"
 )
 
@@ -18,14 +19,19 @@ const maxEmergency = 512
 // Of lines about an expression that takes too long only the beginning is passed on:
 // the rest is the value of a header, such as a cookie.
 type emergencies struct {
-	out   io.Writer
-	mu    sync.Mutex
-	first string
+	out io.Writer
+	// killed is called with the number of workers that are said to have ended by a signal.
+	killed func(workers int)
+	mu     sync.Mutex
+	first  string
 }
 
 // Write passes on what nginx writes. nginx writes whole lines.
 func (e *emergencies) Write(p []byte) (int, error) {
 	e.remember(p)
+	if n := len(workerKilled.FindAllIndex(p, -1)); n > 0 && e.killed != nil {
+		e.killed(n)
+	}
 	if !bytes.Contains(p, matchFailed) {
 		return e.out.Write(p)
 	}
@@ -43,6 +49,10 @@ func (e *emergencies) Write(p []byte) (int, error) {
 // matchFailed is what nginx says when an expression could not be matched: the name
 // of the function of PCRE or PCRE2 is before it.
 var matchFailed = []byte("() failed: -")
+
+// workerKilled is what a master says of a worker that somebody killed, or that
+// crashed. It is looked for at the beginning of a line, where no client can write.
+var workerKilled = regexp.MustCompile(`(?m)^[0-9/]+ [0-9:]+ \[alert\] [0-9#]+: worker process [0-9]+ exited on signal `)
 
 func (e *emergencies) remember(p []byte) {
 	for line := range bytes.Lines(p) {

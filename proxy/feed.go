@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
 )
 
 // Want is what is to be served.
@@ -40,18 +41,34 @@ type Feed interface {
 	Report(served Served)
 }
 
+// Launch is what an nginx is started with.
+type Launch struct {
+	// Folder holds its configuration and tables.
+	Folder nginx.Instance
+	// Key that it answers when it runs the configuration.
+	Key string
+	// Sockets are the descriptors of all that it listens on for clients.
+	Sockets []int
+}
+
 // Server is nginx as the agent uses it. Process is the real one.
+//
+// A configuration is not put in effect by a reload but by another nginx on the same
+// sockets, beside the one that runs. So the start after a crash is the same as
+// any change, and what fails to start disturbs nothing.
 type Server interface {
-	// Test checks a configuration file without putting it in effect.
-	Test(ctx context.Context, file string) error
-	// Start starts nginx and returns when all its workers serve the key. After an
-	// error it can be called again.
-	Start(ctx context.Context, key string) error
-	// Reload takes the configuration over and returns when every worker that
-	// accepts connections serves the key.
-	Reload(ctx context.Context, key string) error
-	// Stop lets requests finish until the context ends, and ends nginx.
+	// Start starts an nginx and returns when all its workers serve the key. After an
+	// error nothing of it is left. Clients are served by the former ones as well.
+	Start(ctx context.Context, launch Launch) error
+	// Adopt takes over the nginx that another agent started in a folder, and the
+	// former ones. It fails when that one does not serve the key.
+	Adopt(ctx context.Context, launch Launch) error
+	// Retire has all former ones finish their requests, and returns when none of them
+	// accepts connections any more.
+	Retire(ctx context.Context) error
+	// Stop lets requests finish until the context ends, and ends every nginx.
 	Stop(ctx context.Context) error
-	// Ended is closed when nginx has ended; nil while it was not started.
+	// Ended is closed when the master of the newest nginx has ended; nil while there is
+	// none. Its workers may go on.
 	Ended() <-chan struct{}
 }

@@ -30,31 +30,42 @@ const (
 type follower struct {
 	file  *os.File
 	clock clock.WithTicker
-	lines *lines
+	sink  sink
 	// read and discarded are offsets in the file.
 	read, discarded int64
 	buffer          []byte
 }
 
-// openLog creates the access log anew and opens it. What a former process left
-// was counted by that process, or lost with it; counting it again would be wrong.
+// sink is who reads the log.
+type sink interface {
+	// take takes the next bytes.
+	take(chunk []byte)
+	// save returns up to where the log will never be needed again, even if this
+	// process is killed right now.
+	save() (int64, error)
+	// finish says that there will be no more bytes.
+	finish() error
+}
+
+// openLog opens the access log, and creates it if there is none.
 func openLog(path string) (*os.File, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("access log: %w", err)
-	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("access log: %w", err)
 	}
-	if err := punchHole(file, 0, pageBytes); err != nil {
+	// Past its end there is nothing to lose.
+	if err := punchHole(file, 1<<40, pageBytes); err != nil {
 		return nil, errors.Join(fmt.Errorf(
 			"access log: the file system of %s can't give back what was read (%w); mount a memory volume (tmpfs) there", path, err), file.Close())
 	}
 	return file, nil
 }
 
-func newFollower(file *os.File, c clock.WithTicker, l *lines) *follower {
-	return &follower{file: file, clock: c, lines: l, buffer: make([]byte, 256<<10)}
+// newFollower reads a log on from an offset.
+func newFollower(file *os.File, from int64, c clock.WithTicker, s sink) *follower {
+	return &follower{
+		file: file, clock: c, sink: s, read: from, discarded: from - from%pageBytes, buffer: make([]byte, 256<<10),
+	}
 }
 
 // run reads until stop is closed, and then once more to the end: whoever closes
@@ -69,9 +80,7 @@ func (f *follower) run(ctx context.Context, stop <-chan struct{}) error {
 				return err
 			}
 		case <-stop:
-			err := f.catchUp()
-			f.lines.finish()
-			return err
+			return errors.Join(f.catchUp(), f.sink.finish())
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -82,7 +91,7 @@ func (f *follower) run(ctx context.Context, stop <-chan struct{}) error {
 func (f *follower) catchUp() error {
 	for {
 		n, err := f.file.ReadAt(f.buffer, f.read)
-		f.lines.add(f.buffer[:n])
+		f.sink.take(f.buffer[:n])
 		f.read += int64(n)
 		if derr := f.discard(); derr != nil {
 			return derr
@@ -98,8 +107,15 @@ func (f *follower) catchUp() error {
 
 // discard gives back the whole pages that were read, once they are many.
 func (f *follower) discard() error {
-	upTo := f.read - f.read%pageBytes
-	if upTo-f.discarded < discardBytes {
+	if f.read-f.discarded < discardBytes {
+		return nil
+	}
+	saved, err := f.sink.save()
+	if err != nil {
+		return err
+	}
+	upTo := saved - saved%pageBytes
+	if upTo <= f.discarded {
 		return nil
 	}
 	if err := punchHole(f.file, f.discarded, upTo-f.discarded); err != nil {

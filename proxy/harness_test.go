@@ -83,6 +83,12 @@ type backend struct {
 // startBackend serves handler, or "ok", and counts answers by status.
 func startBackend(t *testing.T, service string, handler http.Handler) *backend {
 	t.Helper()
+	return startBackendWith(t, service, handler, func(*http.Server) {})
+}
+
+// startBackendWith serves by a server with settings of its own.
+func startBackendWith(t *testing.T, service string, handler http.Handler, set func(*http.Server)) *backend {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +107,7 @@ func startBackend(t *testing.T, service string, handler http.Handler) *backend {
 		b.codes[strconv.Itoa(cw.code)]++
 		b.mu.Unlock()
 	})}
+	set(b.server)
 	go b.server.Serve(l) //nolint:errcheck // ends with the test
 	t.Cleanup(func() { _ = b.server.Close() })
 	return b
@@ -165,13 +172,14 @@ func startRig(t *testing.T, o rigOptions) *rig {
 		render.User = "root"
 	}
 	r := &rig{memoryFeed: newMemoryFeed(), dir: render.Dir, port: freePort(t), status: listener.Addr().String(), done: make(chan error, 1), log: &logWriter{t: t}}
-	process := NewProcess(ProcessOptions{
-		Binary: binary, Dir: render.Dir, Workers: render.Workers, Log: r.log, Clock: clock.RealClock{},
-	})
 	r.agent = New(Options{
 		Render: render, Feed: r, Listener: listener,
-		Server: process,
-		Drain:  o.drain, QuitTimeout: 20 * time.Second, ApplyTimeout: 4 * time.Second, Settle: o.settle,
+		Server: func(killed func(int)) (Server, error) {
+			return NewProcess(ProcessOptions{
+				Binary: binary, Dir: render.Dir, Workers: render.Workers, Log: r.log, Killed: killed, Keeper: NoKeeper{}, Clock: clock.RealClock{},
+			})
+		},
+		Drain: o.drain, QuitTimeout: 20 * time.Second, ApplyTimeout: 4 * time.Second, Settle: o.settle,
 		Clock: clock.RealClock{}, Log: testr.New(t),
 	})
 	for _, name := range o.leftovers {
@@ -269,9 +277,14 @@ func (r *rig) shutdown(t *testing.T) error {
 	}
 }
 
-// requests reads serin_proxy_requests_total by backend and code.
+// requests reads serin_proxy_requests_total by backend and code. What they are is also
+// the sum over all pairs, whenever one looks.
 func (r *rig) requests(t *testing.T) map[string]map[string]int {
 	t.Helper()
+	tally := r.agent.metrics.tally
+	tally.mu.Lock()
+	checkPairs(t, &tally.state)
+	tally.mu.Unlock()
 	return r.counter(t, "serin_proxy_requests_total")
 }
 

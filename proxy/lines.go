@@ -62,6 +62,9 @@ func (l *lines) keep(tail []byte) {
 	l.partial = append(l.partial, tail...)
 }
 
+// pending is how many bytes were taken of a line that has no end yet.
+func (l *lines) pending() int { return len(l.partial) }
+
 // finish ends the stream: a line without an end is one that was never written whole.
 func (l *lines) finish() {
 	if len(l.partial) > 0 {

@@ -29,10 +29,16 @@ type load struct {
 	method string
 	// elsewhere is set when new connections are sent to somebody else: they fail.
 	elsewhere *atomic.Bool
+	// phase is a name for what is in effect now, or 0 while that changes; nil when
+	// nobody asks.
+	phase *atomic.Int64
 
 	mu       sync.Mutex
 	answers  map[string]int // by status
 	failures []error
+	// bodies counts, by phase, what was answered to requests that were sent and
+	// answered in it.
+	bodies map[int64]map[string]int
 	// attempts counts connections handed to a request; more than requests means
 	// that the client had to send some again.
 	attempts int
@@ -40,7 +46,10 @@ type load struct {
 
 // run sends requests until the context ends: senders at once, each one every interval.
 func (l *load) run(ctx context.Context, senders int, interval time.Duration) {
-	l.answers = map[string]int{}
+	l.answers, l.bodies = map[string]int{}, map[int64]map[string]int{}
+	if l.phase == nil {
+		l.phase = &atomic.Int64{}
+	}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		if l.elsewhere.Load() {
 			return nil, errElsewhere
@@ -85,12 +94,13 @@ func (l *load) send(ctx context.Context, client *http.Client) {
 		l.fail(err)
 		return
 	}
+	phase := l.phase.Load()
 	response, err := client.Do(request)
 	if err != nil {
 		l.fail(err)
 		return
 	}
-	_, err = io.Copy(io.Discard, response.Body)
+	answer, err := io.ReadAll(response.Body)
 	err = errors.Join(err, response.Body.Close())
 	if err != nil {
 		l.fail(err)
@@ -103,6 +113,13 @@ func (l *load) send(ctx context.Context, client *http.Client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.answers[strconv.Itoa(response.StatusCode)]++
+	if phase == 0 || phase != l.phase.Load() {
+		return
+	}
+	if l.bodies[phase] == nil {
+		l.bodies[phase] = map[string]int{}
+	}
+	l.bodies[phase][string(answer)]++
 }
 
 func (l *load) fail(err error) {
@@ -122,13 +139,19 @@ const loadInterval = 20 * time.Millisecond
 // them. After elsewhere is set, there are no new connections.
 func startLoads(t *testing.T, url string, senders int) (stop func() []*load, elsewhere *atomic.Bool) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
 	elsewhere = &atomic.Bool{}
+	return startPhasedLoads(t, url, senders, elsewhere, nil), elsewhere
+}
+
+// startPhasedLoads is startLoads with a name for what is in effect.
+func startPhasedLoads(t *testing.T, url string, senders int, elsewhere *atomic.Bool, phase *atomic.Int64) (stop func() []*load) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	var loads []*load
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		for _, keep := range []bool{true, false} {
-			l := &load{url: url, keep: keep, method: method, elsewhere: elsewhere}
+			l := &load{url: url, keep: keep, method: method, elsewhere: elsewhere, phase: phase}
 			loads = append(loads, l)
 			wg.Go(func() { l.run(ctx, senders, loadInterval) })
 		}
@@ -138,7 +161,7 @@ func startLoads(t *testing.T, url string, senders int) (stop func() []*load, els
 		cancel()
 		wg.Wait()
 		return loads
-	}, elsewhere
+	}
 }
 
 // answered checks that nothing failed and returns how many requests were answered.

@@ -3,21 +3,11 @@
 package proxy
 
 import (
-	"maps"
-	"sync"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
 )
-
-// durationBounds are the upper bounds of the latency histogram, in seconds.
-// nginx measures in milliseconds, so there is nothing to tell apart below one.
-var durationBounds = []float64{
-	0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.025, 0.05, 0.075,
-	0.1, 0.15, 0.25, 0.5, 0.75, 1, 2.5, 5, 10, 30, 60,
-}
 
 // Results of applying a configuration.
 const (
@@ -25,97 +15,59 @@ const (
 	resultFailure = "failure"
 )
 
-// metrics is what the agent counts and serves.
+// metrics is what the agent counts and serves. The counts of requests are a
+// tally's, which outlast the agent; the others begin anew with each.
 type metrics struct {
-	registry *prometheus.Registry
-	// kinds are the counts of requests by their kind in the access log. Each kind has
-	// metrics of its own: only the requests that were split can be compared.
-	kinds      map[string]counts
-	unrouted   *prometheus.CounterVec
-	copyDrops  *prometheus.CounterVec
+	registry   *prometheus.Registry
+	tally      *tally
 	backends   *prometheus.GaugeVec
 	generation prometheus.Gauge
 	reloads    *prometheus.CounterVec
-	updates    *prometheus.CounterVec
-	dropped    prometheus.Counter
-	start      prometheus.Gauge
-
-	mu sync.Mutex
-	// services are the names behind the IDs of the access log. None is ever
-	// forgotten, because a line may come late.
-	services map[string]string
+	updates    prometheus.Counter
+	restarts   prometheus.Counter
+	// sessions of UDP that ended, and those that are open.
+	sessions      *prometheus.CounterVec
+	openSessions  *prometheus.GaugeVec
+	lostDatagrams prometheus.Counter
 }
 
-// counts are the metrics of one kind of request.
-type counts struct {
-	requests   *prometheus.CounterVec
-	incomplete *prometheus.CounterVec
-	durations  *prometheus.HistogramVec
-}
-
-// makeCounts makes the metrics of one kind. prefix is what their names begin with,
-// and whose names the requests in their help.
-func makeCounts(prefix, whose string) counts {
-	return counts{
-		requests: counterVec(prefix+"requests_total",
-			whose+" that a backend was asked to answer, by final status. 499: the client went away.", "backend", "code"),
-		incomplete: counterVec(prefix+"requests_incomplete_total",
-			whose+" whose answer was not sent to its end, because the backend or the client broke off. Also in "+prefix+"requests_total.", "backend"),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "serin", Subsystem: "proxy", Name: prefix + "request_duration_seconds", Buckets: durationBounds,
-			Help: whose + ": time from the connection to the backend to the end of its answer.",
-		}, []string{"backend"}),
-	}
-}
-
-func counterVec(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "serin", Subsystem: "proxy", Name: name, Help: help}, labels)
-}
-
-func gauge(name, help string) prometheus.Gauge {
-	return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "serin", Subsystem: "proxy", Name: name, Help: help})
-}
-
-func newMetrics(c clock.PassiveClock) *metrics {
+func newMetrics(file string, c clock.PassiveClock) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		kinds: map[string]counts{
-			nginx.KindSplit:     makeCounts("", "Requests shared by the weights"),
-			nginx.KindUnmatched: makeCounts("unmatched_", "Requests that matched nothing in a split limited by matches"),
-			nginx.KindMirrored:  makeCounts("mirrored_", "Copies of requests, whose answers nobody gets"),
-		},
-		unrouted: counterVec("unrouted_requests_total",
-			"Requests that the proxy answered itself, without asking a backend.", "code"),
-		copyDrops: counterVec("mirrored_requests_dropped_total",
-			"Copies of requests that were not sent, because too many were on their way.", "backend"),
+		tally:    newTally(file, c),
 		backends: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "serin", Subsystem: "proxy", Name: "backend_info", Help: "1 for each backend of the configuration in effect.",
+			Namespace: namespace, Subsystem: subsystem, Name: "backend_info", Help: "1 for each backend of the configuration in effect.",
 		}, []string{"backend"}),
-		generation: gauge("generation", "Generation of the TrafficSplit that is in effect."),
-		reloads:    counterVec("reloads_total", "Configurations that nginx was started or reloaded with, by result.", "result"),
-		updates:    counterVec("weight_updates_total", "Tables of weights that were put in effect without a reload."),
-		dropped: counterVec("log_lines_dropped_total",
-			"Lines of the access log that could not be understood; the requests are in no other metric.").WithLabelValues(),
-		start:    gauge("start_time_seconds", "Unix time at which counting began."),
-		services: map[string]string{},
+		generation: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "generation", Help: "Generation of the TrafficSplit that is in effect.",
+		}),
+		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "reloads_total",
+			Help: "Configurations that nginx was started with, by result.",
+		}, []string{"result"}),
+		updates: counter("weight_updates_total", "Tables of weights that were put in effect without a reload."),
+		restarts: counter("nginx_restarts_total",
+			"Times that nginx had ended by itself and was started again."),
+		sessions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "sessions_total",
+			Help: "Sessions of UDP ports that ended. Code 502: the backend refused.",
+		}, []string{"backend", "code"}),
+		openSessions: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: namespace, Subsystem: subsystem, Name: "open_sessions", Help: "Sessions of UDP ports that are remembered.",
+		}, []string{"backend"}),
+		lostDatagrams: counter("datagrams_lost_total",
+			"Datagrams that could not be passed on, because no backend has weight or the network refused them."),
 	}
-	m.registry.MustRegister(m.unrouted, m.copyDrops, m.backends, m.generation, m.reloads, m.updates, m.dropped, m.start)
-	for _, k := range m.kinds {
-		m.registry.MustRegister(k.requests, k.incomplete, k.durations)
-	}
-	m.start.Set(float64(c.Now().UnixNano()) / 1e9)
+	m.registry.MustRegister(m.sessions, m.openSessions, m.lostDatagrams)
+	m.registry.MustRegister(m.backends, m.generation, m.reloads, m.updates, m.restarts, &tallyCollector{m.tally})
 	for _, result := range []string{resultSuccess, resultFailure} {
 		m.reloads.WithLabelValues(result)
 	}
-	m.updates.WithLabelValues()
 	return m
 }
 
-// know remembers the names behind IDs before nginx can write the IDs.
-func (m *metrics) know(services map[string]string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	maps.Copy(m.services, services)
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help})
 }
 
 // inEffect publishes the backends of a configuration and its generation.
@@ -123,42 +75,131 @@ func (m *metrics) inEffect(services map[string]string, generation int64) {
 	m.backends.Reset()
 	for _, service := range services {
 		m.backends.WithLabelValues(service).Set(1)
-		m.kinds[nginx.KindSplit].durations.WithLabelValues(service) // a backend without requests has a count of 0, not none
 	}
+	m.tally.serve(services)
 	m.generation.Set(float64(generation))
 }
 
-// count adds a line of the access log.
-func (m *metrics) count(line []byte) {
-	r, err := parseRecord(line)
-	if err != nil {
-		m.dropped.Inc()
-		return
-	}
-	if r.backend == "" {
-		m.unrouted.WithLabelValues(r.code).Inc()
-		return
-	}
-	m.mu.Lock()
-	service, known := m.services[r.backend]
-	m.mu.Unlock()
-	if !known {
-		m.dropped.Inc()
-		return
-	}
-	if r.kind == nginx.KindDropped {
-		m.copyDrops.WithLabelValues(service).Inc()
-		return
-	}
-	m.kinds[r.kind].count(service, r)
+// All metrics begin with these.
+const namespace, subsystem = "serin", "proxy"
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prometheus.BuildFQName(namespace, subsystem, name), help, labels, nil)
 }
 
-func (c counts) count(service string, r record) {
-	c.requests.WithLabelValues(service, r.code).Inc()
-	if r.seconds >= 0 {
-		c.durations.WithLabelValues(service).Observe(r.seconds)
+// kindDescs describe the metrics of one kind of request. Each kind has metrics of
+// its own: only the requests that were split can be compared.
+type kindDescs struct{ requests, incomplete, durations *prometheus.Desc }
+
+// describeKind describes one kind. prefix is what the names begin with, and whose
+// names the requests in the help.
+func describeKind(prefix, whose string) kindDescs {
+	return kindDescs{
+		requests: describe(prefix+"requests_total",
+			whose+" that a backend was asked to answer, by final status. 499: the client went away.", "backend", "code"),
+		incomplete: describe(prefix+"requests_incomplete_total",
+			whose+" whose answer was not sent to its end, because the backend or the client broke off. Also in "+prefix+"requests_total.", "backend"),
+		durations: describe(prefix+"request_duration_seconds",
+			whose+": time from the connection to the backend to the end of its answer.", "backend"),
 	}
-	if !r.complete {
-		c.incomplete.WithLabelValues(service).Inc()
+}
+
+var (
+	kindMetrics = map[string]kindDescs{
+		nginx.KindSplit:     describeKind("", "Requests shared by the weights"),
+		nginx.KindUnmatched: describeKind("unmatched_", "Requests that matched nothing in a split limited by matches"),
+		nginx.KindMirrored:  describeKind("mirrored_", "Copies of requests, whose answers nobody gets"),
 	}
+	connectionsDesc = describe("connections_total",
+		"Connections of TCP ports that ended. Code 502: the backend could not be reached.", "backend", "code")
+	stickyDesc = describe("sticky_requests_total",
+		"Those of requests_total that went where their client's cookie said, instead of being drawn.", "backend", "code")
+	unroutedDesc = describe("unrouted_requests_total",
+		"Requests that the proxy answered itself, without asking a backend.", "code")
+	copyDropsDesc = describe("mirrored_requests_dropped_total",
+		"Copies of requests that were not sent, because too many were on their way.", "backend")
+	droppedDesc = describe("log_lines_dropped_total",
+		"Lines of the access log that could not be understood; the requests are in no other metric.")
+	killedDesc = describe("workers_killed_total",
+		"Workers of nginx that ended without being told to. What each had served in its last 0.2 s is in no metric.")
+	startDesc = describe("start_time_seconds", "Unix time at which counting began.")
+)
+
+// tallyCollector serves what a tally counted.
+type tallyCollector struct{ tally *tally }
+
+// Describe sends what can be served.
+func (tallyCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, k := range kindMetrics {
+		for _, d := range []*prometheus.Desc{k.requests, k.incomplete, k.durations} {
+			out <- d
+		}
+	}
+	for _, d := range []*prometheus.Desc{connectionsDesc, stickyDesc, flowRequestsDesc, flowDurationsDesc, flowFoldedDesc, unroutedDesc, copyDropsDesc, droppedDesc, killedDesc, startDesc} {
+		out <- d
+	}
+}
+
+// Collect sends the counts of one moment.
+func (c tallyCollector) Collect(out chan<- prometheus.Metric) {
+	for _, m := range c.counts() {
+		out <- m
+	}
+}
+
+// counts copies the counts while nothing else is counted.
+func (c tallyCollector) counts() []prometheus.Metric {
+	c.tally.mu.Lock()
+	defer c.tally.mu.Unlock()
+	s := &c.tally.state
+	var out []prometheus.Metric
+	add := func(d *prometheus.Desc, n uint64, labels ...string) {
+		out = append(out, prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...))
+	}
+	for kind, descs := range kindMetrics {
+		for service, counts := range s.Kinds[kind] {
+			for code, n := range counts.Requests {
+				add(descs.requests, n, service, code)
+			}
+			if counts.Incomplete > 0 {
+				add(descs.incomplete, counts.Incomplete, service)
+			}
+			out = append(out, counts.histogram(descs.durations, service))
+		}
+	}
+	for kind, d := range map[string]*prometheus.Desc{nginx.KindConnection: connectionsDesc, nginx.KindSticky: stickyDesc} {
+		for service, counts := range s.Kinds[kind] {
+			for code, n := range counts.Requests {
+				add(d, n, service, code)
+			}
+		}
+	}
+	out = append(out, s.flowMetrics()...)
+	for code, n := range s.Unrouted {
+		add(unroutedDesc, n, code)
+	}
+	for service, n := range s.CopyDrops {
+		add(copyDropsDesc, n, service)
+	}
+	add(flowFoldedDesc, s.Flows.Folded)
+	add(droppedDesc, s.Dropped)
+	add(killedDesc, s.Killed)
+	return append(out, prometheus.MustNewConstMetric(startDesc, prometheus.GaugeValue, s.Start))
+}
+
+// histogram is the durations as Prometheus has them: each bucket with those below it.
+func (c *serviceCounts) histogram(d *prometheus.Desc, service string) prometheus.Metric {
+	return histogram(d, durationBounds, c.Buckets, c.Millis, service)
+}
+
+// histogram is counts as Prometheus has them. The last of them are above all bounds.
+func histogram(d *prometheus.Desc, bounds []float64, counts []uint64, millis uint64, labels ...string) prometheus.Metric {
+	buckets, total := make(map[float64]uint64, len(bounds)), uint64(0)
+	for i, n := range counts {
+		total += n
+		if i < len(bounds) {
+			buckets[bounds[i]] = total
+		}
+	}
+	return prometheus.MustNewConstHistogram(d, total, float64(millis)/1000, buckets, labels...)
 }

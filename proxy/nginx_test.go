@@ -4,6 +4,7 @@ package proxy
 
 import (
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -61,5 +62,34 @@ func TestNobodyToServe(t *testing.T) {
 	code, body := get(t, r.url("/"))
 	if code != http.StatusServiceUnavailable || !strings.HasPrefix(body, "serin proxy: ") {
 		t.Errorf("got %d %q, want the proxy's own 503", code, body)
+	}
+}
+
+// A backend with less than a hundred of the buckets has none whole, so nginx finds it by
+// the second look-up only.
+func TestSharesThatAreNoWholePercentagesAreKept(t *testing.T) {
+	r := startRig(t, rigOptions{})
+	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
+	const n = 3000
+	before := 0
+	for _, share := range []float64{0.005, 0.025, 0.995} {
+		r.want(t, traffic.ProtocolHTTP, stable.destination(int32(1000*(1-share))), canary.destination(int32(1000*share)))
+		for range n {
+			if code, body := get(t, r.url("/")); code != http.StatusOK {
+				t.Fatalf("got %d %q", code, body)
+			}
+		}
+		hits := canary.counts()["200"] - before
+		before += hits
+		if z := deviation(hits, n, share); math.Abs(z) > 5 {
+			t.Errorf("the canary got %d of %d requests at %.1f %%, %.1f standard deviations off", hits, n, 100*share, z)
+		}
+	}
+	if err := r.shutdown(t); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]map[string]int{"web-stable": stable.counts(), "web-canary": canary.counts()}
+	if diff := cmp.Diff(want, r.requests(t)); diff != "" {
+		t.Errorf("counts differ from what the backends answered (-want +got):\n%s", diff)
 	}
 }

@@ -13,10 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
@@ -25,6 +24,11 @@ import (
 const (
 	confirmInterval = 5 * time.Millisecond
 	statusTimeout   = 2 * time.Second
+	// watchInterval is how often it is looked whether a master that is not a child has
+	// ended.
+	watchInterval = 50 * time.Millisecond
+	// termTimeout is how long nginx may take to end when it is not to wait for requests.
+	termTimeout = 5 * time.Second
 	// maxStatusBody is far more than a key has.
 	maxStatusBody = 256
 )
@@ -42,168 +46,268 @@ type ProcessOptions struct {
 	Workers int
 	// Log takes nginx's error log.
 	Log io.Writer
+	// Killed is called with the number of workers that ended without being told to.
+	Killed func(workers int)
+	// Keeper keeps the pipe of the error log open, so that nginx can go on to write to
+	// it when the agent crashes.
+	Keeper Keeper
 	// Clock paces the wait for a confirmation.
 	Clock clock.WithTicker
 }
 
-// Process is a real nginx: a master process that is a child of this one.
+// Process is a real nginx, and the former ones that still have requests.
 type Process struct {
 	ProcessOptions
-	status  *http.Client
-	log     *emergencies
-	command *exec.Cmd
-	// ended is closed when the master has ended; nil while there is none.
-	ended chan struct{}
-	err   error // of the master's end; set before ended is closed
+	log *errorLog
+	// current is nil while there is none.
+	current *master
+	former  []*master
+	// stopped is closed when there is nothing to watch any more.
+	stopped chan struct{}
 }
 
 // NewProcess makes a Process that is not started.
-func NewProcess(opts ProcessOptions) *Process {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", opts.Dir.StatusSocket())
+func NewProcess(opts ProcessOptions) (*Process, error) {
+	binary, err := exec.LookPath(opts.Binary)
+	if err != nil {
+		return nil, fmt.Errorf("find nginx: %w", err)
 	}
-	return &Process{
-		ProcessOptions: opts,
-		// Each request on a connection of its own, so that a worker that has stopped
-		// accepting is never the one that answers.
-		status: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: statusTimeout},
-		log:    &emergencies{out: opts.Log},
+	if opts.Binary, err = filepath.Abs(binary); err != nil {
+		return nil, fmt.Errorf("find nginx: %w", err)
 	}
+	log, err := openErrorLog(opts.Keeper, &emergencies{out: opts.Log, killed: opts.Killed})
+	if err != nil {
+		return nil, fmt.Errorf("error log of nginx: %w", err)
+	}
+	return &Process{ProcessOptions: opts, log: log, stopped: make(chan struct{})}, nil
 }
 
-// Test has nginx check a configuration file. The error holds what nginx says.
-func (p *Process) Test(ctx context.Context, file string) error {
-	out, err := exec.CommandContext(ctx, p.Binary, "-t", "-q", "-c", file).CombinedOutput()
-	if err == nil {
+// Ended is closed when the newest master has ended; nil while there is none.
+func (p *Process) Ended() <-chan struct{} {
+	if p.current == nil {
 		return nil
 	}
-	if text := strings.TrimSpace(string(out)); text != "" {
-		return fmt.Errorf("nginx refuses the configuration: %s", text)
-	}
-	return fmt.Errorf("nginx refuses the configuration: %w", err)
+	return p.current.ended
 }
 
-// Start starts nginx with the configuration at Dir.Config and waits until all its
-// workers serve the key.
-func (p *Process) Start(ctx context.Context, key string) error {
-	if err := p.removeSockets(); err != nil {
-		return fmt.Errorf("start nginx: %w", err)
-	}
-	command := exec.Command(p.Binary, "-c", p.Dir.Config()) //nolint:noctx // nginx outlives the context and is stopped gracefully
-	command.Stdout, command.Stderr = p.log, p.log
-	// A group of its own, so that Ctrl-C in a terminal reaches the agent only.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := command.Start(); err != nil {
-		return fmt.Errorf("start nginx: %w", err)
-	}
-	ended := make(chan struct{})
-	p.command, p.ended = command, ended
-	go func() {
-		p.err = command.Wait()
-		close(ended)
-	}()
-	err := p.confirm(ctx, nil, key)
+// Start starts an nginx and waits until all its workers serve the key.
+func (p *Process) Start(ctx context.Context, launch Launch) error {
+	p.log.emergencies.reset()
+	m, err := spawn(p.Binary, launch, p.log.write)
 	if err != nil {
-		p.kill()
+		return fmt.Errorf("start nginx: %w", err)
 	}
-	return err
+	if err := p.confirm(ctx, m, launch.Key); err != nil {
+		return errors.Join(err, kill(m))
+	}
+	if p.current != nil {
+		p.countLost()
+		p.former = append(p.former, p.current)
+	}
+	p.current = m
+	return nil
 }
 
-// removeSockets removes what an nginx that was killed left behind, where another
-// could not listen.
-func (p *Process) removeSockets() error {
-	sockets, err := filepath.Glob(filepath.Join(string(p.Dir), "*.sock"))
-	if err != nil {
-		return err
+// countLost counts the workers that ended with their master, of which nobody else tells.
+func (p *Process) countLost() {
+	select {
+	case <-p.current.ended:
+	default:
+		return
 	}
-	for _, socket := range sockets {
-		if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
+	members, err := p.current.members()
+	if lost := p.Workers - accepting(members); err == nil && lost > 0 && p.Killed != nil {
+		p.Killed(lost)
+	}
+}
+
+// Adopt takes over what another agent started.
+func (p *Process) Adopt(ctx context.Context, launch Launch) error {
+	numbers, err := instances(p.Dir)
+	if err != nil {
+		return fmt.Errorf("adopt nginx: %w", err)
+	}
+	var current *master
+	for _, n := range numbers {
+		m, err := findMaster(p.Dir.Instance(n))
+		if err != nil {
+			return fmt.Errorf("adopt nginx: %w", err)
 		}
+		switch {
+		case m == nil:
+		case m.folder == launch.Folder:
+			current = m
+		default:
+			p.former = append(p.former, m)
+		}
+	}
+	if current == nil {
+		return fmt.Errorf("adopt nginx: %w", errNotRunning)
+	}
+	p.current = current
+	go p.watch(current)
+	runs, err := current.runs()
+	if err == nil && !runs {
+		err = errNotRunning
+	}
+	if err == nil {
+		err = p.confirm(ctx, current, launch.Key)
+	}
+	if err != nil {
+		return fmt.Errorf("adopt nginx: %w", err)
 	}
 	return nil
 }
 
-// kill ends a master that never served, with its workers, so that another can be
-// started.
-func (p *Process) kill() {
-	// The group may be gone already; that it is gone is all that matters.
-	_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL)
-	<-p.ended
-	p.command, p.ended = nil, nil
-}
-
-// Ended is closed when a master that served has ended; nil while there is none.
-func (p *Process) Ended() <-chan struct{} { return p.ended }
-
-// Reload makes nginx take over the configuration at Dir.Config and waits until
-// every worker that accepts connections serves the key.
-func (p *Process) Reload(ctx context.Context, key string) error {
-	former, err := acceptingWorkers(procDir, p.command.Process.Pid)
-	if err != nil {
-		return err
-	}
-	p.log.reset()
-	if err := p.command.Process.Signal(syscall.SIGHUP); err != nil {
-		return fmt.Errorf("reload nginx: %w", err)
-	}
-	return p.confirm(ctx, former, key)
-}
-
-// Stop lets nginx finish its requests. When the context ends sooner, what is left
-// is cut off. It returns when nginx has ended.
-func (p *Process) Stop(ctx context.Context) error {
-	if p.command == nil {
-		return nil
-	}
-	for _, signal := range []os.Signal{syscall.SIGQUIT, syscall.SIGTERM} {
-		if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			return fmt.Errorf("stop nginx: %w", err)
+// watch waits for the end of a master that is somebody else's child.
+func (p *Process) watch(m *master) {
+	ticker := p.Clock.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for {
+		if runs, err := m.runs(); err == nil && !runs {
+			close(m.ended)
+			return
 		}
 		select {
-		case <-p.ended:
-			if p.err != nil {
-				return fmt.Errorf("stop nginx: %w", p.err)
-			}
-			return nil
-		case <-ctx.Done():
+		case <-ticker.C():
+		case <-p.stopped:
+			return
 		}
 	}
-	// SIGTERM makes the master end its workers within a second, then by force.
-	<-p.ended
-	return fmt.Errorf("requests were cut off: %w", ctx.Err())
 }
 
-// confirm waits until every accepting worker is new and one of them answers the key.
-func (p *Process) confirm(ctx context.Context, former map[int]bool, key string) error {
+// Retire has the former ones finish, and waits until none of them accepts connections.
+func (p *Process) Retire(ctx context.Context) error {
+	for _, m := range p.former {
+		if err := m.quit(); err != nil {
+			return err
+		}
+	}
+	return p.await(ctx, func(members []member) bool { return accepting(members) == 0 }, p.former)
+}
+
+// Stop lets every nginx finish its requests. When the context ends sooner, what is
+// left is cut off. It returns when all have ended.
+func (p *Process) Stop(ctx context.Context) error {
+	all := p.former
+	if p.current != nil {
+		all = append(all, p.current)
+	}
+	close(p.stopped)
+	defer p.log.close()
+	gone := func(members []member) bool { return len(members) == 0 }
+	for _, m := range all {
+		if err := m.quit(); err != nil {
+			return err
+		}
+	}
+	if p.await(ctx, gone, all) == nil {
+		return nil
+	}
+	cut := fmt.Errorf("requests were cut off: %w", ctx.Err())
+	// From here on it is a matter of moments.
+	rest := context.WithoutCancel(ctx)
+	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
+		for _, m := range all {
+			if err := m.signalAll(signal); err != nil {
+				return errors.Join(cut, err)
+			}
+		}
+		last, cancel := context.WithTimeout(rest, termTimeout)
+		err := p.await(last, gone, all)
+		cancel()
+		if err == nil {
+			return cut
+		}
+	}
+	return errors.Join(cut, errors.New("stop nginx: it can't be killed"))
+}
+
+// await waits until a condition holds for each of some nginx.
+func (p *Process) await(ctx context.Context, condition func([]member) bool, masters []*master) error {
 	ticker := p.Clock.NewTicker(confirmInterval)
 	defer ticker.Stop()
 	for {
-		workers, err := acceptingWorkers(procDir, p.command.Process.Pid)
+		holds := true
+		for _, m := range masters {
+			members, err := m.members()
+			if err != nil {
+				return err
+			}
+			holds = holds && condition(members)
+		}
+		if holds {
+			return p.sweep()
+		}
+		select {
+		case <-ticker.C():
+		case <-ctx.Done():
+			return fmt.Errorf("stop nginx: %w", ctx.Err())
+		}
+	}
+}
+
+// sweep forgets former ones that have ended, and removes their folders.
+func (p *Process) sweep() error {
+	var left []*master
+	for _, m := range p.former {
+		members, err := m.members()
 		if err != nil {
 			return err
 		}
-		if replaced(former, workers, p.Workers) && p.key(ctx) == key {
+		if len(members) > 0 {
+			left = append(left, m)
+			continue
+		}
+		if err := os.RemoveAll(string(m.folder)); err != nil {
+			return fmt.Errorf("remove what a former nginx left: %w", err)
+		}
+	}
+	p.former = left
+	return nil
+}
+
+// confirm waits until there are enough workers and one of them answers the key.
+func (p *Process) confirm(ctx context.Context, m *master, key string) error {
+	ticker := p.Clock.NewTicker(confirmInterval)
+	defer ticker.Stop()
+	status := statusClient(m.folder)
+	for {
+		members, err := m.members()
+		if err != nil {
+			return err
+		}
+		if accepting(members) >= p.Workers && askKey(ctx, status) == key {
 			return nil
 		}
 		select {
 		case <-ticker.C():
-		case <-p.ended:
-			return p.log.explain(errNotRunning)
+		case <-m.ended:
+			p.log.drain()
+			return p.log.emergencies.explain(errNotRunning)
 		case <-ctx.Done():
-			return p.log.explain(fmt.Errorf("nginx did not take over the configuration: %w", ctx.Err()))
+			return p.log.emergencies.explain(fmt.Errorf("nginx does not serve the configuration: %w", ctx.Err()))
 		}
 	}
 }
 
-// key asks a worker which configuration it runs; "" when it does not answer.
-func (p *Process) key(ctx context.Context) string {
+// statusClient asks the status server of an nginx. Each request has a connection of
+// its own, so that a worker that has stopped accepting is never the one that answers.
+func statusClient(folder nginx.Instance) *http.Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", folder.StatusSocket())
+	}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: statusTimeout}
+}
+
+// askKey asks a worker which configuration it runs; "" when it does not answer.
+func askKey(ctx context.Context, status *http.Client) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://nginx/key", http.NoBody)
 	if err != nil {
 		return ""
 	}
-	response, err := p.status.Do(request)
+	response, err := status.Do(request)
 	if err != nil {
 		return ""
 	}

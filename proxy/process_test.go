@@ -12,9 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,7 +20,7 @@ import (
 	"github.com/serin-dev/serin/controllers/traffic"
 )
 
-func TestAcceptingWorkers(t *testing.T) {
+func TestGroupMembers(t *testing.T) {
 	proc := t.TempDir()
 	process := func(pid int, stat, cmdline string) {
 		folder := filepath.Join(proc, strconv.Itoa(pid))
@@ -38,47 +36,27 @@ func TestAcceptingWorkers(t *testing.T) {
 	process(11, "11 (nginx) S 10 10 1 0", "nginx: worker process\x00")
 	process(12, "12 (nginx) S 10 10 1 0", "nginx: worker process is shutting down\x00")
 	process(13, "13 (nginx) S 10 10 1 0", "nginx: master process nginx\x00") // just forked
-	process(14, "14 (a) 10 b) S 9 10 1 0", "nginx: worker process\x00")
-	process(15, "", "") // just ended
-	if err := os.Mkdir(filepath.Join(proc, "16"), 0o700); err != nil {
+	process(14, "14 (a) 10 b) S 10 9 1 0", "nginx: worker process\x00")
+	process(15, "", "")                                                        // just ended
+	process(16, "16 (nginx) S 1 10 1 0", "nginx: worker process\x00")          // its master was killed
+	process(17, "17 (nginx) Z 1 10 1 0", "")                                   // not collected yet
+	process(18, "18 (sh) S 1 10 1 0", "sh\x00-c\x00nginx: worker process\x00") // somebody else's
+	if err := os.Mkdir(filepath.Join(proc, "19"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(proc, "self"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	got, err := acceptingWorkers(proc, 10)
+	got, err := groupMembers(proc, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[int]bool{11: true}, got); diff != "" {
+	want := []member{{10, false}, {11, true}, {12, false}, {13, false}, {16, true}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(member{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-}
-
-func TestReplaced(t *testing.T) {
-	pids := func(pids ...int) map[int]bool {
-		m := map[int]bool{}
-		for _, p := range pids {
-			m[p] = true
-		}
-		return m
-	}
-	for name, test := range map[string]struct {
-		former, now map[int]bool
-		want        bool
-	}{
-		"all are new":               {pids(1, 2), pids(3, 4), true},
-		"one is still old":          {pids(1, 2), pids(2, 3, 4), false},
-		"one is not there yet":      {pids(1, 2), pids(3), false},
-		"none is there":             {pids(1, 2), pids(), false},
-		"one more than there were":  {pids(1, 2), pids(3, 4, 5), true},
-		"the first ones of a start": {pids(), pids(1, 2), true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := replaced(test.former, test.now, 2); got != test.want {
-				t.Errorf("got %v", got)
-			}
-		})
+	if n := accepting(got); n != 2 {
+		t.Errorf("%d accept connections, want 2", n)
 	}
 }
 
@@ -105,31 +83,6 @@ func TestEmergencies(t *testing.T) {
 	}
 }
 
-func TestTheAgentEndsWhenNginxIsKilled(t *testing.T) {
-	r := startRig(t, rigOptions{drain: time.Minute})
-	r.want(t, traffic.ProtocolHTTP, startBackend(t, "web-stable", nil).destination(1))
-	pid, err := os.ReadFile(r.dir.PID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	master, err := strconv.Atoi(strings.TrimSpace(string(pid)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(-master, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-r.done:
-		if !errors.Is(err, errNginxEnded) {
-			t.Errorf("the agent ended with %v", err)
-		}
-		r.done <- nil // for the cleanup
-	case <-time.After(10 * time.Second):
-		t.Error("the agent did not notice within 10 s")
-	}
-}
-
 // TestAPortThatIsTakenIsReportedAndTheRestStaysServed has the Service gain a
 // port that somebody else listens on.
 func TestAPortThatIsTakenIsReportedAndTheRestStaysServed(t *testing.T) {
@@ -150,7 +103,7 @@ func TestAPortThatIsTakenIsReportedAndTheRestStaysServed(t *testing.T) {
 	}}
 	r.wants <- want
 	got := r.awaitReport(t)
-	if got.Generation != 1 || !strings.Contains(got.Message, fmt.Sprintf("bind() to 0.0.0.0:%d failed", port)) {
+	if got.Generation != 1 || !strings.Contains(got.Message, fmt.Sprintf("listen on tcp 0.0.0.0:%d: bind: address already in use", port)) {
 		t.Errorf("report %+v, want generation 1 and the reason", got)
 	}
 	if code, body := get(t, r.url("/")); code != http.StatusOK {
@@ -168,7 +121,7 @@ func TestAPortThatIsTakenIsReportedAndTheRestStaysServed(t *testing.T) {
 // as a container does that is started again in its pod.
 func TestAnAgentStartsOverInAUsedFolder(t *testing.T) {
 	r := startRig(t, rigOptions{leftovers: []string{
-		"status.sock", "closing", "candidate.conf", "nginx.conf", "nginx.pid", "access.log", "full/x/00", "tables/k/current",
+		"nginx-7/status.sock", "nginx-7/master", "nginx-1/nginx.conf", "counts.json", "state.json", "access.log", "full/x/00",
 	}})
 	r.want(t, traffic.ProtocolHTTP, startBackend(t, "web-stable", nil).destination(1))
 	get(t, r.url("/"))
@@ -178,7 +131,7 @@ func TestAnAgentStartsOverInAUsedFolder(t *testing.T) {
 	if diff := cmp.Diff(map[string]map[string]int{"web-stable": {"200": 1}}, r.requests(t)); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
-	for _, name := range []string{"full/x", "tables/k"} {
+	for _, name := range []string{"nginx-7", "full"} {
 		if _, err := os.Stat(filepath.Join(string(r.dir), name)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is still there: %v", name, err)
 		}

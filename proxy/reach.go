@@ -46,6 +46,9 @@ func used(split traffic.Split) []string {
 		}
 	}
 	for _, p := range split.Ports {
+		if p.Protocol == traffic.ProtocolUDP {
+			continue // a port that accepts datagrams does not say so
+		}
 		for _, d := range p.Destinations {
 			if d.Weight > 0 {
 				add(d)

@@ -5,7 +5,8 @@ package proxy
 import (
 	"bytes"
 	"errors"
-	"strconv"
+	"fmt"
+	"net/netip"
 
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
 )
@@ -23,63 +24,109 @@ type record struct {
 	complete bool
 	// kind of request: one of the kinds of package nginx.
 	kind string
+	// client that connected; zero when its address is not known. It is never what a
+	// header says.
+	client netip.Addr
 }
 
 const (
 	fieldSeparator = '\t'
 	absent         = "-"
-	switching      = "101"
+	// former is the client whose connection a former nginx has.
+	former    = "unix:"
+	switching = "101"
 )
 
 var errRecord = errors.New("not a line of the access log")
 
-// parseRecord reads a line: backend, status, response time, header time,
-// completion, kind of request. It accepts exactly what nginx's log_format writes.
+// parseRecord reads a line: backend, address that was asked, status, response time,
+// header time, completion, kind of request, client. It accepts exactly what nginx's
+// log_format writes. A backend that a request was given to but that was never asked had
+// no part in it.
 func parseRecord(line []byte) (record, error) {
-	fields := bytes.Split(line, []byte{fieldSeparator})
-	if len(fields) != 6 || !isID(fields[0]) {
+	fields, ok := cutFields(line)
+	// nginx writes 000 for a connection that ended before there was a status.
+	if !ok || !isCode(fields[2]) {
 		return record{}, errRecord
 	}
-	r := record{backend: string(fields[0]), code: string(fields[1]), kind: string(fields[5])}
-	if r.backend == absent {
-		r.backend = ""
+	r := record{code: codeOf(fields[2]), kind: kindOf(fields[6])}
+	if len(fields[1]) > 0 && string(fields[1]) != absent {
+		if !isID(fields[0]) {
+			return record{}, errRecord
+		}
+		r.backend = string(fields[0])
 	}
-	if !isCode(fields[1]) {
-		// nginx writes 000 for a connection that ended before there was a status.
+	if r.seconds, ok = parseDuration(r.code, fields[3], fields[4]); !ok {
 		return record{}, errRecord
 	}
-	response, ok := parseTimes(fields[2])
-	if !ok {
-		return record{}, errRecord
-	}
-	header, ok := parseTimes(fields[3])
-	if !ok {
-		return record{}, errRecord
-	}
-	r.seconds = response
-	if r.code == switching {
-		r.seconds = header
-	}
-	switch string(fields[4]) {
+	switch string(fields[5]) {
 	case "OK":
 		r.complete = true
 	case "", absent:
 	default:
 		return record{}, errRecord
 	}
-	switch r.kind {
-	case nginx.KindSplit, nginx.KindUnmatched, nginx.KindMirrored, nginx.KindDropped:
-		return r, nil
-	default:
+	if r.client, ok = parseClient(fields[7]); !ok || r.kind == "" {
 		return record{}, errRecord
 	}
+	return r, nil
 }
 
-// isID tells whether a field is a backend's ID or absent.
-func isID(field []byte) bool {
-	if string(field) == absent {
-		return true
+// lineKinds are what a line can be about.
+var lineKinds = []string{nginx.KindSplit, nginx.KindSticky, nginx.KindUnmatched, nginx.KindMirrored, nginx.KindDropped, nginx.KindConnection}
+
+// kindOf is the kind that a field names; "" for none.
+func kindOf(field []byte) string {
+	for _, kind := range lineKinds {
+		if string(field) == kind {
+			return kind
+		}
 	}
+	return ""
+}
+
+// statusTexts are all texts of three digits, made once and not for each line.
+var statusTexts = makeStatusTexts()
+
+func makeStatusTexts() (texts [1000]string) {
+	for i := range texts {
+		texts[i] = fmt.Sprintf("%03d", i)
+	}
+	return texts
+}
+
+// codeOf is the text of three digits.
+func codeOf(field []byte) string {
+	return statusTexts[100*int(field[0]-'0')+10*int(field[1]-'0')+int(field[2]-'0')]
+}
+
+// cutFields cuts a line into its fields, when it has as many as it should.
+func cutFields(line []byte) (fields [8][]byte, ok bool) {
+	for i := range fields {
+		var more bool
+		fields[i], line, more = bytes.Cut(line, []byte{fieldSeparator})
+		if more == (i == len(fields)-1) {
+			return fields, false
+		}
+	}
+	return fields, true
+}
+
+// parseClient reads the address of a client; zero when it is not known.
+func parseClient(field []byte) (client netip.Addr, ok bool) {
+	switch string(field) {
+	case absent, former:
+		return client, true
+	}
+	client, err := netip.ParseAddr(string(field))
+	if err != nil || client.Zone() != "" {
+		return netip.Addr{}, false
+	}
+	return client.Unmap(), true
+}
+
+// isID tells whether a field is a backend's ID.
+func isID(field []byte) bool {
 	if len(field) == 0 || len(field) > 32 {
 		return false
 	}
@@ -103,6 +150,20 @@ func isCode(field []byte) bool {
 	return true
 }
 
+// parseDuration reads how long the backend took: until its answer ended, or, for an
+// upgraded connection, began.
+func parseDuration(code string, response, header []byte) (seconds float64, ok bool) {
+	untilEnd, ok := parseTimes(response)
+	if !ok {
+		return 0, false
+	}
+	untilHeader, ok := parseTimes(header)
+	if code == switching {
+		return untilHeader, ok
+	}
+	return untilEnd, ok
+}
+
 // parseTimes sums the times of all tries, which nginx writes as
 // "0.001, 0.020 : 0.003" with "-" for one that has none. When none has a time
 // the sum is negative.
@@ -110,6 +171,9 @@ func parseTimes(field []byte) (seconds float64, ok bool) {
 	seconds = -1
 	if len(field) == 0 || string(field) == absent {
 		return seconds, true
+	}
+	if s, err := parseMillis(field); err == nil { // nearly always there is one
+		return s, true
 	}
 	for try := range bytes.FieldsFuncSeq(field, func(r rune) bool { return r == ',' || r == ' ' || r == ':' }) {
 		if string(try) == absent {
@@ -130,9 +194,14 @@ func parseMillis(field []byte) (float64, error) {
 	if !found || len(decimals) != 3 || len(whole) == 0 || len(whole) > 9 {
 		return 0, errRecord
 	}
-	ms, err := strconv.ParseUint(string(whole)+string(decimals), 10, 63)
-	if err != nil {
-		return 0, errRecord
+	var ms uint64 // at most twelve digits
+	for _, part := range [][]byte{whole, decimals} {
+		for _, c := range part {
+			if c < '0' || c > '9' {
+				return 0, errRecord
+			}
+			ms = 10*ms + uint64(c-'0')
+		}
 	}
 	return float64(ms) / 1000, nil
 }

@@ -10,145 +10,204 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
 )
 
-// tables keeps the weights of HTTP listeners where nginx looks them up for each
-// request: a tree of links.
+// tables keeps the weights of the HTTP listeners of one nginx where it looks them
+// up for each request: in the modes of files.
 //
-//	targets/<id>                         an empty folder for each backend
-//	full/<id>/00 … 99                    links to targets/<id>
-//	tables/<key>/current                 a link to the generation in effect
-//	tables/<key>/<n>/<listener>/00 … 99  each a link to full/<id>, or
-//	tables/<key>/<n>/<listener>/<high>/00 … 99   a folder of links to targets/<id>
+//	all/00 … 99, none/00 … 99                files that are executable, or not
+//	weights-<n>/<listener>-<id>/00 … 99      each a link to all or none, or
+//	weights-<n>/<listener>-<id>/<high>/00 … 99   a folder of such files
+//	weights-<n>/<listener>-<id>/any              a link to a file of all or none
+//	weights-<n>/<listener>-<id>-<high>           a file that is executable when the whole hundred is
+//	nobody                                   an empty folder
+//	first, second                            links to the generation in effect
 //
-// A generation is written whole before the one link that leads to it is
-// replaced by rename(2). So each request sees one generation or the next, and
-// every request that looks after the rename sees the next. The former ones stay
-// for a while: nginx takes several steps to follow the links, and may be held up
-// between two of them.
+// A generation is written whole before the links to it are replaced by rename(2),
+// so every request that is looked up after that is served by it. The former ones
+// stay for a while: a request may be held up between two look-ups. No look-up fails in
+// effect: the system would have to find out each time anew that there is no file.
 type tables struct {
-	dir nginx.Dir
+	folder nginx.Instance
 	// written counts generations, so that no name is used twice.
 	written int
-	// generations that are on disk, oldest first, by key of the configuration.
-	generations map[string][]string
+	// generations that are on disk, oldest first.
+	generations []string
+	// closing is whether clients are asked to close their connections.
+	closing bool
 }
 
-// keptGenerations of a table. One takes a few hundred links.
-const keptGenerations = 16
+const (
+	// keptGenerations of a table. One takes a few hundred links.
+	keptGenerations = 16
+	// hundred entries on each of the two levels make nginx.Buckets.
+	hundred = 100
 
-// hundred entries on each of the two levels make nginx.Buckets.
-const hundred = 100
+	everything, nothing, nobody = "all", "none", "nobody"
+	generationPrefix            = "weights-"
 
-func newTables(dir nginx.Dir) *tables {
-	return &tables{dir: dir, generations: map[string][]string{}}
-}
+	modeYes, modeNo fs.FileMode = 0o700, 0o600
+)
 
-// write puts the weights of a rendering in effect for the configuration with its key.
-func (t *tables) write(r nginx.Rendering) error {
-	t.written++
-	name := strconv.Itoa(t.written)
-	generation := filepath.Join(t.dir.Tables(r.Key), name)
-	if err := os.MkdirAll(generation, 0o700); err != nil {
-		return fmt.Errorf("table of weights: %w", err)
+// newTables makes the folders that stay from table to table.
+func newTables(folder nginx.Instance) (*tables, error) {
+	t := &tables{folder: folder}
+	if err := os.MkdirAll(t.path(nobody), 0o700); err != nil {
+		return nil, fmt.Errorf("table of weights: %w", err)
 	}
-	for _, l := range r.Table {
-		if err := t.writeListener(filepath.Join(generation, strconv.Itoa(l.Listener)), l.Ranges); err != nil {
-			return fmt.Errorf("table of weights: %w", err)
+	for name, buckets := range map[string]int{everything: hundred, nothing: 0} {
+		if err := writeEntries(t.path(name), 0, buckets); err != nil {
+			return nil, fmt.Errorf("table of weights: %w", err)
 		}
 	}
-	next := generation + ".next"
-	if err := os.Symlink(name, next); err != nil {
+	return t, nil
+}
+
+// openTables finds the tables that another agent wrote. That one may have asked
+// clients to close their connections; with the next weights nobody does any more.
+func openTables(folder nginx.Instance) (*tables, error) {
+	entries, err := os.ReadDir(string(folder))
+	if err != nil {
+		return nil, fmt.Errorf("table of weights: %w", err)
+	}
+	t := &tables{folder: folder}
+	var numbers []int
+	for _, e := range entries {
+		n, err := strconv.Atoi(strings.TrimPrefix(e.Name(), generationPrefix))
+		if err == nil && e.Name() == generationPrefix+strconv.Itoa(n) {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		t.written = n
+		t.generations = append(t.generations, generationPrefix+strconv.Itoa(n))
+	}
+	return t, nil
+}
+
+func (t *tables) path(names ...string) string {
+	return filepath.Join(append([]string{string(t.folder)}, names...)...)
+}
+
+// write puts weights in effect.
+func (t *tables) write(table nginx.Table) error {
+	t.written++
+	name := generationPrefix + strconv.Itoa(t.written)
+	if err := os.Mkdir(t.path(name), 0o700); err != nil {
 		return fmt.Errorf("table of weights: %w", err)
 	}
-	if err := os.Rename(next, t.dir.Current(r.Key)); err != nil {
-		return fmt.Errorf("table of weights: %w", err)
+	for _, l := range table {
+		begin := 0
+		for _, r := range l.Ranges {
+			if err := t.writeBackend(t.path(name, nginx.Folder(l.Listener, r.Target)), begin, begin+r.Buckets); err != nil {
+				return fmt.Errorf("table of weights: %w", err)
+			}
+			begin += r.Buckets
+		}
 	}
-	kept := t.generations[r.Key]
-	kept = append(kept, name)
-	for ; len(kept) > keptGenerations; kept = kept[1:] {
-		if err := os.RemoveAll(filepath.Join(t.dir.Tables(r.Key), kept[0])); err != nil {
+	t.generations = append(t.generations, name)
+	if err := t.point(name); err != nil {
+		return err
+	}
+	for ; len(t.generations) > keptGenerations; t.generations = t.generations[1:] {
+		if err := os.RemoveAll(t.path(t.generations[0])); err != nil {
 			return fmt.Errorf("remove a former table: %w", err)
 		}
 	}
-	t.generations[r.Key] = kept
 	return nil
 }
 
-// keepOnly removes the tables of all configurations but these.
-func (t *tables) keepOnly(keys ...string) error {
-	for key := range t.generations {
-		if !slices.Contains(keys, key) {
-			delete(t.generations, key)
-		}
+// point has nginx look requests up in a generation. The second look-up comes
+// first: a request that finds nothing in a former table must find something there.
+func (t *tables) point(generation string) error {
+	if err := replaceLink(generation, t.folder.Second()); err != nil {
+		return fmt.Errorf("table of weights: %w", err)
 	}
-	return removeAllBut(filepath.Dir(t.dir.Tables("any")), keys...)
+	first := generation
+	if t.closing {
+		first = nobody
+	}
+	if err := replaceLink(first, t.folder.First()); err != nil {
+		return fmt.Errorf("table of weights: %w", err)
+	}
+	return nil
 }
 
-// writeListener writes the table of one listener into a new folder.
-func (t *tables) writeListener(folder string, ranges []nginx.Range) error {
+// askToClose makes every answer from now on end its connection.
+func (t *tables) askToClose() error {
+	t.closing = true
+	if err := replaceLink(nobody, t.folder.First()); err != nil {
+		return fmt.Errorf("ask clients to close: %w", err)
+	}
+	return nil
+}
+
+// writeBackend writes which buckets a backend has: those from begin up to end.
+func (t *tables) writeBackend(folder string, begin, end int) error {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err
 	}
-	for _, r := range ranges {
-		if err := t.ensureTarget(r.Target); err != nil {
+	weight := nothing
+	if end > begin {
+		weight = everything
+	}
+	if err := os.Symlink(filepath.Join("..", "..", weight, twoDigits(0)), filepath.Join(folder, nginx.AnyBucket)); err != nil {
+		return err
+	}
+	for high := range hundred {
+		// What this hundred has of the buckets, counted from its own beginning.
+		from, to := max(begin-high*hundred, 0), min(end-high*hundred, hundred)
+		if err := t.writeHundred(folder, twoDigits(high), from, to); err != nil {
 			return err
 		}
 	}
-	buckets := make([]string, 0, nginx.Buckets)
-	for _, r := range ranges {
-		buckets = append(buckets, slices.Repeat([]string{r.Target}, r.Buckets)...)
+	return nil
+}
+
+// writeHundred writes which buckets of a hundred a backend has, and whether all of them.
+func (t *tables) writeHundred(folder, high string, from, to int) error {
+	whole, path := nothing, filepath.Join(folder, high)
+	var err error
+	switch {
+	case to <= from:
+		err = os.Symlink(filepath.Join("..", "..", nothing), path)
+	case to-from == hundred:
+		whole = everything
+		err = os.Symlink(filepath.Join("..", "..", everything), path)
+	default:
+		err = writeEntries(path, from, to)
 	}
-	high := 0
-	for entries := range slices.Chunk(buckets, hundred) {
-		entry := filepath.Join(folder, twoDigits(high))
-		high++
-		if len(slices.Compact(slices.Clone(entries))) == 1 {
-			if err := link(t.full(entries[0]), entry); err != nil {
+	if err != nil {
+		return err
+	}
+	return os.Link(t.path(whole, twoDigits(0)), folder+"-"+high)
+}
+
+// writeEntries writes a folder of hundred files, of which those from begin up to
+// end are executable. All are links to two of them: a file of its own takes memory.
+func writeEntries(folder string, begin, end int) error {
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return err
+	}
+	first := map[fs.FileMode]string{}
+	for low := range hundred {
+		mode := modeNo
+		if low >= begin && low < end {
+			mode = modeYes
+		}
+		path := filepath.Join(folder, twoDigits(low))
+		if other := first[mode]; other != "" {
+			if err := os.Link(other, path); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := t.writeEntries(entry, entries); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ensureTarget makes the folders of a backend that stay from table to table.
-func (t *tables) ensureTarget(id string) error {
-	if err := os.MkdirAll(t.dir.Target(id), 0o700); err != nil {
-		return err
-	}
-	full := t.full(id)
-	if _, err := os.Stat(full); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
-		return err
-	}
-	partial := full + ".partial"
-	if err := os.RemoveAll(partial); err != nil {
-		return err
-	}
-	if err := t.writeEntries(partial, slices.Repeat([]string{id}, hundred)); err != nil {
-		return err
-	}
-	return os.Rename(partial, full)
-}
-
-func (t *tables) full(id string) string { return filepath.Join(string(t.dir), "full", id) }
-
-// writeEntries writes a folder of links to targets, numbered from 00.
-func (t *tables) writeEntries(folder string, targets []string) error {
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return err
-	}
-	for low, id := range targets {
-		if err := link(t.dir.Target(id), filepath.Join(folder, twoDigits(low))); err != nil {
+		first[mode] = path
+		if err := os.WriteFile(path, nil, mode); err != nil {
 			return err
 		}
 	}
@@ -157,28 +216,14 @@ func (t *tables) writeEntries(folder string, targets []string) error {
 
 func twoDigits(n int) string { return fmt.Sprintf("%02d", n) }
 
-// link makes a relative link: it takes fewer steps to follow than an absolute one.
-func link(to, from string) error {
-	relative, err := filepath.Rel(filepath.Dir(from), to)
-	if err != nil {
+// replaceLink makes path a link to target in one step.
+func replaceLink(target, path string) error {
+	next := path + ".next"
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.Symlink(relative, from)
-}
-
-// removeAllBut removes everything in a folder but the names given.
-func removeAllBut(folder string, keep ...string) error {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return fmt.Errorf("remove what is left over: %w", err)
+	if err := os.Symlink(target, next); err != nil {
+		return err
 	}
-	for _, e := range entries {
-		if slices.Contains(keep, e.Name()) {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(folder, e.Name())); err != nil {
-			return fmt.Errorf("remove what is left over: %w", err)
-		}
-	}
-	return nil
+	return os.Rename(next, path)
 }

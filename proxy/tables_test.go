@@ -7,10 +7,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,74 +16,119 @@ import (
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
 )
 
-// looked follows every bucket of a listener, and counts where it leads.
-func looked(t *testing.T, dir nginx.Dir, key string, listener int) map[string]int {
-	t.Helper()
-	targets := map[uint64]string{} // by inode
-	for _, name := range names(t, dir.Targets()) {
-		targets[inode(t, dir.Target(name))] = name
+// has tells whether a backend has a bucket by a table, as nginx looks it up.
+func has(tb testing.TB, table string, listener int, id string, bucket int) bool {
+	tb.Helper()
+	info, err := os.Stat(filepath.Join(table, nginx.Folder(listener, id), twoDigits(bucket/hundred), twoDigits(bucket%hundred)))
+	if err != nil {
+		tb.Error(err)
+		return false
 	}
+	return info.Mode()&0o100 != 0
+}
+
+// hasWhole tells whether a backend has all of a hundred by a table, as nginx looks it up.
+func hasWhole(tb testing.TB, table string, listener int, id string, high int) bool {
+	tb.Helper()
+	info, err := os.Stat(filepath.Join(table, nginx.Whole(listener, id, twoDigits(high))))
+	if err != nil {
+		tb.Error(err)
+		return false
+	}
+	return info.Mode()&0o100 != 0
+}
+
+// looked looks every bucket of a listener up, and counts who has it.
+func looked(t *testing.T, table string, listener int, ids ...string) map[string]int {
+	t.Helper()
 	counts := map[string]int{}
 	for bucket := range nginx.Buckets {
-		counts[targets[inode(t, entry(dir, key, listener, bucket))]]++
+		owners := 0
+		for _, id := range ids {
+			if has(t, table, listener, id, bucket) {
+				counts[id]++
+				owners++
+			} else if hasWhole(t, table, listener, id, bucket/hundred) {
+				t.Fatalf("%s has all of a hundred, but not the bucket %d", id, bucket)
+			}
+		}
+		if owners > 1 {
+			t.Fatalf("bucket %d has %d backends", bucket, owners)
+		}
 	}
 	return counts
 }
 
-func inode(t *testing.T, path string) uint64 {
-	t.Helper()
-	info, err := os.Stat(path)
+func testTables(tb testing.TB) *tables {
+	tb.Helper()
+	made, err := newTables(nginx.Instance(memoryDir(tb)))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return info.Sys().(*syscall.Stat_t).Ino
+	return made
 }
 
-func entry(dir nginx.Dir, key string, listener, bucket int) string {
-	return filepath.Join(dir.Current(key), strconv.Itoa(listener), twoDigits(bucket/hundred), twoDigits(bucket%hundred))
+// weights are the table of one listener, and another that is always the same.
+func weights(ranges ...nginx.Range) nginx.Table {
+	return nginx.Table{{Listener: 0, Ranges: ranges}, {Listener: 3, Ranges: []nginx.Range{{Target: "x", Buckets: nginx.Buckets}}}}
 }
 
-// lookUp follows a bucket step by step, as nginx does.
-func lookUp(dir nginx.Dir, key string, listener, bucket int) (string, error) {
-	target, err := filepath.EvalSymlinks(entry(dir, key, listener, bucket))
-	return filepath.Base(target), err
-}
-
-func rendering(key string, ranges ...nginx.Range) nginx.Rendering {
-	return nginx.Rendering{Key: key, Table: nginx.Table{{Listener: 0, Ranges: ranges}, {Listener: 3, Ranges: []nginx.Range{{Target: "x", Buckets: nginx.Buckets}}}}}
-}
-
-func TestEveryBucketLeadsWhereItsRangeSays(t *testing.T) {
-	dir := nginx.Dir(memoryDir(t))
-	tb := newTables(dir)
-	for _, ranges := range [][]nginx.Range{
-		{{Target: "a", Buckets: 10000}},
-		{{Target: "a", Buckets: 9999}, {Target: "b", Buckets: 1}},
-		{{Target: "a", Buckets: 1}, {Target: "b", Buckets: 4999}, {Target: "c", Buckets: 5000}},
-		{{Target: nginx.NoTarget, Buckets: 10000}},
-	} {
-		if err := tb.write(rendering("k", ranges...)); err != nil {
+func TestEveryBucketHasTheBackendThatItsRangeSays(t *testing.T) {
+	tb := testTables(t)
+	for _, buckets := range [][3]int{{10000, 0, 0}, {9999, 1, 0}, {1, 4999, 5000}, {0, 150, 9850}, {50, 20, 9930}, {0, 0, 0}} {
+		if err := tb.write(weights(
+			nginx.Range{Target: "a", Buckets: buckets[0]}, nginx.Range{Target: "b", Buckets: buckets[1]}, nginx.Range{Target: "c", Buckets: buckets[2]},
+		)); err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]int{}
-		for _, r := range ranges {
-			want[r.Target] = r.Buckets
+		for i, id := range []string{"a", "b", "c"} {
+			if buckets[i] > 0 {
+				want[id] = buckets[i]
+			}
 		}
-		if diff := cmp.Diff(want, looked(t, dir, "k", 0)); diff != "" {
-			t.Errorf("listener 0 (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(map[string]int{"x": nginx.Buckets}, looked(t, dir, "k", 3)); diff != "" {
-			t.Errorf("listener 3 (-want +got):\n%s", diff)
+		for _, table := range []string{tb.folder.First(), tb.folder.Second()} {
+			if diff := cmp.Diff(want, looked(t, table, 0, "a", "b", "c")); diff != "" {
+				t.Errorf("%v: listener 0 (-want +got):\n%s", buckets, diff)
+			}
+			if diff := cmp.Diff(map[string]int{"x": nginx.Buckets}, looked(t, table, 3, "x")); diff != "" {
+				t.Errorf("%v: listener 3 (-want +got):\n%s", buckets, diff)
+			}
 		}
 	}
 }
 
-// TestNoLookUpFindsNothingWhileTablesChange looks buckets up all the time while
+// Of the weights of most releases, whole percentages, the second digit decides nothing.
+func TestAHundredIsWholeWhenOneBackendHasAllOfIt(t *testing.T) {
+	tb := testTables(t)
+	for _, buckets := range [][3]int{{10000, 0, 0}, {9500, 500, 0}, {9550, 450, 0}, {1, 4999, 5000}, {50, 20, 9930}, {0, 0, 0}} {
+		if err := tb.write(weights(
+			nginx.Range{Target: "a", Buckets: buckets[0]}, nginx.Range{Target: "b", Buckets: buckets[1]}, nginx.Range{Target: "c", Buckets: buckets[2]},
+		)); err != nil {
+			t.Fatal(err)
+		}
+		for high := range hundred {
+			for _, id := range []string{"a", "b", "c"} {
+				n := 0
+				for low := range hundred {
+					if has(t, tb.folder.First(), 0, id, high*hundred+low) {
+						n++
+					}
+				}
+				if got := hasWhole(t, tb.folder.First(), 0, id, high); got != (n == hundred) {
+					t.Errorf("%v: %s has %d of the hundred %d, all of it: %t", buckets, id, n, high, got)
+				}
+			}
+		}
+	}
+}
+
+// TestNoLookUpFailsWhileTablesChange looks buckets up all the time while
 // the table is replaced as fast as it can be.
-func TestNoLookUpFindsNothingWhileTablesChange(t *testing.T) {
-	dir := nginx.Dir(memoryDir(t))
-	tb := newTables(dir)
-	a, b := rendering("k", nginx.Range{Target: "a", Buckets: nginx.Buckets}), rendering("k", nginx.Range{Target: "b", Buckets: nginx.Buckets})
+func TestNoLookUpFailsWhileTablesChange(t *testing.T) {
+	tb := testTables(t)
+	a := weights(nginx.Range{Target: "a", Buckets: nginx.Buckets}, nginx.Range{Target: "b"})
+	b := weights(nginx.Range{Target: "a"}, nginx.Range{Target: "b", Buckets: nginx.Buckets})
 	if err := tb.write(a); err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +143,12 @@ func TestNoLookUpFindsNothingWhileTablesChange(t *testing.T) {
 					return
 				default:
 				}
-				if target, err := lookUp(dir, "k", 0, bucket); err != nil || target != "a" && target != "b" {
-					t.Errorf("bucket %d leads to %q: %v", bucket, target, err)
+				for _, table := range []string{tb.folder.First(), tb.folder.Second()} {
+					has(t, table, 0, "a", bucket)
+					has(t, table, 0, "b", bucket)
+					hasWhole(t, table, 0, "a", bucket/hundred)
+				}
+				if t.Failed() {
 					return
 				}
 				done[i].Add(1)
@@ -109,9 +156,9 @@ func TestNoLookUpFindsNothingWhileTablesChange(t *testing.T) {
 		})
 	}
 	for range 100 {
-		for _, r := range []nginx.Rendering{b, a} {
+		for _, table := range []nginx.Table{b, a} {
 			before := [2]int64{done[0].Load(), done[1].Load()}
-			if err := tb.write(r); err != nil {
+			if err := tb.write(table); err != nil {
 				t.Error(err)
 			}
 			// A reader may be held up in the middle, but not for many generations.
@@ -127,30 +174,45 @@ func TestNoLookUpFindsNothingWhileTablesChange(t *testing.T) {
 }
 
 func TestFormerTablesAreRemoved(t *testing.T) {
-	dir := nginx.Dir(memoryDir(t))
-	tb := newTables(dir)
-	for _, key := range []string{"one", "two", "three"} {
-		for range keptGenerations + 3 {
-			if err := tb.write(rendering(key, nginx.Range{Target: "a", Buckets: nginx.Buckets})); err != nil {
-				t.Fatal(err)
-			}
+	tb := testTables(t)
+	table := weights(nginx.Range{Target: "a", Buckets: nginx.Buckets})
+	for range keptGenerations + 3 {
+		if err := tb.write(table); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if err := tb.keepOnly("two", "three"); err != nil {
+	opened, err := openTables(tb.folder)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"three", "two"}, names(t, filepath.Dir(dir.Tables("any")))); diff != "" {
-		t.Errorf("configurations (-want +got):\n%s", diff)
+	if diff := cmp.Diff(tb, opened, cmp.AllowUnexported(tables{})); diff != "" {
+		t.Errorf("as another agent finds them (-want +got):\n%s", diff)
 	}
-	left := names(t, dir.Tables("three"))
-	if len(left) != keptGenerations+1 || !slices.Contains(left, strconv.Itoa(3*(keptGenerations+3))) {
-		t.Errorf("the generations %v are left, want the last %d and the link to the last", left, keptGenerations)
-	}
-	if err := tb.write(rendering("one", nginx.Range{Target: "b", Buckets: nginx.Buckets})); err != nil {
+	if err := opened.write(table); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int{"b": nginx.Buckets}, looked(t, dir, "one", 0)); diff != "" {
-		t.Errorf("a configuration that comes back (-want +got):\n%s", diff)
+	left := names(t, string(tb.folder))
+	if len(left) != keptGenerations+5 || !slices.Contains(left, "weights-20") || slices.Contains(left, "weights-4") {
+		t.Errorf("%v are left, want the last %d generations and what stays", left, keptGenerations)
+	}
+}
+
+func TestClosingOutlastsWeights(t *testing.T) {
+	tb := testTables(t)
+	if err := tb.write(weights(nginx.Range{Target: "a", Buckets: nginx.Buckets})); err != nil {
+		t.Fatal(err)
+	}
+	if err := tb.askToClose(); err != nil {
+		t.Fatal(err)
+	}
+	if err := tb.write(weights(nginx.Range{Target: "b", Buckets: nginx.Buckets})); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, tb.folder.First()); got != nil {
+		t.Errorf("the first look-up finds %v, want nothing", got)
+	}
+	if diff := cmp.Diff(map[string]int{"b": nginx.Buckets}, looked(t, tb.folder.Second(), 0, "b")); diff != "" {
+		t.Errorf("the second look-up (-want +got):\n%s", diff)
 	}
 }
 

@@ -9,48 +9,80 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
+
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
 )
 
-// titleAccepting is the process title of a worker that accepts connections. One
-// that is told to finish changes its title before it stops accepting, in one go.
-const titleAccepting = "nginx: worker process"
+const (
+	// titleNginx begins the title of every process of a running nginx.
+	titleNginx = "nginx: "
+	// titleWorker is the title of a worker that accepts connections. One that is told to
+	// finish changes its title before it stops accepting, in one go.
+	titleWorker = "nginx: worker process"
+)
 
 // procDir is where the proc file system is.
 const procDir = "/proc"
 
-// acceptingWorkers are the process ids of the workers of a master that accept
-// connections. proc is where the proc file system is.
-func acceptingWorkers(proc string, master int) (map[int]bool, error) {
+// member is a process of a group.
+type member struct {
+	pid int
+	// accepting is whether it is a worker that accepts connections.
+	accepting bool
+}
+
+// groupMembers are the processes of nginx in a group that have not ended. An nginx is a
+// group, named by the id of its master: the workers stay in it when the master is
+// killed, and the system gives the id to nobody else before all of them have
+// ended. proc is where the proc file system is.
+func groupMembers(proc string, group int) ([]member, error) {
 	folders, err := os.ReadDir(proc)
 	if err != nil {
 		return nil, fmt.Errorf("list nginx's workers: %w", err)
 	}
-	workers := map[int]bool{}
+	var members []member
 	for _, folder := range folders {
 		pid, err := strconv.Atoi(folder.Name())
 		if err != nil {
 			continue
 		}
-		accepting, err := isAcceptingWorker(filepath.Join(proc, folder.Name()), master)
+		path := filepath.Join(proc, folder.Name())
+		data, err := readProc(filepath.Join(path, "stat"))
 		if err != nil {
 			return nil, fmt.Errorf("look at process %d: %w", pid, err)
 		}
-		if accepting {
-			workers[pid] = true
+		if stat := parseStat(data); stat.group != group || stat.zombie {
+			continue
+		}
+		title, err := readProc(filepath.Join(path, "cmdline"))
+		if err != nil {
+			return nil, fmt.Errorf("look at process %d: %w", pid, err)
+		}
+		if name := processTitle(title); strings.HasPrefix(name, titleNginx) {
+			members = append(members, member{pid: pid, accepting: name == titleWorker})
 		}
 	}
-	return workers, nil
+	return members, nil
 }
 
-func isAcceptingWorker(folder string, master int) (bool, error) {
-	stat, err := readProc(filepath.Join(folder, "stat"))
-	if err != nil || parseStat(stat).parent != master {
-		return false, err
+// accepting counts the workers that accept connections.
+func accepting(members []member) int {
+	n := 0
+	for _, m := range members {
+		if m.accepting {
+			n++
+		}
 	}
-	title, err := readProc(filepath.Join(folder, "cmdline"))
-	return string(bytes.TrimRight(title, "\x00 ")) == titleAccepting, err
+	return n
+}
+
+// processTitle is what a process calls itself.
+func processTitle(cmdline []byte) string {
+	return strings.TrimRight(string(cmdline), "\x00 ")
 }
 
 // readProc reads a file of a process; one that is gone reads as empty.
@@ -64,32 +96,47 @@ func readProc(path string) ([]byte, error) {
 
 // procStat is what is of interest of /proc/<pid>/stat; zero when it can't be read.
 type procStat struct {
-	zombie          bool
-	parent, session int
+	zombie bool
+	group  int
 }
 
 // parseStat reads /proc/<pid>/stat. The name of the process is in parentheses
-// and may hold anything; state, parent, group and session follow the last one.
+// and may hold anything; state, parent and group follow the last one.
 func parseStat(stat []byte) procStat {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 4 {
+	if len(fields) < 3 {
 		return procStat{}
 	}
-	parent, perr := strconv.Atoi(string(fields[1]))
-	session, serr := strconv.Atoi(string(fields[3]))
-	if perr != nil || serr != nil {
+	group, err := strconv.Atoi(string(fields[2]))
+	if err != nil {
 		return procStat{}
 	}
-	return procStat{zombie: string(fields[0]) == "Z", parent: parent, session: session}
+	return procStat{zombie: string(fields[0]) == "Z" || string(fields[0]) == "X", group: group}
 }
 
-// replaced tells whether every accepting worker is new and there are as many as
-// there should be.
-func replaced(former, now map[int]bool, want int) bool {
-	for pid := range now {
-		if former[pid] {
-			return false
+// instances are the numbers of all nginx that have a folder, in ascending order.
+func instances(dir nginx.Dir) ([]int, error) {
+	entries, err := os.ReadDir(string(dir))
+	if err != nil {
+		return nil, err
+	}
+	var numbers []int
+	for _, e := range entries {
+		_, digits, _ := strings.Cut(e.Name(), "-")
+		n, err := strconv.Atoi(digits)
+		if err == nil && string(dir.Instance(n)) == filepath.Join(string(dir), e.Name()) {
+			numbers = append(numbers, n)
 		}
 	}
-	return len(now) >= want
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// lastInstance is the highest number in use, or 0.
+func lastInstance(dir nginx.Dir) (int, error) {
+	numbers, err := instances(dir)
+	if err != nil || len(numbers) == 0 {
+		return 0, err
+	}
+	return numbers[len(numbers)-1], nil
 }

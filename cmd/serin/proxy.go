@@ -21,6 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
+	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
 	"github.com/serin-dev/serin/proxy"
 )
@@ -50,9 +51,17 @@ func newProxyCommand() *cobra.Command {
 
 This is what the pods of the nginx router run; people do not start it by hand.
 It watches one TrafficSplit, serves its root Service's ports, reports the
-generation it serves in the split's status, and counts requests at /metrics.`,
+generation it serves in the split's status, and counts requests at /metrics.
+
+The process that is started is a supervisor. It starts this command once more,
+which does the work, and again when that crashes; nginx serves meanwhile.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if proxy.Supervised() {
+				return o.run(cmd.Context())
+			}
+			return o.supervise(cmd.Context())
+		},
 	}
 	o.bind(cmd.Flags())
 	for _, required := range []string{"namespace", "split", "pod"} {
@@ -79,8 +88,28 @@ func (o *proxyOptions) bind(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.settle, "settle", time.Second, "how long answers ask clients to close their connections before nginx is reloaded")
 }
 
+// supervise runs this very command as the agent.
+func (o *proxyOptions) supervise(ctx context.Context) error {
+	if _, err := o.render(ctx); err != nil {
+		return err // no other start of it would find anything else
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	supervisor := proxy.Supervisor{
+		Executable: executable, Args: os.Args[1:],
+		Clock: clock.RealClock{}, Log: ctrl.LoggerFrom(ctx).WithValues("TrafficSplit", klog.KRef(o.namespace, o.split)),
+	}
+	return supervisor.Run(ctx)
+}
+
 func (o *proxyOptions) run(ctx context.Context) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("TrafficSplit", klog.KRef(o.namespace, o.split))
+	keeper, err := proxy.SupervisorKeeper()
+	if err != nil {
+		return err
+	}
 	render, err := o.render(ctx)
 	if err != nil {
 		return err
@@ -89,25 +118,24 @@ func (o *proxyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the API: %w", err)
 	}
-	restConfig.UserAgent = "serin-proxy/" + buildVersion()
+	restConfig.UserAgent = "serin-proxy/" + build.Version()
 	split := types.NamespacedName{Namespace: o.namespace, Name: o.split}
 	cluster, err := proxy.NewCluster(restConfig, split)
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.statusAddress)
+	listener, err := proxy.StatusListener(ctx, keeper, o.statusAddress)
 	if err != nil {
 		return fmt.Errorf("--status-address: %w", err)
 	}
-	if os.Getpid() == 1 {
-		go proxy.Reap(ctx, log)
-	}
 	wall := clock.RealClock{}
 	return proxy.New(proxy.Options{
-		Render: render,
-		Server: proxy.NewProcess(proxy.ProcessOptions{
-			Binary: o.binary, Dir: render.Dir, Workers: render.Workers, Log: os.Stderr, Clock: wall,
-		}),
+		Render: render, Keeper: keeper,
+		Server: func(killed func(int)) (proxy.Server, error) {
+			return proxy.NewProcess(proxy.ProcessOptions{
+				Binary: o.binary, Dir: render.Dir, Workers: render.Workers, Log: os.Stderr, Killed: killed, Keeper: keeper, Clock: wall,
+			})
+		},
 		Feed:     proxy.NewKubeFeed(proxy.KubeFeedOptions{Split: split, Pod: o.pod, Cluster: cluster, Clock: wall, Log: log}),
 		Listener: listener,
 		Drain:    o.drain, QuitTimeout: o.quitTimeout, ApplyTimeout: applyTimeout, Settle: o.settle,

@@ -34,12 +34,17 @@ func TestCommandLinesRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown command":          {[]string{"prxy"}, "unknown command"},
-		"an unknown log level":        {[]string{"version", "--log-level=loud"}, "--log-level"},
-		"an unknown log format":       {[]string{"version", "--log-format=xml"}, "--log-format"},
-		"a proxy without a split":     {[]string{"proxy", "--namespace=a", "--pod=b"}, "split"},
-		"a proxy with an argument":    {[]string{"proxy", "--namespace=a", "--pod=b", "--split=c", "d"}, "unknown command"},
-		"a proxy that can't keep any": {[]string{"proxy", "--namespace=a", "--pod=b", "--split=c", "--dir=/proc/none"}, "--dir"},
+		"an unknown command":           {[]string{"prxy"}, "unknown command"},
+		"an unknown log level":         {[]string{"version", "--log-level=loud"}, "--log-level"},
+		"an unknown log format":        {[]string{"version", "--log-format=xml"}, "--log-format"},
+		"metrics of no Service":        {[]string{"metrics", "--namespace=a", "--certificate-secret=b"}, "service"},
+		"metrics without certificate":  {[]string{"metrics", "--namespace=a", "--service=b"}, "certificate-secret"},
+		"metrics with half of one":     {[]string{"metrics", "--namespace=a", "--service=b", "--tls-cert-file=c"}, "tls-private-key-file"},
+		"metrics with two of them":     {[]string{"metrics", "--namespace=a", "--service=b", "--tls-cert-file=c", "--tls-private-key-file=d", "--certificate-secret=e"}, "certificate-secret"},
+		"metrics of an unknown source": {[]string{"metrics", "--namespace=a", "--service=b", "--certificate-secret=c", "--source=guess"}, "--source"},
+		"a proxy without a split":      {[]string{"proxy", "--namespace=a", "--pod=b"}, "split"},
+		"a proxy with an argument":     {[]string{"proxy", "--namespace=a", "--pod=b", "--split=c", "d"}, "unknown command"},
+		"a proxy that can't keep any":  {[]string{"proxy", "--namespace=a", "--pod=b", "--split=c", "--dir=/proc/none"}, "--dir"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := execute(t, test.args...)

@@ -22,7 +22,7 @@ const podTemplateHash = "pod-template-hash"
 
 // Check finds what proxies between the root Service and its pods would break.
 func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service) []traffic.Problem {
-	problems := traffic.Lacking(split, Name, traffic.AbilityMatch, traffic.AbilityMirror)
+	problems := traffic.Lacking(split, Name, traffic.AbilityMatch, traffic.AbilityMirror, traffic.AbilitySticky)
 	add := func(format string, args ...any) {
 		problems = append(problems, traffic.Problem{
 			Condition: splitv1.ConditionAccepted,
@@ -35,6 +35,7 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 	if err := checkMatches(split.Matches); err != nil {
 		add("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
+	checkProtocols(split, add)
 	root := services[split.Root]
 	if root == nil {
 		return problems
@@ -62,6 +63,15 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 	return problems
 }
 
+// checkProtocols adds what nginx can't do on a port.
+func checkProtocols(split traffic.Split, add func(format string, args ...any)) {
+	for _, p := range split.Ports {
+		if err := checkProtocol(p, split.Needs()); err != nil {
+			add("%s", err.Error())
+		}
+	}
+}
+
 // unfit are the settings of a root Service that proxies can't honour.
 func unfit(root *corev1.Service) []string {
 	var settings []string
@@ -70,7 +80,7 @@ func unfit(root *corev1.Service) []string {
 			settings = append(settings, message)
 		}
 	}
-	_, hashed := root.Spec.Selector[podTemplateHash]
+	_, hashed := traffic.DeclaredSelector(root)[podTemplateHash]
 	local := root.Spec.InternalTrafficPolicy
 	add(hashed, "the selector key pod-template-hash, which the proxies can't carry; select by other labels")
 	add(root.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
@@ -115,9 +125,11 @@ func bystanders(root *corev1.Service, services map[string]*corev1.Service) []str
 
 func targets(root *corev1.Service, port corev1.ServicePort) bool {
 	return slices.ContainsFunc(root.Spec.Ports, func(p corev1.ServicePort) bool {
-		return targetPort(p) == targetPort(port)
+		return targetPort(p) == targetPort(port) && isUDP(p) == isUDP(port)
 	})
 }
+
+func isUDP(p corev1.ServicePort) bool { return p.Protocol == corev1.ProtocolUDP }
 
 func targetPort(p corev1.ServicePort) intstr.IntOrString {
 	if p.TargetPort.Type == intstr.Int && p.TargetPort.IntVal == 0 {

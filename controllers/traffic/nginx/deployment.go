@@ -111,11 +111,11 @@ func proxyContainer(split string, listeners []Listener, opts Options) *coreac.Co
 }
 
 // containerPorts name the listeners as the root Service calls them. A number may
-// appear once only.
+// appear once for each transport.
 func containerPorts(listeners []Listener) []*coreac.ContainerPortApplyConfiguration {
 	var ports []*coreac.ContainerPortApplyConfiguration
 	for _, l := range listeners {
-		port := coreac.ContainerPort().WithContainerPort(l.Number).WithProtocol(corev1.ProtocolTCP)
+		port := coreac.ContainerPort().WithContainerPort(l.Number).WithProtocol(l.Transport())
 		if l.Name != "" {
 			port.WithName(l.Name)
 		}

@@ -9,6 +9,8 @@ import (
 	"hash/fnv"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/serin-dev/serin/controllers/traffic"
 )
 
@@ -37,13 +39,22 @@ type Listener struct {
 	Port traffic.Port
 }
 
+// Transport that the listener takes: TCP or UDP.
+func (l Listener) Transport() corev1.Protocol {
+	if l.Port.Protocol == traffic.ProtocolUDP {
+		return corev1.ProtocolUDP
+	}
+	return corev1.ProtocolTCP
+}
+
 // Listeners are the ports on which a proxy stands in for the pods of the root
 // Service, in the order of the Service. A numbered target port keeps its number.
 // A named one gets a number made from the name, so that it stays the same when
 // other ports come and go.
 //
-// Two ports of the Service with one target port arrive at the same listener. They
-// can only be served when they are split alike.
+// Two ports of the Service with one target port arrive at the same listener, unless
+// one is TCP and the other UDP, as those of DNS are. They can only be served when they
+// are split alike.
 func Listeners(split traffic.Split) ([]Listener, error) {
 	if len(split.Ports) == 0 {
 		return nil, ErrNoPorts
@@ -58,10 +69,10 @@ func Listeners(split traffic.Split) ([]Listener, error) {
 		if l.Name != "" {
 			l.Number = numbers[l.Name]
 		}
-		if err := checkListener(l); err != nil {
+		if err := checkListener(l, listeners); err != nil {
 			return nil, err
 		}
-		same := slices.IndexFunc(listeners, func(o Listener) bool { return o.Number == l.Number })
+		same := slices.IndexFunc(listeners, func(o Listener) bool { return o.Number == l.Number && o.Transport() == l.Transport() })
 		if same < 0 {
 			listeners = append(listeners, l)
 			continue
@@ -73,9 +84,13 @@ func Listeners(split traffic.Split) ([]Listener, error) {
 	return listeners, nil
 }
 
-// checkListener refuses a port that no proxy pod can listen on.
-func checkListener(l Listener) error {
+// checkListener refuses a port that no proxy pod can listen on beside the others.
+func checkListener(l Listener, others []Listener) error {
+	namesake := func(o Listener) bool { return l.Name != "" && o.Name == l.Name && o.Transport() != l.Transport() }
 	switch {
+	case slices.ContainsFunc(others, namesake):
+		return fmt.Errorf("spec.service: the target port %q is called by TCP and by UDP, and a pod has each name once only; "+
+			"give the two names of their own, such as %s-udp", l.Name, l.Name)
 	case l.Number == AgentPort:
 		return fmt.Errorf("spec.service: target port %d of port %d is the port of the proxy's own status; use another target port",
 			l.Number, l.Port.Number)

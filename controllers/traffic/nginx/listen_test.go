@@ -73,6 +73,21 @@ func TestPortsWithOneTargetShareAListener(t *testing.T) {
 	}
 }
 
+func TestTCPAndUDPShareANumberAndNoListener(t *testing.T) {
+	stable := testDestination("web-stable", 1)
+	tcp, udp := testPort(53, traffic.ProtocolTCP, stable), testPort(53, traffic.ProtocolUDP, stable, testDestination("web-canary", 1))
+	listeners, err := Listeners(testSplit(tcp, udp))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Listener{{Number: 53, Port: tcp}, {Number: 53, Port: udp}}, listeners); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if a, b := listeners[0].Transport(), listeners[1].Transport(); a != "TCP" || b != "UDP" {
+		t.Errorf("transports %s and %s", a, b)
+	}
+}
+
 func TestListenersRefused(t *testing.T) {
 	stable, canary := testDestination("web-stable", 1), testDestination("web-canary", 1)
 	for name, test := range map[string]struct {
@@ -83,6 +98,7 @@ func TestListenersRefused(t *testing.T) {
 		"the agent's own port":         {[]traffic.Port{numbered(80, AgentPort)}, "target port 15020 of port 80 is the port of the proxy's own status"},
 		"a target port of 0":           {[]traffic.Port{numbered(80, 0)}, "port 80 has the target port 0"},
 		"one target, two protocols":    {[]traffic.Port{numbered(80, 8080), {Number: 81, TargetNumber: 8080, Protocol: traffic.ProtocolTCP}}, "are HTTP and TCP"},
+		"one name for TCP and UDP":     {[]traffic.Port{named(53, "dns"), {Number: 53, TargetName: "dns", Protocol: traffic.ProtocolUDP}}, "such as dns-udp"},
 		"one target, another backend":  {[]traffic.Port{testPort(8080, traffic.ProtocolHTTP, stable), testPort(8080, traffic.ProtocolHTTP, canary)}, "not the same backends"},
 		"one target, fewer backends":   {[]traffic.Port{testPort(8080, traffic.ProtocolHTTP, stable, canary), testPort(8080, traffic.ProtocolHTTP, canary)}, "not the same backends"},
 		"more ports than can be named": {manyPorts(), "more than a proxy can listen on"},

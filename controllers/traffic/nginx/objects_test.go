@@ -57,8 +57,10 @@ func routerOptions(t *testing.T) Options {
 
 func TestObjectsOfAProxy(t *testing.T) {
 	var text strings.Builder
+	options := routerOptions(t)
+	options.Autoscaling = &Autoscaling{MaxReplicas: 5, CPUUtilization: 70}
 	for _, p := range pieces() {
-		wanted, err := p.wanted(shopTarget(), routerOptions(t))
+		wanted, err := p.wanted(nil, shopTarget(), options)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,8 +19,12 @@ type Options struct {
 	// PullSecrets are names of Secrets, in the namespace of each split, that the
 	// image is pulled with. Default none.
 	PullSecrets []string
-	// Replicas of each split's proxy. Default 2, so that one can be lost.
+	// Replicas of each split's proxy, until somebody else scales it. Default 2, so that
+	// one can be lost.
 	Replicas int32
+	// Autoscaling of each split's proxy; nil when it is left to others. An autoscaler or
+	// a person who scales the Deployment is never overruled, except from 0.
+	Autoscaling *Autoscaling
 	// Resources of a proxy's container. Default: see DefaultResources.
 	Resources corev1.ResourceRequirements
 	// Workers is the number of nginx's worker processes and of the agent's threads.
@@ -70,6 +74,9 @@ func (o *Options) complete() error {
 	}
 	if o.GracePeriod == 0 {
 		o.GracePeriod = time.Minute
+	}
+	if o.Autoscaling != nil {
+		return o.Autoscaling.complete(*o)
 	}
 	return nil
 }

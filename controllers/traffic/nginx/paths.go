@@ -26,50 +26,102 @@ func (d Dir) check() error {
 	return nil
 }
 
-// Config is the configuration in effect.
-func (d Dir) Config() string { return path.Join(string(d), "nginx.conf") }
-
-// Candidate is a configuration that is being tested.
-func (d Dir) Candidate() string { return path.Join(string(d), "candidate.conf") }
-
 // AccessLog is the file that nginx appends a line to for each request.
 func (d Dir) AccessLog() string { return path.Join(string(d), "access.log") }
-
-// StatusSocket is the unix socket of nginx's status server.
-func (d Dir) StatusSocket() string { return path.Join(string(d), "status.sock") }
-
-// MirrorSocket is the unix socket of the server that waits for the copies of a
-// listener's requests.
-func (d Dir) MirrorSocket(listener int) string {
-	return path.Join(string(d), "mirror-"+strconv.Itoa(listener)+".sock")
-}
-
-// PID is nginx's process-id file.
-func (d Dir) PID() string { return path.Join(string(d), "nginx.pid") }
 
 // Temp is where nginx keeps request bodies that it has to buffer.
 func (d Dir) Temp() string { return path.Join(string(d), "temp") }
 
-// Closing is a file whose presence makes nginx close each client connection
-// after the answer, saying so in it.
-func (d Dir) Closing() string { return path.Join(string(d), "closing") }
+// State is what an agent notes for the one that takes over when it crashes.
+func (d Dir) State() string { return path.Join(string(d), "state.json") }
 
-// Targets holds an empty folder for each backend. The name of the folder that a
-// table entry leads to is how nginx learns its choice.
-func (d Dir) Targets() string { return path.Join(string(d), "targets") }
+// Counts are the counts of requests up to a position in the access log.
+func (d Dir) Counts() string { return path.Join(string(d), "counts.json") }
 
-// Target is the folder of one backend.
-func (d Dir) Target(id string) string { return path.Join(d.Targets(), id) }
+// Current is the link to the folder of the nginx that serves new clients.
+func (d Dir) Current() string { return path.Join(string(d), currentLink) }
 
-// Tables is the folder of the tables of the configuration with the given key.
-func (d Dir) Tables(key string) string { return path.Join(string(d), "tables", key) }
+// Instance is the folder of the nginx that was started as the n-th.
+func (d Dir) Instance(n int) Instance {
+	return Instance(path.Join(string(d), "nginx-"+strconv.Itoa(n)))
+}
 
-// Current is the link that leads to the table in effect. Replacing it changes
-// the weights of every worker at once.
-func (d Dir) Current(key string) string { return path.Join(d.Tables(key), "current") }
+// Instance is the folder of one nginx: a master process with its workers, which
+// serves one configuration for as long as it runs. It is their working directory, so
+// that the configuration names what is in it by short paths: nginx follows
+// one of them for each request, and each of its steps takes time.
+type Instance string
 
-// entry is where nginx looks the choice of a listener up: two levels of a
-// hundred entries each.
-func (d Dir) entry(key string, listener int) string {
-	return path.Join(d.Current(key), strconv.Itoa(listener), "$serin_high", "$serin_low")
+// The names in an Instance, as the configuration uses them.
+const (
+	configFile   = "nginx.conf"
+	pidFile      = "nginx.pid"
+	statusSocket = "status.sock"
+	firstTable   = "first"
+	secondTable  = "second"
+	retiredFile  = "retired"
+	currentLink  = "current"
+)
+
+// Config is the configuration.
+func (i Instance) Config() string { return path.Join(string(i), configFile) }
+
+// PID is the file with the id of the master process. Its absence means that the
+// master has ended in order or never served.
+func (i Instance) PID() string { return path.Join(string(i), pidFile) }
+
+// StatusSocket is the unix socket of the status server.
+func (i Instance) StatusSocket() string { return path.Join(string(i), statusSocket) }
+
+// Retired is a file whose presence makes an nginx hand requests over to the Current
+// one, where a client of HTTP/2 still sends any.
+func (i Instance) Retired() string { return path.Join(string(i), retiredFile) }
+
+// callSocket is the unix socket by which a listener of HTTP/2 takes requests from a
+// former nginx, and successorSocket is that of the Current one.
+func callSocket(listener int) string { return "calls-" + strconv.Itoa(listener) + ".sock" }
+
+func successorSocket(listener int) string {
+	return path.Join("..", currentLink, callSocket(listener))
+}
+
+// mirrorSocket is the unix socket of the server that waits for the copies of a
+// listener's requests.
+func mirrorSocket(listener int) string { return "mirror-" + strconv.Itoa(listener) + ".sock" }
+
+// First is the link to the table that each request is looked up in. A request
+// that has no entry there is looked up in Second, and its connection is closed
+// after the answer, which says so. So a First without entries asks all clients to
+// close their connections, and costs the others nothing.
+func (i Instance) First() string { return path.Join(string(i), firstTable) }
+
+// Second is the link to the table in effect.
+func (i Instance) Second() string { return path.Join(string(i), secondTable) }
+
+// Folder is the name of a backend's folder in the table of a listener. In it are
+// hundred folders of hundred files each, one for each bucket. An executable
+// file means that the backend gets the bucket.
+func Folder(listener int, id string) string { return strconv.Itoa(listener) + "-" + id }
+
+// Whole is the name of the file in a table that is executable when a backend has all of
+// a hundred of the buckets. It is not in the backend's Folder: each step of a path that
+// is followed for each request takes time.
+func Whole(listener int, id, high string) string { return Folder(listener, id) + "-" + high }
+
+// wholeEntry is where nginx looks up whether a backend gets all requests of the hundred
+// that one is in. It is relative to the Instance.
+func wholeEntry(table string, listener int, id string) string {
+	return path.Join(table, Whole(listener, id, "$serin_high"))
+}
+
+// keptEntry is where nginx looks up whether the backend in a variable has a weight
+// above 0. It is relative to the Instance.
+func keptEntry(table string, listener int, variable string) string {
+	return path.Join(table, Folder(listener, variable), AnyBucket)
+}
+
+// entry is where nginx looks up whether a backend gets a request. It is relative
+// to the Instance.
+func entry(table string, listener int, id string) string {
+	return path.Join(table, Folder(listener, id), "$serin_high", "$serin_low")
 }

@@ -64,18 +64,13 @@ func trim(re *syntax.Regexp, where anchoring) *syntax.Regexp {
 		return re
 	}
 	subs := re.Sub
-	for where == anywhere && len(subs) > 0 && matchesAll(subs[0]) {
+	for where == anywhere && len(subs) > 0 && traffic.MatchesAnything(subs[0]) {
 		subs = subs[1:]
 	}
-	for len(subs) > 0 && matchesAll(subs[len(subs)-1]) {
+	for len(subs) > 0 && traffic.MatchesAnything(subs[len(subs)-1]) {
 		subs = subs[:len(subs)-1]
 	}
 	return &syntax.Regexp{Op: syntax.OpConcat, Sub: subs}
-}
-
-// matchesAll is true for .* in all of its forms.
-func matchesAll(re *syntax.Regexp) bool {
-	return re.Op == syntax.OpStar && (re.Sub[0].Op == syntax.OpAnyCharNotNL || re.Sub[0].Op == syntax.OpAnyChar)
 }
 
 type pcreWriter struct{ out strings.Builder }
@@ -137,7 +132,7 @@ func (w *pcreWriter) group(parts []*syntax.Regexp, separator string) error {
 
 func (w *pcreWriter) repeat(re *syntax.Regexp) error {
 	write := func() error { return w.group(re.Sub, "") }
-	if whole(re.Sub[0]) {
+	if traffic.IsOneThing(re.Sub[0]) {
 		write = func() error { return w.write(re.Sub[0]) } // engines are quick with what is simple
 	}
 	if err := write(); err != nil {
@@ -163,18 +158,6 @@ func (w *pcreWriter) repeat(re *syntax.Regexp) error {
 		w.out.WriteString("?")
 	}
 	return nil
-}
-
-// whole is true for what is written as one thing: a single character or a group.
-func whole(re *syntax.Regexp) bool {
-	switch re.Op {
-	case syntax.OpAnyCharNotNL, syntax.OpAnyChar, syntax.OpCharClass, syntax.OpCapture, syntax.OpConcat, syntax.OpAlternate:
-		return true
-	case syntax.OpLiteral:
-		return len(re.Rune) == 1
-	default:
-		return false
-	}
 }
 
 func (w *pcreWriter) literal(runes []rune, fold bool) error {

@@ -4,6 +4,7 @@ package nginx
 
 import (
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"testing"
 )
@@ -73,10 +74,17 @@ func FuzzPCRE(f *testing.F) {
 		{`(?s)a.b|c`, "a\nb"},
 		{`\x{e9}`, "é"},
 		{`[[:^alpha:]]{2}`, "1-"},
+		{`\Q`, "0"},
+		{`a|\Q(b`, "(b"},
 	} {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, expr, value string) {
+		// As it is read and not as it is written, since \Q takes in all that follows it.
+		parsed, err := syntax.Parse(expr, syntax.Perl)
+		if err != nil {
+			return
+		}
 		for _, where := range []anchoring{anywhere, atStart} {
 			text, err := pcre(expr, where)
 			if err != nil {
@@ -96,7 +104,7 @@ func FuzzPCRE(f *testing.F) {
 			if re.NumSubexp() > 0 {
 				t.Errorf("%q became %q, which captures", expr, text)
 			}
-			original := regexp.MustCompile(anchor + "(?:" + expr + "))")
+			original := regexp.MustCompile(anchor + parsed.String() + ")")
 			if got, want := re.MatchString(value), original.MatchString(value); got != want {
 				t.Errorf("%q became %q, which matches %q: %t, want %t", expr, text, value, got, want)
 			}

@@ -8,12 +8,14 @@ import (
 	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsac "k8s.io/client-go/applyconfigurations/apps/v1"
+	autoscalingac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 	coreac "k8s.io/client-go/applyconfigurations/core/v1"
 	policyac "k8s.io/client-go/applyconfigurations/policy/v1"
 	rbacac "k8s.io/client-go/applyconfigurations/rbac/v1"
@@ -27,7 +29,9 @@ import (
 type piece struct {
 	gvk      schema.GroupVersionKind
 	workload bool
-	empty    func() client.Object
+	// needed is whether the options ask for it; nil when it is needed always.
+	needed func(Options) bool
+	empty  func() client.Object
 	// make builds what is wanted, as an apply configuration.
 	make func(traffic.Target, Options) (any, error)
 	// owned extracts from an object the fields that the router applied and still owns.
@@ -47,7 +51,15 @@ func pieces() []piece {
 			always(MakePodDisruptionBudget), policyac.ExtractPodDisruptionBudget),
 		workload(pieceOf(appsv1.SchemeGroupVersion.WithKind("Deployment"), func() *appsv1.Deployment { return &appsv1.Deployment{} },
 			MakeDeployment, appsac.ExtractDeployment)),
+		optional(autoscaled, pieceOf(autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
+			func() *autoscalingv2.HorizontalPodAutoscaler { return &autoscalingv2.HorizontalPodAutoscaler{} },
+			MakeHorizontalPodAutoscaler, autoscalingac.ExtractHorizontalPodAutoscaler)),
 	}
+}
+
+func optional(needed func(Options) bool, p piece) piece {
+	p.needed = needed
+	return p
 }
 
 func workload(p piece) piece {
@@ -78,13 +90,21 @@ func always[C any](build func(*splitv1.TrafficSplit) C) func(traffic.Target, Opt
 	return func(t traffic.Target, _ Options) (C, error) { return build(t.Split), nil }
 }
 
-// wanted is what the router applies.
-func (p piece) wanted(target traffic.Target, options Options) (*unstructured.Unstructured, error) {
+// wanted is what the router applies in the place of a live object, which is nil when
+// there is none.
+func (p piece) wanted(live client.Object, target traffic.Target, options Options) (*unstructured.Unstructured, error) {
 	config, err := p.make(target, options)
 	if err != nil {
 		return nil, err
 	}
 	fields, err := fieldsOf(config)
+	if err != nil {
+		return nil, err
+	}
+	scaled, err := scaledByOthers(live)
+	if scaled {
+		unstructured.RemoveNestedField(fields, "spec", "replicas")
+	}
 	return &unstructured.Unstructured{Object: fields}, err
 }
 
@@ -92,7 +112,7 @@ func (p piece) wanted(target traffic.Target, options Options) (*unstructured.Uns
 // and still its own. The API server keeps account of that in the managed fields,
 // so defaults, and fields that somebody else added, do not count as drift.
 func (p piece) compare(live client.Object, target traffic.Target, options Options) (traffic.ObjectCondition, error) {
-	wanted, err := p.wanted(target, options)
+	wanted, err := p.wanted(live, target, options)
 	if err != nil {
 		return traffic.ObjectCurrent, nil //nolint:nilerr // nobody can say what is wanted, and Check says why
 	}

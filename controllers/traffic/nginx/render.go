@@ -57,12 +57,15 @@ func (o RenderOptions) check() error {
 type Rendering struct {
 	// Config is the text of nginx.conf.
 	Config []byte
-	// Key is a digest of Config. nginx answers it at /key of the status socket, and
-	// it names the folder of the tables.
+	// Key is a digest of Config. nginx answers it at /key of the status socket.
 	Key string
+	// Sockets are what nginx listens on for clients.
+	Sockets []Socket
 	// Table is the weights of the HTTP listeners. The weights of TCP listeners are
 	// in Config.
 	Table Table
+	// Datagrams are the listeners of UDP, which nginx does not serve.
+	Datagrams []DatagramListener
 	// Services are the backend Services by the ID that stands for them in the
 	// access log and in Table.
 	Services map[string]string
@@ -93,15 +96,20 @@ func Render(split traffic.Split, opts RenderOptions) (Rendering, error) {
 	if m := split.Mirror; m != nil && (m.Percent < 1 || m.Percent > 100) {
 		return Rendering{}, fmt.Errorf("mirror: %d %% is not a percentage from 1 to 100", m.Percent)
 	}
+	if err := checkSticky(split.Sticky); err != nil {
+		return Rendering{}, err
+	}
 	// The key is in the text that it is a digest of, so it is made from the text
 	// with the key left out.
 	sum := sha256.Sum256(renderConfig(split, listeners, opts, "0"))
 	key := hex.EncodeToString(sum[:8])
+	config := renderConfig(split, listeners, opts, key)
 	return Rendering{
-		Config:   renderConfig(split, listeners, opts, key),
+		Config:   config,
 		Key:      key,
+		Sockets:  sockets(config),
 		Table:    makeTable(listeners),
-		Services: services(listeners),
+		Services: services(listeners), Datagrams: datagrams(listeners, opts.IPv6),
 	}, nil
 }
 
@@ -111,14 +119,30 @@ var (
 	plainWord   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 )
 
-// checkPort refuses values that an API server would not have let through.
-func checkPort(port traffic.Port, needs []traffic.Ability) error {
-	if port.Protocol != traffic.ProtocolHTTP && port.Protocol != traffic.ProtocolTCP {
-		return fmt.Errorf("spec.service: port %d has the protocol %q, which nginx can't split; only HTTP and TCP",
+// checkProtocol refuses ports that nginx can't split, or not as the split needs it.
+func checkProtocol(port traffic.Port, needs []traffic.Ability) error {
+	switch port.Protocol {
+	case traffic.ProtocolHTTP:
+	case traffic.ProtocolHTTP2:
+		if slices.Contains(needs, traffic.AbilityMirror) {
+			return fmt.Errorf("spec.service: port %d is HTTP/2, whose requests nginx can't mirror: it would have to read them whole before it passes them on; "+
+				"move the port to a Service of its own, or remove the annotation serin.dev/mirror", port.Number)
+		}
+	case traffic.ProtocolTCP, traffic.ProtocolUDP:
+		if len(needs) > 0 {
+			return fmt.Errorf("spec.service: port %d is not HTTP, so it has no requests to match or mirror, and no cookies", port.Number)
+		}
+	default:
+		return fmt.Errorf("spec.service: port %d has the protocol %q, which can't be split; only HTTP, HTTP/2, TCP and UDP",
 			port.Number, port.Protocol)
 	}
-	if port.Protocol != traffic.ProtocolHTTP && len(needs) > 0 {
-		return fmt.Errorf("spec.service: port %d is not HTTP, so its requests can't be matched or mirrored", port.Number)
+	return nil
+}
+
+// checkPort refuses values that an API server would not have let through.
+func checkPort(port traffic.Port, needs []traffic.Ability) error {
+	if err := checkProtocol(port, needs); err != nil {
+		return err
 	}
 	if n := len(port.Destinations); n > maxDestinations {
 		return fmt.Errorf("spec.backends: port %d has %d destinations; at most %d", port.Number, n, maxDestinations)
@@ -197,20 +221,27 @@ func renderConfig(split traffic.Split, listeners []Listener, opts RenderOptions,
 	t.block("http", nil, func() {
 		renderHTTPDefaults(t, opts)
 		renderHTTPMaps(t)
+		if uses(listeners, traffic.ProtocolHTTP2) {
+			renderHTTP2Maps(t)
+		}
 		if split.Limited {
 			renderMatches(t, split.Matches)
 		}
 		if split.Mirror != nil {
 			renderMirrorMaps(t, *split.Mirror)
 		}
-		renderStatus(t, opts, key)
+		renderStatus(t, key)
 		for i, l := range listeners {
-			if l.Port.Protocol == traffic.ProtocolHTTP {
-				renderHTTPListener(t, httpListener{index: i, Listener: l, limited: split.Limited}, opts, key)
+			switch h := (httpListener{index: i, Listener: l, limited: split.Limited, sticky: split.Sticky}); l.Port.Protocol {
+			case traffic.ProtocolHTTP:
+				renderHTTPListener(t, h, opts, key)
+			case traffic.ProtocolHTTP2:
+				renderHTTP2Listener(t, h, opts)
+			default: // has no requests
 			}
 		}
 	})
-	if usesStream(listeners) {
+	if uses(listeners, traffic.ProtocolTCP) {
 		t.block("stream", nil, func() {
 			renderStreamDefaults(t)
 			for i, l := range listeners {
@@ -225,14 +256,14 @@ func renderConfig(split traffic.Split, listeners []Listener, opts RenderOptions,
 
 // renderProcess writes what concerns nginx as a whole.
 func renderProcess(t *text, listeners []Listener, opts RenderOptions) {
-	if usesStream(listeners) && opts.StreamModule != "" {
+	if uses(listeners, traffic.ProtocolTCP) && opts.StreamModule != "" {
 		t.line("load_module", opts.StreamModule)
 	}
 	if opts.User != "" {
 		t.line("user", opts.User)
 	}
 	t.line("daemon", "off")
-	t.line("pid", opts.Dir.PID())
+	t.line("pid", pidFile)
 	t.line("error_log", "stderr", "warn")
 	t.line("worker_processes", strconv.Itoa(opts.Workers))
 	if opts.OpenFiles > 0 {
@@ -246,9 +277,9 @@ func renderProcess(t *text, listeners []Listener, opts RenderOptions) {
 	})
 }
 
-// renderListen writes the addresses of a listener.
-func renderListen(t *text, number int32, ipv6 bool) {
-	options := []string{"backlog=4096", "so_keepalive=on"}
+// renderListen writes the addresses of a listener, with options beside those of all.
+func renderListen(t *text, number int32, ipv6 bool, more ...string) {
+	options := append([]string{"backlog=4096", "so_keepalive=on"}, more...)
 	port := strconv.Itoa(int(number))
 	t.line("listen", append([]string{port}, options...)...)
 	if ipv6 {
@@ -263,11 +294,6 @@ func renderServer(t *text, d traffic.Destination) {
 	t.line("server", address.String(), "max_fails=0")
 }
 
-func usesStream(listeners []Listener) bool {
-	for _, l := range listeners {
-		if l.Port.Protocol == traffic.ProtocolTCP {
-			return true
-		}
-	}
-	return false
+func uses(listeners []Listener, protocol traffic.Protocol) bool {
+	return slices.ContainsFunc(listeners, func(l Listener) bool { return l.Port.Protocol == protocol })
 }

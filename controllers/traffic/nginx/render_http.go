@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+
+	"github.com/serin-dev/serin/controllers/traffic"
 )
 
 // How a request reaches its backend, the suffix of an upstream's name. A kept
@@ -38,6 +40,8 @@ func renderHTTPDefaults(t *text, opts RenderOptions) {
 		[2]string{"server_tokens", "off"},
 		[2]string{"access_log", "off"},
 		[2]string{"log_not_found", "off"},
+		// A request that nginx refuses was never looked up.
+		[2]string{"uninitialized_variable_warn", "off"},
 		// Requests as they came.
 		[2]string{"merge_slashes", "off"},
 		[2]string{"ignore_invalid_headers", "off"},
@@ -103,17 +107,20 @@ func renderHTTPMaps(t *text) {
 			hundredths = append(hundredths, [2]string{"1%", fmt.Sprintf("%02d", i)})
 		}
 		hundredths = append(hundredths, [2]string{"*", "99"})
-		// The two digits of a request's bucket are hashes of different strings.
-		t.entries("split_clients", []string{digit + " $request_id", "$serin_" + digit}, hundredths...)
+		// The two digits of a request's bucket are hashes of different strings. What tells
+		// a request from all others of all proxies is random enough for a hash, and
+		// $request_id, which asks OpenSSL for 16 random bytes, takes longer than the hash.
+		t.entries("split_clients", []string{digit + " $hostname $connection $connection_requests", "$serin_" + digit}, hundredths...)
 	}
 	renderWays(t)
+	renderSpecial(t)
 	// HTTP/1.0 allows a request without a host, HTTP/1.1 does not.
 	t.entries("map", []string{"$http_host", "$serin_host"},
 		[2]string{"default", "$http_host"}, [2]string{"", "localhost"})
 	// An upgrade to HTTP/2 would take all further requests of the connection past
 	// the split; a server may always ignore it.
 	t.entries("map", []string{"$http_upgrade", "$serin_upgrade"},
-		[2]string{"default", "$http_upgrade"}, [2]string{"~*(^|[ ,])h2c([ ,/]|$)", ""})
+		[2]string{"default", "$http_upgrade"}, [2]string{"", ""}, [2]string{"~*(^|[ ,])h2c([ ,/]|$)", ""})
 	t.entries("map", []string{"$serin_upgrade", "$serin_connection"},
 		[2]string{"default", "upgrade"}, [2]string{"", "$serin_close"})
 	t.entries("map", []string{"$serin_way", "$serin_close"},
@@ -146,11 +153,21 @@ func renderWays(t *text) {
 	})
 }
 
+// renderSpecial writes the variable that is empty for the requests of which most of
+// the traffic is: those that can go on any kept connection and are nothing else.
+func renderSpecial(t *text) {
+	special := [][2]string{{"default", "1"}}
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions} {
+		special = append(special, [2]string{method + ":::", ""}, [2]string{method + ":0::", ""})
+	}
+	t.entries("map", []string{"$request_method:$content_length:$http_transfer_encoding:$http_upgrade", "$serin_special"}, special...)
+}
+
 // renderStatus writes the server by which the agent asks for the configuration
 // that a worker runs.
-func renderStatus(t *text, opts RenderOptions, key string) {
+func renderStatus(t *text, key string) {
 	t.block("server", nil, func() {
-		t.line("listen", "unix:"+opts.Dir.StatusSocket())
+		t.line("listen", "unix:"+statusSocket)
 		t.block("location", []string{"=", "/key"}, func() { t.line("return", "200", key) })
 		t.block("location", []string{"=", "/connections"}, func() { t.line("stub_status") })
 		t.block("location", []string{"/"}, func() { t.line("return", "404") })
@@ -162,6 +179,7 @@ type httpListener struct {
 	Listener
 	index   int
 	limited bool
+	sticky  *traffic.Sticky
 }
 
 // choice is the name of the variable that holds a request's backend, and the
@@ -180,10 +198,7 @@ func renderHTTPListener(t *text, l httpListener, opts RenderOptions, key string)
 			renderPool(t)
 		})
 	}
-	kind := renderChoice(t, l, opts)
-	t.entries("map", []string{"$upstream_addr", "$" + choice + "_asked"},
-		[2]string{"default", "$" + choice}, [2]string{"", "-"})
-	t.line("log_format", choice, "$"+choice+"_asked\t$status\t$upstream_response_time\t$upstream_header_time\t$request_completion\t"+kind)
+	renderHTTPLog(t, l, renderChoice(t, l), "$status")
 	if m := l.Port.Mirror; m != nil {
 		renderMirrorChoice(t, choice, BackendID(*m))
 		renderMirrorServer(t, l, opts, key)
@@ -191,32 +206,89 @@ func renderHTTPListener(t *text, l httpListener, opts RenderOptions, key string)
 	t.block("server", nil, func() { renderHTTPServer(t, l, opts, key) })
 }
 
-// renderChoice writes the variable that holds a request's backend, and returns the
-// kind of request for the access log.
-func renderChoice(t *text, l httpListener, opts RenderOptions) (kind string) {
-	choice := l.choice()
-	targets := [][2]string{{"default", ""}}
-	for _, d := range l.Port.Destinations {
-		targets = append(targets, [2]string{opts.Dir.Target(BackendID(d)), BackendID(d)})
+// drawn is the name of the variable that holds the backend that the weights gave
+// a request; "" when no backend has weight.
+func (l httpListener) drawn() string {
+	if l.limited {
+		return l.choice() + "_shared"
 	}
-	// The folder that the request's table entry leads to. A map is evaluated once
-	// for a request, so what the access log says is what was done.
+	return l.choice()
+}
+
+// plain is whether nothing but the weights decides who gets a request, and nobody
+// else gets it as well.
+func (l httpListener) plain() bool { return !l.limited && l.Port.Mirror == nil && l.sticky == nil }
+
+// mayRefuse is whether there are requests that nobody gets though a backend was
+// drawn: those that match nothing when there is no default.
+func (l httpListener) mayRefuse() bool { return l.limited && l.Port.Default == nil }
+
+// renderChoice writes the variable that holds a request's backend, where that is
+// not what was drawn, and returns the kind of request for the access log.
+func renderChoice(t *text, l httpListener) (kind string) {
+	choice, split := l.choice(), KindSplit
+	if l.sticky != nil {
+		renderStickyMaps(t, l)
+		split = "$" + choice + "_back"
+	}
 	if !l.limited {
-		t.entries("map", []string{"$realpath_root", "$" + choice}, targets...)
-		return KindSplit
+		return split
 	}
 	// Whether a request matches comes before the weights.
 	unmatched := ""
 	if d := l.Port.Default; d != nil {
 		unmatched = BackendID(*d)
 	}
-	t.entries("map", []string{"$realpath_root", "$" + choice + "_shared"}, targets...)
 	t.entries("map", []string{"$" + matched, "$" + choice},
-		[2]string{"default", unmatched}, [2]string{"1", "$" + choice + "_shared"})
+		[2]string{"default", unmatched}, [2]string{"1", "$" + l.drawn()})
 	t.entries("map", []string{"$" + matched, "$" + choice + "_kind"},
-		[2]string{"default", KindUnmatched}, [2]string{"1", KindSplit})
+		[2]string{"default", KindUnmatched}, [2]string{"1", split})
 	return "$" + choice + "_kind"
 }
+
+// renderHTTPLog writes what the access log says of a request: the backend that it was
+// given to, the address that was asked, if any was, the status that it counts by, how long it took, the kind of request, and the
+// client: who connected, never what a header says.
+func renderHTTPLog(t *text, l httpListener, kind, status string) {
+	choice := l.choice()
+	t.line("log_format", choice, "$"+choice+"\t$upstream_addr\t"+status+"\t$upstream_response_time\t$upstream_header_time\t$request_completion\t"+kind+"\t$remote_addr")
+}
+
+// renderAccessLog writes where the access log of a server is.
+func renderAccessLog(t *text, format string, opts RenderOptions) {
+	t.line("access_log", opts.Dir.AccessLog(), format, "buffer=64k", "flush=200ms")
+}
+
+// renderDraw writes the look-up of a request in a table: the first backend that
+// has its bucket is drawn. What then is written for each of them.
+//
+// Each condition is one system call. What would take fewer, a link to follow,
+// takes one for each step of its path. A request that is looked up while the table is
+// replaced may find its bucket with the one backend too late and with the other
+// too soon; then it is looked up again.
+func renderDraw(t *text, l httpListener, table string, then func(id string)) {
+	t.line("set", "$"+l.drawn(), "")
+	if l.sticky != nil {
+		t.line("set", "$"+l.how(), "")
+		then = goOn // to where the client belongs
+	}
+	for _, d := range l.Port.Destinations {
+		id := BackendID(d)
+		t.block("if", []string{"(-x", entry(table, l.index, id) + ")"}, func() {
+			t.line("set", "$"+l.drawn(), id)
+			then(id)
+		})
+	}
+	if l.sticky != nil {
+		renderKept(t, l, table)
+	}
+}
+
+// goOn has the next look-ups and conditions follow.
+func goOn(string) {}
+
+// skip has a draw that is over skip the next look-ups and conditions.
+func (t *text) skip(string) { t.line("break") }
 
 // renderPool writes how backend connections are kept: so briefly that no server
 // in use has a shorter idle time, and that new and leaving pods of the Service
@@ -230,12 +302,13 @@ func renderPool(t *text) {
 	)
 }
 
+// renderHTTPServer writes the server of one HTTP port.
 func renderHTTPServer(t *text, l httpListener, opts RenderOptions, key string) {
 	choice := l.choice()
 	pass := func() { t.line("proxy_pass", "http://"+choice+"_${"+choice+"}_$serin_way") }
 	renderListen(t, l.Number, opts.IPv6)
-	t.line("root", opts.Dir.entry(key, l.index))
-	t.line("access_log", opts.Dir.AccessLog(), choice, "buffer=64k", "flush=200ms")
+	renderAccessLog(t, choice, opts)
+	renderStickyServer(t, l)
 	t.line("error_page", "418", "=", "@closing")
 	if l.Port.Mirror != nil {
 		t.line("error_page", "419", "=", "@copied")
@@ -243,21 +316,33 @@ func renderHTTPServer(t *text, l httpListener, opts RenderOptions, key string) {
 	for _, e := range errorPages {
 		t.line("error_page", strconv.Itoa(e.code), "@"+strconv.Itoa(e.code))
 	}
-	t.block("location", []string{"/"}, func() {
-		t.block("if", []string{"($" + choice, "!~", ".)"}, func() { t.line("return", "503") })
-		t.block("if", []string{"(-f", opts.Dir.Closing() + ")"}, func() { t.line("return", "418") })
-		if l.Port.Mirror != nil {
-			t.block("if", []string{"($" + choice + "_copied)"}, func() { t.line("return", "419") })
-		}
-		pass()
-	})
+	if l.plain() {
+		t.line("error_page", "420", "=", "@special")
+		t.block("location", []string{"/"}, func() { renderPlain(t, l) })
+		t.block("location", []string{"@special"}, func() { renderPass(t, l, pass) })
+	} else {
+		t.block("location", []string{"/"}, func() { renderPass(t, l, pass) })
+	}
 	if l.Port.Mirror != nil {
 		renderMirrorLocations(t, choice, key, pass)
 	}
 	t.block("location", []string{"@closing"}, func() {
 		t.line("keepalive_timeout", "0")
+		then := t.skip
+		if l.mayRefuse() {
+			then = goOn
+		}
+		renderDraw(t, l, secondTable, then)
+		// A request that is not shared needs no weights.
+		t.block("if", []string{"($" + choice, "=", "", ")"}, func() { t.line("return", "503") })
 		pass()
 	})
+	renderErrorAnswers(t, "$serin_final", pass)
+}
+
+// renderErrorAnswers writes what a client gets from the proxy itself. A request that
+// a backend refused is passed on again until the variable final is 1.
+func renderErrorAnswers(t *text, final string, pass func()) {
 	for _, e := range errorPages {
 		code := strconv.Itoa(e.code)
 		t.block("location", []string{"@" + code}, func() {
@@ -269,10 +354,48 @@ func renderHTTPServer(t *text, l httpListener, opts RenderOptions, key string) {
 				answer()
 				return
 			}
-			t.block("if", []string{"($serin_final)"}, answer)
+			t.block("if", []string{"(" + final + ")"}, answer)
 			pass()
 		})
 	}
+}
+
+// renderPass writes how any request is drawn and passed on.
+func renderPass(t *text, l httpListener, pass func()) {
+	then := t.skip
+	if l.mayRefuse() || l.Port.Mirror != nil {
+		then = goOn
+	}
+	renderDraw(t, l, firstTable, then)
+	// Maps are evaluated once, so those that depend on what is drawn wait for it.
+	t.block("if", []string{"($" + l.drawn(), "=", "", ")"}, func() { t.line("return", "418") })
+	if l.mayRefuse() {
+		t.block("if", []string{"($" + l.choice(), "=", "", ")"}, func() { t.line("return", "503") })
+	}
+	if l.Port.Mirror != nil {
+		t.block("if", []string{"($" + l.choice() + "_copied)"}, func() { t.line("return", "419") })
+	}
+	pass()
+}
+
+// renderPlain writes the same for the requests that are not special, with nothing
+// to find out but who is drawn: the names and headers are fixed. Nearly all of them are in
+// a hundred of buckets that one backend has all of, so the second digit of their bucket,
+// and the longer path to it, is left to the others.
+func renderPlain(t *text, l httpListener) {
+	t.line("proxy_set_header", "Host", "$serin_host")
+	t.line("proxy_set_header", "X-Forwarded-For", "$proxy_add_x_forwarded_for")
+	t.line("proxy_set_header", "Connection", "")
+	t.block("if", []string{"($serin_special)"}, func() { t.line("return", "420") })
+	for _, d := range l.Port.Destinations {
+		id := BackendID(d)
+		t.block("if", []string{"(-x", wholeEntry(firstTable, l.index, id) + ")"}, func() {
+			t.line("set", "$"+l.drawn(), id)
+			t.line("break")
+			t.line("proxy_pass", "http://"+l.choice()+"_"+id+"_"+pooled)
+		})
+	}
+	t.line("return", "420")
 }
 
 // errorPages are the answers that come from the proxy itself, marked so that

@@ -12,7 +12,7 @@ import (
 	"github.com/serin-dev/serin/controllers/traffic"
 )
 
-// Whose requests an entry of the access log is about, its last field.
+// Whose requests an entry of the access log is about, the field before its last.
 const (
 	// KindSplit: a request that was shared by the weights.
 	KindSplit = "split"
@@ -22,6 +22,8 @@ const (
 	KindMirrored = "mirrored"
 	// KindDropped: a copy that was not sent, because too many were on their way.
 	KindDropped = "dropped"
+	// KindConnection: a connection of a TCP port.
+	KindConnection = "connection"
 )
 
 // maxConditions of all matches of a split: each may be looked at for each request.

@@ -71,11 +71,11 @@ func renderMirrorLocations(t *text, choice, key string, pass func()) {
 func renderMirrorServer(t *text, l httpListener, opts RenderOptions, key string) {
 	choice, mirror := l.choice(), *l.Port.Mirror
 	id := BackendID(mirror)
-	socket := "unix:" + opts.Dir.MirrorSocket(l.index)
+	socket := "unix:" + mirrorSocket(l.index)
 	t.block("upstream", []string{choice + "_mirror"}, func() { t.line("server", socket, "max_fails=0") })
 	t.block("upstream", []string{choice + "_copies"}, func() { renderServer(t, mirror) })
-	t.line("log_format", choice+"_mirrored", id+"\t$status\t$upstream_response_time\t$upstream_header_time\t"+"OK\t"+KindMirrored)
-	t.line("log_format", choice+"_dropped", id+"\t$status\t-\t-\tOK\t"+KindDropped)
+	t.line("log_format", choice+"_mirrored", id+"\t+\t$status\t$upstream_response_time\t$upstream_header_time\t"+"OK\t"+KindMirrored+"\t-")
+	t.line("log_format", choice+"_dropped", id+"\t+\t$status\t-\t-\tOK\t"+KindDropped+"\t-")
 	log := func(format string) {
 		t.line("access_log", opts.Dir.AccessLog(), format, "buffer=64k", "flush=200ms")
 	}

@@ -40,7 +40,7 @@ func renderStreamListener(t *text, i int, l Listener, opts RenderOptions) {
 				renderServer(t, d)
 			}
 		})
-		percents = append(percents, [2]string{percent(n), name})
+		percents = append(percents, [2]string{percent(n), BackendID(d)})
 	}
 	if len(percents) > 0 {
 		// The last takes the rest, so that no hash value is left without a choice.
@@ -48,6 +48,7 @@ func renderStreamListener(t *text, i int, l Listener, opts RenderOptions) {
 		// $connection alone counts from 1 in every pod.
 		key := "$connection $remote_addr $remote_port $pid $msec"
 		t.entries("split_clients", []string{key, "$" + choice}, percents...)
+		t.line("log_format", choice, "$"+choice+"\t+\t$status\t-\t-\tOK\t"+KindConnection+"\t-")
 	}
 	t.block("server", nil, func() {
 		renderListen(t, l.Number, opts.IPv6)
@@ -55,7 +56,8 @@ func renderStreamListener(t *text, i int, l Listener, opts RenderOptions) {
 			t.line("return", "")
 			return
 		}
-		t.line("proxy_pass", "$"+choice)
+		t.line("access_log", opts.Dir.AccessLog(), choice, "buffer=64k", "flush=200ms")
+		t.line("proxy_pass", choice+"_$"+choice)
 	})
 }
 

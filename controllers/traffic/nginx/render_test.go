@@ -70,12 +70,26 @@ func mirroredSplit() traffic.Split {
 	return split
 }
 
+// stickySplit limits what comes back to what matches.
+func stickySplit() traffic.Split {
+	split := limitedSplit()
+	split.Matches = split.Matches[:1]
+	split.Sticky = &traffic.Sticky{Cookie: "version", MaxAge: 3600}
+	return split
+}
+
 func TestRenderGolden(t *testing.T) {
 	for name, split := range map[string]traffic.Split{
 		"http":     testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("web-stable", 95), testDestination("web-canary", 5))),
 		"limited":  limitedSplit(),
+		"sticky":   stickySplit(),
 		"mirrored": mirroredSplit(),
 		"tcp":      testSplit(testPort(5432, traffic.ProtocolTCP, testDestination("web-stable", 2), testDestination("web-canary", 1), testDestination("web-extra", 0))),
+		"http2":    testSplit(testPort(8080, traffic.ProtocolHTTP2, testDestination("web-stable", 95), testDestination("web-canary", 5))),
+		"dns": testSplit(
+			testPort(53, traffic.ProtocolTCP, testDestination("web-stable", 1)),
+			testPort(53, traffic.ProtocolUDP, testDestination("web-stable", 1), testDestination("web-canary", 1)),
+		),
 		"nobody":   testSplit(testPort(8080, traffic.ProtocolHTTP), testPort(5432, traffic.ProtocolTCP)),
 		"one-ipv6": testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("web-extra", 1))),
 	} {
@@ -119,7 +133,7 @@ func TestHTTPWeightsAreNotInTheConfiguration(t *testing.T) {
 		t.Errorf("a change of weights takes a reload:\n%s", diff)
 	}
 	stable, canary := BackendID(testDestination("web-stable", 0)), BackendID(testDestination("web-canary", 0))
-	if diff := cmp.Diff(Table{{Ranges: []Range{{stable, 10000}}}}, before.Table); diff != "" {
+	if diff := cmp.Diff(Table{{Ranges: []Range{{stable, 10000}, {canary, 0}}}}, before.Table); diff != "" {
 		t.Errorf("before (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(Table{{Ranges: []Range{{stable, 9500}, {canary, 500}}}}, after.Table); diff != "" {
@@ -150,7 +164,7 @@ func TestTheKeyTellsConfigurationsApart(t *testing.T) {
 
 func TestAnHTTPPortThatNobodyServesHasATable(t *testing.T) {
 	got := render(t, testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("web-stable", 0)))).Table
-	if diff := cmp.Diff(Table{{Ranges: []Range{{NoTarget, Buckets}}}}, got); diff != "" {
+	if diff := cmp.Diff(Table{{Ranges: []Range{{BackendID(testDestination("web-stable", 0)), 0}}}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -160,6 +174,11 @@ func TestRenderRefuses(t *testing.T) {
 		d := testDestination("web-stable", 1)
 		change(&d)
 		return testSplit(testPort(8080, traffic.ProtocolHTTP, d))
+	}
+	sticky := func(name string) traffic.Split {
+		s := destination(func(*traffic.Destination) {})
+		s.Sticky = &traffic.Sticky{Cookie: name}
+		return s
 	}
 	good := destination(func(*traffic.Destination) {})
 	options := func(change func(*RenderOptions)) RenderOptions {
@@ -178,7 +197,9 @@ func TestRenderRefuses(t *testing.T) {
 		"a port of 0":                    {destination(func(d *traffic.Destination) { d.Port = 0 }), testOptions(), "between 1 and 65535"},
 		"a negative weight":              {destination(func(d *traffic.Destination) { d.Weight = -1 }), testOptions(), "must not be negative"},
 		"a backend that is named twice":  {testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("a", 1), testDestination("a", 1))), testOptions(), "named twice"},
-		"UDP":                            {testSplit(testPort(53, traffic.ProtocolUnsupported)), testOptions(), "only HTTP and TCP"},
+		"UDP":                            {testSplit(testPort(53, traffic.ProtocolUnsupported)), testOptions(), "only HTTP, HTTP/2, TCP and UDP"},
+		"a cookie that needs quotes":     {sticky("a b"), testOptions(), "not the name of a cookie"},
+		"a cookie without a name":        {sticky(""), testOptions(), "not the name of a cookie"},
 		"too many destinations":          {testSplit(testPort(8080, traffic.ProtocolHTTP, make([]traffic.Destination, maxDestinations+1)...)), testOptions(), "at most 256"},
 		"a folder that needs quotes":     {good, options(func(o *RenderOptions) { o.Dir = "/a b" }), "dir:"},
 		"a folder that is not clean":     {good, options(func(o *RenderOptions) { o.Dir = "/a/../b" }), "dir:"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -45,6 +46,9 @@ func New(c client.Client, options Options) (*Router, error) {
 // Name implements traffic.Router.
 func (r *Router) Name() string { return Name }
 
+// Means implements traffic.Router.
+func (r *Router) Means() traffic.Means { return traffic.MeansProxies }
+
 // Kinds implements traffic.Router.
 func (r *Router) Kinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
@@ -53,17 +57,24 @@ func (r *Router) Kinds() []schema.GroupVersionKind {
 		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
 		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
 		corev1.SchemeGroupVersion.WithKind("Pod"),
 	}
 }
 
 // Observe implements traffic.Router.
 func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.State, error) {
-	state := traffic.State{WantedProxies: int(r.options.Replicas)}
+	var state traffic.State
 	for _, p := range pieces() {
-		object, err := r.observe(ctx, target, p)
+		object, live, err := r.observe(ctx, target, p)
 		if err != nil {
 			return traffic.State{}, fmt.Errorf("%s %s: %w", p.gvk.Kind, ObjectName(target.Split.Name), err)
+		}
+		if object.Unwanted && (object.Condition == traffic.ObjectAbsent || object.Condition == traffic.ObjectForeign) {
+			continue
+		}
+		if p.workload {
+			state.WantedProxies = wantedProxies(live, r.options)
 		}
 		state.Objects = append(state.Objects, object)
 	}
@@ -72,17 +83,20 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 	return state, err
 }
 
-// observe compares one object with what is wanted.
-func (r *Router) observe(ctx context.Context, target traffic.Target, p piece) (traffic.Object, error) {
-	object := traffic.Object{GroupVersionKind: p.gvk, Name: ObjectName(target.Split.Name), Workload: p.workload}
-	live := p.empty()
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: object.Name}, live)
-	if apierrors.IsNotFound(err) {
-		object.Condition = traffic.ObjectAbsent
-		return object, nil
+// observe compares one object, which it returns too, with what is wanted. The live
+// object is nil when there is none.
+func (r *Router) observe(ctx context.Context, target traffic.Target, p piece) (traffic.Object, client.Object, error) {
+	object := traffic.Object{
+		GroupVersionKind: p.gvk, Name: ObjectName(target.Split.Name), Workload: p.workload,
+		Unwanted: p.needed != nil && !p.needed(r.options),
 	}
+	live, err := r.live(ctx, target, p)
 	if err != nil {
-		return object, err
+		return object, nil, err
+	}
+	if live == nil {
+		object.Condition = traffic.ObjectAbsent
+		return object, nil, nil
 	}
 	object.UID, object.ResourceVersion, object.Problem = live.GetUID(), live.GetResourceVersion(), refusal(live)
 	switch {
@@ -90,10 +104,22 @@ func (r *Router) observe(ctx context.Context, target traffic.Target, p piece) (t
 		object.Condition = traffic.ObjectTerminating
 	case live.GetLabels()[traffic.LabelProxy] != target.Split.Name:
 		object.Condition = traffic.ObjectForeign
+	case object.Unwanted:
+		object.Condition = traffic.ObjectCurrent
 	default:
 		object.Condition, err = p.compare(live, target, r.options)
 	}
-	return object, err
+	return object, live, err
+}
+
+// live reads an object from the cache; nil when there is none.
+func (r *Router) live(ctx context.Context, target traffic.Target, p piece) (client.Object, error) {
+	live := p.empty()
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: ObjectName(target.Split.Name)}, live)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // that there is none is an answer
+	}
+	return live, err
 }
 
 // Apply implements traffic.Router. An object that was absent is made without
@@ -104,7 +130,11 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 		if p.gvk != object.GroupVersionKind {
 			continue
 		}
-		config, err := p.wanted(target, r.options)
+		live, err := r.live(ctx, target, p)
+		if err != nil {
+			return err
+		}
+		config, err := p.wanted(live, target, r.options)
 		if err != nil {
 			return err
 		}
@@ -121,12 +151,17 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 	return fmt.Errorf("router %s makes no %s", Name, object.Kind)
 }
 
+// Restore implements traffic.Router. Nothing of anybody else is changed.
+func (r *Router) Restore(_ context.Context, _ traffic.Target, object traffic.Object) error {
+	return fmt.Errorf("router %s borrows no %s", Name, object.Kind)
+}
+
 // proxies lists the pods with what each of them reports in the split's status.
 func (r *Router) proxies(ctx context.Context, target traffic.Target) ([]traffic.Proxy, error) {
 	split := target.Split
 	var pods corev1.PodList
 	err := r.client.List(ctx, &pods, client.InNamespace(split.Namespace),
-		client.MatchingLabels{traffic.LabelProxy: split.Name}, client.UnsafeDisableDeepCopy)
+		client.MatchingFields{traffic.IndexProxy: split.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("list the proxies' pods: %w", err)
 	}

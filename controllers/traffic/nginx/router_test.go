@@ -30,7 +30,10 @@ func testRouter(t *testing.T, funcs interceptor.Funcs) (*Router, client.WithWatc
 			t.Fatal(err)
 		}
 	}
-	api := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
+	api := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().
+		WithIndex(&corev1.Pod{}, traffic.IndexProxy, func(o client.Object) []string {
+			return []string{o.GetLabels()[traffic.LabelProxy]}
+		}).Build()
 	r, err := New(interceptor.NewClient(api, funcs), Options{Image: "serin:test"})
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +179,7 @@ func TestObjectsOfOthersAreToldApart(t *testing.T) {
 func TestAnObjectThatTheCacheDoesNotShowIsNotTaken(t *testing.T) {
 	r, api := testRouter(t, interceptor.Funcs{})
 	absent := conditions(t, r, shopTarget())["PodDisruptionBudget"]
-	theirs, err := pieces()[3].wanted(shopTarget(), r.options)
+	theirs, err := pieces()[3].wanted(nil, shopTarget(), r.options)
 	must(t, err)
 	theirs.Object["spec"] = map[string]any{"maxUnavailable": "5%"}
 	must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(theirs), client.FieldOwner("somebody")))

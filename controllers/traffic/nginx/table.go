@@ -4,10 +4,6 @@ package nginx
 
 import "github.com/serin-dev/serin/controllers/traffic"
 
-// NoTarget is the table entry of a listener that no backend can serve. nginx
-// answers 503 there.
-const NoTarget = "none"
-
 // Table is the weights of every HTTP listener. It is not part of the
 // configuration, so that a change of weights needs no reload: a reload closes
 // idle client connections, and a request that is on its way on one of them is
@@ -16,17 +12,18 @@ type Table []ListenerTable
 
 // ListenerTable shares the buckets of one listener among its backends.
 type ListenerTable struct {
-	// Listener is its index, the name of its folder in the table.
+	// Listener is its index, the beginning of the names of its folders in the table.
 	Listener int
-	// Ranges are in bucket order, cover all of them, and are not empty.
+	// Ranges are in bucket order, one for each destination. They cover all buckets, or
+	// none when no backend has weight.
 	Ranges []Range
 }
 
 // Range gives consecutive buckets to one backend.
 type Range struct {
-	// Target is the backend's ID, or NoTarget.
+	// Target is the backend's ID.
 	Target string
-	// Buckets is how many of them, more than 0.
+	// Buckets is how many of them.
 	Buckets int
 }
 
@@ -34,7 +31,7 @@ type Range struct {
 func makeTable(listeners []Listener) Table {
 	var table Table
 	for i, l := range listeners {
-		if l.Port.Protocol == traffic.ProtocolHTTP {
+		if l.Port.Protocol.HasRequests() {
 			table = append(table, ListenerTable{Listener: i, Ranges: makeRanges(l.Port)})
 		}
 	}
@@ -45,12 +42,7 @@ func makeTable(listeners []Listener) Table {
 func makeRanges(port traffic.Port) []Range {
 	var ranges []Range
 	for i, n := range portShares(port) {
-		if n > 0 {
-			ranges = append(ranges, Range{Target: BackendID(port.Destinations[i]), Buckets: n})
-		}
-	}
-	if len(ranges) == 0 {
-		return []Range{{Target: NoTarget, Buckets: Buckets}}
+		ranges = append(ranges, Range{Target: BackendID(port.Destinations[i]), Buckets: n})
 	}
 	return ranges
 }

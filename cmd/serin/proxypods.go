@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+)
+
+// proxyPodOptions are the flags of serin manager that say what the pods of the nginx
+// router's proxies are like.
+type proxyPodOptions struct {
+	replicas, maxReplicas, targetCPU int32
+	requests, limits                 map[string]string
+}
+
+func (o *proxyPodOptions) bind(flags *pflag.FlagSet) {
+	flags.Int32Var(&o.replicas, "proxy-replicas", 2, "proxies of each TrafficSplit, until somebody scales their Deployment; with --proxy-max-replicas the least")
+	flags.Int32Var(&o.maxReplicas, "proxy-max-replicas", 0, "make a HorizontalPodAutoscaler for the proxies of each TrafficSplit, with this many at most; 0: none")
+	flags.Int32Var(&o.targetCPU, "proxy-target-cpu", 80, "mean use of CPU that the autoscaler aims at, in percent of the request")
+	flags.StringToStringVar(&o.requests, "proxy-requests", nil, "resources that a proxy requests, such as cpu=50m,memory=96Mi; default: for a few thousand requests a second")
+	flags.StringToStringVar(&o.limits, "proxy-limits", nil, "limits of a proxy's resources, such as memory=384Mi; they replace the default ones together with --proxy-requests")
+}
+
+// options are those of the nginx router.
+func (o *proxyPodOptions) options(image string) (nginx.Options, error) {
+	out := nginx.Options{Image: image, Replicas: o.replicas}
+	if o.replicas < 1 {
+		return out, fmt.Errorf("--proxy-replicas: %d must be at least 1", o.replicas)
+	}
+	if o.maxReplicas != 0 {
+		out.Autoscaling = &nginx.Autoscaling{MaxReplicas: o.maxReplicas, CPUUtilization: o.targetCPU}
+	}
+	var err error
+	if out.Resources.Requests, err = quantities("--proxy-requests", o.requests); err != nil {
+		return out, err
+	}
+	out.Resources.Limits, err = quantities("--proxy-limits", o.limits)
+	return out, err
+}
+
+// quantities reads resources by name; nil for none.
+func quantities(flag string, values map[string]string) (corev1.ResourceList, error) {
+	if len(values) == 0 {
+		return nil, nil
+	}
+	known := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
+	list := corev1.ResourceList{}
+	for name, value := range values {
+		if !slices.Contains(known, corev1.ResourceName(name)) {
+			return nil, fmt.Errorf("%s: %q is none of %v", flag, name, known)
+		}
+		q, err := resource.ParseQuantity(value)
+		if err != nil || q.Sign() < 0 {
+			return nil, fmt.Errorf("%s: %s=%q is not a quantity; write it like cpu=50m or memory=96Mi", flag, name, value)
+		}
+		list[corev1.ResourceName(name)] = q
+	}
+	return list, nil
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+)
+
+func TestFlagsOfTheProxiesPods(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want nginx.Options
+		err  string
+	}{
+		"nothing is said": {want: nginx.Options{Image: "i", Replicas: 2}},
+		"an autoscaler with resources": {
+			args: []string{"--proxy-replicas=3", "--proxy-max-replicas=9", "--proxy-target-cpu=60", "--proxy-requests=cpu=1,memory=128Mi", "--proxy-limits=memory=1Gi"},
+			want: nginx.Options{
+				Image: "i", Replicas: 3, Autoscaling: &nginx.Autoscaling{MaxReplicas: 9, CPUUtilization: 60},
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+				},
+			},
+		},
+		"no proxy":                  {args: []string{"--proxy-replicas=0"}, err: "--proxy-replicas: 0 must be at least 1"},
+		"a quantity that is none":   {args: []string{"--proxy-requests=cpu=much"}, err: `--proxy-requests: cpu="much" is not a quantity`},
+		"a quantity below zero":     {args: []string{"--proxy-limits=memory=-1"}, err: `memory="-1" is not a quantity`},
+		"a resource without a name": {args: []string{"--proxy-limits=disk=1"}, err: `--proxy-limits: "disk" is none of`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o proxyPodOptions
+			flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+			o.bind(flags)
+			if err := flags.Parse(test.args); err != nil {
+				t.Fatal(err)
+			}
+			got, err := o.options("i")
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("got %v, want an error with %q", err, test.err)
+				}
+				return
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/clock"
+
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+)
+
+const (
+	// sessionIdle is how long a session without a datagram in either direction is
+	// remembered. Longer than the 30 s for which kube-proxy remembers one that was not
+	// answered, and than what a client of DNS, QUIC or NTP waits for an answer.
+	sessionIdle = time.Minute
+	// sweepInterval is how often idle sessions are looked for.
+	sweepInterval = 5 * time.Second
+	// maxSessions of a port: each has a socket and some memory. When there are more,
+	// the one that was silent for longest is forgotten.
+	maxSessions = 4096
+	// maxDatagram is more than a datagram can hold.
+	maxDatagram = 1 << 16
+	// readBuffer is for the datagrams that arrive while others are passed on.
+	readBuffer = 4 << 20
+)
+
+// datagrams splits the UDP ports of a split, session by session. A session is what
+// one address and port of a client sends to one port; it stays with its backend.
+//
+// nginx could do it too, but one that is replaced drops the answers that its clients
+// wait for, and weights of UDP would be in its configuration. Here new weights are in
+// effect with the next session, and nobody is cut off.
+type datagrams struct {
+	sockets *sockets
+	clock   clock.WithTicker
+	log     logr.Logger
+	metrics *metrics
+	// ports that are open.
+	ports map[nginx.Socket]*datagramPort
+}
+
+func newDatagrams(s *sockets, c clock.WithTicker, log logr.Logger, m *metrics) *datagrams {
+	return &datagrams{sockets: s, clock: c, log: log, metrics: m, ports: map[nginx.Socket]*datagramPort{}}
+}
+
+// open opens the ports that are not open yet. Datagrams wait in them until serve.
+func (d *datagrams) open(listeners []nginx.DatagramListener) error {
+	for _, l := range listeners {
+		fds, err := d.sockets.lend(l.Sockets)
+		if err != nil {
+			return err
+		}
+		for i, socket := range l.Sockets {
+			if d.ports[socket] != nil {
+				continue
+			}
+			conn, err := datagramConn(fds[i])
+			if err != nil {
+				return fmt.Errorf("listen on udp %s: %w", socket.Address, err)
+			}
+			d.ports[socket] = newDatagramPort(d, conn)
+		}
+	}
+	return nil
+}
+
+// datagramConn is a connection of its own on a socket.
+func datagramConn(fd int) (*net.UDPConn, error) {
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	file := os.NewFile(uintptr(own), "udp")
+	conn, err := net.FilePacketConn(file)
+	err = errors.Join(err, file.Close()) // conn has another
+	if err != nil {
+		return nil, err
+	}
+	udp, ok := conn.(*net.UDPConn)
+	if !ok {
+		return nil, errors.Join(errors.New("not a socket of UDP"), conn.Close())
+	}
+	_ = udp.SetReadBuffer(readBuffer) // or as much as the system lets
+	return udp, nil
+}
+
+// serve puts the weights of the listeners, which are open, in effect and closes what
+// is no longer among them.
+func (d *datagrams) serve(listeners []nginx.DatagramListener) {
+	wanted := map[nginx.Socket]bool{}
+	for _, l := range listeners {
+		shares := makeDraw(l.Port)
+		for _, socket := range l.Sockets {
+			wanted[socket] = true
+			d.ports[socket].serve(shares)
+		}
+	}
+	for socket, port := range d.ports {
+		if wanted[socket] {
+			continue
+		}
+		if err := errors.Join(port.close(), d.sockets.close(socket)); err != nil {
+			d.log.Error(err, "A port is not closed in order", "address", socket.Address)
+		}
+		delete(d.ports, socket)
+	}
+}
+
+// stop closes all ports.
+func (d *datagrams) stop() { d.serve(nil) }
+
+// draw shares sessions among backends.
+type draw struct {
+	backends []drawn
+	total    int64
+}
+
+// drawn is one backend of a draw.
+type drawn struct {
+	service string
+	address netip.AddrPort
+	// until is the sum of the weights up to this one.
+	until int64
+}
+
+// makeDraw prepares the draw of a port whose destinations nginx.Render has checked.
+func makeDraw(port traffic.Port) *draw {
+	d := &draw{}
+	for _, destination := range port.Destinations {
+		address, err := netip.ParseAddrPort(net.JoinHostPort(destination.Address, strconv.Itoa(int(destination.Port))))
+		if err != nil || destination.Weight <= 0 {
+			continue
+		}
+		d.total += int64(destination.Weight)
+		d.backends = append(d.backends, drawn{destination.Service, address, d.total})
+	}
+	return d
+}
+
+// pick is the backend of the number n, from 0 to total-1.
+func (d *draw) pick(n int64) drawn {
+	for _, b := range d.backends {
+		if n < b.until {
+			return b
+		}
+	}
+	panic("a number that is not below the total") // only from within this package
+}
+
+// datagramPort is one open UDP port.
+type datagramPort struct {
+	*datagrams
+	conn *net.UDPConn
+	draw atomic.Pointer[draw]
+	// begun is whether datagrams are read.
+	begun    bool
+	sessions *sessions
+	done     chan struct{}
+}
+
+func newDatagramPort(d *datagrams, conn *net.UDPConn) *datagramPort {
+	return &datagramPort{datagrams: d, conn: conn, sessions: newSessions(maxSessions), done: make(chan struct{})}
+}
+
+func (p *datagramPort) serve(d *draw) {
+	p.draw.Store(d)
+	if p.begun {
+		return
+	}
+	p.begun = true
+	go p.receive()
+	go p.sweep()
+}
+
+func (p *datagramPort) close() error {
+	close(p.done)
+	return p.conn.Close()
+}
+
+// receive passes the clients' datagrams on until the port is closed, and then ends
+// the sessions: nobody else begins one.
+func (p *datagramPort) receive() {
+	defer func() {
+		for _, s := range p.sessions.all() {
+			p.end(s)
+		}
+	}()
+	buffer := make([]byte, maxDatagram)
+	for {
+		n, client, err := p.conn.ReadFromUDPAddrPort(buffer)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // such as that an answer did not reach its client
+		}
+		if err := p.forward(client, buffer[:n]); err != nil {
+			p.metrics.lostDatagrams.Inc()
+			p.log.V(1).Info("A datagram is lost", "reason", err.Error())
+		}
+	}
+}
+
+// errNobody is the error of a datagram that no backend can take.
+var errNobody = errors.New("no backend has weight for this port")
+
+// forward sends a client's datagram to the backend of its session.
+func (p *datagramPort) forward(client netip.AddrPort, datagram []byte) error {
+	s := p.sessions.find(client)
+	if s == nil {
+		var err error
+		if s, err = p.begin(client); err != nil {
+			return err
+		}
+	}
+	s.touch(p.clock.Now())
+	if _, err := s.backend.Write(datagram); err != nil {
+		// What came back is that a former datagram was refused: this session has no
+		// backend any more, and the client's next datagram begins another.
+		s.refused.Store(true)
+		p.end(s)
+		return err
+	}
+	return nil
+}
+
+// begin draws a backend for a client.
+func (p *datagramPort) begin(client netip.AddrPort) (*session, error) {
+	d := p.draw.Load()
+	if d.total == 0 {
+		return nil, errNobody
+	}
+	to := d.pick(randomBelow(d.total))
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to.address))
+	if err != nil {
+		return nil, err
+	}
+	s := &session{client: client, service: to.service, backend: conn}
+	if oldest := p.sessions.add(s); oldest != nil {
+		p.end(oldest)
+	}
+	p.metrics.openSessions.WithLabelValues(s.service).Inc()
+	go p.answer(s)
+	return s, nil
+}
+
+// answer passes the backend's datagrams to the client until the session ends.
+func (p *datagramPort) answer(s *session) {
+	for {
+		err := receiveEach(s.backend, func(datagram []byte) {
+			s.touch(p.clock.Now())
+			if _, err := p.conn.WriteToUDPAddrPort(datagram, s.client); err != nil && !errors.Is(err, net.ErrClosed) {
+				p.metrics.lostDatagrams.Inc()
+			}
+		})
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // refused: nobody is there
+			s.refused.Store(true)
+			p.end(s)
+			return
+		}
+	}
+}
+
+// end forgets a session. One that has ended already is left alone.
+func (p *datagramPort) end(s *session) {
+	if !s.ended.CompareAndSwap(false, true) {
+		return
+	}
+	p.sessions.remove(s)
+	_ = s.backend.Close() // only frees the socket
+	code := "200"
+	if s.refused.Load() {
+		code = "502"
+	}
+	p.metrics.sessions.WithLabelValues(s.service, code).Inc()
+	p.metrics.openSessions.WithLabelValues(s.service).Dec()
+}
+
+// sweep ends idle sessions.
+func (p *datagramPort) sweep() {
+	ticker := p.clock.NewTicker(sweepInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-ticker.C():
+			for _, s := range p.sessions.idleSince(p.clock.Now().Add(-sessionIdle)) {
+				p.end(s)
+			}
+		}
+	}
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+)
+
+// flowLabels tell a pair of a client and a backend. The server is the pod that answered,
+// which nobody knows behind the address of a Service.
+var flowLabels = []string{"namespace", "apex", "backend", "client", "server"}
+
+var (
+	flowRequestsDesc = describe("flow_requests_total",
+		"Requests by who sent them, without copies and those that the client gave up, by whether a backend failed. "+
+			"Without apex: requests that matched nothing. Without client: of those who are too many to tell apart.",
+		append(slices.Clone(flowLabels), "result")...)
+	flowDurationsDesc = describe("flow_duration_seconds",
+		"The requests of flow_requests_total: time from the connection to the backend to the end of its answer.", flowLabels...)
+	flowFoldedDesc = describe("flow_requests_folded_total",
+		"Those of flow_requests_total whose client is not told, because there were too many.")
+)
+
+// flowMetrics are the counts of all pairs.
+func (s *tallyState) flowMetrics() []prometheus.Metric {
+	var out []prometheus.Metric
+	for kind, services := range s.Flows.Pairs {
+		apex := ""
+		if kind == nginx.KindSplit {
+			apex = s.Root.Name
+		}
+		for service, clients := range services {
+			for client, p := range clients {
+				address := ""
+				if client.IsValid() {
+					address = client.String()
+				}
+				out = append(out, p.metrics(s.Root.Namespace, apex, service, address, "")...)
+			}
+		}
+	}
+	return out
+}
+
+// metrics are the counts of one pair, with the values of flowLabels. What did not
+// happen is 0, not absent.
+func (p *pair) metrics(labels ...string) []prometheus.Metric {
+	result := func(n uint64, result string) prometheus.Metric {
+		return prometheus.MustNewConstMetric(flowRequestsDesc, prometheus.CounterValue, float64(n), append(slices.Clone(labels), result)...)
+	}
+	return []prometheus.Metric{
+		result(p.Success, resultSuccess), result(p.Failure, resultFailure),
+		histogram(flowDurationsDesc, flowBounds[:], p.Buckets[:], p.Millis, labels...),
+	}
+}

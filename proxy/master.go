@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+)
+
+// master is one nginx: a master process and its workers, in a group of their own.
+type master struct {
+	folder nginx.Instance
+	// pid of the master process and of the group.
+	pid int
+	// ended is closed when the master process has ended.
+	ended chan struct{}
+}
+
+// firstDescriptor is the number that the first socket has in nginx: those before
+// are its input, output and error log.
+const firstDescriptor = 3
+
+// spawn starts an nginx with the sockets that it is lent. errorLog takes what it
+// has to say.
+//
+// It does so by system calls because an exec.Cmd would make the sockets block, for
+// every nginx that has them.
+func spawn(binary string, launch Launch, errorLog int) (*master, error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close() //nolint:errcheck // only read
+	// nginx takes the list of the sockets that it is lent from here; it is made for an
+	// nginx that replaces itself.
+	var inherited strings.Builder
+	files := []uintptr{null.Fd(), uintptr(errorLog), uintptr(errorLog)}
+	for i, fd := range launch.Sockets {
+		fmt.Fprintf(&inherited, "%d;", firstDescriptor+i)
+		files = append(files, uintptr(fd))
+	}
+	environment := os.Environ()
+	if inherited.Len() > 0 {
+		environment = append(environment, "NGINX="+inherited.String())
+	}
+	folder := string(launch.Folder)
+	argv := []string{binary, "-p", folder + "/", "-c", filepath.Base(launch.Folder.Config())}
+	pid, err := syscall.ForkExec(binary, argv, &syscall.ProcAttr{
+		Dir: folder, Env: environment, Files: files,
+		// A group of its own: it outlives the master, and Ctrl-C in a terminal reaches the agent only.
+		Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := &master{folder: launch.Folder, pid: pid, ended: make(chan struct{})}
+	go func() {
+		defer close(m.ended)
+		for {
+			if _, err := unix.Wait4(pid, nil, 0, nil); !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	}()
+	note := filepath.Join(folder, masterFile)
+	if err := os.WriteFile(note, []byte(strconv.Itoa(pid)+"\n"), 0o600); err != nil {
+		return nil, errors.Join(err, kill(m))
+	}
+	return m, nil
+}
+
+// kill ends an nginx that was just started, at once.
+func kill(m *master) error {
+	if err := sendSignal(-m.pid, unix.SIGKILL); err != nil {
+		return err
+	}
+	<-m.ended
+	return nil
+}
+
+// masterFile is where the id of the master process is noted, in the folder of an
+// nginx. nginx's own file is there later and goes with its master.
+const masterFile = "master"
+
+// findMaster reads who is the master of a folder; nil when there was none.
+func findMaster(folder nginx.Instance) (*master, error) {
+	text, err := os.ReadFile(filepath.Join(string(folder), masterFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	pid, err := strconv.Atoi(string(bytes.TrimSpace(text)))
+	if err != nil || pid <= 1 {
+		return nil, fmt.Errorf("%s: %.20q is not the id of a process", folder, text)
+	}
+	return &master{folder: folder, pid: pid, ended: make(chan struct{})}, nil
+}
+
+// members are the master process and its workers that have not ended.
+func (m *master) members() ([]member, error) { return groupMembers(procDir, m.pid) }
+
+// runs tells whether the master process runs.
+func (m *master) runs() (bool, error) {
+	members, err := m.members()
+	return slices.ContainsFunc(members, func(o member) bool { return o.pid == m.pid }), err
+}
+
+// quit has it finish its requests and end. When the master process is gone, the
+// workers are told one by one.
+func (m *master) quit() error {
+	runs, err := m.runs()
+	if err != nil {
+		return err
+	}
+	if runs {
+		return sendSignal(m.pid, unix.SIGQUIT)
+	}
+	return m.signalAll(unix.SIGQUIT)
+}
+
+// signalAll sends a signal to every process.
+func (m *master) signalAll(s unix.Signal) error {
+	members, err := m.members()
+	if err != nil {
+		return err
+	}
+	for _, o := range members {
+		if err := sendSignal(o.pid, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendSignal sends a signal to a process. One that has ended by itself is as it should be.
+func sendSignal(pid int, s unix.Signal) error {
+	if err := unix.Kill(pid, s); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("stop nginx: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package proxy
+
+import "errors"
+
+// adoptOrphans needs Linux: the supervisor runs in a container.
+func adoptOrphans() error { return errors.ErrUnsupported }

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+)
+
+// backlog is how many connections wait to be accepted, while an nginx is started
+// anew for one.
+const backlog = 4096
+
+// socketPrefix begins the names under which sockets are kept.
+const socketPrefix = "listen "
+
+// sockets are what clients connect to. They belong to the agent and its Keeper and
+// are lent to one nginx after another, so none is ever closed while it is
+// wanted, and what arrives between two of them waits.
+type sockets struct {
+	keeper Keeper
+	listen func(nginx.Socket) (int, error)
+	open   map[nginx.Socket]int
+}
+
+// newSockets takes over those that a former agent left.
+func newSockets(k Keeper, listen func(nginx.Socket) (int, error)) *sockets {
+	s := &sockets{keeper: k, listen: listen, open: map[nginx.Socket]int{}}
+	for name, fd := range k.Kept() {
+		if rest, ok := strings.CutPrefix(name, socketPrefix); ok {
+			network, address, _ := strings.Cut(rest, " ")
+			s.open[nginx.Socket{Network: network, Address: address}] = fd
+		}
+	}
+	return s
+}
+
+// lend returns the descriptors of some sockets, and opens those that are not open.
+func (s *sockets) lend(wanted []nginx.Socket) ([]int, error) {
+	var fds []int
+	for _, socket := range wanted {
+		fd, ok := s.open[socket]
+		if !ok {
+			var err error
+			if fd, err = s.listen(socket); err != nil {
+				return nil, fmt.Errorf("listen on %s %s: %w", socket.Network, socket.Address, err)
+			}
+			s.open[socket] = fd
+			if err := s.keeper.Keep(keptName(socket), fd); err != nil {
+				return nil, err
+			}
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+// closeAllBut closes the sockets that are not wanted any more.
+func (s *sockets) closeAllBut(wanted []nginx.Socket) error {
+	var errs []error
+	for socket := range s.open {
+		if !slices.Contains(wanted, socket) {
+			errs = append(errs, s.close(socket))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// close closes a socket. One that is not open is left as it is.
+func (s *sockets) close(socket nginx.Socket) error {
+	fd, ok := s.open[socket]
+	if !ok {
+		return nil
+	}
+	closeFile(fd)
+	delete(s.open, socket)
+	return s.keeper.Drop(keptName(socket))
+}
+
+func keptName(s nginx.Socket) string { return socketPrefix + s.Network + " " + s.Address }
+
+// listen opens a socket as nginx would.
+func listen(socket nginx.Socket) (int, error) {
+	address, err := netip.ParseAddrPort(socket.Address)
+	if err != nil {
+		return 0, err
+	}
+	family, kind := unix.AF_INET, unix.SOCK_STREAM
+	var to unix.Sockaddr = &unix.SockaddrInet4{Port: int(address.Port())}
+	if address.Addr().Is4() {
+		to.(*unix.SockaddrInet4).Addr = address.Addr().As4()
+	} else {
+		family = unix.AF_INET6
+		to = &unix.SockaddrInet6{Port: int(address.Port()), Addr: address.Addr().As16()}
+	}
+	if socket.Network == "udp" {
+		kind = unix.SOCK_DGRAM
+	}
+	syscall.ForkLock.RLock() // a child must not inherit it before it is marked
+	fd, err := unix.Socket(family, kind, 0)
+	if err == nil {
+		unix.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return 0, os.NewSyscallError("socket", err)
+	}
+	if err := bind(fd, family, to, kind); err != nil {
+		closeFile(fd)
+		return 0, err
+	}
+	return fd, nil
+}
+
+// bind gives a new socket its address and options.
+func bind(fd, family int, to unix.Sockaddr, kind int) error {
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return os.NewSyscallError("fcntl", err)
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
+	if family == unix.AF_INET6 {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1); err != nil {
+			return os.NewSyscallError("setsockopt", err)
+		}
+	}
+	if err := unix.Bind(fd, to); err != nil {
+		return os.NewSyscallError("bind", err)
+	}
+	if kind == unix.SOCK_STREAM {
+		return os.NewSyscallError("listen", unix.Listen(fd, backlog))
+	}
+	return nil
+}

@@ -17,6 +17,10 @@ const (
 	AbilityMatch Ability = "Match"
 	// AbilityMirror: copy requests to one more backend.
 	AbilityMirror Ability = "Mirror"
+	// AbilitySticky: have clients come back to the backend that they were given first.
+	AbilitySticky Ability = "Sticky"
+	// AbilityRoutes: change routes of somebody else.
+	AbilityRoutes Ability = "Routes"
 )
 
 // Needs are the abilities without which a router can't serve the split.
@@ -27,6 +31,12 @@ func (s Split) Needs() []Ability {
 	}
 	if s.Mirror != nil {
 		needs = append(needs, AbilityMirror)
+	}
+	if len(s.Routes) > 0 {
+		needs = append(needs, AbilityRoutes)
+	}
+	if s.Sticky != nil {
+		needs = append(needs, AbilitySticky)
 	}
 	return needs
 }
@@ -47,6 +57,12 @@ func Lacking(split Split, router string, has ...Ability) []Problem {
 		case AbilityMirror:
 			problems = append(problems, refuse(splitv1.ReasonUnsupported,
 				"%s: the router %s can't mirror requests; choose another router, or remove the annotation", fieldMirror, router))
+		case AbilitySticky:
+			problems = append(problems, refuse(splitv1.ReasonUnsupported,
+				"%s: the router %s can't have clients come back to their backend; choose another router, or remove the annotation", fieldSticky, router))
+		case AbilityRoutes:
+			problems = append(problems, refuse(splitv1.ReasonUnsupported,
+				"%s: the router %s changes no routes; choose the router of the routes' gateway or mesh, or remove the annotation", fieldRoutes, router))
 		}
 	}
 	return problems

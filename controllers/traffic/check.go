@@ -16,6 +16,10 @@ import (
 // path of the Service.
 const LabelProxy = "serin.dev/proxy"
 
+// IndexProxy is the index of the cache that has the pods of a split's proxies by the
+// name of the split. The TrafficSplit controller makes it for all routers.
+const IndexProxy = "trafficsplit.serin.dev/proxy-of"
+
 // checkSpec finds what can be said of the spec alone. The schema says most of it
 // too, but another implementation's schema may be the one that is installed.
 func checkSpec(split *splitv1.TrafficSplit, root string) []Problem {
@@ -25,6 +29,8 @@ func checkSpec(split *splitv1.TrafficSplit, root string) []Problem {
 	for _, b := range split.Spec.Backends {
 		total += int64(b.Weight)
 		switch {
+		case b.Invalid != "":
+			problems = append(problems, refuse(splitv1.ReasonInvalid, "%s", b.Invalid))
 		case b.Weight < 0:
 			problems = append(problems, refuse(splitv1.ReasonInvalid,
 				"spec.backends: the weight %d of %q is negative; write 0 or more", b.Weight, b.Service))
@@ -42,14 +48,23 @@ func checkSpec(split *splitv1.TrafficSplit, root string) []Problem {
 			"spec.backends: at least one weight must be above 0, or no request could be answered"))
 	}
 	problems = append(problems, checkMatches(split, root)...)
-	return append(problems, checkMirror(split, root)...)
+	problems = append(problems, checkRoutes(split)...)
+	problems = append(problems, checkMirror(split, root)...)
+	return append(problems, checkSticky(split)...)
+}
+
+// checkDefault refuses a limited split that does not say where the other requests
+// go. The specification sends them to the root Service. What stands in the path of
+// the root Service can't: they would come back.
+func checkDefault(split *splitv1.TrafficSplit, known Known) []Problem {
+	if !known.InPath || len(split.Spec.Matches) == 0 || defaultBackend(split) != "" {
+		return nil
+	}
+	return []Problem{refuse(splitv1.ReasonUnsupported,
+		"%s: is required beside spec.matches; name the Service that gets the requests that match none, such as that of the stable version", fieldDefault)}
 }
 
 // checkMatches finds what can be said of a limited split without its groups.
-//
-// The specification sends the requests that match none to the root Service. What
-// stands in the path of the root Service can't: they would come back. It has to be
-// told which Service they are meant for.
 func checkMatches(split *splitv1.TrafficSplit, root string) []Problem {
 	if len(split.Spec.Matches) == 0 {
 		return nil
@@ -63,8 +78,6 @@ func checkMatches(split *splitv1.TrafficSplit, root string) []Problem {
 	}
 	switch name := defaultBackend(split); {
 	case name == "":
-		problems = append(problems, refuse(splitv1.ReasonUnsupported,
-			"%s: is required beside spec.matches; name the Service that gets the requests that match none, such as that of the stable version", fieldDefault))
 	case name == root:
 		problems = append(problems, refuse(splitv1.ReasonInvalid,
 			"%s: %q is the split's own root Service, which leads back to the proxies; name the Service of a single version", fieldDefault, name))
@@ -91,18 +104,23 @@ func checkMirror(split *splitv1.TrafficSplit, root string) []Problem {
 func checkProtocols(split *splitv1.TrafficSplit, root *corev1.Service) []Problem {
 	var problems []Problem
 	for _, p := range root.Spec.Ports {
-		if ProtocolOf(p) != ProtocolTCP {
+		if protocol := ProtocolOf(p); protocol.HasRequests() || protocol == ProtocolUnsupported {
 			continue
 		}
 		if len(split.Spec.Matches) > 0 {
 			problems = append(problems, refuse(splitv1.ReasonUnsupported,
-				"spec.matches: port %s of Service %q is not HTTP/1.1, so its requests can't be matched; move it to a Service of its own, or give it the appProtocol http",
+				"spec.matches: port %s of Service %q is not HTTP, so it has no requests to match; move it to a Service of its own, or give it the appProtocol http",
 				portString(p), root.Name))
 		}
 		if _, found := split.Annotations[splitv1.AnnotationMirror]; found {
 			problems = append(problems, refuse(splitv1.ReasonUnsupported,
-				"%s: port %s of Service %q is not HTTP/1.1, so its requests can't be mirrored; move it to a Service of its own, or give it the appProtocol http",
+				"%s: port %s of Service %q is not HTTP, so it has no requests to mirror; move it to a Service of its own, or give it the appProtocol http",
 				fieldMirror, portString(p), root.Name))
+		}
+		if _, found := split.Annotations[splitv1.AnnotationStickyCookie]; found {
+			problems = append(problems, refuse(splitv1.ReasonUnsupported,
+				"%s: port %s of Service %q is not HTTP, so it has no cookies; move it to a Service of its own, or give it the appProtocol http",
+				fieldSticky, portString(p), root.Name))
 		}
 	}
 	return problems
@@ -155,12 +173,13 @@ func checkLoops(split *splitv1.TrafficSplit, root *corev1.Service, services map[
 	return problems
 }
 
-// DeclaredSelector is a Service's selector without the key that Serin adds: what
+// DeclaredSelector is a Service's selector without the keys that Serin adds: what
 // its owner declares.
 func DeclaredSelector(service *corev1.Service) map[string]string {
+	pinned := PinOf(service).Keys
 	selector := make(map[string]string, len(service.Spec.Selector))
 	for k, v := range service.Spec.Selector {
-		if k != LabelProxy {
+		if _, pin := pinned[k]; k != LabelProxy && !pin {
 			selector[k] = v
 		}
 	}

@@ -75,3 +75,21 @@ func repeats(re *syntax.Regexp) (times int, varies bool) {
 		return 1, false
 	}
 }
+
+// MatchesAnything is true for .* in all of its forms.
+func MatchesAnything(re *syntax.Regexp) bool {
+	return re.Op == syntax.OpStar && (re.Sub[0].Op == syntax.OpAnyCharNotNL || re.Sub[0].Op == syntax.OpAnyChar)
+}
+
+// IsOneThing is true for what routers write as one thing, a single character or a
+// group, so that it can be repeated as it is.
+func IsOneThing(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpAnyCharNotNL, syntax.OpAnyChar, syntax.OpCharClass, syntax.OpCapture, syntax.OpConcat, syntax.OpAlternate:
+		return true
+	case syntax.OpLiteral:
+		return len(re.Rune) == 1
+	default:
+		return false
+	}
+}

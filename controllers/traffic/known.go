@@ -3,6 +3,8 @@
 package traffic
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
@@ -16,6 +18,9 @@ type Known struct {
 	Services map[string]*corev1.Service
 	// Groups of requests of the namespace.
 	Groups map[string]*specsv1.HTTPRouteGroup
+	// InPath is true when proxies stand in the path of the root Service, so that what
+	// is not split can't be left to it: it would come back.
+	InPath bool
 }
 
 // ServiceNames are the Services that a split refers to, the root Service first. A
@@ -27,6 +32,9 @@ func ServiceNames(split *splitv1.TrafficSplit) []string {
 	}
 	for _, r := range references(split) {
 		names = append(names, r.service)
+	}
+	if name := split.Annotations[splitv1.AnnotationDefaultBackend]; name != "" && !slices.Contains(names, name) {
+		names = append(names, name) // requests past a gateway or mesh go there
 	}
 	return names
 }
@@ -45,6 +53,7 @@ const (
 	fieldBackends = "spec.backends"
 	fieldDefault  = "metadata.annotations[" + splitv1.AnnotationDefaultBackend + "]"
 	fieldMirror   = "metadata.annotations[" + splitv1.AnnotationMirror + "]"
+	fieldRoutes   = "metadata.annotations[" + splitv1.AnnotationRoutes + "]"
 )
 
 // reference is a Service that a split sends requests to, and the field that says so.

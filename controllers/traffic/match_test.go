@@ -142,8 +142,12 @@ func TestResolveOfMatchesAndMirrors(t *testing.T) {
 			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonUnsupported, says: []string{"TCPRoute"},
 		},
 		"connections can't be matched": {
-			edit:      func(s *state) { s.known.Services["web"].Spec.Ports[0].Name = "grpc" },
-			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonUnsupported, says: []string{"spec.matches", "80 (grpc)"},
+			edit:      func(s *state) { s.known.Services["web"].Spec.Ports[0].Name = "redis" },
+			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonUnsupported, says: []string{"spec.matches", "80 (redis)"},
+		},
+		"datagrams can't be matched": {
+			edit:      func(s *state) { s.known.Services["web"].Spec.Ports[0].Protocol = corev1.ProtocolUDP },
+			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonUnsupported, says: []string{"spec.matches", "80 (http)"},
 		},
 		"a match without a condition": {
 			edit:      func(s *state) { s.group.Spec.Matches[0] = specsv1.HTTPMatch{Name: "beta"} },
@@ -196,7 +200,7 @@ func TestResolveOfMatchesAndMirrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := state{split: webSplit(), known: traffic.Known{Services: web(), Groups: webGroups()}}
+			s := state{split: webSplit(), known: traffic.Known{Services: web(), Groups: webGroups(), InPath: true}}
 			s.group = s.known.Groups["a"]
 			test.edit(&s)
 			got, problems := traffic.Resolve(s.split, s.known)

@@ -33,6 +33,7 @@ func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
 	}
 	out.Root = root
 	problems = append(problems, checkSpec(split, root)...)
+	problems = append(problems, checkDefault(split, known)...)
 	service := known.Services[root]
 	if service != nil {
 		problems = append(problems, checkRoot(service)...)
@@ -49,7 +50,9 @@ func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
 			"spec.service: Service %q does not exist; create it", root))
 	}
 	out.Limited, out.Matches = len(split.Spec.Matches) > 0, matches
-	out.Mirror, _ = mirrorOf(split) // checkSpec has found that it can be read
+	out.Mirror, _ = mirrorOf(split) // checkSpec has found that all can be read
+	out.Sticky, _ = stickyOf(split)
+	out.Routes, _ = routesOf(split)
 	targets, unusable := resolveTargets(split, known.Services)
 	problems = append(problems, unusable...)
 	var mismatches []Problem

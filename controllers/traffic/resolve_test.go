@@ -60,7 +60,7 @@ func TestResolveGivesEveryPortOfTheRootServiceItsDestinations(t *testing.T) {
 			want := traffic.Split{
 				NamespacedName: types.NamespacedName{Namespace: "shop", Name: "birds"}, Generation: 3, Root: "birds",
 				Ports: []traffic.Port{
-					{Name: "grpc", Number: 8080, TargetNumber: 8080, Protocol: traffic.ProtocolTCP, Destinations: []traffic.Destination{
+					{Name: "grpc", Number: 8080, TargetNumber: 8080, Protocol: traffic.ProtocolHTTP2, Destinations: []traffic.Destination{
 						{Service: "blue-birds", Address: "10.0.0.2", Port: 8080, Weight: 100},
 						{Service: "green-birds", Address: "10.0.0.3", Port: 8080, Weight: 900},
 					}},
@@ -154,11 +154,11 @@ func TestResolveRefusesOrLeavesOut(t *testing.T) {
 			edit: func(_ *splitv1.TrafficSplit, s map[string]*corev1.Service) { s["birds"].Spec.Selector = nil },
 			want: refused(splitv1.ReasonUnsupported, "has no selector"),
 		},
-		"a UDP port of the root is refused": {
+		"a SCTP port of the root is refused": {
 			edit: func(_ *splitv1.TrafficSplit, s map[string]*corev1.Service) {
-				s["birds"].Spec.Ports[1].Protocol = corev1.ProtocolUDP
+				s["birds"].Spec.Ports[1].Protocol = corev1.ProtocolSCTP
 			},
-			want: refused(splitv1.ReasonUnsupported, "9090 (rest) of Service \"birds\" is UDP"),
+			want: refused(splitv1.ReasonUnsupported, "9090 (rest) of Service \"birds\" is SCTP"),
 		},
 		"a root that does not exist yet is no refusal": {
 			edit: func(_ *splitv1.TrafficSplit, s map[string]*corev1.Service) { delete(s, "birds") },
@@ -256,15 +256,20 @@ func TestProtocolOf(t *testing.T) {
 		"http":                                  {port: "http", want: traffic.ProtocolHTTP},
 		"http with a suffix":                    {port: "http-admin", want: traffic.ProtocolHTTP},
 		"https":                                 {port: "https", want: traffic.ProtocolTCP},
-		"gRPC with a suffix":                    {port: "grpc-api", want: traffic.ProtocolTCP},
+		"gRPC with a suffix":                    {port: "grpc-api", want: traffic.ProtocolHTTP2},
+		"HTTP/2 by name":                        {port: "http2", want: traffic.ProtocolHTTP2},
+		"HTTP/2 in TLS":                         {port: "h2-api", want: traffic.ProtocolTCP},
+		"gRPC-Web, in either version of HTTP":   {port: "grpc-web-api", want: traffic.ProtocolTCP},
+		"gRPC of a service called webmail":      {port: "grpc-webmail", want: traffic.ProtocolHTTP2},
+		"gRPC":                                  {app: "grpc", port: "http", want: traffic.ProtocolHTTP2},
 		"a name that only begins like another":  {port: "tcpdump", want: traffic.ProtocolHTTP},
 		"a database":                            {port: "mysql", want: traffic.ProtocolTCP},
 		"appProtocol is stronger than the name": {app: "http", port: "tcp-web", want: traffic.ProtocolHTTP},
 		"web sockets":                           {app: "kubernetes.io/ws", want: traffic.ProtocolHTTP},
-		"HTTP/2 with prior knowledge":           {app: "kubernetes.io/h2c", port: "http", want: traffic.ProtocolTCP},
+		"HTTP/2 with prior knowledge":           {app: "kubernetes.io/h2c", port: "http", want: traffic.ProtocolHTTP2},
 		"an appProtocol that nobody knows":      {app: "example.org/new", port: "http", want: traffic.ProtocolTCP},
 		"appProtocol is compared without case":  {app: "HTTP", want: traffic.ProtocolHTTP},
-		"UDP":                                   {transport: corev1.ProtocolUDP, port: "http", want: traffic.ProtocolUnsupported},
+		"UDP":                                   {transport: corev1.ProtocolUDP, port: "http", want: traffic.ProtocolUDP},
 		"SCTP":                                  {transport: corev1.ProtocolSCTP, want: traffic.ProtocolUnsupported},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ package traffic
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,20 +13,24 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
-// Router puts splits in effect with one kind of data plane: a set of objects and
-// of proxies that stand in the path of the root Service. It says what is there
-// and makes single objects; when to do what is decided by the TrafficSplit
-// controller's plan, the same for every router.
-type Router interface {
+// Router puts splits in effect with one kind of data plane. It says what is there
+// and writes single objects; when to do what is decided by the TrafficSplit
+// controller's plan, the same for every router of the same Means.
+type Router interface { //nolint:interfacebloat // who serves splits needs each of them
 	// Name is the value of the annotation serin.dev/router that chooses this router.
 	Name() string
 
-	// Kinds of the objects that the router makes and of its proxies. Each of them
-	// carries the label LabelProxy with the name of its split.
+	// Means by which the router leads traffic to the backends.
+	Means() Means
+
+	// Kinds of the objects that the router reads and writes. Those that it makes carry
+	// the label LabelProxy with the name of their split. Those that it borrows carry the
+	// annotation AnnotationSplit while they are changed.
 	Kinds() []schema.GroupVersionKind
 
 	// Check finds what the router can't express, and begins with Lacking. It is pure.
-	// services are those of the split's namespace that are known, by name.
+	// services are those that the split names and those that select all pods of its
+	// root Service, by name.
 	Check(split Split, services map[string]*corev1.Service) []Problem
 
 	// Observe reads the data plane of a split from the cache. An error means that
@@ -35,7 +40,41 @@ type Router interface {
 	// Apply makes one object of State.Objects as it is wanted. It fails when the
 	// object is no longer the one that was observed.
 	Apply(ctx context.Context, target Target, object Object) error
+
+	// Restore makes a borrowed object what its owner meant it to be without the split.
+	// It fails when the object is no longer the one that was observed.
+	Restore(ctx context.Context, target Target, object Object) error
 }
+
+// Neighbourly is a Router whose splits also depend on objects that it did not make and
+// that no split names.
+type Neighbourly interface {
+	// Neighbours are those of Kinds of which any object may matter to every split of its
+	// namespace that asks for the router. What its status says does not.
+	Neighbours() []schema.GroupVersionKind
+}
+
+// Hosted is a Router whose splits also depend on what serves their routes, which may be
+// of another namespace, or of none.
+type Hosted interface {
+	// Hosts are the kinds of objects that say what serves routes.
+	Hosts() []schema.GroupVersionKind
+	// DependsOnHosts is true for a split that such objects may make impossible, or possible
+	// again.
+	DependsOnHosts(split *splitv1.TrafficSplit) bool
+}
+
+// Means is how a router leads the traffic of a root Service to its backends.
+type Means string
+
+// The means.
+const (
+	// MeansProxies: the router's own proxies stand in the path of the root Service.
+	MeansProxies Means = "Proxies"
+	// MeansRoutes: a gateway or mesh does, by routes that name the backends. The
+	// requests that do not pass it reach the root Service as without a split.
+	MeansRoutes Means = "Routes"
+)
 
 // Target is the split that a data plane is for.
 type Target struct {
@@ -57,12 +96,18 @@ type State struct {
 	WantedProxies int
 	// Proxies that exist, by name.
 	Proxies []Proxy
+	// Problems are what the router can't do with the objects that there are; they refuse
+	// the split as those of Check do.
+	Problems []Problem
+	// Settle is how long a data plane that does not say what its proxies serve may go
+	// on to serve what was before, after its routes were written and confirmed.
+	Settle time.Duration
 }
 
 // Empty is true when nothing of the data plane exists.
 func (s State) Empty() bool {
 	for _, o := range s.Objects {
-		if o.Condition != ObjectAbsent {
+		if o.Changed || !o.Borrowed && o.Condition != ObjectAbsent && o.Condition != ObjectForeign {
 			return false
 		}
 	}
@@ -86,9 +131,42 @@ type Object struct {
 	// and the others only when no proxy is left.
 	Workload bool
 	// Problem is why the cluster can't make what the object asks for, such as a quota
-	// that leaves no room for proxies; "" when nobody says so.
+	// that leaves no room for proxies or a gateway that refuses a route, or what it
+	// waits for; "" when nobody says so.
 	Problem string
+	// Generation of the object's spec that was observed.
+	Generation int64
+	// Borrowed is true for an object of somebody else, which is changed while the split
+	// is served and restored afterwards. It is never made and never deleted.
+	Borrowed bool
+	// Changed is true for a borrowed object that bears changes to restore.
+	Changed bool
+	// Unwanted is true for an object that the split no longer needs: it is restored, or
+	// deleted when it is not borrowed.
+	Unwanted bool
+	// Prepares is true for an object that the others refer to: the data plane has to know
+	// it before they are written, and it goes after they do.
+	Prepares bool
+	// Created is when the object was made; zero when nobody needs to know.
+	Created time.Time
+	// Confirmation is what the data plane says about the object as it is now.
+	Confirmation Confirmation
 }
+
+// Confirmation is what a data plane says about a generation of an object.
+type Confirmation string
+
+// The confirmations.
+const (
+	// ConfirmationNone: the data plane never says anything about such an object.
+	ConfirmationNone Confirmation = ""
+	// ConfirmationPending: it has not said anything about the generation yet.
+	ConfirmationPending Confirmation = "Pending"
+	// ConfirmationGiven: it takes the generation.
+	ConfirmationGiven Confirmation = "Given"
+	// ConfirmationRefused: it does not take the generation. Object.Problem says why.
+	ConfirmationRefused Confirmation = "Refused"
+)
 
 // ObjectCondition is how an object compares with what is wanted.
 type ObjectCondition string

@@ -22,6 +22,11 @@ type Split struct {
 	Matches []Match `json:",omitempty"`
 	// Mirror says which requests are copied to one more backend; nil for none.
 	Mirror *Mirror `json:",omitempty"`
+	// Sticky says how clients come back to the backend that they were given first; nil
+	// when each request is drawn independently.
+	Sticky *Sticky `json:",omitempty"`
+	// Routes of somebody else that are changed to name the backends.
+	Routes []Route `json:",omitempty"`
 }
 
 // Unroutable are the ports whose requests nobody can take: no backend with a
@@ -90,8 +95,18 @@ type Protocol string
 const (
 	// ProtocolHTTP is HTTP/1.1: requests are split one by one.
 	ProtocolHTTP Protocol = "HTTP"
+	// ProtocolHTTP2 is HTTP/2 without TLS, with prior knowledge: what gRPC is carried
+	// by. Requests, which are the calls of gRPC, are split one by one.
+	ProtocolHTTP2 Protocol = "HTTP2"
 	// ProtocolTCP is any byte stream: connections are split one by one.
 	ProtocolTCP Protocol = "TCP"
-	// ProtocolUnsupported is something that Serin can't split, such as UDP.
+	// ProtocolUDP is datagrams: what one address and port of a client sends is split as
+	// one session.
+	ProtocolUDP Protocol = "UDP"
+	// ProtocolUnsupported is something that Serin can't split, such as SCTP.
 	ProtocolUnsupported Protocol = "Unsupported"
 )
+
+// HasRequests is true when requests are split one by one, so that they can be
+// matched.
+func (p Protocol) HasRequests() bool { return p == ProtocolHTTP || p == ProtocolHTTP2 }

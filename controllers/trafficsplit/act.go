@@ -44,8 +44,14 @@ func (r *Reconciler) do(ctx context.Context, o *observation, action plan.Action)
 		return o.router.Apply(ctx, o.target, action.Object)
 	case plan.TakeOver:
 		return r.takeOver(ctx, o.Root.Service, o.Split.Name)
+	case plan.PinRoot:
+		return r.pin(ctx, o.Root.Service, traffic.Pin{Split: o.Split.Name, Keys: o.Pin.Keys})
+	case plan.UnpinRoot:
+		return r.pin(ctx, o.Root.Service, traffic.Pin{})
+	case plan.Restore:
+		return o.router.Restore(ctx, o.target, action.Object)
 	case plan.GiveBack:
-		return r.giveBack(ctx, o.Root.Service)
+		return r.giveBack(ctx, o.Root.Service, traffic.Pin{Split: o.Split.Name, Keys: o.PinNext()})
 	case plan.Delete:
 		return r.remove(ctx, o.Split.Namespace, action.Object)
 	case plan.ForgetProxy:
@@ -81,16 +87,32 @@ func (r *Reconciler) takeOver(ctx context.Context, root *corev1.Service, split s
 	}
 	changed := root.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, plan.AnnotationOriginalSelector, string(declared))
+	// The proxies do not carry the keys of a version.
+	if err := traffic.SetPin(changed, traffic.Pin{}); err != nil {
+		return err
+	}
 	changed.Spec.Selector[traffic.LabelProxy] = split
 	return r.patch(ctx, root.DeepCopy(), changed)
 }
 
-// giveBack removes just the key and the record. Whatever else the selector holds
-// by now is its owner's.
-func (r *Reconciler) giveBack(ctx context.Context, root *corev1.Service) error {
+// giveBack removes just the keys and the records, but for the pin that is to be in
+// force from now on. Whatever else the selector holds by now is its owner's.
+func (r *Reconciler) giveBack(ctx context.Context, root *corev1.Service, pin traffic.Pin) error {
 	changed := root.DeepCopy()
 	delete(changed.Annotations, plan.AnnotationOriginalSelector)
 	delete(changed.Spec.Selector, traffic.LabelProxy)
+	if err := traffic.SetPin(changed, pin); err != nil {
+		return err
+	}
+	return r.patch(ctx, root.DeepCopy(), changed)
+}
+
+// pin replaces the keys by which the root Service is narrowed to a backend.
+func (r *Reconciler) pin(ctx context.Context, root *corev1.Service, pin traffic.Pin) error {
+	changed := root.DeepCopy()
+	if err := traffic.SetPin(changed, pin); err != nil {
+		return err
+	}
 	return r.patch(ctx, root.DeepCopy(), changed)
 }
 
@@ -125,7 +147,10 @@ func (r *Reconciler) forget(ctx context.Context, split *splitv1.TrafficSplit, pr
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("look for its pod: %w", err)
 	}
-	nothing := identity(split)
+	nothing, err := r.identity(split)
+	if err != nil {
+		return err
+	}
 	if err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(nothing), client.FieldOwner(proxy), client.DisableReadYourWritesConsistency); err != nil {
 		return client.IgnoreNotFound(err)
 	}
@@ -134,13 +159,17 @@ func (r *Reconciler) forget(ctx context.Context, split *splitv1.TrafficSplit, pr
 }
 
 // identity is a split's name with the UID and resourceVersion that a write of it
-// requires.
-func identity(split *splitv1.TrafficSplit) *unstructured.Unstructured {
+// requires, in the version that the cluster serves.
+func (r *Reconciler) identity(split *splitv1.TrafficSplit) (*unstructured.Unstructured, error) {
+	gvk, err := r.Client.GroupVersionKindFor(split)
+	if err != nil {
+		return nil, fmt.Errorf("find the version of TrafficSplits: %w", err)
+	}
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(splitv1.GroupVersion.WithKind("TrafficSplit"))
+	u.SetGroupVersionKind(gvk)
 	u.SetNamespace(split.Namespace)
 	u.SetName(split.Name)
 	u.SetUID(split.UID)
 	u.SetResourceVersion(split.ResourceVersion)
-	return u
+	return u, nil
 }

@@ -3,6 +3,7 @@
 package trafficsplit
 
 import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -36,6 +37,8 @@ func CacheOptions() map[client.Object]cache.ByObject {
 		&policyv1.PodDisruptionBudget{}: {Label: proxies, Transform: whole},
 		&corev1.Service{}:               {Transform: transformService},
 		&discoveryv1.EndpointSlice{}:    {Transform: transformEndpointSlice},
+
+		&autoscalingv2.HorizontalPodAutoscaler{}: {Label: proxies, Transform: whole},
 	}
 }
 
@@ -64,8 +67,9 @@ func transformService(object any) (any, error) {
 	return object, nil
 }
 
-// transformEndpointSlice keeps whose endpoints they are and whether they are
-// ready. Of the addresses one stays, to tell endpoints that are no pods apart.
+// transformEndpointSlice keeps whose endpoints they are, whether they are ready, in
+// which zone, and whether they have hints. Of the addresses one stays, to tell
+// endpoints that are no pods apart.
 func transformEndpointSlice(object any) (any, error) {
 	slice, ok := object.(*discoveryv1.EndpointSlice)
 	if !ok {
@@ -74,9 +78,13 @@ func transformEndpointSlice(object any) (any, error) {
 	slice.ManagedFields = nil
 	slice.Annotations = nil
 	slice.Ports = nil
+	zones := map[string]*string{} // of which there are few: endpoints share the names
 	for i := range slice.Endpoints {
 		e := &slice.Endpoints[i]
-		kept := discoveryv1.Endpoint{Conditions: discoveryv1.EndpointConditions{Ready: e.Conditions.Ready}}
+		kept := discoveryv1.Endpoint{
+			Conditions: discoveryv1.EndpointConditions{Ready: sharedBool(e.Conditions.Ready)},
+			Zone:       sharedZone(zones, e.Zone), Hints: sharedHints(e.Hints),
+		}
 		switch {
 		case e.TargetRef != nil:
 			kept.TargetRef = &corev1.ObjectReference{Kind: e.TargetRef.Kind, Name: e.TargetRef.Name}
@@ -86,4 +94,46 @@ func transformEndpointSlice(object any) (any, error) {
 		*e = kept
 	}
 	return slice, nil
+}
+
+// What nobody changes, all endpoints of the cache have in common. Of hints, only that
+// there are some is kept: which they are, kube-proxy has to know.
+var (
+	isTrue, isFalse = true, false
+
+	zoneHint = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{}}}
+	nodeHint = &discoveryv1.EndpointHints{ForNodes: []discoveryv1.ForNode{{}}}
+	bothHint = &discoveryv1.EndpointHints{ForZones: zoneHint.ForZones, ForNodes: nodeHint.ForNodes}
+)
+
+func sharedBool(b *bool) *bool {
+	switch {
+	case b == nil:
+		return nil
+	case *b:
+		return &isTrue
+	}
+	return &isFalse
+}
+
+func sharedZone(known map[string]*string, zone *string) *string {
+	if zone == nil {
+		return nil
+	}
+	if known[*zone] == nil {
+		known[*zone] = zone
+	}
+	return known[*zone]
+}
+
+func sharedHints(hints *discoveryv1.EndpointHints) *discoveryv1.EndpointHints {
+	switch {
+	case hints == nil || len(hints.ForZones)+len(hints.ForNodes) == 0:
+		return nil
+	case len(hints.ForNodes) == 0:
+		return zoneHint
+	case len(hints.ForZones) == 0:
+		return nodeHint
+	}
+	return bothHint
 }

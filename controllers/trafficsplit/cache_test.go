@@ -29,6 +29,7 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 			{
 				Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready, Serving: &ready},
 				TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "p", UID: "u"}, Zone: &zone, NodeName: &zone,
+				Hints: &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "a"}}},
 			},
 			{Addresses: []string{"10.0.0.2", "10.0.0.3"}},
 		},
@@ -40,7 +41,10 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 	want := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
 		Endpoints: []discoveryv1.Endpoint{
-			{Conditions: discoveryv1.EndpointConditions{Ready: &ready}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "p"}},
+			{
+				Conditions: discoveryv1.EndpointConditions{Ready: &ready}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "p"},
+				Zone: &zone, Hints: &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{}}},
+			},
 			{Addresses: []string{"10.0.0.2"}},
 		},
 	}

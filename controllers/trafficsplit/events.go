@@ -47,6 +47,9 @@ func worthTelling(before *metav1.Condition, c metav1.Condition) bool {
 		return changed || before.ObservedGeneration != c.ObservedGeneration
 	case c.Type == splitv1.ConditionProgrammed && c.Reason != splitv1.ReasonProxyError:
 		return false
+	case c.Type == splitv1.ConditionTrafficDistributionProgrammed:
+		// Who starts or stops pods is not told of each; Overridden is told of by the other.
+		return changed && c.Reason == splitv1.ReasonZonesDiffer
 	default:
 		return changed || c.Status == metav1.ConditionFalse && before.Message != c.Message
 	}

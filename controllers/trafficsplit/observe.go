@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -25,6 +26,9 @@ type observation struct {
 	plan.Observation
 	target traffic.Target
 	router traffic.Router
+	// placed are the split's Services with where their endpoints are; none when no
+	// Service asks for a traffic distribution.
+	placed []plan.Placed
 }
 
 // observe reads everything that a decision depends on. It returns nil when there
@@ -34,7 +38,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if err := r.Client.Get(ctx, key, split); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	services, err := r.services(ctx, key.Namespace)
+	services, err := r.services(ctx, split)
 	if err != nil {
 		return nil, err
 	}
@@ -42,54 +46,83 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if err != nil {
 		return nil, err
 	}
-	o := &observation{Observation: plan.Observation{Split: split}}
-	o.Resolved, o.Problems = traffic.Resolve(split, traffic.Known{Services: services, Groups: groups})
+	o := &observation{Observation: plan.Observation{Split: split, Now: r.Options.Clock.Now()}}
+	known := traffic.Known{Services: services, Groups: groups, InPath: r.Options.means(split) == traffic.MeansProxies}
+	o.Resolved, o.Problems = traffic.Resolve(split, known)
 	o.Root = rootOf(services[o.Resolved.Root])
 	o.target = traffic.Target{Split: split, Root: o.Root.Service, Resolved: o.Resolved}
 	if err := r.observeRouter(ctx, o); err != nil {
 		return nil, err
 	}
 	if o.Claim == plan.ClaimOurs && !traffic.Refused(o.Problems) {
-		o.Problems = slices.Concat(r.lackingGroups(split), o.router.Check(o.Resolved, services), o.Problems)
+		o.Problems = slices.Concat(r.unserved(split), r.lackingGroups(split), r.unfit(o, services), o.Problems)
 	}
+	circle, err := r.circle(ctx, split)
+	if err != nil {
+		return nil, err
+	}
+	o.Problems = slices.Concat(circle, o.Problems)
 	if o.Rival, err = r.rival(ctx, split, o.Resolved.Root, o.Root.Service); err != nil {
 		return nil, err
 	}
 	if err := r.observeEndpoints(ctx, o); err != nil {
 		return nil, err
 	}
+	if err := r.observePin(ctx, o, services); err != nil {
+		return nil, err
+	}
+	if err := r.observePlaces(ctx, o, services); err != nil {
+		return nil, err
+	}
 	return o, r.observeDirect(ctx, o, services)
 }
 
-// services are those of a namespace by name. They are shared with the cache and
-// must not be changed.
-func (r *Reconciler) services(ctx context.Context, namespace string) (map[string]*corev1.Service, error) {
-	var list corev1.ServiceList
-	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list Services: %w", err)
-	}
-	services := make(map[string]*corev1.Service, len(list.Items))
-	for i := range list.Items {
-		services[list.Items[i].Name] = &list.Items[i]
-	}
-	return services, nil
-}
-
-// routeGroups are the HTTPRouteGroups of a split's namespace by name, none when the
-// split refers to none. They are shared with the cache and must not be changed.
+// routeGroups are the HTTPRouteGroups that a split refers to, by name. They are shared
+// with the cache and must not be changed.
 func (r *Reconciler) routeGroups(ctx context.Context, split *splitv1.TrafficSplit) (map[string]*specsv1.HTTPRouteGroup, error) {
-	if len(split.Spec.Matches) == 0 || r.withoutGroups {
+	if r.withoutGroups {
 		return nil, nil
 	}
-	var list specsv1.HTTPRouteGroupList
-	if err := r.Client.List(ctx, &list, client.InNamespace(split.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list HTTPRouteGroups: %w", err)
-	}
-	groups := make(map[string]*specsv1.HTTPRouteGroup, len(list.Items))
-	for i := range list.Items {
-		groups[list.Items[i].Name] = &list.Items[i]
+	groups := map[string]*specsv1.HTTPRouteGroup{}
+	for _, name := range traffic.GroupNames(split) {
+		group := &specsv1.HTTPRouteGroup{}
+		err := r.Client.Get(ctx, types.NamespacedName{Namespace: split.Namespace, Name: name}, group, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read HTTPRouteGroup %q: %w", name, err)
+		}
+		groups[name] = group
 	}
 	return groups, nil
+}
+
+// unfit are what the router that the split asks for can't do. What its data plane
+// holds is known only once it leads the split.
+func (r *Reconciler) unfit(o *observation, services map[string]*corev1.Service) []traffic.Problem {
+	problems := r.Options.router(o.Router).Check(o.Resolved, services)
+	if !o.Moving {
+		problems = append(problems, o.DataPlane.Problems...)
+	}
+	return problems
+}
+
+// unserved refuses what TrafficSplits of this cluster have no room for.
+func (r *Reconciler) unserved(split *splitv1.TrafficSplit) []traffic.Problem {
+	var problems []traffic.Problem
+	refuse := func(field, why string) {
+		problems = append(problems, traffic.Problem{
+			Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonUnsupported, Message: field + ": " + why,
+		})
+	}
+	if why := r.Options.Served.RefuseProxies(); why != "" && r.Options.means(split) == traffic.MeansProxies {
+		refuse("metadata.annotations["+splitv1.AnnotationRouter+"]", why)
+	}
+	if why := r.Options.Served.RefuseMatches(); why != "" && len(split.Spec.Matches) > 0 {
+		refuse("spec.matches", why)
+	}
+	return problems
 }
 
 // lackingGroups refuses a split with matches where the cluster lacks their kind.
@@ -114,22 +147,45 @@ func rootOf(service *corev1.Service) plan.Root {
 // observeRouter finds the router that the split asks for, and what there is of a
 // data plane, which may be another router's when the annotation was changed.
 func (r *Reconciler) observeRouter(ctx context.Context, o *observation) error {
-	o.Router = r.Options.routerName(o.Split)
-	o.Claim = r.Options.claim(o.Router)
+	o.Router, o.Claim, o.Next = r.Options.routerName(o.Split), r.Options.claim(o.Split), r.Options.means(o.Split)
+	if leader := r.leader(o.Split); leader != nil {
+		o.Moving = leader.Name() != o.Router
+		return o.lookAt(ctx, leader)
+	}
 	for _, router := range r.Options.Routers {
-		state, err := router.Observe(ctx, o.target)
-		if err != nil {
-			return fmt.Errorf("observe the data plane of router %s: %w", router.Name(), err)
+		former, state := o.router, o.DataPlane
+		if err := o.lookAt(ctx, router); err != nil {
+			return err
 		}
-		wanted := router.Name() == o.Router
-		if wanted || o.router == nil || !state.Empty() {
-			o.router, o.DataPlane = router, state
-		}
-		if !wanted && !state.Empty() {
+		wanted, left := router.Name() == o.Router, !o.DataPlane.Empty()
+		if !wanted && left {
 			o.Moving = true
 			return nil
 		}
+		if !wanted && former != nil {
+			o.router, o.DataPlane = former, state
+			o.Leader, o.Means = former.Name(), former.Means()
+		}
 	}
+	return nil
+}
+
+// leader is the router that leads the split by its status; nil when it names none of
+// the operator's. Only while the finalizer is there the status tells the truth.
+func (r *Reconciler) leader(split *splitv1.TrafficSplit) traffic.Router {
+	if !controllerutil.ContainsFinalizer(split, plan.Finalizer) || split.Status.Router == "" {
+		return nil
+	}
+	return r.Options.router(split.Status.Router)
+}
+
+// lookAt observes the data plane of a router.
+func (o *observation) lookAt(ctx context.Context, router traffic.Router) error {
+	state, err := router.Observe(ctx, o.target)
+	if err != nil {
+		return fmt.Errorf("observe the data plane of router %s: %w", router.Name(), err)
+	}
+	o.router, o.Leader, o.Means, o.DataPlane = router, router.Name(), router.Means(), state
 	return nil
 }
 
@@ -143,11 +199,41 @@ func (r *Reconciler) rival(ctx context.Context, split *splitv1.TrafficSplit, roo
 	var others []*splitv1.TrafficSplit
 	for i := range list.Items {
 		other := &list.Items[i]
-		if other.Name != split.Name && r.Options.claim(r.Options.routerName(other)) == plan.ClaimOurs {
+		if other.Name != split.Name && r.Options.claim(other) == plan.ClaimOurs {
 			others = append(others, other)
 		}
 	}
 	return plan.Rival(split, others, root), nil
+}
+
+// observePin finds what the root Service is to be narrowed to, and what it has beside that.
+func (r *Reconciler) observePin(ctx context.Context, o *observation, services map[string]*corev1.Service) error {
+	name := o.Split.Annotations[splitv1.AnnotationDefaultBackend]
+	if o.Means != traffic.MeansRoutes && o.Next != traffic.MeansRoutes || name == "" || o.Root.Service == nil {
+		return nil
+	}
+	o.Pin.Backend = name
+	if services[name] == nil {
+		o.Pin.Problem = fmt.Sprintf("metadata.annotations[%s]: Service %q does not exist; create it", splitv1.AnnotationDefaultBackend, name)
+		return nil
+	}
+	keys, err := traffic.PinKeys(o.Root.Service, services[name])
+	if err != nil {
+		o.Pin.Problem = err.Error()
+		return nil //nolint:nilerr // the plan says so
+	}
+	o.Pin.Keys = keys
+	ready, err := r.readyEndpoints(ctx, o.Split.Namespace, name)
+	if err != nil {
+		return err
+	}
+	o.BackendEndpoints[name] = int32(len(ready)) //nolint:gosec // bounded by the cluster's pods
+	for _, endpoint := range o.Endpoints.Ready {
+		if !slices.Contains(ready, endpoint) {
+			o.Pin.Around++
+		}
+	}
+	return nil
 }
 
 func (r *Reconciler) observeEndpoints(ctx context.Context, o *observation) error {

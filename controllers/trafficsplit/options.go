@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 )
@@ -23,8 +24,11 @@ type Options struct {
 	// has to be one of Routers or of Elsewhere.
 	DefaultRouter string
 	// Elsewhere are the names of routers that other controllers are: a split that
-	// asks for one is left alone entirely. Default: smi.
+	// asks for one is left alone entirely, unless a Rollout made it and it is one of
+	// Routers as well. Default: smi.
 	Elsewhere []string
+	// Served is how the cluster serves TrafficSplits.
+	Served traffic.Served
 	// Recorder of events.
 	Recorder events.EventRecorder
 	// Clock gives the time of transitions.
@@ -44,7 +48,7 @@ func (o *Options) complete() error {
 	if o.Recorder == nil || o.Clock == nil || len(o.Routers) == 0 {
 		return errors.New("trafficsplit.Options: Routers, Recorder and Clock are required")
 	}
-	if o.claim(o.DefaultRouter) == plan.ClaimNobody {
+	if o.router(o.DefaultRouter) == nil && !slices.Contains(o.Elsewhere, o.DefaultRouter) {
 		return fmt.Errorf("trafficsplit.Options: DefaultRouter %q is none of the routers", o.DefaultRouter)
 	}
 	return nil
@@ -58,13 +62,37 @@ func (o *Options) routerName(split *splitv1.TrafficSplit) string {
 	return o.DefaultRouter
 }
 
-// claim says who serves the splits that ask for a router. Names are compared in
+// router is the router of a name; nil when there is none. Names are compared in
 // full: a name that is not known is never taken for another one.
-func (o *Options) claim(router string) plan.Claim {
+func (o *Options) router(name string) traffic.Router {
+	for _, r := range o.Routers {
+		if r.Name() == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// means are those of the router that a split asks for; "" when there is none.
+func (o *Options) means(split *splitv1.TrafficSplit) traffic.Means {
+	if r := o.router(o.routerName(split)); r != nil {
+		return r.Means()
+	}
+	return ""
+}
+
+// claim says who serves a split. What a person leaves to another controller is that
+// controller's alone. A Rollout's split is looked after as well: the Rollout waits for
+// what its status says.
+func (o *Options) claim(split *splitv1.TrafficSplit) plan.Claim {
+	name := o.routerName(split)
+	elsewhere, released := slices.Contains(o.Elsewhere, name), split.Labels[v1alpha1.LabelRollout] != ""
 	switch {
-	case slices.ContainsFunc(o.Routers, func(r traffic.Router) bool { return r.Name() == router }):
+	case elsewhere && !released:
+		return plan.ClaimElsewhere
+	case o.router(name) != nil:
 		return plan.ClaimOurs
-	case slices.Contains(o.Elsewhere, router):
+	case elsewhere:
 		return plan.ClaimElsewhere
 	default:
 		return plan.ClaimNobody

@@ -24,24 +24,30 @@ import (
 // Services that select its proxies are given back, then its data plane is deleted.
 func (r *Reconciler) clearOrphans(ctx context.Context, split types.NamespacedName) error {
 	var services corev1.ServiceList
-	err := r.Client.List(ctx, &services, client.InNamespace(split.Namespace), client.MatchingFields{indexProxy: split.Name})
+	err := r.Client.List(ctx, &services, client.InNamespace(split.Namespace), client.MatchingFields{indexHolder: split.Name})
 	if err != nil {
-		return fmt.Errorf("list the Services that select the proxies: %w", err)
+		return fmt.Errorf("list the Services that it leads: %w", err)
 	}
-	objects, err := r.orphans(ctx, split)
-	if err != nil || len(services.Items)+len(objects) == 0 {
+	borrowed, made, err := r.orphans(ctx, split)
+	if err != nil || len(services.Items)+len(borrowed)+len(made) == 0 {
 		return err
 	}
 	if err := r.Live.Get(ctx, split, &splitv1.TrafficSplit{}); !apierrors.IsNotFound(err) {
 		return err // there is such a split, and the cache will show it, or nobody knows
 	}
+	for _, o := range borrowed {
+		if err := o.router.Restore(ctx, o.target, o.Object); err != nil {
+			return fmt.Errorf("restore %s %q: %w", o.Kind, o.Name, err)
+		}
+		log.FromContext(ctx).Info("Restore", o.Kind, klog.KRef(split.Namespace, o.Name), "reason", "its TrafficSplit is gone")
+	}
 	for i := range services.Items {
-		if err := r.giveBack(ctx, &services.Items[i]); err != nil {
+		if err := r.giveBack(ctx, &services.Items[i], traffic.Pin{}); err != nil {
 			return err
 		}
 		log.FromContext(ctx).Info("GiveBack", "Service", klog.KObj(&services.Items[i]), "reason", "its TrafficSplit is gone")
 	}
-	for _, object := range objects {
+	for _, object := range made {
 		if err := r.remove(ctx, split.Namespace, object); err != nil {
 			return err
 		}
@@ -50,22 +56,31 @@ func (r *Reconciler) clearOrphans(ctx context.Context, split types.NamespacedNam
 	return nil
 }
 
-// orphans are the objects of every router for a split, what runs the proxies first.
-func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) ([]traffic.Object, error) {
+// borrowedObject is an object of somebody else with the router that changed it.
+type borrowedObject struct {
+	traffic.Object
+	router traffic.Router
+	target traffic.Target
+}
+
+// orphans are the objects of every router for a split: those of somebody else, and
+// those that were made, what runs the proxies first.
+func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (borrowed []borrowedObject, made []traffic.Object, err error) {
 	gone := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Namespace: split.Namespace, Name: split.Name}}
-	var objects []traffic.Object
+	target := traffic.Target{Split: gone}
 	for _, router := range r.Options.Routers {
-		state, err := router.Observe(ctx, traffic.Target{Split: gone})
+		state, err := router.Observe(ctx, target)
 		if err != nil {
-			return nil, fmt.Errorf("observe the data plane of router %s: %w", router.Name(), err)
+			return nil, nil, fmt.Errorf("observe the data plane of router %s: %w", router.Name(), err)
 		}
 		for _, o := range slices.Backward(state.Objects) {
-			switch o.Condition {
-			case traffic.ObjectOutdated, traffic.ObjectCurrent:
-				objects = append(objects, o)
-			case traffic.ObjectAbsent, traffic.ObjectTerminating, traffic.ObjectForeign:
+			switch {
+			case o.Changed:
+				borrowed = append(borrowed, borrowedObject{o, router, target})
+			case !o.Borrowed && (o.Condition == traffic.ObjectOutdated || o.Condition == traffic.ObjectCurrent):
+				made = append(made, o)
 			}
 		}
 	}
-	return objects, nil
+	return borrowed, made, nil
 }

@@ -52,6 +52,9 @@ func (p *patience) forget(split types.NamespacedName) {
 // split that is being deleted nobody reads anything but why that takes so long.
 func mayWait(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) bool {
 	old, deleting := split.Status, !split.DeletionTimestamp.IsZero()
+	if !equality.Semantic.DeepEqual(old.Confirmed, next.Confirmed) || old.Router != next.Router {
+		return false // later decisions begin with what is written
+	}
 	return sameVerdicts(old.Conditions, next.Conditions, deleting) &&
 		(deleting || equality.Semantic.DeepEqual(old.Mirror, next.Mirror) && sameWeights(old.Backends, next.Backends))
 }

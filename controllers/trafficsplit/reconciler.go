@@ -46,6 +46,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return settle(ctx, ctrl.Result{}, r.clearOrphans(ctx, req.NamespacedName))
 	}
 	decision := plan.Decide(o.Observation)
+	if decision.Report != nil {
+		decision.Report.Distribution = plan.Distribute(o.placed)
+	}
 	result := ctrl.Result{RequeueAfter: decision.RequeueAfter}
 	if err := r.act(ctx, o, decision.Actions); err != nil {
 		if final(err) && decision.Report != nil {

@@ -27,7 +27,8 @@ func (r *Reconciler) report(ctx context.Context, split *splitv1.TrafficSplit, re
 	next := statusOf(split, report, now)
 	if equality.Semantic.DeepEqual(next.Conditions, split.Status.Conditions) &&
 		equality.Semantic.DeepEqual(next.Backends, split.Status.Backends) &&
-		equality.Semantic.DeepEqual(next.Mirror, split.Status.Mirror) {
+		equality.Semantic.DeepEqual(next.Mirror, split.Status.Mirror) &&
+		equality.Semantic.DeepEqual(next.Confirmed, split.Status.Confirmed) && next.Router == split.Status.Router {
 		r.patience.forget(key)
 		return 0, nil
 	}
@@ -41,21 +42,32 @@ func (r *Reconciler) report(ctx context.Context, split *splitv1.TrafficSplit, re
 }
 
 func (r *Reconciler) write(ctx context.Context, split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) error {
-	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&next)
-	if err != nil {
+	if err := r.writeStatus(ctx, split, next); err != nil {
 		return fmt.Errorf("write the status: %w", err)
-	}
-	delete(body, "proxies") // each is its proxy's own
-	config := identity(split)
-	config.Object["status"] = body
-	if err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(config),
-		client.FieldOwner(FieldManager), client.ForceOwnership, client.DisableReadYourWritesConsistency); err != nil {
-		return fmt.Errorf("write the status: %w", client.IgnoreNotFound(err))
 	}
 	for _, e := range eventsOf(split.Status, next) {
 		r.Options.Recorder.Eventf(split, nil, e.kind, e.reason, e.action, "%s", e.note)
 	}
 	return nil
+}
+
+func (r *Reconciler) writeStatus(ctx context.Context, split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) error {
+	config, err := r.identity(split)
+	if err != nil {
+		return err
+	}
+	if r.Options.Served.NoStatus {
+		return r.annotateStatus(ctx, config, next)
+	}
+	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&next)
+	if err != nil {
+		return err
+	}
+	delete(body, "proxies") // each is its proxy's own
+	config.Object["status"] = body
+	err = r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(config),
+		client.FieldOwner(FieldManager), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	return client.IgnoreNotFound(err)
 }
 
 // statusOf is the status that follows from a report. The time of a transition is
@@ -72,6 +84,13 @@ func statusOf(split *splitv1.TrafficSplit, report *plan.Report, now time.Time) s
 	set(splitv1.ConditionAccepted, report.Accepted)
 	set(splitv1.ConditionResolvedRefs, report.ResolvedRefs)
 	set(splitv1.ConditionProgrammed, report.Programmed)
-	next.Backends, next.Mirror = report.Backends, report.Mirror
+	if d := report.Distribution; d != nil {
+		set(splitv1.ConditionTrafficDistributionAccepted, d.Accepted)
+		set(splitv1.ConditionTrafficDistributionProgrammed, d.Programmed)
+	} else {
+		meta.RemoveStatusCondition(&next.Conditions, splitv1.ConditionTrafficDistributionAccepted)
+		meta.RemoveStatusCondition(&next.Conditions, splitv1.ConditionTrafficDistributionProgrammed)
+	}
+	next.Backends, next.Mirror, next.Confirmed, next.Router = report.Backends, report.Mirror, report.Confirmed, report.Router
 	return *next
 }

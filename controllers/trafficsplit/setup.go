@@ -9,9 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,8 +36,10 @@ const (
 	indexGroups = "trafficsplit.serin.dev/groups"
 	// indexService of an EndpointSlice is the name of its Service.
 	indexService = "trafficsplit.serin.dev/service"
-	// indexProxy of a Service is the split whose proxies it selects.
-	indexProxy = "trafficsplit.serin.dev/proxy"
+	// indexHolder of a Service is the split that leads it.
+	indexHolder = "trafficsplit.serin.dev/holder"
+	// indexRoutes of a TrafficSplit are the routes that it names.
+	indexRoutes = "trafficsplit.serin.dev/routes"
 )
 
 // index is one index of the cache. Its function must not panic, whatever the
@@ -51,8 +55,13 @@ func indexes() []index {
 		{&splitv1.TrafficSplit{}, indexRoot, rootIndex},
 		{&splitv1.TrafficSplit{}, indexRefs, refsIndex},
 		{&splitv1.TrafficSplit{}, indexGroups, groupsIndex},
+		{&splitv1.TrafficSplit{}, indexCircular, circularIndex},
 		{&discoveryv1.EndpointSlice{}, indexService, serviceIndex},
-		{&corev1.Service{}, indexProxy, proxyIndex},
+		{&corev1.Service{}, indexHolder, holderIndex},
+		{&splitv1.TrafficSplit{}, indexRoutes, routesIndex},
+		{&corev1.Service{}, indexSelects, selectsIndex},
+		{&corev1.Service{}, indexCarries, carriesIndex},
+		{&corev1.Pod{}, traffic.IndexProxy, splitIndex},
 	}
 }
 
@@ -73,7 +82,7 @@ func refsIndex(o client.Object) []string {
 	if !ok {
 		return nil
 	}
-	return traffic.ServiceNames(split)
+	return named(split)
 }
 
 func groupsIndex(o client.Object) []string {
@@ -88,13 +97,28 @@ func serviceIndex(o client.Object) []string {
 	return nonEmpty(o.GetLabels()[discoveryv1.LabelServiceName])
 }
 
-func proxyIndex(o client.Object) []string {
+func holderIndex(o client.Object) []string {
 	service, ok := o.(*corev1.Service)
 	if !ok {
 		return nil
 	}
-	return nonEmpty(service.Spec.Selector[traffic.LabelProxy])
+	return nonEmpty(traffic.Holder(service))
 }
+
+func routesIndex(o client.Object) []string {
+	split, ok := o.(*splitv1.TrafficSplit)
+	if !ok {
+		return nil
+	}
+	var keys []string
+	for _, route := range traffic.RouteNames(split) {
+		keys = append(keys, route.Kind+"/"+route.Name)
+	}
+	return keys
+}
+
+// splitIndex of a pod is the split whose proxy it is.
+func splitIndex(o client.Object) []string { return nonEmpty(o.GetLabels()[traffic.LabelProxy]) }
 
 func nonEmpty(s string) []string {
 	if s == "" {
@@ -123,13 +147,17 @@ func (r *Reconciler) setup(ctx context.Context, mgr ctrl.Manager) error {
 		Named("trafficsplit").
 		For(&splitv1.TrafficSplit{}).
 		Watches(&splitv1.TrafficSplit{}, handler.EnqueueRequestsFromMapFunc(r.rivals)).
-		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.splitsBesideService)).
+		Watches(&splitv1.TrafficSplit{}, handler.EnqueueRequestsFromMapFunc(r.circular)).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.splitsOfService)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.splitsOfEndpoints)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Options.Workers})
 	if err := r.watchGroups(mgr, b); err != nil {
 		return err
 	}
 	if err := r.watchDataPlanes(mgr.GetScheme(), b); err != nil {
+		return err
+	}
+	if err := r.watchSurroundings(mgr.GetScheme(), b); err != nil {
 		return err
 	}
 	return b.Complete(r)
@@ -161,18 +189,48 @@ func (r *Reconciler) watchDataPlanes(scheme *runtime.Scheme, b *builder.Builder)
 				continue
 			}
 			watched[gvk] = true
-			kind, err := scheme.New(gvk)
+			object, err := objectOf(scheme, gvk)
 			if err != nil {
 				return fmt.Errorf("watch the kinds of router %s: %w", router.Name(), err)
 			}
-			object, ok := kind.(client.Object)
-			if !ok {
-				return fmt.Errorf("watch the kinds of router %s: %s is no object", router.Name(), gvk)
+			follow := splitOfProxy
+			if router.Means() == traffic.MeansRoutes {
+				follow = r.splitsOfRoute(gvk.Kind)
 			}
-			b.Watches(object, handler.EnqueueRequestsFromMapFunc(splitOfProxy))
+			b.Watches(object, handler.EnqueueRequestsFromMapFunc(follow))
 		}
 	}
 	return nil
+}
+
+// objectOf is an empty object of a kind, without a type where the scheme knows none.
+func objectOf(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (client.Object, error) {
+	if !scheme.Recognizes(gvk) {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(gvk)
+		return object, nil
+	}
+	kind, err := scheme.New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := kind.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%s is no object", gvk)
+	}
+	return object, nil
+}
+
+// splitsOfRoute maps a route to the split that made it, to the one whose backends it
+// names, and to those that name it.
+func (r *Reconciler) splitsOfRoute(kind string) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		requests := splitOfProxy(ctx, o)
+		if name := o.GetAnnotations()[traffic.AnnotationSplit]; name != "" {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})
+		}
+		return append(requests, r.splits(ctx, o.GetNamespace(), client.MatchingFields{indexRoutes: kind + "/" + o.GetName()})...)
+	}
 }
 
 // splitOfProxy maps an object of a data plane to its split.
@@ -198,13 +256,23 @@ func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Re
 	return requests
 }
 
-// splitsBesideService maps a Service to every split of its namespace, since one
-// that none of them names may select the proxies, and to the split whose proxies
-// it selects, which may be gone.
-func (r *Reconciler) splitsBesideService(ctx context.Context, o client.Object) []reconcile.Request {
-	requests := r.splits(ctx, o.GetNamespace())
-	for _, name := range proxyIndex(o) {
+// splitsOfService maps a Service to the splits that name it, to those whose root
+// Service's pods it selects too, and to the one that leads it, which may be gone.
+func (r *Reconciler) splitsOfService(ctx context.Context, o client.Object) []reconcile.Request {
+	requests := r.splits(ctx, o.GetNamespace(), client.MatchingFields{indexRefs: o.GetName()})
+	for _, name := range holderIndex(o) {
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})
+	}
+	service, ok := o.(*corev1.Service)
+	if !ok {
+		return requests
+	}
+	roots, err := r.rootsBeside(ctx, service)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Could not find the Services beside", "Service", klog.KObj(o))
+	}
+	for _, root := range roots {
+		requests = append(requests, r.splits(ctx, o.GetNamespace(), client.MatchingFields{indexRoot: root})...)
 	}
 	return requests
 }
@@ -225,15 +293,22 @@ func (r *Reconciler) splitsOfGroup(ctx context.Context, o client.Object) []recon
 
 // splits lists from the cache, which fails only when it was stopped.
 func (r *Reconciler) splits(ctx context.Context, namespace string, options ...client.ListOption) []reconcile.Request {
+	all := func(*splitv1.TrafficSplit) bool { return true }
+	return r.chosen(ctx, all, append(options, client.InNamespace(namespace))...)
+}
+
+// chosen lists the splits that are asked for from the cache.
+func (r *Reconciler) chosen(ctx context.Context, choose func(*splitv1.TrafficSplit) bool, options ...client.ListOption) []reconcile.Request {
 	var list splitv1.TrafficSplitList
-	options = append(options, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
-	if err := r.Client.List(ctx, &list, options...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Could not list TrafficSplits", "namespace", namespace)
+	if err := r.Client.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Could not list TrafficSplits")
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
 	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		if choose(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
 	}
 	return requests
 }

@@ -5,6 +5,7 @@ package trafficsplit
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -245,7 +246,9 @@ func (w *world) weights(stable, canary int32) {
 }
 
 func TestStories(t *testing.T) {
-	for name, story := range stories {
+	all := maps.Clone(stories)
+	maps.Copy(all, routeStories)
+	for name, story := range all {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			story(w)

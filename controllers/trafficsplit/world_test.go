@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -34,6 +35,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/controllers/traffic/smi"
 )
 
 const namespace = "shop"
@@ -66,7 +68,7 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme, splitv1.AddToScheme, specsv1.AddToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, policyv1.AddToScheme, autoscalingv2.AddToScheme, rbacv1.AddToScheme, splitv1.AddToScheme, specsv1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
@@ -102,7 +104,7 @@ func (w *world) controller() *Reconciler {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	options := Options{Routers: []traffic.Router{router}, DefaultRouter: nginx.Name, Recorder: w.events, Clock: w.clock}
+	options := Options{Routers: []traffic.Router{router, smi.New(0), &gateway{written}}, DefaultRouter: nginx.Name, Recorder: w.events, Clock: w.clock}
 	if err := options.complete(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -292,6 +294,8 @@ func (w *world) summary() string {
 		path = "no Service"
 	} else if s.Spec.Selector[traffic.LabelProxy] != "" {
 		path = "through proxies"
+	} else if pin := traffic.PinOf(s); len(pin.Keys) > 0 {
+		path = "pinned to version " + pin.Keys["version"]
 	}
 	if split == nil {
 		return "split gone, " + path
@@ -352,6 +356,10 @@ func (w *world) truthful(split *splitv1.TrafficSplit, root *corev1.Service) {
 	w.t.Helper()
 	for _, c := range split.Status.Conditions {
 		if c.Type != splitv1.ConditionProgrammed || c.Status != metav1.ConditionTrue || c.ObservedGeneration != split.Generation {
+			continue
+		}
+		if router := split.Annotations[splitv1.AnnotationRouter]; router == gatewayName || router == smi.Name {
+			w.steeredTruly(split, root)
 			continue
 		}
 		if root.Spec.Selector[traffic.LabelProxy] != split.Name {

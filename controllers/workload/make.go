@@ -67,8 +67,19 @@ func MakeCanary(d *appsv1.Deployment, controller metav1.OwnerReference, revision
 	}
 }
 
+// Distribution is the traffic distribution of the Services that are made for a
+// Rollout: its own, else that of the root Service; nil for none.
+func Distribution(ro *v1alpha1.Rollout, root *corev1.Service) *string {
+	if wanted := ro.Spec.TrafficDistribution; wanted != nil {
+		value := string(*wanted)
+		return &value
+	}
+	return root.Spec.TrafficDistribution
+}
+
 // MakeBackend builds the Service of one version of the root Service: the same
-// ports and traffic settings, for the pods of the revision only.
+// ports and traffic settings, for the pods of the revision only. The traffic
+// distribution is that of the root Service until the caller says otherwise.
 func MakeBackend(root *corev1.Service, selector map[string]string, role, revision string) *corev1.Service {
 	s := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

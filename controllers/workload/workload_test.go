@@ -134,6 +134,26 @@ func TestABackendHasTheRootsPortsAndTrafficSettingsForOneRevision(t *testing.T) 
 	}
 }
 
+func TestTheDistributionOfTheRolloutGoesBeforeThatOfTheRootService(t *testing.T) {
+	node, zone := v1alpha1.TrafficDistribution("PreferSameNode"), "PreferSameZone"
+	for name, c := range map[string]struct {
+		rollout *v1alpha1.TrafficDistribution
+		root    *string
+		want    *string
+	}{
+		"nobody says anything":       {},
+		"the root Service's is kept": {root: &zone, want: &zone},
+		"the Rollout's is set":       {rollout: &node, want: new("PreferSameNode")},
+		"both say something":         {rollout: &node, root: &zone, want: new("PreferSameNode")},
+	} {
+		ro, root := &v1alpha1.Rollout{}, &corev1.Service{}
+		ro.Spec.TrafficDistribution, root.Spec.TrafficDistribution = c.rollout, c.root
+		if diff := cmp.Diff(c.want, Distribution(ro, root)); diff != "" {
+			t.Errorf("%s (-want +got): %s", name, diff)
+		}
+	}
+}
+
 func TestOnlyWhatWasMadeForTheVeryRolloutIsItsOwn(t *testing.T) {
 	ro := &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "one"}}
 	again := &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "two"}}

@@ -87,6 +87,10 @@ type Backend struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	Weight int32 `json:"weight"`
+
+	// Invalid tells why the backend could not be read; see UnmarshalJSON. It is not
+	// part of the API.
+	Invalid string `json:"-"`
 }
 
 // Match refers to a group of requests.
@@ -132,6 +136,17 @@ type TrafficSplitStatus struct {
 	// +optional
 	Mirror *MirrorStatus `json:"mirror,omitempty"`
 
+	// router is the name of the router that leads the split's traffic, or withdraws from
+	// it. Absent when none does.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Router string `json:"router,omitempty"`
+
+	// confirmed is what the routes of a gateway or mesh ask for, and since when it is
+	// confirmed. Absent while it is not, and for a router that has none.
+	// +optional
+	Confirmed *ConfirmedStatus `json:"confirmed,omitempty"`
+
 	// proxies are what the router's own proxies report, one entry a pod, each
 	// written by that proxy. Empty for a router that has none.
 	// +optional
@@ -173,6 +188,19 @@ type MirrorStatus struct {
 	Percent int32 `json:"percent"`
 }
 
+// ConfirmedStatus says since when the routes of a gateway or mesh are as wanted.
+type ConfirmedStatus struct {
+	// configuration is a digest of what the routes ask for.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Configuration string `json:"configuration"`
+
+	// since when the routes are written and the gateway or mesh takes them. Its proxies
+	// may follow a little later.
+	// +required
+	Since metav1.MicroTime `json:"since"`
+}
+
 // ProxyStatus is what one proxy serves.
 type ProxyStatus struct {
 	// name of the proxy's pod.
@@ -203,17 +231,41 @@ type ProxyStatus struct {
 // absent, the operator's default router does.
 const AnnotationRouter = "serin.dev/router"
 
-// AnnotationDefaultBackend on a TrafficSplit with spec.matches names the Service,
-// in the same namespace, that gets the requests that match none. It may be one of
-// spec.backends. A router whose proxies stand in the path of the root Service
-// requires it, because the root Service itself leads back to the proxies.
+// AnnotationDefaultBackend on a TrafficSplit names the Service, in the same
+// namespace, that gets the requests that are not split. It may be one of
+// spec.backends. With spec.matches those are the requests that match none, and a
+// router whose proxies stand in the path of the root Service requires it, because
+// the root Service itself leads back to the proxies. With a router that changes the
+// routes of a gateway or mesh they are also the requests that reach the root Service
+// past it: the root Service is narrowed to the pods of this Service while the split
+// exists.
 const AnnotationDefaultBackend = "serin.dev/default-backend"
+
+// AnnotationRoutes on a TrafficSplit names the routes, in the same namespace, in
+// which the router of a gateway or mesh replaces the root Service by the backends:
+// a list such as "HTTPRoute/website,GRPCRoute/website", or
+// "VirtualService/website:checkout" for the one HTTP route of that name in a
+// VirtualService. When absent, the router makes a route for the root Service.
+const AnnotationRoutes = "serin.dev/routes"
 
 // AnnotationMirror on a TrafficSplit has requests copied to one more Service in the
 // same namespace, whose answers are thrown away: "<service>=<percent>", such as
 // "website-canary=10". The percentage, a whole number from 1 to 100, is of the
 // requests that go to other backends. When absent, nothing is copied.
 const AnnotationMirror = "serin.dev/mirror"
+
+// AnnotationStickyCookie on a TrafficSplit has clients come back to the backend that
+// they were given first: "<name>" or "<name>=<max age>", such as "version" or
+// "version=12h". The name is that of the cookie by which they are known, a letter
+// followed by letters, digits and _, at most 64 characters. The age is a duration of
+// whole seconds, from 1s to 8760h; without it, the cookie lasts as long as the
+// client's session. A client whose backend has a weight of 0 is drawn anew. When
+// absent, each request is drawn independently.
+const AnnotationStickyCookie = "serin.dev/sticky-cookie"
+
+// AnnotationStatus on a TrafficSplit of a cluster whose TrafficSplits have no status
+// holds the status, as JSON.
+const AnnotationStatus = "serin.dev/status"
 
 // Condition types of a TrafficSplit.
 const (
@@ -240,6 +292,8 @@ const (
 	ReasonConflict = "Conflict"
 	// ReasonInvalid: the split breaks a rule that the schema can't check.
 	ReasonInvalid = "Invalid"
+	// ReasonCircular: the splits of several Services lead back to each other.
+	ReasonCircular = "Circular"
 	// ReasonResolved: every reference exists and fits.
 	ReasonResolved = "Resolved"
 	// ReasonServiceNotFound: the root Service does not exist.
@@ -254,6 +308,12 @@ const (
 	ReasonProgrammed = "Programmed"
 	// ReasonWaitingForProxies: proxies are starting or have not confirmed the generation yet.
 	ReasonWaitingForProxies = "WaitingForProxies"
+	// ReasonWaitingForRoutes: routes are being written, or the gateway or mesh has not confirmed them yet.
+	ReasonWaitingForRoutes = "WaitingForRoutes"
+	// ReasonRouteRefused: the gateway or mesh refuses a route; the message says why.
+	ReasonRouteRefused = "RouteRefused"
+	// ReasonSettling: the routes are confirmed, and the proxies of the gateway or mesh are given time to follow.
+	ReasonSettling = "Settling"
 	// ReasonWaitingForService: the root Service's endpoints are not the proxies yet.
 	ReasonWaitingForService = "WaitingForService"
 	// ReasonProxyError: a proxy can't serve the generation; its message says why.

@@ -13,14 +13,14 @@ import (
 
 // Rival is the name of the split that has the root Service instead of split, or
 // "" when split has it. others are the other splits of the operator's routers for
-// the same root Service. The one whose proxies the Service selects keeps it, so
+// the same root Service. The one whose proxies the Service selects, or that pinned it, keeps it, so
 // that no edit of another split moves traffic; else the oldest has it, and of two
 // equally old ones the first by name. A split that is being deleted and is not in
 // the path has no claim.
 func Rival(split *splitv1.TrafficSplit, others []*splitv1.TrafficSplit, root *corev1.Service) string {
 	claimants := append([]*splitv1.TrafficSplit{split}, others...)
 	if root != nil {
-		if holder := root.Spec.Selector[traffic.LabelProxy]; holder != "" {
+		if holder := traffic.Holder(root); holder != "" {
 			for _, c := range claimants {
 				if c.Name == holder {
 					return unless(c, split)

@@ -90,10 +90,10 @@ func obstacles(o Observation) []string {
 	case o.Root.Presence != Present:
 		return []string{"the root Service could not be read"}
 	}
-	if holder := o.Root.Service.Spec.Selector[traffic.LabelProxy]; holder != "" && !o.inPath() {
-		waits = append(waits, fmt.Sprintf("Service %q still selects the proxies of TrafficSplit %q", o.Root.Service.Name, holder))
+	if holder := traffic.Holder(o.Root.Service); holder != "" && holder != o.Split.Name {
+		waits = append(waits, fmt.Sprintf("Service %q is still led by TrafficSplit %q", o.Root.Service.Name, holder))
 	}
-	for _, p := range o.Resolved.Unroutable() {
+	for _, p := range o.unroutable() {
 		if p.TotalWeight() > 0 {
 			waits = append(waits, fmt.Sprintf("port %d has no default backend that could take the requests that match nothing", p.Number))
 			continue
@@ -101,15 +101,31 @@ func obstacles(o Observation) []string {
 		waits = append(waits, fmt.Sprintf("port %d has no backend with a weight above 0 that could take its traffic", p.Number))
 	}
 	for _, object := range o.DataPlane.Objects {
-		switch object.Condition {
-		case traffic.ObjectForeign:
-			waits = append(waits, fmt.Sprintf("%s %q exists and belongs to somebody else; delete or rename it", object.Kind, object.Name))
-		case traffic.ObjectTerminating:
-			waits = append(waits, fmt.Sprintf("%s %q is being deleted and will be made again", object.Kind, object.Name))
-		case traffic.ObjectAbsent, traffic.ObjectOutdated, traffic.ObjectCurrent:
+		if wait := inTheWay(object); wait != "" {
+			waits = append(waits, wait)
 		}
 	}
 	return waits
+}
+
+// inTheWay is why an object can't become what is wanted before somebody else acts, or "".
+func inTheWay(object traffic.Object) string {
+	var why string
+	switch {
+	case object.Unwanted:
+		return ""
+	case object.Borrowed && object.Condition == traffic.ObjectAbsent:
+		why = "does not exist; create it, or correct the annotation " + splitv1.AnnotationRoutes
+	case object.Borrowed && object.Condition == traffic.ObjectForeign:
+		why = "is changed by another TrafficSplit; let only one of them name it"
+	case object.Condition == traffic.ObjectForeign:
+		why = "exists and belongs to somebody else; delete or rename it"
+	case object.Condition == traffic.ObjectTerminating:
+		why = "is being deleted"
+	default:
+		return ""
+	}
+	return fmt.Sprintf("%s %q %s", object.Kind, object.Name, why)
 }
 
 func pending(format string, args ...any) Condition {

@@ -16,8 +16,12 @@ func Decide(o Observation) Decision {
 	switch {
 	case o.Claim == "":
 		return Decision{} // who serves the split is not known
+	case o.leaving() && o.Means == traffic.MeansRoutes:
+		return withdrawRoutes(o)
 	case o.leaving():
 		return withdraw(o)
+	case o.Moving:
+		return own(o)
 	case o.Claim == ClaimElsewhere:
 		return Decision{}
 	default:
@@ -25,27 +29,40 @@ func Decide(o Observation) Decision {
 	}
 }
 
+// own makes a split Serin's of which another router than the one that it asks for has
+// left something, so that this is withdrawn before anything else is done.
+func own(o Observation) Decision {
+	return Decision{Actions: []Action{{Type: AddFinalizer, Object: splitObject(o.Split), Why: "another router left something that has to be withdrawn"}}}
+}
+
 // leaving is true when the data plane has to go. A split that is merely refused
 // keeps its data plane: an error in a new generation must not touch the traffic.
+// Only a circle does, see circular.
 func (o Observation) leaving() bool {
 	owns := slices.Contains(o.Split.Finalizers, Finalizer)
 	return owns && (!o.Split.DeletionTimestamp.IsZero() ||
-		o.Claim == ClaimElsewhere || o.Claim == ClaimNobody || o.Moving || o.Rival != "")
+		o.Claim == ClaimElsewhere || o.Claim == ClaimNobody || o.Moving || o.Rival != "" || o.circular())
 }
 
 // serve is the way in. It also holds what is in effect when the split is refused.
 func serve(o Observation) Decision {
 	report := &Report{
 		Accepted: accepted(o), ResolvedRefs: resolvedRefs(o), Backends: o.lastBackends(), Mirror: o.Split.Status.Mirror,
+		Confirmed: o.Split.Status.Confirmed,
 	}
 	d := Decision{Report: report}
+	if slices.Contains(o.Split.Finalizers, Finalizer) {
+		report.Router = o.Split.Status.Router
+	}
 	if !o.Split.DeletionTimestamp.IsZero() {
 		report.Programmed = pending("the split is being deleted")
 		return d
 	}
 	if report.Accepted.Status == metav1.ConditionFalse {
 		report.Programmed = pending("the split was refused; what was in effect before stays in effect")
-		d.Actions = append(keepPath(o), forgetProxies(o)...)
+		if o.Means == traffic.MeansProxies {
+			d.Actions = append(keepPath(o), forgetProxies(o)...)
+		}
 		return d
 	}
 	if !slices.Contains(o.Split.Finalizers, Finalizer) {
@@ -54,10 +71,16 @@ func serve(o Observation) Decision {
 			Why: "the root Service has to be given back before the split is gone",
 		})
 	}
-	d.Actions = append(d.Actions, ensure(o)...)
-	d.Actions = append(d.Actions, enterPath(o)...)
-	d.Actions = append(d.Actions, forgetProxies(o)...)
-	report.Programmed = programmed(o)
+	report.Router = o.Leader
+	if o.Means == traffic.MeansRoutes {
+		lead(o, &d)
+	} else {
+		d.Actions = append(d.Actions, ensure(o)...)
+		d.Actions = append(d.Actions, restore(o, "the split no longer needs it")...)
+		d.Actions = append(d.Actions, enterPath(o)...)
+		d.Actions = append(d.Actions, forgetProxies(o)...)
+		report.Programmed, report.Confirmed = programmed(o), nil
+	}
 	if report.Programmed.Status == metav1.ConditionTrue {
 		report.Backends, report.Mirror = o.backendsInEffect(), o.mirrorInEffect()
 	}
@@ -70,16 +93,17 @@ func serve(o Observation) Decision {
 // labels, so they get a share of its requests as soon as they are ready.
 func ensure(o Observation) []Action {
 	var actions []Action
-	if len(o.Resolved.Ports) == 0 || len(o.Resolved.Unroutable()) > 0 {
+	if len(o.Resolved.Ports) == 0 || len(o.unroutable()) > 0 {
 		return nil
 	}
+	_, unprepared := o.unprepared()
 	for _, object := range o.DataPlane.Objects {
-		switch object.Condition {
-		case traffic.ObjectAbsent:
+		switch {
+		case object.Unwanted, unprepared && !object.Prepares:
+		case object.Condition == traffic.ObjectAbsent && !object.Borrowed:
 			actions = append(actions, Action{Type: Apply, Object: object, Why: "it does not exist"})
-		case traffic.ObjectOutdated:
+		case object.Condition == traffic.ObjectOutdated:
 			actions = append(actions, Action{Type: Apply, Object: object, Why: "it differs from what is wanted"})
-		case traffic.ObjectCurrent, traffic.ObjectTerminating, traffic.ObjectForeign:
 		}
 	}
 	return actions

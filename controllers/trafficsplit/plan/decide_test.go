@@ -31,7 +31,7 @@ func before() plan.Observation {
 		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "web"}},
 	}
 	return plan.Observation{
-		Split: split, Claim: plan.ClaimOurs, Router: "nginx",
+		Split: split, Claim: plan.ClaimOurs, Router: "nginx", Means: traffic.MeansProxies,
 		Resolved: traffic.Split{Root: "web", Ports: []traffic.Port{{Number: 80, Destinations: []traffic.Destination{
 			{Service: "stable", Weight: 9}, {Service: "canary", Weight: 1},
 		}}}},
@@ -126,6 +126,16 @@ func TestDecide(t *testing.T) {
 		"a limited split without a default is not put in effect": {
 			from: before(), edit: func(o *plan.Observation) { o.Resolved.Limited = true },
 			programmed: "False Pending", message: "port 80 has no default backend",
+		},
+		"what proxies no longer need is deleted": {
+			from: inEffect(), edit: func(o *plan.Observation) { o.DataPlane.Objects[0].Unwanted = true },
+			actions: "Delete role", programmed: "True Programmed",
+		},
+		"what proxies no longer need and somebody else has is left alone": {
+			from: inEffect(), edit: func(o *plan.Observation) {
+				o.DataPlane.Objects[0].Unwanted, o.DataPlane.Objects[0].Condition = true, traffic.ObjectForeign
+			},
+			programmed: "True Programmed",
 		},
 		"nothing is taken over before the finalizer is asked for": {
 			from: before(), edit: func(o *plan.Observation) { o.Split.Finalizers = nil },
@@ -347,6 +357,20 @@ func TestDecide(t *testing.T) {
 				o.Endpoints.Ready = []string{"q1"}
 			},
 			actions: "Delete deployment", programmed: "False Pending",
+		},
+		"a split that closes a circle is withdrawn, since its proxies follow it by themselves": {
+			from: inEffect(), edit: func(o *plan.Observation) {
+				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonCircular, Message: "in a circle"}}
+				o.Direct = plan.Direct{Known: true, ReadyPods: 1}
+			},
+			actions: "GiveBack web", programmed: "False Pending",
+		},
+		"a split that closes a circle and has no data plane gets none": {
+			from: before(), edit: func(o *plan.Observation) {
+				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonCircular, Message: "in a circle"}}
+				o.Split.Finalizers, o.DataPlane = nil, traffic.State{}
+			},
+			programmed: "False Pending", message: "refused",
 		},
 		"who serves the split is not known": {
 			from: before(), edit: func(o *plan.Observation) { o.Claim = "" },

@@ -38,8 +38,14 @@ const (
 	Apply ActionType = "Apply"
 	// TakeOver the root Service: proxies are added to what it selects by.
 	TakeOver ActionType = "TakeOver"
+	// PinRoot adds the keys of a backend to what the root Service selects by.
+	PinRoot ActionType = "PinRoot"
+	// UnpinRoot removes those keys.
+	UnpinRoot ActionType = "UnpinRoot"
 	// GiveBack the root Service: the one key is removed from its selector.
 	GiveBack ActionType = "GiveBack"
+	// Restore an object of somebody else that the data plane borrowed.
+	Restore ActionType = "Restore"
 	// Delete an object of the data plane.
 	Delete ActionType = "Delete"
 	// ForgetProxy removes the report of a proxy that is gone.
@@ -63,10 +69,16 @@ type Action struct {
 type Report struct {
 	// Accepted, ResolvedRefs and Programmed are the conditions.
 	Accepted, ResolvedRefs, Programmed Condition
+	// Distribution of the traffic among endpoints; nil when no Service asks for one.
+	Distribution *Distribution
 	// Backends are the weights in effect.
 	Backends []splitv1.BackendStatus
 	// Mirror is the mirroring in effect; nil for none.
 	Mirror *splitv1.MirrorStatus
+	// Router is the name of the router that leads the traffic, or withdraws; "" for none.
+	Router string
+	// Confirmed is since when the routes are as wanted; nil when they are not.
+	Confirmed *splitv1.ConfirmedStatus
 }
 
 // Condition is a condition of the status without what depends on the time.

@@ -148,6 +148,16 @@ func (o Observation) lastBackends() []splitv1.BackendStatus {
 	return backends
 }
 
+// unroutable are the ports whose requests nobody could take. What a limited split
+// does not share is left to the root Service where nothing stands in its path.
+func (o Observation) unroutable() []traffic.Port {
+	split := o.Resolved
+	if o.Means == traffic.MeansRoutes {
+		split.Limited = false
+	}
+	return split.Unroutable()
+}
+
 func (o Observation) routed(service string) bool {
 	return slices.ContainsFunc(o.Resolved.Ports, func(p traffic.Port) bool {
 		return slices.ContainsFunc(p.Destinations, func(d traffic.Destination) bool { return d.Service == service })

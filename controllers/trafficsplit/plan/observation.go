@@ -3,6 +3,8 @@
 package plan
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -12,6 +14,8 @@ import (
 // Observation is everything that a decision depends on. The zero value of each
 // fact means that it is not known.
 type Observation struct {
+	// Now is the time of the observation.
+	Now time.Time
 	// Split as read. Never nil.
 	Split *splitv1.TrafficSplit
 	// Claim says who has to serve the split.
@@ -33,8 +37,16 @@ type Observation struct {
 	Root Root
 	// Endpoints of the root Service that are ready.
 	Endpoints Endpoints
+	// Leader is the name of the router that the data plane belongs to, and Means are its.
+	Leader string
+	Means  traffic.Means
+	// Next are the means of the router that the split asks for; "" when it asks for none
+	// of the operator's.
+	Next traffic.Means
 	// DataPlane is what exists of the data plane.
 	DataPlane traffic.State
+	// Pin is where the requests are kept to that reach the root Service past the routes.
+	Pin Pin
 	// Direct is what the root Service would select without a proxy. It is looked up
 	// only on the way out.
 	Direct Direct
@@ -77,6 +89,19 @@ type Root struct {
 // gone is true when the root Service does not exist or is being deleted.
 func (r Root) gone() bool {
 	return r.Presence == Absent || r.Presence == Present && !r.Service.DeletionTimestamp.IsZero()
+}
+
+// Pin is what the root Service is to be narrowed to.
+type Pin struct {
+	// Backend whose pods get the requests; "" when the split names none.
+	Backend string
+	// Keys that the root Service's selector needs for that.
+	Keys map[string]string
+	// Problem is why the keys are not known; "" when they are.
+	Problem string
+	// Around is the number of ready endpoints of the root Service that are not the
+	// Backend's.
+	Around int
 }
 
 // Endpoints are the ready endpoints of the root Service.

@@ -17,7 +17,7 @@ const blockedRecheck = 5 * time.Second
 // withdraw is the way out.
 func withdraw(o Observation) Decision {
 	d := Decision{Report: &Report{
-		Accepted: accepted(o), ResolvedRefs: resolvedRefs(o), Backends: o.lastBackends(), Mirror: o.Split.Status.Mirror,
+		Accepted: accepted(o), ResolvedRefs: resolvedRefs(o), Backends: o.lastBackends(), Mirror: o.Split.Status.Mirror, Router: o.Leader,
 	}}
 	if wait, again := leavePath(o, &d); wait != "" {
 		d.Report.Programmed = pending("being withdrawn: %s", wait)
@@ -30,6 +30,7 @@ func withdraw(o Observation) Decision {
 		return d
 	}
 	d.Report = nil // what there is to say without a data plane, the next pass says
+	d.Actions = append(d.Actions, unpin(o)...)
 	d.Actions = append(d.Actions, Action{
 		Type: RemoveFinalizer, Object: splitObject(o.Split),
 		Why: "nothing of the data plane is left",

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gatewayapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/openapi"
+)
+
+// Served is what a cluster serves of the Gateway API.
+type Served struct {
+	// Kinds that are served, in the version that is used, by name.
+	Kinds map[string]schema.GroupVersionKind
+	// Schema is what routes can say.
+	Schema Schema
+}
+
+// Discover asks the cluster what it serves. What is installed later is found when the
+// operator starts the next time.
+func Discover(mapper meta.RESTMapper, documents openapi.Client) (Served, error) {
+	served := Served{Kinds: map[string]schema.GroupVersionKind{}}
+	for kind, versions := range routeVersions {
+		mapping, err := mapper.RESTMapping(schema.GroupKind{Group: Group, Kind: kind}, versions...)
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return Served{}, fmt.Errorf("ask whether the cluster serves %s: %w", kind, err)
+		}
+		served.Kinds[kind] = mapping.GroupVersionKind
+	}
+	route, found := served.Kinds[kindHTTPRoute]
+	if !found {
+		return served, nil
+	}
+	var err error
+	served.Schema, err = readSchema(documents, route.GroupVersion())
+	return served, err
+}
+
+// readSchema looks into the schema that the cluster publishes.
+func readSchema(documents openapi.Client, version schema.GroupVersion) (Schema, error) {
+	paths, err := documents.Paths()
+	if err != nil {
+		return Schema{}, fmt.Errorf("list the schemas of the cluster: %w", err)
+	}
+	document, found := paths["apis/"+version.String()]
+	if !found {
+		return Schema{}, nil
+	}
+	encoded, err := document.Schema(runtime.ContentTypeJSON)
+	if err != nil {
+		return Schema{}, fmt.Errorf("read the schema of %s: %w", version, err)
+	}
+	return schemaOf(encoded)
+}
+
+// schemaOf finds in an OpenAPI document what an HTTPRoute can say.
+func schemaOf(encoded []byte) (Schema, error) {
+	var document struct {
+		Components struct {
+			Schemas map[string]map[string]any `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(encoded, &document); err != nil {
+		return Schema{}, fmt.Errorf("read the schema of HTTPRoutes: %w", err)
+	}
+	var schema Schema
+	for name, s := range document.Components.Schemas {
+		if strings.HasSuffix(name, "."+kindHTTPRoute) {
+			mirror := property(s, "spec", "rules", fieldFilters, "requestMirror")
+			schema.MirrorPercent = property(mirror, "percent") != nil
+		}
+	}
+	return schema, nil
+}
+
+// property is the schema of a field, through lists. It is nil when there is none.
+func property(s map[string]any, path ...string) map[string]any {
+	for _, field := range path {
+		properties, _ := s["properties"].(map[string]any)
+		s, _ = properties[field].(map[string]any)
+		if items, ok := s["items"].(map[string]any); ok {
+			s = items
+		}
+	}
+	return s
+}

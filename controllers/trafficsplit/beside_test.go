@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+func TestPartsOfASelector(t *testing.T) {
+	got := parts(map[string]string{"a": "1", "b": "2"})
+	slices.Sort(got)
+	if want := []string{"a=1", "a=1,b=2", "b=2"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := parts(nil); len(got) > 0 {
+		t.Errorf("nothing has the parts %v", got)
+	}
+}
+
+// crowd is a namespace with Services whose selectors have much in common, and splits
+// between some of them.
+func crowd(t *testing.T, seed uint64) (*shelf, []*corev1.Service, []*splitv1.TrafficSplit) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 1))
+	var services []*corev1.Service
+	for i := range 25 {
+		selector := map[string]string{}
+		for range random.IntN(maxKeys + 3) {
+			selector[string('a'+rune(random.IntN(maxKeys+2)))] = strconv.Itoa(random.IntN(2))
+		}
+		if random.IntN(6) == 0 {
+			selector[traffic.LabelProxy] = fmt.Sprintf("split-%d", random.IntN(8))
+		}
+		services = append(services, makeService(fmt.Sprintf("service-%d", i), selector))
+	}
+	var splits []*splitv1.TrafficSplit
+	for i := range 8 {
+		split := makeSplit(1, 1)
+		split.Name, split.Spec.Service = fmt.Sprintf("split-%d", i), services[random.IntN(len(services))].Name
+		for j := range split.Spec.Backends {
+			split.Spec.Backends[j].Service = fmt.Sprintf("service-%d", random.IntN(30)) // some do not exist
+		}
+		splits = append(splits, split)
+	}
+	s := newShelf()
+	for _, o := range services {
+		s.put(t, o)
+	}
+	for _, o := range splits {
+		s.put(t, o)
+	}
+	return s, services, splits
+}
+
+// What the index finds is what a look at every Service of the namespace finds.
+func TestTheServicesThatConcernASplitAreFoundWithoutALookAtAll(t *testing.T) {
+	beside := 0
+	for seed := range uint64(200) {
+		s, services, splits := crowd(t, seed)
+		r := s.controller(t)
+		for _, split := range splits {
+			got, err := r.services(t.Context(), split)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			named := traffic.ServiceNames(split)
+			root := services[slices.IndexFunc(services, func(s *corev1.Service) bool { return s.Name == split.Spec.Service })]
+			for _, service := range services {
+				switch {
+				case slices.Contains(named, service.Name):
+					want = append(want, service.Name)
+				case isBeside(service, root):
+					beside++
+					want = append(want, service.Name)
+				}
+			}
+			slices.Sort(want)
+			if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) {
+				t.Fatalf("seed %d, split %s of %s: got %v, want %v", seed, split.Name, root.Name, names, want)
+			}
+		}
+	}
+	if beside < 100 {
+		t.Errorf("only %d Services were beside a root Service: the test says little", beside)
+	}
+}
+
+func TestAnEventOfAServiceLeadsToThePassesOfTheSplitsThatItConcerns(t *testing.T) {
+	for seed := range uint64(200) {
+		s, services, splits := crowd(t, seed)
+		r := s.controller(t)
+		concerned := map[string][]string{}
+		for _, split := range splits {
+			found, err := r.services(t.Context(), split)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name := range found {
+				concerned[name] = append(concerned[name], split.Name)
+			}
+		}
+		for _, service := range services {
+			want := concerned[service.Name]
+			if proxy := service.Spec.Selector[traffic.LabelProxy]; proxy != "" {
+				want = append(want, proxy)
+			}
+			slices.Sort(want)
+			want = slices.Compact(want)
+			var got []string
+			for _, q := range r.splitsOfService(t.Context(), service) {
+				got = append(got, q.Name)
+			}
+			slices.Sort(got)
+			if got = slices.Compact(got); !slices.Equal(got, want) {
+				t.Fatalf("seed %d, Service %s %v: got %v, want %v", seed, service.Name, service.Spec.Selector, got, want)
+			}
+		}
+	}
+}
+
+// A pass and an event cost the same however many splits a namespace has. The time
+// depends on the machine; the number of allocations does not.
+func TestAPassCostsNoMoreInANamespaceWithManySplits(t *testing.T) {
+	cost := func(n int) float64 {
+		s := fillShelf(t, n)
+		r, requests := s.every(t)
+		service := s.kinds[reflect.TypeFor[*corev1.Service]()].List()[0].(client.Object)
+		if passes := len(r.splitsOfService(t.Context(), service)); passes != 1 {
+			t.Errorf("an event of one of %d Services leads to %d passes", 3*n, passes)
+		}
+		return testing.AllocsPerRun(20, func() {
+			if _, err := r.Reconcile(t.Context(), requests[0]); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	few, many := cost(5), cost(500)
+	if many > 1.05*few {
+		t.Errorf("a pass allocates %.0f times among 5 splits, and %.0f times among 500", few, many)
+	}
+}

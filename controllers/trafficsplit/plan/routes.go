@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// unconfirmedPatience is how long a withdrawal waits for a gateway or mesh that says
+// nothing about the restored routes. It may be gone itself, and a split must not stay
+// for ever because of that.
+const unconfirmedPatience = 30 * time.Second
+
+// lead is the way in of a router whose routes name the backends.
+//
+// The root Service is narrowed first: the requests that reach it past the routes must
+// not meet a version that nobody has looked at. The weights are in effect when every
+// route is confirmed and the proxies behind them had the time to follow.
+func lead(o Observation, d *Decision) {
+	if !o.heldByOther() {
+		d.Actions = append(d.Actions, pinRoot(o)...)
+		if o.unstaffed() == "" {
+			d.Actions = append(d.Actions, ensure(o)...)
+		}
+	}
+	d.Actions = append(d.Actions, restore(o, "the split no longer names it")...)
+	d.Report.Programmed, d.Report.Confirmed, d.RequeueAfter = led(o)
+	if d.Report.Programmed.Status == metav1.ConditionTrue {
+		d.Actions = append(d.Actions, unprepare(o, "no route refers to it any more")...)
+	}
+}
+
+// pinRoot keeps the requests past the routes to the backend that the split names. A
+// backend without ready pods is not what requests are moved to.
+func pinRoot(o Observation) []Action {
+	if o.Root.Presence != Present || !o.Endpoints.Known {
+		return nil
+	}
+	switch live := traffic.PinOf(o.Root.Service).Keys; {
+	case o.Pin.Backend == "" && len(live) > 0:
+		return []Action{{Type: UnpinRoot, Object: serviceObject(o.Root.Service), Why: "the split names no backend for requests past its routes"}}
+	case o.Pin.Backend == "", o.Pin.Problem != "", maps.Equal(live, o.Pin.Keys), o.pinStarves():
+		return nil
+	}
+	return []Action{{
+		Type: PinRoot, Object: serviceObject(o.Root.Service),
+		Why: fmt.Sprintf("requests past the routes are for Service %q", o.Pin.Backend),
+	}}
+}
+
+// unstaffed is a backend that the routes are to send their first requests to although
+// it has no ready endpoint, or "". Gateways and meshes don't leave such a backend out:
+// its share of the requests fails. What had requests before keeps them, and where the
+// root Service has no endpoint either, nothing is lost by writing the routes.
+func (o Observation) unstaffed() string {
+	if !o.Endpoints.Known || len(o.Endpoints.Ready) == 0 || o.asWanted() {
+		return ""
+	}
+	for _, b := range o.Split.Spec.Backends {
+		if b.Weight > 0 && o.routed(b.Service) && o.BackendEndpoints[b.Service] == 0 && !o.hadRequests(b.Service) {
+			return b.Service
+		}
+	}
+	return ""
+}
+
+// hadRequests is true for a backend that has a weight in effect.
+func (o Observation) hadRequests(service string) bool {
+	return slices.ContainsFunc(o.Split.Status.Backends, func(b splitv1.BackendStatus) bool { return b.Service == service && b.Weight > 0 })
+}
+
+// asWanted is true when no route has to be written.
+func (o Observation) asWanted() bool {
+	return !slices.ContainsFunc(o.DataPlane.Objects, func(object traffic.Object) bool {
+		return !object.Prepares && !object.Unwanted && object.Condition != traffic.ObjectCurrent
+	})
+}
+
+// heldByOther is true while another split leads the root Service.
+func (o Observation) heldByOther() bool {
+	if o.Root.Presence != Present {
+		return false
+	}
+	holder := traffic.Holder(o.Root.Service)
+	return holder != "" && holder != o.Split.Name
+}
+
+// pinned is true while the root Service bears this split's pin.
+func (o Observation) pinned() bool {
+	return o.Root.Presence == Present && !o.heldByOther() && len(traffic.PinOf(o.Root.Service).Keys) > 0
+}
+
+// pinStarves is true when the pin would leave the root Service without an endpoint.
+func (o Observation) pinStarves() bool {
+	return o.BackendEndpoints[o.Pin.Backend] == 0 && len(o.Endpoints.Ready) > 0
+}
+
+// unpin gives the root Service its own selector back, unless the split moves on to
+// another router, which narrows it as well or takes its path.
+func unpin(o Observation) []Action {
+	if !o.pinned() || o.movesOn() {
+		return nil
+	}
+	return []Action{{Type: UnpinRoot, Object: serviceObject(o.Root.Service), Why: "no route names the backends any more"}}
+}
+
+// movesOn is true when another router of the operator is to lead the split next.
+func (o Observation) movesOn() bool {
+	return o.Moving && o.Claim == ClaimOurs && o.Split.DeletionTimestamp.IsZero() && o.Rival == "" && !o.circular()
+}
+
+// PinNext are the keys that the root Service is given in the write that takes the
+// proxies out of its path, when routes are to lead from then on: no request may meet a
+// version that nobody has looked at in between.
+func (o Observation) PinNext() map[string]string {
+	if !o.movesOn() || o.Next != traffic.MeansRoutes || o.Pin.Problem != "" || o.BackendEndpoints[o.Pin.Backend] == 0 {
+		return nil
+	}
+	return o.Pin.Keys
+}
+
+// restore gives back what was borrowed and is not needed any more.
+func restore(o Observation, why string) []Action {
+	var actions []Action
+	for _, object := range o.DataPlane.Objects {
+		switch {
+		case !object.Unwanted, object.Prepares:
+		case object.Changed:
+			actions = append(actions, Action{Type: Restore, Object: object, Why: why})
+		case !object.Borrowed && exists(object):
+			actions = append(actions, Action{Type: Delete, Object: object, Why: why})
+		}
+	}
+	return actions
+}
+
+// owed is true for an unwanted object that is not given back yet, and that somebody may
+// still be led by.
+func owed(object traffic.Object) bool {
+	return object.Changed || !object.Borrowed && !object.Prepares && exists(object)
+}
+
+func exists(object traffic.Object) bool {
+	return object.Condition == traffic.ObjectOutdated || object.Condition == traffic.ObjectCurrent
+}
+
+// led says whether the generation is in effect, since when the routes are confirmed,
+// and when to look again.
+func led(o Observation) (Condition, *splitv1.ConfirmedStatus, time.Duration) {
+	if waits := obstacles(o); len(waits) > 0 {
+		return pending("%s", waits[0]), nil, 0
+	}
+	if left, waiting := o.unprepared(); waiting {
+		return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes, fmt.Sprintf(
+			"what the routes are going to refer to is made; proxies have %s to learn of it", o.DataPlane.Settle)}, nil, left
+	}
+	if service := o.unstaffed(); service != "" {
+		return Condition{metav1.ConditionFalse, splitv1.ReasonNoEndpoints, fmt.Sprintf(
+			"Service %q is to get its first requests and has no ready endpoint yet; the routes are written when it has", service)}, nil, 0
+	}
+	if c, waiting := waitingForRoutes(o); waiting {
+		return c, nil, 0
+	}
+	confirmed := o.confirmedSince()
+	if c, waiting := waitingForPin(o); waiting {
+		return c, confirmed, 0
+	}
+	if left := confirmed.Since.Add(o.DataPlane.Settle).Sub(o.Now); left > 0 {
+		return Condition{metav1.ConditionFalse, splitv1.ReasonSettling, fmt.Sprintf(
+			"the routes are as wanted; the proxies behind them have %s to follow", o.DataPlane.Settle)}, confirmed, left
+	}
+	message := "the weights are in effect for every request that passes the routes"
+	if o.Resolved.Limited {
+		message = "the weights are in effect for every request that passes the routes and matches"
+	}
+	return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, message}, confirmed, 0
+}
+
+// waitingForRoutes tells which route is not as wanted yet.
+func waitingForRoutes(o Observation) (Condition, bool) {
+	for _, object := range o.DataPlane.Objects {
+		name := fmt.Sprintf("%s %q", object.Kind, object.Name)
+		because := ""
+		if object.Problem != "" {
+			because = ": " + object.Problem
+		}
+		switch {
+		case object.Unwanted && owed(object):
+			return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes, name + " is being given back"}, true
+		case object.Unwanted:
+		case object.Condition != traffic.ObjectCurrent:
+			return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes, name + " is being written"}, true
+		case object.Confirmation == traffic.ConfirmationRefused:
+			return Condition{metav1.ConditionFalse, splitv1.ReasonRouteRefused, name + " is refused" + because}, true
+		case object.Confirmation == traffic.ConfirmationPending:
+			return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes, name + " is not confirmed yet" + because}, true
+		}
+	}
+	return Condition{}, false
+}
+
+// waitingForPin tells what keeps requests past the routes from meeting one version only.
+func waitingForPin(o Observation) (Condition, bool) {
+	switch {
+	case o.Pin.Backend == "":
+		return Condition{}, false
+	case o.Pin.Problem != "":
+		return pending("%s", o.Pin.Problem), true
+	case o.pinStarves() && !maps.Equal(traffic.PinOf(o.Root.Service).Keys, o.Pin.Keys):
+		return pending("Service %q has no ready endpoint that could take the requests past the routes", o.Pin.Backend), true
+	case !o.Endpoints.Known:
+		return Condition{metav1.ConditionUnknown, splitv1.ReasonWaitingForService, "the endpoints of the root Service could not be read"}, true
+	case !maps.Equal(traffic.PinOf(o.Root.Service).Keys, o.Pin.Keys) || o.Pin.Around > 0:
+		return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForService, fmt.Sprintf(
+			"Service %q is being narrowed to the pods of Service %q", o.Root.Service.Name, o.Pin.Backend)}, true
+	}
+	return Condition{}, false
+}
+
+// confirmedSince is since when the routes ask for what they ask for now.
+func (o Observation) confirmedSince() *splitv1.ConfirmedStatus {
+	configuration := o.configuration()
+	if c := o.Split.Status.Confirmed; c != nil && c.Configuration == configuration {
+		return c
+	}
+	return &splitv1.ConfirmedStatus{Configuration: configuration, Since: metav1.NewMicroTime(o.Now.Truncate(time.Microsecond))}
+}
+
+// configuration tells apart what the routes ask for. It includes their generations, so
+// that a route which somebody changed and Serin restored in between counts as new.
+func (o Observation) configuration() string {
+	sum := sha256.New()
+	fmt.Fprintln(sum, o.leaving(), o.Resolved.Digest())
+	for _, object := range o.DataPlane.Objects {
+		if !object.Prepares || !object.Unwanted {
+			fmt.Fprintln(sum, object.Kind, object.Name, object.UID, object.Generation)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// withdrawRoutes is the way out: the routes name the root Service again, the proxies
+// behind them follow, and only then the root Service gets its own selector back.
+func withdrawRoutes(o Observation) Decision {
+	status := o.Split.Status
+	d := Decision{Report: &Report{
+		Accepted: accepted(o), ResolvedRefs: resolvedRefs(o), Backends: o.lastBackends(), Mirror: status.Mirror, Router: o.Leader,
+	}}
+	o.DataPlane.Objects = slices.Clone(o.DataPlane.Objects)
+	for i := range o.DataPlane.Objects {
+		o.DataPlane.Objects[i].Unwanted = true
+	}
+	if actions := restore(o, "the split leaves"); len(actions) > 0 {
+		d.Actions = actions
+		d.Report.Confirmed = o.confirmedSince() // there is something to settle, whatever was in effect before
+		d.Report.Programmed = pending("being withdrawn: the routes are given back")
+		return d
+	}
+	wait, again := o.unsettled(&d)
+	if wait == "" {
+		if d.Actions = unprepare(o, "no proxy can have a route to it any more"); len(d.Actions) > 0 {
+			wait = "what the routes referred to is being deleted"
+		}
+	}
+	if wait != "" {
+		d.RequeueAfter = again
+		d.Report.Programmed = pending("being withdrawn: %s", wait)
+		return d
+	}
+	d.Actions = append(d.Actions, unpin(o)...)
+	if o.Split.DeletionTimestamp.IsZero() && (status.Confirmed != nil || len(status.Backends) > 0) {
+		// Said before the finalizer goes: afterwards nobody knows that it was.
+		d.Report.Backends, d.Report.Mirror, d.Report.Confirmed = nil, nil, nil
+		d.Report.Programmed = pending("being withdrawn: no route names the backends any more")
+		return d
+	}
+	d.Report = nil // what there is to say without a data plane, the next pass says
+	d.Actions = append(d.Actions, Action{Type: RemoveFinalizer, Object: splitObject(o.Split), Why: "nothing of the data plane is left"})
+	return d
+}
+
+// unsettled is what proxies may still be led by, and for how long. It is nothing when
+// no route ever named the backends.
+func (o Observation) unsettled(d *Decision) (wait string, left time.Duration) {
+	for _, object := range o.DataPlane.Objects {
+		if !object.Borrowed && !object.Prepares && object.Condition == traffic.ObjectTerminating {
+			d.Report.Confirmed = o.Split.Status.Confirmed
+			return fmt.Sprintf("%s %q is being deleted", object.Kind, object.Name), 0
+		}
+	}
+	if o.Split.Status.Confirmed == nil && len(o.Split.Status.Backends) == 0 {
+		return "", 0
+	}
+	d.Report.Confirmed = o.confirmedSince()
+	settle := o.DataPlane.Settle
+	for _, object := range o.DataPlane.Objects {
+		if object.Confirmation == traffic.ConfirmationPending {
+			settle = max(settle, unconfirmedPatience)
+		}
+	}
+	if left = d.Report.Confirmed.Since.Add(settle).Sub(o.Now); left <= 0 {
+		return "", 0
+	}
+	return fmt.Sprintf("the proxies behind the routes have %s to follow", o.DataPlane.Settle), left
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// surrounded is a router whose splits depend on more than their own objects.
+type surrounded struct{ *gateway }
+
+func (s surrounded) Neighbours() []schema.GroupVersionKind { return s.Kinds() }
+func (surrounded) Hosts() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Node")}
+}
+
+func (surrounded) DependsOnHosts(split *splitv1.TrafficSplit) bool {
+	return split.Annotations[splitv1.AnnotationMirror] != ""
+}
+
+// neighbourhood is splits of several routers in two namespaces.
+func neighbourhood(t *testing.T) (*Reconciler, surrounded) {
+	t.Helper()
+	w := newWorld(t)
+	for _, split := range []struct{ namespace, name, router, mirror string }{
+		{namespace, "nginx", "nginx", ""},
+		{namespace, "nginx-too", "", ""},
+		{namespace, "mirrored-by-nginx", "", "copies=5"},
+		{namespace, "routed", gatewayName, ""},
+		{namespace, "mirrored", gatewayName, "copies=5"},
+		{"other", "routed", gatewayName, ""},
+		{"other", "mirrored", gatewayName, "copies=5"},
+	} {
+		s := makeSplit(1, 1)
+		s.Namespace, s.Name, s.Annotations = split.namespace, split.name, map[string]string{}
+		for key, value := range map[string]string{splitv1.AnnotationRouter: split.router, splitv1.AnnotationMirror: split.mirror} {
+			if value != "" {
+				s.Annotations[key] = value
+			}
+		}
+		if split.name == "routed" {
+			s.Annotations[splitv1.AnnotationRoutes] = "HTTPRoute/named"
+		}
+		w.create(s)
+	}
+	return w.controller(), surrounded{&gateway{w.api}}
+}
+
+func keys(requests []reconcile.Request) []string {
+	var all []string
+	for _, r := range requests {
+		all = append(all, r.String())
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestWhatNoSplitNamesMeansTheSplitsOfItsRouter(t *testing.T) {
+	r, router := neighbourhood(t)
+	follow := r.splitsNear(router, "HTTPRoute")
+	for name, test := range map[string]struct {
+		object metav1.ObjectMeta
+		want   []string
+	}{
+		"one that nothing is known of": {metav1.ObjectMeta{Name: "new"}, []string{"shop/mirrored", "shop/routed"}},
+		"one that a split names":       {metav1.ObjectMeta{Name: "named"}, nil},
+		"one that a split changed":     {metav1.ObjectMeta{Name: "changed", Annotations: map[string]string{traffic.AnnotationSplit: "mirrored"}}, nil},
+		"one that the router made":     {metav1.ObjectMeta{Name: "made", Labels: map[string]string{traffic.LabelProxy: "mirrored"}}, nil},
+	} {
+		test.object.Namespace = namespace
+		if got := keys(follow(t.Context(), &corev1.ConfigMap{ObjectMeta: test.object})); !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
+	}
+	if got := keys(r.splitsOfRoute("HTTPRoute")(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "named"}})); !slices.Equal(got, []string{"shop/routed"}) {
+		t.Errorf("the route of a split means %v", got)
+	}
+}
+
+func TestAGatewayMeansTheSplitsOfAllNamespacesThatDependOnIt(t *testing.T) {
+	r, router := neighbourhood(t)
+	follow := r.splitsThrough(router, router)
+	for name, o := range map[string]client.Object{
+		"a gateway": &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}},
+		"its class": &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "public"}},
+	} {
+		if got, want := keys(follow(t.Context(), o)), []string{"other/mirrored", "shop/mirrored"}; !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+// A gateway reports in the status of each route that it serves.
+func TestOnlyWhatTheOwnerOfANeighbourChangesMatters(t *testing.T) {
+	before := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x", Generation: 1, ResourceVersion: "1", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"}}}
+	for name, test := range map[string]struct {
+		change func(*corev1.ConfigMap)
+		want   bool
+	}{
+		"its status":      {func(c *corev1.ConfigMap) { c.Data = map[string]string{"status": "taken"} }, false},
+		"nothing":         {func(*corev1.ConfigMap) {}, false},
+		"its spec":        {func(c *corev1.ConfigMap) { c.Generation++ }, true},
+		"a label":         {func(c *corev1.ConfigMap) { c.Labels["a"] = "c" }, true},
+		"an annotation":   {func(c *corev1.ConfigMap) { c.Annotations["a"] = "c" }, true},
+		"no label at all": {func(c *corev1.ConfigMap) { c.Labels = nil }, true},
+	} {
+		after := before.DeepCopy()
+		after.ResourceVersion = "2"
+		test.change(after)
+		if got := meant.Update(ctrlevent.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
+	}
+	if !meant.Create(ctrlevent.CreateEvent{Object: before}) || !meant.Delete(ctrlevent.DeleteEvent{Object: before}) {
+		t.Error("a neighbour that comes or goes does not matter")
+	}
+}

@@ -5,13 +5,8 @@ package prometheus
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +14,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/source"
+	"github.com/serin-dev/serin/analysis/source/sourcetest"
 )
 
 // patience is how long a test waits for what must happen.
@@ -57,46 +53,12 @@ func (e *exporter) set(text string, down bool) {
 // realServer runs a Prometheus that scrapes the exporters five times a second.
 func realServer(t *testing.T, exporters ...*exporter) (address string) {
 	t.Helper()
-	program, err := exec.LookPath("prometheus")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("there is no prometheus: install the package prometheus (make packages)")
-		}
-		t.Skip("LEFT OUT: there is no prometheus; install the package prometheus (make packages)")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listen := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
 	targets := make([]string, 0, len(exporters))
 	for _, e := range exporters {
 		targets = append(targets, "'"+e.Listener.Addr().String()+"'")
 	}
-	dir := t.TempDir()
-	config := filepath.Join(dir, "prometheus.yml")
 	text := "global: {scrape_interval: 200ms, scrape_timeout: 200ms}\nscrape_configs:\n- job_name: web\n  static_configs: [{targets: [" + strings.Join(targets, ", ") + "]}]\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	command := exec.CommandContext(t.Context(), program, "--config.file="+config, "--web.listen-address="+listen,
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--log.level=error")
-	command.Stdout, command.Stderr = io.Discard, io.Discard
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := command.Process.Kill(); err != nil {
-			t.Error(err)
-		}
-		if err := command.Wait(); err == nil {
-			t.Error("it ended before it was killed")
-		}
-	})
-	return "http://" + listen
+	return sourcetest.Prometheus(t, text)
 }
 
 // until asks until the answer is as wanted.

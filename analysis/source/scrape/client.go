@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +20,8 @@ import (
 const (
 	// DefaultTimeout is how long a pod may take to answer.
 	DefaultTimeout = 2 * time.Second
-	// MaxBody is the most bytes that are read of an answer, once decompressed.
+	// MaxBody is the most bytes that are read of an answer, once decompressed, unless
+	// the Options say otherwise.
 	MaxBody = 1 << 20
 
 	maxHeader      = 16 << 10
@@ -30,6 +33,9 @@ const (
 type Options struct {
 	// Timeout is how long one pod may take; DefaultTimeout when zero.
 	Timeout time.Duration
+	// MaxBody is the most bytes that are read of an answer, once decompressed; the
+	// constant of that name when zero.
+	MaxBody int64
 	// Allow lists addresses that may be read although they are loopback or
 	// link-local, where no pod of a cluster is.
 	Allow []netip.Prefix
@@ -37,8 +43,9 @@ type Options struct {
 
 // Client reads proxies. It is safe for concurrent use.
 type Client struct {
-	http  *http.Client
-	allow []netip.Prefix
+	http    *http.Client
+	maxBody int64
+	allow   []netip.Prefix
 }
 
 // New makes a Client that follows no redirect and uses no proxy from the
@@ -47,6 +54,9 @@ func New(o Options) *Client {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = MaxBody
+	}
 	transport := &http.Transport{
 		MaxIdleConnsPerHost:    1,
 		MaxIdleConns:           1024,
@@ -54,7 +64,8 @@ func New(o Options) *Client {
 		MaxResponseHeaderBytes: maxHeader,
 	}
 	return &Client{
-		allow: o.Allow,
+		allow:   o.Allow,
+		maxBody: o.MaxBody,
 		http: &http.Client{
 			Transport:     transport,
 			Timeout:       o.Timeout,
@@ -112,7 +123,7 @@ type reading struct {
 }
 
 func (c *Client) read(ctx context.Context, pod analysis.Pod, t analysis.Target) reading {
-	body, err := c.get(ctx, pod.Address)
+	body, err := c.get(ctx, pod.Address, versions)
 	if err == nil {
 		var m metrics
 		if m, err = parse(body, t); err == nil {
@@ -122,12 +133,32 @@ func (c *Client) read(ctx context.Context, pod analysis.Pod, t analysis.Target) 
 	return reading{err: fmt.Errorf("proxy %s: %w", pod.Address, err)}
 }
 
-// get fetches the metrics of one pod.
-func (c *Client) get(ctx context.Context, address string) ([]byte, error) {
+// versions asks for what compares two versions. A proxy with many clients has megabytes
+// of other metrics.
+var versions = named(requestsMetric, durationMetric, startMetric, backendMetric)
+
+// named is the query for some metrics.
+func named(names ...string) string { return url.Values{"name[]": names}.Encode() }
+
+// Read fetches the metrics of the given names from one pod, and when it started. A pod
+// may answer others too.
+func (c *Client) Read(ctx context.Context, address string, names ...string) (Families, error) {
+	body, err := c.get(ctx, address, named(append(slices.Clone(names), startMetric)...))
+	if err == nil {
+		var f Families
+		if f, err = parseFamilies(body); err == nil {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("proxy %s: %w", address, err)
+}
+
+// get fetches the metrics of one pod that a query asks for.
+func (c *Client) get(ctx context.Context, address, query string) ([]byte, error) {
 	if err := c.checkAddress(address); err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics?"+query, http.NoBody)
 	if err != nil {
 		return nil, errors.New("the address cannot be part of a URL")
 	}
@@ -140,12 +171,12 @@ func (c *Client) get(ctx context.Context, address string) ([]byte, error) {
 	if err := checkResponse(resp); err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, c.maxBody+1))
 	switch {
 	case err != nil:
 		return nil, describe(err)
-	case len(body) > MaxBody:
-		return nil, fmt.Errorf("the answer is longer than %d bytes", MaxBody)
+	case int64(len(body)) > c.maxBody:
+		return nil, fmt.Errorf("the answer is longer than %d bytes", c.maxBody)
 	}
 	return body, nil
 }

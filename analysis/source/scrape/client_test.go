@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -330,5 +331,23 @@ func TestAPodThatIsListedTwiceIsCountedOnce(t *testing.T) {
 	got, err := scrape.New(scrape.Options{Allow: loopback}).Scrape(t.Context(), twice, now)
 	if err != nil || len(got.Pods) != 1 || len(got.Missed) != 1 {
 		t.Errorf("%d pods read and %d missed (%v), want one of each", len(got.Pods), len(got.Missed), err)
+	}
+}
+
+func TestOnlyTheMetricsOfTheAnalysisAreAskedFor(t *testing.T) {
+	text := fixture(t)
+	var asked url.Values
+	address := proxy(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Query()
+		answer(textFormat, text)(w, r)
+	})
+	if _, err := scrape.New(scrape.Options{Allow: loopback}).Scrape(t.Context(), target(address), now); err != nil {
+		t.Fatal(err)
+	}
+	want := url.Values{"name[]": {
+		"serin_proxy_requests_total", "serin_proxy_request_duration_seconds", "serin_proxy_start_time_seconds", "serin_proxy_backend_info",
+	}}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -33,20 +33,28 @@ type metrics struct {
 	counters analysis.PodCounters
 }
 
-// families are the metric families of one answer, by name.
-type families map[string]*dto.MetricFamily
+// Families are the metric families of one answer, by name.
+type Families map[string]*dto.MetricFamily
 
-// parse reads an answer in the text format.
-func parse(body []byte, t analysis.Target) (metrics, error) {
+// parseFamilies reads an answer in the text format.
+func parseFamilies(body []byte) (Families, error) {
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	parsed, err := parser.TextToMetricFamilies(bytes.NewReader(body))
 	if err != nil {
 		// The parser's error quotes the answer.
-		return metrics{}, errors.New("the answer is not in the Prometheus text format 0.0.4, or was cut short")
+		return nil, errors.New("the answer is not in the Prometheus text format 0.0.4, or was cut short")
 	}
-	f := families(parsed)
+	return parsed, nil
+}
+
+// parse reads what an answer says of a target.
+func parse(body []byte, t analysis.Target) (metrics, error) {
+	f, err := parseFamilies(body)
+	if err != nil {
+		return metrics{}, err
+	}
 	var m metrics
-	if m.start, err = f.start(); err != nil {
+	if m.start, err = f.Start(); err != nil {
 		return metrics{}, err
 	}
 	if m.counters.Canary, err = f.arm(t.Canary); err != nil {
@@ -58,9 +66,10 @@ func parse(body []byte, t analysis.Target) (metrics, error) {
 	return m, nil
 }
 
-// start is when the proxy started, in the shortest form that is exact.
-func (f families) start() (string, error) {
-	series, err := f.series(startMetric, dto.MetricType_GAUGE)
+// Start is when the proxy started, in seconds since 1970 in the shortest form that is
+// exact. It tells apart the runs of one proxy.
+func (f Families) Start() (string, error) {
+	series, err := f.Series(startMetric, dto.MetricType_GAUGE)
 	if err != nil {
 		return "", err
 	}
@@ -75,7 +84,7 @@ func (f families) start() (string, error) {
 }
 
 // arm reads the counters of one backend.
-func (f families) arm(backend string) (analysis.Arm, error) {
+func (f Families) arm(backend string) (analysis.Arm, error) {
 	if err := f.serves(backend); err != nil {
 		return analysis.Arm{}, err
 	}
@@ -91,7 +100,7 @@ func (f families) arm(backend string) (analysis.Arm, error) {
 
 // serves is an error unless the proxy says that it serves the backend, for only
 // then does a counter that is not there mean zero.
-func (f families) serves(backend string) error {
+func (f Families) serves(backend string) error {
 	series, err := f.of(backendMetric, dto.MetricType_GAUGE, backend)
 	if err != nil {
 		return err
@@ -103,7 +112,7 @@ func (f families) serves(backend string) error {
 }
 
 // requests sums the counters of one backend over the status codes.
-func (f families) requests(backend string) (analysis.Arm, error) {
+func (f Families) requests(backend string) (analysis.Arm, error) {
 	series, err := f.of(requestsMetric, dto.MetricType_COUNTER, backend)
 	if err != nil {
 		return analysis.Arm{}, err
@@ -111,7 +120,7 @@ func (f families) requests(backend string) (analysis.Arm, error) {
 	var arm analysis.Arm
 	seen := make(map[int]bool, len(series))
 	for _, s := range series {
-		code, err := strconv.Atoi(label(s, codeLabel))
+		code, err := strconv.Atoi(Label(s, codeLabel))
 		if err != nil || code < 0 {
 			return analysis.Arm{}, fmt.Errorf("%s: a series of backend %q has a label %s that is not a status", requestsMetric, backend, codeLabel)
 		}
@@ -119,7 +128,7 @@ func (f families) requests(backend string) (analysis.Arm, error) {
 			return analysis.Arm{}, fmt.Errorf("%s: several series for backend %q and code %d", requestsMetric, backend, code)
 		}
 		seen[code] = true
-		n, err := count(s.GetCounter().GetValue())
+		n, err := Count(s.GetCounter().GetValue())
 		if err != nil {
 			return analysis.Arm{}, fmt.Errorf("%s: backend %q, code %d: %w", requestsMetric, backend, code, err)
 		}
@@ -136,7 +145,7 @@ func (f families) requests(backend string) (analysis.Arm, error) {
 }
 
 // latency is the histogram of one backend; nil when there is none yet.
-func (f families) latency(backend string) (*analysis.Histogram, error) {
+func (f Families) latency(backend string) (*analysis.Histogram, error) {
 	series, err := f.of(durationMetric, dto.MetricType_HISTOGRAM, backend)
 	if err != nil || len(series) == 0 {
 		return nil, err
@@ -144,15 +153,15 @@ func (f families) latency(backend string) (*analysis.Histogram, error) {
 	if len(series) > 1 {
 		return nil, fmt.Errorf("%s: several series for backend %q", durationMetric, backend)
 	}
-	h, err := histogram(series[0].GetHistogram())
+	h, err := Histogram(series[0].GetHistogram())
 	if err != nil {
 		return nil, fmt.Errorf("%s: backend %q: %w", durationMetric, backend, err)
 	}
 	return h, nil
 }
 
-// histogram copies the finite buckets and the total.
-func histogram(in *dto.Histogram) (*analysis.Histogram, error) {
+// Histogram copies the finite buckets and the total of a classic histogram.
+func Histogram(in *dto.Histogram) (*analysis.Histogram, error) {
 	total := in.GetSampleCount()
 	if total > analysis.MaxCount || in.SampleCountFloat != nil {
 		return nil, errNotCount
@@ -177,8 +186,9 @@ func histogram(in *dto.Histogram) (*analysis.Histogram, error) {
 	return h, arm.Validate()
 }
 
-// series are the series of a metric, none if the proxy has no such metric.
-func (f families) series(name string, kind dto.MetricType) ([]*dto.Metric, error) {
+// Series are the series of a metric, none if the proxy has no such metric. It is an error
+// if the metric is of another kind.
+func (f Families) Series(name string, kind dto.MetricType) ([]*dto.Metric, error) {
 	family, ok := f[name]
 	if !ok {
 		return nil, nil
@@ -190,21 +200,22 @@ func (f families) series(name string, kind dto.MetricType) ([]*dto.Metric, error
 }
 
 // of are the series of a metric for one backend.
-func (f families) of(name string, kind dto.MetricType, backend string) ([]*dto.Metric, error) {
-	all, err := f.series(name, kind)
+func (f Families) of(name string, kind dto.MetricType, backend string) ([]*dto.Metric, error) {
+	all, err := f.Series(name, kind)
 	if err != nil {
 		return nil, err
 	}
 	var out []*dto.Metric
 	for _, m := range all {
-		if label(m, backendLabel) == backend {
+		if Label(m, backendLabel) == backend {
 			out = append(out, m)
 		}
 	}
 	return out, nil
 }
 
-func label(m *dto.Metric, name string) string {
+// Label is the value of a label of a series, "" when it has none of that name.
+func Label(m *dto.Metric, name string) string {
 	for _, l := range m.GetLabel() {
 		if l.GetName() == name {
 			return l.GetValue()
@@ -215,8 +226,8 @@ func label(m *dto.Metric, name string) string {
 
 var errNotCount = errors.New("not a count: a whole number that is not negative was expected")
 
-// count refuses what a counter of requests can never be.
-func count(v float64) (int64, error) {
+// Count reads the value of a counter of requests, and refuses what can never be one.
+func Count(v float64) (int64, error) {
 	if !(v >= 0 && v <= analysis.MaxCount) || v != math.Trunc(v) {
 		return 0, errNotCount
 	}

@@ -46,6 +46,7 @@ type RolloutList struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.workloadRef) != has(self.services)",message="spec: needs exactly one of workloadRef and services; remove or add one"
 // +kubebuilder:validation:XValidation:rule="has(self.workloadRef) == has(oldSelf.workloadRef)",message="spec.workloadRef: can't be added or removed; delete this Rollout and create another one"
+// +kubebuilder:validation:XValidation:rule="!has(self.trafficDistribution) || has(self.workloadRef)",message="spec.trafficDistribution: needs a workloadRef, since Serin does not make the Services of spec.services; set it on those instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.configuration) || has(self.workloadRef)",message="spec.configuration: needs a workloadRef, since Serin does not make the pods behind spec.services; remove it"
 type RolloutSpec struct {
 	// workloadRef names the workload in the same namespace whose template
@@ -90,6 +91,24 @@ type RolloutSpec struct {
 	// pods behind the root Service.
 	// +optional
 	Router RouterName `json:"router,omitempty"`
+
+	// routeRefs are routes of yours, in the same namespace, in which the router
+	// gatewayAPI or istio replaces the root Service by the versions while a release is
+	// in progress. Everything else in them is left as it is, and they are restored
+	// afterwards. When empty, such a router makes a route for the root Service itself,
+	// which a mesh follows. Other routers refuse them. At most 16.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	RouteRefs []RouteReference `json:"routeRefs,omitempty"`
+
+	// trafficDistribution is spec.trafficDistribution of the Services that Serin makes
+	// for the two versions: which endpoints clients prefer, such as those in their own
+	// zone. It needs a workloadRef. When unset, the value of the root Service is copied.
+	// A value that the API server refuses is said in the condition Ready, and nothing
+	// is released.
+	// +optional
+	TrafficDistribution *TrafficDistribution `json:"trafficDistribution,omitempty"`
 
 	// strategy is how traffic moves to a new version.
 	// +required
@@ -176,6 +195,34 @@ type ServicePair struct {
 	Canary string `json:"canary"`
 }
 
+// RouteKind is a kind of routes.
+//
+// +kubebuilder:validation:Enum=HTTPRoute;GRPCRoute;TCPRoute;TLSRoute;UDPRoute;VirtualService
+type RouteKind string
+
+// RouteReference names a route in the namespace of the Rollout.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.section) || self.kind == 'VirtualService'",message="spec.routeRefs: only a VirtualService has sections; remove section"
+type RouteReference struct {
+	// kind of the route.
+	// +required
+	Kind RouteKind `json:"kind"`
+
+	// name of the route.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// section is the name of the one HTTP route of a VirtualService that is changed.
+	// When unset, all that send requests to the root Service are.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^,:/\s]+$`
+	Section string `json:"section,omitempty"`
+}
+
 // WorkloadReference names a workload in the namespace of the Rollout.
 type WorkloadReference struct {
 	// apiVersion of the workload: apps/v1.
@@ -199,6 +246,17 @@ type WorkloadReference struct {
 	Name string `json:"name"`
 }
 
+// TrafficDistribution is a preference for some endpoints of a Service (KEP-4444).
+//
+//	PreferSameZone, PreferClose  those in the zone of the client
+//	PreferSameNode               those on the node of the client, then those in its zone
+//	<domain>/<name>              what that implementation says
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:XValidation:rule="self in ['PreferSameZone', 'PreferSameNode', 'PreferClose'] || self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="spec.trafficDistribution: write PreferSameZone, PreferSameNode or PreferClose, or the value of another implementation as <domain>/<name>"
+type TrafficDistribution string
+
 // RouterName names an implementation that puts the weights of a TrafficSplit in effect.
 //
 // +kubebuilder:validation:Enum=nginx;gatewayAPI;istio;smi;none
@@ -209,6 +267,12 @@ const (
 	// RouterNginx is Serin's own proxy, in the path of the root Service only while a
 	// release is in progress.
 	RouterNginx RouterName = "nginx"
+	// RouterGatewayAPI steers routes of the Gateway API.
+	RouterGatewayAPI RouterName = "gatewayAPI"
+	// RouterIstio steers VirtualServices.
+	RouterIstio RouterName = "istio"
+	// RouterSMI leaves the TrafficSplit to a service mesh.
+	RouterSMI RouterName = "smi"
 	// RouterNone puts nothing in the path: kube-proxy spreads the requests over the
 	// pods of both versions.
 	RouterNone RouterName = "none"

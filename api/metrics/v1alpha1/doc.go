@@ -5,5 +5,7 @@
 // its edges. It is served by an aggregated API server and never stored.
 //
 // +kubebuilder:object:generate=true
+// +k8s:openapi-gen=true
+// +k8s:openapi-model-package=io.smi-spec.metrics.v1alpha1
 // +groupName=metrics.smi-spec.io
 package v1alpha1

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aggregate
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"k8s.io/utils/clock"
+
+	"github.com/serin-dev/serin/metricsapi/observe"
+)
+
+const (
+	// DefaultTimeout is how long a Source may take.
+	DefaultTimeout = 10 * time.Second
+	// DefaultScopes is how many namespaces' snapshots are kept.
+	DefaultScopes = 256
+	// retry is how long an answer is kept that may be better the next moment: an
+	// error, or a snapshot that is due to be followed by the next one.
+	retry = time.Second
+)
+
+// Options configure a Provider. Zero fields take their defaults.
+type Options struct {
+	// Timeout of one observation; DefaultTimeout when zero. It does not end when the
+	// request does that it was made for: others may wait for it too.
+	Timeout time.Duration
+	// Scopes is how many namespaces' snapshots are kept; DefaultScopes when zero.
+	Scopes int
+}
+
+// Provider answers requests from one Source. It is safe for concurrent use.
+type Provider struct {
+	source    observe.Source
+	inventory observe.Inventory
+	clock     clock.PassiveClock
+	timeout   time.Duration
+	flights   singleflight.Group
+	kept      *cache
+}
+
+var _ observe.Provider = (*Provider)(nil)
+
+// NewProvider makes a Provider.
+func NewProvider(source observe.Source, inventory observe.Inventory, clock clock.PassiveClock, o Options) *Provider {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Scopes <= 0 {
+		o.Scopes = DefaultScopes
+	}
+	return &Provider{source: source, inventory: inventory, clock: clock, timeout: o.Timeout, kept: newCache(o.Scopes)}
+}
+
+// Metrics returns what the resources that are asked for received and sent.
+func (p *Provider) Metrics(ctx context.Context, r observe.Request) (observe.Answer, error) {
+	s, err := p.snapshot(ctx, r)
+	if err != nil {
+		return observe.Answer{}, err
+	}
+	return observe.Answer{Items: Metrics(s, p.inventory, r), Warnings: warnings(s)}, nil
+}
+
+// Edges returns an item for each edge of the resource r.Name.
+func (p *Provider) Edges(ctx context.Context, r observe.Request) (observe.Answer, error) {
+	s, err := p.snapshot(ctx, r)
+	if err != nil {
+		return observe.Answer{}, err
+	}
+	return observe.Answer{Items: Edges(s, p.inventory, r), Warnings: warnings(s)}, nil
+}
+
+func warnings(s observe.Snapshot) []string {
+	if s.Partial == "" {
+		return nil
+	}
+	return []string{s.Partial}
+}
+
+// scope is the namespace whose flows a request needs; "" for all.
+func scope(r observe.Request) string {
+	if r.Kind == observe.Namespaces {
+		return r.Name
+	}
+	return r.Namespace
+}
+
+// snapshot is the last window: a kept one while there can be no newer one, otherwise
+// what the source says. Requests of one scope wait for the same observation, and for
+// nothing else.
+func (p *Provider) snapshot(ctx context.Context, r observe.Request) (observe.Snapshot, error) {
+	namespace := scope(r)
+	for _, covering := range []string{namespace, ""} {
+		if e, fresh := p.kept.get(covering, p.clock.Now()); fresh && (covering == namespace || e.err == nil) {
+			return e.snapshot, e.err
+		}
+	}
+	done := p.flights.DoChan(namespace, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.timeout)
+		defer cancel()
+		s, err := p.source.Observe(ctx, namespace)
+		if err != nil && ctx.Err() != nil {
+			err = &observe.UnavailableError{Message: "the source of the metrics did not answer in time"}
+		}
+		p.kept.put(namespace, entry{snapshot: s, err: err, until: expiry(s, err, p.clock.Now())})
+		return s, err
+	})
+	select {
+	case <-ctx.Done():
+		return observe.Snapshot{}, ctx.Err()
+	case result := <-done:
+		s, _ := result.Val.(observe.Snapshot)
+		return s, result.Err
+	}
+}
+
+// expiry is when a newer snapshot may exist: not before a window has passed since the
+// end of this one.
+func expiry(s observe.Snapshot, err error, now time.Time) time.Time {
+	soon := now.Add(retry)
+	next := s.End.Add(s.End.Sub(s.Start))
+	if err != nil || next.Before(soon) {
+		return soon
+	}
+	return next
+}

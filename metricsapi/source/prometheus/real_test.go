@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package prometheus
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/serin-dev/serin/analysis/source/sourcetest"
+	"github.com/serin-dev/serin/metricsapi/observe"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 30 * time.Second
+
+// runServer runs a Prometheus that scrapes a target so often.
+func runServer(tb testing.TB, target http.Handler, interval string) (address string) {
+	tb.Helper()
+	exporter := httptest.NewServer(target)
+	tb.Cleanup(exporter.Close)
+	text := "global: {scrape_interval: " + interval + ", scrape_timeout: " + interval + "}\nscrape_configs:\n- job_name: mesh\n  honor_labels: true\n  static_configs: [{targets: ['" + exporter.Listener.Addr().String() + "']}]\n"
+	return sourcetest.Prometheus(tb, text)
+}
+
+// mesh counts requests as the proxies of Linkerd do.
+type mesh struct {
+	registry  *prometheus.Registry
+	responses *prometheus.CounterVec
+	latency   *prometheus.HistogramVec
+}
+
+func newMesh() *mesh {
+	labels := []string{"direction", "namespace", "pod", "deployment", "dst_namespace", "dst_pod", "dst_deployment", "authority", "dst_service"}
+	m := &mesh{
+		registry:  prometheus.NewRegistry(),
+		responses: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "response_total", Help: "Responses."}, append(labels, "classification")),
+		latency:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "response_latency_ms", Help: "Latency.", Buckets: []float64{10, 100}}, labels), //nolint:promlinter // the name is that of Linkerd
+	}
+	m.registry.MustRegister(m.responses, m.latency)
+	return m
+}
+
+// request counts what the client's proxy sees of some requests.
+func (m *mesh) request(from, pod, service string, success, failure int, ms float64) {
+	labels := []string{"outbound", "shop", from, "load", "shop", pod, "web", "web.shop.svc.cluster.local:80", service}
+	m.responses.WithLabelValues(append(labels, "success")...).Add(float64(success))
+	m.responses.WithLabelValues(append(labels, "failure")...).Add(float64(failure))
+	for range success + failure {
+		m.latency.WithLabelValues(labels...).Observe(ms)
+	}
+}
+
+func (m *mesh) handler() http.Handler { return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}) }
+
+// source is one at a Prometheus, with a clock that is set for each window.
+func realSource(tb testing.TB, address string, window time.Duration) (*Source, *clocktesting.FakePassiveClock) {
+	tb.Helper()
+	api, err := NewAPI(Server{Address: address})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p, err := Builtin("linkerd")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := clocktesting.NewFakePassiveClock(time.Now())
+	s, err := New(Options{API: api, Profile: p, Clock: c, Window: window, Timeout: patience})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s, c
+}
+
+// scraped waits until the server has scraped its target.
+func scraped(tb testing.TB, s *Source) {
+	tb.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		if answer, _, err := s.ask(tb.Context(), "response_total", time.Now()); err == nil && len(answer) > 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			tb.Fatal("nothing was scraped")
+		}
+	}
+}
+
+// totals adds up the requests of flows to a backend over windows that do not overlap.
+type totals struct {
+	mu               sync.Mutex
+	success, failure map[string]float64
+	timed            map[string]float64
+}
+
+func (w *totals) add(s observe.Snapshot) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range s.Flows {
+		w.success[f.Backend] += f.Success
+		w.failure[f.Backend] += f.Failure
+		if f.Latency != nil {
+			w.timed[f.Backend] += f.Latency.Total
+		}
+	}
+}
+
+func TestCountsAgreeWithWhatWasSent(t *testing.T) {
+	m := newMesh()
+	m.request("load-a", "web-1", "web-stable", 1000, 10, 5) // long ago
+	m.request("load-a", "web-2", "web-canary", 100, 1, 50)
+	address := runServer(t, m.handler(), "200ms")
+	const window = time.Second
+	s, c := realSource(t, address, window)
+	scraped(t, s)
+	start := time.Now().Add(window).Truncate(window)
+	time.Sleep(time.Until(start.Add(window)))
+	begin := time.Now()
+	// While windows pass, requests are sent that the test knows.
+	var stable, canary int
+	for time.Since(begin) < 3*window {
+		m.request("load-a", "web-1", "web-stable", 9, 1, 5)
+		m.request("load-b", "web-2", "web-canary", 0, 1, 50) // a pair that begins now
+		m.request("load-a", "web-2", "web-canary", 3, 1, 50)
+		stable, canary = stable+1, canary+1
+		time.Sleep(50 * time.Millisecond)
+	}
+	end := time.Now().Add(window).Truncate(window).Add(window)
+	time.Sleep(time.Until(end))
+	sums := &totals{success: map[string]float64{}, failure: map[string]float64{}, timed: map[string]float64{}}
+	for at := start.Add(window); !at.After(end); at = at.Add(window) {
+		c.SetTime(at.Add(arrival))
+		snapshot, err := s.Observe(t.Context(), "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !snapshot.End.Equal(at) {
+			t.Fatalf("a window until %v instead of %v", snapshot.End, at)
+		}
+		sums.add(snapshot)
+	}
+	if sums.success["web-stable"] != float64(9*stable) || sums.failure["web-stable"] != float64(stable) {
+		t.Errorf("stable: %v+%v, sent %d+%d", sums.success["web-stable"], sums.failure["web-stable"], 9*stable, stable)
+	}
+	if sums.timed["web-stable"] != float64(10*stable) {
+		t.Errorf("%v requests of stable are timed, of %d", sums.timed["web-stable"], 10*stable)
+	}
+	// Of a pair that begins, its first scrape and the ends of its first window are estimated.
+	if got, want := sums.success["web-canary"], float64(3*canary); got != want {
+		t.Errorf("canary: %v successes, sent %v", got, want)
+	}
+	if got, want := sums.failure["web-canary"], float64(2*canary); got > 1.1*want || got < 0.8*want {
+		t.Errorf("canary: %v failures, sent %v", got, want)
+	}
+}
+
+// BenchmarkList observes what a thousand pods sent one another, beside the slowest of
+// the queries that takes.
+func BenchmarkList(b *testing.B) {
+	const pods = 1000
+	m := newMesh()
+	send := func() {
+		for i := range pods {
+			m.request(fmt.Sprintf("load-%d", i), fmt.Sprintf("web-%d", i%10), "web-stable", 2, 1, 5)
+		}
+	}
+	send()
+	s, c := realSource(b, runServer(b, m.handler(), "2s"), 4*time.Second)
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Second) {
+		send()
+		c.SetTime(time.Now())
+		snapshot, err := s.Observe(b.Context(), "shop")
+		if err == nil && len(snapshot.Flows) == pods {
+			break
+		}
+		if time.Now().After(deadline) {
+			b.Fatalf("%d flows, %v", len(snapshot.Flows), err)
+		}
+	}
+	queries, err := s.options.Profile.queries("shop", s.options.Window)
+	if err != nil {
+		b.Fatal(err)
+	}
+	end := c.Now().Add(-arrival).Truncate(s.options.Window)
+	var slowest, all time.Duration
+	for b.Loop() {
+		var longest time.Duration
+		for _, q := range queries {
+			begin := time.Now()
+			if _, _, err := s.ask(b.Context(), q.text, end); err != nil {
+				b.Fatal(err)
+			}
+			longest = max(longest, time.Since(begin))
+		}
+		begin := time.Now()
+		if _, err := s.Observe(b.Context(), "shop"); err != nil {
+			b.Fatal(err)
+		}
+		slowest, all = slowest+longest, all+time.Since(begin)
+	}
+	b.ReportMetric(float64(len(queries)), "queries")
+	b.ReportMetric(float64(all.Milliseconds())/float64(b.N), "ms/list")
+	b.ReportMetric(float64(slowest.Milliseconds())/float64(b.N), "ms/slowest-query")
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scrape
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/analysis/source/scrape"
+	"github.com/serin-dev/serin/metricsapi/observe"
+)
+
+const (
+	// DefaultWindow is the time between two readings of the proxies.
+	DefaultWindow = 15 * time.Second
+	// MaxBody is the most bytes that are read of one proxy: three times what one that
+	// tells as many clients apart as it can answers.
+	MaxBody = 8 << 20
+
+	// concurrency bounds how many answers of that size are in memory at once.
+	concurrency = 4
+	// outdated is after how many windows without a reading the last one is not told.
+	outdated = 3
+)
+
+// Reader reads one proxy; scrape.Client does.
+type Reader interface {
+	Read(ctx context.Context, address string, names ...string) (scrape.Families, error)
+}
+
+// Clock is the part of k8s.io/utils/clock.Clock that is needed.
+type Clock interface {
+	Now() time.Time
+	After(d time.Duration) <-chan time.Time
+}
+
+// Options configure a Source.
+type Options struct {
+	// Reader reads the proxies, whose pods Proxies lists.
+	Reader  Reader
+	Proxies func() ([]Proxy, error)
+	// Locate finds the pod that has an address. Without it flows have addresses only.
+	Locate func(netip.Addr) (types.NamespacedName, bool)
+	Clock  Clock
+	// Window is the time between two readings; DefaultWindow when zero.
+	Window time.Duration
+}
+
+// Source observes traffic by Serin's own proxies. Start it with Run. It is safe for
+// concurrent use.
+type Source struct {
+	options Options
+	last    round // of Run alone
+
+	mu       sync.Mutex
+	snapshot observe.Snapshot
+	problem  string
+}
+
+var _ observe.Source = (*Source)(nil)
+
+// New makes a Source.
+func New(o Options) *Source {
+	if o.Window <= 0 {
+		o.Window = DefaultWindow
+	}
+	return &Source{options: o, problem: fmt.Sprintf("the proxies are read for the first time; ask again in %s", o.Window)}
+}
+
+// Run reads the proxies once in each window until ctx ends, and returns nil.
+func (s *Source) Run(ctx context.Context) error {
+	for next := s.options.Clock.Now(); ; {
+		s.turn(ctx)
+		now := s.options.Clock.Now()
+		// Rounds do not drift, and missed ones are not made up for.
+		rounds := int64(now.Sub(next)/s.options.Window) + 1
+		next = next.Add(time.Duration(rounds) * s.options.Window)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.options.Clock.After(next.Sub(now)):
+		}
+	}
+}
+
+// Observe returns the last window. It holds the flows of all namespaces.
+func (s *Source) Observe(_ context.Context, _ string) (observe.Snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.problem != "":
+		return observe.Snapshot{}, &observe.UnavailableError{Message: s.problem}
+	case s.options.Clock.Now().Sub(s.snapshot.End) > outdated*s.options.Window:
+		return observe.Snapshot{}, &observe.UnavailableError{Message: "the proxies were not read for a while"}
+	}
+	return s.snapshot, nil
+}
+
+// turn reads all proxies and makes a window of that and the former reading.
+func (s *Source) turn(ctx context.Context) {
+	now, problem := s.read(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	before := s.last
+	var snapshot observe.Snapshot
+	switch {
+	case problem != "":
+		// The reading before stays the beginning, as long as it is not too old.
+	case before.at.IsZero() || now.at.Sub(before.at) > outdated*s.options.Window:
+		s.last = now
+		problem = fmt.Sprintf("the proxies are read for the first time; ask again in %s", s.options.Window)
+	default:
+		s.last = now
+		w := between(before, now)
+		snapshot = observe.Snapshot{Start: before.at, End: now.at, Flows: w.flows(s.options.Locate), Partial: w.partial(now)}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.snapshot, s.problem = snapshot, problem
+}
+
+// read reads all proxies; the problem is why none could be.
+func (s *Source) read(ctx context.Context) (r round, problem string) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Window)
+	defer cancel()
+	pods, err := s.options.Proxies()
+	if err != nil {
+		return r, "the proxies could not be listed"
+	}
+	r = round{at: s.options.Clock.Now(), readings: make(map[string]reading, len(pods))}
+	var mu sync.Mutex
+	var reading errgroup.Group
+	reading.SetLimit(concurrency)
+	for _, pod := range pods {
+		reading.Go(func() error {
+			key, got, err := s.one(ctx, pod)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				r.missed, r.why = r.missed+1, err.Error()
+				return nil
+			}
+			r.readings[key] = got
+			return nil
+		})
+	}
+	if err := reading.Wait(); err != nil {
+		return r, err.Error()
+	}
+	if len(r.readings) == 0 && r.missed > 0 {
+		return r, fmt.Sprintf("none of %d proxies could be read: %s", r.missed, r.why)
+	}
+	return r, ""
+}
+
+// one reads one proxy.
+func (s *Source) one(ctx context.Context, pod Proxy) (key string, r reading, err error) {
+	families, err := s.options.Reader.Read(ctx, pod.Address, requestsMetric, durationMetric)
+	if err != nil {
+		return "", r, err
+	}
+	start, err := families.Start()
+	if err == nil {
+		r, err = parse(families, pod.Namespace)
+	}
+	if err != nil {
+		return "", r, fmt.Errorf("proxy %s: %w", pod.Address, err)
+	}
+	return pod.UID + "@" + start, r, nil
+}

@@ -17,6 +17,7 @@ import (
 // commands make the subcommands, in the order of the help.
 var commands = []func() *cobra.Command{
 	newManagerCommand,
+	newMetricsCommand,
 	newProxyCommand,
 	newVersionCommand,
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -26,14 +27,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/serin-dev/serin/analysis/source/scrape"
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/measure"
+	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/controllers/rollout"
 	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/traffic/gatewayapi"
+	"github.com/serin-dev/serin/controllers/traffic/istio"
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/controllers/traffic/smi"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
 )
 
@@ -43,12 +46,17 @@ type managerOptions struct {
 	leaderElect                  bool
 	leaderNamespace              string
 	proxyImage                   string
+	proxyPods                    proxyPodOptions
 	defaultRouter, guardPolicy   string
+	istioSettle, smiSettle       time.Duration
+	gatewaySettle                time.Duration
 	window                       time.Duration
 	workers                      int
 	configurationPolicy          string
 	secretNamespaces             []string
 	outbound                     outboundOptions
+	// splits is how the cluster serves TrafficSplits.
+	splits traffic.Served
 }
 
 func newManagerCommand() *cobra.Command {
@@ -73,6 +81,9 @@ func (o *managerOptions) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "namespace of the lease; the pod's own when empty")
 	flags.StringVar(&o.proxyImage, "proxy-image", "", "image that the nginx router runs its proxies with")
 	flags.StringVar(&o.defaultRouter, "default-router", string(v1alpha1.RouterNginx), "router of Rollouts and TrafficSplits that name none")
+	flags.DurationVar(&o.istioSettle, "istio-settle", istio.DefaultSettle, "time that Istio's proxies are given to follow a change of a VirtualService")
+	flags.DurationVar(&o.gatewaySettle, "gateway-settle", gatewayapi.DefaultSettle, "time that the proxies of a gateway or mesh are given to follow routes of the Gateway API that it has taken")
+	flags.DurationVar(&o.smiSettle, "smi-settle", smi.DefaultSettle, "time after which a mesh is taken to serve a Rollout's TrafficSplit with the router smi")
 	flags.StringVar(&o.guardPolicy, "guard-policy", "serin-hold-deployments",
 		"name of the MutatingAdmissionPolicy, and of its binding, that pauses a managed Deployment in the write that changes its template; where it is not in force, managed Deployments are kept paused")
 	flags.StringVar(&o.configurationPolicy, "configuration-policy", "",
@@ -80,12 +91,16 @@ func (o *managerOptions) bind(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.secretNamespaces, "secret-namespace", nil, "namespace in which Rollouts may make the contents of Secrets part of a version; can be repeated")
 	flags.DurationVar(&o.window, "window", 5*time.Second, "length of a window of measurement")
 	flags.IntVar(&o.workers, "workers", 8, "number of Rollouts that are reconciled at once")
+	o.proxyPods.bind(flags)
 	o.outbound.bind(flags)
 }
 
-func newScheme() *runtime.Scheme {
+// newScheme has TrafficSplits in the version that the cluster serves.
+func newScheme(splits traffic.Served) *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, splitv1.AddToScheme, specsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, splitv1.AddVersionToScheme(splits.Version), specsv1.AddToScheme,
+	} {
 		utilruntime.Must(add(s))
 	}
 	return s
@@ -96,11 +111,18 @@ func (o *managerOptions) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the API: %w", err)
 	}
+	cluster, err := discovery.NewDiscoveryClientForConfig(restConfig)
+	if err != nil {
+		return fmt.Errorf("ask what the cluster serves: %w", err)
+	}
+	if o.splits, err = trafficsplit.DiscoverServed(cluster); err != nil {
+		return err
+	}
 	mgr, err := o.newManager(ctx, restConfig)
 	if err != nil {
 		return err
 	}
-	routers, err := o.routers(mgr)
+	routers, err := o.routers(ctx, mgr)
 	if err != nil {
 		return err
 	}
@@ -114,13 +136,14 @@ func (o *managerOptions) run(ctx context.Context) error {
 }
 
 func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config) (manager.Manager, error) {
-	restConfig.UserAgent = "serin-manager/" + buildVersion()
+	restConfig.UserAgent = "serin-manager/" + build.Version()
 	// The API server's priority and fairness limits the rate; the client need not.
 	restConfig.QPS = -1
 	byObject := trafficsplit.CacheOptions()
+	maps.Copy(byObject, trafficsplit.ServedCacheOptions(o.splits))
 	maps.Copy(byObject, rollout.CacheOptions(o.secretNamespaces...))
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
-		Scheme: newScheme(), Logger: ctrl.LoggerFrom(ctx),
+		Scheme: newScheme(o.splits), Logger: ctrl.LoggerFrom(ctx),
 		Metrics:                metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress: o.probeAddress,
 		LeaderElection:         o.leaderElect, LeaderElectionID: "manager.serin.dev",
@@ -141,23 +164,37 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 }
 
 // routers are the routers that this operator offers. A new one is one more line.
-func (o *managerOptions) routers(mgr manager.Manager) ([]traffic.Router, error) {
-	n, err := nginx.New(mgr.GetClient(), nginx.Options{Image: o.proxyImage})
+func (o *managerOptions) routers(ctx context.Context, mgr manager.Manager) ([]traffic.Router, error) {
+	options, err := o.proxyPods.options(o.proxyImage)
+	if err != nil {
+		return nil, err
+	}
+	n, err := nginx.New(mgr.GetClient(), options)
 	if err != nil {
 		return nil, fmt.Errorf("set up the nginx router: %w", err)
 	}
-	return []traffic.Router{n}, nil
+	mesh, err := istio.New(ctx, istio.Options{
+		Cache: mgr.GetCache(), Client: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Default: o.defaultRouter == istio.Name, Settle: o.istioSettle,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the Istio router: %w", err)
+	}
+	gateway, err := o.gatewayRouter(ctx, mgr)
+	if err != nil {
+		return nil, fmt.Errorf("set up the Gateway API router: %w", err)
+	}
+	return []traffic.Router{n, gateway, mesh, smi.New(o.smiSettle)}, nil
 }
 
 func (o *managerOptions) addTrafficSplits(ctx context.Context, mgr manager.Manager, routers []traffic.Router) error {
 	return trafficsplit.SetupWithManager(ctx, mgr, trafficsplit.Options{
-		Routers: routers, DefaultRouter: o.defaultRouter,
+		Routers: routers, DefaultRouter: o.defaultRouter, Served: o.splits,
 		Recorder: mgr.GetEventRecorder("serin-trafficsplit"), Clock: clock.RealClock{},
 	})
 }
 
 func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, routers []traffic.Router) error {
-	names := make([]v1alpha1.RouterName, 0, len(routers))
+	var names []v1alpha1.RouterName
 	for _, r := range routers {
 		names = append(names, v1alpha1.RouterName(r.Name()))
 	}
@@ -165,8 +202,8 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 	if err != nil {
 		return err
 	}
-	measured := measure.New(mgr.GetClient(), nginx.AgentPort, scrape.New(scrape.Options{}), clock.RealClock{}, o.window)
-	if err := mgr.Add(measured); err != nil {
+	measured, err := o.addMeasurements(mgr, routers)
+	if err != nil {
 		return fmt.Errorf("add the measurement: %w", err)
 	}
 	policy, roots, err := o.outbound.reach(mgr)
@@ -182,7 +219,8 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 		return err
 	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
-		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone), Measurements: measured, Metrics: named, Outbox: outbox,
+		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone),
+		Linger: map[v1alpha1.RouterName]time.Duration{smi.Name: o.smiSettle}, Served: o.splits, Measurements: measured, Metrics: named, Outbox: outbox,
 		Clock: clock.RealClock{}, GuardPolicy: o.guardPolicy, GuardServed: guarded, Concurrency: o.workers,
 		Configuration: rollout.ConfigurationOptions{Policy: o.configurationPolicy, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader()},
 	})

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/serin-dev/serin/analysis/egress"
+	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/controllers/outbound"
 )
 
@@ -47,7 +48,7 @@ func (o *outboundOptions) reach(mgr manager.Manager) (egress.Policy, *x509.CertP
 func (o *outboundOptions) add(mgr manager.Manager, policy egress.Policy, roots *x509.CertPool) (*outbound.Sender, error) {
 	// Secrets are read past the cache, one by one: nothing may list or watch them.
 	sender := outbound.New(mgr.GetAPIReader(), policy, clock.RealClock{}, outbound.Options{
-		UserAgent: "serin/" + buildVersion(), ServiceAccount: o.serviceAccount, Roots: roots,
+		UserAgent: "serin/" + build.Version(), ServiceAccount: o.serviceAccount, Roots: roots,
 	})
 	if err := metrics.Registry.Register(sender); err != nil {
 		return nil, fmt.Errorf("register the metrics of hooks and notifications: %w", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/analysis/source/traffic"
+	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/controllers/measure"
 	"github.com/serin-dev/serin/controllers/measure/metrics"
 	"github.com/serin-dev/serin/controllers/measure/provider"
@@ -23,7 +24,7 @@ import (
 )
 
 // addUserMetrics has the metrics measured that users name.
-func (o *managerOptions) addUserMetrics(mgr manager.Manager, proxies *measure.Proxies, policy egress.Policy, roots *x509.CertPool) (*metrics.Loop, error) {
+func (o *managerOptions) addUserMetrics(mgr manager.Manager, measured *measure.Routed, policy egress.Policy, roots *x509.CertPool) (*metrics.Loop, error) {
 	// What is written here is read by people: a client with a cache would watch it all.
 	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
@@ -32,12 +33,12 @@ func (o *managerOptions) addUserMetrics(mgr manager.Manager, proxies *measure.Pr
 	providers := provider.Providers{
 		Caller: &fetch.Caller{
 			HTTP:      egress.NewClient(policy, egress.Options{Timeout: connectTimeout, Roots: roots, KeepAlive: true}),
-			UserAgent: "serin/" + buildVersion(),
+			UserAgent: "serin/" + build.Version(),
 		},
 		Reader: direct, Writer: direct, Clock: clock.RealClock{},
 		Traffic: func(of resolve.Release) traffic.Windows {
 			key := types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
-			return func(after time.Time) ([]analysis.Window, analysis.Health) { return proxies.Windows(key, after) }
+			return func(after time.Time) ([]analysis.Window, analysis.Health) { return measured.Windows(key, after) }
 		},
 		ServiceAccount: o.outbound.serviceAccount,
 	}

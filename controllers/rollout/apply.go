@@ -159,6 +159,7 @@ func (r *Reconciler) remove(ctx context.Context, t plan.Target, obj client.Objec
 
 func makeBackend(s *scene, role, revision string) *corev1.Service {
 	svc := workload.MakeBackend(s.root, traffic.DeclaredSelector(s.root), role, revision)
+	svc.Spec.TrafficDistribution = workload.Distribution(s.Rollout, s.root)
 	workload.Mark(svc, s.Rollout)
 	return svc
 }

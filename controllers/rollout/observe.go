@@ -55,7 +55,9 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 	if s.RouterName == "" {
 		s.RouterName = r.options.DefaultRouter
 	}
+	s.Linger = r.options.Linger[s.RouterName]
 	s.RouterOffered = slices.Contains(r.options.Routers, s.RouterName)
+	s.Unmatchable = r.options.Served.RefuseMatches()
 	s.Split.Requested, s.Split.Observed = plan.Route{Weight: -1}, -1
 	s.ReportedAt = r.reports.at(ro)
 	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeSplit(ctx, &s), r.observeMetrics(ctx, &s))
@@ -68,6 +70,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
 		return s, err
 	}
+	r.observeDistribution(ctx, &s)
 	r.observeTraffic(&s)
 	r.observeAnswers(&s)
 	return s, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/traffic"
 )
 
 // Measurements are the traffic of both versions, measured in the background
@@ -42,6 +43,11 @@ type Options struct {
 	DefaultRouter v1alpha1.RouterName
 	// Routers that the operator offers.
 	Routers []v1alpha1.RouterName
+	// Served is how the cluster serves TrafficSplits.
+	Served traffic.Served
+	// Linger is how long requests may still go to the Services of the versions after the
+	// TrafficSplit is gone, for the routers that read TrafficSplits themselves.
+	Linger map[v1alpha1.RouterName]time.Duration
 	// Measurements of the traffic.
 	Measurements Measurements
 	// Metrics that users named.
@@ -70,6 +76,8 @@ type Reconciler struct {
 	calms    calms
 	metrics  *telemetry
 	contents *contents
+
+	distributions distributions
 }
 
 // New returns a Reconciler that reads and writes through c.

@@ -14,6 +14,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/workload"
 )
 
@@ -56,7 +57,8 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) p
 		route.Matches = append(route.Matches, m.Name)
 	}
 	slices.Sort(route.Matches)
-	if len(route.Matches) > 0 && ts.Annotations[splitv1.AnnotationDefaultBackend] != stable {
+	if ts.Annotations[splitv1.AnnotationDefaultBackend] != defaultBackend(s.Rollout, route) ||
+		ts.Annotations[splitv1.AnnotationRoutes] != routes(s.Rollout) {
 		return unknownRoute
 	}
 	if text, found := ts.Annotations[splitv1.AnnotationMirror]; found {
@@ -68,6 +70,41 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) p
 		route.Mirror = int32(n)
 	}
 	return route
+}
+
+// defaultBackend is the Service that gets the requests that are not split: those that
+// match nothing, and those that reach the root Service past a gateway or mesh. With all
+// traffic on the canary it is the canary, since stable is about to lose its pods. Of two
+// Services that people keep themselves, nobody knows whether they share the root Service.
+func defaultBackend(ro *v1alpha1.Rollout, route plan.Route) string {
+	stable, canary := backendNames(ro)
+	switch {
+	case len(route.Matches) > 0:
+		return stable
+	case ro.Spec.Services != nil:
+		return ""
+	case route.Weight == totalWeight:
+		return canary
+	}
+	return stable
+}
+
+// routes are the routes that the split names, in the form of its annotation.
+func routes(ro *v1alpha1.Rollout) string {
+	names := make([]string, 0, len(ro.Spec.RouteRefs))
+	for _, ref := range ro.Spec.RouteRefs {
+		names = append(names, traffic.Route{Kind: string(ref.Kind), Name: ref.Name, Section: ref.Section}.String())
+	}
+	return strings.Join(names, ",")
+}
+
+// setAnnotation sets an annotation, or removes it when the value is empty.
+func setAnnotation(ts *splitv1.TrafficSplit, key, value string) {
+	if value == "" {
+		delete(ts.Annotations, key)
+		return
+	}
+	metav1.SetMetaDataAnnotation(&ts.ObjectMeta, key, value)
 }
 
 // splitRouter is the router that the split asks for: the one of the spec. Where that
@@ -89,15 +126,16 @@ func setSplit(ts *splitv1.TrafficSplit, s scene, route plan.Route) {
 		Service:  s.Rollout.Spec.Service,
 		Backends: []splitv1.Backend{{Service: stable, Weight: totalWeight - route.Weight}, {Service: canary, Weight: route.Weight}},
 	}
-	delete(ts.Annotations, splitv1.AnnotationDefaultBackend)
-	delete(ts.Annotations, splitv1.AnnotationMirror)
 	for _, name := range route.Matches {
 		ts.Spec.Matches = append(ts.Spec.Matches, splitv1.Match{Kind: matchKind, Name: name})
-		metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationDefaultBackend, stable)
 	}
+	mirror := ""
 	if route.Mirror > 0 {
-		metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationMirror, canary+"="+strconv.Itoa(int(route.Mirror)))
+		mirror = canary + "=" + strconv.Itoa(int(route.Mirror))
 	}
+	setAnnotation(ts, splitv1.AnnotationMirror, mirror)
+	setAnnotation(ts, splitv1.AnnotationDefaultBackend, defaultBackend(s.Rollout, route))
+	setAnnotation(ts, splitv1.AnnotationRoutes, routes(s.Rollout))
 }
 
 // observedWeight is the canary's weight in effect, or -1 when it is unknown.

@@ -198,3 +198,54 @@ func TestAReplicaSetThatIsMarkedForAnotherRolloutIsNotOurs(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsNotSplitGoesToTheVersionThatKeepsItsPods(t *testing.T) {
+	pair := website()
+	pair.Spec.Services = &v1alpha1.ServicePair{Stable: "v1", Canary: "v2"}
+	for name, test := range map[string]struct {
+		ro    *v1alpha1.Rollout
+		route plan.Route
+		want  string
+	}{
+		"stable, while it shares the traffic":                       {website(), plan.Route{Weight: 60}, "website-stable"},
+		"the canary, when it has all of it":                         {website(), plan.Route{Weight: 100}, "website-canary"},
+		"stable, when the canary has all that match":                {website(), plan.Route{Weight: 100, Matches: []string{"testers"}}, "website-stable"},
+		"nobody in particular, with Services that somebody keeps":   {pair, plan.Route{Weight: 60}, ""},
+		"stable of such Services, when there are requests to match": {pair, plan.Route{Weight: 60, Matches: []string{"testers"}}, "v1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ts, s := &splitv1.TrafficSplit{}, sceneOf(test.ro, nil)
+			setSplit(ts, s, test.route)
+			if got := ts.Annotations[splitv1.AnnotationDefaultBackend]; got != test.want {
+				t.Errorf("default %q, want %q", got, test.want)
+			}
+			s.split = ts
+			stable, canary := backendNames(test.ro)
+			if got := requestedRoute(ts, &s, stable, canary); got.Weight != test.route.Weight {
+				t.Errorf("it reads as %+v", got)
+			}
+			metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationDefaultBackend, "other")
+			if got := requestedRoute(ts, &s, stable, canary); got.Weight != unknownRoute.Weight {
+				t.Errorf("another default is not drift: %+v", got)
+			}
+		})
+	}
+}
+
+func TestTheRoutesOfTheSpecAreNamedByTheSplit(t *testing.T) {
+	ro := website()
+	ro.Spec.RouteRefs = []v1alpha1.RouteReference{{Kind: "HTTPRoute", Name: "web"}, {Kind: "VirtualService", Name: "web", Section: "checkout"}}
+	ts, s := &splitv1.TrafficSplit{}, sceneOf(ro, nil)
+	setSplit(ts, s, plan.Route{Weight: 20})
+	if got := ts.Annotations[splitv1.AnnotationRoutes]; got != "HTTPRoute/web,VirtualService/web:checkout" {
+		t.Errorf("routes %q", got)
+	}
+	s.split = ts
+	if got := requestedRoute(ts, &s, "website-stable", "website-canary"); got.Weight != 20 {
+		t.Errorf("it reads as %+v", got)
+	}
+	ro.Spec.RouteRefs = ro.Spec.RouteRefs[:1]
+	if got := requestedRoute(ts, &s, "website-stable", "website-canary"); got.Weight != unknownRoute.Weight {
+		t.Errorf("a route that is no longer named is not drift: %+v", got)
+	}
+}

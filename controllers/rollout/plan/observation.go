@@ -40,6 +40,12 @@ type Observation struct {
 	RouterOffered bool
 	// RouterName is that router.
 	RouterName v1alpha1.RouterName
+	// Unmatchable is why a TrafficSplit of this cluster can't be limited to some
+	// requests; "" when it can.
+	Unmatchable string
+	// Linger is how long requests may still go to the Services of the versions after the
+	// TrafficSplit is gone, because the router reads the TrafficSplit itself.
+	Linger time.Duration
 	// GuardInForce is whether an admission policy pauses a managed Deployment in
 	// the write that changes its template.
 	GuardInForce bool
@@ -66,6 +72,10 @@ type Observation struct {
 	Values []analysis.KnownValue
 	// DataProblem says why measurements are missing; "" when they are not.
 	DataProblem string
+
+	// DistributionProblem says why Services can't have the traffic distribution that
+	// the Rollout wants; "" when they can.
+	DistributionProblem string
 
 	// Freezes are the operator's that concern the Rollout's namespace.
 	Freezes []v1alpha1.Freeze

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -48,10 +49,14 @@ func (p *pass) objects(err error) bool {
 		return p.say(v1alpha1.ReasonConflict, "The older Rollout %q already claims the Deployment %q or the Service %q; delete one of the two Rollouts.", p.Rival, spec.WorkloadRef.Name, spec.Service)
 	case !p.RouterOffered:
 		return p.say(v1alpha1.ReasonRouterUnavailable, "spec.router: this operator does not offer the router %q; leave the field out to use its default.", p.RouterName)
+	case p.Unmatchable != "" && slices.ContainsFunc(spec.Strategy.Steps, func(s v1alpha1.Step) bool { return len(s.Matches) > 0 }):
+		return p.say(v1alpha1.ReasonRouterUnavailable, "spec.strategy.steps: matches: %s.", p.Unmatchable)
 	case p.paired() && p.byReplicas:
 		return p.say(v1alpha1.ReasonInvalidSpec, "spec.router: none can't move traffic between two Services; name another router.")
 	case p.Service.Presence == Present && p.Service.Problem != "":
 		return p.say(v1alpha1.ReasonInvalidService, "spec.service: %s.", p.Service.Problem)
+	case p.DistributionProblem != "":
+		return p.say(v1alpha1.ReasonInvalidSpec, "spec.trafficDistribution: %s.", p.DistributionProblem)
 	case p.Configuration.Problem != "":
 		return p.say(v1alpha1.ReasonConfigurationUnavailable, "spec.configuration: %s.", p.Configuration.Problem)
 	}

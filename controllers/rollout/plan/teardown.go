@@ -103,7 +103,7 @@ func (p *pass) ensureRoute(r Route) bool {
 	if p.status.Weight == nil {
 		p.status.Weight = &v1alpha1.WeightStatus{}
 	}
-	p.status.Weight.Requested, p.status.Weight.Matches = r.Weight, r.Matches
+	p.status.Weight.Requested, p.status.Weight.Matches, p.status.Weight.LeftAt = r.Weight, r.Matches, nil
 	if p.byReplicas {
 		return true
 	}
@@ -202,6 +202,9 @@ func (p *pass) cleanUp() bool {
 		}
 		return false
 	}
+	if p.lingers() {
+		return false
+	}
 	gone := true
 	for _, b := range []struct {
 		role string
@@ -220,6 +223,26 @@ func (p *pass) cleanUp() bool {
 		return false
 	}
 	p.status.Weight, p.leaving = nil, false
+	return true
+}
+
+// lingers reports whether requests may still go to the Services of the versions,
+// although the split is gone.
+func (p *pass) lingers() bool {
+	w := p.status.Weight
+	if p.Linger == 0 || w == nil || p.paired() {
+		return false
+	}
+	if w.LeftAt == nil {
+		w.LeftAt = new(p.micro())
+	}
+	end := w.LeftAt.Add(p.Linger)
+	if !p.Now.Before(end) {
+		return false
+	}
+	p.say(v1alpha1.ReasonCleaningUp, "Keeping the Services of the single versions until what reads the TrafficSplit has seen that it is gone.")
+	p.state.progress = true
+	p.wake(end)
 	return true
 }
 

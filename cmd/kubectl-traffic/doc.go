@@ -2,7 +2,15 @@
 
 // Command kubectl-traffic is a plugin of kubectl: it is run as "kubectl traffic".
 //
-// Each verb is a file of its own and is listed in the group it belongs to. The
-// plugin does what a user can do with kubectl and the API; it must not import the
-// controllers.
+//	plugin    the commands: flags, requests and what is printed
+//	shares    who gets which share of the traffic   (pure)
+//	tags      Services that reach one version       (pure)
+//	figures   TrafficMetrics as tables and graphs   (pure)
+//	sight     a Rollout as a tree and in sentences  (pure)
+//	terminal  what may be written to a terminal
+//	gendocs   writes docs/kubectl-traffic
+//
+// The plugin does what a user can do with kubectl and the API; it must not import the
+// controllers, but for the pure calendar of controllers/rollout/schedule: what it tells of
+// windows and freezes is then what the operator does.
 package main

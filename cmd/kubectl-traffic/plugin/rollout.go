@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package plugin
 
 import "github.com/spf13/cobra"
 
 // rolloutVerbs make the commands of the group, in the order of the help.
-var rolloutVerbs = []func() *cobra.Command{
-	newReplayCommand,
+var rolloutVerbs = []func(*cluster) *cobra.Command{
+	newListCommand,
+	newGetCommand,
+	newExplainCommand,
+	newHistoryCommand,
+	newPlanCommand,
+	newLintCommand,
+	newPromoteCommand,
+	newSkipCommand,
+	newAbortCommand,
+	newRetryCommand,
+	newPauseCommand,
+	newResumeCommand,
+	newUndoCommand,
+	func(*cluster) *cobra.Command { return newReplayCommand() },
 }
 
-func newRolloutCommand() *cobra.Command {
+func newRolloutCommand(c *cluster) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "rollout",
 		Aliases: []string{"rollouts", "ro"},
@@ -18,7 +31,7 @@ func newRolloutCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, verb := range rolloutVerbs {
-		group.AddCommand(verb())
+		group.AddCommand(verb(c))
 	}
 	return group
 }

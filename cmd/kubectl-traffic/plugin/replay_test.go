@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package plugin
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the examples of the documentation anew")
 
-const page = "../../docs/replay.md"
+const page = "../../../docs/replay.md"
 
 // block is a fenced block with its name in the line above: a file, or a command
 // whose output it is.
@@ -39,7 +39,7 @@ func TestTheExampleOfTheDocumentation(t *testing.T) {
 		}
 		commands++
 		var out, errs bytes.Buffer
-		if status := run(strings.Fields(args), nil, &out, &errs); status != exitDone {
+		if status := Run(t.Context(), strings.Fields(args), nil, &out, &errs); status != exitDone {
 			t.Errorf("%s: exit status %d: %s", parts[1], status, errs.String())
 		}
 		return fmt.Sprintf("`%s`\n\n```json\n%s```", parts[1], out.String())
@@ -67,13 +67,13 @@ func filesOf(t *testing.T, content string) string {
 	folder := t.TempDir()
 	for _, parts := range block.FindAllStringSubmatch(content, -1) {
 		if !strings.Contains(parts[1], " ") {
-			write(t, filepath.Join(folder, parts[1]), parts[2])
+			writeFile(t, filepath.Join(folder, parts[1]), parts[2])
 		}
 	}
 	return folder
 }
 
-func write(t *testing.T, name, text string) {
+func writeFile(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -85,9 +85,9 @@ const okLine = `{"t": 5, "seconds": 5, "weight": 20, "canary": {"requests": 10, 
 func TestReplay(t *testing.T) {
 	folder := t.TempDir()
 	good, bad, rollout := filepath.Join(folder, "good.jsonl"), filepath.Join(folder, "bad.jsonl"), filepath.Join(folder, "rollout.yaml")
-	write(t, good, okLine)
-	write(t, bad, okLine+"{}\n")
-	write(t, rollout, "apiVersion: serin.dev/v1alpha1\nkind: Rollout\nspec: {service: shop, strategy: {steps: [{weight: 20}]}}\n")
+	writeFile(t, good, okLine)
+	writeFile(t, bad, okLine+"{}\n")
+	writeFile(t, rollout, "apiVersion: serin.dev/v1alpha1\nkind: Rollout\nspec: {service: shop, strategy: {steps: [{weight: 20}]}}\n")
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -112,7 +112,7 @@ func TestReplay(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			status := run(append([]string{"rollout", "replay"}, tt.args...), strings.NewReader(tt.in), &out, &errs)
+			status := Run(t.Context(), append([]string{"rollout", "replay"}, tt.args...), strings.NewReader(tt.in), &out, &errs)
 			if status != tt.status || !strings.Contains(out.String(), tt.out) || !strings.Contains(errs.String(), tt.errs) {
 				t.Errorf("exit status %d, output %q, errors %q", status, out.String(), errs.String())
 			}
@@ -126,13 +126,13 @@ func TestReplay(t *testing.T) {
 func TestUnknownCommandsAreErrorsOfUsage(t *testing.T) {
 	for _, args := range [][]string{{"bogus"}, {"rollout", "bogus"}, {"--bogus"}} {
 		var out, errs bytes.Buffer
-		if status := run(args, nil, &out, &errs); status != exitUsage || out.Len() > 0 {
+		if status := Run(t.Context(), args, nil, &out, &errs); status != exitUsage || out.Len() > 0 {
 			t.Errorf("%v: exit status %d, output %q", args, status, out.String())
 		}
 	}
 	for _, args := range [][]string{{}, {"rollout"}, {"rollout", "replay", "--help"}} {
 		var out, errs bytes.Buffer
-		if status := run(args, nil, &out, &errs); status != exitDone || !strings.Contains(out.String(), "kubectl traffic") {
+		if status := Run(t.Context(), args, nil, &out, &errs); status != exitDone || !strings.Contains(out.String(), "kubectl traffic") {
 			t.Errorf("%v: exit status %d, output %q", args, status, out.String())
 		}
 	}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/sight"
+	"github.com/serin-dev/serin/controllers/rollout/schedule"
+)
+
+func newPlanCommand(c *cluster) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan ROLLOUT",
+		Short: "Show when each step would happen",
+		Long: `Plan shows when each step of the release in progress begins and ends at the earliest, or of one that began now, by the times of the steps, the
+schedule of the Rollout and the Freezes of the cluster. Evidence may take longer. After a step that waits for somebody nothing is known.
+
+The steps are those of spec.strategy.steps. Freezes that you may not see are left out, which is told.`,
+		Example: `  kubectl traffic rollout plan website`,
+	}
+	return newReader(c, cmd, []string{asJSON, asYAML}, func(cmd *cobra.Command, api client.Client, ro *v1alpha1.Rollout, o *output) error {
+		freezes, err := freezesFor(cmd, api, ro.Namespace)
+		if err != nil {
+			return err
+		}
+		calendar, err := schedule.Parse(ro.Spec.Schedule, freezes)
+		if err != nil {
+			return err
+		}
+		planned, err := sight.Plan(ro, calendar, time.Now())
+		if err != nil {
+			return err
+		}
+		if o.object() {
+			return printValue(cmd.OutOrStdout(), o.form, planned)
+		}
+		var rows [][]string
+		for _, p := range planned {
+			rows = append(rows, []string{strconv.Itoa(p.Number), fmt.Sprintf("%d%%", p.Weight), p.State, moment(p, p.Begins), moment(p, p.Ends), orNone(p.Waits)})
+		}
+		return o.table(cmd.OutOrStdout(), columns("STEP", "WEIGHT", "STATE", "BEGINS", "ENDS", "WAITS FOR"), rows)
+	})
+}
+
+// moment is a time of a step for people.
+func moment(p sight.Planned, t time.Time) string {
+	switch {
+	case p.State == sight.Done:
+		return "-"
+	case t.IsZero():
+		return "unknown"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// freezesFor are the Freezes that concern a namespace, as far as the user may see them.
+func freezesFor(cmd *cobra.Command, api client.Client, namespace string) ([]v1alpha1.Freeze, error) {
+	var list v1alpha1.FreezeList
+	var n corev1.Namespace
+	err := api.List(cmd.Context(), &list)
+	if err == nil && len(list.Items) > 0 {
+		err = api.Get(cmd.Context(), client.ObjectKey{Name: namespace}, &n)
+	}
+	if apierrors.IsForbidden(err) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "Freezes are left out: %v.\n", explained(err))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var concern []v1alpha1.Freeze
+	for i := range list.Items {
+		if schedule.Applies(&list.Items[i], n.Labels) {
+			concern = append(concern, list.Items[i])
+		}
+	}
+	return concern, nil
+}

@@ -18,6 +18,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/metricsapi/observe"
 )
 
 var update = flag.Bool("update", false, "copy the generated definitions into the chart")
@@ -93,7 +94,7 @@ func rules(t *testing.T, file string) []rbacv1.PolicyRule {
 }
 
 func TestRolesHaveNoWildcardsAndNoSecrets(t *testing.T) {
-	for _, file := range []string{"clusterrole.yaml", "role.yaml", "userroles.yaml", "configurationrole.yaml"} {
+	for _, file := range []string{"clusterrole.yaml", "role.yaml", "userroles.yaml", "configurationrole.yaml", "metricsrole.yaml"} {
 		for _, rule := range rules(t, file) {
 			for _, word := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs) {
 				if strings.Contains(word, "*") || word == "secrets" || word == "escalate" || word == "bind" || word == "impersonate" {
@@ -124,14 +125,25 @@ func TestSecretsAreReadOnlyInNamespacesThatSomebodyNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if filepath.Base(file) != secretRole && strings.Contains(string(text), "resources: [secrets") {
-			t.Errorf("%s gives rights to Secrets", file)
+		if filepath.Base(file) == secretRole {
+			continue
+		}
+		for rest, found := string(text), true; found; {
+			if _, rest, found = strings.Cut(rest, "resources: [secrets"); found && !strings.HasPrefix(rest, oneSecret) {
+				t.Errorf("%s gives rights to Secrets other than that of the metrics servers", file)
+			}
 		}
 	}
 }
 
+// oneSecret is how a rule ends that is about one Secret only.
+const oneSecret = `]
+    resourceNames: [{{ include "serin.name" . }}-metrics]
+    verbs: [get, patch]
+`
+
 func TestEveryRuleOfTheManagerSaysWhatItIsFor(t *testing.T) {
-	for _, file := range []string{"clusterrole.yaml", "role.yaml", "configurationrole.yaml", secretRole} {
+	for _, file := range []string{"clusterrole.yaml", "role.yaml", "configurationrole.yaml", "metricsrole.yaml", "metricscertificate.yaml", secretRole} {
 		text, err := os.ReadFile(filepath.Join("templates", file))
 		if err != nil {
 			t.Fatal(err)
@@ -141,6 +153,35 @@ func TestEveryRuleOfTheManagerSaysWhatItIsFor(t *testing.T) {
 			if strings.HasPrefix(line, "  - apiGroups:") && !strings.HasPrefix(lines[i-1], "  # ") {
 				t.Errorf("%s:%d: no reason above the rule", file, i+1)
 			}
+		}
+	}
+}
+
+func TestTheMetricsServersReadAndTellTheirAPIServiceNothingMore(t *testing.T) {
+	for _, rule := range rules(t, "metricsrole.yaml") {
+		own := cmp.Equal(rule.ResourceNames, []string{"v1alpha1.metrics.smi-spec.io"}) && cmp.Equal(rule.Verbs, []string{"get", "patch"})
+		if !own && !cmp.Equal(rule.Verbs, []string{"list", "watch"}) {
+			t.Errorf("too much: %+v", rule)
+		}
+	}
+}
+
+// View gives every resource of the API and its edges.
+func TestWhoeverMayViewANamespaceMayReadItsTrafficMetrics(t *testing.T) {
+	given := map[string]bool{}
+	for _, rule := range rules(t, "userroles.yaml") {
+		if slices.Contains(rule.APIGroups, "metrics.smi-spec.io") {
+			if !cmp.Equal(rule.Verbs, []string{"get", "list"}) {
+				t.Errorf("verbs %v", rule.Verbs)
+			}
+			for _, resource := range rule.Resources {
+				given[resource] = true
+			}
+		}
+	}
+	for _, kind := range observe.Kinds {
+		if !given[kind.Resource] || !given[kind.Resource+"/edges"] {
+			t.Errorf("not %s with its edges", kind.Resource)
 		}
 	}
 }

@@ -9,6 +9,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: manager
 {{- end }}
 
+{{- define "serin.metricsSelector" -}}
+app.kubernetes.io/name: serin
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: metrics
+{{- end }}
+
 {{- define "serin.labels" -}}
 app.kubernetes.io/name: serin
 app.kubernetes.io/instance: {{ .Release.Name }}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -299,8 +300,32 @@ func kill(t *testing.T, options cluster.Options, names ...string) {
 		if len(names) > 0 && !slices.Contains(names, name) {
 			continue
 		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatalf("kill %s: %v", name, err)
+		killNow(t, name, pid)
+	}
+}
+
+// killNow returns when the process has ended: a large one is there for a while after
+// SIGKILL, and would be taken for one that runs.
+func killNow(t *testing.T, name string, pid int) {
+	t.Helper()
+	descriptor, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatalf("watch %s: %v", name, err)
+	}
+	defer unix.Close(descriptor) //nolint:errcheck // only watched
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatalf("kill %s: %v", name, err)
+	}
+	const limit = 10_000                                                   // milliseconds
+	watched := []unix.PollFd{{Fd: int32(descriptor), Events: unix.POLLIN}} //nolint:gosec // descriptors are small
+	for {
+		n, err := unix.Poll(watched, limit)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil || n == 0:
+			t.Fatalf("%s has not ended after SIGKILL: %v", name, err)
+		default:
+			return
 		}
 	}
 }

@@ -142,7 +142,9 @@ func (c *ControlPlane) prepare(ctx context.Context) error {
 	c.plane = component.ControlPlane{
 		Programs: c.Programs, Dir: c.Dir, Credentials: pki.Folder(filepath.Join(c.Dir, "pki")),
 		Address: loopback, Port: port, ServiceCIDR: serviceCIDR,
-		APIServerArgs: c.options.APIServerArgs,
+		// No node routes the addresses of Services, so aggregated API servers are
+		// reached by their endpoints.
+		APIServerArgs: append([]string{"--enable-aggregator-routing=true"}, c.options.APIServerArgs...),
 		ControllerManagerArgs: []string{
 			// Nobody wants to wait for what is looked at every five or fifteen seconds.
 			"--node-monitor-period=1s", "--horizontal-pod-autoscaler-sync-period=1s",

@@ -27,13 +27,18 @@ type Builder struct {
 	Root string
 	// Cache is the folder for binaries, packages and archives. It is made when missing.
 	Cache string
+	// Tools builds the programs of others.
+	Tools *tools.Builder
 	// Out is told what is being built.
 	Out io.Writer
 }
 
 // NewBuilder builds the images of a checkout into its cache.
 func NewBuilder(checkout tools.Checkout, out io.Writer) *Builder {
-	return &Builder{Root: checkout.Root, Cache: filepath.Join(checkout.Cache, "images"), Out: out}
+	return &Builder{
+		Root: checkout.Root, Cache: filepath.Join(checkout.Cache, "images"),
+		Tools: checkout.Builder(out), Out: out,
+	}
 }
 
 // Archive is an image in a file.
@@ -77,7 +82,7 @@ func (b *Builder) build(ctx context.Context, image Image, bases map[Base]v1.Laye
 			return Archive{}, err
 		}
 	}
-	binary, err := b.compile(ctx, image)
+	binary, err := b.program(ctx, image)
 	if err != nil {
 		return Archive{}, err
 	}
@@ -116,6 +121,22 @@ func assemble(image Image, layers ...v1.Layer) (v1.Image, error) {
 	config.Config.WorkingDir = "/"
 	config.Config.Env = image.env()
 	return mutate.ConfigFile(stacked, config)
+}
+
+// program is the content of the image's program.
+func (b *Builder) program(ctx context.Context, image Image) ([]byte, error) {
+	if image.Tool == nil {
+		return b.compile(ctx, image)
+	}
+	built, err := b.Tools.Build(ctx, *image.Tool)
+	if err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(built.Path(image.binary()))
+	if err != nil {
+		return nil, fmt.Errorf("read the program: %w", err)
+	}
+	return content, nil
 }
 
 // compile builds the program, always anew: the go command knows what has changed.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package images makes container images without a registry and without a
-// container engine: each is a static Go binary, over a layer of files from Debian
+// container engine: each is a static Go binary, of this repository or built by package
+// tools, over a layer of files from Debian
 // packages where it needs them, in an archive that a container runtime can import.
 //
 // An image depends only on the content of its files: the same sources give the

@@ -2,7 +2,11 @@
 
 package images
 
-import "path"
+import (
+	"path"
+
+	"github.com/serin-dev/serin/e2e/tools"
+)
 
 // Unprivileged is the user and group that images run as unless they say otherwise.
 const Unprivileged = 65532
@@ -14,6 +18,8 @@ type Image struct {
 	// Package is the main package, relative to the root of the repository. It is
 	// built in the module that holds it.
 	Package string
+	// Tool is a program of others, instead of a Package.
+	Tool *tools.Tool
 	// Base is what lies under the binary.
 	Base Base
 	// Version is given to the program as VERSION in its environment, where not empty.
@@ -36,6 +42,10 @@ const (
 // Pause is the image that holds the namespaces of a pod.
 var Pause = Image{Reference: "docker.io/serin-dev/pause:dev", Package: "e2e/images/pause", Base: Scratch}
 
+// Traefik is the gateway of the tests with the Gateway API. It is not in the table,
+// because its program takes minutes to build and only those tests need it.
+var Traefik = Image{Reference: "docker.io/serin-dev/traefik:" + tools.TraefikVersion, Tool: &tools.Traefik, Base: Scratch}
+
 // Table is every image that the demo and the end-to-end tests need in a cluster.
 var Table = []Image{
 	{Reference: "docker.io/serin-dev/serin:dev", Package: "cmd/serin", Base: Nginx, Dockerfile: "serin.Dockerfile"},
@@ -54,7 +64,12 @@ func demoApp(version string) Image {
 }
 
 // binary is the name of the program in the image, and its path below the root.
-func (i Image) binary() string { return path.Base(i.Package) }
+func (i Image) binary() string {
+	if i.Tool != nil {
+		return i.Tool.Programs[0]
+	}
+	return path.Base(i.Package)
+}
 
 // env is the environment of a container of the image.
 func (i Image) env() []string {

@@ -152,6 +152,13 @@ func TestLayersHoldFoldersBeforeTheirFiles(t *testing.T) {
 	}
 }
 
+func TestAToolIsRunByTheNameOfItsFirstProgram(t *testing.T) {
+	image := Image{Tool: &tools.Tool{Name: "several", Programs: []string{"first", "second"}}, Base: Scratch}
+	if diff := cmp.Diff([]string{"/first"}, image.entrypoint()); diff != "" {
+		t.Errorf("entrypoint (-want +got):\n%s", diff)
+	}
+}
+
 func TestFollowingSymbolicLinksEnds(t *testing.T) {
 	links := tree{"/a": {path: "/a", link: "b"}, "/b": {path: "/b", link: "/a"}}
 	if _, err := links.follow("/a"); err == nil {

@@ -78,21 +78,24 @@ func (l *load) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func serveLoad(t *testing.T) *load {
 	t.Helper()
 	l := &load{pods: map[string]int64{}}
-	server := httptest.NewTLSServer(l)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(ownAddress(t).String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(l)
+	if err := server.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server.Listener = listener
+	server.StartTLS()
 	t.Cleanup(server.Close)
-	_, text, err := net.SplitHostPort(server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A Service of this type is all the aggregator needs where no Service has endpoints.
+	address := listener.Addr().(*net.TCPAddr)
+	port := int64(address.Port)
 	local := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "load", Namespace: operatorSpace},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(port)}}},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: int32(port)}}},
 	}
+	createForTest(t, (&replica{address: address}).endpoints(local.Name))
 	api := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 		"metadata": map[string]any{"name": loadVersion + "." + loadGroup},

@@ -92,7 +92,7 @@ func TestWhatTheSchemaCannotSeeIsSaidInAConditionAndTrafficIsNotTouched(t *testi
 	bare := func() *corev1.Service { s := service("website"); s.Spec.Selector = nil; return s }
 	other := func() *corev1.Service { s := service("website"); s.Spec.Selector["app"] = "shop"; return s }
 	foreign := func() *corev1.Service { s := service("website"); s.Name = "website-canary"; return s }
-	gateway := func() *v1alpha1.Rollout { r := newRollout(); r.Spec.Router = "gatewayAPI"; return r }
+	istio := func() *v1alpha1.Rollout { r := newRollout(); r.Spec.Router = v1alpha1.RouterIstio; return r }
 	for name, c := range map[string]struct {
 		objects      []client.Object
 		reason, says string
@@ -102,7 +102,7 @@ func TestWhatTheSchemaCannotSeeIsSaidInAConditionAndTrafficIsNotTouched(t *testi
 		"a Service without a selector":     {[]client.Object{deployment("website", 1), bare(), newRollout()}, v1alpha1.ReasonInvalidService, "has no selector"},
 		"a Service of other pods":          {[]client.Object{deployment("website", 1), other(), newRollout()}, v1alpha1.ReasonInvalidService, "does not select the pods"},
 		"a name that is taken":             {[]client.Object{deployment("website", 1), service("website"), foreign(), newRollout()}, v1alpha1.ReasonConflict, "website-canary"},
-		"a router that is not offered":     {[]client.Object{deployment("website", 1), service("website"), gateway()}, v1alpha1.ReasonRouterUnavailable, "spec.router"},
+		"a router that is not offered":     {[]client.Object{deployment("website", 1), service("website"), istio()}, v1alpha1.ReasonRouterUnavailable, "spec.router"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)

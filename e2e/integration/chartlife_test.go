@@ -10,6 +10,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -21,7 +22,7 @@ func clusterWide(t *testing.T, release string) []string {
 	for _, list := range []client.ObjectList{
 		&admissionv1.ValidatingAdmissionPolicyList{}, &admissionv1.ValidatingAdmissionPolicyBindingList{},
 		&admissionv1.MutatingAdmissionPolicyList{}, &admissionv1.MutatingAdmissionPolicyBindingList{},
-		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
+		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, apiServices(),
 	} {
 		if err := admin.List(t.Context(), list, client.MatchingLabels{"app.kubernetes.io/instance": release}); err != nil {
 			t.Fatal(err)
@@ -35,6 +36,14 @@ func clusterWide(t *testing.T, release string) []string {
 		}
 	}
 	return names
+}
+
+// apiServices is an empty list of them.
+func apiServices() *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("apiregistration.k8s.io/v1")
+	list.SetKind("APIServiceList")
+	return list
 }
 
 // The definitions and the operator's own release are installed for all tests, so
@@ -54,7 +63,7 @@ func TestUninstallingLeavesNoPolicyAndNoRoleBehind(t *testing.T) {
 	values := []string{"--set", "crds.serin=false,crds.smi=false"}
 	defer helmAs("uninstall", second, "--ignore-not-found") // also when the test fails, for those that follow
 	helmAs(append([]string{"install", second, chartDir}, values...)...)
-	policies := []string{second + "-serin-decisions", second + "-serin-decided-by", guardName, configurationPolicy}
+	policies := []string{second + "-serin-decisions", second + "-serin-decided-by", guardName, configurationPolicy, apiService}
 	for _, name := range policies {
 		if !slices.Contains(clusterWide(t, second), name) {
 			t.Errorf("installed, %s is not there", name)
@@ -70,5 +79,34 @@ func TestUninstallingLeavesNoPolicyAndNoRoleBehind(t *testing.T) {
 	helmAs("uninstall", second, "--wait")
 	if left := clusterWide(t, second); len(left) > 0 {
 		t.Errorf("uninstalled, these are left: %v", left)
+	}
+}
+
+// One server at a time can serve the API of a cluster.
+func TestAnotherImplementationOfTrafficMetricsIsLeftAlone(t *testing.T) {
+	const second = "third"
+	s := newScene(t)
+	other := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": apiService},
+		"spec": map[string]any{
+			"group": "metrics.smi-spec.io", "version": "v1alpha1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+			"insecureSkipTLSVerify": true, "service": map[string]any{"name": "mesh-metrics", "namespace": s.namespace},
+		},
+	}}
+	createForTest(t, other)
+	withoutConfigurationPolicy(t)
+	for _, args := range [][]string{
+		{"install", second, filepath.Join("..", "..", "charts", "serin"), "--set", "crds.serin=false,crds.smi=false"},
+		{"uninstall", second, "--wait"},
+	} {
+		if out, err := helm(t, append(args, "--kubeconfig", plane.Kubeconfig, "--namespace", s.namespace)...); err != nil {
+			t.Fatalf("helm %v: %v\n%s", args, err, out)
+		}
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(other), other); err != nil {
+			t.Fatalf("after %s: %v", args[0], err)
+		}
+		if name, _, _ := unstructured.NestedString(other.Object, "spec", "service", "name"); name != "mesh-metrics" {
+			t.Errorf("after %s it leads to %q", args[0], name)
+		}
 	}
 }

@@ -85,8 +85,35 @@ func TestTheChart(t *testing.T) {
 		"refuses a value that does not exist":  {args: []string{"template", release, dir, "--set", "replica=1"}, fails: true, has: "replica"},
 		"refuses a router that does not exist": {args: []string{"template", release, dir, "--set", "defaultRouter=ngin"}, fails: true, has: "defaultRouter"},
 		"has one manager without a budget": {
-			args: []string{"template", release, dir, "--set", "replicas=1"}, hasNot: "PodDisruptionBudget",
+			args: []string{"template", release, dir, "--set", "replicas=1,metrics.replicas=1"}, hasNot: "PodDisruptionBudget",
 		},
+		"has an APIService without an authority, which the servers write": {
+			args: []string{"template", release, dir}, has: "name: v1alpha1.metrics.smi-spec.io", hasNot: "\n  caBundle",
+		},
+		"makes no key and no certificate": {
+			args: []string{"template", release, dir, "--show-only", "templates/metricscertificate.yaml"}, has: "type: Opaque", hasNot: "\ndata:",
+		},
+		"has no Secret beside a certificate that is provided": {
+			args: []string{"template", release, dir, "--set", "metrics.certificate.secretName=mine,metrics.certificate.caBundle=QUJD"},
+			has:  "caBundle: QUJD", hasNot: "kind: Secret\n",
+		},
+		"takes the authority from cert-manager": {
+			args: []string{"template", release, dir, "--set", `metrics.certificate.secretName=mine,metrics.certificate.apiServiceAnnotations.cert-manager\.io/inject-ca-from=a/b`},
+			has:  "cert-manager.io/inject-ca-from: a/b",
+		},
+		"has no metrics servers where they are not wanted": {
+			args: []string{"template", release, dir, "--set", "metrics.enabled=false"}, has: "kind: Deployment", hasNot: "serin-metrics",
+		},
+		"measures by Serin's own proxies": {args: []string{"template", release, dir}, has: "- --source=scrape\n", hasNot: "--prometheus"},
+		"reads a Prometheus": {
+			args: []string{"template", release, dir, "--set", "metrics.source=prometheus,metrics.prometheus.address=http://p:9090,metrics.prometheus.profile=linkerd"},
+			has:  "- --prometheus-address=http://p:9090\n            - --prometheus-profile=linkerd\n", hasNot: "volumeMounts",
+		},
+		"refuses a Prometheus without an address": {
+			args: []string{"template", release, dir, "--set", "metrics.source=prometheus"}, fails: true, has: "metrics.prometheus.address",
+		},
+		"refuses a source that does not exist":               {args: []string{"template", release, dir, "--set", "metrics.source=guess"}, fails: true, has: "source"},
+		"refuses a certificate's option that does not exist": {args: []string{"template", release, dir, "--set", "metrics.certificate.secret=a"}, fails: true, has: "secret"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := helm(t, test.args...)
@@ -124,8 +151,10 @@ func (s *scene) admits(spec corev1.PodSpec) error {
 	return admin.Create(s.Context(), pod, client.DryRunAll)
 }
 
-func TestTheManagerMayRunWherePodSecurityIsRestricted(t *testing.T) {
+func TestTheChartsPodsMayRunWherePodSecurityIsRestricted(t *testing.T) {
 	s := restricted(t, release)
+	s.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: metricsService}})
+	tried := 0
 	for _, u := range chart {
 		if u.GetKind() != "Deployment" {
 			continue
@@ -135,9 +164,11 @@ func TestTheManagerMayRunWherePodSecurityIsRestricted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.admits(d.Spec.Template.Spec); err != nil {
-			t.Error(err)
+			t.Errorf("%s: %v", d.Name, err)
 		}
-		return
+		tried++
 	}
-	t.Error("the chart has no Deployment")
+	if tried != 2 {
+		t.Errorf("the chart has %d Deployments, want the manager and the metrics servers", tried)
+	}
 }

@@ -145,6 +145,9 @@ type promise struct {
 	// grace is how long a promise that somebody else broke may stay broken. Zero where
 	// nobody takes pods or Services away but Serin.
 	grace time.Duration
+	// oneVersion is whether the Service reaches one version at a time, because what
+	// shares the requests by weight stands before it.
+	oneVersion bool
 }
 
 // check replays the history from a time on and reports each moment at which
@@ -161,7 +164,7 @@ func (h *history) check(from time.Time, p promise) (problems []string) {
 		w.apply(m)
 		now := ""
 		if !m.at.Before(from) {
-			now = w.broken(p.keeps)
+			now = w.broken(p)
 		}
 		if (now == "") != (broken == "") {
 			brokenAt = m.at
@@ -206,8 +209,20 @@ func (w world) ready(service string) int {
 	return n
 }
 
+// versions are those whose ready pods a Service selects.
+func (w world) versions(svc *corev1.Service) map[string]bool {
+	selector, versions := labels.SelectorFromSet(svc.Spec.Selector), map[string]bool{}
+	for _, o := range w {
+		if pod, ok := o.(*corev1.Pod); ok && pod.DeletionTimestamp == nil && isReady(pod) && selector.Matches(labels.Set(pod.Labels)) {
+			versions[pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]] = true
+		}
+	}
+	return versions
+}
+
 // broken says which promise is broken, "" when none is.
-func (w world) broken(keeps int) string {
+func (w world) broken(p promise) string {
+	keeps := p.keeps
 	root, ok := find[*corev1.Service](w, "website")
 	if !ok || root.DeletionTimestamp != nil || keeps == 0 {
 		return ""
@@ -222,6 +237,9 @@ func (w world) broken(keeps int) string {
 		need("website", "its proxies", 1)
 	} else {
 		need("website", "all traffic", keeps)
+	}
+	if n := len(w.versions(root)); p.oneVersion && n > 1 {
+		problems = append(problems, fmt.Sprintf("the Service website reaches %d versions", n))
 	}
 	ts, ok := find[*splitv1.TrafficSplit](w, "website")
 	if !ok {

@@ -22,6 +22,7 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/e2e/controlplane"
 	"github.com/serin-dev/serin/e2e/controlplane/fakenode"
 )
@@ -30,6 +31,8 @@ var (
 	plane *controlplane.ControlPlane
 	admin client.Client
 	chart []*unstructured.Unstructured
+	// served is how the control plane serves TrafficSplits.
+	served = traffic.Served{Version: splitv1.GroupVersion.Version}
 )
 
 // atOnce is how many parallel tests run at a time, unless -parallel says so: they
@@ -54,7 +57,7 @@ func TestMain(m *testing.M) {
 
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, splitv1.AddToScheme, specsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, splitv1.AddVersionToScheme(served.Version), specsv1.AddToScheme} {
 		if err := add(s); err != nil {
 			panic(err) // two packages register the same kind
 		}

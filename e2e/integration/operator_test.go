@@ -31,6 +31,7 @@ import (
 	"github.com/serin-dev/serin/controllers/rollout"
 	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/controllers/traffic/smi"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
 )
 
@@ -64,6 +65,7 @@ func startOperatorSeeing(t *testing.T, m *measurements, see sight) *operator {
 	}
 	cfg.UserAgent = "serin-manager/test"
 	byObject := trafficsplit.CacheOptions()
+	maps.Copy(byObject, trafficsplit.ServedCacheOptions(served))
 	maps.Copy(byObject, rollout.CacheOptions(see.secrets...))
 	only := map[string]cache.Config{}
 	for _, namespace := range see.namespaces {
@@ -94,7 +96,7 @@ func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *meas
 		t.Fatal(err)
 	}
 	err = trafficsplit.SetupWithManager(ctx, mgr, trafficsplit.Options{
-		Routers: []traffic.Router{router}, DefaultRouter: nginx.Name, Clock: clock.RealClock{},
+		Routers: []traffic.Router{router, addGateway(ctx, t, mgr), smi.New(meshSettle)}, DefaultRouter: nginx.Name, Clock: clock.RealClock{}, Served: served,
 		Recorder: mgr.GetEventRecorder("serin-trafficsplit"),
 	})
 	if err != nil {
@@ -109,8 +111,8 @@ func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *meas
 		t.Fatal(err)
 	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
-		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx, v1alpha1.RouterNone},
-		Measurements: m, Metrics: named, Outbox: outbox, Clock: m, GuardPolicy: guardName, GuardServed: true, Concurrency: 4,
+		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx, v1alpha1.RouterSMI, v1alpha1.RouterGatewayAPI, v1alpha1.RouterNone},
+		Linger: map[v1alpha1.RouterName]time.Duration{smi.Name: meshSettle}, Served: served, Measurements: m, Metrics: named, Outbox: outbox, Clock: m, GuardPolicy: guardName, GuardServed: true, Concurrency: 4,
 		Configuration: rollout.ConfigurationOptions{Policy: configurationPolicy, SecretNamespaces: see.secrets, Reader: mgr.GetAPIReader()},
 	})
 	if err := r.SetupWithManager(ctx, mgr, m.changed); err != nil {

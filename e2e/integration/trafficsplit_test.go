@@ -139,13 +139,14 @@ func TestASplitByHand(t *testing.T) {
 	s.inEffect(5, 5)
 
 	d := s.get(t.Context(), "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment)
-	d.Spec.Replicas = ptr.To[int32](1)
+	image := d.Spec.Template.Spec.Containers[0].Image
+	d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image = ptr.To[int32](3), "example.invalid/other"
 	if err := admin.Update(t.Context(), d, client.FieldOwner("somebody")); err != nil {
 		t.Fatal(err)
 	}
-	s.eventually("the proxies are two again", func(ctx context.Context) bool {
+	s.eventually("the proxies are what they were, and as many as somebody wants", func(ctx context.Context) bool {
 		d := s.get(ctx, "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment)
-		return *d.Spec.Replicas == 2 && d.Status.ReadyReplicas == 2
+		return d.Spec.Template.Spec.Containers[0].Image == image && *d.Spec.Replicas == 3 && d.Status.ReadyReplicas == 3
 	})
 	s.inEffect(5, 5)
 

@@ -22,6 +22,9 @@ const (
 	// KubernetesVersion is the version that the control plane and the node
 	// report. It has to agree with tools/kubernetes/go.mod; a test holds them together.
 	KubernetesVersion = "v1.36.3"
+	// TraefikVersion is the version that Traefik reports. It has to agree with
+	// tools/traefik/go.mod; a test holds them together.
+	TraefikVersion = "v3.6.12"
 
 	versionPackage = "k8s.io/component-base/version"
 )
@@ -46,6 +49,13 @@ var (
 	Helm = Tool{Name: "helm", Package: "helm.sh/helm/v4/cmd/helm", Programs: []string{"helm"}}
 	// CoreDNS is the DNS server of the cluster.
 	CoreDNS = Tool{Name: "coredns", Package: ".", Programs: []string{"coredns"}}
+	// Traefik is the implementation of the Gateway API that Serin is tested with.
+	Traefik = Tool{
+		Name:     "traefik",
+		Package:  "github.com/traefik/traefik/v3/cmd/traefik",
+		Programs: []string{"traefik"},
+		Defines:  []string{"github.com/traefik/traefik/v3/pkg/version.Version=" + TraefikVersion},
+	}
 )
 
 // buildArgs are the arguments of the go command that builds the tool into output.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -67,13 +68,21 @@ func TestKey(t *testing.T) {
 	}
 }
 
-func TestTheVersionOfKubernetesIsThatOfItsModule(t *testing.T) {
-	content, err := os.ReadFile("kubernetes/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "k8s.io/kubernetes " + KubernetesVersion + "\n"; !strings.Contains(string(content), want) {
-		t.Errorf("kubernetes/go.mod does not require %q", want)
+func TestVersionsAreThoseOfTheModules(t *testing.T) {
+	for _, test := range []struct{ name, file, want string }{
+		{"Kubernetes reports what its module requires", "kubernetes/go.mod", "k8s.io/kubernetes " + KubernetesVersion},
+		{"Traefik reports what its module requires", "traefik/go.mod", "github.com/traefik/traefik/v3 " + TraefikVersion},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			content, err := os.ReadFile(filepath.FromSlash(test.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			requires := func(line string) bool { return strings.HasSuffix(strings.TrimSuffix(line, " // indirect"), test.want) }
+			if !slices.ContainsFunc(strings.Split(string(content), "\n"), requires) {
+				t.Errorf("%s does not require %q", test.file, test.want)
+			}
+		})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/serin-dev/serin/e2e/cluster"
+	"github.com/serin-dev/serin/e2e/gateway"
 	"github.com/serin-dev/serin/e2e/images"
 	"github.com/serin-dev/serin/e2e/tools"
 )
@@ -43,7 +44,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&options.Kubeconfig, "kubeconfig", "", "kubeconfig file of an existing cluster to use instead (or "+cluster.KubeconfigVariable+")")
 	flags.StringVar(&options.Context, "context", "", "context of an existing cluster to use instead (or "+cluster.ContextVariable+")")
 	flags.StringVar(&options.Dir, "dir", "", "folder of the local cluster (default .cache/cluster)")
-	root.AddCommand(newUp(&options), newDown(&options), newStatus(&options), newKubeconfig(&options), newLoadImages(&options))
+	root.AddCommand(newUp(&options), newDown(&options), newStatus(&options), newKubeconfig(&options), newLoadImages(&options), newGateway(&options))
 	return root
 }
 
@@ -126,4 +127,29 @@ func newLoadImages(options *cluster.Options) *cobra.Command {
 			return images.Load(cmd.Context(), images.NewBuilder(checkout, options.Out), c, images.Table...)
 		},
 	}
+}
+
+func newGateway(options *cluster.Options) *cobra.Command {
+	remove := false
+	command := &cobra.Command{
+		Use: "gateway", Args: cobra.NoArgs, Short: "Put Traefik, a gateway of the Gateway API, into the cluster",
+		Long: "Put Traefik, a gateway of the Gateway API, and the API's kinds into the cluster. The first time it is built, which takes about ten minutes.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := cluster.Up(cmd.Context(), *options)
+			if err != nil {
+				return err
+			}
+			checkout, err := tools.Locate()
+			if err != nil {
+				return err
+			}
+			g := gateway.Gateway{Cluster: c, Checkout: checkout, Out: options.Out}
+			if remove {
+				return g.Remove(cmd.Context())
+			}
+			return g.Install(cmd.Context())
+		},
+	}
+	command.Flags().BoolVar(&remove, "remove", false, "take it away again, with the kinds and every route")
+	return command
 }

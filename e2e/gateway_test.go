@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// minimumRate is how many requests a second the load has to make all along.
+const minimumRate = 1000
+
+// TestGatewayStory releases a website behind a gateway that is not Serin's: v2 is
+// promoted and v3 is aborted, under a constant load through the gateway. No request
+// fails, each weight is the share that users see, and in the end the route is what
+// its people wrote.
+func TestGatewayStory(t *testing.T) {
+	s := newSite(t, "serin-gateway", true)
+	s.apply("website.yaml")
+	s.waitAvailable("website")
+	written := s.route()
+	s.apply("load.yaml")
+	s.waitAvailable("load")
+	s.apply("rollout.yaml")
+	s.follow(nil, v1alpha1.ReasonStable)
+	before := s.loadReport()
+	shares := &shares{t: t}
+
+	s.setImage("v2")
+	s.follow(shares, v1alpha1.ReasonStable)
+	s.requireRoute(written)
+
+	s.setImage("v3")
+	s.follow(shares, v1alpha1.ReasonWaitingForEvidence)
+	s.requireBorrowed()
+	s.abort()
+	s.follow(shares, v1alpha1.ReasonRolledBack)
+	s.requireRoute(written)
+
+	shares.require(20)
+	requireServed(t, before, s.loadReport())
+}
+
+// requireRoute compares the route with what its people wrote.
+func (s *site) requireRoute(written routeText) {
+	s.t.Helper()
+	if diff := cmp.Diff(written, s.route()); diff != "" {
+		s.t.Errorf("the route of the website (-written +now):\n%s", diff)
+	}
+}
+
+// requireBorrowed fails the test when the route does not share the requests while a
+// release is in progress: the rest would show nothing.
+func (s *site) requireBorrowed() {
+	s.t.Helper()
+	var names []string
+	for _, rule := range s.httpRoute().Spec.Rules {
+		for _, ref := range rule.BackendRefs {
+			names = append(names, string(ref.Name))
+		}
+	}
+	if diff := cmp.Diff([]string{siteName + "-stable", siteName + "-canary"}, names); diff != "" {
+		s.t.Errorf("the Services that the route names in the middle of a release (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/yaml"
+
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/traffic/gatewayapi"
+)
+
+// gatewaySettle is how long the gateway of the tests, which only confirms, is given.
+const gatewaySettle = 300 * time.Millisecond
+
+// gatewayChannel is the channel of the Gateway API's definitions that is installed:
+// the experimental one has every kind in every version.
+const gatewayChannel = "experimental"
+
+// gatewayRoutes are the kinds of routes that are installed.
+var gatewayRoutes = []string{"HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute"}
+
+// installGateway creates the real definitions of the Gateway API, of the version that
+// this module requires.
+var installGateway = sync.OnceValue(func() error {
+	output, err := exec.Command("go", "mod", "download", "-json", "sigs.k8s.io/gateway-api").Output()
+	if err != nil {
+		return fmt.Errorf("fetch the Gateway API: %w", err)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(output, &module); err != nil {
+		return err
+	}
+	ctx := context.Background() // until the process ends
+	for _, name := range []string{"httproutes", "grpcroutes", "tcproutes", "tlsroutes", "udproutes", "backendtlspolicies"} {
+		text, err := os.ReadFile(filepath.Join(module.Dir, "config", "crd", gatewayChannel, "gateway.networking.k8s.io_"+name+".yaml"))
+		if err != nil {
+			return err
+		}
+		definition := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, definition); err != nil {
+			return err
+		}
+		if err := admin.Create(ctx, definition); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		for _, kind := range append(gatewayRoutes, "BackendTLSPolicy") {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(gatewayKind(kind + "List"))
+			if admin.List(ctx, list) != nil {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+})
+
+// addGateway makes the router as the cluster serves it.
+func addGateway(ctx context.Context, t *testing.T, mgr ctrl.Manager) traffic.Router {
+	t.Helper()
+	asks, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, err := gatewayapi.Discover(mgr.GetRESTMapper(), asks.OpenAPIV3())
+	if err != nil {
+		t.Fatal(err)
+	}
+	router, err := gatewayapi.New(ctx, mgr.GetCache(), mgr.GetClient(), gatewayapi.Options{Served: served, Settle: gatewaySettle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return router
+}
+
+// routeOf is a route as somebody writes it.
+func routeOf(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), u); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+const websiteRoute = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: website}
+spec:
+  parentRefs: [{name: public}]
+  hostnames: [shop.example.com]
+  rules:
+    - matches: [{path: {type: PathPrefix, value: /basket}}]
+      backendRefs: [{name: basket, port: 80}]
+    - timeouts: {request: 10s}
+      filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: x-shop, value: "1"}]}}]
+      backendRefs: [{name: website, port: 80}]
+`
+
+// confirmRoutes stands in for a gateway that takes every route of a namespace.
+func (s *scene) confirmRoutes(kinds ...string) {
+	s.Helper()
+	ctx := s.Context()
+	go func() {
+		for ctx.Err() == nil {
+			for _, kind := range kinds {
+				if err := s.confirmOnce(ctx, kind); err != nil && ctx.Err() == nil {
+					s.Logf("gateway: %v", err)
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}()
+}
+
+func gatewayKind(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: "v1", Kind: kind}
+}
+
+func (s *scene) confirmOnce(ctx context.Context, kind string) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gatewayKind(kind + "List"))
+	if err := admin.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		route := &list.Items[i]
+		parents, _, _ := unstructured.NestedSlice(route.Object, "spec", "parentRefs")
+		var said []any
+		for _, parent := range parents {
+			var conditions []any
+			for _, name := range []gatewayv1.RouteConditionType{gatewayv1.RouteConditionAccepted, gatewayv1.RouteConditionResolvedRefs} {
+				conditions = append(conditions, map[string]any{
+					"type": string(name), "status": "True", "reason": string(name), "message": "", "observedGeneration": route.GetGeneration(),
+					"lastTransitionTime": "2026-01-01T00:00:00Z",
+				})
+			}
+			said = append(said, map[string]any{"parentRef": parent, "controllerName": "example.com/gateway", "conditions": conditions})
+		}
+		before, _, _ := unstructured.NestedSlice(route.Object, "status", "parents")
+		if cmp.Equal(before, said) {
+			continue
+		}
+		if err := unstructured.SetNestedSlice(route.Object, said, "status", "parents"); err != nil {
+			return err
+		}
+		if err := admin.Status().Update(ctx, route); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// route reads a route.
+func (s *scene) route(kind, name string) *unstructured.Unstructured {
+	s.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gatewayKind(kind))
+	if err := admin.Get(s.Context(), s.key(name), u); err != nil {
+		s.Fatal(err)
+	}
+	return u
+}
+
+// backendsIn are the names and weights of the references of each rule of a route.
+func backendsIn(route *unstructured.Unstructured) string {
+	rules, _, _ := unstructured.NestedSlice(route.Object, "spec", "rules")
+	var out []string
+	for _, rule := range rules {
+		refs, _, _ := unstructured.NestedSlice(rule.(map[string]any), "backendRefs")
+		var names []string
+		for _, ref := range refs {
+			r := ref.(map[string]any)
+			names = append(names, fmt.Sprintf("%v=%v", r["name"], r["weight"]))
+		}
+		out = append(out, strings.Join(names, ","))
+	}
+	return strings.Join(out, " ")
+}
+
+// shop is a namespace with Services of two versions and a split for routes. Pods are
+// of no interest.
+func shop(t *testing.T, change func(*splitv1.TrafficSplit), objects ...client.Object) (*scene, *operator) {
+	t.Helper()
+	if err := installGateway(); err != nil {
+		t.Fatal(err)
+	}
+	s := newScene(t)
+	for _, name := range []string{"website", "website-stable", "website-canary"} {
+		o := service(name)
+		o.Spec.Selector = map[string]string{"app": "website"}
+		if name != "website" {
+			o.Spec.Selector["version"] = name
+		}
+		s.create(o)
+	}
+	s.create(objects...)
+	operator := startOperatorSeeing(t, newMeasurements(), sight{namespaces: []string{s.namespace}})
+	split := trafficSplit(90, 10)
+	split.Annotations = map[string]string{splitv1.AnnotationRouter: gatewayapi.Name, splitv1.AnnotationRoutes: "HTTPRoute/website"}
+	if change != nil {
+		change(split)
+	}
+	s.create(split)
+	return s, operator
+}
+
+// splitSays waits until the split has a condition with a reason, and returns its
+// message.
+func (s *scene) splitSays(condition string, status metav1.ConditionStatus, reason string) string {
+	s.Helper()
+	message := ""
+	s.eventually(condition+" is "+string(status)+", "+reason, func(ctx context.Context) bool {
+		split := &splitv1.TrafficSplit{}
+		if err := admin.Get(ctx, s.key("website"), split); err != nil {
+			return false
+		}
+		c := meta.FindStatusCondition(split.Status.Conditions, condition)
+		if c == nil || c.ObservedGeneration != split.Generation {
+			return false
+		}
+		message = c.Message
+		return c.Status == status && c.Reason == reason
+	})
+	return message
+}
+
+func (s *scene) routed() {
+	s.Helper()
+	s.splitSays(splitv1.ConditionProgrammed, metav1.ConditionTrue, splitv1.ReasonProgrammed)
+}
+
+// quick waits for what has to happen within a second, with some grace for a machine
+// that is busy, and says how long it took.
+func (s *scene) quick(what string, condition func() bool) {
+	s.Helper()
+	begun := time.Now()
+	s.eventually(what, func(context.Context) bool { return condition() })
+	if took := time.Since(begun); took > somebodysTime {
+		s.Errorf("%s: took %s", what, took)
+	} else {
+		s.Logf("%s: took %s", what, took.Round(time.Millisecond))
+	}
+}
+
+// As the owner wrote it, but for what the API server fills in.
+func specOf(u *unstructured.Unstructured) any {
+	spec, _, _ := unstructured.NestedFieldCopy(u.Object, "spec")
+	return spec
+}
+
+const (
+	routedBackends = "basket=1 website-stable=9,website-canary=1"
+	ownersBackends = "basket=1 website=1"
+)
+
+func TestARouteOfAGatewayIsChangedAndRestored(t *testing.T) {
+	t.Parallel()
+	route := routeOf(t, websiteRoute)
+	s, operator := shop(t, nil, route)
+	before := s.route("HTTPRoute", "website")
+	s.eventually("the route names the backends", func(context.Context) bool {
+		return backendsIn(s.route("HTTPRoute", "website")) == routedBackends
+	})
+	s.eventually("the split names the Gateway that says nothing", func(context.Context) bool {
+		return strings.Contains(s.splitSays(splitv1.ConditionProgrammed, metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes), `Gateway "public" has said nothing`)
+	})
+	s.confirmRoutes(gatewayRoutes...)
+	s.routed()
+
+	t.Run("at rest nothing is written", func(t *testing.T) {
+		version := s.route("HTTPRoute", "website").GetResourceVersion()
+		time.Sleep(2 * time.Second)
+		if now := s.route("HTTPRoute", "website").GetResourceVersion(); now != version {
+			t.Errorf("the route was written: %s, then %s", version, now)
+		}
+	})
+	git := routeOf(t, websiteRoute)
+	git.SetNamespace(s.namespace)
+	t.Run("a tool applies the route again", func(t *testing.T) {
+		config := git.DeepCopy()
+		if err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(config), client.FieldOwner("git"), client.ForceOwnership); err != nil {
+			t.Fatal(err)
+		}
+		s.quick("the route names the backends again", func() bool { return backendsIn(s.route("HTTPRoute", "website")) == routedBackends })
+	})
+	t.Run("kubectl applies the route again", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "route.yaml")
+		if err := os.WriteFile(file, []byte(websiteRoute), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), plane.Programs.Path("kubectl"), "--kubeconfig", plane.Kubeconfig, "-n", s.namespace, "apply", "-f", file).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		s.quick("the route names the backends again", func() bool { return backendsIn(s.route("HTTPRoute", "website")) == routedBackends })
+	})
+	t.Run("somebody edits the route as it is", func(*testing.T) {
+		changeRoute(s, func(u *unstructured.Unstructured) {
+			rules, _, _ := unstructured.NestedSlice(u.Object, "spec", "rules")
+			rules[1].(map[string]any)["timeouts"] = map[string]any{"request": "20s"}
+			_ = unstructured.SetNestedSlice(u.Object, rules, "spec", "rules")
+		})
+		s.routed()
+	})
+	t.Run("the operator is killed and the split deleted", func(t *testing.T) {
+		operator.stop(t)
+		if err := admin.Delete(t.Context(), &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "website"}}); err != nil {
+			t.Fatal(err)
+		}
+		startOperatorSeeing(t, newMeasurements(), sight{namespaces: []string{s.namespace}})
+		s.eventually("the split is gone", func(ctx context.Context) bool {
+			return apierrors.IsNotFound(admin.Get(ctx, s.key("website"), &splitv1.TrafficSplit{}))
+		})
+		after := s.route("HTTPRoute", "website")
+		want := before.DeepCopy()
+		rules, _, _ := unstructured.NestedSlice(want.Object, "spec", "rules")
+		rules[1].(map[string]any)["timeouts"] = map[string]any{"request": "20s"}
+		_ = unstructured.SetNestedSlice(want.Object, rules, "spec", "rules")
+		if diff := cmp.Diff(specOf(want), specOf(after)); diff != "" {
+			t.Errorf("the route is not what its owner wrote, with the later edit (-want +got):\n%s", diff)
+		}
+		for _, name := range []string{traffic.AnnotationSplit, gatewayapi.AnnotationRecord} {
+			if after.GetAnnotations()[name] != "" {
+				t.Errorf("the annotation %s is left", name)
+			}
+		}
+	})
+}
+
+func changeRoute(s *scene, f func(*unstructured.Unstructured)) {
+	s.Helper()
+	s.eventually("the change is accepted", func(ctx context.Context) bool {
+		u := s.route("HTTPRoute", "website")
+		f(u)
+		err := admin.Update(ctx, u, client.FieldOwner("somebody"))
+		if err != nil && !apierrors.IsConflict(err) {
+			s.Fatal(err)
+		}
+		return err == nil
+	})
+}
+
+// Whatever is killed in between, a route that the split does not name any more is
+// restored, also when the split went without its finalizer.
+func TestARouteIsRestoredWhenItsSplitIsGone(t *testing.T) {
+	t.Parallel()
+	s, operator := shop(t, nil, routeOf(t, websiteRoute))
+	before := s.route("HTTPRoute", "website")
+	s.confirmRoutes(gatewayRoutes...)
+	s.routed()
+	operator.stop(t)
+	change(s, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) { ts.Finalizers = nil })
+	if err := admin.Delete(t.Context(), &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "website"}}); err != nil {
+		t.Fatal(err)
+	}
+	startOperatorSeeing(t, newMeasurements(), sight{namespaces: []string{s.namespace}})
+	s.eventually("the route is restored", func(context.Context) bool { return backendsIn(s.route("HTTPRoute", "website")) == ownersBackends })
+	if diff := cmp.Diff(specOf(before), specOf(s.route("HTTPRoute", "website"))); diff != "" {
+		t.Errorf("the route is not what its owner wrote (-want +got):\n%s", diff)
+	}
+}
+
+func TestARouteThatASplitNoLongerNamesIsRestored(t *testing.T) {
+	t.Parallel()
+	other := routeOf(t, websiteRoute)
+	other.SetName("other")
+	s, _ := shop(t, nil, routeOf(t, websiteRoute), other)
+	s.confirmRoutes(gatewayRoutes...)
+	s.routed()
+	change(s, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) {
+		ts.Annotations[splitv1.AnnotationRoutes] = "HTTPRoute/other"
+	})
+	s.eventually("one route is changed, the other restored", func(context.Context) bool {
+		return backendsIn(s.route("HTTPRoute", "website")) == ownersBackends && backendsIn(s.route("HTTPRoute", "other")) == routedBackends
+	})
+	s.routed()
+}
+
+// The API server takes every form that a rendered route can have.
+func TestRenderedRoutesAreValid(t *testing.T) {
+	t.Parallel()
+	const rest = "metadata: {name: website}\nspec:\n  parentRefs: [{name: public}]\n  rules: "
+	for kind, rules := range map[string]string{
+		"HTTPRoute": `[{matches: [{path: {type: PathPrefix, value: /a}, headers: [{name: x, value: "1"}]}, {method: GET}], backendRefs: [{name: website, port: 80, weight: 3}, {name: other, port: 80, weight: 1}]},
+          {filters: [{type: URLRewrite, urlRewrite: {path: {type: ReplacePrefixMatch, replacePrefixMatch: /z}}}], matches: [{path: {type: PathPrefix, value: /b}}], backendRefs: [{name: website, port: 80}]}]`,
+		"GRPCRoute": `[{matches: [{method: {service: shop.Basket}}], backendRefs: [{name: website, port: 80}]}]`,
+		"TCPRoute":  `[{backendRefs: [{name: website, port: 80}]}]`,
+		"TLSRoute":  `[{backendRefs: [{name: website, port: 80}]}]`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			hostnames := ""
+			if kind == "TLSRoute" {
+				hostnames = "\n  hostnames: [shop.example.com]"
+			}
+			route := routeOf(t, "apiVersion: gateway.networking.k8s.io/v1\nkind: "+kind+"\n"+rest+rules+hostnames)
+			s, _ := shop(t, func(ts *splitv1.TrafficSplit) { ts.Annotations[splitv1.AnnotationRoutes] = kind + "/website" }, route)
+			s.confirmRoutes(gatewayRoutes...)
+			s.routed()
+			if got := backendsIn(s.route(kind, "website")); !strings.Contains(got, "website-canary") {
+				t.Errorf("the route names %s", got)
+			}
+			if kind != "HTTPRoute" && kind != "GRPCRoute" {
+				return
+			}
+			group := &specsv1.HTTPRouteGroup{ObjectMeta: metav1.ObjectMeta{Name: "testers"}}
+			group.Spec.Matches = []specsv1.HTTPMatch{{Name: "insiders", Headers: specsv1.Headers{Items: []specsv1.Header{{Name: "cookie", Regex: "^(.*?;)?(type=insider)(;.*)?$"}}}}}
+			s.create(group)
+			change(s, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) {
+				ts.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "testers"}}
+			})
+			s.routed()
+			change(s, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) {
+				ts.Spec.Matches = nil
+				ts.Spec.Backends[0].Weight, ts.Spec.Backends[1].Weight = 1, 0
+				if kind == "GRPCRoute" {
+					ts.Annotations[splitv1.AnnotationMirror] = "website-canary=10"
+				}
+			})
+			s.routed()
+		})
+	}
+}
+
+func TestAMeshIsGivenRoutesForTheRootService(t *testing.T) {
+	t.Parallel()
+	s, _ := shop(t, func(ts *splitv1.TrafficSplit) { delete(ts.Annotations, splitv1.AnnotationRoutes) })
+	s.confirmRoutes(gatewayRoutes...)
+	s.routed()
+	if got, want := backendsIn(s.route("HTTPRoute", "serin-website-80")), "website-stable=9,website-canary=1"; got != want {
+		t.Errorf("the route names %s, want %s", got, want)
+	}
+	// Somebody changes it.
+	route := s.route("HTTPRoute", "serin-website-80")
+	_ = unstructured.SetNestedSlice(route.Object, []any{"evil.example.com"}, "spec", "hostnames")
+	if err := admin.Update(t.Context(), route); err != nil {
+		t.Fatal(err)
+	}
+	s.quick("the route is as it was", func() bool {
+		_, found, _ := unstructured.NestedSlice(s.route("HTTPRoute", "serin-website-80").Object, "spec", "hostnames")
+		return !found
+	})
+	if err := admin.Delete(t.Context(), s.route("HTTPRoute", "serin-website-80")); err != nil {
+		t.Fatal(err)
+	}
+	s.quick("the route is made again", func() bool {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(gatewayKind("HTTPRoute"))
+		return admin.Get(t.Context(), s.key("serin-website-80"), u) == nil
+	})
+	s.routed()
+	if err := admin.Delete(t.Context(), &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "website"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the route is gone", func(ctx context.Context) bool {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(gatewayKind("HTTPRoute"))
+		return apierrors.IsNotFound(admin.Get(ctx, s.key("serin-website-80"), u))
+	})
+}
+
+func TestARouteWithoutTheRootServiceIsRefused(t *testing.T) {
+	t.Parallel()
+	s, _ := shop(t, nil, routeOf(t, strings.Replace(websiteRoute, "name: website, port", "name: elsewhere, port", 1)))
+	message := s.splitSays(splitv1.ConditionAccepted, metav1.ConditionFalse, splitv1.ReasonUnsupported)
+	if !strings.Contains(message, `HTTPRoute "website": spec.rules: none has a backendRef`) {
+		t.Errorf("the split says %q", message)
+	}
+	// And is served when the route is mended.
+	s.confirmRoutes(gatewayRoutes...)
+	changeRoute(s, func(u *unstructured.Unstructured) { u.Object["spec"] = routeOf(s.T, websiteRoute).Object["spec"] })
+	s.routed()
+}
+
+// A Rollout goes through a release with a user's route, and at every moment the
+// callers past the gateway meet one version.
+func TestARolloutIsPromotedByAGateway(t *testing.T) {
+	t.Parallel()
+	if err := installGateway(); err != nil {
+		t.Fatal(err)
+	}
+	p := begin(t, func(c *cast) {
+		c.rollout.Spec.Router = v1alpha1.RouterGatewayAPI
+		c.rollout.Spec.RouteRefs = []v1alpha1.RouteReference{{Kind: "HTTPRoute", Name: "website"}}
+		c.extras = append(c.extras, routeOf(t, websiteRoute))
+	})
+	p.promise.oneVersion = true
+	before := p.route("HTTPRoute", "website")
+	p.confirmRoutes(gatewayRoutes...)
+	p.release()
+	if got, want := backendsIn(p.route("HTTPRoute", "website")), "basket=1 website-stable=4,website-canary=1"; got != want {
+		t.Errorf("the route names %s, want %s", got, want)
+	}
+	p.finish(4)
+	if diff := cmp.Diff(specOf(before), specOf(p.route("HTTPRoute", "website"))); diff != "" {
+		t.Errorf("the route is not what its owner wrote (-want +got):\n%s", diff)
+	}
+}

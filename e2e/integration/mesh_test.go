@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// meshSettle is how long the mesh of the tests, which there is none of, is given.
+const meshSettle = 300 * time.Millisecond
+
+// meshed begins a play whose split a mesh serves: callers outside of it must meet one
+// version at every moment.
+func meshed(t *testing.T, change ...func(*cast)) *stage {
+	t.Helper()
+	p := begin(t, append([]func(*cast){func(c *cast) { c.rollout.Spec.Router = v1alpha1.RouterSMI }}, change...)...)
+	p.promise.oneVersion = true
+	return p
+}
+
+func TestARolloutIsPromotedByAMesh(t *testing.T) {
+	t.Parallel()
+	p := meshed(t)
+	p.release()
+	root := &corev1.Service{}
+	if err := admin.Get(t.Context(), p.key("website"), root); err != nil {
+		t.Fatal(err)
+	}
+	if pin := traffic.PinOf(root); pin.Split != "website" || len(pin.Keys) != 1 {
+		t.Errorf("the Service is pinned by %+v", pin)
+	}
+	p.finish(4)
+	p.checkLinger()
+}
+
+// checkLinger: what a mesh may still send to is there for a time after the split.
+func (p *stage) checkLinger() {
+	p.Helper()
+	gone := map[string]time.Time{}
+	for _, m := range p.sorted() {
+		if _, split := m.object.(*splitv1.TrafficSplit); m.gone && (split || m.object.GetName() == "website-canary") {
+			gone[m.object.GetName()] = m.at
+		}
+	}
+	split, backend := gone["website"], gone["website-canary"]
+	// The two watches bring them a little apart.
+	if early := meshSettle - backend.Sub(split); split.IsZero() || backend.IsZero() || early > meshSettle/2 {
+		p.Errorf("the split was gone at %s, the canary's Service at %s", split, backend)
+	}
+}
+
+func TestARolloutIsRolledBackByAMesh(t *testing.T) {
+	t.Parallel()
+	p := meshed(t)
+	before := p.pods()[imageV1]
+	p.release()
+	p.time.fail(true)
+	p.checkRolledBack("WorseThanStable", before)
+}
+
+func TestAMeshAndACrashOfTheOperatorAtEachStage(t *testing.T) {
+	t.Parallel()
+	p := meshed(t)
+	p.setImage(imageV2)
+	for step := range int32(2) {
+		p.held(step)
+		p.operator.stop(t)
+		p.operator = startOperatorSeeing(t, p.time, sight{namespaces: []string{p.namespace}})
+		p.held(step)
+		p.pass(time.Hour)
+	}
+	p.waitReady()
+	p.checkPods(imageV2, 4)
+	p.checkGivenBack()
+}
+
+func TestTheSelectorOfAPinnedServiceIsPutBack(t *testing.T) {
+	t.Parallel()
+	p := meshed(t)
+	p.promise.grace = 5 * time.Second // until the change of somebody else is undone
+	p.release()
+	change(p.scene, "website", &corev1.Service{}, func(s *corev1.Service) { s.Spec.Selector = map[string]string{"app": "website"} })
+	p.eventually("the Service is narrowed again", func(ctx context.Context) bool {
+		root := &corev1.Service{}
+		return p.reader.Get(ctx, p.key("website"), root) == nil && len(traffic.PinOf(root).Keys) == 1
+	})
+}
+
+// A split that a person leaves to a mesh is not touched at all.
+func TestASplitOfAPersonIsLeftToTheMesh(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	split := trafficSplit(90, 10)
+	split.Name = "by-hand"
+	split.Spec.Service = "other"
+	split.Annotations = map[string]string{splitv1.AnnotationRouter: "smi"}
+	p.create(split)
+	other := trafficSplit(90, 10)
+	other.Name, other.Spec.Service = "served", "another"
+	p.create(other) // the controller has seen the first one when it has seen this one
+	p.eventually("the other split has a status", func(ctx context.Context) bool {
+		return admin.Get(ctx, p.key("served"), other) == nil && len(other.Status.Conditions) > 0
+	})
+	live := &splitv1.TrafficSplit{}
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(split), live); err != nil {
+		t.Fatal(err)
+	}
+	if len(live.Finalizers) > 0 || len(live.Status.Conditions) > 0 || live.ResourceVersion != split.ResourceVersion {
+		t.Errorf("the split was written: %s", dump(live))
+	}
+}

@@ -7,6 +7,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
+OPENAPI_GEN := go run k8s.io/kube-openapi/cmd/openapi-gen@v0.0.0-20260721132016-d427ff9ee9ad
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .PHONY: help
@@ -24,8 +25,8 @@ demo-down: ## Remove the demo and the cluster that was started for it
 
 ##  Test it
 
-.PHONY: test packages unit verify integration e2e lint bench-judge bench-analysis plot bench-proxy bench-controller
-test: ## Run every test: unit, verify, integration, e2e
+.PHONY: test packages unit fuzz verify integration e2e lint bench-judge bench-analysis plot bench-proxy bench-splits bench-controller bench-metrics
+test: ## Run every test: unit, fuzz, verify, integration, e2e
 	@.ci/test.sh
 
 packages: ## Install the Debian packages that the tests use (as root)
@@ -34,14 +35,19 @@ packages: ## Install the Debian packages that the tests use (as root)
 unit: ## Run the tests that need no cluster, with the race detector
 	@.ci/go-test.sh . ./...
 
+fuzz: ## Look for input that breaks what renders nginx's configuration (a minute)
+	@for target in FuzzRender FuzzRenderMatches FuzzRenderProtocols FuzzPCRE; do \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime 15s -fuzzminimizetime 5s ./controllers/traffic/nginx || exit 1; \
+	done
+
 verify: ## Check generated files, formatting and go vet in every module
 	@.ci/verify.sh
 
 integration: ## Run the tests that need a control plane or a node
 	@.ci/go-test.sh e2e $$(cd e2e && go list ./... | grep -v '/e2e$$')
 
-e2e: ## Play the demo's story as a test on a real cluster
-	@.ci/go-test.sh e2e -v -timeout 20m -run TestDemoStory .
+e2e: ## Play the demo's story, and one behind a gateway, as tests on a real cluster
+	@.ci/go-test.sh e2e -v -timeout 40m .
 
 lint: ## Run the linters (their first build takes some minutes)
 	$(GOLANGCI_LINT) run ./...
@@ -56,21 +62,36 @@ bench-analysis: ## Simulate how well the analysis decides, and write docs/benchm
 plot: ## Draw docs/pictures/detectable-effect.svg
 	go run ./analysis/sim/cmd/bench-analysis -plot docs/pictures/detectable-effect.svg
 
-bench-proxy: ## Measure rendering and reading of the access log
+bench-proxy: ## Compare a proxy with a plain nginx, in turns, and time changes of weights
 	go test -run '^$$' -bench . -benchmem ./controllers/traffic/nginx ./proxy
+	go run ./proxy/cmd/bench-proxy $(BENCH_FLAGS)
+
+bench-splits: ## Measure what a split and a Service cost among 50 to 500 splits of one namespace
+	go test -run '^$$' -bench 'Splits|EventsOfServices|EndpointSlices' -benchmem ./controllers/trafficsplit
+	cd e2e && go test -count=1 -v -timeout 40m -run TestTheWorkGrowsWithTheNumberOfSplits ./integration -args -splits 50,100,200,500
 
 bench-controller: ## Measure what releases cost a cluster (about half an hour)
 	cd e2e && go run ./cmd/bench-controller $(BENCH_FLAGS)
 
+bench-metrics: ## Measure what TrafficMetrics of a thousand pods cost: queries, time, memory
+	go test -run '^$$' -bench 'List|Memory' -benchtime 10x ./metricsapi/aggregate ./metricsapi/inventory ./metricsapi/source/scrape ./metricsapi/source/prometheus
+
 ##  Change it
 
-.PHONY: generate build
-generate: ## Generate the CRDs and the deep copies from the API types
+.PHONY: generate generate-api generate-docs build
+generate: generate-api generate-docs ## Generate all that is made of the API types and the commands
+
+generate-api: ## Generate the CRDs, the deep copies and OpenAPI definitions from the API types
 	$(CONTROLLER_GEN) object paths=./api/...
+	$(OPENAPI_GEN) --output-dir metricsapi/server/openapi --output-pkg github.com/serin-dev/serin/metricsapi/server/openapi \
+		--output-file zz_generated.openapi.go --output-model-name-file zz_generated.model_name.go --report-filename /dev/null ./api/metrics/v1alpha1
 	rm -f config/crd/*.yaml charts/serin/files/crds/*.yaml
 	$(CONTROLLER_GEN) crd:maxDescLen=2000 paths='./api/v1alpha1;./api/split/...;./api/specs/...' output:crd:dir=config/crd
 	go run ./config/crdlines config/crd/*.yaml
 	cp config/crd/*.yaml charts/serin/files/crds/
+
+generate-docs: ## Generate the pages of kubectl traffic from its help
+	go run ./cmd/kubectl-traffic/gendocs docs/kubectl-traffic
 
 build: ## Build the binaries into bin/
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...

@@ -18,9 +18,9 @@ files() { git ls-files --cached --others --exclude-standard "$@" | while read -r
 echo "-- generated files"
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-files api config charts go.mod go.sum Makefile | tar -cf - -T - | tar -xf - -C "$copy"
-if (cd "$copy" && make --no-print-directory generate >/dev/null); then
-  for folder in api config/crd charts/serin/files/crds; do
+files api config charts metricsapi/server/openapi go.mod go.sum Makefile | tar -cf - -T - | tar -xf - -C "$copy"
+if (cd "$copy" && make --no-print-directory generate-api >/dev/null); then
+  for folder in api config/crd charts/serin/files/crds metricsapi/server/openapi; do
     diff -ru "$root/$folder" "$copy/$folder" || fail "$folder is not what its source says: run make generate and commit the result"
   done
 else

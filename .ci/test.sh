@@ -36,10 +36,24 @@ stage() {
   note $state "$1" $((SECONDS - started))
 }
 
+# free tells how much room there is where the tests write, since a full disk looks like
+# many other failures: the node takes no pods, and builds end half way.
+free() {
+  local folder
+  for folder in . "${TMPDIR:-/tmp}" "$(go env GOCACHE)"; do
+    mkdir -p "$folder"
+    df -Pk "$folder" | awk -v folder="$folder" -v need=12 'NR == 2 {
+      printf "free in %s: %d GiB\n", folder, $4 / 1048576
+      if ($4 / 1048576 < need) printf "WARNING: a first run needs about %d GiB there; free some if anything fails\n", need
+    }'
+  done
+}
+
 # A cluster that was there before stays; one that the tests started goes.
 had_cluster=no
 [ -z "$(find "${SERIN_CACHE:-.cache}/cluster" -mindepth 1 -print -quit 2>/dev/null)" ] || had_cluster=yes
 
+free
 stage packages "Debian packages that the tests use"
 stage unit "tests that need no cluster"
 stage fuzz "input that nobody thought of, for what renders nginx's configuration"
@@ -51,6 +65,7 @@ if [ "$had_cluster" = no ]; then
 fi
 
 echo
+free
 printf '%s\n' "${results[@]}"
 echo
 echo "$passed passed, $failed failed, $skipped skipped"

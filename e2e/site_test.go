@@ -33,6 +33,7 @@ import (
 	"github.com/serin-dev/serin/e2e/cluster"
 	"github.com/serin-dev/serin/e2e/demo/load/generator"
 	"github.com/serin-dev/serin/e2e/demo/stage"
+	"github.com/serin-dev/serin/e2e/diagnosis"
 	"github.com/serin-dev/serin/e2e/gateway"
 	"github.com/serin-dev/serin/e2e/images"
 	"github.com/serin-dev/serin/e2e/tools"
@@ -89,7 +90,15 @@ func newSite(t *testing.T, namespace string, behindGateway bool) *site {
 	}
 	s.installSerin(checkout)
 	t.Cleanup(s.remove)
+	t.Cleanup(s.explain) // before anything is removed
 	return s
+}
+
+// explain says of a test that failed how the cluster is by now.
+func (s *site) explain() {
+	if s.t.Failed() {
+		s.t.Log(diagnosis.Explain(context.WithoutCancel(s.t.Context()), s.core))
+	}
 }
 
 func connect(t *testing.T, c *cluster.Cluster) *site {
@@ -127,7 +136,7 @@ func (s *site) installGateway(g gateway.Gateway) {
 		}
 	})
 	if err := g.Install(s.t.Context()); err != nil {
-		s.t.Fatal(err)
+		s.t.Fatalf("%v\n%s", err, diagnosis.Explain(s.t.Context(), s.core))
 	}
 }
 

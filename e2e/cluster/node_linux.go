@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/serin-dev/serin/e2e/diagnosis"
 	"github.com/serin-dev/serin/e2e/images"
 )
 
@@ -55,6 +56,9 @@ func (l *local) nodeReady(ctx context.Context) error {
 	node, err := l.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 	if err != nil {
 		return err
+	}
+	if pressure := diagnosis.Pressure(node); pressure != "" {
+		return fmt.Errorf("the node takes no pods, it has %s; free some of it on this machine", pressure)
 	}
 	for _, condition := range node.Status.Conditions {
 		if condition.Type != corev1.NodeReady {

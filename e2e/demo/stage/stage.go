@@ -19,6 +19,7 @@ import (
 
 	splitv1alpha4 "github.com/serin-dev/serin/api/split/v1alpha4"
 	serinv1alpha1 "github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/e2e/diagnosis"
 )
 
 const (
@@ -97,7 +98,7 @@ func newScheme() (*runtime.Scheme, error) {
 func (s *Stage) Install(ctx context.Context) error {
 	if err := s.helm(ctx, "install", Release, filepath.Join("charts", "serin"), "--namespace", SystemNamespace, "--create-namespace",
 		"--set", "image.tag=dev", "--wait", "--timeout", installLimit.String()); err != nil {
-		return err
+		return fmt.Errorf("%w\n%s", err, diagnosis.Explain(ctx, s.core))
 	}
 	return s.watcher.start(ctx, s.config, s.api.Scheme())
 }

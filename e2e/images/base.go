@@ -12,16 +12,16 @@ import (
 // makeBase makes the layer that lies under the program.
 func (b *Builder) makeBase(ctx context.Context, base Base) (v1.Layer, error) {
 	files := identityFiles()
-	switch base {
-	case Scratch:
-	case Nginx:
-		nginx, err := b.nginxFiles(ctx)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, nginx...)
-	default:
+	if base == Scratch {
+		return makeLayer(files)
+	}
+	debian, known := debianBases[base]
+	if !known {
 		return nil, fmt.Errorf("no base is called %q: use one of the constants of type Base", base)
 	}
-	return makeLayer(files)
+	programs, err := debian.files(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return makeLayer(append(files, programs...))
 }

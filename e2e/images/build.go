@@ -82,15 +82,15 @@ func (b *Builder) build(ctx context.Context, image Image, bases map[Base]v1.Laye
 			return Archive{}, err
 		}
 	}
-	binary, err := b.program(ctx, image)
-	if err != nil {
-		return Archive{}, err
+	layers := []v1.Layer{bases[image.Base]}
+	if image.Program == "" {
+		top, err := b.top(ctx, image)
+		if err != nil {
+			return Archive{}, err
+		}
+		layers = append(layers, top)
 	}
-	top, err := makeLayer([]file{{path: "/" + image.binary(), mode: 0o755, content: binary}})
-	if err != nil {
-		return Archive{}, err
-	}
-	built, err := assemble(image, bases[image.Base], top)
+	built, err := assemble(image, layers...)
 	if err != nil {
 		return Archive{}, err
 	}
@@ -100,6 +100,15 @@ func (b *Builder) build(ctx context.Context, image Image, bases map[Base]v1.Laye
 	}
 	archive := Archive{Reference: image.Reference, Digest: digest.String(), Path: filepath.Join(b.Cache, archiveName(image.Reference))}
 	return archive, b.save(archive, built)
+}
+
+// top is the layer with the image's own program.
+func (b *Builder) top(ctx context.Context, image Image) (v1.Layer, error) {
+	binary, err := b.program(ctx, image)
+	if err != nil {
+		return nil, err
+	}
+	return makeLayer([]file{{path: "/" + image.binary(), mode: 0o755, content: binary}})
 }
 
 // assemble puts the layers together and says how a container is run.

@@ -20,6 +20,8 @@ type Image struct {
 	Package string
 	// Tool is a program of others, instead of a Package.
 	Tool *tools.Tool
+	// Program is the path of a program of the Base, instead of a Package.
+	Program string
 	// Base is what lies under the binary.
 	Base Base
 	// Version is given to the program as VERSION in its environment, where not empty.
@@ -37,6 +39,8 @@ const (
 	Scratch Base = "scratch"
 	// Nginx is nginx with its stream module, from Debian, and the libraries that it needs.
 	Nginx Base = "nginx"
+	// Redis is the server of Redis, from Debian, and the libraries that it needs.
+	Redis Base = "redis"
 )
 
 // Pause is the image that holds the namespaces of a pod.
@@ -45,6 +49,12 @@ var Pause = Image{Reference: "docker.io/serin-dev/pause:dev", Package: "e2e/imag
 // Traefik is the gateway of the tests with the Gateway API. It is not in the table,
 // because its program takes minutes to build and only those tests need it.
 var Traefik = Image{Reference: "docker.io/serin-dev/traefik:" + tools.TraefikVersion, Tool: &tools.Traefik, Base: Scratch}
+
+// RedisServer and Echo are what the tests of CanaryReleases send bytes and datagrams to.
+var (
+	RedisServer = Image{Reference: "docker.io/serin-dev/redis:dev", Program: "/usr/bin/redis-server", Base: Redis}
+	Echo        = Image{Reference: "docker.io/serin-dev/echo:dev", Package: "e2e/testdata/echo", Base: Scratch}
+)
 
 // Table is every image that the demo and the end-to-end tests need in a cluster.
 var Table = []Image{
@@ -81,4 +91,9 @@ func (i Image) env() []string {
 }
 
 // entrypoint is what a container of the image runs.
-func (i Image) entrypoint() []string { return []string{"/" + i.binary()} }
+func (i Image) entrypoint() []string {
+	if i.Program != "" {
+		return []string{i.Program}
+	}
+	return []string{"/" + i.binary()}
+}

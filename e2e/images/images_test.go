@@ -185,14 +185,35 @@ stream { server { listen 127.0.0.1:8081; return ok; } }
 `
 
 func TestNginxRunsFromItsLayerAsAnUnprivilegedUser(t *testing.T) {
+	root := unpackBase(t, Nginx)
+	config := filepath.Join(root, "tmp", "nginx.conf")
+	if err := os.WriteFile(config, []byte(nginxConfig), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	output, err := runInRoot(t, root, "/usr/sbin/nginx", "-e", "stderr", "-t", "-c", "/tmp/nginx.conf")
+	if err != nil || !strings.Contains(output, "test is successful") {
+		t.Errorf("nginx -t: %v\n%s", err, output)
+	}
+}
+
+func TestRedisRunsFromItsLayerAsAnUnprivilegedUser(t *testing.T) {
+	output, err := runInRoot(t, unpackBase(t, Redis), "/usr/bin/redis-server", "--version")
+	if err != nil || !strings.HasPrefix(output, "Redis server v=") {
+		t.Errorf("redis-server --version: %v\n%s", err, output)
+	}
+}
+
+// unpackBase makes a base and unpacks it into a folder.
+func unpackBase(t *testing.T, base Base) string {
+	t.Helper()
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		t.Skip("there is no apt-get to get Debian's nginx with")
+		t.Skip("there is no apt-get to get Debian's packages with")
 	}
 	checkout, err := tools.Locate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := NewBuilder(checkout, io.Discard).makeBase(t.Context(), Nginx) // the cache saves the download
+	layer, err := NewBuilder(checkout, io.Discard).makeBase(t.Context(), base) // the cache saves the download
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,14 +223,7 @@ func TestNginxRunsFromItsLayerAsAnUnprivilegedUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	unpackInto(t, content, root)
-	config := filepath.Join(root, "tmp", "nginx.conf")
-	if err := os.WriteFile(config, []byte(nginxConfig), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	output, err := runInRoot(t, root, "/usr/sbin/nginx", "-e", "stderr", "-t", "-c", "/tmp/nginx.conf")
-	if err != nil || !strings.Contains(output, "test is successful") {
-		t.Errorf("nginx -t: %v\n%s", err, output)
-	}
+	return root
 }
 
 func extract(t *testing.T, archive, folder string) {

@@ -7,23 +7,39 @@ import (
 	"fmt"
 )
 
-// Files that nginx consists of; the libraries that they need come with them.
-var (
-	nginxPrograms = []string{"/usr/sbin/nginx", "/usr/lib/nginx/modules/ngx_stream_module.so"}
-	nginxData     = []string{"/etc/nginx/mime.types"}
-)
-
-// nginxPackages hold those files and the libraries. Of names joined by "|" the
-// first that the machine's package lists know is meant.
-var nginxPackages = []string{
-	"nginx", "nginx-common", "libnginx-mod-stream",
-	"libc6", "libcrypt1", "libpcre2-8-0", "libssl3|libssl3t64", "zlib1g",
+// fromDebian is a base whose programs come from Debian's packages.
+type fromDebian struct {
+	// programs are taken with the libraries that they need.
+	programs []string
+	// data are files taken as they are.
+	data []string
+	// packages hold those files and the libraries. Of names joined by "|" the first
+	// that the machine's package lists know is meant.
+	packages []string
 }
 
-// nginxFiles takes nginx out of Debian's packages. They are not installed: a
-// machine that builds images does not get a web server from it.
-func (b *Builder) nginxFiles(ctx context.Context) ([]file, error) {
-	packages, err := b.fetchPackages(ctx, nginxPackages)
+var debianBases = map[Base]fromDebian{
+	Nginx: {
+		programs: []string{"/usr/sbin/nginx", "/usr/lib/nginx/modules/ngx_stream_module.so"},
+		data:     []string{"/etc/nginx/mime.types"},
+		packages: []string{
+			"nginx", "nginx-common", "libnginx-mod-stream",
+			"libc6", "libcrypt1", "libpcre2-8-0", "libssl3|libssl3t64", "zlib1g",
+		},
+	},
+	Redis: {
+		programs: []string{"/usr/bin/redis-server"},
+		packages: []string{
+			"redis-server", "redis-tools", "libatomic1", "libc6", "libcap2", "libgcc-s1", "libgcrypt20", "libgpg-error0",
+			"libjemalloc2", "liblz4-1", "liblzf1", "liblzma5", "libssl3|libssl3t64", "libstdc++6", "libsystemd0", "libzstd1",
+		},
+	},
+}
+
+// files takes the programs out of Debian's packages. They are not installed: a
+// machine that builds images does not get a server from it.
+func (d fromDebian) files(ctx context.Context, b *Builder) ([]file, error) {
+	packages, err := b.fetchPackages(ctx, d.packages)
 	if err != nil {
 		return nil, err
 	}
@@ -31,14 +47,14 @@ func (b *Builder) nginxFiles(ctx context.Context) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := tree.withLibraries(nginxPrograms)
+	files, err := tree.withLibraries(d.programs)
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range nginxData {
+	for _, path := range d.data {
 		data, ok := tree[path]
 		if !ok {
-			return nil, fmt.Errorf("%s is in none of the packages %v", path, nginxPackages)
+			return nil, fmt.Errorf("%s is in none of the packages %v", path, d.packages)
 		}
 		files = append(files, data)
 	}

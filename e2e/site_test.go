@@ -199,6 +199,23 @@ func (s *site) kubectl(args ...string) {
 	}
 }
 
+// helm runs the command in the site's namespace and returns what it prints.
+func (s *site) helm(args ...string) string {
+	s.t.Helper()
+	return s.helmAt(s.namespace, args...)
+}
+
+func (s *site) helmAt(namespace string, args ...string) string {
+	s.t.Helper()
+	s.t.Log("$ helm " + strings.Join(args, " "))
+	args = append(args, "--namespace", namespace, "--kubeconfig", s.cluster.Kubeconfig, "--kube-context", s.cluster.Context)
+	output, err := exec.CommandContext(s.t.Context(), s.cluster.Helm, args...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("helm %s: %v\n%s", args[0], err, output)
+	}
+	return string(output)
+}
+
 // setImage releases a version of the website, and returns when Serin has seen it.
 func (s *site) setImage(version string) {
 	s.t.Helper()

@@ -263,6 +263,18 @@ const AnnotationMirror = "serin.dev/mirror"
 // absent, each request is drawn independently.
 const AnnotationStickyCookie = "serin.dev/sticky-cookie"
 
+// AnnotationPortWeights on a TrafficSplit gives single ports of the root Service weights
+// of their own, as JSON: {"<port number>/<TCP|UDP>": {"<backend>": <weight>}}, such as
+// {"80/TCP": {"web-stable": 90, "web-canary": 10}}. A port that is named has the weights
+// given there, and 0 for a backend that is not; a port that is not named has those of
+// spec.backends.
+const AnnotationPortWeights = "serin.dev/port-weights"
+
+// AnnotationPortProtocols on a TrafficSplit says what single ports of the root Service
+// speak, as JSON: {"<port number>/<TCP|UDP>": "HTTP"|"HTTP2"|"HTTPS"|"TCP"|"UDP"}. A port
+// that is not named speaks what the root Service says.
+const AnnotationPortProtocols = "serin.dev/port-protocols"
+
 // AnnotationStatus on a TrafficSplit of a cluster whose TrafficSplits have no status
 // holds the status, as JSON.
 const AnnotationStatus = "serin.dev/status"

@@ -14,7 +14,8 @@ var GroupVersion = schema.GroupVersion{Group: "serin.dev", Version: "v1alpha1"}
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &Rollout{}, &RolloutList{}, &Freeze{}, &FreezeList{},
-		&AnalysisTemplate{}, &AnalysisTemplateList{}, &ClusterAnalysisTemplate{}, &ClusterAnalysisTemplateList{}, &AnalysisResult{}, &AnalysisResultList{})
+		&AnalysisTemplate{}, &AnalysisTemplateList{}, &ClusterAnalysisTemplate{}, &ClusterAnalysisTemplateList{}, &AnalysisResult{}, &AnalysisResultList{},
+		&CanaryRelease{}, &CanaryReleaseList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -40,8 +40,16 @@ func backendNames(ro *v1alpha1.Rollout) (stable, canary string) {
 // edit is drift, whatever it says.
 var unknownRoute = plan.Route{Weight: -1}
 
+// foreignAnnotations of a split say of its traffic what no Rollout says.
+var foreignAnnotations = []string{splitv1.AnnotationPortWeights, splitv1.AnnotationPortProtocols}
+
 // requestedRoute is what the spec of the split sends to the canary.
 func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) plan.Route {
+	for _, key := range foreignAnnotations {
+		if _, found := ts.Annotations[key]; found {
+			return unknownRoute
+		}
+	}
 	if ts.Spec.Service != s.Rollout.Spec.Service || ts.Annotations[splitv1.AnnotationRouter] != string(s.splitRouter()) {
 		return unknownRoute
 	}
@@ -136,12 +144,18 @@ func setSplit(ts *splitv1.TrafficSplit, s scene, route plan.Route) {
 	setAnnotation(ts, splitv1.AnnotationMirror, mirror)
 	setAnnotation(ts, splitv1.AnnotationDefaultBackend, defaultBackend(s.Rollout, route))
 	setAnnotation(ts, splitv1.AnnotationRoutes, routes(s.Rollout))
+	for _, key := range foreignAnnotations {
+		delete(ts.Annotations, key)
+	}
 }
 
 // observedWeight is the canary's weight in effect, or -1 when it is unknown.
 func observedWeight(backends []splitv1.BackendStatus, stable, canary string) int32 {
 	weights := map[string]int32{}
 	for _, b := range backends {
+		if slices.ContainsFunc(b.Ports, func(p splitv1.PortStatus) bool { return p.Weight != b.Weight }) {
+			return -1 // ports differ, by somebody else's edit that is still in effect
+		}
 		weights[b.Service] = b.Weight
 	}
 	return canaryWeight(weights, stable, canary)

@@ -79,7 +79,19 @@ func eventOf(c metav1.Condition, backends []splitv1.BackendStatus) event {
 func weights(backends []splitv1.BackendStatus) string {
 	parts := make([]string, 0, len(backends))
 	for _, b := range backends {
-		parts = append(parts, fmt.Sprintf("%s %d", b.Service, b.Weight))
+		part := fmt.Sprintf("%s %d", b.Service, b.Weight)
+		if len(b.Ports) > 0 {
+			part = b.Service + " " + portWeights(b.Ports)
+		}
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
+}
+
+func portWeights(ports []splitv1.PortStatus) string {
+	parts := make([]string, 0, len(ports))
+	for _, p := range ports {
+		parts = append(parts, fmt.Sprintf("%d/%s %d", p.Port, p.Protocol, p.Weight))
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
 }

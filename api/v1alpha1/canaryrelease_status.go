@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CanaryReleaseStatus is what Serin observed and did.
+type CanaryReleaseStatus struct {
+	// observedGeneration is the metadata.generation of the spec that this status
+	// was computed from.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions explain the state: Ready and Progressing, and the abnormal ones
+	// Reconciling and Stalled that exist only while they are true.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// release is what was made of the Helm release.
+	// +optional
+	Release *CanaryHelmRelease `json:"release,omitempty"`
+
+	// manifestDigest names the content of the canary. It is made with a key, so that no
+	// value can be guessed from it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ManifestDigest string `json:"manifestDigest,omitempty"`
+
+	// later are objects that only an adoption changes, such as "Role/shop".
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Later []string `json:"later,omitempty"`
+
+	// decision is how the CanaryRelease ends, once that is certain. It sticks.
+	// +optional
+	Decision *CanaryDecision `json:"decision,omitempty"`
+
+	// workloads are the canary's, one for each Deployment whose pods change.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Workloads []CanaryWorkload `json:"workloads,omitempty"`
+
+	// services are those whose traffic is shared.
+	// +optional
+	// +listType=map
+	// +listMapKey=service
+	// +kubebuilder:validation:MaxItems=64
+	Services []CanaryServiceStatus `json:"services,omitempty"`
+
+	// copies are objects that were made for pods of the canary, and that go with them.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	Copies []CanaryCopy `json:"copies,omitempty"`
+}
+
+// CanaryHelmRelease is what was made of a Helm release.
+type CanaryHelmRelease struct {
+	// revision that the canary is compared with.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Revision int32 `json:"revision"`
+
+	// adoptedRevision is the one that the adoption made. Absent before it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	AdoptedRevision int32 `json:"adoptedRevision,omitempty"`
+}
+
+// CanaryDecision is how a CanaryRelease ends.
+type CanaryDecision struct {
+	// transition is Adopted or Deprecated.
+	// +required
+	// +kubebuilder:validation:Enum=Adopted;Deprecated
+	Transition CanaryTransition `json:"transition"`
+
+	// reason is a word for why.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason"`
+
+	// message says why.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message"`
+
+	// time of the decision.
+	// +required
+	Time metav1.MicroTime `json:"time"`
+
+	// endedAt is when nothing was left to do. Absent before.
+	// +optional
+	EndedAt *metav1.MicroTime `json:"endedAt,omitempty"`
+}
+
+// CanaryWorkload is one workload of a canary.
+type CanaryWorkload struct {
+	// name of the release's Deployment whose pods would change.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// replicas of the canary.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Replicas int32 `json:"replicas"`
+
+	// readyReplicas are those of them that can answer.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// handedOver is whether the Deployment has taken the canary's pods over.
+	// +optional
+	HandedOver bool `json:"handedOver,omitempty"`
+
+	// rolled says why the Deployment made pods of its own at the adoption, where the
+	// canary's could not be handed over.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Rolled string `json:"rolled,omitempty"`
+}
+
+// CanaryServiceStatus is how the traffic of one Service is shared.
+type CanaryServiceStatus struct {
+	// service is its name.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Service string `json:"service"`
+
+	// inEffect is whether the weights below are what every proxy serves by.
+	// +required
+	InEffect bool `json:"inEffect"`
+
+	// proxies are the pods that share the traffic.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Proxies int32 `json:"proxies,omitempty"`
+
+	// ports are the weights that were asked for last.
+	// +optional
+	// +listType=map
+	// +listMapKey=port
+	// +kubebuilder:validation:MaxItems=64
+	Ports []CanaryPortStatus `json:"ports,omitempty"`
+}
+
+// CanaryPortStatus is how the traffic of one port is shared.
+type CanaryPortStatus struct {
+	// port is its number and transport, such as "80/TCP".
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	Port string `json:"port"`
+
+	// weight is the canary's share in percent.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Weight int32 `json:"weight"`
+}
+
+// CanaryCopy names an object that was made for pods of a canary.
+type CanaryCopy struct {
+	// kind is ConfigMap, Secret or ServiceAccount.
+	// +required
+	// +kubebuilder:validation:Enum=ConfigMap;Secret;ServiceAccount
+	Kind string `json:"kind"`
+
+	// name of the copy.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// Names that Serin puts on objects that it makes for a CanaryRelease.
+const (
+	// LabelCanaryRelease names the CanaryRelease that an object was made for.
+	LabelCanaryRelease = "serin.dev/canary-release"
+	// AnnotationCanaryReleaseUID is the UID of that CanaryRelease: an object of the same
+	// name that it did not make is never taken for its own. There is no owner reference,
+	// because a CanaryRelease that is deleted in the foreground would lose its canary
+	// while users still call it.
+	AnnotationCanaryReleaseUID = "serin.dev/canary-release-uid"
+	// AnnotationCanaryWorkload on a ReplicaSet names the Deployment that it is a canary of.
+	AnnotationCanaryWorkload = "serin.dev/canary-of"
+	// AnnotationCanaryRolls on a ReplicaSet is "true" where its pods read copies, so that
+	// the Deployment can't take them over.
+	AnnotationCanaryRolls = "serin.dev/canary-reads-copies"
+	// FinalizerCanaryRelease lets Serin take everything back before a CanaryRelease is gone.
+	FinalizerCanaryRelease = "serin.dev/canary-release"
+	// FieldManagerCanaryRelease is the owner of the fields that its controller applies.
+	FieldManagerCanaryRelease = "serin-canaryrelease"
+)
+
+// Reasons of the conditions of a CanaryRelease, beside those that it has in common with
+// a Rollout.
+const (
+	// ReasonReleaseNotFound: there is no Helm release of that name, or not that revision.
+	ReasonReleaseNotFound Reason = "ReleaseNotFound"
+	// ReasonReleaseNotDeployed: the revision exists and is not deployed.
+	ReasonReleaseNotDeployed Reason = "ReleaseNotDeployed"
+	// ReasonReleaseChanged: somebody else upgraded, rolled back or uninstalled the release.
+	ReasonReleaseChanged Reason = "ReleaseChanged"
+	// ReasonWorkloadChanged: somebody changed a Deployment's pods past Helm.
+	ReasonWorkloadChanged Reason = "WorkloadChanged"
+	// ReasonRefused: no canary can be made of what config changes.
+	ReasonRefused Reason = "Refused"
+	// ReasonServing: the canary gets the traffic that the spec gives it.
+	ReasonServing Reason = "Serving"
+	// ReasonAdopting: the release becomes what the canary is.
+	ReasonAdopting Reason = "Adopting"
+	// ReasonUpgradeFailed: the Helm upgrade of the adoption failed.
+	ReasonUpgradeFailed Reason = "UpgradeFailed"
+	// ReasonAdopted: the release is what the canary was.
+	ReasonAdopted Reason = "Adopted"
+	// ReasonDeprecating: the canary is being taken out.
+	ReasonDeprecating Reason = "Deprecating"
+	// ReasonDeprecated: the canary is gone and left no trace.
+	ReasonDeprecated Reason = "Deprecated"
+	// ReasonRequested: somebody set spec.transition.
+	ReasonRequested Reason = "Requested"
+)

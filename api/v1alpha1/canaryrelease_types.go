@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CanaryRelease tries other values of a Helm release on a share of its traffic. The
+// pods that would change run beside those of the release until a person adopts them,
+// which upgrades the Helm release, or deprecates them, which leaves no trace.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=canary,categories=serin
+// +kubebuilder:printcolumn:name="Release",type=string,JSONPath=`.spec.release`
+// +kubebuilder:printcolumn:name="Version",type=integer,JSONPath=`.spec.version`
+// +kubebuilder:printcolumn:name="Transition",type=string,JSONPath=`.spec.transition`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="metadata.name: must have at most 52 characters, since Serin derives names and labels from it; choose a shorter name"
+type CanaryRelease struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what to try and on how much traffic. The user owns it; Serin never
+	// writes it.
+	// +required
+	Spec CanaryReleaseSpec `json:"spec"`
+
+	// status is what Serin observed and did. It holds no value of the release.
+	// +optional
+	Status CanaryReleaseStatus `json:"status,omitempty"`
+}
+
+// CanaryReleaseList is a list of CanaryReleases.
+//
+// +kubebuilder:object:root=true
+type CanaryReleaseList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []CanaryRelease `json:"items"`
+}
+
+// CanaryReleaseSpec says what is tried and on how much traffic.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.config) != has(self.configFrom)",message="spec: needs exactly one of config and configFrom; remove or add one"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.transition) || oldSelf.transition != 'Deprecated' || has(self.transition) && self.transition == 'Deprecated'",message="spec.transition: Deprecated is final; create another CanaryRelease to try again"
+type CanaryReleaseSpec struct {
+	// release is the name of the Helm release, in the same namespace. It can't be
+	// changed; delete the CanaryRelease and create another one instead.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=53
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.release: can't be changed; delete this CanaryRelease and create one for the other release"
+	Release string `json:"release"`
+
+	// version is the revision of the Helm release that the canary is compared with, as
+	// `helm history` counts them. It has to be the newest and deployed. When somebody
+	// upgrades, rolls back or uninstalls the release meanwhile, the CanaryRelease is
+	// deprecated. It can't be changed.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.version: can't be changed; delete this CanaryRelease and create one for the other revision"
+	Version int32 `json:"version"`
+
+	// path is the sub-chart that config is for: the names of sub-charts joined by "/",
+	// such as "platform/web", by their aliases where they have one. When empty, the chart
+	// itself. It can't be changed once it is set.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?(/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)*)?$`
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.path: can't be changed; delete this CanaryRelease and create one for the other sub-chart"
+	Path string `json:"path,omitempty"`
+
+	// config is YAML of the values to try, merged over the values of the release at path
+	// as `helm upgrade --reuse-values -f` would. At most 64 KiB. Whoever may read the
+	// CanaryRelease can read it: use configFrom for values that are secret. When it is
+	// changed, the canary is taken out and made anew.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=65536
+	Config string `json:"config,omitempty"`
+
+	// configFrom is where that YAML is read from instead.
+	// +optional
+	ConfigFrom *CanaryConfigSource `json:"configFrom,omitempty"`
+
+	// services say how much of the traffic of each Service goes to the canary. When
+	// empty, it is 1 % on every port of every Service that selects pods of the canary. When
+	// not, a Service that selects pods of the canary and is not named sends it nothing.
+	// +optional
+	// +listType=map
+	// +listMapKey=service
+	// +kubebuilder:validation:MaxItems=32
+	Services []CanaryService `json:"services,omitempty"`
+
+	// resources are those of the container of each proxy that shares the traffic. When
+	// unset, those that the operator gives to proxies.
+	// +optional
+	Resources *CanaryResources `json:"resources,omitempty"`
+
+	// replicas are the pods of each of the canary's workloads. When unset, as many as
+	// the largest weight asks for of the replicas of the release's Deployment, at least 1.
+	// For the adoption they are always as many as the Deployment has.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// transition ends the CanaryRelease. Adopted sends all traffic to the canary, upgrades
+	// the Helm release with config and hands the canary's pods over to it. Deprecated
+	// sends all traffic back and removes the canary; it is final. When empty, the canary
+	// stays.
+	// +optional
+	Transition CanaryTransition `json:"transition,omitempty"`
+}
+
+// CanaryTransition is how a CanaryRelease ends.
+//
+// +kubebuilder:validation:Enum="";Adopted;Deprecated
+type CanaryTransition string
+
+// How a CanaryRelease ends.
+const (
+	// CanaryTransitionNone: the canary stays.
+	CanaryTransitionNone CanaryTransition = ""
+	// CanaryTransitionAdopted: the release becomes what the canary is.
+	CanaryTransitionAdopted CanaryTransition = "Adopted"
+	// CanaryTransitionDeprecated: the canary goes and leaves no trace.
+	CanaryTransitionDeprecated CanaryTransition = "Deprecated"
+)
+
+// CanaryConfigSource is where values are read from.
+type CanaryConfigSource struct {
+	// secretKeyRef is a key of a Secret in the same namespace. The ServiceAccount that
+	// Helm is called as has to be allowed to read it.
+	// +required
+	SecretKeyRef CanarySecretKey `json:"secretKeyRef"`
+}
+
+// CanarySecretKey is a key of a Secret.
+type CanarySecretKey struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// key in the Secret, such as "values.yaml".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	Key string `json:"key"`
+}
+
+// CanaryService says how much of the traffic of one Service goes to the canary.
+type CanaryService struct {
+	// service is the name of a Service in the same namespace that selects pods of the
+	// canary.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=56
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	Service string `json:"service"`
+
+	// ports are those that send traffic to the canary. When empty, every port does, with
+	// a weight of 1. When not, a port that is not named sends it nothing.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Ports []CanaryPort `json:"ports,omitempty"`
+}
+
+// CanaryPort says how much of the traffic of one port goes to the canary.
+type CanaryPort struct {
+	// port is the number of the Service's port.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port"`
+
+	// protocol is what clients speak on the port. When unset, what the Service says: by
+	// the transport and the appProtocol of the port, else by its name. HTTP is shared
+	// request by request, HTTPS and TCP connection by connection, UDP session by session.
+	// +optional
+	Protocol CanaryProtocol `json:"protocol,omitempty"`
+
+	// config is what the proxy does with the port's traffic.
+	// +optional
+	Config CanaryPortConfig `json:"config,omitzero"`
+}
+
+// CanaryProtocol is what clients speak on a port.
+//
+// +kubebuilder:validation:Enum=HTTP;HTTPS;TCP;UDP
+type CanaryProtocol string
+
+// What clients speak on a port.
+const (
+	CanaryProtocolHTTP  CanaryProtocol = "HTTP"
+	CanaryProtocolHTTPS CanaryProtocol = "HTTPS"
+	CanaryProtocolTCP   CanaryProtocol = "TCP"
+	CanaryProtocolUDP   CanaryProtocol = "UDP"
+)
+
+// CanaryPortConfig is what the proxy does with a port's traffic.
+type CanaryPortConfig struct {
+	// weight is the share of the canary in percent, from 0 (nothing) to 100 (all). When
+	// unset, 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Weight *int32 `json:"weight,omitempty"`
+}
+
+// CanaryResources are the resources of a proxy's container.
+type CanaryResources struct {
+	// requests are what is set aside for the container, such as cpu and memory.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+
+	// limits are what the container may use at most. A limit of CPU adds latency to every
+	// version alike.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+}

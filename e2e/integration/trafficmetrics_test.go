@@ -214,13 +214,16 @@ func testDescriptions(t *testing.T) {
 		{[]string{"api-resources", "--api-group", "metrics.smi-spec.io"}, []string{"trafficsplits", "TrafficMetrics", "replicationcontrollers"}},
 		{[]string{"explain", "deployments", "--api-version", "metrics.smi-spec.io/v1alpha1", "--recursive"}, []string{"backend", "timestamp", "window"}},
 	} {
-		out, problems, err := kubectl(t, plane.Kubeconfig, test.args...)
-		for _, text := range test.has {
-			if err != nil || !strings.Contains(out, text) {
-				t.Errorf("kubectl %v: %v, no %q in\n%s%s", test.args, err, text, out, problems)
-				break
+		// The API server asks for what others describe at times of its own.
+		eventually(t, "kubectl tells what there is", func() error {
+			out, problems, err := kubectl(t, plane.Kubeconfig, test.args...)
+			for _, text := range test.has {
+				if err != nil || !strings.Contains(out, text) {
+					return fmt.Errorf("kubectl %v: %w, no %q in\n%s%s", test.args, err, text, out, problems)
+				}
 			}
-		}
+			return nil
+		})
 	}
 }
 

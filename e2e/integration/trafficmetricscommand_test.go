@@ -75,6 +75,9 @@ func startCommand(t *testing.T, args ...string) *command {
 			t.Errorf("it was not stopped: %v", c.process.Process.Kill())
 			_ = c.process.Wait()
 		}
+		if t.Failed() {
+			t.Logf("it says:\n%s", c.log.String())
+		}
 	})
 	eventually(t, "the server is ready", func() error {
 		response, err := c.ask(t, "/readyz?verbose")
@@ -143,12 +146,14 @@ func TestTheCommandMeasuresByProxiesWithTheChartsRights(t *testing.T) {
 	eventually(t, "a window is over", func() error {
 		body, err := rawClient(t).Get().AbsPath(root + "/pods").MaxRetries(0).Do(t.Context()).Raw()
 		switch {
-		case apierrors.IsServiceUnavailable(err) && strings.Contains(err.Error(), "proxies could be read: proxy "):
+		case apierrors.IsServiceUnavailable(err) && strings.Contains(string(body), "proxies could be read: proxy "):
 			return nil
-		case err == nil && !strings.Contains(string(body), `"items":[]`):
+		case err != nil:
+			return fmt.Errorf("%w: %s", err, body)
+		case !strings.Contains(string(body), `"items":[]`):
 			return fmt.Errorf("%s", body)
 		}
-		return err
+		return nil
 	})
 	if err := c.end(); err != nil {
 		t.Errorf("it ends with %v", err)

@@ -171,7 +171,7 @@ func serveTraffic(t *testing.T, source observe.Source) *replica {
 // eventually polls until there is no error.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(2 * time.Minute) // descriptions are asked for again once in a minute
 	for {
 		err := try()
 		if err == nil {

@@ -328,7 +328,10 @@ func TestAPlanHeedsTheScheduleAndTellsOfFreezesThatCanNotBeSeen(t *testing.T) {
 	if a.status != 0 || !strings.Contains(a.errs, `Freezes are left out: the user "viewer" may not list freezes.serin.dev in the whole cluster`) {
 		t.Errorf("exit status %d: %s", a.status, a.errs)
 	}
-	for _, want := range []string{"10%", "a person or a hook", "unknown"} {
+	if !strings.Contains(a.errs, "What the steps would find is left out, as the present traffic is unknown: ") {
+		t.Errorf("nothing is said of the traffic: %s", a.errs)
+	}
+	for _, want := range []string{"10%", "a person or a hook", "unknown", "Promotion"} {
 		if !strings.Contains(a.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, a.out)
 		}

@@ -55,7 +55,7 @@ var layers = []layer{
 	{folder: "controllers/trafficsplit/plan", imports: []string{"./api", "./controllers/traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/traffic", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}},
 	{folder: "controllers/traffic/istio", imports: []string{"./api", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
-	{folder: "controllers/traffic/nginx", imports: []string{"./api", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
+	{folder: "controllers/traffic/nginx", imports: []string{"./api", "./analysis", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/traffic/gatewayapi", imports: []string{"./api", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/traffic/smi", imports: []string{"./api", "./controllers/traffic", "k8s.io"}},
 	{folder: "controllers/workload", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},

@@ -55,7 +55,7 @@ var layers = []layer{
 	{folder: "controllers/trafficsplit/plan", imports: []string{"./api", "./controllers/traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/traffic", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/json"}},
 	{folder: "controllers/traffic/istio", imports: []string{"./api", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
-	{folder: "controllers/traffic/nginx", imports: []string{"./api", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
+	{folder: "controllers/traffic/nginx", imports: []string{"./api", "./analysis", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/traffic/gatewayapi", imports: []string{"./api", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/traffic/smi", imports: []string{"./api", "./controllers/traffic", "k8s.io"}},
 	{folder: "controllers/workload", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
@@ -86,7 +86,7 @@ var layers = []layer{
 	{folder: "cmd/kubectl-traffic/tags", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/figures", imports: []string{"./api", "./metricsapi/observe", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/drawing", pure: true},
-	{folder: "cmd/kubectl-traffic/sight", imports: []string{"./api", "./controllers/rollout/schedule", "github.com/xlab/treeprint", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/cli-runtime/pkg/printers"}, pure: true},
+	{folder: "cmd/kubectl-traffic/sight", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/settings", "./controllers/rollout/schedule", "github.com/xlab/treeprint", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/cli-runtime/pkg/printers"}, pure: true},
 }
 
 // controller is what the shell of a kind may import.

@@ -35,6 +35,9 @@ func helm(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
+// ownProfile are values for a Prometheus that is read by a profile in a ConfigMap.
+const ownProfile = "metrics.source=prometheus,metrics.prometheus.address=https://p:9090,metrics.prometheus.profileConfigMap.name=mine"
+
 func TestTheChart(t *testing.T) {
 	dir := filepath.Join("..", "..", "charts", "serin")
 	for name, test := range map[string]struct {
@@ -111,6 +114,36 @@ func TestTheChart(t *testing.T) {
 		},
 		"refuses a Prometheus without an address": {
 			args: []string{"template", release, dir, "--set", "metrics.source=prometheus"}, fails: true, has: "metrics.prometheus.address",
+		},
+		"reads a Prometheus by a profile of one's own": {
+			args: []string{"template", release, dir, "--set", ownProfile},
+			has:  "- --prometheus-profile-file=/prometheus/profile/profile.yaml\n", hasNot: "--prometheus-profile=",
+		},
+		"mounts one key of the profile": {
+			args: []string{"template", release, dir, "--set", ownProfile},
+			has:  "        - name: prometheus-profile\n          configMap: {name: mine, items: [{key: profile.yaml, path: profile.yaml}]}\n", hasNot: "prometheus-token",
+		},
+		"shows a token to a Prometheus": {
+			args: []string{"template", release, dir, "--set", ownProfile + ",metrics.prometheus.tokenSecret.name=monitoring,metrics.prometheus.tokenSecret.key=bearer"},
+			has:  "        - name: prometheus-token\n          secret: {secretName: monitoring, defaultMode: 0440, items: [{key: bearer, path: bearer}]}\n",
+		},
+		"verifies a Prometheus": {
+			args: []string{"template", release, dir, "--set", ownProfile + ",metrics.prometheus.caSecret.name=monitoring,metrics.certificate.secretName=tls,metrics.certificate.caBundle=QUJD"},
+			has: "            - {name: certificate, mountPath: /certificate, readOnly: true}\n            - {name: prometheus-ca, mountPath: /prometheus/ca, readOnly: true}\n" +
+				"            - {name: prometheus-profile, mountPath: /prometheus/profile, readOnly: true}\n",
+		},
+		"mounts nothing of a Prometheus that is not read": {
+			args: []string{"template", release, dir, "--set", "metrics.prometheus.tokenSecret.name=monitoring"}, has: "- --source=scrape\n", hasNot: "volumeMounts",
+		},
+		"refuses two profiles": {
+			args: []string{"template", release, dir, "--set", ownProfile + ",metrics.prometheus.profile=linkerd"}, fails: true, has: "give it or profileConfigMap, not both",
+		},
+		"refuses no profile at all": {
+			args:  []string{"template", release, dir, "--set", "metrics.source=prometheus,metrics.prometheus.address=http://p:9090"},
+			fails: true, has: "or profileConfigMap with one of your own",
+		},
+		"refuses a key that is a path": {
+			args: []string{"template", release, dir, "--set", ownProfile + ",metrics.prometheus.tokenSecret.key=../token"}, fails: true, has: "tokenSecret",
 		},
 		"refuses a source that does not exist":               {args: []string{"template", release, dir, "--set", "metrics.source=guess"}, fails: true, has: "source"},
 		"refuses a certificate's option that does not exist": {args: []string{"template", release, dir, "--set", "metrics.certificate.secret=a"}, fails: true, has: "secret"},

@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,7 +149,12 @@ func TestLatestIsTheNewestVersionThatIsReady(t *testing.T) {
 	s.hasEndpoints("echo-v2", map[string]int{"echo-v2": 1})
 	s.hasEndpoints("echo-v3", map[string]int{"echo-v3": 1})
 	// Times of objects have whole seconds: what was made in the same one is of the same age.
-	time.Sleep(time.Second)
+	s.eventually("another second", func(ctx context.Context) bool {
+		var sets appsv1.ReplicaSetList
+		now := metav1.NewTime(time.Now().Truncate(time.Second))
+		return admin.List(ctx, &sets, client.InNamespace(s.namespace)) == nil &&
+			!slices.ContainsFunc(sets.Items, func(set appsv1.ReplicaSet) bool { return !set.CreationTimestamp.Before(&now) })
+	})
 	change(s, "echo-v2", &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "example.invalid/app:v2" })
 	s.eventually("@latest", func(context.Context) bool {
 		a := s.traffic("", "update echo --traffic @latest=10,echo-v1=90 --dry-run=client")
@@ -328,7 +334,10 @@ func TestAPlanHeedsTheScheduleAndTellsOfFreezesThatCanNotBeSeen(t *testing.T) {
 	if a.status != 0 || !strings.Contains(a.errs, `Freezes are left out: the user "viewer" may not list freezes.serin.dev in the whole cluster`) {
 		t.Errorf("exit status %d: %s", a.status, a.errs)
 	}
-	for _, want := range []string{"10%", "a person or a hook", "unknown"} {
+	if !strings.Contains(a.errs, "What the steps would find is left out, as the present traffic is unknown: ") {
+		t.Errorf("nothing is said of the traffic: %s", a.errs)
+	}
+	for _, want := range []string{"10%", "a person or a hook", "unknown", "Promotion"} {
 		if !strings.Contains(a.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, a.out)
 		}

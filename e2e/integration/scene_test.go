@@ -159,12 +159,26 @@ func (s *scene) pods() map[string][]string {
 	return out
 }
 
+// poll asks for a condition until it holds; false when it never does.
+func poll(ctx context.Context, condition func(context.Context) bool) bool {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 90*time.Second, true,
+		func(ctx context.Context) (bool, error) { return condition(ctx), nil })
+	return err == nil
+}
+
+// eventually tries until there is no error, where there is no scene.
+func eventually(t testing.TB, what string, try func() error) {
+	t.Helper()
+	var last error
+	if !poll(t.Context(), func(context.Context) bool { last = try(); return last == nil }) {
+		t.Fatalf("never: %s: %v", what, last)
+	}
+}
+
 // eventually waits for a condition; the reason is asked for when it never holds.
 func (s *scene) eventually(what string, condition func(context.Context) bool) {
 	s.Helper()
-	err := wait.PollUntilContextTimeout(s.Context(), 50*time.Millisecond, 90*time.Second, true,
-		func(ctx context.Context) (bool, error) { return condition(ctx), nil })
-	if err != nil {
+	if !poll(s.Context(), condition) {
 		ro := &v1alpha1.Rollout{}
 		err := admin.Get(s.Context(), s.key("website"), ro)
 		_, reason, message := ready(ro)

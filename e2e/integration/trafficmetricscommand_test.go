@@ -30,7 +30,7 @@ type command struct {
 }
 
 // buildCommand builds the command as tests are built, so that most of it is there.
-func buildCommand(t *testing.T) (string, error) {
+func buildCommand(t testing.TB) (string, error) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "serin")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/serin")
@@ -43,7 +43,7 @@ func buildCommand(t *testing.T) (string, error) {
 
 // startCommand starts it, and returns when it is ready. It must have ended by the end of
 // the test.
-func startCommand(t *testing.T, args ...string) *command {
+func startCommand(t testing.TB, args ...string) *command {
 	t.Helper()
 	binary, err := buildCommand(t)
 	if err != nil {
@@ -93,7 +93,7 @@ func startCommand(t *testing.T, args ...string) *command {
 }
 
 // ask asks the server past the API server, without a name.
-func (c *command) ask(t *testing.T, path string) (*http.Response, error) {
+func (c *command) ask(t testing.TB, path string) (*http.Response, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+c.address.String()+path, nil)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -83,7 +82,7 @@ type replica struct {
 }
 
 // ownAddress is an address of this machine that endpoints can have: a loopback one they can't.
-func ownAddress(t *testing.T) net.IP {
+func ownAddress(t testing.TB) net.IP {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -99,7 +98,7 @@ func ownAddress(t *testing.T) net.IP {
 }
 
 // kubeconfigOf writes a configuration into a file.
-func kubeconfigOf(t *testing.T, config *rest.Config, namespace string) string {
+func kubeconfigOf(t testing.TB, config *rest.Config, namespace string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	c := clientcmdapi.NewConfig()
@@ -168,25 +167,9 @@ func serveTraffic(t *testing.T, source observe.Source) *replica {
 	return &replica{listener.Addr().(*net.TCPAddr), stop}
 }
 
-// eventually polls until there is no error.
-func eventually(t *testing.T, what string, try func() error) {
-	t.Helper()
-	deadline := time.Now().Add(2 * time.Minute) // descriptions are asked for again once in a minute
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s: %v", what, err)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-}
-
 // installTraffic creates what the chart has for the metrics servers but their pods, for
 // the time of a test. The Service selects nothing: its endpoints are made by hand.
-func installTraffic(t *testing.T) {
+func installTraffic(t testing.TB) {
 	t.Helper()
 	for _, o := range kinds(chart, "Secret", "Service", "APIService") {
 		u, ok := o.(*unstructured.Unstructured)
@@ -198,7 +181,7 @@ func installTraffic(t *testing.T) {
 	}
 }
 
-func createForTest(t *testing.T, o client.Object) {
+func createForTest(t testing.TB, o client.Object) {
 	t.Helper()
 	if err := admin.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -211,7 +194,7 @@ func createForTest(t *testing.T, o client.Object) {
 }
 
 // join makes a replica an endpoint of the Service.
-func (r *replica) join(t *testing.T) {
+func (r *replica) join(t testing.TB) {
 	t.Helper()
 	createForTest(t, r.endpoints(metricsService))
 }
@@ -229,7 +212,7 @@ func (r *replica) endpoints(service string) *discoveryv1.EndpointSlice {
 }
 
 // serving waits until the API server serves TrafficMetrics.
-func serving(t *testing.T) {
+func serving(t testing.TB) {
 	t.Helper()
 	core := kubernetes.NewForConfigOrDie(plane.Config)
 	eventually(t, "TrafficMetrics are served", func() error {
@@ -258,7 +241,7 @@ func readFile(t *testing.T, elements ...string) []byte {
 }
 
 // rawClient asks for paths as the administrator.
-func rawClient(t *testing.T) rest.Interface {
+func rawClient(t testing.TB) rest.Interface {
 	t.Helper()
 	return kubernetes.NewForConfigOrDie(plane.Config).RESTClient()
 }

@@ -26,3 +26,26 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "serin.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
+
+{{- /* What the metrics servers mount: one key of each, so that nothing else of a Secret
+     is in their reach. */ -}}
+{{- define "serin.metricsVolumes" -}}
+{{- with .Values.metrics.certificate.secretName }}
+- name: certificate
+  secret: {secretName: {{ . }}, defaultMode: 0440}
+{{- end }}
+{{- if eq .Values.metrics.source "prometheus" }}
+{{- with .Values.metrics.prometheus.profileConfigMap }}
+{{- if .name }}
+- name: prometheus-profile
+  configMap: {name: {{ .name }}, items: [{key: {{ .key }}, path: {{ .key }}}]}
+{{- end }}
+{{- end }}
+{{- range $name, $from := dict "token" .Values.metrics.prometheus.tokenSecret "ca" .Values.metrics.prometheus.caSecret }}
+{{- if $from.name }}
+- name: prometheus-{{ $name }}
+  secret: {secretName: {{ $from.name }}, defaultMode: 0440, items: [{key: {{ $from.key }}, path: {{ $from.key }}}]}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -23,6 +23,20 @@ type Row struct {
 	Figures
 }
 
+// Received are the items of what resources receive, and of those that only send, what
+// they send.
+func Received(items []metricsv1.TrafficMetrics) []metricsv1.TrafficMetrics {
+	receives := map[Node]bool{}
+	for i := range items {
+		if items[i].Edge.Direction == metricsv1.DirectionFrom {
+			receives[NodeOf(items[i].Resource)] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(items), func(m metricsv1.TrafficMetrics) bool {
+		return m.Edge.Direction != metricsv1.DirectionFrom && receives[NodeOf(m.Resource)]
+	})
+}
+
 // Rows are the items in one direction, or in both when it is "". Where the same traffic
 // was observed at both sides, the row is that of the side of the resource itself.
 func Rows(items []metricsv1.TrafficMetrics, direction metricsv1.Direction) []Row {

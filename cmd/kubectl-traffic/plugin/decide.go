@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -30,7 +31,8 @@ type decideWords struct{ short, long, example string }
 const boundTo = `
 
 The decision names the revision that is being released when the command runs, or the one of --revision, and is never carried out for another
-one. It needs the verb "promote" on the Rollout, beside the right to patch it.`
+one. It needs the verb "promote" on the Rollout, beside the right to patch it. When somebody decides something else at the same moment, the
+later of the two is not written and the exit status is 1.`
 
 func newDecision(c *cluster, verb string, action v1alpha1.ControlAction, words decideWords) (*cobra.Command, *decision) {
 	d := &decision{cluster: c, wish: sight.Wish{Action: action}}
@@ -108,25 +110,75 @@ func (d *decision) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	control, err := sight.Decide(ro, d.wish)
+	control, err := d.decide(cmd.Context(), api, ro)
 	if err != nil {
 		return err
-	}
-	text, err := json.Marshal([]map[string]any{{"op": "add", "path": "/spec/control", "value": control}})
-	if err != nil {
-		return err
-	}
-	if err := patchObject(cmd.Context(), api, ro, client.RawPatch(types.JSONPatchType, text), *d.dryRun); err != nil {
-		return err
-	}
-	if *d.dryRun == dryClient {
-		ro.Spec.Control = &control
 	}
 	step := ""
 	if control.Step != nil {
 		step = fmt.Sprintf(" in step %d", *control.Step)
 	}
 	return d.output.done(cmd, api, ro, fmt.Sprintf("asked for: %s of revision %s%s", control.Action, control.Revision, step), *d.dryRun)
+}
+
+// decide writes the decision, and reads the Rollout again when it was changed since:
+// mostly that is Serin, which writes how the release goes, and once in a while somebody
+// else who has decided.
+func (d *decision) decide(ctx context.Context, api client.Client, ro *v1alpha1.Rollout) (v1alpha1.Control, error) {
+	control, err := sight.Decide(ro, d.wish)
+	if err != nil {
+		return control, err
+	}
+	before := ro.DeepCopy()
+	stale := false
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if stale {
+			decided, err := d.again(ctx, api, ro, sight.Race{Before: before, Mine: control})
+			if decided || err != nil {
+				return err
+			}
+		}
+		stale = true
+		patch, err := controlPatch(control, ro.ResourceVersion)
+		if err != nil {
+			return err
+		}
+		return patchObject(ctx, api, ro, patch, *d.dryRun)
+	})
+	if *d.dryRun == dryClient {
+		ro.Spec.Control = &control
+	}
+	return control, err
+}
+
+// again reads the Rollout once more. It returns whether somebody has decided the same by
+// now, so that there is nothing left to write.
+func (d *decision) again(ctx context.Context, api client.Client, ro *v1alpha1.Rollout, r sight.Race) (bool, error) {
+	key := client.ObjectKeyFromObject(ro)
+	*ro = v1alpha1.Rollout{}
+	if err := api.Get(ctx, key, ro); err != nil {
+		return false, err
+	}
+	if decided, err := r.Decided(ro); decided || err != nil {
+		return decided, err
+	}
+	// What is released, and how far it is, may be another thing by now.
+	control, err := sight.Decide(ro, d.wish)
+	if err != nil {
+		return false, err
+	}
+	return false, r.Still(control)
+}
+
+// controlPatch replaces spec.control of one version of the Rollout. A "test" of the
+// version would be answered like an object that is not valid; writing it is answered
+// with a conflict when it is another one.
+func controlPatch(control v1alpha1.Control, version string) (client.Patch, error) {
+	text, err := json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": version},
+		{"op": "add", "path": "/spec/control", "value": control},
+	})
+	return client.RawPatch(types.JSONPatchType, text), err
 }
 
 // rollout reads the Rollout that a command changes.

@@ -121,7 +121,8 @@ func newGetCommand(c *cluster) *cobra.Command {
 
 --watch follows it: on a terminal the tree is drawn again in its place, elsewhere a line is written for each change. It ends with --timeout, or with
 --until=ready when the Rollout is ready. Then the exit status is 0; it is 3 when the Rollout can't become ready without somebody's help,
-as after a rollback, or when the time is over.
+as after a rollback, or when the time is over. While the API server does not answer, or has too much to do, the last picture stays with the
+error below it. When the Rollout is gone or may not be read any more, following ends and the exit status is 1.
 
 The Rollout is ready for a moment still after its Deployment was changed, until Serin has seen that.`,
 		Example: `  kubectl traffic rollout get website --watch
@@ -176,72 +177,15 @@ func (g *getter) run(cmd *cobra.Command, name string) error {
 		_, err = fmt.Fprint(cmd.OutOrStdout(), sight.Tree(scene))
 		return err
 	}
-	var end <-chan time.Time
+	ctx := cmd.Context()
 	if g.timeout > 0 {
-		end = time.After(g.timeout)
+		limited, cancel := context.WithTimeout(ctx, g.timeout)
+		defer cancel()
+		ctx = limited
 	}
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	return g.follow(cmd.Context(), look, beats{ticker.C, end})
-}
-
-// beats are when to look again, and when the time is over.
-type beats struct{ look, end <-chan time.Time }
-
-// follow shows the scene whenever it has changed, until it is settled, if that is waited
-// for, or the time is over.
-func (g *getter) follow(ctx context.Context, look func(context.Context) (sight.Scene, error), at beats) error {
-	shown := ""
-	for {
-		scene, err := look(ctx)
-		if err == nil {
-			shown, err = g.show(scene, shown)
-		}
-		if err != nil {
-			return err
-		}
-		if done, err := g.settled(scene.Rollout); done {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return g.over("it was interrupted")
-		case <-at.end:
-			return g.over("the time of " + g.timeout.String() + " is over")
-		case <-at.look:
-		}
-	}
-}
-
-// show shows what has changed since it was shown last.
-func (g *getter) show(scene sight.Scene, shown string) (string, error) {
-	picture := sight.Tree(scene)
-	if !g.cluster.screen.Terminal() {
-		picture = sight.Line(scene.Rollout) + "\n"
-	}
-	if picture == shown {
-		return shown, nil
-	}
-	return picture, g.cluster.screen.Show(picture)
-}
-
-func (g *getter) settled(ro *v1alpha1.Rollout) (bool, error) {
-	if g.until == "" {
-		return false, nil
-	}
-	ready, failed := sight.Settled(ro)
-	if failed {
-		return true, missedError{fmt.Errorf("the Rollout %s does not become ready by itself: %s", ro.Name, sight.Sentence(ro))}
-	}
-	return ready, nil
-}
-
-// over is what the end means: an error where something was waited for.
-func (g *getter) over(why string) error {
-	if g.until == "" {
-		return nil
-	}
-	return missedError{fmt.Errorf("the Rollout is not %s yet, and %s", g.until, why)}
+	return g.follow(ctx, look, ticker.C)
 }
 
 // sceneOf reads a Rollout with what runs its versions.

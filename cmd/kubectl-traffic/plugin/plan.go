@@ -12,9 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/figures"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/sight"
 	"github.com/serin-dev/serin/controllers/rollout/schedule"
+	"github.com/serin-dev/serin/metricsapi/observe"
 )
 
 func newPlanCommand(c *cluster) *cobra.Command {
@@ -22,9 +25,12 @@ func newPlanCommand(c *cluster) *cobra.Command {
 		Use:   "plan ROLLOUT",
 		Short: "Show when each step would happen",
 		Long: `Plan shows when each step of the release in progress begins and ends at the earliest, or of one that began now, by the times of the steps, the
-schedule of the Rollout and the Freezes of the cluster. Evidence may take longer. After a step that waits for somebody nothing is known.
+schedule of the Rollout and the Freezes of the cluster. Evidence may take longer. After a step that waits for somebody nothing is known. The
+steps of a ramp and of BlueGreen are those that Serin makes of them; the last line is the promotion.
 
-The steps are those of spec.strategy.steps. Freezes that you may not see are left out, which is told.`,
+FINDS is how much more often than stable the canary would have to fail for half of such releases to be rolled back by the end of the step, if
+the Service goes on to receive what it received in the last window, as TrafficMetrics tell. It is "-" where the traffic is not known, where
+nothing would be found, and where nothing is compared. Freezes that you may not see are left out, which is told.`,
 		Example: `  kubectl traffic rollout plan website`,
 	}
 	return newReader(c, cmd, []string{asJSON, asYAML}, func(cmd *cobra.Command, api client.Client, ro *v1alpha1.Rollout, o *output) error {
@@ -40,15 +46,53 @@ The steps are those of spec.strategy.steps. Freezes that you may not see are lef
 		if err != nil {
 			return err
 		}
+		if now := c.trafficOf(cmd, ro); now != nil {
+			if err := sight.Detect(ro, planned, *now); err != nil {
+				return err
+			}
+		}
 		if o.object() {
 			return printValue(cmd.OutOrStdout(), o.form, planned)
 		}
-		var rows [][]string
-		for _, p := range planned {
-			rows = append(rows, []string{strconv.Itoa(p.Number), fmt.Sprintf("%d%%", p.Weight), p.State, moment(p, p.Begins), moment(p, p.Ends), orNone(p.Waits)})
-		}
-		return o.table(cmd.OutOrStdout(), columns("STEP", "WEIGHT", "STATE", "BEGINS", "ENDS", "WAITS FOR"), rows)
+		return o.table(cmd.OutOrStdout(), columns("STEP", "WEIGHT", "STATE", "BEGINS", "ENDS", "FINDS", "WAITS FOR"), planRows(planned))
 	})
+}
+
+func planRows(planned []sight.Planned) [][]string {
+	var rows [][]string
+	for _, p := range planned {
+		row := []string{strconv.Itoa(p.Number), fmt.Sprintf("%d%%", p.Weight), p.State, moment(p, p.Begins), moment(p, p.Ends), orNone(p.Detectable), orNone(p.Waits)}
+		if p.State == sight.Promotion {
+			row[0], row[4] = orNone(""), orNone("")
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// trafficOf is what the root Service receives at present; nil, with a warning, when that
+// is not known.
+func (c *cluster) trafficOf(cmd *cobra.Command, ro *v1alpha1.Rollout) *sight.Traffic {
+	unknown := func(why any) *sight.Traffic {
+		fmt.Fprintf(cmd.ErrOrStderr(), "What the steps would find is left out, as the present traffic is unknown: %v.\n", why)
+		return nil
+	}
+	m, err := c.metrics()
+	if err != nil {
+		return unknown(err)
+	}
+	list, err := m.get(cmd.Context(), question{kind: observe.Services, namespace: ro.Namespace, name: ro.Spec.Service})
+	if err != nil {
+		return unknown(explained(err))
+	}
+	for _, row := range figures.Rows(list.Items, metricsv1.DirectionFrom) {
+		perSecond, known := row.RPS()
+		success, some := row.SuccessRate()
+		if known && some {
+			return &sight.Traffic{PerSecond: perSecond, FailureRate: 1 - success}
+		}
+	}
+	return unknown("the Service " + ro.Spec.Service + " received no request that was measured")
 }
 
 // moment is a time of a step for people.

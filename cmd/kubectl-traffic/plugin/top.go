@@ -29,8 +29,16 @@ type top struct {
 	edges         bool
 }
 
-// Directions of --direction; the others are those of the API.
-const bothDirections = "both"
+// Directions of --direction.
+const (
+	// anyDirection is what is received, and of what only sends what it sends.
+	anyDirection   = "any"
+	fromDirection  = string(metricsv1.DirectionFrom)
+	toDirection    = string(metricsv1.DirectionTo)
+	bothDirections = "both"
+)
+
+var directions = []string{anyDirection, fromDirection, toDirection, bothDirections}
 
 func newTopCommand(c *cluster) *cobra.Command {
 	t := &top{cluster: c}
@@ -43,11 +51,16 @@ the latency below which 99 of 100 requests stayed. With -o wide, also the median
 RESOURCE is one of namespaces, nodes, pods, replicationcontrollers, services, daemonsets, deployments, replicasets, statefulsets, jobs and
 trafficsplits. A TrafficSplit has a line for each backend. What was not measured is shown as "-", never as 0.
 
-Shown is what a resource receives; --direction=to shows what it sends. --edges shows who calls it, which needs the right to get the
-subresource edges of RESOURCE.`,
+Shown is what a resource receives, or what it sends if it receives nothing; the column DIRECTION tells which where there are both.
+--direction=from shows only what is received, --direction=to what is sent, and both shows a line for each. --edges shows a line for each
+other end: who calls it, and whom it calls.
+
+The API tells what a resource sends that receives something too by its edges only. So --direction=to, both and --edges ask once for each
+resource, and need the right to get the subresource edges of RESOURCE. Latencies of several edges can't be added up and are shown as "-".`,
 		Example: `  kubectl traffic top deployments
   kubectl traffic top pods -l app=website --sort-by=success
   kubectl traffic top deployment website --edges
+  kubectl traffic top deployments --direction=to
   kubectl traffic top trafficsplit website -o wide`,
 		Args:              usage(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: c.resources,
@@ -59,10 +72,10 @@ subresource edges of RESOURCE.`,
 	flags.BoolVarP(&t.allNamespaces, "all-namespaces", "A", false, "show those of all namespaces")
 	flags.StringVarP(&t.selector, "selector", "l", "", "labels of the resources to show, such as app=website")
 	flags.StringVar(&t.sortBy, "sort-by", "name", "what comes first: "+strings.Join(figures.SortKeys, "|"))
-	flags.StringVar(&t.direction, "direction", string(metricsv1.DirectionFrom), "from: what is received; to: what is sent; both")
+	flags.StringVar(&t.direction, "direction", anyDirection, "any: what is received, or else what is sent; from: what is received; to: what is sent; both")
 	flags.BoolVar(&t.edges, "edges", false, "show a line for each other end of the traffic")
 	complete(cmd, "sort-by", fixed(figures.SortKeys...))
-	complete(cmd, "direction", fixed("from", "to", bothDirections))
+	complete(cmd, "direction", fixed(directions...))
 	complete(cmd, "selector", cobra.NoFileCompletions)
 	t.output = addOutput(cmd, asWide, asJSON, asYAML)
 	return cmd
@@ -109,8 +122,8 @@ func (t *top) check() error {
 	if !slices.Contains(figures.SortKeys, t.sortBy) {
 		return usageErrorf("--sort-by: %q is none of %s", t.sortBy, strings.Join(figures.SortKeys, ", "))
 	}
-	if !slices.Contains([]string{"from", "to", bothDirections}, t.direction) {
-		return usageErrorf("--direction: %q is none of from, to, both", t.direction)
+	if !slices.Contains(directions, t.direction) {
+		return usageErrorf("--direction: %q is none of %s", t.direction, strings.Join(directions, ", "))
 	}
 	return nil
 }
@@ -134,11 +147,7 @@ func (t *top) run(ctx context.Context, out, errs io.Writer, args []string) error
 	if t.output.object() {
 		return printValue(out, t.output.form, list)
 	}
-	direction := metricsv1.Direction(t.direction)
-	if t.direction == bothDirections {
-		direction = ""
-	}
-	rows := figures.Rows(list.Items, direction)
+	rows := t.rows(list.Items)
 	if len(rows) == 0 {
 		fmt.Fprintf(errs, "No traffic of %s was measured %s in the last window.\n", q.kind.Resource, q.place())
 		return nil
@@ -149,20 +158,61 @@ func (t *top) run(ctx context.Context, out, errs io.Writer, args []string) error
 
 // list returns the resources, or their edges.
 func (t *top) list(ctx context.Context, m *metrics, q question) (*metricsv1.TrafficMetricsList, error) {
-	if !t.edges {
-		return m.get(ctx, q)
-	}
-	if q.name != "" {
+	switch {
+	case t.edges && q.name != "":
 		q.edges = true
 		return m.get(ctx, q)
+	case t.edges:
+		_, list, err := allEdges(ctx, m, q)
+		return list, err
 	}
-	_, list, err := allEdges(ctx, m, q)
-	return list, err
+	list, err := m.get(ctx, q)
+	if err != nil || t.direction != toDirection && t.direction != bothDirections {
+		return list, err
+	}
+	return list, addSent(ctx, m, q, list)
+}
+
+// addSent adds what resources send to a list that only tells what they receive.
+func addSent(ctx context.Context, m *metrics, q question, list *metricsv1.TrafficMetricsList) error {
+	told := map[figures.Node]bool{}
+	for i := range list.Items {
+		if list.Items[i].Edge.Direction == metricsv1.DirectionTo {
+			told[figures.NodeOf(list.Items[i].Resource)] = true
+		}
+	}
+	nodes := slices.DeleteFunc(nodesOf(list), func(n figures.Node) bool { return told[n] })
+	found, err := edgesOf(ctx, m, q, nodes)
+	if err != nil {
+		return err
+	}
+	for _, edges := range found {
+		if sent := figures.Sent(edges); sent != nil {
+			list.Items = append(list.Items, *sent)
+		}
+	}
+	return nil
+}
+
+// rows are the items of the direction that was asked for.
+func (t *top) rows(items []metricsv1.TrafficMetrics) []figures.Row {
+	switch t.direction {
+	case bothDirections:
+		return figures.Rows(items, "")
+	case anyDirection:
+		if !t.edges {
+			items = figures.Received(items)
+		}
+		return figures.Rows(items, "")
+	}
+	return figures.Rows(items, metricsv1.Direction(t.direction))
 }
 
 // print prints a table whose columns are those that the rows differ in.
 func (t *top) print(out io.Writer, rows []figures.Row, q question) error {
 	backends := slices.ContainsFunc(rows, func(r figures.Row) bool { return r.Backend != nil })
+	differ := slices.ContainsFunc(rows, func(r figures.Row) bool { return r.Direction != rows[0].Direction })
+	alone := t.direction == anyDirection && rows[0].Direction == metricsv1.DirectionTo
 	var heads []column
 	var cells [][]string
 	for _, r := range rows {
@@ -176,7 +226,7 @@ func (t *top) print(out io.Writer, rows []figures.Row, q question) error {
 			put("BACKEND", backendName(r))
 			put("WEIGHT", backendWeight(r))
 		}
-		if t.edges || t.direction == bothDirections {
+		if t.edges || differ || alone {
 			put("DIRECTION", string(r.Direction))
 		}
 		if t.edges {

@@ -92,6 +92,10 @@ func fromOne(kind, name string) string {
 	return fmt.Sprintf(`{"direction":"from","side":"server","resource":{"name":%s,"namespace":"foobar","kind":%q}}`, text, kind)
 }
 
+func toOne(kind, name string) string {
+	return strings.NewReplacer("from", "to", "server", "client").Replace(fromOne(kind, name))
+}
+
 // pods are those of the example of the text.
 var pods = metricsList(
 	metricsItem("Pod", "foo-6846bf6b-gjmvz", fromAll, 54, 0, ""),
@@ -104,19 +108,26 @@ func TestTop(t *testing.T) {
 		return fmt.Sprintf(`%d {"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"reason":%q,"code":%d}`, code, message, reason, code)
 	}
 	server := newMetricsServer(t, map[string]string{
-		"":                                     `{"kind":"APIResourceList"}`,
-		"/namespaces/foobar/pods":              pods,
-		"/pods":                                pods,
-		"/namespaces/foobar/pods/one":          metricsItem("Pod", "one", fromAll, 30, 0, ""),
-		"/namespaces/foobar/pods/one/edges":    metricsList(metricsItem("Pod", "one", fromOne("Pod", "other\x1b[31m"), 30, 0, "")),
-		"/namespaces":                          metricsList(metricsItem("Namespace", "foobar", fromAll, 30, 0, "")),
-		"/namespaces/foobar/jobs":              metricsList(),
-		"/namespaces/foobar/services":          status(503, "ServiceUnavailable", "the server is currently unable to handle the request"),
-		"/namespaces/foobar/statefulsets":      status(403, "Forbidden", `statefulsets.metrics.smi-spec.io is forbidden: User "jane" cannot list resource "statefulsets" in API group "metrics.smi-spec.io" in the namespace "foobar"`),
-		"/namespaces/foobar/daemonsets":        `{"kind":"TrafficMetricsList","metadata":{"continue":"next"},"items":[` + metricsItem("DaemonSet", "a", fromAll, 1, 0, "") + `]}`,
-		"/namespaces/foobar/daemonsets?next":   metricsList(metricsItem("DaemonSet", "b", fromAll, 1, 0, "")),
-		"/namespaces/foobar/replicasets":       `<html>`,
-		"/namespaces/foobar/trafficsplits/web": metricsList(metricsItem("TrafficSplit", "web", `{"direction":"from","side":"client","resource":{}}`, 90, 0, `"backend":{"apex":"web","name":"web-v1","weight":90},`), metricsItem("TrafficSplit", "web", `{"direction":"from","side":"client","resource":{}}`, 9, 1, `"backend":{"apex":"web","name":"web-v2","weight":10},`)),
+		"":                                   `{"kind":"APIResourceList"}`,
+		"/namespaces/foobar/pods":            pods,
+		"/pods":                              pods,
+		"/namespaces/foobar/pods/one":        metricsItem("Pod", "one", fromAll, 30, 0, ""),
+		"/namespaces/foobar/pods/one/edges":  metricsList(metricsItem("Pod", "one", fromOne("Pod", "other\x1b[31m"), 30, 0, "")),
+		"/namespaces":                        metricsList(metricsItem("Namespace", "foobar", fromAll, 30, 0, "")),
+		"/namespaces/foobar/jobs":            metricsList(),
+		"/namespaces/foobar/deployments":     metricsList(metricsItem("Deployment", "load", toAll, 45, 15, ""), metricsItem("Deployment", "web", fromAll, 60, 0, ""), metricsItem("Deployment", "db", fromAll, 30, 0, "")),
+		"/namespaces/foobar/deployments/web": metricsItem("Deployment", "web", fromAll, 60, 0, ""),
+		"/namespaces/foobar/deployments/web/edges": metricsList(metricsItem("Deployment", "web", fromOne("Deployment", "load"), 60, 0, ""),
+			metricsItem("Deployment", "web", toOne("Deployment", "db"), 20, 10, ""), metricsItem("Deployment", "web", toOne("Deployment", "cache"), 30, 0, "")),
+		"/namespaces/foobar/deployments/db/edges":           metricsList(metricsItem("Deployment", "db", fromOne("Deployment", "web"), 30, 0, "")),
+		"/namespaces/foobar/pods/foo-6846bf6b-gjmvz/edges":  metricsList(),
+		"/namespaces/foobar/pods/bar-f84f44b5b-dk4g9/edges": metricsList(),
+		"/namespaces/foobar/services":                       status(503, "ServiceUnavailable", "the server is currently unable to handle the request"),
+		"/namespaces/foobar/statefulsets":                   status(403, "Forbidden", `statefulsets.metrics.smi-spec.io is forbidden: User "jane" cannot list resource "statefulsets" in API group "metrics.smi-spec.io" in the namespace "foobar"`),
+		"/namespaces/foobar/daemonsets":                     `{"kind":"TrafficMetricsList","metadata":{"continue":"next"},"items":[` + metricsItem("DaemonSet", "a", fromAll, 1, 0, "") + `]}`,
+		"/namespaces/foobar/daemonsets?next":                metricsList(metricsItem("DaemonSet", "b", fromAll, 1, 0, "")),
+		"/namespaces/foobar/replicasets":                    `<html>`,
+		"/namespaces/foobar/trafficsplits/web":              metricsList(metricsItem("TrafficSplit", "web", `{"direction":"from","side":"client","resource":{}}`, 90, 0, `"backend":{"apex":"web","name":"web-v1","weight":90},`), metricsItem("TrafficSplit", "web", `{"direction":"from","side":"client","resource":{}}`, 9, 1, `"backend":{"apex":"web","name":"web-v2","weight":10},`)),
 	})
 	tests := []struct {
 		name, line string
@@ -139,6 +150,34 @@ foobar      foo-6846bf6b-gjmvz     100.00%   1.8rps   1ms
 		{"what is sent", "top pods --direction=to", exitDone, `
 NAME                   SUCCESS   RPS      LATENCY_P99
 baz-69c8bb6d5b-gn5rt   100.00%   0.0rps   1ms
+`, ""},
+		{"what only sends is there too", "top deployments", exitDone, `
+NAME   DIRECTION   SUCCESS   RPS      LATENCY_P99
+db     from        100.00%   1.0rps   1ms
+load   to          75.00%    2.0rps   1ms
+web    from        100.00%   2.0rps   1ms
+`, ""},
+		{"only what is received", "top deployments --direction=from", exitDone, `
+NAME   SUCCESS   RPS      LATENCY_P99
+db     100.00%   1.0rps   1ms
+web    100.00%   2.0rps   1ms
+`, ""},
+		{"what is sent, also by what receives", "top deployments --direction=to", exitDone, `
+NAME   SUCCESS   RPS      LATENCY_P99
+load   75.00%    2.0rps   1ms
+web    83.33%    2.0rps   -
+`, ""},
+		{"both", "top deployments --direction=both", exitDone, `
+NAME   DIRECTION   SUCCESS   RPS      LATENCY_P99
+db     from        100.00%   1.0rps   1ms
+load   to          75.00%    2.0rps   1ms
+web    from        100.00%   2.0rps   1ms
+web    to          83.33%    2.0rps   -
+`, ""},
+		{"both of one", "top deployment web --direction=both", exitDone, `
+NAME   DIRECTION   SUCCESS   RPS      LATENCY_P99
+web    from        100.00%   2.0rps   1ms
+web    to          83.33%    2.0rps   -
 `, ""},
 		{"one", "top pod/one -o wide", exitDone, `
 NAME   SUCCESS   RPS      LATENCY_P99   LATENCY_P50   LATENCY_P90   SUCCEEDED   FAILED   WINDOW

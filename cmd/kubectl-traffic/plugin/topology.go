@@ -71,12 +71,30 @@ func allEdges(ctx context.Context, m *metrics, q question) ([]figures.Node, *met
 	if err != nil {
 		return nil, nil, err
 	}
+	nodes := nodesOf(list)
+	found, err := edgesOf(ctx, m, q, nodes)
+	if err != nil {
+		return nil, nil, err
+	}
+	list.Items = slices.Concat(found...)
+	return nodes, list, nil
+}
+
+// nodesOf are the resources of a list, each once.
+func nodesOf(list *metricsv1.TrafficMetricsList) []figures.Node {
 	var nodes []figures.Node
+	seen := map[figures.Node]bool{}
 	for i := range list.Items {
-		if n := figures.NodeOf(list.Items[i].Resource); n.Name != "" && !slices.Contains(nodes, n) {
+		if n := figures.NodeOf(list.Items[i].Resource); n.Name != "" && !seen[n] {
+			seen[n] = true
 			nodes = append(nodes, n)
 		}
 	}
+	return nodes
+}
+
+// edgesOf asks for the edges of each node, in their order.
+func edgesOf(ctx context.Context, m *metrics, q question, nodes []figures.Node) ([][]metricsv1.TrafficMetrics, error) {
 	found := make([][]metricsv1.TrafficMetrics, len(nodes))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(edgesAtOnce)
@@ -89,11 +107,7 @@ func allEdges(ctx context.Context, m *metrics, q question) ([]figures.Node, *met
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, nil, err
-	}
-	list.Items = slices.Concat(found...)
-	return nodes, list, nil
+	return found, group.Wait()
 }
 
 func topology(ctx context.Context, m *metrics, q question, form *output, out, errs io.Writer) error {

@@ -15,6 +15,15 @@ import (
 	"github.com/serin-dev/serin/controllers/rollout/schedule"
 )
 
+// frozen is a Freeze of everything.
+func frozen(from, until time.Time) v1alpha1.Freeze {
+	f := v1alpha1.Freeze{}
+	f.Name = "black-friday"
+	start, end := metav1.NewTime(from), metav1.NewTime(until)
+	f.Spec = v1alpha1.FreezeSpec{Reason: "sale", From: &start, Until: &end}
+	return f
+}
+
 func TestPlan(t *testing.T) {
 	at := func(hours, minutes int) time.Time {
 		return noon.Add(time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute)
@@ -24,47 +33,118 @@ func TestPlan(t *testing.T) {
 	overdue := metav1.NewMicroTime(noon.Add(-time.Hour))
 	// Releases may go on from 14:00 to 16:00, each day.
 	windows := &v1alpha1.Schedule{Windows: []v1alpha1.Window{{Start: "0 14 * * *", Duration: "2h"}}}
+	plain := func(steps ...v1alpha1.Step) v1alpha1.Strategy { return v1alpha1.Strategy{Steps: steps} }
+	finish := windows.DeepCopy()
+	finish.WhenClosed = v1alpha1.ClosedFinish
+	five := int32(5)
+	promotion := func(number int, begins time.Time, waits string) sight.Planned {
+		return sight.Planned{Number: number, Weight: 100, State: sight.Promotion, Begins: begins, Waits: waits}
+	}
+	const (
+		person   = "a person or a hook"
+		closed   = "outside of the windows of spec.schedule until Sun 2026-03-01 14:00 UTC"
+		tomorrow = "outside of the windows of spec.schedule until Mon 2026-03-02 14:00 UTC"
+	)
 	tests := []struct {
 		name     string
-		steps    []v1alpha1.Step
+		strategy v1alpha1.Strategy
 		present  *v1alpha1.StepStatus
 		schedule *v1alpha1.Schedule
+		freezes  []v1alpha1.Freeze
+		paused   bool
 		want     []sight.Planned
 	}{
-		{"a release that begins now", steps, nil, nil, []sight.Planned{
+		{name: "a release that begins now", strategy: plain(steps...), want: []sight.Planned{
 			{Number: 1, Weight: 10, State: sight.Later, Begins: noon, Ends: at(0, 10)},
 			{Number: 2, Weight: 20, State: sight.Later, Begins: at(3, 0), Ends: at(4, 0)},
 			{Number: 3, Weight: 50, State: sight.Later, Begins: at(4, 0), Ends: at(4, 5)},
+			promotion(4, at(4, 5), ""),
 		}},
-		{"windows", steps, nil, windows, []sight.Planned{
-			{Number: 1, Weight: 10, State: sight.Later, Begins: at(2, 0), Ends: at(2, 10)},
+		{name: "a step that ends while the window is closed is followed when it opens", strategy: plain(steps...), schedule: windows, want: []sight.Planned{
+			{Number: 1, Weight: 10, State: sight.Later, Begins: at(2, 0), Ends: at(2, 10), Waits: closed},
 			{Number: 2, Weight: 20, State: sight.Later, Begins: at(3, 0), Ends: at(4, 0)},
-			{Number: 3, Weight: 50, State: sight.Later, Begins: at(26, 0), Ends: at(26, 5)},
+			{Number: 3, Weight: 50, State: sight.Later, Begins: at(26, 0), Ends: at(26, 5), Waits: tomorrow},
+			promotion(4, at(26, 5), ""),
 		}},
-		{"a release in progress", steps[:1], &v1alpha1.StepStatus{Index: 0, InEffectAt: &inEffect}, nil, []sight.Planned{
+		{name: "the promotion waits for a window too", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "3h"}), schedule: windows, want: []sight.Planned{
+			{Number: 1, Weight: 10, State: sight.Later, Begins: at(2, 0), Ends: at(5, 0), Waits: closed},
+			promotion(2, at(26, 0), tomorrow),
+		}},
+		{name: "a release that has begun finishes while the window is closed", strategy: plain(steps...), schedule: finish, want: []sight.Planned{
+			{Number: 1, Weight: 10, State: sight.Later, Begins: at(2, 0), Ends: at(2, 10), Waits: closed},
+			{Number: 2, Weight: 20, State: sight.Later, Begins: at(3, 0), Ends: at(4, 0)},
+			{Number: 3, Weight: 50, State: sight.Later, Begins: at(4, 0), Ends: at(4, 5)},
+			promotion(4, at(4, 5), ""),
+		}},
+		{
+			name: "a Freeze of operators holds that release too", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "3h"}), schedule: finish, freezes: []v1alpha1.Freeze{frozen(at(4, 0), at(6, 0))},
+			want: []sight.Planned{
+				{Number: 1, Weight: 10, State: sight.Later, Begins: at(2, 0), Ends: at(5, 0), Waits: closed},
+				promotion(2, at(6, 0), "the Freezes of operators to be over"),
+			},
+		},
+		{name: "a paused release", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "10m"}, v1alpha1.Step{Weight: 20}), present: &v1alpha1.StepStatus{Index: 0, InEffectAt: &inEffect}, paused: true, want: []sight.Planned{
 			{Number: 1, Weight: 10, State: sight.Present, Begins: inEffect.Time, Ends: at(0, 6)},
+			{Number: 2, Weight: 20, State: sight.Later, Waits: "spec.paused to be false"},
+			promotion(3, time.Time{}, ""),
 		}},
-		{"a step whose time is over waits for evidence", steps[:1], &v1alpha1.StepStatus{Index: 0, InEffectAt: &overdue}, nil, []sight.Planned{
+		{name: "a step that ends at the very time of the next", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "3h"}, v1alpha1.Step{Weight: 20, At: "0 15 * * *"}), want: []sight.Planned{
+			{Number: 1, Weight: 10, State: sight.Later, Begins: noon, Ends: at(3, 0)},
+			{Number: 2, Weight: 20, State: sight.Later, Begins: at(3, 0), Ends: at(3, 0)},
+			promotion(3, at(3, 0), ""),
+		}},
+		{name: "a time that never comes", strategy: plain(v1alpha1.Step{Weight: 10, At: "0 0 30 2 *"}), want: []sight.Planned{
+			{Number: 1, Weight: 10, State: sight.Later, Waits: `the time "0 0 30 2 *", which never comes`},
+			promotion(2, time.Time{}, ""),
+		}},
+		{name: "a release in progress", strategy: plain(steps[:1]...), present: &v1alpha1.StepStatus{Index: 0, InEffectAt: &inEffect}, want: []sight.Planned{
+			{Number: 1, Weight: 10, State: sight.Present, Begins: inEffect.Time, Ends: at(0, 6)},
+			promotion(2, at(0, 6), ""),
+		}},
+		{name: "a step whose time is over waits for evidence", strategy: plain(steps[:1]...), present: &v1alpha1.StepStatus{Index: 0, InEffectAt: &overdue}, want: []sight.Planned{
 			{Number: 1, Weight: 10, State: sight.Present, Begins: overdue.Time, Ends: noon},
+			promotion(2, noon, ""),
 		}},
-		{"after a gate nothing is known", []v1alpha1.Step{{Weight: 5}, {Weight: 10, Until: v1alpha1.UntilManual}, {Weight: 20}}, &v1alpha1.StepStatus{Index: 1}, nil, []sight.Planned{
+		{name: "after a gate nothing is known", strategy: plain(v1alpha1.Step{Weight: 5}, v1alpha1.Step{Weight: 10, Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 20}), present: &v1alpha1.StepStatus{Index: 1}, want: []sight.Planned{
 			{Number: 1, Weight: 5, State: sight.Done},
-			{Number: 2, Weight: 10, State: sight.Present, Begins: noon, Ends: noon, Waits: "a person or a hook"},
+			{Number: 2, Weight: 10, State: sight.Present, Begins: noon, Ends: noon, Waits: person},
 			{Number: 3, Weight: 20, State: sight.Later},
+			promotion(4, time.Time{}, ""),
 		}},
-		{"a gate that was passed", []v1alpha1.Step{{Weight: 10, Until: v1alpha1.UntilManual}, {Weight: 20}}, &v1alpha1.StepStatus{Index: 0, PassedAt: &inEffect}, nil, []sight.Planned{
+		{name: "a gate that was passed", strategy: plain(v1alpha1.Step{Weight: 10, Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 20}), present: &v1alpha1.StepStatus{Index: 0, PassedAt: &inEffect}, want: []sight.Planned{
 			{Number: 1, Weight: 10, State: sight.Present, Begins: noon, Ends: noon},
 			{Number: 2, Weight: 20, State: sight.Later, Begins: noon, Ends: noon},
+			promotion(3, noon, ""),
+		}},
+		{name: "a ramp", strategy: v1alpha1.Strategy{Ramp: &v1alpha1.Ramp{From: 5, To: 12, By: &five, Every: "10m"}}, present: &v1alpha1.StepStatus{Index: 1, InEffectAt: &inEffect}, want: []sight.Planned{
+			{Number: 1, Weight: 5, State: sight.Done},
+			{Number: 2, Weight: 10, State: sight.Present, Begins: inEffect.Time, Ends: at(0, 6)},
+			{Number: 3, Weight: 12, State: sight.Later, Begins: at(0, 6), Ends: at(0, 16)},
+			promotion(4, at(0, 16), ""),
+		}},
+		{
+			name:     "blue-green with a preview, and a switch at its time",
+			strategy: v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{Hold: "30m", At: "0 15 * * *", ScaleDownDelay: "1h"}},
+			want: []sight.Planned{
+				{Number: 1, State: sight.Later, Begins: noon, Ends: at(0, 30)},
+				{Number: 2, Weight: 100, State: sight.Later, Begins: at(3, 0), Ends: at(4, 0)},
+				promotion(3, at(4, 0), ""),
+			},
+		},
+		{name: "blue-green with nothing set", strategy: v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen}, want: []sight.Planned{
+			{Number: 1, State: sight.Later, Begins: noon, Ends: noon},
+			{Number: 2, Weight: 100, State: sight.Later, Begins: noon, Ends: noon.Add(30 * time.Second)},
+			promotion(3, noon.Add(30*time.Second), ""),
 		}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			calendar, err := schedule.Parse(test.schedule, nil)
+			calendar, err := schedule.Parse(test.schedule, test.freezes)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ro := &v1alpha1.Rollout{}
-			ro.Spec.Strategy.Steps, ro.Status.Step = test.steps, test.present
+			ro.Spec.Strategy, ro.Spec.Schedule, ro.Spec.Paused, ro.Status.Step = test.strategy, test.schedule, test.paused, test.present
 			got, err := sight.Plan(ro, calendar, noon)
 			if err != nil {
 				t.Fatal(err)
@@ -82,8 +162,48 @@ func TestAPlanNeedsSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sight.Plan(&v1alpha1.Rollout{}, calendar, noon); err == nil || !strings.Contains(err.Error(), "spec.strategy.steps") {
+	if _, err := sight.Plan(&v1alpha1.Rollout{}, calendar, noon); err == nil || !strings.Contains(err.Error(), "spec.strategy: has neither steps nor a ramp") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestDetect(t *testing.T) {
+	steps := []v1alpha1.Step{{Weight: 0, Hold: "1m"}, {Weight: 10, Hold: "5m"}, {Weight: 50, Hold: "5m", Until: v1alpha1.UntilManual}, {Weight: 100, Hold: "5m"}}
+	none := []string{"", "", "", "", ""}
+	tests := []struct {
+		name    string
+		steps   []v1alpha1.Step
+		traffic sight.Traffic
+		present *v1alpha1.StepStatus
+		want    []string
+	}{
+		{"much traffic", steps, sight.Traffic{PerSecond: 1000, FailureRate: .001}, nil, []string{"", "0.26pp", "0.22pp", "", ""}},
+		{"a service that fails more often hides more", steps, sight.Traffic{PerSecond: 1000, FailureRate: .01}, nil, []string{"", "0.48pp", "0.35pp", "", ""}},
+		{"little traffic", steps, sight.Traffic{PerSecond: 10}, nil, []string{"", "1.9pp", "0.74pp", "", ""}},
+		{"next to no traffic", steps, sight.Traffic{PerSecond: .001}, nil, none},
+		{"what is over", steps, sight.Traffic{PerSecond: 1000, FailureRate: .001}, &v1alpha1.StepStatus{Index: 2}, []string{"", "", "0.22pp", "", ""}},
+		{"nobody knows how many match", []v1alpha1.Step{{Weight: 50, Hold: "5m", Matches: []string{"beta"}}}, sight.Traffic{PerSecond: 1000}, nil, []string{"", ""}},
+		{"no time", []v1alpha1.Step{{Weight: 50}}, sight.Traffic{PerSecond: 1000}, nil, []string{"", ""}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			ro := &v1alpha1.Rollout{}
+			ro.Spec.Strategy.Steps, ro.Status.Step = test.steps, test.present
+			plan, err := sight.Plan(ro, schedule.Calendar{}, noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := sight.Detect(ro, plan, test.traffic); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range plan {
+				got = append(got, p.Detectable)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

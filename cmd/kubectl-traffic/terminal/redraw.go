@@ -41,23 +41,26 @@ func NewScreen(out io.Writer) *Screen {
 // Terminal is whether pictures replace each other.
 func (s *Screen) Terminal() bool { return s.size != nil }
 
-// Show shows a picture. On a terminal it is cut to what fits, because lines that have
-// left the screen can't be drawn again.
-func (s *Screen) Show(picture string) error {
-	var clean bytes.Buffer
-	if _, err := NewClean(&clean).Write([]byte(picture)); err != nil {
+// Show shows a picture with a foot below it. On a terminal the picture is cut to what
+// fits above the foot, because lines that have left the screen can't be drawn again.
+func (s *Screen) Show(picture, foot string) error {
+	picture, err := cleaned(picture)
+	if err != nil {
 		return err
 	}
-	text := clean.String()
+	if foot, err = cleaned(foot); err != nil {
+		return err
+	}
 	if !s.Terminal() {
-		_, err := io.WriteString(s.out, text)
+		_, err := io.WriteString(s.out, picture+foot)
 		return err
 	}
 	width, height, err := s.size()
 	if err != nil {
 		return fmt.Errorf("ask the terminal for its size: %w", err)
 	}
-	fitting := fit(text, width, height)
+	foot = fit(foot, width, height)
+	fitting := fit(picture, width, max(height-strings.Count(foot, "\n"), 1)) + foot
 	start := eraseDown
 	if s.lines > 0 {
 		start = fmt.Sprintf(upTo, s.lines) + eraseDown
@@ -67,10 +70,20 @@ func (s *Screen) Show(picture string) error {
 	return err
 }
 
-// fit cuts a picture to lines that a terminal shows without wrapping or scrolling.
+func cleaned(text string) (string, error) {
+	var clean bytes.Buffer
+	_, err := NewClean(&clean).Write([]byte(text))
+	return clean.String(), err
+}
+
+// fit cuts a picture to lines that a terminal shows without wrapping or scrolling: one
+// less than its height, as the cursor stands below them.
 func fit(text string, width, height int) string {
+	if text == "" {
+		return ""
+	}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if height > 1 && len(lines) > height-1 {
+	if height > 0 && len(lines) > height-1 {
 		lines = lines[:height-1]
 	}
 	var b strings.Builder

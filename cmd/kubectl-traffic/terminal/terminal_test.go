@@ -67,7 +67,7 @@ func TestAPictureTakesThePlaceOfTheOneBefore(t *testing.T) {
 	var out bytes.Buffer
 	s := &Screen{out: &out, size: func() (int, int, error) { return 10, 4, nil }}
 	for _, picture := range []string{"one\ntwo\n", "a line that is too long\n\x1b[2J\n3\n4\n5\n"} {
-		if err := s.Show(picture); err != nil {
+		if err := s.Show(picture, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,11 +81,22 @@ func TestPicturesFollowEachOtherWhereTheOutputIsNoTerminal(t *testing.T) {
 	var out bytes.Buffer
 	s := NewScreen(&out)
 	for _, picture := range []string{"one\n", "two\x1b[J\n"} {
-		if err := s.Show(picture); err != nil {
+		if err := s.Show(picture, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if want := "one\ntwo[J\n"; s.Terminal() || out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestTheFootIsShownWhateverThePictureTakes(t *testing.T) {
+	var out bytes.Buffer
+	s := &Screen{out: &out, size: func() (int, int, error) { return 10, 4, nil }}
+	if err := s.Show("1\n2\n3\n4\n", "no answer\n"); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\x1b[J1\n2\nno answer\n"; out.String() != want || s.lines != 3 {
+		t.Errorf("got %q, %d lines, want %q", out.String(), s.lines, want)
 	}
 }

@@ -166,28 +166,16 @@ func (s *settings) ramp(r *v1alpha1.Ramp) error {
 	if err := analysis.Duration("spec.strategy.ramp.every", r.Every, &every); err != nil {
 		return err
 	}
-	factor := 1.0
-	if r.Times != "" {
-		f, err := strconv.ParseFloat(r.Times, 64)
-		if err != nil || !(f >= 1 && f < 100) {
-			return fmt.Errorf("spec.strategy.ramp.times: %q is not a factor from 1 to 99.99; write a number such as 2 or 1.5", r.Times)
-		}
-		factor = f
+	weights, err := r.Weights()
+	if err != nil {
+		return err
 	}
-	by := int32(1)
-	if r.By != nil {
-		by = min(max(*r.By, 1), 100)
-	}
-	for w := max(r.From, 1); ; {
-		w = min(w, r.To, 100)
+	for _, w := range weights {
 		next := s.plain(w)
 		next.hold = every
 		s.steps = append(s.steps, next)
-		if w >= min(r.To, 100) {
-			return nil
-		}
-		w = max(w+by, int32(math.Floor(float64(w)*factor)))
 	}
+	return nil
 }
 
 // blueGreen is two steps: everything but the traffic, and then all of it while the

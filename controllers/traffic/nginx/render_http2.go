@@ -5,6 +5,8 @@ package nginx
 import (
 	"net/http"
 	"strconv"
+
+	"github.com/serin-dev/serin/analysis"
 )
 
 const (
@@ -19,30 +21,12 @@ const (
 	connectionAge = "30m"
 )
 
-// failedCalls are the statuses of gRPC that tell of a failure of the server, with the
-// status of HTTP that stands for each. The answer of a failed call has the HTTP
-// status 200, so without this no failure would ever show. The other statuses are
-// answers that a bad call deserves, such as NOT_FOUND.
-//
-// The pairs are those of google.rpc.Code (google/rpc/code.proto).
-var failedCalls = []struct {
-	status int
-	code   int
-}{
-	{2, http.StatusInternalServerError},  // UNKNOWN
-	{4, http.StatusGatewayTimeout},       // DEADLINE_EXCEEDED
-	{12, http.StatusNotImplemented},      // UNIMPLEMENTED
-	{13, http.StatusInternalServerError}, // INTERNAL
-	{14, http.StatusServiceUnavailable},  // UNAVAILABLE
-	{15, http.StatusInternalServerError}, // DATA_LOSS
-}
-
 // renderHTTP2Maps writes the variables that all HTTP/2 listeners share.
 func renderHTTP2Maps(t *text) {
 	// The status of a call is in a trailer, or in the header when there is no message.
 	codes := [][2]string{{"default", "$status"}}
-	for _, f := range failedCalls {
-		codes = append(codes, [2]string{"200:" + strconv.Itoa(f.status), strconv.Itoa(f.code)})
+	for _, f := range analysis.FailedCalls() {
+		codes = append(codes, [2]string{"200:" + strconv.Itoa(f.GRPC), strconv.Itoa(f.HTTP)})
 	}
 	t.entries("map", []string{"$status:$upstream_http_grpc_status$upstream_trailer_grpc_status", "$serin_call_status"}, codes...)
 	// A former nginx has told already who the client is.

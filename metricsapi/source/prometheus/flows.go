@@ -73,10 +73,6 @@ func (t *tallies) addBucket(v *View, m model.Metric, n float64) {
 	t.flow(v, m).buckets[le] += n
 }
 
-// grpcFailures are the values of grpc-status that Serin's proxies count as failures:
-// UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE and DATA_LOSS.
-var grpcFailures = []string{"2", "4", "12", "13", "14", "15"}
-
 // outcome of the requests of one series; "" if they say nothing about who answered.
 func (c *Counter) outcome(m model.Metric) Outcome {
 	switch {
@@ -88,7 +84,7 @@ func (c *Counter) outcome(m model.Metric) Outcome {
 		}
 		return Success
 	}
-	if c.GRPCStatusLabel != "" && slices.Contains(grpcFailures, string(m[model.LabelName(c.GRPCStatusLabel)])) {
+	if c.failedCall(m) {
 		return Failure
 	}
 	status, err := strconv.Atoi(string(m[model.LabelName(c.StatusLabel)]))
@@ -103,6 +99,12 @@ func (c *Counter) outcome(m model.Metric) Outcome {
 	default:
 		return ""
 	}
+}
+
+// failedCall is whether a series counts calls of gRPC that failed, as at Serin's proxies.
+func (c *Counter) failedCall(m model.Metric) bool {
+	status, err := strconv.Atoi(string(m[model.LabelName(c.GRPCStatusLabel)]))
+	return err == nil && slices.ContainsFunc(analysis.FailedCalls(), func(f analysis.FailedCall) bool { return f.GRPC == status })
 }
 
 // flow finds the flow of a series. What was called and what was chosen are the same where

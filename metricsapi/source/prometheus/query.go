@@ -114,8 +114,15 @@ func (s Series) matchers(label, value string) ([]*labels.Matcher, error) {
 	return matchers, nil
 }
 
-// increased is the increase of each series: the difference of its values, or the estimate
-// of increase() where there is none, because the series is new or was reset.
+// Labels of Prometheus for the target that a series was scraped from.
+const (
+	instanceLabel = "instance"
+	jobLabel      = "job"
+)
+
+// increased is the increase of each series: the difference of its values; all of its
+// value where it is new at a target that is not; or the estimate of increase() where
+// neither is known, because the series was reset or the target is new.
 func increased(metric string, matchers []*labels.Matcher, window time.Duration) parser.Expr {
 	selector := func(offset time.Duration) *parser.VectorSelector {
 		return &parser.VectorSelector{Name: metric, LabelMatchers: matchers, OriginalOffset: offset}
@@ -128,10 +135,28 @@ func increased(metric string, matchers []*labels.Matcher, window time.Duration) 
 		Func: parser.Functions["increase"],
 		Args: parser.Expressions{&parser.MatrixSelector{VectorSelector: selector(0), Range: window}},
 	}
-	return or(grown, estimate)
+	return or(or(grown, begun(metric, matchers, window)), estimate)
+}
+
+// begun are the series that began in the window, such as that of the first failure, at
+// targets where another series of the metric goes on. Without one that goes on, the
+// target may have counted for long before it was scraped, or have new labels.
+func begun(metric string, matchers []*labels.Matcher, window time.Duration) parser.Expr {
+	selector := func(offset time.Duration, more ...*labels.Matcher) *parser.VectorSelector {
+		return &parser.VectorSelector{Name: metric, LabelMatchers: slices.Concat(matchers, more), OriginalOffset: offset}
+	}
+	known := labels.MustNewMatcher(labels.MatchNotEqual, instanceLabel, "")
+	added := set(parser.LUNLESS, selector(0), selector(window))
+	lasting := set(parser.LAND, selector(0, known), selector(window, known))
+	there := set(parser.LAND, &parser.ParenExpr{Expr: added}, &parser.ParenExpr{Expr: lasting})
+	there.VectorMatching.On, there.VectorMatching.MatchingLabels = true, []string{instanceLabel, jobLabel}
+	return &parser.ParenExpr{Expr: there}
 }
 
 // or takes what the left side has, and of the right side what it lacks.
-func or(left, right parser.Expr) parser.Expr {
-	return &parser.BinaryExpr{Op: parser.LOR, LHS: left, RHS: right, VectorMatching: &parser.VectorMatching{Card: parser.CardManyToMany}}
+func or(left, right parser.Expr) parser.Expr { return set(parser.LOR, left, right) }
+
+// set puts the series of two sides together by an operator on sets.
+func set(op parser.ItemType, left, right parser.Expr) *parser.BinaryExpr {
+	return &parser.BinaryExpr{Op: op, LHS: left, RHS: right, VectorMatching: &parser.VectorMatching{Card: parser.CardManyToMany}}
 }

@@ -116,7 +116,7 @@ func (d *decision) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := patchObject(cmd.Context(), api, ro, client.RawPatch(types.JSONPatchType, text), *d.dryRun); err != nil {
+	if err := patchRollout(cmd.Context(), api, ro, client.RawPatch(types.JSONPatchType, text), *d.dryRun); err != nil {
 		return err
 	}
 	if *d.dryRun == dryClient {
@@ -149,8 +149,8 @@ func (c *cluster) rollout(ctx context.Context, o *output, dry *string, name stri
 	return api, ro, api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: rolloutName(name)}, ro)
 }
 
-// patchObject writes, as far as --dry-run allows.
-func patchObject(ctx context.Context, api client.Client, o client.Object, p client.Patch, dry string) error {
+// patchRollout writes, as far as --dry-run allows.
+func patchRollout(ctx context.Context, api client.Client, o client.Object, p client.Patch, dry string) error {
 	switch dry {
 	case dryClient:
 		return nil

@@ -151,7 +151,7 @@ func (t *transition) ask(ctx context.Context, api client.Client, cr *v1alpha1.Ca
 		before := cr.DeepCopy()
 		cr.Spec.Transition = t.wanted
 		did = "asked for: " + string(t.wanted)
-		return patchObject(ctx, api, cr, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), *t.dryRun)
+		return patchRollout(ctx, api, cr, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), *t.dryRun)
 	})
 	return did, err
 }

@@ -43,14 +43,15 @@ var unknownRoute = plan.Route{Weight: -1}
 // foreignAnnotations of a split say of its traffic what no Rollout says.
 var foreignAnnotations = []string{splitv1.AnnotationPortWeights, splitv1.AnnotationPortProtocols}
 
+// foreign reports whether a split says of its traffic what Serin never writes.
+func foreign(ts *splitv1.TrafficSplit) bool {
+	return slices.ContainsFunc(foreignAnnotations, func(key string) bool { _, found := ts.Annotations[key]; return found }) ||
+		slices.ContainsFunc(ts.Spec.Matches, func(m splitv1.Match) bool { return m.Kind != matchKind })
+}
+
 // requestedRoute is what the spec of the split sends to the canary.
 func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) plan.Route {
-	for _, key := range foreignAnnotations {
-		if _, found := ts.Annotations[key]; found {
-			return unknownRoute
-		}
-	}
-	if ts.Spec.Service != s.Rollout.Spec.Service || ts.Annotations[splitv1.AnnotationRouter] != string(s.splitRouter()) {
+	if foreign(ts) || ts.Spec.Service != s.Rollout.Spec.Service || ts.Annotations[splitv1.AnnotationRouter] != string(s.splitRouter()) {
 		return unknownRoute
 	}
 	weights := map[string]int32{}
@@ -59,9 +60,6 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) p
 	}
 	route := plan.Route{Weight: canaryWeight(weights, stable, canary)}
 	for _, m := range ts.Spec.Matches {
-		if m.Kind != matchKind {
-			return unknownRoute
-		}
 		route.Matches = append(route.Matches, m.Name)
 	}
 	slices.Sort(route.Matches)

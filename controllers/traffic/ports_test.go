@@ -4,6 +4,7 @@ package traffic_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -54,9 +55,7 @@ func TestPortsHaveWeightsAndProtocolsOfTheirOwn(t *testing.T) {
 			"grpc": {100, 900, traffic.ProtocolHTTP2}, "rest": {100, 900, traffic.ProtocolHTTP},
 			"tcp-dns": {100, 900, traffic.ProtocolTCP}, "dns": {100, 900, traffic.ProtocolUDP},
 		}
-		for name, s := range changes {
-			all[name] = s
-		}
+		maps.Copy(all, changes)
 		return all
 	}
 	for name, test := range map[string]struct {

@@ -22,12 +22,13 @@ type event struct {
 const maxNote = 1024
 
 // eventsOf are the events of a transition of the status. Waiting is no event: the
-// condition says it, and it happens at every change of a weight.
+// condition says it, and it happens at every change of a weight. Weights that an
+// annotation changes are no new generation, and told of all the same.
 func eventsOf(old, next splitv1.TrafficSplitStatus) []event {
 	var events []event
 	for _, c := range next.Conditions {
 		before := meta.FindStatusCondition(old.Conditions, c.Type)
-		if worthTelling(before, c) {
+		if worthTelling(before, c) || inEffect(c) && weights(old.Backends) != weights(next.Backends) {
 			events = append(events, eventOf(c, next.Backends))
 		}
 	}

@@ -4,6 +4,7 @@ package plugin
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -113,7 +114,7 @@ func canaryRows(items []v1alpha1.CanaryRelease, all bool, now time.Time) [][]str
 		cr := &items[i]
 		ready, state, sentence := sight.CanaryState(cr)
 		row := []string{
-			cr.Name, cr.Spec.Release, fmt.Sprint(cr.Spec.Version), ready, state, sight.CanaryShare(cr),
+			cr.Name, cr.Spec.Release, strconv.Itoa(int(cr.Spec.Version)), ready, state, sight.CanaryShare(cr),
 			duration.HumanDuration(now.Sub(cr.CreationTimestamp.Time)),
 		}
 		if all {

@@ -143,7 +143,7 @@ func (d *decision) decide(ctx context.Context, api client.Client, ro *v1alpha1.R
 		if err != nil {
 			return err
 		}
-		return patchObject(ctx, api, ro, patch, *d.dryRun)
+		return patchRollout(ctx, api, ro, patch, *d.dryRun)
 	})
 	if *d.dryRun == dryClient {
 		ro.Spec.Control = &control
@@ -201,8 +201,8 @@ func (c *cluster) rollout(ctx context.Context, o *output, dry *string, name stri
 	return api, ro, api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: rolloutName(name)}, ro)
 }
 
-// patchObject writes, as far as --dry-run allows.
-func patchObject(ctx context.Context, api client.Client, o client.Object, p client.Patch, dry string) error {
+// patchRollout writes, as far as --dry-run allows.
+func patchRollout(ctx context.Context, api client.Client, o client.Object, p client.Patch, dry string) error {
 	switch dry {
 	case dryClient:
 		return nil

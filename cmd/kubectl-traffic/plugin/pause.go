@@ -61,7 +61,7 @@ func newPausing(c *cluster, verb string, paused bool, words decideWords) *cobra.
 				return o.done(cmd, api, ro, "unchanged", *dry)
 			}
 			patch := fmt.Sprintf(`{"spec":{"paused":%t}}`, paused)
-			if err := patchObject(cmd.Context(), api, ro, client.RawPatch(types.MergePatchType, []byte(patch)), *dry); err != nil {
+			if err := patchRollout(cmd.Context(), api, ro, client.RawPatch(types.MergePatchType, []byte(patch)), *dry); err != nil {
 				return err
 			}
 			ro.Spec.Paused = paused
@@ -139,7 +139,7 @@ func undo(cmd *cobra.Command, api client.Client, ro *v1alpha1.Rollout, u undoing
 			return nil
 		}
 		did = "has the template of revision " + u.revision + " again"
-		return patchObject(cmd.Context(), api, d, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), u.dry)
+		return patchRollout(cmd.Context(), api, d, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), u.dry)
 	})
 	if err != nil {
 		return err

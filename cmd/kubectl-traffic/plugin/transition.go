@@ -151,7 +151,7 @@ func (t *transition) ask(ctx context.Context, api client.Client, cr *v1alpha1.Ca
 		before := cr.DeepCopy()
 		cr.Spec.Transition = t.wanted
 		did = "asked for: " + string(t.wanted)
-		return patchObject(ctx, api, cr, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), *t.dryRun)
+		return patchRollout(ctx, api, cr, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), *t.dryRun)
 	})
 	return did, err
 }
@@ -176,20 +176,9 @@ type following struct {
 func (t *transition) follow(ctx context.Context, api client.Client, cr *v1alpha1.CanaryRelease, f following) error {
 	said, asked := "", cr.DeepCopy()
 	for {
-		err := api.Get(ctx, client.ObjectKeyFromObject(asked), cr)
-		if gone := apierrors.IsNotFound(err) || err == nil && cr.UID != asked.UID; gone {
-			asked.DeepCopyInto(cr)
-			return t.withoutIt(cr)
-		}
-		if err != nil {
+		ended, err := t.look(ctx, api, cr, asked)
+		if ended || err != nil {
 			return err
-		}
-		ended, why := sight.Transited(cr, t.wanted)
-		if why != nil {
-			return missedError{why}
-		}
-		if ended {
-			return nil
 		}
 		_, state, sentence := sight.CanaryState(cr)
 		if line := oneLine(fmt.Sprintf("%s: %s: %s", cr.Name, state, sentence)); line != said {
@@ -204,6 +193,24 @@ func (t *transition) follow(ctx context.Context, api client.Client, cr *v1alpha1
 		case <-f.look:
 		}
 	}
+}
+
+// look reads the CanaryRelease that was asked, and tells whether there is nothing left to
+// wait for.
+func (t *transition) look(ctx context.Context, api client.Client, cr, asked *v1alpha1.CanaryRelease) (ended bool, err error) {
+	err = api.Get(ctx, client.ObjectKeyFromObject(asked), cr)
+	if apierrors.IsNotFound(err) || err == nil && cr.UID != asked.UID {
+		asked.DeepCopyInto(cr)
+		return true, t.withoutIt(cr)
+	}
+	if err != nil {
+		return false, err
+	}
+	ended, why := sight.Transited(cr, t.wanted)
+	if why != nil {
+		return false, missedError{why}
+	}
+	return ended, nil
 }
 
 // withoutIt is what it means that the CanaryRelease is gone: its finalizer has taken

@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -256,6 +257,30 @@ func TestCanariesAreListedWithWhatTheyDo(t *testing.T) {
 	}
 	if narrow := canaryRows([]v1alpha1.CanaryRelease{*cr}, false, time.Unix(3600, 0))[0]; narrow[0] != "web" {
 		t.Errorf("in one namespace: %q", narrow)
+	}
+}
+
+func TestListsArePrintedInEachForm(t *testing.T) {
+	scheme, err := newScheme("v1alpha4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rollouts := &v1alpha1.RolloutList{Items: make([]v1alpha1.Rollout, 1)}
+	rollouts.Items[0].Name = "website"
+	for _, test := range []struct {
+		form string
+		list runtime.Object
+		want string
+	}{
+		{asName, &v1alpha1.CanaryReleaseList{Items: []v1alpha1.CanaryRelease{*shopCanary(), *shopCanary()}}, "canaryrelease.serin.dev/web\ncanaryrelease.serin.dev/web\n"},
+		{asName, rollouts, "rollout.serin.dev/website\n"},
+		{asName, &v1alpha1.CanaryReleaseList{}, ""},
+		{asYAML, &v1alpha1.CanaryReleaseList{}, "apiVersion: serin.dev/v1alpha1\nitems: null\nkind: CanaryReleaseList\nmetadata: {}\n"},
+	} {
+		var out bytes.Buffer
+		if err := (&output{form: test.form}).print(&out, scheme, test.list); err != nil || out.String() != test.want {
+			t.Errorf("%s of %T: %v, %q", test.form, test.list, err, out.String())
+		}
 	}
 }
 

@@ -43,9 +43,12 @@ func (p *pass) beforeUpgrade() {
 		return
 	}
 	if p.UpgradeFailure != "" {
-		p.say(v1alpha1.ReasonUpgradeFailed, "The upgrade of release %s failed: %s. The canary keeps all traffic, and the upgrade is tried again; set spec.transition to Deprecated to go back.",
+		p.say(v1alpha1.ReasonUpgradeFailed, "The upgrade of release %s failed: %s. The canary keeps all traffic, and the upgrade is tried again every minute; set spec.transition to Deprecated to go back.",
 			p.CanaryRelease.Spec.Release, p.UpgradeFailure)
-		p.wake(retryUpgrade)
+		if left := p.UpgradeFailedAt.Add(retryUpgrade).Sub(p.Now); left > 0 {
+			p.wake(left)
+			return
+		}
 	} else {
 		p.wait(v1alpha1.ReasonAdopting, "All traffic goes to the canary; upgrading release %s.", p.CanaryRelease.Spec.Release)
 	}

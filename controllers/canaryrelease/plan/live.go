@@ -37,6 +37,11 @@ func (p *pass) establish() bool {
 	}
 	p.status.Release = &v1alpha1.CanaryHelmRelease{Revision: p.CanaryRelease.Spec.Version}
 	p.status.ManifestDigest, p.status.Later = p.Proposal.Digest, p.later()
+	for i := range p.Workloads {
+		if w := &p.Workloads[i]; w.Candidate && p.exposed(w) {
+			p.workloadStatus(w.Name) // it is looked after from now on, whatever becomes of the canary
+		}
+	}
 	return p.dropCanaries(p.current) && p.dropServices(func(s *Service) bool { return s.Wanted }) &&
 		p.prepare() && p.keepCopies()
 }

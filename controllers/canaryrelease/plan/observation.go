@@ -37,11 +37,13 @@ type Observation struct {
 
 	Release  Release
 	Proposal Proposal
-	// UpgradeFailure is why the last upgrade failed, since the operator started; "" when
-	// none did.
-	UpgradeFailure string
+	// UpgradeFailure is why the last upgrade failed, since the operator started, and
+	// UpgradeFailedAt when; "" when none did.
+	UpgradeFailure  string
+	UpgradeFailedAt time.Time
 
-	// Workloads are the Deployments whose pods would change, and those that have a canary.
+	// Workloads are the Deployments whose pods would change, those that have a canary, and
+	// those on record.
 	Workloads []Workload
 	// Services are those that select pods of a canary, and those that have a split or
 	// backends of this CanaryRelease.

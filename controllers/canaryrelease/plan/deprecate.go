@@ -48,12 +48,7 @@ func (p *pass) takeDown() bool {
 // their weights with them, while the pods of both versions still answer. It reports
 // whether nothing is left.
 func (p *pass) giveUp() bool {
-	since := p.CanaryRelease.DeletionTimestamp
-	if since.IsZero() {
-		return false
-	}
-	if left := since.Add(patience).Sub(p.Now); left > 0 {
-		p.wake(left)
+	if !p.overdue() {
 		return false
 	}
 	led := false
@@ -65,6 +60,19 @@ func (p *pass) giveUp() bool {
 		p.dropServices(func(s *Service) bool { return !s.led() })
 	}
 	return false
+}
+
+// overdue reports whether a deletion takes too long, and looks again when it does.
+func (p *pass) overdue() bool {
+	since := p.CanaryRelease.DeletionTimestamp
+	if since.IsZero() {
+		return false
+	}
+	left := since.Add(patience).Sub(p.Now)
+	if left > 0 {
+		p.wake(left)
+	}
+	return left <= 0
 }
 
 // letGo gives the Deployments back that were held, and reports whether all are. One whose

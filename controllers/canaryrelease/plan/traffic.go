@@ -188,6 +188,10 @@ func (p *pass) dropCopies(keep func(Copy) bool) bool {
 		if c.Presence == Absent || c.Presence == Present && !c.Ours || keep(c) {
 			continue
 		}
+		if c.Presence == Unknown && p.overdue() {
+			p.note(true, v1alpha1.ReasonDeleting, "The %s %s can't be read and may be left; delete it", c.Kind, c.Name)
+			continue
+		}
 		done = false
 		if c.Presence == Unknown {
 			p.wait(v1alpha1.ReasonCleaningUp, "Waiting, since the %s %s can't be read.", c.Kind, c.Name)

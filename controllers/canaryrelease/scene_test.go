@@ -51,7 +51,8 @@ type cluster struct {
 	clock  *clocktesting.FakePassiveClock
 	events *events.FakeRecorder
 	calls  int
-	failAt int // this call fails
+	fails  int            // the time at which each call fails, counted from 1; 0 for never
+	names  map[string]int // how often each call was made
 	writes []string
 	uid    int
 }
@@ -154,7 +155,7 @@ func newCluster(t *testing.T, more ...client.Object) *cluster {
 			t.Fatal(err)
 		}
 	}
-	c := &cluster{T: t, clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)), events: events.NewFakeRecorder(1000)}
+	c := &cluster{T: t, names: map[string]int{}, clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)), events: events.NewFakeRecorder(1000)}
 	c.helm = &helm{c: c, Release: chart.Release{Newest: 4, Deployed: 4, Status: "deployed"}}
 	c.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects(), more...)...).WithReturnManagedFields().
 		WithStatusSubresource(&v1alpha1.CanaryRelease{}, &splitv1.TrafficSplit{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}).Build()
@@ -173,7 +174,8 @@ func (c *cluster) call(what string) error {
 	if slices.Contains([]string{"create", "update", "patch", "apply", "delete"}, verb) {
 		c.writes = append(c.writes, what)
 	}
-	if c.calls == c.failAt {
+	c.names[what]++
+	if c.names[what] == c.fails {
 		return errInjected
 	}
 	return nil
@@ -215,7 +217,10 @@ func (c *cluster) intercept() interceptor.Funcs {
 			if err := c.call("apply " + kind(o)); err != nil {
 				return err
 			}
-			return w.Apply(ctx, o, opts...)
+			if err := w.Apply(ctx, o, opts...); err != nil {
+				return err
+			}
+			return c.reselect(ctx, w)
 		},
 		Delete: func(ctx context.Context, w client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			if err := c.call("delete " + kind(o)); err != nil {
@@ -230,6 +235,17 @@ func (c *cluster) intercept() interceptor.Funcs {
 			return w.SubResource(sub).Update(ctx, o, opts...)
 		},
 	}
+}
+
+// reselect gives the Deployment its selector again: the fake API server takes the empty one
+// of the Go type for one that was applied.
+func (c *cluster) reselect(ctx context.Context, w client.Client) error {
+	d := &appsv1.Deployment{}
+	if err := w.Get(ctx, key("web"), d); err != nil {
+		return err
+	}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	return w.Update(ctx, d)
 }
 
 func (c *cluster) must(err error) {
@@ -258,6 +274,17 @@ func (c *cluster) run(times int) {
 		c.splits()
 		c.endpoints()
 		c.clock.SetTime(c.clock.Now().Add(3 * time.Second))
+	}
+}
+
+// runToEnd moves everybody until the CanaryRelease has ended.
+func (c *cluster) runToEnd() {
+	c.Helper()
+	for range 60 {
+		c.run(1)
+		if cr := c.canaryRelease(); cr.Status.Decision != nil && cr.Status.Decision.EndedAt != nil && len(cr.Finalizers) == 0 {
+			return
+		}
 	}
 }
 

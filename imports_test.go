@@ -51,6 +51,8 @@ var layers = []layer{
 	{folder: "controllers/rollout/plan", imports: []string{"./api", "./analysis", "./analysis/course", "./analysis/judge", "./analysis/settings", "./controllers/rollout/schedule", "./controllers/traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/rollout/schedule", imports: []string{"./api", "k8s.io/apimachinery", "github.com/robfig/cron/v3"}, pure: true},
 	{folder: "controllers/configuration", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "controllers/canaryrelease/chart", imports: []string{"./controllers/canaryrelease/chart/compare", "github.com/santhosh-tekuri/jsonschema/v6", "helm.sh/helm/v4", "k8s.io", "sigs.k8s.io/yaml"}},
+	{folder: "controllers/canaryrelease/chart/compare", imports: []string{"./controllers/workload", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml"}, pure: true},
 	{folder: "controllers/trafficsplit", imports: controller("trafficsplit")},
 	{folder: "controllers/trafficsplit/plan", imports: []string{"./api", "./controllers/traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/traffic", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}},

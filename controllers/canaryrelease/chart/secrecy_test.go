@@ -4,6 +4,7 @@ package chart
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"context"
 
 	"k8s.io/client-go/rest"
 )
@@ -28,7 +27,11 @@ func TestValuesAppearInNoErrorAndNoLog(t *testing.T) {
 	t.Cleanup(func() { log.SetOutput(before) })
 	w := newWorld()
 	c := load(t, "shop")
-	c.Values["web"] = map[string]any{"tag": hidden}
+	for _, f := range c.Raw {
+		if f.Name == "values.yaml" {
+			f.Data = []byte("web: {tag: " + hidden + "}\nredis: {tag: '7'}\n")
+		}
+	}
 	w.install(t, "shop", map[string]any{"greeting": hidden})
 	w.pack(t, "shop", c)
 	for _, config := range []string{

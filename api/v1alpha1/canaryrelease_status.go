@@ -192,11 +192,13 @@ const (
 	// because a CanaryRelease that is deleted in the foreground would lose its canary
 	// while users still call it.
 	AnnotationCanaryReleaseUID = "serin.dev/canary-release-uid"
-	// AnnotationCanaryWorkload on a ReplicaSet names the Deployment that it is a canary of.
+	// AnnotationCanaryWorkload on an object names the Deployment whose canary it is for.
 	AnnotationCanaryWorkload = "serin.dev/canary-of"
 	// AnnotationCanaryRolls on a ReplicaSet is "true" where its pods read copies, so that
 	// the Deployment can't take them over.
 	AnnotationCanaryRolls = "serin.dev/canary-reads-copies"
+	// AnnotationCanaryDigest on a copy is the manifestDigest that it was made for.
+	AnnotationCanaryDigest = "serin.dev/canary-digest"
 	// FinalizerCanaryRelease lets Serin take everything back before a CanaryRelease is gone.
 	FinalizerCanaryRelease = "serin.dev/canary-release"
 	// FieldManagerCanaryRelease is the owner of the fields that its controller applies.

@@ -56,11 +56,11 @@ func transformPod(object any) (any, error) {
 }
 
 // transformService drops the copy that kubectl keeps of what it applied. Not of the
-// Services of single versions, which the Rollout controller writes as a whole.
+// Services of single versions, which other controllers write as a whole.
 func transformService(object any) (any, error) {
 	if service, ok := object.(*corev1.Service); ok {
 		service.ManagedFields = nil
-		if service.Labels[v1alpha1.LabelRollout] == "" {
+		if service.Labels[v1alpha1.LabelRollout] == "" && service.Labels[v1alpha1.LabelCanaryRelease] == "" {
 			delete(service.Annotations, corev1.LastAppliedConfigAnnotation)
 		}
 	}

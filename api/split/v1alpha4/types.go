@@ -309,6 +309,12 @@ const AnnotationPortWeights = "serin.dev/port-weights"
 // absent, what the Service says holds.
 const AnnotationPortProtocols = "serin.dev/port-protocols"
 
+// AnnotationProxyResources on a TrafficSplit sets the resources of the container of each
+// of its proxies, as JSON: {"requests": {"cpu": "100m"}, "limits": {"memory": "512Mi"}}.
+// When absent, they are those that the operator gives to proxies. Routers without proxies
+// of their own leave it alone.
+const AnnotationProxyResources = "serin.dev/proxy-resources"
+
 // AnnotationStatus on a TrafficSplit of a cluster whose TrafficSplits have no status
 // holds the status, as JSON.
 const AnnotationStatus = "serin.dev/status"

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/kube"
+	rcommon "helm.sh/helm/v4/pkg/release/common"
+	helm "helm.sh/helm/v4/pkg/release/v1"
+	"helm.sh/helm/v4/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+const (
+	// maxHistory is how many revisions Helm's own command keeps.
+	maxHistory = 10
+	// hookTimeout is how long Helm's own command waits for a hook.
+	hookTimeout = 5 * time.Minute
+)
+
+// step is what an adoption has to do next.
+type step int
+
+const (
+	// stepDone: the release is adopted.
+	stepDone step = iota
+	// stepUpgrade: Helm can upgrade.
+	stepUpgrade
+	// stepFail: an upgrade of ours was broken off; Helm waits for it until its record says so.
+	stepFail
+)
+
+// nextStep decides what a release needs for a request to be adopted. An upgrade of
+// somebody else, before or in between, ends it: values of theirs would be undone.
+func nextStep(r Release, q Request) (step, error) {
+	if r.Newest == 0 {
+		return 0, InvalidError{fieldRelease, fmt.Sprintf("there is no release %s in namespace %s", q.Release, q.Namespace)}
+	}
+	deployed := rcommon.Status(r.Status) == rcommon.StatusDeployed
+	if r.Newest == q.Version {
+		if !deployed {
+			return 0, InvalidError{fieldVersion, fmt.Sprintf("revision %d of release %s is %s: name one that is deployed", q.Version, q.Release, r.Status)}
+		}
+		return stepUpgrade, nil
+	}
+	if r.AdoptedBy != q.UID || r.Newest < q.Version {
+		return 0, stranger(r.Newest, q)
+	}
+	switch rcommon.Status(r.Status) {
+	case rcommon.StatusDeployed:
+		return stepDone, nil
+	case rcommon.StatusPendingUpgrade:
+		return stepFail, nil
+	case rcommon.StatusFailed:
+		return stepUpgrade, nil
+	default:
+		return 0, InvalidError{fieldRelease, fmt.Sprintf("release %s is %s since its revision %d", q.Release, r.Status, r.Newest)}
+	}
+}
+
+func stranger(newest int, q Request) error {
+	return InvalidError{fieldVersion, fmt.Sprintf("revision %d of release %s was made by somebody else: start again from it", newest, q.Release)}
+}
+
+func (r *releases) Adopt(ctx context.Context, q Request) error {
+	s, err := r.open(ctx, q.Namespace, false)
+	if err != nil {
+		return err
+	}
+	return s.explain(s.adopt(ctx, q))
+}
+
+func (s *session) adopt(ctx context.Context, q Request) error {
+	state, err := s.state(ctx, q.Release)
+	if err != nil {
+		return err
+	}
+	next, err := nextStep(state, q)
+	if err != nil || next == stepDone {
+		return err
+	}
+	c, err := s.candidate(ctx, q)
+	if err != nil {
+		return err
+	}
+	if err := s.check(q, c); err != nil {
+		return err
+	}
+	if next == stepFail {
+		if err := s.fail(q, state.Newest); err != nil {
+			return err
+		}
+	}
+	return s.upgrade(ctx, q, c, state.Newest+1)
+}
+
+// fail puts on record that an upgrade was broken off.
+func (s *session) fail(q Request, revision int) error {
+	records := driver.NewSecrets(s.client.CoreV1().Secrets(s.namespace))
+	stored, err := records.Get(recordName(q.Release, revision))
+	if err != nil {
+		return err
+	}
+	release, ok := stored.(*helm.Release)
+	if !ok || release.Info == nil {
+		return InvalidError{fieldRelease, fmt.Sprintf("the record of revision %d of release %s can't be read", revision, q.Release)}
+	}
+	release.Info.Status = rcommon.StatusFailed
+	release.Info.Description = "Canary release " + q.Name + ": broken off, and tried again"
+	return records.Update(recordName(q.Release, revision), release)
+}
+
+// upgrade is helm upgrade. It applies on the client's side: a merge of the old
+// manifest, the new one and what runs leaves alone what others added, as the key in
+// a Service's selector while proxies are in its path, and spec.paused of a
+// Deployment. A server-side apply would meet them as conflicts.
+func (s *session) upgrade(ctx context.Context, q Request, c *candidate, revision int) error {
+	chart, err := c.chart()
+	if err != nil {
+		return err
+	}
+	secrets := &lock{SecretInterface: s.client.CoreV1().Secrets(s.namespace), revision: strconv.Itoa(revision)}
+	configuration, err := s.configuration(driver.NewSecrets(secrets))
+	if err != nil {
+		return err
+	}
+	up := action.NewUpgrade(configuration)
+	up.Namespace = s.namespace
+	up.ServerSideApply = "false"
+	up.WaitStrategy = kube.HookOnlyStrategy
+	up.Timeout = hookTimeout
+	up.MaxHistory = maxHistory
+	// The values are given in full; without them Helm takes the last ones.
+	up.ResetValues = true
+	// They are checked already, without loading what a schema refers to.
+	up.SkipSchemaValidation = true
+	up.Description = "Canary release " + q.Name + " adopted"
+	up.Labels = map[string]string{LabelUID: string(q.UID), LabelRevision: strconv.Itoa(revision)}
+	_, err = up.RunWithContext(ctx, q.Release, chart, c.values)
+	return s.explainUpgrade(err, q, revision)
+}
+
+// lock lets Helm make the one revision that was decided on. Two upgrades at a time
+// want to create the same record, and one of them fails; this is for an upgrade that
+// was over before Helm looked for the newest revision.
+type lock struct {
+	typedv1.SecretInterface
+	revision string
+}
+
+var errOtherRevision = errors.New("another revision was made meanwhile")
+
+func (l *lock) Create(ctx context.Context, secret *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error) {
+	if secret.Labels["version"] != l.revision {
+		return nil, errOtherRevision
+	}
+	return l.SecretInterface.Create(ctx, secret, options)
+}
+
+// explainUpgrade says why an upgrade failed, without Helm's text: it quotes manifests.
+func (s *session) explainUpgrade(err error, q Request, revision int) error {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errOtherRevision) || errors.Is(err, driver.ErrReleaseExists):
+		return stranger(revision, q)
+	case s.trouble() != nil:
+		return s.trouble()
+	case strings.Contains(err.Error(), "hooks failed"):
+		return InvalidError{fieldRelease, fmt.Sprintf("a hook of the chart failed: see the Jobs of the namespace and helm history %s", q.Release)}
+	case strings.Contains(err.Error(), "cannot be imported into the current release"):
+		return InvalidError{fieldConfig, "an object that it adds exists already and is not of the release: delete it, or give the new one another name"}
+	case errors.As(err, &status):
+		return InvalidError{fieldConfig, refusal(status.Status()) + fmt.Sprintf(": see helm history %s", q.Release)}
+	default:
+		return InvalidError{fieldConfig, fmt.Sprintf("Helm can't upgrade to it: see helm upgrade --dry-run=server and helm history %s", q.Release)}
+	}
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	rcommon "helm.sh/helm/v4/pkg/release/common"
+	helm "helm.sh/helm/v4/pkg/release/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Labels that an adoption puts on Helm's record. Helm hands labels on from revision
+// to revision, so the first one alone would claim the upgrades of others too.
+const (
+	LabelUID      = "serin.dev/canary-release-uid"
+	LabelRevision = "serin.dev/canary-release-revision"
+)
+
+// maxRecord bounds a record in memory: a megabyte of a Secret unpacks to a thousand
+// when somebody wants it to.
+const maxRecord = 64 << 20
+
+// stateOf reads a release off the labels of its records, which Helm 3 and Helm 4
+// write alike. The contents stay where they are.
+func stateOf(records []metav1.ObjectMeta) (Release, error) {
+	type revision struct {
+		number int
+		labels map[string]string
+	}
+	var all []revision
+	for i := range records {
+		n, err := strconv.Atoi(records[i].Labels["version"])
+		if err != nil || n < 1 {
+			return Release{}, failure("Secret " + records[i].Name + " is no record of Helm: its label version is no number")
+		}
+		all = append(all, revision{n, records[i].Labels})
+	}
+	if len(all) == 0 {
+		return Release{}, nil
+	}
+	slices.SortFunc(all, func(a, b revision) int { return cmp.Compare(b.number, a.number) })
+	r := Release{Newest: all[0].number, Status: all[0].labels["status"]}
+	for _, one := range all {
+		if one.labels["status"] == rcommon.StatusDeployed.String() {
+			r.Deployed = one.number
+			break
+		}
+	}
+	if all[0].labels[LabelRevision] == strconv.Itoa(r.Newest) {
+		r.AdoptedBy = types.UID(all[0].labels[LabelUID])
+	}
+	return r, nil
+}
+
+func recordName(release string, version int) string {
+	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, version)
+}
+
+// record is one revision as Helm stored it, packed.
+type record struct {
+	release *helm.Release
+	packed  []byte
+}
+
+func (s *session) record(ctx context.Context, release string, version int) (*record, error) {
+	secret, err := s.client.CoreV1().Secrets(s.namespace).Get(ctx, recordName(release, version), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, InvalidError{fieldVersion, fmt.Sprintf("there is no revision %d of release %s in namespace %s: name the one that is deployed (helm history)", version, release, s.namespace)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return unpackSecret(secret)
+}
+
+func unpackSecret(secret *corev1.Secret) (*record, error) {
+	r := &record{packed: secret.Data["release"]}
+	var err error
+	if r.release, err = unpack(r.packed); err != nil {
+		return nil, InvalidError{fieldVersion, "Secret " + secret.Name + " holds no record of Helm that can be read: " + err.Error()}
+	}
+	return r, nil
+}
+
+// fresh is a chart that nobody has changed; Helm changes a chart as it renders it.
+func (r *record) fresh() (*helm.Release, error) { return unpack(r.packed) }
+
+// unpack reads a record. Its errors say nothing of the content.
+func unpack(packed []byte) (*helm.Release, error) {
+	raw, err := base64.StdEncoding.AppendDecode(nil, packed)
+	if err != nil {
+		return nil, errors.New("it is no base64")
+	}
+	// Before Helm compressed its records they were plain.
+	if bytes.HasPrefix(raw, []byte{0x1f, 0x8b, 0x08}) {
+		if raw, err = unzip(raw); err != nil {
+			return nil, err
+		}
+	}
+	release := &helm.Release{}
+	if err := json.Unmarshal(raw, release); err != nil {
+		return nil, errors.New("it is no JSON of a release")
+	}
+	if release.Info == nil || release.Chart == nil || release.Chart.Metadata == nil {
+		return nil, errNoChart
+	}
+	return release, nil
+}
+
+func unzip(packed []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, errors.New("it is no gzip")
+	}
+	raw, err := io.ReadAll(io.LimitReader(reader, maxRecord+1))
+	if err != nil {
+		return nil, errors.New("its gzip is damaged")
+	}
+	if len(raw) > maxRecord {
+		return nil, fmt.Errorf("it is larger than %d MiB", maxRecord>>20)
+	}
+	return raw, nil
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package canaryrelease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+)
+
+var errNoCopy = errors.New("the proposal has no such copy")
+
+// observeCopies looks at the objects that pods of the canary read: those of the proposal,
+// and those on record. The manager may not read them; the ServiceAccount that Helm is
+// called as may. It may be gone with the release: then they are unknown.
+func (r *Reconciler) observeCopies(ctx context.Context, s *scene) error {
+	wanted := map[v1alpha1.CanaryCopy]bool{}
+	order := append([]v1alpha1.CanaryCopy(nil), s.CanaryRelease.Status.Copies...)
+	for _, c := range order {
+		wanted[c] = false
+	}
+	if s.proposal != nil {
+		for _, c := range s.proposal.Copies {
+			id := v1alpha1.CanaryCopy{Kind: c.GetKind(), Name: c.GetName()}
+			if _, known := wanted[id]; !known {
+				order = append(order, id)
+			}
+			wanted[id] = true
+		}
+	}
+	if len(order) == 0 {
+		return nil
+	}
+	as, err := r.options.As(s.CanaryRelease.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, id := range order {
+		c, err := s.observeCopy(ctx, as, id, wanted[id])
+		s.retry = errors.Join(s.retry, withoutValues(err))
+		s.Copies = append(s.Copies, c)
+	}
+	return nil
+}
+
+func (s *scene) observeCopy(ctx context.Context, as client.Client, id v1alpha1.CanaryCopy, wanted bool) (plan.Copy, error) {
+	out := plan.Copy{Kind: id.Kind, Name: id.Name, Wanted: wanted}
+	live := partial(id.Kind)
+	err := as.Get(ctx, types.NamespacedName{Namespace: s.CanaryRelease.Namespace, Name: id.Name}, live)
+	switch {
+	case apierrors.IsNotFound(err):
+		out.Presence = plan.Absent
+	case err != nil:
+		return out, fmt.Errorf("the %s %q could not be read: %w", id.Kind, id.Name, err)
+	default:
+		out.Presence, out.UID, out.ResourceVersion = plan.Present, live.UID, live.ResourceVersion
+		out.Ours = isMarked(live, s.CanaryRelease)
+		out.Current = s.proposal != nil && live.Annotations[v1alpha1.AnnotationCanaryDigest] == s.proposal.Digest
+	}
+	return out, nil
+}
+
+// partial is the metadata of a copy, which is all that is read.
+func partial(kind string) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind})
+	return o
+}
+
+// keepCopy makes an object of the proposal.
+func (r *Reconciler) keepCopy(ctx context.Context, s scene, a plan.KeepCopy) error {
+	as, err := r.options.As(s.CanaryRelease.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, c := range s.proposal.Copies {
+		if c.GetKind() != a.Kind || c.GetName() != a.Name {
+			continue
+		}
+		made := &unstructured.Unstructured{Object: c.DeepCopy().Object}
+		made.SetNamespace(s.CanaryRelease.Namespace)
+		mark(made, s.CanaryRelease, "")
+		made.SetAnnotations(with(made.GetAnnotations(), v1alpha1.AnnotationCanaryDigest, s.proposal.Digest))
+		return withoutValues(staleIfThere(as.Create(ctx, made, client.FieldOwner(v1alpha1.FieldManagerCanaryRelease))))
+	}
+	return errNoCopy
+}
+
+// dropCopy deletes the exact copy that was observed.
+func (r *Reconciler) dropCopy(ctx context.Context, s scene, a plan.DropCopy) error {
+	as, err := r.options.As(s.CanaryRelease.Namespace)
+	if err != nil {
+		return err
+	}
+	o := partial(a.Kind)
+	o.Namespace, o.Name = s.CanaryRelease.Namespace, a.Name
+	return remove(ctx, as, a.Target, o)
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package canaryrelease
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+)
+
+// fresh is how long what Helm said about a release is taken for true. An upgrade looks
+// itself whether somebody else was there.
+const fresh = 2 * time.Second
+
+// memory keeps what is expensive to ask Helm for, and what became of upgrades.
+type memory struct {
+	lock  sync.Mutex
+	known map[client.ObjectKey]*knowledge
+}
+
+// knowledge of one CanaryRelease. It is read and written by one reconcile at a time.
+type knowledge struct {
+	uid        types.UID
+	release    chart.Release
+	releasedAt time.Time
+	// proposal was made from what key says.
+	key      [sha256.Size]byte
+	proposal *chart.Proposal
+	failure  string
+	failedAt time.Time
+}
+
+func (m *memory) of(cr *v1alpha1.CanaryRelease) *knowledge {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	key := client.ObjectKeyFromObject(cr)
+	k := m.known[key]
+	if k == nil || k.uid != cr.UID {
+		k = &knowledge{uid: cr.UID}
+		m.known[key] = k
+	}
+	return k
+}
+
+func (m *memory) forget(key client.ObjectKey) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	delete(m.known, key)
+}
+
+// observeRelease asks Helm what there is. That it can't say is a fact, which keeps the
+// planner from going on, but not from taking back.
+func (r *Reconciler) observeRelease(ctx context.Context, s *scene) {
+	k, cr := s.helm, s.CanaryRelease
+	s.UpgradeFailure, s.UpgradeFailedAt = k.failure, k.failedAt
+	if age := s.Now.Sub(k.releasedAt); k.releasedAt.IsZero() || age < 0 || age >= fresh {
+		release, err := r.options.Releases.Get(ctx, cr.Namespace, cr.Spec.Release)
+		if err != nil {
+			s.Release = plan.Release{Problem: "Helm's records of release " + cr.Spec.Release + " could not be read: " + safe(err)}
+			s.retry = errors.Join(s.retry, withoutValues(err))
+			return
+		}
+		k.release, k.releasedAt = release, s.Now
+	}
+	s.Release = plan.Release{
+		Presence: plan.Present, Newest: int32(k.release.Newest), Deployed: int32(k.release.Deployed), //nolint:gosec // Helm counts revisions one by one
+		Status: k.release.Status, Ours: k.release.AdoptedBy != "" && k.release.AdoptedBy == cr.UID,
+	}
+	if k.release.Newest == 0 {
+		s.Release.Presence = plan.Absent
+	}
+}
+
+// observeProposal asks Helm what the release would be, where that still matters: it is
+// compared with the revision of the spec only.
+func (r *Reconciler) observeProposal(ctx context.Context, s *scene) {
+	cr, k := s.CanaryRelease, s.helm
+	version := cr.Spec.Version
+	if s.Release.Presence != plan.Present || s.Release.Newest != version || s.Release.Deployed != version {
+		return
+	}
+	if d := cr.Status.Decision; d != nil && d.Transition == v1alpha1.CanaryTransitionDeprecated {
+		return
+	}
+	request, err := r.request(ctx, cr)
+	if err != nil {
+		r.unproposed(s, err)
+		return
+	}
+	key := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", version, cr.Spec.Path, request.Config))
+	if k.proposal == nil || k.key != key {
+		proposal, err := r.options.Releases.Propose(ctx, request)
+		if err == nil {
+			err = r.complete(ctx, s, &proposal)
+		}
+		if err != nil {
+			r.unproposed(s, err)
+			return
+		}
+		k.proposal, k.key = &proposal, key
+	}
+	s.proposal = k.proposal
+	s.Proposal = plan.Proposal{Known: true, Digest: k.proposal.Digest, Later: k.proposal.Later, Refused: k.proposal.Refused}
+}
+
+// unproposed notes why there is no proposal. A person has to change what is invalid;
+// anything else is tried again.
+func (r *Reconciler) unproposed(s *scene, err error) {
+	var invalid chart.InvalidError
+	if errors.As(err, &invalid) {
+		s.Proposal = plan.Proposal{Invalid: true, Problem: invalid.Error()}
+		return
+	}
+	s.Proposal = plan.Proposal{Problem: "what release " + s.CanaryRelease.Spec.Release + " would be could not be found out: " + safe(err)}
+	s.retry = errors.Join(s.retry, withoutValues(err))
+}
+
+// request is what Helm is asked for, with the values to try.
+func (r *Reconciler) request(ctx context.Context, cr *v1alpha1.CanaryRelease) (chart.Request, error) {
+	request := chart.Request{
+		Namespace: cr.Namespace, Release: cr.Spec.Release, Version: int(cr.Spec.Version), Path: cr.Spec.Path,
+		Config: []byte(cr.Spec.Config), UID: cr.UID, Name: cr.Name,
+	}
+	from := cr.Spec.ConfigFrom
+	if from == nil {
+		return request, nil
+	}
+	c, err := r.options.As(cr.Namespace)
+	if err != nil {
+		return request, err
+	}
+	secret, ref := &corev1.Secret{}, from.SecretKeyRef
+	if err := c.Get(ctx, types.NamespacedName{Namespace: cr.Namespace, Name: ref.Name}, secret); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return request, chart.InvalidError{Field: "spec.configFrom.secretKeyRef", Message: fmt.Sprintf("there is no Secret %q; create it or correct the name", ref.Name)}
+		}
+		return request, fmt.Errorf("the Secret %q could not be read: %w", ref.Name, err)
+	}
+	value, found := secret.Data[ref.Key]
+	if !found {
+		return request, chart.InvalidError{Field: "spec.configFrom.secretKeyRef", Message: fmt.Sprintf("the Secret %q has no key %q; add it or correct the key", ref.Name, ref.Key)}
+	}
+	if len(value) > maxConfig {
+		return request, chart.InvalidError{Field: "spec.configFrom.secretKeyRef", Message: fmt.Sprintf("the key %q of the Secret %q has more than %d bytes", ref.Key, ref.Name, maxConfig)}
+	}
+	request.Config = value
+	return request, nil
+}
+
+// maxConfig is the most bytes that values to try may have.
+const maxConfig = 64 << 10
+
+// upgrade makes the release what the canary is. How that failed is remembered: the
+// planner tells it, and says when to try again.
+func (r *Reconciler) upgrade(ctx context.Context, s scene) error {
+	k := s.helm
+	k.releasedAt = time.Time{}
+	request, err := r.request(ctx, s.CanaryRelease)
+	if err == nil {
+		err = r.options.Releases.Adopt(ctx, request)
+	}
+	k.failure, k.failedAt = "", time.Time{}
+	if err != nil {
+		k.failure, k.failedAt = safe(err), r.options.Clock.Now()
+		r.record(s.CanaryRelease, corev1.EventTypeWarning, v1alpha1.ReasonUpgradeFailed, "The upgrade of release "+s.CanaryRelease.Spec.Release+" failed: "+safe(err))
+	}
+	return errAgain
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package canaryrelease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+)
+
+// scene is an Observation with the objects that the actions need.
+type scene struct {
+	plan.Observation
+	helm     *knowledge
+	proposal *chart.Proposal // nil when there is none
+	// deployments and services of the namespace, replicaSets and slices by what they are of.
+	deployments map[string]*appsv1.Deployment
+	services    map[string]*corev1.Service
+	replicaSets []appsv1.ReplicaSet
+	slices      map[string][]*discoveryv1.EndpointSlice
+	splits      map[string]*splitv1.TrafficSplit
+	rollouts    []v1alpha1.Rollout
+	// retry is why it has to be tried again, although a decision can be made.
+	retry error
+}
+
+// observe reads everything that a decision needs. What of the cluster can't be read makes
+// the whole observation unreadable: the planner then changes nothing.
+func (r *Reconciler) observe(ctx context.Context, cr *v1alpha1.CanaryRelease) (scene, error) {
+	s := scene{
+		Observation: plan.Observation{Now: r.options.Clock.Now(), CanaryRelease: cr}, helm: r.helm.of(cr),
+		deployments: map[string]*appsv1.Deployment{}, services: map[string]*corev1.Service{},
+		slices: map[string][]*discoveryv1.EndpointSlice{}, splits: map[string]*splitv1.TrafficSplit{},
+	}
+	if d := cr.Status.Decision; d != nil && d.EndedAt != nil {
+		return s, nil // nothing matters any more
+	}
+	if err := r.read(ctx, &s); err != nil {
+		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
+		return s, err
+	}
+	r.observeRelease(ctx, &s)
+	r.observeProposal(ctx, &s)
+	err := s.observeWorkloads()
+	if err == nil {
+		s.observeServices()
+		err = r.observeCopies(ctx, &s)
+	}
+	if err != nil {
+		s.Unreadable = strings.ReplaceAll(safe(err), "\n", "; ")
+		return s, withoutValues(err)
+	}
+	return s, s.retry
+}
+
+// read lists what the namespace has, from the caches.
+func (r *Reconciler) read(ctx context.Context, s *scene) error {
+	rivals, deployments, services := &v1alpha1.CanaryReleaseList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{}
+	replicaSets, endpoints := &appsv1.ReplicaSetList{}, &discoveryv1.EndpointSliceList{}
+	splits, rollouts := &splitv1.TrafficSplitList{}, &v1alpha1.RolloutList{}
+	var err error
+	for _, list := range []client.ObjectList{rivals, deployments, services, replicaSets, endpoints, splits, rollouts} {
+		if e := r.client.List(ctx, list, client.InNamespace(s.CanaryRelease.Namespace), client.UnsafeDisableDeepCopy); e != nil {
+			err = errors.Join(err, fmt.Errorf("%s could not be listed: %w", kindOf(list), e))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for i := range rivals.Items {
+		if c := &rivals.Items[i]; older(c, s.CanaryRelease) {
+			s.Rival = c.Name
+		}
+	}
+	for i := range deployments.Items {
+		s.deployments[deployments.Items[i].Name] = &deployments.Items[i]
+	}
+	for i := range services.Items {
+		s.services[services.Items[i].Name] = &services.Items[i]
+	}
+	for i := range endpoints.Items {
+		name := endpoints.Items[i].Labels[discoveryv1.LabelServiceName]
+		s.slices[name] = append(s.slices[name], &endpoints.Items[i])
+	}
+	for i := range splits.Items {
+		s.splits[splits.Items[i].Name] = &splits.Items[i]
+	}
+	s.replicaSets, s.rollouts = replicaSets.Items, rollouts.Items
+	slices.SortFunc(s.replicaSets, func(a, b appsv1.ReplicaSet) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+func kindOf(list client.ObjectList) string {
+	name := fmt.Sprintf("%T", list)
+	return strings.TrimSuffix(name[strings.LastIndex(name, ".")+1:], "List") + "s"
+}
+
+// older reports whether another CanaryRelease tries the same release, has not ended, and
+// was there first.
+func older(other, cr *v1alpha1.CanaryRelease) bool {
+	d := other.Status.Decision
+	if other.UID == cr.UID || other.Spec.Release != cr.Spec.Release || d != nil && d.EndedAt != nil {
+		return false
+	}
+	if !other.CreationTimestamp.Equal(&cr.CreationTimestamp) {
+		return other.CreationTimestamp.Before(&cr.CreationTimestamp)
+	}
+	return other.Name < cr.Name
+}
+
+// isMarked reports whether an object was made for the CanaryRelease.
+func isMarked(o client.Object, cr *v1alpha1.CanaryRelease) bool {
+	return o.GetLabels()[v1alpha1.LabelCanaryRelease] == cr.Name && o.GetAnnotations()[v1alpha1.AnnotationCanaryReleaseUID] == string(cr.UID)
+}
+
+// mark puts the name and the UID of a CanaryRelease on an object that is made for it.
+func mark(o client.Object, cr *v1alpha1.CanaryRelease, workload string) {
+	labels, annotations := with(o.GetLabels(), v1alpha1.LabelCanaryRelease, cr.Name), with(o.GetAnnotations(), v1alpha1.AnnotationCanaryReleaseUID, string(cr.UID))
+	if workload != "" {
+		annotations[v1alpha1.AnnotationCanaryWorkload] = workload
+	}
+	o.SetLabels(labels)
+	o.SetAnnotations(annotations)
+}
+
+func with(m map[string]string, key, value string) map[string]string {
+	out := make(map[string]string, len(m)+1)
+	for k, v := range m {
+		out[k] = v
+	}
+	out[key] = value
+	return out
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// Presence says whether an object is there. The zero value is Unknown, so that a
+// fact nobody has looked up is never taken for an absent object.
+type Presence int
+
+// Whether an object is there.
+const (
+	// Unknown: it could not be read. Nothing is decided from it.
+	Unknown Presence = iota
+	// Absent: the API said that it does not exist.
+	Absent
+	// Present: it was read.
+	Present
+)
+
+// Observation is everything a decision is made from.
+type Observation struct {
+	// Now is the time of the observation.
+	Now time.Time
+	// CanaryRelease as read, with the status of the last decision.
+	CanaryRelease *v1alpha1.CanaryRelease
+	// Unreadable names what of the cluster could not be read; "" when all was.
+	Unreadable string
+	// Rival is the older CanaryRelease of the same Helm release; "" if none.
+	Rival string
+
+	Release  Release
+	Proposal Proposal
+	// UpgradeFailure is why the last upgrade failed, since the operator started, and
+	// UpgradeFailedAt when; "" when none did.
+	UpgradeFailure  string
+	UpgradeFailedAt time.Time
+
+	// Workloads are the Deployments whose pods would change, those that have a canary, and
+	// those on record.
+	Workloads []Workload
+	// Services are those that select pods of a canary, and those that have a split or
+	// backends of this CanaryRelease.
+	Services []Service
+	// Copies are those that the proposal wants, and those on record.
+	Copies []Copy
+}
+
+// Release is the Helm release.
+type Release struct {
+	// Presence is Unknown when Helm's records could not be read, and Absent when there is
+	// none.
+	Presence Presence
+	// Problem says why they could not be read.
+	Problem string
+	// Newest and Deployed revision; 0 for none.
+	Newest, Deployed int32
+	// Status of the newest, in Helm's words.
+	Status string
+	// Ours is whether this CanaryRelease's adoption made the newest revision.
+	Ours bool
+}
+
+// Proposal is what the release would be.
+type Proposal struct {
+	// Known is whether it was made.
+	Known bool
+	// Problem says why it was not. Invalid is whether a person has to change something.
+	Problem string
+	Invalid bool
+	// Digest names its content.
+	Digest string
+	// Later is what only an adoption changes, and Refused why no canary can be made.
+	Later, Refused []string
+}
+
+// Workload is a Deployment of the release, with its canary.
+type Workload struct {
+	Name     string
+	Presence Presence
+	// Deleting is whether it has a deletion timestamp.
+	Deleting bool
+	// Candidate is whether the proposal changes its pods. Revision then names them, and
+	// Rolls is whether they read copies.
+	Candidate bool
+	Revision  string
+	Rolls     bool
+	// Replicas wanted by whoever scales it.
+	Replicas int32
+	// Paused is spec.paused, and Held whether this controller applied that.
+	Paused, Held bool
+	// Settled is whether its controller has seen its newest generation and has all
+	// replicas updated and available.
+	Settled bool
+	// Rollout that manages it; "" for none.
+	Rollout string
+	// ReplicaSets that it controls, and its canaries.
+	ReplicaSets []ReplicaSet
+}
+
+// Owner is the controller of a ReplicaSet.
+type Owner int
+
+// Who controls a ReplicaSet.
+const (
+	// OwnerNone: nobody; the Deployment controller will adopt it.
+	OwnerNone Owner = iota
+	// OwnerDeployment: the workload.
+	OwnerDeployment
+	// OwnerCanary: nobody who acts on it; it is marked as this CanaryRelease's.
+	OwnerCanary
+)
+
+// ReplicaSet is one version of a workload.
+type ReplicaSet struct {
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Owner           Owner
+	// Marked is whether this CanaryRelease made it, whoever controls it now.
+	Marked bool
+	// Rolls is whether it was made of pods that read copies.
+	Rolls bool
+	// Revision is the value of the label pod-template-hash.
+	Revision string
+	// Current is whether its template is the workload's template.
+	Current bool
+	// Replicas wanted, existing, and available.
+	Replicas, Existing, Available int32
+	// Desired is the workload's scale that it was last told of.
+	Desired  int32
+	Deleting bool
+	// Failure says why its pods can't be created; "" when they can.
+	Failure string
+}
+
+// gone reports whether no pod of the ReplicaSet exists or will be made.
+func (r ReplicaSet) gone() bool { return r.Replicas == 0 && r.Existing == 0 }
+
+// Service is a root Service: one that clients call.
+type Service struct {
+	Name     string
+	Presence Presence
+	// Workload whose pods it selects; "" when it selects none, or those of several.
+	Workload string
+	// Wanted is whether it selects pods of a candidate now.
+	Wanted bool
+	// Problem says why its traffic can't be shared; "" when it can.
+	Problem string
+	// Taken names another object that shares its traffic already, or that has a name
+	// which is needed; "" if none.
+	Taken string
+	// Ports are its ports.
+	Ports []Port
+
+	Split Split
+	// Stable and Canary are the Services of the versions.
+	Stable, Canary Backend
+}
+
+// Port is one port of a root Service.
+type Port struct {
+	Number int32
+	// Transport is TCP or UDP.
+	Transport string
+}
+
+// Split is a TrafficSplit.
+type Split struct {
+	Presence        Presence
+	UID             types.UID
+	ResourceVersion string
+	// Ours is whether this CanaryRelease made it.
+	Ours     bool
+	Deleting bool
+	// Requested are the canary's weights in its spec; nil when it is not what Serin writes.
+	Requested []PortWeight
+	// InEffect is whether the present spec is in effect everywhere.
+	InEffect bool
+	// Refused is why the router does not accept it; "" when it does.
+	Refused string
+	// Unserved is whether it is refused and nothing of it is in effect.
+	Unserved bool
+	// Waiting is what the router waits for, for people.
+	Waiting string
+	// Proxies that report on it.
+	Proxies int32
+}
+
+// Backend is the Service of one version.
+type Backend struct {
+	Presence        Presence
+	UID             types.UID
+	ResourceVersion string
+	// Ours is whether this CanaryRelease made it.
+	Ours bool
+	// Revision that it selects.
+	Revision string
+	// UpToDate is whether it is what Serin would make for Revision now.
+	UpToDate bool
+	// Ready are the ready endpoints that are pods of Revision.
+	Ready int32
+}
+
+// Copy is an object that pods of a canary read.
+type Copy struct {
+	Kind, Name      string
+	Presence        Presence
+	UID             types.UID
+	ResourceVersion string
+	// Ours is whether this CanaryRelease made it.
+	Ours bool
+	// Wanted is whether the proposal has it, and Current whether it is of that proposal.
+	Wanted, Current bool
+}

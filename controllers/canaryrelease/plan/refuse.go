@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// maxName is the most characters of a root Service's name: those of its versions are
+// seven longer.
+const maxName = 56
+
+// refusal is why no canary can be made.
+type refusal struct {
+	reason  v1alpha1.Reason
+	message string
+}
+
+func refuse(reason v1alpha1.Reason, format string, args ...any) *refusal {
+	return &refusal{reason, fmt.Sprintf(format, args...)}
+}
+
+// refused is why no canary can be made; nil when one can.
+func (p *pass) refused() *refusal {
+	for _, check := range []func() *refusal{p.checkRelease, p.checkProposal, p.checkWorkloads, p.checkServices, p.checkSpec, p.checkCopies} {
+		if why := check(); why != nil {
+			return why
+		}
+	}
+	return nil
+}
+
+func (p *pass) checkRelease() *refusal {
+	r, spec := p.Release, p.CanaryRelease.Spec
+	switch {
+	case p.Rival != "":
+		return refuse(v1alpha1.ReasonConflict, "The CanaryRelease %q is older and tries the release %s already; wait until it has ended, or delete it", p.Rival, spec.Release)
+	case r.Presence == Absent, r.Newest == 0:
+		return refuse(v1alpha1.ReasonReleaseNotFound, "There is no Helm release %s in this namespace; correct spec.release, or install it", spec.Release)
+	case r.Newest < spec.Version:
+		return refuse(v1alpha1.ReasonReleaseNotFound, "Release %s has no revision %d, its newest is %d; correct spec.version", spec.Release, spec.Version, r.Newest)
+	case r.Deployed != spec.Version:
+		return refuse(v1alpha1.ReasonReleaseNotDeployed, "Revision %d of release %s is %s and not deployed; wait for Helm, or roll back to a revision that is", spec.Version, spec.Release, word(r.Status))
+	}
+	return nil
+}
+
+func word(status string) string {
+	if status == "" {
+		return "unknown"
+	}
+	return status
+}
+
+func (p *pass) checkProposal() *refusal {
+	switch {
+	case p.Proposal.Problem != "":
+		return refuse(v1alpha1.ReasonInvalidSpec, "%s", p.Proposal.Problem)
+	case len(p.Proposal.Refused) > 0:
+		return refuse(v1alpha1.ReasonRefused, "No canary can be made: %s", strings.Join(p.Proposal.Refused, "; "))
+	}
+	return nil
+}
+
+func (p *pass) checkWorkloads() *refusal {
+	served := false
+	for i := range p.Workloads {
+		w := &p.Workloads[i]
+		if !w.Candidate {
+			continue
+		}
+		switch {
+		case w.Presence != Present || w.Deleting:
+			return refuse(v1alpha1.ReasonWorkloadNotFound, "The Deployment %q of the release does not exist; upgrade the release to bring it back", w.Name)
+		case !p.exposed(w):
+			continue
+		case w.Rollout != "":
+			return refuse(v1alpha1.ReasonConflict, "The Rollout %q releases the Deployment %q; delete one of the two", w.Rollout, w.Name)
+		case w.Paused && !w.Held:
+			return refuse(v1alpha1.ReasonConflict, "Somebody paused the Deployment %q; set its spec.paused to false", w.Name)
+		case w.Replicas == 0 && p.CanaryRelease.Spec.Transition == v1alpha1.CanaryTransitionAdopted:
+			return refuse(v1alpha1.ReasonRefused, "The Deployment %q is scaled to zero, so that no pod of the canary could be handed over to it; scale it up", w.Name)
+		}
+		served = true
+	}
+	if !served {
+		return refuse(v1alpha1.ReasonRefused, "No Service selects the pods that config changes, so that nothing could send them a share; upgrade the release instead")
+	}
+	return nil
+}
+
+// exposed reports whether a Service selects pods of the candidate.
+func (p *pass) exposed(w *Workload) bool {
+	return slices.ContainsFunc(p.Services, func(s Service) bool { return s.Wanted && s.Workload == w.Name })
+}
+
+func (p *pass) checkServices() *refusal {
+	for i := range p.Services {
+		s := &p.Services[i]
+		switch {
+		case !s.Wanted:
+		case s.Problem != "":
+			return refuse(v1alpha1.ReasonInvalidService, "%s", s.Problem)
+		case len(s.Name) > maxName:
+			return refuse(v1alpha1.ReasonInvalidService, "The name of the Service %q has more than %d characters, so that Serin can't derive names from it; give it a shorter one", s.Name, maxName)
+		case s.Taken != "":
+			return refuse(v1alpha1.ReasonConflict, "%s; delete one of the two", s.Taken)
+		}
+	}
+	return nil
+}
+
+func (p *pass) checkSpec() *refusal {
+	for _, c := range p.CanaryRelease.Spec.Services {
+		i := slices.IndexFunc(p.Services, func(s Service) bool { return s.Name == c.Service && s.Wanted })
+		if i < 0 {
+			return refuse(v1alpha1.ReasonInvalidSpec, "spec.services: the Service %q selects no pods that config changes; remove it", c.Service)
+		}
+		if why := portProblem(c.Ports, &p.Services[i]); why != "" {
+			return refuse(v1alpha1.ReasonInvalidSpec, "%s", why)
+		}
+	}
+	return nil
+}
+
+func (p *pass) checkCopies() *refusal {
+	for _, c := range p.Copies {
+		if c.Wanted && c.Presence == Present && !c.Ours {
+			return refuse(v1alpha1.ReasonConflict, "A %s %q of somebody else exists; delete or rename it", c.Kind, c.Name)
+		}
+	}
+	return nil
+}

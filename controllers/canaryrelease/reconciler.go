@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package canaryrelease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+)
+
+// Options configure the controller.
+type Options struct {
+	// Releases reads and upgrades Helm releases.
+	Releases chart.Releases
+	// As returns a client that acts as the ServiceAccount of a namespace that Helm is
+	// called as, and reads from the API server.
+	As func(namespace string) (client.Client, error)
+	// Clock that is read, never waited on.
+	Clock clock.PassiveClock
+	// Concurrency is how many CanaryReleases are reconciled at once.
+	Concurrency int
+}
+
+const (
+	// recheck is how often Helm's records are read when nothing else happens.
+	recheck = 15 * time.Second
+	// conflictPause lets the cache see what somebody else wrote meanwhile.
+	conflictPause = 100 * time.Millisecond
+	// again follows an upgrade, of which nothing else may tell.
+	again = 10 * time.Millisecond
+)
+
+// Reconciler reconciles one CanaryRelease at a time.
+type Reconciler struct {
+	client   client.Client
+	recorder events.EventRecorder
+	options  Options
+	helm     memory
+}
+
+// New returns a Reconciler that reads and writes through c.
+func New(c client.Client, recorder events.EventRecorder, o Options) *Reconciler {
+	return &Reconciler{client: c, recorder: recorder, options: o, helm: memory{known: map[client.ObjectKey]*knowledge{}}}
+}
+
+// Reconcile observes, decides, reports and acts, in this order: what was decided is on
+// record before anything happens because of it.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	cr := &v1alpha1.CanaryRelease{}
+	if err := r.client.Get(ctx, req.NamespacedName, cr); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.helm.forget(req.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	s, failed := r.observe(ctx, cr)
+	if failed != nil {
+		log.FromContext(ctx).Error(failed, "Could not observe", "CanaryRelease", klog.KObj(cr))
+	}
+	d := plan.Decide(s.Observation)
+	if err := r.report(ctx, cr, d); err != nil {
+		return retry(err)
+	}
+	if err := r.act(ctx, s, d.Actions); err != nil {
+		if errors.Is(err, errAgain) {
+			return reconcile.Result{RequeueAfter: again}, nil
+		}
+		return retry(err)
+	}
+	if failed != nil {
+		return reconcile.Result{}, failed
+	}
+	return reconcile.Result{RequeueAfter: sooner(d)}, nil
+}
+
+// sooner is when to look again: at what only time changes, or at Helm's records.
+func sooner(d plan.Decision) time.Duration {
+	switch {
+	case d.Status.Decision != nil && d.Status.Decision.EndedAt != nil:
+		return d.After
+	case d.After > 0:
+		return min(d.After, recheck)
+	}
+	return recheck
+}
+
+// report writes the status when it changed, and then tells people.
+func (r *Reconciler) report(ctx context.Context, cr *v1alpha1.CanaryRelease, d plan.Decision) error {
+	if !apiequality.Semantic.DeepEqual(cr.Status, d.Status) {
+		next := cr.DeepCopy()
+		next.Status = d.Status
+		if err := r.client.Status().Update(ctx, next); err != nil {
+			return fmt.Errorf("write the status: %w", err)
+		}
+		// The finalizer is changed by the same pass, on top of this version.
+		cr.ResourceVersion = next.ResourceVersion
+	}
+	for _, e := range d.Events {
+		r.announce(ctx, cr, e)
+	}
+	return nil
+}
+
+// act carries the actions out; the first error stops the rest.
+func (r *Reconciler) act(ctx context.Context, s scene, actions []plan.Action) error {
+	for _, a := range actions {
+		log.FromContext(ctx).V(1).Info("Acting", "CanaryRelease", klog.KObj(s.CanaryRelease), "action", a.String())
+		if err := r.apply(ctx, s, a); err != nil {
+			if !apierrors.IsConflict(err) && !errors.Is(err, errAgain) {
+				r.record(s.CanaryRelease, corev1.EventTypeWarning, "ActionFailed", fmt.Sprintf("Could not %s: %s", a, safe(err)))
+			}
+			return fmt.Errorf("%s: %w", a, err)
+		}
+	}
+	return nil
+}
+
+// retry tries again soon after a conflict, which is no fault of anybody's, and with
+// growing pauses after any other error.
+func retry(err error) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	}
+	return reconcile.Result{}, err
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package canaryrelease
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+)
+
+func TestACanaryIsServedAndAdoptedWithItsPods(t *testing.T) {
+	c := newCluster(t)
+	c.run(12)
+	if ready := c.ready(); ready.Status != "True" || ready.Reason != v1alpha1.ReasonServing {
+		t.Fatalf("%+v\n%v", ready, c.writes)
+	}
+	weight := int32(40)
+	c.change(func(s *v1alpha1.CanaryReleaseSpec) {
+		s.Services = []v1alpha1.CanaryService{{Service: "web", Ports: []v1alpha1.CanaryPort{
+			{Port: 80, Protocol: v1alpha1.CanaryProtocolHTTP, Config: v1alpha1.CanaryPortConfig{Weight: &weight}}, {Port: 53},
+		}}}
+	})
+	c.run(5)
+	split := &splitv1.TrafficSplit{}
+	c.must(c.Get(t.Context(), key("web"), split))
+	if got, want := split.Annotations[splitv1.AnnotationPortWeights], `{"53/UDP":{"web-canary":1,"web-stable":99},"80/TCP":{"web-canary":40,"web-stable":60}}`; got != want {
+		t.Errorf("weights %s", got)
+	}
+	if got, want := split.Annotations[splitv1.AnnotationPortProtocols], `{"80/TCP":"HTTP"}`; got != want {
+		t.Errorf("protocols %s", got)
+	}
+	c.transition(v1alpha1.CanaryTransitionAdopted)
+	c.run(20)
+	cr := c.canaryRelease()
+	if d := cr.Status.Decision; d == nil || d.EndedAt == nil || d.Transition != v1alpha1.CanaryTransitionAdopted || len(cr.Finalizers) > 0 {
+		t.Fatalf("%+v %v\n%v", d, c.ready(), c.writes)
+	}
+	if w := cr.Status.Workloads; len(w) != 1 || !w[0].HandedOver || w[0].Rolled != "" || cr.Status.Release.AdoptedRevision != 5 {
+		t.Errorf("%+v", cr.Status)
+	}
+	for _, rs := range c.sets() {
+		if canary := isMarked(&rs, cr); canary != (*rs.Spec.Replicas == 2) {
+			t.Errorf("%s has %d pods", rs.Name, *rs.Spec.Replicas)
+		}
+	}
+	d := &appsv1.Deployment{}
+	c.must(c.Get(t.Context(), key("web"), d))
+	if d.Spec.Paused {
+		t.Error("the Deployment is still paused")
+	}
+	c.wantNothingLeft()
+	c.wantNoSecret()
+}
+
+func (c *cluster) wantNothingLeft() {
+	c.Helper()
+	for name := range c.dump() {
+		if strings.HasPrefix(name, "TrafficSplit/") || strings.HasPrefix(name, "Service/web-") || strings.HasPrefix(name, "Secret/") {
+			c.Errorf("%s is left", name)
+		}
+	}
+}
+
+// wantNoSecret looks for the value in what people can read.
+func (c *cluster) wantNoSecret() {
+	c.Helper()
+	text, err := json.Marshal(c.canaryRelease().Status)
+	c.must(err)
+	if strings.Contains(string(text), secretValue) {
+		c.Errorf("the status shows a value: %s", text)
+	}
+	for {
+		select {
+		case e := <-c.events.Events:
+			if strings.Contains(e, secretValue) {
+				c.Errorf("an event shows a value: %s", e)
+			}
+		default:
+			return
+		}
+	}
+}
+
+func TestACanaryWithCopiesIsAdoptedWithNewPods(t *testing.T) {
+	c := newCluster(t)
+	c.helm.copies = true
+	c.run(12)
+	secret := &corev1.Secret{}
+	c.must(c.Get(t.Context(), key("settings-canary-1"), secret))
+	if copies := c.canaryRelease().Status.Copies; len(copies) != 1 || copies[0].Name != secret.Name {
+		t.Errorf("on record: %v", copies)
+	}
+	c.transition(v1alpha1.CanaryTransitionAdopted)
+	c.run(25)
+	cr := c.canaryRelease()
+	if d := cr.Status.Decision; d == nil || d.EndedAt == nil || cr.Status.Workloads[0].HandedOver || cr.Status.Workloads[0].Rolled == "" {
+		t.Fatalf("%+v %+v\n%v", cr.Status, c.ready(), c.writes)
+	}
+	for _, rs := range c.sets() {
+		if isMarked(&rs, cr) {
+			t.Errorf("%s is left", rs.Name)
+		}
+	}
+	c.wantNothingLeft()
+	c.wantNoSecret()
+}
+
+func TestAfterADeprecationEverythingIsAsBefore(t *testing.T) {
+	for name, copies := range map[string]bool{"with copies": true, "without copies": false} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.helm.copies = copies
+			before := c.dump()
+			c.run(12)
+			c.transition(v1alpha1.CanaryTransitionDeprecated)
+			c.run(12)
+			if d := c.canaryRelease().Status.Decision; d == nil || d.EndedAt == nil {
+				t.Fatalf("%+v\n%v", c.ready(), c.writes)
+			}
+			if diff := cmp.Diff(before, c.dump()); diff != "" {
+				t.Errorf("it differs (-before +after):\n%s", diff)
+			}
+			c.wantNoSecret()
+		})
+	}
+}
+
+func TestADeletionTakesTheCanaryOut(t *testing.T) {
+	c := newCluster(t)
+	before := c.dump()
+	c.run(12)
+	c.must(c.Delete(t.Context(), c.canaryRelease()))
+	for range 12 {
+		c.run(1)
+		list := &v1alpha1.CanaryReleaseList{}
+		c.must(c.List(t.Context(), list))
+		if len(list.Items) == 0 {
+			break
+		}
+	}
+	if diff := cmp.Diff(before, c.dump()); diff != "" {
+		t.Errorf("it differs (-before +after):\n%s", diff)
+	}
+}
+
+func TestTheReleaseOfSomebodyElseEndsTheCanary(t *testing.T) {
+	c := newCluster(t)
+	c.run(12)
+	c.helm.Newest, c.helm.Deployed = 5, 5
+	c.run(15)
+	d := c.canaryRelease().Status.Decision
+	if d == nil || d.EndedAt == nil || d.Reason != v1alpha1.ReasonReleaseChanged || !strings.Contains(d.Message, "revision 5 of release shop") {
+		t.Fatalf("%+v", d)
+	}
+	c.wantNothingLeft()
+}
+
+func TestAnUpgradeThatFailsIsToldWithoutValues(t *testing.T) {
+	c := newCluster(t)
+	c.run(12)
+	c.helm.failure = chart.InvalidError{Field: "spec.config", Message: "a hook failed"}
+	c.transition(v1alpha1.CanaryTransitionAdopted)
+	c.run(12)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonUpgradeFailed || !strings.Contains(ready.Message, "a hook failed") {
+		t.Fatalf("%+v", ready)
+	}
+	c.helm.failure = nil
+	c.run(40)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonAdopted {
+		t.Fatalf("%+v", ready)
+	}
+	c.wantNoSecret()
+}
+
+func TestWithNothingToDoNothingIsWritten(t *testing.T) {
+	c := newCluster(t)
+	c.helm.copies = true
+	c.run(15)
+	was := len(c.writes)
+	c.run(5)
+	if len(c.writes) != was {
+		t.Errorf("it wrote %v", c.writes[was:])
+	}
+	c.transition(v1alpha1.CanaryTransitionDeprecated)
+	c.run(15)
+	was = len(c.writes)
+	calls := c.calls
+	c.run(5)
+	if len(c.writes) != was || c.calls-calls != 5 {
+		t.Errorf("it wrote %v and made %d calls after the end", c.writes[was:], c.calls-calls)
+	}
+}
+
+// Whatever fails once, it ends as it would have without: in each life every kind of call
+// fails at its n-th time.
+func TestAnyCallMayFail(t *testing.T) {
+	for _, transition := range []v1alpha1.CanaryTransition{v1alpha1.CanaryTransitionAdopted, v1alpha1.CanaryTransitionDeprecated} {
+		t.Run(string(transition), func(t *testing.T) {
+			var want map[string]int
+			for _, fails := range []int{0, 1, 2, 4} {
+				c := newCluster(t)
+				c.helm.copies, c.fails = true, fails
+				c.run(8)
+				c.transition(transition)
+				c.runToEnd()
+				d := c.canaryRelease().Status.Decision
+				if d == nil || d.EndedAt == nil || d.Transition != transition {
+					t.Fatalf("with failures at time %d it ends with %+v, %+v\n%v", fails, d, c.ready(), c.writes)
+				}
+				if fails == 0 {
+					want = kinds(c.dump())
+				}
+				if diff := cmp.Diff(want, kinds(c.dump())); diff != "" {
+					t.Fatalf("with failures at time %d other objects are left:\n%s", fails, diff)
+				}
+			}
+		})
+	}
+}
+
+// kinds are the names of objects, of which those that controllers number are alike.
+func kinds(dump map[string]any) map[string]int {
+	out := map[string]int{}
+	for name := range dump {
+		if strings.HasPrefix(name, "ReplicaSet/web-own") {
+			name = "ReplicaSet/web-own"
+		}
+		out[name]++
+	}
+	return out
+}
+
+func TestValuesComeFromASecretToo(t *testing.T) {
+	from := &v1alpha1.CanaryConfigSource{SecretKeyRef: v1alpha1.CanarySecretKey{Name: "values", Key: "values.yaml"}}
+	c := newCluster(t)
+	c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Config, s.ConfigFrom = "", from })
+	c.run(2)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonInvalidSpec || !strings.Contains(ready.Message, `no Secret "values"`) {
+		t.Errorf("%+v", ready)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "values", Namespace: "shop"}, Data: map[string][]byte{"other": []byte("a: b")}}
+	c.must(c.Create(t.Context(), secret))
+	c.run(2)
+	if ready := c.ready(); !strings.Contains(ready.Message, `no key "values.yaml"`) {
+		t.Errorf("%+v", ready)
+	}
+	secret.Data["values.yaml"] = []byte("token: " + secretValue)
+	c.must(c.Update(t.Context(), secret))
+	c.run(12)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonServing || string(c.helm.asked.Config) != "token: "+secretValue {
+		t.Errorf("%+v %s", ready, c.helm.asked.Config)
+	}
+	c.wantNoSecret()
+}
+
+func TestHelmIsAskedForTheSameThingOnce(t *testing.T) {
+	c := newCluster(t)
+	c.run(12)
+	c.helm.asked = chart.Request{}
+	c.run(5)
+	if c.helm.asked.Release != "" {
+		t.Error("it was asked again")
+	}
+	c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Config = "other: value" })
+	c.run(1)
+	if string(c.helm.asked.Config) != "other: value" {
+		t.Errorf("it was asked %+v", c.helm.asked)
+	}
+}
+
+func TestTheOlderOfTwoCanariesOfAReleaseGoesFirst(t *testing.T) {
+	c := newCluster(t)
+	rival := c.canaryRelease()
+	rival.Name, rival.UID, rival.ResourceVersion, rival.CreationTimestamp = "first", "first", "", metav1.Time{Time: time.Unix(1, 0)}
+	own := c.canaryRelease()
+	own.CreationTimestamp = metav1.Time{Time: time.Unix(2, 0)}
+	c.must(c.Update(t.Context(), own))
+	c.must(c.Create(t.Context(), rival))
+	c.run(3)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonConflict || !strings.Contains(ready.Message, `"first"`) {
+		t.Errorf("%+v", ready)
+	}
+}

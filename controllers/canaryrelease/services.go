@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package canaryrelease
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/workload"
+)
+
+// observeServices finds the Services that select pods of a canary, and those that have
+// objects of this CanaryRelease.
+func (s *scene) observeServices() {
+	names := map[string]bool{}
+	for name, service := range s.services {
+		if isMarked(service, s.CanaryRelease) {
+			names[rootOf(service)] = true
+		} else if len(s.selected(service)) > 0 {
+			names[name] = true
+		}
+	}
+	for name, split := range s.splits {
+		if isMarked(split, s.CanaryRelease) {
+			names[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		s.Services = append(s.Services, s.observeService(name))
+	}
+}
+
+// rootOf is the name of the root Service of a backend.
+func rootOf(backend *corev1.Service) string {
+	return strings.TrimSuffix(backend.Name, "-"+backend.Labels[v1alpha1.LabelRole])
+}
+
+// selected are the workloads of the observation whose pods a root Service selects, those
+// of candidates and canaries.
+func (s *scene) selected(root *corev1.Service) []string {
+	selector := traffic.DeclaredSelector(root)
+	if len(selector) == 0 || root.Spec.Type == corev1.ServiceTypeExternalName || root.Labels[v1alpha1.LabelRole] != "" {
+		return nil
+	}
+	matches := labels.SelectorFromSet(selector).Matches
+	names := map[string]bool{}
+	if s.proposal != nil {
+		for _, c := range s.proposal.Canaries {
+			if matches(labels.Set(c.Template.Labels)) {
+				names[c.Name] = true
+			}
+		}
+	}
+	for i := range s.replicaSets {
+		if rs := &s.replicaSets[i]; isMarked(rs, s.CanaryRelease) && matches(labels.Set(rs.Spec.Template.Labels)) {
+			names[rs.Annotations[v1alpha1.AnnotationCanaryWorkload]] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func (s *scene) observeService(name string) plan.Service {
+	out := plan.Service{Name: name, Presence: plan.Absent}
+	root := s.services[name]
+	if root != nil && root.DeletionTimestamp.IsZero() {
+		out.Presence = plan.Present
+		selected := s.selected(root)
+		if len(selected) == 1 {
+			out.Workload = selected[0]
+		}
+		out.Wanted = slices.ContainsFunc(selected, func(w string) bool { return s.candidate(w) != nil })
+		for _, p := range root.Spec.Ports {
+			out.Ports = append(out.Ports, plan.Port{Number: p.Port, Transport: string(cmp.Or(p.Protocol, corev1.ProtocolTCP))})
+		}
+		out.Problem = s.problem(root, selected)
+	}
+	out.Split = s.observeSplit(name, root)
+	out.Stable, out.Canary = s.observeBackend(root, name, v1alpha1.RoleStable), s.observeBackend(root, name, v1alpha1.RoleCanary)
+	if out.Workload == "" {
+		out.Workload = s.recorded(name)
+	}
+	if out.Wanted {
+		out.Taken = s.taken(name)
+	}
+	return out
+}
+
+// recorded is the workload that the objects of a Service were made for.
+func (s *scene) recorded(name string) string {
+	if split := s.splits[name]; split != nil && isMarked(split, s.CanaryRelease) {
+		return split.Annotations[v1alpha1.AnnotationCanaryWorkload]
+	}
+	for _, role := range []string{v1alpha1.RoleStable, v1alpha1.RoleCanary} {
+		if b := s.services[workload.BackendName(name, role)]; b != nil && isMarked(b, s.CanaryRelease) {
+			return b.Annotations[v1alpha1.AnnotationCanaryWorkload]
+		}
+	}
+	return ""
+}
+
+// problem says why the traffic of a Service can't be shared by versions of one Deployment;
+// "" when it can.
+func (s *scene) problem(root *corev1.Service, selected []string) string {
+	if root.Spec.ClusterIP == corev1.ClusterIPNone {
+		return fmt.Sprintf("The Service %q selects pods that config changes and is headless, so that clients pick pods themselves; give it a cluster IP, or upgrade the release instead", root.Name)
+	}
+	matches := labels.SelectorFromSet(traffic.DeclaredSelector(root)).Matches
+	owners := map[string]bool{}
+	for _, name := range selected {
+		owners[name] = true
+	}
+	for name, d := range s.deployments {
+		if d.Labels[traffic.LabelProxy] == "" && matches(labels.Set(d.Spec.Template.Labels)) {
+			owners[name] = true
+		}
+	}
+	if len(owners) > 1 {
+		return fmt.Sprintf("The Service %q selects pods of the Deployments %s, so that its traffic can't be shared by versions of one; give each a Service of its own",
+			root.Name, strings.Join(slices.Sorted(maps.Keys(owners)), ", "))
+	}
+	if len(selected) != 1 || root.Spec.Selector[traffic.LabelProxy] != "" {
+		return ""
+	}
+	for pod := range s.readyPods(root.Name) {
+		if !s.belongs(pod, selected[0]) {
+			return fmt.Sprintf("The Service %q selects the pod %q too, which is not of the Deployment %q; give them Services of their own", root.Name, pod, selected[0])
+		}
+	}
+	return ""
+}
+
+// readyPods are the pods that are ready endpoints of a Service.
+func (s *scene) readyPods(service string) map[string]bool {
+	pods := map[string]bool{}
+	for _, slice := range s.slices[service] {
+		for _, e := range slice.Endpoints {
+			if ptr.Deref(e.Conditions.Ready, true) && e.TargetRef != nil && e.TargetRef.Kind == "Pod" {
+				pods[e.TargetRef.Name] = true
+			}
+		}
+	}
+	return pods
+}
+
+// taken says which other object shares the traffic of a Service already, or has a name
+// that is needed; "" when none does.
+func (s *scene) taken(name string) string {
+	for _, split := range s.splits {
+		root, err := traffic.RootName(split)
+		if isMarked(split, s.CanaryRelease) || err != nil || root != name && split.Name != name {
+			continue
+		}
+		return fmt.Sprintf("The TrafficSplit %q is there for the Service %q, and this CanaryRelease needs one too", split.Name, root)
+	}
+	for i := range s.rollouts {
+		if ro := &s.rollouts[i]; ro.Spec.Service == name {
+			return fmt.Sprintf("The Rollout %q has the Service %q, and this CanaryRelease needs it too", ro.Name, name)
+		}
+	}
+	for _, role := range []string{v1alpha1.RoleStable, v1alpha1.RoleCanary} {
+		backend := workload.BackendName(name, role)
+		if live := s.services[backend]; live != nil && !isMarked(live, s.CanaryRelease) {
+			return fmt.Sprintf("The Service %q is somebody else's, and this CanaryRelease needs the name for a version of %q", backend, name)
+		}
+	}
+	return ""
+}
+
+func (s *scene) observeBackend(root *corev1.Service, name, role string) plan.Backend {
+	live := s.services[workload.BackendName(name, role)]
+	if live == nil || !live.DeletionTimestamp.IsZero() {
+		return plan.Backend{Presence: plan.Absent}
+	}
+	revision := live.Spec.Selector[revisionLabel]
+	b := plan.Backend{
+		Presence: plan.Present, UID: live.UID, ResourceVersion: live.ResourceVersion, Ours: isMarked(live, s.CanaryRelease), Revision: revision,
+	}
+	if root != nil {
+		b.UpToDate = workload.BackendUpToDate(live, s.makeBackend(root, role, revision, ""))
+	}
+	for pod := range s.readyPods(live.Name) {
+		if s.ofRevision(pod, revision) {
+			b.Ready++
+		}
+	}
+	return b
+}
+
+// ofRevision reports whether a pod is one of a revision, by its name.
+func (s *scene) ofRevision(pod, revision string) bool {
+	for i := range s.replicaSets {
+		if rs := &s.replicaSets[i]; rs.Labels[revisionLabel] == revision && strings.HasPrefix(pod, podsOf(rs.Name)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scene) makeBackend(root *corev1.Service, role, revision, of string) *corev1.Service {
+	svc := workload.MakeBackend(root, traffic.DeclaredSelector(root), role, revision)
+	mark(svc, s.CanaryRelease, of)
+	return svc
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package canaryrelease
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+	"github.com/serin-dev/serin/controllers/workload"
+)
+
+// complete has the API server fill the templates of a proposal in and check them, before
+// anything is made of them.
+func (r *Reconciler) complete(ctx context.Context, s *scene, proposal *chart.Proposal) error {
+	for i := range proposal.Canaries {
+		c := &proposal.Canaries[i]
+		d := s.deployments[c.Name]
+		if d == nil {
+			continue // the planner refuses it
+		}
+		made := makeCanary(d, c, metav1.OwnerReference{}, "check", 0)
+		made.OwnerReferences = nil
+		made.Name, made.GenerateName = "", "serin-check-"
+		err := r.client.Create(ctx, made, client.DryRunAll, client.DisableReadYourWritesConsistency, client.FieldOwner(v1alpha1.FieldManagerCanaryRelease))
+		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+			proposal.Refused = append(proposal.Refused, fmt.Sprintf("the pods of Deployment %s would not be allowed: %s", c.Name, safe(err)))
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("check the pods of Deployment %q: %w", c.Name, err)
+		}
+		template := made.Spec.Template
+		template.Labels = maps.Clone(c.Template.Labels)
+		c.Template = template
+	}
+	return nil
+}
+
+func makeCanary(d *appsv1.Deployment, c *chart.Canary, controller metav1.OwnerReference, revision string, replicas int32) *appsv1.ReplicaSet {
+	candidate := d.DeepCopy()
+	candidate.Spec.Template = c.Template
+	candidate.Spec.Replicas = new(ptr.Deref(d.Spec.Replicas, 1))
+	return workload.MakeCanary(candidate, controller, revision, replicas)
+}
+
+// candidate is what the proposal makes of a Deployment; nil when nothing.
+func (s *scene) candidate(name string) *chart.Canary {
+	if s.proposal == nil {
+		return nil
+	}
+	for i := range s.proposal.Canaries {
+		if s.proposal.Canaries[i].Name == name {
+			return &s.proposal.Canaries[i]
+		}
+	}
+	return nil
+}
+
+// observeWorkloads finds the Deployments that the proposal changes, that have a canary, and
+// that are on record.
+func (s *scene) observeWorkloads() error {
+	names := map[string]bool{}
+	if s.proposal != nil {
+		for _, c := range s.proposal.Canaries {
+			names[c.Name] = true
+		}
+	}
+	for _, w := range s.CanaryRelease.Status.Workloads {
+		names[w.Name] = true
+	}
+	for i := range s.replicaSets {
+		if rs := &s.replicaSets[i]; isMarked(rs, s.CanaryRelease) {
+			names[rs.Annotations[v1alpha1.AnnotationCanaryWorkload]] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		w, err := s.observeWorkload(name)
+		if err != nil {
+			return err
+		}
+		s.Workloads = append(s.Workloads, w)
+	}
+	return nil
+}
+
+func (s *scene) observeWorkload(name string) (plan.Workload, error) {
+	w := plan.Workload{Name: name, Presence: plan.Absent}
+	d := s.deployments[name]
+	if d != nil {
+		replicas := ptr.Deref(d.Spec.Replicas, 1)
+		w = plan.Workload{
+			Name: name, Presence: plan.Present, Deleting: !d.DeletionTimestamp.IsZero(), Replicas: replicas,
+			Paused: d.Spec.Paused, Held: holdsPause(d), Settled: settled(d, replicas), Rollout: d.Annotations[v1alpha1.AnnotationRollout],
+		}
+	}
+	if c := s.candidate(name); c != nil {
+		w.Candidate, w.Rolls = true, c.Rolls
+		revision, err := workload.Revision(string(s.CanaryRelease.UID)+s.proposal.Digest+name, &c.Template)
+		if err != nil {
+			return w, err
+		}
+		w.Revision = revision
+	}
+	for i := range s.replicaSets {
+		if rs, known := s.observeReplicaSet(&s.replicaSets[i], d, name); known {
+			w.ReplicaSets = append(w.ReplicaSets, rs)
+		}
+	}
+	return w, nil
+}
+
+// observeReplicaSet tells a version of a workload, and its canary.
+func (s *scene) observeReplicaSet(rs *appsv1.ReplicaSet, d *appsv1.Deployment, name string) (plan.ReplicaSet, bool) {
+	marked := isMarked(rs, s.CanaryRelease) && rs.Annotations[v1alpha1.AnnotationCanaryWorkload] == name
+	owner := plan.OwnerNone
+	switch c := metav1.GetControllerOfNoCopy(rs); {
+	case c != nil && d != nil && c.UID == d.UID:
+		owner = plan.OwnerDeployment
+	case !marked:
+		return plan.ReplicaSet{}, false
+	case c != nil:
+		owner = plan.OwnerCanary
+	}
+	return plan.ReplicaSet{
+		Name: rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion, Owner: owner, Marked: marked,
+		Rolls:    rs.Annotations[v1alpha1.AnnotationCanaryRolls] == "true",
+		Revision: rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
+		Current:  d != nil && workload.SameTemplate(&rs.Spec.Template, &d.Spec.Template),
+		Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas, Available: rs.Status.AvailableReplicas,
+		Desired: workload.DesiredReplicas(rs), Deleting: !rs.DeletionTimestamp.IsZero(), Failure: failure(rs),
+	}, true
+}
+
+// failure is why the pods of a ReplicaSet can't be created: a quota, for instance.
+func failure(rs *appsv1.ReplicaSet) string {
+	for _, c := range rs.Status.Conditions {
+		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
+			return c.Reason
+		}
+	}
+	return ""
+}
+
+// settled reports whether the Deployment controller has nothing left to do.
+func settled(d *appsv1.Deployment, replicas int32) bool {
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.Replicas == replicas &&
+		d.Status.UpdatedReplicas == replicas && d.Status.AvailableReplicas == replicas
+}
+
+// holdsPause reports whether spec.paused was applied by this controller.
+func holdsPause(d *appsv1.Deployment) bool {
+	for _, m := range d.ManagedFields {
+		if m.Manager == v1alpha1.FieldManagerCanaryRelease && m.FieldsV1 != nil && bytes.Contains(m.FieldsV1.GetRawBytes(), []byte(`"f:paused"`)) {
+			return true
+		}
+	}
+	return false
+}
+
+// podsOf is the prefix of the names of a ReplicaSet's pods.
+func podsOf(replicaSet string) string { return replicaSet + "-" }
+
+// belongs reports whether a pod is one of a Deployment, or of its canary, by its name.
+func (s *scene) belongs(pod, deployment string) bool {
+	for i := range s.replicaSets {
+		rs := &s.replicaSets[i]
+		if !strings.HasPrefix(pod, podsOf(rs.Name)) {
+			continue
+		}
+		c := metav1.GetControllerOfNoCopy(rs)
+		if c != nil && c.Kind == "Deployment" && c.Name == deployment || rs.Annotations[v1alpha1.AnnotationCanaryWorkload] == deployment && isMarked(rs, s.CanaryRelease) {
+			return true
+		}
+	}
+	return false
+}

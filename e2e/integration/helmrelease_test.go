@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/kube"
+	rcommon "helm.sh/helm/v4/pkg/release/common"
+	helm "helm.sh/helm/v4/pkg/release/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+)
+
+// helmAccount is the ServiceAccount that stands for a namespace.
+const helmAccount = "serin-canary"
+
+// helmScene is a namespace whose people use Helm.
+type helmScene struct {
+	*scene
+	person   *action.Configuration
+	releases chart.Releases
+}
+
+func newHelmScene(t *testing.T) *helmScene {
+	t.Helper()
+	h := &helmScene{scene: newScene(t), releases: chart.New(plane.Config, helmAccount)}
+	flags := genericclioptions.NewConfigFlags(false)
+	cache := t.TempDir()
+	flags.KubeConfig, flags.Namespace, flags.CacheDir = &plane.Kubeconfig, &h.namespace, &cache
+	h.person = action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
+	if err := h.person.Init(flags, h.namespace, "secret"); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// optIn gives the account of the namespace the rights of its people.
+func (h *helmScene) optIn() {
+	h.Helper()
+	h.create(
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: helmAccount}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: helmAccount},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: helmAccount, Namespace: h.namespace}},
+		},
+	)
+}
+
+func (h *helmScene) install(name string, values map[string]any) {
+	h.Helper()
+	in := action.NewInstall(h.person)
+	in.ReleaseName, in.Namespace, in.WaitStrategy = name, h.namespace, kube.HookOnlyStrategy
+	c, err := loader.LoadDir("../../controllers/canaryrelease/chart/testdata/" + name)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if _, err := in.Run(c, values); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *helmScene) upgrade(name string, values map[string]any) {
+	h.Helper()
+	up := action.NewUpgrade(h.person)
+	up.Namespace, up.WaitStrategy = h.namespace, kube.HookOnlyStrategy
+	c, err := loader.LoadDir("../../controllers/canaryrelease/chart/testdata/" + name)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if _, err := up.Run(name, c, values); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *helmScene) request(name string, version int, config string) chart.Request {
+	return chart.Request{Namespace: h.namespace, Release: name, Version: version, Config: []byte(config), UID: "7d2f0f6e-2b0f-4f8e-9d6a-3f1c2b4a5d6e", Name: "try"}
+}
+
+// history is what helm history shows, without times.
+func (h *helmScene) history(name string) []string {
+	h.Helper()
+	records, err := action.NewHistory(h.person).Run(name)
+	if err != nil {
+		h.Fatal(err)
+	}
+	lines := make([]string, len(records))
+	for _, r := range records {
+		r := r.(*helm.Release)
+		lines[r.Version-1] = r.Info.Status.String() + " " + r.Info.Description
+	}
+	return lines
+}
+
+// own applies fields as Serin does while proxies are in the path of a Service.
+func (h *helmScene) own(o client.Object, patch string) {
+	h.Helper()
+	o.SetNamespace(h.namespace)
+	if err := admin.Patch(h.Context(), o, client.RawPatch(types.ApplyPatchType, []byte(patch)), client.FieldOwner("serin")); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *helmScene) args(name string) string {
+	h.Helper()
+	d := &appsv1.Deployment{}
+	if err := admin.Get(h.Context(), h.key(name), d); err != nil {
+		h.Fatal(err)
+	}
+	return strings.Join(d.Spec.Template.Spec.Containers[0].Args, " ")
+}
+
+func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
+	t.Parallel()
+	h := newHelmScene(t)
+	h.optIn()
+	h.install("tcp", map[string]any{"maxmemory": "32mb"})
+	q := h.request("tcp", 1, "maxmemory: 128mb")
+
+	p, err := h.releases.Propose(t.Context(), q)
+	if err != nil || len(p.Refused) > 0 || len(p.Canaries) != 1 || p.Canaries[0].Name != "tcp" || p.Digest == "" {
+		t.Fatalf("%+v %v", p, err)
+	}
+	if got := h.args("tcp"); got != "--maxmemory 32mb" {
+		t.Errorf("the proposal was applied: %s", got)
+	}
+
+	h.own(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "tcp"}}, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"tcp"},"spec":{"selector":{"serin.dev/proxy":"tcp"}}}`)
+	h.own(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "tcp"}}, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"tcp"},"spec":{"paused":true}}`)
+	for range 2 { // the second finds it done
+		if err := h.releases.Adopt(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := h.args("tcp"); got != "--maxmemory 128mb" {
+		t.Errorf("the Deployment has %s", got)
+	}
+	s, d := &corev1.Service{}, &appsv1.Deployment{}
+	if err := errors.Join(admin.Get(t.Context(), h.key("tcp"), s), admin.Get(t.Context(), h.key("tcp"), d)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"app": "tcp", "serin.dev/proxy": "tcp"}, s.Spec.Selector); diff != "" || !d.Spec.Paused {
+		t.Errorf("the upgrade took what Serin owns: %s, paused %v", diff, d.Spec.Paused)
+	}
+	if diff := cmp.Diff([]string{"superseded Install complete", "deployed Canary release try adopted"}, h.history("tcp")); diff != "" {
+		t.Error(diff)
+	}
+	values, err := action.NewGetValues(h.person).Run("tcp")
+	if diff := cmp.Diff(map[string]any{"maxmemory": "128mb"}, values); diff != "" || err != nil {
+		t.Errorf("helm get values: %s %v", diff, err)
+	}
+	again, err := h.releases.Propose(t.Context(), q)
+	if err != nil || again.Digest != p.Digest {
+		t.Errorf("the digest was %s and is %s: %v", p.Digest, again.Digest, err)
+	}
+
+	back := action.NewRollback(h.person)
+	back.Version, back.WaitStrategy, back.ServerSideApply = 1, kube.HookOnlyStrategy, "auto"
+	if err := back.Run("tcp"); err != nil {
+		t.Fatal("helm rollback:", err)
+	}
+	if got := h.args("tcp"); got != "--maxmemory 32mb" {
+		t.Errorf("after helm rollback the Deployment has %s", got)
+	}
+	if state, err := h.releases.Get(t.Context(), h.namespace, "tcp"); err != nil || state != (chart.Release{Newest: 3, Deployed: 3, Status: "deployed"}) {
+		t.Errorf("a rollback counts as ours: %+v %v", state, err)
+	}
+	var invalid chart.InvalidError
+	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "revision 3 of release tcp was made by somebody else") {
+		t.Error(err)
+	}
+	// Whoever prefers server-side apply goes on with it.
+	up := action.NewUpgrade(h.person)
+	up.Namespace, up.WaitStrategy, up.ServerSideApply = h.namespace, kube.HookOnlyStrategy, "true"
+	c, err := loader.LoadDir("../../controllers/canaryrelease/chart/testdata/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := up.Run("tcp", c, map[string]any{"maxmemory": "64mb"}); err != nil {
+		t.Fatal("helm upgrade --server-side=true:", err)
+	}
+}
+
+func TestAnUpgradeThatWasBrokenOffIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	h := newHelmScene(t)
+	h.optIn()
+	h.install("tcp", nil)
+	q := h.request("tcp", 1, "maxmemory: 128mb")
+	if err := h.releases.Adopt(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	h.mark("tcp", 1, rcommon.StatusDeployed)
+	h.mark("tcp", 2, rcommon.StatusPendingUpgrade)
+	if err := h.releases.Adopt(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"superseded Install complete", "failed Canary release try: broken off, and tried again", "deployed Canary release try adopted"}
+	if diff := cmp.Diff(want, h.history("tcp")); diff != "" {
+		t.Error(diff)
+	}
+	h.upgrade("tcp", map[string]any{"maxmemory": "9mb"})
+	h.mark("tcp", 4, rcommon.StatusPendingUpgrade)
+	var invalid chart.InvalidError
+	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.HasPrefix(h.history("tcp")[3], "pending-upgrade") {
+		t.Errorf("an upgrade of somebody else that is under way was touched: %v", err)
+	}
+}
+
+// mark sets the status of a revision as a crash leaves it.
+func (h *helmScene) mark(name string, revision int, status rcommon.Status) {
+	h.Helper()
+	stored, err := h.person.Releases.Get(name, revision)
+	if err != nil {
+		h.Fatal(err)
+	}
+	r := stored.(*helm.Release)
+	r.Info.Status = status
+	if err := h.person.Releases.Update(r); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func TestANamespaceThatGaveNoRightsTakesNoPart(t *testing.T) {
+	t.Parallel()
+	h := newHelmScene(t)
+	h.install("tcp", nil)
+	q := h.request("tcp", 1, "maxmemory: 128mb")
+	want := "ServiceAccount serin-canary of namespace " + h.namespace + " may not "
+	_, getError := h.releases.Get(t.Context(), h.namespace, "tcp")
+	_, proposeError := h.releases.Propose(t.Context(), q)
+	for what, err := range map[string]error{
+		"list secrets": getError, "get secrets": proposeError, "list secrets ": h.releases.Adopt(t.Context(), q),
+	} {
+		var invalid chart.InvalidError
+		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), want+strings.TrimSpace(what)) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	// Rights to read are enough for a proposal, and an adoption says what it lacks.
+	h.create(
+		&rbacv1.Role{
+			ObjectMeta: metav1.ObjectMeta{Name: helmAccount},
+			Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "create", "update"}},
+				{APIGroups: []string{"", "apps"}, Resources: []string{"services", "deployments"}, Verbs: []string{"get"}},
+			},
+		},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: helmAccount},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: helmAccount},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: helmAccount, Namespace: h.namespace}},
+		},
+	)
+	h.eventually("the rights are in force", func(ctx context.Context) bool {
+		_, err := h.releases.Get(ctx, h.namespace, "tcp")
+		return err == nil
+	})
+	if p, err := h.releases.Propose(t.Context(), q); err != nil || len(p.Canaries) != 1 {
+		t.Errorf("%+v %v", p, err)
+	}
+	if err := h.releases.Adopt(t.Context(), q); err == nil || !strings.Contains(err.Error(), want+"patch deployments of apps") {
+		t.Error(err)
+	}
+	if state, err := h.releases.Get(t.Context(), h.namespace, "tcp"); err != nil || state.Status != "failed" || state.Deployed != 1 {
+		t.Errorf("%+v %v", state, err)
+	}
+}
+
+func TestTemplatesLookAtTheCluster(t *testing.T) {
+	t.Parallel()
+	h := newHelmScene(t)
+	h.optIn()
+	h.install("lookup", nil)
+	p, err := h.releases.Propose(t.Context(), h.request("lookup", 1, "tag: '2'"))
+	if err != nil || len(p.Refused) > 0 || len(p.Canaries) != 1 || p.Canaries[0].Rolls {
+		t.Errorf("%+v %v", p, err)
+	}
+	p, err = h.releases.Propose(t.Context(), h.request("lookup", 1, "{tag: '2', keep: false}"))
+	if err != nil || len(p.Refused) != 1 || !strings.Contains(p.Refused[0], "is rendered differently each time") {
+		t.Errorf("%+v %v", p, err)
+	}
+}

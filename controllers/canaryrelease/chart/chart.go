@@ -12,6 +12,7 @@ import (
 	"time"
 
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	rcommon "helm.sh/helm/v4/pkg/release/common"
 	helm "helm.sh/helm/v4/pkg/release/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -44,15 +45,21 @@ func (r *releases) Get(ctx context.Context, namespace, release string) (Release,
 }
 
 func (s *session) state(ctx context.Context, release string) (Release, error) {
-	selector := labels.Set{"owner": "helm", "name": release}
-	if _, err := selector.AsValidatedSelector(); err != nil {
-		return Release{}, InvalidError{fieldRelease, "is no name of a Helm release: name one of helm list"}
+	if err := checkName(release); err != nil {
+		return Release{}, err
 	}
-	records, err := s.labels(ctx, selector.String())
+	records, err := s.labels(ctx, labels.Set{"owner": "helm", "name": release}.String())
 	if err != nil {
 		return Release{}, err
 	}
 	return stateOf(records)
+}
+
+func checkName(release string) error {
+	if chartutil.ValidateReleaseName(release) != nil {
+		return InvalidError{fieldRelease, "is no name of a Helm release: name one of helm list"}
+	}
+	return nil
 }
 
 // explain replaces errors of Helm and of the API server: with what lies behind
@@ -113,6 +120,9 @@ type candidate struct {
 }
 
 func (s *session) candidate(ctx context.Context, q Request) (*candidate, error) {
+	if err := checkName(q.Release); err != nil {
+		return nil, err
+	}
 	config, err := parseConfig(q.Config)
 	if err != nil {
 		return nil, err

@@ -168,3 +168,16 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsNoNameOfAReleaseIsInvalid(t *testing.T) {
+	r := newWorld().releases()
+	for _, name := range []string{"", "a/b", "A", "a,owner!=helm", strings.Repeat("a", 54)} {
+		_, get := r.Get(t.Context(), namespace, name)
+		_, propose := r.Propose(t.Context(), ask(name, "", "a: 1"))
+		for what, err := range map[string]error{"get": get, "propose": propose, "adopt": r.Adopt(t.Context(), ask(name, "", "a: 1"))} {
+			if err == nil || err.Error() != "spec.release: is no name of a Helm release: name one of helm list" {
+				t.Errorf("%s %q: %v", what, name, err)
+			}
+		}
+	}
+}

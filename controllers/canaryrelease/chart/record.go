@@ -116,7 +116,7 @@ func unpack(packed []byte) (*helm.Release, error) {
 		return nil, errors.New("it is no JSON of a release")
 	}
 	if release.Info == nil || release.Chart == nil || release.Chart.Metadata == nil {
-		return nil, errNoChart
+		return nil, errors.New("it holds no chart")
 	}
 	return release, nil
 }

@@ -5,7 +5,6 @@ package chart
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -154,5 +153,3 @@ func checkEnabled(c *chartv2.Chart, path []string) error {
 	}
 	return nil
 }
-
-var errNoChart = errors.New("the record holds no chart")

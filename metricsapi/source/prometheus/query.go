@@ -56,7 +56,7 @@ func (v *View) render(s Series, namespace string, window time.Duration, more ...
 		if err != nil {
 			return "", err
 		}
-		increase := increased(s.Metric, matchers, window)
+		increase := increased(s.Metric, matchers, lasting(more), window)
 		if increases != nil {
 			increase = or(increases, increase)
 		}
@@ -123,7 +123,7 @@ const (
 // increased is the increase of each series: the difference of its values; all of its
 // value where it is new at a target that is not; or the estimate of increase() where
 // neither is known, because the series was reset or the target is new.
-func increased(metric string, matchers []*labels.Matcher, window time.Duration) parser.Expr {
+func increased(metric string, matchers, lasting []*labels.Matcher, window time.Duration) parser.Expr {
 	selector := func(offset time.Duration) *parser.VectorSelector {
 		return &parser.VectorSelector{Name: metric, LabelMatchers: matchers, OriginalOffset: offset}
 	}
@@ -135,20 +135,29 @@ func increased(metric string, matchers []*labels.Matcher, window time.Duration) 
 		Func: parser.Functions["increase"],
 		Args: parser.Expressions{&parser.MatrixSelector{VectorSelector: selector(0), Range: window}},
 	}
-	return or(or(grown, begun(metric, matchers, window)), estimate)
+	return or(or(grown, begun(metric, matchers, lasting, window)), estimate)
+}
+
+// lasting select, among the series of a metric, those that can show that a target goes on:
+// it has to be known, and one bucket of a histogram tells as much as all.
+func lasting(kept []string) []*labels.Matcher {
+	list := []*labels.Matcher{labels.MustNewMatcher(labels.MatchNotEqual, instanceLabel, "")}
+	if slices.Contains(kept, model.BucketLabel) {
+		list = append(list, labels.MustNewMatcher(labels.MatchEqual, model.BucketLabel, "+Inf"))
+	}
+	return list
 }
 
 // begun are the series that began in the window, such as that of the first failure, at
 // targets where another series of the metric goes on. Without one that goes on, the
 // target may have counted for long before it was scraped, or have new labels.
-func begun(metric string, matchers []*labels.Matcher, window time.Duration) parser.Expr {
+func begun(metric string, matchers, lasting []*labels.Matcher, window time.Duration) parser.Expr {
 	selector := func(offset time.Duration, more ...*labels.Matcher) *parser.VectorSelector {
 		return &parser.VectorSelector{Name: metric, LabelMatchers: slices.Concat(matchers, more), OriginalOffset: offset}
 	}
-	known := labels.MustNewMatcher(labels.MatchNotEqual, instanceLabel, "")
 	added := set(parser.LUNLESS, selector(0), selector(window))
-	lasting := set(parser.LAND, selector(0, known), selector(window, known))
-	there := set(parser.LAND, &parser.ParenExpr{Expr: added}, &parser.ParenExpr{Expr: lasting})
+	goesOn := set(parser.LAND, selector(0, lasting...), selector(window, lasting...))
+	there := set(parser.LAND, &parser.ParenExpr{Expr: added}, &parser.ParenExpr{Expr: goesOn})
 	there.VectorMatching.On, there.VectorMatching.MatchingLabels = true, []string{instanceLabel, jobLabel}
 	return &parser.ParenExpr{Expr: there}
 }

@@ -161,7 +161,7 @@ func (s *scene) pods() map[string][]string {
 
 // poll asks for a condition until it holds; false when it never does.
 func poll(ctx context.Context, condition func(context.Context) bool) bool {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 90*time.Second, true,
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 2*time.Minute, true,
 		func(ctx context.Context) (bool, error) { return condition(ctx), nil })
 	return err == nil
 }

@@ -158,41 +158,57 @@ func (t *transition) ask(ctx context.Context, api client.Client, cr *v1alpha1.Ca
 
 // waitFor waits until the transition has come to its end.
 func (t *transition) waitFor(cmd *cobra.Command, api client.Client, cr *v1alpha1.CanaryRelease) error {
-	var end <-chan time.Time
+	ctx := cmd.Context()
 	if t.wait.limit > 0 {
-		end = time.After(t.wait.limit)
+		limited, cancel := context.WithTimeout(ctx, t.wait.limit)
+		defer cancel()
+		ctx = limited
 	}
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	return t.follow(cmd.Context(), api, cr, following{beats{ticker.C, end}, cmd.ErrOrStderr()})
+	return t.follow(ctx, api, cr, following{ticker.C, cmd.ErrOrStderr()})
 }
 
 // following is when to look, and who is told what has changed.
 type following struct {
-	beats
-	told io.Writer
+	beats <-chan time.Time
+	told  io.Writer
 }
 
+// follow tells of each change until the transition has ended, or the context is done. A
+// look that fails in passing is done again, after more beats each time.
 func (t *transition) follow(ctx context.Context, api client.Client, cr *v1alpha1.CanaryRelease, f following) error {
-	said, asked := "", cr.DeepCopy()
+	said, asked, failed := "", cr.DeepCopy(), 0
 	for {
 		ended, err := t.look(ctx, api, cr, asked)
-		if ended || err != nil {
+		switch {
+		case err == nil:
+			failed = 0
+		case ctx.Err() == nil && !passing(err):
 			return err
+		default:
+			failed++
 		}
-		_, state, sentence := sight.CanaryState(cr)
-		if line := oneLine(fmt.Sprintf("%s: %s: %s", cr.Name, state, sentence)); line != said {
+		if ended {
+			return nil
+		}
+		if line := t.line(cr, err); line != said {
 			fmt.Fprintln(f.told, line)
 			said = line
 		}
-		select {
-		case <-ctx.Done():
-			return t.over(cr, "it was interrupted")
-		case <-f.end:
-			return t.over(cr, "the time of "+t.wait.limit.String()+" is over")
-		case <-f.look:
+		if !await(ctx, f.beats, pauseAfter(failed)) {
+			return t.over(cr, ctx.Err())
 		}
 	}
+}
+
+// line is what there is to tell.
+func (t *transition) line(cr *v1alpha1.CanaryRelease, err error) string {
+	if err != nil {
+		return oneLine(fmt.Sprintf("%s: it can't be read at present, and is tried again: %v", cr.Name, err))
+	}
+	_, state, sentence := sight.CanaryState(cr)
+	return oneLine(fmt.Sprintf("%s: %s: %s", cr.Name, state, sentence))
 }
 
 // look reads the CanaryRelease that was asked, and tells whether there is nothing left to
@@ -222,7 +238,11 @@ func (t *transition) withoutIt(cr *v1alpha1.CanaryRelease) error {
 	return missedError{fmt.Errorf("the CanaryRelease %s was deleted before it was %s", cr.Name, strings.ToLower(string(t.wanted)))}
 }
 
-func (t *transition) over(cr *v1alpha1.CanaryRelease, why string) error {
+func (t *transition) over(cr *v1alpha1.CanaryRelease, end error) error {
+	why := "it was interrupted"
+	if errors.Is(end, context.DeadlineExceeded) {
+		why = "the time of " + t.wait.limit.String() + " is over"
+	}
 	_, _, sentence := sight.CanaryState(cr)
 	return missedError{fmt.Errorf("the CanaryRelease %s is not %s yet, and %s: %s", cr.Name, strings.ToLower(string(t.wanted)), why, sentence)}
 }

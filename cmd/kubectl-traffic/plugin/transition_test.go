@@ -200,7 +200,9 @@ func TestWaitingForATransition(t *testing.T) {
 			var told bytes.Buffer
 			tr := adoption(dryNone)
 			tr.wanted = test.wanted
-			err := tr.follow(t.Context(), canaryAPI(t, looks(test.states...)), shopCanary(), following{beats{ticks(len(test.states) - 1), endAfter(test.states)}, &told})
+			ctx, cancel := context.WithDeadline(t.Context(), endOf(test.states))
+			defer cancel()
+			err := tr.follow(ctx, canaryAPI(t, looks(test.states...)), shopCanary(), following{ticks(len(test.states) - 1), &told})
 			if status(err) != test.status || told.String() != test.told {
 				t.Errorf("exit status %d: %v, told %q", status(err), err, told.String())
 			}
@@ -208,12 +210,31 @@ func TestWaitingForATransition(t *testing.T) {
 	}
 }
 
-// endAfter is the end of the time, for those that have one look.
-func endAfter(states []*v1alpha1.CanaryRelease) <-chan time.Time {
+// endOf is the end of the time, which is over for those that have one look.
+func endOf(states []*v1alpha1.CanaryRelease) time.Time {
 	if len(states) > 1 {
-		return nil
+		return time.Now().Add(time.Hour)
 	}
-	return ticks(1)
+	return time.Time{}
+}
+
+func TestAWaitOutlivesARestartOfTheAPIServer(t *testing.T) {
+	n := 0
+	api := canaryAPI(t, interceptor.Funcs{Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+		if n++; n < 4 {
+			return apierrors.NewServiceUnavailable("starting")
+		}
+		shopCanary().DeepCopyInto(o.(*v1alpha1.CanaryRelease))
+		o.(*v1alpha1.CanaryRelease).Status.Decision = &v1alpha1.CanaryDecision{Transition: v1alpha1.CanaryTransitionAdopted, EndedAt: &metav1.MicroTime{}}
+		return nil
+	}})
+	var told bytes.Buffer
+	if err := adoption(dryNone).follow(t.Context(), api, shopCanary(), following{ticks(8), &told}); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Count(told.String(), "tried again: starting"); got != 1 {
+		t.Errorf("told %q", told.String())
+	}
 }
 
 func TestAnInterruptedWaitSaysSo(t *testing.T) {

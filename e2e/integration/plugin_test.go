@@ -19,6 +19,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -404,5 +405,23 @@ func TestUndoPutsTheTemplateOfAVersionBack(t *testing.T) {
 	}
 	if a := s.traffic("", "rollout undo website --to-revision=none"); a.status != 1 || !strings.Contains(a.errs, "revision none") {
 		t.Errorf("exit status %d: %s", a.status, a.errs)
+	}
+}
+
+// Decisions rely on it: the API server tells a version that is gone from one that is not
+// valid.
+func TestAPatchOfAVersionThatIsGoneIsAConflict(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.create(newRollout(v1alpha1.Step{Weight: 10}))
+	ro := s.rollout()
+	gone := ro.ResourceVersion
+	change(s, "website", &v1alpha1.Rollout{}, func(ro *v1alpha1.Rollout) { ro.Spec.Paused = true })
+	patch := `[{"op":"replace","path":"/metadata/resourceVersion","value":"` + gone + `"},{"op":"add","path":"/spec/control","value":{"revision":"x","action":"Abort"}}]`
+	if err := admin.Patch(t.Context(), ro, client.RawPatch(types.JSONPatchType, []byte(patch))); !apierrors.IsConflict(err) {
+		t.Errorf("got %v", err)
+	}
+	if c := s.rollout().Spec.Control; c != nil {
+		t.Errorf("it was written: %+v", c)
 	}
 }

@@ -57,7 +57,7 @@ var layers = []layer{
 	{folder: "controllers/canaryrelease/chart/compare", imports: []string{"./controllers/workload", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml"}, pure: true},
 	{folder: "controllers/trafficsplit", imports: controller("trafficsplit")},
 	{folder: "controllers/trafficsplit/plan", imports: []string{"./api", "./controllers/traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
-	{folder: "controllers/traffic", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}},
+	{folder: "controllers/traffic", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/json"}},
 	{folder: "controllers/traffic/istio", imports: []string{"./api", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/traffic/nginx", imports: []string{"./api", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/traffic/gatewayapi", imports: []string{"./api", "./controllers/traffic", "k8s.io", "sigs.k8s.io"}},

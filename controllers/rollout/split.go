@@ -40,9 +40,18 @@ func backendNames(ro *v1alpha1.Rollout) (stable, canary string) {
 // edit is drift, whatever it says.
 var unknownRoute = plan.Route{Weight: -1}
 
+// foreignAnnotations of a split say of its traffic what no Rollout says.
+var foreignAnnotations = []string{splitv1.AnnotationPortWeights, splitv1.AnnotationPortProtocols}
+
+// foreign reports whether a split says of its traffic what Serin never writes.
+func foreign(ts *splitv1.TrafficSplit) bool {
+	return slices.ContainsFunc(foreignAnnotations, func(key string) bool { _, found := ts.Annotations[key]; return found }) ||
+		slices.ContainsFunc(ts.Spec.Matches, func(m splitv1.Match) bool { return m.Kind != matchKind })
+}
+
 // requestedRoute is what the spec of the split sends to the canary.
 func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) plan.Route {
-	if ts.Spec.Service != s.Rollout.Spec.Service || ts.Annotations[splitv1.AnnotationRouter] != string(s.splitRouter()) {
+	if foreign(ts) || ts.Spec.Service != s.Rollout.Spec.Service || ts.Annotations[splitv1.AnnotationRouter] != string(s.splitRouter()) {
 		return unknownRoute
 	}
 	weights := map[string]int32{}
@@ -51,9 +60,6 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) p
 	}
 	route := plan.Route{Weight: canaryWeight(weights, stable, canary)}
 	for _, m := range ts.Spec.Matches {
-		if m.Kind != matchKind {
-			return unknownRoute
-		}
 		route.Matches = append(route.Matches, m.Name)
 	}
 	slices.Sort(route.Matches)
@@ -136,12 +142,18 @@ func setSplit(ts *splitv1.TrafficSplit, s scene, route plan.Route) {
 	setAnnotation(ts, splitv1.AnnotationMirror, mirror)
 	setAnnotation(ts, splitv1.AnnotationDefaultBackend, defaultBackend(s.Rollout, route))
 	setAnnotation(ts, splitv1.AnnotationRoutes, routes(s.Rollout))
+	for _, key := range foreignAnnotations {
+		delete(ts.Annotations, key)
+	}
 }
 
 // observedWeight is the canary's weight in effect, or -1 when it is unknown.
 func observedWeight(backends []splitv1.BackendStatus, stable, canary string) int32 {
 	weights := map[string]int32{}
 	for _, b := range backends {
+		if slices.ContainsFunc(b.Ports, func(p splitv1.PortStatus) bool { return p.Weight != b.Weight }) {
+			return -1 // ports differ, by somebody else's edit that is still in effect
+		}
 		weights[b.Service] = b.Weight
 	}
 	return canaryWeight(weights, stable, canary)

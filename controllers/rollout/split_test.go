@@ -249,3 +249,36 @@ func TestTheRoutesOfTheSpecAreNamedByTheSplit(t *testing.T) {
 		t.Errorf("a route that is no longer named is not drift: %+v", got)
 	}
 }
+
+func TestWeightsOfSinglePortsAreDrift(t *testing.T) {
+	for _, key := range []string{splitv1.AnnotationPortWeights, splitv1.AnnotationPortProtocols} {
+		ts, s := &splitv1.TrafficSplit{}, sceneOf(website(), nil)
+		setSplit(ts, s, plan.Route{Weight: 20})
+		metav1.SetMetaDataAnnotation(&ts.ObjectMeta, key, "{}")
+		s.split = ts
+		if got := requestedRoute(ts, &s, "website-stable", "website-canary"); got.Weight != unknownRoute.Weight {
+			t.Errorf("%s is not drift: %+v", key, got)
+		}
+		setSplit(ts, s, plan.Route{Weight: 20})
+		if value, found := ts.Annotations[key]; found {
+			t.Errorf("%s stays: %s", key, value)
+		}
+	}
+}
+
+func TestTheWeightInEffectIsUnknownWhilePortsDiffer(t *testing.T) {
+	backends := func(stable, canary int32) []splitv1.BackendStatus {
+		ports := func(udp, tcp int32) []splitv1.PortStatus {
+			return []splitv1.PortStatus{{Port: 53, Protocol: "UDP", Weight: udp}, {Port: 53, Protocol: "TCP", Weight: tcp}}
+		}
+		return []splitv1.BackendStatus{
+			{Service: "website-stable", Weight: 80, Ports: ports(80, stable)}, {Service: "website-canary", Weight: 20, Ports: ports(20, canary)},
+		}
+	}
+	if got := observedWeight(backends(80, 20), "website-stable", "website-canary"); got != 20 {
+		t.Errorf("with one weight on all ports: %d", got)
+	}
+	if got := observedWeight(backends(80, 0), "website-stable", "website-canary"); got != -1 {
+		t.Errorf("with a port that the canary gets nothing of: %d", got)
+	}
+}

@@ -21,7 +21,16 @@ const (
 	AbilitySticky Ability = "Sticky"
 	// AbilityRoutes: change routes of somebody else.
 	AbilityRoutes Ability = "Routes"
+	// AbilityPortWeights: share the ports of one Service by different weights.
+	AbilityPortWeights Ability = "PortWeights"
+	// AbilityPortProtocols: take a port for something else than its Service says.
+	AbilityPortProtocols Ability = "PortProtocols"
 )
+
+// OfRequests is true for what only ports whose requests are told apart can have.
+func (a Ability) OfRequests() bool {
+	return a == AbilityMatch || a == AbilityMirror || a == AbilitySticky
+}
 
 // Needs are the abilities without which a router can't serve the split.
 func (s Split) Needs() []Ability {
@@ -38,6 +47,12 @@ func (s Split) Needs() []Ability {
 	if s.Sticky != nil {
 		needs = append(needs, AbilitySticky)
 	}
+	if s.PortWeights {
+		needs = append(needs, AbilityPortWeights)
+	}
+	if s.PortProtocols {
+		needs = append(needs, AbilityPortProtocols)
+	}
 	return needs
 }
 
@@ -47,23 +62,23 @@ func (s Split) Needs() []Ability {
 func Lacking(split Split, router string, has ...Ability) []Problem {
 	var problems []Problem
 	for _, need := range split.Needs() {
-		if slices.Contains(has, need) {
-			continue
-		}
-		switch need {
-		case AbilityMatch:
-			problems = append(problems, refuse(splitv1.ReasonUnsupported,
-				"spec.matches: the router %s can't limit a split to some requests; choose another router, or remove spec.matches to split every request", router))
-		case AbilityMirror:
-			problems = append(problems, refuse(splitv1.ReasonUnsupported,
-				"%s: the router %s can't mirror requests; choose another router, or remove the annotation", fieldMirror, router))
-		case AbilitySticky:
-			problems = append(problems, refuse(splitv1.ReasonUnsupported,
-				"%s: the router %s can't have clients come back to their backend; choose another router, or remove the annotation", fieldSticky, router))
-		case AbilityRoutes:
-			problems = append(problems, refuse(splitv1.ReasonUnsupported,
-				"%s: the router %s changes no routes; choose the router of the routes' gateway or mesh, or remove the annotation", fieldRoutes, router))
+		if !slices.Contains(has, need) {
+			l := lacks[need]
+			problems = append(problems, refuse(splitv1.ReasonUnsupported, "%s: the router %s %s; %s", l.field, router, l.cannot, l.fix))
 		}
 	}
 	return problems
+}
+
+// orRemove is how most of what a router lacks is put right.
+const orRemove = "choose another router, or remove the annotation"
+
+// lacks say of each ability what a router without it can't do.
+var lacks = map[Ability]struct{ field, cannot, fix string }{
+	AbilityMatch:         {"spec.matches", "can't limit a split to some requests", "choose another router, or remove spec.matches to split every request"},
+	AbilityMirror:        {fieldMirror, "can't mirror requests", orRemove},
+	AbilitySticky:        {fieldSticky, "can't have clients come back to their backend", orRemove},
+	AbilityRoutes:        {fieldRoutes, "changes no routes", "choose the router of the routes' gateway or mesh, or remove the annotation"},
+	AbilityPortWeights:   {fieldPortWeights, "can't give ports weights of their own", orRemove},
+	AbilityPortProtocols: {fieldPortProtocols, "takes what the Service says of its ports", "set appProtocol on the Service's ports, choose another router, or remove the annotation"},
 }

@@ -50,6 +50,7 @@ func checkSpec(split *splitv1.TrafficSplit, root string) []Problem {
 	problems = append(problems, checkMatches(split, root)...)
 	problems = append(problems, checkRoutes(split)...)
 	problems = append(problems, checkMirror(split, root)...)
+	problems = append(problems, checkPortRules(split)...)
 	return append(problems, checkSticky(split)...)
 }
 
@@ -101,10 +102,10 @@ func checkMirror(split *splitv1.TrafficSplit, root string) []Problem {
 
 // checkProtocols refuses ports whose requests can't be told apart, when that is
 // what the split asks for.
-func checkProtocols(split *splitv1.TrafficSplit, root *corev1.Service) []Problem {
+func checkProtocols(split *splitv1.TrafficSplit, root *corev1.Service, o overrides) []Problem {
 	var problems []Problem
 	for _, p := range root.Spec.Ports {
-		if protocol := ProtocolOf(p); protocol.HasRequests() || protocol == ProtocolUnsupported {
+		if protocol := o.protocolOf(p); protocol.HasRequests() || protocol == ProtocolUnsupported {
 			continue
 		}
 		if len(split.Spec.Matches) > 0 {

@@ -34,10 +34,11 @@ func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
 	out.Root = root
 	problems = append(problems, checkSpec(split, root)...)
 	problems = append(problems, checkDefault(split, known)...)
-	service := known.Services[root]
+	service, rules := known.Services[root], overridesOf(split)
 	if service != nil {
 		problems = append(problems, checkRoot(service)...)
-		problems = append(problems, checkProtocols(split, service)...)
+		problems = append(problems, checkProtocols(split, service, rules)...)
+		problems = append(problems, checkPortNames(rules, service)...)
 		problems = append(problems, checkLoops(split, service, known.Services)...)
 	}
 	matches, unmatchable := resolveMatches(split, known.Groups)
@@ -53,10 +54,11 @@ func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
 	out.Mirror, _ = mirrorOf(split) // checkSpec has found that all can be read
 	out.Sticky, _ = stickyOf(split)
 	out.Routes, _ = routesOf(split)
+	out.PortWeights, out.PortProtocols = len(rules.weights) > 0, len(rules.protocols) > 0
 	targets, unusable := resolveTargets(split, known.Services)
 	problems = append(problems, unusable...)
 	var mismatches []Problem
-	out.Ports, mismatches = resolvePorts(service, targets)
+	out.Ports, mismatches = resolvePorts(service, targets, rules)
 	return out, append(problems, mismatches...)
 }
 
@@ -128,16 +130,16 @@ func unusable(service *corev1.Service) string {
 	return ""
 }
 
-func resolvePorts(root *corev1.Service, targets []target) ([]Port, []Problem) {
+func resolvePorts(root *corev1.Service, targets []target, rules overrides) ([]Port, []Problem) {
 	var ports []Port
 	var problems []Problem
 	for _, p := range root.Spec.Ports {
-		port := Port{Name: p.Name, Number: p.Port, Protocol: ProtocolOf(p)}
+		port := Port{Name: p.Name, Number: p.Port, Protocol: rules.protocolOf(p)}
 		port.TargetNumber, port.TargetName = targetPort(p)
 		told := map[string]bool{}
 		for _, t := range targets {
 			if hasPort(t.live, p) {
-				port.add(t)
+				port.add(t, rules.weightOf(p, t.service, t.weight))
 				continue
 			}
 			if !told[t.service] {
@@ -152,15 +154,16 @@ func resolvePorts(root *corev1.Service, targets []target) ([]Port, []Problem) {
 	return ports, problems
 }
 
-// add gives the port a target that can take it.
-func (p *Port) add(t target) {
-	d := Destination{Service: t.service, Address: t.live.Spec.ClusterIP, Port: p.Number, Weight: t.weight}
+// add gives the port a target that can take it, with its weight among the destinations.
+func (p *Port) add(t target, weight int32) {
+	d := Destination{Service: t.service, Address: t.live.Spec.ClusterIP, Port: p.Number}
 	switch t.field {
 	case fieldDefault:
 		p.Default = &d
 	case fieldMirror:
 		p.Mirror = &d
 	default:
+		d.Weight = weight
 		p.Destinations = append(p.Destinations, d)
 	}
 }

@@ -2,7 +2,10 @@
 
 package traffic
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Split is a TrafficSplit with every reference resolved.
 type Split struct {
@@ -27,6 +30,26 @@ type Split struct {
 	Sticky *Sticky `json:",omitempty"`
 	// Routes of somebody else that are changed to name the backends.
 	Routes []Route `json:",omitempty"`
+	// PortWeights is true when ports were given weights of their own, so that those of
+	// the ports may differ.
+	PortWeights bool `json:",omitempty"`
+	// PortProtocols is true when ports were said to speak something else than the root
+	// Service says.
+	PortProtocols bool `json:",omitempty"`
+}
+
+// Weight is the largest weight that a backend has on any port; 0 when no port sends it
+// traffic.
+func (s Split) Weight(service string) int32 {
+	var largest int32
+	for _, p := range s.Ports {
+		for _, d := range p.Destinations {
+			if d.Service == service {
+				largest = max(largest, d.Weight)
+			}
+		}
+	}
+	return largest
 }
 
 // Unroutable are the ports whose requests nobody can take: no backend with a
@@ -64,6 +87,14 @@ type Port struct {
 	// Mirror gets the copies of requests. It is nil when nothing is mirrored or the
 	// mirror's backend can't take the port. Its weight has no meaning.
 	Mirror *Destination `json:",omitempty"`
+}
+
+// Transport that clients call the port by.
+func (p Port) Transport() corev1.Protocol {
+	if p.Protocol == ProtocolUDP {
+		return corev1.ProtocolUDP
+	}
+	return corev1.ProtocolTCP
 }
 
 // TotalWeight is the sum of the weights of the port's destinations.

@@ -22,12 +22,13 @@ type event struct {
 const maxNote = 1024
 
 // eventsOf are the events of a transition of the status. Waiting is no event: the
-// condition says it, and it happens at every change of a weight.
+// condition says it, and it happens at every change of a weight. Weights that an
+// annotation changes are no new generation, and told of all the same.
 func eventsOf(old, next splitv1.TrafficSplitStatus) []event {
 	var events []event
 	for _, c := range next.Conditions {
 		before := meta.FindStatusCondition(old.Conditions, c.Type)
-		if worthTelling(before, c) {
+		if worthTelling(before, c) || inEffect(c) && weights(old.Backends) != weights(next.Backends) {
 			events = append(events, eventOf(c, next.Backends))
 		}
 	}
@@ -79,7 +80,19 @@ func eventOf(c metav1.Condition, backends []splitv1.BackendStatus) event {
 func weights(backends []splitv1.BackendStatus) string {
 	parts := make([]string, 0, len(backends))
 	for _, b := range backends {
-		parts = append(parts, fmt.Sprintf("%s %d", b.Service, b.Weight))
+		part := fmt.Sprintf("%s %d", b.Service, b.Weight)
+		if len(b.Ports) > 0 {
+			part = b.Service + " " + portWeights(b.Ports)
+		}
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
+}
+
+func portWeights(ports []splitv1.PortStatus) string {
+	parts := make([]string, 0, len(ports))
+	for _, p := range ports {
+		parts = append(parts, fmt.Sprintf("%d/%s %d", p.Port, p.Protocol, p.Weight))
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
 }

@@ -64,7 +64,7 @@ func mayWait(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) bool 
 func sameWeights(old, next []splitv1.BackendStatus) bool {
 	return slices.EqualFunc(old, next, func(a, b splitv1.BackendStatus) bool {
 		gone := b.Weight > 0 && a.ReadyEndpoints > 0 && b.ReadyEndpoints == 0
-		return a.Service == b.Service && a.Weight == b.Weight && !gone
+		return a.Service == b.Service && a.Weight == b.Weight && slices.Equal(a.Ports, b.Ports) && !gone
 	})
 }
 

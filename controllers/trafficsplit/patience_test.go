@@ -18,6 +18,11 @@ func TestWhatMayWait(t *testing.T) {
 	backend := func(weight, ready int32) []splitv1.BackendStatus {
 		return []splitv1.BackendStatus{{Service: "canary", Weight: weight, ReadyEndpoints: ready}}
 	}
+	weighed := func(weight int32) []splitv1.BackendStatus {
+		b := backend(50, 1)
+		b[0].Ports = []splitv1.PortStatus{{Port: 80, Protocol: "TCP", Weight: 50}, {Port: 53, Protocol: "UDP", Weight: weight}}
+		return b
+	}
 	for name, test := range map[string]struct {
 		deleting    bool
 		before, now metav1.Condition
@@ -35,6 +40,8 @@ func TestWhatMayWait(t *testing.T) {
 		"more pods are ready":                        {before: inEffect, now: inEffect, had: backend(50, 1), has: backend(50, 2), want: true},
 		"no pod is ready any more":                   {before: inEffect, now: inEffect, had: backend(50, 1), has: backend(50, 0)},
 		"no pod without requests is ready any more":  {before: inEffect, now: inEffect, had: backend(0, 1), has: backend(0, 0), want: true},
+		"another weight of one port":                 {before: inEffect, now: inEffect, had: weighed(10), has: weighed(20)},
+		"the same weights of ports":                  {before: inEffect, now: inEffect, had: weighed(10), has: weighed(10), want: true},
 		"another weight":                             {before: inEffect, now: inEffect, had: backend(50, 1), has: backend(60, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,11 @@ func (r *Reconciler) observePlaces(ctx context.Context, o *observation, services
 	}
 	for _, b := range o.Split.Spec.Backends {
 		if s := services[b.Service]; s != nil && b.Service != o.Resolved.Root {
-			placed = append(placed, plan.Placed{Service: s, Weight: b.Weight})
+			p := plan.Placed{Service: s, Weight: b.Weight}
+			if o.Resolved.PortWeights {
+				p.Weight = o.Resolved.Weight(b.Service)
+			}
+			placed = append(placed, p)
 		}
 	}
 	if !slices.ContainsFunc(placed, func(p plan.Placed) bool { return p.Service.Spec.TrafficDistribution != nil }) {

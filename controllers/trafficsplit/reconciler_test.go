@@ -365,6 +365,24 @@ func TestEventsTellTransitionsOnly(t *testing.T) {
 	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable 90, web-canary 10"}, recorded(w.events)); diff != "" {
 		t.Errorf("new weights (-want +got):\n%s", diff)
 	}
+	w.step("a port gets weights of its own, and the proxies follow before anybody looks", func() {
+		split := w.split()
+		split.Annotations = map[string]string{splitv1.AnnotationPortWeights: `{"80/TCP": {"web-stable": 3, "web-canary": 1}}`}
+		w.must(w.api.Update(w.ctx(), split))
+		w.confirm()
+	})
+	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable (80/TCP 3), web-canary (80/TCP 1)"}, recorded(w.events)); diff != "" {
+		t.Errorf("weights of a port (-want +got):\n%s", diff)
+	}
+	w.step("it has those of the split again", func() {
+		split := w.split()
+		split.Annotations = nil
+		w.must(w.api.Update(w.ctx(), split))
+		w.confirm()
+	})
+	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable 90, web-canary 10"}, recorded(w.events)); diff != "" {
+		t.Errorf("the weights of the split (-want +got):\n%s", diff)
+	}
 	w.step("a backend loses its port", func() {
 		s := w.service("web-canary")
 		s.Spec.Ports[0].Port = 81

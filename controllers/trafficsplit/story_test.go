@@ -142,6 +142,26 @@ var stories = map[string]func(w *world){
 		})
 		w.step("the proxies follow at last", func() { w.confirm() })
 	},
+	"a port gets weights of its own": func(w *world) {
+		w.inEffect()
+		annotate := func(value string) {
+			split := w.split()
+			split.Annotations = map[string]string{splitv1.AnnotationPortWeights: value}
+			w.must(w.api.Update(w.ctx(), split))
+		}
+		w.step("the annotation is set, which is no new generation", func() { annotate(`{"80/TCP": {"web-stable": 3, "web-canary": 1}}`) })
+		w.step("one proxy follows", func() { w.confirm("serin-proxy-web-0") })
+		w.step("the other follows", func() { w.confirm() })
+		w.step("the weights are changed", func() { annotate(`{"80/TCP": {"web-stable": 1, "web-canary": 3}}`) })
+		w.step("the proxies follow again", func() { w.confirm() })
+		w.step("the annotation names a port that there is not", func() { annotate(`{"81/TCP": {"web-stable": 1}}`) })
+		w.step("the annotation is removed", func() {
+			split := w.split()
+			split.Annotations = nil
+			w.must(w.api.Update(w.ctx(), split))
+		})
+		w.step("the proxies follow at last", func() { w.confirm() })
+	},
 	"every proxy is lost": func(w *world) {
 		w.inEffect()
 		w.step("no proxy is ready", func() {

@@ -294,6 +294,9 @@ func TestAReleaseIsShownAndPausedFromTheCommandLine(t *testing.T) {
 	if a := s.does("rollout list -A"); !strings.Contains(a.out, s.namespace) || !strings.Contains(a.out, "WaitingForApproval") {
 		t.Errorf("got %s", a.out)
 	}
+	if a := s.does("rollout list -o name"); a.out != "rollout.serin.dev/website\n" {
+		t.Errorf("got %q", a.out)
+	}
 	if a := s.does("rollout pause website"); !s.rollout().Spec.Paused || !strings.Contains(a.out, "rollout.serin.dev/website paused") {
 		t.Errorf("not paused: %s", a.out)
 	}

@@ -214,7 +214,10 @@ func TestASplitHasTheWeightsInEffect(t *testing.T) {
 			Service:  "web.shop.svc.cluster.local",
 			Backends: []splitv1.Backend{{Service: "web-stable", Weight: 50}, {Service: "web-canary", Weight: 50}},
 		},
-		Status: splitv1.TrafficSplitStatus{Backends: []splitv1.BackendStatus{{Service: "web-stable", Weight: 90}}},
+		Status: splitv1.TrafficSplitStatus{Backends: []splitv1.BackendStatus{{
+			Service: "web-stable", Weight: 90, // the largest of its ports
+			Ports: []splitv1.PortStatus{{Port: 80, Protocol: corev1.ProtocolTCP, Weight: 90}, {Port: 53, Protocol: corev1.ProtocolUDP, Weight: 10}},
+		}}},
 	}
 	s := inventory.NewStore()
 	s.SetSplit(split)

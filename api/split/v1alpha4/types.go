@@ -3,6 +3,7 @@
 package v1alpha4
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -163,15 +164,45 @@ type BackendStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	Service string `json:"service"`
 
-	// weight in effect.
+	// weight in effect. With the annotation serin.dev/port-weights it is the largest of
+	// the backend's weights on any port, so that 0 always means no traffic.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Weight int32 `json:"weight"`
+
+	// ports are the weights in effect of each port of the root Service that the backend
+	// can take. Absent without the annotation serin.dev/port-weights: then weight is that
+	// of all ports.
+	// +optional
+	// +listType=map
+	// +listMapKey=port
+	// +listMapKey=protocol
+	// +kubebuilder:validation:MaxItems=100
+	Ports []PortStatus `json:"ports,omitempty"`
 
 	// readyEndpoints is the number of endpoints that are ready to answer.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	ReadyEndpoints int32 `json:"readyEndpoints"`
+}
+
+// PortStatus is the weight in effect of one port of a backend.
+type PortStatus struct {
+	// port is the number of the root Service's port.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port"`
+
+	// protocol is the transport of the root Service's port.
+	// +required
+	// +kubebuilder:validation:Enum=TCP;UDP
+	Protocol corev1.Protocol `json:"protocol"`
+
+	// weight in effect.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Weight int32 `json:"weight"`
 }
 
 // MirrorStatus is the mirroring in effect.
@@ -264,15 +295,18 @@ const AnnotationMirror = "serin.dev/mirror"
 const AnnotationStickyCookie = "serin.dev/sticky-cookie"
 
 // AnnotationPortWeights on a TrafficSplit gives single ports of the root Service weights
-// of their own, as JSON: {"<port number>/<TCP|UDP>": {"<backend>": <weight>}}, such as
-// {"80/TCP": {"web-stable": 90, "web-canary": 10}}. A port that is named has the weights
-// given there, and 0 for a backend that is not; a port that is not named has those of
-// spec.backends.
+// of their own, as JSON: {"<number>/<TCP or UDP>": {"<backend>": <weight>}}, such as
+// {"53/UDP": {"dns-stable": 9, "dns-canary": 1}}. The weights of spec.backends hold for
+// all other ports. On a port that is named, a backend of the split that is not named has
+// the weight 0, and at least one weight is above 0. When absent, every port has the
+// weights of spec.backends.
 const AnnotationPortWeights = "serin.dev/port-weights"
 
 // AnnotationPortProtocols on a TrafficSplit says what single ports of the root Service
-// speak, as JSON: {"<port number>/<TCP|UDP>": "HTTP"|"HTTP2"|"HTTPS"|"TCP"|"UDP"}. A port
-// that is not named speaks what the root Service says.
+// speak, where their appProtocol and name do not, as JSON: {"<number>/<TCP or UDP>":
+// "<protocol>"}. The protocols are HTTP (HTTP/1.1), HTTP2 (without TLS, as for gRPC), HTTPS
+// (passed on unread, as TCP) and TCP for a port of TCP, and UDP for one of UDP. When
+// absent, what the Service says holds.
 const AnnotationPortProtocols = "serin.dev/port-protocols"
 
 // AnnotationProxyResources on a TrafficSplit sets the resources of the container of each

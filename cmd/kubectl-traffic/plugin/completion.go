@@ -52,6 +52,10 @@ func (c *cluster) rollouts(cmd *cobra.Command, _ []string, _ string) ([]string, 
 	return c.namesHere(cmd.Context(), &v1alpha1.RolloutList{})
 }
 
+func (c *cluster) canaryReleases(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return c.namesHere(cmd.Context(), &v1alpha1.CanaryReleaseList{})
+}
+
 // namesHere are the names of the objects in the namespace that was chosen.
 func (c *cluster) namesHere(ctx context.Context, list client.ObjectList) ([]string, cobra.ShellCompDirective) {
 	namespace, err := c.namespace()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -45,8 +46,12 @@ func (o *output) check() error {
 // object is whether the output is the object itself.
 func (o *output) object() bool { return o.form == asJSON || o.form == asYAML || o.form == asName }
 
-// print prints an object as JSON, as YAML or by its name.
+// print prints an object as JSON, as YAML or by its name, and a list by the names of what
+// it holds.
 func (o *output) print(out io.Writer, scheme *runtime.Scheme, object runtime.Object) error {
+	if o.form == asName && meta.IsListType(object) {
+		return meta.EachListItem(object, func(item runtime.Object) error { return o.print(out, scheme, item) })
+	}
 	var printer printers.ResourcePrinter = &printers.JSONPrinter{}
 	switch o.form {
 	case asYAML:

@@ -63,6 +63,10 @@ func TestEveryFlagOfACommandIsCompletedOrSwitched(t *testing.T) {
 		"rollout ":                  "promote",
 		"rollout get x --until ":    "ready",
 		"rollout promote x --dry-r": "--dry-run",
+		"canary ":                   "deprecate",
+		"canary list -o ":           "wide",
+		"canary adopt x --dry-run ": "client",
+		"canary adopt x --w":        "--wait",
 	} {
 		out.Reset()
 		words := strings.Fields(line)

@@ -19,6 +19,7 @@ var groups = []func(*cluster) *cobra.Command{
 	newUpdateCommand,
 	newTagCommand,
 	newRolloutCommand,
+	newCanaryCommand,
 	newVersionCommand,
 }
 

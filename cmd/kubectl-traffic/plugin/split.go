@@ -47,8 +47,13 @@ func loadSplit(ctx context.Context, api client.Client, namespace, name string) (
 	return &loaded{api: api, split: split, tags: given, block: shares.Read(backends, given)}, nil
 }
 
-// mayBeChanged refuses splits whose traffic a Rollout decides.
+// mayBeChanged refuses splits whose traffic a Rollout decides, and those whose ports
+// differ: percentages of the whole would be true of some ports only.
 func (l *loaded) mayBeChanged() error {
+	if _, found := l.split.Annotations[splitv1.AnnotationPortWeights]; found {
+		return fmt.Errorf("the TrafficSplit %s has weights for single ports, and percentages for all would not change those; edit its annotation %s, or remove it first",
+			l.split.Name, splitv1.AnnotationPortWeights)
+	}
 	name := l.split.Labels[v1alpha1.LabelRollout]
 	for _, o := range l.split.OwnerReferences {
 		if o.Kind == "Rollout" {

@@ -66,7 +66,7 @@ taken away first, which --untag may do in the same command: tags are taken away 
 order of the flags.
 
 Each flag may be repeated and takes lists, such as --traffic v1=50,v2=50. A command that fails has changed nothing. A split that belongs to a
-Rollout is refused.`,
+Rollout, or has weights for single ports, is refused.`,
 		Example: `  kubectl traffic update website --traffic website-v2=20 --traffic website-v1=80
   kubectl traffic update website --tag website-v3=candidate --traffic candidate=2,website-v2=98
   kubectl traffic update website --untag candidate --tag website-v3=current

@@ -232,6 +232,8 @@ func TestUpdateRefuses(t *testing.T) {
 	led.Labels = map[string]string{v1alpha1.LabelRollout: "website"}
 	owned := echoSplit()
 	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "serin.dev/v1alpha1", Kind: "Rollout", Name: "website", UID: "x"}}
+	ported := echoSplit()
+	ported.Annotations[splitv1.AnnotationPortWeights] = "{}"
 	unreadable := echoSplit()
 	unreadable.Annotations[tags.Annotation] = "{"
 	foreign := echoService("candidate-echo")
@@ -242,6 +244,7 @@ func TestUpdateRefuses(t *testing.T) {
 		want  string
 	}{
 		{"a split that a Rollout has made", led, everything, "belongs to the Rollout website, which would put any change of it back; use kubectl traffic rollout promote"},
+		{"a split with weights for single ports", ported, everything, "has weights for single ports, and percentages for all would not change those; edit its annotation serin.dev/port-weights"},
 		{"a split that a Rollout owns", owned, everything, "belongs to the Rollout website"},
 		{"a name that is neither a tag nor a Service", echoSplit(), shares.Flags{Traffic: []string{"stabel=100"}}, "stabel is neither a tag of the split echo nor a Service"},
 		{"the root Service as a revision", echoSplit(), shares.Flags{Traffic: []string{"echo=100"}}, "echo is the root Service"},

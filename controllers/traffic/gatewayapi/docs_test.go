@@ -120,6 +120,12 @@ var refused = map[string]struct {
 	"a route whose record would be larger than 128 KiB": {
 		scene: named(`[{future: "` + strings.Repeat("x", maxRecord) + `", backendRefs: [{name: website, port: 80}]}]`), says: "too many to be remembered",
 	},
+	"`serin.dev/port-weights`": {
+		scene: parts(split(`serin.dev/port-weights: '{"80/TCP": {"website-canary": 1}}'`), services), says: "can't give ports weights of their own",
+	},
+	"`serin.dev/port-protocols`": {
+		scene: parts(split(`serin.dev/port-protocols: '{"80/TCP": "HTTP2"}'`), services), says: "takes what the Service says of its ports",
+	},
 	"a name of a split with more than 63 characters": {
 		scene: strings.Replace(named(plain), "name: website\n", "name: "+strings.Repeat("x", 64)+"\n", 1), says: "has more than 63 characters",
 	},

@@ -60,6 +60,8 @@ var refusals = map[string]func(t *testing.T) string{
 	"a route of another kind": checked(func(split *traffic.Split) {
 		split.Routes = []traffic.Route{{Kind: "HTTPRoute", Name: "website"}}
 	}),
+	"`serin.dev/port-weights`":                       checked(func(split *traffic.Split) { split.PortWeights = true }),
+	"`serin.dev/port-protocols`":                     checked(func(split *traffic.Split) { split.PortProtocols = true }),
 	"a split with a name of more than 63 characters": checked(func(split *traffic.Split) { split.Name = strings.Repeat("a", 64) }),
 	"a cluster without Istio": func(t *testing.T) string {
 		t.Helper()

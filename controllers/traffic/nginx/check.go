@@ -22,7 +22,8 @@ const podTemplateHash = "pod-template-hash"
 
 // Check finds what proxies between the root Service and its pods would break.
 func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service) []traffic.Problem {
-	problems := traffic.Lacking(split, Name, traffic.AbilityMatch, traffic.AbilityMirror, traffic.AbilitySticky)
+	problems := traffic.Lacking(split, Name, traffic.AbilityMatch, traffic.AbilityMirror, traffic.AbilitySticky,
+		traffic.AbilityPortWeights, traffic.AbilityPortProtocols)
 	add := func(format string, args ...any) {
 		problems = append(problems, traffic.Problem{
 			Condition: splitv1.ConditionAccepted,

@@ -118,6 +118,37 @@ var refused = map[string]map[string]func(*site){
 		"serin.dev/mirror]: the router":        func(s *site) { s.lacking = true; s.annotate(splitv1.AnnotationMirror, mirrored) },
 		"serin.dev/sticky-cookie]: the router": func(s *site) { s.lacking = true; s.annotate(splitv1.AnnotationStickyCookie, cookie) },
 	},
+	"`serin.dev/port-weights` or `serin.dev/port-protocols` with a router that can't do it": {
+		"serin.dev/port-weights]: the router":   func(s *site) { s.lacking = true; s.annotate(splitv1.AnnotationPortWeights, `{"80/TCP": {"web-1": 1}}`) },
+		"serin.dev/port-protocols]: the router": func(s *site) { s.lacking = true; s.annotate(splitv1.AnnotationPortProtocols, `{"80/TCP": "TCP"}`) },
+	},
+	"`serin.dev/port-weights` or `serin.dev/port-protocols` that is no JSON, says something twice, or names a port of the root Service or a backend that there is not": {
+		"port-weights]: is not such a JSON object":        func(s *site) { s.annotate(splitv1.AnnotationPortWeights, "80/TCP") },
+		"port-protocols]: is not such a JSON object":      func(s *site) { s.annotate(splitv1.AnnotationPortProtocols, "80/TCP") },
+		"port-weights]: says something twice":             func(s *site) { s.annotate(splitv1.AnnotationPortWeights, `{"80/TCP": {"web-1": 1, "web-1": 2}}`) },
+		"port-protocols]: says something twice":           func(s *site) { s.annotate(splitv1.AnnotationPortProtocols, `{"80/TCP": "TCP", "80/TCP": "HTTP"}`) },
+		`port-weights]: Service "web" has no port 81/TCP`: func(s *site) { s.annotate(splitv1.AnnotationPortWeights, `{"81/TCP": {"web-1": 1}}`) },
+		`port-protocols]: Service "web" has no port 81`:   func(s *site) { s.annotate(splitv1.AnnotationPortProtocols, `{"81/TCP": "TCP"}`) },
+		`"web-3" is no backend of this split`:             func(s *site) { s.annotate(splitv1.AnnotationPortWeights, `{"80/TCP": {"web-3": 1}}`) },
+	},
+	"weights of a port that are negative, above 2147483647 or all 0": {
+		`the weight of "web-1" is not a whole number`:      func(s *site) { s.annotate(splitv1.AnnotationPortWeights, `{"80/TCP": {"web-1": -1}}`) },
+		`the weight of "web-2" is not a whole number`:      func(s *site) { s.annotate(splitv1.AnnotationPortWeights, `{"80/TCP": {"web-2": 2147483648}}`) },
+		`port "80/TCP": at least one weight must be above`: func(s *site) { s.annotate(splitv1.AnnotationPortWeights, `{"80/TCP": {"web-1": 0}}`) },
+	},
+	"a protocol that the transport of the port does not carry": {
+		"UDP is not carried by TCP": func(s *site) { s.annotate(splitv1.AnnotationPortProtocols, `{"80/TCP": "UDP"}`) },
+	},
+	"ports with one target port that differ in weights or protocol": {
+		"ports 80 and 81 share a target port, and proxies can't tell their traffic apart": func(s *site) {
+			s.addPort(corev1.ServicePort{Name: "web", Port: 81, TargetPort: intstr.FromInt32(8080)})
+			s.annotate(splitv1.AnnotationPortWeights, `{"81/TCP": {"web-1": 1, "web-2": 1}}`)
+		},
+		"ports 80 and 81 share a target port but are HTTP and TCP": func(s *site) {
+			s.addPort(corev1.ServicePort{Name: "web", Port: 81, TargetPort: intstr.FromInt32(8080)})
+			s.annotate(splitv1.AnnotationPortProtocols, `{"81/TCP": "TCP"}`)
+		},
+	},
 	"a match without a condition, an expression, method or header that can't be expressed exactly": {
 		"has no condition":                   func(s *site) { s.match(specsv1.HTTPMatch{}) },
 		"repeats inside of a repetition":     func(s *site) { s.match(specsv1.HTTPMatch{PathRegex: "(a+)+"}) },

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/traffic"
 )
 
@@ -40,12 +42,7 @@ type Listener struct {
 }
 
 // Transport that the listener takes: TCP or UDP.
-func (l Listener) Transport() corev1.Protocol {
-	if l.Port.Protocol == traffic.ProtocolUDP {
-		return corev1.ProtocolUDP
-	}
-	return corev1.ProtocolTCP
-}
+func (l Listener) Transport() corev1.Protocol { return l.Port.Transport() }
 
 // Listeners are the ports on which a proxy stands in for the pods of the root
 // Service, in the order of the Service. A numbered target port keeps its number.
@@ -103,33 +100,34 @@ func checkListener(l Listener, others []Listener) error {
 // checkAlike refuses two ports that arrive at one listener and want different things.
 func checkAlike(a, b Listener) error {
 	if a.Port.Protocol != b.Port.Protocol {
-		return fmt.Errorf("spec.service: ports %d and %d share a target port but are %s and %s; give them the same appProtocol",
-			a.Port.Number, b.Port.Number, a.Port.Protocol, b.Port.Protocol)
+		return fmt.Errorf("spec.service: ports %d and %d share a target port but are %s and %s; give them the same appProtocol, or the same protocol in %s",
+			a.Port.Number, b.Port.Number, a.Port.Protocol, b.Port.Protocol, splitv1.AnnotationPortProtocols)
 	}
-	weights := func(p traffic.Port) map[string]int32 {
-		m := map[string]int32{}
-		for _, d := range p.Destinations {
-			m[d.Service] = d.Weight
+	wa, wb := weightsOf(a.Port), weightsOf(b.Port)
+	switch {
+	case maps.Equal(wa, wb):
+		return nil
+	case maps.EqualFunc(wa, wb, func(int32, int32) bool { return true }):
+		return fmt.Errorf("metadata.annotations[%s]: ports %d and %d share a target port, and proxies can't tell their traffic apart; give them the same weights",
+			splitv1.AnnotationPortWeights, a.Port.Number, b.Port.Number)
+	}
+	return fmt.Errorf("spec.service: ports %d and %d share a target port but not the same backends; give every backend both ports",
+		a.Port.Number, b.Port.Number)
+}
+
+// weightsOf are the weights of a port's backends by Service.
+func weightsOf(p traffic.Port) map[string]int32 {
+	m := map[string]int32{}
+	for _, d := range p.Destinations {
+		m[d.Service] = d.Weight
+	}
+	// What is no backend has no weight, and no Service's name has a space.
+	for kind, d := range map[string]*traffic.Destination{"default ": p.Default, "mirror ": p.Mirror} {
+		if d != nil {
+			m[kind+d.Service] = 0
 		}
-		// What is no backend has no weight, and no Service's name has a space.
-		for kind, d := range map[string]*traffic.Destination{"default ": p.Default, "mirror ": p.Mirror} {
-			if d != nil {
-				m[kind+d.Service] = 0
-			}
-		}
-		return m
 	}
-	wa, wb := weights(a.Port), weights(b.Port)
-	same := len(wa) == len(wb)
-	for service, weight := range wa {
-		other, ok := wb[service]
-		same = same && ok && other == weight
-	}
-	if !same {
-		return fmt.Errorf("spec.service: ports %d and %d share a target port but not the same backends; give every backend both ports",
-			a.Port.Number, b.Port.Number)
-	}
-	return nil
+	return m
 }
 
 // namedNumbers chooses the numbers of the named target ports.

@@ -94,13 +94,16 @@ func TestListenersRefused(t *testing.T) {
 		ports []traffic.Port
 		want  string
 	}{
-		"no port":                      {nil, "has no port to serve"},
-		"the agent's own port":         {[]traffic.Port{numbered(80, AgentPort)}, "target port 15020 of port 80 is the port of the proxy's own status"},
-		"a target port of 0":           {[]traffic.Port{numbered(80, 0)}, "port 80 has the target port 0"},
-		"one target, two protocols":    {[]traffic.Port{numbered(80, 8080), {Number: 81, TargetNumber: 8080, Protocol: traffic.ProtocolTCP}}, "are HTTP and TCP"},
-		"one name for TCP and UDP":     {[]traffic.Port{named(53, "dns"), {Number: 53, TargetName: "dns", Protocol: traffic.ProtocolUDP}}, "such as dns-udp"},
-		"one target, another backend":  {[]traffic.Port{testPort(8080, traffic.ProtocolHTTP, stable), testPort(8080, traffic.ProtocolHTTP, canary)}, "not the same backends"},
-		"one target, fewer backends":   {[]traffic.Port{testPort(8080, traffic.ProtocolHTTP, stable, canary), testPort(8080, traffic.ProtocolHTTP, canary)}, "not the same backends"},
+		"no port":                     {nil, "has no port to serve"},
+		"the agent's own port":        {[]traffic.Port{numbered(80, AgentPort)}, "target port 15020 of port 80 is the port of the proxy's own status"},
+		"a target port of 0":          {[]traffic.Port{numbered(80, 0)}, "port 80 has the target port 0"},
+		"one target, two protocols":   {[]traffic.Port{numbered(80, 8080), {Number: 81, TargetNumber: 8080, Protocol: traffic.ProtocolTCP}}, "are HTTP and TCP"},
+		"one name for TCP and UDP":    {[]traffic.Port{named(53, "dns"), {Number: 53, TargetName: "dns", Protocol: traffic.ProtocolUDP}}, "such as dns-udp"},
+		"one target, another backend": {[]traffic.Port{testPort(8080, traffic.ProtocolHTTP, stable), testPort(8080, traffic.ProtocolHTTP, canary)}, "not the same backends"},
+		"one target, fewer backends":  {[]traffic.Port{testPort(8080, traffic.ProtocolHTTP, stable, canary), testPort(8080, traffic.ProtocolHTTP, canary)}, "not the same backends"},
+		"one target, other weights": {[]traffic.Port{
+			testPort(8080, traffic.ProtocolHTTP, stable, canary), testPort(8080, traffic.ProtocolHTTP, stable, testDestination("web-canary", 2)),
+		}, "metadata.annotations[serin.dev/port-weights]: ports 80 and 80 share a target port"},
 		"more ports than can be named": {manyPorts(), "more than a proxy can listen on"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -129,7 +129,7 @@ func checkProtocol(port traffic.Port, needs []traffic.Ability) error {
 				"move the port to a Service of its own, or remove the annotation serin.dev/mirror", port.Number)
 		}
 	case traffic.ProtocolTCP, traffic.ProtocolUDP:
-		if len(needs) > 0 {
+		if slices.ContainsFunc(needs, traffic.Ability.OfRequests) {
 			return fmt.Errorf("spec.service: port %d is not HTTP, so it has no requests to match or mirror, and no cookies", port.Number)
 		}
 	default:

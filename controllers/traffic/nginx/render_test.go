@@ -78,6 +78,25 @@ func stickySplit() traffic.Split {
 	return split
 }
 
+// portsSplit has weights of its own on each of its ports, from nothing to all.
+func portsSplit() traffic.Split {
+	port := func(number int32, protocol traffic.Protocol, stable, canary int32) traffic.Port {
+		p := testPort(number, protocol, testDestination("web-stable", stable), testDestination("web-canary", canary))
+		p.Number = number
+		for i := range p.Destinations {
+			p.Destinations[i].Port = number
+		}
+		return p
+	}
+	split := testSplit(
+		port(80, traffic.ProtocolHTTP, 100, 0), port(8080, traffic.ProtocolHTTP, 90, 10), port(9000, traffic.ProtocolHTTP2, 0, 100),
+		port(443, traffic.ProtocolTCP, 0, 100), port(5432, traffic.ProtocolTCP, 3, 1), port(6379, traffic.ProtocolTCP, 100, 0),
+		port(53, traffic.ProtocolUDP, 1, 1),
+	)
+	split.PortWeights = true
+	return split
+}
+
 func TestRenderGolden(t *testing.T) {
 	for name, split := range map[string]traffic.Split{
 		"http":     testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("web-stable", 95), testDestination("web-canary", 5))),
@@ -90,6 +109,7 @@ func TestRenderGolden(t *testing.T) {
 			testPort(53, traffic.ProtocolTCP, testDestination("web-stable", 1)),
 			testPort(53, traffic.ProtocolUDP, testDestination("web-stable", 1), testDestination("web-canary", 1)),
 		),
+		"ports":    portsSplit(),
 		"nobody":   testSplit(testPort(8080, traffic.ProtocolHTTP), testPort(5432, traffic.ProtocolTCP)),
 		"one-ipv6": testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("web-extra", 1))),
 	} {
@@ -141,6 +161,35 @@ func TestHTTPWeightsAreNotInTheConfiguration(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{stable: "web-stable", canary: "web-canary"}, after.Services); diff != "" {
 		t.Errorf("services (-want +got):\n%s", diff)
+	}
+}
+
+func TestHTTPWeightsOfOnePortAreInItsTableOnly(t *testing.T) {
+	before, split := render(t, portsSplit()), portsSplit()
+	split.Ports[1].Destinations[0].Weight, split.Ports[1].Destinations[1].Weight = 25, 75
+	after := render(t, split)
+	if diff := cmp.Diff(before.Config, after.Config); diff != "" || before.Key != after.Key {
+		t.Errorf("a change of weights takes a reload:\n%s", diff)
+	}
+	id := func(service string, port int32) string {
+		return BackendID(traffic.Destination{Service: service, Port: port})
+	}
+	table := func(stable, canary int) Table {
+		return Table{
+			{Listener: 0, Ranges: []Range{{id("web-stable", 80), 10000}, {id("web-canary", 80), 0}}},
+			{Listener: 1, Ranges: []Range{{id("web-stable", 8080), stable}, {id("web-canary", 8080), canary}}},
+			{Listener: 2, Ranges: []Range{{id("web-stable", 9000), 0}, {id("web-canary", 9000), 10000}}},
+		}
+	}
+	if diff := cmp.Diff(table(9000, 1000), before.Table); diff != "" {
+		t.Errorf("before (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(table(2500, 7500), after.Table); diff != "" {
+		t.Errorf("after (-want +got):\n%s", diff)
+	}
+	datagrams := after.Datagrams
+	if len(datagrams) != 1 || datagrams[0].Port.Destinations[0].Weight != 1 || datagrams[0].Port.Destinations[1].Weight != 1 {
+		t.Errorf("datagrams: %+v", datagrams)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -444,6 +445,7 @@ func TestAcceptedAndResolvedRefs(t *testing.T) {
 func TestTheWeightsReportedAreThoseInEffect(t *testing.T) {
 	o := inEffect()
 	o.Split.Spec.Backends[0].Weight, o.Split.Spec.Backends[1].Weight = 5, 5
+	o.Resolved.Ports[0].Destinations[0].Weight, o.Resolved.Ports[0].Destinations[1].Weight = 5, 5
 	o.Split.Generation = 4
 	if got := weights(plan.Decide(o)); got != "stable 9/3, canary 1/1" {
 		t.Errorf("while the proxies still serve the generation before: %s", got)
@@ -459,6 +461,54 @@ func TestTheWeightsReportedAreThoseInEffect(t *testing.T) {
 	if got := weights(plan.Decide(givenBack())); got != "" {
 		t.Errorf("when the root Service was given back: %s", got)
 	}
+}
+
+func TestWeightsOfPortsAreReportedWhenEachProxyServesThem(t *testing.T) {
+	o := inEffect()
+	port := func(number int32, protocol traffic.Protocol, destinations ...traffic.Destination) traffic.Port {
+		return traffic.Port{Number: number, Protocol: protocol, Destinations: destinations}
+	}
+	o.Resolved.PortWeights = true
+	o.Resolved.Ports = []traffic.Port{
+		port(80, traffic.ProtocolHTTP, traffic.Destination{Service: "stable", Weight: 9}, traffic.Destination{Service: "canary", Weight: 1}),
+		port(53, traffic.ProtocolUDP, traffic.Destination{Service: "stable", Weight: 100}, traffic.Destination{Service: "canary", Weight: 0}),
+		port(53, traffic.ProtocolTCP, traffic.Destination{Service: "stable", Weight: 50}),
+	}
+	decide := func(configurations ...string) []splitv1.BackendStatus {
+		for i, c := range configurations {
+			o.DataPlane.Proxies[i].Configuration = c
+		}
+		return plan.Decide(o).Report.Backends
+	}
+	for _, configurations := range [][]string{{"", ""}, {o.Resolved.Digest(), "0123456789abcdef"}} {
+		if diff := cmp.Diff(o.Split.Status.Backends, withoutEndpoints(decide(configurations...))); diff != "" {
+			t.Errorf("before all proxies have said so, %q (-want +got):\n%s", configurations, diff)
+		}
+	}
+	want := []splitv1.BackendStatus{
+		{Service: "stable", Weight: 100, Ports: []splitv1.PortStatus{
+			{Port: 80, Protocol: "TCP", Weight: 9}, {Port: 53, Protocol: "UDP", Weight: 100}, {Port: 53, Protocol: "TCP", Weight: 50},
+		}},
+		{Service: "canary", Weight: 1, Ports: []splitv1.PortStatus{
+			{Port: 80, Protocol: "TCP", Weight: 1}, {Port: 53, Protocol: "UDP", Weight: 0},
+		}},
+	}
+	if diff := cmp.Diff(want, withoutEndpoints(decide(o.Resolved.Digest(), o.Resolved.Digest()))); diff != "" {
+		t.Errorf("in effect (-want +got):\n%s", diff)
+	}
+	o.Resolved.PortWeights = false
+	for _, b := range decide(o.Resolved.Digest(), o.Resolved.Digest()) {
+		if b.Ports != nil {
+			t.Errorf("without the annotation %s reports ports: %v", b.Service, b.Ports)
+		}
+	}
+}
+
+func withoutEndpoints(backends []splitv1.BackendStatus) []splitv1.BackendStatus {
+	for i := range backends {
+		backends[i].ReadyEndpoints = 0
+	}
+	return backends
 }
 
 func weights(d plan.Decision) string {

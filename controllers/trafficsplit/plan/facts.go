@@ -120,13 +120,29 @@ func (o Observation) proxy(name string) (traffic.Proxy, bool) {
 func (o Observation) backendsInEffect() []splitv1.BackendStatus {
 	var backends []splitv1.BackendStatus
 	for _, b := range o.Split.Spec.Backends {
-		status := splitv1.BackendStatus{Service: b.Service, ReadyEndpoints: o.BackendEndpoints[b.Service]}
-		if o.routed(b.Service) {
-			status.Weight = b.Weight
-		}
-		backends = append(backends, status)
+		backends = append(backends, splitv1.BackendStatus{
+			Service: b.Service, ReadyEndpoints: o.BackendEndpoints[b.Service],
+			Weight: o.Resolved.Weight(b.Service), Ports: o.portsInEffect(b.Service),
+		})
 	}
 	return backends
+}
+
+// portsInEffect are the weights of a backend on each port that it can take; nil where
+// all ports have one.
+func (o Observation) portsInEffect(service string) []splitv1.PortStatus {
+	if !o.Resolved.PortWeights {
+		return nil
+	}
+	var ports []splitv1.PortStatus
+	for _, p := range o.Resolved.Ports {
+		for _, d := range p.Destinations {
+			if d.Service == service {
+				ports = append(ports, splitv1.PortStatus{Port: p.Number, Protocol: p.Transport(), Weight: d.Weight})
+			}
+		}
+	}
+	return ports
 }
 
 // mirrorInEffect is the mirroring of the split, if any port's requests are copied.
@@ -156,12 +172,6 @@ func (o Observation) unroutable() []traffic.Port {
 		split.Limited = false
 	}
 	return split.Unroutable()
-}
-
-func (o Observation) routed(service string) bool {
-	return slices.ContainsFunc(o.Resolved.Ports, func(p traffic.Port) bool {
-		return slices.ContainsFunc(p.Destinations, func(d traffic.Destination) bool { return d.Service == service })
-	})
 }
 
 func serviceObject(s *corev1.Service) traffic.Object {

@@ -67,7 +67,7 @@ func (o Observation) unstaffed() string {
 		return ""
 	}
 	for _, b := range o.Split.Spec.Backends {
-		if b.Weight > 0 && o.routed(b.Service) && o.BackendEndpoints[b.Service] == 0 && !o.hadRequests(b.Service) {
+		if o.Resolved.Weight(b.Service) > 0 && o.BackendEndpoints[b.Service] == 0 && !o.hadRequests(b.Service) {
 			return b.Service
 		}
 	}

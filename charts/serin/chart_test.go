@@ -142,8 +142,37 @@ const oneSecret = `]
     verbs: [get, patch]
 `
 
+// canaryRole is the only one that lets the manager act as somebody else.
+const canaryRole = "canaryrole.yaml"
+
+func TestTheManagerActsAsNobodyButTheServiceAccountForCanaryReleases(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("templates", canaryRole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const one = `resources: [serviceaccounts]
+    resourceNames: [{{ .Values.canaryReleases.serviceAccount }}]
+    verbs: [impersonate]
+`
+	if rest := strings.Replace(string(text), one, "", 1); strings.Contains(rest, "impersonate") || rest == string(text) {
+		t.Errorf("%s lets the manager act as others than the one ServiceAccount", canaryRole)
+	}
+	for _, word := range []string{"secrets", "*", "escalate", "bind]"} {
+		if strings.Contains(string(text), word) {
+			t.Errorf("%s: %q", canaryRole, word)
+		}
+	}
+	values, err := os.ReadFile("values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(values), "serviceAccount: serin-canary") {
+		t.Error("values.yaml names another ServiceAccount than the pages do")
+	}
+}
+
 func TestEveryRuleOfTheManagerSaysWhatItIsFor(t *testing.T) {
-	for _, file := range []string{"clusterrole.yaml", "role.yaml", "configurationrole.yaml", "metricsrole.yaml", "metricscertificate.yaml", secretRole} {
+	for _, file := range []string{"clusterrole.yaml", "role.yaml", "configurationrole.yaml", "metricsrole.yaml", "metricscertificate.yaml", canaryRole, secretRole} {
 		text, err := os.ReadFile(filepath.Join("templates", file))
 		if err != nil {
 			t.Fatal(err)

@@ -55,6 +55,7 @@ type managerOptions struct {
 	configurationPolicy          string
 	secretNamespaces             []string
 	outbound                     outboundOptions
+	canaryServiceAccount         string
 	// splits is how the cluster serves TrafficSplits.
 	splits traffic.Served
 }
@@ -63,7 +64,7 @@ func newManagerCommand() *cobra.Command {
 	var o managerOptions
 	cmd := &cobra.Command{
 		Use:   "manager",
-		Short: "Run the controllers of Rollouts and TrafficSplits",
+		Short: "Run the controllers of Rollouts, TrafficSplits and CanaryReleases",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
@@ -89,6 +90,8 @@ func (o *managerOptions) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.configurationPolicy, "configuration-policy", "",
 		"name of the MutatingAdmissionPolicy, and of its binding, that has a version's pods read its own contents of ConfigMaps and Secrets; without it, Rollouts can't ask for that")
 	flags.StringSliceVar(&o.secretNamespaces, "secret-namespace", nil, "namespace in which Rollouts may make the contents of Secrets part of a version; can be repeated")
+	flags.StringVar(&o.canaryServiceAccount, "canary-service-account", "",
+		"name of the ServiceAccount, of the namespace of each CanaryRelease, that Helm is called as; without it, CanaryReleases are not served")
 	flags.DurationVar(&o.window, "window", 5*time.Second, "length of a window of measurement")
 	flags.IntVar(&o.workers, "workers", 8, "number of Rollouts that are reconciled at once")
 	o.proxyPods.bind(flags)
@@ -131,6 +134,9 @@ func (o *managerOptions) run(ctx context.Context) error {
 	}
 	if err := o.addRollouts(ctx, mgr, routers); err != nil {
 		return fmt.Errorf("set up the Rollout controller: %w", err)
+	}
+	if err := o.addCanaryReleases(mgr); err != nil {
+		return fmt.Errorf("set up the CanaryRelease controller: %w", err)
 	}
 	return mgr.Start(ctx)
 }

@@ -68,7 +68,9 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *scene) {
 		release, err := r.options.Releases.Get(ctx, cr.Namespace, cr.Spec.Release)
 		if err != nil {
 			s.Release = plan.Release{Problem: "Helm's records of release " + cr.Spec.Release + " could not be read: " + safe(err)}
-			s.retry = errors.Join(s.retry, withoutValues(err))
+			if !errors.As(err, new(chart.InvalidError)) { // a person has to act, which is looked for every few seconds
+				s.retry = errors.Join(s.retry, withoutValues(err))
+			}
 			return
 		}
 		k.release, k.releasedAt = release, s.Now

@@ -64,9 +64,10 @@ func (r *Router) Kinds() []schema.GroupVersionKind {
 
 // Observe implements traffic.Router.
 func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.State, error) {
-	var state traffic.State
+	options, problems := r.optionsOf(target.Split)
+	state := traffic.State{Problems: problems}
 	for _, p := range pieces() {
-		object, live, err := r.observe(ctx, target, p)
+		object, live, err := r.observe(ctx, target, p, options)
 		if err != nil {
 			return traffic.State{}, fmt.Errorf("%s %s: %w", p.gvk.Kind, ObjectName(target.Split.Name), err)
 		}
@@ -74,7 +75,7 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 			continue
 		}
 		if p.workload {
-			state.WantedProxies = wantedProxies(live, r.options)
+			state.WantedProxies = wantedProxies(live, options)
 		}
 		state.Objects = append(state.Objects, object)
 	}
@@ -85,10 +86,10 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 
 // observe compares one object, which it returns too, with what is wanted. The live
 // object is nil when there is none.
-func (r *Router) observe(ctx context.Context, target traffic.Target, p piece) (traffic.Object, client.Object, error) {
+func (r *Router) observe(ctx context.Context, target traffic.Target, p piece, options Options) (traffic.Object, client.Object, error) {
 	object := traffic.Object{
 		GroupVersionKind: p.gvk, Name: ObjectName(target.Split.Name), Workload: p.workload,
-		Unwanted: p.needed != nil && !p.needed(r.options),
+		Unwanted: p.needed != nil && !p.needed(options),
 	}
 	live, err := r.live(ctx, target, p)
 	if err != nil {
@@ -107,7 +108,7 @@ func (r *Router) observe(ctx context.Context, target traffic.Target, p piece) (t
 	case object.Unwanted:
 		object.Condition = traffic.ObjectCurrent
 	default:
-		object.Condition, err = p.compare(live, target, r.options)
+		object.Condition, err = p.compare(live, target, options)
 	}
 	return object, live, err
 }
@@ -134,7 +135,8 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 		if err != nil {
 			return err
 		}
-		config, err := p.wanted(live, target, r.options)
+		of, _ := r.optionsOf(target.Split) // a problem has refused the split
+		config, err := p.wanted(live, target, of)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package canaryrelease
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+)
+
+func twoPorts(http, dns int32) []plan.PortWeight {
+	return []plan.PortWeight{{Port: "53/UDP", Weight: dns}, {Port: "80/TCP", Weight: http}}
+}
+
+// sceneOf is an observation of the cluster with what was changed in it.
+func sceneOf(t *testing.T, more ...func(*cluster)) scene {
+	t.Helper()
+	c := newCluster(t)
+	for _, change := range more {
+		change(c)
+	}
+	s, err := c.r.observe(t.Context(), c.canaryRelease())
+	c.must(err)
+	return s
+}
+
+func TestASplitSaysTheWeightsThatWereWritten(t *testing.T) {
+	s := sceneOf(t)
+	root := s.root("web")
+	split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	for _, weights := range [][]plan.PortWeight{
+		twoPorts(0, 0), twoPorts(1, 1), twoPorts(10, 0), twoPorts(0, 10), twoPorts(100, 0), twoPorts(100, 100), twoPorts(33, 34), twoPorts(50, 50),
+	} {
+		s.setSplit(split, root, weights, "web")
+		if diff := cmp.Diff(weights, s.requested(split, root)); diff != "" {
+			t.Errorf("it is read as (-want +got):\n%s", diff)
+		}
+		stays := split.DeepCopy()
+		s.setSplit(stays, root, weights, "web")
+		if diff := cmp.Diff(split, stays); diff != "" {
+			t.Errorf("writing it again changes it:\n%s", diff)
+		}
+	}
+}
+
+func TestAChangedAnnotationChangesTheGeneration(t *testing.T) {
+	s := sceneOf(t)
+	root := s.root("web")
+	split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	s.setSplit(split, root, twoPorts(10, 0), "web")
+	for _, weights := range [][]plan.PortWeight{twoPorts(10, 5), twoPorts(10, 0), twoPorts(10, 9), twoPorts(10, 10), twoPorts(5, 10)} {
+		was := split.Spec.DeepCopy()
+		s.setSplit(split, root, weights, "web")
+		if cmp.Equal(*was, split.Spec) {
+			t.Errorf("with %v the spec stays %v", weights, was)
+		}
+	}
+}
+
+func TestWhatSomebodyMadeOfASplitIsNotTakenForWeights(t *testing.T) {
+	s := sceneOf(t)
+	root := s.root("web")
+	for name, edit := range map[string]func(*splitv1.TrafficSplit){
+		"another router":        func(ts *splitv1.TrafficSplit) { ts.Annotations[splitv1.AnnotationRouter] = "istio" },
+		"a mirror":              func(ts *splitv1.TrafficSplit) { ts.Annotations[splitv1.AnnotationMirror] = "web-canary=10" },
+		"another backend":       func(ts *splitv1.TrafficSplit) { ts.Spec.Backends[1].Service = "mine" },
+		"weights that sum to 3": func(ts *splitv1.TrafficSplit) { ts.Spec.Backends[0].Weight, ts.Spec.Backends[1].Weight = 1, 2 },
+		"matches": func(ts *splitv1.TrafficSplit) {
+			ts.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "all"}}
+		},
+		"weights that no one can": func(ts *splitv1.TrafficSplit) { ts.Annotations[splitv1.AnnotationPortWeights] = "{" },
+		"no weights of ports":     func(ts *splitv1.TrafficSplit) { delete(ts.Annotations, splitv1.AnnotationPortWeights) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+			s.setSplit(split, root, twoPorts(10, 20), "web")
+			edit(split)
+			got := s.requested(split, root)
+			if cmp.Equal(got, twoPorts(10, 20)) {
+				t.Errorf("it counts as %v", got)
+			}
+		})
+	}
+}
+
+func TestProtocolsAndResourcesOfTheSpecAreInTheSplit(t *testing.T) {
+	s := sceneOf(t)
+	s.CanaryRelease.Spec.Resources = &v1alpha1.CanaryResources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
+	s.CanaryRelease.Spec.Services = []v1alpha1.CanaryService{{Service: "web", Ports: []v1alpha1.CanaryPort{
+		{Port: 80, Protocol: v1alpha1.CanaryProtocolHTTPS}, {Port: 53, Protocol: v1alpha1.CanaryProtocolUDP},
+	}}}
+	split := &splitv1.TrafficSplit{}
+	s.setSplit(split, s.root("web"), twoPorts(1, 1), "web")
+	want := map[string]string{
+		splitv1.AnnotationRouter: "nginx", splitv1.AnnotationPortProtocols: `{"53/UDP":"UDP","80/TCP":"HTTPS"}`,
+		splitv1.AnnotationProxyResources:    `{"limits":{"memory":"1Gi"}}`,
+		v1alpha1.AnnotationCanaryReleaseUID: "cr", v1alpha1.AnnotationCanaryWorkload: "web",
+	}
+	if diff := cmp.Diff(want, split.Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
+
+func TestAServiceThatCantBeSharedIsNamed(t *testing.T) {
+	labels := map[string]string{"app": "web"}
+	tests := []struct {
+		name string
+		add  func(*cluster)
+		says string
+	}{
+		{"it is headless", func(c *cluster) {
+			c.must(c.Create(c.Context(), &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Name: "peers", Namespace: "shop"}, Spec: corev1.ServiceSpec{Selector: labels, ClusterIP: corev1.ClusterIPNone},
+			}))
+		}, `"peers" selects pods that config changes and is headless`},
+		{"it selects pods of another Deployment", func(c *cluster) {
+			c.must(c.Create(c.Context(), &appsv1.Deployment{
+				ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: "shop", UID: "w"},
+				Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: podTemplate("worker")},
+			}))
+		}, "Deployments web, worker"},
+		{"it selects pods of something else", func(c *cluster) {
+			c.must(c.Create(c.Context(), &discoveryv1.EndpointSlice{
+				ObjectMeta: metav1.ObjectMeta{Name: "web-1", Namespace: "shop", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+				Endpoints:  []discoveryv1.Endpoint{{TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "db-0"}}},
+			}))
+		}, `the pod "db-0"`},
+		{"a TrafficSplit has it", func(c *cluster) {
+			c.must(c.Create(c.Context(), &splitv1.TrafficSplit{
+				ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: "shop"}, Spec: splitv1.TrafficSplitSpec{Service: "web"},
+			}))
+		}, `TrafficSplit "mine"`},
+		{"a Rollout has it", func(c *cluster) {
+			c.must(c.Create(c.Context(), &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Name: "ours", Namespace: "shop"}, Spec: v1alpha1.RolloutSpec{Service: "web"}}))
+		}, `Rollout "ours"`},
+		{"the name of a version is taken", func(c *cluster) {
+			c.must(c.Create(c.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web-canary", Namespace: "shop"}}))
+		}, `"web-canary" is somebody else's`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCluster(t)
+			test.add(c)
+			c.reconcile()
+			if ready := c.ready(); !strings.Contains(ready.Message, test.says) || len(c.writes) != 1 {
+				t.Errorf("%q\n%v", ready.Message, c.writes)
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nginx
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+)
+
+func TestResourcesOfOneSplitsProxies(t *testing.T) {
+	memory := func(text string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(text)}
+	}
+	tests := []struct {
+		name, text string
+		want       corev1.ResourceRequirements
+		says       string
+	}{
+		{name: "requests and limits", text: `{"requests":{"memory":"64Mi"},"limits":{"memory":"128Mi"}}`,
+			want: corev1.ResourceRequirements{Requests: memory("64Mi"), Limits: memory("128Mi")}},
+		{name: "only a limit", text: `{"limits":{"memory":"1Gi"}}`, want: corev1.ResourceRequirements{Limits: memory("1Gi")}},
+		{name: "no JSON", text: `memory=1Gi`, want: DefaultResources(), says: "can't be read"},
+		{name: "more than one value", text: `{} {}`, want: DefaultResources(), says: "can't be read"},
+		{name: "another field", text: `{"claims":[]}`, want: DefaultResources(), says: "can't be read"},
+		{name: "no quantity", text: `{"limits":{"memory":"much"}}`, want: DefaultResources(), says: "can't be read"},
+		{name: "below 0", text: `{"limits":{"memory":"-1"}}`, want: DefaultResources(), says: "memory is below 0"},
+		{name: "another resource", text: `{"limits":{"gpu":"1"}}`, want: DefaultResources(), says: `"gpu" is no resource of a proxy`},
+		{name: "a request above the limit", text: `{"requests":{"cpu":"2"},"limits":{"cpu":"1"}}`, want: DefaultResources(), says: "more cpu than its limit"},
+		{name: "too long", text: strings.Repeat(" ", maxResourcesBytes+1), want: DefaultResources(), says: "bytes"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			split := &splitv1.TrafficSplit{}
+			split.Annotations = map[string]string{splitv1.AnnotationProxyResources: test.text}
+			got, err := resourcesOf(split, DefaultResources())
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if (err == nil) != (test.says == "") || err != nil && (!strings.Contains(err.Error(), test.says) || !strings.HasPrefix(err.Error(), fieldResources)) {
+				t.Errorf("it says %v", err)
+			}
+			r := &Router{options: Options{Resources: DefaultResources()}}
+			options, problems := r.optionsOf(split)
+			if diff := cmp.Diff(test.want, options.Resources); diff != "" || len(problems) > 0 != (test.says != "") {
+				t.Errorf("problems %v, options (-want +got):\n%s", problems, diff)
+			}
+		})
+	}
+	got, err := resourcesOf(&splitv1.TrafficSplit{}, DefaultResources())
+	if diff := cmp.Diff(DefaultResources(), got); diff != "" || err != nil {
+		t.Errorf("without the annotation: %v\n%s", err, diff)
+	}
+}

@@ -107,11 +107,11 @@ func (h *helmScene) history(name string) []string {
 	return lines
 }
 
-// own applies fields as Serin does while proxies are in the path of a Service.
+// own writes fields as Serin does while proxies are in the path of a Service.
 func (h *helmScene) own(o client.Object, patch string) {
 	h.Helper()
 	o.SetNamespace(h.namespace)
-	if err := admin.Patch(h.Context(), o, client.RawPatch(types.ApplyPatchType, []byte(patch)), client.FieldOwner("serin")); err != nil {
+	if err := admin.Patch(h.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("serin")); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -140,8 +140,8 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 		t.Errorf("the proposal was applied: %s", got)
 	}
 
-	h.own(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "tcp"}}, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"tcp"},"spec":{"selector":{"serin.dev/proxy":"tcp"}}}`)
-	h.own(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "tcp"}}, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"tcp"},"spec":{"paused":true}}`)
+	h.own(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "tcp"}}, `{"spec":{"selector":{"serin.dev/proxy":"tcp"}}}`)
+	h.own(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "tcp"}}, `{"spec":{"paused":true}}`)
 	for range 2 { // the second finds it done
 		if err := h.releases.Adopt(t.Context(), q); err != nil {
 			t.Fatal(err)

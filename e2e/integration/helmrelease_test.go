@@ -169,7 +169,16 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 		t.Errorf("the digest was %s and is %s: %v", p.Digest, again.Digest, err)
 	}
 
+	// The Service is given back before anybody goes on with server-side apply, to which
+	// a selector is one field: with Serin's key in it there is a conflict.
 	back := action.NewRollback(h.person)
+	back.Version, back.WaitStrategy, back.ServerSideApply = 1, kube.HookOnlyStrategy, "auto"
+	if err := back.Run("tcp"); err == nil || !strings.Contains(err.Error(), "conflict with \"serin\"") {
+		t.Errorf("a server-side apply does not mind a key in a selector any more: %v", err)
+	}
+	h.own(s, `{"spec":{"selector":{"serin.dev/proxy":null}}}`)
+	h.own(d, `{"spec":{"paused":null}}`)
+	back = action.NewRollback(h.person)
 	back.Version, back.WaitStrategy, back.ServerSideApply = 1, kube.HookOnlyStrategy, "auto"
 	if err := back.Run("tcp"); err != nil {
 		t.Fatal("helm rollback:", err)
@@ -177,11 +186,11 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 	if got := h.args("tcp"); got != "--maxmemory 32mb" {
 		t.Errorf("after helm rollback the Deployment has %s", got)
 	}
-	if state, err := h.releases.Get(t.Context(), h.namespace, "tcp"); err != nil || state != (helmchart.Release{Newest: 3, Deployed: 3, Status: "deployed"}) {
+	if state, err := h.releases.Get(t.Context(), h.namespace, "tcp"); err != nil || state != (helmchart.Release{Newest: 4, Deployed: 4, Status: "deployed"}) {
 		t.Errorf("a rollback counts as ours: %+v %v", state, err)
 	}
 	var invalid helmchart.InvalidError
-	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "revision 3 of release tcp was made by somebody else") {
+	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "revision 4 of release tcp was made by somebody else") {
 		t.Error(err)
 	}
 	// Whoever prefers server-side apply goes on with it.

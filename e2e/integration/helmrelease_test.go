@@ -14,7 +14,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/kube"
 	rcommon "helm.sh/helm/v4/pkg/release/common"
-	helm "helm.sh/helm/v4/pkg/release/v1"
+	helmrelease "helm.sh/helm/v4/pkg/release/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -23,7 +23,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	helmchart "github.com/serin-dev/serin/controllers/canaryrelease/chart"
 )
 
 // helmAccount is the ServiceAccount that stands for a namespace.
@@ -33,12 +33,12 @@ const helmAccount = "serin-canary"
 type helmScene struct {
 	*scene
 	person   *action.Configuration
-	releases chart.Releases
+	releases helmchart.Releases
 }
 
 func newHelmScene(t *testing.T) *helmScene {
 	t.Helper()
-	h := &helmScene{scene: newScene(t), releases: chart.New(plane.Config, helmAccount)}
+	h := &helmScene{scene: newScene(t), releases: helmchart.New(plane.Config, helmAccount)}
 	flags := genericclioptions.NewConfigFlags(false)
 	cache := t.TempDir()
 	flags.KubeConfig, flags.Namespace, flags.CacheDir = &plane.Kubeconfig, &h.namespace, &cache
@@ -88,8 +88,8 @@ func (h *helmScene) upgrade(name string, values map[string]any) {
 	}
 }
 
-func (h *helmScene) request(name string, version int, config string) chart.Request {
-	return chart.Request{Namespace: h.namespace, Release: name, Version: version, Config: []byte(config), UID: "7d2f0f6e-2b0f-4f8e-9d6a-3f1c2b4a5d6e", Name: "try"}
+func (h *helmScene) request(name string, version int, config string) helmchart.Request {
+	return helmchart.Request{Namespace: h.namespace, Release: name, Version: version, Config: []byte(config), UID: "7d2f0f6e-2b0f-4f8e-9d6a-3f1c2b4a5d6e", Name: "try"}
 }
 
 // history is what helm history shows, without times.
@@ -101,17 +101,17 @@ func (h *helmScene) history(name string) []string {
 	}
 	lines := make([]string, len(records))
 	for _, r := range records {
-		r := r.(*helm.Release)
+		r := r.(*helmrelease.Release)
 		lines[r.Version-1] = r.Info.Status.String() + " " + r.Info.Description
 	}
 	return lines
 }
 
-// own applies fields as Serin does while proxies are in the path of a Service.
+// own writes fields as Serin does while proxies are in the path of a Service.
 func (h *helmScene) own(o client.Object, patch string) {
 	h.Helper()
 	o.SetNamespace(h.namespace)
-	if err := admin.Patch(h.Context(), o, client.RawPatch(types.ApplyPatchType, []byte(patch)), client.FieldOwner("serin")); err != nil {
+	if err := admin.Patch(h.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("serin")); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -140,8 +140,8 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 		t.Errorf("the proposal was applied: %s", got)
 	}
 
-	h.own(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "tcp"}}, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"tcp"},"spec":{"selector":{"serin.dev/proxy":"tcp"}}}`)
-	h.own(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "tcp"}}, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"tcp"},"spec":{"paused":true}}`)
+	h.own(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "tcp"}}, `{"spec":{"selector":{"serin.dev/proxy":"tcp"}}}`)
+	h.own(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "tcp"}}, `{"spec":{"paused":true}}`)
 	for range 2 { // the second finds it done
 		if err := h.releases.Adopt(t.Context(), q); err != nil {
 			t.Fatal(err)
@@ -169,7 +169,16 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 		t.Errorf("the digest was %s and is %s: %v", p.Digest, again.Digest, err)
 	}
 
+	// The Service is given back before anybody goes on with server-side apply, to which
+	// a selector is one field: with Serin's key in it there is a conflict.
 	back := action.NewRollback(h.person)
+	back.Version, back.WaitStrategy, back.ServerSideApply = 1, kube.HookOnlyStrategy, "auto"
+	if err := back.Run("tcp"); err == nil || !strings.Contains(err.Error(), "conflict with \"serin\"") {
+		t.Errorf("a server-side apply does not mind a key in a selector any more: %v", err)
+	}
+	h.own(s, `{"spec":{"selector":{"serin.dev/proxy":null}}}`)
+	h.own(d, `{"spec":{"paused":null}}`)
+	back = action.NewRollback(h.person)
 	back.Version, back.WaitStrategy, back.ServerSideApply = 1, kube.HookOnlyStrategy, "auto"
 	if err := back.Run("tcp"); err != nil {
 		t.Fatal("helm rollback:", err)
@@ -177,11 +186,11 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 	if got := h.args("tcp"); got != "--maxmemory 32mb" {
 		t.Errorf("after helm rollback the Deployment has %s", got)
 	}
-	if state, err := h.releases.Get(t.Context(), h.namespace, "tcp"); err != nil || state != (chart.Release{Newest: 3, Deployed: 3, Status: "deployed"}) {
+	if state, err := h.releases.Get(t.Context(), h.namespace, "tcp"); err != nil || state != (helmchart.Release{Newest: 4, Deployed: 4, Status: "deployed"}) {
 		t.Errorf("a rollback counts as ours: %+v %v", state, err)
 	}
-	var invalid chart.InvalidError
-	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "revision 3 of release tcp was made by somebody else") {
+	var invalid helmchart.InvalidError
+	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "revision 4 of release tcp was made by somebody else") {
 		t.Error(err)
 	}
 	// Whoever prefers server-side apply goes on with it.
@@ -216,7 +225,7 @@ func TestAnUpgradeThatWasBrokenOffIsTriedAgain(t *testing.T) {
 	}
 	h.upgrade("tcp", map[string]any{"maxmemory": "9mb"})
 	h.mark("tcp", 4, rcommon.StatusPendingUpgrade)
-	var invalid chart.InvalidError
+	var invalid helmchart.InvalidError
 	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.HasPrefix(h.history("tcp")[3], "pending-upgrade") {
 		t.Errorf("an upgrade of somebody else that is under way was touched: %v", err)
 	}
@@ -229,7 +238,7 @@ func (h *helmScene) mark(name string, revision int, status rcommon.Status) {
 	if err != nil {
 		h.Fatal(err)
 	}
-	r := stored.(*helm.Release)
+	r := stored.(*helmrelease.Release)
 	r.Info.Status = status
 	if err := h.person.Releases.Update(r); err != nil {
 		h.Fatal(err)
@@ -247,7 +256,7 @@ func TestANamespaceThatGaveNoRightsTakesNoPart(t *testing.T) {
 	for what, err := range map[string]error{
 		"list secrets": getError, "get secrets": proposeError, "list secrets ": h.releases.Adopt(t.Context(), q),
 	} {
-		var invalid chart.InvalidError
+		var invalid helmchart.InvalidError
 		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), want+strings.TrimSpace(what)) {
 			t.Errorf("%s: %v", what, err)
 		}

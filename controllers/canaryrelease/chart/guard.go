@@ -5,15 +5,12 @@ package chart
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
@@ -84,26 +81,25 @@ func (g *guard) trouble() error {
 
 const maxStatus = 64 << 10
 
-// denial tells which right was lacking. The answer is read for its kind only: an
-// admission plugin may refuse with any text.
+// denial tells which right was lacking. The answer is JSON, protobuf or CBOR, and
+// read for its kind only: an admission plugin may refuse with any text.
 func (g *guard) denial(r *http.Request, response *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxStatus))
 	response.Body = struct {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), response.Body), response.Body}
-	var status metav1.Status
-	if err != nil || json.Unmarshal(body, &status) != nil {
-		status.Message = "" // it says nothing that is needed
+	if err != nil {
+		body = nil // it says nothing that is needed
 	}
 	info, err := (&request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}).NewRequestInfo(r)
 	if err != nil {
 		return InvalidError{fieldRelease, "ServiceAccount " + g.account + " lacks a right"}
 	}
 	switch {
-	case strings.Contains(status.Message, "cannot impersonate"):
+	case bytes.Contains(body, []byte("cannot impersonate ")):
 		return InvalidError{fieldRelease, "Serin may not act as ServiceAccount " + g.account + ": give its own ServiceAccount the right to impersonate it"}
-	case strings.Contains(status.Message, "cannot "+info.Verb+" "):
+	case bytes.Contains(body, []byte("cannot "+info.Verb+" ")):
 		return InvalidError{fieldRelease, "ServiceAccount " + g.account + " may not " + right(info) + ": create it, and give it that right with a Role and a RoleBinding"}
 	default:
 		return InvalidError{fieldRelease, "an admission policy or a quota does not let ServiceAccount " + g.account + " " + right(info) + ": see why with helm upgrade --dry-run=server"}

@@ -38,11 +38,12 @@ func (r *Reconciler) record(cr *v1alpha1.CanaryRelease, kind, reason, note strin
 	r.recorder.Eventf(cr, nil, kind, reason, "Canary", "%s", note)
 }
 
-// safe is what may be said of an error. The API server repeats what it finds invalid,
-// which may be a value of the release: then only the fields are named.
+// safe is what may be said of an error. The API server repeats what it finds invalid, and
+// an admission webhook what it denies, which may be a value of the release: then only the
+// fields are named.
 func safe(err error) string {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+	if !errors.As(err, &status) || plain(err) {
 		return err.Error()
 	}
 	var fields []string
@@ -57,6 +58,14 @@ func safe(err error) string {
 		return "the API server does not take it"
 	}
 	return fmt.Sprintf("the API server does not take %s", strings.Join(fields, ", "))
+}
+
+// plain reports whether the API server says something of the request, and nothing of the
+// object in it.
+func plain(err error) bool {
+	denied := apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ") // by RBAC
+	return denied || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err)
 }
 
 // unvalued is an error of which only what is safe is told, also in the log.

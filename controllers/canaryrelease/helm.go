@@ -35,10 +35,11 @@ type knowledge struct {
 	release    chart.Release
 	releasedAt time.Time
 	// proposal was made from what key says.
-	key      [sha256.Size]byte
-	proposal *chart.Proposal
-	failure  string
-	failedAt time.Time
+	key        [sha256.Size]byte
+	proposal   *chart.Proposal
+	proposedAt time.Time
+	failure    string
+	failedAt   time.Time
 }
 
 func (m *memory) of(cr *v1alpha1.CanaryRelease) *knowledge {
@@ -63,6 +64,9 @@ func (m *memory) forget(key client.ObjectKey) {
 // planner from going on, but not from taking back.
 func (r *Reconciler) observeRelease(ctx context.Context, s *scene) {
 	k, cr := s.helm, s.CanaryRelease
+	if d := cr.Status.Decision; d == nil || d.Transition != v1alpha1.CanaryTransitionAdopted {
+		k.failure, k.failedAt = "", time.Time{} // of an adoption that was taken back
+	}
 	s.UpgradeFailure, s.UpgradeFailedAt = k.failure, k.failedAt
 	if age := s.Now.Sub(k.releasedAt); k.releasedAt.IsZero() || age < 0 || age >= fresh {
 		release, err := r.options.Releases.Get(ctx, cr.Namespace, cr.Spec.Release)
@@ -101,7 +105,9 @@ func (r *Reconciler) observeProposal(ctx context.Context, s *scene) {
 		return
 	}
 	key := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", version, cr.Spec.Path, request.Config))
-	if k.proposal == nil || k.key != key {
+	// What refuses it may be in the cluster, and be gone by now.
+	stale := k.proposal != nil && len(k.proposal.Refused) > 0 && s.Now.Sub(k.proposedAt) >= recheck
+	if k.proposal == nil || k.key != key || stale {
 		proposal, err := r.options.Releases.Propose(ctx, request)
 		if err == nil {
 			err = r.complete(ctx, s, &proposal)
@@ -110,7 +116,7 @@ func (r *Reconciler) observeProposal(ctx context.Context, s *scene) {
 			r.unproposed(s, err)
 			return
 		}
-		k.proposal, k.key = &proposal, key
+		k.proposal, k.key, k.proposedAt = &proposal, key, s.Now
 	}
 	s.proposal = k.proposal
 	s.Proposal = plan.Proposal{Known: true, Digest: k.proposal.Digest, Later: k.proposal.Later, Refused: k.proposal.Refused}
@@ -170,6 +176,9 @@ func (r *Reconciler) upgrade(ctx context.Context, s scene) error {
 	k.releasedAt = time.Time{}
 	request, err := r.request(ctx, s.CanaryRelease)
 	if err == nil {
+		err = r.unchanged(ctx, s.CanaryRelease, request)
+	}
+	if err == nil {
 		err = r.options.Releases.Adopt(ctx, request)
 	}
 	k.failure, k.failedAt = "", time.Time{}
@@ -178,4 +187,17 @@ func (r *Reconciler) upgrade(ctx context.Context, s scene) error {
 		r.record(s.CanaryRelease, corev1.EventTypeWarning, v1alpha1.ReasonUpgradeFailed, "The upgrade of release "+s.CanaryRelease.Spec.Release+" failed: "+safe(err))
 	}
 	return errAgain
+}
+
+// unchanged is an error when the values are not those any more that the canary has: what
+// nobody has tried is not deployed.
+func (r *Reconciler) unchanged(ctx context.Context, cr *v1alpha1.CanaryRelease, request chart.Request) error {
+	proposal, err := r.options.Releases.Propose(ctx, request)
+	if err != nil {
+		return err
+	}
+	if proposal.Digest != cr.Status.ManifestDigest {
+		return chart.InvalidError{Field: "spec.config", Message: "makes something else than the canary that was tried; set it back, or set spec.transition to Deprecated"}
+	}
+	return nil
 }

@@ -132,7 +132,8 @@ func (s *scene) problem(root *corev1.Service, selected []string) string {
 		return ""
 	}
 	for pod := range s.readyPods(root.Name) {
-		if !s.belongs(pod, selected[0]) {
+		// Proxies have the labels of the pods, and are endpoints before they are in the path.
+		if !s.belongs(pod, selected[0]) && !strings.HasPrefix(pod, traffic.ProxyName(root.Name)+"-") {
 			return fmt.Sprintf("The Service %q selects the pod %q too, which is not of the Deployment %q; give them Services of their own", root.Name, pod, selected[0])
 		}
 	}
@@ -206,8 +207,28 @@ func (s *scene) ofRevision(pod, revision string) bool {
 	return false
 }
 
+// selectorFor is what selects the pods of a version: what the root Service declares, or
+// what the Service of the version has already where the root Service was changed so that
+// it does not select them any more.
+func (s *scene) selectorFor(root *corev1.Service, role, revision string) map[string]string {
+	declared := traffic.DeclaredSelector(root)
+	live := s.services[workload.BackendName(root.Name, role)]
+	if live == nil || !isMarked(live, s.CanaryRelease) {
+		return declared
+	}
+	for i := range s.replicaSets {
+		rs := &s.replicaSets[i]
+		if rs.Labels[revisionLabel] == revision && live.Spec.Selector[revisionLabel] == revision &&
+			labels.SelectorFromSet(live.Spec.Selector).Matches(labels.Set(rs.Spec.Template.Labels)) &&
+			!labels.SelectorFromSet(declared).Matches(labels.Set(rs.Spec.Template.Labels)) {
+			return live.Spec.Selector
+		}
+	}
+	return declared
+}
+
 func (s *scene) makeBackend(root *corev1.Service, role, revision, of string) *corev1.Service {
-	svc := workload.MakeBackend(root, traffic.DeclaredSelector(root), role, revision)
+	svc := workload.MakeBackend(root, s.selectorFor(root, role, revision), role, revision)
 	mark(svc, s.CanaryRelease, of)
 	return svc
 }

@@ -36,7 +36,7 @@ func (r *Reconciler) complete(ctx context.Context, s *scene, proposal *chart.Pro
 		made.OwnerReferences = nil
 		made.Name, made.GenerateName = "", "serin-check-"
 		err := r.client.Create(ctx, made, client.DryRunAll, client.DisableReadYourWritesConsistency, client.FieldOwner(v1alpha1.FieldManagerCanaryRelease))
-		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 			proposal.Refused = append(proposal.Refused, fmt.Sprintf("the pods of Deployment %s would not be allowed: %s", c.Name, safe(err)))
 			continue
 		}
@@ -171,8 +171,13 @@ func holdsPause(d *appsv1.Deployment) bool {
 	return false
 }
 
-// podsOf is the prefix of the names of a ReplicaSet's pods.
-func podsOf(replicaSet string) string { return replicaSet + "-" }
+// podsOf is the prefix of the names of a ReplicaSet's pods, which the API server cuts off
+// (maxGeneratedNameLength of k8s.io/apiserver/pkg/storage/names).
+func podsOf(replicaSet string) string {
+	const most = 58
+	prefix := replicaSet + "-"
+	return prefix[:min(len(prefix), most)]
+}
 
 // belongs reports whether a pod is one of a Deployment, or of its canary, by its name.
 func (s *scene) belongs(pod, deployment string) bool {

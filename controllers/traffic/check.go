@@ -16,6 +16,10 @@ import (
 // path of the Service.
 const LabelProxy = "serin.dev/proxy"
 
+// ProxyName is the name of every object of a split's proxy. Its pods' names begin with it
+// and a hyphen.
+func ProxyName(split string) string { return "serin-proxy-" + split }
+
 // IndexProxy is the index of the cache that has the pods of a split's proxies by the
 // name of the split. The TrafficSplit controller makes it for all routers.
 const IndexProxy = "trafficsplit.serin.dev/proxy-of"

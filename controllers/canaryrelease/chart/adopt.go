@@ -139,7 +139,9 @@ func (s *session) upgrade(ctx context.Context, q Request, c *candidate, revision
 	up.ServerSideApply = "false"
 	up.WaitStrategy = kube.HookOnlyStrategy
 	up.Timeout = hookTimeout
-	up.MaxHistory = maxHistory
+	if revision == q.Version+1 { // later tries must not push people's revisions out of the history
+		up.MaxHistory = maxHistory
+	}
 	// The values are given in full; without them Helm takes the last ones.
 	up.ResetValues = true
 	// They are checked already, without loading what a schema refers to.

@@ -8,8 +8,21 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// retryUpgrade is how long a failed upgrade is left before it is tried again.
-const retryUpgrade = time.Minute
+// A failed upgrade is tried again after a while that doubles with each revision that
+// failed: every try runs the hooks of the release, and leaves a revision.
+const (
+	retryUpgrade     = time.Minute
+	mostRetryUpgrade = time.Hour
+)
+
+// retryAfter is that while.
+func (p *pass) retryAfter() time.Duration {
+	pause := retryUpgrade
+	for n := p.CanaryRelease.Spec.Version + 1; n < p.Release.Newest && pause < mostRetryUpgrade; n++ {
+		pause *= 2
+	}
+	return min(pause, mostRetryUpgrade)
+}
 
 // Why pods are not handed over.
 const (
@@ -43,9 +56,9 @@ func (p *pass) beforeUpgrade() {
 		return
 	}
 	if p.UpgradeFailure != "" {
-		p.say(v1alpha1.ReasonUpgradeFailed, "The upgrade of release %s failed: %s. The canary keeps all traffic, and the upgrade is tried again every minute; set spec.transition to Deprecated to go back.",
-			p.CanaryRelease.Spec.Release, p.UpgradeFailure)
-		if left := p.UpgradeFailedAt.Add(retryUpgrade).Sub(p.Now); left > 0 {
+		p.say(v1alpha1.ReasonUpgradeFailed, "The upgrade of release %s failed: %s. The canary keeps all traffic, and the upgrade is tried again after %s; set spec.transition to Deprecated to go back.",
+			p.CanaryRelease.Spec.Release, p.UpgradeFailure, p.retryAfter())
+		if left := p.UpgradeFailedAt.Add(p.retryAfter()).Sub(p.Now); left > 0 {
 			p.wake(left)
 			return
 		}

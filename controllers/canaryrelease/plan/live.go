@@ -12,7 +12,7 @@ import (
 
 // live gives the canary the traffic that the spec asks for.
 func (p *pass) live() {
-	if !p.establish() || !p.serve(false) {
+	if !p.establish() || !p.letGo() || !p.serve(false) {
 		return
 	}
 	p.say(v1alpha1.ReasonServing, "The canary gets what spec.services gives it: %s.", p.shares())

@@ -14,6 +14,12 @@ import (
 // seven longer.
 const maxName = 56
 
+// Bounds of the lists in the status.
+const (
+	maxWorkloads = 32
+	maxCopies    = 128
+)
+
 // refusal is why no canary can be made.
 type refusal struct {
 	reason  v1alpha1.Reason
@@ -67,7 +73,7 @@ func (p *pass) checkProposal() *refusal {
 }
 
 func (p *pass) checkWorkloads() *refusal {
-	served := false
+	served, exposed := false, 0
 	for i := range p.Workloads {
 		w := &p.Workloads[i]
 		if !w.Candidate {
@@ -86,6 +92,10 @@ func (p *pass) checkWorkloads() *refusal {
 			return refuse(v1alpha1.ReasonRefused, "The Deployment %q is scaled to zero, so that no pod of the canary could be handed over to it; scale it up", w.Name)
 		}
 		served = true
+		exposed++
+	}
+	if exposed > maxWorkloads {
+		return refuse(v1alpha1.ReasonRefused, "config changes the pods of %d Deployments, and a canary can have at most %d; try a part of it", exposed, maxWorkloads)
 	}
 	if !served {
 		return refuse(v1alpha1.ReasonRefused, "No Service selects the pods that config changes, so that nothing could send them a share; upgrade the release instead")
@@ -128,6 +138,9 @@ func (p *pass) checkSpec() *refusal {
 }
 
 func (p *pass) checkCopies() *refusal {
+	if len(p.Copies) > maxCopies {
+		return refuse(v1alpha1.ReasonRefused, "The canary's pods would read copies of %d objects, and at most %d can be made; try a part of what config changes", len(p.Copies), maxCopies)
+	}
 	for _, c := range p.Copies {
 		if c.Wanted && c.Presence == Present && !c.Ours {
 			return refuse(v1alpha1.ReasonConflict, "A %s %q of somebody else exists; delete or rename it", c.Kind, c.Name)

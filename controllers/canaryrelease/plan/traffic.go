@@ -87,6 +87,12 @@ func (s *Service) led() bool {
 	return s.Presence == Present && sp.Presence == Present && sp.Ours && !sp.Deleting && !sp.Unserved
 }
 
+// leaving reports whether a split is being deleted that requests to the Service still
+// pass: they go by its last weights until the Service is given back.
+func (s *Service) leaving() bool {
+	return s.Presence == Present && s.Split.Presence == Present && s.Split.Ours && s.Split.Deleting
+}
+
 // withdraw sends all traffic of a workload to stable, and reports whether that is in
 // effect. Where no split leads a Service, nothing can be confirmed: its pods answer
 // beside those of the canary.
@@ -94,6 +100,11 @@ func (p *pass) withdraw(w *Workload) bool {
 	stable := p.stable(w)
 	done := true
 	for _, s := range p.servicesOf(w.Name) {
+		if s.leaving() {
+			p.wait(v1alpha1.ReasonCleaningUp, "Waiting until the traffic is back at the Service %s.", s.Name)
+			done = false
+			continue
+		}
 		if !s.led() {
 			continue
 		}

@@ -49,7 +49,7 @@ func autoscaled(o Options) bool { return o.Autoscaling != nil }
 // MakeHorizontalPodAutoscaler builds what makes a split's proxies follow their load.
 // opts.Autoscaling must be set.
 func MakeHorizontalPodAutoscaler(target traffic.Target, opts Options) (*autoscalingac.HorizontalPodAutoscalerApplyConfiguration, error) {
-	name := ObjectName(target.Split.Name)
+	name := traffic.ProxyName(target.Split.Name)
 	return autoscalingac.HorizontalPodAutoscaler(name, target.Split.Namespace).
 		WithLabels(objectLabels(target.Split)).
 		WithSpec(autoscalingac.HorizontalPodAutoscalerSpec().

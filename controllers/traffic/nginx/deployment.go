@@ -42,7 +42,7 @@ func MakeDeployment(target traffic.Target, opts Options) (*appsac.DeploymentAppl
 		return nil, err
 	}
 	split := target.Split
-	return appsac.Deployment(ObjectName(split.Name), split.Namespace).
+	return appsac.Deployment(traffic.ProxyName(split.Name), split.Namespace).
 		WithLabels(objectLabels(split)).
 		WithSpec(appsac.DeploymentSpec().
 			WithReplicas(opts.Replicas).
@@ -70,7 +70,7 @@ func podLabels(target traffic.Target) map[string]string {
 func podSpec(target traffic.Target, listeners []Listener, opts Options) *coreac.PodSpecApplyConfiguration {
 	split := target.Split
 	spec := coreac.PodSpec().
-		WithServiceAccountName(ObjectName(split.Name)).
+		WithServiceAccountName(traffic.ProxyName(split.Name)).
 		WithAutomountServiceAccountToken(true).
 		WithEnableServiceLinks(false).
 		WithTerminationGracePeriodSeconds(int64(opts.GracePeriod.Seconds())).

@@ -17,9 +17,6 @@ import (
 	"github.com/serin-dev/serin/controllers/traffic"
 )
 
-// ObjectName is the name of every object of a split's proxy.
-func ObjectName(split string) string { return "serin-proxy-" + split }
-
 // objectLabels are those of every object of a split's proxy. The first says whose
 // it is.
 //
@@ -37,7 +34,7 @@ func objectLabels(split *splitv1.TrafficSplit) map[string]string {
 
 // MakeServiceAccount builds the identity of a split's proxies.
 func MakeServiceAccount(split *splitv1.TrafficSplit) *coreac.ServiceAccountApplyConfiguration {
-	return coreac.ServiceAccount(ObjectName(split.Name), split.Namespace).
+	return coreac.ServiceAccount(traffic.ProxyName(split.Name), split.Namespace).
 		WithLabels(objectLabels(split)).
 		WithAutomountServiceAccountToken(false) // the pod asks for its token itself
 }
@@ -46,7 +43,7 @@ func MakeServiceAccount(split *splitv1.TrafficSplit) *coreac.ServiceAccountApply
 // when the split is limited to some requests, the HTTPRouteGroups, and say in the
 // split's status what they serve.
 func MakeRole(split *splitv1.TrafficSplit) *rbacac.RoleApplyConfiguration {
-	role := rbacac.Role(ObjectName(split.Name), split.Namespace).
+	role := rbacac.Role(traffic.ProxyName(split.Name), split.Namespace).
 		WithLabels(objectLabels(split)).
 		WithRules(
 			rbacac.PolicyRule().WithAPIGroups(splitv1.GroupVersion.Group).WithResources("trafficsplits").
@@ -65,7 +62,7 @@ func MakeRole(split *splitv1.TrafficSplit) *rbacac.RoleApplyConfiguration {
 
 // MakeRoleBinding binds the Role to the ServiceAccount.
 func MakeRoleBinding(split *splitv1.TrafficSplit) *rbacac.RoleBindingApplyConfiguration {
-	name := ObjectName(split.Name)
+	name := traffic.ProxyName(split.Name)
 	return rbacac.RoleBinding(name, split.Namespace).
 		WithLabels(objectLabels(split)).
 		WithRoleRef(rbacac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("Role").WithName(name)).
@@ -75,7 +72,7 @@ func MakeRoleBinding(split *splitv1.TrafficSplit) *rbacac.RoleBindingApplyConfig
 // MakePodDisruptionBudget builds the bound on how many proxies an eviction may
 // take at once. Proxies that are not ready may always be evicted.
 func MakePodDisruptionBudget(split *splitv1.TrafficSplit) *policyac.PodDisruptionBudgetApplyConfiguration {
-	return policyac.PodDisruptionBudget(ObjectName(split.Name), split.Namespace).
+	return policyac.PodDisruptionBudget(traffic.ProxyName(split.Name), split.Namespace).
 		WithLabels(objectLabels(split)).
 		WithSpec(policyac.PodDisruptionBudgetSpec().
 			WithMaxUnavailable(intstr.FromInt32(1)).

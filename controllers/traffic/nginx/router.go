@@ -69,7 +69,7 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 	for _, p := range pieces() {
 		object, live, err := r.observe(ctx, target, p, options)
 		if err != nil {
-			return traffic.State{}, fmt.Errorf("%s %s: %w", p.gvk.Kind, ObjectName(target.Split.Name), err)
+			return traffic.State{}, fmt.Errorf("%s %s: %w", p.gvk.Kind, traffic.ProxyName(target.Split.Name), err)
 		}
 		if object.Unwanted && (object.Condition == traffic.ObjectAbsent || object.Condition == traffic.ObjectForeign) {
 			continue
@@ -88,7 +88,7 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 // object is nil when there is none.
 func (r *Router) observe(ctx context.Context, target traffic.Target, p piece, options Options) (traffic.Object, client.Object, error) {
 	object := traffic.Object{
-		GroupVersionKind: p.gvk, Name: ObjectName(target.Split.Name), Workload: p.workload,
+		GroupVersionKind: p.gvk, Name: traffic.ProxyName(target.Split.Name), Workload: p.workload,
 		Unwanted: p.needed != nil && !p.needed(options),
 	}
 	live, err := r.live(ctx, target, p)
@@ -116,7 +116,7 @@ func (r *Router) observe(ctx context.Context, target traffic.Target, p piece, op
 // live reads an object from the cache; nil when there is none.
 func (r *Router) live(ctx context.Context, target traffic.Target, p piece) (client.Object, error) {
 	live := p.empty()
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: ObjectName(target.Split.Name)}, live)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: traffic.ProxyName(target.Split.Name)}, live)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // that there is none is an answer
 	}

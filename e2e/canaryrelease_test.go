@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/e2e/images"
+	"github.com/serin-dev/serin/e2e/tools"
+)
+
+// canaryPart is one of the Helm releases of the test: what is tried, on which port.
+type canaryPart struct {
+	release, service string
+	port             int32
+	protocol         v1alpha1.CanaryProtocol
+	path, config     string
+	// deployment whose pods change.
+	deployment string
+	// shown is what `helm get values` has to hold after the adoption.
+	shown string
+}
+
+var canaryParts = []canaryPart{
+	{
+		release: "shop", service: "shop-web", port: 80, protocol: v1alpha1.CanaryProtocolHTTP, deployment: "shop-web",
+		path: "web", config: "version: v2\n", shown: "web:\n  version: v2\n",
+	},
+	{
+		release: "cache", service: "cache", port: 6379, protocol: v1alpha1.CanaryProtocolTCP, deployment: "cache",
+		config: "maxmemory: 16mb\n", shown: "maxmemory: 16mb\n",
+	},
+	{
+		release: "echo", service: "echo", port: 53, protocol: v1alpha1.CanaryProtocolUDP, deployment: "echo",
+		config: "version: v2\n", shown: "version: v2\n",
+	},
+}
+
+// TestCanaryReleaseStory tries other values of three Helm releases, a chart of two
+// sub-charts by HTTP, Redis by TCP and an echo server by UDP, under load: once to drop
+// them, which leaves no trace, and once to adopt them. No request, connection or
+// datagram is lost.
+func TestCanaryReleaseStory(t *testing.T) {
+	s := newSite(t, "serin-canary", false)
+	s.loadImages(images.RedisServer, images.Echo)
+	s.apply("access.yaml")
+	for _, part := range canaryParts {
+		s.helm("install", part.release, filepath.Join("testdata", s.namespace, "charts", part.release), "--wait")
+	}
+	s.keepChart("shop")
+	s.apply("load.yaml")
+	s.waitAvailable("load")
+	loads := []*pinger{
+		newPinger(t, s.address("cache", 6379), pingRedis),
+		newPinger(t, s.address("echo", 53), pingEcho),
+	}
+	before, http := s.dump(), s.loadReport()
+
+	t.Log("create, five changes of the weight, deprecate")
+	s.releaseCanaries(v1alpha1.CanaryTransitionDeprecated)
+	s.deleteCanaries()
+	if diff := cmp.Diff(before, s.dump()); diff != "" {
+		t.Errorf("the namespace is not as it was (-before +after):\n%s", diff)
+	}
+
+	t.Log("create, five changes of the weight, adopt")
+	canaries := s.releaseCanaries(v1alpha1.CanaryTransitionAdopted)
+	for _, part := range canaryParts {
+		s.requireAdopted(part, canaries[part.release])
+	}
+	s.deleteCanaries()
+	requireServed(t, http, s.loadReport())
+	for _, load := range loads {
+		load.require()
+	}
+}
+
+// releaseCanaries makes the canaries, moves their weights five times, ends them, and
+// returns the names of the canaries' pods by the names of the releases.
+func (s *site) releaseCanaries(transition v1alpha1.CanaryTransition) map[string][]string {
+	s.t.Helper()
+	for _, part := range canaryParts {
+		if err := s.api.Create(s.t.Context(), part.canary(s.namespace)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for _, part := range canaryParts {
+		s.awaitCanary(part, v1alpha1.ReasonServing)
+	}
+	for _, weight := range []int32{50, 0, 10, 100, 30} {
+		for _, part := range canaryParts {
+			s.editCanary(part, func(spec *v1alpha1.CanaryReleaseSpec) { spec.Services[0].Ports[0].Config.Weight = &weight })
+		}
+		for _, part := range canaryParts {
+			s.awaitCanary(part, v1alpha1.ReasonServing)
+			s.requireWeight(part, weight)
+		}
+		s.pause(stretch)
+	}
+	pods := map[string][]string{}
+	for _, part := range canaryParts {
+		pods[part.release] = s.podsOfCanary(part)
+		s.editCanary(part, func(spec *v1alpha1.CanaryReleaseSpec) { spec.Transition = transition })
+	}
+	for _, part := range canaryParts {
+		s.awaitCanary(part, v1alpha1.Reason(transition))
+	}
+	return pods
+}
+
+// canary is the CanaryRelease of the part. It has no weight, which means 1 %.
+func (p canaryPart) canary(namespace string) *v1alpha1.CanaryRelease {
+	return &v1alpha1.CanaryRelease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.release},
+		Spec: v1alpha1.CanaryReleaseSpec{
+			Release: p.release, Version: 1, Path: p.path, Config: p.config,
+			Services: []v1alpha1.CanaryService{{Service: p.service, Ports: []v1alpha1.CanaryPort{{Port: p.port, Protocol: p.protocol}}}},
+		},
+	}
+}
+
+func (s *site) canaryRelease(part canaryPart) *v1alpha1.CanaryRelease {
+	s.t.Helper()
+	cr := &v1alpha1.CanaryRelease{}
+	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: part.release}, cr); err != nil {
+		s.t.Fatal(err)
+	}
+	return cr
+}
+
+func (s *site) editCanary(part canaryPart, edit func(*v1alpha1.CanaryReleaseSpec)) {
+	s.t.Helper()
+	cr := s.canaryRelease(part)
+	before := cr.DeepCopy()
+	edit(&cr.Spec)
+	if err := s.api.Patch(s.t.Context(), cr, client.MergeFrom(before)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) awaitCanary(part canaryPart, reason v1alpha1.Reason) {
+	s.t.Helper()
+	var said string
+	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(context.Context) (bool, error) {
+		cr := s.canaryRelease(part)
+		c := apimeta.FindStatusCondition(cr.Status.Conditions, v1alpha1.ConditionReady)
+		if c == nil {
+			return false, nil
+		}
+		if text := c.Reason + ": " + c.Message; text != said {
+			said = text
+			s.t.Log(part.release, said)
+		}
+		return c.Reason == reason && c.ObservedGeneration == cr.Generation, nil
+	})
+	if err != nil {
+		s.t.Fatalf("wait for %s to be %s: %v; it says: %s", part.release, reason, err, said)
+	}
+}
+
+// requireWeight checks that the status tells the weight that is in effect.
+func (s *site) requireWeight(part canaryPart, weight int32) {
+	s.t.Helper()
+	status := s.canaryRelease(part).Status
+	i := slices.IndexFunc(status.Services, func(v v1alpha1.CanaryServiceStatus) bool { return v.Service == part.service })
+	if i < 0 || !status.Services[i].InEffect || len(status.Services[i].Ports) != 1 || status.Services[i].Ports[0].Weight != weight {
+		s.t.Errorf("the status of %s does not say that %d %% are in effect: %+v", part.release, weight, status.Services)
+	}
+}
+
+// podsOfCanary are the names of the pods that a canary has now.
+func (s *site) podsOfCanary(part canaryPart) []string {
+	s.t.Helper()
+	service := &corev1.Service{}
+	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: part.service + "-canary"}, service); err != nil {
+		s.t.Fatal(err)
+	}
+	names := s.podNames(client.MatchingLabels(service.Spec.Selector))
+	if len(names) == 0 {
+		s.t.Fatalf("the canary of %s has no pods", part.release)
+	}
+	return names
+}
+
+func (s *site) podNames(labels client.MatchingLabels) []string {
+	s.t.Helper()
+	pods := &corev1.PodList{}
+	if err := s.api.List(s.t.Context(), pods, client.InNamespace(s.namespace), labels); err != nil {
+		s.t.Fatal(err)
+	}
+	var names []string
+	for _, pod := range pods.Items {
+		if pod.DeletionTimestamp.IsZero() {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
+// requireAdopted checks that Helm has the adoption as a revision like any other, that
+// what it says is what runs, and that the canary's pods are the release's.
+func (s *site) requireAdopted(part canaryPart, canaries []string) {
+	s.t.Helper()
+	service := &corev1.Service{}
+	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: part.service}, service); err != nil {
+		s.t.Fatal(err)
+	}
+	now := s.podNames(client.MatchingLabels(service.Spec.Selector))
+	for _, name := range canaries {
+		if !slices.Contains(now, name) {
+			s.t.Errorf("the pod %s of the canary is not among those of the release: %v", name, now)
+		}
+	}
+	if values := s.helm("get", "values", part.release); !strings.Contains(values, part.shown) {
+		s.t.Errorf("helm get values %s: %q, want %q in it", part.release, values, part.shown)
+	}
+	if status := s.helm("status", part.release); !strings.Contains(status, "STATUS: deployed") || !strings.Contains(status, "REVISION: 2") {
+		s.t.Errorf("helm status %s: %s", part.release, status)
+	}
+	if history := s.helm("history", part.release); !strings.Contains(history, "superseded") || strings.Count(history, "\n") != 3 {
+		s.t.Errorf("helm history %s: %s", part.release, history)
+	}
+	s.requireNoDifference(part.release)
+}
+
+// requireNoDifference asks the API server what would change if Helm's manifest were
+// applied to the cluster.
+func (s *site) requireNoDifference(release string) {
+	s.t.Helper()
+	command := exec.CommandContext(s.t.Context(), s.cluster.Kubectl, "diff", "--namespace", s.namespace, "-f", "-",
+		"--kubeconfig", s.cluster.Kubeconfig, "--context", s.cluster.Context)
+	command.Stdin = strings.NewReader(s.helm("get", "manifest", release))
+	if output, err := command.CombinedOutput(); err != nil {
+		s.t.Errorf("the cluster is not what helm get manifest %s says: %v\n%s", release, err, output)
+	}
+}
+
+// keepChart puts the archive of a chart with sub-charts where Serin finds it: Helm's
+// records leave sub-charts out.
+func (s *site) keepChart(release string) {
+	s.t.Helper()
+	folder := s.t.TempDir()
+	s.helm("package", filepath.Join("testdata", s.namespace, "charts", release), "--destination", folder)
+	s.kubectl("create", "configmap", "serin-chart-"+release, "--namespace", s.namespace, "--from-file="+folder)
+}
+
+func (s *site) deleteCanaries() {
+	s.t.Helper()
+	for _, part := range canaryParts {
+		s.kubectl("delete", "--namespace", s.namespace, "canaryrelease", part.release, "--timeout", stateLimit.String())
+	}
+}
+
+func (s *site) loadImages(list ...images.Image) {
+	s.t.Helper()
+	checkout, err := tools.Locate()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := images.Load(s.t.Context(), images.NewBuilder(checkout, s.t.Output()), s.cluster, list...); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// address of a Service's port, which this machine reaches as pods do.
+func (s *site) address(service string, port int32) string {
+	s.t.Helper()
+	live := &corev1.Service{}
+	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: service}, live); err != nil {
+		s.t.Fatal(err)
+	}
+	return fmt.Sprintf("%s:%d", live.Spec.ClusterIP, port)
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	// pingEvery is the time between two pings of one pinger.
+	pingEvery = 20 * time.Millisecond
+	// pingLimit bounds a ping; a datagram that was not answered by then is lost.
+	pingLimit = 3 * time.Second
+	// pingsShown are the failures that are told one by one.
+	pingsShown = 10
+)
+
+// ping sends something to an address and checks what comes back.
+type ping func(ctx context.Context, address string, n int) error
+
+// pinger sends pings at a constant pace, each on a connection of its own, until the test ends.
+type pinger struct {
+	t       *testing.T
+	address string
+	stop    func()
+	done    chan struct{}
+
+	mu     sync.Mutex
+	sent   int
+	failed []string
+}
+
+func newPinger(t *testing.T, address string, send ping) *pinger {
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	p := &pinger{t: t, address: address, stop: stop, done: make(chan struct{})}
+	t.Cleanup(stop)
+	go p.run(ctx, send)
+	return p
+}
+
+func (p *pinger) run(ctx context.Context, send ping) {
+	defer close(p.done)
+	ticker := time.NewTicker(pingEvery)
+	defer ticker.Stop()
+	var flying sync.WaitGroup
+	defer flying.Wait()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		flying.Go(func() {
+			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingLimit)
+			defer cancel()
+			begun := time.Now()
+			p.note(begun, send(limited, p.address, n))
+		})
+	}
+}
+
+func (p *pinger) note(begun time.Time, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent++
+	if err != nil {
+		p.failed = append(p.failed, fmt.Sprintf("%s: %v", begun.UTC().Format(timeOfDay), err))
+	}
+}
+
+// require ends the load and fails the test when anything was lost.
+func (p *pinger) require() {
+	p.t.Helper()
+	p.stop()
+	<-p.done
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.t.Logf("%d pings to %s, %d failed", p.sent, p.address, len(p.failed))
+	if p.sent == 0 {
+		p.t.Errorf("nothing was sent to %s", p.address)
+	}
+	for _, text := range p.failed[:min(len(p.failed), pingsShown)] {
+		p.t.Errorf("a ping to %s failed: %s", p.address, text)
+	}
+}
+
+// pingRedis asks Redis for a PONG on a new connection.
+func pingRedis(ctx context.Context, address string, _ int) error {
+	answer, err := exchange(ctx, "tcp", address, []byte("PING\r\n"))
+	if err == nil && string(answer) != "+PONG\r\n" {
+		err = fmt.Errorf("the answer is %q", answer)
+	}
+	return err
+}
+
+// pingEcho has a datagram echoed, behind the version of the server.
+func pingEcho(ctx context.Context, address string, n int) error {
+	text := fmt.Appendf(nil, "ping %d", n)
+	answer, err := exchange(ctx, "udp", address, text)
+	if err == nil && !bytes.HasSuffix(answer, append([]byte(" "), text...)) {
+		err = fmt.Errorf("the answer is %q", answer)
+	}
+	return err
+}
+
+func exchange(ctx context.Context, network, address string, text []byte) ([]byte, error) {
+	connection, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	defer connection.Close() //nolint:errcheck // everything was read
+	if limit, ok := ctx.Deadline(); ok {
+		if err := connection.SetDeadline(limit); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := connection.Write(text); err != nil {
+		return nil, err
+	}
+	answer := make([]byte, 1024)
+	read, err := connection.Read(answer)
+	return answer[:read], err
+}

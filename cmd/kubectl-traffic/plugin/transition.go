@@ -181,10 +181,11 @@ func (t *transition) follow(ctx context.Context, api client.Client, cr *v1alpha1
 	said, asked, failed := "", cr.DeepCopy(), 0
 	for {
 		ended, err := t.look(ctx, api, cr, asked)
+		_, missed := errors.AsType[missedError](err)
 		switch {
 		case err == nil:
 			failed = 0
-		case ctx.Err() == nil && !passing(err):
+		case missed, ctx.Err() == nil && !passing(err):
 			return err
 		default:
 			failed++

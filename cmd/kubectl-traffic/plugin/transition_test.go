@@ -225,11 +225,15 @@ func TestAWaitOutlivesARestartOfTheAPIServer(t *testing.T) {
 			return apierrors.NewServiceUnavailable("starting")
 		}
 		shopCanary().DeepCopyInto(o.(*v1alpha1.CanaryRelease))
-		o.(*v1alpha1.CanaryRelease).Status.Decision = &v1alpha1.CanaryDecision{Transition: v1alpha1.CanaryTransitionAdopted, EndedAt: &metav1.MicroTime{}}
+		o.(*v1alpha1.CanaryRelease).Status = v1alpha1.CanaryReleaseStatus{
+			ObservedGeneration: 1, Decision: &v1alpha1.CanaryDecision{Transition: v1alpha1.CanaryTransitionAdopted, EndedAt: &metav1.MicroTime{}},
+		}
 		return nil
 	}})
 	var told bytes.Buffer
-	if err := adoption(dryNone).follow(t.Context(), api, shopCanary(), following{ticks(8), &told}); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := adoption(dryNone).follow(ctx, api, shopCanary(), following{ticks(8), &told}); err != nil {
 		t.Error(err)
 	}
 	if got := strings.Count(told.String(), "tried again: starting"); got != 1 {

@@ -37,11 +37,15 @@ type looker func(context.Context) (sight.Scene, error)
 func (g *getter) follow(ctx context.Context, look looker, beats <-chan time.Time) error {
 	shown, failed := picture{}, 0
 	var scene sight.Scene
+	var last error
 	for {
 		seen, err := lookOnce(ctx, look)
 		switch {
 		case err == nil:
 			scene, failed = seen, 0
+		case outOfTime(ctx, err):
+			<-ctx.Done()
+			return g.over(ctx.Err(), last)
 		case ctx.Err() != nil:
 			return g.over(ctx.Err(), err)
 		case !passing(err):
@@ -49,6 +53,7 @@ func (g *getter) follow(ctx context.Context, look looker, beats <-chan time.Time
 		default:
 			failed++
 		}
+		last = err
 		if now := g.picture(scene, err); now != shown {
 			if err := g.cluster.screen.Show(now.body, now.foot); err != nil {
 				return err
@@ -62,6 +67,16 @@ func (g *getter) follow(ctx context.Context, look looker, beats <-chan time.Time
 			return g.over(ctx.Err(), err)
 		}
 	}
+}
+
+// outOfTime is whether a look has failed for nothing but that the context is done, or is so
+// soon that the client does not even ask: what was seen before is still true then.
+func outOfTime(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	}
+	end, limited := ctx.Deadline()
+	return limited && time.Until(end) < lookTimeout && strings.Contains(err.Error(), "would exceed context deadline") // golang.org/x/time/rate has no type for it
 }
 
 func lookOnce(ctx context.Context, look looker) (sight.Scene, error) {

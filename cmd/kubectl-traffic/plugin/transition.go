@@ -185,7 +185,12 @@ func (t *transition) follow(ctx context.Context, api client.Client, cr *v1alpha1
 		switch {
 		case err == nil:
 			failed = 0
-		case missed, ctx.Err() == nil && !passing(err):
+		case missed:
+			return err
+		case ctx.Err() != nil, outOfTime(ctx, err):
+			<-ctx.Done()
+			return t.over(cr, ctx.Err())
+		case !passing(err):
 			return err
 		default:
 			failed++

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/terminal"
 )
 
 func shopCanary() *v1alpha1.CanaryRelease {
@@ -314,5 +316,26 @@ func TestANameMayHaveItsKind(t *testing.T) {
 		if got := canaryName(arg); got != want {
 			t.Errorf("%s: %s", arg, got)
 		}
+	}
+}
+
+// The client's own limit of requests refuses to wait beyond the end of the time.
+func TestALookThatTheEndCutsOffIsNoErrorOfItsOwn(t *testing.T) {
+	limit := errors.New("client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	api := canaryAPI(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return limit
+	}})
+	err := adoption(dryNone).follow(ctx, api, shopCanary(), following{told: &bytes.Buffer{}})
+	if status(err) != exitMissed || !strings.Contains(err.Error(), "is not adopted yet, and the time of") {
+		t.Errorf("%v", err)
+	}
+	g := &getter{cluster: &cluster{screen: terminal.NewScreen(io.Discard)}, until: untilReady, timeout: time.Second}
+	again, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	err = follow(again, g, ticks(1), []look{{scene: in(v1alpha1.ReasonHolding)}, {err: limit}})
+	if status(err) != exitMissed || !strings.Contains(err.Error(), "the Rollout is not ready yet, and the time of 1s is over") {
+		t.Errorf("%v", err)
 	}
 }

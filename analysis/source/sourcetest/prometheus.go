@@ -15,12 +15,6 @@ import (
 // the test is left out, but never in continuous integration.
 func Prometheus(tb testing.TB, config string) (address string) {
 	tb.Helper()
-	return PrometheusAt(tb, "127.0.0.1", config)
-}
-
-// PrometheusAt runs one that listens at another address of this machine.
-func PrometheusAt(tb testing.TB, host, config string) (address string) {
-	tb.Helper()
 	program, err := exec.LookPath("prometheus")
 	if err != nil {
 		if os.Getenv("CI") == "true" {
@@ -28,7 +22,7 @@ func PrometheusAt(tb testing.TB, host, config string) (address string) {
 		}
 		tb.Skip("LEFT OUT: there is no prometheus; install the package prometheus (make packages)")
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -69,9 +69,6 @@ func TestTrafficSplitStory(t *testing.T) {
 	slices.Sort(took)
 	t.Logf("from the write of a weight to its effect at every proxy, as the status says: median %s, p98 %s, slowest %s",
 		took[len(took)/2], took[len(took)-2], took[len(took)-1])
-	if len(outside) > outliers {
-		t.Errorf("%d of %d changes are outside of the band:\n%s", len(outside), changes, strings.Join(outside, "\n"))
-	}
 
 	s.kubectl("delete", "--namespace", s.namespace, "trafficsplit", siteName, "--timeout", stateLimit.String())
 	root := &corev1.Service{}
@@ -87,6 +84,11 @@ func TestTrafficSplitStory(t *testing.T) {
 		t.Errorf("the Service does not select what its people wrote (-written +now):\n%s", diff)
 	}
 	requireServed(t, before, s.loadReport())
+	// On a machine that stops for seconds, which makes too few requests and is told above,
+	// requests of one weight are counted at the next.
+	if len(outside) > outliers {
+		t.Errorf("%d of %d changes are outside of the band:\n%s", len(outside), changes, strings.Join(outside, "\n"))
+	}
 }
 
 // move changes the weights and reports whether users see them, and how soon they were

@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +32,12 @@ const (
 	// maxSessions of a port: each has a socket and some memory. When there are more,
 	// the one that was silent for longest is forgotten.
 	maxSessions = 4096
+	// leaveIdle is how long a session without a datagram in either direction stays with a
+	// backend that has no weight any more. Its pods are about to go, and to wait longer
+	// would lose the client's next datagram with them.
+	leaveIdle = time.Second
+	// maxTries is how many backends a datagram is sent to that were not there.
+	maxTries = 3
 	// maxDatagram is more than a datagram can hold.
 	maxDatagram = 1 << 16
 	// readBuffer is for the datagrams that arrive while others are passed on.
@@ -143,10 +151,20 @@ func makeDraw(port traffic.Port) *draw {
 		if err != nil || destination.Weight <= 0 {
 			continue
 		}
-		d.total += int64(destination.Weight)
-		d.backends = append(d.backends, drawn{destination.Service, address, d.total})
+		d.add(destination.Service, address, int64(destination.Weight))
 	}
 	return d
+}
+
+// add gives a backend its share.
+func (d *draw) add(service string, address netip.AddrPort, weight int64) {
+	d.total += weight
+	d.backends = append(d.backends, drawn{service, address, d.total})
+}
+
+// has reports whether a backend has a share.
+func (d *draw) has(address netip.AddrPort) bool {
+	return slices.ContainsFunc(d.backends, func(b drawn) bool { return b.address == address })
 }
 
 // pick is the backend of the number n, from 0 to total-1.
@@ -167,15 +185,19 @@ type datagramPort struct {
 	// begun is whether datagrams are read.
 	begun    bool
 	sessions *sessions
+	trials   *trials
 	done     chan struct{}
+	// sending is held while a datagram of a client is passed on.
+	sending sync.Mutex
 }
 
 func newDatagramPort(d *datagrams, conn *net.UDPConn) *datagramPort {
-	return &datagramPort{datagrams: d, conn: conn, sessions: newSessions(maxSessions), done: make(chan struct{})}
+	return &datagramPort{datagrams: d, conn: conn, sessions: newSessions(maxSessions), trials: newTrials(), done: make(chan struct{})}
 }
 
 func (p *datagramPort) serve(d *draw) {
 	p.draw.Store(d)
+	p.trials.keep(d)
 	if p.begun {
 		return
 	}
@@ -189,10 +211,21 @@ func (p *datagramPort) close() error {
 	return p.conn.Close()
 }
 
+func (p *datagramPort) closed() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // receive passes the clients' datagrams on until the port is closed, and then ends
 // the sessions: nobody else begins one.
 func (p *datagramPort) receive() {
 	defer func() {
+		p.sending.Lock()
+		defer p.sending.Unlock()
 		for _, s := range p.sessions.all() {
 			p.end(s)
 		}
@@ -206,48 +239,98 @@ func (p *datagramPort) receive() {
 		if err != nil {
 			continue // such as that an answer did not reach its client
 		}
-		if err := p.forward(client, buffer[:n]); err != nil {
-			p.metrics.lostDatagrams.Inc()
-			p.log.V(1).Info("A datagram is lost", "reason", err.Error())
-		}
+		p.forward(client, buffer[:n])
 	}
 }
 
-// errNobody is the error of a datagram that no backend can take.
-var errNobody = errors.New("no backend has weight for this port")
+// Errors of a datagram that no backend can take.
+var (
+	errNobody     = errors.New("no backend has weight for this port")
+	errNobodyElse = errors.New("the backend refused it, and no other one has weight for this port and answers")
+)
 
 // forward sends a client's datagram to the backend of its session.
-func (p *datagramPort) forward(client netip.AddrPort, datagram []byte) error {
+func (p *datagramPort) forward(client netip.AddrPort, datagram []byte) {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	p.send(client, datagram, 1)
+}
+
+// send is forward to the backend of that many attempts.
+func (p *datagramPort) send(client netip.AddrPort, datagram []byte, try int) {
 	s := p.sessions.find(client)
+	if s != nil && p.leaves(s) {
+		p.end(s)
+		s = nil
+	}
 	if s == nil {
 		var err error
-		if s, err = p.begin(client); err != nil {
-			return err
+		if s, err = p.begin(client, try); err != nil {
+			p.lose(err)
+			return
 		}
 	}
-	s.touch(p.clock.Now())
-	if _, err := s.backend.Write(datagram); err != nil {
-		// What came back is that a former datagram was refused: this session has no
-		// backend any more, and the client's next datagram begins another.
-		s.refused.Store(true)
-		p.end(s)
-		return err
+	now := p.clock.Now()
+	s.touch(now)
+	trying := s.trying(now)
+	_, err := s.backend.Write(datagram)
+	switch {
+	case err != nil: // a former datagram was refused, and this one was not sent
+		s.kept = append(s.kept, datagram)
+		p.reroute(s, err, try)
+	case trying && len(s.kept) < maxKept:
+		s.kept = append(s.kept, slices.Clone(datagram))
 	}
-	return nil
+}
+
+func (p *datagramPort) lose(err error) {
+	p.metrics.lostDatagrams.Inc()
+	p.log.V(1).Info("A datagram is lost", "reason", err.Error())
+}
+
+// leaves reports whether a session's next datagram goes elsewhere: its backend has no
+// weight any more, and nobody said anything for a while.
+func (p *datagramPort) leaves(s *session) bool {
+	return !p.draw.Load().has(s.address) && p.clock.Now().UnixNano()-s.last.Load() >= int64(leaveIdle)
+}
+
+// reroute ends a session whose backend is not there, and sends elsewhere what is known
+// not to have arrived.
+func (p *datagramPort) reroute(s *session, err error, try int) {
+	if !errors.Is(err, net.ErrClosed) { // else it was idle until now
+		p.trials.refuse(s.address, p.clock.Now())
+		s.refused.Store(true)
+	}
+	p.end(s)
+	for _, datagram := range s.kept {
+		if try == maxTries {
+			p.lose(err)
+			continue
+		}
+		p.send(s.client, datagram, try+1)
+	}
+	s.kept = nil
 }
 
 // begin draws a backend for a client.
-func (p *datagramPort) begin(client netip.AddrPort) (*session, error) {
+func (p *datagramPort) begin(client netip.AddrPort, try int) (*session, error) {
 	d := p.draw.Load()
-	if d.total == 0 {
+	if d.total == 0 || p.closed() {
 		return nil, errNobody
 	}
-	to := d.pick(randomBelow(d.total))
+	now := p.clock.Now()
+	to, onTrial, admitted := p.trials.choose(d, now, randomBelow)
+	if try > 1 && !admitted {
+		return nil, errNobodyElse
+	}
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to.address))
 	if err != nil {
 		return nil, err
 	}
-	s := &session{client: client, service: to.service, backend: conn}
+	s := &session{client: client, service: to.service, address: to.address, backend: conn}
+	if onTrial {
+		s.tried = now.Add(trialTime)
+	}
 	if oldest := p.sessions.add(s); oldest != nil {
 		p.end(oldest)
 	}
@@ -261,6 +344,7 @@ func (p *datagramPort) answer(s *session) {
 	for {
 		err := receiveEach(s.backend, func(datagram []byte) {
 			s.touch(p.clock.Now())
+			p.prove(s)
 			if _, err := p.conn.WriteToUDPAddrPort(datagram, s.client); err != nil && !errors.Is(err, net.ErrClosed) {
 				p.metrics.lostDatagrams.Inc()
 			}
@@ -269,11 +353,24 @@ func (p *datagramPort) answer(s *session) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // refused: nobody is there
-			s.refused.Store(true)
-			p.end(s)
+			p.sending.Lock()
+			defer p.sending.Unlock()
+			s.trying(p.clock.Now())
+			p.reroute(s, err, 1)
 			return
 		}
 	}
+}
+
+// prove notes the first answer of a session: what it sent has arrived.
+func (p *datagramPort) prove(s *session) {
+	if s.proven.Swap(true) {
+		return
+	}
+	p.trials.answered(s.address)
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	s.tried, s.kept = time.Time{}, nil
 }
 
 // end forgets a session. One that has ended already is left alone.

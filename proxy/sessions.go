@@ -17,6 +17,8 @@ import (
 type session struct {
 	client  netip.AddrPort
 	service string
+	// address of the backend.
+	address netip.AddrPort
 	// backend is a socket of its own, so that kube-proxy keeps the session on one pod
 	// and the answers are known by where they arrive.
 	backend *net.UDPConn
@@ -25,7 +27,27 @@ type session struct {
 	// refused is whether the backend's host said that nobody is there.
 	refused atomic.Bool
 	ended   atomic.Bool
-	place   *list.Element
+	// proven is whether the backend has answered.
+	proven atomic.Bool
+	// tried is when the trial of the backend ends that the session is; zero where it is
+	// none, or the backend has answered. The port's lock guards it, and kept: what was sent
+	// meanwhile.
+	tried time.Time
+	kept  [][]byte
+	place *list.Element
+}
+
+// maxKept is how many datagrams of a session on trial are kept.
+const maxKept = 8
+
+// trying reports whether what was sent may still be refused. When it may not, nothing has
+// to be kept any more.
+func (s *session) trying(now time.Time) bool {
+	if now.Before(s.tried) {
+		return true
+	}
+	s.kept = nil
+	return false
 }
 
 func (s *session) touch(now time.Time) { s.last.Store(now.UnixNano()) }

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+const (
+	// trialTime is how long a refusal may take. It comes from the proxy's own node, where
+	// the address of a Service becomes that of a pod, or from the pod's.
+	trialTime = 200 * time.Millisecond
+	// trialPause is how long a backend that refused gets no session. Linux tells one peer
+	// of a refusal about once a second (icmp_ratelimit), so that another trial any earlier
+	// may look like a success.
+	trialPause = time.Second
+)
+
+// trials find out which backends of a UDP port answer, before many sessions go there.
+//
+// A backend gets its weight as soon as the API says that it has a ready pod, but the
+// node that this proxy runs on may learn of it a second later: until then, it refuses
+// what is sent to the backend's Service. A port of UDP does not say that it is there, so
+// a datagram of a client is what finds out. The first session of a backend is its trial.
+// While that goes on, and for a time after a refusal, other sessions go elsewhere, if
+// anybody else has weight; what was refused is sent elsewhere too.
+//
+//	backend | until                             | other sessions
+//	--------+-----------------------------------+---------------
+//	untried | a session is drawn for it         |
+//	tried   | an answer, or trialTime: proven   | go elsewhere
+//	proven  | a refusal, or it loses its weight | come
+//	refused | trialPause: untried               | go elsewhere
+type trials struct {
+	mu sync.Mutex
+	// known backends that are not untried.
+	known map[netip.AddrPort]*trial
+}
+
+// trial is what is known of one backend.
+type trial struct {
+	proven bool
+	// until is when the trial ends, or the pause after a refusal.
+	until   time.Time
+	refused bool
+}
+
+func newTrials() *trials { return &trials{known: map[netip.AddrPort]*trial{}} }
+
+// choose draws the backend of a session with a function that draws a number from 0 to
+// below n, and says whether the session is the backend's trial. Where no backend admits a
+// session, it is the one that was drawn first.
+func (t *trials) choose(d *draw, now time.Time, below func(n int64) int64) (to drawn, onTrial, admitted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	to = d.pick(below(d.total))
+	if t.admits(to.address, now) {
+		return to, t.begin(to.address, now), true
+	}
+	others, before := &draw{}, int64(0)
+	for _, b := range d.backends {
+		if t.admits(b.address, now) {
+			others.add(b.service, b.address, b.until-before)
+		}
+		before = b.until
+	}
+	if others.total == 0 {
+		return to, false, false
+	}
+	to = others.pick(below(others.total))
+	return to, t.begin(to.address, now), true
+}
+
+// admits reports whether a session may go to a backend.
+func (t *trials) admits(backend netip.AddrPort, now time.Time) bool {
+	known := t.known[backend]
+	return known == nil || known.proven || !now.Before(known.until)
+}
+
+// begin notes that a session goes to a backend that admits it, and reports whether that
+// is its trial.
+func (t *trials) begin(backend netip.AddrPort, now time.Time) bool {
+	known := t.known[backend]
+	switch {
+	case known == nil || known.refused:
+		t.known[backend] = &trial{until: now.Add(trialTime)}
+		return true
+	default: // it did not refuse in time
+		known.proven = true
+		return false
+	}
+}
+
+// answered notes that a backend is there.
+func (t *trials) answered(backend netip.AddrPort) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known := t.known[backend]; known != nil && !known.refused {
+		known.proven = true
+	}
+}
+
+// refuse notes that a backend is not there.
+func (t *trials) refuse(backend netip.AddrPort, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known[backend] = &trial{refused: true, until: now.Add(trialPause)}
+}
+
+// keep forgets the backends that are not in a draw any more.
+func (t *trials) keep(d *draw) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for backend := range t.known {
+		if !d.has(backend) {
+			delete(t.known, backend)
+		}
+	}
+}

@@ -42,6 +42,8 @@ func (r *Reconciler) do(ctx context.Context, o *observation, action plan.Action)
 		return r.setFinalizer(ctx, o.Split, action.Type == plan.AddFinalizer)
 	case plan.Apply:
 		return o.router.Apply(ctx, o.target, action.Object)
+	case plan.Linger:
+		return r.linger(ctx, o)
 	case plan.TakeOver:
 		return r.takeOver(ctx, o.Root.Service, o.Split.Name)
 	case plan.PinRoot:

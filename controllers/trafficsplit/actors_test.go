@@ -159,6 +159,9 @@ func (w *world) endpoints() {
 		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
 			Name: s.Name + "-1", Namespace: s.Namespace, Labels: map[string]string{discoveryv1.LabelServiceName: s.Name},
 		}, AddressType: discoveryv1.AddressTypeIPv4}
+		for _, port := range s.Spec.Ports {
+			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &port.Name, Protocol: &port.Protocol, Port: &port.Port})
+		}
 		for _, name := range w.selected(&s) {
 			slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
 				Addresses: []string{"10.0.0.1"}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: name},

@@ -242,6 +242,9 @@ func (r *Reconciler) observeEndpoints(ctx context.Context, o *observation) error
 		return err
 	}
 	o.Endpoints = plan.Endpoints{Known: true, Ready: ready}
+	if o.Lingering, err = r.lingering(ctx, o.Split); err != nil {
+		return err
+	}
 	o.BackendEndpoints = make(map[string]int32, len(o.Split.Spec.Backends))
 	for _, name := range traffic.ServiceNames(o.Split) {
 		ready, err := r.readyEndpoints(ctx, o.Split.Namespace, name)

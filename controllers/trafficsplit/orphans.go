@@ -82,5 +82,6 @@ func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (b
 			}
 		}
 	}
-	return borrowed, made, nil
+	lingering, err := r.lingering(ctx, gone)
+	return borrowed, append(made, lingering...), err
 }

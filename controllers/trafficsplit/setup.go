@@ -62,6 +62,7 @@ func indexes() []index {
 		{&corev1.Service{}, indexSelects, selectsIndex},
 		{&corev1.Service{}, indexCarries, carriesIndex},
 		{&corev1.Pod{}, traffic.IndexProxy, splitIndex},
+		{&discoveryv1.EndpointSlice{}, traffic.IndexProxy, splitIndex},
 	}
 }
 
@@ -117,7 +118,8 @@ func routesIndex(o client.Object) []string {
 	return keys
 }
 
-// splitIndex of a pod is the split whose proxy it is.
+// splitIndex of a pod is the split whose proxy it is, and of an EndpointSlice the one
+// that it was made for.
 func splitIndex(o client.Object) []string { return nonEmpty(o.GetLabels()[traffic.LabelProxy]) }
 
 func nonEmpty(s string) []string {

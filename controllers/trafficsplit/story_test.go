@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
@@ -161,6 +164,39 @@ var stories = map[string]func(w *world){
 			w.must(w.api.Update(w.ctx(), split))
 		})
 		w.step("the proxies follow at last", func() { w.confirm() })
+	},
+	"a Service of UDP keeps its pods for a while": func(w *world) {
+		w.step("a split is created", func() {
+			w.create(shop()...)
+			for _, name := range []string{"web", "web-stable", "web-canary"} {
+				s := w.service(name)
+				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "dns", Port: 53, TargetPort: intstr.FromInt32(53), Protocol: corev1.ProtocolUDP})
+				w.must(w.api.Update(w.ctx(), s))
+			}
+			w.endpoints()
+			w.create(makeSplit(100, 0))
+		})
+		w.step("its proxies start", func() { w.deploy() })
+		w.step("they are ready and confirm", func() { w.ready(); w.confirm() })
+		w.step("the endpoints follow", func() { w.endpoints() })
+		w.step("five seconds later", func() { w.clock.Step(5 * time.Second) })
+		w.step("its pods have answered", func() { w.clock.Step(5 * time.Second) })
+		leave(w)
+	},
+	"a split of UDP is deleted while its pods linger": func(w *world) {
+		w.create(shop()...)
+		for _, name := range []string{"web", "web-stable", "web-canary"} {
+			s := w.service(name)
+			s.Spec.Ports[0].Protocol = corev1.ProtocolUDP
+			w.must(w.api.Update(w.ctx(), s))
+		}
+		w.endpoints()
+		w.create(makeSplit(100, 0))
+		w.settle()
+		w.deploy()
+		w.ready()
+		w.step("its proxies confirm", func() { w.confirm() })
+		leave(w)
 	},
 	"every proxy is lost": func(w *world) {
 		w.inEffect()

@@ -142,6 +142,13 @@ func (w *world) interceptor() interceptor.Funcs {
 			}
 			return c.List(ctx, list, opts...)
 		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if err := w.write("create", o); err != nil {
+				return err
+			}
+			o.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
+			return c.Create(ctx, o, opts...)
+		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			if err := w.write("patch", o); err != nil {
 				return err
@@ -297,6 +304,7 @@ func (w *world) summary() string {
 	} else if pin := traffic.PinOf(s); len(pin.Keys) > 0 {
 		path = "pinned to version " + pin.Keys["version"]
 	}
+	path += w.lingering()
 	if split == nil {
 		return "split gone, " + path
 	}
@@ -312,6 +320,24 @@ func (w *world) summary() string {
 		parts = append(parts, fmt.Sprintf("mirrored: %d %% to %s", m.Percent, m.Service))
 	}
 	return strings.Join(parts, "\n  ")
+}
+
+// lingering are the pods that stay among the root Service's endpoints for a while.
+func (w *world) lingering() string {
+	w.t.Helper()
+	var list discoveryv1.EndpointSliceList
+	w.must(w.api.List(w.ctx(), &list, client.MatchingLabels{discoveryv1.LabelManagedBy: managedBySerin}))
+	text := ""
+	for _, slice := range list.Items {
+		for _, e := range slice.Endpoints {
+			c := e.Conditions
+			text += fmt.Sprintf(", %s lingers (ready %t, serving %t, terminating %t)", e.TargetRef.Name, *c.Ready, *c.Serving, *c.Terminating)
+		}
+		for _, port := range slice.Ports {
+			text += fmt.Sprintf(" on %d/%s", *port.Port, *port.Protocol)
+		}
+	}
+	return text
 }
 
 // invariants are what must hold at every moment, and, after a pass that was not

@@ -12,7 +12,9 @@ import (
 )
 
 // Decide says what to do about a split and what to report.
-func Decide(o Observation) Decision {
+func Decide(o Observation) Decision { return linger(o, decide(o)) }
+
+func decide(o Observation) Decision {
 	switch {
 	case o.Claim == "":
 		return Decision{} // who serves the split is not known

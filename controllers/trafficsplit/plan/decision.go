@@ -36,6 +36,8 @@ const (
 	AddFinalizer ActionType = "AddFinalizer"
 	// Apply an object of the data plane.
 	Apply ActionType = "Apply"
+	// Linger has the pods of the root Service stay among its endpoints for a while.
+	Linger ActionType = "Linger"
 	// TakeOver the root Service: proxies are added to what it selects by.
 	TakeOver ActionType = "TakeOver"
 	// PinRoot adds the keys of a backend to what the root Service selects by.

@@ -37,6 +37,9 @@ type Observation struct {
 	Root Root
 	// Endpoints of the root Service that are ready.
 	Endpoints Endpoints
+	// Lingering are the EndpointSlices by which pods of the root Service stay among its
+	// endpoints for a while.
+	Lingering []traffic.Object
 	// Leader is the name of the router that the data plane belongs to, and Means are its.
 	Leader string
 	Means  traffic.Means

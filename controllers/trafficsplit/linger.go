@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
+)
+
+// managedBySerin is who manages the EndpointSlices that this controller makes: that of
+// Kubernetes leaves them alone.
+const managedBySerin = "serin.dev"
+
+// lingering are the EndpointSlices that were made for a split.
+func (r *Reconciler) lingering(ctx context.Context, split *splitv1.TrafficSplit) ([]traffic.Object, error) {
+	var list discoveryv1.EndpointSliceList
+	err := r.Client.List(ctx, &list, client.InNamespace(split.Namespace), client.MatchingFields{traffic.IndexProxy: split.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list the EndpointSlices of the split: %w", err)
+	}
+	var out []traffic.Object
+	for i := range list.Items {
+		s := &list.Items[i]
+		if s.Labels[discoveryv1.LabelManagedBy] == managedBySerin && s.DeletionTimestamp.IsZero() {
+			out = append(out, traffic.Object{
+				GroupVersionKind: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
+				Name:             s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion, Created: s.CreationTimestamp.Time,
+			})
+		}
+	}
+	return out, nil
+}
+
+// linger copies the EndpointSlices of the root Service that have a UDP port, with its
+// ready pods as ones that leave. Addresses are asked of the API server, since the cache
+// holds none.
+func (r *Reconciler) linger(ctx context.Context, o *observation) error {
+	var list discoveryv1.EndpointSliceList
+	err := r.Live.List(ctx, &list, client.InNamespace(o.Split.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: o.Root.Service.Name})
+	if err != nil {
+		return fmt.Errorf("list the EndpointSlices of Service %q: %w", o.Root.Service.Name, err)
+	}
+	for i := range list.Items {
+		slice := leaving(&list.Items[i], o)
+		if slice == nil {
+			continue
+		}
+		err := r.Client.Create(ctx, slice, client.FieldOwner(FieldManager))
+		if apierrors.IsForbidden(err) {
+			// Some platforms restrict whose addresses an EndpointSlice may hold. What is lost
+			// then is what is on its way in one moment.
+			log.FromContext(ctx).Info("Answers to datagrams that are on their way may be lost", "reason", err.Error())
+			continue
+		}
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaving is an EndpointSlice with the ready pods of another one, as ones that leave; nil
+// when there is nothing to keep.
+func leaving(live *discoveryv1.EndpointSlice, o *observation) *discoveryv1.EndpointSlice {
+	root := o.Root.Service
+	out := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: live.Namespace, Name: live.Name + "-leaving",
+			Labels: map[string]string{
+				discoveryv1.LabelServiceName: root.Name, discoveryv1.LabelManagedBy: managedBySerin, traffic.LabelProxy: o.Split.Name,
+			},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Service", Name: root.Name, UID: root.UID,
+			}},
+		},
+		AddressType: live.AddressType,
+	}
+	for _, port := range live.Ports {
+		if ptr.Deref(port.Protocol, corev1.ProtocolTCP) == corev1.ProtocolUDP {
+			out.Ports = append(out.Ports, port)
+		}
+	}
+	for _, e := range live.Endpoints {
+		if !ptr.Deref(e.Conditions.Ready, true) || o.isProxy(endpointName(e)) {
+			continue
+		}
+		e.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
+		e.Hints = nil
+		out.Endpoints = append(out.Endpoints, e)
+	}
+	if live.Labels[discoveryv1.LabelManagedBy] == managedBySerin || len(out.Ports) == 0 || len(out.Endpoints) == 0 {
+		return nil
+	}
+	return out
+}
+
+// isProxy reports whether an endpoint is a proxy of the split.
+func (o *observation) isProxy(name string) bool {
+	return slices.ContainsFunc(o.DataPlane.Proxies, func(p traffic.Proxy) bool { return p.Name == name })
+}

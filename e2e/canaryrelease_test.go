@@ -50,6 +50,9 @@ var canaryParts = []canaryPart{
 	},
 }
 
+// echoPingers send datagrams: each moment in which one could be lost is short.
+const echoPingers = 4
+
 // TestCanaryReleaseStory tries other values of three Helm releases, a chart of two
 // sub-charts by HTTP, Redis by TCP and an echo server by UDP, under load: once to drop
 // them, which leaves no trace, and once to adopt them. No request, connection or
@@ -62,11 +65,12 @@ func TestCanaryReleaseStory(t *testing.T) {
 		s.helm("install", part.release, filepath.Join("testdata", s.namespace, "charts", part.release), "--wait")
 	}
 	s.keepChart("shop")
-	s.apply("load.yaml")
-	s.waitAvailable("load")
+	s.applyLoad()
 	loads := []*pinger{
 		newPinger(t, s.address("cache", 6379), pingRedis),
-		newPinger(t, s.address("echo", 53), pingEcho),
+	}
+	for range echoPingers {
+		loads = append(loads, newPinger(t, s.address("echo", 53), pingEcho))
 	}
 	before, http := s.dump(), s.loadReport()
 
@@ -81,10 +85,11 @@ func TestCanaryReleaseStory(t *testing.T) {
 		s.requireAdopted(part, canaries[part.release])
 	}
 	s.deleteCanaries()
+	after := s.loadReport()
 	for _, load := range loads {
-		load.require()
+		load.require(hindrance(t, http, after))
 	}
-	requireServed(t, http, s.loadReport()) // the last, since it leaves the rest out on a slow machine
+	requireServed(t, http, after) // the last, since it leaves the rest out on a slow machine
 }
 
 // requireAsBefore waits until the namespace is as it was: proxies that are out of the path

@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -113,26 +114,42 @@ func TestInBand(t *testing.T) {
 	}
 }
 
-// requireServed fails the test when a request failed between two reports. A machine
-// that can't make as many as the test is for has shown less, and says so; requests that
-// merely waited too long on such a machine tell nothing about Serin.
+// hindrance says why the machine could not do what a test is for, between two reports of
+// its load; "" when it could. A server that Serin has nothing to do with is the judge of
+// that, and the load itself, which has to make as many requests as the test is for.
+func hindrance(t *testing.T, before, after generator.Report) string {
+	t.Helper()
+	sent, span := after.Sent-before.Sent, after.Time.Sub(before.Time)
+	asked, slow := after.Control.Requests-before.Control.Requests, after.Control.Slow-before.Control.Slow
+	rate := float64(sent) / span.Seconds()
+	switch {
+	case asked == 0:
+		t.Error("the load has no control, or called it never")
+	case slow > 0:
+		return fmt.Sprintf("%d of %d requests to a server beside took a second or more, the slowest %.1f s", slow, asked, after.Control.Slowest)
+	case rate < minimumRate:
+		return fmt.Sprintf("this machine made %.0f requests a second, and the test is for %d at least", rate, minimumRate)
+	}
+	return ""
+}
+
+// requireServed fails the test when a request failed between two reports. Requests that
+// merely waited too long on a machine that was hindered tell nothing about Serin; the test
+// has shown less then, and says so.
 func requireServed(t *testing.T, before, after generator.Report) {
 	t.Helper()
-	span := after.Time.Sub(before.Time)
 	sent, failed, repeated := after.Sent-before.Sent, after.Failed()-before.Failed(), after.Retried-before.Retried
-	t.Logf("%d requests in %s, %d of them on new connections; %d failed (%v), %d were repeated on another connection",
-		sent, span.Round(time.Second), after.Connections-before.Connections, failed, after.Kinds, repeated)
-	rate := float64(sent) / span.Seconds()
-	slow, late := rate < minimumRate, timeouts(after)-timeouts(before)
-	if slow {
+	t.Logf("%d requests in %s, %d of them on new connections; %d failed (%v), %d were repeated on another connection; a server beside took %.3f s at most",
+		sent, after.Time.Sub(before.Time).Round(time.Second), after.Connections-before.Connections, failed, after.Kinds, repeated, after.Control.Slowest)
+	why, late := hindrance(t, before, after), timeouts(after)-timeouts(before)
+	if why != "" {
 		failed -= late
 	}
 	if failed > 0 || repeated > 0 {
 		t.Errorf("%d requests failed, %d were repeated; the latest: %+v", failed, repeated, after.Failures)
 	}
-	if slow {
-		t.Skipf("not possible here: this machine made %.0f requests a second, and the test is for %d at least; %d of %d got no answer in time, and no other failed",
-			rate, minimumRate, late, sent)
+	if why != "" {
+		t.Skipf("not possible here: %s; %d of %d got no answer in time, and no other failed", why, late, sent)
 	}
 }
 

@@ -185,6 +185,15 @@ func (s *site) apply(file string) {
 	s.kubectl("apply", "-f", filepath.Join("testdata", s.namespace, file))
 }
 
+// applyLoad begins to call the website, and a server beside it.
+func (s *site) applyLoad() {
+	s.t.Helper()
+	for _, name := range []string{"control", "load"} {
+		s.apply(name + ".yaml")
+		s.waitAvailable(name)
+	}
+}
+
 func (s *site) waitAvailable(deployment string) {
 	s.t.Helper()
 	s.kubectl("rollout", "status", "--namespace", s.namespace, "deployment/"+deployment, "--timeout", stateLimit.String())

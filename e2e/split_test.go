@@ -46,8 +46,7 @@ func TestTrafficSplitStory(t *testing.T) {
 	s.apply("website.yaml")
 	s.waitAvailable("website-v1")
 	s.waitAvailable("website-v2")
-	s.apply("load.yaml")
-	s.waitAvailable("load")
+	s.applyLoad()
 	before := s.loadReport()
 
 	s.apply("split.yaml")

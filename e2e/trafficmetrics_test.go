@@ -41,6 +41,10 @@ func (s *site) requireMetrics(weights map[string]float64) {
 		s.t.Fatalf("no window of traffic was told: %v; the split: %+v; the edges of the load: %+v", err, split.Items, edges.Items)
 	}
 	last := s.loadReport()
+	if why := hindrance(s.t, first, last); why != "" {
+		s.t.Logf("what TrafficMetrics tell is not judged: %s", why)
+		return
+	}
 	pace := float64(last.Sent-first.Sent) / last.Time.Sub(first.Time).Seconds()
 	expected := pace * split.Items[0].Window.Seconds()
 	told := map[string]int64{}

@@ -10,6 +10,8 @@
 //	DURATION    how long it calls, up to 24h (default 1h); the report stays after that
 //	FRESH       percentage of requests on a connection of their own (default 10)
 //	TIMEOUT     how long an answer may take (default 10s)
+//	CONTROL     URL of a server that nothing is done to, called 20 times a second beside
+//	            the target: what it is slow by is the machine's fault (default: none)
 //	PORT        port of the report (default 8080)
 //
 // GET /report answers with everything counted since the start as JSON, in the

@@ -68,6 +68,7 @@ func run(ctx context.Context, getenv func(string) string) error {
 // parse reads the environment. Each error names the variable.
 func parse(getenv func(string) string) (config generator.Config, port string, err error) {
 	config = generator.DefaultConfig(valueOr(getenv("TARGET"), "http://website"))
+	config.Control = getenv("CONTROL")
 	port = valueOr(getenv("PORT"), "8080")
 	err = errors.Join(
 		parseInt(getenv, "RATE", &config.Rate),

@@ -15,6 +15,7 @@ import (
 func TestParse(t *testing.T) {
 	changed := generator.DefaultConfig("http://10.0.0.1")
 	changed.Rate, changed.FreshPercent, changed.Duration, changed.Timeout = 50, 0, time.Minute, time.Second
+	changed.Control = "http://10.0.0.2"
 	tests := []struct {
 		name     string
 		env      map[string]string
@@ -25,7 +26,7 @@ func TestParse(t *testing.T) {
 		{name: "the default calls the website", want: generator.DefaultConfig("http://website"), wantPort: "8080"},
 		{
 			name:     "every variable is used",
-			env:      map[string]string{"TARGET": "http://10.0.0.1", "RATE": "50", "FRESH": "0", "DURATION": "1m", "TIMEOUT": "1s", "PORT": "81"},
+			env:      map[string]string{"TARGET": "http://10.0.0.1", "RATE": "50", "FRESH": "0", "DURATION": "1m", "TIMEOUT": "1s", "PORT": "81", "CONTROL": "http://10.0.0.2"},
 			want:     changed,
 			wantPort: "81",
 		},

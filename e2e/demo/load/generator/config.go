@@ -21,6 +21,9 @@ const (
 type Config struct {
 	// Target is the http URL to call.
 	Target string
+	// Control is the http URL of a server that nothing is done to, which is called beside the
+	// target; "" for none. What it is slow by is the machine's fault.
+	Control string
 	// Rate is the number of requests per second, 1 to 5000.
 	Rate int
 	// Duration is how long requests are sent, at most 24 hours.
@@ -60,8 +63,8 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	target, err := url.Parse(c.Target)
-	check(err == nil && target.Scheme == "http" && target.Host != "", "target: %q is not an http URL such as http://website", c.Target)
+	check(isHTTP(c.Target), "target: %q is not an http URL such as http://website", c.Target)
+	check(c.Control == "" || isHTTP(c.Control), "control: %q is not an http URL such as http://control", c.Control)
 	check(c.Rate >= 1 && c.Rate <= maxRate, "rate: %d is not from 1 to %d requests per second", c.Rate, maxRate)
 	check(c.Duration > 0 && c.Duration <= maxDuration, "duration: %s is not above 0s and at most %s", c.Duration, maxDuration)
 	check(c.Timeout > 0 && c.Timeout <= maxTimeout, "timeout: %s is not above 0s and at most %s", c.Timeout, maxTimeout)
@@ -69,4 +72,9 @@ func (c Config) Validate() error {
 	check(c.MinLife >= 1 && c.MaxLife >= c.MinLife, "life of a connection: %d to %d requests is not a range above 0", c.MinLife, c.MaxLife)
 	check(c.MaxInFlight >= 1, "requests in flight: %d must be at least 1", c.MaxInFlight)
 	return errors.Join(errs...)
+}
+
+func isHTTP(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "http" && u.Host != ""
 }

@@ -17,6 +17,7 @@ func TestValidate(t *testing.T) {
 		{name: "the default is valid", change: func(*Config) {}},
 		{name: "a target without a scheme is refused", change: func(c *Config) { c.Target = "website" }, wantErr: "target"},
 		{name: "https is refused, since nobody checks its certificates here", change: func(c *Config) { c.Target = "https://website" }, wantErr: "target"},
+		{name: "a control without a scheme is refused", change: func(c *Config) { c.Control = "control" }, wantErr: "control"},
 		{name: "no requests at all are refused", change: func(c *Config) { c.Rate = 0 }, wantErr: "rate"},
 		{name: "a rate that would be an attack is refused", change: func(c *Config) { c.Rate = 5001 }, wantErr: "rate"},
 		{name: "no duration is refused", change: func(c *Config) { c.Duration = 0 }, wantErr: "duration"},

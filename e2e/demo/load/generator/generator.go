@@ -27,6 +27,7 @@ type Generator struct {
 	recorder *recorder
 	pool     *pool
 	slots    chan struct{}
+	control  control
 }
 
 // New returns a generator. The error says what is wrong with the configuration.
@@ -56,6 +57,11 @@ func (g *Generator) Run(ctx context.Context) {
 	defer g.pool.close()
 	var running sync.WaitGroup
 	defer running.Wait()
+	if g.config.Control != "" {
+		beside, end := context.WithCancel(ctx)
+		defer end()
+		running.Go(func() { g.runControl(beside) })
+	}
 	calls := context.WithoutCancel(ctx)
 	started, handled := g.clock.Now(), int64(0)
 	g.recorder.begin(started)
@@ -131,6 +137,7 @@ func (g *Generator) call(ctx context.Context) {
 func (g *Generator) Report() Report {
 	report := g.recorder.report(g.clock.Now())
 	report.Target, report.Rate = g.config.Target, g.config.Rate
+	report.Control = g.control.get()
 	return report
 }
 

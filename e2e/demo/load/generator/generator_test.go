@@ -167,6 +167,46 @@ func TestItBeginsWhenTheTargetAnswers(t *testing.T) {
 	}
 }
 
+// TestTheControlTellsOfASlowMachine has a control whose third answer takes ten seconds of
+// the generator's time.
+func TestTheControlTellsOfASlowMachine(t *testing.T) {
+	fake := testingclock.NewFakeClock(time.Unix(0, 0))
+	var mu sync.Mutex
+	asked := 0
+	beside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked++; asked == 3 {
+			fake.Step(10 * time.Second)
+		}
+		w.Header().Set("X-Version", "v1")
+	}))
+	defer beside.Close()
+	config := DefaultConfig(newAppServer(t, http.StatusOK).URL)
+	config.Control = beside.URL
+	g, err := New(config, fake, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g.Run(ctx)
+	}()
+	pace := time.NewTicker(time.Millisecond)
+	defer pace.Stop()
+	for g.Report().Control.Requests < 5 {
+		<-pace.C
+		fake.Step(tick)
+	}
+	cancel()
+	<-done
+	if c := g.Report().Control; c.Slow == 0 || c.Slow == c.Requests || c.Slowest < 10 {
+		t.Errorf("got %+v, want one slow request or those that were under way with it", c)
+	}
+}
+
 func TestItEndsWhenTheTargetNeverAnswers(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()

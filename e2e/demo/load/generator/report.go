@@ -16,6 +16,8 @@ type Report struct {
 	// Target and Rate repeat the configuration.
 	Target string `json:"target"`
 	Rate   int    `json:"rate"`
+	// Control tells of the server that nothing is done to.
+	Control ControlReport `json:"control"`
 	// Sent counts requests that were started; InFlight those without an outcome.
 	Sent     int64 `json:"sent"`
 	InFlight int64 `json:"inFlight"`

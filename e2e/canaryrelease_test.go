@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -180,7 +181,7 @@ func (s *site) awaitCanary(part canaryPart, reason v1alpha1.Reason) {
 		}
 		if text := c.Reason + ": " + c.Message; text != said {
 			said = text
-			s.t.Log(part.release, said)
+			s.t.Log(time.Now().UTC().Format(timeOfDay), part.release, said)
 		}
 		return c.Reason == reason && c.ObservedGeneration == cr.Generation, nil
 	})

@@ -97,6 +97,8 @@ func (p *pinger) require(hindrance string) {
 	lost := p.failed
 	if hindrance == "" {
 		lost = append(lost, p.late...)
+	} else if len(p.late) > 0 {
+		p.t.Logf("not judged, since %s: %s", hindrance, p.late)
 	}
 	for _, text := range lost[:min(len(lost), pingsShown)] {
 		p.t.Errorf("a ping to %s failed: %s", p.address, text)

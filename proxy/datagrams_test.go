@@ -203,24 +203,12 @@ func udpListener(number int32, destinations ...traffic.Destination) nginx.Datagr
 	}
 }
 
-func freeUDPPort(t *testing.T) int32 {
-	t.Helper()
-	conn, err := net.ListenPacket("udp4", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return int32(conn.LocalAddr().(*net.UDPAddr).Port)
-}
-
 // heldPort is an open UDP port with a clock that stands still.
 func heldPort(t *testing.T, destinations ...traffic.Destination) (*datagrams, *clocktesting.FakeClock, nginx.DatagramListener) {
 	t.Helper()
 	c := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	d := newDatagrams(newSockets(NoKeeper{}, listen), c, testr.New(t), newMetrics("", c))
-	l := udpListener(freeUDPPort(t), destinations...)
+	l := udpListener(freePort(t), destinations...)
 	if err := d.open([]nginx.DatagramListener{l}); err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +260,7 @@ func TestTheSessionThatWasSilentForLongestMakesRoom(t *testing.T) {
 
 func TestASessionWhoseBackendIsGoneBeginsAnew(t *testing.T) {
 	gone := listenUDP(t, "dns-stable", "127.0.0.1:0")
-	gone.address.Port = int(freeUDPPort(t)) // nobody is there
+	gone.address.Port = int(freePort(t)) // nobody is there
 	d, _, l := heldPort(t, gone.destination(1))
 	conn := dialUDP(t, "127.0.0.1", l.Number)
 	if _, err := conn.Write([]byte("a")); err != nil {

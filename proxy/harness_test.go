@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -221,16 +222,31 @@ func (w *logWriter) count(what string) int {
 	return strings.Count(w.text.String(), what)
 }
 
+// freePort is free for TCP and UDP. It is none of those that Linux gives to clients, since
+// one of them could have it by the time that it is listened on.
 func freePort(t *testing.T) int32 {
 	t.Helper()
-	l, err := net.Listen("tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := 10000 + rand.Int32N(20000)
+		address := fmt.Sprintf("0.0.0.0:%d", port)
+		stream, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		datagrams, err := net.ListenPacket("udp", address)
+		if closeErr := stream.Close(); closeErr != nil {
+			t.Fatal(closeErr)
+		}
+		if err != nil {
+			continue
+		}
+		if err := datagrams.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return port
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return int32(l.Addr().(*net.TCPAddr).Port)
+	t.Fatal("none of a hundred ports is free")
+	return 0
 }
 
 // want asks for a split of the rig's port and returns when it is in effect.

@@ -10,8 +10,9 @@ import (
 
 const (
 	// trialTime is how long a refusal may take. It comes from the proxy's own node, where
-	// the address of a Service becomes that of a pod, or from the pod's.
-	trialTime = 200 * time.Millisecond
+	// the address of a Service becomes that of a pod, or from the pod's, at once; but on a
+	// busy node the proxy may be late to learn of it.
+	trialTime = time.Second
 	// trialPause is how long a backend that refused gets no session. Linux tells one peer
 	// of a refusal about once a second (icmp_ratelimit), so that another trial any earlier
 	// may look like a success.

@@ -97,7 +97,7 @@ func TestTrials(t *testing.T) {
 // and once it is there it gets its share.
 func TestDatagramsThatABackendRefusesGoElsewhere(t *testing.T) {
 	stable, canary := listenUDP(t, "dns-stable", "127.0.0.1:0"), listenUDP(t, "dns-canary", "127.0.0.1:0")
-	gone := freeUDPPort(t) // nobody is there
+	gone := freePort(t) // nobody is there
 	canary.address.Port, gone = int(gone), int32(canary.address.Port)
 	d, c, l := heldPort(t, stable.destination(1))
 	mustExchange(t, dialUDP(t, "127.0.0.1", l.Number), "?")
@@ -136,7 +136,7 @@ func TestDatagramsThatABackendRefusesGoElsewhere(t *testing.T) {
 // What is sent to a backend without a pause before it refuses goes elsewhere too.
 func TestWhatWasSentDuringATrialGoesElsewhere(t *testing.T) {
 	stable, canary := listenUDP(t, "dns-stable", "127.0.0.1:0"), listenUDP(t, "dns-canary", "127.0.0.1:0")
-	canary.address.Port = int(freeUDPPort(t))
+	canary.address.Port = int(freePort(t))
 	d, _, l := heldPort(t, stable.destination(1))
 	mustExchange(t, dialUDP(t, "127.0.0.1", l.Number), "?")
 	l.Port.Destinations = []traffic.Destination{stable.destination(1), canary.destination(1 << 20)}

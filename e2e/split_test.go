@@ -51,7 +51,9 @@ func TestTrafficSplitStory(t *testing.T) {
 
 	s.apply("split.yaml")
 	s.awaitSplit(1)
-	s.requireMetrics(map[string]float64{"website-v1": 0.5, "website-v2": 0.5})
+	half := map[string]float64{"website-v1": 0.5, "website-v2": 0.5}
+	s.requireMetrics(half)
+	s.requireStoredMetrics(half)
 	crashes := map[int]string{10: "serin", 20: "nginx: master", 30: "serin", 40: "nginx: master"}
 	var outside []string
 	var took []time.Duration

@@ -4,9 +4,12 @@ package aggregate
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/metricsapi/observe"
@@ -20,6 +23,8 @@ const (
 	// retry is how long an answer is kept that may be better the next moment: an
 	// error, or a snapshot that is due to be followed by the next one.
 	retry = time.Second
+	// tellEvery is how often the log says that the source can't be read.
+	tellEvery = 30 * time.Second
 )
 
 // Options configure a Provider. Zero fields take their defaults.
@@ -39,6 +44,7 @@ type Provider struct {
 	timeout   time.Duration
 	flights   singleflight.Group
 	kept      *cache
+	told      rate.Sometimes
 }
 
 var _ observe.Provider = (*Provider)(nil)
@@ -51,7 +57,7 @@ func NewProvider(source observe.Source, inventory observe.Inventory, clock clock
 	if o.Scopes <= 0 {
 		o.Scopes = DefaultScopes
 	}
-	return &Provider{source: source, inventory: inventory, clock: clock, timeout: o.Timeout, kept: newCache(o.Scopes)}
+	return &Provider{source: source, inventory: inventory, clock: clock, timeout: o.Timeout, kept: newCache(o.Scopes), told: rate.Sometimes{Interval: tellEvery}}
 }
 
 // Metrics returns what the resources that are asked for received and sent.
@@ -104,6 +110,7 @@ func (p *Provider) snapshot(ctx context.Context, r observe.Request) (observe.Sna
 		if err != nil && ctx.Err() != nil {
 			err = &observe.UnavailableError{Message: "the source of the metrics did not answer in time"}
 		}
+		p.tell(ctx, namespace, err)
 		p.kept.put(namespace, entry{snapshot: s, err: err, until: expiry(s, err, p.clock.Now())})
 		return s, err
 	})
@@ -113,6 +120,15 @@ func (p *Provider) snapshot(ctx context.Context, r observe.Request) (observe.Sna
 	case result := <-done:
 		s, _ := result.Val.(observe.Snapshot)
 		return s, result.Err
+	}
+}
+
+// tell logs why a source said nothing, now and then: nobody who asks is told the cause.
+func (p *Provider) tell(ctx context.Context, namespace string, err error) {
+	if unavailable, ok := errors.AsType[*observe.UnavailableError](err); ok && unavailable.Cause != nil {
+		p.told.Do(func() {
+			klog.FromContext(ctx).Error(unavailable.Cause, "Traffic could not be read", "namespace", namespace, "answer", unavailable.Message)
+		})
 	}
 }
 

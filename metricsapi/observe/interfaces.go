@@ -22,10 +22,18 @@ type Source interface {
 
 // UnavailableError says why nothing is known at present, in words of Serin's own that
 // may be shown to anyone who may read TrafficMetrics.
-type UnavailableError struct{ Message string }
+type UnavailableError struct {
+	Message string
+	// Cause is what happened, for the log alone: it may hold words of a store. Nil when the
+	// message says it all.
+	Cause error
+}
 
 // Error returns the message.
 func (e *UnavailableError) Error() string { return e.Message }
+
+// Unwrap returns the cause.
+func (e *UnavailableError) Unwrap() error { return e.Cause }
 
 // Inventory is what the cluster says about the ends of flows. It is safe for concurrent
 // use, and answers from memory.

@@ -24,11 +24,12 @@ func apiError(ctx context.Context, verb string, err error) error {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return err
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	unavailable, known := errors.AsType[*observe.UnavailableError](err)
+	if !known && errors.Is(err, context.DeadlineExceeded) {
 		return apierrors.NewTimeoutError("no traffic was told in time; ask for fewer resources, or again later", retryAfter)
 	}
 	message := "traffic could not be read; the log of serin metrics says why"
-	if unavailable, ok := errors.AsType[*observe.UnavailableError](err); ok {
+	if known {
 		message = unavailable.Message
 	} else if !errors.Is(err, context.Canceled) {
 		klog.FromContext(ctx).Error(err, "Traffic could not be read", "verb", verb)

@@ -3,17 +3,27 @@
 package sourcetest
 
 import (
+	"context"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 // Prometheus runs a real one with a configuration until the test ends. Where there is none
 // the test is left out, but never in continuous integration.
 func Prometheus(tb testing.TB, config string) (address string) {
+	tb.Helper()
+	return PrometheusAt(tb, "127.0.0.1", config)
+}
+
+// PrometheusAt runs one that listens at another address of this machine.
+func PrometheusAt(tb testing.TB, host, config string) (address string) {
 	tb.Helper()
 	program, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -22,7 +32,7 @@ func Prometheus(tb testing.TB, config string) (address string) {
 		}
 		tb.Skip("LEFT OUT: there is no prometheus; install the package prometheus (make packages)")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -37,17 +47,53 @@ func Prometheus(tb testing.TB, config string) (address string) {
 	}
 	command := exec.CommandContext(tb.Context(), program, "--config.file="+file, "--web.listen-address="+listen,
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--log.level=error")
-	command.Stdout, command.Stderr = io.Discard, io.Discard
+	var said strings.Builder
+	command.Stdout, command.Stderr = io.Discard, &said
 	if err := command.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() {
-		if err := command.Process.Kill(); err != nil {
-			tb.Error(err)
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	stop := func() error {
+		_ = command.Process.Kill() // or it has ended, which Wait says
+		return <-ended
+	}
+	address = "http://" + listen
+	for range readyTries {
+		select {
+		case err := <-ended:
+			tb.Fatalf("prometheus ended: %v: %s", err, &said)
+		case <-time.After(readyPause):
 		}
-		if err := command.Wait(); err == nil {
-			tb.Error("it ended before it was killed")
+		if ready(tb.Context(), address) {
+			tb.Cleanup(func() {
+				if err := stop(); err == nil {
+					tb.Error("prometheus ended before it was killed")
+				}
+			})
+			return address
 		}
-	})
-	return "http://" + listen
+	}
+	tb.Fatalf("prometheus is not ready: %v: %s", stop(), &said)
+	return ""
+}
+
+const (
+	// readyTries and readyPause bound how long a Prometheus may take to be ready.
+	readyTries = 600
+	readyPause = 100 * time.Millisecond
+)
+
+// ready asks a Prometheus whether it takes queries.
+func ready(ctx context.Context, address string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/-/ready", http.NoBody)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
 }

@@ -135,7 +135,7 @@ func unavailable(ctx context.Context, err error) error {
 			message = "the answer of the store of metrics is none of a Prometheus"
 		}
 	}
-	return &observe.UnavailableError{Message: message}
+	return &observe.UnavailableError{Message: message, Cause: err}
 }
 
 // answers are errors of the store in words of Serin's own.

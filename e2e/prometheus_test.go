@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/analysis/source/sourcetest"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/e2e/demo/stage"
+	"github.com/serin-dev/serin/e2e/tools"
+)
+
+// scrapeConfig reads the proxies at the addresses that it is filled with: Debian's
+// Prometheus knows nothing of Kubernetes.
+const scrapeConfig = `
+global: {scrape_interval: 2s, scrape_timeout: 2s}
+scrape_configs:
+- job_name: serin-proxies
+  static_configs: [{targets: [%s]}]
+`
+
+// requireStoredMetrics has a real Prometheus scrape the proxies, and the API of
+// TrafficMetrics ask it, and compares what it tells with the load generator once more.
+func (s *site) requireStoredMetrics(weights map[string]float64) {
+	s.t.Helper()
+	if !s.cluster.Local {
+		s.t.Log("LEFT OUT: pods of a cluster elsewhere can't ask a Prometheus on this machine")
+		return
+	}
+	address := sourcetest.PrometheusAt(s.t, s.nodeAddress(), fmt.Sprintf(scrapeConfig, s.proxies()))
+	checkout, err := tools.Locate()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.helmAt(stage.SystemNamespace, "upgrade", stage.Release, filepath.Join(checkout.Root, "charts", "serin"), "--reuse-values", "--wait", "--timeout", stateLimit.String(),
+		"--set", "metrics.source=prometheus,metrics.window=10s",
+		"--set", "metrics.prometheus.profile=nginx,metrics.prometheus.scrapeInterval=2s,metrics.prometheus.address="+address)
+	s.requireMetrics(weights)
+}
+
+// proxies are where the proxies of the namespace tell their counts, as a list of YAML.
+func (s *site) proxies() string {
+	s.t.Helper()
+	pods := &corev1.PodList{}
+	if err := s.api.List(s.t.Context(), pods, client.InNamespace(s.namespace), client.HasLabels{traffic.LabelProxy}); err != nil {
+		s.t.Fatal(err)
+	}
+	var targets []string
+	for _, pod := range pods.Items {
+		targets = append(targets, fmt.Sprintf("%q", fmt.Sprintf("%s:%d", pod.Status.PodIP, nginx.AgentPort)))
+	}
+	return strings.Join(targets, ", ")
+}
+
+// nodeAddress is where the local cluster's API server listens, which pods reach.
+func (s *site) nodeAddress() string {
+	s.t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", s.cluster.Kubeconfig)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return server.Hostname()
+}

@@ -119,13 +119,18 @@ func decode(body []byte) (*metricsv1.TrafficMetricsList, error) {
 	return list, nil
 }
 
+// missingError is that of a resource that does not exist, or has no figures.
+type missingError struct{ text string }
+
+func (e missingError) Error() string { return e.text }
+
 // explain says what to do about an error.
 func (m *metrics) explain(ctx context.Context, err error, q question) error {
 	switch {
 	case apierrors.IsNotFound(err) && !m.served(ctx):
 		return fmt.Errorf("this cluster does not serve TrafficMetrics (%s): install what measures its traffic, such as Serin with serin metrics", metricsv1.GroupVersion)
 	case apierrors.IsNotFound(err) && q.name != "":
-		return fmt.Errorf("there is no %s %s %s, or it is not measured", strings.ToLower(q.kind.Kind), q.name, q.place())
+		return missingError{fmt.Sprintf("there is no %s %s %s, or it is not measured", strings.ToLower(q.kind.Kind), q.name, q.place())}
 	case apierrors.IsServiceUnavailable(err):
 		return fmt.Errorf("TrafficMetrics can't be read at present: %w; kubectl get apiservice %s.%s tells more", err, metricsv1.GroupVersion.Version, metricsv1.GroupVersion.Group)
 	}

@@ -307,3 +307,20 @@ func TestATopologyNeedsTheEdgesOfEachResource(t *testing.T) {
 		t.Errorf("exit status %d: %s", status, errs)
 	}
 }
+
+// Of many pods, one that ends between the list and the question for its edges is the rule.
+func TestAPodThatHasGoneSinceItWasListedIsLeftOut(t *testing.T) {
+	one, two := metricsItem("Pod", "one", fromAll, 1, 0, ""), metricsItem("Pod", "two", fromAll, 2, 0, "")
+	server := newMetricsServer(t, map[string]string{
+		"":                                  "{}", // the API is served
+		"/namespaces/foobar/pods":           metricsList(one, two),
+		"/namespaces/foobar/pods/one/edges": `404 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"pods \"one\" not found"}`,
+		"/namespaces/foobar/pods/two/edges": metricsList(metricsItem("Pod", "two", fromAll, 2, 0, "")),
+	})
+	for _, command := range []string{"topology pods", "top pods --direction=to", "top pods --direction=any"} {
+		status, out, errs := server.traffic(t, command)
+		if status != exitDone || strings.Contains(errs, "one") {
+			t.Errorf("%s: exit status %d: %s\n%s", command, status, errs, out)
+		}
+	}
+}

@@ -4,6 +4,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -93,7 +94,8 @@ func nodesOf(list *metricsv1.TrafficMetricsList) []figures.Node {
 	return nodes
 }
 
-// edgesOf asks for the edges of each node, in their order.
+// edgesOf asks for the edges of each node, in their order. A node that has gone since it
+// was listed has none.
 func edgesOf(ctx context.Context, m *metrics, q question, nodes []figures.Node) ([][]metricsv1.TrafficMetrics, error) {
 	found := make([][]metricsv1.TrafficMetrics, len(nodes))
 	group, ctx := errgroup.WithContext(ctx)
@@ -101,6 +103,9 @@ func edgesOf(ctx context.Context, m *metrics, q question, nodes []figures.Node) 
 	for i, n := range nodes {
 		group.Go(func() error {
 			of, err := m.get(ctx, question{kind: q.kind, namespace: n.Namespace, name: n.Name, edges: true})
+			if _, gone := errors.AsType[missingError](err); gone {
+				return nil
+			}
 			if err == nil {
 				found[i] = of.Items
 			}

@@ -173,13 +173,12 @@ func (p *pass) handOver(w *Workload, c *ReplicaSet) bool {
 	return false
 }
 
-// keep sees to it that the weights of a workload's Services stay what they are.
+// keep sees to it that the weights of a workload's Services stay what they are, and reports
+// whether they are in effect, or nothing leads the Services any more.
 func (p *pass) keep(w *Workload, weight int32) bool {
 	done := true
 	for _, s := range p.servicesOf(w.Name) {
-		if s.led() {
-			done = p.route(s, even(s.Ports, weight)) && done
-		}
+		done = p.lead(s, even(s.Ports, weight)) && done
 	}
 	return done
 }

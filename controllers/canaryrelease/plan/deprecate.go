@@ -15,7 +15,7 @@ const patience = 10 * time.Minute
 // deprecate takes everything out.
 func (p *pass) deprecate() {
 	p.freeze()
-	if p.takeDown() || p.giveUp() {
+	if p.takeDown() {
 		p.end()
 		return
 	}
@@ -41,25 +41,6 @@ func (p *pass) takeDown() bool {
 	none := func(*Workload, *ReplicaSet) bool { return false }
 	return p.dropCanaries(none) && p.dropServices(func(*Service) bool { return false }) &&
 		p.dropCopies(func(Copy) bool { return false }) && p.letGo()
-}
-
-// giveUp goes on without a router that has not confirmed for too long that the canary of
-// a CanaryRelease that is being deleted gets no traffic. Then the splits go first, and
-// their weights with them, while the pods of both versions still answer. It reports
-// whether nothing is left.
-func (p *pass) giveUp() bool {
-	if !p.overdue() {
-		return false
-	}
-	led := false
-	for i := range p.Services {
-		led = led || p.Services[i].led()
-	}
-	if led {
-		p.actions = nil
-		p.dropServices(func(s *Service) bool { return !s.led() })
-	}
-	return false
 }
 
 // overdue reports whether a deletion takes too long, and looks again when it does.

@@ -41,6 +41,39 @@ func (w *world) weigh(weight int32) {
 	w.say("user: weight %d", weight)
 }
 
+func (w *world) delete() {
+	w.cr.DeletionTimestamp = &metav1.Time{Time: w.now}
+	w.say("user: delete")
+}
+
+// runToUpgrade goes on until the upgrade of an adoption is on record.
+func (w *world) runToUpgrade() {
+	for range 200 {
+		if r := w.cr.Status.Release; r != nil && r.AdoptedRevision == 5 {
+			return
+		}
+		w.tick()
+	}
+}
+
+// deleteUnheard deletes the CanaryRelease in the middle of an adoption, when Helm has
+// deployed it, and from then on the router confirms nothing. Until the patience is over
+// nobody may take the canary from its splits.
+func (w *world) deleteUnheard() {
+	w.run(30)
+	w.onUpgrade = func() {
+		w.deaf = true
+		w.delete()
+	}
+	w.transition(v1alpha1.CanaryTransitionAdopted)
+	w.run(100)
+	if len(w.canaries()) == 0 || w.services["web"].split == nil || w.services["web"].split.deleting {
+		w.Fatalf("it did not wait for the router\n%s", w.history())
+	}
+	w.say("the patience is over")
+	w.now = w.now.Add(patience)
+}
+
 // upgradeBySomebody is another person's helm upgrade.
 func (w *world) upgradeBySomebody(template string) {
 	w.helm = helmRelease{newest: w.helm.newest + 1, deployed: w.helm.newest + 1, status: "deployed"}
@@ -75,7 +108,7 @@ var stories = []story{
 	}, before + "; revision 4 deployed; Deprecated Requested"},
 	{"a CanaryRelease is deleted", func(w *world) {
 		w.run(30)
-		w.cr.DeletionTimestamp = &metav1.Time{Time: w.now}
+		w.delete()
 	}, before + "; revision 4 deployed; Deprecated Deleting"},
 	{"a canary whose pods never get ready gets no traffic and is deprecated", func(w *world) {
 		w.broken["new"] = true
@@ -149,12 +182,18 @@ var stories = []story{
 	{"somebody upgrades the release again after the adoption's upgrade", func(w *world) {
 		w.run(30)
 		w.transition(v1alpha1.CanaryTransitionAdopted)
-		for range 200 {
-			if r := w.cr.Status.Release; r != nil && r.AdoptedRevision == 5 {
-				break
-			}
-			w.tick()
-		}
+		w.runToUpgrade()
+		w.upgradeBySomebody("other")
+	}, "Deployment db: db x1; Deployment web: other x4; revision 6 deployed; Adopted Requested"},
+	{"a CanaryRelease is deleted after the upgrade and the router confirms nothing", func(w *world) {
+		w.deleteUnheard()
+	}, after + "; canary's pods; revision 5 deployed; Adopted Requested"},
+	{"a CanaryRelease with copies is deleted after the upgrade and the router confirms nothing", func(w *world) {
+		w.rolls["web"] = true
+		w.deleteUnheard()
+	}, "Deployment db: db x1; Deployment web: new with its own names x4; revision 5 deployed; Adopted Requested"},
+	{"a CanaryRelease is deleted after the upgrade, the router confirms nothing, and somebody upgrades again", func(w *world) {
+		w.deleteUnheard()
 		w.upgradeBySomebody("other")
 	}, "Deployment db: db x1; Deployment web: other x4; revision 6 deployed; Adopted Requested"},
 	{"the Deployment is scaled in the middle of an adoption", func(w *world) {

@@ -43,6 +43,8 @@ type world struct {
 	failedAt     time.Time
 	broken       map[string]bool
 	routerLag    int
+	deaf         bool // the router confirms nothing, and only gives Services back
+	onUpgrade    func()
 	uid          int
 	acted        int
 	crashAt      int // before the action of this number
@@ -205,7 +207,7 @@ func (w *world) observeService(s *service, known bool) Service {
 	if sp := s.split; sp != nil {
 		out.Split = Split{
 			Presence: Present, UID: "s", ResourceVersion: "1", Ours: true, Deleting: sp.deleting, Requested: sp.requested,
-			InEffect: sp.inPath && slices.Equal(sp.requested, sp.served), Proxies: 2,
+			InEffect: sp.inPath && !w.deaf && slices.Equal(sp.requested, sp.served), Proxies: 2,
 		}
 	}
 	return out
@@ -364,6 +366,9 @@ func (w *world) upgrade() bool {
 		return false
 	}
 	w.helm.deployed, w.helm.status, w.failure = w.helm.newest, "deployed", ""
+	if w.onUpgrade != nil {
+		w.onUpgrade()
+	}
 	return true
 }
 

@@ -27,7 +27,7 @@ func (o *managerOptions) addCanaryReleases(mgr manager.Manager) error {
 		return nil
 	}
 	return canaryrelease.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManagerCanaryRelease), canaryrelease.Options{
-		Releases: chart.New(mgr.GetConfig(), account), Clock: clock.RealClock{}, Concurrency: canaryWorkers,
+		Releases: chart.New(mgr.GetConfig(), account), Clock: clock.RealClock{}, Concurrency: canaryWorkers, Account: account,
 		As: func(namespace string) (client.Client, error) {
 			return client.New(as(mgr.GetConfig(), namespace, account), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 		},

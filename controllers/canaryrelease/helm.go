@@ -40,6 +40,8 @@ type knowledge struct {
 	proposedAt time.Time
 	failure    string
 	failedAt   time.Time
+	// denied are the rights that were lacking to delete copies.
+	denied map[v1alpha1.CanaryCopy]string
 }
 
 func (m *memory) of(cr *v1alpha1.CanaryRelease) *knowledge {

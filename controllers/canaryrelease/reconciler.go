@@ -30,6 +30,8 @@ type Options struct {
 	// As returns a client that acts as the ServiceAccount of a namespace that Helm is
 	// called as, and reads from the API server.
 	As func(namespace string) (client.Client, error)
+	// Account is the name of that ServiceAccount, for people.
+	Account string
 	// Clock that is read, never waited on.
 	Clock clock.PassiveClock
 	// Concurrency is how many CanaryReleases are reconciled at once.

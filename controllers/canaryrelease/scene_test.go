@@ -53,6 +53,7 @@ type cluster struct {
 	calls  int
 	fails  int            // the time at which each call fails, counted from 1; 0 for never
 	names  map[string]int // how often each call was made
+	denied string         // the call that no right is left for
 	writes []string
 	uid    int
 }
@@ -64,13 +65,15 @@ type helm struct {
 	copies  bool
 	failure error
 	asked   chart.Request
+	// unreadable is why the records can't be read.
+	unreadable error
 }
 
 func (h *helm) Get(context.Context, string, string) (chart.Release, error) {
 	if err := h.c.call("helm get"); err != nil {
 		return chart.Release{}, err
 	}
-	return h.Release, nil
+	return h.Release, h.unreadable
 }
 
 func (h *helm) template() corev1.PodTemplateSpec {
@@ -161,7 +164,7 @@ func newCluster(t *testing.T, more ...client.Object) *cluster {
 		WithStatusSubresource(&v1alpha1.CanaryRelease{}, &splitv1.TrafficSplit{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}).Build()
 	seen := interceptor.NewClient(c.Client.(client.WithWatch), c.intercept())
 	c.r = New(seen, c.events, Options{
-		Releases: c.helm, Clock: c.clock,
+		Releases: c.helm, Clock: c.clock, Account: "serin-canary",
 		As: func(string) (client.Client, error) { return seen, c.call("as") },
 	})
 	return c
@@ -175,6 +178,9 @@ func (c *cluster) call(what string) error {
 		c.writes = append(c.writes, what)
 	}
 	c.names[what]++
+	if what == c.denied {
+		return errors.Join(errInjected, apierrors.NewForbidden(corev1.Resource("secrets"), "x", errors.New(`User "account" cannot `+verb+` resource "secrets"`)))
+	}
 	if c.names[what] == c.fails {
 		return errInjected
 	}

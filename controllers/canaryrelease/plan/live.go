@@ -64,10 +64,13 @@ func (p *pass) uncertain() bool {
 
 // retreat takes out what there is, since no canary can be made any more.
 func (p *pass) retreat(why *refusal) {
-	gone := p.takeDown()
-	p.say(why.reason, "%s.", strings.TrimSuffix(why.message, "."))
-	p.state.stalled = gone
-	p.state.progress = !gone
+	gone, left := p.takeDown(), ""
+	if p.state.stalled { // a person has to act for that too
+		left = p.state.message
+	}
+	p.say(why.reason, "%s. %s", strings.TrimSuffix(why.message, "."), left)
+	p.state.stalled = gone || left != ""
+	p.state.progress = !p.state.stalled
 }
 
 // later is what only an adoption changes: what the proposal says, and Deployments that no

@@ -216,6 +216,9 @@ type Copy struct {
 	ResourceVersion string
 	// Ours is whether this CanaryRelease made it.
 	Ours bool
+	// Denied is the right that is lacking to read or delete it, with what to do about it;
+	// "" when none is known to be.
+	Denied string
 	// Wanted is whether the proposal has it, and Current whether it is of that proposal.
 	Wanted, Current bool
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -218,6 +219,44 @@ var stories = []story{
 		}
 		w.transition(v1alpha1.CanaryTransitionAdopted)
 	}, after + "; canary's pods; revision 5 deployed; Adopted Requested"},
+	{"a canary with copies is deprecated without a ServiceAccount", func(w *world) {
+		w.rolls["web"] = true
+		w.run(30)
+		w.locked = true
+		w.transition(v1alpha1.CanaryTransitionDeprecated)
+		w.run(40)
+		w.wantStalled("out of reach: the ConfigMap settings-web", lacking)
+		s := w.services["web"]
+		if w.rand == nil && (len(w.canaries()) > 0 || s.split != nil || s.stable+s.canary != "" || w.cr.Status.Decision.EndedAt != nil) {
+			w.Fatalf("what needs no ServiceAccount is left, or it has ended\n%s", w.history())
+		}
+		w.locked = false
+	}, before + "; revision 4 deployed; Deprecated Requested"},
+	{"a Deployment that is held is given back when Helm's records can be read again", func(w *world) {
+		w.run(30)
+		w.transition(v1alpha1.CanaryTransitionDeprecated)
+		w.deps["web"].template = "edited"
+		w.locked = true
+		w.run(40)
+		w.wantStalled("The Deployment web stays paused", lacking)
+		w.locked = false
+	}, "Deployment db: db x1; Deployment web: edited x4; revision 4 deployed; Deprecated Requested"},
+	{"a CanaryRelease with copies is deleted without a ServiceAccount", func(w *world) {
+		w.rolls["web"] = true
+		w.run(30)
+		w.locked = true
+		w.delete()
+		w.run(40)
+		if len(w.cr.Finalizers) == 0 {
+			w.Fatalf("it left copies at once\n%s", w.history())
+		}
+		w.now = w.now.Add(patience)
+		w.run(10)
+		if w.rand == nil && (w.cr.Status.Decision.EndedAt == nil || !strings.Contains(w.history(), "settings-web can't be removed")) {
+			w.Fatalf("it waits for ever, or says nothing\n%s", w.history())
+		}
+		delete(w.copies, "settings-web") // by the person who was told
+	}, before + "; revision 4 deployed; Deprecated Deleting"},
 	{"no canary can be made any more", func(w *world) {
 		w.run(30)
 		w.refused = []string{"StatefulSet db would change"}
@@ -227,6 +266,23 @@ var stories = []story{
 		}
 		w.transition(v1alpha1.CanaryTransitionDeprecated)
 	}, before + "; revision 4 deployed; Deprecated Requested"},
+}
+
+// wantStalled wants Ready to say what a person has to do.
+func (w *world) wantStalled(says ...string) {
+	w.Helper()
+	if w.rand != nil {
+		return // it may still be under way
+	}
+	ready := meta.FindStatusCondition(w.cr.Status.Conditions, v1alpha1.ConditionReady)
+	for _, text := range says {
+		if !strings.Contains(ready.Message, text) {
+			w.Fatalf("%q is not in %q\n%s", text, ready.Message, w.history())
+		}
+	}
+	if !meta.IsStatusConditionTrue(w.cr.Status.Conditions, v1alpha1.ConditionStalled) || meta.IsStatusConditionTrue(w.cr.Status.Conditions, v1alpha1.ConditionProgressing) {
+		w.Fatalf("it is not stalled: %+v\n%s", w.cr.Status.Conditions, w.history())
+	}
 }
 
 func (w *world) canaries() []*replicaSet {

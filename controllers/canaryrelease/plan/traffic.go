@@ -201,25 +201,3 @@ func (p *pass) dropBackends(s *Service) bool {
 	}
 	return done
 }
-
-// dropCopies removes the copies that are not kept, and reports whether they are gone.
-func (p *pass) dropCopies(keep func(Copy) bool) bool {
-	done := true
-	for _, c := range p.Copies {
-		if c.Presence == Absent || c.Presence == Present && !c.Ours || keep(c) {
-			continue
-		}
-		if c.Presence == Unknown && p.overdue() {
-			p.note(true, v1alpha1.ReasonDeleting, "The %s %s can't be read and may be left; delete it", c.Kind, c.Name)
-			continue
-		}
-		done = false
-		if c.Presence == Unknown {
-			p.wait(v1alpha1.ReasonCleaningUp, "Waiting, since the %s %s can't be read.", c.Kind, c.Name)
-			continue
-		}
-		p.do(DropCopy{Kind: c.Kind, Target: Target{Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion}})
-		p.wait(v1alpha1.ReasonCleaningUp, "Removing what only the canary read.")
-	}
-	return done
-}

@@ -45,6 +45,7 @@ type world struct {
 	routerLag    int
 	deaf         bool // the router confirms nothing, and only gives Services back
 	onUpgrade    func()
+	locked       bool // the ServiceAccount has no rights any more
 	uid          int
 	acted        int
 	crashAt      int // before the action of this number
@@ -121,6 +122,9 @@ func (w *world) next() int { w.uid++; return w.uid }
 
 func (w *world) say(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
 
+// lacking is what the shell says of a right that the ServiceAccount has not.
+const lacking = "ServiceAccount serin-canary of namespace shop may not get configmaps: create it"
+
 // observe is what the shell would hand over.
 func (w *world) observe() Observation {
 	o := Observation{
@@ -130,7 +134,10 @@ func (w *world) observe() Observation {
 	if w.helm.newest == 0 {
 		o.Release = Release{Presence: Absent}
 	}
-	known := w.helm.newest == w.cr.Spec.Version && w.helm.deployed == w.helm.newest
+	if w.locked {
+		o.Release = Release{Problem: "Helm's records can't be read: " + lacking}
+	}
+	known := !w.locked && w.helm.newest == w.cr.Spec.Version && w.helm.deployed == w.helm.newest
 	if known {
 		o.Proposal = Proposal{Known: true, Digest: w.digest, Refused: w.refused}
 	}
@@ -152,6 +159,9 @@ func (w *world) observe() Observation {
 		c := Copy{Kind: "ConfigMap", Name: name, Presence: Absent, Wanted: known}
 		if digest, found := w.copies[name]; found {
 			c.Presence, c.Ours, c.Current, c.UID, c.ResourceVersion = Present, true, digest == w.digest, "c", "1"
+		}
+		if w.locked {
+			c = Copy{Kind: c.Kind, Name: c.Name, Denied: lacking}
 		}
 		o.Copies = append(o.Copies, c)
 	}

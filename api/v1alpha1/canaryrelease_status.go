@@ -76,6 +76,17 @@ type CanaryHelmRelease struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	AdoptedRevision int32 `json:"adoptedRevision,omitempty"`
+
+	// upgradeTries is how often Helm was called for the adoption that is under way. Each is
+	// counted before the call, so that one that was broken off counts too.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	UpgradeTries int32 `json:"upgradeTries,omitempty"`
+
+	// lastTryAt is when the last of them began, or when it failed, once that is known. The
+	// next one waits for a while after it.
+	// +optional
+	LastTryAt *metav1.MicroTime `json:"lastTryAt,omitempty"`
 }
 
 // CanaryDecision is how a CanaryRelease ends.

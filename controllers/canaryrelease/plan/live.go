@@ -35,7 +35,11 @@ func (p *pass) establish() bool {
 	if !p.settled() {
 		return false
 	}
-	p.status.Release = &v1alpha1.CanaryHelmRelease{Revision: p.CanaryRelease.Spec.Version}
+	release := v1alpha1.CanaryHelmRelease{Revision: p.CanaryRelease.Spec.Version}
+	if was := p.status.Release; was != nil && p.decided(v1alpha1.CanaryTransitionAdopted) {
+		release.UpgradeTries, release.LastTryAt = was.UpgradeTries, was.LastTryAt
+	}
+	p.status.Release = &release
 	p.status.ManifestDigest, p.status.Later = p.Proposal.Digest, p.later()
 	for i := range p.Workloads {
 		if w := &p.Workloads[i]; w.Candidate && p.exposed(w) {

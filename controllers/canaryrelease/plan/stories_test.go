@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -166,11 +167,22 @@ var stories = []story{
 		w.run(40)
 		w.failUpgrade = ""
 	}, after + "; canary's pods; revision 5 deployed; Adopted Requested"},
+	{"an upgrade fails, and the operator is restarted again and again", func(w *world) {
+		w.run(30)
+		w.failUpgrade = "before"
+		w.transition(v1alpha1.CanaryTransitionAdopted)
+		for range 30 {
+			w.run(5)
+			w.failure, w.failedAt = "", time.Time{}
+		}
+		w.failUpgrade = ""
+		w.run(120)
+	}, after + "; canary's pods; revision 5 deployed; Adopted Requested"},
 	{"an upgrade fails, the canary is deprecated, and Helm rolls back", func(w *world) {
 		w.run(30)
 		w.failUpgrade = "after"
 		w.transition(v1alpha1.CanaryTransitionAdopted)
-		w.run(40)
+		w.run(100)
 		w.transition(v1alpha1.CanaryTransitionDeprecated)
 		w.run(30)
 		if !w.deps["web"].paused {

@@ -41,6 +41,7 @@ type world struct {
 	failUpgrade  string // how often the upgrade fails: "before", "after" it changed anything
 	failure      string // what the operator remembers of it
 	failedAt     time.Time
+	triedAt      time.Time
 	broken       map[string]bool
 	routerLag    int
 	deaf         bool // the router confirms nothing, and only gives Services back
@@ -353,6 +354,10 @@ func (w *world) target(t Target) *replicaSet {
 
 // upgrade is what Helm does, in three writes: the record, the objects, the record again.
 func (w *world) upgrade() bool {
+	if since := w.now.Sub(w.triedAt); since < retryUpgrade {
+		w.Fatalf("Helm is called again after %s\n%s", since, w.history())
+	}
+	w.triedAt = w.now
 	w.failedAt = w.now
 	if !w.helm.ours {
 		if w.helm.newest != w.cr.Spec.Version {

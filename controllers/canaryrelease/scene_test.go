@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/serin-dev/serin/analysis"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
@@ -54,6 +55,7 @@ type cluster struct {
 	fails  int            // the time at which each call fails, counted from 1; 0 for never
 	names  map[string]int // how often each call was made
 	denied string         // the call that no right is left for
+	counts *counts
 	writes []string
 	uid    int
 }
@@ -159,12 +161,13 @@ func newCluster(t *testing.T, more ...client.Object) *cluster {
 		}
 	}
 	c := &cluster{T: t, names: map[string]int{}, clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)), events: events.NewFakeRecorder(1000)}
+	c.counts = &counts{c: c, weights: map[string]analysis.Weight{}}
 	c.helm = &helm{c: c, Release: chart.Release{Newest: 4, Deployed: 4, Status: "deployed"}}
 	c.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects(), more...)...).WithReturnManagedFields().
 		WithStatusSubresource(&v1alpha1.CanaryRelease{}, &splitv1.TrafficSplit{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}).Build()
 	seen := interceptor.NewClient(c.Client.(client.WithWatch), c.intercept())
 	c.r = New(seen, c.events, Options{
-		Releases: c.helm, Clock: c.clock, Account: "serin-canary",
+		Releases: c.helm, Measurements: c.counts, Clock: c.clock, Account: "serin-canary",
 		As: func(string) (client.Client, error) { return seen, c.call("as") },
 	})
 	return c

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -90,6 +91,8 @@ type canaryStage struct {
 	// pass is one look of an operator that was started for it. It is nil where the operator
 	// that runs has CanaryReleases too.
 	pass func()
+	// ahead is how far the clock of each pass is ahead of the real one.
+	ahead time.Duration
 }
 
 func newCanaryStage(t *testing.T, chart string, see sight) *canaryStage {
@@ -119,7 +122,9 @@ func restarted(t *testing.T, chart string) *canaryStage {
 	}
 	p.pass = func() {
 		t.Helper()
-		r := canaryrelease.New(c, events.NewFakeRecorder(100), canaryOptions(cfg))
+		o := canaryOptions(cfg)
+		o.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(p.ahead))
+		r := canaryrelease.New(c, events.NewFakeRecorder(100), o)
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: p.key("try")}); err != nil {
 			t.Fatalf("%v; it says %s", err, p.said())
 		}
@@ -344,18 +349,73 @@ func TestAnOperatorThatBeginsAnewEachTimeAdoptsACanaryThatReadsCopies(t *testing
 	}
 }
 
+func TestAnOperatorThatBeginsAnewEachTimeDoesNotCallHelmAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	p := restarted(t, "tcp")
+	p.try("maxmemory: 128mb")
+	p.revoke()
+	p.create(
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: helmAccount}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "create", "update"}},
+			{APIGroups: []string{"", "apps"}, Resources: []string{"services", "deployments"}, Verbs: []string{"get"}},
+		}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: helmAccount},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: helmAccount},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: helmAccount, Namespace: p.namespace}},
+		},
+	)
+	p.waitAdmin(false)
+	p.edit(func(s *v1alpha1.CanaryReleaseSpec) { s.Transition = v1alpha1.CanaryTransitionAdopted })
+	p.until("the upgrade fails", reasonIs(v1alpha1.ReasonUpgradeFailed))
+	for range 5 {
+		p.pass()
+	}
+	cr := p.canary()
+	if r := cr.Status.Release; len(p.history("tcp")) != 2 || r.UpgradeTries != 1 || r.LastTryAt == nil {
+		t.Errorf("Helm has %v; it says %s", p.history("tcp"), dump(cr.Status))
+	}
+	p.revoke()
+	p.optIn()
+	p.waitAdmin(true)
+	p.ahead = time.Minute
+	cr = p.until("it is adopted later", hasEnded)
+	if r := cr.Status.Release; r.AdoptedRevision != 3 || r.UpgradeTries != 0 || len(p.history("tcp")) != 3 {
+		t.Errorf("Helm has %v; it says %s", p.history("tcp"), dump(cr.Status))
+	}
+}
+
+// revoke takes the ServiceAccount away, with its rights.
+func (p *canaryStage) revoke() {
+	p.Helper()
+	for _, o := range []client.Object{&rbacv1.RoleBinding{}, &corev1.ServiceAccount{}} {
+		o.SetNamespace(p.namespace)
+		o.SetName(helmAccount)
+		if err := client.IgnoreNotFound(admin.Delete(p.Context(), o)); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// waitAdmin waits until the API server has taken notice of what the ServiceAccount may do.
+func (p *canaryStage) waitAdmin(want bool) {
+	p.Helper()
+	user := "system:serviceaccount:" + p.namespace + ":" + helmAccount
+	p.eventually("the rights are in force", func(ctx context.Context) bool {
+		got, err := allowed(ctx, user, p.namespace, deleteSecrets)
+		return err == nil && got == want
+	})
+}
+
+// deleteSecrets is what an admin of a namespace may do.
+var deleteSecrets = may{"delete", "secrets", ""}
+
 func TestWithoutTheServiceAccountTheCopiesAreLeftUntilItIsBack(t *testing.T) {
 	t.Parallel()
 	p := restarted(t, "hpa")
 	before := p.things()
 	p.try("color: red")
-	for _, o := range []client.Object{&rbacv1.RoleBinding{}, &corev1.ServiceAccount{}} {
-		o.SetNamespace(p.namespace)
-		o.SetName(helmAccount)
-		if err := admin.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	p.revoke()
 	p.edit(func(s *v1alpha1.CanaryReleaseSpec) { s.Transition = v1alpha1.CanaryTransitionDeprecated })
 	cr := p.until("a person is asked", func(s *v1alpha1.CanaryReleaseStatus) bool {
 		return meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled)

@@ -20,8 +20,7 @@ func (p *pass) dropCopies(keep func(Copy) bool) bool {
 		if c.Presence == Absent || c.Presence == Present && !c.Ours || keep(c) {
 			continue
 		}
-		if (c.Presence == Unknown || c.Denied != "") && p.overdue() {
-			p.note(true, v1alpha1.ReasonDeleting, "The %s %s can't be removed and may be left; delete it", c.Kind, c.Name)
+		if p.abandoned(c) {
 			continue
 		}
 		done = false
@@ -42,6 +41,15 @@ func (p *pass) dropCopies(keep func(Copy) bool) bool {
 		p.sayDenied(denied)
 	}
 	return done
+}
+
+// abandoned reports whether a deletion goes on without a copy that is out of reach.
+func (p *pass) abandoned(c Copy) bool {
+	if c.Presence == Present && c.Denied == "" || !p.overdue() {
+		return false
+	}
+	p.note(true, v1alpha1.ReasonDeleting, "The %s %s can't be removed and may be left; delete it", c.Kind, c.Name)
+	return true
 }
 
 func (p *pass) dropCopy(c Copy) {

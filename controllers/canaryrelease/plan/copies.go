@@ -48,7 +48,11 @@ func (p *pass) abandoned(c Copy) bool {
 	if c.Presence == Present && c.Denied == "" || !p.overdue() {
 		return false
 	}
-	p.note(true, v1alpha1.ReasonDeleting, "The %s %s can't be removed and may be left; delete it", c.Kind, c.Name)
+	why := ""
+	if c.Denied != "" {
+		why = ". " + c.Denied
+	}
+	p.note(true, v1alpha1.ReasonDeleting, "The %s %s can't be removed and may be left; delete it%s", c.Kind, c.Name, why)
 	return true
 }
 

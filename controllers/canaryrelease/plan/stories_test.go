@@ -74,6 +74,10 @@ func (w *world) deleteUnheard() {
 	}
 	w.say("the patience is over")
 	w.now = w.now.Add(patience)
+	w.run(1)
+	if w.rand == nil && !strings.Contains(w.history(), "event Deleting: The deletion takes longer than 10m0s: the traffic of Service web") {
+		w.Fatalf("it does not say that it gives the router up\n%s", w.history())
+	}
 }
 
 // upgradeBySomebody is another person's helm upgrade.
@@ -171,12 +175,12 @@ var stories = []story{
 		w.run(30)
 		w.failUpgrade = "before"
 		w.transition(v1alpha1.CanaryTransitionAdopted)
-		for range 30 {
-			w.run(5)
+		for range 15 {
+			w.run(6)
 			w.failure, w.failedAt = "", time.Time{}
 		}
 		w.failUpgrade = ""
-		w.run(120)
+		w.run(60)
 	}, after + "; canary's pods; revision 5 deployed; Adopted Requested"},
 	{"an upgrade fails, the canary is deprecated, and Helm rolls back", func(w *world) {
 		w.run(30)
@@ -264,7 +268,7 @@ var stories = []story{
 		}
 		w.now = w.now.Add(patience)
 		w.run(10)
-		if w.rand == nil && (w.cr.Status.Decision.EndedAt == nil || !strings.Contains(w.history(), "settings-web can't be removed")) {
+		if w.rand == nil && (w.cr.Status.Decision.EndedAt == nil || !strings.Contains(w.history(), "settings-web can't be removed and may be left; delete it. "+lacking)) {
 			w.Fatalf("it waits for ever, or says nothing\n%s", w.history())
 		}
 		delete(w.copies, "settings-web") // by the person who was told

@@ -107,6 +107,7 @@ func (p *pass) lead(s *Service, weights []PortWeight) bool {
 	case !s.led():
 		return true
 	case !s.Split.InEffect && p.overdue():
+		p.note(true, v1alpha1.ReasonDeleting, "The deletion takes longer than %s: the traffic of Service %s goes back to it without waiting for the router", patience, s.Name)
 		return p.dropSplit(s)
 	}
 	return p.route(s, weights)

@@ -76,6 +76,17 @@ type CanaryHelmRelease struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	AdoptedRevision int32 `json:"adoptedRevision,omitempty"`
+
+	// upgradeTries is how often Helm was called for the adoption that is under way. Each is
+	// counted before the call, so that one that was broken off counts too.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	UpgradeTries int32 `json:"upgradeTries,omitempty"`
+
+	// lastTryAt is when the last of them began, or when it failed, once that is known. The
+	// next one waits for a while after it.
+	// +optional
+	LastTryAt *metav1.MicroTime `json:"lastTryAt,omitempty"`
 }
 
 // CanaryDecision is how a CanaryRelease ends.
@@ -154,6 +165,46 @@ type CanaryServiceStatus struct {
 	// +listMapKey=port
 	// +kubebuilder:validation:MaxItems=64
 	Ports []CanaryPortStatus `json:"ports,omitempty"`
+
+	// traffic is what both versions answered lately, as the proxies counted it. Absent
+	// while that is not known, and where no port of the Service speaks HTTP.
+	// +optional
+	Traffic *CanaryTraffic `json:"traffic,omitempty"`
+}
+
+// CanaryTraffic is what both versions of a Service answered in one stretch of time, with
+// the weights that are in effect.
+type CanaryTraffic struct {
+	// endedAt is when the stretch ended.
+	// +required
+	EndedAt metav1.MicroTime `json:"endedAt"`
+
+	// seconds is its length, at most a minute.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Seconds int32 `json:"seconds"`
+
+	// stable counts what the stable version answered.
+	// +required
+	Stable CanaryCounts `json:"stable"`
+
+	// canary counts what the canary answered.
+	// +required
+	Canary CanaryCounts `json:"canary"`
+}
+
+// CanaryCounts count answers over HTTP, calls of gRPC among them, on all ports.
+type CanaryCounts struct {
+	// requests that were answered, well or not. Answers that say that the client made a
+	// mistake count as well answered.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Requests int64 `json:"requests"`
+
+	// failures are those of them that failed.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Failures int64 `json:"failures"`
 }
 
 // CanaryPortStatus is how the traffic of one port is shared.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +23,7 @@ var errNoCopy = errors.New("the proposal has no such copy")
 
 // observeCopies looks at the objects that pods of the canary read: those of the proposal,
 // and those on record. The manager may not read them; the ServiceAccount that Helm is
-// called as may. It may be gone with the release: then they are unknown.
+// called as may. It may be gone, or have lost its rights: then they are unknown.
 func (r *Reconciler) observeCopies(ctx context.Context, s *scene) error {
 	wanted := map[v1alpha1.CanaryCopy]bool{}
 	order := append([]v1alpha1.CanaryCopy(nil), s.CanaryRelease.Status.Copies...)
@@ -46,28 +47,44 @@ func (r *Reconciler) observeCopies(ctx context.Context, s *scene) error {
 		return err
 	}
 	for _, id := range order {
-		c, err := s.observeCopy(ctx, as, id, wanted[id])
+		c, err := r.observeCopy(ctx, s, as, id)
+		c.Wanted = wanted[id]
 		s.retry = errors.Join(s.retry, withoutValues(err))
 		s.Copies = append(s.Copies, c)
 	}
 	return nil
 }
 
-func (s *scene) observeCopy(ctx context.Context, as client.Client, id v1alpha1.CanaryCopy, wanted bool) (plan.Copy, error) {
-	out := plan.Copy{Kind: id.Kind, Name: id.Name, Wanted: wanted}
+func (r *Reconciler) observeCopy(ctx context.Context, s *scene, as client.Client, id v1alpha1.CanaryCopy) (plan.Copy, error) {
+	out := plan.Copy{Kind: id.Kind, Name: id.Name}
 	live := partial(id.Kind)
 	err := as.Get(ctx, types.NamespacedName{Namespace: s.CanaryRelease.Namespace, Name: id.Name}, live)
 	switch {
 	case apierrors.IsNotFound(err):
 		out.Presence = plan.Absent
+	case apierrors.IsForbidden(err): // a person has to act, which is looked for every few seconds
+		out.Denied = r.denial(err, s.CanaryRelease.Namespace, "get", id.Kind)
 	case err != nil:
 		return out, fmt.Errorf("the %s %q could not be read: %w", id.Kind, id.Name, err)
 	default:
 		out.Presence, out.UID, out.ResourceVersion = plan.Present, live.UID, live.ResourceVersion
 		out.Ours = isMarked(live, s.CanaryRelease)
 		out.Current = s.proposal != nil && live.Annotations[v1alpha1.AnnotationCanaryDigest] == s.proposal.Digest
+		out.Denied = s.helm.denied[id]
 	}
 	return out, nil
+}
+
+// denial says which right is lacking and what to do. It quotes nothing of a webhook's answer.
+func (r *Reconciler) denial(err error, namespace, verb, kind string) string {
+	account, resource := fmt.Sprintf("ServiceAccount %s of namespace %s", r.options.Account, namespace), strings.ToLower(kind)+"s"
+	switch {
+	case strings.Contains(err.Error(), " cannot impersonate "):
+		return "Serin may not act as " + account + ": give its own ServiceAccount the right to impersonate it"
+	case plain(err):
+		return account + " may not " + verb + " " + resource + ": create it, and give it that right with a Role and a RoleBinding"
+	}
+	return "an admission policy does not let " + account + " " + verb + " " + resource + ": see why with kubectl delete --as, or change the policy"
 }
 
 // partial is the metadata of a copy, which is all that is read.
@@ -96,7 +113,8 @@ func (r *Reconciler) keepCopy(ctx context.Context, s scene, a plan.KeepCopy) err
 	return errNoCopy
 }
 
-// dropCopy deletes the exact copy that was observed.
+// dropCopy deletes the exact copy that was observed. A right that is lacking is remembered
+// for the planner to tell. It is an error when it is news: others are deleted first then.
 func (r *Reconciler) dropCopy(ctx context.Context, s scene, a plan.DropCopy) error {
 	as, err := r.options.As(s.CanaryRelease.Namespace)
 	if err != nil {
@@ -104,5 +122,18 @@ func (r *Reconciler) dropCopy(ctx context.Context, s scene, a plan.DropCopy) err
 	}
 	o := partial(a.Kind)
 	o.Namespace, o.Name = s.CanaryRelease.Namespace, a.Name
-	return remove(ctx, as, a.Target, o)
+	err = remove(ctx, as, a.Target, o)
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	id := v1alpha1.CanaryCopy{Kind: a.Kind, Name: a.Name}
+	why := r.denial(err, s.CanaryRelease.Namespace, "delete", a.Kind)
+	if s.helm.denied[id] == why {
+		return nil
+	}
+	if s.helm.denied == nil {
+		s.helm.denied = map[v1alpha1.CanaryCopy]string{}
+	}
+	s.helm.denied[id] = why
+	return withoutValues(err)
 }

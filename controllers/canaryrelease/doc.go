@@ -11,6 +11,7 @@
 //	the Helm release and what it would be                     | chart.Releases, kept in memory
 //	values in Secrets, copies that the canary's pods read     | the API server, as the
 //	                                                          | ServiceAccount of the namespace
+//	what both versions answered                               | Measurements
 //
 // Helm's records are not watched: that takes the right to read every Secret of the
 // cluster. They are read again when something that Helm changes has changed, and every few

@@ -40,6 +40,12 @@ type knowledge struct {
 	proposedAt time.Time
 	failure    string
 	failedAt   time.Time
+	// denied are the rights that were lacking to delete copies.
+	denied map[v1alpha1.CanaryCopy]string
+	// measured are the Services whose traffic is counted, by name.
+	measured map[string]measured
+	// reportedAt is when the status was written last.
+	reportedAt time.Time
 }
 
 func (m *memory) of(cr *v1alpha1.CanaryRelease) *knowledge {
@@ -47,17 +53,30 @@ func (m *memory) of(cr *v1alpha1.CanaryRelease) *knowledge {
 	defer m.lock.Unlock()
 	key := client.ObjectKeyFromObject(cr)
 	k := m.known[key]
-	if k == nil || k.uid != cr.UID {
+	switch {
+	case k == nil:
 		k = &knowledge{uid: cr.UID}
+		m.known[key] = k
+	case k.uid != cr.UID: // another one of the same name; what is measured has to be ended
+		for name := range k.measured {
+			k.measured[name] = measured{}
+		}
+		k = &knowledge{uid: cr.UID, measured: k.measured}
 		m.known[key] = k
 	}
 	return k
 }
 
-func (m *memory) forget(key client.ObjectKey) {
+// forget returns what was known.
+func (m *memory) forget(key client.ObjectKey) knowledge {
 	m.lock.Lock()
 	defer m.lock.Unlock()
+	k := m.known[key]
 	delete(m.known, key)
+	if k == nil {
+		return knowledge{}
+	}
+	return *k
 }
 
 // observeRelease asks Helm what there is. That it can't say is a fact, which keeps the

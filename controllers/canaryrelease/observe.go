@@ -44,7 +44,9 @@ func (r *Reconciler) observe(ctx context.Context, cr *v1alpha1.CanaryRelease) (s
 		deployments: map[string]*appsv1.Deployment{}, services: map[string]*corev1.Service{},
 		slices: map[string][]*discoveryv1.EndpointSlice{}, splits: map[string]*splitv1.TrafficSplit{},
 	}
+	s.ReportedAt = s.helm.reportedAt
 	if d := cr.Status.Decision; d != nil && d.EndedAt != nil {
+		r.forgetTraffic(cr.Namespace, s.helm)
 		return s, nil // nothing matters any more
 	}
 	if err := r.read(ctx, &s); err != nil {
@@ -56,6 +58,7 @@ func (r *Reconciler) observe(ctx context.Context, cr *v1alpha1.CanaryRelease) (s
 	err := s.observeWorkloads()
 	if err == nil {
 		s.observeServices()
+		r.observeTraffic(ctx, &s)
 		err = r.observeCopies(ctx, &s)
 	}
 	if err != nil {

@@ -30,6 +30,10 @@ type Options struct {
 	// As returns a client that acts as the ServiceAccount of a namespace that Helm is
 	// called as, and reads from the API server.
 	As func(namespace string) (client.Client, error)
+	// Account is the name of that ServiceAccount, for people.
+	Account string
+	// Measurements of the traffic, for the figures of the status.
+	Measurements Measurements
 	// Clock that is read, never waited on.
 	Clock clock.PassiveClock
 	// Concurrency is how many CanaryReleases are reconciled at once.
@@ -64,7 +68,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	cr := &v1alpha1.CanaryRelease{}
 	if err := r.client.Get(ctx, req.NamespacedName, cr); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.helm.forget(req.NamespacedName)
+			known := r.helm.forget(req.NamespacedName)
+			r.forgetTraffic(req.Namespace, &known)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -73,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		log.FromContext(ctx).Error(failed, "Could not observe", "CanaryRelease", klog.KObj(cr))
 	}
 	d := plan.Decide(s.Observation)
-	if err := r.report(ctx, cr, d); err != nil {
+	if err := r.report(ctx, s, d); err != nil {
 		return retry(err)
 	}
 	if err := r.act(ctx, s, d.Actions); err != nil {
@@ -100,7 +105,8 @@ func sooner(d plan.Decision) time.Duration {
 }
 
 // report writes the status when it changed, and then tells people.
-func (r *Reconciler) report(ctx context.Context, cr *v1alpha1.CanaryRelease, d plan.Decision) error {
+func (r *Reconciler) report(ctx context.Context, s scene, d plan.Decision) error {
+	cr := s.CanaryRelease
 	if !apiequality.Semantic.DeepEqual(cr.Status, d.Status) {
 		next := cr.DeepCopy()
 		next.Status = d.Status
@@ -109,6 +115,7 @@ func (r *Reconciler) report(ctx context.Context, cr *v1alpha1.CanaryRelease, d p
 		}
 		// The finalizer is changed by the same pass, on top of this version.
 		cr.ResourceVersion = next.ResourceVersion
+		s.helm.reportedAt = r.options.Clock.Now()
 	}
 	for _, e := range d.Events {
 		r.announce(ctx, cr, e)

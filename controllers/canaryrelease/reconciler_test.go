@@ -182,6 +182,35 @@ func TestAnUpgradeThatFailsIsToldWithoutValues(t *testing.T) {
 	c.wantNoSecret()
 }
 
+func TestAFailedUpgradeIsNotTriedAtOnceByAnOperatorThatWasRestarted(t *testing.T) {
+	c := newCluster(t)
+	c.run(12)
+	c.helm.failure = chart.InvalidError{Field: "spec.config", Message: "a hook failed"}
+	c.transition(v1alpha1.CanaryTransitionAdopted)
+	c.run(12)
+	calls := c.names["helm upgrade"]
+	if calls != 1 {
+		t.Fatalf("it called Helm %d times\n%v", calls, c.writes)
+	}
+	for range 5 {
+		c.r = New(c.r.client, c.events, c.r.options)
+		c.run(1)
+	}
+	if got := c.names["helm upgrade"]; got != calls {
+		t.Errorf("it called Helm %d times more", got-calls)
+	}
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonUpgradeFailed {
+		t.Errorf("%+v", ready)
+	}
+	c.clock.SetTime(c.clock.Now().Add(time.Minute))
+	c.helm.failure = nil
+	c.run(20)
+	if r := c.canaryRelease().Status.Release; r.AdoptedRevision != 5 || r.UpgradeTries != 0 {
+		t.Errorf("%+v %+v", r, c.ready())
+	}
+	c.wantNoSecret()
+}
+
 func TestWithNothingToDoNothingIsWritten(t *testing.T) {
 	c := newCluster(t)
 	c.helm.copies = true

@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/serin-dev/serin/analysis"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
@@ -53,6 +54,8 @@ type cluster struct {
 	calls  int
 	fails  int            // the time at which each call fails, counted from 1; 0 for never
 	names  map[string]int // how often each call was made
+	denied string         // the call that no right is left for
+	counts *counts
 	writes []string
 	uid    int
 }
@@ -64,13 +67,15 @@ type helm struct {
 	copies  bool
 	failure error
 	asked   chart.Request
+	// unreadable is why the records can't be read.
+	unreadable error
 }
 
 func (h *helm) Get(context.Context, string, string) (chart.Release, error) {
 	if err := h.c.call("helm get"); err != nil {
 		return chart.Release{}, err
 	}
-	return h.Release, nil
+	return h.Release, h.unreadable
 }
 
 func (h *helm) template() corev1.PodTemplateSpec {
@@ -156,12 +161,13 @@ func newCluster(t *testing.T, more ...client.Object) *cluster {
 		}
 	}
 	c := &cluster{T: t, names: map[string]int{}, clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)), events: events.NewFakeRecorder(1000)}
+	c.counts = &counts{c: c, weights: map[string]analysis.Weight{}}
 	c.helm = &helm{c: c, Release: chart.Release{Newest: 4, Deployed: 4, Status: "deployed"}}
 	c.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects(), more...)...).WithReturnManagedFields().
 		WithStatusSubresource(&v1alpha1.CanaryRelease{}, &splitv1.TrafficSplit{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}).Build()
 	seen := interceptor.NewClient(c.Client.(client.WithWatch), c.intercept())
 	c.r = New(seen, c.events, Options{
-		Releases: c.helm, Clock: c.clock,
+		Releases: c.helm, Measurements: c.counts, Clock: c.clock, Account: "serin-canary",
 		As: func(string) (client.Client, error) { return seen, c.call("as") },
 	})
 	return c
@@ -175,6 +181,9 @@ func (c *cluster) call(what string) error {
 		c.writes = append(c.writes, what)
 	}
 	c.names[what]++
+	if what == c.denied {
+		return errors.Join(errInjected, apierrors.NewForbidden(corev1.Resource("secrets"), "x", errors.New(`User "account" cannot `+verb+` resource "secrets"`)))
+	}
 	if c.names[what] == c.fails {
 		return errInjected
 	}

@@ -44,10 +44,11 @@ type operator struct {
 }
 
 // sight is what an operator sees: all namespaces, or those that are named, and in
-// these perhaps Secrets.
+// these perhaps Secrets, and CanaryReleases.
 type sight struct {
 	namespaces []string
 	secrets    []string
+	canaries   bool
 }
 
 // startOperator runs the controllers for all namespaces until the test ends or stop
@@ -117,6 +118,9 @@ func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *meas
 	})
 	if err := r.SetupWithManager(ctx, mgr, m.changed); err != nil {
 		t.Fatal(err)
+	}
+	if see.canaries {
+		addCanaryReleases(t, mgr)
 	}
 }
 

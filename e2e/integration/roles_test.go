@@ -5,6 +5,7 @@ package integration
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,19 +56,30 @@ func promote(names ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{"serin.dev"}, Resources: []string{"rollouts"}, ResourceNames: names, Verbs: []string{"promote"}}
 }
 
-// may is a right over a resource of Serin, or over one object of it.
+// may is a right over a resource of Serin or of the core group, such as
+// "canaryreleases/status", or over one object of it.
 type may struct{ verb, resource, name string }
 
 // allowed asks the API server's authorizer; namespace is empty for all of them.
 func allowed(ctx context.Context, user, namespace string, m may) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user, Groups: []string{"system:authenticated"},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Group: "serin.dev", Version: "v1alpha1", Verb: m.verb, Resource: m.resource, Name: m.name,
-		},
+		ResourceAttributes: m.attributes(namespace),
 	}}
 	err := admin.Create(ctx, review)
 	return review.Status.Allowed, err
+}
+
+// attributes are what the authorizer is asked.
+func (m may) attributes(namespace string) *authorizationv1.ResourceAttributes {
+	resource, sub, _ := strings.Cut(m.resource, "/")
+	group, version := "serin.dev", "v1alpha1"
+	if resource == "serviceaccounts" || resource == "secrets" {
+		group, version = "", "v1"
+	}
+	return &authorizationv1.ResourceAttributes{
+		Namespace: namespace, Group: group, Version: version, Verb: m.verb, Resource: resource, Subresource: sub, Name: m.name,
+	}
 }
 
 // waitRights waits until the API server has taken notice of roles and bindings.
@@ -83,7 +95,7 @@ func (s *scene) waitRights(user string, rights ...may) {
 	}
 }
 
-func TestRolesOfTheClusterGiveWhatIsFitOverRollouts(t *testing.T) {
+func TestRolesOfTheClusterGiveWhatIsFitOverReleases(t *testing.T) {
 	s := newScene(t)
 	for _, role := range []string{"view", "edit", "admin", release + "-promoter"} {
 		s.bindClusterRole(role, role)
@@ -100,6 +112,11 @@ func TestRolesOfTheClusterGiveWhatIsFitOverRollouts(t *testing.T) {
 		{"delete", "rollouts", []string{"edit", "admin"}},
 		{"patch", "rollouts", []string{"edit", "admin", release + "-promoter"}},
 		{"promote", "rollouts", []string{"admin", release + "-promoter"}},
+		{"watch", "canaryreleases", []string{"view", "edit", "admin"}},
+		{"create", "canaryreleases", []string{"edit", "admin"}},
+		{"patch", "canaryreleases", []string{"edit", "admin"}},
+		{"delete", "canaryreleases", []string{"edit", "admin"}},
+		{"update", "canaryreleases/status", nil},
 		{"create", "freezes", nil},
 	} {
 		for _, role := range []string{"view", "edit", "admin", release + "-promoter"} {
@@ -107,6 +124,31 @@ func TestRolesOfTheClusterGiveWhatIsFitOverRollouts(t *testing.T) {
 			if want := slices.Contains(test.want, role); err != nil || got != want {
 				t.Errorf("%s may %s %s: %v, want %v (%v)", role, test.verb, test.resource, got, want, err)
 			}
+		}
+	}
+}
+
+func TestTheManagerMayServeCanaryReleasesAndReadsNoSecretForThem(t *testing.T) {
+	s := newScene(t)
+	manager := "system:serviceaccount:" + operatorSpace + ":" + release
+	s.waitRights(manager, may{"list", "canaryreleases", ""})
+	for m, want := range map[may]bool{
+		{"get", "canaryreleases", ""}:                    true,
+		{"watch", "canaryreleases", ""}:                  true,
+		{"patch", "canaryreleases", ""}:                  true,
+		{"update", "canaryreleases/status", ""}:          true,
+		{"create", "canaryreleases", ""}:                 false,
+		{"update", "canaryreleases", ""}:                 false,
+		{"delete", "canaryreleases", ""}:                 false,
+		{"impersonate", "serviceaccounts", helmAccount}:  true,
+		{"impersonate", "serviceaccounts", "default"}:    false,
+		{"get", "secrets", ""}:                           false,
+		{"list", "secrets", ""}:                          false,
+		{"create", "serviceaccounts/token", helmAccount}: false,
+		{"deletecollection", "canaryreleases", ""}:       false,
+	} {
+		if got, err := allowed(t.Context(), manager, s.namespace, m); err != nil || got != want {
+			t.Errorf("the manager may %s %s %q: %v, want %v (%v)", m.verb, m.resource, m.name, got, want, err)
 		}
 	}
 }

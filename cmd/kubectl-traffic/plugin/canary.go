@@ -54,7 +54,8 @@ func newCanaryListCommand(c *cluster) *cobra.Command {
 		Use:   "list",
 		Short: "List CanaryReleases with what they do",
 		Long: `List shows the Helm release and revision of each CanaryRelease, what it does, and the canary's share of the traffic in effect: from
-the least to the most where ports differ. With -o wide it shows the share of each port, and what the CanaryRelease says.`,
+the least to the most where ports differ. With -o wide it shows the share of each port, how many of the requests that each version answered
+in the last minute failed, and what the CanaryRelease says.`,
 		Example: `  kubectl traffic canary list
   kubectl traffic canary list -A -o wide`,
 		Args: usage(cobra.NoArgs),
@@ -105,7 +106,7 @@ func (l *canaryLister) print(cmd *cobra.Command, api client.Client, list *v1alph
 	if l.all {
 		heads = append(columns("NAMESPACE"), heads...)
 	}
-	return l.output.table(cmd.OutOrStdout(), append(heads, wide("PORTS", "STATUS")...), canaryRows(list.Items, l.all, time.Now()))
+	return l.output.table(cmd.OutOrStdout(), append(heads, wide("PORTS", "FAILED", "STATUS")...), canaryRows(list.Items, l.all, time.Now()))
 }
 
 func canaryRows(items []v1alpha1.CanaryRelease, all bool, now time.Time) [][]string {
@@ -120,7 +121,7 @@ func canaryRows(items []v1alpha1.CanaryRelease, all bool, now time.Time) [][]str
 		if all {
 			row = append([]string{cr.Namespace}, row...)
 		}
-		rows = append(rows, append(row, orNone(sight.CanaryPorts(cr)), sentence))
+		rows = append(rows, append(row, orNone(sight.CanaryPorts(cr)), orNone(sight.CanaryFailures(cr)), sentence))
 	}
 	return rows
 }

@@ -269,17 +269,18 @@ func TestCanariesAreListedWithWhatTheyDo(t *testing.T) {
 	cr.CreationTimestamp = metav1.Unix(0, 0)
 	cr.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonServing, Message: "The canary\ngets traffic."}}
 	cr.Status.Services = []v1alpha1.CanaryServiceStatus{{Service: "web", InEffect: true, Ports: []v1alpha1.CanaryPortStatus{{Port: "80/TCP", Weight: 10}, {Port: "53/UDP", Weight: 0}}}}
-	heads := append(append(columns("NAMESPACE"), columns("NAME", "RELEASE", "VERSION", "READY", "STATE", "CANARY", "AGE")...), wide("PORTS", "STATUS")...)
+	heads := append(append(columns("NAMESPACE"), columns("NAME", "RELEASE", "VERSION", "READY", "STATE", "CANARY", "AGE")...), wide("PORTS", "FAILED", "STATUS")...)
+	cr.Status.Services[0].Traffic = &v1alpha1.CanaryTraffic{Seconds: 60, Stable: v1alpha1.CanaryCounts{Requests: 99, Failures: 2}, Canary: v1alpha1.CanaryCounts{Requests: 10, Failures: 1}}
 	var out bytes.Buffer
 	rows := canaryRows([]v1alpha1.CanaryRelease{*cr, *shopCanary()}, true, time.Unix(3600, 0))
 	if err := (&output{form: asWide}).table(&out, heads, rows[:1]); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if got := strings.Join(strings.Fields(lines[1]), " "); len(lines) != 2 || got != "shop web shop 4 True Serving 0-10% 60m web:80/TCP=10%,web:53/UDP=0% The canary gets traffic." {
+	if got := strings.Join(strings.Fields(lines[1]), " "); len(lines) != 2 || got != "shop web shop 4 True Serving 0-10% 60m web:80/TCP=10%,web:53/UDP=0% web:canary=1/10,web:stable=2/99 The canary gets traffic." {
 		t.Errorf("%q", lines)
 	}
-	if unseen := rows[1]; unseen[4] != "Unknown" || unseen[6] != "-" || unseen[8] != "<none>" {
+	if unseen := rows[1]; unseen[4] != "Unknown" || unseen[6] != "-" || unseen[8] != "<none>" || unseen[9] != "<none>" {
 		t.Errorf("one that nobody has looked at: %q", unseen)
 	}
 	if narrow := canaryRows([]v1alpha1.CanaryRelease{*cr}, false, time.Unix(3600, 0))[0]; narrow[0] != "web" {

@@ -57,6 +57,20 @@ func CanaryPorts(cr *v1alpha1.CanaryRelease) string {
 	return strings.Join(ports, ",")
 }
 
+// CanaryFailures are the requests that failed of those that were answered lately, of each
+// Service by version, such as "web:canary=0/12,web:stable=3/1188". Of a Service that nobody
+// could measure nothing is said.
+func CanaryFailures(cr *v1alpha1.CanaryRelease) string {
+	var parts []string
+	for _, s := range cr.Status.Services {
+		if t := s.Traffic; t != nil {
+			parts = append(parts, fmt.Sprintf("%s:canary=%d/%d", s.Service, t.Canary.Failures, t.Canary.Requests),
+				fmt.Sprintf("%s:stable=%d/%d", s.Service, t.Stable.Failures, t.Stable.Requests))
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
 // Transit decides whether a transition has to be asked for, and refuses one that can't
 // come any more.
 func Transit(cr *v1alpha1.CanaryRelease, wanted v1alpha1.CanaryTransition) (ask bool, err error) {

@@ -132,3 +132,15 @@ func TestTheShareOfACanaryIsThatOfItsPorts(t *testing.T) {
 		})
 	}
 }
+
+func TestFailuresAreToldOfServicesThatWereMeasured(t *testing.T) {
+	cr := canary(func(cr *v1alpha1.CanaryRelease) {
+		cr.Status.Services = []v1alpha1.CanaryServiceStatus{
+			{Service: "web", InEffect: true, Traffic: &v1alpha1.CanaryTraffic{Stable: v1alpha1.CanaryCounts{Requests: 1188, Failures: 3}, Canary: v1alpha1.CanaryCounts{Requests: 12}}},
+			{Service: "dns", InEffect: true},
+		}
+	})
+	if got, want := CanaryFailures(cr), "web:canary=0/12,web:stable=3/1188"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -122,7 +122,7 @@ func (w *world) router() {
 			sp.inPath = false
 		case sp.deleting:
 			s.split = nil
-		case s.absent:
+		case s.absent, w.deaf:
 		case sp.age < w.routerLag:
 			sp.age++
 		default:
@@ -152,19 +152,28 @@ func (w *world) checkService(s *service, a Action) {
 		}
 		return
 	}
-	ready := false
+	var ready int32
 	for _, rs := range w.rss {
 		if rs.dep != s.dep {
 			continue
 		}
-		ready = ready || rs.available > 0
-		if rs.owner == OwnerCanary && rs.existing > 0 && !w.lossy {
+		ready += rs.available
+		if rs.owner == OwnerCanary && rs.existing > 0 && !w.lossy && !w.overdue() {
 			w.Fatalf("pods of the canary are behind the Service %s, which no split leads (after %v)\n%s", s.name, a, w.history())
 		}
 	}
-	if !ready {
+	if ready == 0 {
 		w.Fatalf("the Service %s has no ready pod (after %v)\n%s", s.name, a, w.history())
 	}
+	if n := w.deps[s.dep].replicas; w.overdue() && ready < n {
+		w.Fatalf("only %d of %d pods are behind the Service %s, which was given back unconfirmed (after %v)\n%s", ready, n, s.name, a, w.history())
+	}
+}
+
+// overdue reports whether a deletion may go on without the router.
+func (w *world) overdue() bool {
+	since := w.cr.DeletionTimestamp
+	return since != nil && !w.now.Before(since.Add(patience))
 }
 
 // checkBackend wants pods where requests go to, that exist and are not about to go.

@@ -3,26 +3,8 @@
 package plan
 
 import (
-	"time"
-
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
-
-// A failed upgrade is tried again after a while that doubles with each revision that
-// failed: every try runs the hooks of the release, and leaves a revision.
-const (
-	retryUpgrade     = time.Minute
-	mostRetryUpgrade = time.Hour
-)
-
-// retryAfter is that while.
-func (p *pass) retryAfter() time.Duration {
-	pause := retryUpgrade
-	for n := p.CanaryRelease.Spec.Version + 1; n < p.Release.Newest && pause < mostRetryUpgrade; n++ {
-		pause *= 2
-	}
-	return min(pause, mostRetryUpgrade)
-}
 
 // Why pods are not handed over.
 const (
@@ -55,17 +37,7 @@ func (p *pass) beforeUpgrade() {
 	if !p.hold() {
 		return
 	}
-	if p.UpgradeFailure != "" {
-		p.say(v1alpha1.ReasonUpgradeFailed, "The upgrade of release %s failed: %s. The canary keeps all traffic, and the upgrade is tried again after %s; set spec.transition to Deprecated to go back.",
-			p.CanaryRelease.Spec.Release, p.UpgradeFailure, p.retryAfter())
-		if left := p.UpgradeFailedAt.Add(p.retryAfter()).Sub(p.Now); left > 0 {
-			p.wake(left)
-			return
-		}
-	} else {
-		p.wait(v1alpha1.ReasonAdopting, "All traffic goes to the canary; upgrading release %s.", p.CanaryRelease.Spec.Release)
-	}
-	p.do(Upgrade{})
+	p.upgrade()
 }
 
 // adopting says that what is under way is an adoption.
@@ -173,13 +145,12 @@ func (p *pass) handOver(w *Workload, c *ReplicaSet) bool {
 	return false
 }
 
-// keep sees to it that the weights of a workload's Services stay what they are.
+// keep sees to it that the weights of a workload's Services stay what they are, and reports
+// whether they are in effect, or nothing leads the Services any more.
 func (p *pass) keep(w *Workload, weight int32) bool {
 	done := true
 	for _, s := range p.servicesOf(w.Name) {
-		if s.led() {
-			done = p.route(s, even(s.Ports, weight)) && done
-		}
+		done = p.lead(s, even(s.Ports, weight)) && done
 	}
 	return done
 }

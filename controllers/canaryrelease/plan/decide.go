@@ -252,7 +252,12 @@ func (p *pass) wake(d time.Duration) {
 }
 
 // micro is now as the status stores it.
-func (p *pass) micro() metav1.MicroTime { return metav1.NewMicroTime(p.Now.Truncate(time.Microsecond)) }
+func (p *pass) micro() metav1.MicroTime { return *p.microOf(p.Now) }
+
+func (p *pass) microOf(t time.Time) *metav1.MicroTime {
+	m := metav1.NewMicroTime(t.Truncate(time.Microsecond))
+	return &m
+}
 
 func target(r *ReplicaSet) Target {
 	return Target{Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion}

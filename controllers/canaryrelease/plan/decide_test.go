@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -248,15 +249,66 @@ func TestAFailedUpgradeIsTriedAgainAfterAWhile(t *testing.T) {
 	w.transition(v1alpha1.CanaryTransitionAdopted)
 	w.run(30)
 	o := w.observe()
-	o.UpgradeFailedAt = o.Now.Add(-time.Second)
+	o.Now = o.UpgradeFailedAt.Add(time.Second)
 	d := Decide(o)
 	ready := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady)
 	if len(d.Actions) > 0 || d.After != retryUpgrade-time.Second || ready.Reason != v1alpha1.ReasonUpgradeFailed || !strings.Contains(ready.Message, "a hook failed") {
 		t.Errorf("%v after %s: %+v", d.Actions, d.After, ready)
 	}
-	o.UpgradeFailedAt = o.Now.Add(-retryUpgrade)
-	if d = Decide(o); !slices.Equal(names(d.Actions), []string{"upgrade the Helm release"}) {
+	o.Now = o.UpgradeFailedAt.Add(retryUpgrade)
+	d = Decide(o)
+	if !slices.Equal(names(d.Actions), []string{"upgrade the Helm release"}) {
 		t.Errorf("it does %v", d.Actions)
+	}
+	if r := d.Status.Release; r.UpgradeTries != 2 || !r.LastTryAt.Equal(&metav1.MicroTime{Time: o.Now}) {
+		t.Errorf("on record is %+v", r)
+	}
+}
+
+func TestAnUpgradeThatTakesLongIsTriedAgainAWhileAfterItsEnd(t *testing.T) {
+	w := newWorld(t)
+	w.run(30)
+	w.failUpgrade = "before"
+	w.transition(v1alpha1.CanaryTransitionAdopted)
+	w.run(30)
+	o := w.observe()
+	o.UpgradeFailedAt = o.CanaryRelease.Status.Release.LastTryAt.Add(5 * time.Minute)
+	o.Now = o.UpgradeFailedAt
+	d := Decide(o)
+	if len(d.Actions) > 0 || d.After != retryUpgrade || !d.Status.Release.LastTryAt.Time.Equal(o.Now) {
+		t.Errorf("it does %v after %s, on record is %+v", d.Actions, d.After, d.Status.Release)
+	}
+}
+
+func TestAfterARestartAFailedUpgradeIsStillToldAndWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	w.run(30)
+	w.failUpgrade = "before"
+	w.transition(v1alpha1.CanaryTransitionAdopted)
+	w.run(30)
+	o := w.observe()
+	o.UpgradeFailure, o.UpgradeFailedAt = "", time.Time{}
+	o.Now = o.CanaryRelease.Status.Release.LastTryAt.Add(time.Second)
+	d := Decide(o)
+	ready := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady)
+	if len(d.Actions) > 0 || ready.Reason != v1alpha1.ReasonUpgradeFailed || !strings.Contains(ready.Message, "helm history shop") {
+		t.Errorf("it does %v and says %+v", d.Actions, ready)
+	}
+	o.Now = o.CanaryRelease.Status.Release.LastTryAt.Add(-time.Hour)
+	if d = Decide(o); d.After != retryUpgrade {
+		t.Errorf("with a clock that went back it looks again after %s", d.After)
+	}
+}
+
+func TestTriesOfAnAdoptionThatWasTakenBackAreForgotten(t *testing.T) {
+	w := newWorld(t)
+	w.run(30)
+	w.cr.Status.Release.UpgradeTries = 3
+	at := metav1.NewMicroTime(w.now)
+	w.cr.Status.Release.LastTryAt = &at
+	w.run(1)
+	if r := w.cr.Status.Release; r.UpgradeTries != 0 || r.LastTryAt != nil {
+		t.Errorf("on record is %+v", r)
 	}
 }
 

@@ -15,7 +15,7 @@ const patience = 10 * time.Minute
 // deprecate takes everything out.
 func (p *pass) deprecate() {
 	p.freeze()
-	if p.takeDown() || p.giveUp() {
+	if p.takeDown() {
 		p.end()
 		return
 	}
@@ -39,27 +39,11 @@ func (p *pass) freeze() {
 // whether nothing is left.
 func (p *pass) takeDown() bool {
 	none := func(*Workload, *ReplicaSet) bool { return false }
-	return p.dropCanaries(none) && p.dropServices(func(*Service) bool { return false }) &&
-		p.dropCopies(func(Copy) bool { return false }) && p.letGo()
-}
-
-// giveUp goes on without a router that has not confirmed for too long that the canary of
-// a CanaryRelease that is being deleted gets no traffic. Then the splits go first, and
-// their weights with them, while the pods of both versions still answer. It reports
-// whether nothing is left.
-func (p *pass) giveUp() bool {
-	if !p.overdue() {
+	if !p.dropCanaries(none) || !p.dropServices(func(*Service) bool { return false }) {
 		return false
 	}
-	led := false
-	for i := range p.Services {
-		led = led || p.Services[i].led()
-	}
-	if led {
-		p.actions = nil
-		p.dropServices(func(s *Service) bool { return !s.led() })
-	}
-	return false
+	free := p.letGo() // needs no right of the ServiceAccount's, as the copies do
+	return p.dropCopies(func(Copy) bool { return false }) && free
 }
 
 // overdue reports whether a deletion takes too long, and looks again when it does.
@@ -110,14 +94,18 @@ func (p *pass) unproven(w *Workload) bool {
 // stranded says what a person has to do about such a Deployment, and reports whether it is
 // left as it is, because the CanaryRelease is being deleted.
 func (p *pass) stranded(w *Workload) bool {
-	spec := p.CanaryRelease.Spec
-	if !p.CanaryRelease.DeletionTimestamp.IsZero() {
+	spec, unknown := p.CanaryRelease.Spec, p.Release.Presence == Unknown
+	if !p.CanaryRelease.DeletionTimestamp.IsZero() && (!unknown || p.overdue()) {
 		p.note(true, v1alpha1.ReasonUpgradeFailed, "The Deployment %s stays paused, since its pods would be those of a failed upgrade; "+
 			"run `helm rollback %s %d` and set its spec.paused to false", w.Name, spec.Release, spec.Version)
 		return true
 	}
-	p.say(v1alpha1.ReasonUpgradeFailed, "The Deployment %s stays paused, since its pods would be those of revision %d, which is %s; run `helm rollback %s %d`.",
-		w.Name, p.Release.Newest, word(p.Release.Status), spec.Release, spec.Version)
+	if unknown {
+		p.say(v1alpha1.ReasonUpgradeFailed, "The Deployment %s stays paused, since its pods may be those of a failed upgrade. %s.", w.Name, strings.TrimSuffix(p.Release.Problem, "."))
+	} else {
+		p.say(v1alpha1.ReasonUpgradeFailed, "The Deployment %s stays paused, since its pods would be those of revision %d, which is %s; run `helm rollback %s %d`.",
+			w.Name, p.Release.Newest, word(p.Release.Status), spec.Release, spec.Version)
+	}
 	p.state.stalled = true
 	return false
 }

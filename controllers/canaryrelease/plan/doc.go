@@ -21,6 +21,9 @@
 //	clean up  | splits deleted                                      | gone
 //	          | backend Services and copies deleted                 |
 //
+// A deletion gives up on a router that confirms nothing after a patience: the splits go
+// first then, while the pods of both versions answer behind their Services.
+//
 // The present stage is derived from the observation each time. What can't be derived
 // (how it ends, and why) is in the status, which is written before anything is acted on.
 // So a crash at any point repeats the same decision.

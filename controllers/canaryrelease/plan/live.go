@@ -35,7 +35,7 @@ func (p *pass) establish() bool {
 	if !p.settled() {
 		return false
 	}
-	p.status.Release = &v1alpha1.CanaryHelmRelease{Revision: p.CanaryRelease.Spec.Version}
+	p.status.Release = p.comparedWith()
 	p.status.ManifestDigest, p.status.Later = p.Proposal.Digest, p.later()
 	for i := range p.Workloads {
 		if w := &p.Workloads[i]; w.Candidate && p.exposed(w) {
@@ -44,6 +44,16 @@ func (p *pass) establish() bool {
 	}
 	return p.dropCanaries(p.current) && p.dropServices(func(s *Service) bool { return s.Wanted }) &&
 		p.prepare() && p.keepCopies()
+}
+
+// comparedWith is what is on record of the Helm release before it is upgraded. Tries to do
+// that are forgotten with an adoption that was taken back.
+func (p *pass) comparedWith() *v1alpha1.CanaryHelmRelease {
+	release := &v1alpha1.CanaryHelmRelease{Revision: p.CanaryRelease.Spec.Version}
+	if was := p.status.Release; was != nil && p.decided(v1alpha1.CanaryTransitionAdopted) {
+		release.UpgradeTries, release.LastTryAt = was.UpgradeTries, was.LastTryAt
+	}
+	return release
 }
 
 // uncertain reports whether Helm could not say what the release is, or would be. Nothing
@@ -64,10 +74,13 @@ func (p *pass) uncertain() bool {
 
 // retreat takes out what there is, since no canary can be made any more.
 func (p *pass) retreat(why *refusal) {
-	gone := p.takeDown()
-	p.say(why.reason, "%s.", strings.TrimSuffix(why.message, "."))
-	p.state.stalled = gone
-	p.state.progress = !gone
+	gone, left := p.takeDown(), ""
+	if p.state.stalled { // a person has to act for that too
+		left = p.state.message
+	}
+	p.say(why.reason, "%s. %s", strings.TrimSuffix(why.message, "."), left)
+	p.state.stalled = gone || left != ""
+	p.state.progress = !p.state.stalled
 }
 
 // later is what only an adoption changes: what the proposal says, and Deployments that no

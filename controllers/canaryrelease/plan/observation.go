@@ -42,6 +42,9 @@ type Observation struct {
 	UpgradeFailure  string
 	UpgradeFailedAt time.Time
 
+	// ReportedAt is when this operator last wrote the status; zero if it did not yet.
+	ReportedAt time.Time
+
 	// Workloads are the Deployments whose pods would change, those that have a canary, and
 	// those on record.
 	Workloads []Workload
@@ -162,6 +165,8 @@ type Service struct {
 	Split Split
 	// Stable and Canary are the Services of the versions.
 	Stable, Canary Backend
+	// Traffic is what both answered lately; nil when that is not known.
+	Traffic *v1alpha1.CanaryTraffic
 }
 
 // Port is one port of a root Service.
@@ -216,6 +221,9 @@ type Copy struct {
 	ResourceVersion string
 	// Ours is whether this CanaryRelease made it.
 	Ours bool
+	// Denied is the right that is lacking to read or delete it, with what to do about it;
+	// "" when none is known to be.
+	Denied string
 	// Wanted is whether the proposal has it, and Current whether it is of that proposal.
 	Wanted, Current bool
 }

@@ -25,7 +25,9 @@ func (p *pass) decision() Decision {
 	p.report(v1alpha1.ConditionProgressing, p.state.progress, true)
 	p.report(v1alpha1.ConditionReconciling, p.state.progress && !p.state.stalled, false)
 	p.report(v1alpha1.ConditionStalled, p.state.stalled, false)
-	return Decision{Status: *st, Actions: p.actions, Events: p.events, After: p.after}
+	d := Decision{Status: *st, Actions: p.actions, Events: p.events, After: p.after}
+	p.withhold(&d)
+	return d
 }
 
 // report sets a condition. One that is not always there goes when it is not true.
@@ -89,6 +91,9 @@ func (p *pass) reportServices() {
 		entry := v1alpha1.CanaryServiceStatus{Service: s.Name, InEffect: s.Split.InEffect && s.Split.Requested != nil, Proxies: s.Split.Proxies}
 		for _, w := range s.Split.Requested {
 			entry.Ports = append(entry.Ports, v1alpha1.CanaryPortStatus{Port: w.Port, Weight: w.Weight})
+		}
+		if entry.InEffect {
+			entry.Traffic = s.Traffic
 		}
 		p.status.Services = append(p.status.Services, entry)
 	}

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -39,6 +41,43 @@ func (w *world) weigh(weight int32) {
 	}}}
 	w.cr.Generation++
 	w.say("user: weight %d", weight)
+}
+
+func (w *world) delete() {
+	w.cr.DeletionTimestamp = &metav1.Time{Time: w.now}
+	w.say("user: delete")
+}
+
+// runToUpgrade goes on until the upgrade of an adoption is on record.
+func (w *world) runToUpgrade() {
+	for range 200 {
+		if r := w.cr.Status.Release; r != nil && r.AdoptedRevision == 5 {
+			return
+		}
+		w.tick()
+	}
+}
+
+// deleteUnheard deletes the CanaryRelease in the middle of an adoption, when Helm has
+// deployed it, and from then on the router confirms nothing. Until the patience is over
+// nobody may take the canary from its splits.
+func (w *world) deleteUnheard() {
+	w.run(30)
+	w.onUpgrade = func() {
+		w.deaf = true
+		w.delete()
+	}
+	w.transition(v1alpha1.CanaryTransitionAdopted)
+	w.run(100)
+	if len(w.canaries()) == 0 || w.services["web"].split == nil || w.services["web"].split.deleting {
+		w.Fatalf("it did not wait for the router\n%s", w.history())
+	}
+	w.say("the patience is over")
+	w.now = w.now.Add(patience)
+	w.run(1)
+	if w.rand == nil && !strings.Contains(w.history(), "event Deleting: The deletion takes longer than 10m0s: the traffic of Service web") {
+		w.Fatalf("it does not say that it gives the router up\n%s", w.history())
+	}
 }
 
 // upgradeBySomebody is another person's helm upgrade.
@@ -75,7 +114,7 @@ var stories = []story{
 	}, before + "; revision 4 deployed; Deprecated Requested"},
 	{"a CanaryRelease is deleted", func(w *world) {
 		w.run(30)
-		w.cr.DeletionTimestamp = &metav1.Time{Time: w.now}
+		w.delete()
 	}, before + "; revision 4 deployed; Deprecated Deleting"},
 	{"a canary whose pods never get ready gets no traffic and is deprecated", func(w *world) {
 		w.broken["new"] = true
@@ -132,11 +171,22 @@ var stories = []story{
 		w.run(40)
 		w.failUpgrade = ""
 	}, after + "; canary's pods; revision 5 deployed; Adopted Requested"},
+	{"an upgrade fails, and the operator is restarted again and again", func(w *world) {
+		w.run(30)
+		w.failUpgrade = "before"
+		w.transition(v1alpha1.CanaryTransitionAdopted)
+		for range 15 {
+			w.run(6)
+			w.failure, w.failedAt = "", time.Time{}
+		}
+		w.failUpgrade = ""
+		w.run(60)
+	}, after + "; canary's pods; revision 5 deployed; Adopted Requested"},
 	{"an upgrade fails, the canary is deprecated, and Helm rolls back", func(w *world) {
 		w.run(30)
 		w.failUpgrade = "after"
 		w.transition(v1alpha1.CanaryTransitionAdopted)
-		w.run(40)
+		w.run(100)
 		w.transition(v1alpha1.CanaryTransitionDeprecated)
 		w.run(30)
 		if !w.deps["web"].paused {
@@ -149,12 +199,18 @@ var stories = []story{
 	{"somebody upgrades the release again after the adoption's upgrade", func(w *world) {
 		w.run(30)
 		w.transition(v1alpha1.CanaryTransitionAdopted)
-		for range 200 {
-			if r := w.cr.Status.Release; r != nil && r.AdoptedRevision == 5 {
-				break
-			}
-			w.tick()
-		}
+		w.runToUpgrade()
+		w.upgradeBySomebody("other")
+	}, "Deployment db: db x1; Deployment web: other x4; revision 6 deployed; Adopted Requested"},
+	{"a CanaryRelease is deleted after the upgrade and the router confirms nothing", func(w *world) {
+		w.deleteUnheard()
+	}, after + "; canary's pods; revision 5 deployed; Adopted Requested"},
+	{"a CanaryRelease with copies is deleted after the upgrade and the router confirms nothing", func(w *world) {
+		w.rolls["web"] = true
+		w.deleteUnheard()
+	}, "Deployment db: db x1; Deployment web: new with its own names x4; revision 5 deployed; Adopted Requested"},
+	{"a CanaryRelease is deleted after the upgrade, the router confirms nothing, and somebody upgrades again", func(w *world) {
+		w.deleteUnheard()
 		w.upgradeBySomebody("other")
 	}, "Deployment db: db x1; Deployment web: other x4; revision 6 deployed; Adopted Requested"},
 	{"the Deployment is scaled in the middle of an adoption", func(w *world) {
@@ -179,6 +235,44 @@ var stories = []story{
 		}
 		w.transition(v1alpha1.CanaryTransitionAdopted)
 	}, after + "; canary's pods; revision 5 deployed; Adopted Requested"},
+	{"a canary with copies is deprecated without a ServiceAccount", func(w *world) {
+		w.rolls["web"] = true
+		w.run(30)
+		w.locked = true
+		w.transition(v1alpha1.CanaryTransitionDeprecated)
+		w.run(40)
+		w.wantStalled("out of reach: the ConfigMap settings-web", lacking)
+		s := w.services["web"]
+		if w.rand == nil && (len(w.canaries()) > 0 || s.split != nil || s.stable+s.canary != "" || w.cr.Status.Decision.EndedAt != nil) {
+			w.Fatalf("what needs no ServiceAccount is left, or it has ended\n%s", w.history())
+		}
+		w.locked = false
+	}, before + "; revision 4 deployed; Deprecated Requested"},
+	{"a Deployment that is held is given back when Helm's records can be read again", func(w *world) {
+		w.run(30)
+		w.transition(v1alpha1.CanaryTransitionDeprecated)
+		w.deps["web"].template = "edited"
+		w.locked = true
+		w.run(40)
+		w.wantStalled("The Deployment web stays paused", lacking)
+		w.locked = false
+	}, "Deployment db: db x1; Deployment web: edited x4; revision 4 deployed; Deprecated Requested"},
+	{"a CanaryRelease with copies is deleted without a ServiceAccount", func(w *world) {
+		w.rolls["web"] = true
+		w.run(30)
+		w.locked = true
+		w.delete()
+		w.run(40)
+		if len(w.cr.Finalizers) == 0 {
+			w.Fatalf("it left copies at once\n%s", w.history())
+		}
+		w.now = w.now.Add(patience)
+		w.run(10)
+		if w.rand == nil && (w.cr.Status.Decision.EndedAt == nil || !strings.Contains(w.history(), "settings-web can't be removed and may be left; delete it. "+lacking)) {
+			w.Fatalf("it waits for ever, or says nothing\n%s", w.history())
+		}
+		delete(w.copies, "settings-web") // by the person who was told
+	}, before + "; revision 4 deployed; Deprecated Deleting"},
 	{"no canary can be made any more", func(w *world) {
 		w.run(30)
 		w.refused = []string{"StatefulSet db would change"}
@@ -188,6 +282,23 @@ var stories = []story{
 		}
 		w.transition(v1alpha1.CanaryTransitionDeprecated)
 	}, before + "; revision 4 deployed; Deprecated Requested"},
+}
+
+// wantStalled wants Ready to say what a person has to do.
+func (w *world) wantStalled(says ...string) {
+	w.Helper()
+	if w.rand != nil {
+		return // it may still be under way
+	}
+	ready := meta.FindStatusCondition(w.cr.Status.Conditions, v1alpha1.ConditionReady)
+	for _, text := range says {
+		if !strings.Contains(ready.Message, text) {
+			w.Fatalf("%q is not in %q\n%s", text, ready.Message, w.history())
+		}
+	}
+	if !meta.IsStatusConditionTrue(w.cr.Status.Conditions, v1alpha1.ConditionStalled) || meta.IsStatusConditionTrue(w.cr.Status.Conditions, v1alpha1.ConditionProgressing) {
+		w.Fatalf("it is not stalled: %+v\n%s", w.cr.Status.Conditions, w.history())
+	}
 }
 
 func (w *world) canaries() []*replicaSet {

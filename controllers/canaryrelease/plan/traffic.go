@@ -93,25 +93,36 @@ func (s *Service) leaving() bool {
 	return s.Presence == Present && s.Split.Presence == Present && s.Split.Ours && s.Split.Deleting
 }
 
+// lead writes the weights of a Service that a split leads, and reports whether they are in
+// effect. Where no split leads it, nothing can be confirmed: the pods of both versions
+// answer behind it.
+//
+// A deletion does not wait for ever for a router that confirms nothing: then the split
+// goes first, and its weights with it, while the pods of both versions still answer.
+func (p *pass) lead(s *Service, weights []PortWeight) bool {
+	switch {
+	case s.leaving():
+		p.wait(v1alpha1.ReasonCleaningUp, "Waiting until the traffic is back at the Service %s.", s.Name)
+		return false
+	case !s.led():
+		return true
+	case !s.Split.InEffect && p.overdue():
+		p.note(true, v1alpha1.ReasonDeleting, "The deletion takes longer than %s: the traffic of Service %s goes back to it without waiting for the router", patience, s.Name)
+		return p.dropSplit(s)
+	}
+	return p.route(s, weights)
+}
+
 // withdraw sends all traffic of a workload to stable, and reports whether that is in
-// effect. Where no split leads a Service, nothing can be confirmed: its pods answer
-// beside those of the canary.
+// effect.
 func (p *pass) withdraw(w *Workload) bool {
 	stable := p.stable(w)
 	done := true
 	for _, s := range p.servicesOf(w.Name) {
-		if s.leaving() {
-			p.wait(v1alpha1.ReasonCleaningUp, "Waiting until the traffic is back at the Service %s.", s.Name)
-			done = false
-			continue
-		}
-		if !s.led() {
-			continue
-		}
-		if stable != nil {
+		if s.led() && stable != nil {
 			p.follow(s, stable)
 		}
-		done = p.route(s, even(s.Ports, 0)) && done
+		done = p.lead(s, even(s.Ports, 0)) && done
 	}
 	return done
 }
@@ -188,28 +199,6 @@ func (p *pass) dropBackends(s *Service) bool {
 		done = false
 		p.do(DeleteBackend{Target{Name: s.Name + "-" + b.role, UID: b.UID, ResourceVersion: b.ResourceVersion}})
 		p.wait(v1alpha1.ReasonCleaningUp, "Removing the Services of the single versions of %s.", s.Name)
-	}
-	return done
-}
-
-// dropCopies removes the copies that are not kept, and reports whether they are gone.
-func (p *pass) dropCopies(keep func(Copy) bool) bool {
-	done := true
-	for _, c := range p.Copies {
-		if c.Presence == Absent || c.Presence == Present && !c.Ours || keep(c) {
-			continue
-		}
-		if c.Presence == Unknown && p.overdue() {
-			p.note(true, v1alpha1.ReasonDeleting, "The %s %s can't be read and may be left; delete it", c.Kind, c.Name)
-			continue
-		}
-		done = false
-		if c.Presence == Unknown {
-			p.wait(v1alpha1.ReasonCleaningUp, "Waiting, since the %s %s can't be read.", c.Kind, c.Name)
-			continue
-		}
-		p.do(DropCopy{Kind: c.Kind, Target: Target{Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion}})
-		p.wait(v1alpha1.ReasonCleaningUp, "Removing what only the canary read.")
 	}
 	return done
 }

@@ -41,8 +41,12 @@ type world struct {
 	failUpgrade  string // how often the upgrade fails: "before", "after" it changed anything
 	failure      string // what the operator remembers of it
 	failedAt     time.Time
+	triedAt      time.Time
 	broken       map[string]bool
 	routerLag    int
+	deaf         bool // the router confirms nothing, and only gives Services back
+	onUpgrade    func()
+	locked       bool // the ServiceAccount has no rights any more
 	uid          int
 	acted        int
 	crashAt      int // before the action of this number
@@ -119,6 +123,9 @@ func (w *world) next() int { w.uid++; return w.uid }
 
 func (w *world) say(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
 
+// lacking is what the shell says of a right that the ServiceAccount has not.
+const lacking = "ServiceAccount serin-canary of namespace shop may not get configmaps: create it"
+
 // observe is what the shell would hand over.
 func (w *world) observe() Observation {
 	o := Observation{
@@ -128,7 +135,10 @@ func (w *world) observe() Observation {
 	if w.helm.newest == 0 {
 		o.Release = Release{Presence: Absent}
 	}
-	known := w.helm.newest == w.cr.Spec.Version && w.helm.deployed == w.helm.newest
+	if w.locked {
+		o.Release = Release{Problem: "Helm's records can't be read: " + lacking}
+	}
+	known := !w.locked && w.helm.newest == w.cr.Spec.Version && w.helm.deployed == w.helm.newest
 	if known {
 		o.Proposal = Proposal{Known: true, Digest: w.digest, Refused: w.refused}
 	}
@@ -150,6 +160,9 @@ func (w *world) observe() Observation {
 		c := Copy{Kind: "ConfigMap", Name: name, Presence: Absent, Wanted: known}
 		if digest, found := w.copies[name]; found {
 			c.Presence, c.Ours, c.Current, c.UID, c.ResourceVersion = Present, true, digest == w.digest, "c", "1"
+		}
+		if w.locked {
+			c = Copy{Kind: c.Kind, Name: c.Name, Denied: lacking}
 		}
 		o.Copies = append(o.Copies, c)
 	}
@@ -205,7 +218,7 @@ func (w *world) observeService(s *service, known bool) Service {
 	if sp := s.split; sp != nil {
 		out.Split = Split{
 			Presence: Present, UID: "s", ResourceVersion: "1", Ours: true, Deleting: sp.deleting, Requested: sp.requested,
-			InEffect: sp.inPath && slices.Equal(sp.requested, sp.served), Proxies: 2,
+			InEffect: sp.inPath && !w.deaf && slices.Equal(sp.requested, sp.served), Proxies: 2,
 		}
 	}
 	return out
@@ -341,6 +354,10 @@ func (w *world) target(t Target) *replicaSet {
 
 // upgrade is what Helm does, in three writes: the record, the objects, the record again.
 func (w *world) upgrade() bool {
+	if since := w.now.Sub(w.triedAt); since < retryUpgrade {
+		w.Fatalf("Helm is called again after %s\n%s", since, w.history())
+	}
+	w.triedAt = w.now
 	w.failedAt = w.now
 	if !w.helm.ours {
 		if w.helm.newest != w.cr.Spec.Version {
@@ -364,6 +381,9 @@ func (w *world) upgrade() bool {
 		return false
 	}
 	w.helm.deployed, w.helm.status, w.failure = w.helm.newest, "deployed", ""
+	if w.onUpgrade != nil {
+		w.onUpgrade()
+	}
 	return true
 }
 

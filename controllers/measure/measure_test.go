@@ -48,7 +48,7 @@ func TestTheRunningProxiesOfTheSplitAreMeasuredAndTheOwnerIsTold(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- p.Start(ctx) }()
 	key := types.NamespacedName{Namespace: "shop", Name: "website"}
-	if err := p.Measure(ctx, key, "website-stable", "website-canary", analysis.Weight{Percent: 10, Since: clock.Now()}); err != nil {
+	if err := p.Measure(ctx, key, analysis.Subject{Split: key.Name, Stable: "website-stable", Canary: "website-canary"}, analysis.Weight{Percent: 10, Since: clock.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	var got analysis.Target

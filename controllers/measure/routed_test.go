@@ -25,7 +25,7 @@ type place struct {
 	changed  chan event.TypedGenericEvent[types.NamespacedName]
 }
 
-func (p *place) Measure(_ context.Context, key types.NamespacedName, _, _ string, _ analysis.Weight) error {
+func (p *place) Measure(_ context.Context, key types.NamespacedName, _ analysis.Subject, _ analysis.Weight) error {
 	p.measured = append(p.measured, key)
 	return nil
 }
@@ -70,7 +70,7 @@ func TestEachSplitIsMeasuredWhereItsRouterIsCounted(t *testing.T) {
 			"for the router, or, with spec.analysis.onInconclusive Promote, let steps go by time and by the metrics of spec.analysis", others},
 		{"absent", "", nil},
 	} {
-		if err := r.Measure(t.Context(), key(tt.name), "s", "c", analysis.Weight{}); err != nil {
+		if err := r.Measure(t.Context(), key(tt.name), analysis.Subject{Split: tt.name, Stable: "s", Canary: "c"}, analysis.Weight{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range []*place{proxies, others} {
@@ -91,7 +91,7 @@ func TestEachSplitIsMeasuredWhereItsRouterIsCounted(t *testing.T) {
 	if err := splits.Update(t.Context(), moved); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Measure(t.Context(), key("meshed"), "s", "c", analysis.Weight{}); err != nil {
+	if err := r.Measure(t.Context(), key("meshed"), analysis.Subject{Split: "meshed", Stable: "s", Canary: "c"}, analysis.Weight{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(others.measured) > 0 || !slices.Contains(proxies.measured, key("meshed")) {

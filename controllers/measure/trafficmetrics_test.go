@@ -97,7 +97,7 @@ func pass(d time.Duration) {
 func measured(t *testing.T, m *TrafficMetrics, keys ...types.NamespacedName) {
 	t.Helper()
 	for _, key := range keys {
-		if err := m.Measure(t.Context(), key, "website-stable", "website-canary", analysis.Weight{Percent: 10, Since: time.Now()}); err != nil {
+		if err := m.Measure(t.Context(), key, analysis.Subject{Split: key.Name, Stable: "website-stable", Canary: "website-canary"}, analysis.Weight{Percent: 10, Since: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,7 +210,7 @@ func TestOtherBackendsBeginAnew(t *testing.T) {
 	if windows, _ := m.Windows(website, time.Time{}); len(windows) != 1 {
 		t.Error("the same backends forget their windows")
 	}
-	if err := m.Measure(t.Context(), website, "website-stable", "another", analysis.Weight{}); err != nil {
+	if err := m.Measure(t.Context(), website, analysis.Subject{Split: website.Name, Stable: "website-stable", Canary: "another"}, analysis.Weight{}); err != nil {
 		t.Fatal(err)
 	}
 	if windows, _ := m.Windows(website, time.Time{}); len(windows) != 0 {

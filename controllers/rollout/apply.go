@@ -55,6 +55,10 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) err
 		return r.applySplit(ctx, s, a.Route)
 	case plan.DeleteSplit:
 		return r.remove(ctx, a.Target, &splitv1.TrafficSplit{ObjectMeta: named(s, a.Name)})
+	case plan.Drive:
+		return r.applyDrive(ctx, s, driveOf(s, a))
+	case plan.GiveUpDrive:
+		return r.applyDrive(ctx, s, nil)
 	case plan.KeepContent, plan.SetConfiguration, plan.DropContent:
 		return r.applyConfiguration(ctx, s, action)
 	}

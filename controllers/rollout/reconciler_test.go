@@ -38,7 +38,7 @@ var errInjected = errors.New("the API server is on fire")
 // noTraffic measures nothing.
 type noTraffic struct{}
 
-func (noTraffic) Measure(context.Context, types.NamespacedName, string, string, analysis.Weight) error {
+func (noTraffic) Measure(context.Context, types.NamespacedName, analysis.Subject, analysis.Weight) error {
 	return nil
 }
 func (noTraffic) Forget(types.NamespacedName) {}

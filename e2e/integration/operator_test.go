@@ -160,7 +160,7 @@ func (m *measurements) Now() time.Time {
 // Since implements clock.PassiveClock.
 func (m *measurements) Since(t time.Time) time.Duration { return m.Now().Sub(t) }
 
-func (m *measurements) Measure(_ context.Context, split types.NamespacedName, _, _ string, w analysis.Weight) error {
+func (m *measurements) Measure(_ context.Context, split types.NamespacedName, _ analysis.Subject, w analysis.Weight) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known := m.weights[split]; w.Percent > 0 && !w.Since.IsZero() && !known.Since.Equal(w.Since) {

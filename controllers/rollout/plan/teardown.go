@@ -153,7 +153,11 @@ func (p *pass) restored() bool {
 		}
 	}
 	p.ensureRoute(last)
-	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: the TrafficSplit is not what Serin asked for last: setting it back to %s.", p.status.Step.Summary, last.share())
+	what := "the TrafficSplit"
+	if p.driven() {
+		what = "spec.drive of the CanaryRelease"
+	}
+	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: %s is not what Serin asked for last: setting it back to %s.", p.status.Step.Summary, what, last.share())
 	p.noteLoss()
 	p.checkDeadline()
 	return false

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// canaryInGit is a CanaryRelease that lets the Rollout decide.
+const canaryInGit = `apiVersion: serin.dev/v1alpha1
+kind: CanaryRelease
+metadata: {name: try}
+spec: {release: shop, version: 4, config: "replicas: 3", drive: {rollout: website}}
+`
+
+// gitOps applies a manifest as a tool does that takes every field over that it names.
+func (s *scene) gitOps(manifest string) {
+	s.Helper()
+	s.mustKubectl("git", manifest, "apply", "--server-side", "--force-conflicts", "--field-manager=gitops", "-f", "-")
+}
+
+func (s *scene) try() *v1alpha1.CanaryRelease {
+	s.Helper()
+	return s.get(s.Context(), "try", &v1alpha1.CanaryRelease{}).(*v1alpha1.CanaryRelease)
+}
+
+// obey is what the controller of CanaryReleases makes of spec.drive, without Helm and pods.
+func obey(cr *v1alpha1.CanaryRelease, now metav1.MicroTime) {
+	st := &cr.Status
+	st.ObservedGeneration, st.ManifestDigest = cr.Generation, "d1"
+	st.Release = &v1alpha1.CanaryHelmRelease{Revision: 4}
+	st.Workloads = []v1alpha1.CanaryWorkload{{Name: "website", Replicas: 2, ReadyReplicas: 2}}
+	var weight int32
+	var transition v1alpha1.CanaryTransition
+	if d := cr.Spec.Drive; d != nil && d.ManifestDigest == "d1" {
+		transition = d.Transition
+		if d.Weight != nil {
+			weight = *d.Weight
+		}
+	}
+	st.Drive = &v1alpha1.CanaryDriveStatus{Weight: weight, InEffect: true}
+	st.Services = []v1alpha1.CanaryServiceStatus{{Service: "website", InEffect: true, Ports: []v1alpha1.CanaryPortStatus{{Port: "80/TCP", Weight: weight}}}}
+	if transition != "" && st.Decision == nil {
+		st.Decision = &v1alpha1.CanaryDecision{Transition: transition, Reason: v1alpha1.ReasonRequested, Message: "its Rollout wants it", Time: now, EndedAt: &now}
+	}
+}
+
+// obeying plays that controller until the test ends.
+func (s *scene) obeying() {
+	go func() {
+		for s.Context().Err() == nil {
+			cr := &v1alpha1.CanaryRelease{}
+			if err := admin.Get(s.Context(), s.key("try"), cr); err == nil {
+				before := cr.DeepCopy()
+				obey(cr, metav1.NewMicroTime(time.Now().Truncate(time.Microsecond)))
+				err = admin.Status().Patch(s.Context(), cr, client.MergeFrom(before))
+				if err != nil && s.Context().Err() == nil && !apierrors.IsNotFound(err) {
+					s.Logf("the CanaryRelease: %v", err)
+				}
+			}
+			select {
+			case <-s.Context().Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}()
+}
+
+// driven brings a Rollout of a CanaryRelease up.
+func driven(t *testing.T, m *measurements, manifest string, steps ...v1alpha1.Step) *scene {
+	t.Helper()
+	s := newScene(t)
+	s.bindClusterRole("git", "edit")
+	s.waitRights("git", may{"patch", "canaryreleases", ""})
+	ro := newRollout(steps...)
+	ro.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindCanaryRelease, Name: "try"}
+	s.create(service("website"), ro)
+	s.gitOps(manifest)
+	s.obeying()
+	startOperator(t, m)
+	return s
+}
+
+// owned are the fields of a manager, as the API server keeps them.
+func owned(o client.Object, manager string) string {
+	for _, m := range o.GetManagedFields() {
+		if m.Manager == manager && m.Subresource == "" {
+			return string(m.FieldsV1.GetRawBytes())
+		}
+	}
+	return ""
+}
+
+func TestARolloutOwnsOnlyWhatItDecidesAboutACanaryRelease(t *testing.T) {
+	s := driven(t, newMeasurements(), canaryInGit, v1alpha1.Step{Weight: 20, Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 60})
+	s.waitReason(v1alpha1.ReasonWaitingForApproval)
+	const fields = `{"f:spec":{"f:drive":{"f:manifestDigest":{},"f:weight":{}}}}`
+	if got := owned(s.try(), v1alpha1.FieldManager); got != fields {
+		t.Errorf("it owns %s, want %s", got, fields)
+	}
+	s.gitOps(canaryInGit)
+	if d := s.try().Spec.Drive; d.Weight == nil || *d.Weight != 20 {
+		t.Errorf("Git has taken the weight away: %+v", d)
+	}
+	s.decide(v1alpha1.ControlPromote)
+	s.eventually("promoted", func(context.Context) bool {
+		h := s.rollout().Status.History
+		return len(h) == 1 && h[0].Outcome == v1alpha1.OutcomePromoted
+	})
+	if d := s.try().Spec.Drive; d.Transition != v1alpha1.CanaryTransitionAdopted || *d.Weight != 100 {
+		t.Errorf("%+v", d)
+	}
+	if err := admin.Delete(s.Context(), s.rollout()); err != nil {
+		s.Fatal(err)
+	}
+	s.eventually("the Rollout is gone", func(ctx context.Context) bool {
+		return apierrors.IsNotFound(admin.Get(ctx, s.key("website"), &v1alpha1.Rollout{}))
+	})
+	if d := s.try().Spec.Drive; d.Rollout != "website" || d.Weight != nil || d.Transition != "" || d.ManifestDigest != "" {
+		t.Errorf("something is left of what was decided: %+v", d)
+	}
+}
+
+func TestABadCanaryReleaseIsDeprecated(t *testing.T) {
+	m := newMeasurements()
+	m.badCanary = true
+	s := driven(t, m, canaryInGit, v1alpha1.Step{Weight: 50}, v1alpha1.Step{Weight: 60})
+	s.waitReason(v1alpha1.ReasonRolledBack)
+	if d := s.try().Spec.Drive; d.Transition != v1alpha1.CanaryTransitionDeprecated || *d.Weight != 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// Without consent nothing is written; and what was written would be refused.
+func TestACanaryReleaseWithoutConsentIsNotTouched(t *testing.T) {
+	without := strings.Replace(canaryInGit, ", drive: {rollout: website}", "", 1)
+	s := driven(t, newMeasurements(), without)
+	s.waitReason(v1alpha1.ReasonConflict)
+	if d := s.try().Spec.Drive; d != nil {
+		t.Errorf("%+v", d)
+	}
+	weight := fmt.Sprintf(strings.Replace(without, "release: shop, version: 4, config: \"replicas: 3\"", "%s", 1), "drive: {weight: 50}")
+	out, err := s.kubectl("git", weight, "apply", "--server-side", "--force-conflicts", "--field-manager="+v1alpha1.FieldManager, "-f", "-")
+	if err == nil || !strings.Contains(out, "spec.drive.rollout: Required value") {
+		t.Errorf("%v: %s", err, out)
+	}
+	s.gitOps(canaryInGit)
+	s.eventually("promoted", func(context.Context) bool { return len(s.rollout().Status.History) == 1 })
+}

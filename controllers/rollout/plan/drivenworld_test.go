@@ -218,6 +218,9 @@ func (w *world) checkDrive(a Drive) {
 	if a.Transition == v1alpha1.CanaryTransitionAdopted && (w.split == nil || w.split.observed != 100 || w.cr.of != w.cr.content) {
 		w.t.Fatalf("S3: it is adopted before it has all traffic\n%s", w.tail())
 	}
+	if bad := w.failures[w.cr.content] > 0; bad && a.Transition == v1alpha1.CanaryTransitionAdopted && !waived {
+		w.t.Fatalf("S2: a bad canary is adopted\n%s", w.tail())
+	}
 	if !w.declared(Route{Weight: a.Weight}) {
 		w.t.Fatalf("S3: weight %d is no step\n%s", a.Weight, w.tail())
 	}

@@ -115,7 +115,7 @@ func (p *pass) splitTaken() bool {
 // retreat takes back what was begun, after a refusal.
 func (p *pass) retreat() {
 	why := p.state
-	if !p.underway() || p.without() || p.Service.Presence == Absent || p.stableServiceGone() {
+	if !p.underway() || p.without() || p.Service.Presence == Absent && !p.driven() || p.stableServiceGone() {
 		return
 	}
 	p.refusal, p.state = &why, state{}

@@ -146,7 +146,7 @@ var errNoCanaryRelease = errors.New("there is no CanaryRelease")
 // the version that was seen, so that a leader of the past, or a decision about a former
 // state, moves nothing. Its rollout is not written, since that is the owner's consent:
 // without it, the API server refuses the rest.
-func (r *Reconciler) applyDrive(ctx context.Context, s scene, drive map[string]any) error {
+func (r *Reconciler) applyDrive(ctx context.Context, s scene, action plan.Action) error {
 	cr := s.canaryRelease
 	if cr == nil {
 		return errNoCanaryRelease
@@ -157,18 +157,15 @@ func (r *Reconciler) applyDrive(ctx context.Context, s scene, drive map[string]a
 	u.SetName(cr.Name)
 	u.SetUID(cr.UID)
 	u.SetResourceVersion(cr.ResourceVersion)
-	if drive != nil {
-		u.Object["spec"] = map[string]any{"drive": drive}
+	if a, ok := action.(plan.Drive); ok { // else nothing is owned any more
+		u.Object["spec"] = map[string]any{"drive": driveOf(a, cr.Status.ManifestDigest)}
 	}
 	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
-// driveOf is what an action asks of the content that was observed.
-func driveOf(s scene, a plan.Drive) map[string]any {
-	if s.canaryRelease == nil {
-		return nil
-	}
-	drive := map[string]any{"weight": int64(a.Weight), "manifestDigest": s.canaryRelease.Status.ManifestDigest}
+// driveOf is what an action asks of a content.
+func driveOf(a plan.Drive, digest string) map[string]any {
+	drive := map[string]any{"weight": int64(a.Weight), "manifestDigest": digest}
 	if a.Transition != v1alpha1.CanaryTransitionNone {
 		drive["transition"] = string(a.Transition)
 	}

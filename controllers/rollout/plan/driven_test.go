@@ -17,11 +17,11 @@ func init() {
 
 var driven = []story{
 	{"a CanaryRelease is promoted, and another one after it", func(w *world) {
-		w.begins("a", "v2", 50)
-		w.until("promoted", w.outcome(v1alpha1.OutcomePromoted, "a-v2"))
+		w.begins(50)
+		w.until("promoted", w.promotedAs("a-v2"))
 		w.run(60)
 		w.tries("b", "v3")
-		w.until("promoted", w.outcome(v1alpha1.OutcomePromoted, "b-v3"))
+		w.until("promoted", w.promotedAs("b-v3"))
 	}},
 	{"a bad CanaryRelease is rolled back, and a better one takes its place", func(w *world) {
 		w.failures["v2"] = 5
@@ -30,52 +30,52 @@ var driven = []story{
 		w.until("rolled back", w.rolledBack)
 		w.run(60)
 		w.tries("b", "v3")
-		w.until("promoted", w.outcome(v1alpha1.OutcomePromoted, "b-v3"))
+		w.until("promoted", w.promotedAs("b-v3"))
 	}},
 	{"a CanaryRelease is rolled back little by little", func(w *world) {
 		w.ro.Spec.Strategy.RollBackOver = "30s"
-		w.begins("a", "v2", 50)
+		w.begins(50)
 		w.control(v1alpha1.ControlAbort, "a-v2")
 		w.until("rolled back", w.rolledBack)
 	}},
 	{"a person aborts the release of a CanaryRelease", func(w *world) {
-		w.begins("a", "v2", 10)
+		w.begins(10)
 		w.control(v1alpha1.ControlAbort, "a-v2")
 		w.until("rolled back", w.rolledBack)
 		w.control(v1alpha1.ControlRetry, "a-v2")
 		w.run(30)
 	}},
 	{"a CanaryRelease is deprecated meanwhile", func(w *world) {
-		w.begins("a", "v2", 50)
+		w.begins(50)
 		w.asPerson(v1alpha1.CanaryTransitionDeprecated)
 		w.until("rolled back", w.rolledBack)
 	}},
 	{"a CanaryRelease is deleted in the middle", func(w *world) {
-		w.begins("a", "v2", 50)
+		w.begins(50)
 		w.cr.deleting = true
 		w.say("user: deletes the CanaryRelease")
 		w.until("gone", func() bool { return w.cr == nil })
 		w.untilReason(v1alpha1.ReasonStable)
 	}},
 	{"a person adopts a CanaryRelease in the middle", func(w *world) {
-		w.begins("a", "v2", 10)
+		w.begins(10)
 		w.asPerson(v1alpha1.CanaryTransitionAdopted)
-		w.until("promoted", w.outcome(v1alpha1.OutcomePromoted, "a-v2"))
+		w.until("promoted", w.promotedAs("a-v2"))
 	}},
 	{"a CanaryRelease gets other content in the middle", func(w *world) {
-		w.begins("a", "v2", 50)
+		w.begins(50)
 		w.cr.content, w.dirty = "v3", true
 		w.say("user: config v3")
-		w.until("promoted", w.outcome(v1alpha1.OutcomePromoted, "a-v3"))
+		w.until("promoted", w.promotedAs("a-v3"))
 	}},
 	{"a CanaryRelease does not name its Rollout any more", func(w *world) {
-		w.begins("a", "v2", 50)
+		w.begins(50)
 		*w.cr = drivenCanary{uid: "a", content: "v2", of: "v2", ready: 2, helm: 4, age: 9}
 		w.say("user: removes spec.drive")
 		w.untilReason(v1alpha1.ReasonConflict)
 	}},
 	{"the pods of a CanaryRelease all go away while they get traffic", func(w *world) {
-		w.begins("a", "v2", 50)
+		w.begins(50)
 		w.cr.broken = true
 		w.until("rolled back", w.rolledBack)
 	}},
@@ -89,7 +89,7 @@ var driven = []story{
 		w.until("rolled back", w.rolledBack)
 	}},
 	{"the Rollout of a CanaryRelease is deleted in the middle", func(w *world) {
-		w.begins("a", "v2", 50)
+		w.begins(50)
 		w.remove()
 		w.until("gone", func() bool { return w.gone })
 		w.untilWeight(0)
@@ -105,11 +105,11 @@ var driven = []story{
 		w.until("gone", func() bool { return w.gone })
 	}},
 	{"somebody else writes the weight of a CanaryRelease", func(w *world) {
-		w.begins("a", "v2", 10)
+		w.begins(10)
 		w.cr.told.Weight, w.dirty = 90, true
 		w.say("somebody: weight 90")
 		w.untilWeight(10)
-		w.until("promoted", w.outcome(v1alpha1.OutcomePromoted, "a-v2"))
+		w.until("promoted", w.promotedAs("a-v2"))
 	}},
 }
 
@@ -118,11 +118,11 @@ func (w *world) asPerson(t v1alpha1.CanaryTransition) {
 	w.say("user: spec.transition %s", t)
 }
 
-// outcome reports whether the last release ended so.
-func (w *world) outcome(outcome, revision string) func() bool {
+// promotedAs reports whether the last release was a promotion of a revision.
+func (w *world) promotedAs(revision string) func() bool {
 	return func() bool {
 		h := w.ro.Status.History
-		return len(h) > 0 && h[0].Outcome == outcome && h[0].Revision == revision
+		return len(h) > 0 && h[0].Outcome == v1alpha1.OutcomePromoted && h[0].Revision == revision
 	}
 }
 
@@ -172,14 +172,14 @@ func TestACanaryReleaseIsDrivenOnlyWithItsConsent(t *testing.T) {
 		t.Errorf("something was released: %v", w.ro.Status.History)
 	}
 	w.cr.names, w.dirty = w.ro.Name, true
-	w.until("promoted", w.outcome(v1alpha1.OutcomePromoted, "a-v2"))
+	w.until("promoted", w.promotedAs("a-v2"))
 }
 
 // TestADriveThatIsRefusedInTheMiddleIsStillWatched: a mistake in the spec does not leave a
 // bad canary in its traffic.
 func TestADriveThatIsRefusedInTheMiddleIsStillWatched(t *testing.T) {
 	w := newWorld(t)
-	w.begins("a", "v2", 50)
+	w.begins(50)
 	w.edit("a mistake", func(s *v1alpha1.RolloutSpec) { s.Router = v1alpha1.RouterSMI })
 	w.run(120)
 	if got := w.split.observed; got != 50 {

@@ -59,11 +59,11 @@ func (w *world) tries(uid, content string) {
 	w.say("user: a CanaryRelease of %s", content)
 }
 
-// begins waits until the steps have taken it up.
-func (w *world) begins(uid, content string, weight int32) {
+// begins waits until the steps have taken v2 up to a weight.
+func (w *world) begins(weight int32) {
 	w.t.Helper()
 	w.driven()
-	w.tries(uid, content)
+	w.tries("a", "v2")
 	w.untilWeight(weight)
 }
 

@@ -31,7 +31,7 @@ func (p *pass) refused() bool {
 	var err error
 	p.settings, err = parseSettings(&p.Rollout.Spec, p.RouterName, p.Freezes, p.Metrics)
 	p.holdBack()
-	if !p.objects(err) && !p.missing() && !p.nameTaken() {
+	if !p.objects(err) && !p.undrivable() && !p.missing() && !p.nameTaken() {
 		return false
 	}
 	p.byReplicas = p.byReplicas && p.Split.Presence == Absent // a split that is there leads the traffic
@@ -51,8 +51,6 @@ func (p *pass) objects(err error) bool {
 		return p.say(v1alpha1.ReasonRouterUnavailable, "spec.router: this operator does not offer the router %q; leave the field out to use its default.", p.RouterName)
 	case p.Unmatchable != "" && slices.ContainsFunc(spec.Strategy.Steps, func(s v1alpha1.Step) bool { return len(s.Matches) > 0 }):
 		return p.say(v1alpha1.ReasonRouterUnavailable, "spec.strategy.steps: matches: %s.", p.Unmatchable)
-	case p.driven() && p.undrivable():
-		return true
 	case p.paired() && p.byReplicas:
 		return p.say(v1alpha1.ReasonInvalidSpec, "spec.router: none can't move traffic between two Services; name another router.")
 	case p.Service.Presence == Present && p.Service.Problem != "":

@@ -153,14 +153,18 @@ func (p *pass) restored() bool {
 		}
 	}
 	p.ensureRoute(last)
-	what := "the TrafficSplit"
-	if p.driven() {
-		what = "spec.drive of the CanaryRelease"
-	}
-	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: %s is not what Serin asked for last: setting it back to %s.", p.status.Step.Summary, what, last.share())
+	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: %s is not what Serin asked for last: setting it back to %s.", p.status.Step.Summary, p.written(), last.share())
 	p.noteLoss()
 	p.checkDeadline()
 	return false
+}
+
+// written is where a route is written, for people.
+func (p *pass) written() string {
+	if p.driven() {
+		return "spec.drive of the CanaryRelease"
+	}
+	return "the TrafficSplit"
 }
 
 // nextRoute is the route of the present step, or of the promotion.

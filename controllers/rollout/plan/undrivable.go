@@ -11,6 +11,9 @@ import (
 // undrivable says why a CanaryRelease can't be released as the spec wants, and reports
 // whether that is so.
 func (p *pass) undrivable() bool {
+	if !p.driven() {
+		return false
+	}
 	name, c := p.Rollout.Spec.WorkloadRef.Name, &p.Driven
 	if what := p.meaningless(); what != "" {
 		return p.say(v1alpha1.ReasonInvalidSpec, "%s for a CanaryRelease; remove it.", what)

@@ -76,7 +76,7 @@ func TestADrivenReleaseEndsWellWhateverHappens(t *testing.T) {
 	}
 	ends := map[string]int{}
 	for seed := range seeds {
-		r := rand.New(rand.NewPCG(uint64(seed), 45)) //nolint:gosec // a seed, so that a failure can be repeated
+		r := rand.New(rand.NewPCG(uint64(seed), 45))
 		w := newWorld(t)
 		w.ro.Spec.ProgressDeadline = "60s"
 		w.routerLag, w.crashAt = r.IntN(4), r.IntN(30)

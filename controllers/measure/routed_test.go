@@ -59,7 +59,10 @@ func TestEachSplitIsMeasuredWhereItsRouterIsCounted(t *testing.T) {
 	splits := fake.NewClientBuilder().WithScheme(scheme).WithObjects(named("default", ""), named("proxied", "nginx"), named("meshed", "istio")).Build()
 	proxies, others := newPlace("a proxy did not answer"), newPlace(notServed)
 	r := NewRouted(RoutedOptions{Splits: splits, DefaultRouter: "nginx", ProxyRouters: []string{"nginx"}, Proxies: proxies, Others: others})
-	key := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: name} }
+	// A Rollout is not always called as its split is.
+	key := func(name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: "shop", Name: "rollout-of-" + name}
+	}
 	for _, tt := range []struct {
 		name, message string
 		in            *place
@@ -84,7 +87,7 @@ func TestEachSplitIsMeasuredWhereItsRouterIsCounted(t *testing.T) {
 	}
 	moved := named("meshed", "nginx")
 	current := &splitv1.TrafficSplit{}
-	if err := splits.Get(t.Context(), key("meshed"), current); err != nil {
+	if err := splits.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "meshed"}, current); err != nil {
 		t.Fatal(err)
 	}
 	moved.ResourceVersion = current.ResourceVersion

@@ -107,6 +107,27 @@ func forbidden(namespace string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Group: "metrics.smi-spec.io", Resource: "trafficsplits"}, "", fmt.Errorf("secret words about %s", namespace))
 }
 
+func TestARolloutIsMeasuredByASplitOfAnotherName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := running(t, &api{splits: []types.NamespacedName{website}})
+		ro := types.NamespacedName{Namespace: website.Namespace, Name: "rollout"}
+		of := analysis.Subject{Split: website.Name, Stable: "website-stable", Canary: "website-canary"}
+		if err := m.Measure(t.Context(), ro, of, analysis.Weight{Percent: 10, Since: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Minute)
+		if windows, health := m.Windows(ro, time.Time{}); len(windows) == 0 || health.Message != "" {
+			t.Errorf("%d windows, %+v", len(windows), health)
+		}
+		if windows, _ := m.Windows(website, time.Time{}); len(windows) > 0 {
+			t.Error("what has the split's name is measured, and not the Rollout")
+		}
+		if e := <-m.Changed(); e.Object != ro {
+			t.Errorf("told of %v", e.Object)
+		}
+	})
+}
+
 func TestAllReleasesAreMeasuredByOneListInEachWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &api{}

@@ -152,6 +152,12 @@ func TestABadCanaryReleaseIsDeprecated(t *testing.T) {
 	if d := s.try().Spec.Drive; d.Transition != v1alpha1.CanaryTransitionDeprecated || *d.Weight != 0 {
 		t.Errorf("%+v", d)
 	}
+	if a := s.traffic("", "rollout undo website"); a.status != 1 || !strings.Contains(a.errs, "releases the CanaryRelease try, and Helm knows its revisions: use `helm rollback`") {
+		t.Errorf("undo: exit status %d: %s%s", a.status, a.out, a.errs)
+	}
+	if a := s.does("rollout get website"); !strings.Contains(a.out, "canary") || !strings.Contains(a.out, "RolledBack") {
+		t.Errorf("get: %s", a.out)
+	}
 }
 
 // Without consent nothing is written; and what was written would be refused.

@@ -85,12 +85,13 @@ func meant(cr *v1alpha1.CanaryRelease) bool {
 func observed(cr *v1alpha1.CanaryRelease) bool { return cr.Status.ObservedGeneration == cr.Generation }
 
 // podsOf are the pods of all of the canary's workloads. None is ready while one of the
-// workloads has no ready pod: its requests would meet nobody.
+// workloads has no ready pod: its requests would meet nobody. One that is to have none is
+// of former content.
 func podsOf(cr *v1alpha1.CanaryRelease) (replicas, ready int32) {
 	missing := false
 	for _, w := range cr.Status.Workloads {
 		replicas, ready = replicas+w.Replicas, ready+w.ReadyReplicas
-		missing = missing || w.ReadyReplicas == 0
+		missing = missing || w.Replicas > 0 && w.ReadyReplicas == 0
 	}
 	if missing {
 		return replicas, 0

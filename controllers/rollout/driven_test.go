@@ -85,6 +85,10 @@ func TestACanaryReleaseIsReadyOnlyWithAllOfItsWorkloads(t *testing.T) {
 	if d := drivenOf(cr); d.Ready != 0 || d.Replicas != 5 {
 		t.Errorf("with a workload that can't answer: %+v", d)
 	}
+	cr.Status.Workloads[1].Replicas = 0
+	if d := drivenOf(cr); d.Ready != 2 {
+		t.Errorf("with a workload of former content: %+v", d)
+	}
 	cr.Status.Release.AdoptedRevision = 5
 	if d := drivenOf(cr); d.Stable != "helm-5" {
 		t.Errorf("after an adoption: %+v", d)

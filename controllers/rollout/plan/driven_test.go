@@ -211,3 +211,55 @@ func TestTheDeletionOfADrivingRolloutIsNotHeldUpForEver(t *testing.T) {
 }
 
 const defaultDeadlineSeconds = int(defaultProgressDeadline / 1e9)
+
+func TestAnAbortComesTooLateForAnAdoption(t *testing.T) {
+	w := newWorld(t)
+	w.driven()
+	w.tries("a", "v2")
+	w.cr.stuck = true
+	w.until("adopting", func() bool { return w.cr.decision != nil })
+	w.control(v1alpha1.ControlAbort, "a-v2")
+	w.run(5)
+	if c := w.ro.Status.Control; c == nil || !strings.Contains(c.Ignored, "to go back, set its spec.transition to Deprecated") {
+		t.Errorf("%+v", c)
+	}
+	if w.cr.told.Transition != v1alpha1.CanaryTransitionAdopted {
+		t.Errorf("it is told %s", w.cr.told)
+	}
+	w.cr.stuck = false
+	w.until("promoted", w.promotedAs("a-v2"))
+}
+
+func TestOfTwoRolloutsOfOneCanaryReleaseTheOlderDrives(t *testing.T) {
+	w := newWorld(t)
+	w.driven()
+	w.tries("a", "v2")
+	o := w.observe()
+	o.Rival = "older"
+	d := Decide(o)
+	w.ro.Status = d.Status
+	if m := readyMessage(w.ro); !strings.Contains(m, `already claims the CanaryRelease "try" or the Service "website"`) {
+		t.Errorf("got %q", m)
+	}
+	if len(d.Actions) > 0 {
+		t.Errorf("it does %v", d.Actions)
+	}
+}
+
+// TestAMistakeDoesNotKeepADriveFromItsEnd: what was handed over, or rolled back, is seen
+// through.
+func TestAMistakeDoesNotKeepADriveFromItsEnd(t *testing.T) {
+	for outcome, failures := range map[string]int64{v1alpha1.OutcomePromoted: 0, v1alpha1.OutcomeRolledBack: 9} {
+		w := newWorld(t)
+		w.failures["v2"] = failures
+		w.driven()
+		w.tries("a", "v2")
+		w.until("decided", func() bool { return w.cr.told.Transition != "" })
+		w.edit("a mistake", func(s *v1alpha1.RolloutSpec) { s.Router = v1alpha1.RouterSMI })
+		w.until("ended", func() bool {
+			h := w.ro.Status.History
+			return w.cr.decision != nil && w.cr.decision.EndedAt != nil && len(h) == 1 && h[0].Outcome == outcome
+		})
+		w.checkQuiet()
+	}
+}

@@ -78,7 +78,7 @@ var layers = []layer{
 	{folder: "metricsapi/server/certificate", imports: []string{"github.com/go-logr/logr", "k8s.io"}},
 	{folder: "metricsapi/server/openapi", imports: []string{"./api/metrics", "k8s.io"}},
 	{folder: "metricsapi/inventory", imports: []string{"./api", "./metricsapi/observe", "github.com/go-logr/logr", "k8s.io"}},
-	{folder: "metricsapi/aggregate", imports: []string{"./api", "./controllers/traffic", "./metricsapi/observe", "golang.org/x/sync", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/clock"}},
+	{folder: "metricsapi/aggregate", imports: []string{"./api", "./controllers/traffic", "./metricsapi/observe", "golang.org/x/sync", "golang.org/x/time", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/klog", "k8s.io/utils/clock"}},
 	{folder: "metricsapi/source", imports: []string{"./api", "./metricsapi/observe", "./analysis", "./analysis/egress", "./analysis/source/scrape", "./controllers/traffic", "golang.org/x/sync", "github.com/prometheus", "k8s.io", "sigs.k8s.io/yaml"}},
 	{folder: "proxy/cmd", imports: []string{""}},
 	{folder: "charts"},

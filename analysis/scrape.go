@@ -16,6 +16,10 @@ type Target struct {
 	Stable, Canary string
 }
 
+// Subject names what is compared: the TrafficSplit, by its name, and the two backends
+// that it divides the traffic between.
+type Subject struct{ Split, Stable, Canary string }
+
 // Pod is one proxy.
 type Pod struct {
 	// UID is the UID of the pod.

@@ -56,6 +56,11 @@ type CanaryReleaseStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Services []CanaryServiceStatus `json:"services,omitempty"`
 
+	// drive is what is in effect of what the Rollout of spec.drive decides. Absent where
+	// none is named, and before the first weight is in effect.
+	// +optional
+	Drive *CanaryDriveStatus `json:"drive,omitempty"`
+
 	// copies are objects that were made for pods of the canary, and that go with them.
 	// +optional
 	// +listType=map
@@ -221,6 +226,19 @@ type CanaryPortStatus struct {
 	Weight int32 `json:"weight"`
 }
 
+// CanaryDriveStatus is what is in effect of a Rollout's decisions.
+type CanaryDriveStatus struct {
+	// weight in percent that was last in effect on every port that the Rollout decides.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Weight int32 `json:"weight"`
+
+	// inEffect is whether it still is, and no other weight is on its way.
+	// +required
+	InEffect bool `json:"inEffect"`
+}
+
 // CanaryCopy names an object that was made for pods of a canary.
 type CanaryCopy struct {
 	// kind is ConfigMap, Secret or ServiceAccount.
@@ -281,6 +299,6 @@ const (
 	ReasonDeprecating Reason = "Deprecating"
 	// ReasonDeprecated: the canary is gone and left no trace.
 	ReasonDeprecated Reason = "Deprecated"
-	// ReasonRequested: somebody set spec.transition.
+	// ReasonRequested: somebody set spec.transition, or the Rollout spec.drive.transition.
 	ReasonRequested Reason = "Requested"
 )

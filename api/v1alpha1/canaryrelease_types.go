@@ -19,14 +19,15 @@ import (
 // +kubebuilder:printcolumn:name="Transition",type=string,JSONPath=`.spec.transition`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Rollout",type=string,JSONPath=`.spec.drive.rollout`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="metadata.name: must have at most 52 characters, since Serin derives names and labels from it; choose a shorter name"
 type CanaryRelease struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what to try and on how much traffic. The user owns it; Serin never
-	// writes it.
+	// spec is what to try and on how much traffic. The user owns it; Serin writes
+	// nothing of it but weight, transition and manifestDigest of spec.drive.
 	// +required
 	Spec CanaryReleaseSpec `json:"spec"`
 
@@ -117,6 +118,43 @@ type CanaryReleaseSpec struct {
 	// stays.
 	// +optional
 	Transition CanaryTransition `json:"transition,omitempty"`
+
+	// drive lets a Rollout decide how much traffic goes to the canary and how the
+	// CanaryRelease ends. The Rollout names the CanaryRelease in spec.workloadRef, and has
+	// to be named here, so that nobody drives what is not theirs. transition above, which
+	// people set, goes before what the Rollout decides. When unset, people decide.
+	// +optional
+	Drive *CanaryDrive `json:"drive,omitempty"`
+}
+
+// CanaryDrive is what a Rollout decides about a CanaryRelease.
+type CanaryDrive struct {
+	// rollout is the name of the Rollout, in the same namespace. You write it; the
+	// Rollout writes the rest. The canary gets nothing until the Rollout says so.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=52
+	Rollout string `json:"rollout"`
+
+	// weight is the canary's share in percent, written by the Rollout: of every port
+	// that spec.services gives the canary a share of. A port with a weight of 0 there
+	// keeps it. When unset, 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Weight *int32 `json:"weight,omitempty"`
+
+	// transition is how the CanaryRelease ends, written by the Rollout: Adopted when the
+	// last step has passed, Deprecated when the release was rolled back.
+	// +optional
+	Transition CanaryTransition `json:"transition,omitempty"`
+
+	// manifestDigest is the content, by status.manifestDigest, that weight and transition
+	// are meant for, written by the Rollout. Other content gets no traffic, and is neither
+	// adopted nor deprecated by them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ManifestDigest string `json:"manifestDigest,omitempty"`
 }
 
 // CanaryTransition is how a CanaryRelease ends.

@@ -223,20 +223,28 @@ type RouteReference struct {
 	Section string `json:"section,omitempty"`
 }
 
+// What a Rollout may name as its workload.
+const (
+	KindDeployment    = "Deployment"
+	KindCanaryRelease = "CanaryRelease"
+)
+
 // WorkloadReference names a workload in the namespace of the Rollout.
+//
+// +kubebuilder:validation:XValidation:rule="self.kind != 'Deployment' || self.apiVersion == 'apps/v1'",message="spec.workloadRef.apiVersion: only apps/v1 is supported; write apps/v1"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'CanaryRelease' || self.apiVersion == 'serin.dev/v1alpha1'",message="spec.workloadRef.apiVersion: write serin.dev/v1alpha1 for a CanaryRelease"
 type WorkloadReference struct {
-	// apiVersion of the workload: apps/v1.
+	// apiVersion: apps/v1, or serin.dev/v1alpha1 of a CanaryRelease.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self == 'apps/v1'",message="spec.workloadRef.apiVersion: only apps/v1 is supported; write apps/v1"
 	APIVersion string `json:"apiVersion"`
 
-	// kind of the workload: Deployment. A StatefulSet or a DaemonSet is refused:
-	// their controllers replace pods in place, by ordinal or by node, so that the
-	// old pods can't all stay until the new version has proved itself.
+	// kind: Deployment, or CanaryRelease, whose spec.drive has to name this Rollout.
+	// A StatefulSet or a DaemonSet is refused: their controllers replace pods in place,
+	// so that the old pods can't all stay until the new version has proved itself.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self == 'Deployment'",message="spec.workloadRef.kind: only Deployment is supported; the controllers of other kinds, such as StatefulSet and DaemonSet, replace pods in place, so that the old ones could not stay until the new version has proved itself"
+	// +kubebuilder:validation:XValidation:rule="self in ['Deployment', 'CanaryRelease']",message="spec.workloadRef.kind: only Deployment and CanaryRelease are supported; the controllers of other kinds, such as StatefulSet and DaemonSet, replace pods in place, so that the old ones could not stay until the new version has proved itself"
 	Kind string `json:"kind"`
 
 	// name of the workload.

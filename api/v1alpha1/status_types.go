@@ -106,7 +106,8 @@ type RolloutStatus struct {
 
 // VersionStatus describes one version of the workload.
 type VersionStatus struct {
-	// revision is the pod-template-hash of the version's pods.
+	// revision is the pod-template-hash of the version's pods. Of a CanaryRelease, it is
+	// a digest of its content, and "helm-N" for stable.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Revision string `json:"revision"`

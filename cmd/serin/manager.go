@@ -228,7 +228,8 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone),
 		Linger: map[v1alpha1.RouterName]time.Duration{smi.Name: o.smiSettle}, Served: o.splits, Measurements: measured, Metrics: named, Outbox: outbox,
 		Clock: clock.RealClock{}, GuardPolicy: o.guardPolicy, GuardServed: guarded, Concurrency: o.workers,
-		Configuration: rollout.ConfigurationOptions{Policy: o.configurationPolicy, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader()},
+		CanaryReleases: o.canaryServiceAccount != "",
+		Configuration:  rollout.ConfigurationOptions{Policy: o.configurationPolicy, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader()},
 	})
 	if err := metrics.Registry.Register(r); err != nil {
 		return fmt.Errorf("register the metrics of Rollouts: %w", err)

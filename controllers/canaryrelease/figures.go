@@ -24,7 +24,7 @@ import (
 type Measurements interface {
 	// Measure begins to measure a split, or tells what changed. Since of the weight is zero
 	// while the weight is changing.
-	Measure(ctx context.Context, split types.NamespacedName, stable, canary string, w analysis.Weight) error
+	Measure(ctx context.Context, split types.NamespacedName, of analysis.Subject, w analysis.Weight) error
 	// Forget ends the measurement.
 	Forget(split types.NamespacedName)
 	// Windows returns what was measured after a time, and why data is missing.
@@ -54,8 +54,10 @@ func (r *Reconciler) observeTraffic(ctx context.Context, s *scene) {
 		shared[service.Name] = true
 		weight := s.helm.measure(service, s.Now)
 		key := s.key(service.Name)
-		stable, canary := workload.BackendName(root.Name, v1alpha1.RoleStable), workload.BackendName(root.Name, v1alpha1.RoleCanary)
-		if err := r.options.Measurements.Measure(ctx, key, stable, canary, weight); err != nil {
+		of := analysis.Subject{
+			Split: service.Name, Stable: workload.BackendName(root.Name, v1alpha1.RoleStable), Canary: workload.BackendName(root.Name, v1alpha1.RoleCanary),
+		}
+		if err := r.options.Measurements.Measure(ctx, key, of, weight); err != nil {
 			s.retry = errors.Join(s.retry, err)
 			continue
 		}

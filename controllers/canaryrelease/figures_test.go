@@ -26,9 +26,9 @@ type counts struct {
 	health  analysis.Health
 }
 
-func (m *counts) Measure(_ context.Context, split types.NamespacedName, stable, canary string, w analysis.Weight) error {
-	if stable != split.Name+"-stable" || canary != split.Name+"-canary" || split.Namespace != "shop" {
-		m.c.Errorf("%s is measured by %s and %s", split, stable, canary)
+func (m *counts) Measure(_ context.Context, split types.NamespacedName, of analysis.Subject, w analysis.Weight) error {
+	if want := (analysis.Subject{Split: split.Name, Stable: split.Name + "-stable", Canary: split.Name + "-canary"}); of != want || split.Namespace != "shop" {
+		m.c.Errorf("%s is measured by %+v", split, of)
 	}
 	m.weights[split.Name] = w
 	return m.c.call("measure")

@@ -164,7 +164,7 @@ func (s *scene) taken(name string) string {
 		return fmt.Sprintf("The TrafficSplit %q is there for the Service %q, and this CanaryRelease needs one too", split.Name, root)
 	}
 	for i := range s.rollouts {
-		if ro := &s.rollouts[i]; ro.Spec.Service == name {
+		if ro := &s.rollouts[i]; ro.Spec.Service == name && !names(ro, s.CanaryRelease) {
 			return fmt.Sprintf("The Rollout %q has the Service %q, and this CanaryRelease needs it too", ro.Name, name)
 		}
 	}
@@ -175,6 +175,13 @@ func (s *scene) taken(name string) string {
 		}
 	}
 	return ""
+}
+
+// names reports whether a Rollout releases the CanaryRelease itself. Whether it may is
+// nothing that the traffic depends on: without the consent it writes nothing.
+func names(ro *v1alpha1.Rollout, cr *v1alpha1.CanaryRelease) bool {
+	ref := ro.Spec.WorkloadRef
+	return ref.Kind == v1alpha1.KindCanaryRelease && ref.Name == cr.Name
 }
 
 func (s *scene) observeBackend(root *corev1.Service, name, role string) plan.Backend {

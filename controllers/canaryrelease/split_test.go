@@ -158,3 +158,52 @@ func TestAServiceThatCantBeSharedIsNamed(t *testing.T) {
 		})
 	}
 }
+
+func TestOnlyARolloutOfSomethingElseTakesAServiceAway(t *testing.T) {
+	for name, test := range map[string]struct {
+		ref   v1alpha1.WorkloadReference
+		taken bool
+	}{
+		"of this CanaryRelease":    {v1alpha1.WorkloadReference{APIVersion: "serin.dev/v1alpha1", Kind: v1alpha1.KindCanaryRelease, Name: "try"}, false},
+		"of another CanaryRelease": {v1alpha1.WorkloadReference{APIVersion: "serin.dev/v1alpha1", Kind: v1alpha1.KindCanaryRelease, Name: "other"}, true},
+		"of a Deployment":          {v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: v1alpha1.KindDeployment, Name: "try"}, true},
+	} {
+		s := sceneOf(t, func(c *cluster) {
+			ro := &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop"}}
+			ro.Spec.Service, ro.Spec.WorkloadRef = "web", test.ref
+			c.must(c.Create(c.Context(), ro))
+		})
+		if got := s.taken("web"); strings.Contains(got, `The Rollout "website" has the Service "web"`) != test.taken {
+			t.Errorf("a Rollout %s: %q", name, got)
+		}
+	}
+}
+
+func TestACanaryGetsWhatItsRolloutGivesIt(t *testing.T) {
+	c := newCluster(t)
+	drive := v1alpha1.CanaryDrive{Rollout: "website"}
+	c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Drive = &drive })
+	c.run(12)
+	for _, weight := range []int32{0, 40} {
+		if weight > 0 {
+			drive.Weight, drive.ManifestDigest = &weight, c.canaryRelease().Status.ManifestDigest
+			c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Drive = &drive })
+			c.run(5)
+		}
+		if diff := cmp.Diff(&v1alpha1.CanaryDriveStatus{Weight: weight, InEffect: true}, c.canaryRelease().Status.Drive); diff != "" {
+			t.Errorf("in effect (-want +got):\n%s", diff)
+		}
+		split := &splitv1.TrafficSplit{}
+		c.must(c.Get(t.Context(), key("web"), split))
+		if b := split.Spec.Backends; b[1].Weight*100 != weight*(b[0].Weight+b[1].Weight) {
+			t.Errorf("weights %+v, want %d %%", b, weight)
+		}
+	}
+	drive.Transition = v1alpha1.CanaryTransitionAdopted
+	c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Drive = &drive })
+	c.run(20)
+	if d := c.canaryRelease().Status.Decision; d == nil || d.EndedAt == nil || d.Message != `the Rollout "website" has promoted it` {
+		t.Errorf("%+v", d)
+	}
+	c.wantNothingLeft()
+}

@@ -41,7 +41,7 @@ func New(pods client.Reader, port int32, source collect.Source, clock collect.Cl
 	return p
 }
 
-// Changed carries the TrafficSplits with a new window or a change of health.
+// Changed carries the Rollouts with a new window or a change of health.
 func (p *Proxies) Changed() <-chan event.TypedGenericEvent[types.NamespacedName] { return p.changed }
 
 // Start collects until ctx ends.
@@ -50,15 +50,15 @@ func (p *Proxies) Start(ctx context.Context) error { return p.collector.Run(ctx)
 // NeedLeaderElection is true: only the leader judges.
 func (p *Proxies) NeedLeaderElection() bool { return true }
 
-// Measure begins to measure a split, or updates its proxies and its weight.
-func (p *Proxies) Measure(ctx context.Context, split types.NamespacedName, stable, canary string, w analysis.Weight) error {
+// Measure begins to measure a split for a Rollout, or updates its proxies and its weight.
+func (p *Proxies) Measure(ctx context.Context, rollout types.NamespacedName, of analysis.Subject, w analysis.Weight) error {
 	list := &corev1.PodList{}
-	err := p.pods.List(ctx, list, client.InNamespace(split.Namespace),
-		client.MatchingLabels{traffic.LabelProxy: split.Name}, client.UnsafeDisableDeepCopy)
+	err := p.pods.List(ctx, list, client.InNamespace(rollout.Namespace),
+		client.MatchingLabels{traffic.LabelProxy: of.Split}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return fmt.Errorf("proxies of the TrafficSplit %s could not be listed: %w", split, err)
+		return fmt.Errorf("proxies of the TrafficSplit %q could not be listed: %w", of.Split, err)
 	}
-	t := analysis.Target{Stable: stable, Canary: canary}
+	t := analysis.Target{Stable: of.Stable, Canary: of.Canary}
 	for i := range list.Items {
 		pod := &list.Items[i]
 		if pod.Status.PodIP == "" || pod.Status.Phase != corev1.PodRunning {
@@ -69,17 +69,17 @@ func (p *Proxies) Measure(ctx context.Context, split types.NamespacedName, stabl
 		})
 	}
 	slices.SortFunc(t.Pods, func(a, b analysis.Pod) int { return strings.Compare(a.UID, b.UID) })
-	p.collector.Watch(split.String(), t, w)
+	p.collector.Watch(rollout.String(), t, w)
 	return nil
 }
 
-// Forget ends the measurement of a split.
-func (p *Proxies) Forget(split types.NamespacedName) { p.collector.Forget(split.String()) }
+// Forget ends the measurement for a Rollout.
+func (p *Proxies) Forget(rollout types.NamespacedName) { p.collector.Forget(rollout.String()) }
 
 // Windows returns the windows that ended after a time, oldest first, and how well
 // the split is measured.
-func (p *Proxies) Windows(split types.NamespacedName, after time.Time) ([]analysis.Window, analysis.Health) {
-	return p.collector.Windows(split.String(), after)
+func (p *Proxies) Windows(rollout types.NamespacedName, after time.Time) ([]analysis.Window, analysis.Health) {
+	return p.collector.Windows(rollout.String(), after)
 }
 
 func (p *Proxies) notify(key string) {

@@ -47,8 +47,8 @@ func TestTheRunningProxiesOfTheSplitAreMeasuredAndTheOwnerIsTold(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.Start(ctx) }()
-	key := types.NamespacedName{Namespace: "shop", Name: "website"}
-	if err := p.Measure(ctx, key, "website-stable", "website-canary", analysis.Weight{Percent: 10, Since: clock.Now()}); err != nil {
+	key := types.NamespacedName{Namespace: "shop", Name: "rollout"} // whose split has another name
+	if err := p.Measure(ctx, key, analysis.Subject{Split: "website", Stable: "website-stable", Canary: "website-canary"}, analysis.Weight{Percent: 10, Since: clock.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	var got analysis.Target

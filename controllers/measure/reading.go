@@ -102,7 +102,7 @@ func (t *split) window(r reading, found bool, now time.Time) (analysis.Window, a
 	if !found {
 		return w, analysis.ReasonNoData, "the TrafficMetrics API has no metrics of the TrafficSplit yet; if requests are sent, look what serin metrics says of its source"
 	}
-	for name, arm := range map[string]*analysis.Arm{t.stable: &w.Stable, t.canary: &w.Canary} {
+	for name, arm := range map[string]*analysis.Arm{t.Stable: &w.Stable, t.Canary: &w.Canary} {
 		var known bool
 		if *arm, known = r.arms[name]; !known {
 			return w, analysis.ReasonNoData, fmt.Sprintf("the TrafficMetrics API has no metrics of the backend %q", name)

@@ -90,7 +90,7 @@ func TestAWindowIsMadeOnlyOfMetricsThatAreKnown(t *testing.T) {
 			if tt.now.IsZero() {
 				tt.now = second(61)
 			}
-			s := &split{stable: "website-stable", canary: "website-canary", weight: tt.weight, ended: tt.ended}
+			s := &split{Subject: analysis.Subject{Stable: "website-stable", Canary: "website-canary"}, weight: tt.weight, ended: tt.ended}
 			r, found := readings(tt.items)[website]
 			got, reason, message := s.window(r, found, tt.now)
 			if reason != tt.reason || message != tt.message {

@@ -22,12 +22,12 @@ import (
 // Measurements measure TrafficSplits in the background.
 type Measurements interface {
 	// Measure begins to measure a split, or tells what changed.
-	Measure(ctx context.Context, split types.NamespacedName, stable, canary string, w analysis.Weight) error
+	Measure(ctx context.Context, rollout types.NamespacedName, of analysis.Subject, w analysis.Weight) error
 	// Forget ends the measurement.
-	Forget(split types.NamespacedName)
+	Forget(rollout types.NamespacedName)
 	// Windows returns what was measured after a time, and why data is missing.
-	Windows(split types.NamespacedName, after time.Time) ([]analysis.Window, analysis.Health)
-	// Changed carries the splits with a new window or a change of health.
+	Windows(rollout types.NamespacedName, after time.Time) ([]analysis.Window, analysis.Health)
+	// Changed carries the Rollouts with a new window or a change of health.
 	Changed() <-chan event.TypedGenericEvent[types.NamespacedName]
 }
 
@@ -89,30 +89,30 @@ func (r *Routed) Start(ctx context.Context) error {
 // NeedLeaderElection is true: only the leader judges.
 func (r *Routed) NeedLeaderElection() bool { return true }
 
-// Changed carries the TrafficSplits with a new window or a change of health.
+// Changed carries the Rollouts with a new window or a change of health.
 func (r *Routed) Changed() <-chan event.TypedGenericEvent[types.NamespacedName] { return r.changed }
 
-// Measure begins to measure a split by what its router is, or updates its weight. A split
+// Measure begins to measure a split for a Rollout, by what its router is, or updates its weight. A split
 // that is not there has no traffic.
-func (r *Routed) Measure(ctx context.Context, key types.NamespacedName, stable, canary string, w analysis.Weight) error {
+func (r *Routed) Measure(ctx context.Context, key types.NamespacedName, of analysis.Subject, w analysis.Weight) error {
 	ts := &splitv1.TrafficSplit{}
-	if err := r.splits.Get(ctx, key, ts); err != nil {
+	if err := r.splits.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: of.Split}, ts); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Forget(key)
 			return nil
 		}
-		return fmt.Errorf("the TrafficSplit %s could not be read: %w", key, err)
+		return fmt.Errorf("the TrafficSplit %q could not be read: %w", of.Split, err)
 	}
 	router := cmp.Or(ts.Annotations[splitv1.AnnotationRouter], r.fallback)
 	if r.choose(key, router) {
 		r.others.Forget(key)
-		return r.proxies.Measure(ctx, key, stable, canary, w)
+		return r.proxies.Measure(ctx, key, of, w)
 	}
 	r.proxies.Forget(key)
-	return r.others.Measure(ctx, key, stable, canary, w)
+	return r.others.Measure(ctx, key, of, w)
 }
 
-// choose notes the router of a split and tells whether proxies of Serin's serve it.
+// choose notes the router of a Rollout's split and tells whether proxies of Serin's serve it.
 func (r *Routed) choose(key types.NamespacedName, router string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *Routed) choose(key types.NamespacedName, router string) bool {
 	return r.inside[router]
 }
 
-// Forget ends the measurement of a split.
+// Forget ends the measurement for a Rollout.
 func (r *Routed) Forget(key types.NamespacedName) {
 	r.mu.Lock()
 	delete(r.router, key)

@@ -25,7 +25,7 @@ type place struct {
 	changed  chan event.TypedGenericEvent[types.NamespacedName]
 }
 
-func (p *place) Measure(_ context.Context, key types.NamespacedName, _, _ string, _ analysis.Weight) error {
+func (p *place) Measure(_ context.Context, key types.NamespacedName, _ analysis.Subject, _ analysis.Weight) error {
 	p.measured = append(p.measured, key)
 	return nil
 }
@@ -59,7 +59,10 @@ func TestEachSplitIsMeasuredWhereItsRouterIsCounted(t *testing.T) {
 	splits := fake.NewClientBuilder().WithScheme(scheme).WithObjects(named("default", ""), named("proxied", "nginx"), named("meshed", "istio")).Build()
 	proxies, others := newPlace("a proxy did not answer"), newPlace(notServed)
 	r := NewRouted(RoutedOptions{Splits: splits, DefaultRouter: "nginx", ProxyRouters: []string{"nginx"}, Proxies: proxies, Others: others})
-	key := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: name} }
+	// A Rollout is not always called as its split is.
+	key := func(name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: "shop", Name: "rollout-of-" + name}
+	}
 	for _, tt := range []struct {
 		name, message string
 		in            *place
@@ -70,7 +73,7 @@ func TestEachSplitIsMeasuredWhereItsRouterIsCounted(t *testing.T) {
 			"for the router, or, with spec.analysis.onInconclusive Promote, let steps go by time and by the metrics of spec.analysis", others},
 		{"absent", "", nil},
 	} {
-		if err := r.Measure(t.Context(), key(tt.name), "s", "c", analysis.Weight{}); err != nil {
+		if err := r.Measure(t.Context(), key(tt.name), analysis.Subject{Split: tt.name, Stable: "s", Canary: "c"}, analysis.Weight{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range []*place{proxies, others} {
@@ -84,14 +87,14 @@ func TestEachSplitIsMeasuredWhereItsRouterIsCounted(t *testing.T) {
 	}
 	moved := named("meshed", "nginx")
 	current := &splitv1.TrafficSplit{}
-	if err := splits.Get(t.Context(), key("meshed"), current); err != nil {
+	if err := splits.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "meshed"}, current); err != nil {
 		t.Fatal(err)
 	}
 	moved.ResourceVersion = current.ResourceVersion
 	if err := splits.Update(t.Context(), moved); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Measure(t.Context(), key("meshed"), "s", "c", analysis.Weight{}); err != nil {
+	if err := r.Measure(t.Context(), key("meshed"), analysis.Subject{Split: "meshed", Stable: "s", Canary: "c"}, analysis.Weight{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(others.measured) > 0 || !slices.Contains(proxies.measured, key("meshed")) {

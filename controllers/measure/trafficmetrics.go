@@ -34,7 +34,8 @@ type TrafficMetrics struct {
 	// Start reads and writes it.
 	apart bool
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// splits by the Rollout that each is measured for.
 	splits map[types.NamespacedName]*split
 	// due is when to ask again.
 	due time.Time
@@ -42,10 +43,10 @@ type TrafficMetrics struct {
 
 // split is what is known of one TrafficSplit.
 type split struct {
-	stable, canary string
-	weight         analysis.Weight
-	windows        []analysis.Window // oldest first
-	health         analysis.Health
+	analysis.Subject
+	weight  analysis.Weight
+	windows []analysis.Window // oldest first
+	health  analysis.Health
 	// ended is the end of the newest window that was looked at.
 	ended time.Time
 }
@@ -58,13 +59,13 @@ func NewTrafficMetrics(lister Lister, clock collect.Clock) *TrafficMetrics {
 	}
 }
 
-// Measure begins to measure a split, or updates its weight.
-func (m *TrafficMetrics) Measure(_ context.Context, key types.NamespacedName, stable, canary string, w analysis.Weight) error {
+// Measure begins to measure a split for a Rollout, or updates its weight.
+func (m *TrafficMetrics) Measure(_ context.Context, key types.NamespacedName, of analysis.Subject, w analysis.Weight) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.splits[key]
-	if known == nil || known.stable != stable || known.canary != canary {
-		m.splits[key] = &split{stable: stable, canary: canary, weight: w}
+	if known == nil || known.Subject != of {
+		m.splits[key] = &split{Subject: of, weight: w}
 		m.due = time.Time{}
 		return nil
 	}
@@ -72,7 +73,7 @@ func (m *TrafficMetrics) Measure(_ context.Context, key types.NamespacedName, st
 	return nil
 }
 
-// Forget ends the measurement of a split.
+// Forget ends the measurement for a Rollout.
 func (m *TrafficMetrics) Forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,7 +99,7 @@ func (m *TrafficMetrics) Windows(key types.NamespacedName, after time.Time) ([]a
 	return slices.Clone(s.windows[first:]), s.health
 }
 
-// Changed carries the TrafficSplits with a new window or a change of health.
+// Changed carries the Rollouts with a new window or a change of health.
 func (m *TrafficMetrics) Changed() <-chan event.TypedGenericEvent[types.NamespacedName] {
 	return m.changed
 }
@@ -158,7 +159,7 @@ func (m *TrafficMetrics) poll(ctx context.Context, namespaces []string) {
 			next = now // it was added meanwhile
 			continue
 		}
-		r, found := a.readings[key]
+		r, found := a.readings[types.NamespacedName{Namespace: key.Namespace, Name: s.Split}]
 		if s.take(r, found, a.problem, now) {
 			m.notify(key)
 		}

@@ -97,7 +97,7 @@ func pass(d time.Duration) {
 func measured(t *testing.T, m *TrafficMetrics, keys ...types.NamespacedName) {
 	t.Helper()
 	for _, key := range keys {
-		if err := m.Measure(t.Context(), key, "website-stable", "website-canary", analysis.Weight{Percent: 10, Since: time.Now()}); err != nil {
+		if err := m.Measure(t.Context(), key, analysis.Subject{Split: key.Name, Stable: "website-stable", Canary: "website-canary"}, analysis.Weight{Percent: 10, Since: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,6 +105,27 @@ func measured(t *testing.T, m *TrafficMetrics, keys ...types.NamespacedName) {
 
 func forbidden(namespace string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Group: "metrics.smi-spec.io", Resource: "trafficsplits"}, "", fmt.Errorf("secret words about %s", namespace))
+}
+
+func TestARolloutIsMeasuredByASplitOfAnotherName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := running(t, &api{splits: []types.NamespacedName{website}})
+		ro := types.NamespacedName{Namespace: website.Namespace, Name: "rollout"}
+		of := analysis.Subject{Split: website.Name, Stable: "website-stable", Canary: "website-canary"}
+		if err := m.Measure(t.Context(), ro, of, analysis.Weight{Percent: 10, Since: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Minute)
+		if windows, health := m.Windows(ro, time.Time{}); len(windows) == 0 || health.Message != "" {
+			t.Errorf("%d windows, %+v", len(windows), health)
+		}
+		if windows, _ := m.Windows(website, time.Time{}); len(windows) > 0 {
+			t.Error("what has the split's name is measured, and not the Rollout")
+		}
+		if e := <-m.Changed(); e.Object != ro {
+			t.Errorf("told of %v", e.Object)
+		}
+	})
 }
 
 func TestAllReleasesAreMeasuredByOneListInEachWindow(t *testing.T) {
@@ -210,7 +231,7 @@ func TestOtherBackendsBeginAnew(t *testing.T) {
 	if windows, _ := m.Windows(website, time.Time{}); len(windows) != 1 {
 		t.Error("the same backends forget their windows")
 	}
-	if err := m.Measure(t.Context(), website, "website-stable", "another", analysis.Weight{}); err != nil {
+	if err := m.Measure(t.Context(), website, analysis.Subject{Split: website.Name, Stable: "website-stable", Canary: "another"}, analysis.Weight{}); err != nil {
 		t.Fatal(err)
 	}
 	if windows, _ := m.Windows(website, time.Time{}); len(windows) != 0 {

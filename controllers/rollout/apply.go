@@ -41,10 +41,7 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) err
 	case plan.AddFinalizer, plan.RemoveFinalizer:
 		return r.setFinalizer(ctx, s, action)
 	case plan.SetHold:
-		if !a.Paused && s.deployment.Spec.Paused && !r.calms.calm(s.deployment.UID, s.deployment.ResourceVersion, s.Now) {
-			return errBusy
-		}
-		return r.applyHold(ctx, s, map[string]string{v1alpha1.AnnotationRollout: s.Rollout.Name}, a.Paused)
+		return r.setHold(ctx, s, a.Paused)
 	case plan.HandBack:
 		return r.handBack(ctx, s, a)
 	case plan.ApplyBackend:
@@ -55,6 +52,8 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) err
 		return r.applySplit(ctx, s, a.Route)
 	case plan.DeleteSplit:
 		return r.remove(ctx, a.Target, &splitv1.TrafficSplit{ObjectMeta: named(s, a.Name)})
+	case plan.Drive, plan.GiveUpDrive:
+		return r.applyDrive(ctx, s, action)
 	case plan.KeepContent, plan.SetConfiguration, plan.DropContent:
 		return r.applyConfiguration(ctx, s, action)
 	}
@@ -92,6 +91,14 @@ func (r *Reconciler) setFinalizer(ctx context.Context, s scene, action plan.Acti
 	}
 	patch := client.MergeFromWithOptions(s.Rollout, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.client.Patch(ctx, next, patch))
+}
+
+// setHold marks the Deployment and pauses it, or lets it go on while its controller rests.
+func (r *Reconciler) setHold(ctx context.Context, s scene, paused bool) error {
+	if !paused && s.deployment.Spec.Paused && !r.calms.calm(s.deployment.UID, s.deployment.ResourceVersion, s.Now) {
+		return errBusy
+	}
+	return r.applyHold(ctx, s, map[string]string{v1alpha1.AnnotationRollout: s.Rollout.Name}, paused)
 }
 
 // applyHold owns just the mark and spec.paused. Un-pausing names the version of

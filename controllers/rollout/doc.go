@@ -2,11 +2,13 @@
 
 // Package rollout is the shell around the planner of Rollouts: it observes,
 // asks plan.Decide, writes the status, then acts. It decides nothing itself and
-// moves traffic only by the weights of a TrafficSplit.
+// moves traffic only by the weights of a TrafficSplit, or by spec.drive of a
+// CanaryRelease, which has splits of its own.
 //
 //	read        | from
 //	------------+--------------------------------------------------
 //	Rollout, Deployment, ReplicaSets, Services, TrafficSplit | caches
+//	CanaryRelease that is named as the workload              | cache
 //	admission policy that guards Deployments                 | cache
 //	measurements                                             | Measurements
 //

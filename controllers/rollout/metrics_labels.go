@@ -37,6 +37,7 @@ var causes = []string{
 	string(judge.ReasonWorseThanStable), string(judge.ReasonLimitMissed), v1alpha1.ReasonAborted,
 	v1alpha1.ReasonCanaryUnavailable, v1alpha1.ReasonProgressDeadlineExceeded,
 	v1alpha1.ReasonHookRefused, v1alpha1.ReasonHookTimedOut, v1alpha1.ReasonRouterUnavailable,
+	v1alpha1.ReasonDeprecated, v1alpha1.ReasonConflict,
 	string(judge.ReasonNoTraffic), string(judge.ReasonNoStableTraffic), string(judge.ReasonTooFewRequests),
 	string(judge.ReasonMissingData), string(judge.ReasonStaleData), string(judge.ReasonStartingUp),
 	string(judge.ReasonSuspected), string(judge.ReasonLimitUnmeasured), string(judge.ReasonLimitUndecided),

@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,8 @@ type scene struct {
 	root       *corev1.Service
 	split      *splitv1.TrafficSplit // nil when there is none
 	backends   map[string]*corev1.Service
+	// canaryRelease that is driven; nil when there is none.
+	canaryRelease *v1alpha1.CanaryRelease
 	// present are the names of the copies of the contents that the template refers
 	// to, and configurations what the versions of the workload read.
 	present        configuration.Mapping
@@ -51,21 +54,16 @@ type scene struct {
 // whole observation unreadable: the planner then changes nothing.
 func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, error) {
 	s := scene{backends: map[string]*corev1.Service{}, Observation: plan.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
-	s.RouterName = ro.Spec.Router
-	if s.RouterName == "" {
-		s.RouterName = r.options.DefaultRouter
+	s.RouterName = cmp.Or(ro.Spec.Router, r.options.DefaultRouter)
+	if drives(ro) {
+		s.RouterName = cmp.Or(ro.Spec.Router, v1alpha1.RouterNginx) // it has no other, whatever the default
 	}
 	s.Linger = r.options.Linger[s.RouterName]
 	s.RouterOffered = slices.Contains(r.options.Routers, s.RouterName)
 	s.Unmatchable = r.options.Served.RefuseMatches()
 	s.Split.Requested, s.Split.Observed = plan.Route{Weight: -1}, -1
 	s.ReportedAt = r.reports.at(ro)
-	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeSplit(ctx, &s), r.observeMetrics(ctx, &s))
-	if ro.Spec.Services != nil {
-		err = errors.Join(err, r.observePair(ctx, &s))
-	} else {
-		err = errors.Join(err, r.observeGuard(ctx, &s), r.observeWorkload(ctx, &s), r.observeBackends(ctx, &s), r.observeConfiguration(ctx, &s))
-	}
+	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeMetrics(ctx, &s), r.observeReleased(ctx, &s))
 	if err != nil {
 		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
 		return s, err
@@ -74,6 +72,17 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 	r.observeTraffic(&s)
 	r.observeAnswers(&s)
 	return s, nil
+}
+
+// observeReleased reads what is released, and what shares its traffic.
+func (r *Reconciler) observeReleased(ctx context.Context, s *scene) error {
+	switch {
+	case drives(s.Rollout):
+		return r.observeDriven(ctx, s)
+	case s.Rollout.Spec.Services != nil:
+		return errors.Join(r.observeSplit(ctx, s), r.observePair(ctx, s))
+	}
+	return errors.Join(r.observeSplit(ctx, s), r.observeGuard(ctx, s), r.observeWorkload(ctx, s), r.observeBackends(ctx, s), r.observeConfiguration(ctx, s))
 }
 
 // get reads one object of the Rollout's namespace from the cache.

@@ -28,13 +28,13 @@ import (
 // Measurements are the traffic of both versions, measured in the background
 // while a release needs it.
 type Measurements interface {
-	// Measure begins to measure a TrafficSplit, or tells what changed. Since of
+	// Measure begins to measure a TrafficSplit for a Rollout, or tells what changed. Since of
 	// the weight is zero while the weight is changing.
-	Measure(ctx context.Context, split types.NamespacedName, stable, canary string, w analysis.Weight) error
+	Measure(ctx context.Context, rollout types.NamespacedName, of analysis.Subject, w analysis.Weight) error
 	// Forget ends the measurement.
-	Forget(split types.NamespacedName)
+	Forget(rollout types.NamespacedName)
 	// Windows returns what was measured after a time, and why data is missing.
-	Windows(split types.NamespacedName, after time.Time) ([]analysis.Window, analysis.Health)
+	Windows(rollout types.NamespacedName, after time.Time) ([]analysis.Window, analysis.Health)
 }
 
 // Options configure the controller.
@@ -61,6 +61,8 @@ type Options struct {
 	GuardPolicy string
 	// GuardServed is whether the cluster serves such policies.
 	GuardServed bool
+	// CanaryReleases is whether the operator serves them, and a Rollout may release one.
+	CanaryReleases bool
 	// Configuration says what spec.configuration may ask for.
 	Configuration ConfigurationOptions
 	// Concurrency is how many Rollouts are reconciled at once.
@@ -156,8 +158,7 @@ func (r *Reconciler) measure(ctx context.Context, s *scene, d plan.Decision) err
 		r.options.Measurements.Forget(key)
 		return nil
 	}
-	stable, canary := backendNames(s.Rollout)
-	if err := r.options.Measurements.Measure(ctx, key, stable, canary, d.Weight); err != nil {
+	if err := r.options.Measurements.Measure(ctx, key, subject(s.Rollout), d.Weight); err != nil {
 		return fmt.Errorf("measure the traffic: %w", err)
 	}
 	return nil

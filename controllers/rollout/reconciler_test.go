@@ -38,7 +38,7 @@ var errInjected = errors.New("the API server is on fire")
 // noTraffic measures nothing.
 type noTraffic struct{}
 
-func (noTraffic) Measure(context.Context, types.NamespacedName, string, string, analysis.Weight) error {
+func (noTraffic) Measure(context.Context, types.NamespacedName, analysis.Subject, analysis.Weight) error {
 	return nil
 }
 func (noTraffic) Forget(types.NamespacedName) {}
@@ -101,6 +101,12 @@ func (noMetrics) Forget(types.NamespacedName) {}
 // newReconciler has a client that fails as told and records what is written.
 func newReconciler(t *testing.T, fail func(call string) error) (*Reconciler, client.Client, *[]string) {
 	t.Helper()
+	return newReconcilerOf(t, fail, objects()...)
+}
+
+// newReconcilerOf is newReconciler with other objects.
+func newReconcilerOf(t *testing.T, fail func(call string) error, existing ...client.Object) (*Reconciler, client.Client, *[]string) {
+	t.Helper()
 	writes := &[]string{}
 	check := func(verb string, obj any) error {
 		kind := strings.TrimPrefix(reflect.TypeOf(obj).String(), "*")
@@ -110,7 +116,7 @@ func newReconciler(t *testing.T, fail func(call string) error) (*Reconciler, cli
 		}
 		return fail(verb + " " + kind)
 	}
-	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects()...).WithStatusSubresource(&v1alpha1.Rollout{}).
+	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(existing...).WithStatusSubresource(&v1alpha1.Rollout{}).
 		WithIndex(&v1alpha1.Rollout{}, indexClaims, func(o client.Object) []string { return claims(o.(*v1alpha1.Rollout)) }).
 		WithInterceptorFuncs(intercept(check)).Build()
 	return New(c, events.NewFakeRecorder(100), Options{

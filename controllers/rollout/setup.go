@@ -38,13 +38,17 @@ const (
 // indexClaims finds the Rollouts that claim a workload or a Service.
 const indexClaims = "claims"
 
-func claimWorkload(name string) string { return "Deployment/" + name }
-func claimService(name string) string  { return "Service/" + name }
+func claimWorkload(name string) string      { return "Deployment/" + name }
+func claimCanaryRelease(name string) string { return "CanaryRelease/" + name }
+func claimService(name string) string       { return "Service/" + name }
 
 // claims are the objects that only one Rollout may have.
 func claims(ro *v1alpha1.Rollout) []string {
 	if ro.Spec.Services != nil {
 		return []string{claimService(ro.Spec.Service)}
+	}
+	if drives(ro) {
+		return []string{claimCanaryRelease(ro.Spec.WorkloadRef.Name), claimService(ro.Spec.Service)}
 	}
 	return []string{claimWorkload(ro.Spec.WorkloadRef.Name), claimService(ro.Spec.Service)}
 }
@@ -106,6 +110,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		}), changedExistence())
 		b = b.Watches(&admissionv1.MutatingAdmissionPolicy{}, all, guard).
 			Watches(&admissionv1.MutatingAdmissionPolicyBinding{}, all, guard)
+	}
+	if r.options.CanaryReleases {
+		b = b.Watches(&v1alpha1.CanaryRelease{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimCanaryRelease(o.GetName()) })))
 	}
 	c, err := b.Build(r)
 	if err != nil {

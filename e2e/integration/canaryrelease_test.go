@@ -71,7 +71,7 @@ func addCanaryReleases(t *testing.T, mgr ctrl.Manager) {
 // constant is traffic of a kind: no proxy runs here that could count any.
 type constant struct{}
 
-func (constant) Measure(context.Context, types.NamespacedName, string, string, analysis.Weight) error {
+func (constant) Measure(context.Context, types.NamespacedName, analysis.Subject, analysis.Weight) error {
 	return nil
 }
 

@@ -113,7 +113,7 @@ func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *meas
 	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx, v1alpha1.RouterSMI, v1alpha1.RouterGatewayAPI, v1alpha1.RouterNone},
-		Linger: map[v1alpha1.RouterName]time.Duration{smi.Name: meshSettle}, Served: served, Measurements: m, Metrics: named, Outbox: outbox, Clock: m, GuardPolicy: guardName, GuardServed: true, Concurrency: 4,
+		Linger: map[v1alpha1.RouterName]time.Duration{smi.Name: meshSettle}, Served: served, Measurements: m, Metrics: named, Outbox: outbox, Clock: m, GuardPolicy: guardName, GuardServed: true, Concurrency: 4, CanaryReleases: true,
 		Configuration: rollout.ConfigurationOptions{Policy: configurationPolicy, SecretNamespaces: see.secrets, Reader: mgr.GetAPIReader()},
 	})
 	if err := r.SetupWithManager(ctx, mgr, m.changed); err != nil {
@@ -164,7 +164,7 @@ func (m *measurements) Now() time.Time {
 // Since implements clock.PassiveClock.
 func (m *measurements) Since(t time.Time) time.Duration { return m.Now().Sub(t) }
 
-func (m *measurements) Measure(_ context.Context, split types.NamespacedName, _, _ string, w analysis.Weight) error {
+func (m *measurements) Measure(_ context.Context, split types.NamespacedName, _ analysis.Subject, w analysis.Weight) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known := m.weights[split]; w.Percent > 0 && !w.Since.IsZero() && !known.Since.Equal(w.Since) {

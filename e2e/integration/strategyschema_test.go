@@ -22,6 +22,7 @@ const (
 func TestEveryStrategyAndSettingIsAccepted(t *testing.T) {
 	for name, spec := range map[string]string{
 		"two Services":   "services: {stable: website-v1, canary: website-v2}\n" + oneStep,
+		"CanaryRelease":  "workloadRef: {apiVersion: serin.dev/v1alpha1, kind: CanaryRelease, name: try}\n" + oneStep,
 		"a ramp":         deploymentRef + "strategy: {ramp: {from: 5, to: 80, every: 1m, by: 5}}",
 		"a factor":       deploymentRef + `strategy: {ramp: {every: 1m, times: "1.5"}}`,
 		"blue-green":     deploymentRef + "strategy: {type: BlueGreen, blueGreen: {hold: 5m, until: Manual, scaleDownDelay: 10m}}",
@@ -50,8 +51,9 @@ func TestWhatContradictsItselfIsRefusedWithTheFix(t *testing.T) {
 		"neither workload nor Services": {oneStep, "needs exactly one of workloadRef and services; remove or add one"},
 		"workload and Services":         {deploymentRef + oneStep + "services: {stable: a, canary: b}", "needs exactly one of workloadRef and services"},
 		"one Service twice":             {oneStep + "services: {stable: a, canary: a}", "stable and canary must be two Services"},
-		"a StatefulSet":                 {"workloadRef: {apiVersion: apps/v1, kind: StatefulSet, name: db}\n" + oneStep, "only Deployment is supported; the controllers of other kinds, such as StatefulSet and DaemonSet, replace pods in place"},
-		"a DaemonSet":                   {"workloadRef: {apiVersion: apps/v1, kind: DaemonSet, name: logs}\n" + oneStep, "only Deployment is supported"},
+		"a StatefulSet":                 {"workloadRef: {apiVersion: apps/v1, kind: StatefulSet, name: db}\n" + oneStep, "only Deployment and CanaryRelease are supported; the controllers of other kinds, such as StatefulSet and DaemonSet, replace pods in place"},
+		"a DaemonSet":                   {"workloadRef: {apiVersion: apps/v1, kind: DaemonSet, name: logs}\n" + oneStep, "only Deployment and CanaryRelease are supported"},
+		"a CanaryRelease of apps/v1":    {"workloadRef: {apiVersion: apps/v1, kind: CanaryRelease, name: try}\n" + oneStep, "write serin.dev/v1alpha1 for a CanaryRelease"},
 		"another version of the API":    {"workloadRef: {apiVersion: apps/v2, kind: Deployment, name: web}\n" + oneStep, "only apps/v1 is supported; write apps/v1"},
 		"steps and a ramp":              {deploymentRef + "strategy: {steps: [{weight: 10}], ramp: {every: 1m, by: 5}}", "steps, ramp and blueGreen exclude each other; keep one of them"},
 		"nothing to do":                 {deploymentRef + "strategy: {type: Canary}", "need steps (or ramp, for Canary)"},

@@ -30,7 +30,7 @@ func TestReleasesAreMeasuredThroughTheAPIAsSoonAsItIsThere(t *testing.T) {
 		}
 	}()
 	key := types.NamespacedName{Namespace: market, Name: "web"}
-	if err := m.Measure(t.Context(), key, "web-v1", "web-v2", analysis.Weight{Percent: 10, Since: time.Now().Add(-time.Hour)}); err != nil {
+	if err := m.Measure(t.Context(), key, analysis.Subject{Split: key.Name, Stable: "web-v1", Canary: "web-v2"}, analysis.Weight{Percent: 10, Since: time.Now().Add(-time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "nobody serves the API", func() error {

@@ -115,6 +115,9 @@ func undo(cmd *cobra.Command, api client.Client, ro *v1alpha1.Rollout, u undoing
 	if workload == "" {
 		return fmt.Errorf("the Rollout %s releases two Services, whose pods you make yourself: put them back yourself", ro.Name)
 	}
+	if ro.Spec.WorkloadRef.Kind == v1alpha1.KindCanaryRelease {
+		return fmt.Errorf("the Rollout %s releases the CanaryRelease %s, and Helm knows its revisions: use `helm rollback`, or `kubectl traffic canary deprecate %s` while it has not ended", ro.Name, workload, workload)
+	}
 	if u.revision == "" {
 		if ro.Status.Stable == nil {
 			return fmt.Errorf("the Rollout %s knows of no stable version yet; name one with --to-revision", ro.Name)

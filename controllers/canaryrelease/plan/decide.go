@@ -84,22 +84,22 @@ func (p *pass) conclude() {
 		return
 	}
 	reason, why := p.changed()
-	want := p.CanaryRelease.Spec.Transition
+	want, by := p.transition()
 	switch {
 	case p.upgraded(): // it is seen through: what Helm has deployed can't be deprecated any more
 		if p.status.Decision == nil {
-			p.decide(v1alpha1.CanaryTransitionAdopted, v1alpha1.ReasonRequested, "spec.transition was Adopted")
+			p.decide(v1alpha1.CanaryTransitionAdopted, v1alpha1.ReasonRequested, "it was asked for")
 		}
 	case !p.CanaryRelease.DeletionTimestamp.IsZero():
 		p.decide(v1alpha1.CanaryTransitionDeprecated, v1alpha1.ReasonDeleting, "the CanaryRelease is being deleted")
 	case want == v1alpha1.CanaryTransitionDeprecated:
-		p.decide(v1alpha1.CanaryTransitionDeprecated, v1alpha1.ReasonRequested, "spec.transition is Deprecated")
+		p.decide(v1alpha1.CanaryTransitionDeprecated, v1alpha1.ReasonRequested, by)
 	case why != "":
 		p.decide(v1alpha1.CanaryTransitionDeprecated, reason, why)
 	case p.status.Decision != nil && want != v1alpha1.CanaryTransitionAdopted && !p.Release.Ours:
 		p.status.Decision = nil
 	case p.status.Decision == nil && (want == v1alpha1.CanaryTransitionAdopted && p.begun() || p.Release.Ours):
-		p.decide(v1alpha1.CanaryTransitionAdopted, v1alpha1.ReasonRequested, "spec.transition is Adopted")
+		p.decide(v1alpha1.CanaryTransitionAdopted, v1alpha1.ReasonRequested, by)
 	}
 }
 

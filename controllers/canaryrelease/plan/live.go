@@ -15,7 +15,11 @@ func (p *pass) live() {
 	if !p.establish() || !p.letGo() || !p.serve(false) {
 		return
 	}
-	p.say(v1alpha1.ReasonServing, "The canary gets what spec.services gives it: %s.", p.shares())
+	who := "spec.services"
+	if d := p.CanaryRelease.Spec.Drive; d != nil {
+		who = fmt.Sprintf("the Rollout %q", d.Rollout)
+	}
+	p.say(v1alpha1.ReasonServing, "The canary gets what %s gives it: %s.", who, p.shares())
 	p.state.ready = true
 }
 
@@ -253,7 +257,7 @@ func (p *pass) serveWorkload(w *Workload, full bool) bool {
 // serveService writes the weights of one Service. They grow only when all pods are
 // available, and are taken back when none is.
 func (p *pass) serveService(s *Service, c *ReplicaSet, ready, full bool) bool {
-	target := wanted(&p.CanaryRelease.Spec, s)
+	target := p.wanted(s)
 	if full {
 		target = even(s.Ports, fullWeight)
 	}
@@ -292,7 +296,7 @@ func (p *pass) replicas(w *Workload, full bool) int32 {
 	var most int32
 	for _, s := range p.servicesOf(w.Name) {
 		if s.Wanted {
-			most = max(most, largest(wanted(&p.CanaryRelease.Spec, s)))
+			most = max(most, largest(p.wanted(s)))
 		}
 	}
 	share := (int64(w.Replicas)*int64(most) + fullWeight - 1) / fullWeight

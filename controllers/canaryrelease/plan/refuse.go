@@ -32,7 +32,7 @@ func refuse(reason v1alpha1.Reason, format string, args ...any) *refusal {
 
 // refused is why no canary can be made; nil when one can.
 func (p *pass) refused() *refusal {
-	for _, check := range []func() *refusal{p.checkRelease, p.checkProposal, p.checkWorkloads, p.checkServices, p.checkSpec, p.checkCopies} {
+	for _, check := range []func() *refusal{p.checkRelease, p.checkProposal, p.checkWorkloads, p.checkServices, p.checkSpec, p.checkDrive, p.checkCopies} {
 		if why := check(); why != nil {
 			return why
 		}
@@ -73,6 +73,7 @@ func (p *pass) checkProposal() *refusal {
 }
 
 func (p *pass) checkWorkloads() *refusal {
+	want, _ := p.transition()
 	served, exposed := false, 0
 	for i := range p.Workloads {
 		w := &p.Workloads[i]
@@ -88,7 +89,7 @@ func (p *pass) checkWorkloads() *refusal {
 			return refuse(v1alpha1.ReasonConflict, "The Rollout %q releases the Deployment %q; delete one of the two", w.Rollout, w.Name)
 		case w.Paused && !w.Held:
 			return refuse(v1alpha1.ReasonConflict, "Somebody paused the Deployment %q; set its spec.paused to false", w.Name)
-		case w.Replicas == 0 && p.CanaryRelease.Spec.Transition == v1alpha1.CanaryTransitionAdopted:
+		case w.Replicas == 0 && want == v1alpha1.CanaryTransitionAdopted:
 			return refuse(v1alpha1.ReasonRefused, "The Deployment %q is scaled to zero, so that no pod of the canary could be handed over to it; scale it up", w.Name)
 		}
 		served = true

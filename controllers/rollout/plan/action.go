@@ -72,6 +72,14 @@ type (
 	SetConfiguration struct{ Value string }
 	// DropContent deletes a copy that no version reads.
 	DropContent struct{ Copied }
+	// Drive tells a CanaryRelease how much traffic its present content gets in percent,
+	// and how it is to end; "" leaves that open.
+	Drive struct {
+		Weight     int32
+		Transition v1alpha1.CanaryTransition
+	}
+	// GiveUpDrive takes all of that back.
+	GiveUpDrive struct{}
 )
 
 func (AddFinalizer) action()     {}
@@ -90,6 +98,8 @@ func (DeleteSplit) action()      {}
 func (KeepContent) action()      {}
 func (SetConfiguration) action() {}
 func (DropContent) action()      {}
+func (Drive) action()            {}
+func (GiveUpDrive) action()      {}
 
 func (AddFinalizer) String() string    { return "add the finalizer" }
 func (RemoveFinalizer) String() string { return "remove the finalizer" }
@@ -134,3 +144,12 @@ func (a SetConfiguration) String() string {
 	return fmt.Sprintf("set the template's configuration to %q", a.Value)
 }
 func (a DropContent) String() string { return "delete the copy " + a.Name }
+
+func (a Drive) String() string {
+	s := fmt.Sprintf("have the CanaryRelease send %d %% to the canary", a.Weight)
+	if a.Transition != v1alpha1.CanaryTransitionNone {
+		s += fmt.Sprintf(" and be %s", a.Transition)
+	}
+	return s
+}
+func (GiveUpDrive) String() string { return "give spec.drive of the CanaryRelease up" }

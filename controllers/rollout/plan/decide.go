@@ -74,6 +74,10 @@ func (p *pass) converge() {
 		p.convergePair()
 		return
 	}
+	if p.driven() {
+		p.convergeDriven()
+		return
+	}
 	stable := p.stable()
 	switch {
 	case p.leavePath():

@@ -17,6 +17,10 @@ func (p *pass) delete() {
 		p.say(v1alpha1.ReasonDeleting, "Nothing is left to give back.")
 		return
 	}
+	if p.driven() {
+		p.deleteDriven()
+		return
+	}
 	if p.leavePath() {
 		p.state.reason = v1alpha1.ReasonDeleting
 		return

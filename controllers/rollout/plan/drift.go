@@ -25,6 +25,9 @@ import (
 // release: the names were ours a moment ago, and a bad canary must not go on
 // because of a missing label. They are written again.
 func (p *pass) recognise() {
+	if p.driven() {
+		return // nothing that it drives has a mark
+	}
 	if p.status.Weight == nil || !p.begun() && p.status.Stable == nil {
 		return
 	}
@@ -144,7 +147,7 @@ func (p *pass) depose(stable, old *ReplicaSet) bool {
 // carry the split because of them: without that, traffic could never be taken away
 // from the canary.
 func (p *pass) repairBackends() {
-	if p.paired() {
+	if p.elsewhere() {
 		return
 	}
 	if s := p.status.Stable; s != nil {

@@ -15,6 +15,9 @@ func (w *world) check() {
 	if w.ro.Spec.Services != nil && w.split != nil && w.split.observed > 0 && w.pair.CanaryReady == 0 && !w.tampered {
 		w.t.Fatalf("S1: weight %d without pods of the canary\n%s", w.split.observed, w.tail())
 	}
+	if w.drives() {
+		w.checkDriven()
+	}
 	if w.dep.absent {
 		return
 	}
@@ -101,6 +104,8 @@ func (w *world) checkAction(action Action) {
 	switch a := action.(type) {
 	case ApplySplit:
 		w.checkGrowth(a.Route)
+	case Drive:
+		w.checkDrive(a)
 	case ReleaseCanary:
 		for _, rs := range w.rss {
 			if rs.uid == a.UID && !w.saturated(rs) && !w.lost { // the last copy is taken as it is
@@ -236,6 +241,7 @@ type end struct {
 	Pods                    map[string]int32
 	Services, Split         bool
 	Outcomes                []string
+	Canary                  string
 }
 
 func (w *world) end() end {
@@ -246,6 +252,7 @@ func (w *world) end() end {
 	if s := w.ro.Status.Stable; s != nil {
 		e.Stable = s.Revision
 	}
+	e.Canary = w.cr.end()
 	for _, rs := range w.rss {
 		if rs.existing > 0 {
 			e.Pods[rs.template] = rs.existing

@@ -63,6 +63,10 @@ type Observation struct {
 	// Pair is what is behind the two Services of spec.services.
 	Pair Pair
 
+	// Driven is the CanaryRelease of spec.workloadRef. What it is asked for and what is in
+	// effect of that is in Split.
+	Driven Driven
+
 	// Metrics are those that the user named beside the traffic.
 	Metrics Metrics
 	// Windows are the measurements since the last one judged, oldest first.
@@ -174,6 +178,35 @@ type Pair struct {
 	StableRevision, CanaryRevision string
 	// StableReady and CanaryReady are their pods that can answer.
 	StableReady, CanaryReady int32
+}
+
+// Driven is a CanaryRelease that the Rollout names.
+type Driven struct {
+	Presence Presence
+	// Deleting is whether it has a deletion timestamp.
+	Deleting bool
+	// Rollout that it lets decide; "" for none.
+	Rollout string
+	// Revision names it and its content; Stable names the Helm revision beside it.
+	Revision, Stable string
+	// Ready are the canary's pods that can answer; 0 when one of its workloads has none.
+	Ready int32
+	// Replicas are all of them.
+	Replicas int32
+	// Unserved is whether nobody serves CanaryReleases here.
+	Unserved bool
+	// Transition is how a Rollout has asked it to end, with the present content.
+	Transition v1alpha1.CanaryTransition
+	// Held is whether a Rollout has written anything.
+	Held bool
+	// Decision is how it ends; nil while that is open.
+	Decision *v1alpha1.CanaryDecision
+	// Unshared is whether it has nothing in the path of any Service.
+	Unshared bool
+	// Problem says why nothing could be measured; "" when it can.
+	Problem string
+	// Message is its own account of its state.
+	Message string
 }
 
 // Service is the root Service.

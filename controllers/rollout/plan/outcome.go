@@ -70,6 +70,10 @@ func (p *pass) rolledBack() {
 		p.pairRolledBack()
 		return
 	}
+	if p.driven() {
+		p.drivenRolledBack()
+		return
+	}
 	d := p.status.Decision
 	p.state = state{}
 	if p.stable() == nil && p.stableLost() {

@@ -31,7 +31,7 @@ func (p *pass) refused() bool {
 	var err error
 	p.settings, err = parseSettings(&p.Rollout.Spec, p.RouterName, p.Freezes, p.Metrics)
 	p.holdBack()
-	if !p.objects(err) && !p.missing() && !p.nameTaken() {
+	if !p.objects(err) && !p.undrivable() && !p.missing() && !p.nameTaken() {
 		return false
 	}
 	p.byReplicas = p.byReplicas && p.Split.Presence == Absent // a split that is there leads the traffic
@@ -46,7 +46,7 @@ func (p *pass) objects(err error) bool {
 	case err != nil:
 		return p.say(v1alpha1.ReasonInvalidSpec, "%s.", err)
 	case p.Rival != "":
-		return p.say(v1alpha1.ReasonConflict, "The older Rollout %q already claims the Deployment %q or the Service %q; delete one of the two Rollouts.", p.Rival, spec.WorkloadRef.Name, spec.Service)
+		return p.say(v1alpha1.ReasonConflict, "The older Rollout %q already claims the %s %q or the Service %q; delete one of the two Rollouts.", p.Rival, cmp.Or(spec.WorkloadRef.Kind, v1alpha1.KindDeployment), spec.WorkloadRef.Name, spec.Service)
 	case !p.RouterOffered:
 		return p.say(v1alpha1.ReasonRouterUnavailable, "spec.router: this operator does not offer the router %q; leave the field out to use its default.", p.RouterName)
 	case p.Unmatchable != "" && slices.ContainsFunc(spec.Strategy.Steps, func(s v1alpha1.Step) bool { return len(s.Matches) > 0 }):
@@ -79,7 +79,7 @@ func (p *pass) missing() bool {
 
 // without reports whether there is no Deployment, and so nothing to go back to.
 func (p *pass) without() bool {
-	return !p.paired() && (p.Workload.Presence == Absent || p.Workload.Deleting)
+	return !p.elsewhere() && (p.Workload.Presence == Absent || p.Workload.Deleting)
 }
 
 // stableServiceGone reports whether the Service that has, or would get back, the
@@ -91,6 +91,9 @@ func (p *pass) stableServiceGone() bool {
 func (p *pass) nameTaken() bool {
 	if p.paired() {
 		return p.splitTaken()
+	}
+	if p.driven() {
+		return false // it makes nothing itself
 	}
 	for role, b := range map[string]Backend{v1alpha1.RoleStable: p.StableService, v1alpha1.RoleCanary: p.CanaryService} {
 		if b.Presence == Present && !b.Ours {
@@ -110,7 +113,7 @@ func (p *pass) splitTaken() bool {
 // retreat takes back what was begun, after a refusal.
 func (p *pass) retreat() {
 	why := p.state
-	if !p.underway() || p.without() || p.Service.Presence == Absent || p.stableServiceGone() {
+	if !p.underway() || p.without() || p.Service.Presence == Absent && !p.driven() || p.stableServiceGone() {
 		return
 	}
 	p.refusal, p.state = &why, state{}
@@ -127,6 +130,10 @@ func (p *pass) underway() bool {
 func (p *pass) giveUp() {
 	if p.paired() {
 		p.giveUpPair()
+		return
+	}
+	if p.driven() {
+		p.giveUpDriven()
 		return
 	}
 	stable := p.stable()
@@ -171,7 +178,7 @@ func (p *pass) aborted() bool {
 // it: the Service spreads the requests over all pods by now, and nobody measures them.
 func (p *pass) ungoverned() bool {
 	unserved := p.Split.Unserved && !p.RouterOffered
-	deleted := p.Split.Presence == Absent && !p.byReplicas && !p.paired() && p.canary != nil && !p.canary.gone()
+	deleted := p.Split.Presence == Absent && !p.byReplicas && !p.elsewhere() && p.canary != nil && !p.canary.gone()
 	if !p.begun() || !unserved && !deleted {
 		return false
 	}

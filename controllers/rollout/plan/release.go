@@ -99,7 +99,7 @@ func (p *pass) condemned() bool {
 	switch {
 	case p.failed && !p.pauseOnFailure:
 		p.reject(string(p.verdict.Reason), p.verdict.Explain())
-	case called && p.canary.Available == 0 && (p.paired() || p.Workload.Replicas > 0):
+	case called && p.canary.Available == 0 && (p.elsewhere() || p.Workload.Replicas > 0):
 		p.reject(v1alpha1.ReasonCanaryUnavailable, "none of the canary's pods was available any more while it got traffic")
 	default:
 		return false
@@ -187,8 +187,12 @@ func (p *pass) giveWay(former *v1alpha1.VersionStatus) {
 	if !p.begun() || p.decided(v1alpha1.ActionRollBack) {
 		return
 	}
-	p.tellOutcome(v1alpha1.NotifySuperseded, "A newer template took its place.")
-	p.close(v1alpha1.OutcomeSuperseded, former.Revision, "A newer template took its place.")
+	why := "A newer template took its place."
+	if p.driven() {
+		why = "Other content took its place."
+	}
+	p.tellOutcome(v1alpha1.NotifySuperseded, why)
+	p.close(v1alpha1.OutcomeSuperseded, former.Revision, why)
 	p.note(false, v1alpha1.ReasonSuperseded, "Revision %s gives way to the newer revision %s", former.Revision, p.revision)
 }
 

@@ -49,6 +49,10 @@ func (p *pass) reportVersions() {
 			p.reportPair(v)
 			continue
 		}
+		if p.driven() {
+			p.reportDriven(v)
+			continue
+		}
 		v.Replicas, v.Ready = 0, 0
 		if r := p.find(func(r *ReplicaSet) bool { return r.Revision == v.Revision }); r != nil {
 			v.Replicas, v.Ready = r.Replicas, r.Available

@@ -81,7 +81,7 @@ func (p *pass) lowers(s step) bool {
 // spares reports whether a step needs fewer pods than the one before, so that those
 // there are suffice for either route.
 func (p *pass) spares(pods int32) bool {
-	return !p.byReplicas && !p.paired() && p.status.Step.InEffectAt == nil && p.canary != nil && p.canary.Replicas > pods && p.canary.Available >= pods
+	return !p.byReplicas && !p.elsewhere() && p.status.Step.InEffectAt == nil && p.canary != nil && p.canary.Replicas > pods && p.canary.Available >= pods
 }
 
 // podsOf is how many pods a step needs now.
@@ -142,6 +142,9 @@ func (p *pass) takesAll() bool {
 func (p *pass) ensurePods(want int32) bool {
 	if p.paired() {
 		return p.pairReady()
+	}
+	if p.driven() {
+		return p.drivenPods()
 	}
 	canary := p.canary
 	switch {

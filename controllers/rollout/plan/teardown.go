@@ -76,7 +76,7 @@ func (p *pass) ensureNoCanaryTraffic() bool {
 // unreachable reports whether no request can reach a canary, although the router
 // can't confirm it: there is none, and nothing ever was in effect.
 func (p *pass) unreachable() bool {
-	return !p.paired() && p.asked(Route{}) && p.Split.Observed < 0 && !p.canaryPods(nil)
+	return !p.elsewhere() && p.asked(Route{}) && p.Split.Observed < 0 && !p.canaryPods(nil)
 }
 
 // backendsTrade reports whether the split's "canary" is the version that is
@@ -94,7 +94,7 @@ func (p *pass) pairTraded() bool {
 // routeless reports whether there is no traffic that could be confirmed, or nothing
 // in the path that could confirm it.
 func (p *pass) routeless() bool {
-	return p.Service.Presence == Absent || !p.paired() && p.Workload.Presence == Absent || p.Split.Unserved ||
+	return p.Service.Presence == Absent || !p.elsewhere() && p.Workload.Presence == Absent || p.Split.Unserved ||
 		!p.Rollout.DeletionTimestamp.IsZero() && p.stableServiceGone()
 }
 
@@ -108,10 +108,20 @@ func (p *pass) ensureRoute(r Route) bool {
 		return true
 	}
 	if !p.asked(r) {
-		p.do(ApplySplit{r})
+		p.route(r)
 		return false
 	}
 	return p.Split.InEffect && p.Split.Observed == r.Weight
+}
+
+// route writes a route where it belongs.
+func (p *pass) route(r Route) {
+	switch {
+	case !p.driven():
+		p.do(ApplySplit{r})
+	case p.consents():
+		p.do(Drive{Weight: r.Weight})
+	}
 }
 
 // lastAsked is what Serin asked the router for last, by its own record.
@@ -143,10 +153,18 @@ func (p *pass) restored() bool {
 		}
 	}
 	p.ensureRoute(last)
-	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: the TrafficSplit is not what Serin asked for last: setting it back to %s.", p.status.Step.Summary, last.share())
+	p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: %s is not what Serin asked for last: setting it back to %s.", p.status.Step.Summary, p.written(), last.share())
 	p.noteLoss()
 	p.checkDeadline()
 	return false
+}
+
+// written is where a route is written, for people.
+func (p *pass) written() string {
+	if p.driven() {
+		return "spec.drive of the CanaryRelease"
+	}
+	return "the TrafficSplit"
 }
 
 // nextRoute is the route of the present step, or of the promotion.
@@ -179,7 +197,7 @@ func (p *pass) trafficWait(r Route) string {
 // none, and reports whether it is still there. Nobody would move its weights any
 // more, so all pods stay until the traffic is off it.
 func (p *pass) leavePath() bool {
-	if p.RouterName != v1alpha1.RouterNone || p.paired() || p.Split.Presence != Present || !p.Split.Ours {
+	if p.RouterName != v1alpha1.RouterNone || p.elsewhere() || p.Split.Presence != Present || !p.Split.Ours {
 		return false
 	}
 	p.say(v1alpha1.ReasonCleaningUp, "The router is none by now: returning the traffic to the Service %q first.", p.Rollout.Spec.Service)

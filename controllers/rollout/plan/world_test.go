@@ -46,8 +46,9 @@ type world struct {
 	answers    map[string]Answer
 	asked      map[string]bool // questions and notifications that are open
 	fresh      []string
-	pair       Pair   // what is behind two Services that people keep
-	content    string // of the ConfigMap that the template reads; "" where none is part of a version
+	pair       Pair          // what is behind two Services that people keep
+	cr         *drivenCanary // that the Rollout names; nil for none
+	content    string        // of the ConfigMap that the template reads; "" where none is part of a version
 	contentAt  time.Time
 	copies     []configuration.Copy
 	quota      string // why no pod of a broken template can be created
@@ -186,6 +187,7 @@ func (w *world) tick() {
 	w.now = w.now.Add(time.Second)
 	w.deploymentController()
 	w.replicaSetController()
+	w.canaryController()
 	w.router()
 	w.traffic()
 	// The operator looks only when something changed, or at the time it asked for:
@@ -213,6 +215,9 @@ func (w *world) templateOf(role string) string {
 			return w.pair.CanaryRevision
 		}
 		return w.pair.StableRevision
+	}
+	if w.cr != nil && role == v1alpha1.RoleCanary {
+		return w.cr.content
 	}
 	if rs := w.byRevision(w.services[role]); rs != nil {
 		return rs.template
@@ -256,6 +261,9 @@ func (w *world) observe() Observation {
 			Requested: s.requested, Observed: s.observed, InEffect: s.served == s.generation && !s.withdrawn,
 			Unserved: s.withdrawn,
 		}
+	}
+	if w.drives() {
+		w.observeDriven(&o)
 	}
 	return o
 }
@@ -410,6 +418,8 @@ func (w *world) apply(action Action) bool {
 		if w.split != nil {
 			w.split.deleting, w.split.lag = true, 0
 		}
+	case Drive, GiveUpDrive:
+		w.drive(action)
 	case KeepContent:
 		w.copies = append(w.copies, configuration.Copy{Kind: a.Kind, Name: a.Name + "-" + w.content})
 	case DropContent:

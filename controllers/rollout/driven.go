@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/rollout/plan"
+)
+
+// drives reports whether a Rollout releases a CanaryRelease.
+func drives(ro *v1alpha1.Rollout) bool { return ro.Spec.WorkloadRef.Kind == v1alpha1.KindCanaryRelease }
+
+// subject is what a release is measured by. The split of a CanaryRelease has the name of
+// its Service.
+func subject(ro *v1alpha1.Rollout) analysis.Subject {
+	stable, canary := backendNames(ro)
+	of := analysis.Subject{Split: ro.Name, Stable: stable, Canary: canary}
+	if drives(ro) {
+		of.Split = ro.Spec.Service
+	}
+	return of
+}
+
+// observeDriven reads the CanaryRelease, and takes what it says of its traffic for what a
+// router says of a split.
+func (r *Reconciler) observeDriven(ctx context.Context, s *scene) error {
+	if s.Split.Presence = plan.Absent; !r.options.CanaryReleases {
+		s.Driven = plan.Driven{Presence: plan.Absent, Unserved: true}
+		return nil
+	}
+	cr := &v1alpha1.CanaryRelease{}
+	presence, err := r.get(ctx, s.Rollout, s.Rollout.Spec.WorkloadRef.Name, cr)
+	if s.Driven.Presence = presence; presence != plan.Present {
+		return err
+	}
+	s.canaryRelease = cr
+	s.Driven = drivenOf(cr)
+	s.Driven.Problem = unshared(cr, s.Rollout.Spec.Service)
+	s.Split = splitOf(cr, s.Rollout)
+	if s.Service.Presence == plan.Present && s.Driven.Problem == "" {
+		s.Service.Problem = rootProblem(s.root)
+	}
+	return nil
+}
+
+func drivenOf(cr *v1alpha1.CanaryRelease) plan.Driven {
+	d := plan.Driven{
+		Presence: plan.Present, Deleting: !cr.DeletionTimestamp.IsZero(), Decision: cr.Status.Decision,
+		Revision: revisionOf(string(cr.UID), cr.Status.ManifestDigest), Unshared: len(cr.Status.Services) == 0 && observed(cr),
+		Message: messageOf(cr),
+	}
+	d.Replicas, d.Ready = podsOf(cr)
+	if release := cr.Status.Release; release != nil {
+		d.Stable = fmt.Sprintf("helm-%d", max(release.Revision, release.AdoptedRevision))
+	}
+	if drive := cr.Spec.Drive; drive != nil {
+		d.Rollout = drive.Rollout
+		d.Held = drive.Weight != nil || drive.Transition != v1alpha1.CanaryTransitionNone || drive.ManifestDigest != ""
+		if meant(cr) {
+			d.Transition = drive.Transition
+		}
+	}
+	return d
+}
+
+// meant reports whether what a Rollout wrote is about the present content.
+func meant(cr *v1alpha1.CanaryRelease) bool {
+	d := cr.Spec.Drive
+	return d != nil && d.ManifestDigest != "" && d.ManifestDigest == cr.Status.ManifestDigest
+}
+
+// observed reports whether the status is about the present spec.
+func observed(cr *v1alpha1.CanaryRelease) bool { return cr.Status.ObservedGeneration == cr.Generation }
+
+// podsOf are the pods of all of the canary's workloads. None is ready while one of the
+// workloads has no ready pod: its requests would meet nobody. One that is to have none is
+// of former content.
+func podsOf(cr *v1alpha1.CanaryRelease) (replicas, ready int32) {
+	missing := false
+	for _, w := range cr.Status.Workloads {
+		replicas, ready = replicas+w.Replicas, ready+w.ReadyReplicas
+		missing = missing || w.Replicas > 0 && w.ReadyReplicas == 0
+	}
+	if missing {
+		return replicas, 0
+	}
+	return replicas, ready
+}
+
+// messageOf is what the CanaryRelease says of its state.
+func messageOf(cr *v1alpha1.CanaryRelease) string {
+	c := meta.FindStatusCondition(cr.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || !observed(cr) {
+		return "It has not been looked at yet."
+	}
+	return c.Message
+}
+
+// unshared says why the traffic of a Service tells nothing of the canary; "" when it does,
+// or when that is not known yet.
+func unshared(cr *v1alpha1.CanaryRelease, service string) string {
+	shared := cr.Status.Services
+	if cr.Status.Drive == nil || !cr.Status.Drive.InEffect ||
+		slices.ContainsFunc(shared, func(s v1alpha1.CanaryServiceStatus) bool { return s.Service == service }) {
+		return ""
+	}
+	names := make([]string, 0, len(shared))
+	for _, s := range shared {
+		names = append(names, s.Service)
+	}
+	return fmt.Sprintf("the CanaryRelease %q does not share the traffic of the Service %q; make a Rollout for one of %s", cr.Name, service, strings.Join(names, ", "))
+}
+
+// splitOf is what is asked of a CanaryRelease and what is in effect of it. What was
+// written for other content asks for nothing.
+func splitOf(cr *v1alpha1.CanaryRelease, ro *v1alpha1.Rollout) plan.Split {
+	out := plan.Split{
+		Presence: plan.Present, UID: cr.UID, ResourceVersion: cr.ResourceVersion, Deleting: !cr.DeletionTimestamp.IsZero(),
+		Ours: cr.Spec.Drive != nil && cr.Spec.Drive.Rollout == ro.Name, Observed: -1,
+		Waiting: strings.TrimSuffix(messageOf(cr), "."),
+	}
+	if meant(cr) {
+		out.Requested.Weight = ptr.Deref(cr.Spec.Drive.Weight, 0)
+	}
+	if d := cr.Status.Drive; d != nil {
+		out.Observed, out.InEffect = d.Weight, d.InEffect && observed(cr) && d.Weight == out.Requested.Weight
+	}
+	return out
+}
+
+var errNoCanaryRelease = errors.New("there is no CanaryRelease")
+
+// applyDrive owns what a Rollout decides of a CanaryRelease, and nothing else of it. It is
+// forced: whoever else wrote a weight must not keep a bad canary in its traffic. It names
+// the version that was seen, so that a leader of the past, or a decision about a former
+// state, moves nothing. Its rollout is not written, since that is the owner's consent:
+// without it, the API server refuses the rest.
+func (r *Reconciler) applyDrive(ctx context.Context, s scene, action plan.Action) error {
+	cr := s.canaryRelease
+	if cr == nil {
+		return errNoCanaryRelease
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindCanaryRelease))
+	u.SetNamespace(cr.Namespace)
+	u.SetName(cr.Name)
+	u.SetUID(cr.UID)
+	u.SetResourceVersion(cr.ResourceVersion)
+	if a, ok := action.(plan.Drive); ok { // else nothing is owned any more
+		u.Object["spec"] = map[string]any{"drive": driveOf(a, cr.Status.ManifestDigest)}
+	}
+	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
+}
+
+// driveOf is what an action asks of a content.
+func driveOf(a plan.Drive, digest string) map[string]any {
+	drive := map[string]any{"weight": int64(a.Weight), "manifestDigest": digest}
+	if a.Transition != v1alpha1.CanaryTransitionNone {
+		drive["transition"] = string(a.Transition)
+	}
+	return drive
+}

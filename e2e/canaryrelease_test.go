@@ -57,7 +57,7 @@ const echoPingers = 2
 // TestCanaryReleaseStory tries other values of three Helm releases, a chart of two
 // sub-charts by HTTP, Redis by TCP and an echo server by UDP, under load: once to drop
 // them, which leaves no trace, and once to adopt them. No request, connection or
-// datagram is lost.
+// datagram is lost. Then a Rollout decides about canaries of the chart of two sub-charts.
 func TestCanaryReleaseStory(t *testing.T) {
 	s := newSite(t, "serin-canary", false)
 	s.loadImages(images.RedisServer, images.Echo)
@@ -86,11 +86,14 @@ func TestCanaryReleaseStory(t *testing.T) {
 		s.requireAdopted(part, canaries[part.release])
 	}
 	s.deleteCanaries()
-	after := s.loadReport()
+	adopted := s.loadReport()
 	for _, load := range loads {
-		load.require(hindrance(t, http, after))
+		load.require(hindrance(t, http, adopted))
 	}
-	requireServed(t, http, after) // the last, since it leaves the rest out on a slow machine
+
+	t.Log("a Rollout decides about a good and about a bad canary")
+	served := s.requireDriven(canaryParts[0], 2)
+	requireServed(t, http, served) // the last, since it leaves the rest out on a slow machine
 }
 
 // requireAsBefore waits until the namespace is as it was: proxies that are out of the path
@@ -279,8 +282,13 @@ func (s *site) keepChart(release string) {
 func (s *site) deleteCanaries() {
 	s.t.Helper()
 	for _, part := range canaryParts {
-		s.kubectl("delete", "--namespace", s.namespace, "canaryrelease", part.release, "--timeout", stateLimit.String())
+		s.deleteCanary(part)
 	}
+}
+
+func (s *site) deleteCanary(part canaryPart) {
+	s.t.Helper()
+	s.kubectl("delete", "--namespace", s.namespace, "canaryrelease", part.release, "--timeout", stateLimit.String())
 }
 
 func (s *site) loadImages(list ...images.Image) {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/e2e/demo/load/generator"
+)
+
+// requireDriven has a Rollout decide about two canaries of a release that is at a revision:
+// it promotes a good one, which Helm has as the next revision then, and rolls back one that
+// fails one answer in twenty. It returns the report of the load before the bad one.
+func (s *site) requireDriven(part canaryPart, revision int32) (served generator.Report) {
+	s.t.Helper()
+	ro := &v1alpha1.Rollout{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: part.release},
+		Spec: v1alpha1.RolloutSpec{
+			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindCanaryRelease, Name: part.release},
+			Service:     part.service,
+			Strategy:    v1alpha1.Strategy{Steps: []v1alpha1.Step{{Weight: 20, Hold: "5s"}}},
+			Analysis:    &v1alpha1.Analysis{OnInconclusive: v1alpha1.InconclusivePromote},
+		},
+	}
+	if err := s.api.Create(s.t.Context(), ro); err != nil {
+		s.t.Fatal(err)
+	}
+	s.drive(part, revision, "version: v4\n", v1alpha1.OutcomePromoted, v1alpha1.ReasonAdopted)
+	if values := s.helm("get", "values", part.release); !strings.Contains(values, "version: v4") {
+		s.t.Errorf("helm get values %s: %q", part.release, values)
+	}
+	s.requireRevision(part, revision+1)
+	s.requireNoDifference(part.release)
+	s.deleteCanary(part)
+	served = s.loadReport()
+
+	s.kubectl("patch", "--namespace", s.namespace, "rollout", part.release, "--type=merge", "-p", `{"spec":{"strategy":{"steps":[{"weight":20,"hold":"5m"}]}}}`)
+	ended := s.drive(part, revision+1, "failPercent: 5\n", v1alpha1.OutcomeRolledBack, v1alpha1.ReasonDeprecated)
+	if !strings.Contains(ended.Message, "more often than stable") {
+		s.t.Errorf("it was rolled back for another reason: %s", ended.Message)
+	}
+	s.requireRevision(part, revision+1)
+	s.requireNoDifference(part.release)
+	s.deleteCanary(part)
+	s.kubectl("delete", "--namespace", s.namespace, "rollout", part.release, "--timeout", stateLimit.String())
+	return served
+}
+
+func (s *site) requireRevision(part canaryPart, revision int32) {
+	s.t.Helper()
+	status := s.helm("status", part.release)
+	if !strings.Contains(status, "STATUS: deployed") || !strings.Contains(status, fmt.Sprintf("REVISION: %d\n", revision)) {
+		s.t.Errorf("helm status %s, want revision %d: %s", part.release, revision, status)
+	}
+}
+
+// drive makes a canary of a revision that the Rollout of the part's name decides about, and
+// returns how that ended. The CanaryRelease has to end as the reason says.
+func (s *site) drive(part canaryPart, revision int32, config, outcome string, reason v1alpha1.Reason) v1alpha1.HistoryEntry {
+	s.t.Helper()
+	cr := part.canary(s.namespace)
+	cr.Spec.Version, cr.Spec.Config, cr.Spec.Drive = revision, config, &v1alpha1.CanaryDrive{Rollout: part.release}
+	ro := &v1alpha1.Rollout{}
+	before, said := -1, ""
+	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(ctx context.Context) (bool, error) {
+		if err := s.api.Get(ctx, client.ObjectKeyFromObject(cr), ro); err != nil {
+			return false, err
+		}
+		if before < 0 {
+			before = len(ro.Status.History)
+			if err := s.api.Create(ctx, cr); err != nil {
+				return false, err
+			}
+		}
+		if message := readyMessage(ro); message != said {
+			said = message
+			s.t.Log(time.Now().UTC().Format(timeOfDay), said)
+		}
+		return len(ro.Status.History) > before, nil
+	})
+	if err != nil {
+		s.t.Fatalf("wait until the Rollout %s has decided: %v; it says: %s", part.release, err, said)
+	}
+	ended := ro.Status.History[0]
+	s.t.Logf("%s: %s", ended.Outcome, ended.Message)
+	if ended.Outcome != outcome {
+		s.t.Errorf("the release ended as %s, want %s", ended.Outcome, outcome)
+	}
+	s.awaitCanary(part, reason)
+	return ended
+}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/e2e/demo/story"
 	"github.com/serin-dev/serin/e2e/images"
 	"github.com/serin-dev/serin/e2e/tools"
 )
@@ -111,7 +112,8 @@ func (s *site) requireAsBefore(before map[string]string) {
 }
 
 // releaseCanaries makes the canaries, moves their weights five times, ends them, and
-// returns the names of the canaries' pods by the names of the releases.
+// returns the names of the canaries' pods by the names of the releases. When they are to be
+// adopted, parts of a proxy crash meanwhile, and the operator does in the middle of the end.
 func (s *site) releaseCanaries(transition v1alpha1.CanaryTransition) map[string][]string {
 	s.t.Helper()
 	for _, part := range canaryParts {
@@ -122,7 +124,14 @@ func (s *site) releaseCanaries(transition v1alpha1.CanaryTransition) map[string]
 	for _, part := range canaryParts {
 		s.awaitCanary(part, v1alpha1.ReasonServing)
 	}
-	for _, weight := range []int32{50, 0, 10, 100, 30} {
+	crashes := map[int]string{}
+	if transition == v1alpha1.CanaryTransitionAdopted {
+		crashes = map[int]string{1: "serin", 2: "nginx: master"}
+	}
+	for i, weight := range []int32{50, 0, 10, 100, 30} {
+		if name := crashes[i]; name != "" {
+			s.crash(canaryParts[0].service, name)
+		}
 		for _, part := range canaryParts {
 			s.editCanary(part, func(spec *v1alpha1.CanaryReleaseSpec) { spec.Services[0].Ports[0].Config.Weight = &weight })
 		}
@@ -136,6 +145,13 @@ func (s *site) releaseCanaries(transition v1alpha1.CanaryTransition) map[string]
 	for _, part := range canaryParts {
 		pods[part.release] = s.podsOfCanary(part)
 		s.editCanary(part, func(spec *v1alpha1.CanaryReleaseSpec) { spec.Transition = transition })
+	}
+	if transition == v1alpha1.CanaryTransitionAdopted {
+		s.pause(stretch) // until Helm is called, or about to be
+		if err := s.stage.Kill(s.t.Context(), story.TargetManager); err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Log("killed the operator that leads")
 	}
 	for _, part := range canaryParts {
 		s.awaitCanary(part, v1alpha1.Reason(transition))

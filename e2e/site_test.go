@@ -59,6 +59,7 @@ type site struct {
 	cluster   *cluster.Cluster
 	api       client.Client
 	core      kubernetes.Interface
+	stage     *stage.Stage
 	// canary is the version that is being released.
 	canary string
 }
@@ -161,6 +162,7 @@ func (s *site) installSerin(checkout tools.Checkout) {
 	if err := demo.Install(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
+	s.stage = demo
 }
 
 // remove takes the website away while Serin is still there to give everything back.

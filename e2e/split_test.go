@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/traffic"
 )
 
 const (
@@ -59,7 +60,7 @@ func TestTrafficSplitStory(t *testing.T) {
 	var took []time.Duration
 	for i := range changes {
 		if name := crashes[i]; name != "" {
-			s.crash(name)
+			s.crash(siteName, name)
 		}
 		share, effect, text := s.move(i)
 		took = append(took, effect)
@@ -151,16 +152,16 @@ func (s *site) awaitSplit(generation int64) {
 	}
 }
 
-// crash kills the process of one proxy whose command begins with a name, and which is
-// not the first of its container: that one's end is the end of the pod's container.
-func (s *site) crash(name string) {
+// crash kills the process of one proxy of a split whose command begins with a name, and which
+// is not the first of its container: that one's end is the end of the pod's container.
+func (s *site) crash(split, name string) {
 	s.t.Helper()
 	if !s.cluster.Local {
 		s.t.Logf("nothing is crashed: the processes of the cluster %q are not on this machine", s.cluster.Context)
 		return
 	}
 	var pods corev1.PodList
-	if err := s.api.List(s.t.Context(), &pods, client.InNamespace(s.namespace), client.HasLabels{"serin.dev/proxy"}); err != nil {
+	if err := s.api.List(s.t.Context(), &pods, client.InNamespace(s.namespace), client.MatchingLabels{traffic.LabelProxy: split}); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, pod := range pods.Items {

@@ -275,9 +275,13 @@ func (p *datagramPort) send(client netip.AddrPort, datagram []byte, try int) {
 	trying := s.trying(now)
 	_, err := s.backend.Write(datagram)
 	switch {
-	case err != nil: // a former datagram was refused, and this one was not sent
+	case refused(err) || errors.Is(err, net.ErrClosed):
+		// A former datagram was refused, or the session was idle until now: this one was
+		// not sent.
 		s.kept = append(s.kept, datagram)
 		p.reroute(s, err, try)
+	case err != nil: // it is too long for the way, for instance
+		p.lose(err)
 	case trying && len(s.kept) < maxKept:
 		s.kept = append(s.kept, slices.Clone(datagram))
 	}
@@ -297,7 +301,7 @@ func (p *datagramPort) leaves(s *session) bool {
 // reroute ends a session whose backend is not there, and sends elsewhere what is known
 // not to have arrived.
 func (p *datagramPort) reroute(s *session, err error, try int) {
-	if !errors.Is(err, net.ErrClosed) { // else it was idle until now
+	if refused(err) {
 		p.trials.refuse(s.address, p.clock.Now())
 		s.refused.Store(true)
 	}
@@ -339,6 +343,11 @@ func (p *datagramPort) begin(client netip.AddrPort, try int) (*session, error) {
 	return s, nil
 }
 
+// refused reports whether an error says that nobody is there.
+func refused(err error) bool {
+	return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.ENETUNREACH)
+}
+
 // answer passes the backend's datagrams to the client until the session ends.
 func (p *datagramPort) answer(s *session) {
 	for {
@@ -352,25 +361,25 @@ func (p *datagramPort) answer(s *session) {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // refused: nobody is there
+		case err != nil:
 			p.sending.Lock()
 			defer p.sending.Unlock()
-			s.trying(p.clock.Now())
+			if !s.trying(p.clock.Now()) && refused(err) {
+				p.lose(err) // what exactly was refused, nobody knows
+			}
 			p.reroute(s, err, 1)
 			return
 		}
 	}
 }
 
-// prove notes the first answer of a session: what it sent has arrived.
+// prove notes the first answer of a session: what it sent has arrived. It takes no lock of
+// the port: whoever has that may be closing the session, which waits for this answer.
 func (p *datagramPort) prove(s *session) {
 	if s.proven.Swap(true) {
 		return
 	}
 	p.trials.answered(s.address)
-	p.sending.Lock()
-	defer p.sending.Unlock()
-	s.tried, s.kept = time.Time{}, nil
 }
 
 // end forgets a session. One that has ended already is left alone.

@@ -30,8 +30,7 @@ type session struct {
 	// proven is whether the backend has answered.
 	proven atomic.Bool
 	// tried is when the trial of the backend ends that the session is; zero where it is
-	// none, or the backend has answered. The port's lock guards it, and kept: what was sent
-	// meanwhile.
+	// none. The port's lock guards it, and kept: what was sent meanwhile.
 	tried time.Time
 	kept  [][]byte
 	place *list.Element
@@ -43,7 +42,7 @@ const maxKept = 8
 // trying reports whether what was sent may still be refused. When it may not, nothing has
 // to be kept any more.
 func (s *session) trying(now time.Time) bool {
-	if now.Before(s.tried) {
+	if now.Before(s.tried) && !s.proven.Load() {
 		return true
 	}
 	s.kept = nil

@@ -17,6 +17,9 @@ const (
 	// of a refusal about once a second (icmp_ratelimit), so that another trial any earlier
 	// may look like a success.
 	trialPause = time.Second
+	// maxRefusals are how many sessions a backend may refuse that was there, without an
+	// answer to any other meanwhile. One of many pods that stops refuses its own.
+	maxRefusals = 3
 )
 
 // trials find out which backends of a UDP port answer, before many sessions go there.
@@ -32,7 +35,8 @@ const (
 //	--------+-----------------------------------+---------------
 //	untried | a session is drawn for it         |
 //	tried   | an answer, or trialTime: proven   | go elsewhere
-//	proven  | a refusal, or it loses its weight | come
+//	proven  | it loses its weight, or refuses | come
+//	        | maxRefusals without an answer     |
 //	refused | trialPause: untried               | go elsewhere
 type trials struct {
 	mu sync.Mutex
@@ -46,6 +50,8 @@ type trial struct {
 	// until is when the trial ends, or the pause after a refusal.
 	until   time.Time
 	refused bool
+	// refusals of a proven one since its last answer to a new session.
+	refusals int
 }
 
 func newTrials() *trials { return &trials{known: map[netip.AddrPort]*trial{}} }
@@ -99,14 +105,19 @@ func (t *trials) answered(backend netip.AddrPort) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known := t.known[backend]; known != nil && !known.refused {
-		known.proven = true
+		known.proven, known.refusals = true, 0
 	}
 }
 
-// refuse notes that a backend is not there.
+// refuse notes that a session of a backend was refused.
 func (t *trials) refuse(backend netip.AddrPort, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if known := t.known[backend]; known != nil && known.proven {
+		if known.refusals++; known.refusals < maxRefusals {
+			return
+		}
+	}
 	t.known[backend] = &trial{refused: true, until: now.Add(trialPause)}
 }
 

@@ -4,6 +4,7 @@ package proxy
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -65,6 +66,22 @@ func TestTrials(t *testing.T) {
 			name:  "an answer that comes after a refusal was on its way before",
 			given: func() { session(); ts.refuse(canary, now); ts.answered(canary) },
 			want:  []string{"stable true true"},
+		},
+		{
+			name:  "a pod of a proven one that stops keeps nobody from the others",
+			given: func() { proven(canary); ts.refuse(canary, now); ts.refuse(canary, now) },
+			want:  []string{"canary false true"},
+		},
+		{
+			name: "but when it answers nobody else, it is gone",
+			given: func() {
+				proven(canary)
+				proven(stable)
+				for range maxRefusals {
+					ts.refuse(canary, now)
+				}
+			},
+			want: []string{"stable false true"},
 		},
 		{
 			name: "one that had no weight for a while is tried anew",
@@ -131,6 +148,29 @@ func TestDatagramsThatABackendRefusesGoElsewhere(t *testing.T) {
 	if reached < 40 {
 		t.Errorf("%d of 50 sessions went to the canary, whose weight is 99 %%", reached)
 	}
+}
+
+// TestSessionsEndWhileTheirFirstAnswersCome has far more clients than sessions, so that
+// each session ends about when its backend answers.
+func TestSessionsEndWhileTheirFirstAnswersCome(t *testing.T) {
+	stable := listenUDP(t, "dns-stable", "127.0.0.1:0")
+	d, _, l := heldPort(t, stable.destination(1))
+	few := d.ports[l.Sockets[0]].sessions
+	few.mu.Lock()
+	few.max = 2
+	few.mu.Unlock()
+	clients := make([]net.Conn, 64)
+	for i := range clients {
+		clients[i] = dialUDP(t, "127.0.0.1", l.Number)
+	}
+	for range 200 {
+		for _, conn := range clients {
+			if _, err := conn.Write([]byte("?")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	mustExchange(t, clients[0], "still there")
 }
 
 // What is sent to a backend without a pause before it refuses goes elsewhere too.

@@ -108,7 +108,7 @@ func (p *Provider) snapshot(ctx context.Context, r observe.Request) (observe.Sna
 		defer cancel()
 		s, err := p.source.Observe(ctx, namespace)
 		if err != nil && ctx.Err() != nil {
-			err = &observe.UnavailableError{Message: "the source of the metrics did not answer in time"}
+			err = &observe.UnavailableError{Message: "the source of the metrics did not answer in time", Cause: err}
 		}
 		p.tell(ctx, namespace, err)
 		p.kept.put(namespace, entry{snapshot: s, err: err, until: expiry(s, err, p.clock.Now())})

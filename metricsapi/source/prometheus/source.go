@@ -102,7 +102,7 @@ func (s *Source) ask(ctx context.Context, text string, at time.Time) (answer mod
 	}
 	answer, ok := value.(model.Vector)
 	if !ok {
-		return nil, false, &observe.UnavailableError{Message: "the answer of the store of metrics is none of a Prometheus"}
+		return nil, false, &observe.UnavailableError{Message: "the answer of the store of metrics is none of a Prometheus", Cause: fmt.Errorf("a %s to %q", value.Type(), text)}
 	}
 	return answer, len(warnings) > 0, nil
 }

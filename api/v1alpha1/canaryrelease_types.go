@@ -130,7 +130,8 @@ type CanaryReleaseSpec struct {
 // CanaryDrive is what a Rollout decides about a CanaryRelease.
 type CanaryDrive struct {
 	// rollout is the name of the Rollout, in the same namespace. You write it; the
-	// Rollout writes the rest. The canary gets nothing until the Rollout says so.
+	// Rollout writes the rest. The canary gets nothing until the Rollout says so. To take it
+	// back, remove drive as a whole.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=52
@@ -155,6 +156,12 @@ type CanaryDrive struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ManifestDigest string `json:"manifestDigest,omitempty"`
+
+	// by is the Rollout that wrote the three. When rollout names another one, they mean
+	// nothing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=52
+	By string `json:"by,omitempty"`
 }
 
 // CanaryTransition is how a CanaryRelease ends.

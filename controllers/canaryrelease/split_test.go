@@ -186,7 +186,7 @@ func TestACanaryGetsWhatItsRolloutGivesIt(t *testing.T) {
 	c.run(12)
 	for _, weight := range []int32{0, 40} {
 		if weight > 0 {
-			drive.Weight, drive.ManifestDigest = &weight, c.canaryRelease().Status.ManifestDigest
+			drive.Weight, drive.By, drive.ManifestDigest = &weight, drive.Rollout, c.canaryRelease().Status.ManifestDigest
 			c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Drive = &drive })
 			c.run(5)
 		}

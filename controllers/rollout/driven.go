@@ -67,7 +67,7 @@ func drivenOf(cr *v1alpha1.CanaryRelease) plan.Driven {
 	}
 	if drive := cr.Spec.Drive; drive != nil {
 		d.Rollout = drive.Rollout
-		d.Held = drive.Weight != nil || drive.Transition != v1alpha1.CanaryTransitionNone || drive.ManifestDigest != ""
+		d.Held = drive.Weight != nil || drive.Transition != v1alpha1.CanaryTransitionNone || drive.ManifestDigest+drive.By != ""
 		if meant(cr) {
 			d.Transition = drive.Transition
 		}
@@ -78,7 +78,7 @@ func drivenOf(cr *v1alpha1.CanaryRelease) plan.Driven {
 // meant reports whether what a Rollout wrote is about the present content.
 func meant(cr *v1alpha1.CanaryRelease) bool {
 	d := cr.Spec.Drive
-	return d != nil && d.ManifestDigest != "" && d.ManifestDigest == cr.Status.ManifestDigest
+	return d != nil && d.By == d.Rollout && d.ManifestDigest != "" && d.ManifestDigest == cr.Status.ManifestDigest
 }
 
 // observed reports whether the status is about the present spec.
@@ -159,14 +159,14 @@ func (r *Reconciler) applyDrive(ctx context.Context, s scene, action plan.Action
 	u.SetUID(cr.UID)
 	u.SetResourceVersion(cr.ResourceVersion)
 	if a, ok := action.(plan.Drive); ok { // else nothing is owned any more
-		u.Object["spec"] = map[string]any{"drive": driveOf(a, cr.Status.ManifestDigest)}
+		u.Object["spec"] = map[string]any{"drive": driveOf(a, s.Rollout.Name, cr.Status.ManifestDigest)}
 	}
 	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
-// driveOf is what an action asks of a content.
-func driveOf(a plan.Drive, digest string) map[string]any {
-	drive := map[string]any{"weight": int64(a.Weight), "manifestDigest": digest}
+// driveOf is what an action of a Rollout asks of a content.
+func driveOf(a plan.Drive, by, digest string) map[string]any {
+	drive := map[string]any{"weight": int64(a.Weight), "manifestDigest": digest, "by": by}
 	if a.Transition != v1alpha1.CanaryTransitionNone {
 		drive["transition"] = string(a.Transition)
 	}

@@ -26,7 +26,7 @@ func canary(weight int32) *v1alpha1.CanaryRelease {
 	return &v1alpha1.CanaryRelease{
 		ObjectMeta: metav1.ObjectMeta{Name: "try", Namespace: "shop", UID: "cr", Generation: 3},
 		Spec: v1alpha1.CanaryReleaseSpec{
-			Release: "shop", Version: 4, Config: "a: b", Drive: &v1alpha1.CanaryDrive{Rollout: "website", Weight: &weight, ManifestDigest: "d1"},
+			Release: "shop", Version: 4, Config: "a: b", Drive: &v1alpha1.CanaryDrive{Rollout: "website", By: "website", Weight: &weight, ManifestDigest: "d1"},
 		},
 		Status: v1alpha1.CanaryReleaseStatus{
 			ObservedGeneration: 3, ManifestDigest: "d1", Release: &v1alpha1.CanaryHelmRelease{Revision: 4},
@@ -62,7 +62,7 @@ func TestWhatACanaryReleaseSaysIsTakenForItsContentOnly(t *testing.T) {
 		{"another weight is on its way", func(cr *v1alpha1.CanaryRelease) { cr.Status.Drive.InEffect = false }, 20, 20, false, true},
 		{"it was taken back, since no pod can answer", func(cr *v1alpha1.CanaryRelease) { cr.Status.Drive.Weight = 0 }, 20, 0, false, true},
 		{"nobody says what is in effect", func(cr *v1alpha1.CanaryRelease) { cr.Status.Drive = nil }, 20, -1, false, true},
-		{"it names another Rollout", func(cr *v1alpha1.CanaryRelease) { cr.Spec.Drive.Rollout = "other" }, 20, 20, true, false},
+		{"it names another Rollout", func(cr *v1alpha1.CanaryRelease) { cr.Spec.Drive.Rollout = "other" }, 0, 20, false, false},
 		{"it names none", func(cr *v1alpha1.CanaryRelease) { cr.Spec.Drive = nil }, 0, 20, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -23,6 +25,10 @@ import (
 // Kubernetes leaves them alone.
 const managedBySerin = "serin.dev"
 
+// labelMadeAt on such a one is when that was, in seconds of Unix time. It is a label, since
+// the cache keeps no annotations of EndpointSlices.
+const labelMadeAt = "serin.dev/made-at"
+
 // lingering are the EndpointSlices that were made for a split.
 func (r *Reconciler) lingering(ctx context.Context, split *splitv1.TrafficSplit) ([]traffic.Object, error) {
 	var list discoveryv1.EndpointSliceList
@@ -36,17 +42,39 @@ func (r *Reconciler) lingering(ctx context.Context, split *splitv1.TrafficSplit)
 		if s.Labels[discoveryv1.LabelManagedBy] == managedBySerin && s.DeletionTimestamp.IsZero() {
 			out = append(out, traffic.Object{
 				GroupVersionKind: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
-				Name:             s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion, Created: s.CreationTimestamp.Time,
+				Name:             s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion, Created: madeAt(s),
 			})
 		}
 	}
 	return out, nil
 }
 
-// linger copies the EndpointSlices of the root Service that have a UDP port, with its
+// madeAt is when this controller made an EndpointSlice, by its own clock: that of the API
+// server may be another. It is zero when nobody can say so any more.
+func madeAt(s *discoveryv1.EndpointSlice) time.Time {
+	seconds, err := strconv.ParseInt(s.Labels[labelMadeAt], 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0)
+}
+
+// linger has the pods of the root Service linger. Where that fails, answers to datagrams are
+// lost that are on their way in one moment, which is no reason to keep the proxies from
+// taking over.
+func (r *Reconciler) linger(ctx context.Context, o *observation) error {
+	err := r.copySlices(ctx, o)
+	if err != nil && ctx.Err() == nil {
+		log.FromContext(ctx).Error(err, "Answers to datagrams that are on their way may be lost")
+		return nil
+	}
+	return err
+}
+
+// copySlices copies the EndpointSlices of the root Service that have a UDP port, with its
 // ready pods as ones that leave. Addresses are asked of the API server, since the cache
 // holds none.
-func (r *Reconciler) linger(ctx context.Context, o *observation) error {
+func (r *Reconciler) copySlices(ctx context.Context, o *observation) error {
 	var list discoveryv1.EndpointSliceList
 	err := r.Live.List(ctx, &list, client.InNamespace(o.Split.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: o.Root.Service.Name})
 	if err != nil {
@@ -57,14 +85,7 @@ func (r *Reconciler) linger(ctx context.Context, o *observation) error {
 		if slice == nil {
 			continue
 		}
-		err := r.Client.Create(ctx, slice, client.FieldOwner(FieldManager))
-		if apierrors.IsForbidden(err) {
-			// Some platforms restrict whose addresses an EndpointSlice may hold. What is lost
-			// then is what is on its way in one moment.
-			log.FromContext(ctx).Info("Answers to datagrams that are on their way may be lost", "reason", err.Error())
-			continue
-		}
-		if err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := r.Client.Create(ctx, slice, client.FieldOwner(FieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
@@ -80,6 +101,7 @@ func leaving(live *discoveryv1.EndpointSlice, o *observation) *discoveryv1.Endpo
 			Namespace: live.Namespace, Name: live.Name + "-leaving",
 			Labels: map[string]string{
 				discoveryv1.LabelServiceName: root.Name, discoveryv1.LabelManagedBy: managedBySerin, traffic.LabelProxy: o.Split.Name,
+				labelMadeAt: strconv.FormatInt(o.Now.Unix(), 10),
 			},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Service", Name: root.Name, UID: root.UID,

@@ -279,9 +279,10 @@ func (r *Reconciler) splitsOfService(ctx context.Context, o client.Object) []rec
 	return requests
 }
 
-// splitsOfEndpoints maps an EndpointSlice to the splits that name its Service.
+// splitsOfEndpoints maps an EndpointSlice to the splits that name its Service, and to the
+// one that it was made for.
 func (r *Reconciler) splitsOfEndpoints(ctx context.Context, o client.Object) []reconcile.Request {
-	var requests []reconcile.Request
+	requests := splitOfProxy(ctx, o)
 	for _, service := range serviceIndex(o) {
 		requests = append(requests, r.splits(ctx, o.GetNamespace(), client.MatchingFields{indexRefs: service})...)
 	}

@@ -117,7 +117,7 @@ func owned(o client.Object, manager string) string {
 func TestARolloutOwnsOnlyWhatItDecidesAboutACanaryRelease(t *testing.T) {
 	s := driven(t, newMeasurements(), canaryInGit, v1alpha1.Step{Weight: 20, Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 60})
 	s.waitReason(v1alpha1.ReasonWaitingForApproval)
-	const fields = `{"f:spec":{"f:drive":{"f:manifestDigest":{},"f:weight":{}}}}`
+	const fields = `{"f:spec":{"f:drive":{"f:by":{},"f:manifestDigest":{},"f:weight":{}}}}`
 	if got := owned(s.try(), v1alpha1.FieldManager); got != fields {
 		t.Errorf("it owns %s, want %s", got, fields)
 	}
@@ -139,7 +139,7 @@ func TestARolloutOwnsOnlyWhatItDecidesAboutACanaryRelease(t *testing.T) {
 	s.eventually("the Rollout is gone", func(ctx context.Context) bool {
 		return apierrors.IsNotFound(admin.Get(ctx, s.key("website"), &v1alpha1.Rollout{}))
 	})
-	if d := s.try().Spec.Drive; d.Rollout != "website" || d.Weight != nil || d.Transition != "" || d.ManifestDigest != "" {
+	if d := s.try().Spec.Drive; d.Rollout != "website" || d.Weight != nil || d.Transition != "" || d.ManifestDigest+d.By != "" {
 		t.Errorf("something is left of what was decided: %+v", d)
 	}
 }

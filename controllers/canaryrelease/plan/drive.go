@@ -16,6 +16,7 @@ import (
 //	absent                            | what spec.services says | ends as spec.transition says
 //	names a Rollout, nothing written  | 0 %                   | the same
 //	written for another content       | 0 %                   | the same
+//	written by another Rollout        | 0 %                   | the same
 //	written for this content          | spec.drive.weight     | spec.transition, else spec.drive.transition
 //
 // A port with a weight of 0 in spec.services keeps it.
@@ -28,16 +29,18 @@ func (p *pass) content() string {
 	return p.status.ManifestDigest
 }
 
-// driven reports whether what a Rollout decided is about the present content.
+// driven reports whether what the Rollout decided is about the present content.
 func (p *pass) driven() bool {
 	d := p.CanaryRelease.Spec.Drive
-	return d != nil && d.ManifestDigest != "" && d.ManifestDigest == p.content()
+	return d != nil && d.By == d.Rollout && d.ManifestDigest != "" && d.ManifestDigest == p.content()
 }
 
 // transition is how the CanaryRelease is to end, and who says so.
 func (p *pass) transition() (t v1alpha1.CanaryTransition, by string) {
 	spec := &p.CanaryRelease.Spec
-	if spec.Transition != v1alpha1.CanaryTransitionNone || !p.driven() {
+	// While nobody can say what the content is by now, the Rollout may mean another one.
+	unknown := !p.Proposal.Known && p.Release.Deployed == spec.Version && p.status.Decision == nil
+	if spec.Transition != v1alpha1.CanaryTransitionNone || !p.driven() || unknown {
 		return spec.Transition, fmt.Sprintf("spec.transition is %s", spec.Transition)
 	}
 	if spec.Drive.Transition == v1alpha1.CanaryTransitionAdopted {

@@ -23,7 +23,7 @@ func (w *world) drives() {
 
 // drive is what the Rollout applies, about a content.
 func (w *world) drive(digest string, weight int32, t v1alpha1.CanaryTransition) {
-	w.cr.Spec.Drive = &v1alpha1.CanaryDrive{Rollout: "website", Weight: &weight, Transition: t, ManifestDigest: digest}
+	w.cr.Spec.Drive = &v1alpha1.CanaryDrive{Rollout: "website", By: "website", Weight: &weight, Transition: t, ManifestDigest: digest}
 	w.cr.Generation++
 	w.say("Rollout: weight %d, transition %q for %s", weight, t, digest)
 }
@@ -97,10 +97,14 @@ func TestWeightsThatARolloutDecides(t *testing.T) {
 	service := &Service{Name: "web", Ports: []Port{{80, "TCP"}, {53, "UDP"}}}
 	one := []v1alpha1.CanaryService{{Service: "web", Ports: []v1alpha1.CanaryPort{port(80, "", 30), port(53, "", 0)}}}
 	of := func(digest string, weight ...int32) *v1alpha1.CanaryDrive {
-		d := &v1alpha1.CanaryDrive{Rollout: "website", ManifestDigest: digest}
+		d := &v1alpha1.CanaryDrive{Rollout: "website", By: "website", ManifestDigest: digest}
 		if len(weight) > 0 {
 			d.Weight = &weight[0]
 		}
+		return d
+	}
+	written := func(by string, d *v1alpha1.CanaryDrive) *v1alpha1.CanaryDrive {
+		d.By = by
 		return d
 	}
 	for _, test := range []struct {
@@ -116,6 +120,7 @@ func TestWeightsThatARolloutDecides(t *testing.T) {
 		{"without a weight, nothing", nil, of("d1"), "0 %"},
 		{"what was written for other content is nothing", nil, of("d0", 60), "0 %"},
 		{"what was written for no content is nothing", nil, of("", 60), "0 %"},
+		{"what another Rollout wrote is nothing", nil, written("another", of("d1", 60)), "0 %"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := text(drivenPass(test.services, test.drive, "").wanted(service)); got != test.want {
@@ -142,12 +147,28 @@ func TestWhatPeopleDecideGoesBeforeTheRollout(t *testing.T) {
 		{"a person adopts what the Rollout rolls back", adopted, deprecated, "d1", adopted, "spec.transition is Adopted"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			drive := &v1alpha1.CanaryDrive{Rollout: "website", Transition: test.driven, ManifestDigest: test.digest}
+			drive := &v1alpha1.CanaryDrive{Rollout: "website", By: "website", Transition: test.driven, ManifestDigest: test.digest}
 			got, by := drivenPass(nil, drive, test.person).transition()
 			if got != test.want || got != "" && by != test.by {
 				t.Errorf("got %q, since %s", got, by)
 			}
 		})
+	}
+}
+
+// TestAnEndThatMayMeanOtherContentWaits changes config to what can't be read in the moment in
+// which the Rollout decides.
+func TestAnEndThatMayMeanOtherContentWaits(t *testing.T) {
+	drive := &v1alpha1.CanaryDrive{Rollout: "website", By: "website", Transition: v1alpha1.CanaryTransitionDeprecated, ManifestDigest: "d1"}
+	p := drivenPass(nil, drive, "")
+	p.CanaryRelease.Spec.Version, p.Release = 4, Release{Presence: Present, Newest: 4, Deployed: 4}
+	p.status.ManifestDigest = "d1"
+	if got, _ := p.transition(); got != v1alpha1.CanaryTransitionDeprecated {
+		t.Errorf("of content that is known: %q", got)
+	}
+	p.Proposal = Proposal{}
+	if got, _ := p.transition(); got != "" {
+		t.Errorf("of content that is not known: %q", got)
 	}
 }
 

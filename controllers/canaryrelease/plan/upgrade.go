@@ -54,7 +54,7 @@ func (p *pass) sayUpgradeFailed() {
 	release := p.CanaryRelease.Spec.Release
 	why := p.UpgradeFailure
 	if why == "" { // the operator was started anew since
-		why = fmt.Sprintf("see `helm history %s` for why", release)
+		why = fmt.Sprintf("it was broken off, or see `helm history %s`", release)
 	}
 	p.say(v1alpha1.ReasonUpgradeFailed, "The upgrade of release %s failed: %s. The canary keeps all traffic, and the upgrade is tried again after %s; set spec.transition to Deprecated to go back.",
 		release, why, p.retryAfter())

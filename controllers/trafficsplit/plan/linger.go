@@ -27,12 +27,12 @@ func linger(o Observation, d Decision) Decision {
 			Type: Linger, Object: serviceObject(o.Root.Service), Why: "its pods answer what they were sent",
 		})
 	}
-	last := slices.IndexFunc(d.Actions, func(a Action) bool { return a.Type == RemoveFinalizer })
+	back := slices.IndexFunc(d.Actions, func(a Action) bool { return a.Type == GiveBack || a.Type == RemoveFinalizer })
 	for _, object := range o.Lingering {
 		left := object.Created.Add(lingerTime).Sub(o.Now)
 		switch {
-		case last >= 0:
-			d.Actions = slices.Insert(d.Actions, last, Action{Type: Delete, Object: object, Why: "nothing of the data plane is left"})
+		case back >= 0: // they are its endpoints again, and must not be said to leave
+			d.Actions = slices.Insert(d.Actions, back, Action{Type: Delete, Object: object, Why: "its pods take over from the proxies"})
 		case left <= 0:
 			d.Actions = append(d.Actions, Action{Type: Delete, Object: object, Why: "its pods have answered by now"})
 		case d.RequeueAfter == 0 || left < d.RequeueAfter:

@@ -33,6 +33,8 @@ type Reconciler struct {
 	withoutGroups bool
 	// patience with reports that are out of date soon.
 	patience patience
+	// staffed knows since when backends have endpoints.
+	staffed staffed
 }
 
 // Reconcile is one pass over one split: observe, decide, act, report.
@@ -43,6 +45,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if o == nil {
 		r.patience.forget(req.NamespacedName)
+		r.staffed.forget(req.NamespacedName)
 		return settle(ctx, ctrl.Result{}, r.clearOrphans(ctx, req.NamespacedName))
 	}
 	decision := plan.Decide(o.Observation)

@@ -56,6 +56,9 @@ type Observation struct {
 	// BackendEndpoints is the number of ready endpoints of each Service that the
 	// split refers to and that exists.
 	BackendEndpoints map[string]int32
+	// Fresh is how long data planes still get to learn of the ready endpoints of a Service
+	// that have only just come.
+	Fresh map[string]time.Duration
 }
 
 // Claim says who has to serve a split.

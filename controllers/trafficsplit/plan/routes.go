@@ -21,6 +21,11 @@ import (
 // for ever because of that.
 const unconfirmedPatience = 30 * time.Second
 
+// EndpointTime is how long a backend has to have ready endpoints before routes send it its
+// first requests: gateways and meshes watch routes and endpoints apart, and one that sees the
+// route first answers with an error until its next look.
+const EndpointTime = time.Second
+
 // lead is the way in of a router whose routes name the backends.
 //
 // The root Service is narrowed first: the requests that reach it past the routes must
@@ -29,7 +34,7 @@ const unconfirmedPatience = 30 * time.Second
 func lead(o Observation, d *Decision) {
 	if !o.heldByOther() {
 		d.Actions = append(d.Actions, pinRoot(o)...)
-		if o.unstaffed() == "" {
+		if service, _ := o.unstaffed(); service == "" {
 			d.Actions = append(d.Actions, ensure(o)...)
 		}
 	}
@@ -59,19 +64,27 @@ func pinRoot(o Observation) []Action {
 }
 
 // unstaffed is a backend that the routes are to send their first requests to although
-// it has no ready endpoint, or "". Gateways and meshes don't leave such a backend out:
-// its share of the requests fails. What had requests before keeps them, and where the
-// root Service has no endpoint either, nothing is lost by writing the routes.
-func (o Observation) unstaffed() string {
+// it has no ready endpoint, or has had one for so short a time that not everybody may know;
+// left is how long that is still so. It is "" when there is none. Gateways and meshes don't
+// leave such a backend out: its share of the requests fails. What had requests before keeps
+// them, and where the root Service has no endpoint either, nothing is lost by writing the
+// routes.
+func (o Observation) unstaffed() (service string, left time.Duration) {
 	if !o.Endpoints.Known || len(o.Endpoints.Ready) == 0 || o.asWanted() {
-		return ""
+		return "", 0
 	}
 	for _, b := range o.Split.Spec.Backends {
-		if o.Resolved.Weight(b.Service) > 0 && o.BackendEndpoints[b.Service] == 0 && !o.hadRequests(b.Service) {
-			return b.Service
+		if o.Resolved.Weight(b.Service) == 0 || o.hadRequests(b.Service) {
+			continue
+		}
+		if o.BackendEndpoints[b.Service] == 0 {
+			return b.Service, 0
+		}
+		if rest := o.Fresh[b.Service]; rest > left {
+			service, left = b.Service, rest
 		}
 	}
-	return ""
+	return service, left
 }
 
 // hadRequests is true for a backend that has a weight in effect.
@@ -164,7 +177,10 @@ func led(o Observation) (Condition, *splitv1.ConfirmedStatus, time.Duration) {
 		return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes, fmt.Sprintf(
 			"what the routes are going to refer to is made; proxies have %s to learn of it", o.DataPlane.Settle)}, nil, left
 	}
-	if service := o.unstaffed(); service != "" {
+	if service, left := o.unstaffed(); left > 0 {
+		return Condition{metav1.ConditionFalse, splitv1.ReasonNoEndpoints, fmt.Sprintf(
+			"Service %q is to get its first requests and has only just had a ready endpoint; the routes are written when everybody knows", service)}, nil, left
+	} else if service != "" {
 		return Condition{metav1.ConditionFalse, splitv1.ReasonNoEndpoints, fmt.Sprintf(
 			"Service %q is to get its first requests and has no ready endpoint yet; the routes are written when it has", service)}, nil, 0
 	}

@@ -86,6 +86,17 @@ func TestDecideByRoutes(t *testing.T) {
 			from: untouched(), edit: func(o *plan.Observation) { o.BackendEndpoints["canary"] = 0 },
 			actions: "PinRoot web", reason: splitv1.ReasonNoEndpoints, says: `Service "canary" is to get its first requests`,
 		},
+		"nor to one whose pod not everybody may know yet": {
+			from: untouched(), edit: func(o *plan.Observation) { o.Fresh = map[string]time.Duration{"canary": 300 * time.Millisecond} },
+			actions: "PinRoot web", reason: splitv1.ReasonNoEndpoints, says: "has only just had a ready endpoint", again: 300 * time.Millisecond,
+		},
+		"a version with requests that has new pods keeps its share": {
+			from: untouched(), edit: func(o *plan.Observation) {
+				o.Fresh = map[string]time.Duration{"stable": time.Second, "canary": time.Second}
+				o.Split.Status.Backends = []splitv1.BackendStatus{{Service: "stable", Weight: 95}, {Service: "canary", Weight: 5}}
+			},
+			actions: "PinRoot web, Apply web", reason: splitv1.ReasonWaitingForRoutes,
+		},
 		"a version that lost its pods keeps its share": {
 			from: untouched(), edit: func(o *plan.Observation) {
 				o.BackendEndpoints["canary"] = 0

@@ -24,7 +24,7 @@ const unconfirmedPatience = 30 * time.Second
 // EndpointTime is how long a backend has to have ready endpoints before routes send it its
 // first requests: gateways and meshes watch routes and endpoints apart, and one that sees the
 // route first answers with an error until its next look.
-const EndpointTime = time.Second
+const EndpointTime = 2 * time.Second
 
 // lead is the way in of a router whose routes name the backends.
 //

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,8 +19,9 @@ import (
 )
 
 // requireDriven has a Rollout decide about two canaries of a release that is at a revision:
-// it promotes a good one, which Helm has as the next revision then, and rolls back one that
-// fails one answer in twenty. It returns the report of the load before the bad one.
+// it promotes a good one, which Helm has as the next revision then, beside an autoscaler, and
+// rolls back one that fails one answer in twenty. It returns the report of the load before
+// the bad one.
 func (s *site) requireDriven(part canaryPart, revision int32) (served generator.Report) {
 	s.t.Helper()
 	ro := &v1alpha1.Rollout{
@@ -33,7 +36,10 @@ func (s *site) requireDriven(part canaryPart, revision int32) (served generator.
 	if err := s.api.Create(s.t.Context(), ro); err != nil {
 		s.t.Fatal(err)
 	}
+	s.autoscale(part, 3)
 	s.drive(part, revision, "version: v4\n", v1alpha1.OutcomePromoted, v1alpha1.ReasonAdopted)
+	s.requireReplicas(part, 3)
+	s.stopAutoscaling(part, 2)
 	if values := s.helm("get", "values", part.release); !strings.Contains(values, "version: v4") {
 		s.t.Errorf("helm get values %s: %q", part.release, values)
 	}
@@ -52,6 +58,46 @@ func (s *site) requireDriven(part canaryPart, revision int32) (served generator.
 	s.deleteCanary(part)
 	s.kubectl("delete", "--namespace", s.namespace, "rollout", part.release, "--timeout", stateLimit.String())
 	return served
+}
+
+// autoscale has an autoscaler see to it that a release has that many pods at least. Serin
+// moves shares of the traffic, and leaves the number of pods to it.
+func (s *site) autoscale(part canaryPart, least int32) {
+	s.t.Helper()
+	err := s.api.Create(s.t.Context(), &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: part.deployment},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: part.deployment},
+			MinReplicas:    &least, MaxReplicas: least,
+		},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.requireReplicas(part, least)
+}
+
+// stopAutoscaling takes the autoscaler away, and scales the release as its chart says.
+func (s *site) stopAutoscaling(part canaryPart, replicas int32) {
+	s.t.Helper()
+	s.kubectl("delete", "--namespace", s.namespace, "horizontalpodautoscaler", part.deployment)
+	s.kubectl("scale", "--namespace", s.namespace, "deployment/"+part.deployment, fmt.Sprintf("--replicas=%d", replicas))
+	s.requireReplicas(part, replicas)
+}
+
+// requireReplicas waits until a release has exactly that many pods, all of them available.
+func (s *site) requireReplicas(part canaryPart, want int32) {
+	s.t.Helper()
+	d := &appsv1.Deployment{}
+	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(ctx context.Context) (bool, error) {
+		if err := s.api.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: part.deployment}, d); err != nil {
+			return false, err
+		}
+		return *d.Spec.Replicas == want && d.Status.ObservedGeneration == d.Generation && d.Status.Replicas == want && d.Status.AvailableReplicas == want, nil
+	})
+	if err != nil {
+		s.t.Fatalf("wait until Deployment %s has %d pods: %v; it has %+v", part.deployment, want, err, d.Status)
+	}
 }
 
 func (s *site) requireRevision(part canaryPart, revision int32) {

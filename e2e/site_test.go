@@ -46,7 +46,7 @@ const (
 	// look is how often the state is read. It is shorter than any hold of a step.
 	look = 250 * time.Millisecond
 	// stateLimit bounds how long a release may take to get to a state.
-	stateLimit = 2 * time.Minute
+	stateLimit = 4 * time.Minute
 	// timeOfDay is how times are logged.
 	timeOfDay = "15:04:05.000"
 )

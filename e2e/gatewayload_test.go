@@ -126,7 +126,7 @@ func hindrance(t *testing.T, before, after generator.Report) string {
 	case asked == 0:
 		t.Error("the load has no control, or called it never")
 	case slow > 0:
-		return fmt.Sprintf("%d of %d requests to a server beside took a second or more, the slowest %.1f s", slow, asked, after.Control.Slowest)
+		return fmt.Sprintf("%d of %d requests to a server beside took two seconds or more, the slowest %.1f s", slow, asked, after.Control.Slowest)
 	case rate < minimumRate:
 		return fmt.Sprintf("this machine made %.0f requests a second, and the test is for %d at least", rate, minimumRate)
 	}

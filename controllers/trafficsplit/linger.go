@@ -5,7 +5,6 @@ package trafficsplit
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -115,7 +114,7 @@ func leaving(live *discoveryv1.EndpointSlice, o *observation) *discoveryv1.Endpo
 		}
 	}
 	for _, e := range live.Endpoints {
-		if !ptr.Deref(e.Conditions.Ready, true) || o.isProxy(endpointName(e)) {
+		if _, proxy := o.Proxy(endpointName(e)); proxy || !ptr.Deref(e.Conditions.Ready, true) {
 			continue
 		}
 		e.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
@@ -126,9 +125,4 @@ func leaving(live *discoveryv1.EndpointSlice, o *observation) *discoveryv1.Endpo
 		return nil
 	}
 	return out
-}
-
-// isProxy reports whether an endpoint is a proxy of the split.
-func (o *observation) isProxy(name string) bool {
-	return slices.ContainsFunc(o.DataPlane.Proxies, func(p traffic.Proxy) bool { return p.Name == name })
 }

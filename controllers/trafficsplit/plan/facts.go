@@ -100,14 +100,15 @@ func (o Observation) through() int { return len(o.Endpoints.Ready) - o.around() 
 func (o Observation) around() int {
 	n := 0
 	for _, name := range o.Endpoints.Ready {
-		if _, ok := o.proxy(name); !ok {
+		if _, ok := o.Proxy(name); !ok {
 			n++
 		}
 	}
 	return n
 }
 
-func (o Observation) proxy(name string) (traffic.Proxy, bool) {
+// Proxy is the proxy of that name, if the name of an endpoint is one's.
+func (o Observation) Proxy(name string) (traffic.Proxy, bool) {
 	i := slices.IndexFunc(o.DataPlane.Proxies, func(p traffic.Proxy) bool { return p.Name == name })
 	if i < 0 {
 		return traffic.Proxy{}, false

@@ -42,7 +42,7 @@ func unwilling(o Observation) string {
 func lingering(o Observation) int {
 	n := 0
 	for _, name := range o.Endpoints.Ready {
-		if p, ok := o.proxy(name); ok && !carries(p) && !o.serves(p) {
+		if p, ok := o.Proxy(name); ok && !carries(p) && !o.serves(p) {
 			n++
 		}
 	}

@@ -20,6 +20,17 @@ note() {
   echo "==== $2: $1 after $(($3 / 60))m$(($3 % 60))s"
 }
 
+# failures FILE tells again what failed in a log of go test: a package that fails prints
+# everything, and a reader would have to look for it.
+failures() {
+  awk '
+    /^(panic: |fatal error: |WARNING: DATA RACE)/ { rest = 60 }
+    /^ *--- FAIL: / { block = 1 }
+    /^[^ ]/ && !/^--- FAIL: / { block = 0 }
+    block || rest > 0 || /\[(build|setup) failed\]$/ { print substr($0, 1, 1000) }
+    { rest-- }' "$1"
+}
+
 # stage NAME runs make NAME.
 stage() {
   echo
@@ -29,6 +40,8 @@ stage() {
   make --no-print-directory "$1" 2>&1 | tee "$log"
   if [ "${PIPESTATUS[0]}" -ne 0 ]; then
     state=failed
+    echo "==== $1: what failed"
+    failures "$log"
   elif [ "$1" = e2e ] && grep -q -- '^--- SKIP: Test' "$log"; then
     state=skipped
   fi

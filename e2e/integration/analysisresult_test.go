@@ -60,11 +60,7 @@ func TestTheExamplesOfThePageAboutMetricsAreValid(t *testing.T) {
 // startMetrics measures under the rights of the chart's service account.
 func startMetrics(t *testing.T) *metrics.Loop {
 	t.Helper()
-	cfg, err := plane.ConfigFor("system:serviceaccount:"+operatorSpace+":"+release, "system:serviceaccounts", "system:authenticated")
-	if err != nil {
-		t.Fatal(err)
-	}
-	api, err := client.New(cfg, client.Options{Scheme: newScheme()})
+	api, err := client.New(managerConfig(t), client.Options{Scheme: newScheme()})
 	if err != nil {
 		t.Fatal(err)
 	}

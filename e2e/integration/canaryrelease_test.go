@@ -37,16 +37,6 @@ import (
 // canaryPods are the replicas of the Deployments whose releases are tried.
 const canaryPods = 3
 
-// managerConfig acts as the ServiceAccount of the chart.
-func managerConfig(t *testing.T) *rest.Config {
-	t.Helper()
-	cfg, err := plane.ConfigFor("system:serviceaccount:"+operatorSpace+":"+release, "system:serviceaccounts", "system:authenticated")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
-}
-
 // canaryOptions are those of the operator's CanaryReleases, under the rights of cfg.
 func canaryOptions(cfg *rest.Config) canaryrelease.Options {
 	return canaryrelease.Options{

@@ -14,19 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease"
-	helmchart "github.com/serin-dev/serin/controllers/canaryrelease/chart"
-	"github.com/serin-dev/serin/controllers/rollout"
 )
 
 // canaryInGit is a CanaryRelease that lets the Rollout decide.
@@ -177,46 +168,6 @@ func TestACanaryReleaseWithoutConsentIsNotTouched(t *testing.T) {
 	s.eventually("promoted", func(context.Context) bool { return len(s.rollout().Status.History) == 1 })
 }
 
-// startCanaries runs the controller of CanaryReleases under the rights of the chart's
-// service account, until the test ends.
-func startCanaries(t *testing.T) {
-	t.Helper()
-	cfg, err := plane.ConfigFor("system:serviceaccount:"+operatorSpace+":"+release, "system:serviceaccounts", "system:authenticated")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.UserAgent = "serin-manager/test"
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Cache:      cache.Options{ByObject: rollout.CacheOptions(), DefaultTransform: cache.TransformStripManagedFields()},
-		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = canaryrelease.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManagerCanaryRelease), canaryrelease.Options{
-		Releases: helmchart.New(cfg, helmAccount), Clock: clock.RealClock{}, Concurrency: 2,
-		As: func(namespace string) (client.Client, error) {
-			own := rest.CopyConfig(cfg)
-			own.Impersonate.UserName = fmt.Sprintf("system:serviceaccount:%s:%s", namespace, helmAccount)
-			return client.New(own, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-		},
-	}).SetupWithManager(mgr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("the manager ended: %v", err)
-		}
-	})
-}
-
 // The whole of it, with Helm and both controllers; only traffic and nginx are made up.
 func TestARolloutHasAHelmReleaseUpgraded(t *testing.T) {
 	h := newHelmScene(t)
@@ -229,8 +180,7 @@ func TestARolloutHasAHelmReleaseUpgraded(t *testing.T) {
 	cr.Spec = v1alpha1.CanaryReleaseSpec{Release: "tcp", Version: 1, Config: "maxmemory: 128mb", Drive: &v1alpha1.CanaryDrive{Rollout: ro.Name}}
 	h.create(ro, cr)
 	serveProxies(t)
-	startOperator(t, newMeasurements())
-	startCanaries(t)
+	startOperatorSeeing(t, newMeasurements(), sight{canaries: true})
 	h.eventually("promoted", func(context.Context) bool { return len(h.rollout().Status.History) == 1 })
 	if got := h.rollout().Status.History[0]; got.Outcome != v1alpha1.OutcomePromoted {
 		t.Errorf("it ended as %s: %s", got.Outcome, got.Message)

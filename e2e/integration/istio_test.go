@@ -23,11 +23,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -99,39 +96,18 @@ const istioSettle = 2 * time.Second
 // the rights of the chart's service account.
 func startMeshOperator(t *testing.T) {
 	t.Helper()
-	cfg, err := plane.ConfigFor("system:serviceaccount:"+operatorSpace+":"+release, "system:serviceaccounts", "system:authenticated")
-	if err != nil {
-		t.Fatal(err)
-	}
-	skipNameCheck := true
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Cache:      cache.Options{ByObject: trafficsplit.CacheOptions(), DefaultTransform: cache.TransformStripManagedFields()},
-		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
-		Controller: config.Controller{SkipNameValidation: &skipNameCheck},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mgr := newManager(t, cache.Options{ByObject: trafficsplit.CacheOptions()})
 	router, err := istio.New(t.Context(), istio.Options{Cache: mgr.GetCache(), Client: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Default: true, Settle: istioSettle})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	err = trafficsplit.SetupWithManager(ctx, mgr, trafficsplit.Options{
+	err = trafficsplit.SetupWithManager(t.Context(), mgr, trafficsplit.Options{
 		Routers: []traffic.Router{router}, DefaultRouter: istio.Name, Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("serin-trafficsplit"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the manager ended: %v", err)
-		}
-	})
+	run(t, mgr)
 }
 
 const websiteRoutes = `

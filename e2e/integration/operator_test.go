@@ -4,7 +4,6 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"sync"
 	"testing"
@@ -18,9 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/egress"
@@ -34,14 +31,6 @@ import (
 	"github.com/serin-dev/serin/controllers/traffic/smi"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
 )
-
-// operator is a manager with Serin's controllers in this process, under the
-// rights of the chart's service account, with traffic and proxies made up.
-type operator struct {
-	cancel context.CancelFunc
-	done   chan error
-	once   sync.Once
-}
 
 // sight is what an operator sees: all namespaces, or those that are named, and in
 // these perhaps Secrets, and CanaryReleases.
@@ -60,11 +49,6 @@ func startOperator(t *testing.T, m *measurements) *operator {
 
 func startOperatorSeeing(t *testing.T, m *measurements, see sight) *operator {
 	t.Helper()
-	cfg, err := plane.ConfigFor("system:serviceaccount:"+operatorSpace+":"+release, "system:serviceaccounts", "system:authenticated")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.UserAgent = "serin-manager/test"
 	byObject := trafficsplit.CacheOptions()
 	maps.Copy(byObject, trafficsplit.ServedCacheOptions(served))
 	maps.Copy(byObject, rollout.CacheOptions(see.secrets...))
@@ -72,26 +56,14 @@ func startOperatorSeeing(t *testing.T, m *measurements, see sight) *operator {
 	for _, namespace := range see.namespaces {
 		only[namespace] = cache.Config{}
 	}
-	skipNameCheck := true
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Cache:      cache.Options{ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields(), DefaultNamespaces: only},
-		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
-		Controller: config.Controller{SkipNameValidation: &skipNameCheck},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	addControllers(ctx, t, mgr, m, see)
-	o := &operator{cancel: cancel, done: make(chan error, 1)}
-	go func() { o.done <- mgr.Start(ctx) }()
-	t.Cleanup(func() { o.stop(t) })
-	return o
+	mgr := newManager(t, cache.Options{ByObject: byObject, DefaultNamespaces: only})
+	addControllers(t, mgr, m, see)
+	return run(t, mgr)
 }
 
-func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *measurements, see sight) {
+func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) {
 	t.Helper()
+	ctx := t.Context()
 	router, err := nginx.New(mgr.GetClient(), nginx.Options{Image: "example.invalid/serin:test"})
 	if err != nil {
 		t.Fatal(err)
@@ -122,17 +94,6 @@ func addControllers(ctx context.Context, t *testing.T, mgr ctrl.Manager, m *meas
 	if see.canaries {
 		addCanaryReleases(t, mgr)
 	}
-}
-
-// stop ends the operator as a crash would: nothing is finished.
-func (o *operator) stop(t *testing.T) {
-	t.Helper()
-	o.once.Do(func() {
-		o.cancel()
-		if err := <-o.done; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the manager ended: %v", err)
-		}
-	})
 }
 
 // measurements makes up traffic, and the time in which it flows: whenever the

@@ -55,11 +55,7 @@ func signingObjects(t *testing.T) (secret *corev1.Secret, access []client.Object
 // startSender sends under the rights of the chart's service account.
 func startSender(t *testing.T) *outbound.Sender {
 	t.Helper()
-	cfg, err := plane.ConfigFor("system:serviceaccount:"+operatorSpace+":"+release, "system:serviceaccounts", "system:authenticated")
-	if err != nil {
-		t.Fatal(err)
-	}
-	secrets, err := client.New(cfg, client.Options{Scheme: newScheme()})
+	secrets, err := client.New(managerConfig(t), client.Options{Scheme: newScheme()})
 	if err != nil {
 		t.Fatal(err)
 	}

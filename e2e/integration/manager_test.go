@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2/textlogger"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// operator is a manager with Serin's controllers in this process, under the
+// rights of the chart's service account, with traffic and proxies made up.
+type operator struct {
+	cancel context.CancelFunc
+	done   chan error
+	once   sync.Once
+}
+
+// managerConfig acts as the ServiceAccount of the chart.
+func managerConfig(t *testing.T) *rest.Config {
+	t.Helper()
+	cfg, err := plane.ConfigFor("system:serviceaccount:"+operatorSpace+":"+release, "system:serviceaccounts", "system:authenticated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.UserAgent = "serin-manager/test"
+	return cfg
+}
+
+// newManager makes a manager without controllers, that sees what its cache holds.
+func newManager(t *testing.T, sees cache.Options) ctrl.Manager {
+	t.Helper()
+	sees.DefaultTransform = cache.TransformStripManagedFields()
+	mgr, err := ctrl.NewManager(managerConfig(t), ctrl.Options{
+		Logger: logOf(t), Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Cache: sees,
+		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mgr
+}
+
+// run has a manager run until the test ends or stop is called.
+func run(t *testing.T, mgr ctrl.Manager) *operator {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	o := &operator{cancel: cancel, done: make(chan error, 1)}
+	go func() { o.done <- mgr.Start(ctx) }()
+	t.Cleanup(func() { o.stop(t) })
+	return o
+}
+
+// stop ends the operator as a crash would: nothing is finished.
+func (o *operator) stop(t *testing.T) {
+	t.Helper()
+	o.once.Do(func() {
+		o.cancel()
+		if err := <-o.done; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the manager ended: %v", err)
+		}
+	})
+}
+
+// shownLog is how much of an operator's log is shown, from its end.
+const shownLog = 32 << 10
+
+// logOf keeps what an operator logs, and shows the end of it when the test fails. Started
+// before the operator, it ends after it.
+func logOf(t *testing.T) logr.Logger {
+	t.Helper()
+	log := &logBuffer{}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the operator logged, at the end:\n%s", log.tail(shownLog))
+		}
+	})
+	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log)))
+}
+
+// logBuffer is written by many goroutines, some of which outlive their test.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(line)
+}
+
+// tail is the end, from the beginning of a line.
+func (b *logBuffer) tail(size int) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.text.Bytes()
+	if len(all) <= size {
+		return bytes.Clone(all)
+	}
+	end := all[len(all)-size:]
+	return bytes.Clone(end[bytes.IndexByte(end, '\n')+1:])
+}

@@ -14,14 +14,23 @@ import (
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
 )
 
-// BenchmarkCount reads one line of the access log into the metrics.
+// BenchmarkCount reads a line of the access log into the metrics: as they are under load,
+// of some clients and of times that are alike, and such that all are different.
 func BenchmarkCount(b *testing.B) {
-	t := newTally("", clock.RealClock{})
-	t.state.Services["b0123456789ab"] = "web-stable"
-	line := []byte("b0123456789ab\t10.96.17.203:80\t200\t0.012\t0.010\tOK\tsplit\t10.244.17.203")
-	b.ReportAllocs()
-	for b.Loop() {
-		t.count(line)
+	for name, different := range map[string]int{"alike": 200, "different": 10_000} {
+		b.Run(name, func(b *testing.B) {
+			t := newTally("", clock.RealClock{})
+			t.state.Services["b0123456789ab"] = "web-stable"
+			var chunk []byte
+			for i := range 10_000 {
+				i %= different
+				chunk = fmt.Appendf(chunk, "b0123456789ab\t+\t200\t0.%03d\t-\tOK\tsplit\t10.244.17.%d\n", i/10, i%10)
+			}
+			b.ReportAllocs()
+			for range b.N/10_000 + 1 {
+				t.take(chunk)
+			}
+		})
 	}
 }
 

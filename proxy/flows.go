@@ -52,9 +52,9 @@ type pair struct {
 	Last int64 `json:"last"`
 }
 
-// add counts a request to a Service, unless it has no client that waits for the answer,
-// or its outcome says nothing of the version.
-func (f *flows) add(service string, r record, now time.Time) {
+// add counts n requests to a Service, unless they have no client that waits for the answer,
+// or their outcome says nothing of the version.
+func (f *flows) add(service string, r record, n uint64, now time.Time) {
 	kind := flowKind(r.kind)
 	if kind == "" {
 		return
@@ -67,29 +67,29 @@ func (f *flows) add(service string, r record, now time.Time) {
 	if outcome == analysis.Ignored {
 		return
 	}
-	p := f.pair(kind, service, r.client)
+	p := f.pair(kind, service, r.client, n)
 	p.Last = now.Unix()
 	if outcome == analysis.Failure {
-		p.Failure++
+		p.Failure += n
 	} else {
-		p.Success++
+		p.Success += n
 	}
 	if r.seconds >= 0 {
 		i, _ := slices.BinarySearch(flowBounds[:], r.seconds)
-		p.Buckets[i]++
-		p.Millis += millis(r.seconds)
+		p.Buckets[i] += n
+		p.Millis += n * millis(r.seconds)
 	}
 }
 
 // pair finds the counts of a client, or those of all who are too many.
-func (f *flows) pair(kind, service string, client netip.Addr) *pair {
+func (f *flows) pair(kind, service string, client netip.Addr, n uint64) *pair {
 	clients := f.Pairs[kind][service]
 	if p := clients[client]; p != nil {
 		return p
 	}
 	if client.IsValid() && f.told >= maxPairs {
-		f.Folded++
-		return f.pair(kind, service, netip.Addr{})
+		f.Folded += n
+		return f.pair(kind, service, netip.Addr{}, n)
 	}
 	if clients == nil {
 		clients = map[netip.Addr]*pair{}

@@ -34,7 +34,9 @@ type tally struct {
 	file string
 	// lines cuts what is taken.
 	lines *lines
-	clock clock.PassiveClock
+	// repeats gathers the lines of what is taken.
+	repeats repeats
+	clock   clock.PassiveClock
 
 	mu    sync.Mutex
 	state tallyState
@@ -84,7 +86,8 @@ func newTally(file string, c clock.PassiveClock) *tally {
 		Start: float64(c.Now().UnixNano()) / 1e9, Services: map[string]string{}, Kinds: map[string]map[string]*serviceCounts{},
 		Unrouted: map[string]uint64{}, CopyDrops: map[string]uint64{},
 	}}
-	t.lines = &lines{line: t.count, dropped: func() { t.state.Dropped++ }}
+	t.repeats = repeats{of: map[string]*repeat{}, count: t.count}
+	t.lines = &lines{line: t.repeats.add, dropped: func() { t.state.Dropped++ }}
 	return t
 }
 
@@ -136,6 +139,7 @@ func (t *tally) take(chunk []byte) {
 	t.state.Flows.sweep(t.now)
 	before := t.lines.pending()
 	t.lines.add(chunk)
+	t.repeats.settle()
 	t.state.Position += int64(len(chunk) + before - t.lines.pending())
 }
 
@@ -175,31 +179,31 @@ func (t *tally) killed(workers int) {
 	t.state.Killed += uint64(max(workers, 0))
 }
 
-// count adds a line of the access log.
-func (t *tally) count(line []byte) {
-	r, err := parseRecord(line)
-	if err != nil {
-		t.state.Dropped++
+// count adds a line of the access log that is there n times.
+func (t *tally) count(line repeat) {
+	r, n := line.record, line.n
+	if !line.valid {
+		t.state.Dropped += n
 		return
 	}
 	if r.backend == "" {
-		t.state.Unrouted[r.code]++
+		t.state.Unrouted[r.code] += n
 		return
 	}
 	service, known := t.state.Services[r.backend]
 	switch {
 	case !known:
-		t.state.Dropped++
+		t.state.Dropped += n
 	case r.kind == nginx.KindDropped:
-		t.state.CopyDrops[service]++
+		t.state.CopyDrops[service] += n
 	case r.kind == nginx.KindSticky: // as much shared by the weights as the others
-		t.counts(nginx.KindSticky, service).add(r)
-		t.counts(nginx.KindSplit, service).add(r)
+		t.counts(nginx.KindSticky, service).add(r, n)
+		t.counts(nginx.KindSplit, service).add(r, n)
 	default:
-		t.counts(r.kind, service).add(r)
+		t.counts(r.kind, service).add(r, n)
 	}
 	if known {
-		t.state.Flows.add(service, r, t.now)
+		t.state.Flows.add(service, r, n, t.now)
 	}
 }
 
@@ -216,17 +220,17 @@ func (t *tally) counts(kind, service string) *serviceCounts {
 	return c
 }
 
-func (c *serviceCounts) add(r record) {
-	c.Requests[r.code]++
+func (c *serviceCounts) add(r record, n uint64) {
+	c.Requests[r.code] += n
 	if !r.complete {
-		c.Incomplete++
+		c.Incomplete += n
 	}
 	if r.seconds < 0 {
 		return
 	}
 	i, _ := slices.BinarySearch(durationBounds, r.seconds)
-	c.Buckets[i]++
-	c.Millis += millis(r.seconds)
+	c.Buckets[i] += n
+	c.Millis += n * millis(r.seconds)
 }
 
 // millis rounds seconds that nginx wrote with three decimals.

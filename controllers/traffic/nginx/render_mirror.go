@@ -74,11 +74,9 @@ func renderMirrorServer(t *text, l httpListener, opts RenderOptions, key string)
 	socket := "unix:" + mirrorSocket(l.index)
 	t.block("upstream", []string{choice + "_mirror"}, func() { t.line("server", socket, "max_fails=0") })
 	t.block("upstream", []string{choice + "_copies"}, func() { renderServer(t, mirror) })
-	t.line("log_format", choice+"_mirrored", id+"\t+\t$status\t$upstream_response_time\t$upstream_header_time\t"+"OK\t"+KindMirrored+"\t-")
+	t.line("log_format", choice+"_mirrored", logAsIs, id+"\t+\t$status\t$upstream_response_time\t$upstream_header_time\t"+"OK\t"+KindMirrored+"\t-")
 	t.line("log_format", choice+"_dropped", id+"\t+\t$status\t-\t-\tOK\t"+KindDropped+"\t-")
-	log := func(format string) {
-		t.line("access_log", opts.Dir.AccessLog(), format, "buffer=64k", "flush=200ms")
-	}
+	log := func(format string) { renderAccessLog(t, format, opts) }
 	t.block("server", nil, func() {
 		t.line("listen", socket, "backlog=4096")
 		// That a backend fails shows in the counts; it need not be told for each copy.

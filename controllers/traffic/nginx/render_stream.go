@@ -56,7 +56,7 @@ func renderStreamListener(t *text, i int, l Listener, opts RenderOptions) {
 			t.line("return", "")
 			return
 		}
-		t.line("access_log", opts.Dir.AccessLog(), choice, "buffer=64k", "flush=200ms")
+		renderAccessLog(t, choice, opts)
 		t.line("proxy_pass", choice+"_$"+choice)
 	})
 }

@@ -22,8 +22,10 @@ func TestResourcesOfOneSplitsProxies(t *testing.T) {
 		want       corev1.ResourceRequirements
 		says       string
 	}{
-		{name: "requests and limits", text: `{"requests":{"memory":"64Mi"},"limits":{"memory":"128Mi"}}`,
-			want: corev1.ResourceRequirements{Requests: memory("64Mi"), Limits: memory("128Mi")}},
+		{
+			name: "requests and limits", text: `{"requests":{"memory":"64Mi"},"limits":{"memory":"128Mi"}}`,
+			want: corev1.ResourceRequirements{Requests: memory("64Mi"), Limits: memory("128Mi")},
+		},
 		{name: "only a limit", text: `{"limits":{"memory":"1Gi"}}`, want: corev1.ResourceRequirements{Limits: memory("1Gi")}},
 		{name: "no JSON", text: `memory=1Gi`, want: DefaultResources(), says: "can't be read"},
 		{name: "more than one value", text: `{} {}`, want: DefaultResources(), says: "can't be read"},

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nginx
+
+import "net/http"
+
+// plain is whether nothing but the weights decides who gets a request, and nobody
+// else gets it as well.
+func (l httpListener) plain() bool { return !l.limited && l.Port.Mirror == nil && l.sticky == nil }
+
+// renderPlain writes the same for the requests of which most of the traffic is: those that
+// can go on any kept connection and are nothing else. For them there is nothing to find out
+// but who is drawn: the names and headers are fixed. Nearly all of them are in
+// a hundred of buckets that one backend has all of, so the second digit of their bucket,
+// and the longer path to it, is left to the others.
+func renderPlain(t *text, l httpListener, opts RenderOptions) {
+	t.line("proxy_set_header", "Host", "$http_host")
+	t.line("proxy_set_header", "X-Forwarded-For", "$proxy_add_x_forwarded_for")
+	t.line("proxy_set_header", "Connection", "")
+	for _, special := range [][]string{
+		{"($request_method", "!=", http.MethodGet, ")"},
+		{"($content_length)"}, // neither none nor 0
+		{"($http_transfer_encoding)"},
+		{"($http_upgrade)"},
+		{"($http_host", "=", "", ")"},
+	} {
+		t.block("if", special, func() { t.line("return", "420") })
+	}
+	for _, d := range l.Port.Destinations {
+		id := BackendID(d)
+		t.block("if", []string{"(-x", wholeEntry(firstTable, l.index, id) + ")"}, func() {
+			t.line("set", "$"+l.drawn(), id)
+			t.line("break")
+			renderAccessLog(t, l.choice()+"_"+id, opts)
+			t.line("proxy_pass", "http://"+l.choice()+"_"+id+"_"+pooled)
+		})
+	}
+	t.line("return", "420")
+}
+
+// renderPlainLogs writes what the access log says of a request that renderPlain gives to
+// a backend: the same, without looking up what is certain there. The backend was asked, and no
+// connection was upgraded, which is what the time until the headers is for.
+func renderPlainLogs(t *text, l httpListener) {
+	for _, d := range l.Port.Destinations {
+		id := BackendID(d)
+		t.line("log_format", l.choice()+"_"+id, logAsIs, id+"\t+\t$status\t$upstream_response_time\t-\t$request_completion\t"+KindSplit+"\t$remote_addr")
+	}
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// Lines that are taken together count as those that are taken one by one, also when they
+// are more different ones than are remembered, cut anywhere, or not to be understood.
+func TestLinesCountAsOftenAsTheyAreThere(t *testing.T) {
+	const seed = 7
+	random := rand.New(rand.NewPCG(seed, seed))
+	var log []byte
+	for range 20_000 {
+		switch random.IntN(50) {
+		case 0:
+			log = append(log, "what is this\n"...)
+		case 1:
+			log = append(log, "\t-\t503\t\t\tOK\tsplit\t10.0.0.7\n"...)
+		default:
+			kind := []string{"split", "sticky", "unmatched", "mirrored", "dropped"}[random.IntN(5)]
+			status := []int{200, 404, 499, 500}[random.IntN(4)]
+			log = fmt.Appendf(log, "b%d\t+\t%d\t0.%03d\t-\tOK\t%s\t10.0.%d.%d\n", random.IntN(3), status, random.IntN(20), kind, random.IntN(6), random.IntN(250))
+		}
+	}
+	counted := func(next func(rest []byte) int) tallyState {
+		c := newTally("", clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
+		c.state.Services = map[string]string{"b0": "web-stable", "b1": "web-canary"} // b2 is not known
+		for rest := log; len(rest) > 0; {
+			n := next(rest)
+			c.take(rest[:n])
+			rest = rest[n:]
+		}
+		return c.state
+	}
+	want := counted(func(rest []byte) int { return bytes.IndexByte(rest, '\n') + 1 })
+	if want.Flows.Folded == 0 || want.Dropped == 0 || want.Unrouted["503"] == 0 || len(want.Kinds) < 4 {
+		t.Fatalf("the log holds too little: %+v", want)
+	}
+	for name, next := range map[string]func(rest []byte) int{
+		"at once":   func(rest []byte) int { return len(rest) },
+		"in chunks": func(rest []byte) int { return min(len(rest), 1+random.IntN(70_000)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(want, counted(next), cmp.AllowUnexported(flows{}), cmpopts.EquateComparable()); diff != "" {
+				t.Errorf("one by one (-) and %s (+):\n%s", name, diff)
+			}
+		})
+	}
+}

@@ -146,7 +146,7 @@ func TestUnpausingTheDeploymentInTheMiddleOfACanaryIsUndoneOrRollsOutInFull(t *t
 	t.Parallel()
 	p := begin(t)
 	p.release()
-	p.promise = promise{keeps: 3, grace: time.Second} // the Deployment's own maxUnavailable
+	p.promise = promise{keeps: 3, grace: somebodysTime} // the Deployment's own maxUnavailable
 	acted := time.Now()
 	p.mustKubectl("rollout", "resume", "deployment/website")
 	p.eventually("held again", func(context.Context) bool { return p.deployment().Spec.Paused && time.Since(acted) > 2*time.Second })
@@ -172,7 +172,7 @@ func TestUnpausingARejectedVersionDoesNotBringItBack(t *testing.T) {
 	p := begin(t, func(c *cast) { c.measured.badCanary = true })
 	p.setImage(imageV2)
 	p.waitReason(v1alpha1.ReasonRolledBack)
-	p.promise = promise{keeps: 3, grace: time.Second} // the Deployment's own maxUnavailable
+	p.promise = promise{keeps: 3, grace: somebodysTime} // the Deployment's own maxUnavailable
 	p.mustKubectl("rollout", "resume", "deployment/website")
 	p.await(p.scene, "the Deployment is un-paused", func(o client.Object) bool {
 		d, ok := o.(*appsv1.Deployment)

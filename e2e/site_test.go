@@ -322,12 +322,18 @@ func (s *site) httpRoute() *gatewayv1.HTTPRoute {
 	return route
 }
 
-// loadReport is what the load generator has counted.
+// loadReport is what the load generator has counted. On a machine that stands still it may
+// not answer in time, nor be ready; what it counts is not lost by that.
 func (s *site) loadReport() generator.Report {
 	s.t.Helper()
-	content, err := s.core.CoreV1().Services(s.namespace).ProxyGet("http", "load", "http", "/report", nil).DoRaw(s.t.Context())
+	var content []byte
+	var last error
+	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(ctx context.Context) (bool, error) {
+		content, last = s.core.CoreV1().Services(s.namespace).ProxyGet("http", "load", "http", "/report", nil).DoRaw(ctx)
+		return last == nil, nil
+	})
 	if err != nil {
-		s.t.Fatalf("ask the load generator: %v", err)
+		s.t.Fatalf("ask the load generator: %v", last)
 	}
 	var report generator.Report
 	if err := json.Unmarshal(content, &report); err != nil {

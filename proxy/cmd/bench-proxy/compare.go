@@ -61,8 +61,10 @@ func (s settings) compare(ctx context.Context, dir string, backends *server) err
 	if err := os.WriteFile(script, []byte(pauses), 0o600); err != nil {
 		return err
 	}
+	turns := slices.Clone(contenders)
 	for range s.rounds {
-		for _, c := range contenders {
+		slices.Reverse(turns) // whoever is first each time may have a machine that is better rested
+		for _, c := range turns {
 			m, err := s.measure(ctx, c)
 			if err == nil {
 				c.samples = append(c.samples, m)

@@ -27,7 +27,7 @@ type sample struct {
 	busiest float64
 }
 
-// contender is one of the two proxies that are compared.
+// contender is one of the proxies that are compared.
 type contender struct {
 	name string
 	port int
@@ -37,13 +37,18 @@ type contender struct {
 	samples, paced []sample
 }
 
-// compare measures both in turns, so that what else the machine does meets both alike.
+// compare measures all in turns, so that what else the machine does meets them alike.
 func (s settings) compare(ctx context.Context, dir string, backends *server) error {
-	plain, err := startPlain(ctx, dir, s.workers, backends)
+	plain, err := startPlain(ctx, dir, "plain", s.workers, backends, false)
 	if err != nil {
 		return err
 	}
 	defer plain.stop()
+	drawing, err := startPlain(ctx, dir, "drawing", s.workers, backends, true)
+	if err != nil {
+		return err
+	}
+	defer drawing.stop()
 	ours, err := startSerin(ctx, filepath.Join(dir, "serin"), s.workers)
 	if err != nil {
 		return err
@@ -54,7 +59,8 @@ func (s settings) compare(ctx context.Context, dir string, backends *server) err
 		return err
 	}
 	contenders := []*contender{
-		{name: "plain nginx", port: plain.ports[0], pids: func() ([]int, error) { return descendants(plain.command.Process.Pid) }},
+		{name: "weights", port: plain.ports[0], pids: func() ([]int, error) { return descendants(plain.command.Process.Pid) }},
+		{name: "split_clients", port: drawing.ports[0], pids: func() ([]int, error) { return descendants(drawing.command.Process.Pid) }},
 		{name: "Serin", port: ours.port, pids: func() ([]int, error) { return ours.processes() }},
 	}
 	script := filepath.Join(dir, "pauses.lua")
@@ -76,7 +82,7 @@ func (s settings) compare(ctx context.Context, dir string, backends *server) err
 			c.paced = append(c.paced, m)
 		}
 	}
-	printComparison(contenders[0], contenders[1], s)
+	printComparison(contenders, s)
 	return nil
 }
 
@@ -102,17 +108,35 @@ func property(samples []sample, value func(sample) float64) []float64 {
 	return values
 }
 
-func printComparison(plain, ours *contender, s settings) {
-	fmt.Printf("%d rounds in turns, %s each, %d connections, %d workers; medians, and quartiles of the ratios of the rounds\n\n", s.rounds, s.duration, s.connections, s.workers)
-	fmt.Printf("%-36s %12s %12s %18s\n", "", plain.name, ours.name, "ratio")
+// printComparison prints the medians of all, and the ratios of the last one to each other.
+func printComparison(contenders []*contender, s settings) {
+	ours := contenders[len(contenders)-1]
+	others := contenders[:len(contenders)-1]
+	fmt.Printf("%d rounds in turns, %s each, %d connections, %d workers; medians, and quartiles of the ratios of the rounds.\n", s.rounds, s.duration, s.connections, s.workers)
+	fmt.Printf("A plain nginx without a log has weights in one upstream, or draws one of two by split_clients.\n\n%-36s", "")
+	for _, c := range contenders {
+		fmt.Printf(" %13s", c.name)
+	}
+	for _, c := range others {
+		fmt.Printf("   %18s", "to "+c.name)
+	}
+	fmt.Println()
 	row := func(name string, of func(*contender) []sample, value func(sample) float64) {
-		a, b := property(of(plain), value), property(of(ours), value)
-		ratios := make([]float64, len(a))
-		for i := range a {
-			ratios[i] = b[i] / a[i]
+		fmt.Printf("%-36s", name)
+		for _, c := range contenders {
+			fmt.Printf(" %13.2f", quartiles(property(of(c), value))[1])
 		}
-		r := quartiles(ratios)
-		fmt.Printf("%-36s %12.2f %12.2f %7.2f %4.2f–%4.2f\n", name, quartiles(a)[1], quartiles(b)[1], r[1], r[0], r[2])
+		b := property(of(ours), value)
+		for _, c := range others {
+			a := property(of(c), value)
+			ratios := make([]float64, len(a))
+			for i := range a {
+				ratios[i] = b[i] / a[i]
+			}
+			r := quartiles(ratios)
+			fmt.Printf("   %8.2f %4.2f–%4.2f", r[1], r[0], r[2])
+		}
+		fmt.Println()
 	}
 	rate := func(m sample) float64 { return m.perSecond }
 	p99 := func(m sample) float64 { return float64(m.p99) / float64(time.Millisecond) }

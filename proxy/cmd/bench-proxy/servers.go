@@ -97,32 +97,43 @@ func startBackends(ctx context.Context, dir string, workers int) (*server, error
 
 var backendNames = []string{"stable", "canary"}
 
-// startPlain starts what one would write without Serin: the same backends, kept
-// connections, and no log.
-func startPlain(ctx context.Context, dir string, workers int, backends *server) (*server, error) {
-	ports, err := freePorts(1)
-	if err != nil {
-		return nil, err
-	}
-	return startServer(ctx, dir, "plain", workers, fmt.Sprintf(`    upstream app {
-        server 127.0.0.1:%d weight=9 max_fails=0;
-        server 127.0.0.1:%d weight=1 max_fails=0;
+// keptConnections are as Serin keeps them.
+const keptConnections = `
         keepalive 512;
         keepalive_timeout 1s;
         keepalive_time 5s;
         keepalive_requests 10000;
     }
-    server {
+`
+
+// startPlain starts what one would write without Serin: the same backends, kept
+// connections, and no log. The weights are those of an upstream's servers, which come round
+// in turns, or split_clients draws one of two upstreams for each request, as Serin does.
+func startPlain(ctx context.Context, dir, name string, workers int, backends *server, drawn bool) (*server, error) {
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	stable, canary := backends.ports[0], backends.ports[1]
+	choice := fmt.Sprintf("    upstream app {\n        server 127.0.0.1:%d weight=9 max_fails=0;\n        server 127.0.0.1:%d weight=1 max_fails=0;"+keptConnections, stable, canary)
+	pass := "app"
+	if drawn {
+		choice = fmt.Sprintf("    upstream stable {\n        server 127.0.0.1:%d max_fails=0;"+keptConnections+
+			"    upstream canary {\n        server 127.0.0.1:%d max_fails=0;"+keptConnections+
+			"    split_clients \"$connection $connection_requests\" $version {\n        90%% stable;\n        * canary;\n    }\n", stable, canary)
+		pass = "$version"
+	}
+	return startServer(ctx, dir, name, workers, choice+fmt.Sprintf(`    server {
         listen %d backlog=4096;
         location / {
             proxy_http_version 1.1;
             proxy_set_header Connection "";
             proxy_set_header Host $host;
             proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-            proxy_pass http://app;
+            proxy_pass http://%s;
         }
     }
-`, backends.ports[0], backends.ports[1], ports[0]), ports...)
+`, ports[0], pass), ports...)
 }
 
 // freePorts finds ports that nobody listens on.

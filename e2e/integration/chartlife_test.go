@@ -59,6 +59,7 @@ func TestUninstallingLeavesNoPolicyAndNoRoleBehind(t *testing.T) {
 		}
 	}
 	withoutConfigurationPolicy(t)
+	t.Cleanup(func() { waitForNoPolicies(t) })
 	chartDir := filepath.Join("..", "..", "charts", "serin")
 	values := []string{"--set", "crds.serin=false,crds.smi=false"}
 	defer helmAs("uninstall", second, "--ignore-not-found") // also when the test fails, for those that follow
@@ -95,6 +96,7 @@ func TestAnotherImplementationOfTrafficMetricsIsLeftAlone(t *testing.T) {
 	}}
 	createForTest(t, other)
 	withoutConfigurationPolicy(t)
+	t.Cleanup(func() { waitForNoPolicies(t) })
 	for _, args := range [][]string{
 		{"install", second, filepath.Join("..", "..", "charts", "serin"), "--set", "crds.serin=false,crds.smi=false"},
 		{"uninstall", second, "--wait"},

@@ -29,6 +29,7 @@ const (
 // that does not.
 func guardDecisions(t *testing.T, signed bool) {
 	t.Helper()
+	t.Cleanup(func() { waitForNoPolicies(t) })
 	for _, o := range kinds(chart, "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 		"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding") {
 		if o.GetName() != decisionsPolicy && (o.GetName() != signingPolicy || !signed) {
@@ -46,24 +47,43 @@ func guardDecisions(t *testing.T, signed bool) {
 	waitForPolicies(t, signed)
 }
 
+// tryDecision has the API server answer whether a decision is let in, and what becomes of it.
+func tryDecision(ctx context.Context, by string) (*v1alpha1.Rollout, error) {
+	ro := newRollout()
+	ro.Namespace, ro.Spec.Control = "default", decision(v1alpha1.ControlAbort, by)
+	return ro, admin.Create(ctx, ro, client.DryRunAll)
+}
+
 // waitForPolicies tries a decision in the name of somebody else, and one without a
 // name, until the API server has taken notice of the policies.
 func waitForPolicies(t *testing.T, signed bool) {
 	t.Helper()
-	try := func(by string) (*v1alpha1.Rollout, error) {
-		ro := newRollout()
-		ro.Namespace, ro.Spec.Control = "default", decision(v1alpha1.ControlAbort, by)
-		return ro, admin.Create(t.Context(), ro, client.DryRunAll)
-	}
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		_, forged := try("somebody else")
-		ro, err := try("")
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, forged := tryDecision(ctx, "somebody else")
+		ro, err := tryDecision(ctx, "")
 		last = err // for some moments after the kinds were defined, none can be mutated
 		return apierrors.IsForbidden(forged) && err == nil && (ro.Spec.Control.By != "") == signed, nil
 	})
 	if err != nil {
 		t.Fatalf("the policies never came in force: %v, %v", err, last)
+	}
+}
+
+// waitForNoPolicies waits until the API server has taken notice that policies on
+// spec.control are gone: for some moments they go on to refuse, in tests that follow.
+func waitForNoPolicies(t *testing.T) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	const anybody = "somebody else"
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		ro, err := tryDecision(ctx, anybody)
+		last = err
+		return err == nil && ro.Spec.Control.By == anybody, nil
+	})
+	if err != nil {
+		t.Errorf("policies that are gone are in force: %v, %v", err, last)
 	}
 }
 

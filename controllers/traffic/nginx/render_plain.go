@@ -8,7 +8,7 @@ import "net/http"
 // else gets it as well.
 func (l httpListener) plain() bool { return !l.limited && l.Port.Mirror == nil && l.sticky == nil }
 
-// renderPlain writes the same for the requests of which most of the traffic is: those that
+// renderPlain writes what renderPass does, for the requests of which most of the traffic is: those that
 // can go on any kept connection and are nothing else. For them there is nothing to find out
 // but who is drawn: the names and headers are fixed. Nearly all of them are in
 // a hundred of buckets that one backend has all of, so the second digit of their bucket,

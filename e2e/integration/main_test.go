@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,7 +45,13 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {
 		panic(err) // the flag is the testing package's
 	}
-	ctrl.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(0))))
+	flag.Parse()
+	log := logr.Discard()
+	if testing.Verbose() { // otherwise what the libraries say would hide which test failed
+		log = textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(0)))
+	}
+	klog.SetLogger(log)
+	ctrl.SetLogger(log)
 	options := controlplane.Options{ControllerManager: true, FakeNode: &fakenode.Options{}, Audit: true}
 	os.Exit(controlplane.Run(m, options, func(c *controlplane.ControlPlane) {
 		plane = c

@@ -124,6 +124,8 @@ func (n *Node) serveNext(ctx context.Context) bool {
 	defer n.queue.Done(key)
 	again, err := n.serve(ctx, key)
 	switch {
+	case errors.Is(err, errNoNode): // nothing has failed
+		n.queue.AddAfter(key, lookForNode)
 	case err != nil && !errors.Is(err, context.Canceled):
 		if n.options.OnError != nil {
 			n.options.OnError(fmt.Errorf("fake node: pod %s: %w", key, err))
@@ -159,6 +161,9 @@ func (n *Node) serve(ctx context.Context, key types.NamespacedName) (time.Durati
 	}
 	return n.report(ctx, pod)
 }
+
+// lookForNode is how long a pod waits until its node is looked for again.
+const lookForNode = 250 * time.Millisecond
 
 // errNoNode is tried again, as a scheduler does.
 var errNoNode = errors.New("no node of the pool is ready")

@@ -117,20 +117,21 @@ func (g *Generator) start(ctx context.Context, running *sync.WaitGroup) {
 		g.recorder.skip(1)
 		return
 	}
-	g.recorder.send()
+	number := g.recorder.send()
 	running.Go(func() {
 		defer func() { <-g.slots }()
-		g.call(ctx)
+		g.call(ctx, number)
 	})
 }
 
-func (g *Generator) call(ctx context.Context) {
+// call sends the request with a number and counts its outcome.
+func (g *Generator) call(ctx context.Context, number int64) {
 	limited, cancel := context.WithTimeout(ctx, g.config.Timeout)
 	defer cancel()
 	s := g.pool.take()
 	o := s.call(limited, g.config.Target, g.clock)
 	g.pool.give(s)
-	g.recorder.finish(g.clock.Now(), o)
+	g.recorder.finish(g.clock.Now(), number, o)
 }
 
 // Report returns everything counted so far.

@@ -14,10 +14,11 @@ const kept = 50
 
 // recorder counts outcomes. Its methods may be called at once.
 type recorder struct {
-	mu          sync.Mutex
-	startedAt   time.Time
-	sent        int64
-	finished    int64
+	mu        sync.Mutex
+	startedAt time.Time
+	sent      int64
+	// underWay are the requests without an outcome, by when they were sent: the first is 1.
+	underWay    map[int64]struct{}
 	skipped     int64
 	retried     int64
 	connections int64
@@ -33,7 +34,7 @@ type versionCount struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{versions: map[string]*versionCount{}, kinds: map[Kind]int64{}}
+	return &recorder{underWay: map[int64]struct{}{}, versions: map[string]*versionCount{}, kinds: map[Kind]int64{}}
 }
 
 // begin notes when the first request is due.
@@ -43,10 +44,22 @@ func (r *recorder) begin(now time.Time) {
 	r.startedAt = now
 }
 
-func (r *recorder) send() {
+// send counts a request and returns its number.
+func (r *recorder) send() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent++
+	r.underWay[r.sent] = struct{}{}
+	return r.sent
+}
+
+// settled is how many requests from the first on have an outcome, without a gap.
+func (r *recorder) settled() int64 {
+	n := r.sent
+	for number := range r.underWay {
+		n = min(n, number-1)
+	}
+	return n
 }
 
 func (r *recorder) skip(n int64) {
@@ -55,11 +68,11 @@ func (r *recorder) skip(n int64) {
 	r.skipped += n
 }
 
-// finish counts the outcome of a request that was sent.
-func (r *recorder) finish(now time.Time, o outcome) {
+// finish counts the outcome of the request with a number.
+func (r *recorder) finish(now time.Time, number int64, o outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.finished++
+	delete(r.underWay, number)
 	r.retried += o.retries
 	r.connections += o.opened
 	if o.kind.answered() {
@@ -109,7 +122,7 @@ func (r *recorder) report(now time.Time) Report {
 	defer r.mu.Unlock()
 	report := Report{
 		StartedAt: r.startedAt, Time: now,
-		Sent: r.sent, InFlight: r.sent - r.finished, Skipped: r.skipped,
+		Sent: r.sent, Settled: r.settled(), InFlight: int64(len(r.underWay)), Skipped: r.skipped,
 		Retried: r.retried, Connections: r.connections,
 		Failures: slices.Concat(r.unanswered, r.appFailures),
 	}

@@ -3,6 +3,7 @@
 package generator
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -21,18 +22,19 @@ func TestReportAddsUp(t *testing.T) {
 		{kind: KindReset, latency: time.Second, detail: "reset"},
 		{kind: KindReset, latency: time.Second, detail: "reset"},
 	}
-	for range len(outcomes) + 1 { // one stays in flight
-		r.send()
+	numbers := make([]int64, len(outcomes)+1)
+	for i := range numbers {
+		numbers[i] = r.send()
 	}
-	for _, o := range outcomes {
-		r.finish(start, o)
+	for i, number := range slices.Delete(numbers, 2, 3) { // the third stays in flight
+		r.finish(start, number, outcomes[i])
 	}
 	r.skip(3)
 	got := r.report(start.Add(time.Second))
 	ms := Quantiles{P50: 1.04, P90: 1.04, P99: 1.04}
 	want := Report{
 		StartedAt: start, Time: start.Add(time.Second),
-		Sent: 7, InFlight: 1, Skipped: 3, Retried: 1, Connections: 2, Unanswered: 3,
+		Sent: 7, Settled: 2, InFlight: 1, Skipped: 3, Retried: 1, Connections: 2, Unanswered: 3,
 		Versions: []VersionReport{
 			{Version: "v1", Requests: 1, Latency: ms},
 			{Version: "v2", Requests: 2, Failed: 1, Latency: ms},
@@ -58,11 +60,15 @@ func TestReportAddsUp(t *testing.T) {
 
 func TestFailuresOfTheAppNeverHideTheUnansweredOnes(t *testing.T) {
 	r := newRecorder()
-	r.finish(time.Unix(1, 0), outcome{kind: KindRefused})
+	r.finish(time.Unix(1, 0), r.send(), outcome{kind: KindRefused})
 	for range 10 * kept {
-		r.finish(time.Unix(2, 0), outcome{kind: KindAppError, version: "v3", status: 500})
+		r.finish(time.Unix(2, 0), r.send(), outcome{kind: KindAppError, version: "v3", status: 500})
 	}
-	failures := r.report(time.Unix(3, 0)).Failures
+	report := r.report(time.Unix(3, 0))
+	if report.Settled != report.Sent {
+		t.Errorf("%d of %d requests are settled, and all have an outcome", report.Settled, report.Sent)
+	}
+	failures := report.Failures
 	if len(failures) != kept+1 {
 		t.Fatalf("got %d failures, want %d", len(failures), kept+1)
 	}

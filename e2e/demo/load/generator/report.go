@@ -18,8 +18,11 @@ type Report struct {
 	Rate   int    `json:"rate"`
 	// Control tells of the server that nothing is done to.
 	Control ControlReport `json:"control"`
-	// Sent counts requests that were started; InFlight those without an outcome.
+	// Sent counts requests that were started; InFlight those without an outcome. Settled
+	// counts from the first one up to the first without an outcome: when it has come to what
+	// Sent was, none of before is under way any more.
 	Sent     int64 `json:"sent"`
+	Settled  int64 `json:"settled"`
 	InFlight int64 `json:"inFlight"`
 	// Skipped counts requests that were due but not sent, because too many waited
 	// for an answer.

@@ -177,7 +177,7 @@ func TestTheHorizontalPodAutoscalerScalesBeforeDuringAndAfterARelease(t *testing
 	p.scaled(6, 0)
 	p.release()
 	p.scaled(6, 2)
-	acted := time.Now()
+	acted := p.moment()
 	l.set(p.namespace, 10)
 	p.scaled(10, 2)
 	l.set(p.namespace, 3)
@@ -215,7 +215,7 @@ func TestScalingInTheMiddleOfACanaryIsFollowedAndChangesNoWeight(t *testing.T) {
 			p := begin(t)
 			p.promise.keeps = test.keeps
 			p.release()
-			acted := time.Now()
+			acted := p.moment()
 			p.mustKubectl("scale", "deployment/website", "--replicas="+strconv.Itoa(test.to))
 			p.scaled(test.stable, test.canary)
 			p.held(0)

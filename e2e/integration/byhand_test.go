@@ -36,7 +36,7 @@ func TestSettingAnotherImageInTheMiddleOfACanaryBeginsAgainWithTheFirstStep(t *t
 	p.release()
 	p.pass(time.Hour)
 	p.held(1)
-	acted := time.Now()
+	acted := p.moment()
 	p.mustKubectl("set", "image", "deployment/website", "app="+imageV3)
 	p.eventually("v3 is in the first step", func(context.Context) bool {
 		st := p.rollout().Status.Step
@@ -45,7 +45,7 @@ func TestSettingAnotherImageInTheMiddleOfACanaryBeginsAgainWithTheFirstStep(t *t
 	if n := len(p.pods()[imageV2]); n != 0 {
 		t.Errorf("%d pods of v2 are left", n)
 	}
-	for _, at := range p.steps(t.Context(), acted) {
+	for _, at := range p.steps(acted) {
 		if !slices.Contains([]string{"1/60", "1/0", "none", "0/0", "0/20"}, at) {
 			t.Errorf("the release went to %s", at)
 		}
@@ -82,7 +82,7 @@ func TestRestartAndUndoAreRefusedByKubectlInTheMiddleOfACanaryAndSupersedeItWhen
 	t.Parallel()
 	p := begin(t)
 	p.release()
-	acted := time.Now()
+	acted := p.moment()
 	for _, verb := range []string{"restart", "undo"} {
 		if out, err := p.kubectl("rollout", verb, "deployment/website"); err == nil {
 			t.Errorf("kubectl rollout %s: %s", verb, out)
@@ -147,9 +147,9 @@ func TestUnpausingTheDeploymentInTheMiddleOfACanaryIsUndoneOrRollsOutInFull(t *t
 	p := begin(t)
 	p.release()
 	p.promise = promise{keeps: 3, grace: somebodysTime} // the Deployment's own maxUnavailable
-	acted := time.Now()
+	acted, resumed := p.moment(), time.Now()
 	p.mustKubectl("rollout", "resume", "deployment/website")
-	p.eventually("held again", func(context.Context) bool { return p.deployment().Spec.Paused && time.Since(acted) > 2*time.Second })
+	p.eventually("held again", func(context.Context) bool { return p.deployment().Spec.Paused && time.Since(resumed) > 2*time.Second })
 	if !p.slipped() {
 		p.checkStayed(acted)
 		p.finish(4)

@@ -108,10 +108,10 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 			if test.breaks {
 				p.promise.grace = somebodysTime
 			}
-			acted := time.Now()
+			acted := p.moment()
 			test.act(p)
 			p.restored()
-			for _, at := range p.steps(t.Context(), acted) {
+			for _, at := range p.steps(acted) {
 				if !slices.Contains([]string{"0/20", "0/0", "none"}, at) {
 					t.Errorf("the edit led to %s", at)
 				}
@@ -210,7 +210,7 @@ func TestARootServiceThatSelectsOtherPodsStopsTheReleaseWithAReasonUntilItIsUndo
 	p := begin(t)
 	p.release()
 	p.promise.grace = time.Hour // nobody but whoever did it can mend it
-	acted := time.Now()
+	acted := p.moment()
 	editService("website", func(s *corev1.Service) { s.Spec.Selector["app"] = "other" })(p)
 	p.waitReason(v1alpha1.ReasonInvalidService)
 	p.pass(30 * time.Minute)

@@ -63,7 +63,7 @@ func TestEvictionsThatABudgetAllowsDoNotDisturbARelease(t *testing.T) {
 	p.release()
 	p.pass(time.Hour)
 	p.held(1) // three pods of the canary
-	acted := time.Now()
+	acted := p.moment()
 	for _, image := range []string{imageV1, imageV2, imageV1, imageV2} {
 		before := p.pods()
 		p.drain(image)

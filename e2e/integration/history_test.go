@@ -113,9 +113,32 @@ func (h *history) sorted() []moment {
 	return out
 }
 
-// since is what happened after a time.
-func (h *history) since(t time.Time) []moment {
-	return slices.DeleteFunc(h.sorted(), func(m moment) bool { return m.at.Before(t) })
+// moment is the version of the store by now. What happens later has a higher one, whenever a
+// watch tells of it: by the clock, what happened before may come after.
+func (p *stage) moment() uint64 {
+	p.Helper()
+	list := &v1alpha1.RolloutList{}
+	if err := admin.List(p.Context(), list, client.InNamespace(p.namespace)); err != nil {
+		p.Fatal(err)
+	}
+	version, err := strconv.ParseUint(list.ResourceVersion, 10, 64)
+	if err != nil {
+		p.Fatalf("the version of the store: %v", err)
+	}
+	return version
+}
+
+// caughtUp waits until the history has the Rollout as it is by now.
+func (p *stage) caughtUp() {
+	p.Helper()
+	ro := &v1alpha1.Rollout{}
+	if err := admin.Get(p.Context(), p.key("website"), ro); err != nil {
+		p.Fatal(err)
+	}
+	p.await(p.scene, "the watch tells how the Rollout is", func(o client.Object) bool {
+		now, ok := o.(*v1alpha1.Rollout)
+		return ok && versionOf(now) >= versionOf(ro)
+	})
 }
 
 // await returns as soon as something has happened, within a moment of it.
@@ -150,9 +173,9 @@ type promise struct {
 	oneVersion bool
 }
 
-// check replays the history from a time on and reports each moment at which
+// check replays the history, and after a version of the store reports each moment at which
 // traffic went where no pods were, or stable was short of pods.
-func (h *history) check(from time.Time, p promise) (problems []string) {
+func (h *history) check(from uint64, p promise) (problems []string) {
 	w := world{}
 	var broken string
 	var brokenAt time.Time
@@ -163,7 +186,7 @@ func (h *history) check(from time.Time, p promise) (problems []string) {
 		}
 		w.apply(m)
 		now := ""
-		if !m.at.Before(from) {
+		if m.version > from {
 			now = w.broken(p)
 		}
 		if (now == "") != (broken == "") {
@@ -266,19 +289,24 @@ func (w world) broken(p promise) string {
 	return strings.Join(problems, "; ")
 }
 
-// steps are the steps and requested weights that the status of the Rollout showed
-// since a time, each once in a row: "0/20".
-func (h *history) steps(ctx context.Context, since time.Time) (out []string) {
-	for _, m := range h.since(since) {
+// steps are the steps and requested weights that the status of the Rollout showed from
+// a version of the store until now, each once in a row: "0/20".
+func (p *stage) steps(from uint64) (out []string) {
+	p.Helper()
+	p.caughtUp()
+	for _, m := range p.sorted() {
 		ro, ok := m.object.(*v1alpha1.Rollout)
-		if !ok || ctx.Err() != nil {
+		if !ok {
 			continue
 		}
 		at := "none"
 		if st := ro.Status; st.Step != nil && st.Weight != nil {
 			at = fmt.Sprintf("%d/%d", st.Step.Index, st.Weight.Requested)
 		}
-		if len(out) == 0 || out[len(out)-1] != at {
+		switch {
+		case m.version <= from:
+			out = []string{at}
+		case len(out) == 0 || out[len(out)-1] != at:
 			out = append(out, at)
 		}
 	}

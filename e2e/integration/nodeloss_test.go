@@ -93,7 +93,7 @@ func TestTheLossOfANodeTakesOnlyItsPodsAndTheReleaseGoesOn(t *testing.T) {
 			if stable, canary := p.where(imageV1, lost), p.where(imageV2, lost); stable != 2 || canary == 0 || canary == 3 {
 				t.Fatalf("%d pods of stable and %d of the canary on a node of two", stable, canary)
 			}
-			acted := time.Now()
+			acted := p.moment()
 			p.promise = promise{keeps: 2, grace: somebodysTime} // of the canary it may hold more than its share
 			lose(t, lost)
 			p.eventually("the pods are on the other node", func(context.Context) bool {

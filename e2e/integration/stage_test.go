@@ -55,7 +55,8 @@ type stage struct {
 	*history
 	time     *measurements
 	operator *operator
-	begun    time.Time
+	// begun is the version of the store from which on the promise holds.
+	begun uint64
 	// promise is checked at the end; tests whose actors take pods away change it.
 	promise promise
 }
@@ -100,7 +101,7 @@ func begin(t *testing.T, change ...func(*cast)) *stage {
 	}
 	p.operator = startOperatorSeeing(t, c.measured, see)
 	s.waitReady()
-	p.begun = time.Now()
+	p.begun = p.moment()
 	t.Cleanup(p.checkPromise)
 	return p
 }
@@ -189,9 +190,9 @@ func (p *stage) checkRolledBack(reason string, stable []string) {
 
 // checkStayed: since a time the status has shown no other step and no other weight
 // than the present ones.
-func (p *stage) checkStayed(since time.Time) {
+func (p *stage) checkStayed(since uint64) {
 	p.Helper()
-	if steps := p.steps(p.Context(), since); len(steps) > 1 {
+	if steps := p.steps(since); len(steps) > 1 {
 		p.Errorf("the release went %s", strings.Join(steps, " "))
 	}
 }

@@ -108,15 +108,7 @@ func TestTrafficMetrics(t *testing.T) {
 	snapshot := stageTraffic(t)
 	source.set(snapshot, nil)
 	caller := snapshot.Flows[0].Client.Pod
-	eventually(t, "both replicas know the caller", func() error {
-		for range 20 { // each request goes to one of them
-			out, _, err := kubectl(t, plane.Kubeconfig, "get", "--raw", root+"/namespaces/"+market+"/deployments/foo")
-			if err != nil {
-				return fmt.Errorf("%w: %s", err, out)
-			}
-		}
-		return nil
-	})
+	settled(t, caller)
 	t.Run("requests of the specification", func(t *testing.T) { testRequests(t, caller) })
 	t.Run("the page", testPage)
 	t.Run("tables", testTables)
@@ -135,9 +127,9 @@ func TestTrafficMetrics(t *testing.T) {
 	})
 }
 
-func testRequests(t *testing.T, caller string) {
-	t.Helper()
-	for name, path := range map[string]string{
+// requests are the paths that are asked for, by the name of what is expected.
+func requests(caller string) map[string]string {
+	return map[string]string{
 		"discovery":       "/",
 		"deployments":     "/namespaces/shop/deployments/",
 		"default":         "/namespaces/default/deployments/",
@@ -149,28 +141,65 @@ func testRequests(t *testing.T, caller string) {
 		"namespace":       "/namespaces/shop",
 		"namespace-edges": "/namespaces/shop/edges",
 		"trafficsplit":    "/namespaces/shop/trafficsplits/web",
-	} {
+	}
+}
+
+// golden is the file of what is expected.
+func golden(name string) string { return filepath.Join("testdata", "trafficmetrics", name+".json") }
+
+// printed is an answer as it is in the files.
+func printed(answer []byte) (string, error) {
+	var value any
+	if err := json.Unmarshal(answer, &value); err != nil {
+		return "", fmt.Errorf("%w: %s", err, answer)
+	}
+	text, err := json.MarshalIndent(value, "", "  ")
+	return podOfFoo.ReplaceAllString(string(text), "foo-POD") + "\n", err
+}
+
+// settled waits until both replicas have seen all objects: each of their watches brings some
+// of them at a time of its own, and each request goes to either.
+func settled(t *testing.T, caller string) {
+	t.Helper()
+	core := rawClient(t)
+	eventually(t, "both replicas know the objects", func() error {
+		for name, path := range requests(caller) {
+			for range 20 {
+				answer, err := core.Get().RequestURI(root + path).Do(t.Context()).Raw()
+				if err != nil {
+					return err
+				}
+				got, err := printed(answer)
+				if err != nil {
+					return err
+				}
+				if diff := cmp.Diff(string(readFile(t, golden(name))), got); diff != "" && !*updateTraffic {
+					return fmt.Errorf("%s, -want +got, write it with -update-trafficmetrics:\n%s", name, diff)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func testRequests(t *testing.T, caller string) {
+	t.Helper()
+	for name, path := range requests(caller) {
 		t.Run(name, func(t *testing.T) {
 			out, problems, err := kubectl(t, plane.Kubeconfig, "get", "--raw", root+path)
 			if err != nil {
 				t.Fatalf("%v: %s", err, problems)
 			}
-			var value any
-			if err := json.Unmarshal([]byte(out), &value); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			text, err := json.MarshalIndent(value, "", "  ")
+			got, err := printed([]byte(out))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := podOfFoo.ReplaceAllString(string(text), "foo-POD") + "\n"
-			file := filepath.Join("testdata", "trafficmetrics", name+".json")
 			if *updateTraffic {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				if err := os.WriteFile(golden(name), []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if diff := cmp.Diff(string(readFile(t, file)), got); diff != "" {
+			if diff := cmp.Diff(string(readFile(t, golden(name))), got); diff != "" {
 				t.Errorf("-want +got, write it with -update-trafficmetrics:\n%s", diff)
 			}
 		})

@@ -137,8 +137,7 @@ func (s *site) releaseCanaries(transition v1alpha1.CanaryTransition) map[string]
 			s.editCanary(part, func(spec *v1alpha1.CanaryReleaseSpec) { spec.Services[0].Ports[0].Config.Weight = &weight })
 		}
 		for _, part := range canaryParts {
-			s.awaitCanary(part, v1alpha1.ReasonServing)
-			s.requireWeight(part, weight)
+			s.requireWeight(part, s.awaitCanary(part, v1alpha1.ReasonServing).Status, weight)
 		}
 		s.pause(stretch)
 	}
@@ -190,11 +189,12 @@ func (s *site) editCanary(part canaryPart, edit func(*v1alpha1.CanaryReleaseSpec
 	}
 }
 
-func (s *site) awaitCanary(part canaryPart, reason v1alpha1.Reason) {
+// awaitCanary waits until a canary is as a reason says, and returns it as it was then.
+func (s *site) awaitCanary(part canaryPart, reason v1alpha1.Reason) (cr *v1alpha1.CanaryRelease) {
 	s.t.Helper()
 	var said string
 	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(context.Context) (bool, error) {
-		cr := s.canaryRelease(part)
+		cr = s.canaryRelease(part)
 		c := apimeta.FindStatusCondition(cr.Status.Conditions, v1alpha1.ConditionReady)
 		if c == nil {
 			return false, nil
@@ -208,12 +208,12 @@ func (s *site) awaitCanary(part canaryPart, reason v1alpha1.Reason) {
 	if err != nil {
 		s.t.Fatalf("wait for %s to be %s: %v; it says: %s", part.release, reason, err, said)
 	}
+	return cr
 }
 
-// requireWeight checks that the status tells the weight that is in effect.
-func (s *site) requireWeight(part canaryPart, weight int32) {
+// requireWeight checks that a status tells the weight that is in effect.
+func (s *site) requireWeight(part canaryPart, status v1alpha1.CanaryReleaseStatus, weight int32) {
 	s.t.Helper()
-	status := s.canaryRelease(part).Status
 	i := slices.IndexFunc(status.Services, func(v v1alpha1.CanaryServiceStatus) bool { return v.Service == part.service })
 	if i < 0 || !status.Services[i].InEffect || len(status.Services[i].Ports) != 1 || status.Services[i].Ports[0].Weight != weight {
 		s.t.Errorf("the status of %s does not say that %d %% are in effect: %+v", part.release, weight, status.Services)

@@ -174,23 +174,25 @@ func (s *site) crash(split, name string) {
 		s.t.Logf("nothing is crashed: the processes of the cluster %q are not on this machine", s.cluster.Context)
 		return
 	}
-	var pods corev1.PodList
-	if err := s.api.List(s.t.Context(), &pods, client.InNamespace(s.namespace), client.MatchingLabels{traffic.LabelProxy: split}); err != nil {
-		s.t.Fatal(err)
-	}
-	for _, pod := range pods.Items {
-		for _, status := range pod.Status.ContainerStatuses {
-			_, id, _ := strings.Cut(status.ContainerID, "://")
-			if pid := childOf(id, name); pid != 0 {
-				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-					s.t.Fatal(err)
+	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(ctx context.Context) (bool, error) {
+		var pods corev1.PodList
+		if err := s.api.List(ctx, &pods, client.InNamespace(s.namespace), client.MatchingLabels{traffic.LabelProxy: split}); err != nil {
+			return false, err
+		}
+		for _, pod := range pods.Items {
+			for _, status := range pod.Status.ContainerStatuses {
+				_, id, _ := strings.Cut(status.ContainerID, "://")
+				if pid := childOf(id, name); pid != 0 {
+					s.t.Logf("kill %s of %s", name, pod.Name)
+					return true, syscall.Kill(pid, syscall.SIGKILL)
 				}
-				s.t.Logf("killed %s of %s", name, pod.Name)
-				return
 			}
 		}
+		return false, nil // a former crash may have left none for a moment
+	})
+	if err != nil {
+		s.t.Fatalf("kill a process %s of a proxy of %s: %v", name, split, err)
 	}
-	s.t.Fatalf("no process %s runs in any proxy", name)
 }
 
 // childOf finds a process of a container by its command, 0 when there is none. The

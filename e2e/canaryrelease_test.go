@@ -90,7 +90,7 @@ func TestCanaryReleaseStory(t *testing.T) {
 	s.deleteCanaries()
 	adopted := s.loadReport()
 	for _, load := range loads {
-		load.require(hindrance(t, http, adopted))
+		load.require(hindrance(http, adopted))
 	}
 
 	t.Log("a Rollout decides about a good and about a bad canary")

@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,14 +118,11 @@ func TestInBand(t *testing.T) {
 // hindrance says why the machine could not do what a test is for, between two reports of
 // its load; "" when it could. A server that Serin has nothing to do with is the judge of
 // that, and the load itself, which has to make as many requests as the test is for.
-func hindrance(t *testing.T, before, after generator.Report) string {
-	t.Helper()
+func hindrance(before, after generator.Report) string {
 	sent, span := after.Sent-before.Sent, after.Time.Sub(before.Time)
 	asked, slow := after.Control.Requests-before.Control.Requests, after.Control.Slow-before.Control.Slow
 	rate := float64(sent) / span.Seconds()
 	switch {
-	case asked == 0:
-		t.Error("the load has no control, or called it never")
 	case slow > 0:
 		return fmt.Sprintf("%d of %d requests to a server beside took two seconds or more, the slowest %.1f s", slow, asked, after.Control.Slowest)
 	case rate < minimumRate:
@@ -133,32 +131,91 @@ func hindrance(t *testing.T, before, after generator.Report) string {
 	return ""
 }
 
-// requireServed fails the test when a request failed between two reports. Requests that
-// merely waited too long on a machine that was hindered tell nothing about Serin; the test
-// has shown less then, and says so.
+// refusedByRules are how many connections of a story may be refused without anybody's fault:
+// with nftables, kube-proxy exchanges the rule of a Service for each change of its endpoints, and
+// a connection in this moment may be rejected (docs/local-cluster.md has an experiment without
+// Serin). A Service that Serin leaves without endpoints for a tenth of a second refuses ten.
+const refusedByRules = 2
+
+// requireServed fails the test when a request failed between two reports. What tells nothing
+// about Serin is left out, and said: requests that merely waited too long, or found no free port,
+// on a machine that was hindered, and the few connections that kube-proxy may refuse.
 func requireServed(t *testing.T, before, after generator.Report) {
 	t.Helper()
-	sent, failed, repeated := after.Sent-before.Sent, after.Failed()-before.Failed(), after.Retried-before.Retried
+	fails, skips := judgement(before, after)
 	t.Logf("%d requests in %s, %d of them on new connections; %d failed (%v), %d were repeated on another connection; a server beside took %.3f s at most",
-		sent, after.Time.Sub(before.Time).Round(time.Second), after.Connections-before.Connections, failed, after.Kinds, repeated, after.Control.Slowest)
-	why, late := hindrance(t, before, after), timeouts(after)-timeouts(before)
-	if why != "" {
-		failed -= late
+		after.Sent-before.Sent, after.Time.Sub(before.Time).Round(time.Second), after.Connections-before.Connections,
+		after.Failed()-before.Failed(), after.Kinds, after.Retried-before.Retried, after.Control.Slowest)
+	if fails != "" {
+		t.Error(fails)
 	}
-	if failed > 0 || repeated > 0 {
-		t.Errorf("%d requests failed, %d were repeated; the latest: %+v", failed, repeated, after.Failures)
-	}
-	if why != "" {
-		t.Skipf("not possible here: %s; %d of %d got no answer in time, and no other failed", why, late, sent)
+	if skips != "" {
+		t.Skip("not possible here: " + skips)
 	}
 }
 
-func timeouts(r generator.Report) int64 {
-	var n int64
+// judgement says why a test fails for what happened between two reports, and what of it is not
+// judged. "" where there is nothing to say.
+func judgement(before, after generator.Report) (fails, skips string) {
+	if after.Control.Requests == before.Control.Requests {
+		return "the load has no control, or called it never", ""
+	}
+	sent, failed, repeated := after.Sent-before.Sent, after.Failed()-before.Failed(), after.Retried-before.Retried
+	ended := func(kind generator.Kind) int64 { return ofKind(after, kind) - ofKind(before, kind) }
+	var notJudged []string
+	if why := hindrance(before, after); why != "" {
+		late, unsent := ended(generator.KindTimeout), ended(generator.KindNoPort)
+		failed -= late + unsent
+		notJudged = append(notJudged, fmt.Sprintf("%s; %d of %d got no answer in time, and %d no free port", why, late, sent, unsent))
+	}
+	if refused := ended(generator.KindRefused); refused > 0 && refused <= refusedByRules {
+		failed -= refused
+		notJudged = append(notJudged, fmt.Sprintf("%d of %d were refused, which may be kube-proxy's exchange of rules", refused, sent))
+	}
+	if failed > 0 || repeated > 0 {
+		fails = fmt.Sprintf("%d requests failed, %d were repeated; the latest: %+v", failed, repeated, after.Failures)
+	}
+	return fails, strings.Join(notJudged, "; ")
+}
+
+// ofKind is how many requests ended in one way without an answer of the app.
+func ofKind(r generator.Report, kind generator.Kind) int64 {
 	for _, k := range r.Kinds {
-		if k.Kind == generator.KindTimeout {
-			n += k.Count
+		if k.Kind == kind {
+			return k.Count
 		}
 	}
-	return n
+	return 0
+}
+
+func TestFewRefusalsAndWhatASlowMachineDoesAreNotJudged(t *testing.T) {
+	report := func(control generator.ControlReport, kinds ...generator.KindReport) generator.Report {
+		r := generator.Report{Sent: 10 * minimumRate, Time: time.Unix(10, 0), Control: control, Kinds: kinds}
+		for _, k := range kinds {
+			r.Unanswered += k.Count
+		}
+		return r
+	}
+	fast, slow := generator.ControlReport{Requests: 9}, generator.ControlReport{Requests: 9, Slow: 1}
+	kind := func(k generator.Kind, n int64) generator.KindReport { return generator.KindReport{Kind: k, Count: n} }
+	for name, test := range map[string]struct {
+		after              generator.Report
+		wantFail, wantSkip bool
+	}{
+		"the control was never called":     {after: report(generator.ControlReport{}), wantFail: true},
+		"all were answered":                {after: report(fast)},
+		"one was refused":                  {after: report(fast, kind(generator.KindRefused, 1)), wantSkip: true},
+		"many were refused":                {after: report(fast, kind(generator.KindRefused, refusedByRules+1)), wantFail: true},
+		"one was refused and one reset":    {after: report(fast, kind(generator.KindRefused, 1), kind(generator.KindReset, 1)), wantFail: true, wantSkip: true},
+		"one was late":                     {after: report(fast, kind(generator.KindTimeout, 1)), wantFail: true},
+		"some were late on a slow machine": {after: report(slow, kind(generator.KindTimeout, 9), kind(generator.KindNoPort, 9)), wantSkip: true},
+		"one was reset on a slow machine":  {after: report(slow, kind(generator.KindReset, 1)), wantFail: true, wantSkip: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fails, skips := judgement(generator.Report{Time: time.Unix(0, 0)}, test.after)
+			if (fails != "") != test.wantFail || (skips != "") != test.wantSkip {
+				t.Errorf("fails %q, skips %q", fails, skips)
+			}
+		})
+	}
 }

@@ -40,7 +40,7 @@ func (s *site) requireMetrics(weights map[string]float64) {
 	var problems []string
 	for range windowsTried {
 		split, edges, reports := s.nextWindow()
-		if why := hindrance(s.t, reports[0], reports[len(reports)-1]); why != "" {
+		if why := hindrance(reports[0], reports[len(reports)-1]); why != "" {
 			s.t.Logf("what TrafficMetrics tell is not judged: %s", why)
 			return
 		}

@@ -33,6 +33,9 @@ const (
 	KindClosed Kind = "closed"
 	// KindTimeout is an answer that took too long.
 	KindTimeout Kind = "timeout"
+	// KindNoPort is a request that was not sent, since this machine had no free port for a
+	// connection: too many of the last minute are in use, or waited for in vain.
+	KindNoPort Kind = "noPort"
 	// KindOther is every other error.
 	KindOther Kind = "other"
 )
@@ -72,6 +75,8 @@ func kindOfError(err error) Kind {
 		return KindDNS
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return KindRefused
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return KindNoPort
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return KindReset
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():

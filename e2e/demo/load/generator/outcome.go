@@ -23,7 +23,7 @@ const (
 	KindAppError Kind = "appError"
 	// KindNoVersion is an answer that does not come from the app, such as a 502 of a proxy.
 	KindNoVersion Kind = "noVersion"
-	// KindDNS is a name that did not resolve.
+	// KindDNS is a name that did not resolve, other than for lack of time.
 	KindDNS Kind = "dns"
 	// KindRefused is a connection that nobody accepted.
 	KindRefused Kind = "refused"
@@ -71,7 +71,7 @@ func kindOfError(err error) Kind {
 	var dns *net.DNSError
 	var network net.Error
 	switch {
-	case errors.As(err, &dns):
+	case errors.As(err, &dns) && !dns.IsTimeout:
 		return KindDNS
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return KindRefused

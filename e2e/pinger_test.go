@@ -35,8 +35,9 @@ type pinger struct {
 
 	mu   sync.Mutex
 	sent int
-	// late are those that were not answered in time, failed all others.
-	late, failed []string
+	// late are those that were not answered in time, refused those whose connection was, and
+	// failed all others.
+	late, refused, failed []string
 }
 
 func newPinger(t *testing.T, address string, send ping) *pinger {
@@ -78,6 +79,8 @@ func (p *pinger) note(begun time.Time, err error) {
 	case err == nil:
 	case errors.As(err, &network) && network.Timeout():
 		p.late = append(p.late, text)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		p.refused = append(p.refused, text)
 	default:
 		p.failed = append(p.failed, text)
 	}
@@ -91,11 +94,16 @@ func (p *pinger) require(hindrance string) {
 	<-p.done
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.t.Logf("%d pings to %s, %d failed, %d were not answered in time", p.sent, p.address, len(p.failed), len(p.late))
+	p.t.Logf("%d pings to %s, %d failed, %d were refused, %d were not answered in time", p.sent, p.address, len(p.failed), len(p.refused), len(p.late))
 	if p.sent == 0 {
 		p.t.Errorf("nothing was sent to %s", p.address)
 	}
 	lost := p.failed
+	if len(p.refused) > refusedByRules {
+		lost = append(lost, p.refused...)
+	} else if len(p.refused) > 0 {
+		p.t.Logf("not judged, since it may be kube-proxy's exchange of rules: %s", p.refused)
+	}
 	if hindrance == "" {
 		lost = append(lost, p.late...)
 	} else if len(p.late) > 0 {

@@ -79,7 +79,7 @@ func (p *pinger) note(begun time.Time, err error) {
 	case err == nil:
 	case errors.As(err, &network) && network.Timeout():
 		p.late = append(p.late, text)
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPERM): // by this machine's own rules
 		p.refused = append(p.refused, text)
 	default:
 		p.failed = append(p.failed, text)

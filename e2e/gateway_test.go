@@ -46,7 +46,7 @@ func TestGatewayStory(t *testing.T) {
 	served := s.loadReport()
 	s.requireRolledBackByEvidence()
 	s.requireRoute(written)
-	requireServed(t, before, served)
+	requireServed(t, before, served, s.notJudged...)
 }
 
 // requireRolledBackByEvidence releases a version that fails one answer in twenty, which

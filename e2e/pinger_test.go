@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -86,9 +87,10 @@ func (p *pinger) note(begun time.Time, err error) {
 	}
 }
 
-// require ends the load and fails the test when anything was lost. On a machine that was
-// hindered, what was not answered in time tells nothing.
-func (p *pinger) require(hindrance string) {
+// require ends the load, fails the test when anything was lost, and says what it does not
+// judge: pings that kube-proxy may have refused and, on a machine that was hindered, those that
+// were not answered in time.
+func (p *pinger) require(hindrance string) (notJudged string) {
 	p.t.Helper()
 	p.stop()
 	<-p.done
@@ -99,19 +101,25 @@ func (p *pinger) require(hindrance string) {
 		p.t.Errorf("nothing was sent to %s", p.address)
 	}
 	lost := p.failed
-	if len(p.refused) > refusedByRules {
-		lost = append(lost, p.refused...)
-	} else if len(p.refused) > 0 {
-		p.t.Logf("not judged, since it may be kube-proxy's exchange of rules: %s", p.refused)
+	var reasons []string
+	leaveOut := func(pings []string, why string) {
+		if why == "" {
+			lost = append(lost, pings...)
+		} else if len(pings) > 0 {
+			p.t.Logf("not judged, since %s: %s", why, pings)
+			reasons = append(reasons, fmt.Sprintf("%d of %d pings to %s failed, which is not judged, since %s", len(pings), p.sent, p.address, why))
+		}
 	}
-	if hindrance == "" {
-		lost = append(lost, p.late...)
-	} else if len(p.late) > 0 {
-		p.t.Logf("not judged, since %s: %s", hindrance, p.late)
+	leaveOut(p.late, hindrance)
+	if len(p.refused) > refusedByRules {
+		leaveOut(p.refused, "")
+	} else {
+		leaveOut(p.refused, "it may be kube-proxy's exchange of rules")
 	}
 	for _, text := range lost[:min(len(lost), pingsShown)] {
 		p.t.Errorf("a ping to %s failed: %s", p.address, text)
 	}
+	return strings.Join(reasons, "; ")
 }
 
 // pingRedis asks Redis for a PONG on a new connection.

@@ -89,7 +89,7 @@ func TestTrafficSplitStory(t *testing.T) {
 	if len(outside) > outliers {
 		t.Errorf("%d of %d changes are outside of the band:\n%s", len(outside), changes, strings.Join(outside, "\n"))
 	}
-	requireServed(t, before, s.loadReport()) // the last, since it leaves the rest out on a slow machine
+	requireServed(t, before, s.loadReport(), s.notJudged...) // the last, since it leaves the rest out on a slow machine
 }
 
 // move changes the weights and reports whether users see them, and how soon they were
@@ -107,26 +107,35 @@ func (s *site) move(i int) (share bool, effect time.Duration, text string) {
 	effect = time.Since(begun)
 	first := s.settledReport()
 	var part, all int64
-	for all < some {
-		s.pause(stretch)
+	s.pause(stretch)
+	s.poll("so many requests that they tell anything", func() bool {
 		last := s.loadReport()
 		part = last.Version("v2").Requests - first.Version("v2").Requests
 		all = part + last.Version("v1").Requests - first.Version("v1").Requests
-	}
+		return all >= some
+	})
 	text = fmt.Sprintf("at weight %d v2 answered %d of %d requests", weight, part, all)
 	return inBand(part, all, float64(weight)/100), effect, text
 }
 
 // settledReport is what the load generator has counted when nothing is on its way any more
 // that was sent before now.
-func (s *site) settledReport() generator.Report {
+func (s *site) settledReport() (report generator.Report) {
 	s.t.Helper()
 	sent := s.loadReport().Sent
-	for {
-		if report := s.loadReport(); report.Settled >= sent {
-			return report
-		}
-		s.pause(look)
+	s.poll("the end of all requests under way", func() bool {
+		report = s.loadReport()
+		return report.Settled >= sent
+	})
+	return report
+}
+
+// poll looks until something is there, and ends the test when it does not come.
+func (s *site) poll(what string, there func() bool) {
+	s.t.Helper()
+	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(context.Context) (bool, error) { return there(), nil })
+	if err != nil {
+		s.t.Fatalf("%s did not come: %v", what, err)
 	}
 }
 

@@ -5,10 +5,8 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -34,27 +32,28 @@ const (
 
 // requireMetrics compares what the API of TrafficMetrics tells of the split, and of the
 // edges of the load generator, with what the load generator has counted. A machine that stood
-// still at an end of a window has moved requests across it: one of some windows has to agree.
+// still at an end of a window has moved requests across it, so that one of some windows has to
+// have as many; all else has to be right in each.
 func (s *site) requireMetrics(weights map[string]float64) {
 	s.t.Helper()
-	var problems []string
+	var told, made float64
 	for range windowsTried {
 		split, edges, reports := s.nextWindow()
 		if why := hindrance(reports[0], reports[len(reports)-1]); why != "" {
-			s.t.Logf("what TrafficMetrics tell is not judged: %s", why)
+			s.notJudged = append(s.notJudged, "what TrafficMetrics tell is not judged: "+why)
 			return
 		}
+		told = float64(requireConsistent(s.t, split.Items, edges.Items, weights))
 		item := split.Items[0]
 		end := item.Timestamp.Time
-		made := sentBy(reports, end) - sentBy(reports, end.Add(-item.Window.Duration))
-		if problems = differences(s.t, split.Items, edges.Items, made, weights); len(problems) == 0 {
+		made = sentBy(reports, end) - sentBy(reports, end.Add(-item.Window.Duration))
+		s.t.Logf("in a window of %s TrafficMetrics tell of %.0f requests; the load generator made %.0f", item.Window.Duration, told, made)
+		if math.Abs(told-made) <= metricsTolerance*made {
 			return
 		}
-		s.t.Log("another window is looked at: ", strings.Join(problems, "; "))
 	}
-	for _, problem := range problems {
-		s.t.Error(problem)
-	}
+	s.t.Errorf("in the last of %d windows TrafficMetrics tell of %.0f requests, and the load generator made %.0f; no other agreed better than by %g",
+		windowsTried, told, made, metricsTolerance)
 }
 
 // nextWindow waits for a window of traffic that begins after now, and returns what is told of
@@ -86,40 +85,36 @@ func sentBy(reports []generator.Report, at time.Time) float64 {
 	return float64(before.Sent) + part*float64(after.Sent-before.Sent)
 }
 
-// differences says what TrafficMetrics tell of a window otherwise than the load generator,
-// which has made so many requests in it.
-func differences(t *testing.T, split, edges []metricsv1.TrafficMetrics, made float64, weights map[string]float64) (out []string) {
+// requireConsistent fails the test when what TrafficMetrics tell of a window does not fit
+// together, or with the weights, or has failures. It returns how many requests they tell of.
+func requireConsistent(t *testing.T, split, edges []metricsv1.TrafficMetrics, weights map[string]float64) (all int64) {
 	t.Helper()
 	told := map[string]int64{}
-	var all int64
 	for _, item := range split {
 		n := count(t, item, metricsv1.MetricSuccessCount)
 		told[item.Backend.Name] = n
 		all += n
 		if failed := count(t, item, metricsv1.MetricFailureCount); failed != 0 {
-			out = append(out, fmt.Sprintf("%d requests to %s are told to have failed, and none did", failed, item.Backend.Name))
+			t.Errorf("TrafficMetrics tell of %d failed requests to %s, and none did", failed, item.Backend.Name)
 		}
 	}
-	t.Logf("in a window of %s TrafficMetrics tell %v; the load generator made %.0f", split[0].Window.Duration, told, made)
-	if math.Abs(float64(all)-made) > metricsTolerance*made {
-		out = append(out, fmt.Sprintf("TrafficMetrics tell of %d requests, and the load generator made %.0f in as much time", all, made))
-	}
+	t.Logf("TrafficMetrics tell of these requests to the backends: %v", told)
 	for backend, share := range weights {
 		if math.Abs(float64(told[backend])/float64(all)-share) > shareTolerance {
-			out = append(out, fmt.Sprintf("TrafficMetrics tell of %d requests to %s of %d, and its share is %g", told[backend], backend, all, share))
+			t.Errorf("TrafficMetrics tell of %d requests to %s of %d, and its share is %g", told[backend], backend, all, share)
 		}
 	}
 	for _, edge := range edges {
 		other := edge.Edge.Resource.Name // the Deployments are called as the Services are
 		if n := count(t, edge, metricsv1.MetricSuccessCount); n != told[other] {
-			out = append(out, fmt.Sprintf("the edge from the load generator to %q has %d requests, and the backend %d", other, n, told[other]))
+			t.Errorf("the edge from the load generator to %q has %d requests, and the backend %d", other, n, told[other])
 		}
 		delete(told, other)
 	}
 	if len(told) > 0 {
-		out = append(out, fmt.Sprintf("the load generator has no edges to %v", told))
+		t.Errorf("the load generator has no edges to %v", told)
 	}
-	return out
+	return all
 }
 
 // trafficMetrics asks the API for a list in the namespace. It may be empty, or not there

@@ -205,16 +205,16 @@ func TestFewRefusalsAndWhatASlowMachineDoesAreNotJudged(t *testing.T) {
 		after              generator.Report
 		wantFail, wantSkip bool
 	}{
-		"the control was never called":          {after: report(generator.ControlReport{}, 0), wantFail: true},
-		"all were answered":                     {after: report(fast, 0)},
-		"one was refused":                       {after: report(fast, 0, kind(generator.KindRefused, 1)), wantSkip: true},
-		"many were refused":                     {after: report(fast, 0, kind(generator.KindRefused, refusedByRules+1)), wantFail: true},
-		"one was refused and one reset":         {after: report(fast, 0, kind(generator.KindRefused, 1), kind(generator.KindReset, 1)), wantFail: true, wantSkip: true},
-		"one was late":                          {after: report(fast, 0, kind(generator.KindTimeout, 1)), wantFail: true},
-		"some were late on a slow machine":      {after: report(slow, 0, kind(generator.KindTimeout, 9), kind(generator.KindNoPort, 9)), wantSkip: true},
-		"one was repeated":                      {after: report(fast, 1), wantFail: true},
-		"one was repeated on a slow machine":    {after: report(slow, 1), wantFail: true, wantSkip: true},
-		"one was reset on a slow machine":       {after: report(slow, 0, kind(generator.KindReset, 1)), wantFail: true, wantSkip: true},
+		"the control was never called":       {after: report(generator.ControlReport{}, 0), wantFail: true},
+		"all were answered":                  {after: report(fast, 0)},
+		"one was refused":                    {after: report(fast, 0, kind(generator.KindRefused, 1)), wantSkip: true},
+		"many were refused":                  {after: report(fast, 0, kind(generator.KindRefused, refusedByRules+1)), wantFail: true},
+		"one was refused and one reset":      {after: report(fast, 0, kind(generator.KindRefused, 1), kind(generator.KindReset, 1)), wantFail: true, wantSkip: true},
+		"one was late":                       {after: report(fast, 0, kind(generator.KindTimeout, 1)), wantFail: true},
+		"some were late on a slow machine":   {after: report(slow, 0, kind(generator.KindTimeout, 9), kind(generator.KindNoPort, 9)), wantSkip: true},
+		"one was repeated":                   {after: report(fast, 1), wantFail: true},
+		"one was repeated on a slow machine": {after: report(slow, 1), wantFail: true, wantSkip: true},
+		"one was reset on a slow machine":    {after: report(slow, 0, kind(generator.KindReset, 1)), wantFail: true, wantSkip: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fails, skips := judgement(generator.Report{Time: time.Unix(0, 0)}, test.after)

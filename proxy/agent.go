@@ -244,7 +244,22 @@ func (a *Agent) drain(cause error) <-chan time.Time {
 	if err := a.tables.askToClose(); err != nil {
 		a.Log.Error(err, "Clients are not asked to move on")
 	}
-	return a.Clock.After(a.Drain)
+	return a.afterForgotten(a.Drain)
+}
+
+// afterForgotten is when nginx has looked up anew all that it finds in its tables now, and
+// some time has passed then.
+func (a *Agent) afterForgotten(more time.Duration) <-chan time.Time {
+	now := a.Clock.Now()
+	return a.Clock.After(nginx.LookupsForgotten(now).Sub(now) + more)
+}
+
+// awaitForgotten waits for that, or until the context ends.
+func (a *Agent) awaitForgotten(ctx context.Context, more time.Duration) {
+	select {
+	case <-a.afterForgotten(more):
+	case <-ctx.Done():
+	}
 }
 
 func (a *Agent) quit(ctx context.Context) error {
@@ -295,6 +310,9 @@ func (a *Agent) apply(ctx context.Context, want Want) error {
 	if r.Key == a.rendering.Key && !a.dead {
 		if err := a.tables.write(r.Table); err != nil {
 			return err
+		}
+		if len(r.Table) > 0 {
+			a.awaitForgotten(ctx, 0)
 		}
 		a.metrics.updates.Inc()
 	} else if err := a.replace(ctx, r); err != nil {

@@ -21,7 +21,7 @@ import (
 
 // replace puts a configuration in effect.
 func (a *Agent) replace(ctx context.Context, r nginx.Rendering) error {
-	ctx, cancel := context.WithTimeout(ctx, a.ApplyTimeout+a.Settle)
+	ctx, cancel := context.WithTimeout(ctx, a.ApplyTimeout+nginx.LookupsKept+a.Settle)
 	defer cancel()
 	former := a.tables
 	if err := a.launch(ctx, r); err != nil {
@@ -102,10 +102,7 @@ func (a *Agent) askToMove(ctx context.Context, former *tables) {
 		a.Log.Error(err, "Clients are not asked to move on")
 		return
 	}
-	select {
-	case <-a.Clock.After(a.Settle):
-	case <-ctx.Done():
-	}
+	a.awaitForgotten(ctx, a.Settle)
 }
 
 // restart starts nginx again after its master has ended by itself. Workers that

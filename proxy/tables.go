@@ -22,14 +22,15 @@ import (
 //	weights-<n>/<listener>-<id>/00 … 99      each a link to all or none, or
 //	weights-<n>/<listener>-<id>/<high>/00 … 99   a folder of such files
 //	weights-<n>/<listener>-<id>/any              a link to a file of all or none
-//	weights-<n>/<listener>-<id>-<high>           a file that is executable when the whole hundred is
+//	weights-<n>/<listener>-<id>-<part>           a link to nobody, there when the whole part is
 //	nobody                                   an empty folder
 //	first, second                            links to the generation in effect
 //
 // A generation is written whole before the links to it are replaced by rename(2),
-// so every request that is looked up after that is served by it. The former ones
-// stay for a while: a request may be held up between two look-ups. No look-up fails in
-// effect: the system would have to find out each time anew that there is no file.
+// so every request that is looked up after that is served by it; of whole parts nginx
+// remembers until nginx.LookupsForgotten what it has found. The former ones
+// stay for a while: a request may be held up between two look-ups. No look-up of a single bucket
+// fails: the system would have to find out each time anew that there is no file.
 type tables struct {
 	folder nginx.Instance
 	// written counts generations, so that no name is used twice.
@@ -45,6 +46,8 @@ const (
 	keptGenerations = 16
 	// hundred entries on each of the two levels make nginx.Buckets.
 	hundred = 100
+	// buckets of one part.
+	buckets = nginx.Buckets / nginx.Parts
 
 	everything, nothing, nobody = "all", "none", "nobody"
 	generationPrefix            = "weights-"
@@ -161,30 +164,31 @@ func (t *tables) writeBackend(folder string, begin, end int) error {
 	for high := range hundred {
 		// What this hundred has of the buckets, counted from its own beginning.
 		from, to := max(begin-high*hundred, 0), min(end-high*hundred, hundred)
-		if err := t.writeHundred(folder, twoDigits(high), from, to); err != nil {
+		if err := writeHundred(filepath.Join(folder, twoDigits(high)), from, to); err != nil {
+			return err
+		}
+	}
+	for part := range nginx.Parts {
+		if begin > part*buckets || end < (part+1)*buckets {
+			continue
+		}
+		if err := os.Symlink(filepath.Join("..", nobody), folder+"-"+twoDigits(part)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeHundred writes which buckets of a hundred a backend has, and whether all of them.
-func (t *tables) writeHundred(folder, high string, from, to int) error {
-	whole, path := nothing, filepath.Join(folder, high)
-	var err error
+// writeHundred writes which buckets of a hundred a backend has.
+func writeHundred(path string, from, to int) error {
 	switch {
 	case to <= from:
-		err = os.Symlink(filepath.Join("..", "..", nothing), path)
+		return os.Symlink(filepath.Join("..", "..", nothing), path)
 	case to-from == hundred:
-		whole = everything
-		err = os.Symlink(filepath.Join("..", "..", everything), path)
+		return os.Symlink(filepath.Join("..", "..", everything), path)
 	default:
-		err = writeEntries(path, from, to)
+		return writeEntries(path, from, to)
 	}
-	if err != nil {
-		return err
-	}
-	return os.Link(t.path(whole, twoDigits(0)), folder+"-"+high)
 }
 
 // writeEntries writes a folder of hundred files, of which those from begin up to

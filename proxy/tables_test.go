@@ -3,6 +3,8 @@
 package proxy
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,15 +29,14 @@ func has(tb testing.TB, table string, listener int, id string, bucket int) bool 
 	return info.Mode()&0o100 != 0
 }
 
-// hasWhole tells whether a backend has all of a hundred by a table, as nginx looks it up.
-func hasWhole(tb testing.TB, table string, listener int, id string, high int) bool {
+// hasWhole tells whether a backend has all of a part by a table, as nginx looks it up.
+func hasWhole(tb testing.TB, table string, listener int, id string, part int) bool {
 	tb.Helper()
-	info, err := os.Stat(filepath.Join(table, nginx.Whole(listener, id, twoDigits(high))))
-	if err != nil {
+	info, err := os.Stat(filepath.Join(table, nginx.Whole(listener, id, twoDigits(part))))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		tb.Error(err)
-		return false
 	}
-	return info.Mode()&0o100 != 0
+	return err == nil && info.IsDir()
 }
 
 // looked looks every bucket of a listener up, and counts who has it.
@@ -48,8 +49,8 @@ func looked(t *testing.T, table string, listener int, ids ...string) map[string]
 			if has(t, table, listener, id, bucket) {
 				counts[id]++
 				owners++
-			} else if hasWhole(t, table, listener, id, bucket/hundred) {
-				t.Fatalf("%s has all of a hundred, but not the bucket %d", id, bucket)
+			} else if hasWhole(t, table, listener, id, bucket/buckets) {
+				t.Fatalf("%s has all of a part, but not the bucket %d", id, bucket)
 			}
 		}
 		if owners > 1 {
@@ -98,25 +99,25 @@ func TestEveryBucketHasTheBackendThatItsRangeSays(t *testing.T) {
 	}
 }
 
-// Of the weights of most releases, whole percentages, the second digit decides nothing.
-func TestAHundredIsWholeWhenOneBackendHasAllOfIt(t *testing.T) {
+// Of the weights of most releases the digits of a bucket decide nothing.
+func TestAPartIsWholeWhenOneBackendHasAllOfIt(t *testing.T) {
 	tb := testTables(t)
-	for _, buckets := range [][3]int{{10000, 0, 0}, {9500, 500, 0}, {9550, 450, 0}, {1, 4999, 5000}, {50, 20, 9930}, {0, 0, 0}} {
+	for _, shared := range [][3]int{{10000, 0, 0}, {9500, 500, 0}, {9550, 450, 0}, {1, 4999, 5000}, {50, 20, 9930}, {0, 0, 0}} {
 		if err := tb.write(weights(
-			nginx.Range{Target: "a", Buckets: buckets[0]}, nginx.Range{Target: "b", Buckets: buckets[1]}, nginx.Range{Target: "c", Buckets: buckets[2]},
+			nginx.Range{Target: "a", Buckets: shared[0]}, nginx.Range{Target: "b", Buckets: shared[1]}, nginx.Range{Target: "c", Buckets: shared[2]},
 		)); err != nil {
 			t.Fatal(err)
 		}
-		for high := range hundred {
+		for part := range nginx.Parts {
 			for _, id := range []string{"a", "b", "c"} {
 				n := 0
-				for low := range hundred {
-					if has(t, tb.folder.First(), 0, id, high*hundred+low) {
+				for bucket := range buckets {
+					if has(t, tb.folder.First(), 0, id, part*buckets+bucket) {
 						n++
 					}
 				}
-				if got := hasWhole(t, tb.folder.First(), 0, id, high); got != (n == hundred) {
-					t.Errorf("%v: %s has %d of the hundred %d, all of it: %t", buckets, id, n, high, got)
+				if got := hasWhole(t, tb.folder.First(), 0, id, part); got != (n == buckets) {
+					t.Errorf("%v: %s has %d of the part %d, all of it: %t", shared, id, n, part, got)
 				}
 			}
 		}
@@ -146,7 +147,7 @@ func TestNoLookUpFailsWhileTablesChange(t *testing.T) {
 				for _, table := range []string{tb.folder.First(), tb.folder.Second()} {
 					has(t, table, 0, "a", bucket)
 					has(t, table, 0, "b", bucket)
-					hasWhole(t, table, 0, "a", bucket/hundred)
+					hasWhole(t, table, 0, "a", bucket/buckets)
 				}
 				if t.Failed() {
 					return

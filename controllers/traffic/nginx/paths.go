@@ -103,15 +103,15 @@ func (i Instance) Second() string { return path.Join(string(i), secondTable) }
 // file means that the backend gets the bucket.
 func Folder(listener int, id string) string { return strconv.Itoa(listener) + "-" + id }
 
-// Whole is the name of the file in a table that is executable when a backend has all of
-// a hundred of the buckets. It is not in the backend's Folder: each step of a path that
-// is followed for each request takes time.
-func Whole(listener int, id, high string) string { return Folder(listener, id) + "-" + high }
+// Whole is the name of the folder that is in a table when a backend has all buckets of one of
+// the Parts. nginx remembers of a folder that it is there without keeping it open. It
+// is not in the backend's Folder: a path that is looked up for each request has to be short.
+func Whole(listener int, id, part string) string { return Folder(listener, id) + "-" + part }
 
-// wholeEntry is where nginx looks up whether a backend gets all requests of the hundred
+// wholeEntry is where nginx looks up whether a backend gets all requests of the part
 // that one is in. It is relative to the Instance.
 func wholeEntry(table string, listener int, id string) string {
-	return path.Join(table, Whole(listener, id, "$serin_high"))
+	return path.Join(table, Whole(listener, id, "$serin_part"))
 }
 
 // keptEntry is where nginx looks up whether the backend in a variable has a weight

@@ -104,16 +104,20 @@ func renderProxyDefaults(t *text) {
 
 // renderHTTPMaps writes the variables that all HTTP listeners share.
 func renderHTTPMaps(t *text) {
-	for _, digit := range []string{"high", "low"} {
-		var hundredths [][2]string
-		for i := range 99 {
-			hundredths = append(hundredths, [2]string{"1%", fmt.Sprintf("%02d", i)})
+	for _, draw := range []struct {
+		variable, hashed string
+		parts            int
+	}{{"part", "high", Parts}, {"high", "high", 100}, {"low", "low", 100}} {
+		var parts [][2]string
+		for i := range draw.parts - 1 {
+			parts = append(parts, [2]string{strconv.Itoa(100/draw.parts) + "%", fmt.Sprintf("%02d", i)})
 		}
-		hundredths = append(hundredths, [2]string{"*", "99"})
-		// The two digits of a request's bucket are hashes of different strings. What tells
+		parts = append(parts, [2]string{"*", fmt.Sprintf("%02d", draw.parts-1)})
+		// The two digits of a request's bucket are hashes of different strings, and its part
+		// is one of the same as the first, so that it has the bucket. What tells
 		// a request from all others of all proxies is random enough for a hash, and
 		// $request_id, which asks OpenSSL for 16 random bytes, takes longer than the hash.
-		t.entries("split_clients", []string{digit + " $hostname $connection $connection_requests", "$serin_" + digit}, hundredths...)
+		t.entries("split_clients", []string{draw.hashed + " $hostname $connection $connection_requests", "$serin_" + draw.variable}, parts...)
 	}
 	renderWays(t)
 	// HTTP/1.0 allows a request without a host, HTTP/1.1 does not.

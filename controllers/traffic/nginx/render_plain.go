@@ -2,7 +2,26 @@
 
 package nginx
 
-import "net/http"
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	// lookupsValid is for how many seconds a worker remembers what it has found in a table.
+	lookupsValid = 1
+	// LookupsKept is how long that is at most. The clock of a worker that has much to do is
+	// a little behind.
+	LookupsKept = lookupsValid*time.Second + 50*time.Millisecond
+)
+
+// LookupsForgotten is when no request goes any more by what the tables said before a
+// time, but for those that are under way: nginx remembers what it has found until its clock
+// shows the next second, and reads that whenever something happens.
+func LookupsForgotten(before time.Time) time.Time {
+	return before.Truncate(time.Second).Add(LookupsKept)
+}
 
 // plain is whether nothing but the weights decides who gets a request, and nobody
 // else gets it as well.
@@ -10,9 +29,10 @@ func (l httpListener) plain() bool { return !l.limited && l.Port.Mirror == nil &
 
 // renderPlain writes what renderPass does, for the requests of which most of the traffic is: those that
 // can go on any kept connection and are nothing else. For them there is nothing to find out
-// but who is drawn: the names and headers are fixed. Nearly all of them are in
-// a hundred of buckets that one backend has all of, so the second digit of their bucket,
-// and the longer path to it, is left to the others.
+// but who is drawn: the names and headers are fixed. Most of them are in a part of the buckets
+// that one backend has all of, so the digits of their bucket, and the longer path to it, are
+// left to the others. What is found of a part is remembered until the next second begins, see
+// LookupsForgotten; a part that seems to be of nobody until then is left to the others too.
 func renderPlain(t *text, l httpListener, opts RenderOptions) {
 	t.line("proxy_set_header", "Host", "$http_host")
 	t.line("proxy_set_header", "X-Forwarded-For", "$proxy_add_x_forwarded_for")
@@ -26,9 +46,12 @@ func renderPlain(t *text, l httpListener, opts RenderOptions) {
 	} {
 		t.block("if", special, func() { t.line("return", "420") })
 	}
+	t.line("open_file_cache", "max="+strconv.Itoa(Parts*len(l.Port.Destinations)))
+	t.line("open_file_cache_valid", strconv.Itoa(lookupsValid)+"s")
+	t.line("open_file_cache_errors", "on")
 	for _, d := range l.Port.Destinations {
 		id := BackendID(d)
-		t.block("if", []string{"(-x", wholeEntry(firstTable, l.index, id) + ")"}, func() {
+		t.block("if", []string{"(-d", wholeEntry(firstTable, l.index, id) + ")"}, func() {
 			t.line("set", "$"+l.drawn(), id)
 			t.line("break")
 			renderAccessLog(t, l.choice()+"_"+id, opts)

@@ -11,6 +11,11 @@ import (
 // 1/Buckets of all requests (0.01 %).
 const Buckets = 10000
 
+// Parts of the buckets are looked up before single buckets are. Most weights are multiples of a
+// twentieth. With more parts fewer requests of other weights are in one that two backends
+// share, but split_clients, which compares with one part after another, takes longer for all.
+const Parts = 20
+
 // maxDestinations of a port; far above what a TrafficSplit can hold, and far
 // below Buckets so that every weight above 0 gets at least one.
 const maxDestinations = 256

@@ -12,8 +12,8 @@ const (
 	// lookupsValid is for how many seconds a worker remembers what it has found in a table.
 	lookupsValid = 1
 	// LookupsKept is how long that is at most. The clock of a worker that has much to do is
-	// a little behind.
-	LookupsKept = lookupsValid*time.Second + 50*time.Millisecond
+	// a little behind, and one that has used up its CPU limit stands still for up to 100 ms.
+	LookupsKept = lookupsValid*time.Second + 150*time.Millisecond
 )
 
 // LookupsForgotten is when no request goes any more by what the tables said before a

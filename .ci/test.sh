@@ -21,13 +21,15 @@ note() {
 }
 
 # failures FILE tells again what failed in a log of go test: a package that fails prints
-# everything, and a reader would have to look for it.
+# everything, and a reader would have to look for it. A story marks its failures.
 failures() {
   awk '
     /^(panic: |fatal error: |WARNING: DATA RACE)/ { rest = 60 }
     /^ *--- FAIL: / { block = 1 }
     /^[^ ]/ && !/^--- FAIL: / { block = 0 }
-    block || rest > 0 || /\[(build|setup) failed\]$/ { print substr($0, 1, 1000) }
+    /_test\.go:[0-9]+: / { story = / FAILED:/ }
+    !/^    / { story = 0 }
+    block || story || rest > 0 || /\[(build|setup) failed\]$/ { print substr($0, 1, 1000) }
     { rest-- }' "$1"
 }
 

@@ -59,7 +59,8 @@ const echoPingers = 2
 // sub-charts by HTTP, Redis by TCP and an echo server by UDP, under load: once to drop
 // them, which leaves no trace, and once to adopt them. No request, connection or
 // datagram is lost. Then a Rollout decides about canaries of the chart of two sub-charts.
-func TestCanaryReleaseStory(t *testing.T) {
+func TestCanaryReleaseStory(test *testing.T) {
+	t := loud{test}
 	s := newSite(t, "serin-canary", false)
 	s.loadImages(images.RedisServer, images.Echo)
 	s.apply("access.yaml")
@@ -90,7 +91,7 @@ func TestCanaryReleaseStory(t *testing.T) {
 	s.deleteCanaries()
 	adopted := s.loadReport()
 	for _, load := range loads {
-		s.notJudged = append(s.notJudged, load.require(hindrance(http, adopted)))
+		s.notJudged = append(s.notJudged, load.require(hindered(http, adopted)))
 	}
 
 	t.Log("a Rollout decides about a good and about a bad canary")
@@ -220,17 +221,20 @@ func (s *site) requireWeight(part canaryPart, status v1alpha1.CanaryReleaseStatu
 	}
 }
 
-// podsOfCanary are the names of the pods that a canary has now.
-func (s *site) podsOfCanary(part canaryPart) []string {
+// podsOfCanary are the names of the pods that a canary has, once it has as many as it needs:
+// one that is still to be removed is none that can be adopted.
+func (s *site) podsOfCanary(part canaryPart) (names []string) {
 	s.t.Helper()
 	service := &corev1.Service{}
 	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: part.service + "-canary"}, service); err != nil {
 		s.t.Fatal(err)
 	}
-	names := s.podNames(client.MatchingLabels(service.Spec.Selector))
-	if len(names) == 0 {
-		s.t.Fatalf("the canary of %s has no pods", part.release)
-	}
+	s.poll("the pods that the canary of "+part.release+" needs", func() bool {
+		names = s.podNames(client.MatchingLabels(service.Spec.Selector))
+		workloads := s.canaryRelease(part).Status.Workloads
+		i := slices.IndexFunc(workloads, func(w v1alpha1.CanaryWorkload) bool { return w.Name == part.deployment })
+		return i >= 0 && len(names) > 0 && len(names) == int(workloads[i].Replicas)
+	})
 	return names
 }
 

@@ -18,6 +18,26 @@ import (
 // other objects with the time at which it did (endpoints), and figures.
 var notDumped = []string{"events", "endpoints", "endpointslices", "leases"}
 
+// times are fields that tell when something became as it is. A probe that a machine was too slow
+// for once leaves no other trace.
+var times = []string{"lastTransitionTime", "lastUpdateTime", "lastProbeTime"}
+
+func removeTimes(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range times {
+			delete(value, name)
+		}
+		for _, part := range value {
+			removeTimes(part)
+		}
+	case []any:
+		for _, part := range value {
+			removeTimes(part)
+		}
+	}
+}
+
 // dump is every object of the site's namespace as YAML by its kind and name, without what
 // each write changes.
 func (s *site) dump() map[string]string {
@@ -63,6 +83,7 @@ func (s *site) dumpKind(kind dynamic.NamespaceableResourceInterface, name string
 	for _, object := range objects.Items {
 		object.SetResourceVersion("")
 		object.SetManagedFields(nil)
+		removeTimes(object.Object)
 		text, err := yaml.Marshal(object.Object)
 		if err != nil {
 			s.t.Fatal(err)

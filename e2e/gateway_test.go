@@ -20,7 +20,8 @@ const minimumRate = 1000
 // promoted and v3 is aborted, under a constant load through the gateway. No request
 // fails, each weight is the share that users see, and in the end the route is what
 // its people wrote. v4, which fails, is rolled back by what the gateway's metrics say.
-func TestGatewayStory(t *testing.T) {
+func TestGatewayStory(test *testing.T) {
+	t := loud{test}
 	s := newSite(t, "serin-gateway", true)
 	s.apply("website.yaml")
 	s.waitAvailable("website")

@@ -7,11 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
 )
 
@@ -29,19 +29,19 @@ type ping func(ctx context.Context, address string, n int) error
 
 // pinger sends pings at a constant pace, each on a connection of its own, until the test ends.
 type pinger struct {
-	t       *testing.T
+	t       loud
 	address string
 	stop    func()
 	done    chan struct{}
 
 	mu   sync.Mutex
 	sent int
-	// late are those that were not answered in time, refused those whose connection was, and
-	// failed all others.
-	late, refused, failed []string
+	// late are those that were not answered in time, refused those whose connection was, broken
+	// those whose connection ended otherwise, and failed all others.
+	late, refused, broken, failed []string
 }
 
-func newPinger(t *testing.T, address string, send ping) *pinger {
+func newPinger(t loud, address string, send ping) *pinger {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	p := &pinger{t: t, address: address, stop: stop, done: make(chan struct{})}
 	t.Cleanup(stop)
@@ -82,6 +82,8 @@ func (p *pinger) note(begun time.Time, err error) {
 		p.late = append(p.late, text)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPERM): // by this machine's own rules
 		p.refused = append(p.refused, text)
+	case errors.As(err, &network), errors.Is(err, io.EOF):
+		p.broken = append(p.broken, text)
 	default:
 		p.failed = append(p.failed, text)
 	}
@@ -89,20 +91,21 @@ func (p *pinger) note(begun time.Time, err error) {
 
 // require ends the load, fails the test when anything was lost, and says what it does not
 // judge: pings that kube-proxy may have refused and, on a machine that was hindered, those that
-// were not answered in time.
-func (p *pinger) require(hindrance string) (notJudged string) {
+// were not answered in time, and the few whose connections it may have broken.
+func (p *pinger) require(h hindrance) (notJudged string) {
 	p.t.Helper()
 	p.stop()
 	<-p.done
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.t.Logf("%d pings to %s, %d failed, %d were refused, %d were not answered in time", p.sent, p.address, len(p.failed), len(p.refused), len(p.late))
+	p.t.Logf("%d pings to %s: %d had a wrong answer, of %d the connection was refused, of %d it ended, %d were not answered in time",
+		p.sent, p.address, len(p.failed), len(p.refused), len(p.broken), len(p.late))
 	if p.sent == 0 {
 		p.t.Errorf("nothing was sent to %s", p.address)
 	}
 	lost := p.failed
 	var reasons []string
-	leaveOut := func(pings []string, why string) {
+	judge := func(pings []string, why string) {
 		if why == "" {
 			lost = append(lost, pings...)
 		} else if len(pings) > 0 {
@@ -110,12 +113,15 @@ func (p *pinger) require(hindrance string) (notJudged string) {
 			reasons = append(reasons, fmt.Sprintf("%d of %d pings to %s failed, which is not judged, since %s", len(pings), p.sent, p.address, why))
 		}
 	}
-	leaveOut(p.late, hindrance)
-	if len(p.refused) > refusedByRules {
-		leaveOut(p.refused, "")
-	} else {
-		leaveOut(p.refused, "it may be kube-proxy's exchange of rules")
+	refused, broken := "", ""
+	if h.explains(int64(len(p.refused)+len(p.broken)), int64(len(p.late))) {
+		refused, broken = h.why, h.why
+	} else if len(p.refused) <= refusedByRules {
+		refused = "it may be kube-proxy's exchange of rules"
 	}
+	judge(p.late, h.why)
+	judge(p.refused, refused)
+	judge(p.broken, broken)
 	for _, text := range lost[:min(len(lost), pingsShown)] {
 		p.t.Errorf("a ping to %s failed: %s", p.address, text)
 	}

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,7 +52,7 @@ const (
 
 // site is a website in a namespace of its own.
 type site struct {
-	t *testing.T
+	t loud
 	// namespace of the website, which is also the folder of its files in testdata.
 	namespace string
 	cluster   *cluster.Cluster
@@ -68,7 +67,7 @@ type site struct {
 
 // newSite makes a cluster with Serin in it, and with a gateway when the website needs
 // one, and takes them away when the test ends.
-func newSite(t *testing.T, namespace string, behindGateway bool) *site {
+func newSite(t loud, namespace string, behindGateway bool) *site {
 	t.Helper()
 	checkout, err := tools.Locate()
 	if err != nil {
@@ -104,7 +103,7 @@ func (s *site) explain() {
 	}
 }
 
-func connect(t *testing.T, c *cluster.Cluster) *site {
+func connect(t loud, c *cluster.Cluster) *site {
 	t.Helper()
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.Kubeconfig

@@ -43,7 +43,8 @@ const (
 // constant load, move its weights fifty times while parts of the proxies crash, and
 // give the Service back. No request fails or is repeated, and each weight is the
 // share that users see, and the one that the API of TrafficMetrics tells.
-func TestTrafficSplitStory(t *testing.T) {
+func TestTrafficSplitStory(test *testing.T) {
+	t := loud{test}
 	s := newSite(t, "serin-split", false)
 	s.apply("website.yaml")
 	s.waitAvailable("website-v1")

@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 
 // TestDemoStory plays the story of the demo: v2 is promoted, v3 is rolled back,
 // and no request fails that v3 did not cause.
-func TestDemoStory(t *testing.T) {
+func TestDemoStory(test *testing.T) {
+	t := loud{test}
 	options := demo.Options{
 		Cluster: cluster.Options{Kubeconfig: os.Getenv(cluster.KubeconfigVariable), Context: os.Getenv(cluster.ContextVariable)},
 		Out:     t.Output(),
@@ -59,7 +60,7 @@ func TestDemoStory(t *testing.T) {
 	}
 }
 
-func faults(t *testing.T) []story.Fault {
+func faults(t loud) []story.Fault {
 	t.Helper()
 	var list []story.Fault
 	for text := range strings.SplitSeq(os.Getenv(killVariable), ",") {

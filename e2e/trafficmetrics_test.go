@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -39,7 +38,7 @@ func (s *site) requireMetrics(weights map[string]float64) {
 	var told, made float64
 	for range windowsTried {
 		split, edges, reports := s.nextWindow()
-		if why := hindrance(reports[0], reports[len(reports)-1]); why != "" {
+		if why := hindered(reports[0], reports[len(reports)-1]).why; why != "" {
 			s.notJudged = append(s.notJudged, "what TrafficMetrics tell is not judged: "+why)
 			return
 		}
@@ -87,7 +86,7 @@ func sentBy(reports []generator.Report, at time.Time) float64 {
 
 // requireConsistent fails the test when what TrafficMetrics tell of a window does not fit
 // together, or with the weights, or has failures. It returns how many requests they tell of.
-func requireConsistent(t *testing.T, split, edges []metricsv1.TrafficMetrics, weights map[string]float64) (all int64) {
+func requireConsistent(t loud, split, edges []metricsv1.TrafficMetrics, weights map[string]float64) (all int64) {
 	t.Helper()
 	told := map[string]int64{}
 	for _, item := range split {
@@ -139,7 +138,7 @@ func whollyAfter(begun time.Time, list metricsv1.TrafficMetricsList) bool {
 }
 
 // count is the value of one metric, which is a whole number.
-func count(t *testing.T, item metricsv1.TrafficMetrics, name string) int64 {
+func count(t loud, item metricsv1.TrafficMetrics, name string) int64 {
 	t.Helper()
 	for _, metric := range item.Metrics {
 		if metric.Name == name {

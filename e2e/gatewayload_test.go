@@ -145,11 +145,26 @@ func hindered(before, after generator.Report) hindrance {
 // that has not been able to see its end, and what has waited longer than anybody's limit is cut.
 func (h hindrance) explains(broken, late int64) bool { return h.why != "" && broken <= h.late+late }
 
-// refusedByRules are how many connections of a story may be refused without anybody's fault:
-// with nftables, kube-proxy exchanges the rule of a Service for each change of its endpoints, and
+// With nftables, kube-proxy exchanges the rule of a Service for each change of its endpoints, and
 // a connection in this moment may be rejected (docs/local-cluster.md has an experiment without
-// Serin). A Service that Serin leaves without endpoints for a tenth of a second refuses ten.
-const refusedByRules = 2
+// Serin). refusedByRules are how many connections of a story may be, and refusedAtOnce how many
+// within a second, since each processor may be in the middle of one when a rule is exchanged. A
+// Service that Serin leaves without endpoints for a tenth of a second refuses ten.
+const (
+	refusedByRules = 6
+	refusedAtOnce  = 2
+)
+
+// maybeByRules tells whether kube-proxy may have refused connections at some times, which are
+// in order.
+func maybeByRules(refused []time.Time) bool {
+	for i := refusedAtOnce; i < len(refused); i++ {
+		if refused[i].Sub(refused[i-refusedAtOnce]) < time.Second {
+			return false
+		}
+	}
+	return len(refused) <= refusedByRules
+}
 
 // failuresShown are the failed requests that are told one by one.
 const failuresShown = 5
@@ -183,7 +198,13 @@ func judgement(before, after generator.Report) (fails, skips string) {
 	ended := func(kind generator.Kind) int64 { return ofKind(after, kind) - ofKind(before, kind) }
 	var notJudged []string
 	leftOut := map[generator.Kind]bool{}
-	if refused := ended(generator.KindRefused); refused > 0 && refused <= refusedByRules {
+	var refusals []time.Time
+	for _, f := range after.Failures {
+		if f.Kind == generator.KindRefused && f.Time.After(before.Time) {
+			refusals = append(refusals, f.Time)
+		}
+	}
+	if refused := ended(generator.KindRefused); refused > 0 && refused == int64(len(refusals)) && maybeByRules(refusals) {
 		failed -= refused
 		leftOut[generator.KindRefused] = true
 		notJudged = append(notJudged, fmt.Sprintf("%d of %d were refused, which may be kube-proxy's exchange of rules", refused, sent))
@@ -221,10 +242,23 @@ func TestFewRefusalsAndWhatASlowMachineDoesAreNotJudged(t *testing.T) {
 		r := generator.Report{Sent: 10 * minimumRate, Retried: retried, Time: time.Unix(10, 0), Control: control, Kinds: kinds}
 		for _, k := range kinds {
 			r.Unanswered += k.Count
+			for i := range k.Count {
+				r.Failures = append(r.Failures, generator.Failure{Kind: k.Kind, Time: time.Unix(1+i, 0)})
+			}
 		}
 		return r
 	}
 	fast, slow := generator.ControlReport{Requests: 9}, generator.ControlReport{Requests: 9, Slow: 1}
+	atOnce := func(r generator.Report) generator.Report {
+		for i := range r.Failures {
+			r.Failures[i].Time = time.Unix(1, 0)
+		}
+		return r
+	}
+	untold := func(r generator.Report) generator.Report {
+		r.Failures = r.Failures[1:]
+		return r
+	}
 	slowly := func(r generator.Report) generator.Report {
 		r.Sent /= 2
 		return r
@@ -237,7 +271,11 @@ func TestFewRefusalsAndWhatASlowMachineDoesAreNotJudged(t *testing.T) {
 		"the control was never called":       {after: report(generator.ControlReport{}, 0), wantFail: true},
 		"all were answered":                  {after: report(fast, 0)},
 		"one was refused":                    {after: report(fast, 0, kind(generator.KindRefused, 1)), wantSkip: true},
+		"some were refused":                  {after: report(fast, 0, kind(generator.KindRefused, refusedByRules)), wantSkip: true},
 		"many were refused":                  {after: report(fast, 0, kind(generator.KindRefused, refusedByRules+1)), wantFail: true},
+		"two were refused at once":           {after: atOnce(report(fast, 0, kind(generator.KindRefused, refusedAtOnce))), wantSkip: true},
+		"three were refused at once":         {after: atOnce(report(fast, 0, kind(generator.KindRefused, refusedAtOnce+1))), wantFail: true},
+		"one was refused at an unknown time": {after: untold(report(fast, 0, kind(generator.KindRefused, 1))), wantFail: true},
 		"one was refused and one reset":      {after: report(fast, 0, kind(generator.KindRefused, 1), kind(generator.KindReset, 1)), wantFail: true, wantSkip: true},
 		"one was late":                       {after: report(fast, 0, kind(generator.KindTimeout, 1)), wantFail: true},
 		"some were late on a slow machine":   {after: report(slow, 0, kind(generator.KindTimeout, 9), kind(generator.KindNoPort, 9)), wantSkip: true},

@@ -116,7 +116,7 @@ func (p *pinger) require(h hindrance) (notJudged string) {
 	refused, broken := "", ""
 	if h.explains(int64(len(p.refused)+len(p.broken)), int64(len(p.late))) {
 		refused, broken = h.why, h.why
-	} else if len(p.refused) <= refusedByRules {
+	} else if len(p.refused) <= refusedAtOnce {
 		refused = "it may be kube-proxy's exchange of rules"
 	}
 	judge(p.late, h.why)

@@ -113,15 +113,21 @@ func (p *pinger) require(h hindrance) (notJudged string) {
 			reasons = append(reasons, fmt.Sprintf("%d of %d pings to %s failed, which is not judged, since %s", len(pings), p.sent, p.address, why))
 		}
 	}
-	refused, broken := "", ""
-	if h.explains(int64(len(p.refused)+len(p.broken)), int64(len(p.late))) {
-		refused, broken = h.why, h.why
+	delayed, broke, refused := "", "", ""
+	late, others := int64(len(p.late)), int64(len(p.refused)+len(p.broken))
+	if h.delayed(late, int64(p.sent)) {
+		delayed = h.why
+	} else {
+		late = 0
+	}
+	if h.broke(others, late) {
+		broke, refused = h.why, h.why
 	} else if len(p.refused) <= refusedAtOnce {
 		refused = "it may be kube-proxy's exchange of rules"
 	}
-	judge(p.late, h.why)
+	judge(p.late, delayed)
 	judge(p.refused, refused)
-	judge(p.broken, broken)
+	judge(p.broken, broke)
 	for _, text := range lost[:min(len(lost), pingsShown)] {
 		p.t.Errorf("a ping to %s failed: %s", p.address, text)
 	}

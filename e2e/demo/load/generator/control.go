@@ -12,14 +12,15 @@ const (
 	// controlEvery is the time between two requests to the control.
 	controlEvery = 50 * time.Millisecond
 	// controlSlow is what is far beyond any time that a server takes to say that it is
-	// there, on a machine that runs it. One lost packet of a new connection costs a second.
-	controlSlow = 2 * time.Second
+	// there, on a machine that runs it and loses no packet: one of a new connection costs a
+	// second.
+	controlSlow = time.Second
 )
 
 // ControlReport tells of a server that nothing is done to, called all the time. Where it is
 // slow, the machine is, and so are all others.
 type ControlReport struct {
-	// Requests that have ended; Slow counts those that took two seconds or more, or were not
+	// Requests that have ended; Slow counts those that took a second or more, or were not
 	// answered.
 	Requests int64 `json:"requests"`
 	Slow     int64 `json:"slow"`

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -153,7 +154,7 @@ func (r *reader) play(s section) {
 			r.obey(b)
 		case "sh":
 			r.begin()
-			r.printed = strings.ReplaceAll(r.follow(b.text), r.namespace, "shop")
+			r.printed = revisionsNamed(strings.ReplaceAll(r.follow(b.text), r.namespace, "shop"), r.replicaSets())
 		case "text":
 			if got, want := normal(r.printed), normal(b.text); got != want {
 				r.Errorf("line %d: the page shows\n%s\nand kubectl\n%s", b.line, want, r.printed)
@@ -170,6 +171,17 @@ func (r *reader) play(s section) {
 		r.begin()
 		r.follow(releaseAndWait)
 	}
+}
+
+// revisionsNamed is what was printed with a name as pages have it in place of each
+// revision. A revision is a hash and has one character to ten, so that its look alone
+// does not tell it from a word.
+func revisionsNamed(printed string, versions []appsv1.ReplicaSet) string {
+	for i := range versions {
+		revision := versions[i].Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+		printed = regexp.MustCompile(`\b`+regexp.QuoteMeta(revision)+`\b`).ReplaceAllString(printed, "5d4f8c7b9")
+	}
+	return printed
 }
 
 // explain ends the test with what there is to know about a block that failed.
@@ -275,5 +287,16 @@ func TestAPartOfASpecTakesThePlaceOfWhatWasThere(t *testing.T) {
 	got, err := merge("kind: Rollout\nspec:\n  service: website\n  strategy: {steps: [{weight: 1}]}\n", "spec:\n  strategy: {ramp: {to: 9}}\n")
 	if want := "kind: Rollout\nspec:\n  service: website\n  strategy:\n    ramp:\n      to: 9\n"; err != nil || got != want {
 		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+func TestARevisionIsToldByItsVersionWhateverItsLength(t *testing.T) {
+	versions := []appsv1.ReplicaSet{{}, {}}
+	for i, revision := range []string{"b95d885", "6c"} {
+		versions[i].Labels = map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: revision}
+	}
+	got := normal(revisionsNamed("Revision b95d885 after 6c; website-b95d885-x2x7p, 16c", versions))
+	if want := "Revision REVISION after REVISION; website-REVISION-x2x7p, 16c"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -84,8 +84,9 @@ type Agent struct {
 	generation    int64
 	configuration string
 	draining      bool
-	// dead is whether nginx has ended and could not be started again yet.
-	dead bool
+	// renew is whether another nginx has to be started, whatever is wanted: the last one has
+	// ended, or what it and those before it serve is not known.
+	renew bool
 }
 
 // New makes an Agent.
@@ -216,9 +217,10 @@ func (a *Agent) serve(ctx, work context.Context, failures <-chan error, followed
 	}
 }
 
-// ended is closed when nginx has ended by itself and is to be started again now.
+// ended is closed when nginx has ended by itself and is to be started again now. It is
+// nil when that is tried anyway.
 func (a *Agent) ended() <-chan struct{} {
-	if a.dead {
+	if a.renew {
 		return nil
 	}
 	return a.server.Ended()
@@ -226,7 +228,7 @@ func (a *Agent) ended() <-chan struct{} {
 
 // again does what failed once more.
 func (a *Agent) again(ctx context.Context, want Want, backoff time.Duration) <-chan time.Time {
-	if a.dead && len(want.Split.Ports) == 0 {
+	if a.renew && len(want.Split.Ports) == 0 {
 		return a.restart(ctx, backoff)
 	}
 	return a.attempt(ctx, want, backoff)
@@ -254,11 +256,26 @@ func (a *Agent) afterForgotten(more time.Duration) <-chan time.Time {
 	return a.Clock.After(nginx.LookupsForgotten(now).Sub(now) + more)
 }
 
-// awaitForgotten waits for that, or until the context ends.
-func (a *Agent) awaitForgotten(ctx context.Context, more time.Duration) {
-	select {
-	case <-a.afterForgotten(more):
-	case <-ctx.Done():
+// errClockSetBack is that nginx may remember for a long time what was in its tables.
+var errClockSetBack = errors.New("the node's clock was set back while weights changed; another nginx will serve them")
+
+// awaitForgotten waits for that by the clock that nginx goes by, which may be set. It
+// fails when that was set back, or when the context ends.
+func (a *Agent) awaitForgotten(ctx context.Context, more time.Duration) error {
+	until := nginx.LookupsForgotten(a.Clock.Now()).Add(more)
+	for {
+		left := until.Sub(a.Clock.Now())
+		switch {
+		case left <= 0:
+			return nil
+		case left > nginx.LookupsKept+more:
+			return errClockSetBack
+		}
+		select {
+		case <-a.Clock.After(left):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
@@ -307,14 +324,10 @@ func (a *Agent) apply(ctx context.Context, want Want) error {
 	if err := a.datagrams.open(r.Datagrams); err != nil {
 		return err
 	}
-	if r.Key == a.rendering.Key && !a.dead {
-		if err := a.tables.write(r.Table); err != nil {
+	if r.Key == a.rendering.Key && !a.renew {
+		if err := a.reweigh(ctx, r.Table); err != nil {
 			return err
 		}
-		if len(r.Table) > 0 {
-			a.awaitForgotten(ctx, 0)
-		}
-		a.metrics.updates.Inc()
 	} else if err := a.replace(ctx, r); err != nil {
 		return err
 	}
@@ -322,6 +335,21 @@ func (a *Agent) apply(ctx context.Context, want Want) error {
 		return err
 	}
 	a.Log.Info("In effect", "generation", a.generation, "configuration", r.Key)
+	return nil
+}
+
+// reweigh puts a table of weights in effect.
+func (a *Agent) reweigh(ctx context.Context, table nginx.Table) error {
+	if err := a.tables.write(table); err != nil {
+		return err
+	}
+	if len(table) > 0 {
+		if err := a.awaitForgotten(ctx, 0); err != nil {
+			a.renew = true // another nginx remembers nothing
+			return err
+		}
+	}
+	a.metrics.updates.Inc()
 	return nil
 }
 
@@ -336,6 +364,6 @@ func (a *Agent) settle(split traffic.Split, r nginx.Rendering) error {
 	if !a.draining {
 		a.status.setReady("")
 	}
-	a.dead = false
+	a.renew = false
 	return saveState(a.Render.Dir, state{Split: split, Instance: a.instance})
 }

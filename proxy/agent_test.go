@@ -82,11 +82,46 @@ func (s *fakeServer) taken() []string {
 	return calls
 }
 
+// nodeClock is a fake clock that can be set while what waits goes on to wait, and that
+// remembers for how long somebody has waited.
+type nodeClock struct {
+	*clocktesting.FakeClock
+	mu     sync.Mutex
+	back   time.Duration
+	waited []time.Duration
+}
+
+func (c *nodeClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.FakeClock.Now().Add(-c.back)
+}
+
+func (c *nodeClock) setBack(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.back = d
+}
+
+func (c *nodeClock) After(d time.Duration) <-chan time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waited = append(c.waited, d)
+	return c.FakeClock.After(d)
+}
+
+// awaits tells whether somebody has begun to wait for so long.
+func (c *nodeClock) awaits(d time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.waited, d)
+}
+
 // stage is an agent with everything around it in the test's hands.
 type stage struct {
 	*memoryFeed
 	server *fakeServer
-	clock  *clocktesting.FakeClock
+	clock  *nodeClock
 	agent  *Agent
 	status string
 	dir    nginx.Dir
@@ -102,8 +137,8 @@ func newStage(t *testing.T) *stage {
 	}
 	s := &stage{
 		memoryFeed: newMemoryFeed(), server: &fakeServer{fail: map[string]error{}},
-		clock: clocktesting.NewFakeClock(time.Unix(1000, 0)), status: listener.Addr().String(),
-		dir: nginx.Dir(memoryDir(t)), done: make(chan error, 1),
+		clock:  &nodeClock{FakeClock: clocktesting.NewFakeClock(time.Unix(1000, 0))},
+		status: listener.Addr().String(), dir: nginx.Dir(memoryDir(t)), done: make(chan error, 1),
 	}
 	s.agent = New(Options{
 		Render: nginx.RenderOptions{Dir: s.dir, Workers: 1, Connections: 64},
@@ -139,6 +174,13 @@ func (s *stage) passTimeUntil(t *testing.T, what string, condition func() bool) 
 func (s *stage) report(t *testing.T) Served {
 	t.Helper()
 	s.passTimeUntil(t, "a report", func() bool { return len(s.reports) > 0 })
+	return <-s.reports
+}
+
+// reportAtOnce is a report for which no time has to pass.
+func (s *stage) reportAtOnce(t *testing.T) Served {
+	t.Helper()
+	eventually(t, "a report", func() bool { return len(s.reports) > 0 })
 	return <-s.reports
 }
 
@@ -275,11 +317,14 @@ func TestDraining(t *testing.T) {
 	eventually(t, "the agent is not ready while it drains", func() bool { return s.readyz(t) == "draining" })
 	eventually(t, "clients are asked to close", func() bool { return s.closing(t) })
 	s.wants <- wanted(2, 0, 100)
-	if diff := cmp.Diff(served(wanted(2, 0, 100)), s.report(t)); diff != "" {
+	left := nginx.LookupsForgotten(start).Sub(start)
+	eventually(t, "new weights are waited for", func() bool { return s.clock.awaits(left) })
+	s.clock.Step(left)
+	if diff := cmp.Diff(served(wanted(2, 0, 100)), s.reportAtOnce(t)); diff != "" {
 		t.Errorf("weights change while it drains (-want +got):\n%s", diff)
 	}
 	s.wants <- wanted(3, 100)
-	if diff := cmp.Diff(served(wanted(3, 100)), s.report(t)); diff != "" {
+	if diff := cmp.Diff(served(wanted(3, 100)), s.reportAtOnce(t)); diff != "" {
 		t.Errorf("backends change while it drains (-want +got):\n%s", diff)
 	}
 	if got := s.readyz(t); got != "draining" {
@@ -329,6 +374,76 @@ func TestNginxIsStartedAgainWhenItEnds(t *testing.T) {
 	}
 	if calls := s.server.taken(); calls != nil {
 		t.Errorf("asked nginx %v for weights", calls)
+	}
+}
+
+// At 0.3 s of a second nginx remembers until 0.7 s later; 0.15 s are for its delays.
+func TestWhatNginxRemembersIsWaitedFor(t *testing.T) {
+	const forgotten = 850 * time.Millisecond
+	s := newStage(t)
+	s.wants <- wanted(1, 100, 0)
+	s.report(t)
+	at := func(what string, d time.Duration, act func()) {
+		now := s.clock.Now()
+		s.clock.Step(now.Truncate(time.Second).Add(1300 * time.Millisecond).Sub(now))
+		act()
+		eventually(t, what, func() bool { return s.clock.awaits(d) })
+		if len(s.reports) > 0 {
+			t.Errorf("%s: reported %+v before", what, <-s.reports)
+		}
+	}
+	at("new weights are reported later", forgotten, func() { s.wants <- wanted(2, 50, 50) })
+	s.report(t)
+	at("clients of a former nginx are asked to close for long enough", forgotten+time.Second, func() { s.wants <- wanted(3, 100) })
+	s.report(t)
+	at("and before a proxy ends", forgotten+10*time.Second, s.stop)
+}
+
+func TestANginxThatRemembersForLongIsReplaced(t *testing.T) {
+	s := newStage(t)
+	s.wants <- wanted(1, 100, 0)
+	s.report(t)
+	s.server.taken()
+	now := s.clock.Now()
+	s.clock.Step(now.Truncate(time.Second).Add(1300 * time.Millisecond).Sub(now))
+	s.wants <- wanted(2, 50, 50)
+	eventually(t, "new weights are written", func() bool { return s.clock.awaits(850 * time.Millisecond) })
+	s.clock.setBack(time.Hour)
+	former := served(wanted(1, 100, 0))
+	former.Message = errClockSetBack.Error()
+	if diff := cmp.Diff(former, s.report(t)); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(served(wanted(2, 50, 50)), s.report(t)); diff != "" {
+		t.Errorf("second report (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"start", "retire"}, s.server.taken()); diff != "" {
+		t.Errorf("asked nginx (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhileTwoMayServeAnotherIsStartedWhateverIsWanted(t *testing.T) {
+	for name, next := range map[string]Want{"the same": wanted(2, 100), "what was before": wanted(3, 50, 50)} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.wants <- wanted(1, 100, 0)
+			s.report(t)
+			s.server.taken()
+			s.server.failNext("retire", errors.New("workers accept still"))
+			s.wants <- wanted(2, 100)
+			former := served(wanted(1, 100, 0))
+			former.Message = "workers accept still"
+			if diff := cmp.Diff(former, s.report(t)); diff != "" {
+				t.Errorf("report (-want +got):\n%s", diff)
+			}
+			s.wants <- next
+			if diff := cmp.Diff(served(next), s.report(t)); diff != "" {
+				t.Errorf("second report (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{"start", "retire", "start", "retire"}, s.server.taken()); diff != "" {
+				t.Errorf("asked nginx (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -14,7 +14,7 @@
 // takes over.
 //
 //	Feed ──Want──> Agent ──Render──> nginx.conf ──(only when it differs)──> another nginx
-//	  ^              │     └───────> table of weights ──(rename)──> every worker at once
+//	  ^              │     └───────> table of weights ──(rename)──> every worker, within a second
 //	  └───Served─────┘
 //	nginx ──access log──> Follower ──> Metrics ──> /metrics
 package proxy

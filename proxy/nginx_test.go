@@ -65,8 +65,8 @@ func TestNobodyToServe(t *testing.T) {
 	}
 }
 
-// A backend with less than a hundred of the buckets has none whole, so nginx finds it by
-// the second look-up only.
+// A backend with less than a part of the buckets has none whole, so nginx finds it by
+// the look-up of single buckets only.
 func TestSharesThatAreNoWholePercentagesAreKept(t *testing.T) {
 	r := startRig(t, rigOptions{})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)

@@ -32,7 +32,11 @@ func (a *Agent) replace(ctx context.Context, r nginx.Rendering) error {
 	if former != nil {
 		a.askToMove(ctx, former)
 	}
-	return a.retireOthers(ctx, a.instance, r)
+	if err := a.retireOthers(ctx, a.instance, r); err != nil {
+		a.renew = true // two may serve
+		return err
+	}
+	return nil
 }
 
 // retireOthers has every nginx but the one with a number end, once it serves.
@@ -102,7 +106,9 @@ func (a *Agent) askToMove(ctx context.Context, former *tables) {
 		a.Log.Error(err, "Clients are not asked to move on")
 		return
 	}
-	a.awaitForgotten(ctx, a.Settle)
+	if err := a.awaitForgotten(ctx, a.Settle); err != nil {
+		a.Log.Error(err, "Not all clients were asked to move on")
+	}
 }
 
 // restart starts nginx again after its master has ended by itself. Workers that
@@ -111,7 +117,7 @@ func (a *Agent) askToMove(ctx context.Context, former *tables) {
 func (a *Agent) restart(ctx context.Context, backoff time.Duration) <-chan time.Time {
 	a.Log.Info("nginx has ended by itself and is started again")
 	a.metrics.restarts.Inc()
-	a.dead = true
+	a.renew = true
 	if err := a.replace(ctx, a.rendering); err != nil {
 		a.Log.Error(err, "nginx is not started again")
 		return a.Clock.After(backoff)
@@ -149,7 +155,7 @@ func (a *Agent) takeOver(ctx context.Context) error {
 	if err := a.adopt(ctx, noted.Instance, r); err != nil {
 		a.Log.Error(err, "nginx has ended as well and is started again")
 		a.metrics.restarts.Inc()
-		a.rendering = r
+		a.split, a.rendering, a.renew = noted.Split, r, true
 		if err := a.replace(ctx, r); err != nil {
 			return err
 		}

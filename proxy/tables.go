@@ -16,7 +16,7 @@ import (
 )
 
 // tables keeps the weights of the HTTP listeners of one nginx where it looks them
-// up for each request: in the modes of files.
+// up: whole parts by the folders that there are, single buckets in the modes of files.
 //
 //	all/00 … 99, none/00 … 99                files that are executable, or not
 //	weights-<n>/<listener>-<id>/00 … 99      each a link to all or none, or

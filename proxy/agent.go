@@ -130,7 +130,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := follower.catchUp(); err != nil { // before anybody sees the counts
 		return err
 	}
-	a.resume(work)
+	retry := a.resume(work)
 	failures := make(chan error, 2)
 	go func() { failures <- a.status.run(work, a.Listener) }()
 	go func() { failures <- a.Feed.Run(work) }()
@@ -138,7 +138,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	finish, followed := make(chan struct{}), make(chan error, 1)
 	go func() { followed <- follower.run(work, finish) }()
 
-	err = a.serve(ctx, work, failures, followed)
+	err = a.serve(ctx, work, retry, failures, followed)
 	a.datagrams.stop()
 	close(finish)
 	err = errors.Join(err, <-followed)
@@ -185,14 +185,14 @@ func empty(folder string) error {
 }
 
 // serve puts in effect what the feed wants until a stop was asked for and the
-// drain is over.
-func (a *Agent) serve(ctx, work context.Context, failures <-chan error, followed chan error) error {
+// drain is over. retry says when to try again what failed before.
+func (a *Agent) serve(ctx, work context.Context, retry <-chan time.Time, failures <-chan error, followed chan error) error {
 	var (
-		want           Want
-		cause          error
-		retry, drained <-chan time.Time
-		stop           = ctx.Done()
-		backoff        = retryFirst
+		want    Want
+		cause   error
+		drained <-chan time.Time
+		stop    = ctx.Done()
+		backoff = retryFirst
 	)
 	for {
 		select {

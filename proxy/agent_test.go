@@ -129,7 +129,7 @@ type stage struct {
 	done   chan error
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T, change ...func(*Options)) *stage {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -140,7 +140,7 @@ func newStage(t *testing.T) *stage {
 		clock:  &nodeClock{FakeClock: clocktesting.NewFakeClock(time.Unix(1000, 0))},
 		status: listener.Addr().String(), dir: nginx.Dir(memoryDir(t)), done: make(chan error, 1),
 	}
-	s.agent = New(Options{
+	opts := Options{
 		Render: nginx.RenderOptions{Dir: s.dir, Workers: 1, Connections: 64},
 		Server: func(func(int)) (Server, error) { return s.server, nil }, Feed: s, Listener: listener,
 		Drain: 10 * time.Second, QuitTimeout: time.Minute, ApplyTimeout: time.Minute, Settle: time.Second,
@@ -150,7 +150,11 @@ func newStage(t *testing.T) *stage {
 			return here, there.Close()
 		},
 		Clock: s.clock, Log: testr.New(t),
-	})
+	}
+	for _, c := range change {
+		c(&opts)
+	}
+	s.agent = New(opts)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.stop = cancel
 	go func() { s.done <- s.agent.Run(ctx) }()
@@ -444,6 +448,46 @@ func TestWhileTwoMayServeAnotherIsStartedWhateverIsWanted(t *testing.T) {
 				t.Errorf("asked nginx (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// leftBehind is a Keeper with what a former agent left.
+type leftBehind struct {
+	NoKeeper
+	kept map[string]int
+}
+
+func (l leftBehind) Kept() map[string]int { return l.kept }
+
+func TestAnNginxThatEndedWithItsAgentIsStartedAgainBeforeAnythingIsWanted(t *testing.T) {
+	former := wanted(1, 90, 10)
+	server := &fakeServer{fail: map[string]error{"start": errors.New("no memory")}}
+	s := newStage(t, func(o *Options) {
+		fd, err := o.Listen(nginx.Socket{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Keeper = leftBehind{kept: map[string]int{keptName(nginx.Socket{Network: "tcp", Address: "0.0.0.0:8080"}): fd}}
+		if err := saveState(o.Render.Dir, state{Split: former.Split, Instance: 1}); err != nil {
+			t.Fatal(err)
+		}
+		o.Server = func(func(int)) (Server, error) { return server, nil }
+	})
+	var got []string
+	s.passTimeUntil(t, "nginx is started", func() bool {
+		got = append(got, server.taken()...)
+		return slices.Contains(got, "retire")
+	})
+	if diff := cmp.Diff([]string{"start", "start", "retire"}, got); diff != "" {
+		t.Errorf("asked nginx (-want +got):\n%s", diff)
+	}
+	eventually(t, "it serves what the former agent had in effect", func() bool { return s.readyz(t) == "ok" })
+	s.wants <- wanted(2, 50, 50)
+	if diff := cmp.Diff(served(wanted(2, 50, 50)), s.report(t)); diff != "" {
+		t.Errorf("weights after that (-want +got):\n%s", diff)
+	}
+	if calls := server.taken(); calls != nil {
+		t.Errorf("asked nginx %v for weights", calls)
 	}
 }
 

@@ -128,15 +128,22 @@ func (a *Agent) restart(ctx context.Context, backoff time.Duration) <-chan time.
 	return nil
 }
 
-// resume takes over what another agent left. When that can't be, the next want is
+// resume takes over what another agent left. When nginx has ended as well and could not be
+// started again, the channel says when to try that again; after other errors the next want is
 // put in effect as if there were nothing yet.
-func (a *Agent) resume(ctx context.Context) {
+func (a *Agent) resume(ctx context.Context) <-chan time.Time {
 	if len(a.sockets.open) == 0 {
-		return
+		return nil
 	}
-	if err := a.takeOver(ctx); err != nil {
-		a.Log.Error(err, "What another agent left can't be taken over")
+	err := a.takeOver(ctx)
+	if err == nil {
+		return nil
 	}
+	a.Log.Error(err, "What another agent left can't be taken over")
+	if !a.renew {
+		return nil
+	}
+	return a.Clock.After(retryFirst)
 }
 
 // takeOver serves what the other agent had in effect.

@@ -111,50 +111,77 @@ func (w *totals) add(s observe.Snapshot) {
 	}
 }
 
+// scrapedAll tells whether the server has scraped its target each time since a moment, and
+// once more after the last request was sent. Where it failed to, counts are estimated.
+func scrapedAll(t *testing.T, s *Source, since, sent, end time.Time) bool {
+	t.Helper()
+	query := fmt.Sprintf("min_over_time(up[%dms]) == 1 and timestamp(up) > %.3f", end.Sub(since).Milliseconds(), float64(sent.UnixMilli())/1000)
+	answer, _, err := s.ask(t.Context(), query, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(answer) > 0
+}
+
 func TestCountsAgreeWithWhatWasSent(t *testing.T) {
 	m := newMesh()
 	m.request("load-a", "web-1", "web-stable", 1000, 10, 5) // long ago
 	m.request("load-a", "web-2", "web-canary", 100, 1, 50)
 	address := runServer(t, m.handler(), "200ms")
-	const window = time.Second
+	const window, rounds = time.Second, 6
 	s, c := realSource(t, address, window)
 	scraped(t, s)
-	start := time.Now().Add(window).Truncate(window)
-	time.Sleep(time.Until(start.Add(window)))
-	begin := time.Now()
-	// While windows pass, requests are sent that the test knows.
-	var stable, canary int
-	for time.Since(begin) < 3*window {
-		m.request("load-a", "web-1", "web-stable", 9, 1, 5)
-		m.request("load-b", "web-2", "web-canary", 0, 1, 50) // a pair that begins now
-		m.request("load-a", "web-2", "web-canary", 3, 1, 50)
-		stable, canary = stable+1, canary+1
-		time.Sleep(50 * time.Millisecond)
-	}
-	end := time.Now().Add(window).Truncate(window).Add(window)
-	time.Sleep(time.Until(end))
-	sums := &totals{success: map[string]float64{}, failure: map[string]float64{}, timed: map[string]float64{}}
-	for at := start.Add(window); !at.After(end); at = at.Add(window) {
-		c.SetTime(at.Add(arrival))
-		snapshot, err := s.Observe(t.Context(), "shop")
-		if err != nil {
-			t.Fatal(err)
+	for round := range rounds {
+		start := time.Now().Add(window).Truncate(window)
+		time.Sleep(time.Until(start.Add(window)))
+		begin := time.Now()
+		// While windows pass, requests are sent that the test knows.
+		beginner := fmt.Sprintf("load-b%d", round)
+		sent := 0
+		for ; time.Since(begin) < 3*window; sent++ {
+			m.request("load-a", "web-1", "web-stable", 9, 1, 5)
+			m.request(beginner, "web-2", "web-canary", 0, 1, 50) // a pair that begins now
+			m.request("load-a", "web-2", "web-canary", 3, 1, 50)
+			time.Sleep(50 * time.Millisecond)
 		}
-		if !snapshot.End.Equal(at) {
-			t.Fatalf("a window until %v instead of %v", snapshot.End, at)
+		last := time.Now()
+		end := last.Add(window).Truncate(window).Add(window)
+		time.Sleep(time.Until(end))
+		exact := scrapedAll(t, s, start.Add(-window), last, end)
+		sums := &totals{success: map[string]float64{}, failure: map[string]float64{}, timed: map[string]float64{}}
+		for at := start.Add(window); !at.After(end); at = at.Add(window) {
+			c.SetTime(at.Add(arrival))
+			snapshot, err := s.Observe(t.Context(), "shop")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !snapshot.End.Equal(at) {
+				t.Fatalf("a window until %v instead of %v", snapshot.End, at)
+			}
+			sums.add(snapshot)
 		}
-		sums.add(snapshot)
+		if exact && scrapedAll(t, s, start.Add(-window), last, end) {
+			sums.check(t, sent)
+			return
+		}
+		t.Logf("round %d: the server did not scrape in time, so its counts are estimates", round+1)
 	}
-	if sums.success["web-stable"] != float64(9*stable) || sums.failure["web-stable"] != float64(stable) {
-		t.Errorf("stable: %v+%v, sent %d+%d", sums.success["web-stable"], sums.failure["web-stable"], 9*stable, stable)
+	t.Skipf("not possible here: this machine is too slow for a Prometheus to scrape each 200 ms, in any of %d rounds", rounds)
+}
+
+// check compares what was counted with so many times the requests of the test.
+func (w *totals) check(t *testing.T, sent int) {
+	t.Helper()
+	if w.success["web-stable"] != float64(9*sent) || w.failure["web-stable"] != float64(sent) {
+		t.Errorf("stable: %v+%v, sent %d+%d", w.success["web-stable"], w.failure["web-stable"], 9*sent, sent)
 	}
-	if sums.timed["web-stable"] != float64(10*stable) {
-		t.Errorf("%v requests of stable are timed, of %d", sums.timed["web-stable"], 10*stable)
+	if w.timed["web-stable"] != float64(10*sent) {
+		t.Errorf("%v requests of stable are timed, of %d", w.timed["web-stable"], 10*sent)
 	}
-	if got, want := sums.success["web-canary"], float64(3*canary); got != want {
+	if got, want := w.success["web-canary"], float64(3*sent); got != want {
 		t.Errorf("canary: %v successes, sent %v", got, want)
 	}
-	if got, want := sums.failure["web-canary"], float64(2*canary); got != want {
+	if got, want := w.failure["web-canary"], float64(2*sent); got != want {
 		t.Errorf("canary: %v failures, sent %v", got, want)
 	}
 }

@@ -246,21 +246,16 @@ func (a *Agent) drain(cause error) <-chan time.Time {
 	if err := a.tables.askToClose(); err != nil {
 		a.Log.Error(err, "Clients are not asked to move on")
 	}
-	return a.afterForgotten(a.Drain)
-}
-
-// afterForgotten is when nginx has looked up anew all that it finds in its tables now, and
-// some time has passed then.
-func (a *Agent) afterForgotten(more time.Duration) <-chan time.Time {
 	now := a.Clock.Now()
-	return a.Clock.After(nginx.LookupsForgotten(now).Sub(now) + more)
+	return a.Clock.After(nginx.LookupsForgotten(now).Add(a.Drain).Sub(now))
 }
 
 // errClockSetBack is that nginx may remember for a long time what was in its tables.
 var errClockSetBack = errors.New("the node's clock was set back while weights changed; another nginx will serve them")
 
-// awaitForgotten waits for that by the clock that nginx goes by, which may be set. It
-// fails when that was set back, or when the context ends.
+// awaitForgotten waits until nginx has looked up anew all that it finds in its tables now,
+// and then for some more time, by the clock that nginx goes by, which may be set. It fails
+// when that was set back, or when the context ends.
 func (a *Agent) awaitForgotten(ctx context.Context, more time.Duration) error {
 	until := nginx.LookupsForgotten(a.Clock.Now()).Add(more)
 	for {

@@ -174,19 +174,27 @@ func (s *stage) passTimeUntil(t *testing.T, what string, condition func() bool) 
 	})
 }
 
+// goTo lets the fake time pass until the next second has lasted for so long.
+func (s *stage) goTo(part time.Duration) {
+	now := s.clock.Now()
+	s.clock.Step(now.Truncate(time.Second).Add(time.Second + part).Sub(now))
+}
+
 // report lets the fake time pass until the agent reports.
 func (s *stage) report(t *testing.T) Served {
 	t.Helper()
-	s.passTimeUntil(t, "a report", func() bool { return len(s.reports) > 0 })
+	s.passTimeUntil(t, "a report", s.reported)
 	return <-s.reports
 }
 
 // reportAtOnce is a report for which no time has to pass.
 func (s *stage) reportAtOnce(t *testing.T) Served {
 	t.Helper()
-	eventually(t, "a report", func() bool { return len(s.reports) > 0 })
+	eventually(t, "a report", s.reported)
 	return <-s.reports
 }
+
+func (s *stage) reported() bool { return len(s.reports) > 0 }
 
 // closing tells whether the newest nginx asks clients to close their connections.
 func (s *stage) closing(t *testing.T) bool {
@@ -388,11 +396,10 @@ func TestWhatNginxRemembersIsWaitedFor(t *testing.T) {
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
 	at := func(what string, d time.Duration, act func()) {
-		now := s.clock.Now()
-		s.clock.Step(now.Truncate(time.Second).Add(1300 * time.Millisecond).Sub(now))
+		s.goTo(300 * time.Millisecond)
 		act()
 		eventually(t, what, func() bool { return s.clock.awaits(d) })
-		if len(s.reports) > 0 {
+		if s.reported() {
 			t.Errorf("%s: reported %+v before", what, <-s.reports)
 		}
 	}
@@ -408,8 +415,7 @@ func TestANginxThatRemembersForLongIsReplaced(t *testing.T) {
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
 	s.server.taken()
-	now := s.clock.Now()
-	s.clock.Step(now.Truncate(time.Second).Add(1300 * time.Millisecond).Sub(now))
+	s.goTo(300 * time.Millisecond)
 	s.wants <- wanted(2, 50, 50)
 	eventually(t, "new weights are written", func() bool { return s.clock.awaits(850 * time.Millisecond) })
 	s.clock.setBack(time.Hour)

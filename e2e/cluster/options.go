@@ -29,12 +29,31 @@ type Options struct {
 	// them nothing is started or removed. The environment variables
 	// SERIN_KUBECONFIG and SERIN_CONTEXT are used where both are empty.
 	Kubeconfig, Context string
-	// Dir is the folder of the local cluster: ".cache/cluster" when empty.
+	// Dir is the folder of the local cluster: ".cache/cluster" at the root of the
+	// checkout when empty. Clusters of different folders do not affect each other.
 	Dir string
 	// Out is told what is done. Standard error when nil.
 	Out io.Writer
 	// Clock tells the time. The real one when nil.
 	Clock clock.Clock
+}
+
+// TestOptions mean the cluster of the end-to-end tests: the one that the environment
+// names, and otherwise a local one in ".cache/e2e-cluster", beside that of the demo.
+func TestOptions() (Options, error) {
+	checkout, err := tools.Locate()
+	if err != nil {
+		return Options{}, err
+	}
+	return Options{Dir: filepath.Join(checkout.State, "e2e-cluster")}.named(), nil
+}
+
+// named takes the cluster that the environment names, unless the options name one.
+func (o Options) named() Options {
+	if !o.Existing() {
+		o.Kubeconfig, o.Context = os.Getenv(KubeconfigVariable), os.Getenv(ContextVariable)
+	}
+	return o
 }
 
 // Existing tells whether the options name a cluster that exists already.
@@ -46,11 +65,9 @@ func (o Options) complete() (Options, tools.Checkout, error) {
 	if err != nil {
 		return o, checkout, err
 	}
-	if !o.Existing() {
-		o.Kubeconfig, o.Context = os.Getenv(KubeconfigVariable), os.Getenv(ContextVariable)
-	}
+	o = o.named()
 	if o.Dir == "" {
-		o.Dir = filepath.Join(checkout.Cache, "cluster")
+		o.Dir = filepath.Join(checkout.State, "cluster")
 	}
 	if o.Out == nil {
 		o.Out = os.Stderr
@@ -63,8 +80,8 @@ func (o Options) complete() (Options, tools.Checkout, error) {
 		return o, checkout, fmt.Errorf("the folder of the cluster: %w", err)
 	}
 	if len(o.Dir) > maxDirLength {
-		return o, checkout, fmt.Errorf("the folder of the cluster, %s, has %d characters and sockets in it allow at most %d: set %s to a shorter path",
-			o.Dir, len(o.Dir), maxDirLength, tools.CacheVariable)
+		return o, checkout, fmt.Errorf("the folder of the cluster, %s, has %d characters and sockets in it allow at most %d: name a shorter one with --dir, or move the checkout",
+			o.Dir, len(o.Dir), maxDirLength)
 	}
 	return o, checkout, nil
 }

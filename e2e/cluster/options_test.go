@@ -13,8 +13,10 @@ import (
 )
 
 func TestTheClusterThatIsMeant(t *testing.T) {
-	cache := t.TempDir()
-	t.Setenv(tools.CacheVariable, cache)
+	checkout, err := tools.Locate()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name         string
 		options      Options
@@ -22,7 +24,7 @@ func TestTheClusterThatIsMeant(t *testing.T) {
 		wantExisting bool
 		wantPath     string
 	}{
-		{name: "nothing named means the local one", wantPath: filepath.Join(cache, "cluster", "kubeconfig")},
+		{name: "nothing named means the local one", wantPath: filepath.Join(checkout.Root, ".cache", "cluster", "kubeconfig")},
 		{name: "a folder means the local one there", options: Options{Dir: "/c"}, wantPath: "/c/kubeconfig"},
 		{name: "a kubeconfig file means an existing one", options: Options{Kubeconfig: "/k"}, wantExisting: true, wantPath: "/k"},
 		{name: "the environment means an existing one", kubeconfig: "/env", wantExisting: true, wantPath: "/env"},
@@ -45,9 +47,29 @@ func TestTheClusterThatIsMeant(t *testing.T) {
 	}
 }
 
+func TestTheTestsHaveAClusterBesideTheDemos(t *testing.T) {
+	t.Setenv(KubeconfigVariable, "")
+	t.Setenv(ContextVariable, "")
+	options, err := TestOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	demo, _, err := Options{}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.Existing() || filepath.Dir(options.Dir) != filepath.Dir(demo.Dir) || options.Dir == demo.Dir {
+		t.Errorf("the tests' cluster is %+v, want a local one beside %s", options, demo.Dir)
+	}
+	t.Setenv(ContextVariable, "kind-tests")
+	if options, err = TestOptions(); err != nil || options.Context != "kind-tests" {
+		t.Errorf("the tests' cluster is %+v (%v), want the one that the environment names", options, err)
+	}
+}
+
 func TestAFolderWhoseSocketsWouldHaveTooLongNamesIsRefused(t *testing.T) {
 	_, _, err := Options{Dir: "/" + strings.Repeat("x", maxDirLength), Out: io.Discard}.complete()
-	if err == nil || !strings.Contains(err.Error(), tools.CacheVariable) {
+	if err == nil || !strings.Contains(err.Error(), "--dir") {
 		t.Errorf("error %v, want one that says what to set", err)
 	}
 }

@@ -25,18 +25,20 @@ import (
 type Builder struct {
 	// Root is the folder of the repository.
 	Root string
-	// Cache is the folder for binaries, packages and archives. It is made when missing.
+	// Cache is the folder for binaries and archives. It is made when missing.
 	Cache string
+	// Packages is the folder for Debian packages, which all checkouts share. It is made when missing.
+	Packages string
 	// Tools builds the programs of others.
 	Tools *tools.Builder
 	// Out is told what is being built.
 	Out io.Writer
 }
 
-// NewBuilder builds the images of a checkout into its cache.
+// NewBuilder builds the images of a checkout.
 func NewBuilder(checkout tools.Checkout, out io.Writer) *Builder {
 	return &Builder{
-		Root: checkout.Root, Cache: filepath.Join(checkout.Cache, "images"),
+		Root: checkout.Root, Cache: filepath.Join(checkout.State, "images"), Packages: filepath.Join(checkout.Cache, "debian"),
 		Tools: checkout.Builder(out), Out: out,
 	}
 }

@@ -15,16 +15,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/serin-dev/serin/e2e/tools"
 )
 
-// fetchPackages downloads Debian packages into the cache and returns their files.
+// fetchPackages downloads Debian packages into their folder and returns their files.
 // One that is there in the version that the machine's package lists name is not
 // downloaded again.
 func (b *Builder) fetchPackages(ctx context.Context, names []string) ([]string, error) {
-	folder := filepath.Join(b.Cache, "debian")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, fmt.Errorf("make the folder of packages: %w", err)
+	release, err := tools.Lock(ctx, filepath.Join(b.Packages, "lock"), func() {
+		fmt.Fprintln(b.Out, "images: another process is downloading packages, waiting")
+	})
+	if err != nil {
+		return nil, err
 	}
+	defer release()
 	chosen, err := choosePackages(ctx, names)
 	if err != nil {
 		return nil, err
@@ -36,7 +41,7 @@ func (b *Builder) fetchPackages(ctx context.Context, names []string) ([]string, 
 	paths := make([]string, 0, len(files))
 	var missing []string
 	for _, name := range chosen {
-		path := filepath.Join(folder, files[name])
+		path := filepath.Join(b.Packages, files[name])
 		if _, err := os.Stat(path); err != nil {
 			missing = append(missing, name)
 		}
@@ -46,7 +51,7 @@ func (b *Builder) fetchPackages(ctx context.Context, names []string) ([]string, 
 		return paths, nil
 	}
 	fmt.Fprintf(b.Out, "images: downloading the Debian packages %s\n", strings.Join(missing, ", "))
-	_, err = runIn(ctx, folder, "apt-get", append([]string{"--option", "APT::Sandbox::User=", "download"}, missing...)...)
+	_, err = runIn(ctx, b.Packages, "apt-get", append([]string{"--option", "APT::Sandbox::User=", "download"}, missing...)...)
 	return paths, err
 }
 

@@ -27,7 +27,9 @@ func newTestBuilder(t *testing.T) *Builder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Builder{Root: checkout.Root, Cache: t.TempDir(), Out: io.Discard}
+	builder := NewBuilder(checkout, io.Discard)
+	builder.Cache = t.TempDir()
+	return builder
 }
 
 func TestTheSameSourcesGiveTheSameDigest(t *testing.T) {

@@ -12,15 +12,18 @@ import (
 )
 
 // CacheVariable is the environment variable that names the cache folder. Without
-// it the cache is ".cache" at the root of the repository.
+// it the cache is "serin" in the user's folder for caches.
 const CacheVariable = "SERIN_CACHE"
 
-// Checkout is a copy of the repository on this machine, with its cache.
+// Checkout is a copy of the repository on this machine.
 type Checkout struct {
 	// Root is the folder that holds the repository.
 	Root string
-	// Cache is the folder that everything made on this machine is kept in.
+	// Cache is the folder of what every checkout uses: what is in it is named by
+	// its content, or by what it is built from.
 	Cache string
+	// State is the folder of what only this checkout uses: its clusters and images.
+	State string
 }
 
 // Locate finds the repository that the working folder is in.
@@ -33,18 +36,22 @@ func Locate() (Checkout, error) {
 	if err != nil {
 		return Checkout{}, err
 	}
-	cache := os.Getenv(CacheVariable)
-	if cache == "" {
-		return Checkout{Root: root, Cache: filepath.Join(root, ".cache")}, nil
-	}
-	cache, err = filepath.Abs(cache)
-	if err != nil {
-		return Checkout{}, fmt.Errorf("%s: %w", CacheVariable, err)
-	}
-	return Checkout{Root: root, Cache: cache}, nil
+	cache, err := cacheFolder()
+	return Checkout{Root: root, Cache: cache, State: filepath.Join(root, ".cache")}, err
 }
 
-// Builder builds tools into the cache of the checkout and tells out about it.
+func cacheFolder() (string, error) {
+	if cache := os.Getenv(CacheVariable); cache != "" {
+		return filepath.Abs(cache)
+	}
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the folder for caches (set %s to name one): %w", CacheVariable, err)
+	}
+	return filepath.Join(folder, "serin"), nil
+}
+
+// Builder builds tools into the cache and tells out about it.
 func (c Checkout) Builder(out io.Writer) *Builder {
 	return &Builder{
 		Source: filepath.Join(c.Root, "e2e", "tools"),

@@ -260,9 +260,32 @@ func TestTheRepositoryIsFoundFromAnyFolderInIt(t *testing.T) {
 	if _, err := findRoot(t.TempDir()); err == nil {
 		t.Error("a folder outside of the repository was taken for one inside")
 	}
-	t.Setenv(CacheVariable, t.TempDir())
-	elsewhere, err := Locate()
-	if err != nil || elsewhere.Cache != os.Getenv(CacheVariable) {
-		t.Errorf("the cache is %s, want %s (%v)", elsewhere.Cache, os.Getenv(CacheVariable), err)
+}
+
+func TestTheCacheIsTheUsersAndTheStateIsTheCheckouts(t *testing.T) {
+	user, elsewhere := t.TempDir(), t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", user) // on Linux
+	t.Setenv("HOME", user)           // on macOS
+	t.Setenv(CacheVariable, "")
+	checkout, err := Locate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(checkout.Cache, user) || filepath.Base(checkout.Cache) != "serin" {
+		t.Errorf("the cache is %s, want a folder serin below %s", checkout.Cache, user)
+	}
+	t.Setenv(CacheVariable, elsewhere)
+	named, err := Locate()
+	if err != nil || named.Cache != elsewhere {
+		t.Errorf("the cache is %s (%v), want %s", named.Cache, err, elsewhere)
+	}
+	if want := filepath.Join(checkout.Root, ".cache"); checkout.State != want || named.State != want {
+		t.Errorf("the state is in %s and %s, want %s", checkout.State, named.State, want)
+	}
+	t.Setenv(CacheVariable, "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("HOME", "")
+	if _, err := Locate(); err == nil || !strings.Contains(err.Error(), CacheVariable) {
+		t.Errorf("without any folder for caches: %v, want an error that names %s", err, CacheVariable)
 	}
 }

@@ -43,7 +43,7 @@ func newCommand() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&options.Kubeconfig, "kubeconfig", "", "kubeconfig file of an existing cluster to use instead (or "+cluster.KubeconfigVariable+")")
 	flags.StringVar(&options.Context, "context", "", "context of an existing cluster to use instead (or "+cluster.ContextVariable+")")
-	flags.StringVar(&options.Dir, "dir", "", "folder of the local cluster (default .cache/cluster)")
+	flags.StringVar(&options.Dir, "dir", "", "folder of the local cluster (default .cache/cluster at the root of the checkout)")
 	root.AddCommand(newUp(&options), newDown(&options), newStatus(&options), newKubeconfig(&options), newLoadImages(&options), newGateway(&options))
 	return root
 }

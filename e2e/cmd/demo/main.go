@@ -59,6 +59,7 @@ func newCommand() *cobra.Command {
 		"kubeconfig file of an existing cluster to use instead of a local one (or "+cluster.KubeconfigVariable+")")
 	persistent.StringVar(&f.cluster.Context, "context", os.Getenv(cluster.ContextVariable),
 		"context of an existing cluster to use instead of a local one (or "+cluster.ContextVariable+")")
+	persistent.StringVar(&f.cluster.Dir, "dir", "", "folder of the local cluster (default .cache/cluster at the root of the checkout)")
 	root.Flags().BoolVar(&f.plain, "plain", false, "write lines even on a terminal")
 	root.Flags().StringArrayVar(&f.kill, "kill", nil,
 		"kill -9 a part of Serin at a moment, as TARGET@VERSION:MOMENT, such as manager@v2:promote; may be repeated.\n"+

@@ -4,12 +4,10 @@ package e2e_test
 
 import (
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/analysis/source/sourcetest"
@@ -56,7 +54,7 @@ func (s *site) storeMetrics(profile string, port int32, pods ...client.ListOptio
 	if len(targets) == 0 {
 		s.t.Fatalf("there is no pod to scrape for the profile %s", profile)
 	}
-	address := sourcetest.PrometheusAt(s.t, s.nodeAddress(), fmt.Sprintf(scrapeConfig, strings.Join(targets, ", ")))
+	address := sourcetest.PrometheusAt(s.t, s.cluster.MachineAddress, fmt.Sprintf(scrapeConfig, strings.Join(targets, ", ")))
 	checkout, err := tools.Locate()
 	if err != nil {
 		s.t.Fatal(err)
@@ -65,18 +63,4 @@ func (s *site) storeMetrics(profile string, port int32, pods ...client.ListOptio
 		"--set", "metrics.source=prometheus,metrics.window=10s",
 		"--set", "metrics.prometheus.profile="+profile+",metrics.prometheus.scrapeInterval=2s,metrics.prometheus.address="+address)
 	return true
-}
-
-// nodeAddress is where the local cluster's API server listens, which pods reach.
-func (s *site) nodeAddress() string {
-	s.t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", s.cluster.Kubeconfig)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	server, err := url.Parse(config.Host)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return server.Hostname()
 }

@@ -23,6 +23,9 @@ type Cluster struct {
 	Tools string
 	// Local tells whether this package runs the cluster.
 	Local bool
+	// MachineAddress is the address of this machine that pods of the local cluster
+	// reach, empty when an existing one is used.
+	MachineAddress string
 
 	options Options
 	images  imageStore

@@ -3,13 +3,10 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -23,10 +20,7 @@ import (
 	"github.com/serin-dev/serin/e2e/cluster/component"
 )
 
-const (
-	dnsService = "kube-dns"
-	dnsPort    = 53
-)
+const dnsService = "kube-dns"
 
 // applyOptions own the objects that belong to the cluster itself.
 var applyOptions = metav1.ApplyOptions{FieldManager: "serin-local-cluster", Force: true}
@@ -43,12 +37,12 @@ func (l *local) startDNS(ctx context.Context) error {
 	}
 	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		var dialer net.Dialer
-		return dialer.DialContext(ctx, network, net.JoinHostPort(dnsAddress, strconv.Itoa(dnsPort)))
+		return dialer.DialContext(ctx, network, net.JoinHostPort(l.networks.dns.String(), strconv.Itoa(component.DNSPort)))
 	}}
 	return l.await(ctx, "DNS", func(ctx context.Context) error {
 		addresses, err := resolver.LookupHost(ctx, "kubernetes.default.svc."+component.Domain+".")
-		if err == nil && addresses[0] != serviceAddress {
-			return fmt.Errorf("the API server's name stands for %s, want %s", addresses, serviceAddress)
+		if err == nil && addresses[0] != l.networks.api.String() {
+			return fmt.Errorf("the API server's name stands for %s, want %s", addresses, l.networks.api)
 		}
 		return err
 	}, l.node.DNS(), l.node.Proxy())
@@ -70,9 +64,9 @@ func (l *local) applyDNS(ctx context.Context) error {
 		return err
 	}
 	service := applycore.Service(dnsService, metav1.NamespaceSystem).WithSpec(applycore.ServiceSpec().
-		WithClusterIP(dnsAddress).WithPorts(
-		applycore.ServicePort().WithName("dns").WithProtocol(corev1.ProtocolUDP).WithPort(dnsPort),
-		applycore.ServicePort().WithName("dns-tcp").WithProtocol(corev1.ProtocolTCP).WithPort(dnsPort)))
+		WithClusterIP(l.networks.dns.String()).WithPorts(
+		applycore.ServicePort().WithName("dns").WithProtocol(corev1.ProtocolUDP).WithPort(component.DNSPort),
+		applycore.ServicePort().WithName("dns-tcp").WithProtocol(corev1.ProtocolTCP).WithPort(component.DNSPort)))
 	if _, err := l.client.CoreV1().Services(metav1.NamespaceSystem).Apply(ctx, service, applyOptions); err != nil {
 		return err
 	}
@@ -82,31 +76,15 @@ func (l *local) applyDNS(ctx context.Context) error {
 
 // makeDNSEndpoints leads the Service, which selects no pods, to the server.
 func (l *local) makeDNSEndpoints() *applydiscovery.EndpointSliceApplyConfiguration {
-	port := int32(l.node.Ports.DNS) //nolint:gosec // a port fits
 	slice := applydiscovery.EndpointSlice(dnsService, metav1.NamespaceSystem).
 		WithAddressType(discoveryv1.AddressTypeIPv4).
-		WithEndpoints(applydiscovery.Endpoint().WithAddresses(nodeAddress).
+		WithEndpoints(applydiscovery.Endpoint().WithAddresses(l.node.Address.String()).
 			WithConditions(applydiscovery.EndpointConditions().WithReady(true))).
 		WithPorts(
-			applydiscovery.EndpointPort().WithName("dns").WithProtocol(corev1.ProtocolUDP).WithPort(port),
-			applydiscovery.EndpointPort().WithName("dns-tcp").WithProtocol(corev1.ProtocolTCP).WithPort(port))
+			applydiscovery.EndpointPort().WithName("dns").WithProtocol(corev1.ProtocolUDP).WithPort(component.DNSPort),
+			applydiscovery.EndpointPort().WithName("dns-tcp").WithProtocol(corev1.ProtocolTCP).WithPort(component.DNSPort))
 	slice.ObjectMetaApplyConfiguration = applymeta.ObjectMeta().
 		WithName(dnsService).WithNamespace(metav1.NamespaceSystem).
 		WithLabels(map[string]string{discoveryv1.LabelServiceName: dnsService})
 	return slice
-}
-
-// namesServer tells whether a resolv.conf file names a server to ask.
-func namesServer(path string) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = file.Close() }()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if fields := strings.Fields(lines.Text()); len(fields) > 1 && fields[0] == "nameserver" {
-			return true
-		}
-	}
-	return false
 }

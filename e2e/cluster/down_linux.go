@@ -32,7 +32,11 @@ func downLocal(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	if !there {
+	number, joined, err := numberOf(ctx, options.Dir)
+	if err != nil {
+		return err
+	}
+	if !there && !joined {
 		options.say("there is no local cluster")
 		return nil
 	}
@@ -41,20 +45,19 @@ func downLocal(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(
-		stopPrograms(ctx, options.Dir, record),
-		stopContainers(ctx, options.Dir),
-		removeMounts(options.Dir),
-		removeNetwork(ctx),
-		removeContainerFiles(options.Dir),
-		restoreMachine(ctx, record),
-		allowServiceStarts(),
-	)
-	if err != nil {
+	errs := []error{stopPrograms(ctx, options.Dir, record), stopContainers(ctx, options.Dir)}
+	if joined {
+		errs = append(errs, removeLink(ctx, makeNetworks(number).link))
+	}
+	errs = append(errs, removeMounts(options.Dir), removeContainerFiles(options.Dir), allowServiceStarts())
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the cluster could not be removed completely, try again: %w", err)
 	}
 	if err := os.RemoveAll(options.Dir); err != nil {
 		return fmt.Errorf("remove the folder of the cluster: %w", err)
+	}
+	if err := leaveMachine(ctx, options.Dir); err != nil {
+		return err
 	}
 	return os.Remove(options.Dir + ".lock")
 }
@@ -149,27 +152,4 @@ func mountPoints(dir string) ([]string, error) {
 // unescape reads a path of the table of mounts, where blanks are written in octal.
 func unescape(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
-}
-
-// removeNetwork takes away the rules of kube-proxy, the route to Services and the
-// node's address. The links of pods went with their namespaces.
-func removeNetwork(ctx context.Context) error {
-	var errs []error
-	for _, family := range []string{"ip", "ip6"} {
-		if _, err := run(ctx, "nft", "list", "table", family, "kube-proxy"); err != nil {
-			continue // there is no such table, or no nft that could have made one
-		}
-		_, err := run(ctx, "nft", "delete", "table", family, "kube-proxy")
-		errs = append(errs, err)
-	}
-	routes, err := run(ctx, "ip", "route", "show", serviceCIDR, "dev", "lo")
-	if err == nil && routes != "" {
-		_, err = run(ctx, "ip", "route", "delete", serviceCIDR, "dev", "lo")
-	}
-	errs = append(errs, err)
-	addresses, err := run(ctx, "ip", "-oneline", "address", "show", "dev", "lo", "to", nodeAddress+"/32")
-	if err == nil && addresses != "" {
-		_, err = run(ctx, "ip", "address", "delete", nodeAddress+"/32", "dev", "lo")
-	}
-	return errors.Join(append(errs, err)...)
 }

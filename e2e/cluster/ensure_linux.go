@@ -35,6 +35,7 @@ func marker(dir string) string { return markerVariable + "=" + dir }
 // ensure makes sure that the program runs as specified: what runs in another
 // way is stopped first.
 func (l *local) ensure(ctx context.Context, spec process.Spec) error {
+	spec = enter(l.options.Dir, spec)
 	spec.Env = []string{marker(l.options.Dir), systemPath, "HOME=/root"}
 	fingerprint, err := spec.Fingerprint()
 	if err != nil {

@@ -28,11 +28,6 @@ func removeContainerFiles(dir string) error {
 			removeSocket(filepath.Join(bundles(dir), id, "address")),
 		)
 	}
-	for _, group := range cgroups("") { // the parent, unless another containerd has some in it
-		if err := unix.Rmdir(group); err != nil && !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.ENOTEMPTY) {
-			errs = append(errs, fmt.Errorf("remove the control group %s: %w", group, err))
-		}
-	}
 	return errors.Join(append(errs, removeLogLinks(dir))...)
 }
 
@@ -107,16 +102,16 @@ func removeLogLinks(dir string) error {
 	return errors.Join(errs...)
 }
 
-// restoreMachine gives kernel parameters their former values back and removes
-// the folders that the programs made outside of the cluster's own.
-func restoreMachine(ctx context.Context, record *record) error {
+// restore gives kernel parameters the values back that they had before the first
+// cluster, and removes what the programs of all clusters made outside of their folders.
+func (m *machine) restore(ctx context.Context) error {
 	var errs []error
-	for name, value := range record.Sysctls {
+	for name, value := range m.Sysctls {
 		if err := os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0o600); err != nil {
 			errs = append(errs, fmt.Errorf("restore a kernel parameter: %w", err))
 		}
 	}
-	for _, path := range record.Absent {
+	for _, path := range m.Absent {
 		switch path {
 		case kubeletDir:
 			errs = append(errs, removeMatches(filepath.Join(path, "device-plugins", "kubelet*")))
@@ -124,6 +119,18 @@ func restoreMachine(ctx context.Context, record *record) error {
 			errs = append(errs, removeDeadSockets(ctx, filepath.Join(path, "s")))
 		}
 		errs = append(errs, removeEmptyFolders(path))
+	}
+	return errors.Join(errs...)
+}
+
+// removeParentCgroups removes the control groups above those of containers, unless
+// another containerd has some in them.
+func removeParentCgroups() error {
+	var errs []error
+	for _, group := range cgroups("") {
+		if err := unix.Rmdir(group); err != nil && !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.ENOTEMPTY) {
+			errs = append(errs, fmt.Errorf("remove the control group %s: %w", group, err))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -45,7 +45,7 @@ var probeImage = images.Image{
 func TestTheLifeOfACluster(t *testing.T) {
 	ctx := t.Context()
 	options := cluster.Options{Dir: shortDir(t), Out: testWriter{t}}
-	before := takeTrace(t)
+	before := takeTrace(t, options.Dir)
 	t.Cleanup(func() { removeQuietly(t, options) })
 	c, err := cluster.Up(ctx, options)
 	if errors.Is(err, cluster.ErrNotPossible) {
@@ -97,7 +97,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 	if err := cluster.Down(ctx, options); err != nil {
 		t.Fatal(err)
 	}
-	requireTrace(t, before)
+	requireTrace(t, before, options.Dir)
 	if err := cluster.Down(ctx, options); err != nil {
 		t.Errorf("removing it again: %v", err)
 	}
@@ -106,7 +106,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 // TestAnInterruptedStartIsRepairedAndRemoved stops a start at several moments.
 func TestAnInterruptedStartIsRepairedAndRemoved(t *testing.T) {
 	options := cluster.Options{Dir: shortDir(t), Out: testWriter{t}}
-	before := takeTrace(t)
+	before := takeTrace(t, options.Dir)
 	t.Cleanup(func() { removeQuietly(t, options) })
 	for _, after := range []string{"starting etcd", "starting containerd", "starting kubelet"} {
 		t.Run(after, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestAnInterruptedStartIsRepairedAndRemoved(t *testing.T) {
 	if err := cluster.Down(t.Context(), options); err != nil {
 		t.Fatalf("remove a cluster of whose processes nothing is known: %v", err)
 	}
-	requireTrace(t, before)
+	requireTrace(t, before, options.Dir)
 }
 
 // forgetProcesses takes the processes out of the record, as if every command had

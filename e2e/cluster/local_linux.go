@@ -26,16 +26,8 @@ const (
 	// contextName names the cluster, the user and the context in its kubeconfig.
 	contextName = "serin"
 	nodeName    = "serin-node"
-
-	// The networks of the cluster. They exist on this machine only.
-	nodeAddress    = "10.243.0.1"
-	podCIDR        = "10.244.0.0/24"
-	serviceCIDR    = "10.96.0.0/16"
-	serviceAddress = "10.96.0.1" // of the API server: the first of serviceCIDR
-	dnsAddress     = "10.96.0.10"
-
-	// resolvConf names the DNS servers of this machine.
-	resolvConf = "/etc/resolv.conf"
+	// apiServerPort is free in the cluster's own network namespace.
+	apiServerPort = 6443
 	// readyTimeout bounds the start of one program, on a machine that is busy.
 	readyTimeout = 3 * time.Minute
 )
@@ -46,6 +38,7 @@ type local struct {
 	checkout tools.Checkout
 	programs tools.Set
 	record   *record
+	networks networks
 	node     component.Node
 	config   *rest.Config
 	client   kubernetes.Interface
@@ -74,7 +67,7 @@ func upLocal(ctx context.Context, options Options, checkout tools.Checkout) (*Cl
 	if err := l.up(ctx); err != nil {
 		return nil, err
 	}
-	bin := filepath.Join(checkout.Cache, "bin")
+	bin := filepath.Join(options.Dir, "bin")
 	if err := offer(bin, programs, "kubectl", "helm"); err != nil {
 		return nil, err
 	}
@@ -90,7 +83,8 @@ func (l *local) cluster(bin string) *Cluster {
 	return &Cluster{
 		Kubeconfig: l.kubeconfig(), Context: contextName,
 		Kubectl: filepath.Join(bin, "kubectl"), Helm: filepath.Join(bin, "helm"), Tools: bin,
-		Local: true, options: l.options, images: l.store(),
+		Local: true, MachineAddress: l.networks.machine.Addr().String(),
+		options: l.options, images: l.store(),
 	}
 }
 
@@ -102,9 +96,8 @@ func (l *local) up(ctx context.Context) error {
 	}{
 		{"read what is known of the cluster", l.open},
 		{"install packages", l.installPackages},
-		{"prepare the machine", l.prepareMachine},
-		{"look at the firewall", l.warnOfFirewall},
-		{"choose ports", l.choosePorts},
+		{"choose networks", l.joinMachine},
+		{"make the network", l.prepareNetwork},
 		{"write credentials and configuration", l.writeFiles},
 		{"start the control plane", l.startControlPlane},
 		{"start the node", l.startNode},
@@ -144,7 +137,7 @@ func (l *local) open(context.Context) error {
 // written again: a change is what makes a program be started anew.
 func (l *local) writeFiles(context.Context) error {
 	l.node = l.makeNode()
-	addresses := []net.IP{net.ParseIP(nodeAddress), net.ParseIP(serviceAddress), net.IPv4(127, 0, 0, 1)}
+	addresses := []net.IP{l.node.Address, l.networks.api.AsSlice(), net.IPv4(127, 0, 0, 1)}
 	hosts := pki.Hosts{DNSNames: component.ServerNames(), Addresses: addresses, NodeName: nodeName}
 	if err := l.node.Credentials.Create(hosts, l.options.Clock.Now()); err != nil {
 		return err
@@ -171,20 +164,16 @@ func (l *local) writeFiles(context.Context) error {
 
 func (l *local) makeNode() component.Node {
 	dir := l.options.Dir
-	node := component.Node{
+	return component.Node{
 		ControlPlane: component.ControlPlane{
 			Programs: l.programs, Dir: dir, Credentials: pki.Folder(filepath.Join(dir, "pki")),
-			Address: net.ParseIP(nodeAddress), Port: l.record.APIServerPort, ServiceCIDR: serviceCIDR,
+			Address: l.networks.node.Addr().AsSlice(), Port: apiServerPort, ServiceCIDR: l.networks.services.String(),
 		},
-		NodeName: nodeName, Ports: l.record.Ports,
-		PodCIDR: podCIDR, DNSAddress: net.ParseIP(dnsAddress),
+		NodeName: nodeName,
+		PodCIDR:  l.networks.pods.String(), DNSAddress: l.networks.dns.AsSlice(),
 		PauseImage: images.Pause.Reference,
 		Containerd: "/usr/bin/containerd", CNIPlugins: "/usr/lib/cni",
 	}
-	if namesServer(resolvConf) {
-		node.Upstream = resolvConf
-	}
-	return node
 }
 
 // writeKubeconfigs makes one file per user, unless it is there for the same server.

@@ -20,6 +20,7 @@ var packages = []struct{ name, file string }{
 	{"containernetworking-plugins", "/usr/lib/cni/ptp"},
 	{"nftables", "/usr/sbin/nft"},
 	{"iproute2", "/usr/sbin/ip"},
+	{"util-linux", nsenterPath},
 }
 
 const (

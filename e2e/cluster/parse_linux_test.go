@@ -3,38 +3,12 @@
 package cluster
 
 import (
-	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-func TestOverlap(t *testing.T) {
-	for _, test := range []struct {
-		name    string
-		present []string
-		want    string
-	}{
-		{name: "a network elsewhere is no matter", present: []string{"192.0.2.2/24", "10.0.0.5/24", "fd00::2/64"}},
-		{name: "the node's own address may be left from before", present: []string{"10.243.0.1/32"}},
-		{name: "an address in the network of pods is refused", present: []string{"10.244.0.1/24"}, want: "10.244.0.1/24"},
-		{name: "a network that holds that of Services is refused", present: []string{"192.0.2.2/24", "10.20.30.40/8"}, want: "10.20.30.40/8"},
-		{name: "a network that holds the node's address is refused", present: []string{"10.243.0.7/16"}, want: "10.243.0.7/16"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			var present []netip.Prefix
-			for _, text := range test.present {
-				present = append(present, netip.MustParsePrefix(text))
-			}
-			taken, _ := overlap(present)
-			if got := taken.String(); got != test.want && (test.want != "" || taken.IsValid()) {
-				t.Errorf("overlap with %s, want %q", got, test.want)
-			}
-		})
-	}
-}
 
 func TestOnlyTheRootOfAContainerOfThisClusterIsTakenForOne(t *testing.T) {
 	const root = "101 90 0:55 / / rw,relatime - overlay none rw,lowerdir=/c/containerd/root/1/fs,upperdir=/c/containerd/root/2/fs,workdir=/c/w"
@@ -59,28 +33,6 @@ func TestOnlyTheRootOfAContainerOfThisClusterIsTakenForOne(t *testing.T) {
 func TestPathsOfTheTableOfMountsAreUnescaped(t *testing.T) {
 	if got, want := unescape(`/a\040b\134c\011d`), "/a b\\c\td"; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-func TestNamesServer(t *testing.T) {
-	for content, want := range map[string]bool{
-		"nameserver 192.0.2.1\n":            true,
-		"search example\nnameserver ::1\n":  true,
-		"# nameserver 192.0.2.1\n":          false,
-		"nameserver\n":                      false,
-		"":                                  false,
-		"options edns0\nsearch example.org": false,
-	} {
-		path := filepath.Join(t.TempDir(), "resolv.conf")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := namesServer(path); got != want {
-			t.Errorf("%q names a server: %t, want %t", content, got, want)
-		}
-	}
-	if namesServer("/nonexistent") {
-		t.Error("a missing file names a server")
 	}
 }
 
@@ -134,19 +86,5 @@ func TestARecordThatCannotBeReadIsAnEmptyOne(t *testing.T) {
 	}
 	if !again.forget("boot-2") || len(again.Processes) != 0 {
 		t.Error("processes of an earlier boot are remembered")
-	}
-}
-
-func TestDropsForwarded(t *testing.T) {
-	const head = "table ip filter {\n\tchain FORWARD {\n\t\ttype filter hook "
-	for chains, want := range map[string]bool{
-		head + "forward priority filter; policy drop;\n\t}\n}\n":   true,
-		head + "forward priority filter; policy accept;\n\t}\n}\n": false,
-		head + "input priority filter; policy drop;\n\t}\n}\n":     false,
-		"": false,
-	} {
-		if got := dropsForwarded(chains); got != want {
-			t.Errorf("%q drops forwarded packets: %t, want %t", chains, got, want)
-		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/serin-dev/serin/e2e/cluster/component"
 	"github.com/serin-dev/serin/e2e/cluster/process"
 )
 
@@ -19,15 +18,8 @@ import (
 type record struct {
 	// Boot is the boot of the machine that the cluster was last started in.
 	Boot string `json:"boot"`
-	// APIServerPort and Ports were free when the cluster was first started.
-	APIServerPort int             `json:"apiServerPort"`
-	Ports         component.Ports `json:"ports"`
 	// Processes are those that were started, by name.
 	Processes map[string]startedProcess `json:"processes"`
-	// Sysctls are the former values of kernel parameters, by path under /proc/sys.
-	Sysctls map[string]string `json:"sysctls"`
-	// Absent are the paths outside of the folder that did not exist before.
-	Absent []string `json:"absent"`
 
 	path string
 }
@@ -56,19 +48,19 @@ func readRecord(dir string) (*record, error) {
 }
 
 // write replaces the record, whole or not at all.
-func (r *record) write() error {
-	content, err := json.MarshalIndent(r, "", "  ")
+func (r *record) write() error { return writeJSON(r.path, r) }
+
+// writeJSON replaces a file, whole or not at all.
+func writeJSON(path string, value any) error {
+	content, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
-		return fmt.Errorf("encode the record of the cluster: %w", err)
+		return fmt.Errorf("encode %s: %w", path, err)
 	}
-	scratch := r.path + ".new"
+	scratch := path + ".new"
 	if err := os.WriteFile(scratch, append(content, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write the record of the cluster: %w", err)
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := os.Rename(scratch, r.path); err != nil {
-		return fmt.Errorf("write the record of the cluster: %w", err)
-	}
-	return nil
+	return os.Rename(scratch, path)
 }
 
 // forget drops what the record says of processes of an earlier boot.

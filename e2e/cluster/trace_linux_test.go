@@ -4,6 +4,7 @@ package cluster_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -15,16 +16,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/serin-dev/serin/e2e/cluster/process"
 )
 
 // trace is what a cluster could leave on a machine, by kind.
 type trace map[string][]string
 
-// takeTrace looks at the machine. Where a kind cannot be looked at, as for want
-// of a program, it is empty: both times.
-func takeTrace(t *testing.T) trace {
+// takeTrace looks at the machine for what the clusters in dirs leave there. What
+// another cluster does meanwhile does not count. Where a kind cannot be looked at, as for
+// want of a program, it is empty: both times.
+func takeTrace(t *testing.T, dirs ...string) trace {
 	t.Helper()
 	found := trace{}
+	others := otherClusters(t, dirs)
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		t.Fatal(err)
@@ -37,15 +42,22 @@ func takeTrace(t *testing.T) trace {
 	}
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(mounts)) {
-		found["mount"] = append(found["mount"], strings.Fields(line)[4])
+		point := strings.Fields(line)[4]
+		if !slices.ContainsFunc(others, func(dir string) bool { return strings.HasPrefix(point, dir+"/") }) {
+			found["mount"] = append(found["mount"], point)
+		}
 	}
 	rules, _ := exec.Command("nft", "list", "tables").Output()
 	found["nftables"] = strings.Split(string(rules), "\n")
 	routes, _ := exec.Command("ip", "route").Output()
 	found["route"] = strings.Split(string(routes), "\n")
-	groups, _ := filepath.Glob("/sys/fs/cgroup/*/k8s.io*")
-	found["control group"] = groups
-	for _, path := range []string{"/var/lib/kubelet", "/var/log/containers", "/var/lib/cni", "/run/containerd", "/usr/sbin/policy-rc.d"} {
+	for _, pattern := range []string{"/sys/fs/cgroup/k8s.io*", "/sys/fs/cgroup/*/k8s.io*"} {
+		groups, _ := filepath.Glob(pattern)
+		found["control group"] = append(found["control group"], groups...)
+	}
+	for _, path := range []string{
+		"/var/lib/kubelet", "/var/log/containers", "/var/lib/cni", "/run/containerd", "/usr/sbin/policy-rc.d", "/var/lib/serin-clusters.json",
+	} {
 		if _, err := os.Stat(path); err == nil {
 			found["path"] = append(found["path"], path)
 		}
@@ -54,34 +66,36 @@ func takeTrace(t *testing.T) trace {
 		value, _ := os.ReadFile("/proc/sys/" + name)
 		found["kernel"] = append(found["kernel"], name+"="+strings.TrimSpace(string(value)))
 	}
-	found["process"] = clusterProcesses()
+	for _, dir := range dirs {
+		running, err := process.FindByEnv("SERIN_CLUSTER_DIR="+dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found["process"] = append(found["process"], fmt.Sprint(running))
+	}
 	for kind := range found {
 		slices.Sort(found[kind])
 	}
 	return found
 }
 
-// clusterProcesses lists the programs of processes that a cluster started.
-func clusterProcesses() []string {
-	var names []string
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range paths {
-		environment, err := os.ReadFile(path)
-		if err == nil && strings.Contains(string(environment), "SERIN_CLUSTER_DIR=") {
-			name, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "comm"))
-			names = append(names, strings.TrimSpace(string(name)))
-		}
+// otherClusters lists the folders of running clusters that are not among dirs.
+func otherClusters(t *testing.T, dirs []string) []string {
+	t.Helper()
+	running, err := process.Environments("SERIN_CLUSTER_DIR")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return names
+	return slices.DeleteFunc(running, func(dir string) bool { return slices.Contains(dirs, dir) })
 }
 
 // requireTrace fails the test unless the machine is as it was. The kernel takes
 // the links of a network namespace away some time after the namespace.
-func requireTrace(t *testing.T, before trace) {
+func requireTrace(t *testing.T, before trace, dirs ...string) {
 	t.Helper()
 	var diff string
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
-		diff = cmp.Diff(before, takeTrace(t))
+		diff = cmp.Diff(before, takeTrace(t, dirs...))
 		return diff == "", nil
 	})
 	if err != nil {

@@ -29,9 +29,9 @@ func makeNode() Node {
 			Programs: programs("/programs"), Dir: "/cluster", Credentials: "/cluster/pki",
 			Address: net.IPv4(10, 243, 0, 1), Port: 6443, ServiceCIDR: "10.96.0.0/16",
 		},
-		NodeName: "node-1", Ports: Ports{Kubelet: 10250, ProxyHealth: 10256, ProxyMetrics: 10249, DNS: 1053},
-		PodCIDR: "10.244.0.0/24", DNSAddress: net.IPv4(10, 96, 0, 10), PauseImage: "example.invalid/pause:1",
-		Containerd: "/usr/bin/containerd", CNIPlugins: "/usr/lib/cni", Upstream: "/etc/resolv.conf",
+		NodeName: "node-1",
+		PodCIDR:  "10.244.0.0/24", DNSAddress: net.IPv4(10, 96, 0, 10), PauseImage: "example.invalid/pause:1",
+		Containerd: "/usr/bin/containerd", CNIPlugins: "/usr/lib/cni",
 	}
 }
 
@@ -78,18 +78,6 @@ func TestTheProgramsOfACluster(t *testing.T) {
 		}
 	}
 	requireGolden(t, "programs.txt", text.String())
-}
-
-func TestWithoutServersToAskThereIsNoForwarding(t *testing.T) {
-	node := makeNode()
-	node.Upstream = ""
-	files, err := node.Files()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(files[node.config("Corefile")]), "forward") {
-		t.Error("the DNS server forwards to nobody, which it refuses to start with")
-	}
 }
 
 func TestAServerOnLoopbackIsNotAnnounced(t *testing.T) {

@@ -25,20 +25,14 @@ var templateFiles embed.FS
 
 var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(templateFiles, "templates/*"))
 
-// Ports are those of a node that are not the API server's.
-type Ports struct {
-	Kubelet      int `json:"kubelet"`
-	ProxyHealth  int `json:"proxyHealth"`
-	ProxyMetrics int `json:"proxyMetrics"`
-	DNS          int `json:"dns"`
-}
+// DNSPort is where the DNS server listens.
+const DNSPort = 53
 
 // Node is what a node is run with.
 type Node struct {
 	ControlPlane
 	// NodeName is the node's name in the API.
 	NodeName string
-	Ports    Ports
 	// PodCIDR is where pods get their addresses from.
 	PodCIDR string
 	// DNSAddress is the address of the DNS Service.
@@ -47,9 +41,6 @@ type Node struct {
 	PauseImage string
 	// Containerd is the file of the container runtime, CNIPlugins the folder of the network plugins.
 	Containerd, CNIPlugins string
-	// Upstream is a file that names the DNS servers for names outside the
-	// cluster; there are none when empty.
-	Upstream string
 }
 
 // Values that the templates use under other names.
@@ -59,6 +50,9 @@ func (n Node) ContainerdSocket() string { return filepath.Join(n.Dir, "container
 
 // NetworkName is the name of the pod network.
 func (n Node) NetworkName() string { return NetworkName }
+
+// DNSPort is where the DNS server listens.
+func (n Node) DNSPort() int { return DNSPort }
 
 // Domain is the DNS domain of the cluster.
 func (n Node) Domain() string { return Domain }

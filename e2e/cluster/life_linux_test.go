@@ -4,23 +4,20 @@ package cluster_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +27,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/serin-dev/serin/e2e/cluster"
-	"github.com/serin-dev/serin/e2e/cluster/process"
 	"github.com/serin-dev/serin/e2e/images"
 	"github.com/serin-dev/serin/e2e/tools"
 )
@@ -63,6 +59,9 @@ func TestTheLifeOfACluster(t *testing.T) {
 	requireAnswer(t, "http://"+address+"/?ask=http://greeting.default.svc.cluster.local")
 	requireAnswer(t, "http://"+address+"/?ask=http://greeting")
 
+	t.Log("a pod reaches a server on this machine")
+	requireAnswer(t, "http://"+address+"/?ask="+serveHello(t, c.MachineAddress))
+
 	t.Log("kubectl reads logs and runs commands in a container")
 	requireOutput(t, c, "listening", "logs", "probe")
 	requireOutput(t, c, "from the command", "exec", "probe", "--", "/probe", "from the command")
@@ -87,6 +86,13 @@ func TestTheLifeOfACluster(t *testing.T) {
 	t.Log("everything killed, the control plane included, comes back with its objects")
 	kill(t, options)
 	killMarked(t, options)
+	if _, err := cluster.Up(ctx, options); err != nil {
+		t.Fatal(err)
+	}
+	requireAnswer(t, "http://"+address)
+
+	t.Log("after a boot of the machine, which leaves nothing but files, it comes back with its networks")
+	pretendBoot(t, options)
 	if _, err := cluster.Up(ctx, options); err != nil {
 		t.Fatal(err)
 	}
@@ -133,36 +139,28 @@ func TestAnInterruptedStartIsRepairedAndRemoved(t *testing.T) {
 	} else if err != nil {
 		t.Errorf("start after interruptions: %v", err)
 	}
-	forgetProcesses(t, options)
+	if err := os.Remove(filepath.Join(options.Dir, "cluster.json")); err != nil {
+		t.Fatal(err)
+	}
 	if err := cluster.Down(t.Context(), options); err != nil {
-		t.Fatalf("remove a cluster of whose processes nothing is known: %v", err)
+		t.Fatalf("remove a cluster whose record is lost: %v", err)
 	}
 	requireTrace(t, before, options.Dir)
 }
 
-// forgetProcesses takes the processes out of the record, as if every command had
-// been killed after it started one and before it wrote that down.
-func forgetProcesses(t *testing.T, options cluster.Options) {
+// serveHello starts a server at an address of this machine and returns its URL.
+func serveHello(t *testing.T, address string) string {
 	t.Helper()
-	path := filepath.Join(options.Dir, "cluster.json")
-	content, err := os.ReadFile(path)
+	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0")) //nolint:noctx // it does not wait
 	if err != nil {
 		t.Fatal(err)
 	}
-	var record map[string]any
-	if err := json.Unmarshal(content, &record); err != nil {
-		t.Fatal(err)
-	}
-	if _, known := record["processes"]; !known {
-		t.Fatal("the record has no processes to forget")
-	}
-	delete(record, "processes")
-	if content, err = json.Marshal(record); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "hello")
+	})}} //nolint:gosec // a test's server needs no limits
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // removeQuietly removes what a test that failed half way has left.
@@ -291,55 +289,4 @@ func processes(t *testing.T, options cluster.Options) map[string]int {
 		}
 	}
 	return pids
-}
-
-// kill kills the named programs of the cluster, or all of them.
-func kill(t *testing.T, options cluster.Options, names ...string) {
-	t.Helper()
-	for name, pid := range processes(t, options) {
-		if len(names) > 0 && !slices.Contains(names, name) {
-			continue
-		}
-		killNow(t, name, pid)
-	}
-}
-
-// killNow returns when the process has ended: a large one is there for a while after
-// SIGKILL, and would be taken for one that runs.
-func killNow(t *testing.T, name string, pid int) {
-	t.Helper()
-	descriptor, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		t.Fatalf("watch %s: %v", name, err)
-	}
-	defer unix.Close(descriptor) //nolint:errcheck // only watched
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatalf("kill %s: %v", name, err)
-	}
-	const limit = 10_000                                                   // milliseconds
-	watched := []unix.PollFd{{Fd: int32(descriptor), Events: unix.POLLIN}} //nolint:gosec // descriptors are small
-	for {
-		n, err := unix.Poll(watched, limit)
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil || n == 0:
-			t.Fatalf("%s has not ended after SIGKILL: %v", name, err)
-		default:
-			return
-		}
-	}
-}
-
-// killMarked kills whatever else the cluster started, the supervisors of containers among it.
-func killMarked(t *testing.T, options cluster.Options) {
-	t.Helper()
-	found, err := process.FindByEnv("SERIN_CLUSTER_DIR="+options.Dir, "")
-	if err != nil || len(found) == 0 {
-		t.Fatalf("find what the cluster started: %v, %v", found, err)
-	}
-	for _, identity := range found {
-		if err := identity.Stop(t.Context(), 0); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

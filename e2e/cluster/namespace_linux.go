@@ -5,6 +5,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -44,12 +45,29 @@ func (l *local) prepareNetwork(ctx context.Context) error {
 	if err := l.makeNamespace(ctx); err != nil {
 		return err
 	}
-	if _, err := net.InterfaceByName(l.networks.link); err != nil {
-		if _, err := run(ctx, "ip", "link", "add", l.networks.link, "type", "veth", "peer", "name", nodeLink, "netns", netns(l.options.Dir)); err != nil {
+	if !linkExists(l.networks.link) {
+		if err := l.addLink(ctx); err != nil {
 			return err
 		}
 	}
 	return errors.Join(l.configureInside(ctx), l.configureMachine(ctx))
+}
+
+// addLink makes the link. The networks were free when the cluster got its number;
+// since then, and a boot, something else may have taken them.
+func (l *local) addLink(ctx context.Context) error {
+	taken, err := takenPrefixes(ctx)
+	if err != nil {
+		return err
+	}
+	if prefix, overlaps := l.networks.overlap(taken); overlaps {
+		return &NotPossibleError{
+			Reason: fmt.Sprintf("this machine uses %s, which overlaps the networks of the cluster", prefix),
+			Remedy: "stop what uses it, or remove the cluster and start it again, with other networks",
+		}
+	}
+	_, err = run(ctx, "ip", "link", "add", l.networks.link, "type", "veth", "peer", "name", nodeLink, "netns", netns(l.options.Dir))
+	return err
 }
 
 // makeNamespace makes the namespace unless it is there. Without it, whatever still
@@ -103,11 +121,19 @@ func (l *local) configureMachine(ctx context.Context) error {
 	return nil
 }
 
-// removeLink removes a cluster's link, and with it the routes that use it.
+// removeLink removes a cluster's link, and with it the routes that use it. The
+// kernel may remove it first, some time after the end of the namespace.
 func removeLink(ctx context.Context, name string) error {
-	if _, err := net.InterfaceByName(name); err != nil {
-		return nil // there is none
+	if !linkExists(name) {
+		return nil
 	}
-	_, err := run(ctx, "ip", "link", "delete", name)
-	return err
+	if _, err := run(ctx, "ip", "link", "delete", name); err != nil && linkExists(name) {
+		return err
+	}
+	return nil
+}
+
+func linkExists(name string) bool {
+	_, err := net.InterfaceByName(name)
+	return err == nil
 }

@@ -89,8 +89,7 @@ func takeState(t *testing.T, options cluster.Options) trace {
 	for name, pid := range processes(t, options) {
 		state["process "+name] = []string{strconv.Itoa(pid)}
 	}
-	shared := takeTrace(t, options.Dir)
-	state["path"], state["kernel"], state["control group"] = shared["path"], shared["kernel"], shared["control group"]
+	takeSharedTrace(state)
 	return state
 }
 

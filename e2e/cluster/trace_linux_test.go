@@ -4,7 +4,11 @@ package cluster_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -19,6 +23,9 @@ import (
 
 	"github.com/serin-dev/serin/e2e/cluster/process"
 )
+
+// machineRecord lists the clusters of this machine.
+const machineRecord = "/var/lib/serin-clusters.json"
 
 // trace is what a cluster could leave on a machine, by kind.
 type trace map[string][]string
@@ -51,20 +58,8 @@ func takeTrace(t *testing.T, dirs ...string) trace {
 	found["nftables"] = strings.Split(string(rules), "\n")
 	routes, _ := exec.Command("ip", "route").Output()
 	found["route"] = strings.Split(string(routes), "\n")
-	for _, pattern := range []string{"/sys/fs/cgroup/k8s.io*", "/sys/fs/cgroup/*/k8s.io*"} {
-		groups, _ := filepath.Glob(pattern)
-		found["control group"] = append(found["control group"], groups...)
-	}
-	for _, path := range []string{
-		"/var/lib/kubelet", "/var/log/containers", "/var/lib/cni", "/run/containerd", "/usr/sbin/policy-rc.d", "/var/lib/serin-clusters.json",
-	} {
-		if _, err := os.Stat(path); err == nil {
-			found["path"] = append(found["path"], path)
-		}
-	}
-	for _, name := range []string{"net/ipv4/ip_forward", "vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops"} {
-		value, _ := os.ReadFile("/proc/sys/" + name)
-		found["kernel"] = append(found["kernel"], name+"="+strings.TrimSpace(string(value)))
+	if len(others) == 0 { // else the last of them restores what they share
+		takeSharedTrace(found)
 	}
 	for _, dir := range dirs {
 		running, err := process.FindByEnv("SERIN_CLUSTER_DIR="+dir, "")
@@ -79,14 +74,42 @@ func takeTrace(t *testing.T, dirs ...string) trace {
 	return found
 }
 
-// otherClusters lists the folders of running clusters that are not among dirs.
+// takeSharedTrace looks at what all clusters of a machine share.
+func takeSharedTrace(found trace) {
+	for _, pattern := range []string{"/sys/fs/cgroup/k8s.io*", "/sys/fs/cgroup/*/k8s.io*"} {
+		groups, _ := filepath.Glob(pattern)
+		found["control group"] = append(found["control group"], groups...)
+	}
+	for _, path := range []string{
+		"/var/lib/kubelet", "/var/log/containers", "/var/lib/cni", "/run/containerd", "/usr/sbin/policy-rc.d", machineRecord, machineRecord + ".lock",
+	} {
+		if _, err := os.Stat(path); err == nil {
+			found["path"] = append(found["path"], path)
+		}
+	}
+	for _, name := range []string{"net/ipv4/ip_forward", "vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops"} {
+		value, _ := os.ReadFile("/proc/sys/" + name)
+		found["kernel"] = append(found["kernel"], name+"="+strings.TrimSpace(string(value)))
+	}
+}
+
+// otherClusters lists the folders of this machine's clusters that are not among dirs.
 func otherClusters(t *testing.T, dirs []string) []string {
 	t.Helper()
-	running, err := process.Environments("SERIN_CLUSTER_DIR")
+	content, err := os.ReadFile(machineRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var record struct {
+		Clusters map[string]int `json:"clusters"`
+	}
+	if err == nil {
+		err = json.Unmarshal(content, &record)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(running, func(dir string) bool { return slices.Contains(dirs, dir) })
+	return slices.DeleteFunc(slices.Collect(maps.Keys(record.Clusters)), func(dir string) bool { return slices.Contains(dirs, dir) })
 }
 
 // requireTrace fails the test unless the machine is as it was. The kernel takes

@@ -4,7 +4,6 @@ package process
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,21 +21,6 @@ func FindByEnv(variable, program string) ([]Identity, error) {
 		}
 		return program == "" || filepath.Base(readStrings(pid, "cmdline")[0]) == program
 	})
-}
-
-// Environments lists the different values that an environment variable has
-// among the processes of this machine, in order.
-func Environments(name string) ([]string, error) {
-	values := map[string]bool{}
-	_, err := find(func(pid int) bool {
-		for _, variable := range readStrings(pid, "environ") {
-			if value, ok := strings.CutPrefix(variable, name+"="); ok {
-				values[value] = true
-			}
-		}
-		return false
-	})
-	return slices.Sorted(maps.Keys(values)), err
 }
 
 // FindByMount finds the processes in whose mount table a line satisfies match.

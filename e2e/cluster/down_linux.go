@@ -41,16 +41,11 @@ func downLocal(ctx context.Context, options Options) error {
 		return nil
 	}
 	options.say("removing the local cluster")
-	record, err := readRecord(options.Dir)
-	if err != nil {
-		return err
-	}
-	errs := []error{stopPrograms(ctx, options.Dir, record), stopContainers(ctx, options.Dir)}
+	link := ""
 	if joined {
-		errs = append(errs, removeLink(ctx, makeNetworks(number).link))
+		link = makeNetworks(number).link
 	}
-	errs = append(errs, removeMounts(options.Dir), removeContainerFiles(options.Dir), allowServiceStarts())
-	if err := errors.Join(errs...); err != nil {
+	if err := removeRunning(ctx, options.Dir, link); err != nil {
 		return fmt.Errorf("the cluster could not be removed completely, try again: %w", err)
 	}
 	if err := os.RemoveAll(options.Dir); err != nil {
@@ -60,6 +55,22 @@ func downLocal(ctx context.Context, options Options) error {
 		return err
 	}
 	return os.Remove(options.Dir + ".lock")
+}
+
+// removeRunning removes all of the cluster that is not a file in its folder.
+func removeRunning(ctx context.Context, dir, link string) error {
+	record, err := readRecord(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		stopPrograms(ctx, dir, record),
+		stopContainers(ctx, dir),
+		removeLink(ctx, link),
+		removeMounts(dir),
+		removeContainerFiles(dir),
+		allowServiceStarts(),
+	)
 }
 
 // anyTrace tells whether there is anything to remove. Programs may run whose

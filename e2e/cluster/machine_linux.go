@@ -110,7 +110,7 @@ func (m *machine) join(ctx context.Context, dir string) (number int, err error) 
 	if err := m.dropDeleted(ctx); err != nil {
 		return 0, err
 	}
-	if len(m.Clusters) == 0 {
+	if m.Sysctls == nil { // a record without clusters is of one whose folder was deleted: nothing is restored yet
 		if err := m.noteBefore(); err != nil {
 			return 0, err
 		}

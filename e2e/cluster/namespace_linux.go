@@ -121,7 +121,7 @@ func (l *local) configureMachine(ctx context.Context) error {
 	return nil
 }
 
-// removeLink removes a cluster's link, and with it the routes that use it. The
+// removeLink removes a cluster's link, if it is there, and with it the routes that use it. The
 // kernel may remove it first, some time after the end of the namespace.
 func removeLink(ctx context.Context, name string) error {
 	if !linkExists(name) {

@@ -116,6 +116,17 @@ func TestOnlyTheLastClusterRestoresTheMachine(t *testing.T) {
 	}
 }
 
+func TestTheStateBeforeADeletedClusterIsKept(t *testing.T) {
+	deleted := filepath.Join(t.TempDir(), "deleted")
+	m := &machine{path: filepath.Join(t.TempDir(), "machine.json"), Clusters: map[string]int{deleted: 255}, Sysctls: map[string]string{"kernel/panic": "first"}}
+	if _, err := m.join(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"kernel/panic": "first"}, m.Sysctls); diff != "" {
+		t.Errorf("the kernel parameters before the first cluster (-want +got):\n%s", diff)
+	}
+}
+
 func TestTheLockFileOfTheMachineGoesWithItsRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "machine.json")
 	for _, there := range []bool{true, false} {

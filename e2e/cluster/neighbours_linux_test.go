@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -56,13 +55,7 @@ func TestTwoClustersDoNotDisturbEachOther(t *testing.T) {
 // startGreeting starts a cluster with a Service in it and returns the Service's URL.
 func startGreeting(t *testing.T, options cluster.Options) string {
 	t.Helper()
-	c, err := cluster.Up(t.Context(), options)
-	if os.Geteuid() != 0 && errors.Is(err, cluster.ErrNotPossible) {
-		t.Skip(err) // with root, two clusters must be possible
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := requireUp(t, options)
 	loadProbe(t, c)
 	url := "http://" + createProbe(t, newClient(t, c))
 	requireAnswer(t, url)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/serin-dev/serin/e2e/cluster/process"
@@ -36,7 +36,7 @@ type trace map[string][]string
 func takeTrace(t *testing.T, dirs ...string) trace {
 	t.Helper()
 	found := trace{}
-	others := otherClusters(t, dirs)
+	others, otherLinks := otherClusters(t, dirs)
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,9 @@ func takeTrace(t *testing.T, dirs ...string) trace {
 	for _, link := range interfaces {
 		addresses, _ := link.Addrs()
 		for _, address := range addresses {
-			found["link"] = append(found["link"], link.Name+" "+address.String())
+			if !slices.Contains(otherLinks, link.Name) {
+				found["link"] = append(found["link"], link.Name+" "+address.String())
+			}
 		}
 	}
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
@@ -57,7 +59,9 @@ func takeTrace(t *testing.T, dirs ...string) trace {
 	rules, _ := exec.Command("nft", "list", "tables").Output()
 	found["nftables"] = strings.Split(string(rules), "\n")
 	routes, _ := exec.Command("ip", "route").Output()
-	found["route"] = strings.Split(string(routes), "\n")
+	found["route"] = slices.DeleteFunc(strings.Split(string(routes), "\n"), func(line string) bool {
+		return slices.ContainsFunc(strings.Fields(line), func(word string) bool { return slices.Contains(otherLinks, word) })
+	})
 	if len(others) == 0 { // else the last of them restores what they share
 		takeSharedTrace(found)
 	}
@@ -76,6 +80,7 @@ func takeTrace(t *testing.T, dirs ...string) trace {
 
 // takeSharedTrace looks at what all clusters of a machine share.
 func takeSharedTrace(found trace) {
+	found["control group"], found["path"], found["kernel"] = nil, nil, nil
 	for _, pattern := range []string{"/sys/fs/cgroup/k8s.io*", "/sys/fs/cgroup/*/k8s.io*"} {
 		groups, _ := filepath.Glob(pattern)
 		found["control group"] = append(found["control group"], groups...)
@@ -93,12 +98,13 @@ func takeSharedTrace(found trace) {
 	}
 }
 
-// otherClusters lists the folders of this machine's clusters that are not among dirs.
-func otherClusters(t *testing.T, dirs []string) []string {
+// otherClusters lists the folders and the links of this machine's clusters that are
+// not among dirs.
+func otherClusters(t *testing.T, dirs []string) (folders, links []string) {
 	t.Helper()
 	content, err := os.ReadFile(machineRecord)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // without root, tests are skipped
-		return nil
+		return nil, nil
 	}
 	var record struct {
 		Clusters map[string]int `json:"clusters"`
@@ -109,7 +115,12 @@ func otherClusters(t *testing.T, dirs []string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(slices.Collect(maps.Keys(record.Clusters)), func(dir string) bool { return slices.Contains(dirs, dir) })
+	for dir, number := range record.Clusters {
+		if !slices.Contains(dirs, dir) {
+			folders, links = append(folders, dir), append(links, fmt.Sprintf("serin%d", number))
+		}
+	}
+	return folders, links
 }
 
 // requireTrace fails the test unless the machine is as it was. The kernel takes
@@ -118,7 +129,14 @@ func requireTrace(t *testing.T, before trace, dirs ...string) {
 	t.Helper()
 	var diff string
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
-		diff = cmp.Diff(before, takeTrace(t, dirs...))
+		after := takeTrace(t, dirs...)
+		// What other clusters share is compared when there were none, then and now.
+		same := cmpopts.IgnoreMapEntries(func(kind string, _ []string) bool {
+			_, then := before[kind]
+			_, now := after[kind]
+			return !then || !now
+		})
+		diff = cmp.Diff(before, after, same)
 		return diff == "", nil
 	})
 	if err != nil {

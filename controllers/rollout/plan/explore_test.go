@@ -34,7 +34,7 @@ func TestEveryReachableSituationIsSound(t *testing.T) {
 				t.Skip("it takes minutes: run it with -long")
 			}
 			n := *exploredDeeds
-			if n == defaultDeeds && (testing.Short() || raceEnabled) {
+			if n == defaultDeeds && testing.Short() {
 				n--
 			}
 			e := &exploration{t: t, start: newSituation(t, c.begin, n), seen: map[key]int32{}, ends: map[string]int{}}

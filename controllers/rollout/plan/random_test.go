@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -14,17 +15,17 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// histories is how many random lives are lived; -short lives fewer.
-const histories = 10000
+// histories is how many random lives are lived. make soak lives 10,000.
+var histories = flag.Int("histories", 1000, "how many random histories of a release are played")
 
 // TestRandomHistoriesEndWellAndStaySo lets users, pods, the router, endpoints,
 // other actors and the operator's process do what they like, in seeded order,
 // checks the invariants at every tick, and then wants everything to come to rest
 // (L1, L4) or, where the Rollout was deleted, to be given back (L3).
 func TestRandomHistoriesEndWellAndStaySo(t *testing.T) {
-	n := histories
+	n := *histories
 	if testing.Short() {
-		n /= 100
+		n /= 10
 	}
 	const parts = 100
 	for part := range parts {

@@ -25,29 +25,33 @@ demo-down: ## Remove the demo and the cluster that was started for it
 
 ##  Test it
 
-.PHONY: test packages unit fuzz verify integration e2e lint bench-judge bench-analysis plot bench-proxy bench-splits bench-controller bench-metrics
-test: ## Run every test: unit, fuzz, verify, integration, e2e
-	@.ci/test.sh
+# One build configuration, so that what one stage compiled the others find.
+STAGES := cd e2e && CGO_ENABLED=0 GOFLAGS=-trimpath go run ./cmd/stages
+
+.PHONY: test packages check unit race integration e2e soak mutate lint bench-judge bench-analysis plot bench-proxy bench-splits bench-controller bench-metrics
+test: ## Run every stage of the tests: check, unit, race, integration, e2e
+	@$(STAGES)
 
 packages: ## Install the Debian packages that the tests use (as root)
 	@.ci/packages.sh
 
-unit: ## Run the tests that need no cluster, with the race detector
-	@.ci/go-test.sh . ./...
+check: ## Check format, generated files, imports and go vet
+	@$(STAGES) check
 
-fuzz: ## Look for input that breaks what renders nginx's configuration (a minute)
-	@for target in FuzzRender FuzzRenderMatches FuzzRenderProtocols FuzzPCRE; do \
-		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime 15s -fuzzminimizetime 5s ./controllers/traffic/nginx || exit 1; \
-	done
+unit: ## Run the tests of packages without goroutines, which Go caches
+	@$(STAGES) unit
 
-verify: ## Check generated files, formatting and go vet in every module
-	@.ci/verify.sh
+race: ## Run the tests of packages with goroutines, with the race detector
+	@$(STAGES) race
 
 integration: ## Run the tests that need a control plane or a node
-	@.ci/go-test.sh e2e $$(cd e2e && go list ./... | grep -v '/e2e$$')
+	@$(STAGES) integration
 
-e2e: ## Play the demo's story, and one behind a gateway, as tests on a real cluster
-	@.ci/go-test.sh e2e -v -timeout 40m .
+e2e: ## Run one scenario per capability on a real cluster, under traffic
+	@$(STAGES) e2e
+
+soak: ## Run what takes hours: random order, large explorations, fuzzing, mutations, high loads
+	@$(STAGES) --soak $(SOAK)
 
 lint: ## Run the linters (their first build takes some minutes)
 	$(GOLANGCI_LINT) run ./...

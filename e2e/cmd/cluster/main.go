@@ -44,7 +44,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&options.Kubeconfig, "kubeconfig", "", "kubeconfig file of an existing cluster to use instead (or "+cluster.KubeconfigVariable+")")
 	flags.StringVar(&options.Context, "context", "", "context of an existing cluster to use instead (or "+cluster.ContextVariable+")")
 	flags.StringVar(&options.Dir, "dir", "", "folder of the local cluster (default .cache/cluster at the root of the checkout)")
-	root.AddCommand(newUp(&options), newDown(&options), newStatus(&options), newKubeconfig(&options), newLoadImages(&options), newGateway(&options))
+	root.AddCommand(newUp(&options), newDown(&options), newStatus(&options), newKubeconfig(&options), newLoadImages(&options), newGateway(&options), newBuild(&options))
 	return root
 }
 
@@ -152,4 +152,18 @@ func newGateway(options *cluster.Options) *cobra.Command {
 	}
 	command.Flags().BoolVar(&remove, "remove", false, "take it away again, with the kinds and every route")
 	return command
+}
+
+func newBuild(options *cluster.Options) *cobra.Command {
+	return &cobra.Command{
+		Use: "build", Args: cobra.NoArgs, Short: "Build the programs of the cluster, and Traefik, into the cache",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			checkout, err := tools.Locate()
+			if err != nil {
+				return err
+			}
+			_, err = checkout.Builder(options.Out).Build(cmd.Context(), tools.Kubernetes, tools.CoreDNS, tools.Helm, tools.Traefik)
+			return err
+		},
+	}
 }

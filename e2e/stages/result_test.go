@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stages
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTheLastLineCountsAllTests(t *testing.T) {
+	skipped := []Test{{Package: "./proxy", Name: "TestProxy", Output: []string{"=== RUN   TestProxy\n", "    not possible here: no nginx\n"}}}
+	failed := []Test{{Package: "./proxy", Name: "TestAgent", Output: []string{"    agent_test.go:1: got 1, want 2\n"}}}
+	for name, test := range map[string]struct {
+		results  []Result
+		ci, want bool
+		last     string
+	}{
+		"all passed":               {results: []Result{{Passed: 2}, {Passed: 3}}, ci: true, want: true, last: "5 passed, 0 failed, 0 skipped"},
+		"one failed":               {results: []Result{{Passed: 2, Failed: failed}}, last: "2 passed, 1 failed, 0 skipped"},
+		"one was skipped":          {results: []Result{{Passed: 2, Skipped: skipped}}, want: true, last: "2 passed, 0 failed, 1 skipped"},
+		"one was skipped in CI":    {results: []Result{{Passed: 2, Skipped: skipped}}, ci: true, last: "2 passed, 0 failed, 1 skipped"},
+		"some of one stage failed": {results: []Result{{Passed: 9}, {Failed: failed}, {Passed: 1}}, last: "10 passed, 1 failed, 0 skipped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if got := Report(&out, test.results, time.Minute, test.ci); got != test.want {
+				t.Errorf("the run passed: %t, want %t", got, test.want)
+			}
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if got := lines[len(lines)-1]; got != test.last {
+				t.Errorf("the last line is %q, want %q", got, test.last)
+			}
+		})
+	}
+}
+
+func TestTheReportNamesTimesTheSlowestTestsSkipsAndFailures(t *testing.T) {
+	var slow []Test
+	for i := range 25 {
+		slow = append(slow, Test{Package: "./judge", Name: fmt.Sprintf("Test%02d", i), Took: time.Duration(i) * time.Second})
+	}
+	var out bytes.Buffer
+	Report(&out, []Result{{
+		Stage: "unit", Took: 75 * time.Second, Passed: 25, Cached: 20, Slow: slow,
+		Failed:  []Test{{Package: "./judge", Name: "TestFails", Output: []string{"judge_test.go:7: wrong"}}},
+		Skipped: []Test{{Package: "./proxy", Name: "TestSkips", Output: []string{"no nginx"}}},
+	}}, 2*time.Minute, false)
+	text := out.String()
+	for _, want := range []string{"unit  1m15s      25      20       1        1", "all  2m00s", "24.0s  ./judge Test24", "5.0s  ./judge Test05", "./judge TestFails", "judge_test.go:7: wrong", "./proxy TestSkips", "no nginx"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "Test04") {
+		t.Errorf("more than the twenty slowest tests are named:\n%s", text)
+	}
+}
+
+func TestOnlyTheEndOfALongFailureIsRepeated(t *testing.T) {
+	long := make([]string, 500)
+	for i := range long {
+		long[i] = fmt.Sprintf("line %d\n", i)
+	}
+	var out bytes.Buffer
+	Report(&out, []Result{{Failed: []Test{{Name: "TestLong", Output: long}}}}, 0, false)
+	if text := out.String(); strings.Contains(text, "line 459\n") || !strings.Contains(text, "line 460\n") || !strings.Contains(text, "line 499\n") {
+		t.Errorf("not the last %d lines:\n%s", linesShown, text)
+	}
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stages
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func newRunner(t *testing.T, out *bytes.Buffer) Runner {
+	t.Helper()
+	return Runner{Root: t.TempDir(), Out: out, Environment: os.Environ(), Clock: clocktesting.NewFakeClock(time.Unix(0, 0))}
+}
+
+func TestAStageThatFailsDoesNotStopTheOthers(t *testing.T) {
+	var out bytes.Buffer
+	results := newRunner(t, &out).Run(t.Context(), []Stage{
+		{Name: "first", Steps: []Step{{Name: "break", Args: []string{"sh", "-c", "echo it broke; exit 3"}}}},
+		{Name: "second", Steps: []Step{{Name: "work", Args: []string{"true"}}}},
+	})
+	if len(results) != 2 || len(results[0].Failed) != 1 || results[1].Passed != 1 {
+		t.Fatalf("results: %+v", results)
+	}
+	if told := strings.Join(results[0].Failed[0].Output, ""); !strings.Contains(told, "it broke") || !strings.Contains(told, "exit status 3") {
+		t.Errorf("the failure is told as %q", told)
+	}
+}
+
+func TestAProgramThatIsMissingFails(t *testing.T) {
+	var out bytes.Buffer
+	for _, step := range []Step{{Name: "missing", Args: []string{"no-such-program"}}, {Name: "go test", GoTest: true, Args: []string{"no-such-program"}}} {
+		results := newRunner(t, &out).Run(t.Context(), []Stage{{Name: "only", Steps: []Step{step}}})
+		if len(results[0].Failed) != 1 {
+			t.Errorf("results: %+v", results)
+		}
+	}
+}
+
+func TestNothingBeginsAfterAnInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out bytes.Buffer
+	if results := newRunner(t, &out).Run(ctx, []Stage{{Name: "only", Steps: []Step{{Name: "work", Args: []string{"true"}}}}}); len(results) != 0 {
+		t.Errorf("results: %+v", results)
+	}
+}
+
+func TestTestsOfARealModuleAreRunAndCounted(t *testing.T) {
+	var out bytes.Buffer
+	r := newRunner(t, &out)
+	for name, text := range map[string]string{
+		"go.mod":      "module example.invalid/mixed\n",
+		"mix_test.go": "package mixed\nimport \"testing\"\nfunc TestPasses(t *testing.T) {}\nfunc TestFails(t *testing.T) { t.Error(\"got 1, want 2\") }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(r.Root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	results := r.Run(t.Context(), []Stage{{Name: "unit", Steps: []Step{goTest(".", "./...")}}})
+	if got := results[0]; got.Passed != 1 || len(got.Failed) != 1 || got.Failed[0].Name != "TestFails" {
+		t.Errorf("result: %+v\n%s", got, out.String())
+	}
+}
+
+func TestStagesAreFoundByTheirNames(t *testing.T) {
+	table := Tests(Packages{})
+	found, unknown := Find(table, "e2e", "unit", "nonsense")
+	if len(found) != 2 || found[0].Name != "unit" || found[1].Name != "e2e" || len(unknown) != 1 {
+		t.Errorf("found %v, unknown %v", found, unknown)
+	}
+}
+
+func TestAStageWaitsForTheOnesInTheBackgroundThatItNeeds(t *testing.T) {
+	out := &locked{}
+	r := newRunner(t, nil)
+	r.Out = out
+	pipe := filepath.Join(r.Root, "pipe")
+	results := r.Run(t.Context(), []Stage{
+		{Name: "build", Background: true, Steps: []Step{{Name: "wait", Args: []string{"sh", "-c", "mkfifo pipe.new && mv pipe.new pipe && cat pipe && touch built"}}}},
+		{Name: "beside", Steps: []Step{{Name: "let it end", Args: []string{"sh", "-c", "until [ -p pipe ]; do :; done; echo go >" + pipe}}}},
+		{Name: "after", Needs: []string{"build"}, Steps: []Step{{Name: "use", Args: []string{"test", "-e", "built"}}}},
+	})
+	for i, name := range []string{"build", "beside", "after"} {
+		if got := results[i]; got.Stage != name || got.Passed != 1 {
+			t.Errorf("stage %d: %+v\n%s", i, got, out)
+		}
+	}
+}
+
+// locked is a buffer that several goroutines write to.
+type locked struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.Write(p)
+}

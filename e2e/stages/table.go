@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stages
+
+import "slices"
+
+const (
+	// tests of the module of the operator, and of the module of the cluster tests.
+	operatorModule, clusterModule = ".", "e2e"
+
+	testTimeout = "30m"
+	soakTimeout = "3h"
+)
+
+// Tests are the stages of make test, in the order in which they run.
+func Tests(p Packages) []Stage {
+	return []Stage{
+		{Name: "packages", About: "Debian packages that the tests use", Steps: []Step{script("install packages", ".ci/packages.sh")}},
+		{Name: "build", About: "Kubernetes, Helm, CoreDNS and Traefik, where the cache lacks them, beside the next stages", Background: true, Steps: []Step{
+			{Name: "build the programs of the cluster", Folder: clusterModule, Args: []string{"nice", "-n", "10", "go", "run", "./cmd/cluster", "build"}},
+		}},
+		{Name: "check", About: "format, generated files, imports, go vet", Steps: []Step{
+			script("formatting", ".ci/check.sh", "formatting"),
+			script("generated files", ".ci/check.sh", "generated"),
+			goTest(operatorModule, "."),
+			{Name: "go vet of the operator", Folder: operatorModule, Args: []string{"go", "vet", "./..."}},
+			{Name: "go vet of the cluster tests", Folder: clusterModule, Args: []string{"go", "vet", "./..."}},
+		}},
+		{Name: "unit", About: "packages without goroutines, so that Go caches them", Steps: []Step{goTest(operatorModule, p.Pure...)}},
+		{Name: "race", About: "packages with goroutines, with the race detector", Steps: []Step{race(goTest(operatorModule, p.Concurrent...))}},
+		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Steps: []Step{goTest(clusterModule, p.Integration...)}},
+		{Name: "e2e", About: "scenarios on a real cluster, under traffic", Steps: []Step{verbose(goTest(clusterModule, "."))}},
+	}
+}
+
+// Soak are the stages of make soak: what is too long for each change.
+func Soak(p Packages) []Stage {
+	everything := append(slices.Clone(p.Pure), p.Concurrent...)
+	return []Stage{
+		{Name: "soak-unit", About: "10,000 histories, and explorations that take minutes", Steps: []Step{
+			soak(goTest(operatorModule, "./controllers/rollout/plan"), "-long", "-histories", "10000"),
+			soak(goTest(operatorModule, "./controllers/rollout/schedule"), "-histories", "1000"),
+		}},
+		{Name: "soak-race", About: "every package in random order, with the race detector", Steps: []Step{
+			race(shuffled(goTest(operatorModule, everything...))), race(shuffled(goTest(clusterModule, p.Integration...))),
+		}},
+		{Name: "soak-fuzz", About: "input that nobody thought of", Steps: fuzz(p.FuzzTargets)},
+		{Name: "soak-mutate", About: "small changes of decisions, each of which a test must notice", Steps: []Step{script("mutations", "make", "mutate")}},
+		{Name: "soak-integration", About: "large sizes on a real control plane", Steps: []Step{
+			soak(goTest(clusterModule, "-run", "TestTheWorkGrowsWithTheNumberOfSplits", "./integration"), "-splits", "50,100,200,500"),
+		}},
+		{Name: "soak-e2e", About: "high loads and long scenarios on a real cluster", Steps: []Step{soak(verbose(goTest(clusterModule, ".")), "-soak")}},
+		{Name: "soak-bench", About: "each benchmark once", Steps: []Step{
+			goTest(operatorModule, append([]string{"-run", "^$", "-bench", ".", "-benchtime", "1x"}, everything...)...),
+		}},
+	}
+}
+
+func script(name string, args ...string) Step {
+	return Step{Name: name, Folder: operatorModule, Args: args}
+}
+
+// goTest runs go test in a module. go vet has a step of its own.
+func goTest(module string, args ...string) Step {
+	return Step{Name: "go test", Folder: module, GoTest: true, Args: append([]string{"go", "test", "-json", "-vet=off", "-timeout", testTimeout}, args...)}
+}
+
+func verbose(s Step) Step {
+	s.Verbose = true
+	return s
+}
+
+// insert puts flags of go test before its other arguments.
+func insert(s Step, flags ...string) Step {
+	s.Args = slices.Insert(slices.Clone(s.Args), 3, flags...)
+	return s
+}
+
+func race(s Step) Step {
+	s.Race = true
+	return insert(s, "-race")
+}
+
+func shuffled(s Step) Step { return insert(s, "-shuffle=on") }
+
+// soak gives flags to the tests themselves.
+func soak(s Step, flags ...string) Step {
+	s.Args = append(append(slices.Clone(s.Args), "-args"), flags...)
+	s.Args[slices.Index(s.Args, testTimeout)] = soakTimeout
+	return s
+}
+
+func fuzz(targets []FuzzTarget) (steps []Step) {
+	for _, t := range targets {
+		steps = append(steps, goTest(operatorModule, "-run", "^$", "-fuzz", "^"+t.Name+"$", "-fuzztime", "60s", "-fuzzminimizetime", "5s", t.Package))
+	}
+	return steps
+}

@@ -109,7 +109,11 @@ func New(opts Options) *Agent {
 }
 
 // Run serves until the context ends, and then drains and stops nginx. It returns
-// an error when requests had to be cut off.
+// an error when requests had to be cut off or could not be counted.
+//
+// When requests can't be counted any more, Run ends at once and leaves nginx running.
+// The next agent reads on where the saved counts end, so nothing is lost, while counts
+// that stand still would pass for missing traffic.
 //
 // When the Keeper holds what another agent left, nginx runs: Run takes it over as
 // it is.
@@ -136,13 +140,18 @@ func (a *Agent) Run(ctx context.Context) error {
 	go func() { failures <- a.Feed.Run(work) }()
 
 	finish, followed := make(chan struct{}), make(chan error, 1)
-	go func() { followed <- follower.run(work, finish) }()
+	go func() {
+		defer close(followed) // it is read once more at the end
+		followed <- follower.run(work, finish)
+	}()
 
 	err = a.serve(ctx, work, retry, failures, followed)
 	a.datagrams.stop()
 	close(finish)
 	err = errors.Join(err, <-followed)
-	a.status.awaitScrape(a.Clock.After(scrapeTimeout))
+	if a.draining { // else the next agent has the counts
+		a.status.awaitScrape(a.Clock.After(scrapeTimeout))
+	}
 	return err
 }
 
@@ -185,8 +194,9 @@ func empty(folder string) error {
 }
 
 // serve puts in effect what the feed wants until a stop was asked for and the
-// drain is over. retry says when to try again what failed before.
-func (a *Agent) serve(ctx, work context.Context, retry <-chan time.Time, failures <-chan error, followed chan error) error {
+// drain is over, or until requests can't be counted any more. retry says when to try
+// again what failed before.
+func (a *Agent) serve(ctx, work context.Context, retry <-chan time.Time, failures, followed <-chan error) error {
 	var (
 		want    Want
 		cause   error
@@ -207,8 +217,10 @@ func (a *Agent) serve(ctx, work context.Context, retry <-chan time.Time, failure
 		case err := <-failures:
 			cause, stop, drained = errors.Join(cause, err), nil, a.drain(err)
 		case err := <-followed:
-			followed <- nil
-			cause, stop, drained = errors.Join(cause, err), nil, a.drain(err)
+			cause, followed = errors.Join(cause, err), nil
+			if !a.draining {
+				return cause
+			}
 		case <-stop:
 			stop, drained = nil, a.drain(nil)
 		case <-drained:

@@ -33,6 +33,8 @@ type crew struct {
 	supervisor *exec.Cmd
 	ended      chan error
 	generation int64
+	// log is the file that all of them log to.
+	log string
 }
 
 func startCrew(t *testing.T) *crew {
@@ -58,6 +60,7 @@ func startCrew(t *testing.T) *crew {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.log = log.Name()
 	c.supervisor.Stdout, c.supervisor.Stderr = log, log
 	if err := c.supervisor.Start(); err != nil {
 		t.Fatal(err)
@@ -155,6 +158,16 @@ func (c *crew) killMaster(t *testing.T) {
 // counted are the requests that were counted, from what is left when all has ended.
 func (c *crew) counted(t *testing.T) map[string]map[string]uint64 {
 	t.Helper()
+	s := c.saved(t)
+	if s.Dropped != 0 {
+		t.Errorf("%d lines were dropped", s.Dropped)
+	}
+	return s.requests()
+}
+
+// saved is what is left of the counts when all has ended.
+func (c *crew) saved(t *testing.T) *tallyState {
+	t.Helper()
 	data, err := os.ReadFile(c.Render.Dir.Counts())
 	if err != nil {
 		t.Fatal(err)
@@ -164,14 +177,29 @@ func (c *crew) counted(t *testing.T) map[string]map[string]uint64 {
 		t.Fatal(err)
 	}
 	checkPairs(t, &s)
-	if s.Dropped != 0 || len(s.Unrouted) != 0 {
-		t.Errorf("%d lines were dropped, %v were answered by the proxy", s.Dropped, s.Unrouted)
+	if len(s.Unrouted) != 0 {
+		t.Errorf("%v were answered by the proxy", s.Unrouted)
 	}
+	return &s
+}
+
+// requests are the requests by Service and status.
+func (s *tallyState) requests() map[string]map[string]uint64 {
 	counts := map[string]map[string]uint64{}
 	for service, of := range s.Kinds[nginx.KindSplit] {
 		counts[service] = of.Requests
 	}
 	return counts
+}
+
+// logged is what the supervisor, its agents and nginx have logged.
+func (c *crew) logged(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(c.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // answeredBy is what backends say that they answered.

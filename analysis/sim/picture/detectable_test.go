@@ -46,18 +46,23 @@ func TestThePictureOfTheDocumentationIsCurrent(t *testing.T) {
 }
 
 func TestWhatIsNotFoundIsNotDrawn(t *testing.T) {
-	draw := func(effects ...float64) string {
+	requests := []float64{100, 1000, 10_000}
+	draw := func(requests []float64, effects ...float64) string {
 		var out bytes.Buffer
-		line := sim.Detectable{Tolerance: .005, Base: .001, Requests: []float64{100, 1000, 10_000}, Effects: effects}
+		line := sim.Detectable{Tolerance: .005, Base: .001, Requests: requests, Effects: effects}
 		if err := picture.Detectable([]sim.Detectable{line}, &out); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
 	}
-	if draw(1, .1, .01) == draw(.9, .1, .01) {
+	got := draw(requests, 1, .1, .01)
+	if got != draw(requests[1:], .1, .01) {
 		t.Error("a difference that was not found is drawn")
 	}
-	if got := draw(1, .1, .01); !strings.Contains(got, "tolerance 0.5 pp, stable fails 0.1 %") {
+	if got == draw(requests, .9, .1, .01) {
+		t.Error("a difference that was found is not drawn")
+	}
+	if !strings.Contains(got, "tolerance 0.5 pp, stable fails 0.1 %") {
 		t.Error("the line has no legend")
 	}
 }

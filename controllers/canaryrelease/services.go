@@ -131,7 +131,7 @@ func (s *scene) problem(root *corev1.Service, selected []string) string {
 	if len(selected) != 1 || root.Spec.Selector[traffic.LabelProxy] != "" {
 		return ""
 	}
-	for pod := range s.readyPods(root.Name) {
+	for _, pod := range slices.Sorted(maps.Keys(s.readyPods(root.Name))) {
 		// Proxies have the labels of the pods, and are endpoints before they are in the path.
 		if !s.belongs(pod, selected[0]) && !strings.HasPrefix(pod, traffic.ProxyName(root.Name)+"-") {
 			return fmt.Sprintf("The Service %q selects the pod %q too, which is not of the Deployment %q; give them Services of their own", root.Name, pod, selected[0])
@@ -156,7 +156,8 @@ func (s *scene) readyPods(service string) map[string]bool {
 // taken says which other object shares the traffic of a Service already, or has a name
 // that is needed; "" when none does.
 func (s *scene) taken(name string) string {
-	for _, split := range s.splits {
+	for _, other := range slices.Sorted(maps.Keys(s.splits)) {
+		split := s.splits[other]
 		root, err := traffic.RootName(split)
 		if isMarked(split, s.CanaryRelease) || err != nil || root != name && split.Name != name {
 			continue

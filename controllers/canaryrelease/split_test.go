@@ -179,6 +179,26 @@ func TestOnlyARolloutOfSomethingElseTakesAServiceAway(t *testing.T) {
 	}
 }
 
+// Of several obstacles always the same one is reported: a message that changes from look
+// to look is written to the status each time.
+func TestOfSeveralObstaclesTheSameOneIsReported(t *testing.T) {
+	s := sceneOf(t, func(*cluster) {})
+	var slice discoveryv1.EndpointSlice
+	for _, name := range []string{"c", "a", "d", "b"} {
+		s.splits[name] = &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: splitv1.TrafficSplitSpec{Service: "web"}}
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: name}})
+	}
+	s.slices["web"] = []*discoveryv1.EndpointSlice{&slice}
+	for range 200 {
+		if got := s.taken("web"); !strings.Contains(got, `The TrafficSplit "a"`) {
+			t.Fatalf("the split: %s", got)
+		}
+		if got := s.problem(s.services["web"], []string{"web"}); !strings.Contains(got, `selects the pod "a"`) {
+			t.Fatalf("the pod: %s", got)
+		}
+	}
+}
+
 func TestACanaryGetsWhatItsRolloutGivesIt(t *testing.T) {
 	c := newCluster(t)
 	drive := v1alpha1.CanaryDrive{Rollout: "website"}

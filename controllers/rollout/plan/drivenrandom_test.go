@@ -78,6 +78,7 @@ func TestADrivenReleaseEndsWellWhateverHappens(t *testing.T) {
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(uint64(seed), 45))
 		w := newWorld(t)
+		w.watch = seed%20 == 0
 		w.ro.Spec.ProgressDeadline = "60s"
 		w.routerLag, w.crashAt = r.IntN(4), r.IntN(30)
 		w.failures["v3"] = 8

@@ -95,12 +95,14 @@ func (p *pass) nameTaken() bool {
 	if p.driven() {
 		return false // it makes nothing itself
 	}
-	for role, b := range map[string]Backend{v1alpha1.RoleStable: p.StableService, v1alpha1.RoleCanary: p.CanaryService} {
-		if b.Presence == Present && !b.Ours {
-			return p.say(v1alpha1.ReasonConflict, "The Service %q exists already and is not Serin's; rename or delete it, since a release needs the name.", p.Rollout.Spec.Service+"-"+role)
-		}
+	return p.serviceTaken(v1alpha1.RoleStable, &p.StableService) || p.serviceTaken(v1alpha1.RoleCanary, &p.CanaryService) || p.splitTaken()
+}
+
+func (p *pass) serviceTaken(role string, b *Backend) bool {
+	if b.Presence == Present && !b.Ours {
+		return p.say(v1alpha1.ReasonConflict, "The Service %q exists already and is not Serin's; rename or delete it, since a release needs the name.", p.Rollout.Spec.Service+"-"+role)
 	}
-	return p.splitTaken()
+	return false
 }
 
 func (p *pass) splitTaken() bool {

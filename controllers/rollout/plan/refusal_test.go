@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -294,5 +297,23 @@ func TestAReleaseOfTwoServicesThatAreNamedNoMoreSendsTheTrafficHome(t *testing.T
 	}
 	if got := w.ro.Status.History[0].Outcome; got != v1alpha1.OutcomeSuperseded {
 		t.Errorf("the history begins with %s", got)
+	}
+}
+
+// Of two names that are taken, always the same one is reported: a message that changes
+// from look to look is written to the status each time.
+func TestOfTwoTakenNamesTheSameOneIsReported(t *testing.T) {
+	w := newWorld(t)
+	w.ready()
+	o := w.observe()
+	o.StableService, o.CanaryService = Backend{Presence: Present}, Backend{Presence: Present}
+	first := Decide(o)
+	for range 200 {
+		if diff := cmp.Diff(first, Decide(o)); diff != "" {
+			t.Fatalf("another decision on the same observation (-first +this):\n%s", diff)
+		}
+	}
+	if ready := meta.FindStatusCondition(first.Status.Conditions, v1alpha1.ConditionReady); !strings.Contains(ready.Message, `The Service "website-stable" exists already`) {
+		t.Errorf("the message is %q", ready.Message)
 	}
 }

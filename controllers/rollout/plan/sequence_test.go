@@ -197,9 +197,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestDecideChangesNothingThatItObserved: the shell's cache is shared.
-func TestDecideChangesNothingThatItObserved(t *testing.T) {
-	for _, s := range stories {
+// TestDecideIsAPureFunction: the shell's cache is shared, and a decision that depends on
+// more than what was observed, as on the order of a map, can't be relied on.
+func TestDecideIsAPureFunction(t *testing.T) {
+	for _, s := range slices.Concat(stories, configurationStories()) {
 		w := newWorld(t)
 		w.watch = true
 		s.tell(w)

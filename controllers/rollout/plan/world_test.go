@@ -64,7 +64,7 @@ type world struct {
 	crashAt  int // the action before which the operator crashes; 0: never
 	acted    int
 	mute     bool // nobody reads the log
-	watch    bool // whether Decide leaves alone what it observed
+	watch    bool // check that Decide changes nothing that it observed, and decides the same again
 	racing   bool // others move between the operator's look and its writes
 	log      []string
 	lastSaid string
@@ -349,6 +349,9 @@ func (w *world) look() (d Decision, changed bool) {
 	d = Decide(o)
 	if w.watch && !reflect.DeepEqual(before, o.Rollout) {
 		w.t.Fatalf("Decide changed what it observed\n%s", w.tail())
+	}
+	if w.watch && !reflect.DeepEqual(d, Decide(o)) {
+		w.t.Fatalf("Decide decides something else on the same observation\n%s", w.tail())
 	}
 	if w.due = (time.Time{}); d.After > 0 {
 		w.due = w.now.Add(d.After)

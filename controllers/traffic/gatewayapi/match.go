@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,7 +44,7 @@ func matchesOf(kind string, rule map[string]any) ([]match, error) {
 	}
 	matches := make([]match, 0, len(objects))
 	for i, fields := range objects {
-		for field := range fields {
+		for _, field := range slices.Sorted(maps.Keys(fields)) {
 			if !slices.Contains(matchFields[kind], field) {
 				return nil, fmt.Errorf("matches[%d].%s: is a condition that this version of Serin does not know, so it can't be combined with spec.matches; remove one of the two", i, field)
 			}

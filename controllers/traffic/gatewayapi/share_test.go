@@ -5,6 +5,7 @@ package gatewayapi
 import (
 	"math/big"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/serin-dev/serin/controllers/traffic"
@@ -117,5 +118,14 @@ func TestSeveralPortsInOneRule(t *testing.T) {
 	}
 	if digest(weights) != digest([]int64{27, 3, 20, 10}) {
 		t.Errorf("weights %v, want 27, 3, 20, 10", weights)
+	}
+}
+
+func TestOfSeveralUnknownConditionsTheSameOneIsReported(t *testing.T) {
+	rule := map[string]any{fieldMatches: []any{map[string]any{"cookies": 1, "body": 1, "weekday": 1}}}
+	for range 200 {
+		if _, err := matchesOf(kindHTTPRoute, rule); err == nil || !strings.HasPrefix(err.Error(), "matches[0].body: ") {
+			t.Fatal(err)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,8 +44,8 @@ func resourcesOf(split *splitv1.TrafficSplit, operators corev1.ResourceRequireme
 		return operators, fmt.Errorf(`%s: can't be read; write {"requests": {"cpu": "100m"}, "limits": {"memory": "512Mi"}}`, fieldResources)
 	}
 	for _, list := range []corev1.ResourceList{own.Requests, own.Limits} {
-		for name, quantity := range list {
-			switch {
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			switch quantity := list[name]; {
 			case quantity.Sign() < 0:
 				return operators, fmt.Errorf("%s: %s is below 0; correct it", fieldResources, name)
 			case !slices.Contains([]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}, name):
@@ -52,8 +53,8 @@ func resourcesOf(split *splitv1.TrafficSplit, operators corev1.ResourceRequireme
 			}
 		}
 	}
-	for name, limit := range own.Limits {
-		if request, found := own.Requests[name]; found && request.Cmp(limit) > 0 {
+	for _, name := range slices.Sorted(maps.Keys(own.Limits)) {
+		if request, found := own.Requests[name]; found && request.Cmp(own.Limits[name]) > 0 {
 			return operators, fmt.Errorf("%s: requests more %s than its limit; correct one", fieldResources, name)
 		}
 	}

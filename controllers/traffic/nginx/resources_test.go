@@ -59,3 +59,18 @@ func TestResourcesOfOneSplitsProxies(t *testing.T) {
 		t.Errorf("without the annotation: %v\n%s", err, diff)
 	}
 }
+
+func TestOfSeveralWrongResourcesTheSameOneIsReported(t *testing.T) {
+	for text, reported := range map[string]string{
+		`{"limits": {"memory": "-1", "cpu": "-1"}}`:                                        "cpu",
+		`{"requests": {"memory": "2", "cpu": "2"}, "limits": {"memory": "1", "cpu": "1"}}`: "requests more cpu",
+	} {
+		split := &splitv1.TrafficSplit{}
+		split.Annotations = map[string]string{splitv1.AnnotationProxyResources: text}
+		for range 200 {
+			if _, err := resourcesOf(split, corev1.ResourceRequirements{}); err == nil || !strings.Contains(err.Error(), ": "+reported) {
+				t.Fatalf("%s: %v", text, err)
+			}
+		}
+	}
+}

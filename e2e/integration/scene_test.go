@@ -5,12 +5,16 @@ package integration
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +24,8 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/e2e/controlplane/fakenode"
 )
 
@@ -236,14 +242,8 @@ func (s *scene) replicaSets() []appsv1.ReplicaSet {
 // checkGivenBack: nothing of a release is left.
 func (s *scene) checkGivenBack() {
 	s.Helper()
-	for _, o := range []client.Object{&splitv1.TrafficSplit{}, &corev1.Service{}, &corev1.Service{}, &appsv1.Deployment{}} {
-		name := map[bool]string{true: "website", false: "website-stable"}[is[*splitv1.TrafficSplit](o)]
-		if is[*appsv1.Deployment](o) {
-			name = "serin-proxy-website"
-		}
-		if err := admin.Get(s.Context(), s.key(name), o); !apierrors.IsNotFound(err) {
-			s.Errorf("%T %s is still there: %v", o, name, err)
-		}
+	for _, left := range leftovers(s.Context(), admin, s.namespace) {
+		s.Error(left)
 	}
 	svc := &corev1.Service{}
 	if err := admin.Get(s.Context(), s.key("website"), svc); err != nil {
@@ -254,7 +254,24 @@ func (s *scene) checkGivenBack() {
 	}
 }
 
-func is[T any](o any) bool { _, ok := o.(T); return ok }
+// leftovers are the objects of a release of the website that are there.
+func leftovers(ctx context.Context, reader client.Reader, namespace string) (left []string) {
+	proxy := func(o client.Object) client.Object { o.SetName(traffic.ProxyName("website")); return o }
+	backend := func(role string) client.Object {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: workload.BackendName("website", role)}}
+	}
+	for _, o := range []client.Object{
+		&splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "website"}},
+		backend(v1alpha1.RoleStable), backend(v1alpha1.RoleCanary),
+		proxy(&corev1.ServiceAccount{}), proxy(&rbacv1.Role{}), proxy(&rbacv1.RoleBinding{}), proxy(&policyv1.PodDisruptionBudget{}),
+		proxy(&appsv1.Deployment{}), proxy(&autoscalingv2.HorizontalPodAutoscaler{}),
+	} {
+		if err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: o.GetName()}, o); !apierrors.IsNotFound(err) {
+			left = append(left, fmt.Sprintf("%T %s is still there: %v", o, o.GetName(), err))
+		}
+	}
+	return left
+}
 
 // unready makes pods that never become ready.
 func unready(t *corev1.PodTemplateSpec) { t.Labels[fakenode.UnreadyLabel] = "true" }

@@ -29,19 +29,20 @@ import (
 
 	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/testenv"
 )
 
 const streamModule = "/usr/lib/nginx/modules/ngx_stream_module.so"
 
-// nginxBinary finds nginx, or skips the test with what to install.
+// nginxBinary finds nginx; without it the test is not possible.
 func nginxBinary(t *testing.T) string {
 	t.Helper()
 	binary, err := exec.LookPath("nginx")
 	if err != nil {
-		t.Skip("nginx is not installed, so nothing here can be tested against it; on Debian: apt-get install nginx libnginx-mod-stream")
+		testenv.Missing(t, "nginx is not installed", "on Debian: apt-get install nginx libnginx-mod-stream")
 	}
 	if _, err := os.Stat(streamModule); err != nil {
-		t.Skipf("nginx's stream module is not installed; on Debian: apt-get install libnginx-mod-stream (%v)", err)
+		testenv.Missing(t, "nginx's stream module is not installed: "+err.Error(), "on Debian: apt-get install libnginx-mod-stream")
 	}
 	return binary
 }

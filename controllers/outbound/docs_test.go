@@ -22,6 +22,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/outbound/payload"
+	"github.com/serin-dev/serin/testenv"
 )
 
 // genuine is the function that the page shows, letter by letter.
@@ -135,7 +136,7 @@ func TestThePageShowsTheFunctionThatIsTested(t *testing.T) {
 
 func TestThePagesCommandChecksASignature(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("the page's command uses openssl, which is not here: install the package openssl")
+		testenv.Missing(t, "the page's command uses openssl, which is not installed", "on Debian: apt-get install openssl")
 	}
 	body, dir := []byte(`{"kind":"HookRequest"}`), t.TempDir()
 	for said, want := range map[string]string{string(body): "genuine\n", string(body) + " ": ""} {

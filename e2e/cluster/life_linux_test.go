@@ -29,12 +29,22 @@ import (
 	"github.com/serin-dev/serin/e2e/cluster"
 	"github.com/serin-dev/serin/e2e/images"
 	"github.com/serin-dev/serin/e2e/tools"
+	"github.com/serin-dev/serin/testenv"
 )
 
 // probeImage is a server that also asks another server when it is told to.
 var probeImage = images.Image{
 	Reference: "docker.io/serin-dev/cluster-probe:dev",
 	Package:   "e2e/cluster/testdata/probe", Base: images.Scratch,
+}
+
+// requirePossible ends the test where a local cluster can't run.
+func requirePossible(t *testing.T, err error) {
+	t.Helper()
+	var impossible *cluster.NotPossibleError
+	if os.Geteuid() != 0 && errors.As(err, &impossible) { // with root, several clusters must be possible
+		testenv.Missing(t, impossible.Reason, impossible.Remedy)
+	}
 }
 
 // TestTheLifeOfACluster is one story, since every part needs what came before.
@@ -111,9 +121,7 @@ func TestAnInterruptedStartIsRepairedAndRemoved(t *testing.T) {
 				return len(text), nil
 			})
 			_, err := cluster.Up(ctx, interrupted)
-			if errors.Is(err, cluster.ErrNotPossible) {
-				t.Skip(err)
-			}
+			requirePossible(t, err)
 			if err == nil {
 				t.Fatal("the start was not interrupted")
 			}
@@ -133,9 +141,7 @@ func TestAnInterruptedStartIsRepairedAndRemoved(t *testing.T) {
 func requireUp(t *testing.T, options cluster.Options) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Up(t.Context(), options)
-	if os.Geteuid() != 0 && errors.Is(err, cluster.ErrNotPossible) {
-		t.Skip(err) // with root, several clusters must be possible
-	}
+	requirePossible(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}

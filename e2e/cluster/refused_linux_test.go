@@ -16,6 +16,8 @@ import (
 	"testing"
 	"text/template"
 	"time"
+
+	"github.com/serin-dev/serin/testenv"
 )
 
 // BenchmarkConnectionsToARule makes connections to an address that a rule of nftables, like those
@@ -24,10 +26,10 @@ import (
 // kube-proxy does for each change of a Service's endpoints.
 func BenchmarkConnectionsToARule(b *testing.B) {
 	if os.Geteuid() != 0 {
-		b.Skip("not possible here: only root may write rules of nftables")
+		testenv.Missing(b, "only root may write rules of nftables", "run the benchmark as root")
 	}
 	if _, err := exec.LookPath("nft"); err != nil {
-		b.Skip("not possible here: ", err)
+		testenv.Missing(b, err.Error(), "on Debian: apt-get install nftables")
 	}
 	rule := serviceRule{Address: "127.99.0.1", Servers: []netip.AddrPort{acceptAll(b), acceptAll(b)}}
 	writeRules(b, serviceTable, rule)

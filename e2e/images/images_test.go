@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
 	"github.com/serin-dev/serin/e2e/tools"
+	"github.com/serin-dev/serin/testenv"
 )
 
 func newTestBuilder(t *testing.T) *Builder {
@@ -209,7 +210,7 @@ func TestRedisRunsFromItsLayerAsAnUnprivilegedUser(t *testing.T) {
 func unpackBase(t *testing.T, base Base) string {
 	t.Helper()
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		t.Skip("there is no apt-get to get Debian's packages with")
+		testenv.Missing(t, "there is no apt-get to get Debian's packages with", "run the test on Debian")
 	}
 	checkout, err := tools.Locate()
 	if err != nil {

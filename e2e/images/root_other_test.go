@@ -4,9 +4,13 @@
 
 package images
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/serin-dev/serin/testenv"
+)
 
 func runInRoot(t *testing.T, _, _ string, _ ...string) (string, error) {
-	t.Skip("the programs of the image run on Linux only")
+	testenv.Missing(t, "the programs of the image run on Linux only", "run the test on Linux")
 	return "", nil
 }

@@ -45,12 +45,12 @@ func FuzzExpressionsHoldForTheSameValues(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, expression, value string) {
 		if traffic.CheckExpression(expression) != nil || !headerValue.MatchString(value) {
-			t.Skip("no expression or no value that passes")
+			return // no expression or no value that passes
 		}
 		header := traffic.Header{Name: "x", Regex: expression}
 		condition, err := headerCondition(header)
 		if err != nil {
-			t.Skip("refused")
+			return // refused
 		}
 		want := holdsFor(header, value)
 		if condition.Type == typeExact {
@@ -104,11 +104,11 @@ func FuzzPathsHoldForTheSameRequests(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, expression, path string) {
 		if traffic.CheckExpression(expression) != nil || checkPath(path) != nil {
-			t.Skip("no expression or no path that passes")
+			return // no expression or no path that passes
 		}
 		set, err := pathsOf(expression)
 		if err != nil {
-			t.Skip("refused")
+			return // refused
 		}
 		got := false
 		for _, c := range set.conditions {

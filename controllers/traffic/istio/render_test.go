@@ -182,14 +182,14 @@ func TestWhatWasRenderedIsRestoredExactly(t *testing.T) {
 	for _, in := range goldens(t) {
 		s := readScene(t, in)
 		for _, u := range s.routes {
+			spec, _ := u.Object["spec"].(map[string]any)
+			before := runtime.DeepCopyJSON(spec)
+			split := s.resolve(t)
+			rendered, record, err := Render(spec, split, only(u))
+			if err != nil {
+				continue // it is refused, as its golden file says, so there is nothing to restore
+			}
 			t.Run(filepath.Base(filepath.Dir(in))+"/"+u.GetName(), func(t *testing.T) {
-				spec, _ := u.Object["spec"].(map[string]any)
-				before := runtime.DeepCopyJSON(spec)
-				split := s.resolve(t)
-				rendered, record, err := Render(spec, split, only(u))
-				if err != nil {
-					t.Skipf("there is nothing to restore, since it is refused: %v", err)
-				}
 				if diff := cmp.Diff(before, spec); diff != "" {
 					t.Fatalf("what was given is changed:\n%s", diff)
 				}

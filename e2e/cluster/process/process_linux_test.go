@@ -14,13 +14,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
+
+	"github.com/serin-dev/serin/testenv"
 )
 
 func makeSpec(t *testing.T, program string, args ...string) Spec {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	if err != nil {
-		t.Skip(err)
+		testenv.Missing(t, err.Error(), "install "+program)
 	}
 	return Spec{Name: program, Path: path, Args: args, Log: filepath.Join(t.TempDir(), "logs", program+".log")}
 }

@@ -89,7 +89,7 @@ func FuzzQueries(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, namespace string) {
 		if namespace == "" || !utf8.ValidString(namespace) {
-			t.Skip("no namespace has such a name, and the API server lets none through")
+			return // no namespace has such a name, and the API server lets none through
 		}
 		for _, name := range Names() {
 			p, err := Builtin(name)

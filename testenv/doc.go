@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testenv says what happens to a test that needs what this machine lacks. It is
+// used by tests only.
+package testenv

@@ -76,6 +76,7 @@ type Reconciler struct {
 	options  Options
 	reports  reports
 	calms    calms
+	lookouts lookouts
 	metrics  *telemetry
 	contents *contents
 
@@ -98,6 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			r.options.Outbox.Keep(req.NamespacedName, nil)
 			r.metrics.forget(req.NamespacedName)
 			r.contents.forget(req.NamespacedName)
+			r.lookouts.forget(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -106,6 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		log.FromContext(ctx).Error(err, "Could not observe", "Rollout", klog.KObj(ro))
 	}
 	d := plan.Decide(s.Observation)
+	r.lookouts.lookAgain(req.NamespacedName, d.After)
 	if err := r.report(ctx, ro, d); err != nil {
 		return retry(err)
 	}

@@ -50,9 +50,7 @@ func (p *pass) delete() {
 // the split goes first, and its weights with it, while the pods of both versions
 // still answer behind the Service.
 func (p *pass) takeBack() bool {
-	end := p.Rollout.DeletionTimestamp.Add(p.deadline)
-	if p.Now.Before(end) {
-		p.wake(end)
+	if !p.passed(p.Rollout.DeletionTimestamp.Add(p.deadline)) {
 		return p.endRelease()
 	}
 	if p.ensureNoCanaryTraffic() {

@@ -285,8 +285,7 @@ func (p *pass) deleteDriven() {
 	p.observeDriven()
 	p.state.progress = true
 	end := p.Rollout.DeletionTimestamp.Add(p.deadline)
-	if p.consents() && p.Now.Before(end) && !p.letGo() {
-		p.wake(end)
+	if p.consents() && !p.passed(end) && !p.letGo() {
 		p.state.reason = v1alpha1.ReasonDeleting
 		return
 	}

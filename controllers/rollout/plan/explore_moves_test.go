@@ -146,7 +146,8 @@ func (x *situation) decide() {
 	before := new(pass).essence(&x.ro.Status)
 	d, _ := x.look()
 	after := new(pass).essence(&x.ro.Status)
-	x.reportedAt = time.Time{} // nothing is withheld: that only doubles the times to wait
+	// Nothing is withheld, and every look is in time: else there are only more times to wait.
+	x.reportedAt, x.lookout = time.Time{}, Lookout{}
 	// A write of the status brings the next look only where more than sentences and
 	// figures for people changed: they are no part of what tells situations apart.
 	x.pending, x.dirty, x.measuring = d.Actions, !sameStatus(before, after), d.Measure

@@ -92,10 +92,5 @@ func (p *pass) overdue(h v1alpha1.Hook, s *v1alpha1.HookStatus) bool {
 	if err := analysis.Duration("", h.Timeout, &timeout); err != nil || timeout == 0 {
 		return false
 	}
-	end := s.AskedAt.Add(timeout)
-	if p.Now.Before(end) {
-		p.wake(end)
-		return false
-	}
-	return p.Answers[s.ID].Tried
+	return p.passed(s.AskedAt.Add(timeout)) && p.Answers[s.ID].Tried
 }

@@ -87,6 +87,8 @@ type Observation struct {
 	Answers map[string]Answer
 	// ReportedAt is when the status was written last; zero when that is not known.
 	ReportedAt time.Time
+	// Jump is the last time in which the operator could not look.
+	Jump Jump
 }
 
 // Metrics say what a release is held against beside its traffic.

@@ -141,7 +141,7 @@ func TestAHookIsAskedOnceMoreAfterTheOperatorWasDownForAllOfItsTime(t *testing.T
 			w.untilReason(v1alpha1.ReasonWaitingForHook)
 			w.now = w.now.Add(time.Hour)
 			open := w.asked
-			w.asked, w.dirty = nil, true
+			w.asked, w.lookout, w.dirty = nil, Lookout{}, true
 			w.reconcile()
 			if !w.is(v1alpha1.ReasonWaitingForHook) {
 				t.Fatalf("it was not asked: %s", readyMessage(w.ro))

@@ -204,9 +204,7 @@ func (p *pass) checkDeadline() {
 	if s == nil || s.PreparedAt == nil || !p.begun() || s.InEffectAt != nil && lossSince(s) == nil {
 		return
 	}
-	end := s.PreparedAt.Add(p.deadline)
-	if p.Now.Before(end) {
-		p.wake(end)
+	if !p.passed(s.PreparedAt.Add(p.deadline)) {
 		return
 	}
 	what := "was not in effect"

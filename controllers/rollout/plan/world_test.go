@@ -80,6 +80,11 @@ type world struct {
 	written    int       // statuses
 	reportedAt time.Time // of the last one
 
+	// lookout is what the operator remembers of its looks, and behind what its caches make
+	// of what is there; nil when they follow.
+	lookout Lookout
+	behind  func(Observation) Observation
+
 	served map[string]types.UID // template → the ReplicaSet whose pods served it
 }
 
@@ -182,14 +187,19 @@ func (w *world) tail() string {
 	return strings.Join(w.log[max(0, len(w.log)-25):], "\n")
 }
 
-func (w *world) tick() {
-	w.t.Helper()
+// passes is a second in which the operator does nothing.
+func (w *world) passes() {
 	w.now = w.now.Add(time.Second)
 	w.deploymentController()
 	w.replicaSetController()
 	w.canaryController()
 	w.router()
 	w.traffic()
+}
+
+func (w *world) tick() {
+	w.t.Helper()
+	w.passes()
 	// The operator looks only when something changed, or at the time it asked for:
 	// one that forgets to ask never goes on.
 	for range 12 {
@@ -239,7 +249,7 @@ func (w *world) observe() Observation {
 	o := Observation{
 		Now: w.now, Rollout: w.ro, RouterOffered: !w.unoffered, RouterName: w.routerName(), ReportedAt: w.reportedAt,
 		Pair: w.pair, Freezes: w.freezes, Answers: w.tried(),
-		GuardInForce: w.guard, Service: Service{Presence: Present, Problem: w.problem}, Windows: w.windows,
+		Jump: w.lookout.Jump, GuardInForce: w.guard, Service: Service{Presence: Present, Problem: w.problem}, Windows: w.windows,
 		StableService: w.backend(v1alpha1.RoleStable), CanaryService: w.backend(v1alpha1.RoleCanary),
 		Split: Split{Presence: Absent, Requested: Route{Weight: -1}, Observed: -1},
 	}
@@ -324,7 +334,7 @@ func (w *world) reconcile() bool {
 		w.acted++
 		if w.acted == w.crashAt {
 			w.say("operator: crashes")
-			w.windows = nil // what was measured and not judged is lost
+			w.windows, w.lookout = nil, Lookout{} // what was measured and not judged is lost
 			return true
 		}
 		w.say("  - %s", a)
@@ -341,7 +351,11 @@ func (w *world) reconcile() bool {
 // whether that was written.
 func (w *world) look() (d Decision, changed bool) {
 	w.t.Helper()
+	w.lookout = w.lookout.Look(w.now)
 	o := w.observe()
+	if w.behind != nil {
+		o = w.behind(o)
+	}
 	before := w.ro
 	if w.watch {
 		before = w.ro.DeepCopy()
@@ -356,6 +370,7 @@ func (w *world) look() (d Decision, changed bool) {
 	if w.due = (time.Time{}); d.After > 0 {
 		w.due = w.now.Add(d.After)
 	}
+	w.lookout = w.lookout.LookAgain(d.After)
 	for _, e := range d.Events {
 		w.say("event: %s", e.Message)
 	}

@@ -27,9 +27,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
-	"github.com/serin-dev/serin/testenv"
 )
 
 const streamModule = "/usr/lib/nginx/modules/ngx_stream_module.so"

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/controllers/outbound/payload"
-	"github.com/serin-dev/serin/testenv"
 )
 
 // genuine is the function that the page shows, letter by letter.

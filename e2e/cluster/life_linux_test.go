@@ -26,10 +26,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/e2e/cluster"
 	"github.com/serin-dev/serin/e2e/images"
 	"github.com/serin-dev/serin/e2e/tools"
-	"github.com/serin-dev/serin/testenv"
 )
 
 // probeImage is a server that also asks another server when it is told to.

@@ -17,7 +17,7 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/serin-dev/serin/testenv"
+	"github.com/serin-dev/serin/config/testenv"
 )
 
 // BenchmarkConnectionsToARule makes connections to an address that a rule of nftables, like those

@@ -18,8 +18,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
+	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/e2e/tools"
-	"github.com/serin-dev/serin/testenv"
 )
 
 func newTestBuilder(t *testing.T) *Builder {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/serin-dev/serin/testenv"
+	"github.com/serin-dev/serin/config/testenv"
 )
 
 // runInRoot runs a program that sees nothing but the folder, as the user that images run as.

@@ -7,7 +7,7 @@ package images
 import (
 	"testing"
 
-	"github.com/serin-dev/serin/testenv"
+	"github.com/serin-dev/serin/config/testenv"
 )
 
 func runInRoot(t *testing.T, _, _ string, _ ...string) (string, error) {

@@ -25,12 +25,12 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/metricsapi/aggregate"
 	"github.com/serin-dev/serin/metricsapi/inventory"
 	"github.com/serin-dev/serin/metricsapi/observe"
 	"github.com/serin-dev/serin/metricsapi/server"
 	"github.com/serin-dev/serin/metricsapi/server/certificate"
-	"github.com/serin-dev/serin/testenv"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/serin-dev/serin/testenv"
+	"github.com/serin-dev/serin/config/testenv"
 )
 
 // remedy is what to do where there is no Prometheus.

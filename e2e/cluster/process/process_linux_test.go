@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
-	"github.com/serin-dev/serin/testenv"
+	"github.com/serin-dev/serin/config/testenv"
 )
 
 func makeSpec(t *testing.T, program string, args ...string) Spec {

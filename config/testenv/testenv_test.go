@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/serin-dev/serin/testenv"
+	"github.com/serin-dev/serin/config/testenv"
 )
 
 // recorder is a test that notes how it would end.

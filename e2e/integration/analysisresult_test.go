@@ -32,6 +32,7 @@ import (
 )
 
 func TestTheExamplesOfThePageAboutMetricsAreValid(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "analysistemplate.md"))
 	if err != nil {
 		t.Fatal(err)

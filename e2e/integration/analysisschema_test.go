@@ -34,6 +34,7 @@ const (
 )
 
 func TestEveryProviderAndSettingIsAccepted(t *testing.T) {
+	t.Parallel()
 	for name, metric := range map[string]string{
 		"a query":              promQuery + `max: "0.05"`,
 		"the own proxies":      "provider: {type: trafficMetrics, trafficMetrics: {quantity: P99}}\nmax: \"0.5\"",
@@ -63,6 +64,7 @@ func TestEveryProviderAndSettingIsAccepted(t *testing.T) {
 }
 
 func TestMetricsThatContradictThemselvesAreRefusedWithTheFix(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ metric, want string }{
 		"no limit":                      {promQuery, "min, max: a plain number needs one or both of them"},
 		"limits of a comparison":        {promCounters + "compare: {}\nmax: \"1\"", "min, max: a plain number needs one or both of them, and a comparison or a job none"},
@@ -102,6 +104,7 @@ func TestMetricsThatContradictThemselvesAreRefusedWithTheFix(t *testing.T) {
 }
 
 func TestTheAnalysisOfARolloutNamesTemplatesAndMetrics(t *testing.T) {
+	t.Parallel()
 	analysis := func(text string) string { return rolloutWith(deploymentRef + oneStep + "analysis: " + text) }
 	for name, text := range map[string]string{
 		"all settings":      `{maxFalseRollback: 1%, tolerance: 0.5pp, maxBadPromotion: 2%, minEvidence: 1m, startup: {for: 30s, tolerate: 10pp}, maxCluster: 20, onInconclusive: Hold}`,
@@ -136,6 +139,7 @@ func TestTheAnalysisOfARolloutNamesTemplatesAndMetrics(t *testing.T) {
 }
 
 func TestGeneratedKindsStaySmall(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "config", "crd", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)

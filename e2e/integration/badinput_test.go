@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,15 +38,20 @@ spec:
 
 // dryRun sends a manifest as kubectl apply does, without keeping it.
 func dryRun(ctx context.Context, manifest string) error {
+	return dryRunIn(ctx, metav1.NamespaceDefault, manifest)
+}
+
+func dryRunIn(ctx context.Context, namespace, manifest string) error {
 	objects, err := decode([]byte(manifest))
 	if err != nil {
 		return err
 	}
-	objects[0].SetNamespace("default")
+	objects[0].SetNamespace(namespace)
 	return admin.Create(ctx, objects[0], client.DryRunAll, client.FieldValidation("Strict"))
 }
 
 func TestTheSmallestObjectsAreValid(t *testing.T) {
+	t.Parallel()
 	for name, manifest := range map[string]string{"Rollout": smallest, "TrafficSplit": smallestSplit} {
 		if err := dryRun(t.Context(), manifest); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -54,6 +60,7 @@ func TestTheSmallestObjectsAreValid(t *testing.T) {
 }
 
 func TestTheSchemaRefusesBadInputAndNamesTheField(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ manifest, old, new, want string }{
 		"an unknown field":                 {smallest, "service:", "serviceName:", `unknown field "spec.serviceName"`},
 		"no service":                       {smallest, "service: website", "paused: false", "spec.service"},
@@ -89,6 +96,7 @@ func TestTheSchemaRefusesBadInputAndNamesTheField(t *testing.T) {
 }
 
 func TestWhatTheSchemaCannotSeeIsSaidInAConditionAndTrafficIsNotTouched(t *testing.T) {
+	t.Parallel()
 	bare := func() *corev1.Service { s := service("website"); s.Spec.Selector = nil; return s }
 	other := func() *corev1.Service { s := service("website"); s.Spec.Selector["app"] = "shop"; return s }
 	foreign := func() *corev1.Service { s := service("website"); s.Name = "website-canary"; return s }
@@ -105,8 +113,9 @@ func TestWhatTheSchemaCannotSeeIsSaidInAConditionAndTrafficIsNotTouched(t *testi
 		"a router that is not offered":     {[]client.Object{deployment("website", 1), service("website"), istio()}, v1alpha1.ReasonRouterUnavailable, "spec.router"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newScene(t)
-			startOperator(t, newMeasurements())
+			s.startOperator(newMeasurements())
 			s.create(c.objects...)
 			s.waitReason(c.reason)
 			ro := s.rollout()
@@ -137,9 +146,10 @@ func (s *scene) checkUntouched() {
 }
 
 func TestTheYoungerOfTwoRolloutsOfOneDeploymentIsRefused(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
-	serveProxies(t)
-	startOperator(t, newMeasurements())
+	s.serveProxies()
+	s.startOperator(newMeasurements())
 	younger := newRollout()
 	younger.Name = "zz-website"
 	s.create(deployment("website", 1), service("website"), newRollout(), younger)

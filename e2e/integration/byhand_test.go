@@ -103,8 +103,8 @@ func TestRestartAndUndoAreRefusedByKubectlInTheMiddleOfACanaryAndSupersedeItWhen
 // In steady state kubectl may do both, if an admission policy guards the Deployment:
 // it is not paused then.
 func TestKubectlRolloutRestartAndUndoAreReleasedStepByStep(t *testing.T) {
-	guard(t)
-	p := begin(t)
+	t.Parallel()
+	p := begin(t, func(c *cast) { c.guarded = true })
 	p.eventually("the policy is in force", func(ctx context.Context) bool {
 		d := &appsv1.Deployment{}
 		if err := admin.Get(ctx, p.key("website"), d); err != nil {
@@ -209,7 +209,7 @@ func (p *stage) hasEvent(ctx context.Context, reason string) bool {
 func TestTwoOperatorsAtTheSameTimeDoNoHarm(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
-	startOperatorSeeing(t, p.time, sight{namespaces: []string{p.namespace}})
+	p.startOperator(p.time)
 	p.setImage(imageV2)
 	p.finish(4)
 	if outcomes := p.outcomes(); len(outcomes) != 1 || outcomes[0] != v1alpha1.OutcomePromoted {

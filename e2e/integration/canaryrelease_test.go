@@ -85,7 +85,7 @@ type canaryStage struct {
 	ahead time.Duration
 }
 
-func newCanaryStage(t *testing.T, chart string, see sight) *canaryStage {
+func newCanaryStage(t *testing.T, chart string, see ...func(*sight)) *canaryStage {
 	t.Helper()
 	p := &canaryStage{helmScene: newHelmScene(t), chart: chart}
 	p.optIn()
@@ -95,16 +95,15 @@ func newCanaryStage(t *testing.T, chart string, see sight) *canaryStage {
 		d := &appsv1.Deployment{}
 		return admin.Get(ctx, p.key(chart), d) == nil && d.Status.ObservedGeneration == d.Generation && d.Status.AvailableReplicas == canaryPods
 	})
-	serveProxies(t, client.InNamespace(p.namespace))
-	see.namespaces = []string{p.namespace}
-	startOperatorSeeing(t, newMeasurements(), see)
+	p.serveProxies()
+	p.startOperator(newMeasurements(), see...)
 	return p
 }
 
 // restarted is a stage whose operator begins anew with each pass, and so remembers nothing.
 func restarted(t *testing.T, chart string) *canaryStage {
 	t.Helper()
-	p := newCanaryStage(t, chart, sight{})
+	p := newCanaryStage(t, chart)
 	cfg := managerConfig(t)
 	c, err := client.New(cfg, client.Options{Scheme: newScheme(), Mapper: admin.RESTMapper()})
 	if err != nil {
@@ -139,7 +138,7 @@ func (p *canaryStage) said() string {
 func (p *canaryStage) until(what string, wanted func(s *v1alpha1.CanaryReleaseStatus) bool) *v1alpha1.CanaryRelease {
 	p.Helper()
 	var cr *v1alpha1.CanaryRelease
-	found := poll(p.Context(), func(context.Context) bool {
+	found := p.poll(func(context.Context) bool {
 		if p.pass != nil {
 			p.pass()
 		}
@@ -426,7 +425,7 @@ func TestWithoutTheServiceAccountTheCopiesAreLeftUntilItIsBack(t *testing.T) {
 
 func TestAnOperatorThatRunsServesCanariesWithTheRightsOfTheChart(t *testing.T) {
 	t.Parallel()
-	p := newCanaryStage(t, "tcp", sight{canaries: true})
+	p := newCanaryStage(t, "tcp", withCanaries)
 	before := p.things()
 	p.try("maxmemory: 128mb")
 	p.weigh(6379, 40)

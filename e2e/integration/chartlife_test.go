@@ -58,8 +58,7 @@ func TestUninstallingLeavesNoPolicyAndNoRoleBehind(t *testing.T) {
 			t.Fatalf("helm %v: %v\n%s", args, err, out)
 		}
 	}
-	withoutConfigurationPolicy(t)
-	t.Cleanup(func() { waitForNoPolicies(t) })
+	withoutFixedPolicies(t)
 	chartDir := filepath.Join("..", "..", "charts", "serin")
 	values := []string{"--set", "crds.serin=false,crds.smi=false"}
 	defer helmAs("uninstall", second, "--ignore-not-found") // also when the test fails, for those that follow
@@ -95,8 +94,7 @@ func TestAnotherImplementationOfTrafficMetricsIsLeftAlone(t *testing.T) {
 		},
 	}}
 	createForTest(t, other)
-	withoutConfigurationPolicy(t)
-	t.Cleanup(func() { waitForNoPolicies(t) })
+	withoutFixedPolicies(t)
 	for _, args := range [][]string{
 		{"install", second, filepath.Join("..", "..", "charts", "serin"), "--set", "crds.serin=false,crds.smi=false"},
 		{"uninstall", second, "--wait"},

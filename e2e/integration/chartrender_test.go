@@ -39,6 +39,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 const ownProfile = "metrics.source=prometheus,metrics.prometheus.address=https://p:9090,metrics.prometheus.profileConfigMap.name=mine"
 
 func TestTheChart(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join("..", "..", "charts", "serin")
 	for name, test := range map[string]struct {
 		args        []string
@@ -185,6 +186,7 @@ func (s *scene) admits(spec corev1.PodSpec) error {
 }
 
 func TestTheChartsPodsMayRunWherePodSecurityIsRestricted(t *testing.T) {
+	t.Parallel()
 	s := restricted(t, release)
 	s.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: metricsService}})
 	tried := 0

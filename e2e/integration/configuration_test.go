@@ -147,8 +147,9 @@ func (p *stage) ask(kinds ...v1alpha1.ConfigurationKind) {
 }
 
 func TestTheContentOfAConfigMapIsReleasedStepByStepAndComesBackWithItsVersion(t *testing.T) {
-	guard(t)
+	t.Parallel()
 	p := begin(t, func(c *cast) {
+		c.guarded = true
 		readers(c.deployment)
 		c.extras = append(c.extras, configMap("app", "one"))
 	})
@@ -232,8 +233,8 @@ func TestABadContentIsRolledBackAndItsPodsReadTheFormerOne(t *testing.T) {
 func TestTheFirstVersionReadsItsOwnContentWithoutARelease(t *testing.T) {
 	t.Parallel()
 	p := &stage{scene: newScene(t), time: newMeasurements()}
-	serveProxies(t, client.InNamespace(p.namespace))
-	p.operator = startOperatorSeeing(t, p.time, sight{namespaces: []string{p.namespace}})
+	p.serveProxies()
+	p.operator = p.startOperator(p.time)
 	ro := newRollout()
 	configured(ro, v1alpha1.ConfigurationConfigMap)
 	p.create(ro)
@@ -261,7 +262,7 @@ func TestSecretsAndExceptionsAndCopiesThatNoVersionReads(t *testing.T) {
 	t.Parallel()
 	p := begin(t, func(c *cast) {
 		readers(c.deployment)
-		c.secrets = true
+		c.sight = append(c.sight, func(see *sight) { see.secrets = see.namespaces })
 		limit := int32(0)
 		c.deployment.Spec.RevisionHistoryLimit = &limit
 		c.deployment.Spec.Template.Spec.Volumes = append(c.deployment.Spec.Template.Spec.Volumes, corev1.Volume{

@@ -25,9 +25,9 @@ var actionOf = regexp.MustCompile(`action: (\w+)`)
 
 // inRelease is a Rollout in the first step of a release from v1 to v2. There is no
 // operator: the Deployment controller makes the ReplicaSets, and the status is written here.
-func inRelease(t *testing.T) (s *scene, stable, canary string) {
+func inRelease(t *testing.T, label ...func(map[string]string)) (s *scene, stable, canary string) {
 	t.Helper()
-	s = newScene(t)
+	s = newScene(t, label...)
 	s.create(deployment("website", 1), service("website"), newRollout())
 	stable = s.revisionOf(imageV1)
 	s.setImage(imageV2)
@@ -74,8 +74,9 @@ func (s *scene) sh(kubeconfig, commands string) string {
 }
 
 func TestTheCommandsOfThePageAboutDecisionsWork(t *testing.T) {
-	guardDecisions(t, true)
-	s, stable, canary := inRelease(t)
+	t.Parallel()
+	s, stable, canary := inRelease(t, labelled(labelDecisions, signed))
+	s.waitForPolicies(signed)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	content, err := os.ReadFile(plane.Kubeconfig)
 	if err != nil {
@@ -129,6 +130,7 @@ func TestTheCommandsOfThePageAboutDecisionsWork(t *testing.T) {
 
 // The page says so.
 func TestKubectlDoesNotUndoAPausedDeployment(t *testing.T) {
+	t.Parallel()
 	s, _, _ := inRelease(t)
 	s.bindClusterRole("admin", "admin")
 	s.waitRights("admin", may{"promote", "rollouts", ""})

@@ -57,10 +57,11 @@ func (s *scene) stays(user, manifest string, apply []string) {
 }
 
 func TestAManifestWithADecisionCanBeAppliedAgainAndAgain(t *testing.T) {
-	guardDecisions(t, true)
+	t.Parallel()
 	for name, apply := range waysToApply {
 		t.Run(name, func(t *testing.T) {
-			s := team(t)
+			t.Parallel()
+			s := team(t, signed)
 			if apply[0] == "replace" {
 				s.mustKubectl("admin", smallest, "create", "-f", "-")
 			}
@@ -95,10 +96,11 @@ func (s *scene) changesAndIsTakenAway(apply []string) {
 
 // The decision of a person is not in Git, so Git leaves it alone.
 func TestAManifestWithoutADecisionLeavesThatOfAPersonAlone(t *testing.T) {
-	guardDecisions(t, true)
+	t.Parallel()
 	for _, name := range []string{"client-side", "server-side"} {
 		t.Run(name, func(t *testing.T) {
-			s, apply := team(t), waysToApply[name]
+			t.Parallel()
+			s, apply := team(t, signed), waysToApply[name]
 			s.mustKubectl("editor", smallest, apply...)
 			s.mustKubectl("oncall", "", "patch", "rollout", "website", "--type=merge", "-p",
 				`{"spec":{"control":{"revision":"5d4f8c7b9","action":"Promote"}}}`)
@@ -115,8 +117,8 @@ func TestAManifestWithoutADecisionLeavesThatOfAPersonAlone(t *testing.T) {
 // The name of who decided belongs to no manager of fields: it is neither a conflict
 // between two of them, nor left over when one takes the decision away.
 func TestTwoManagersOfFieldsShareARolloutWithADecision(t *testing.T) {
-	guardDecisions(t, true)
-	s := team(t)
+	t.Parallel()
+	s := team(t, signed)
 	const plugin = `
 apiVersion: serin.dev/v1alpha1
 kind: Rollout
@@ -145,8 +147,8 @@ spec: {control: {revision: 5d4f8c7b9, action: Abort}}
 }
 
 func TestARefusalSaysToAPersonWhatIsMissing(t *testing.T) {
-	guardDecisions(t, true)
-	s := team(t)
+	t.Parallel()
+	s := team(t, signed)
 	s.mustKubectl("editor", smallest, "apply", "-f", "-")
 	out, err := s.kubectl("editor", decisionInGit, "apply", "-f", "-")
 	const rule = `{apiGroups: [serin.dev], resources: [rollouts], resourceNames: [website], verbs: [promote]}`

@@ -24,66 +24,26 @@ const (
 	signingPolicy   = release + "-decided-by"
 )
 
-// guardDecisions puts the chart's policies on spec.control in force for the time of
-// a test: as on a cluster that serves the kind that signs decisions, or as on one
-// that does not.
-func guardDecisions(t *testing.T, signed bool) {
-	t.Helper()
-	t.Cleanup(func() { waitForNoPolicies(t) })
-	for _, o := range kinds(chart, "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-		"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding") {
-		if o.GetName() != decisionsPolicy && (o.GetName() != signingPolicy || !signed) {
-			continue
-		}
-		if err := admin.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := admin.Delete(context.WithoutCancel(t.Context()), o); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	waitForPolicies(t, signed)
-}
-
 // tryDecision has the API server answer whether a decision is let in, and what becomes of it.
-func tryDecision(ctx context.Context, by string) (*v1alpha1.Rollout, error) {
+func (s *scene) tryDecision(ctx context.Context, by string) (*v1alpha1.Rollout, error) {
 	ro := newRollout()
-	ro.Namespace, ro.Spec.Control = "default", decision(v1alpha1.ControlAbort, by)
+	ro.Namespace, ro.Spec.Control = s.namespace, decision(v1alpha1.ControlAbort, by)
 	return ro, admin.Create(ctx, ro, client.DryRunAll)
 }
 
 // waitForPolicies tries a decision in the name of somebody else, and one without a
 // name, until the API server has taken notice of the policies.
-func waitForPolicies(t *testing.T, signed bool) {
-	t.Helper()
+func (s *scene) waitForPolicies(decisions string) {
+	s.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		_, forged := tryDecision(ctx, "somebody else")
-		ro, err := tryDecision(ctx, "")
+	s.eventually("the policies are in force", func(ctx context.Context) bool {
+		_, forged := s.tryDecision(ctx, "somebody else")
+		ro, err := s.tryDecision(ctx, "")
 		last = err // for some moments after the kinds were defined, none can be mutated
-		return apierrors.IsForbidden(forged) && err == nil && (ro.Spec.Control.By != "") == signed, nil
+		return apierrors.IsForbidden(forged) && err == nil && (ro.Spec.Control.By != "") == (decisions == signed)
 	})
-	if err != nil {
-		t.Fatalf("the policies never came in force: %v, %v", err, last)
-	}
-}
-
-// waitForNoPolicies waits until the API server has taken notice that policies on
-// spec.control are gone: for some moments they go on to refuse, in tests that follow.
-func waitForNoPolicies(t *testing.T) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	const anybody = "somebody else"
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		ro, err := tryDecision(ctx, anybody)
-		last = err
-		return err == nil && ro.Spec.Control.By == anybody, nil
-	})
-	if err != nil {
-		t.Errorf("policies that are gone are in force: %v, %v", err, last)
+	if last != nil {
+		s.Fatal(last)
 	}
 }
 
@@ -91,11 +51,11 @@ func decision(action v1alpha1.ControlAction, by string) *v1alpha1.Control {
 	return &v1alpha1.Control{Revision: "5d4f8c7b9", Action: action, Step: ptr.To[int32](1), Reason: "seen", By: by}
 }
 
-// team is a namespace with people of different rights: admin, editor, and the
-// editor oncall, who may also decide about the Rollout website.
-func team(t *testing.T) *scene {
+// team is a namespace whose decisions are checked, with people of different rights:
+// admin, editor, and the editor oncall, who may also decide about the Rollout website.
+func team(t *testing.T, decisions string) *scene {
 	t.Helper()
-	s := newScene(t)
+	s := newScene(t, labelled(labelDecisions, decisions))
 	s.bindClusterRole("admin", "admin")
 	s.bindClusterRole("editor", "edit")
 	s.bindClusterRole("oncall", "edit")
@@ -103,6 +63,7 @@ func team(t *testing.T) *scene {
 	s.waitRights("admin", may{"promote", "rollouts", ""}, may{"create", "rollouts", ""})
 	s.waitRights("editor", may{"patch", "rollouts", ""})
 	s.waitRights("oncall", may{"patch", "rollouts", ""}, may{"promote", "rollouts", "website"})
+	s.waitForPolicies(decisions)
 	return s
 }
 
@@ -139,10 +100,11 @@ func (s *scene) wantError(err error, want string) {
 // both runs a test with a team on clusters that sign decisions and on those that do not.
 func both(t *testing.T, test func(s *scene, signed bool)) {
 	t.Helper()
-	for name, signed := range map[string]bool{"where decisions are signed": true, "where they are not": false} {
+	t.Parallel()
+	for name, decisions := range map[string]string{"where decisions are signed": signed, "where they are not": unsigned} {
 		t.Run(name, func(t *testing.T) {
-			guardDecisions(t, signed)
-			test(team(t), signed)
+			t.Parallel()
+			test(team(t, decisions), decisions == signed)
 		})
 	}
 }
@@ -186,8 +148,8 @@ func TestADecisionTakesTheVerbPromote(t *testing.T) {
 }
 
 func TestTheRightForOneRolloutIsEnoughForIt(t *testing.T) {
-	guardDecisions(t, true)
-	s := team(t)
+	t.Parallel()
+	s := team(t, signed)
 	ro := s.decided("website")
 	s.wantError(s.merge("oncall", ro, `{"spec":{"control":{"action":"Abort"}}}`), "")
 	if ro.Spec.Control.By != "oncall" {
@@ -242,8 +204,8 @@ func (s *scene) rolloutNamed(name string) *v1alpha1.Rollout {
 }
 
 func TestADecisionIsSignedByWhoeverMadeItLast(t *testing.T) {
-	guardDecisions(t, true)
-	s := team(t)
+	t.Parallel()
+	s := team(t, signed)
 	ro := s.named("website")
 	ro.Spec.Control = decision(v1alpha1.ControlPromote, "")
 	s.wantError(as(t, "admin").Create(t.Context(), ro), "")
@@ -262,8 +224,8 @@ func TestADecisionIsSignedByWhoeverMadeItLast(t *testing.T) {
 
 // Names of service accounts can be longer than the field that holds them.
 func TestADecisionIsSignedWithAsMuchOfANameAsFits(t *testing.T) {
-	guardDecisions(t, true)
-	s := team(t)
+	t.Parallel()
+	s := team(t, signed)
 	long := "system:serviceaccount:" + s.namespace + ":" + strings.Repeat("é", 253)
 	s.bindClusterRole(long, "admin")
 	s.waitRights(long, may{"promote", "rollouts", ""})
@@ -295,13 +257,14 @@ func TestTheOperatorNeedsNoRightToWorkOnADecision(t *testing.T) {
 
 // The schema is checked after a decision is signed.
 func TestBadInputIsLeftForTheSchemaToRefuse(t *testing.T) {
-	guardDecisions(t, true)
+	t.Parallel()
+	s := team(t, signed)
 	for name, control := range map[string]string{
 		"a word": "Promote", "a list": "[Promote]", "no revision": "{action: Promote}",
 		"no such action": "{action: Go, revision: 5d4f8c7b9}", "a name that is a number": "{action: Promote, revision: 5d4f8c7b9, by: 7}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := dryRun(t.Context(), smallest+"  control: "+control+"\n")
+			err := dryRunIn(t.Context(), s.namespace, smallest+"  control: "+control+"\n")
 			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.control") {
 				t.Errorf("error %v, want an invalid spec.control", err)
 			}
@@ -328,7 +291,7 @@ func TestNullIsNoDecision(t *testing.T) {
 // The API server checks the types of a policy's expressions and writes into its
 // status what it doubts.
 func TestTheExpressionsAreOfTheRightTypes(t *testing.T) {
-	guardDecisions(t, false)
+	t.Parallel()
 	policy := &admissionv1.ValidatingAdmissionPolicy{}
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		err := admin.Get(ctx, types.NamespacedName{Name: decisionsPolicy}, policy)

@@ -98,6 +98,7 @@ func normal(output string) string {
 }
 
 func TestSectionsOfAPageAreFound(t *testing.T) {
+	t.Parallel()
 	const text = "# Page\n\nProse.\n\n## One\n\n<!-- 5m later -->\n```sh\nls | wc\n# no heading\n```\n\n- item\n\n  ```text\n  2\n  ```\n\n## Two\n\n### Three\n\n```yaml\na: b\n```\n"
 	got := sectionsOf(text)
 	if len(got) != 2 || got[0].heading != "One" || len(got[0].blocks) != 3 || got[1].heading != "Three" {
@@ -112,6 +113,7 @@ func TestSectionsOfAPageAreFound(t *testing.T) {
 }
 
 func TestOutputIsComparedWithoutWhatVaries(t *testing.T) {
+	t.Parallel()
 	shown := "NAME      AGE\nwebsite   12s   revision 5d4f8c7b9 until 10:02:00 at least\n"
 	if got, want := normal(shown), "NAME AGE\nwebsite AGE revision REVISION until TIME at least"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -54,8 +54,8 @@ func newReader(t *testing.T, files map[string]string) *reader {
 		t.Fatal(err)
 	}
 	r.run("kubectl config set-context --current --namespace=" + r.namespace)
-	serveProxies(t, client.InNamespace(r.namespace))
-	startOperatorSeeing(t, r.measured, sight{namespaces: []string{r.namespace}})
+	r.serveProxies()
+	r.startOperator(r.measured)
 	return r
 }
 
@@ -284,6 +284,7 @@ func (r *reader) letTimePass(ctx context.Context) {
 }
 
 func TestAPartOfASpecTakesThePlaceOfWhatWasThere(t *testing.T) {
+	t.Parallel()
 	got, err := merge("kind: Rollout\nspec:\n  service: website\n  strategy: {steps: [{weight: 1}]}\n", "spec:\n  strategy: {ramp: {to: 9}}\n")
 	if want := "kind: Rollout\nspec:\n  service: website\n  strategy:\n    ramp:\n      to: 9\n"; err != nil || got != want {
 		t.Errorf("%v\n%s", err, got)
@@ -291,6 +292,7 @@ func TestAPartOfASpecTakesThePlaceOfWhatWasThere(t *testing.T) {
 }
 
 func TestARevisionIsToldByItsVersionWhateverItsLength(t *testing.T) {
+	t.Parallel()
 	versions := []appsv1.ReplicaSet{{}, {}}
 	for i, revision := range []string{"b95d885", "6c"} {
 		versions[i].Labels = map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: revision}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,23 +62,22 @@ func obey(cr *v1alpha1.CanaryRelease, now metav1.MicroTime) {
 
 // obeying plays that controller until the test ends.
 func (s *scene) obeying() {
-	go func() {
-		for s.Context().Err() == nil {
-			cr := &v1alpha1.CanaryRelease{}
-			if err := admin.Get(s.Context(), s.key("try"), cr); err == nil {
-				before := cr.DeepCopy()
-				obey(cr, metav1.NewMicroTime(time.Now().Truncate(time.Microsecond)))
-				err = admin.Status().Patch(s.Context(), cr, client.MergeFrom(before))
-				if err != nil && s.Context().Err() == nil && !apierrors.IsNotFound(err) {
-					s.Logf("the CanaryRelease: %v", err)
-				}
-			}
-			select {
-			case <-s.Context().Done():
-			case <-time.After(50 * time.Millisecond):
-			}
+	s.Helper()
+	s.follow(&v1alpha1.CanaryReleaseList{}, func(o client.Object) {
+		cr, ok := o.(*v1alpha1.CanaryRelease)
+		if !ok {
+			return
 		}
-	}()
+		before := cr.DeepCopy()
+		obey(cr, metav1.NewMicroTime(time.Now().Truncate(time.Microsecond)))
+		if equality.Semantic.DeepEqual(before, cr) {
+			return
+		}
+		err := admin.Status().Patch(s.Context(), cr, client.MergeFrom(before))
+		if client.IgnoreNotFound(err) != nil && s.Context().Err() == nil {
+			s.Errorf("the CanaryRelease: %v", err)
+		}
+	})
 }
 
 // driven brings a Rollout of a CanaryRelease up.
@@ -91,7 +91,7 @@ func driven(t *testing.T, m *measurements, manifest string, steps ...v1alpha1.St
 	s.create(service("website"), ro)
 	s.gitOps(manifest)
 	s.obeying()
-	startOperator(t, m)
+	s.startOperator(m)
 	return s
 }
 
@@ -106,6 +106,7 @@ func owned(o client.Object, manager string) string {
 }
 
 func TestARolloutOwnsOnlyWhatItDecidesAboutACanaryRelease(t *testing.T) {
+	t.Parallel()
 	s := driven(t, newMeasurements(), canaryInGit, v1alpha1.Step{Weight: 20, Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 60})
 	s.waitReason(v1alpha1.ReasonWaitingForApproval)
 	const fields = `{"f:spec":{"f:drive":{"f:by":{},"f:manifestDigest":{},"f:weight":{}}}}`
@@ -136,6 +137,7 @@ func TestARolloutOwnsOnlyWhatItDecidesAboutACanaryRelease(t *testing.T) {
 }
 
 func TestABadCanaryReleaseIsDeprecated(t *testing.T) {
+	t.Parallel()
 	m := newMeasurements()
 	m.badCanary = true
 	s := driven(t, m, canaryInGit, v1alpha1.Step{Weight: 50}, v1alpha1.Step{Weight: 60})
@@ -153,6 +155,7 @@ func TestABadCanaryReleaseIsDeprecated(t *testing.T) {
 
 // Without consent nothing is written; and what was written would be refused.
 func TestACanaryReleaseWithoutConsentIsNotTouched(t *testing.T) {
+	t.Parallel()
 	without := strings.Replace(canaryInGit, ", drive: {rollout: website}", "", 1)
 	s := driven(t, newMeasurements(), without)
 	s.waitReason(v1alpha1.ReasonConflict)
@@ -170,6 +173,7 @@ func TestACanaryReleaseWithoutConsentIsNotTouched(t *testing.T) {
 
 // The whole of it, with Helm and both controllers; only traffic and nginx are made up.
 func TestARolloutHasAHelmReleaseUpgraded(t *testing.T) {
+	t.Parallel()
 	h := newHelmScene(t)
 	h.optIn()
 	h.install("tcp", map[string]any{"maxmemory": "32mb"})
@@ -179,8 +183,8 @@ func TestARolloutHasAHelmReleaseUpgraded(t *testing.T) {
 	cr := &v1alpha1.CanaryRelease{ObjectMeta: metav1.ObjectMeta{Name: "try"}}
 	cr.Spec = v1alpha1.CanaryReleaseSpec{Release: "tcp", Version: 1, Config: "maxmemory: 128mb", Drive: &v1alpha1.CanaryDrive{Rollout: ro.Name}}
 	h.create(ro, cr)
-	serveProxies(t)
-	startOperatorSeeing(t, newMeasurements(), sight{canaries: true})
+	h.serveProxies()
+	h.startOperator(newMeasurements(), withCanaries)
 	h.eventually("promoted", func(context.Context) bool { return len(h.rollout().Status.History) == 1 })
 	if got := h.rollout().Status.History[0]; got.Outcome != v1alpha1.OutcomePromoted {
 		t.Errorf("it ended as %s: %s", got.Outcome, got.Message)

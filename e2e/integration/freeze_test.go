@@ -54,6 +54,7 @@ func tryFreeze(t *testing.T, manifest string) (*v1alpha1.Freeze, error) {
 }
 
 func TestTheSchemaTakesEveryKindOfFreeze(t *testing.T) {
+	t.Parallel()
 	for name, spec := range map[string]string{
 		"for good":                  `{reason: audit}`,
 		"from":                      `{reason: audit, from: "2026-11-26T00:00:00Z"}`,
@@ -80,6 +81,7 @@ func TestTheSchemaTakesEveryKindOfFreeze(t *testing.T) {
 }
 
 func TestTheSchemaRefusesBadFreezes(t *testing.T) {
+	t.Parallel()
 	const (
 		start    = "spec.recurring.start in body should match"
 		duration = "spec.recurring.duration in body should match"
@@ -129,6 +131,7 @@ func TestTheSchemaRefusesBadFreezes(t *testing.T) {
 }
 
 func TestTheSchemaOfSchedules(t *testing.T) {
+	t.Parallel()
 	for name, schedule := range map[string]string{
 		"nothing":        `{}`,
 		"windows":        `{timeZone: Europe/Berlin, windows: [{start: "0 9 * * MON-THU", duration: 8h}, {start: "0 9 * * 5", duration: 4h}]}`,
@@ -166,6 +169,7 @@ func TestTheSchemaOfSchedules(t *testing.T) {
 }
 
 func TestKubectlShowsWhenAFreezeHolds(t *testing.T) {
+	t.Parallel()
 	from := metav1.NewTime(time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC))
 	f := &v1alpha1.Freeze{Spec: v1alpha1.FreezeSpec{
 		Reason: "books are closed", From: &from, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"no": "namespace"}},

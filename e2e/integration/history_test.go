@@ -48,35 +48,58 @@ type moment struct {
 // record begins the history of a namespace that is empty yet.
 func record(s *scene) *history {
 	s.Helper()
-	c, err := watcher()
-	if err != nil {
-		s.Fatal(err)
-	}
 	h := &history{}
 	for _, list := range []client.ObjectList{
 		&corev1.PodList{}, &corev1.ServiceList{}, &appsv1.DeploymentList{}, &appsv1.ReplicaSetList{},
 		&splitv1.TrafficSplitList{}, &v1alpha1.RolloutList{},
 	} {
-		open := func() watch.Interface {
-			changes, err := c.Watch(s.Context(), list, client.InNamespace(s.namespace))
-			if err != nil {
-				s.Fatal(err)
-			}
-			s.Cleanup(changes.Stop)
-			return changes
-		}
-		changes := open()
-		go func() {
-			for h.follow(s, changes) {
-				changes = open() // its cache had not heard of the namespace yet
-			}
-		}()
+		s.watch(list, h.add)
 	}
 	return h
 }
 
-// follow reports whether the watch was refused before it brought anything.
-func (h *history) follow(s *scene, changes watch.Interface) (refused bool) {
+func (h *history) add(e watch.Event, o client.Object) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.moments = append(h.moments, moment{version: versionOf(o), at: time.Now(), object: o, gone: e.Type == watch.Deleted})
+}
+
+// follow tells of each object of a kind in the namespace, and of each change of it, until
+// the test ends.
+func (s *scene) follow(list client.ObjectList, act func(client.Object)) {
+	s.Helper()
+	s.watch(list, func(e watch.Event, o client.Object) {
+		if e.Type != watch.Deleted {
+			act(o)
+		}
+	})
+}
+
+// watch tells of all changes of a kind in the namespace until the test ends.
+func (s *scene) watch(list client.ObjectList, tell func(watch.Event, client.Object)) {
+	s.Helper()
+	c, err := watcher()
+	if err != nil {
+		s.Fatal(err)
+	}
+	open := func() watch.Interface {
+		changes, err := c.Watch(s.Context(), list, client.InNamespace(s.namespace))
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.Cleanup(changes.Stop)
+		return changes
+	}
+	changes := open()
+	go func() {
+		for s.hear(changes, tell) {
+			changes = open() // its cache had not heard of the namespace yet
+		}
+	}()
+}
+
+// hear reports whether the watch was refused before it brought anything.
+func (s *scene) hear(changes watch.Interface, tell func(watch.Event, client.Object)) (refused bool) {
 	first := true
 	for e := range changes.ResultChan() {
 		o, ok := e.Object.(client.Object)
@@ -87,10 +110,7 @@ func (h *history) follow(s *scene, changes watch.Interface) (refused bool) {
 			return first && s.Context().Err() == nil
 		}
 		first = false
-		version := versionOf(o)
-		h.mu.Lock()
-		h.moments = append(h.moments, moment{version: version, at: time.Now(), object: o, gone: e.Type == watch.Deleted})
-		h.mu.Unlock()
+		tell(e, o)
 	}
 	return false
 }

@@ -38,6 +38,7 @@ func inEffectSplit(stable, canary int32) *splitv1.TrafficSplit {
 
 // The check that every play ends with finds what it is there to find.
 func TestTheHistoryTellsWhenTrafficGoesToMissingPods(t *testing.T) {
+	t.Parallel()
 	proxy := readyPod("proxy", "", corev1.ConditionTrue)
 	proxy.Labels[traffic.LabelProxy] = "website"
 	begun := []client.Object{

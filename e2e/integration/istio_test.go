@@ -3,13 +3,12 @@
 package integration
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,9 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -33,36 +30,23 @@ import (
 	"github.com/serin-dev/serin/controllers/trafficsplit"
 )
 
-// installIstio creates the kinds that Istio publishes.
-func installIstio(t *testing.T) {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "istio.io/api").Output()
+// istioKinds are the definitions that Istio publishes of what the router writes.
+func istioKinds(ctx context.Context) (definitions []*unstructured.Unstructured, err error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "istio.io/api").Output()
 	if err != nil {
-		t.Fatal(err)
+		return nil, fmt.Errorf("find the API of Istio: %w", err)
 	}
 	content, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "kubernetes", "customresourcedefinitions.gen.yaml"))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
-	for {
-		crd := &unstructured.Unstructured{}
-		if err := decoder.Decode(crd); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if name := crd.GetName(); name != "virtualservices.networking.istio.io" && name != "destinationrules.networking.istio.io" {
-			continue
-		}
-		if err := admin.Create(t.Context(), crd); client.IgnoreAlreadyExists(err) != nil {
-			t.Fatal(err)
-		}
+	all, err := decode(content)
+	if err != nil {
+		return nil, err
 	}
-	s := &scene{T: t}
-	s.eventually("Istio's kinds are served", func(ctx context.Context) bool {
-		return admin.List(ctx, istioList("VirtualServiceList")) == nil && admin.List(ctx, istioList("DestinationRuleList")) == nil
-	})
+	return slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool {
+		return u.GetName() != "virtualservices.networking.istio.io" && u.GetName() != "destinationrules.networking.istio.io"
+	}), nil
 }
 
 func istioList(kind string) *unstructured.UnstructuredList {
@@ -94,9 +78,10 @@ const istioSettle = 2 * time.Second
 
 // startMeshOperator runs the TrafficSplit controller with the router of Istio, under
 // the rights of the chart's service account.
-func startMeshOperator(t *testing.T) {
-	t.Helper()
-	mgr := newManager(t, cache.Options{ByObject: trafficsplit.CacheOptions()})
+func (s *scene) startMeshOperator() {
+	s.Helper()
+	t := s.T
+	mgr := s.newManager(trafficsplit.CacheOptions(), s.namespace)
 	router, err := istio.New(t.Context(), istio.Options{Cache: mgr.GetCache(), Client: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Default: true, Settle: istioSettle})
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +115,6 @@ http:
 // a split that the operator serves by them.
 func meshBirds(t *testing.T, annotations map[string]string) *scene {
 	t.Helper()
-	installIstio(t)
 	s := newScene(t)
 	for _, version := range []string{"blue", "green"} {
 		backend := service("birds-" + version)
@@ -142,7 +126,7 @@ func meshBirds(t *testing.T, annotations map[string]string) *scene {
 		istioObject(t, "VirtualService", "website", websiteRoutes),
 		istioObject(t, "DestinationRule", "birds", "host: birds\ntrafficPolicy: {tls: {mode: ISTIO_MUTUAL}}\nsubsets: [{name: eu, labels: {region: eu}}]"),
 	)
-	startMeshOperator(t)
+	s.startMeshOperator()
 	s.create(&splitv1.TrafficSplit{
 		ObjectMeta: metav1.ObjectMeta{Name: "birds", Annotations: annotations},
 		Spec: splitv1.TrafficSplitSpec{Service: "birds", Backends: []splitv1.Backend{
@@ -216,6 +200,7 @@ func (s *scene) rules() (names []string) {
 }
 
 func TestAVirtualServiceOfSomebodyLeadsToTheBackendsAndIsRestored(t *testing.T) {
+	t.Parallel()
 	s := meshBirds(t, map[string]string{splitv1.AnnotationRoutes: "VirtualService/website"})
 	want := map[string]int64{"birds-blue": 27, "birds-green": 3, "archive": 10}
 	if diff := cmp.Diff(want, s.routeWeights("website", 1)); diff != "" {
@@ -271,6 +256,7 @@ func TestAVirtualServiceOfSomebodyLeadsToTheBackendsAndIsRestored(t *testing.T) 
 }
 
 func TestASplitThatNamesNoRouteHasOneOfItsOwnWithinTheMesh(t *testing.T) {
+	t.Parallel()
 	s := meshBirds(t, nil)
 	want := map[string]int64{"birds-blue": 9, "birds-green": 1}
 	if diff := cmp.Diff(want, s.routeWeights("serin-route-birds", 0)); diff != "" {
@@ -299,7 +285,7 @@ func TestASplitThatNamesNoRouteHasOneOfItsOwnWithinTheMesh(t *testing.T) {
 
 // What the router writes is what Istio's published schemas take, with nothing dropped.
 func TestWhatIsRenderedForIstioFitsItsSchemas(t *testing.T) {
-	installIstio(t)
+	t.Parallel()
 	s := newScene(t)
 	files, err := filepath.Glob("../../controllers/traffic/istio/testdata/*/out.yaml")
 	if err != nil || len(files) == 0 {

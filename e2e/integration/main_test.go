@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
@@ -39,7 +40,7 @@ var (
 
 // atOnce is how many parallel tests run at a time, unless -parallel says so: they
 // wait more than they compute.
-const atOnce = "8"
+const atOnce = "16"
 
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {
@@ -53,9 +54,9 @@ func TestMain(m *testing.M) {
 	klog.SetLogger(log)
 	ctrl.SetLogger(log)
 	options := controlplane.Options{ControllerManager: true, FakeNode: &fakenode.Options{}, Audit: true}
-	os.Exit(controlplane.Run(m, options, func(c *controlplane.ControlPlane) {
+	os.Exit(controlplane.Run(audited{m}, options, func(c *controlplane.ControlPlane) {
 		plane = c
-		if err := install(context.Background()); err != nil {
+		if err := install(context.Background()); err != nil { // until the process ends
 			fmt.Fprintln(os.Stderr, "install the chart:", err)
 			_ = c.Stop() // the first error is the one to show
 			os.Exit(1)
@@ -73,9 +74,9 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// install creates what the chart brings for a manager that runs in this process:
-// the kinds, the rights of its service account, and the policy for pods that read
-// copies. The other admission policies are up to each test.
+// install creates what the chart brings for a manager that runs in this process: the
+// kinds, the rights of its service account, and its policies, those for some namespaces
+// only that would disturb other tests; and the kinds of gateways and meshes.
 func install(ctx context.Context) (err error) {
 	if admin, err = client.New(plane.Config, client.Options{Scheme: newScheme()}); err != nil {
 		return err
@@ -87,59 +88,83 @@ func install(ctx context.Context) (err error) {
 	namespace.Name = operatorSpace
 	objects := append([]client.Object{namespace}, kinds(chart,
 		"CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")...)
-	objects = append(objects, configurationPolicies()...)
+	objects = append(objects, policies()...)
 	for _, o := range objects {
 		if err := admin.Create(ctx, o); err != nil {
 			return fmt.Errorf("%s %s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
 		}
 	}
+	if err := installOthers(ctx); err != nil {
+		return err
+	}
+	if err := putNodeInZone(ctx); err != nil {
+		return err
+	}
+	if err := waitForKinds(ctx); err != nil {
+		return err
+	}
+	return startShared(ctx)
+}
+
+// installOthers creates the kinds of others that routers write.
+func installOthers(ctx context.Context) error {
+	for _, read := range []func(context.Context) ([]*unstructured.Unstructured, error){gatewayKinds, istioKinds} {
+		definitions, err := read(ctx)
+		if err != nil {
+			return err
+		}
+		for _, o := range definitions {
+			if err := admin.Create(ctx, o); err != nil {
+				return fmt.Errorf("%s: %w", o.GetName(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// waitForKinds waits until all kinds are served.
+func waitForKinds(ctx context.Context) error {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		return admin.List(ctx, &v1alpha1.RolloutList{}) == nil && admin.List(ctx, &splitv1.TrafficSplitList{}) == nil, nil
+		definitions := &unstructured.UnstructuredList{}
+		definitions.SetAPIVersion("apiextensions.k8s.io/v1")
+		definitions.SetKind("CustomResourceDefinitionList")
+		if err := admin.List(ctx, definitions); err != nil {
+			return false, err
+		}
+		for i := range definitions.Items {
+			if !isServed(ctx, &definitions.Items[i]) {
+				return false, nil
+			}
+		}
+		return true, nil
 	})
 }
 
-// configurationPolicies are the policy for pods that read copies, and its binding.
-func configurationPolicies() (out []client.Object) {
-	for _, o := range kinds(chart, "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding") {
-		if o.GetName() == configurationPolicy {
-			out = append(out, o)
-		}
-	}
-	return out
-}
-
-// withoutConfigurationPolicy takes the policy away for the time of a test, which must
-// not run in parallel.
-func withoutConfigurationPolicy(t *testing.T) {
-	t.Helper()
-	for _, o := range configurationPolicies() {
-		if err := admin.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			o.SetResourceVersion("")
-			o.SetUID("")
-			if err := admin.Create(context.WithoutCancel(t.Context()), o); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-// guard puts the admission policy of the chart in force for the time of a test.
-func guard(t *testing.T) {
-	t.Helper()
-	for _, o := range kinds(chart, "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding") {
-		if o.GetName() == configurationPolicy {
+// isServed asks for the objects of a kind: that it is established says so a little early.
+func isServed(ctx context.Context, definition *unstructured.Unstructured) bool {
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, v := range versions {
+		version, ok := v.(map[string]any)
+		if !ok || version["served"] != true {
 			continue
 		}
-		if err := admin.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(group + "/" + version["name"].(string))
+		list.SetKind(kind + "List")
+		if admin.List(ctx, list) != nil {
+			return false
 		}
-		t.Cleanup(func() {
-			if err := admin.Delete(context.WithoutCancel(t.Context()), o); err != nil {
-				t.Error(err)
-			}
-		})
 	}
+	return true
+}
+
+// putNodeInZone puts the node on which all pods run that ask for no other one, those of
+// proxies too, in a zone.
+func putNodeInZone(ctx context.Context) error {
+	node := &corev1.Node{}
+	node.Name = fakenode.NodeName
+	patch := []byte(`{"metadata":{"labels":{"` + corev1.LabelTopologyZone + `":"` + nodeZone + `"}}}`)
+	return admin.Patch(ctx, node, client.RawPatch(types.MergePatchType, patch))
 }

@@ -37,19 +37,29 @@ func managerConfig(t *testing.T) *rest.Config {
 	return cfg
 }
 
-// newManager makes a manager without controllers, that sees what its cache holds.
-func newManager(t *testing.T, sees cache.Options) ctrl.Manager {
-	t.Helper()
-	cfg := managerConfig(t)
-	cfg.UserAgent = "serin-manager/test" // by which the audit log tells its requests
-	sees.DefaultTransform = cache.TransformStripManagedFields()
+// userAgent is what the operators of a scene call themselves: by it the audit log tells
+// their requests.
+func (s *scene) userAgent() string { return operatorAgent + s.namespace }
+
+const operatorAgent = "serin-manager/"
+
+// newManager makes a manager without controllers, which sees the namespaces that are
+// named, or all.
+func (s *scene) newManager(byObject map[client.Object]cache.ByObject, namespaces ...string) ctrl.Manager {
+	s.Helper()
+	cfg := managerConfig(s.T)
+	cfg.UserAgent = s.userAgent()
+	sees := cache.Options{ByObject: byObject, DefaultNamespaces: map[string]cache.Config{}, DefaultTransform: cache.TransformStripManagedFields()}
+	for _, namespace := range namespaces {
+		sees.DefaultNamespaces[namespace] = cache.Config{}
+	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Logger: logOf(t), Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Cache: sees,
+		Logger: logOf(s.T), Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Cache: sees,
 		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return mgr
 }

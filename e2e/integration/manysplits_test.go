@@ -10,15 +10,12 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/controllers/traffic"
 )
 
 var manySplits = flag.String("splits", "4,24", "numbers of splits of one namespace, from which TestTheWorkGrowsWithTheNumberOfSplits takes its measure")
@@ -29,6 +26,7 @@ const mostPasses = 30
 
 // A split leads to no more passes when its namespace has many others.
 func TestTheWorkGrowsWithTheNumberOfSplits(t *testing.T) {
+	t.Parallel()
 	for text := range strings.SplitSeq(*manySplits, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -47,13 +45,9 @@ func TestTheWorkGrowsWithTheNumberOfSplits(t *testing.T) {
 func measureSplits(t *testing.T, n int) float64 {
 	t.Helper()
 	s := newScene(t)
-	reader, err := cached()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.reader = reader
-	startOperatorSeeing(t, newMeasurements(), sight{namespaces: []string{s.namespace}})
-	go s.answerForProxies()
+	s.reader = cached
+	s.startOperator(newMeasurements())
+	s.serveProxies()
 	for i := range n {
 		name := fmt.Sprintf("app-%03d", i)
 		for suffix, version := range map[string]string{"": "", "-v1": "v1", "-v2": "v2"} {
@@ -149,52 +143,4 @@ func (s *scene) inEffectNow() (n int) {
 		}
 	}
 	return n
-}
-
-// answerForProxies is serveProxies for many splits: it looks at a cache, and writes
-// only what is new.
-func (s *scene) answerForProxies() {
-	told := map[string]string{}
-	for s.Context().Err() == nil {
-		pods := &corev1.PodList{}
-		if err := s.reader.List(s.Context(), pods, client.InNamespace(s.namespace), client.HasLabels{traffic.LabelProxy}); err == nil {
-			for i := range pods.Items {
-				if pod := &pods.Items[i]; isReady(pod) && pod.DeletionTimestamp == nil {
-					s.answerFor(pod, told)
-				}
-			}
-		}
-		select {
-		case <-s.Context().Done():
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-func (s *scene) answerFor(pod *corev1.Pod, told map[string]string) {
-	ctx, ts := s.Context(), &splitv1.TrafficSplit{}
-	if s.reader.Get(ctx, s.key(pod.Labels[traffic.LabelProxy]), ts) != nil {
-		return
-	}
-	known := traffic.Known{Services: map[string]*corev1.Service{}, InPath: true}
-	for _, name := range traffic.ServiceNames(ts) {
-		if service := (&corev1.Service{}); s.reader.Get(ctx, s.key(name), service) == nil {
-			known.Services[name] = service
-		}
-	}
-	resolved, problems := traffic.Resolve(ts, known)
-	digest := resolved.Digest()
-	if traffic.Refused(problems) || told[pod.Name] == digest {
-		return
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": ts.Name, "namespace": ts.Namespace},
-		"status": map[string]any{"proxies": []any{map[string]any{
-			"name": pod.Name, "observedGeneration": ts.Generation, "configuration": digest,
-		}}},
-	}}
-	u.SetGroupVersionKind(splitv1.GroupVersion.WithKind("TrafficSplit"))
-	if admin.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(pod.Name), client.ForceOwnership) == nil {
-		told[pod.Name] = digest
-	}
 }

@@ -64,6 +64,7 @@ func (s *scene) setGroup(regex string) {
 }
 
 func TestAProxyFollowsTheGroupsOfItsSplit(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	split := limit(trafficSplit(0, 100), "website-stable")
 	s.create(service("website"), service("website-stable"), service("website-canary"), split)
@@ -107,6 +108,7 @@ func TestAProxyFollowsTheGroupsOfItsSplit(t *testing.T) {
 }
 
 func TestASplitByHandIsLimitedAndMirrored(t *testing.T) {
+	t.Parallel()
 	s, _ := birds(t)
 	s.create(testers("1"))
 	says := func(condition string, status metav1.ConditionStatus, reason string) {

@@ -74,7 +74,7 @@ func TestAMeshAndACrashOfTheOperatorAtEachStage(t *testing.T) {
 	for step := range int32(2) {
 		p.held(step)
 		p.operator.stop(t)
-		p.operator = startOperatorSeeing(t, p.time, sight{namespaces: []string{p.namespace}})
+		p.operator = p.startOperator(p.time)
 		p.held(step)
 		p.pass(time.Hour)
 	}

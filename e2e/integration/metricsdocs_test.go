@@ -84,6 +84,7 @@ func servedByRollouts(t *testing.T) map[string]map[string][]string {
 }
 
 func TestTheAlertsOfThePageAboutMetricsAskForWhatIsServed(t *testing.T) {
+	t.Parallel()
 	served := servedByRollouts(t)
 	all := expressions(t, "metrics.md")
 	if len(all) < 8 {

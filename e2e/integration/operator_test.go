@@ -11,18 +11,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/egress"
-	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/outbound"
 	"github.com/serin-dev/serin/controllers/rollout"
@@ -32,33 +27,39 @@ import (
 	"github.com/serin-dev/serin/controllers/trafficsplit"
 )
 
-// sight is what an operator sees: all namespaces, or those that are named, and in
-// these perhaps Secrets, and CanaryReleases.
+// sight is what an operator sees: the namespaces that are named, or all, and in these
+// perhaps Secrets; and what it serves beyond splits and Rollouts.
 type sight struct {
 	namespaces []string
 	secrets    []string
 	canaries   bool
+	// gateway is whether it asks the cluster for the Gateway API.
+	gateway bool
+	// guarded is whether it knows the policy that holds Deployments; elsewhere than in
+	// guarded namespaces that is not in force.
+	guarded bool
 }
 
-// startOperator runs the controllers for all namespaces until the test ends or stop
-// is called.
-func startOperator(t *testing.T, m *measurements) *operator {
-	t.Helper()
-	return startOperatorSeeing(t, m, sight{})
-}
+func withGateway(see *sight)  { see.gateway = true }
+func withCanaries(see *sight) { see.canaries = true }
 
-func startOperatorSeeing(t *testing.T, m *measurements, see sight) *operator {
-	t.Helper()
+// everywhere is for what must not run in parallel: it sees the objects of all tests.
+func everywhere(see *sight) { see.namespaces = nil }
+
+// startOperator runs the controllers for the namespace of the scene until the test ends
+// or stop is called.
+func (s *scene) startOperator(m *measurements, change ...func(*sight)) *operator {
+	s.Helper()
+	see := sight{namespaces: []string{s.namespace}, guarded: s.guarded}
+	for _, f := range change {
+		f(&see)
+	}
 	byObject := trafficsplit.CacheOptions()
 	maps.Copy(byObject, trafficsplit.ServedCacheOptions(served))
 	maps.Copy(byObject, rollout.CacheOptions(see.secrets...))
-	only := map[string]cache.Config{}
-	for _, namespace := range see.namespaces {
-		only[namespace] = cache.Config{}
-	}
-	mgr := newManager(t, cache.Options{ByObject: byObject, DefaultNamespaces: only})
-	addControllers(t, mgr, m, see)
-	return run(t, mgr)
+	mgr := s.newManager(byObject, see.namespaces...)
+	addControllers(s.T, mgr, m, see)
+	return run(s.T, mgr)
 }
 
 func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) {
@@ -69,7 +70,7 @@ func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) 
 		t.Fatal(err)
 	}
 	err = trafficsplit.SetupWithManager(ctx, mgr, trafficsplit.Options{
-		Routers: []traffic.Router{router, addGateway(ctx, t, mgr), smi.New(meshSettle)}, DefaultRouter: nginx.Name, Clock: clock.RealClock{}, Served: served,
+		Routers: []traffic.Router{router, addGateway(ctx, t, mgr, see), smi.New(meshSettle)}, DefaultRouter: nginx.Name, Clock: clock.RealClock{}, Served: served,
 		Recorder: mgr.GetEventRecorder("serin-trafficsplit"),
 	})
 	if err != nil {
@@ -83,9 +84,13 @@ func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) 
 	if err := mgr.Add(named); err != nil {
 		t.Fatal(err)
 	}
+	guard := guardName
+	if !see.guarded {
+		guard += "-which-is-not-there"
+	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx, v1alpha1.RouterSMI, v1alpha1.RouterGatewayAPI, v1alpha1.RouterNone},
-		Linger: map[v1alpha1.RouterName]time.Duration{smi.Name: meshSettle}, Served: served, Measurements: m, Metrics: named, Outbox: outbox, Clock: m, GuardPolicy: guardName, GuardServed: true, Concurrency: 4, CanaryReleases: true,
+		Linger: map[v1alpha1.RouterName]time.Duration{smi.Name: meshSettle}, Served: served, Measurements: m, Metrics: named, Outbox: outbox, Clock: m, GuardPolicy: guard, GuardServed: true, Concurrency: 4, CanaryReleases: true,
 		Configuration: rollout.ConfigurationOptions{Policy: configurationPolicy, SecretNamespaces: see.secrets, Reader: mgr.GetAPIReader()},
 	})
 	if err := r.SetupWithManager(ctx, mgr, m.changed); err != nil {
@@ -169,93 +174,6 @@ func (m *measurements) Windows(split types.NamespacedName, after time.Time) ([]a
 // answered are requests that took at most 100 milliseconds.
 func answered(n int64) analysis.Arm {
 	return analysis.Arm{Requests: n, Latency: &analysis.Histogram{LE: []float64{0.1, 0.5}, Counts: []int64{n, n}}}
-}
-
-// serveProxies stands in for the agents: each ready proxy reports the newest
-// generation of its split, as the real agent does after it has reloaded nginx.
-func serveProxies(t *testing.T, which ...client.ListOption) {
-	t.Helper()
-	ctx := t.Context()
-	go func() {
-		for ctx.Err() == nil {
-			if err := reportOnce(ctx, which...); err != nil && ctx.Err() == nil {
-				t.Logf("proxies: %v", err)
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
-	}()
-}
-
-func reportOnce(ctx context.Context, which ...client.ListOption) error {
-	pods := &corev1.PodList{}
-	if err := admin.List(ctx, pods, append(which, client.HasLabels{traffic.LabelProxy})...); err != nil {
-		return err
-	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if !isReady(pod) || pod.DeletionTimestamp != nil {
-			continue
-		}
-		ts := &splitv1.TrafficSplit{}
-		err := admin.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[traffic.LabelProxy]}, ts)
-		if err != nil {
-			continue
-		}
-		digest, err := servedBy(ctx, ts)
-		if err != nil {
-			return err
-		}
-		if digest == "" || reported(ts, pod.Name, digest) {
-			continue
-		}
-		u := &unstructured.Unstructured{Object: map[string]any{
-			"metadata": map[string]any{"name": ts.Name, "namespace": ts.Namespace},
-			"status": map[string]any{"proxies": []any{map[string]any{
-				"name": pod.Name, "observedGeneration": ts.Generation, "configuration": digest,
-			}}},
-		}}
-		u.SetGroupVersionKind(splitv1.GroupVersion.WithKind("TrafficSplit"))
-		err = admin.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(pod.Name), client.ForceOwnership)
-		if client.IgnoreNotFound(err) != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// servedBy is the digest of what proxies serve of a split: "" when it is refused,
-// and they serve on what they did.
-func servedBy(ctx context.Context, ts *splitv1.TrafficSplit) (string, error) {
-	services, groups := &corev1.ServiceList{}, &specsv1.HTTPRouteGroupList{}
-	for _, list := range []client.ObjectList{services, groups} {
-		if err := admin.List(ctx, list, client.InNamespace(ts.Namespace)); err != nil {
-			return "", err
-		}
-	}
-	known := traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}
-	for i := range services.Items {
-		known.Services[services.Items[i].Name] = &services.Items[i]
-	}
-	for i := range groups.Items {
-		known.Groups[groups.Items[i].Name] = &groups.Items[i]
-	}
-	resolved, problems := traffic.Resolve(ts, known)
-	if traffic.Refused(problems) {
-		return "", nil
-	}
-	return resolved.Digest(), nil
-}
-
-func reported(ts *splitv1.TrafficSplit, pod, digest string) bool {
-	for _, p := range ts.Status.Proxies {
-		if p.Name == pod {
-			return p.ObservedGeneration == ts.Generation && p.Configuration == digest
-		}
-	}
-	return false
 }
 
 func isReady(pod *corev1.Pod) bool {

@@ -76,6 +76,7 @@ func startSender(t *testing.T) *outbound.Sender {
 }
 
 func TestASigningKeyIsReadOnlyWhereThePagesRoleAllowsIt(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	signatures := make(chan string, 100)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -120,6 +121,7 @@ func awaitOutcome(t *testing.T, s *outbound.Sender, name types.NamespacedName, w
 
 // The cache keeps little of EndpointSlices; what the policy needs has to be in it.
 func TestTheAPIServerIsFoundInTheManagersCache(t *testing.T) {
+	t.Parallel()
 	// The API server here listens at loopback only, which it does not make known.
 	const server = "192.0.2.10"
 	slice := &discoveryv1.EndpointSlice{

@@ -255,8 +255,8 @@ func released(t *testing.T, s *scene) {
 }
 
 func TestDecisionsFromTheCommandLineAreBoundToWhatWasSeen(t *testing.T) {
-	s := team(t)
-	guardDecisions(t, true)
+	t.Parallel()
+	s := team(t, signed)
 	released(t, s)
 	step := int32(1)
 	for _, test := range []struct {

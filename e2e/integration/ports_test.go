@@ -18,6 +18,7 @@ import (
 )
 
 func TestPortsOfASplitHaveWeightsOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	s, _ := birds(t)
 	for _, name := range []string{"birds", "birds-blue", "birds-green"} {
 		svc := s.get(t.Context(), name, &corev1.Service{}).(*corev1.Service)

@@ -125,6 +125,7 @@ func requestsOf(t *testing.T, user string) int {
 }
 
 func TestAProxyLearnsWhatToServeAndReportsIt(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	split := trafficSplit(100, 0)
 	s.create(service("website"), service("website-stable"), service("website-canary"), split)
@@ -159,6 +160,7 @@ func TestAProxyLearnsWhatToServeAndReportsIt(t *testing.T) {
 }
 
 func TestAProxyKnowsABackendThatWasMadeJustBeforeItsWeight(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	split := trafficSplit(100)
 	s.create(service("website"), service("website-stable"), split)
@@ -192,6 +194,7 @@ func TestAProxyKnowsABackendThatWasMadeJustBeforeItsWeight(t *testing.T) {
 }
 
 func TestAProxyIsQuietAndRestoresItsEntry(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	split := trafficSplit(100, 0)
 	s.create(service("website"), service("website-stable"), service("website-canary"), split)
@@ -223,6 +226,7 @@ func TestAProxyIsQuietAndRestoresItsEntry(t *testing.T) {
 }
 
 func TestAProxyOfASplitThatIsDeletedWantsNothingNew(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	split := trafficSplit(100, 0)
 	s.create(service("website"), service("website-stable"), service("website-canary"), split)
@@ -244,6 +248,7 @@ func TestAProxyOfASplitThatIsDeletedWantsNothingNew(t *testing.T) {
 }
 
 func TestAProxyThatStartsWhileItsSplitIsDeletedServesIt(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	split := trafficSplit(100, 0)
 	split.Finalizers = []string{"example.com/held"}

@@ -4,7 +4,6 @@ package integration
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ const (
 // TestNothingToDoMeansNoRequests counts what the operator asks of the API server
 // while nothing happens: nothing but the watches that are open.
 func TestNothingToDoMeansNoRequests(t *testing.T) {
+	t.Parallel()
 	s := website(t, newMeasurements())
 	s.checkQuiet(quietFor)
 	if len(s.pods()) == 0 {
@@ -27,6 +27,7 @@ func TestNothingToDoMeansNoRequests(t *testing.T) {
 }
 
 func TestASplitInEffectCostsNoRequests(t *testing.T) {
+	t.Parallel()
 	s, _ := birds(t)
 	s.checkQuiet(5 * time.Second)
 }
@@ -47,13 +48,12 @@ func (s *scene) checkQuiet(d time.Duration) {
 }
 
 // requestsFor are the operator's requests of some time, and how many watches it renewed.
-// What tests before this one left in their namespaces may still change.
 func (s *scene) requestsFor(d time.Duration) (requests []string, watches int) {
 	s.Helper()
-	since := time.Now()
-	<-time.After(d)
-	requests, watches = operatorRequests(s.T, since)
-	return slices.DeleteFunc(requests, func(r string) bool {
-		return strings.Contains(r, "/namespaces/") && !strings.Contains(r, "/namespaces/"+s.namespace+"/")
-	}), watches
+	since := auditEnd(s.T)
+	select {
+	case <-s.Context().Done():
+	case <-time.After(d): // nothing can be seen of requests that are not made
+	}
+	return s.operatorRequests(since)
 }

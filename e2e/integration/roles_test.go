@@ -96,6 +96,7 @@ func (s *scene) waitRights(user string, rights ...may) {
 }
 
 func TestRolesOfTheClusterGiveWhatIsFitOverReleases(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	for _, role := range []string{"view", "edit", "admin", release + "-promoter"} {
 		s.bindClusterRole(role, role)
@@ -129,6 +130,7 @@ func TestRolesOfTheClusterGiveWhatIsFitOverReleases(t *testing.T) {
 }
 
 func TestTheManagerMayServeCanaryReleasesAndReadsNoSecretForThem(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	manager := "system:serviceaccount:" + operatorSpace + ":" + release
 	s.waitRights(manager, may{"list", "canaryreleases", ""})
@@ -154,6 +156,7 @@ func TestTheManagerMayServeCanaryReleasesAndReadsNoSecretForThem(t *testing.T) {
 }
 
 func TestFreezesAreWrittenByThePlatformTeamAndReadByWhoeverMayViewTheCluster(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	for name, role := range map[string]string{
 		"viewer-of-all": "view", "editor-of-all": "edit", "admin-of-all": "admin",

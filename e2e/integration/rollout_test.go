@@ -21,23 +21,22 @@ const (
 )
 
 // website is a namespace in which v1 is stable under a Rollout.
-func website(t *testing.T, m *measurements) *scene {
+func website(t *testing.T, m *measurements, label ...func(map[string]string)) *scene {
 	t.Helper()
-	s := newScene(t)
+	s := newScene(t, label...)
 	s.create(deployment("website", 4), service("website"), newRollout())
-	serveProxies(t)
-	startOperator(t, m)
+	s.serveProxies()
+	s.startOperator(m)
 	s.waitReady()
 	return s
 }
 
 func TestThePodsOfThePromotedCanaryBecomeTheDeploymentsPods(t *testing.T) {
+	t.Parallel()
 	for name, guarded := range map[string]bool{"held at paused": false, "under the admission policy": true} {
 		t.Run(name, func(t *testing.T) {
-			if guarded {
-				guard(t)
-			}
-			s := website(t, newMeasurements())
+			t.Parallel()
+			s := website(t, newMeasurements(), guardedIf(guarded))
 			// A new policy is relied on only after some seconds.
 			s.eventually("not paused in steady state, if the policy is there", func(context.Context) bool {
 				return s.deployment().Spec.Paused != guarded
@@ -76,6 +75,7 @@ func (s *scene) checkOwners(n int) {
 }
 
 func TestABadCanaryIsRolledBackAndTheDeploymentIsHeldUntilItsTemplateChanges(t *testing.T) {
+	t.Parallel()
 	m := newMeasurements()
 	m.badCanary = true
 	s := website(t, m)
@@ -98,12 +98,13 @@ func TestABadCanaryIsRolledBackAndTheDeploymentIsHeldUntilItsTemplateChanges(t *
 }
 
 func TestACanaryWhosePodsNeverGetReadyIsRolledBackAfterTheDeadline(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	ro := newRollout()
 	ro.Spec.ProgressDeadline = "8s"
 	s.create(deployment("website", 2), service("website"), ro)
-	serveProxies(t)
-	startOperator(t, newMeasurements())
+	s.serveProxies()
+	s.startOperator(newMeasurements())
 	s.waitReady()
 	s.patchTemplate(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = imageV2; unready(t) })
 	s.waitReason(v1alpha1.ReasonRolledBack)
@@ -114,6 +115,7 @@ func TestACanaryWhosePodsNeverGetReadyIsRolledBackAfterTheDeadline(t *testing.T)
 }
 
 func TestAnEarlierTemplateIsReleasedAgainWithoutASecondRoll(t *testing.T) {
+	t.Parallel()
 	s := website(t, newMeasurements())
 	s.setImage(imageV2)
 	s.waitReady()
@@ -131,11 +133,12 @@ func TestAnEarlierTemplateIsReleasedAgainWithoutASecondRoll(t *testing.T) {
 }
 
 func TestACrashOfTheOperatorDuringAReleaseChangesNothingInTheOutcome(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.create(deployment("website", 4), service("website"), newRollout())
-	serveProxies(t)
+	s.serveProxies()
 	m := newMeasurements()
-	o := startOperator(t, m)
+	o := s.startOperator(m)
 	s.waitReady()
 	s.setImage(imageV2)
 	for _, stage := range []string{v1alpha1.ReasonPreparing, v1alpha1.ReasonWaitingForPods, v1alpha1.ReasonWaitingForTraffic, v1alpha1.ReasonPromoting, v1alpha1.ReasonCleaningUp} {
@@ -144,7 +147,7 @@ func TestACrashOfTheOperatorDuringAReleaseChangesNothingInTheOutcome(t *testing.
 			return reason == stage || s.stableImage() == imageV2
 		})
 		o.stop(t)
-		o = startOperator(t, newMeasurements())
+		o = s.startOperator(newMeasurements())
 	}
 	s.waitReady()
 	if pods := s.pods(); len(pods) != 1 || len(pods[imageV2]) != 4 {
@@ -157,8 +160,12 @@ func TestACrashOfTheOperatorDuringAReleaseChangesNothingInTheOutcome(t *testing.
 // GitOps tools prune in the foreground: the garbage collector then removes what
 // the Rollout owns before its finalizer is done.
 func TestDeletingTheRolloutInTheMiddleOfACanaryGivesEverythingBack(t *testing.T) {
+	t.Parallel()
 	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
-		t.Run(string(how), func(t *testing.T) { deleteInTheMiddle(t, how) })
+		t.Run(string(how), func(t *testing.T) {
+			t.Parallel()
+			deleteInTheMiddle(t, how)
+		})
 	}
 }
 
@@ -166,8 +173,8 @@ func deleteInTheMiddle(t *testing.T, how metav1.DeletionPropagation) {
 	t.Helper()
 	s := newScene(t)
 	s.create(deployment("website", 4), service("website"), newRollout(v1alpha1.Step{Weight: 20, Hold: "1h"}))
-	serveProxies(t)
-	startOperator(t, newMeasurements())
+	s.serveProxies()
+	s.startOperator(newMeasurements())
 	s.waitReady()
 	before := s.pods()
 	s.setImage(imageV2)

@@ -35,16 +35,21 @@ type scene struct {
 	namespace string
 	// reader is what looks: the API server, or a cache where much is looked at.
 	reader client.Reader
+	// guarded is whether a policy holds the changed Deployments of the namespace.
+	guarded bool
 }
 
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, label ...func(map[string]string)) *scene {
 	t.Helper()
 	ns := &corev1.Namespace{}
-	ns.GenerateName = "website-"
+	ns.GenerateName, ns.Labels = "website-", map[string]string{}
+	for _, f := range label {
+		f(ns.Labels)
+	}
 	if err := admin.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	return &scene{T: t, namespace: ns.Name, reader: admin}
+	return &scene{T: t, namespace: ns.Name, reader: admin, guarded: ns.Labels[labelGuarded] == "true"}
 }
 
 func (s *scene) create(objects ...client.Object) {
@@ -165,11 +170,42 @@ func (s *scene) pods() map[string][]string {
 	return out
 }
 
+const (
+	// neverAfter is when a test gives up what it waits for.
+	neverAfter = 2 * time.Minute
+	// mostOften is how often a condition is looked at where much happens.
+	mostOften = 50 * time.Millisecond
+	// unseen is how often it is looked at where nothing happens that the shared cache sees.
+	unseen = 250 * time.Millisecond
+)
+
 // poll asks for a condition until it holds; false when it never does.
 func poll(ctx context.Context, condition func(context.Context) bool) bool {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 2*time.Minute, true,
+	err := wait.PollUntilContextTimeout(ctx, mostOften, neverAfter, true,
 		func(ctx context.Context) (bool, error) { return condition(ctx), nil })
 	return err == nil
+}
+
+// poll asks for a condition whenever something in the namespace has changed, until it
+// holds; false when it never does.
+func (s *scene) poll(condition func(context.Context) bool) bool {
+	ctx, cancel := context.WithTimeout(s.Context(), neverAfter)
+	defer cancel()
+	for {
+		changed := changes.next(s.namespace)
+		if condition(ctx) {
+			return true
+		}
+		again := time.NewTimer(unseen)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-changed:
+			again.Reset(mostOften)
+			<-again.C
+		case <-again.C:
+		}
+	}
 }
 
 // eventually tries until there is no error, where there is no scene.
@@ -184,7 +220,7 @@ func eventually(t testing.TB, what string, try func() error) {
 // eventually waits for a condition; the reason is asked for when it never holds.
 func (s *scene) eventually(what string, condition func(context.Context) bool) {
 	s.Helper()
-	if !poll(s.Context(), condition) {
+	if !s.poll(condition) {
 		ro := &v1alpha1.Rollout{}
 		err := admin.Get(s.Context(), s.key("website"), ro)
 		_, reason, message := ready(ro)

@@ -177,7 +177,7 @@ func TestARolloutIsPromotedByTheTrafficSplitsThatAMeshBrought(t *testing.T) {
 			ro := newRollout()
 			ro.Spec.Router = v1alpha1.RouterSMI
 			s.create(deployment("website", 4), service("website"), ro)
-			startOperator(t, newMeasurements())
+			s.startOperator(newMeasurements())
 			s.waitReady()
 			s.setImage(imageV2)
 			var said splitv1.TrafficSplitStatus
@@ -199,7 +199,7 @@ func TestWhatTheTrafficSplitsOfAMeshHaveNoRoomForIsRefused(t *testing.T) {
 	elsewhere(t)
 	serve(t, meshKind(t, [2]string{"v1alpha2", numbers}), traffic.Served{Version: "v1alpha2", NoStatus: true, NoMatches: true})
 	s := newScene(t)
-	startOperator(t, newMeasurements())
+	s.startOperator(newMeasurements())
 	limited := newRollout(v1alpha1.Step{Weight: 20, Matches: []string{"testers"}})
 	limited.Spec.Router = v1alpha1.RouterSMI
 	s.create(deployment("website", 1), service("website"), limited)

@@ -127,14 +127,15 @@ func share(port traffic.Port, service string) float64 {
 }
 
 func TestTheWorkflowOfTheSpecification(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	// "The user has previously created: Deployment foobar-v1 with labels app: foobar and
 	// version: v1, Service foobar with a selector of app: foobar, Service foobar-v1."
 	d1, s1 := appVersion("foobar", "v1")
 	s.create(d1, s1, service("foobar"))
 	s.hasEndpoints("foobar", map[string]int{"foobar-v1": 2})
-	serveProxies(t)
-	startOperator(t, newMeasurements())
+	s.serveProxies()
+	s.startOperator(newMeasurements())
 
 	// "Create a new traffic split named foobar-rollout … refers to the service foobar-v2
 	// even before it is created."
@@ -212,6 +213,7 @@ func http1(name string, port int32) corev1.ServicePort {
 }
 
 func TestPortsOfTheSpecificationsExampleThatFit(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	green := http1("grpc", 8080)
 	green.TargetPort = intstr.FromInt32(8081)
@@ -220,7 +222,7 @@ func TestPortsOfTheSpecificationsExampleThatFit(t *testing.T) {
 		birdService("blue-birds", "blue", http1("grpc", 8080), http1("rest", 9090)),
 		birdService("green-birds", "green", green, http1("rest", 9090)),
 	)
-	startOperator(t, newMeasurements())
+	s.startOperator(newMeasurements())
 	ts := split("birds", "birds", splitv1.Backend{Service: "blue-birds", Weight: 1}, splitv1.Backend{Service: "green-birds", Weight: 1})
 	s.create(ts)
 	s.says("birds", splitv1.ConditionResolvedRefs, metav1.ConditionTrue, splitv1.ReasonResolved)
@@ -241,14 +243,16 @@ func TestPortsOfTheSpecificationsExampleThatFit(t *testing.T) {
 }
 
 func TestPortsOfTheSpecificationsExampleThatDoNotFit(t *testing.T) {
+	t.Parallel()
 	for name, blue := range map[string]corev1.ServicePort{
 		"another number": http1("grpc", 1024),
 		"another name":   http1("web", 8080),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newScene(t)
 			s.create(birdService("birds", "", http1("grpc", 8080)), birdService("blue-birds", "blue", blue), birdService("green-birds", "green", http1("grpc", 8080)))
-			startOperator(t, newMeasurements())
+			s.startOperator(newMeasurements())
 			ts := split("birds", "birds", splitv1.Backend{Service: "blue-birds", Weight: 1}, splitv1.Backend{Service: "green-birds", Weight: 1})
 			s.create(ts)
 			// "Implementations are recommended to issue an event that notifies users traffic
@@ -289,12 +293,13 @@ func apps(t *testing.T, names ...string) *scene {
 	for _, name := range names {
 		s.hasEndpoints(name, map[string]int{name + "-v1": 2})
 	}
-	serveProxies(t)
-	startOperator(t, newMeasurements())
+	s.serveProxies()
+	s.startOperator(newMeasurements())
 	return s
 }
 
 func TestSeveralSplitsInANamespaceAreInEffectAtOnce(t *testing.T) {
+	t.Parallel()
 	names := []string{"shop", "cart", "pay"}
 	s := apps(t, names...)
 	for i, name := range names {
@@ -312,6 +317,7 @@ func TestSeveralSplitsInANamespaceAreInEffectAtOnce(t *testing.T) {
 }
 
 func TestOfTwoSplitsForOneServiceTheOlderStaysAndTheOtherComesAfterIt(t *testing.T) {
+	t.Parallel()
 	s := apps(t, "shop")
 	s.create(split("z-first", "shop", splitv1.Backend{Service: "shop-v1", Weight: 3}))
 	s.effective("z-first", map[string]int32{"shop-v1": 3})
@@ -327,6 +333,7 @@ func TestOfTwoSplitsForOneServiceTheOlderStaysAndTheOtherComesAfterIt(t *testing
 // "TrafficSplits cannot be self-referential", which the schema says of names; a fully
 // qualified one leads to the same Service.
 func TestASplitToItsOwnRootServiceIsRefused(t *testing.T) {
+	t.Parallel()
 	s := apps(t, "shop")
 	s.create(split("shop", "shop."+s.namespace+".svc.cluster.local", splitv1.Backend{Service: "shop-v1", Weight: 1}, splitv1.Backend{Service: "shop", Weight: 9}))
 	s.says("shop", splitv1.ConditionAccepted, metav1.ConditionFalse, splitv1.ReasonInvalid, `"shop" is the split's own root Service`)
@@ -336,6 +343,7 @@ func TestASplitToItsOwnRootServiceIsRefused(t *testing.T) {
 // "TrafficSplits are not hierarchical": a split does not know of the next one. What
 // each has is its own proxies.
 func TestSplitsMayFollowEachOtherButNotInACircle(t *testing.T) {
+	t.Parallel()
 	s := apps(t, "shop", "cart", "pay")
 	s.create(split("shop", "shop", splitv1.Backend{Service: "shop-v1", Weight: 1}, splitv1.Backend{Service: "cart", Weight: 1}))
 	s.create(split("cart", "cart", splitv1.Backend{Service: "cart-v1", Weight: 1}, splitv1.Backend{Service: "pay", Weight: 1}))
@@ -367,6 +375,7 @@ func TestSplitsMayFollowEachOtherButNotInACircle(t *testing.T) {
 
 // The text has the headers of a match as a map, the published schema as a list.
 func TestHeadersComeAsAMapAndAsAList(t *testing.T) {
+	t.Parallel()
 	const group = `
 apiVersion: specs.smi-spec.io/v1alpha4
 kind: HTTPRouteGroup
@@ -388,6 +397,7 @@ spec:
 		"twice in a map's one case": {headers: `{x-beta: "1", X-Beta: "2"}`, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newScene(t)
 			objects, err := decode([]byte(strings.Replace(group, "HEADERS", c.headers, 1)))
 			if err != nil {
@@ -408,7 +418,7 @@ spec:
 					o.Spec.Selector = map[string]string{"app": "shop", "version": name}
 				})
 			}
-			startOperator(t, newMeasurements())
+			s.startOperator(newMeasurements())
 			s.create(ts)
 			if c.refused {
 				s.says("shop", splitv1.ConditionAccepted, metav1.ConditionFalse, splitv1.ReasonInvalid, "ab-test", "firefox-users")

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,36 +15,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
-
-// cached is a reader of everything that stages look at again and again.
-var cached = sync.OnceValues(func() (client.Reader, error) {
-	c, err := cache.New(plane.Config, cache.Options{Scheme: newScheme()})
-	if err != nil {
-		return nil, err
-	}
-	ctx := context.Background() // until the process ends
-	for _, o := range []client.Object{
-		&corev1.Pod{}, &corev1.Service{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}, &splitv1.TrafficSplit{}, &v1alpha1.Rollout{},
-	} {
-		if _, err := c.GetInformer(ctx, o, cache.BlockUntilSynced(false)); err != nil {
-			return nil, err
-		}
-	}
-	go func() {
-		if err := c.Start(ctx); err != nil {
-			panic(err)
-		}
-	}()
-	c.WaitForCacheSync(ctx)
-	return c, nil
-})
 
 // stage is a scene of its own: a namespace with a website, an operator that sees
 // nothing else, a clock that nobody else looks at, and the history of all that
@@ -68,7 +43,8 @@ type cast struct {
 	rollout    *v1alpha1.Rollout
 	measured   *measurements
 	extras     []client.Object
-	secrets    bool // whether the operator may read Secrets
+	sight      []func(*sight)
+	guarded    bool // whether the namespace is one in which Deployments are held by a policy
 }
 
 // begin plays until v1 with four pods is stable. The release that follows has two
@@ -83,23 +59,15 @@ func begin(t *testing.T, change ...func(*cast)) *stage {
 	for _, f := range change {
 		f(c)
 	}
-	s := newScene(t)
-	reader, err := cached()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newScene(t, guardedIf(c.guarded))
 	p := &stage{scene: s, history: record(s), time: c.measured, promise: promise{keeps: 4}}
 	s.create(c.deployment, c.service, c.rollout)
 	s.create(c.extras...)
-	s.eventually("the cache has it", func(ctx context.Context) bool { return reader.Get(ctx, s.key("website"), &v1alpha1.Rollout{}) == nil })
-	s.eventually("the cache has it", func(ctx context.Context) bool { return reader.Get(ctx, s.key("website"), &appsv1.Deployment{}) == nil })
-	s.reader = reader
-	serveProxies(t, client.InNamespace(s.namespace))
-	see := sight{namespaces: []string{s.namespace}}
-	if c.secrets {
-		see.secrets = see.namespaces
-	}
-	p.operator = startOperatorSeeing(t, c.measured, see)
+	s.eventually("the cache has it", func(ctx context.Context) bool { return cached.Get(ctx, s.key("website"), &v1alpha1.Rollout{}) == nil })
+	s.eventually("the cache has it", func(ctx context.Context) bool { return cached.Get(ctx, s.key("website"), &appsv1.Deployment{}) == nil })
+	s.reader = cached
+	s.serveProxies()
+	p.operator = s.startOperator(c.measured, c.sight...)
 	s.waitReady()
 	p.begun = p.moment()
 	t.Cleanup(p.checkPromise)

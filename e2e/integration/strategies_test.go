@@ -43,13 +43,14 @@ func under(t *testing.T, m *measurements, change func(*v1alpha1.RolloutSpec)) *s
 	ro := newRollout()
 	change(&ro.Spec)
 	s.create(deployment("website", 4), service("website"), ro)
-	serveProxies(t)
-	startOperator(t, m)
+	s.serveProxies()
+	s.startOperator(m)
 	s.waitReady()
 	return s
 }
 
 func TestSharesOfReplicasPutNothingInThePath(t *testing.T) {
+	t.Parallel()
 	s := under(t, newMeasurements(), func(spec *v1alpha1.RolloutSpec) {
 		spec.Router = v1alpha1.RouterNone
 		spec.Strategy.Steps = []v1alpha1.Step{{Weight: 20, Until: v1alpha1.UntilManual}, {Weight: 50}}
@@ -80,6 +81,7 @@ func TestSharesOfReplicasPutNothingInThePath(t *testing.T) {
 }
 
 func TestBlueGreenKeepsTheOldVersionUntilTheNewOneHasProvedItself(t *testing.T) {
+	t.Parallel()
 	s := under(t, newMeasurements(), func(spec *v1alpha1.RolloutSpec) {
 		spec.Strategy = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{Until: v1alpha1.UntilManual, ScaleDownDelay: "1s"}}
 	})
@@ -101,6 +103,7 @@ func TestBlueGreenKeepsTheOldVersionUntilTheNewOneHasProvedItself(t *testing.T) 
 }
 
 func TestTrafficMovesBetweenTwoServicesThatPeopleKeep(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	blue, green := deployment("website", 2), deployment("next", 2)
 	blue.Spec.Template.Labels["version"], green.Spec.Template.Labels["version"] = "v1", "v2"
@@ -113,8 +116,8 @@ func TestTrafficMovesBetweenTwoServicesThatPeopleKeep(t *testing.T) {
 	ro.Spec.WorkloadRef = v1alpha1.WorkloadReference{}
 	ro.Spec.Services = &v1alpha1.ServicePair{Stable: "website-v1", Canary: "website-v2"}
 	s.create(blue, service("website"), one, two, ro)
-	serveProxies(t)
-	startOperator(t, newMeasurements())
+	s.serveProxies()
+	s.startOperator(newMeasurements())
 	s.waitReason(v1alpha1.ReasonStable)
 	s.create(green)
 	s.eventually("all traffic on the second Service", func(context.Context) bool {
@@ -131,6 +134,7 @@ func TestTrafficMovesBetweenTwoServicesThatPeopleKeep(t *testing.T) {
 }
 
 func TestAPersonAbortsAndRetries(t *testing.T) {
+	t.Parallel()
 	s := under(t, newMeasurements(), func(spec *v1alpha1.RolloutSpec) {
 		spec.Strategy.Steps = []v1alpha1.Step{{Weight: 20, Until: v1alpha1.UntilManual}}
 	})
@@ -156,6 +160,7 @@ func TestAPersonAbortsAndRetries(t *testing.T) {
 }
 
 func TestAFreezeOfThePlatformHoldsAReleaseAndNotARollback(t *testing.T) {
+	t.Parallel()
 	m := newMeasurements()
 	s := under(t, m, func(spec *v1alpha1.RolloutSpec) {
 		spec.Strategy.Steps = []v1alpha1.Step{{Weight: 20, Until: v1alpha1.UntilManual}, {Weight: 60}}
@@ -193,6 +198,7 @@ func TestAFreezeOfThePlatformHoldsAReleaseAndNotARollback(t *testing.T) {
 }
 
 func TestPeopleWhoMatchMeetTheCanaryFirstAndCopiesBeforeThem(t *testing.T) {
+	t.Parallel()
 	s := under(t, newMeasurements(), func(spec *v1alpha1.RolloutSpec) {
 		spec.Strategy.Steps = []v1alpha1.Step{
 			{Weight: 100, Matches: []string{"testers"}, Mirror: new(int32(10)), Until: v1alpha1.UntilManual}, {Weight: 20, Until: v1alpha1.UntilManual},

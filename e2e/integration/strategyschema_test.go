@@ -20,6 +20,7 @@ const (
 )
 
 func TestEveryStrategyAndSettingIsAccepted(t *testing.T) {
+	t.Parallel()
 	for name, spec := range map[string]string{
 		"two Services":   "services: {stable: website-v1, canary: website-v2}\n" + oneStep,
 		"CanaryRelease":  "workloadRef: {apiVersion: serin.dev/v1alpha1, kind: CanaryRelease, name: try}\n" + oneStep,
@@ -47,6 +48,7 @@ func TestEveryStrategyAndSettingIsAccepted(t *testing.T) {
 }
 
 func TestWhatContradictsItselfIsRefusedWithTheFix(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ spec, want string }{
 		"neither workload nor Services": {oneStep, "needs exactly one of workloadRef and services; remove or add one"},
 		"workload and Services":         {deploymentRef + oneStep + "services: {stable: a, canary: b}", "needs exactly one of workloadRef and services"},

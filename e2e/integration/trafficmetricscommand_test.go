@@ -164,6 +164,7 @@ func TestTheCommandMeasuresByProxiesWithTheChartsRights(t *testing.T) {
 }
 
 func TestTheCommandReadsAProvidedCertificateAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name string) {
 		t.Helper()

@@ -4,10 +4,11 @@ package integration
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	coreac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,8 +41,8 @@ func birds(t *testing.T) (*scene, *operator) {
 	}
 	s.create(service("birds"))
 	s.eventually("the app is ready", func(ctx context.Context) bool { return len(s.readyEndpoints(ctx)) == 4 })
-	serveProxies(t)
-	o := startOperator(t, newMeasurements())
+	s.serveProxies()
+	o := s.startOperator(newMeasurements())
 	s.create(&splitv1.TrafficSplit{
 		ObjectMeta: metav1.ObjectMeta{Name: "birds"},
 		Spec: splitv1.TrafficSplitSpec{Service: "birds", Backends: []splitv1.Backend{
@@ -87,36 +89,45 @@ func (s *scene) readyEndpoints(ctx context.Context) map[string]bool {
 		s.Errorf("list endpoints: %v", err)
 	}
 	ready := map[string]bool{}
-	for _, slice := range list.Items {
-		for _, e := range slice.Endpoints {
-			if ptr.Deref(e.Conditions.Ready, true) && e.TargetRef != nil {
-				ready[e.TargetRef.Name] = strings.HasPrefix(e.TargetRef.Name, "serin-proxy-")
-			}
+	for i := range list.Items {
+		maps.Copy(ready, readyIn(&list.Items[i]))
+	}
+	return ready
+}
+
+func readyIn(slice *discoveryv1.EndpointSlice) map[string]bool {
+	ready := map[string]bool{}
+	for _, e := range slice.Endpoints {
+		if ptr.Deref(e.Conditions.Ready, true) && e.TargetRef != nil {
+			ready[e.TargetRef.Name] = strings.HasPrefix(e.TargetRef.Name, "serin-proxy-")
 		}
 	}
 	return ready
 }
 
-// neverEmpty watches, until the test ends, that the root Service has endpoints.
+// neverEmpty watches, until it is stopped, that the root Service has endpoints: at each
+// change that the API server makes of them.
 func (s *scene) neverEmpty() (stop func()) {
-	ctx, cancel := context.WithCancel(s.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			if ready := s.readyEndpoints(ctx); len(ready) == 0 && ctx.Err() == nil {
-				s.Error("the root Service has no ready endpoint")
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(10 * time.Millisecond):
-			}
+	var stopped atomic.Bool
+	full := map[string]int{} // slices, by name
+	s.watch(&discoveryv1.EndpointSliceList{}, func(e watch.Event, o client.Object) {
+		slice, ok := o.(*discoveryv1.EndpointSlice)
+		if !ok || slice.Labels[discoveryv1.LabelServiceName] != "birds" || stopped.Load() {
+			return
 		}
-	}()
-	return func() { cancel(); <-done }
+		delete(full, slice.Name)
+		if ready := len(readyIn(slice)); e.Type != watch.Deleted && ready > 0 {
+			full[slice.Name] = ready
+		}
+		if len(full) == 0 {
+			s.Errorf("the root Service has no ready endpoint after version %s", slice.ResourceVersion)
+		}
+	})
+	return func() { stopped.Store(true) }
 }
 
 func TestASplitByHand(t *testing.T) {
+	t.Parallel()
 	s, _ := birds(t)
 	stop := s.neverEmpty()
 	defer stop()
@@ -188,6 +199,7 @@ func (s *scene) get(ctx context.Context, name string, o client.Object) client.Ob
 // the owner's finalizers are done. The operator is away, so only the garbage
 // collector acts.
 func TestTheProxiesStayInThePathWhenTheSplitIsDeletedInTheForeground(t *testing.T) {
+	t.Parallel()
 	s, o := birds(t)
 	o.stop(t)
 	if err := admin.Delete(t.Context(), s.birdSplit(), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
@@ -201,13 +213,14 @@ func TestTheProxiesStayInThePathWhenTheSplitIsDeletedInTheForeground(t *testing.
 	}
 	stop := s.neverEmpty()
 	defer stop()
-	startOperator(t, newMeasurements())
+	s.startOperator(newMeasurements())
 	s.eventually("the split is gone", func(ctx context.Context) bool {
 		return apierrors.IsNotFound(admin.Get(ctx, s.key("birds"), &splitv1.TrafficSplit{}))
 	})
 }
 
 func TestDeletingTheNamespaceOfASplitFinishes(t *testing.T) {
+	t.Parallel()
 	s, _ := birds(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	if err := admin.Delete(t.Context(), ns); err != nil {
@@ -219,6 +232,7 @@ func TestDeletingTheNamespaceOfASplitFinishes(t *testing.T) {
 }
 
 func TestProxiesMayRunWherePodSecurityIsRestricted(t *testing.T) {
+	t.Parallel()
 	s, _ := birds(t)
 	d := s.get(t.Context(), "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment)
 	spec := d.Spec.Template.Spec

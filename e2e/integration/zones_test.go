@@ -11,9 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -46,26 +44,14 @@ func (s *scene) node(pool, zone string) {
 	})
 }
 
-// proxiesIn puts the node on which all other pods run, those of proxies too, in a zone.
-func (s *scene) proxiesIn(zone string) {
-	s.Helper()
-	label := func(ctx context.Context, value string) {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fakenode.NodeName}}
-		patch := []byte(`{"metadata":{"labels":{"` + corev1.LabelTopologyZone + `":` + value + `}}}`)
-		if err := admin.Patch(ctx, node, client.RawPatch(types.MergePatchType, patch)); err != nil {
-			s.Fatal(err)
-		}
-	}
-	label(s.Context(), `"`+zone+`"`)
-	s.Cleanup(func() { label(context.WithoutCancel(s.Context()), "null") })
-}
+// nodeZone is the zone of the node on which pods of proxies run.
+const nodeZone = "zone-a"
 
 // birdsIn is the app of birds, with the pods of each version in the zones that are
 // named, one each, and Services that prefer endpoints in the zone of the client.
 func birdsIn(t *testing.T, blue, green []string) *scene {
 	t.Helper()
 	s := newScene(t)
-	s.proxiesIn("zone-a")
 	zonal := func(name string, selector map[string]string) *corev1.Service {
 		out := service(name)
 		out.Spec.Selector, out.Spec.TrafficDistribution = selector, new(corev1.ServiceTrafficDistributionPreferSameZone)
@@ -85,8 +71,8 @@ func birdsIn(t *testing.T, blue, green []string) *scene {
 	}
 	s.create(zonal("birds", map[string]string{"app": "birds"}))
 	s.eventually("the app is ready", func(ctx context.Context) bool { return len(s.readyEndpoints(ctx)) == len(blue)+len(green) })
-	serveProxies(t)
-	startOperator(t, newMeasurements())
+	s.serveProxies()
+	s.startOperator(newMeasurements())
 	s.create(&splitv1.TrafficSplit{
 		ObjectMeta: metav1.ObjectMeta{Name: "birds"},
 		Spec: splitv1.TrafficSplitSpec{Service: "birds", Backends: []splitv1.Backend{
@@ -137,6 +123,7 @@ func (s *scene) annotate(name, key, value string) {
 }
 
 func TestTheStatusOfASplitFollowsTheHintsOfTheCluster(t *testing.T) {
+	t.Parallel()
 	const accepted, programmed = splitv1.ConditionTrafficDistributionAccepted, splitv1.ConditionTrafficDistributionProgrammed
 	s := birdsIn(t, []string{"zone-a", "zone-b"}, []string{"zone-a", "zone-b"})
 	s.says("birds", accepted, metav1.ConditionTrue, splitv1.ReasonAccepted)
@@ -156,6 +143,7 @@ func TestTheStatusOfASplitFollowsTheHintsOfTheCluster(t *testing.T) {
 }
 
 func TestACanaryInFewerZonesThanStableIsReported(t *testing.T) {
+	t.Parallel()
 	s := birdsIn(t, []string{"zone-a", "zone-b", "zone-c"}, []string{"zone-b"})
 	s.says("birds", splitv1.ConditionTrafficDistributionProgrammed, metav1.ConditionFalse, splitv1.ReasonZonesDiffer,
 		`Service "birds-green" has no ready endpoint in zone-a, zone-c`, "at least 3 pods")
@@ -219,6 +207,7 @@ func TestATrafficDistributionThatTheAPIServerRefusesIsSaidByTheRollout(t *testin
 }
 
 func TestTheSchemaRefusesATrafficDistributionThatCannotBeOne(t *testing.T) {
+	t.Parallel()
 	set := func(value string) string {
 		return strings.Replace(smallest, "service: website\n", "service: website\n  trafficDistribution: "+value+"\n", 1)
 	}

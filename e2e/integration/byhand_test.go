@@ -146,10 +146,17 @@ func TestUnpausingTheDeploymentInTheMiddleOfACanaryIsUndoneOrRollsOutInFull(t *t
 	t.Parallel()
 	p := begin(t)
 	p.release()
-	p.promise = promise{keeps: 3, grace: somebodysTime} // the Deployment's own maxUnavailable
-	acted, resumed := p.moment(), time.Now()
+	p.promise = promise{keeps: 3, writes: mendedWithin} // the Deployment's own maxUnavailable
+	acted := p.moment()
 	p.mustKubectl("rollout", "resume", "deployment/website")
-	p.eventually("held again", func(context.Context) bool { return p.deployment().Spec.Paused && time.Since(resumed) > 2*time.Second })
+	p.await(p.scene, "un-paused", func(o client.Object) bool {
+		d, ok := o.(*appsv1.Deployment)
+		return ok && d.Name == "website" && !d.Spec.Paused && versionOf(d) > acted
+	})
+	p.eventually("held again, as the Deployment controller knows", func(context.Context) bool {
+		d := p.deployment()
+		return versionOf(d) > acted && d.Spec.Paused && d.Status.ObservedGeneration == d.Generation
+	})
 	if !p.slipped() {
 		p.checkStayed(acted)
 		p.finish(4)
@@ -172,7 +179,7 @@ func TestUnpausingARejectedVersionDoesNotBringItBack(t *testing.T) {
 	p := begin(t, func(c *cast) { c.measured.badCanary = true })
 	p.setImage(imageV2)
 	p.waitReason(v1alpha1.ReasonRolledBack)
-	p.promise = promise{keeps: 3, grace: somebodysTime} // the Deployment's own maxUnavailable
+	p.promise = promise{keeps: 3, writes: mendedWithin} // the Deployment's own maxUnavailable
 	p.mustKubectl("rollout", "resume", "deployment/website")
 	p.await(p.scene, "the Deployment is un-paused", func(o client.Object) bool {
 		d, ok := o.(*appsv1.Deployment)

@@ -26,8 +26,8 @@ const (
 
 // tryDecision has the API server answer whether a decision is let in, and what becomes of it.
 func (s *scene) tryDecision(ctx context.Context, by string) (*v1alpha1.Rollout, error) {
-	ro := newRollout()
-	ro.Namespace, ro.Spec.Control = s.namespace, decision(v1alpha1.ControlAbort, by)
+	ro := s.named("tried")
+	ro.Spec.Control = decision(v1alpha1.ControlAbort, by)
 	return ro, admin.Create(ctx, ro, client.DryRunAll)
 }
 

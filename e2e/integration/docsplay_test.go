@@ -257,22 +257,33 @@ func (r *reader) pass(ctx context.Context, d time.Duration) {
 	}
 }
 
+// known is whether the operators know what the API server does by now.
+func (r *reader) known(ctx context.Context) bool {
+	for _, ro := range r.rollouts(ctx) {
+		for _, o := range r.operators {
+			if !o.stopped() && !isSeen(ctx, o.view, &ro) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // inTime are the states that nothing but time ends.
 var inTime = []string{v1alpha1.ReasonHolding, v1alpha1.ReasonWaitingForSchedule, v1alpha1.ReasonRollingBack}
 
-// letTimePass goes from one moment at which a release goes on to the next, when
-// nothing else has happened for a second.
+// letTimePass goes from one moment at which a release goes on to the next, when the
+// operator has seen all that has happened, and nothing else does.
 func (r *reader) letTimePass(ctx context.Context) {
 	seen := map[types.UID]string{}
-	since := time.Now()
 	for ctx.Err() == nil {
 		for _, ro := range r.rollouts(ctx) {
 			_, reason, _ := ready(&ro)
 			next := ro.Status.NextTransitionTime
 			switch {
 			case ro.ResourceVersion != seen[ro.UID]:
-				seen[ro.UID], since = ro.ResourceVersion, time.Now()
-			case next != nil && slices.Contains(inTime, reason) && time.Since(since) > time.Second:
+				seen[ro.UID] = ro.ResourceVersion
+			case next != nil && slices.Contains(inTime, reason) && r.known(ctx):
 				r.pass(ctx, max(next.Sub(r.measured.Now()), 0)+time.Second)
 			}
 		}

@@ -20,9 +20,8 @@ import (
 	made "github.com/serin-dev/serin/controllers/workload"
 )
 
-// somebodysTime is how long what somebody else broke may stay broken, on a machine
-// that is busy.
-const somebodysTime = 10 * time.Second
+// mendedWithin is how many writes it may take until what somebody else broke is whole.
+const mendedWithin = 20
 
 func editWeights(weights ...int32) func(*stage) {
 	return func(p *stage) {
@@ -106,7 +105,7 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 			p := begin(t)
 			p.release()
 			if test.breaks {
-				p.promise.grace = somebodysTime
+				p.promise.writes = mendedWithin
 			}
 			acted := p.moment()
 			test.act(p)
@@ -198,7 +197,7 @@ func TestAnEditThatTakesTheCanaryAwayEndsTheReleaseWithAReason(t *testing.T) {
 			p := begin(t)
 			stable := p.pods()[imageV1]
 			p.release()
-			p.promise.grace = somebodysTime
+			p.promise.writes = mendedWithin
 			act(p)
 			p.checkRolledBack(v1alpha1.ReasonCanaryUnavailable, stable)
 		})
@@ -209,7 +208,7 @@ func TestARootServiceThatSelectsOtherPodsStopsTheReleaseWithAReasonUntilItIsUndo
 	t.Parallel()
 	p := begin(t)
 	p.release()
-	p.promise.grace = time.Hour // nobody but whoever did it can mend it
+	p.promise.writes = mendedWithin // until whoever did it has mended it
 	acted := p.moment()
 	editService("website", func(s *corev1.Service) { s.Spec.Selector["app"] = "other" })(p)
 	p.waitReason(v1alpha1.ReasonInvalidService)

@@ -211,7 +211,7 @@ func shop(t *testing.T, change func(*splitv1.TrafficSplit), objects ...client.Ob
 		s.create(o)
 	}
 	s.create(objects...)
-	operator := s.startOperator(newMeasurements(), withGateway)
+	operator := s.startOperator(newMeasurements(), withGateway, counted)
 	split := trafficSplit(90, 10)
 	split.Annotations = map[string]string{splitv1.AnnotationRouter: gatewayapi.Name, splitv1.AnnotationRoutes: "HTTPRoute/website"}
 	if change != nil {
@@ -246,17 +246,13 @@ func (s *scene) routed() {
 	s.splitSays(splitv1.ConditionProgrammed, metav1.ConditionTrue, splitv1.ReasonProgrammed)
 }
 
-// quick waits for what has to happen within a second, with some grace for a machine
-// that is busy, and says how long it took.
+// quick waits for what a watch has to bring about, since nothing else would within hours,
+// and says how long it took: that depends on the machine.
 func (s *scene) quick(what string, condition func() bool) {
 	s.Helper()
 	begun := time.Now()
 	s.eventually(what, func(context.Context) bool { return condition() })
-	if took := time.Since(begun); took > somebodysTime {
-		s.Errorf("%s: took %s", what, took)
-	} else {
-		s.Logf("%s: took %s", what, took.Round(time.Millisecond))
-	}
+	s.Logf("%s: took %s", what, time.Since(begun).Round(time.Millisecond))
 }
 
 // As the owner wrote it, but for what the API server fills in.
@@ -286,7 +282,11 @@ func TestARouteOfAGatewayIsChangedAndRestored(t *testing.T) {
 
 	t.Run("at rest nothing is written", func(t *testing.T) {
 		version := s.route("HTTPRoute", "website").GetResourceVersion()
-		time.Sleep(2 * time.Second)
+		for _, team := range []string{"shop", "sales"} { // the second pass begins when the first is over
+			before := operator.passes.all()["website"]
+			change(s, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) { ts.Annotations["team"] = team })
+			s.eventually("the operator looks again", func(context.Context) bool { return operator.passes.all()["website"] > before })
+		}
 		if now := s.route("HTTPRoute", "website").GetResourceVersion(); now != version {
 			t.Errorf("the route was written: %s, then %s", version, now)
 		}

@@ -185,9 +185,10 @@ type promise struct {
 	// keeps is how many pods together answer all traffic at least: the smallest scale
 	// that the Deployment had.
 	keeps int
-	// grace is how long a promise that somebody else broke may stay broken. Zero where
-	// nobody takes pods or Services away but Serin.
-	grace time.Duration
+	// writes are how many Serin may need until a promise holds again that somebody else
+	// broke, whatever time the machine takes for them. Zero where nobody takes pods or
+	// Services away but Serin.
+	writes int
 	// oneVersion is whether the Service reaches one version at a time, because what
 	// shares the requests by weight stands before it.
 	oneVersion bool
@@ -197,26 +198,42 @@ type promise struct {
 // traffic went where no pods were, or stable was short of pods.
 func (h *history) check(from uint64, p promise) (problems []string) {
 	w := world{}
-	var broken string
-	var brokenAt time.Time
+	broken, writes := "", 0
+	report := func(problem string) {
+		if !slices.Contains(problems, problem) {
+			problems = append(problems, problem)
+		}
+	}
 	for _, m := range h.sorted() {
-		// What was wrong until this moment was wrong for this long.
-		if broken != "" && m.at.Sub(brokenAt) > p.grace && !slices.Contains(problems, broken) {
-			problems = append(problems, broken)
+		if broken != "" && isWritten(m) {
+			writes++
 		}
 		w.apply(m)
 		now := ""
 		if m.version > from {
 			now = w.broken(p)
 		}
-		if (now == "") != (broken == "") {
-			brokenAt = m.at
+		if now == "" || broken == "" {
+			writes = 0
 		}
-		if broken = now; broken != "" && p.grace == 0 && !slices.Contains(problems, broken) {
-			problems = append(problems, broken)
+		if broken = now; broken != "" && (p.writes == 0 || writes > p.writes) {
+			report(broken)
 		}
 	}
+	if broken != "" {
+		report(broken + ", until the end")
+	}
 	return problems
+}
+
+// isWritten is whether a change may be one of Serin's: what the controllers of the
+// cluster change by themselves is not.
+func isWritten(m moment) bool {
+	switch m.object.(type) {
+	case *corev1.Service, *splitv1.TrafficSplit, *v1alpha1.Rollout:
+		return true
+	}
+	return false
 }
 
 // world is the state at one moment.

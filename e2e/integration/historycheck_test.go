@@ -5,7 +5,6 @@ package integration
 import (
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,9 +48,11 @@ func TestTheHistoryTellsWhenTrafficGoesToMissingPods(t *testing.T) {
 	for name, test := range map[string]struct {
 		then []client.Object
 		gone bool
-		// lasts is how long it stays so before all is well again.
-		lasts, grace time.Duration
-		want         string
+		// writes are those of Serin before all is well again, and allowed those that may be.
+		writes, allowed int
+		// forGood is whether it never is.
+		forGood bool
+		want    string
 	}{
 		"nothing is wrong": {},
 		"the canary's only pod goes while it has weight": {
@@ -64,29 +65,38 @@ func TestTheHistoryTellsWhenTrafficGoesToMissingPods(t *testing.T) {
 		"the Service of stable selects nobody":    {then: []client.Object{selecting("website-stable", map[string]string{"version": "9"})}, want: "the Service website-stable has 0"},
 		"the Service of the canary is deleted":    {then: []client.Object{service("website-canary")}, gone: true, want: "the Service website-canary has 0"},
 		"the proxies go":                          {then: []client.Object{proxy}, gone: true, want: "the Service website has 0 ready pods, and needs 1: its proxies"},
-		"somebody else's doing is mended in time": {
-			then: []client.Object{readyPod("v1-a", "1", corev1.ConditionFalse)}, lasts: time.Second, grace: 2 * time.Second,
+		"somebody else's doing is mended in as many writes as it takes": {
+			then: []client.Object{readyPod("v1-a", "1", corev1.ConditionFalse)}, writes: 2, allowed: 2,
 		},
-		"somebody else's doing is mended too late": {
-			then: []client.Object{readyPod("v1-a", "1", corev1.ConditionFalse)}, lasts: 3 * time.Second, grace: 2 * time.Second,
+		"somebody else's doing is mended in more": {
+			then: []client.Object{readyPod("v1-a", "1", corev1.ConditionFalse)}, writes: 3, allowed: 2,
 			want: "the Service website-stable has 1",
+		},
+		"somebody else's doing is never mended": {
+			then: []client.Object{readyPod("v1-a", "1", corev1.ConditionFalse)}, allowed: 2, forGood: true,
+			want: "the Service website-stable has 1 ready pods, and needs 2: weight 80 is in effect, until the end",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, start := &history{}, time.Now()
-			add := func(o client.Object, gone bool, at time.Duration) {
-				h.moments = append(h.moments, moment{version: uint64(len(h.moments)), at: start.Add(at), object: o, gone: gone})
+			h := &history{}
+			add := func(o client.Object, gone bool) {
+				h.moments = append(h.moments, moment{version: uint64(len(h.moments)), object: o, gone: gone})
 			}
 			for _, o := range begun {
-				add(o, false, 0)
+				add(o, false)
 			}
 			for _, o := range test.then {
-				add(o, test.gone, time.Minute)
+				add(o, test.gone)
 			}
-			for _, o := range begun {
-				add(o, false, time.Minute+test.lasts)
+			for range test.writes {
+				add(newRollout(), false)
 			}
-			got := strings.Join(h.check(uint64(len(begun)-1), promise{keeps: 2, grace: test.grace}), "\n")
+			if !test.forGood {
+				for _, o := range begun {
+					add(o, false)
+				}
+			}
+			got := strings.Join(h.check(uint64(len(begun)-1), promise{keeps: 2, writes: test.allowed}), "\n")
 			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}

@@ -81,7 +81,7 @@ const istioSettle = 2 * time.Second
 func (s *scene) startMeshOperator() {
 	s.Helper()
 	t := s.T
-	mgr := s.newManager(trafficsplit.CacheOptions(), s.namespace)
+	mgr := s.newManager(logOf(t), trafficsplit.CacheOptions(), s.namespace)
 	router, err := istio.New(t.Context(), istio.Options{Cache: mgr.GetCache(), Client: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Default: true, Settle: istioSettle})
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,11 @@ import (
 // operator is a manager with Serin's controllers in this process, under the
 // rights of the chart's service account, with traffic and proxies made up.
 type operator struct {
+	// view is its cache.
+	view client.Reader
+	// passes are those over splits, where they are counted.
+	passes *passes
+	ctx    context.Context //nolint:containedctx // it ends with the operator
 	cancel context.CancelFunc
 	done   chan error
 	once   sync.Once
@@ -45,7 +50,7 @@ const operatorAgent = "serin-manager/"
 
 // newManager makes a manager without controllers, which sees the namespaces that are
 // named, or all.
-func (s *scene) newManager(byObject map[client.Object]cache.ByObject, namespaces ...string) ctrl.Manager {
+func (s *scene) newManager(log logr.Logger, byObject map[client.Object]cache.ByObject, namespaces ...string) ctrl.Manager {
 	s.Helper()
 	cfg := managerConfig(s.T)
 	cfg.UserAgent = s.userAgent()
@@ -54,7 +59,7 @@ func (s *scene) newManager(byObject map[client.Object]cache.ByObject, namespaces
 		sees.DefaultNamespaces[namespace] = cache.Config{}
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Logger: logOf(s.T), Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Cache: sees,
+		Logger: log, Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Cache: sees,
 		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
@@ -68,7 +73,7 @@ func (s *scene) newManager(byObject map[client.Object]cache.ByObject, namespaces
 func run(t *testing.T, mgr ctrl.Manager) *operator {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	o := &operator{cancel: cancel, done: make(chan error, 1)}
+	o := &operator{view: mgr.GetClient(), ctx: ctx, cancel: cancel, done: make(chan error, 1)}
 	go func() { o.done <- mgr.Start(ctx) }()
 	t.Cleanup(func() { o.stop(t) })
 	return o
@@ -84,6 +89,9 @@ func (o *operator) stop(t *testing.T) {
 		}
 	})
 }
+
+// stopped is whether it was told to end.
+func (o *operator) stopped() bool { return o.ctx.Err() != nil }
 
 // shownLog is how much of an operator's log is shown, from its end.
 const shownLog = 32 << 10

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,10 +39,15 @@ type sight struct {
 	// guarded is whether it knows the policy that holds Deployments; elsewhere than in
 	// guarded namespaces that is not in force.
 	guarded bool
+	// passes, when set, counts those of its controller of TrafficSplits.
+	passes *passes
 }
 
 func withGateway(see *sight)  { see.gateway = true }
 func withCanaries(see *sight) { see.canaries = true }
+
+// counted has the operator count its passes over splits.
+func counted(see *sight) { see.passes = &passes{of: map[string]int{}} }
 
 // everywhere is for what must not run in parallel: it sees the objects of all tests.
 func everywhere(see *sight) { see.namespaces = nil }
@@ -57,9 +63,16 @@ func (s *scene) startOperator(m *measurements, change ...func(*sight)) *operator
 	byObject := trafficsplit.CacheOptions()
 	maps.Copy(byObject, trafficsplit.ServedCacheOptions(served))
 	maps.Copy(byObject, rollout.CacheOptions(see.secrets...))
-	mgr := s.newManager(byObject, see.namespaces...)
+	log := logOf(s.T)
+	if see.passes != nil {
+		log = logr.New(counting{LogSink: log.GetSink(), passes: see.passes})
+	}
+	mgr := s.newManager(log, byObject, see.namespaces...)
 	addControllers(s.T, mgr, m, see)
-	return run(s.T, mgr)
+	o := run(s.T, mgr)
+	o.passes = see.passes
+	s.operators = append(s.operators, o)
+	return o
 }
 
 func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) {

@@ -37,6 +37,8 @@ type scene struct {
 	reader client.Reader
 	// guarded is whether a policy holds the changed Deployments of the namespace.
 	guarded bool
+	// operators are those that were started, the stopped ones too.
+	operators []*operator
 }
 
 func newScene(t *testing.T, label ...func(map[string]string)) *scene {

@@ -174,12 +174,13 @@ func TestARolloutIsPromotedByTheTrafficSplitsThatAMeshBrought(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			serve(t, test.kind, test.want)
 			s := newScene(t)
-			ro := newRollout()
+			ro := newRollout(v1alpha1.Step{Weight: 20, Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 60})
 			ro.Spec.Router = v1alpha1.RouterSMI
 			s.create(deployment("website", 4), service("website"), ro)
 			s.startOperator(newMeasurements())
 			s.waitReady()
 			s.setImage(imageV2)
+			s.waitReason(v1alpha1.ReasonWaitingForApproval)
 			var said splitv1.TrafficSplitStatus
 			s.eventually("a weight is in effect, by what the annotation says", func(context.Context) bool {
 				said = s.annotated("website")
@@ -188,6 +189,7 @@ func TestARolloutIsPromotedByTheTrafficSplitsThatAMeshBrought(t *testing.T) {
 			if len(said.Backends) != 2 {
 				t.Errorf("the annotation says %+v", said)
 			}
+			s.decide(v1alpha1.ControlPromote)
 			s.eventually("v2 is all there is", func(context.Context) bool { return len(s.pods()[imageV2]) == 4 && len(s.pods()) == 1 })
 			s.waitReady()
 			s.checkGivenBack()

@@ -14,6 +14,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -85,8 +87,11 @@ func (p *stage) checkPromise() {
 	}
 }
 
-// pass lets time go by for the operator.
+// pass lets time go by for the operator, when it has seen all that has happened: what
+// was over before must not look to it as if it had lasted.
 func (p *stage) pass(d time.Duration) {
+	p.Helper()
+	p.seenByOperators()
 	p.time.mu.Lock()
 	p.time.skipped += d
 	p.time.mu.Unlock()
@@ -226,4 +231,35 @@ func (p *stage) delete(o client.Object) {
 	if err := admin.Delete(p.Context(), o); err != nil {
 		p.Fatal(err)
 	}
+}
+
+// seenByOperators waits until each operator that runs knows what the API server does by now.
+func (s *scene) seenByOperators() {
+	s.Helper()
+	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.ServiceList{}, &splitv1.TrafficSplitList{}, &v1alpha1.RolloutList{}} {
+		if err := admin.List(s.Context(), list, client.InNamespace(s.namespace)); err != nil {
+			s.Fatal(err)
+		}
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
+			known := item.(client.Object)
+			for _, o := range s.operators {
+				s.eventually("the operator sees "+known.GetName(), func(ctx context.Context) bool { return o.stopped() || isSeen(ctx, o.view, known) })
+			}
+			return nil
+		}); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// isSeen is whether a reader knows this version of an object, or a later one, which may
+// be that it is gone.
+func isSeen(ctx context.Context, view client.Reader, known client.Object) bool {
+	now := known.DeepCopyObject().(client.Object)
+	key := client.ObjectKeyFromObject(known)
+	err := view.Get(ctx, key, now)
+	if apierrors.IsNotFound(err) {
+		return apierrors.IsNotFound(admin.Get(ctx, key, now))
+	}
+	return err == nil && versionOf(now) >= versionOf(known)
 }

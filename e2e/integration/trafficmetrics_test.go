@@ -38,9 +38,9 @@ const root = "/apis/metrics.smi-spec.io/v1alpha1"
 // market is the namespace of these tests, and of the page about TrafficMetrics.
 const market = "shop"
 
-// stage makes a Deployment foo, a StatefulSet baz that it calls, and a TrafficSplit, and
-// returns what is seen of their requests.
-func stageTraffic(t *testing.T) observe.Snapshot {
+// stageTraffic makes a Deployment foo, a StatefulSet baz that it calls, and a TrafficSplit
+// in a new namespace, and returns what is seen of their requests.
+func stageTraffic(t *testing.T, market string) observe.Snapshot {
 	t.Helper()
 	space := &corev1.Namespace{}
 	space.Name = market
@@ -105,7 +105,7 @@ func TestTrafficMetrics(t *testing.T) {
 	first.join(t)
 	second.join(t)
 	serving(t)
-	snapshot := stageTraffic(t)
+	snapshot := stageTraffic(t, market)
 	source.set(snapshot, nil)
 	caller := snapshot.Flows[0].Client.Pod
 	settled(t, caller)

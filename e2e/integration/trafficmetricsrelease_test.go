@@ -29,7 +29,8 @@ func TestReleasesAreMeasuredThroughTheAPIAsSoonAsItIsThere(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	key := types.NamespacedName{Namespace: market, Name: "web"}
+	const measuredSpace = "measured"
+	key := types.NamespacedName{Namespace: measuredSpace, Name: "web"}
 	if err := m.Measure(t.Context(), key, analysis.Subject{Split: key.Name, Stable: "web-v1", Canary: "web-v2"}, analysis.Weight{Percent: 10, Since: time.Now().Add(-time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func TestReleasesAreMeasuredThroughTheAPIAsSoonAsItIsThere(t *testing.T) {
 	source := &seen{}
 	serveTraffic(t, source).join(t)
 	serving(t)
-	snapshot := stageTraffic(t)
+	snapshot := stageTraffic(t, measuredSpace)
 	snapshot.End = time.Now().Truncate(time.Second)
 	snapshot.Start = snapshot.End.Add(-30 * time.Second)
 	source.set(snapshot, nil)

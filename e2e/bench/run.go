@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 )
 
@@ -64,18 +63,13 @@ type Report struct {
 }
 
 // Run measures.
-func Run(ctx context.Context, o Options) (_ Report, err error) {
-	o, err = o.withDefaults()
+func Run(ctx context.Context, o Options) (Report, error) {
+	o, err := o.withDefaults()
 	if err != nil {
 		return Report{}, err
 	}
-	dir, err := os.MkdirTemp("", "serin-bench-")
-	if err != nil {
-		return Report{}, fmt.Errorf("make a folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	fmt.Fprintln(o.Out, "building the operator")
-	p, err := build(ctx, dir, o.Out)
+	p, err := build(ctx, o.Out)
 	if err != nil {
 		return Report{}, err
 	}

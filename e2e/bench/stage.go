@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -51,17 +50,15 @@ type program struct {
 	args []string
 }
 
-// build makes the operator of this checkout in dir, and renders its chart.
-func build(ctx context.Context, dir string, out io.Writer) (program, error) {
+// build makes the operator of this checkout, and renders its chart.
+func build(ctx context.Context, out io.Writer) (program, error) {
 	checkout, err := tools.Locate()
 	if err != nil {
 		return program{}, err
 	}
-	p := program{binary: filepath.Join(dir, "serin")}
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", p.binary, "./cmd/serin")
-	command.Dir, command.Env = checkout.Root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	if text, err := command.CombinedOutput(); err != nil {
-		return program{}, fmt.Errorf("build the operator: %w\n%s", err, text)
+	var p program
+	if p.binary, err = checkout.Program(ctx, "cmd/serin"); err != nil {
+		return program{}, err
 	}
 	programs, err := checkout.Builder(out).Build(ctx, tools.Helm)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -23,9 +22,9 @@ import (
 
 // Builder builds images into archives.
 type Builder struct {
-	// Root is the folder of the repository.
-	Root string
-	// Cache is the folder for binaries and archives. It is made when missing.
+	// Checkout is the repository, whose programs are built.
+	Checkout tools.Checkout
+	// Cache is the folder for archives. It is made when missing.
 	Cache string
 	// Packages is the folder for Debian packages, which all checkouts share. It is made when missing.
 	Packages string
@@ -38,7 +37,7 @@ type Builder struct {
 // NewBuilder builds the images of a checkout.
 func NewBuilder(checkout tools.Checkout, out io.Writer) *Builder {
 	return &Builder{
-		Root: checkout.Root, Cache: filepath.Join(checkout.State, "images"), Packages: filepath.Join(checkout.Cache, "debian"),
+		Checkout: checkout, Cache: filepath.Join(checkout.State, "images"), Packages: filepath.Join(checkout.Cache, "debian"),
 		Tools: checkout.Builder(out), Out: out,
 	}
 }
@@ -150,17 +149,13 @@ func (b *Builder) program(ctx context.Context, image Image) ([]byte, error) {
 	return content, nil
 }
 
-// compile builds the program, always anew: the go command knows what has changed.
+// compile builds the program, as whoever else runs it does.
 func (b *Builder) compile(ctx context.Context, image Image) ([]byte, error) {
-	folder := filepath.Join(b.Root, filepath.FromSlash(image.Package))
-	output := filepath.Join(b.Cache, "bin", strings.ReplaceAll(image.Package, "/", "-"))
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", output, ".")
-	command.Dir = folder
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOFLAGS=")
-	if printed, err := command.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("compile %s: %w\n%s", image.Package, err, printed)
+	path, err := b.Checkout.Program(ctx, image.Package)
+	if err != nil {
+		return nil, err
 	}
-	content, err := os.ReadFile(output)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the program: %w", err)
 	}

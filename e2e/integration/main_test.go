@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -47,6 +48,7 @@ func TestMain(m *testing.M) {
 		panic(err) // the flag is the testing package's
 	}
 	flag.Parse()
+	debug.SetGCPercent(400) // time is scarcer than memory
 	log := logr.Discard()
 	if testing.Verbose() { // otherwise what the libraries say would hide which test failed
 		log = textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(0)))

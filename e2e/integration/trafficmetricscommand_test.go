@@ -4,6 +4,7 @@ package integration
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -13,12 +14,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/serin-dev/serin/e2e/tools"
 	"github.com/serin-dev/serin/metricsapi/server/certificate"
 )
 
@@ -29,23 +32,20 @@ type command struct {
 	process *exec.Cmd
 }
 
-// buildCommand builds the command as tests are built, so that most of it is there.
-func buildCommand(t testing.TB) (string, error) {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "serin")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/serin")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
+// builtCommand is the binary of this checkout.
+var builtCommand = sync.OnceValues(func() (string, error) {
+	checkout, err := tools.Locate()
+	if err != nil {
+		return "", err
 	}
-	return binary, nil
-}
+	return checkout.Program(context.Background(), "cmd/serin") // for all tests that run it
+})
 
 // startCommand starts it, and returns when it is ready. It must have ended by the end of
 // the test.
 func startCommand(t testing.TB, args ...string) *command {
 	t.Helper()
-	binary, err := buildCommand(t)
+	binary, err := builtCommand()
 	if err != nil {
 		t.Fatal(err)
 	}

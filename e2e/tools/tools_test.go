@@ -289,3 +289,51 @@ func TestTheCacheIsTheUsersAndTheStateIsTheCheckouts(t *testing.T) {
 		t.Errorf("without any folder for caches: %v, want an error that names %s", err, CacheVariable)
 	}
 }
+
+func TestAProgramOfTheRepositoryIsLinkedOnceUntilItChanges(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(root, "cmd"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	write("go.mod", "module example.com/a\n")
+	checkout := Checkout{Root: root, Cache: t.TempDir()}
+	build := func(printed string) string {
+		t.Helper()
+		write("cmd/main.go", "package main\n\nfunc main() { println("+fmt.Sprintf("%q", printed)+") }\n")
+		program, err := checkout.Program(t.Context(), "cmd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(program)
+		if err != nil || !bytes.Contains(content, []byte(printed)) {
+			t.Errorf("the program does not print %q: %v", printed, err)
+		}
+		return program
+	}
+	program := build("one apple")
+	// A link would write the byte that follows the program away.
+	file, err := os.OpenFile(program, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := file.Stat()
+	if _, written := file.WriteString("!"); err != nil || errors.Join(written, file.Close()) != nil {
+		t.Fatal(err, written)
+	}
+	build("one apple")
+	if after, err := os.Stat(program); err != nil || after.Size() != before.Size()+1 {
+		t.Errorf("linked again though nothing has changed: %v", err)
+	}
+	build("two pears")
+
+	write("cmd/main.go", "package main\n\nfunc main() { undefined() }\n")
+	if _, err := checkout.Program(t.Context(), "cmd"); err == nil || !strings.Contains(err.Error(), "undefined: undefined") {
+		t.Errorf("the error is %v, want what the compiler says", err)
+	}
+}

@@ -148,6 +148,8 @@ func (c *ControlPlane) prepare(ctx context.Context) error {
 		ControllerManagerArgs: []string{
 			// Nobody wants to wait for what is looked at every five or fifteen seconds.
 			"--node-monitor-period=1s", "--horizontal-pod-autoscaler-sync-period=1s",
+			// Everybody reads EndpointSlices. The API that they came after is written as often.
+			"--controllers=*,-endpoints-controller,-endpointslice-mirroring-controller",
 		},
 	}
 	if c.options.Audit {

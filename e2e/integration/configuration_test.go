@@ -61,6 +61,7 @@ func (p *stage) texts() map[string]int {
 	if err := p.reader.List(p.Context(), list, client.InNamespace(p.namespace), client.MatchingLabels{"app": "website"}); err != nil {
 		p.Fatal(err)
 	}
+	contents := p.contents()
 	settings := &v1alpha1.Configuration{Kinds: []v1alpha1.ConfigurationKind{v1alpha1.ConfigurationConfigMap, v1alpha1.ConfigurationSecret}}
 	for i := range list.Items {
 		pod := &list.Items[i]
@@ -71,33 +72,42 @@ func (p *stage) texts() map[string]int {
 		refs = slices.DeleteFunc(refs, func(r configuration.Reference) bool { return r.Name == "kube-root-ca.crt" })
 		var read []string
 		for _, ref := range refs {
-			read = append(read, p.text(ref))
+			text, found := contents[ref]
+			if !found {
+				text = "?"
+			}
+			read = append(read, text)
 		}
 		out[strings.Join(read, "+")]++
 	}
 	return out
 }
 
+// text is the content of a ConfigMap or a Secret, "?" when there is none.
 func (p *stage) text(ref configuration.Reference) string {
 	p.Helper()
-	var err error
-	var text string
-	if ref.Kind == v1alpha1.ConfigurationSecret {
-		s := &corev1.Secret{}
-		err = admin.Get(p.Context(), p.key(ref.Name), s)
-		text = string(s.Data["text"])
-	} else {
-		c := &corev1.ConfigMap{}
-		err = admin.Get(p.Context(), p.key(ref.Name), c)
-		text = c.Data["text"]
+	if text, found := p.contents()[ref]; found {
+		return text
 	}
-	if apierrors.IsNotFound(err) {
-		return "?"
+	return "?"
+}
+
+// contents are those of all ConfigMaps and Secrets of the namespace.
+func (p *stage) contents() map[configuration.Reference]string {
+	p.Helper()
+	maps, secrets, out := &corev1.ConfigMapList{}, &corev1.SecretList{}, map[configuration.Reference]string{}
+	for _, list := range []client.ObjectList{maps, secrets} {
+		if err := admin.List(p.Context(), list, client.InNamespace(p.namespace)); err != nil {
+			p.Fatal(err)
+		}
 	}
-	if err != nil {
-		p.Fatal(err)
+	for _, c := range maps.Items {
+		out[configuration.Reference{Kind: v1alpha1.ConfigurationConfigMap, Name: c.Name}] = c.Data["text"]
 	}
-	return text
+	for _, s := range secrets.Items {
+		out[configuration.Reference{Kind: v1alpha1.ConfigurationSecret, Name: s.Name}] = string(s.Data["text"])
+	}
+	return out
 }
 
 func (p *stage) read(want map[string]int) {

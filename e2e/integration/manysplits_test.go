@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -114,7 +115,13 @@ func (s *scene) passesOfTheUntouched(counted *passes, n int) (others int) {
 
 func (s *scene) allInEffect(n int) {
 	s.Helper()
-	s.eventually("all splits are in effect", func(context.Context) bool { return s.inEffectNow() == n })
+	// Of hundreds, it takes longer than anything else here.
+	for begun := time.Now(); time.Since(begun) < 10*time.Minute; {
+		if s.poll(func(context.Context) bool { return s.inEffectNow() == n }) {
+			return
+		}
+	}
+	s.Fatalf("%d of %d splits are in effect", s.inEffectNow(), n)
 }
 
 func (s *scene) inEffectNow() (n int) {

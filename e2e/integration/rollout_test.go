@@ -74,11 +74,15 @@ func (s *scene) checkOwners(n int) {
 	}
 }
 
+// The operator sees the whole cluster, as the chart has it do; so it is not parallel to others.
 func TestABadCanaryIsRolledBackAndTheDeploymentIsHeldUntilItsTemplateChanges(t *testing.T) {
-	t.Parallel()
 	m := newMeasurements()
 	m.badCanary = true
-	s := website(t, m)
+	s := newScene(t)
+	s.create(deployment("website", 4), service("website"), newRollout())
+	s.serveProxies()
+	s.startOperator(m, everywhere)
+	s.waitReady()
 	before := s.pods()
 	s.setImage(imageV2)
 	s.waitReason(v1alpha1.ReasonRolledBack)

@@ -203,6 +203,7 @@ kubectl wait --for=condition=Ready rollout/website --timeout=5m`
 // follow runs commands. Where they wait for the end of a release, its time goes by.
 func (r *reader) follow(commands string) string {
 	r.Helper()
+	commands = waitsAsLong.ReplaceAllString(commands, "${1}5m")
 	if !waitsForTheEnd.MatchString(commands) {
 		return r.run(commands)
 	}
@@ -213,6 +214,10 @@ func (r *reader) follow(commands string) string {
 	defer cancel()
 	return r.run(commands)
 }
+
+// waitsAsLong finds how long a page lets readers wait for what comes soon on their
+// clusters. Here it comes when the machine has time.
+var waitsAsLong = regexp.MustCompile(`(kubectl wait .*--timeout=)\w+`)
 
 // waitsForTheEnd finds commands that wait for a state that time does not end.
 var waitsForTheEnd = regexp.MustCompile(`--for=condition=Ready|status\.stable\.service|await (Stable|RolledBack|WaitingForApproval|AnalysisFailed)`)

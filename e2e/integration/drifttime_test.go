@@ -125,7 +125,7 @@ func (p *stage) disturb(what, name string, o client.Object, act func(client.Obje
 		return err == nil
 	})
 	since, disturbed := time.Now(), false
-	for limit := time.After(time.Minute); ; {
+	for limit := time.After(neverAfter); ; {
 		select {
 		case e := <-told.ResultChan():
 			same := e.Object != nil && e.Type != watch.Deleted && equality.Semantic.DeepEqual(meaning(p.T, e.Object), before)

@@ -165,7 +165,7 @@ func (p *stage) caughtUp() {
 func (h *history) await(s *scene, what string, match func(client.Object) bool) {
 	s.Helper()
 	seen := 0
-	err := wait.PollUntilContextTimeout(s.Context(), 2*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.Context(), 2*time.Millisecond, neverAfter, true, func(context.Context) (bool, error) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		for ; seen < len(h.moments); seen++ {

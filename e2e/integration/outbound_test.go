@@ -106,7 +106,7 @@ func TestASigningKeyIsReadOnlyWhereThePagesRoleAllowsIt(t *testing.T) {
 // awaitOutcome waits for a change of the only request.
 func awaitOutcome(t *testing.T, s *outbound.Sender, name types.NamespacedName, want outbound.Outcome) outbound.Result {
 	t.Helper()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(neverAfter)
 	for {
 		if r := s.Results(name)["q"]; r.Outcome == want {
 			return r

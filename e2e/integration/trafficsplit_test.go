@@ -222,13 +222,7 @@ func TestTheProxiesStayInThePathWhenTheSplitIsDeletedInTheForeground(t *testing.
 func TestDeletingTheNamespaceOfASplitFinishes(t *testing.T) {
 	t.Parallel()
 	s, _ := birds(t)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
-	if err := admin.Delete(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
-	s.eventually("the namespace is gone", func(ctx context.Context) bool {
-		return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(ns), ns))
-	})
+	s.deleteNamespace()
 }
 
 func TestProxiesMayRunWherePodSecurityIsRestricted(t *testing.T) {

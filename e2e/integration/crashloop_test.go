@@ -60,7 +60,7 @@ func TestACrashLoopingCanaryIsRolledBackAtTheDeadlineWhichRestartsDoNotReset(t *
 	if st := p.rollout().Status.Step; st == nil || !st.StartedAt.Time.Equal(started) {
 		t.Errorf("the step began at %s, and now %+v", started, st)
 	}
-	p.pass(time.Minute)
+	p.passDeadline(time.Minute)
 	p.checkRolledBack(v1alpha1.ReasonProgressDeadlineExceeded, stable)
 	for _, h := range p.rollout().Status.History[:1] {
 		// The jump of the clock puts the deadline off by a minute, as a suspension does.

@@ -122,6 +122,7 @@ type measurements struct {
 	badCanary bool
 
 	mu      sync.Mutex
+	looks   int
 	skipped time.Duration
 	weights map[types.NamespacedName]analysis.Weight
 }
@@ -137,7 +138,15 @@ func newMeasurements() *measurements {
 func (m *measurements) Now() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.looks++
 	return time.Now().Add(m.skipped)
+}
+
+// looked is how often the operator has looked at the clock.
+func (m *measurements) looked() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.looks
 }
 
 // Since implements clock.PassiveClock.

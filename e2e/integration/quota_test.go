@@ -40,7 +40,7 @@ func TestACanaryThatAQuotaRefusesIsRolledBackAtTheDeadline(t *testing.T) {
 	p.atMost(roomForProxies)
 	p.setImage(imageV2)
 	p.says("exceeded quota")
-	p.pass(11 * time.Minute)
+	p.passDeadline(11 * time.Minute)
 	p.checkRolledBack(v1alpha1.ReasonProgressDeadlineExceeded, stable)
 }
 

@@ -88,14 +88,26 @@ func (p *stage) checkPromise() {
 }
 
 // pass lets time go by for the operator, when it has seen all that has happened: what
-// was over before must not look to it as if it had lasted.
-func (p *stage) pass(d time.Duration) {
+// was over before must not look to it as if it had lasted. It returns how often the operator
+// had looked at the clock until then.
+func (p *stage) pass(d time.Duration) (looks int) {
 	p.Helper()
 	p.seenByOperators()
 	p.time.mu.Lock()
 	p.time.skipped += d
+	looks = p.time.looks
 	p.time.mu.Unlock()
 	p.time.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: p.key("website")}
+	return looks
+}
+
+// passDeadline lets time go by until a deadline is over. A clock that jumps looks to the
+// operator like a machine that was suspended, after which it judges deadlines a minute later.
+func (p *stage) passDeadline(d time.Duration) {
+	p.Helper()
+	looks := p.pass(d)
+	p.eventually("the operator has looked at its clock", func(context.Context) bool { return p.time.looked() > looks })
+	p.pass(time.Minute)
 }
 
 // release sets v2 free and waits until the first step is held.

@@ -4,8 +4,6 @@ package tools
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,9 +16,7 @@ import (
 // last time, the go command sees that by what it wrote into the binary, and links nothing.
 // Several processes may ask at once.
 func (c Checkout) Program(ctx context.Context, folder string) (string, error) {
-	// Checkouts that share a cache may differ.
-	digest := sha256.Sum256([]byte(c.Root))
-	bin := filepath.Join(c.Cache, "bin", hex.EncodeToString(digest[:])[:keyLength])
+	bin := filepath.Join(c.State, "bin")
 	release, err := Lock(ctx, filepath.Join(bin, "lock"), nil)
 	if err != nil {
 		return "", err

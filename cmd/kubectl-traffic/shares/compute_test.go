@@ -227,6 +227,24 @@ func TestCompute(t *testing.T) {
 			want:   block(on("echo-v1", 90), on(newest, 10)),
 		},
 		{
+			name:   "a revision that was named by its name is not missing where it has another tag",
+			before: block(tagged("echo-v1", "one", 20), tagged("echo-v1", "two", 20), on("echo-v2", 60)),
+			line:   "--traffic echo-v1=10,echo-v3=20",
+			want:   block(tagged("echo-v1", "one", 10), tagged("echo-v1", "two", 0), on("echo-v2", 70), on("echo-v3", 20)),
+		},
+		{
+			name:   "the revision that @latest stands for is not missing where it has another tag",
+			before: block(tagged(newest, "one", 20), tagged(newest, "two", 20), on("echo-v2", 60)),
+			line:   "--traffic @latest=10,echo-v3=20",
+			want:   block(tagged(newest, "one", 10), tagged(newest, "two", 0), on("echo-v2", 70), on("echo-v3", 20)),
+		},
+		{
+			name:   "a revision that the same command adds is not missing",
+			before: block(on("echo-v1", 50), on("echo-v2", 50)),
+			line:   "--tag echo-v3=candidate --traffic echo-v1=10",
+			want:   block(on("echo-v1", 10), on("echo-v2", 90), tagged("echo-v3", "candidate", 0)),
+		},
+		{
 			name:   "weights that don't sum to 100 become percentages",
 			before: block(on("echo-v1", 1), on("echo-v2", 2)),
 			line:   "--traffic echo-v1=1",
@@ -266,6 +284,7 @@ func TestErrorsChangeNothing(t *testing.T) {
 		want   string
 	}{
 		{"the sum may not be above 100", two, "--traffic echo-v1=60,echo-v2=50", "given traffic percents sum to 110, want <=100"},
+		{"the sum may not be 101", two, "--traffic echo-v1=60,echo-v2=41", "given traffic percents sum to 101, want <=100"},
 		{"two targets are missing", block(on("a", 1), on("b", 1), on("c", 1)), "--traffic a=10", "Only 1 revision should be missing"},
 		{"nobody is missing", two, "--traffic echo-v1=10,echo-v2=20", "unable to allocate the remaining traffic: 70%"},
 		{"a new revision leaves two without a percentage", two, "--traffic echo-v3=10", "cannot determine the missing revision"},
@@ -318,6 +337,20 @@ func TestLatestNeedsABackendThatIsReady(t *testing.T) {
 	}
 	if _, err := shares.Compute(block(on("a", 1)), change, ""); err == nil || !strings.Contains(err.Error(), "@latest stands for no backend") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestNamedRevisionsNeedNoLatest(t *testing.T) {
+	change, err := shares.Parse(flags("--traffic echo-v2=100"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := shares.Compute(block(on("echo-v1", 100)), change, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(block(on("echo-v2", 100)), got); diff != "" {
+		t.Error(diff)
 	}
 }
 

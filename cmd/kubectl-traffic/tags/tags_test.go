@@ -63,6 +63,36 @@ func TestTheServiceOfATagReachesTheBackendOnThePortsOfTheRoot(t *testing.T) {
 	}
 }
 
+func TestPortsOfOneNumberAreToldApartByTheirProtocols(t *testing.T) {
+	dns := func(protocol corev1.Protocol, name, target string) corev1.ServicePort {
+		return corev1.ServicePort{Name: name, Protocol: protocol, Port: 53, TargetPort: intstr.FromString(target)}
+	}
+	resolver := service("dns", map[string]string{"app": "dns"}, dns(corev1.ProtocolUDP, "dns", "proxy"), dns("", "dns-tcp", "proxy-tcp"))
+	backend := service("dns-v2", map[string]string{"version": "2"}, dns(corev1.ProtocolTCP, "tcp", "stream"), dns(corev1.ProtocolUDP, "udp", "datagrams"))
+	got, err := tags.Make("candidate", split(), resolver, backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []corev1.ServicePort{dns(corev1.ProtocolUDP, "dns", "datagrams"), dns(corev1.ProtocolTCP, "dns-tcp", "stream")}
+	if diff := cmp.Diff(want, got.Spec.Ports); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAServiceOfTheSplitWithoutATagIsNotOneOfATag(t *testing.T) {
+	made, err := tags.Make("candidate", split(), root, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !tags.Made(made, split()) {
+		t.Error("the Service that was made for the tag is not recognised")
+	}
+	delete(made.Labels, tags.Label)
+	if tags.Made(made, split()) {
+		t.Error("a Service without the label of tags counts as one that was made for a tag")
+	}
+}
+
 func TestATagIsRefusedWhereItsServiceCouldNotAnswer(t *testing.T) {
 	external := service("website-v2", map[string]string{"app": "website"}, port("http", 80, "http"))
 	external.Spec.Type = corev1.ServiceTypeExternalName

@@ -29,6 +29,7 @@ func TestReact(t *testing.T) {
 		{"a failure after an early promotion rolls back too", "", course.Progress{Promoted: true}, fail, course.RollBack},
 		{"after an early promotion there is nothing left to take", "", course.Progress{Held: time.Hour, Last: true, Promoted: true}, early, course.Hold},
 		{"evidence promotes before the last step is over", "", course.Progress{Last: true}, early, course.Promote},
+		{"a last step that passes without that evidence is held", "", course.Progress{Held: time.Second, Last: true}, pass, course.Hold},
 		{"evidence at another step promotes nothing", "", course.Progress{Held: time.Second}, early, course.Hold},
 		{"without evidence a step waits", "", course.Progress{Held: time.Hour}, unclear, course.Hold},
 		{"Hold is the default", course.WaitForEvidence, course.Progress{Held: time.Hour}, unclear, course.Hold},

@@ -70,7 +70,8 @@ func (o Options) outcome(ctx context.Context, list List, m *Mutant) (Outcome, st
 	}
 	defer func() { _ = os.RemoveAll(temporary) }() // only files of ours
 	binary := filepath.Join(temporary, "package.test")
-	arguments := []string{"test", "-c", "-vet=off", "-o", binary}
+	// Without what only debuggers read, the linker takes half as long.
+	arguments := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}
 	if m != nil {
 		overlay, err := m.overlay(folder, temporary)
 		if err != nil {

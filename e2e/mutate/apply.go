@@ -13,40 +13,24 @@ import (
 	"strings"
 )
 
-// A section is a part of a file in which a mutant's text is searched.
-type section struct {
+// function is a function of a package with the text of its file.
+type function struct {
 	file, content string
-	begin, end    int
+	// begin and end of the body in content, without the braces, and the body's line.
+	begin, end, line int
+	// returns is whether it has results, and so ends by itself.
+	returns bool
 }
 
-// apply returns the file that a mutant changes, and its new content.
-func (m Mutant) apply(folder string) (file, content string, err error) {
-	sections, err := m.sections(folder)
-	if err != nil {
-		return "", "", err
-	}
-	found := 0
-	for _, s := range sections {
-		text := s.content[s.begin:s.end]
-		if n := strings.Count(text, m.Before); n > 0 {
-			found += n
-			file = s.file
-			content = s.content[:s.begin] + strings.Replace(text, m.Before, m.After, 1) + s.content[s.end:]
-		}
-	}
-	if found != 1 {
-		return "", "", fmt.Errorf("%q occurs %d times in %d functions or files named %q", m.Before, found, len(sections), m.Func)
-	}
-	return file, content, nil
-}
+func (f function) body() string { return f.content[f.begin:f.end] }
 
-// sections are the functions with the mutant's name, or whole files without one.
-func (m Mutant) sections(folder string) ([]section, error) {
+// functionsOf reads the functions and Type.methods of a package, without its tests.
+func functionsOf(folder string) (map[string]function, error) {
 	pkg, err := build.ImportDir(folder, 0)
 	if err != nil {
 		return nil, err
 	}
-	var sections []section
+	functions := map[string]function{}
 	for _, name := range pkg.GoFiles {
 		file := filepath.Join(folder, name)
 		content, err := os.ReadFile(file)
@@ -58,16 +42,16 @@ func (m Mutant) sections(folder string) ([]section, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m.Func == "" {
-			sections = append(sections, section{file, string(content), 0, len(content)})
-		}
 		for _, declaration := range parsed.Decls {
-			if f, ok := declaration.(*ast.FuncDecl); ok && nameOf(f) == m.Func {
-				sections = append(sections, section{file, string(content), positions.Position(f.Pos()).Offset, positions.Position(f.End()).Offset})
+			if f, ok := declaration.(*ast.FuncDecl); ok && f.Body != nil {
+				begin, end := positions.Position(f.Body.Lbrace), positions.Position(f.Body.Rbrace)
+				functions[nameOf(f)] = function{
+					file: file, content: string(content), begin: begin.Offset + 1, end: end.Offset, line: begin.Line, returns: f.Type.Results != nil,
+				}
 			}
 		}
 	}
-	return sections, nil
+	return functions, nil
 }
 
 // nameOf is the name of a function, or Type.method.
@@ -86,4 +70,16 @@ func nameOf(f *ast.FuncDecl) string {
 		return name.Name + "." + f.Name.Name
 	}
 	return f.Name.Name
+}
+
+// apply returns the function that a mutant changes, and its changed body.
+func (m Mutant) apply(functions map[string]function) (f function, body string, err error) {
+	f, found := functions[m.Func]
+	if !found {
+		return f, "", fmt.Errorf("there is no function %q", m.Func)
+	}
+	if n := strings.Count(f.body(), m.Before); n != 1 {
+		return f, "", fmt.Errorf("%q is %d times in the function %q", m.Before, n, m.Func)
+	}
+	return f, strings.Replace(f.body(), m.Before, m.After, 1), nil
 }

@@ -26,9 +26,8 @@ type List struct {
 
 // A Mutant is a change that a test of its package must notice.
 type Mutant struct {
-	// Func is the function or Type.method that holds Before. Without it, Before is
-	// searched in all files of the package that are no tests.
-	Func string `json:"func,omitempty"`
+	// Func is the function or Type.method whose body holds Before.
+	Func string `json:"func"`
 	// Before is the text to replace. It must be there exactly once.
 	Before string `json:"before"`
 	// After is what replaces it.
@@ -75,8 +74,8 @@ func (l List) check() error {
 		return errors.New("needs a package and mutants")
 	}
 	for i, m := range l.Mutants {
-		if m.Before == "" || m.Before == m.After || m.Why == "" {
-			return fmt.Errorf("mutant %d needs a before, another after, and a why", i+1)
+		if m.Func == "" || m.Before == "" || m.Before == m.After || m.Why == "" {
+			return fmt.Errorf("mutant %d needs a func, a before, another after, and a why", i+1)
 		}
 	}
 	return nil

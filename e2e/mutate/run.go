@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -16,26 +17,51 @@ import (
 // reports each. It returns an error unless every one is killed.
 func Run(ctx context.Context, out io.Writer, options Options, lists []List) error {
 	began := time.Now()
-	free := make(chan struct{}, runtime.NumCPU())
-	var everything sync.WaitGroup
-	tally := report{out: out, count: map[Outcome]int{}}
+	r := report{out: out, count: map[Outcome]int{}}
 	for _, list := range lists {
-		// A package whose tests fail without a change would kill any mutant.
-		unchanged := options.try(ctx, list, nil)
-		if unchanged.Outcome != Survived {
-			return fmt.Errorf("the tests of %s must pass before anything is changed: %s %s", list.Package, unchanged.Outcome, unchanged.Detail)
-		}
-		fmt.Fprintf(out, "%s: %d mutants; its tests pass in %v\n", list.Package, len(list.Mutants), unchanged.Took.Round(time.Second))
-		for _, m := range list.Mutants {
-			free <- struct{}{}
-			everything.Go(func() {
-				defer func() { <-free }()
-				tally.add(options.try(ctx, list, &m))
-			})
+		if err := r.run(ctx, options, list); err != nil {
+			return err
 		}
 	}
-	everything.Wait()
-	return errors.Join(ctx.Err(), tally.summary(time.Since(began)))
+	return errors.Join(ctx.Err(), r.summary(time.Since(began)))
+}
+
+// run tries the mutants of one list.
+func (r *report) run(ctx context.Context, options Options, list List) error {
+	temporary, err := os.MkdirTemp("", "mutate-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(temporary) }() // only files of ours
+	began := time.Now()
+	binary, broken, err := options.build(ctx, list, temporary)
+	if err != nil {
+		return err
+	}
+	built := time.Since(began)
+	// A package whose tests fail without a change would kill any mutant.
+	unchanged := options.try(ctx, list, binary, 0)
+	if unchanged.Outcome != Survived {
+		return fmt.Errorf("the tests of %s must pass before anything is changed: %s %s", list.Package, unchanged.Outcome, unchanged.Detail)
+	}
+	fmt.Fprintf(r.out, "%s: %d mutants, built in %v; the tests pass in %v\n",
+		list.Package, len(list.Mutants), built.Round(time.Second), unchanged.Took.Round(time.Second))
+	free := make(chan struct{}, runtime.NumCPU())
+	var everything sync.WaitGroup
+	defer everything.Wait() // before the binary goes
+	for i, m := range list.Mutants {
+		free <- struct{}{}
+		everything.Go(func() {
+			defer func() { <-free }()
+			result, found := broken[i+1]
+			if !found {
+				result = options.try(ctx, list, binary, i+1)
+			}
+			result.Package, result.Mutant = list.Package, m
+			r.add(result)
+		})
+	}
+	return nil
 }
 
 // report writes results, and counts them.
@@ -50,7 +76,7 @@ func (r *report) add(result Result) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.count[result.Outcome]++
-	fmt.Fprintf(r.out, "  %-9s %3.0fs  %s %s: %s (%s)\n", result.Outcome, result.Took.Seconds(), result.Package, result.Mutant.Func, result.Mutant.Why, result.Detail)
+	fmt.Fprintf(r.out, "  %-9s %3.0fs  %s: %s (%s)\n", result.Outcome, result.Took.Seconds(), result.Mutant.Func, result.Mutant.Why, result.Detail)
 	if result.Outcome != Killed {
 		r.bad = append(r.bad, result)
 	}

@@ -4,8 +4,6 @@ package mutate
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -50,74 +48,34 @@ type Options struct {
 	Limit time.Duration
 }
 
-// try runs the tests of a list with one mutant, or unchanged when there is none.
-func (o Options) try(ctx context.Context, list List, m *Mutant) Result {
+// try runs the tests of a list with the mutant of a number, until a run fails.
+func (o Options) try(ctx context.Context, list List, binary string, number int) Result {
 	began := time.Now()
-	result := Result{Package: list.Package}
-	if m != nil {
-		result.Mutant = *m
-	}
-	result.Outcome, result.Detail = o.outcome(ctx, list, m)
-	result.Took = time.Since(began)
-	return result
-}
-
-func (o Options) outcome(ctx context.Context, list List, m *Mutant) (Outcome, string) {
-	folder := filepath.Join(o.Root, list.Package)
-	temporary, err := os.MkdirTemp("", "mutate-")
-	if err != nil {
-		return CouldNotBeTried, err.Error()
-	}
-	defer func() { _ = os.RemoveAll(temporary) }() // only files of ours
-	binary := filepath.Join(temporary, "package.test")
-	// Without what only debuggers read, the linker takes half as long.
-	arguments := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}
-	if m != nil {
-		overlay, err := m.overlay(folder, temporary)
-		if err != nil {
-			return DoesNotApply, err.Error()
-		}
-		arguments = append(arguments, "-overlay", overlay)
-	}
-	compile := exec.CommandContext(ctx, "go", append(arguments, "./"+list.Package)...)
-	compile.Dir = o.Root
-	if output, err := compile.CombinedOutput(); err != nil {
-		return DoesNotCompile, fmt.Sprintf("%v\n%s", err, output)
-	}
 	runs := list.Tests
 	if len(runs) == 0 {
 		runs = [][]string{nil}
 	}
+	result := Result{Outcome: Survived}
 	for _, run := range runs {
-		if outcome, detail := o.test(ctx, folder, temporary, binary, run); outcome != Survived {
-			return outcome, detail
+		if result = o.test(ctx, filepath.Join(o.Root, list.Package), binary, number, run); result.Outcome != Survived {
+			break
 		}
 	}
-	return Survived, ""
-}
-
-// overlay writes the changed file and the overlay that names it.
-func (m Mutant) overlay(folder, temporary string) (string, error) {
-	file, content, err := m.apply(folder)
-	if err != nil {
-		return "", err
-	}
-	replacement := filepath.Join(temporary, filepath.Base(file))
-	encoded, err := json.Marshal(map[string]any{"Replace": map[string]string{file: replacement}})
-	if err != nil {
-		return "", err
-	}
-	overlay := filepath.Join(temporary, "overlay.json")
-	return overlay, errors.Join(os.WriteFile(replacement, []byte(content), 0o600), os.WriteFile(overlay, encoded, 0o600))
+	result.Took = time.Since(began)
+	return result
 }
 
 // test runs a test binary once, in the folder of its package as go test does.
-func (o Options) test(ctx context.Context, folder, temporary, binary string, arguments []string) (Outcome, string) {
+func (o Options) test(ctx context.Context, folder, binary string, number int, arguments []string) Result {
 	ctx, cancel := context.WithTimeout(ctx, o.Limit)
 	defer cancel()
+	temporary, err := os.MkdirTemp(filepath.Dir(binary), "run-")
+	if err != nil {
+		return Result{Outcome: CouldNotBeTried, Detail: err.Error()}
+	}
 	command := exec.CommandContext(ctx, binary, append([]string{"-test.failfast"}, arguments...)...)
 	command.Dir = folder
-	command.Env = append(os.Environ(), "TMPDIR="+temporary)
+	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, number), "TMPDIR="+temporary)
 	// What the tests started ends with them.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
@@ -126,11 +84,11 @@ func (o Options) test(ctx context.Context, folder, temporary, binary string, arg
 	noticed := failure.FindSubmatch(output)
 	switch {
 	case err == nil:
-		return Survived, ""
+		return Result{Outcome: Survived}
 	case ctx.Err() != nil:
-		return TimedOut, fmt.Sprintf("after %v", o.Limit)
+		return Result{Outcome: TimedOut, Detail: fmt.Sprintf("after %v", o.Limit)}
 	case noticed == nil:
-		return CouldNotBeTried, fmt.Sprintf("%v\n%s", err, output)
+		return Result{Outcome: CouldNotBeTried, Detail: fmt.Sprintf("%v\n%s", err, output)}
 	}
-	return Killed, "by " + strings.TrimSpace(string(noticed[1])+string(noticed[2]))
+	return Result{Outcome: Killed, Detail: "by " + strings.TrimSpace(string(noticed[1])+string(noticed[2]))}
 }

@@ -28,6 +28,45 @@ func TestNothingMeansTheDefaults(t *testing.T) {
 	}
 }
 
+func TestEachFieldIsReadIntoItsOwnSetting(t *testing.T) {
+	got, err := settings.Of(&v1alpha1.Analysis{
+		MaxFalseRollback: "2%", MaxBadPromotion: "3%", Tolerance: "4pp", MinRequests: new(int32(7)), MaxCluster: new(int32(9)),
+		MinEvidence: "6m", Startup: &v1alpha1.Startup{For: "45s", Tolerate: "8pp"}, MinSuccessRate: "99%", FailureLimit: new(int32(1)),
+		OnInconclusive: v1alpha1.InconclusiveRollBack, OnConclusive: v1alpha1.ConclusivePromote,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := settings.Settings{Judge: judge.Defaults(), OnInconclusive: v1alpha1.InconclusiveRollBack, Early: true}
+	want.Judge.MaxFalseRollback, want.Judge.MaxBadPromotion, want.Judge.Tolerance = .02, .03, .04
+	want.Judge.MinRequests, want.Judge.MaxCluster, want.Judge.MinEvidence = 7, 9, 6*time.Minute
+	want.Judge.Startup = judge.Startup{For: 45 * time.Second, Tolerate: .08}
+	limit := judge.MinSuccessRate(.99)
+	limit.FailureLimit = 1 // fewer than the default
+	want.Judge.Limits = []judge.Limit{limit}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOnlyAskedForEvidencePromotesEarly(t *testing.T) {
+	got, err := settings.Of(&v1alpha1.Analysis{OnConclusive: v1alpha1.ConclusiveHold})
+	if err != nil || got.Early {
+		t.Errorf("onConclusive: Hold promotes early (%v)", err)
+	}
+}
+
+func TestAStepMayAskForLessThanTheRollout(t *testing.T) {
+	base, err := settings.Of(&v1alpha1.Analysis{MinRequests: new(int32(70))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := base.ForStep(&v1alpha1.StepAnalysis{MinRequests: new(int32(5)), OnInconclusive: v1alpha1.InconclusivePromote}, "spec.strategy.steps[0]")
+	if err != nil || got.Judge.MinRequests != 5 || got.OnInconclusive != v1alpha1.InconclusivePromote {
+		t.Errorf("minRequests %d, onInconclusive %s (%v)", got.Judge.MinRequests, got.OnInconclusive, err)
+	}
+}
+
 func TestAStepChangesOnlyWhatItNames(t *testing.T) {
 	base, err := settings.Of(&v1alpha1.Analysis{
 		MaxFalseRollback: "2%", Tolerance: "1pp", MinRequests: new(int32(7)), OnInconclusive: v1alpha1.InconclusivePromote,

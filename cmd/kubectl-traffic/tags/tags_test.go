@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -90,6 +91,18 @@ func TestAServiceOfTheSplitWithoutATagIsNotOneOfATag(t *testing.T) {
 	delete(made.Labels, tags.Label)
 	if tags.Made(made, split()) {
 		t.Error("a Service without the label of tags counts as one that was made for a tag")
+	}
+}
+
+func TestTheOwnerIsNamedInTheVersionThatTheClusterServes(t *testing.T) {
+	served := split()
+	served.SetGroupVersionKind(schema.GroupVersionKind{Group: "split.smi-spec.io", Version: "v1alpha2", Kind: "TrafficSplit"})
+	made, err := tags.Make("candidate", served, root, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := made.OwnerReferences[0].APIVersion; got != "split.smi-spec.io/v1alpha2" {
+		t.Errorf("the owner is of %s", got)
 	}
 }
 

@@ -342,6 +342,11 @@ func TestFreezesByOperators(t *testing.T) {
 		{"neither", nil, []v1alpha1.Freeze{singleFreeze(t, "peak", "", "")}, []moment{
 			{"2026-11-25T12:00:00Z", answer{state: "frozen", reason: `frozen by the Freeze "peak" (peak season) until it is deleted`}},
 		}},
+		{"one with an end does not hide one without", nil, []v1alpha1.Freeze{
+			singleFreeze(t, "ends", "", "2026-12-01T00:00:00Z"), singleFreeze(t, "stays", "", ""),
+		}, []moment{
+			{"2026-11-25T12:00:00Z", answer{state: "frozen", reason: `frozen by the Freeze "stays" (peak season) until it is deleted`}},
+		}},
 		{"recurring, in a zone of its own, told in the schedule's", officeHours, []v1alpha1.Freeze{recurringFreeze("month-end", "America/New_York", "0 0 1 * *", "48h")}, []moment{
 			{"2026-12-01T12:00:00+01:00", answer{"frozen", "2026-12-03T06:00:00+01:00", "2026-12-03T09:00:00+01:00", `frozen by the Freeze "month-end" (books are closed) until Thu 2026-12-03 06:00 CET, open from Thu 2026-12-03 09:00 CET`}},
 		}},

@@ -51,6 +51,9 @@ func (r *report) run(ctx context.Context, options Options, list List) error {
 	defer everything.Wait() // before the binary goes
 	for i, m := range list.Mutants {
 		free <- struct{}{}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		everything.Go(func() {
 			defer func() { <-free }()
 			result, found := broken[i+1]

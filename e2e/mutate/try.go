@@ -66,8 +66,8 @@ func (o Options) try(ctx context.Context, list List, binary string, number int) 
 }
 
 // test runs a test binary once, in the folder of its package as go test does.
-func (o Options) test(ctx context.Context, folder, binary string, number int, arguments []string) Result {
-	ctx, cancel := context.WithTimeout(ctx, o.Limit)
+func (o Options) test(whole context.Context, folder, binary string, number int, arguments []string) Result {
+	ctx, cancel := context.WithTimeout(whole, o.Limit)
 	defer cancel()
 	temporary, err := os.MkdirTemp(filepath.Dir(binary), "run-")
 	if err != nil {
@@ -85,6 +85,8 @@ func (o Options) test(ctx context.Context, folder, binary string, number int, ar
 	switch {
 	case err == nil:
 		return Result{Outcome: Survived}
+	case whole.Err() != nil:
+		return Result{Outcome: CouldNotBeTried, Detail: "interrupted"}
 	case ctx.Err() != nil:
 		return Result{Outcome: TimedOut, Detail: fmt.Sprintf("after %v", o.Limit)}
 	case noticed == nil:

@@ -3,6 +3,8 @@
 package nginx
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/serin-dev/serin/controllers/traffic"
@@ -29,5 +31,32 @@ func TestPortsWithOtherDefaultBackendsShareNoTargetPort(t *testing.T) {
 		if (err == nil) != want {
 			t.Errorf("with the default backends stable and %s: %v", service, err)
 		}
+	}
+}
+
+func TestASplitMayHaveSoManyConditionsAndNoMore(t *testing.T) {
+	match := traffic.Match{Methods: []string{"GET"}}
+	matches := make([]traffic.Match, maxConditions/match.Conditions())
+	for i := range matches {
+		matches[i] = match
+	}
+	if err := checkMatches(matches); err != nil {
+		t.Errorf("%d conditions: %v", maxConditions, err)
+	}
+	if err := checkMatches(append(matches, match)); err == nil {
+		t.Errorf("more than %d conditions are no error", maxConditions)
+	}
+}
+
+func TestExpressionsAtTheEdgeOfWhatNginxTakes(t *testing.T) {
+	if got, err := pcre("ba{0}c", anywhere); err != nil || regexp.MustCompile(`\A`+got+`\z`).MatchString("bac") {
+		t.Errorf("ba{0}c becomes %q, which matches bac (%v)", got, err)
+	}
+	if got, err := pcre("[aé]", anywhere); err == nil {
+		t.Errorf("a class with one character beyond ASCII becomes %q", got)
+	}
+	// Each - becomes \x2d, so that what is short here is too long there.
+	if got, err := pcre(strings.Repeat("-", maxPattern/4+10), anywhere); err == nil {
+		t.Errorf("an expression of %d bytes is accepted once it is translated", len(got))
 	}
 }

@@ -227,6 +227,10 @@ func TestADeletionDoesNotWaitForEverForARouter(t *testing.T) {
 	if len(d.Actions) > 0 || d.After != patience {
 		t.Fatalf("it does %v and looks again after %s", d.Actions, d.After)
 	}
+	o.Now = w.now.Add(patience - time.Second)
+	if d = Decide(o); len(d.Actions) > 0 || d.After != time.Second {
+		t.Errorf("a second before the end it does %v and looks again after %s", d.Actions, d.After)
+	}
 	o.Now = w.now.Add(patience)
 	d = Decide(o)
 	if !slices.Equal(names(d.Actions), []string{"delete TrafficSplit web"}) {

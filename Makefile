@@ -51,7 +51,7 @@ e2e: ## Run one scenario per capability on a real cluster, under traffic
 	@$(STAGES) e2e
 
 mutate: ## Change conditions of decisions one at a time: a test of their own package must notice each
-	cd e2e && CGO_ENABLED=0 go run ./cmd/mutate $(MUTATE_FLAGS)
+	cd e2e && CGO_ENABLED=0 GOFLAGS=-trimpath go run ./cmd/mutate $(MUTATE_FLAGS)
 
 soak: ## Run what takes hours: random order, large explorations, fuzzing, mutations, high loads
 	@$(STAGES) --soak $(SOAK)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -118,8 +119,15 @@ func (r *Reconciler) pin(ctx context.Context, root *corev1.Service, pin traffic.
 	return r.patch(ctx, root.DeepCopy(), changed)
 }
 
-// patch writes the difference and nothing else, if the object is still base.
+// patch writes the difference and nothing else, if the object is still base. The cache leaves
+// kubectl's annotation out, which the object may have: a patch from some annotations to none
+// would remove it too, so both sides have one more that stays.
 func (r *Reconciler) patch(ctx context.Context, base, changed client.Object) error {
+	for _, object := range []client.Object{base, changed} {
+		annotations := map[string]string{corev1.LastAppliedConfigAnnotation: ""}
+		maps.Copy(annotations, object.GetAnnotations())
+		object.SetAnnotations(annotations)
+	}
 	return r.Client.Patch(ctx, changed, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}),
 		client.FieldOwner(FieldManager))
 }

@@ -20,6 +20,10 @@ const (
 	shutdownLimit = 10 * time.Second
 	// headerLimit bounds how long a client may take to send its headers.
 	headerLimit = 10 * time.Second
+	// streamLimit is how long an answer may take at most, streamPause the time between two
+	// parts of it.
+	streamLimit = time.Minute
+	streamPause = 100 * time.Millisecond
 )
 
 // app answers requests.
@@ -41,10 +45,11 @@ type answer struct {
 	Count   int64  `json:"count"`
 }
 
-// handler serves /healthz and answers every other path.
+// handler serves /healthz, long answers at /stream, and answers every other path.
 func (a *app) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", a.serveHealth)
+	mux.HandleFunc("/stream", a.serveStream)
 	mux.HandleFunc("/", a.serveAnswer)
 	return mux
 }
@@ -77,6 +82,30 @@ func (a *app) serveAnswer(w http.ResponseWriter, r *http.Request) {
 	}
 	// An error here is the client's connection: there is nobody left to tell.
 	_ = json.NewEncoder(w).Encode(body)
+}
+
+// serveStream answers with a dot every tenth of a second, for as long as the request asks by
+// "for", at most a minute. It never fails.
+func (a *app) serveStream(w http.ResponseWriter, r *http.Request) {
+	length, err := time.ParseDuration(r.FormValue("for"))
+	if err != nil || length < 0 || length > streamLimit {
+		http.Error(w, "for: ask for a time such as 8s, at most "+streamLimit.String(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("X-Version", a.config.version)
+	if a.draining.Load() {
+		w.Header().Set("Connection", "close")
+	}
+	for ends := a.clock.Now().Add(length); a.clock.Now().Before(ends); {
+		if _, err := w.Write([]byte(".")); err != nil || http.NewResponseController(w).Flush() != nil {
+			return // the client went away
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-a.clock.After(streamPause):
+		}
+	}
 }
 
 // wait takes the configured latency and tells whether the client is still there.

@@ -87,6 +87,36 @@ func TestLatencyIsTakenFromTheClock(t *testing.T) {
 	}
 }
 
+func TestAStreamTakesTheTimeThatItIsAskedFor(t *testing.T) {
+	start := time.Unix(0, 0)
+	fake := testingclock.NewFakeClock(start)
+	a := &app{config: config{version: "v1"}, clock: fake}
+	recorder, done := httptest.NewRecorder(), make(chan struct{})
+	go func() {
+		defer close(done)
+		a.handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/stream?for=1s", http.NoBody))
+	}()
+	for range 10 {
+		waitForWaiters(t, fake)
+		fake.Step(streamPause)
+	}
+	<-done
+	if got := recorder.Body.String(); got != ".........." || recorder.Header().Get("X-Version") != "v1" {
+		t.Errorf("got %q by %q", got, recorder.Header().Get("X-Version"))
+	}
+}
+
+func TestAStreamOfNoTimeIsRefused(t *testing.T) {
+	a := &app{config: config{version: "v1"}, clock: clock.RealClock{}}
+	for _, query := range []string{"", "?for=long", "?for=-1s", "?for=1h"} {
+		recorder := httptest.NewRecorder()
+		a.handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/stream"+query, http.NoBody))
+		if recorder.Code != http.StatusBadRequest {
+			t.Errorf("%q: got status %d", query, recorder.Code)
+		}
+	}
+}
+
 func TestStopDrainsBeforeItCloses(t *testing.T) {
 	fake := testingclock.NewFakeClock(time.Unix(0, 0))
 	a := &app{config: config{version: "v1", drain: 5 * time.Second}, clock: fake, draw: func() float64 { return 0 }}

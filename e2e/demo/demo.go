@@ -32,6 +32,8 @@ type Options struct {
 	Faults []story.Fault
 	// Within is how long the story may take, 0 for any time.
 	Within time.Duration
+	// Installed tells that Serin is on the cluster already, and stays there.
+	Installed bool
 	// Clock tells the time.
 	Clock clock.Clock
 }
@@ -53,10 +55,6 @@ func Prepare(ctx context.Context, options Options) (*Demo, error) {
 	if err != nil {
 		return nil, err
 	}
-	examples, err := stage.ReadExamples(filepath.Join(checkout.Root, "examples", "demo"))
-	if err != nil {
-		return nil, err
-	}
 	options.Cluster.Out = options.Out
 	c, err := cluster.Up(ctx, options.Cluster)
 	if err != nil {
@@ -65,11 +63,25 @@ func Prepare(ctx context.Context, options Options) (*Demo, error) {
 	if err := images.Load(ctx, images.NewBuilder(checkout, options.Out), c, images.Table...); err != nil {
 		return nil, fmt.Errorf("put the images into the cluster: %w", err)
 	}
+	return On(c, options)
+}
+
+// On returns the demo on a cluster that runs, and that has the images.
+func On(c *cluster.Cluster, options Options) (*Demo, error) {
+	checkout, err := tools.Locate()
+	if err != nil {
+		return nil, err
+	}
+	examples, err := stage.ReadExamples(filepath.Join(checkout.Root, "examples", "demo"))
+	if err != nil {
+		return nil, err
+	}
 	return &Demo{Cluster: c, options: options, root: checkout.Root, examples: examples}, nil
 }
 
 // Play removes what an earlier run left and plays the story. The summary is
-// complete up to the error, which says what part of the story was not reached.
+// complete up to the error, which says what part of the story was not reached. The demo stays,
+// for people to look at, until Clean.
 func (d *Demo) Play(ctx context.Context, view story.View) (story.Summary, error) {
 	s, err := d.open(view.Say)
 	if err != nil {
@@ -81,6 +93,15 @@ func (d *Demo) Play(ctx context.Context, view story.View) (story.Summary, error)
 	play := &story.Story{Scenes: story.Scenes(d.examples.Replicas), Stage: s, Observer: s, View: view, Faults: d.options.Faults}
 	account, err := play.Run(ctx)
 	return story.Summarise(account, d.promises()), err
+}
+
+// Clean removes the demo, and Serin unless it was there already.
+func (d *Demo) Clean(ctx context.Context) error {
+	s, err := d.open(func(line string) { fmt.Fprintln(d.options.Out, line) })
+	if err != nil {
+		return err
+	}
+	return s.Clean(ctx)
 }
 
 func (d *Demo) promises() story.Promises {
@@ -102,7 +123,7 @@ func (d *Demo) open(say func(string)) (*stage.Stage, error) {
 	return stage.New(stage.Options{
 		Kubeconfig: d.Cluster.Kubeconfig, Context: d.Cluster.Context,
 		Kubectl: d.Cluster.Kubectl, Helm: d.Cluster.Helm,
-		Root: d.root, Say: say, Clock: d.options.Clock,
+		Root: d.root, Installed: d.options.Installed, Say: say, Clock: d.options.Clock,
 	})
 }
 
@@ -132,9 +153,5 @@ func Remove(ctx context.Context, options Options) error {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
 	d := &Demo{Cluster: c, options: options}
-	s, err := d.open(func(line string) { fmt.Fprintln(options.Out, line) })
-	if err != nil {
-		return err
-	}
-	return s.Clean(ctx)
+	return d.Clean(ctx)
 }

@@ -28,7 +28,7 @@ const (
 )
 
 // Clean removes what an earlier run left: first the demo, while Serin is there
-// to give everything back, then Serin itself.
+// to give everything back, then Serin itself, unless it was there already.
 func (s *Stage) Clean(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}
 	switch err := s.api.Delete(ctx, namespace); {
@@ -40,6 +40,9 @@ func (s *Stage) Clean(ctx context.Context) error {
 		if err := s.waitGone(ctx, namespace, goodbye); err != nil {
 			return err
 		}
+	}
+	if s.options.Installed {
+		return nil
 	}
 	return s.helm(ctx, "uninstall", Release, "--namespace", SystemNamespace, "--ignore-not-found", "--wait")
 }

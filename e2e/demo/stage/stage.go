@@ -39,6 +39,8 @@ type Options struct {
 	Kubectl, Helm string
 	// Root is the folder of the repository.
 	Root string
+	// Installed tells that Serin is on the cluster already. It is neither installed nor removed then.
+	Installed bool
 	// Say tells which commands are run.
 	Say func(line string)
 	// Clock tells the time.
@@ -96,11 +98,22 @@ func newScheme() (*runtime.Scheme, error) {
 // Install implements story.Stage: helm install from the chart, with the images
 // that were built here. Only then are there kinds to watch.
 func (s *Stage) Install(ctx context.Context) error {
+	if err := s.InstallRelease(ctx); err != nil {
+		return err
+	}
+	return s.watcher.start(ctx, s.config, s.api.Scheme())
+}
+
+// InstallRelease installs Serin where it is not on the cluster already.
+func (s *Stage) InstallRelease(ctx context.Context) error {
+	if s.options.Installed {
+		return nil
+	}
 	if err := s.helm(ctx, "install", Release, filepath.Join("charts", "serin"), "--namespace", SystemNamespace, "--create-namespace",
 		"--set", "image.tag=dev", "--wait", "--timeout", installLimit.String()); err != nil {
 		return fmt.Errorf("%w\n%s", err, diagnosis.Explain(ctx, s.core))
 	}
-	return s.watcher.start(ctx, s.config, s.api.Scheme())
+	return nil
 }
 
 // Apply implements story.Stage.

@@ -5,14 +5,12 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,8 +19,6 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/e2e/demo/story"
-	"github.com/serin-dev/serin/e2e/images"
-	"github.com/serin-dev/serin/e2e/tools"
 )
 
 // canaryPart is one of the Helm releases of the test: what is tried, on which port.
@@ -52,70 +48,51 @@ var canaryParts = []canaryPart{
 	},
 }
 
-// echoPingers send datagrams: each moment in which one could be lost is short.
-const echoPingers = 2
+// TestCanaryRelease tries other values of three Helm releases, a chart of two sub-charts by
+// HTTP, Redis by TCP and an echo server by UDP, under load: once to deprecate them, which
+// leaves no trace, and once to adopt them, while parts of a proxy and the operator crash. No
+// request, connection or datagram is lost.
+func TestCanaryRelease(t *testing.T) {
+	play(t, func(a *attempt) {
+		s := newSite(a, "serin-canaries", "canary")
+		s.installCharts(canaryParts)
+		s.startLoad("http://shop-web", "shop-web", "cache", "echo")
+		pingers := s.startPingers()
+		s.begin()
 
-// TestCanaryReleaseStory tries other values of three Helm releases, a chart of two
-// sub-charts by HTTP, Redis by TCP and an echo server by UDP, under load: once to drop
-// them, which leaves no trace, and once to adopt them. No request, connection or
-// datagram is lost. Then a Rollout decides about canaries of the chart of two sub-charts.
-func TestCanaryReleaseStory(test *testing.T) {
-	t := loud{test}
-	s := newSite(t, "serin-canary", false)
-	s.loadImages(images.RedisServer, images.Echo)
-	s.apply("access.yaml")
-	for _, part := range canaryParts {
-		s.helm("install", part.release, filepath.Join("testdata", s.namespace, "charts", part.release), "--wait")
-	}
-	s.keepChart("shop")
-	s.applyLoad()
-	loads := []*pinger{
-		newPinger(t, s.address("cache", 6379), pingRedis),
-	}
-	for i := range echoPingers {
-		loads = append(loads, newPinger(t, s.address("echo", 53), pingEchoFrom(firstPort+i*portsOfPinger)))
-	}
-	before, http := s.dump(), s.loadReport()
+		a.Log("create, change the weights, deprecate")
+		s.releaseCanaries(v1alpha1.CanaryTransitionDeprecated)
+		s.deleteCanaries()
+		s.requireAsBefore(true)
 
-	t.Log("create, five changes of the weight, deprecate")
-	s.releaseCanaries(v1alpha1.CanaryTransitionDeprecated)
-	s.deleteCanaries()
-	s.requireAsBefore(before)
-
-	t.Log("create, five changes of the weight, adopt")
-	canaries := s.releaseCanaries(v1alpha1.CanaryTransitionAdopted)
-	revisions := map[string]int32{}
-	for _, part := range canaryParts {
-		revisions[part.release] = s.requireAdopted(part, canaries[part.release])
-	}
-	s.deleteCanaries()
-	adopted := s.loadReport()
-	for _, load := range loads {
-		s.notJudged = append(s.notJudged, load.require(hindered(http, adopted)))
-	}
-
-	t.Log("a Rollout decides about a good and about a bad canary")
-	served := s.requireDriven(canaryParts[0], revisions[canaryParts[0].release])
-	requireServed(t, http, served, s.notJudged...) // the last, since it leaves the rest out on a slow machine
-}
-
-// requireAsBefore waits until the namespace is as it was: proxies that are out of the path
-// serve what they have to the end.
-func (s *site) requireAsBefore(before map[string]string) {
-	s.t.Helper()
-	var diff string
-	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(context.Context) (bool, error) {
-		diff = cmp.Diff(before, s.dump())
-		return diff == "", nil
+		a.Log("create, change the weights, adopt")
+		canaries := s.releaseCanaries(v1alpha1.CanaryTransitionAdopted)
+		for _, part := range canaryParts {
+			s.requireAdopted(part, canaries[part.release])
+		}
+		s.awaitConnections()
+		s.measure("after the adoption", map[string]float64{"v2": 1})
+		s.deleteCanaries()
+		s.addPings(pingers)
+		s.endLoad()
+		s.judge()
 	})
-	if err != nil {
-		s.t.Errorf("the namespace is not as it was (-before +after):\n%s", diff)
-	}
 }
 
-// releaseCanaries makes the canaries, moves their weights five times, ends them, and
-// returns the names of the canaries' pods by the names of the releases. When they are to be
-// adopted, parts of a proxy crash meanwhile, and the operator does in the middle of the end.
+// installCharts installs the Helm releases, and what the first one needs as a chart of two
+// sub-charts.
+func (s *site) installCharts(parts []canaryPart) {
+	s.t.Helper()
+	s.applyOwn("access.yaml")
+	for _, part := range parts {
+		s.helm("install", part.release, filepath.Join("testdata", s.folder, "charts", part.release), "--wait", "--timeout", stateLimit.String())
+	}
+	s.keepChart(parts[0].release)
+}
+
+// releaseCanaries makes the canaries, changes their weights, ends them, and returns the names
+// of the canaries' pods by the names of the releases. When they are to be adopted, parts of a
+// proxy crash meanwhile, and the operator does in the middle of the end.
 func (s *site) releaseCanaries(transition v1alpha1.CanaryTransition) map[string][]string {
 	s.t.Helper()
 	for _, part := range canaryParts {
@@ -126,21 +103,13 @@ func (s *site) releaseCanaries(transition v1alpha1.CanaryTransition) map[string]
 	for _, part := range canaryParts {
 		s.awaitCanary(part, v1alpha1.ReasonServing)
 	}
-	crashes := map[int]string{}
-	if transition == v1alpha1.CanaryTransitionAdopted {
-		crashes = map[int]string{1: "serin", 2: "nginx: master"}
-	}
-	for i, weight := range []int32{50, 0, 10, 100, 30} {
-		if name := crashes[i]; name != "" {
-			s.crash(canaryParts[0].service, name)
+	s.awaitProxies("v2")
+	for i, weight := range sizes().canaryWeights {
+		if transition == v1alpha1.CanaryTransitionAdopted && i < 2 {
+			s.crash(canaryParts[0].service, []string{"serin", "nginx: master"}[i])
 		}
-		for _, part := range canaryParts {
-			s.editCanary(part, func(spec *v1alpha1.CanaryReleaseSpec) { spec.Services[0].Ports[0].Config.Weight = &weight })
-		}
-		for _, part := range canaryParts {
-			s.requireWeight(part, s.awaitCanary(part, v1alpha1.ReasonServing).Status, weight)
-		}
-		s.pause(stretch)
+		s.setCanaryWeights(weight)
+		s.measure(fmt.Sprintf("weight %d, to be %s", weight, transition), split(weight))
 	}
 	pods := map[string][]string{}
 	for _, part := range canaryParts {
@@ -148,16 +117,41 @@ func (s *site) releaseCanaries(transition v1alpha1.CanaryTransition) map[string]
 		s.editCanary(part, func(spec *v1alpha1.CanaryReleaseSpec) { spec.Transition = transition })
 	}
 	if transition == v1alpha1.CanaryTransitionAdopted {
-		s.pause(stretch) // until Helm is called, or about to be
-		if err := s.stage.Kill(s.t.Context(), story.TargetManager); err != nil {
-			s.t.Fatal(err)
-		}
-		s.t.Log("killed the operator that leads")
+		s.killOperator()
 	}
 	for _, part := range canaryParts {
 		s.awaitCanary(part, v1alpha1.Reason(transition))
 	}
 	return pods
+}
+
+// setCanaryWeights changes the weights of all canaries and returns when they are programmed.
+func (s *site) setCanaryWeights(weight int32) {
+	s.t.Helper()
+	for _, part := range canaryParts {
+		s.editCanary(part, func(spec *v1alpha1.CanaryReleaseSpec) { spec.Services[0].Ports[0].Config.Weight = &weight })
+	}
+	for _, part := range canaryParts {
+		s.requireWeight(part, s.awaitCanary(part, v1alpha1.ReasonServing).Status, weight)
+	}
+}
+
+// killOperator kills the operator that leads when the adoptions have been asked for. With -soak
+// it does so when Helm is called, or about to be, which Serin tries again after a minute.
+func (s *site) killOperator() {
+	s.t.Helper()
+	if *soak {
+		s.poll("the beginning of an adoption", func() bool {
+			return slices.ContainsFunc(canaryParts, func(part canaryPart) bool {
+				c := apimeta.FindStatusCondition(s.canaryRelease(part).Status.Conditions, v1alpha1.ConditionReady)
+				return c != nil && c.Reason == v1alpha1.ReasonAdopting
+			})
+		})
+	}
+	if err := s.stage.Kill(s.t.Context(), story.TargetManager); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Log("killed the operator that leads")
 }
 
 // canary is the CanaryRelease of the part. It has no weight, which means 1 %.
@@ -238,14 +232,9 @@ func (s *site) podsOfCanary(part canaryPart) (names []string) {
 	return names
 }
 
-func (s *site) podNames(labels client.MatchingLabels) []string {
+func (s *site) podNames(labels client.MatchingLabels) (names []string) {
 	s.t.Helper()
-	pods := &corev1.PodList{}
-	if err := s.api.List(s.t.Context(), pods, client.InNamespace(s.namespace), labels); err != nil {
-		s.t.Fatal(err)
-	}
-	var names []string
-	for _, pod := range pods.Items {
+	for _, pod := range s.pods(labels) {
 		if pod.DeletionTimestamp.IsZero() {
 			names = append(names, pod.Name)
 		}
@@ -282,15 +271,10 @@ func (s *site) requireAdopted(part canaryPart, canaries []string) int32 {
 }
 
 // requireNoDifference asks the API server what would change if Helm's manifest were
-// applied to the cluster.
+// applied to the cluster, and ends the attempt where that is anything.
 func (s *site) requireNoDifference(release string) {
 	s.t.Helper()
-	command := exec.CommandContext(s.t.Context(), s.cluster.Kubectl, "diff", "--namespace", s.namespace, "-f", "-",
-		"--kubeconfig", s.cluster.Kubeconfig, "--context", s.cluster.Context)
-	command.Stdin = strings.NewReader(s.helm("get", "manifest", release))
-	if output, err := command.CombinedOutput(); err != nil {
-		s.t.Errorf("the cluster is not what helm get manifest %s says: %v\n%s", release, err, output)
-	}
+	s.run(s.cluster.Kubectl, s.helm("get", "manifest", release), append(s.connection("--context"), "diff", "--namespace", s.namespace, "-f", "-")...)
 }
 
 // keepChart puts the archive of a chart with sub-charts where Serin finds it: Helm's
@@ -298,8 +282,8 @@ func (s *site) requireNoDifference(release string) {
 func (s *site) keepChart(release string) {
 	s.t.Helper()
 	folder := s.t.TempDir()
-	s.helm("package", filepath.Join("testdata", s.namespace, "charts", release), "--destination", folder)
-	s.kubectl("create", "configmap", "serin-chart-"+release, "--namespace", s.namespace, "--from-file="+folder)
+	s.helm("package", filepath.Join("testdata", s.folder, "charts", release), "--destination", folder)
+	s.kubectl("create", "configmap", "serin-chart-"+release, "--from-file="+folder)
 }
 
 func (s *site) deleteCanaries() {
@@ -311,26 +295,11 @@ func (s *site) deleteCanaries() {
 
 func (s *site) deleteCanary(part canaryPart) {
 	s.t.Helper()
-	s.kubectl("delete", "--namespace", s.namespace, "canaryrelease", part.release, "--timeout", stateLimit.String())
-}
-
-func (s *site) loadImages(list ...images.Image) {
-	s.t.Helper()
-	checkout, err := tools.Locate()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := images.Load(s.t.Context(), images.NewBuilder(checkout, s.t.Output()), s.cluster, list...); err != nil {
-		s.t.Fatal(err)
-	}
+	s.kubectl("delete", "canaryrelease", part.release, "--timeout", stateLimit.String())
 }
 
 // address of a Service's port, which this machine reaches as pods do.
 func (s *site) address(service string, port int32) string {
 	s.t.Helper()
-	live := &corev1.Service{}
-	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: service}, live); err != nil {
-		s.t.Fatal(err)
-	}
-	return fmt.Sprintf("%s:%d", live.Spec.ClusterIP, port)
+	return fmt.Sprintf("%s:%d", s.clusterIP(service), port)
 }

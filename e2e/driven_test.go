@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,16 +16,51 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/e2e/demo/load/generator"
 )
 
-// requireDriven has a Rollout decide about two canaries of a release that is at a revision:
+// TestDrivenCanaryRelease has a Rollout decide about two canaries of a Helm release under load:
 // it promotes a good one, which Helm has as the next revision then, beside an autoscaler, and
-// rolls back one that fails one answer in twenty. It returns the report of the load before
-// the bad one.
-func (s *site) requireDriven(part canaryPart, revision int32) (served generator.Report) {
+// rolls back one that fails one answer in twenty.
+func TestDrivenCanaryRelease(t *testing.T) {
+	play(t, func(a *attempt) {
+		s := newSite(a, "serin-driven", "canary")
+		s.metrics.scraped(a)
+		part := canaryParts[0]
+		s.installCharts([]canaryPart{part})
+		s.startLoad("http://"+part.service, part.service)
+		s.begin()
+		s.createDriver(part)
+
+		s.autoscale(part, 3)
+		s.drive(part, 1, "version: v4\n", v1alpha1.OutcomePromoted, v1alpha1.ReasonAdopted)
+		s.requireReplicas(part, 3)
+		s.stopAutoscaling(part, 2)
+		if values := s.helm("get", "values", part.release); !strings.Contains(values, "version: v4") {
+			a.Errorf("helm get values %s: %q", part.release, values)
+		}
+		s.requireDriven(part, 2)
+
+		s.record.Bad = "v3"
+		s.kubectl("patch", "rollout", part.release, "--type=merge", "-p", `{"spec":{"strategy":{"steps":[{"weight":20,"hold":"5m"}]}}}`)
+		ended := s.drive(part, 2, "version: v3\nfailPercent: 5\n", v1alpha1.OutcomeRolledBack, v1alpha1.ReasonDeprecated)
+		if !strings.Contains(ended.Message, "more often than stable") {
+			a.Errorf("it was rolled back for another reason: %s", ended.Message)
+		}
+		s.requireDriven(part, 2)
+
+		s.awaitConnections()
+		s.measure("after the rollback", map[string]float64{"v4": 1})
+		s.kubectl("delete", "rollout", part.release, "--timeout", stateLimit.String())
+		s.requireAsBefore(false)
+		s.endLoad()
+		s.judge()
+	})
+}
+
+// createDriver makes the Rollout that decides about the CanaryReleases of a part.
+func (s *site) createDriver(part canaryPart) {
 	s.t.Helper()
-	ro := &v1alpha1.Rollout{
+	err := s.api.Create(s.t.Context(), &v1alpha1.Rollout{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: part.release},
 		Spec: v1alpha1.RolloutSpec{
 			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindCanaryRelease, Name: part.release},
@@ -32,32 +68,19 @@ func (s *site) requireDriven(part canaryPart, revision int32) (served generator.
 			Strategy:    v1alpha1.Strategy{Steps: []v1alpha1.Step{{Weight: 20, Hold: "5s"}}},
 			Analysis:    &v1alpha1.Analysis{OnInconclusive: v1alpha1.InconclusivePromote},
 		},
-	}
-	if err := s.api.Create(s.t.Context(), ro); err != nil {
+	})
+	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.autoscale(part, 3)
-	s.drive(part, revision, "version: v4\n", v1alpha1.OutcomePromoted, v1alpha1.ReasonAdopted)
-	s.requireReplicas(part, 3)
-	s.stopAutoscaling(part, 2)
-	if values := s.helm("get", "values", part.release); !strings.Contains(values, "version: v4") {
-		s.t.Errorf("helm get values %s: %q", part.release, values)
-	}
-	s.requireRevision(part, revision+1)
-	s.requireNoDifference(part.release)
-	s.deleteCanary(part)
-	served = s.loadReport()
+}
 
-	s.kubectl("patch", "--namespace", s.namespace, "rollout", part.release, "--type=merge", "-p", `{"spec":{"strategy":{"steps":[{"weight":20,"hold":"5m"}]}}}`)
-	ended := s.drive(part, revision+1, "failPercent: 5\n", v1alpha1.OutcomeRolledBack, v1alpha1.ReasonDeprecated)
-	if !strings.Contains(ended.Message, "more often than stable") {
-		s.t.Errorf("it was rolled back for another reason: %s", ended.Message)
-	}
-	s.requireRevision(part, revision+1)
+// requireDriven checks that Helm has a revision, and that it is what runs, and deletes the
+// canary that has ended.
+func (s *site) requireDriven(part canaryPart, revision int32) {
+	s.t.Helper()
+	s.requireRevision(part, revision)
 	s.requireNoDifference(part.release)
 	s.deleteCanary(part)
-	s.kubectl("delete", "--namespace", s.namespace, "rollout", part.release, "--timeout", stateLimit.String())
-	return served
 }
 
 // autoscale has an autoscaler see to it that a release has that many pods at least. Serin
@@ -80,8 +103,8 @@ func (s *site) autoscale(part canaryPart, least int32) {
 // stopAutoscaling takes the autoscaler away, and scales the release as its chart says.
 func (s *site) stopAutoscaling(part canaryPart, replicas int32) {
 	s.t.Helper()
-	s.kubectl("delete", "--namespace", s.namespace, "horizontalpodautoscaler", part.deployment)
-	s.kubectl("scale", "--namespace", s.namespace, "deployment/"+part.deployment, fmt.Sprintf("--replicas=%d", replicas))
+	s.kubectl("delete", "horizontalpodautoscaler", part.deployment)
+	s.kubectl("scale", "deployment/"+part.deployment, fmt.Sprintf("--replicas=%d", replicas))
 	s.requireReplicas(part, replicas)
 }
 

@@ -3,20 +3,33 @@
 package e2e_test
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 )
 
 // notDumped are kinds that tell of the past (events), that the control plane derives from
-// other objects with the time at which it did (endpoints), and figures.
-var notDumped = []string{"events", "endpoints", "endpointslices", "leases"}
+// other objects in an older form (endpoints), and leases.
+var notDumped = []string{"events", "endpoints", "leases"}
+
+// replaced are kinds whose objects come and go when a version is released.
+var replaced = []string{"Pod", "ReplicaSet", "Secret", "Deployment", "Rollout", "HorizontalPodAutoscaler"}
+
+// generations count the writes of a release to what is restored.
+var generations = regexp.MustCompile(`(?m)^.*[gG]eneration: \d+\n`)
 
 // times are fields that tell when something became as it is. A probe that a machine was too slow
 // for once leaves no other trace.
@@ -38,21 +51,56 @@ func removeTimes(value any) {
 	}
 }
 
+// begin notes every object of the namespace, for requireAsBefore.
+func (s *site) begin() {
+	s.t.Helper()
+	s.before = s.dump()
+}
+
+// requireAsBefore waits until the namespace is as it was, since proxies that are out of the path
+// serve what they have to the end, and notes what is left over. Where a version was released
+// since, the contents of what that replaces may differ, but for what Serin made.
+func (s *site) requireAsBefore(strict bool) {
+	s.t.Helper()
+	_ = wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(context.Context) (bool, error) {
+		s.record.Leftovers = leftovers(s.before, s.dump(), strict)
+		return len(s.record.Leftovers) == 0, nil
+	}) // what is left by then is judged
+}
+
+// leftovers are the differences between two dumps.
+func leftovers(before, after map[string]string, strict bool) (list []string) {
+	both := maps.Clone(before)
+	maps.Copy(both, after)
+	for _, name := range slices.Sorted(maps.Keys(both)) {
+		kind, _, _ := strings.Cut(name, "/")
+		old, had := before[name]
+		now, has := after[name]
+		if !strict {
+			old, now = generations.ReplaceAllString(old, ""), generations.ReplaceAllString(now, "")
+		}
+		switch {
+		case !strict && slices.Contains(replaced, kind) && (had || has && !strings.Contains(now, "serin-proxy-")):
+		case !had:
+			list = append(list, name+" is left over")
+		case !has:
+			list = append(list, name+" is gone")
+		case old != now:
+			list = append(list, fmt.Sprintf("%s has changed (-before +after):\n%s", name, cmp.Diff(old, now)))
+		}
+	}
+	return list
+}
+
 // dump is every object of the site's namespace as YAML by its kind and name, without what
 // each write changes.
 func (s *site) dump() map[string]string {
 	s.t.Helper()
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = s.cluster.Kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.cluster.Context}).ClientConfig()
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	lists, err := discovery.ServerPreferredNamespacedResources(s.core.Discovery())
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	api, err := dynamic.NewForConfig(config)
+	api, err := dynamic.NewForConfig(s.config)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -81,13 +129,62 @@ func (s *site) dumpKind(kind dynamic.NamespaceableResourceInterface, name string
 		s.t.Fatalf("list %s: %v", name, err)
 	}
 	for _, object := range objects.Items {
-		object.SetResourceVersion("")
-		object.SetManagedFields(nil)
-		removeTimes(object.Object)
-		text, err := yaml.Marshal(object.Object)
-		if err != nil {
-			s.t.Fatal(err)
+		if name == "EndpointSlice" {
+			// Which addresses are in them is the control plane's business.
+			all[name+" of "+object.GetLabels()["kubernetes.io/service-name"]] = ""
+			continue
 		}
-		all[name+"/"+object.GetName()] = string(text)
+		all[name+"/"+object.GetName()] = s.text(object)
+	}
+}
+
+// text is an object as YAML without what each write changes.
+func (s *site) text(object unstructured.Unstructured) string {
+	s.t.Helper()
+	object.SetResourceVersion("")
+	object.SetManagedFields(nil)
+	removeTimes(object.Object)
+	text, err := yaml.Marshal(object.Object)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestLeftovers(t *testing.T) {
+	before := map[string]string{"Service/web": "spec: a\n", "HTTPRoute/web": "generation: 1\nspec: a\n", "Pod/web-1": "v1"}
+	with := func(changes ...string) map[string]string {
+		after := maps.Clone(before)
+		for i := 0; i < len(changes); i += 2 {
+			after[changes[i]] = changes[i+1]
+		}
+		return after
+	}
+	for _, test := range []struct {
+		name   string
+		after  map[string]string
+		strict bool
+		want   int
+	}{
+		{"nothing is left of nothing", before, true, 0},
+		{"a RoleBinding is left", with("RoleBinding/serin-proxy-web", ""), true, 1},
+		{"a RoleBinding is left after a release", with("RoleBinding/serin-proxy-web", ""), false, 1},
+		{"a budget is left after a release", with("PodDisruptionBudget/serin-proxy-web", ""), false, 1},
+		{"a Deployment of proxies is left after a release", with("Deployment/serin-proxy-web", "name: serin-proxy-web"), false, 1},
+		{"endpoints are left after a release", with("EndpointSlice of web-canary", ""), false, 1},
+		{"a Service has changed", with("Service/web", "spec: b\n"), true, 1},
+		{"a Service has changed in a release", with("Service/web", "spec: b\n"), false, 1},
+		{"a Service is gone", map[string]string{"HTTPRoute/web": before["HTTPRoute/web"], "Pod/web-1": "v1"}, false, 1},
+		{"a pod is another one", map[string]string{"Service/web": before["Service/web"], "HTTPRoute/web": before["HTTPRoute/web"], "Pod/web-2": "v2"}, true, 2},
+		{"a pod is another one after a release", map[string]string{"Service/web": before["Service/web"], "HTTPRoute/web": before["HTTPRoute/web"], "Pod/web-2": "v2"}, false, 0},
+		{"a route was written", with("HTTPRoute/web", "generation: 3\nspec: a\n"), true, 1},
+		{"a route was written in a release", with("HTTPRoute/web", "generation: 3\nspec: a\n"), false, 0},
+		{"a route was changed in a release", with("HTTPRoute/web", "generation: 3\nspec: b\n"), false, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := leftovers(before, test.after, test.strict); len(got) != test.want {
+				t.Errorf("got %q, want %d of them", got, test.want)
+			}
+		})
 	}
 }

@@ -13,41 +13,41 @@ import (
 	"github.com/serin-dev/serin/e2e/gateway"
 )
 
-// minimumRate is how many requests a second the load has to make all along.
-const minimumRate = 1000
+// TestGateway releases a website behind a gateway that is not Serin's, under a constant load
+// through the gateway: v2 is promoted, v3 is aborted, and v4, which fails, is rolled back by what
+// the gateway's metrics say. Nothing is lost but what v4 fails, each weight is the share that
+// users see, and in the end the route is what its users wrote.
+func TestGateway(t *testing.T) {
+	play(t, func(a *attempt) {
+		s := newSite(a, "serin-gateway", "gateway")
+		s.applyOwn("website.yaml")
+		s.waitAvailable(siteName)
+		written := s.route()
+		s.record.PodsStay = true // those of the gateway
+		s.startLoad(gateway.URL)
+		s.applyOwn("rollout.yaml")
+		s.follow(nil, v1alpha1.ReasonStable)
+		s.begin()
+		shares := &shares{}
 
-// TestGatewayStory releases a website behind a gateway that is not Serin's: v2 is
-// promoted and v3 is aborted, under a constant load through the gateway. No request
-// fails, each weight is the share that users see, and in the end the route is what
-// its people wrote. v4, which fails, is rolled back by what the gateway's metrics say.
-func TestGatewayStory(test *testing.T) {
-	t := loud{test}
-	s := newSite(t, "serin-gateway", true)
-	s.apply("website.yaml")
-	s.waitAvailable("website")
-	written := s.route()
-	s.applyLoad()
-	s.apply("rollout.yaml")
-	s.follow(nil, v1alpha1.ReasonStable)
-	before := s.loadReport()
-	shares := &shares{t: t}
+		s.setImage("v2", "v1")
+		s.follow(shares, v1alpha1.ReasonStable)
+		s.requireRoute(written)
 
-	s.setImage("v2")
-	s.follow(shares, v1alpha1.ReasonStable)
-	s.requireRoute(written)
+		s.setImage("v3", "v2")
+		s.follow(shares, v1alpha1.ReasonWaitingForEvidence)
+		s.requireShared()
+		s.abort()
+		s.follow(shares, v1alpha1.ReasonRolledBack)
+		s.requireRoute(written)
 
-	s.setImage("v3")
-	s.follow(shares, v1alpha1.ReasonWaitingForEvidence)
-	s.requireBorrowed()
-	s.abort()
-	s.follow(shares, v1alpha1.ReasonRolledBack)
-	s.requireRoute(written)
-
-	shares.require(20)
-	served := s.loadReport()
-	s.requireRolledBackByEvidence()
-	s.requireRoute(written)
-	requireServed(t, before, served, s.notJudged...)
+		s.requireRolledBackByEvidence()
+		s.requireRoute(written)
+		s.requireAsBefore(false)
+		s.endLoad()
+		s.addShares(shares, 20)
+		s.judge()
+	})
 }
 
 // requireRolledBackByEvidence releases a version that fails one answer in twenty, which
@@ -55,11 +55,10 @@ func TestGatewayStory(test *testing.T) {
 // gateway.
 func (s *site) requireRolledBackByEvidence() {
 	s.t.Helper()
-	if !s.storeMetrics("traefik", 8080, client.InNamespace(gateway.Namespace), client.MatchingLabels{"app": gateway.Name}) {
-		return
-	}
-	s.kubectl("patch", "--namespace", s.namespace, "rollout", siteName, "--type=merge", "-p", `{"spec":{"strategy":{"steps":[{"weight":20,"hold":"5m"}]}}}`)
-	s.kubectl("patch", "--namespace", s.namespace, "deployment", siteName, "-p",
+	s.storeMetrics("traefik", 8080, client.InNamespace(gateway.Namespace), client.MatchingLabels{"app": gateway.Name})
+	s.record.Bad = "v4"
+	s.kubectl("patch", "rollout", siteName, "--type=merge", "-p", `{"spec":{"strategy":{"steps":[{"weight":20,"hold":"5m"}]}}}`)
+	s.kubectl("patch", "deployment", siteName, "-p",
 		`{"spec":{"template":{"spec":{"containers":[{"name":"website","image":"docker.io/serin-dev/demo-app:v4","env":[{"name":"FAIL_PERCENT","value":"5"}]}]}}}}`)
 	s.await("the release of v4", func(ro *v1alpha1.Rollout) bool {
 		return ro.Status.Weight != nil && ro.Status.Weight.Observed != nil && *ro.Status.Weight.Observed == 20
@@ -72,7 +71,7 @@ func (s *site) requireRolledBackByEvidence() {
 	}
 }
 
-// requireRoute compares the route with what its people wrote.
+// requireRoute compares the route with what its users wrote.
 func (s *site) requireRoute(written routeText) {
 	s.t.Helper()
 	if diff := cmp.Diff(written, s.route()); diff != "" {
@@ -80,9 +79,9 @@ func (s *site) requireRoute(written routeText) {
 	}
 }
 
-// requireBorrowed fails the test when the route does not share the requests while a
+// requireShared fails the test when the route does not share the requests while a
 // release is in progress: the rest would show nothing.
-func (s *site) requireBorrowed() {
+func (s *site) requireShared() {
 	s.t.Helper()
 	var names []string
 	for _, rule := range s.httpRoute().Spec.Rules {

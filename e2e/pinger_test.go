@@ -8,43 +8,42 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
-	"strings"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/serin-dev/serin/e2e/demo/load/generator"
+	"github.com/serin-dev/serin/e2e/judgement"
 )
 
 const (
 	// pingEvery is the time between two pings of one pinger.
 	pingEvery = 20 * time.Millisecond
 	// pingLimit bounds a ping; a datagram that was not answered by then is lost.
-	pingLimit = 3 * time.Second
-	// pingsShown are the failures that are told one by one.
-	pingsShown = 10
+	pingLimit = 30 * time.Second
 )
 
 // ping sends something to an address and checks what comes back.
 type ping func(ctx context.Context, address string, n int) error
 
-// pinger sends pings at a constant pace, each on a connection of its own, until the test ends.
+// pinger sends pings at a constant pace, each on a connection of its own, until the attempt ends.
 type pinger struct {
-	t       loud
 	address string
 	stop    func()
 	done    chan struct{}
 
-	mu   sync.Mutex
-	sent int
-	// late are those that were not answered in time, refused those whose connection was, broken
-	// those whose connection ended otherwise, and failed all others.
-	late, refused, broken, failed []string
+	mu     sync.Mutex
+	counts generator.Series
+	kinds  map[generator.Kind]int64
 }
 
-func newPinger(t loud, address string, send ping) *pinger {
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	p := &pinger{t: t, address: address, stop: stop, done: make(chan struct{})}
-	t.Cleanup(stop)
+func newPinger(a *attempt, address string, send ping) *pinger {
+	ctx, stop := context.WithCancel(context.WithoutCancel(a.Context()))
+	p := &pinger{address: address, stop: stop, done: make(chan struct{}), kinds: map[generator.Kind]int64{}}
+	a.Cleanup(stop)
 	go p.run(ctx, send)
 	return p
 }
@@ -70,68 +69,87 @@ func (p *pinger) run(ctx context.Context, send ping) {
 	}
 }
 
+// note counts a ping.
 func (p *pinger) note(begun time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sent++
-	text := fmt.Sprintf("%s: %v", begun.UTC().Format(timeOfDay), err)
-	var network net.Error
-	switch {
-	case err == nil:
-	case errors.As(err, &network) && network.Timeout():
-		p.late = append(p.late, text)
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPERM): // by this machine's own rules
-		p.refused = append(p.refused, text)
-	case errors.As(err, &network), errors.Is(err, io.EOF):
-		p.broken = append(p.broken, text)
-	default:
-		p.failed = append(p.failed, text)
+	took := time.Since(begun)
+	p.counts.Requests++
+	p.counts.Slowest = max(p.counts.Slowest, took.Seconds())
+	if took >= time.Second {
+		p.counts.Slow++
+		p.keep(generator.KindSlow, took, "")
+	}
+	if err != nil {
+		kind := kindOfPing(err)
+		p.kinds[kind]++
+		p.keep(kind, took, err.Error())
 	}
 }
 
-// require ends the load, fails the test when anything was lost, and says what it does not
-// judge: pings that kube-proxy may have refused and, on a machine that was hindered, those that
-// were not answered in time, and the few whose connections it may have broken.
-func (p *pinger) require(h hindrance) (notJudged string) {
-	p.t.Helper()
+func (p *pinger) keep(kind generator.Kind, took time.Duration, detail string) {
+	p.counts.Failures = append(p.counts.Failures, generator.Failure{Time: time.Now(), Kind: kind, Seconds: took.Seconds(), Detail: detail})
+}
+
+func kindOfPing(err error) generator.Kind {
+	var network net.Error
+	switch {
+	case errors.As(err, &network) && network.Timeout():
+		return generator.KindTimeout
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPERM): // by this machine's own rules
+		return generator.KindRefused
+	case errors.As(err, &network), errors.Is(err, io.EOF):
+		return generator.KindClosed
+	default:
+		return generator.KindOther // a wrong answer
+	}
+}
+
+// end stops the pinger and returns what it counted.
+func (p *pinger) end() generator.Series {
 	p.stop()
 	<-p.done
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.t.Logf("%d pings to %s: %d had a wrong answer, of %d the connection was refused, of %d it ended, %d were not answered in time",
-		p.sent, p.address, len(p.failed), len(p.refused), len(p.broken), len(p.late))
-	if p.sent == 0 {
-		p.t.Errorf("nothing was sent to %s", p.address)
+	for _, kind := range slices.Sorted(maps.Keys(p.kinds)) {
+		p.counts.Kinds = append(p.counts.Kinds, generator.KindReport{Kind: kind, Count: p.kinds[kind]})
 	}
-	lost := p.failed
-	var reasons []string
-	judge := func(pings []string, why string) {
-		if why == "" {
-			lost = append(lost, pings...)
-		} else if len(pings) > 0 {
-			p.t.Logf("not judged, since %s: %s", why, pings)
-			reasons = append(reasons, fmt.Sprintf("%d of %d pings to %s failed, which is not judged, since %s", len(pings), p.sent, p.address, why))
-		}
+	return p.counts
+}
+
+// pingers are those of TCP and of UDP, each with one that does the same to the control.
+type pingers struct{ tcp, tcpControl, udp, udpControl *pinger }
+
+func (s *site) startPingers() pingers {
+	s.t.Helper()
+	return pingers{
+		tcp:        newPinger(s.t, s.address("cache", 6379), pingRedis),
+		tcpControl: newPinger(s.t, s.address(controlName, 80), pingHTTP),
+		udp:        newPinger(s.t, s.address("echo", 53), pingEchoFrom(firstPort)),
+		udpControl: newPinger(s.t, s.address(controlName, 53), pingEchoFrom(firstPort+portsOfPinger)),
 	}
-	delayed, broke, refused := "", "", ""
-	late, others := int64(len(p.late)), int64(len(p.refused)+len(p.broken))
-	if h.delayed(late, int64(p.sent)) {
-		delayed = h.why
-	} else {
-		late = 0
+}
+
+// addPings ends the pingers and has judged what they counted.
+func (s *site) addPings(p pingers) {
+	s.t.Helper()
+	s.record.Pings = []judgement.Pings{
+		{What: "connections to Redis", Target: p.tcp.end(), Control: p.tcpControl.end()},
+		{What: "datagrams", Target: p.udp.end(), Control: p.udpControl.end()},
 	}
-	if h.broke(others, late) {
-		broke, refused = h.why, h.why
-	} else if len(p.refused) <= refusedAtOnce {
-		refused = "it may be kube-proxy's exchange of rules"
+	for _, pings := range s.record.Pings {
+		s.t.Logf("%d %s, and %d to the control; refused, late or wrong were %v, and of the control %v",
+			pings.Target.Requests, pings.What, pings.Control.Requests, pings.Target.Kinds, pings.Control.Kinds)
 	}
-	judge(p.late, delayed)
-	judge(p.refused, refused)
-	judge(p.broken, broke)
-	for _, text := range lost[:min(len(lost), pingsShown)] {
-		p.t.Errorf("a ping to %s failed: %s", p.address, text)
+}
+
+// pingHTTP asks for an answer on a new connection.
+func pingHTTP(ctx context.Context, address string, _ int) error {
+	answer, err := exchange(ctx, &net.Dialer{}, "tcp", address, []byte("GET / HTTP/1.0\r\n\r\n"))
+	if err == nil && !bytes.HasPrefix(answer, []byte("HTTP/1.0 200 ")) {
+		err = fmt.Errorf("the answer is %q", answer)
 	}
-	return strings.Join(reasons, "; ")
+	return err
 }
 
 // pingRedis asks Redis for a PONG on a new connection.

@@ -3,18 +3,17 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/analysis/source/sourcetest"
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
 	"github.com/serin-dev/serin/e2e/demo/stage"
-	"github.com/serin-dev/serin/e2e/tools"
 )
 
 // scrapeConfig reads what tells its counts at the addresses that it is filled with:
@@ -26,23 +25,25 @@ scrape_configs:
   static_configs: [{targets: [%s]}]
 `
 
-// requireStoredMetrics has a real Prometheus scrape the proxies, and the API of
-// TrafficMetrics ask it, and compares what it tells with the load generator once more.
-func (s *site) requireStoredMetrics(weights map[string]float64) {
-	s.t.Helper()
-	if s.storeMetrics("nginx", nginx.AgentPort, client.InNamespace(s.namespace), client.HasLabels{traffic.LabelProxy}) {
-		s.requireMetrics(weights)
-	}
+// metricsSource is where the API of TrafficMetrics, which a cluster has once, takes them from:
+// from the proxies themselves for many scenarios at once, or from the Prometheus of one.
+type metricsSource struct{ lock sync.RWMutex }
+
+// scraped keeps the source that the chart has until the attempt or what it returns ends.
+func (m *metricsSource) scraped(a *attempt) (end func()) {
+	m.lock.RLock()
+	end = sync.OnceFunc(m.lock.RUnlock)
+	a.Cleanup(end)
+	return end
 }
 
-// storeMetrics has a real Prometheus scrape a port of some pods, and the API of
-// TrafficMetrics ask it. It reports whether that is possible.
-func (s *site) storeMetrics(profile string, port int32, pods ...client.ListOption) bool {
+// storeMetrics has a real Prometheus scrape a port of some pods, and the API of TrafficMetrics
+// ask it, until the attempt ends.
+func (s *site) storeMetrics(profile string, port int32, pods ...client.ListOption) {
 	s.t.Helper()
-	if !s.cluster.Local {
-		s.t.Log("LEFT OUT: pods of a cluster elsewhere can't ask a Prometheus on this machine")
-		return false
-	}
+	s.requireLocal() // pods of a cluster elsewhere can't ask a Prometheus on this machine
+	s.metrics.lock.Lock()
+	s.t.Cleanup(s.metrics.lock.Unlock)
 	list := &corev1.PodList{}
 	if err := s.api.List(s.t.Context(), list, pods...); err != nil {
 		s.t.Fatal(err)
@@ -55,12 +56,14 @@ func (s *site) storeMetrics(profile string, port int32, pods ...client.ListOptio
 		s.t.Fatalf("there is no pod to scrape for the profile %s", profile)
 	}
 	address := sourcetest.PrometheusAt(s.t, s.cluster.MachineAddress, fmt.Sprintf(scrapeConfig, strings.Join(targets, ", ")))
-	checkout, err := tools.Locate()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.helmAt(stage.SystemNamespace, "upgrade", stage.Release, filepath.Join(checkout.Root, "charts", "serin"), "--reuse-values", "--wait", "--timeout", stateLimit.String(),
-		"--set", "metrics.source=prometheus,metrics.window=10s",
-		"--set", "metrics.prometheus.profile="+profile+",metrics.prometheus.scrapeInterval=2s,metrics.prometheus.address="+address)
-	return true
+	s.t.Cleanup(func() { s.setMetrics(context.WithoutCancel(s.t.Context()), "metrics.source=scrape,metrics.window=") })
+	s.setMetrics(s.t.Context(), "metrics.source=prometheus,metrics.window=10s,metrics.prometheus.profile="+profile+
+		",metrics.prometheus.scrapeInterval=2s,metrics.prometheus.address="+address)
+}
+
+// setMetrics changes values of the installed chart.
+func (s *site) setMetrics(ctx context.Context, values string) {
+	s.t.Helper()
+	s.helmAt(ctx, stage.SystemNamespace, "upgrade", stage.Release, filepath.Join(s.checkout.Root, "charts", "serin"),
+		"--reuse-values", "--wait", "--timeout", stateLimit.String(), "--set", values)
 }

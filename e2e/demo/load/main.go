@@ -73,9 +73,14 @@ func parse(getenv func(string) string) (config generator.Config, port string, er
 	err = errors.Join(
 		parseInt(getenv, "RATE", &config.Rate),
 		parseInt(getenv, "FRESH", &config.FreshPercent),
+		parseInt(getenv, "LIFE", &config.MaxLife),
 		parseDuration(getenv, "DURATION", &config.Duration),
 		parseDuration(getenv, "TIMEOUT", &config.Timeout),
+		parseDuration(getenv, "PROBE", &config.ProbeEvery),
+		parseDuration(getenv, "STREAM", &config.StreamFor),
+		parseDuration(getenv, "HOLD", &config.HoldEvery),
 	)
+	config.MinLife = min(config.MinLife, config.MaxLife)
 	return config, port, err
 }
 

@@ -15,7 +15,9 @@ import (
 func TestParse(t *testing.T) {
 	changed := generator.DefaultConfig("http://10.0.0.1")
 	changed.Rate, changed.FreshPercent, changed.Duration, changed.Timeout = 50, 0, time.Minute, time.Second
+	changed.MinLife, changed.MaxLife = 20, 20
 	changed.Control = "http://10.0.0.2"
+	changed.ProbeEvery, changed.StreamFor, changed.HoldEvery = 5*time.Millisecond, 8*time.Second, 100*time.Millisecond
 	tests := []struct {
 		name     string
 		env      map[string]string
@@ -25,8 +27,11 @@ func TestParse(t *testing.T) {
 	}{
 		{name: "the default calls the website", want: generator.DefaultConfig("http://website"), wantPort: "8080"},
 		{
-			name:     "every variable is used",
-			env:      map[string]string{"TARGET": "http://10.0.0.1", "RATE": "50", "FRESH": "0", "DURATION": "1m", "TIMEOUT": "1s", "PORT": "81", "CONTROL": "http://10.0.0.2"},
+			name: "every variable is used",
+			env: map[string]string{
+				"TARGET": "http://10.0.0.1", "RATE": "50", "FRESH": "0", "DURATION": "1m", "TIMEOUT": "1s", "PORT": "81", "CONTROL": "http://10.0.0.2",
+				"PROBE": "5ms", "LIFE": "20", "STREAM": "8s", "HOLD": "100ms",
+			},
 			want:     changed,
 			wantPort: "81",
 		},

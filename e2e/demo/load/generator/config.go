@@ -21,9 +21,16 @@ const (
 type Config struct {
 	// Target is the http URL to call.
 	Target string
-	// Control is the http URL of a server that nothing is done to, which is called beside the
-	// target; "" for none. What it is slow by is the machine's fault.
+	// Control is the http URL of a server that Serin has nothing to do with, which is called
+	// beside the target; "" for none. What fails there is not Serin's fault.
 	Control string
+	// ProbeEvery is the time between two connections to the target, and to the control, that
+	// are opened and ended at once; 0 for none.
+	ProbeEvery time.Duration
+	// StreamFor is how long the answers take that are read beside; 0 for none.
+	StreamFor time.Duration
+	// HoldEvery is the time between two requests on one connection that is kept; 0 for none.
+	HoldEvery time.Duration
 	// Rate is the number of requests per second, 1 to 5000.
 	Rate int
 	// Duration is how long requests are sent, at most 24 hours.
@@ -68,6 +75,7 @@ func (c Config) Validate() error {
 	check(c.Rate >= 1 && c.Rate <= maxRate, "rate: %d is not from 1 to %d requests per second", c.Rate, maxRate)
 	check(c.Duration > 0 && c.Duration <= maxDuration, "duration: %s is not above 0s and at most %s", c.Duration, maxDuration)
 	check(c.Timeout > 0 && c.Timeout <= maxTimeout, "timeout: %s is not above 0s and at most %s", c.Timeout, maxTimeout)
+	check(c.ProbeEvery >= 0 && c.StreamFor >= 0 && c.HoldEvery >= 0, "probe, stream, hold: %s, %s, %s must not be below 0s", c.ProbeEvery, c.StreamFor, c.HoldEvery)
 	check(c.FreshPercent >= 0 && c.FreshPercent <= 100, "fresh: %d is not from 0 to 100 percent", c.FreshPercent)
 	check(c.MinLife >= 1 && c.MaxLife >= c.MinLife, "life of a connection: %d to %d requests is not a range above 0", c.MinLife, c.MaxLife)
 	check(c.MaxInFlight >= 1, "requests in flight: %d must be at least 1", c.MaxInFlight)

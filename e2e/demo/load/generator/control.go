@@ -8,36 +8,22 @@ import (
 	"time"
 )
 
-const (
-	// controlEvery is the time between two requests to the control.
-	controlEvery = 50 * time.Millisecond
-	// controlSlow is what is far beyond any time that a server takes to say that it is
-	// there, on a machine that runs it and loses no packet: one of a new connection costs a
-	// second.
-	controlSlow = time.Second
-)
+// controlPause is the longest time between two requests to the control.
+const controlPause = 50 * time.Millisecond
 
-// ControlReport tells of a server that nothing is done to, called all the time. Where it is
-// slow, the machine is, and so are all others.
-type ControlReport struct {
-	// Requests that have ended; Slow counts those that took a second or more, or were not
-	// answered.
-	Requests int64 `json:"requests"`
-	Slow     int64 `json:"slow"`
-	// Slowest is how long the slowest took, in seconds.
-	Slowest float64 `json:"slowest"`
+// controlEvery is the time between two requests to the control, each on a connection of its
+// own: as many as the target gets new connections.
+func (c Config) controlEvery() time.Duration {
+	if fresh := c.Rate * c.FreshPercent; fresh > 0 {
+		return min(controlPause, 100*time.Second/time.Duration(fresh))
+	}
+	return controlPause
 }
 
-// control calls a server that nothing is done to.
-type control struct {
-	mu     sync.Mutex
-	report ControlReport
-}
-
-// run calls the control until ctx ends. Each request is on a connection of its own and is
-// due whatever became of those before.
-func (g *Generator) runControl(ctx context.Context) {
-	ticker := g.clock.NewTicker(controlEvery)
+// repeat calls do in a goroutine of its own at each turn of the ticker, whatever became of
+// those before. When ctx ends it returns after the last one has.
+func (g *Generator) repeat(ctx context.Context, every time.Duration, do func(context.Context)) {
+	ticker := g.clock.NewTicker(every)
 	defer ticker.Stop()
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -47,29 +33,21 @@ func (g *Generator) runControl(ctx context.Context) {
 			return
 		case <-ticker.C():
 		}
-		running.Go(func() {
-			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.config.Timeout)
-			defer cancel()
-			s := newSession(1)
-			defer s.close()
-			g.control.finish(s.call(limited, g.config.Control, g.clock))
-		})
+		running.Go(func() { do(context.WithoutCancel(ctx)) })
 	}
 }
 
-func (c *control) finish(o outcome) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.report.Requests++
-	c.report.Slowest = max(c.report.Slowest, o.latency.Seconds())
-	if !o.kind.answered() || o.latency >= controlSlow {
-		c.report.Slow++
-	}
+// callControl calls the control once, on a connection of its own.
+func (g *Generator) callControl(ctx context.Context) {
+	g.control.finish(g.callOnce(ctx, g.config.Control, g.config.Timeout))
 }
 
-// get is what was counted so far.
-func (c *control) get() ControlReport {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.report
+// callOnce sends one request on a connection of its own.
+func (g *Generator) callOnce(ctx context.Context, target string, timeout time.Duration) (time.Time, outcome) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	s := newSession(1)
+	defer s.close()
+	o := s.call(limited, target, g.clock)
+	return g.clock.Now(), o
 }

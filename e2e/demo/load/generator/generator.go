@@ -27,7 +27,8 @@ type Generator struct {
 	recorder *recorder
 	pool     *pool
 	slots    chan struct{}
-	control  control
+	// These series are what is sent beside the main load.
+	control, probes, controlProbes, streams, held series
 }
 
 // New returns a generator. The error says what is wrong with the configuration.
@@ -57,11 +58,9 @@ func (g *Generator) Run(ctx context.Context) {
 	defer g.pool.close()
 	var running sync.WaitGroup
 	defer running.Wait()
-	if g.config.Control != "" {
-		beside, end := context.WithCancel(ctx)
-		defer end()
-		running.Go(func() { g.runControl(beside) })
-	}
+	beside, end := context.WithCancel(ctx)
+	defer end()
+	g.startBeside(beside, &running)
 	calls := context.WithoutCancel(ctx)
 	started, handled := g.clock.Now(), int64(0)
 	g.recorder.begin(started)
@@ -79,6 +78,26 @@ func (g *Generator) Run(ctx context.Context) {
 			return
 		case <-ticker.C():
 		}
+	}
+}
+
+// startBeside starts what the configuration wants beside the main load.
+func (g *Generator) startBeside(ctx context.Context, running *sync.WaitGroup) {
+	c := g.config
+	if c.Control != "" {
+		running.Go(func() { g.repeat(ctx, c.controlEvery(), g.callControl) })
+	}
+	if c.ProbeEvery > 0 {
+		running.Go(func() { g.runProbes(ctx, c.Target, &g.probes) })
+	}
+	if c.ProbeEvery > 0 && c.Control != "" {
+		running.Go(func() { g.runProbes(ctx, c.Control, &g.controlProbes) })
+	}
+	if c.StreamFor > 0 {
+		running.Go(func() { g.repeat(ctx, c.StreamFor/streamsAtOnce, g.callStream) })
+	}
+	if c.HoldEvery > 0 {
+		running.Go(func() { g.runHeld(ctx) })
 	}
 }
 
@@ -128,7 +147,7 @@ func (g *Generator) start(ctx context.Context, running *sync.WaitGroup) {
 func (g *Generator) call(ctx context.Context, number int64) {
 	limited, cancel := context.WithTimeout(ctx, g.config.Timeout)
 	defer cancel()
-	s := g.pool.take()
+	s := g.pool.take(g.clock.Now())
 	o := s.call(limited, g.config.Target, g.clock)
 	g.pool.give(s)
 	g.recorder.finish(g.clock.Now(), number, o)
@@ -137,8 +156,10 @@ func (g *Generator) call(ctx context.Context, number int64) {
 // Report returns everything counted so far.
 func (g *Generator) Report() Report {
 	report := g.recorder.report(g.clock.Now())
+	report.OldestConnection = g.pool.oldest()
 	report.Target, report.Rate = g.config.Target, g.config.Rate
-	report.Control = g.control.get()
+	report.Control, report.ControlProbes = g.control.get(), g.controlProbes.get()
+	report.Probes, report.Streams, report.Held = g.probes.get(), g.streams.get(), g.held.get()
 	return report
 }
 

@@ -36,6 +36,10 @@ const (
 	// KindNoPort is a request that was not sent, since this machine had no free port for a
 	// connection: too many of the last minute are in use, or waited for in vain.
 	KindNoPort Kind = "noPort"
+	// KindRepeated is a request that net/http sent again, since its idle connection was closed.
+	KindRepeated Kind = "repeated"
+	// KindSlow is a request beside the main load that took a second or more.
+	KindSlow Kind = "slow"
 	// KindOther is every other error.
 	KindOther Kind = "other"
 )

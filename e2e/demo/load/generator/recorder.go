@@ -80,6 +80,11 @@ func (r *recorder) finish(now time.Time, number int64, o outcome) {
 	} else {
 		r.kinds[o.kind]++
 	}
+	if o.retries > 0 {
+		repeated := failureOf(now, o)
+		repeated.Kind = KindRepeated
+		r.unanswered = appendBounded(r.unanswered, repeated)
+	}
 	switch {
 	case o.kind == KindAppError:
 		r.appFailures = appendBounded(r.appFailures, failureOf(now, o))

@@ -41,6 +41,7 @@ func TestReportAddsUp(t *testing.T) {
 		},
 		Kinds: []KindReport{{Kind: KindNoVersion, Count: 1}, {Kind: KindReset, Count: 2}},
 		Failures: []Failure{
+			{Time: start, Kind: KindRepeated, Version: "v2", Status: 200, Seconds: 0.001},
 			{Time: start, Kind: KindNoVersion, Status: 502, Seconds: 1},
 			{Time: start, Kind: KindReset, Detail: "reset", Seconds: 1},
 			{Time: start, Kind: KindReset, Detail: "reset", Seconds: 1},

@@ -16,8 +16,15 @@ type Report struct {
 	// Target and Rate repeat the configuration.
 	Target string `json:"target"`
 	Rate   int    `json:"rate"`
-	// Control tells of the server that nothing is done to.
-	Control ControlReport `json:"control"`
+	// Control is what was sent to the control, on new connections.
+	Control Series `json:"control"`
+	// Probes are connections to the target that were opened and ended at once, ControlProbes
+	// those to the control.
+	Probes        Series `json:"probes"`
+	ControlProbes Series `json:"controlProbes"`
+	// Streams are answers that took long, Held are requests on the connection that is kept.
+	Streams Series `json:"streams"`
+	Held    Series `json:"held"`
 	// Sent counts requests that were started; InFlight those without an outcome. Settled
 	// counts from the first one up to the first without an outcome: when it has come to what
 	// Sent was, none of before is under way any more.
@@ -31,6 +38,9 @@ type Report struct {
 	Retried int64 `json:"retried"`
 	// Connections counts connections that were opened.
 	Connections int64 `json:"connections"`
+	// OldestConnection is when the oldest connection was made that is still kept: whatever
+	// changed before it, every connection has followed.
+	OldestConnection time.Time `json:"oldestConnection"`
 	// Versions are the answers by the version that gave them, sorted by name.
 	Versions []VersionReport `json:"versions,omitempty"`
 	// Unanswered counts requests that no version of the app answered: transport
@@ -39,7 +49,8 @@ type Report struct {
 	// Kinds tells the unanswered ones apart.
 	Kinds []KindReport `json:"kinds,omitempty"`
 	// Failures are the latest failed requests, those of the app and the unanswered
-	// ones kept apart so that many of one kind never hide the other.
+	// ones kept apart so that many of one kind never hide the other. A request that net/http
+	// repeated is among them, as KindRepeated, though it is counted as what it became.
 	Failures []Failure `json:"failures,omitempty"`
 }
 

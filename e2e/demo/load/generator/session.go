@@ -15,7 +15,7 @@ import (
 
 const (
 	// dialLimit bounds how long a connection may take to open.
-	dialLimit = 5 * time.Second
+	dialLimit = 30 * time.Second
 	// bodyLimit bounds how much of an answer is read.
 	bodyLimit = 1 << 20
 	// detailLimit is how much of a failed answer a report shows.

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package generator
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// slow is far beyond any time that a server takes to say that it is there, on a machine that
+// runs it and loses no packet: a lost packet of a new connection costs a second.
+const slow = time.Second
+
+// Series counts what is sent beside the main load.
+type Series struct {
+	// Requests that have ended, Connections that were opened for them.
+	Requests    int64 `json:"requests"`
+	Connections int64 `json:"connections"`
+	// Slow counts the requests that took a second or more; Slowest is how long the slowest
+	// took, in seconds.
+	Slow    int64   `json:"slow"`
+	Slowest float64 `json:"slowest"`
+	// Kinds counts the requests that no version of the app answered.
+	Kinds []KindReport `json:"kinds,omitempty"`
+	// Failures are the latest of them, and the latest slow requests, which are of KindSlow.
+	Failures []Failure `json:"failures,omitempty"`
+	// Local is the client's address of the connection in use, where there is one.
+	Local string `json:"local,omitempty"`
+}
+
+// series makes a Series. Its methods may be called at once.
+type series struct {
+	mu     sync.Mutex
+	counts Series
+	kinds  map[Kind]int64
+}
+
+// finish counts one outcome.
+func (s *series) finish(now time.Time, o outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.Requests++
+	s.counts.Connections += o.opened
+	s.counts.Slowest = max(s.counts.Slowest, o.latency.Seconds())
+	if !o.kind.answered() {
+		if s.kinds == nil {
+			s.kinds = map[Kind]int64{}
+		}
+		s.kinds[o.kind]++
+		s.counts.Failures = appendBounded(s.counts.Failures, failureOf(now, o))
+	}
+	if o.latency >= slow {
+		s.counts.Slow++
+		o.kind = KindSlow
+		s.counts.Failures = appendBounded(s.counts.Failures, failureOf(now, o))
+	}
+}
+
+// use notes the client's address of the connection in use.
+func (s *series) use(local string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.Local = local
+}
+
+// get is a copy of what was counted so far.
+func (s *series) get() Series {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := s.counts
+	counts.Failures = slices.Clone(s.counts.Failures)
+	for _, kind := range slices.Sorted(maps.Keys(s.kinds)) {
+		counts.Kinds = append(counts.Kinds, KindReport{Kind: kind, Count: s.kinds[kind]})
+	}
+	return counts
+}

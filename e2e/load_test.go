@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/serin-dev/serin/e2e/demo/load/generator"
+	"github.com/serin-dev/serin/e2e/judgement"
+)
+
+// startLoad begins to call a server, and the control, whose endpoints change from now on when
+// those of the Services do. It returns when all that is counted has begun.
+func (s *site) startLoad(target string, services ...string) {
+	s.t.Helper()
+	s.apply("control.yaml")
+	s.waitAvailable("control")
+	s.startControl(services)
+	s.apply("load.yaml", "${TARGET}", target, "${RATE}", strconv.Itoa(sizes().rate))
+	s.waitAvailable("load")
+	s.poll("traffic of all kinds", func() bool {
+		r := s.loadReport()
+		s.record.Before = r
+		return r.Sent > 0 && r.Control.Requests > 0 && r.Probes.Requests > 0 && r.ControlProbes.Requests > 0 && r.Streams.Requests > 0 && r.Held.Requests > 0
+	})
+}
+
+// endLoad notes what was counted until now, when nothing is under way that was sent before.
+func (s *site) endLoad() {
+	s.t.Helper()
+	s.record.After = s.settledReport()
+}
+
+// judge fails the attempt by what was lost.
+func (s *site) judge() {
+	s.t.Helper()
+	r := s.record
+	s.t.Logf("%d requests, %d probes, %d long answers, %d requests on a connection that is held, %d requests to the control and %d probes of it",
+		r.After.Sent-r.Before.Sent, r.After.Probes.Requests-r.Before.Probes.Requests, r.After.Streams.Requests-r.Before.Streams.Requests,
+		r.After.Held.Requests-r.Before.Held.Requests, r.After.Control.Requests-r.Before.Control.Requests, r.After.ControlProbes.Requests-r.Before.ControlProbes.Requests)
+	s.t.Logf("the slowest request to the control took %.3f s, its probes were refused %v", r.After.Control.Slowest, r.After.ControlProbes.Kinds)
+	for _, span := range r.Spans {
+		s.t.Logf("%s: %v of %v", span.What, span.Answers, span.Shares)
+	}
+	s.write(r)
+	for _, f := range judgement.Judge(r) {
+		s.t.note(f)
+	}
+}
+
+// write keeps the record where the flag says.
+func (s *site) write(r judgement.Record) {
+	s.t.Helper()
+	if *recorded == "" {
+		return
+	}
+	content, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(*recorded, s.namespace+".json"), append(content, '\n'), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// awaitProxies returns when every connection of the load leads to the proxies. Nobody says when
+// nodes have noticed that a Service has other endpoints, but that a version answers which can
+// only be reached through the proxies.
+func (s *site) awaitProxies(version string) {
+	s.t.Helper()
+	s.poll("an answer of "+version, func() bool { return s.loadReport().Version(version).Requests > 0 })
+	s.awaitConnections()
+}
+
+// awaitConnections returns when every connection of the load was made after now: those that
+// are kept stay where they were led when they were made.
+func (s *site) awaitConnections() {
+	s.t.Helper()
+	now := s.loadReport().Time
+	s.poll("the end of all connections of before", func() bool { return s.loadReport().OldestConnection.After(now) })
+}
+
+// measure notes which versions answer while their shares stay.
+func (s *site) measure(what string, shares map[string]float64) {
+	s.t.Helper()
+	first := s.settledReport()
+	s.poll("so many requests that they tell anything", func() bool {
+		last := s.loadReport()
+		span := judgement.NewSpan(what, shares, first, last)
+		if span.All() < sizes().some {
+			return false
+		}
+		s.record.Spans = append(s.record.Spans, span)
+		return true
+	})
+}
+
+// settledReport is what the load generator has counted when nothing is on its way any more
+// that was sent before now.
+func (s *site) settledReport() (report generator.Report) {
+	s.t.Helper()
+	sent := s.loadReport().Sent
+	s.poll("the end of all requests under way", func() bool {
+		report = s.loadReport()
+		return report.Settled >= sent
+	})
+	return report
+}
+
+// loadReport is what the load generator has counted. On a machine that stands still it may
+// not answer in time, nor be ready; what it counts is not lost by that.
+func (s *site) loadReport() generator.Report {
+	s.t.Helper()
+	var content []byte
+	var last error
+	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(ctx context.Context) (bool, error) {
+		content, last = s.core.CoreV1().Services(s.namespace).ProxyGet("http", "load", "http", "/report", nil).DoRaw(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		s.t.Fatalf("ask the load generator: %v", last)
+	}
+	var report generator.Report
+	if err := json.Unmarshal(content, &report); err != nil {
+		s.t.Fatalf("read the load generator's report: %v", err)
+	}
+	return report
+}

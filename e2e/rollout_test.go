@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/e2e/demo/load/generator"
+	"github.com/serin-dev/serin/e2e/judgement"
+)
+
+// setImage releases a version of the website beside the stable one, and returns when Serin has
+// seen it.
+func (s *site) setImage(version, stable string) {
+	s.t.Helper()
+	before := readyReason(s.rollout())
+	s.canary, s.stable = version, stable
+	s.kubectl("set", "image", "deployment/"+siteName, siteName+"=docker.io/serin-dev/demo-app:"+version)
+	s.await("Serin to see "+version, func(ro *v1alpha1.Rollout) bool { return readyReason(ro) != before })
+}
+
+// follow measures the shares of the versions until the release is in a state.
+func (s *site) follow(shares *shares, state v1alpha1.Reason) {
+	s.t.Helper()
+	s.await("the state "+state, func(ro *v1alpha1.Rollout) bool {
+		if shares != nil {
+			shares.add(window{canary: s.canary, stable: s.stable, weight: ro.Status.Weight}, s.loadReport)
+		}
+		return readyReason(ro) == state
+	})
+}
+
+// abort has the release rolled back, as a user would.
+func (s *site) abort() {
+	s.t.Helper()
+	ro := s.rollout()
+	patch := fmt.Appendf(nil, `{"spec":{"control":{"revision":%q,"action":%q}}}`, ro.Status.Canary.Revision, v1alpha1.ControlAbort)
+	if err := s.api.Patch(s.t.Context(), ro, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) await(what string, done func(*v1alpha1.Rollout) bool) {
+	s.t.Helper()
+	var last string
+	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(context.Context) (bool, error) {
+		ro := s.rollout()
+		// With the time, by which failures of the load can be told what they belong to.
+		if message := readyMessage(ro); message != last {
+			last = message
+			s.t.Log(time.Now().UTC().Format(timeOfDay), last)
+		}
+		return done(ro), nil
+	})
+	if err != nil {
+		s.t.Fatalf("wait for %s: %v; the Rollout says: %s", what, err, last)
+	}
+}
+
+func (s *site) rollout() *v1alpha1.Rollout {
+	s.t.Helper()
+	ro := &v1alpha1.Rollout{}
+	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: siteName}, ro); err != nil {
+		s.t.Fatal(err)
+	}
+	return ro
+}
+
+func readyReason(ro *v1alpha1.Rollout) string {
+	if c := apimeta.FindStatusCondition(ro.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.ObservedGeneration == ro.Generation {
+		return c.Reason
+	}
+	return ""
+}
+
+func readyMessage(ro *v1alpha1.Rollout) string {
+	if c := apimeta.FindStatusCondition(ro.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		return c.Reason + ": " + c.Message
+	}
+	return ""
+}
+
+// routeText is what users wrote of a route, as text.
+type routeText struct{ Labels, Annotations, Spec string }
+
+func (s *site) route() routeText {
+	s.t.Helper()
+	route := s.httpRoute()
+	text := func(part any) string {
+		content, err := yaml.Marshal(part)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return string(content)
+	}
+	return routeText{Labels: text(route.Labels), Annotations: text(route.Annotations), Spec: text(route.Spec)}
+}
+
+func (s *site) httpRoute() *gatewayv1.HTTPRoute {
+	s.t.Helper()
+	route := &gatewayv1.HTTPRoute{}
+	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: siteName}, route); err != nil {
+		s.t.Fatal(err)
+	}
+	return route
+}
+
+// window is the traffic of a time in which one weight was programmed all along.
+type window struct {
+	canary, stable string
+	weight         *v1alpha1.WeightStatus
+	first, last    generator.Report
+	// unproven is the latest report; whether the weight was still programmed at its
+	// time, the next look tells.
+	unproven *generator.Report
+}
+
+// shares are the windows of a scenario.
+type shares struct{ windows []window }
+
+// add looks at the traffic. The status has been read before: a report counts only
+// when the status before it and the one after it say the same.
+func (s *shares) add(next window, report func() generator.Report) {
+	if next.weight == nil || next.weight.Since == nil {
+		return
+	}
+	now := report()
+	if len(s.windows) > 0 {
+		w := &s.windows[len(s.windows)-1]
+		if w.canary == next.canary && w.weight.Requested == next.weight.Requested && w.weight.Since.Equal(next.weight.Since) {
+			w.last, w.unproven = *w.unproven, &now
+			return
+		}
+	}
+	next.first, next.last, next.unproven = now, now, &now
+	s.windows = append(s.windows, next)
+}
+
+// addShares has the windows judged, and fails the attempt when one of the weights was not
+// measured.
+func (s *site) addShares(list *shares, weights ...int32) {
+	s.t.Helper()
+	measured := map[int32]bool{}
+	for _, w := range list.windows {
+		share := float64(w.weight.Requested) / 100
+		what := fmt.Sprintf("weight %d of %s", w.weight.Requested, w.canary)
+		span := judgement.NewSpan(what, map[string]float64{w.canary: share, w.stable: 1 - share}, w.first, w.last)
+		if span.All() < sizes().some {
+			continue
+		}
+		measured[w.weight.Requested] = true
+		s.record.Spans = append(s.record.Spans, span)
+	}
+	for _, weight := range weights {
+		if !measured[weight] {
+			s.t.Errorf("weight %d was not programmed for %d requests", weight, sizes().some)
+		}
+	}
+}

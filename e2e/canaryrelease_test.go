@@ -92,7 +92,7 @@ func (s *site) installCharts(parts []canaryPart) {
 
 // releaseCanaries makes the canaries, changes their weights, ends them, and returns the names
 // of the canaries' pods by the names of the releases. When they are to be adopted, parts of a
-// proxy crash meanwhile, and the operator does in the middle of the end.
+// proxy crash meanwhile, and so does the operator.
 func (s *site) releaseCanaries(transition v1alpha1.CanaryTransition) map[string][]string {
 	s.t.Helper()
 	for _, part := range canaryParts {
@@ -114,11 +114,8 @@ func (s *site) releaseCanaries(transition v1alpha1.CanaryTransition) map[string]
 	pods := map[string][]string{}
 	for _, part := range canaryParts {
 		pods[part.release] = s.podsOfCanary(part)
-		s.editCanary(part, func(spec *v1alpha1.CanaryReleaseSpec) { spec.Transition = transition })
 	}
-	if transition == v1alpha1.CanaryTransitionAdopted {
-		s.killOperator()
-	}
+	s.endCanaries(transition)
 	for _, part := range canaryParts {
 		s.awaitCanary(part, v1alpha1.Reason(transition))
 	}
@@ -136,18 +133,32 @@ func (s *site) setCanaryWeights(weight int32) {
 	}
 }
 
-// killOperator kills the operator that leads when the adoptions have been asked for. With -soak
-// it does so when Helm is called, or about to be, which Serin tries again after a minute.
+// endCanaries asks for the end of all canaries. When that is their adoption, the operator that
+// leads is killed: before, or with -soak when Helm is called, which Serin tries again after a
+// minute.
+func (s *site) endCanaries(transition v1alpha1.CanaryTransition) {
+	s.t.Helper()
+	adopt := transition == v1alpha1.CanaryTransitionAdopted
+	if adopt && !*soak {
+		s.killOperator()
+	}
+	for _, part := range canaryParts {
+		s.editCanary(part, func(spec *v1alpha1.CanaryReleaseSpec) { spec.Transition = transition })
+	}
+	if adopt && *soak {
+		s.poll("the beginning of an adoption", func() bool { return slices.ContainsFunc(canaryParts, s.isAdopting) })
+		s.killOperator()
+	}
+}
+
+func (s *site) isAdopting(part canaryPart) bool {
+	c := apimeta.FindStatusCondition(s.canaryRelease(part).Status.Conditions, v1alpha1.ConditionReady)
+	return c != nil && c.Reason == v1alpha1.ReasonAdopting
+}
+
+// killOperator kills the operator that leads.
 func (s *site) killOperator() {
 	s.t.Helper()
-	if *soak {
-		s.poll("the beginning of an adoption", func() bool {
-			return slices.ContainsFunc(canaryParts, func(part canaryPart) bool {
-				c := apimeta.FindStatusCondition(s.canaryRelease(part).Status.Conditions, v1alpha1.ConditionReady)
-				return c != nil && c.Reason == v1alpha1.ReasonAdopting
-			})
-		})
-	}
 	if err := s.stage.Kill(s.t.Context(), story.TargetManager); err != nil {
 		s.t.Fatal(err)
 	}

@@ -86,10 +86,13 @@ func (s *site) awaitConnections() {
 	s.poll("the end of all connections of before", func() bool { return s.loadReport().OldestConnection.After(now) })
 }
 
-// measure notes which versions answer while their shares stay.
-func (s *site) measure(what string, shares map[string]float64) {
+// measure notes which versions answer while their shares stay, and what else is done.
+func (s *site) measure(what string, shares map[string]float64, meanwhile ...func()) {
 	s.t.Helper()
 	first := s.settledReport()
+	for _, do := range meanwhile {
+		do()
+	}
 	s.poll("so many requests that they tell anything", func() bool {
 		last := s.loadReport()
 		span := judgement.NewSpan(what, shares, first, last)

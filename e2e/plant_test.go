@@ -55,9 +55,9 @@ func (s *site) plantLoss(when string) {
 }
 
 // plantVersion leads some connections past the proxies to a pod of v1, while only v2 has weight.
-func (s *site) plantVersion() {
+func (s *site) plantVersion(weight int32) {
 	s.t.Helper()
-	if *planted == plantVersion {
+	if *planted == plantVersion && weight == 100 {
 		pod := s.pods(client.MatchingLabels{"app": siteName, "version": "v1"})[0]
 		s.harm("the weight of 100", "nat", -100, fmt.Sprintf("ip daddr %s tcp flags & (syn|ack) == syn limit rate 1/hour burst 60 packets dnat to %s:8080", s.clusterIP(siteName), pod.Status.PodIP))
 	}

@@ -79,10 +79,7 @@ func (s *site) changeWeights() {
 			s.crash(siteName, "nginx: master")
 		}
 		took = append(took, s.setWeight(weight))
-		if weight == 100 {
-			s.plantVersion()
-		}
-		s.measure(fmt.Sprintf("weight %d", weight), split(weight))
+		s.measure(fmt.Sprintf("weight %d", weight), split(weight), func() { s.plantVersion(weight) })
 	}
 	slices.Sort(took)
 	s.t.Logf("from the write of a weight until every proxy has it, as the status says: median %s, slowest %s", took[len(took)/2], took[len(took)-1])

@@ -5,13 +5,13 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/e2e/judgement"
 )
 
@@ -60,15 +60,6 @@ func report(t *testing.T, prefix string, findings []judgement.Finding) {
 	}
 }
 
-// notPossible fails a test in continuous integration, and skips it elsewhere.
-func notPossible(t testing.TB, why string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal(mark, "not possible here: "+why)
-	}
-	t.Skip("not possible here: " + why)
-}
-
 // runAttempt runs a scenario and returns what failed.
 func runAttempt(t *testing.T, scenario func(*attempt)) []judgement.Finding {
 	t.Helper()
@@ -84,7 +75,7 @@ func runAttempt(t *testing.T, scenario func(*attempt)) []judgement.Finding {
 	}
 	t.Logf("%s; findings: %d", begun.since(readPressure()), len(a.findings))
 	if a.skipped != "" && len(a.findings) == 0 {
-		notPossible(t, a.skipped)
+		testenv.Missing(t, a.skipped, "run it on the local cluster")
 	}
 	return a.findings
 }

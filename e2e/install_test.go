@@ -23,6 +23,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/e2e/cluster"
 	"github.com/serin-dev/serin/e2e/demo/stage"
 	"github.com/serin-dev/serin/e2e/diagnosis"
@@ -58,8 +59,8 @@ func requireCluster(t *testing.T) *installation {
 	t.Helper()
 	wanted.Store(true)
 	i, err := install()
-	if errors.Is(err, cluster.ErrNotPossible) {
-		notPossible(t, err.Error())
+	if impossible, is := errors.AsType[*cluster.NotPossibleError](err); is {
+		testenv.Missing(t, impossible.Reason, impossible.Remedy)
 	}
 	if err != nil {
 		t.Fatal(mark, err)

@@ -306,6 +306,7 @@ func TestStories(t *testing.T) {
 	maps.Copy(all, routeStories)
 	for name, story := range all {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			story(w)
 			golden(t, name, strings.Join(w.log, "\n")+"\n")

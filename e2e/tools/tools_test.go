@@ -302,7 +302,7 @@ func TestAProgramOfTheRepositoryIsLinkedOnceUntilItChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	write("go.mod", "module example.com/a\n")
-	checkout := Checkout{Root: root, Cache: t.TempDir()}
+	checkout := Checkout{Root: root, State: t.TempDir()}
 	build := func(printed string) string {
 		t.Helper()
 		write("cmd/main.go", "package main\n\nfunc main() { println("+fmt.Sprintf("%q", printed)+") }\n")

@@ -36,17 +36,16 @@ type seen struct {
 // explorations are the situations to begin with.
 var explorations = []struct {
 	name  string
-	long  bool // it takes minutes
 	begin func(*world)
 }{
-	{"one version is stable, the admission policy in force", false, func(w *world) {
+	{"one version is stable, the admission policy in force", func(w *world) {
 		w.guard = true
 		w.ready()
 	}},
-	{"an older version is stable again, no admission policy", false, func(w *world) {
+	{"an older version is stable again, no admission policy", func(w *world) {
 		w.olderIsStable()
 	}},
-	{"an older version is stable again, scaled to zero", true, func(w *world) {
+	{"an older version is stable again, scaled to zero", func(w *world) {
 		w.guard = true
 		w.olderIsStable()
 		w.dep.replicas = 0

@@ -29,9 +29,6 @@ import (
 // to come to rest, and to the right one.
 func TestEveryReachableSituationIsSound(t *testing.T) {
 	for _, c := range explorations {
-		if c.long && !*exploreLong {
-			continue // no part of a run without -long, and so nothing that it skips
-		}
 		t.Run(c.name, func(t *testing.T) {
 			n := *exploredDeeds
 			if n == defaultDeeds && testing.Short() {
@@ -113,8 +110,6 @@ func thousands(n int) string {
 var exploredDeeds = flag.Int("deeds", defaultDeeds, "how many things people do in the exploration")
 
 const defaultDeeds = 2
-
-var exploreLong = flag.Bool("long", false, "run the explorations that take minutes, too")
 
 // size is what an exploration found.
 type size struct{ states, transitions, rests int }

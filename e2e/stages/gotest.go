@@ -38,7 +38,7 @@ func (w *watcher) Event(event testjson.TestEvent, execution *testjson.Execution)
 	test := testjson.TestName(event.Test)
 	switch {
 	case event.PackageEvent():
-		w.packageEvent(event, execution)
+		w.packageEvent(event)
 	case event.Action == testjson.ActionOutput:
 		if w.verbose && !strings.HasPrefix(event.Output, "=== ") {
 			w.print(event.Output)
@@ -57,7 +57,7 @@ func (w *watcher) Event(event testjson.TestEvent, execution *testjson.Execution)
 }
 
 // packageEvent prints the line with which go test ends a package.
-func (w *watcher) packageEvent(event testjson.TestEvent, execution *testjson.Execution) {
+func (w *watcher) packageEvent(event testjson.TestEvent) {
 	result, isResult := strings.CutPrefix(event.Output, "ok  \t")
 	switch {
 	case event.Action == testjson.ActionOutput && isResult:
@@ -65,7 +65,6 @@ func (w *watcher) packageEvent(event testjson.TestEvent, execution *testjson.Exe
 	case event.Action == testjson.ActionFail:
 		w.print(fmt.Sprintf("FAIL  %s\t%.3fs\n", event.Package, event.Elapsed))
 	}
-	_ = execution
 }
 
 // Err implements testjson.EventHandler.

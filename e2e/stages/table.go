@@ -44,7 +44,7 @@ func Soak(p Packages) []Stage {
 		{Name: "soak-race", About: "every package in random order, with the race detector", Steps: []Step{
 			race(shuffled(goTest(operatorModule, everything...))), race(shuffled(goTest(clusterModule, p.Integration...))),
 		}},
-		{Name: "soak-fuzz", About: "input that nobody thought of", Steps: fuzz(p.FuzzTargets)},
+		{Name: "soak-fuzz", About: "random input for parsers and renderers", Steps: fuzz(p.FuzzTargets)},
 		{Name: "soak-mutate", About: "small changes of decisions, each of which a test must notice", Steps: []Step{script("mutations", "make", "mutate")}},
 		{Name: "soak-integration", About: "large sizes on a real control plane", Steps: []Step{
 			soak(goTest(clusterModule, "-run", "TestTheWorkGrowsWithTheNumberOfSplits", "./integration"), "-splits", "50,100,200,500"),

@@ -6,6 +6,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
+# One build configuration for the demo, the tests and the tools: what one of them compiled, the others find.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath
+
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 OPENAPI_GEN := go run k8s.io/kube-openapi/cmd/openapi-gen@v0.0.0-20260721132016-d427ff9ee9ad
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -25,8 +29,7 @@ demo-down: ## Remove the demo and the cluster that was started for it
 
 ##  Test it
 
-# One build configuration, so that what one stage compiled the others find.
-STAGES := cd e2e && CGO_ENABLED=0 GOFLAGS=-trimpath go run ./cmd/stages
+STAGES := cd e2e && go run ./cmd/stages
 
 .PHONY: test packages check unit race integration e2e soak mutate lint bench-judge bench-analysis plot bench-proxy bench-splits bench-controller bench-metrics
 test: ## Run every stage of the tests: check, unit, race, integration, e2e
@@ -51,7 +54,7 @@ e2e: ## Run one scenario per capability on a real cluster, under traffic
 	@$(STAGES) e2e
 
 mutate: ## Change conditions of decisions one at a time: a test of their own package must notice each
-	cd e2e && CGO_ENABLED=0 GOFLAGS=-trimpath go run ./cmd/mutate $(MUTATE_FLAGS)
+	cd e2e && go run ./cmd/mutate $(MUTATE_FLAGS)
 
 soak: ## Run what takes hours: random order, large explorations, fuzzing, mutations, high loads
 	@$(STAGES) --soak $(SOAK)
@@ -102,6 +105,6 @@ generate-docs: ## Generate the pages of kubectl traffic from its help
 	go run ./cmd/kubectl-traffic/gendocs docs/kubectl-traffic
 
 build: ## Build the binaries into bin/
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+	go build -o bin/ ./cmd/...
 
 -include e2e/cluster.mk

@@ -179,9 +179,7 @@ func (p canaryPart) canary(namespace string) *v1alpha1.CanaryRelease {
 func (s *site) canaryRelease(part canaryPart) *v1alpha1.CanaryRelease {
 	s.t.Helper()
 	cr := &v1alpha1.CanaryRelease{}
-	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: part.release}, cr); err != nil {
-		s.t.Fatal(err)
-	}
+	s.get(part.release, cr)
 	return cr
 }
 
@@ -231,9 +229,7 @@ func (s *site) requireWeight(part canaryPart, status v1alpha1.CanaryReleaseStatu
 func (s *site) podsOfCanary(part canaryPart) (names []string) {
 	s.t.Helper()
 	service := &corev1.Service{}
-	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: part.service + "-canary"}, service); err != nil {
-		s.t.Fatal(err)
-	}
+	s.get(part.service+"-canary", service)
 	s.poll("the pods that the canary of "+part.release+" needs", func() bool {
 		names = s.podNames(client.MatchingLabels(service.Spec.Selector))
 		workloads := s.canaryRelease(part).Status.Workloads
@@ -260,9 +256,7 @@ func (s *site) requireAdopted(part canaryPart, canaries []string) int32 {
 	s.t.Helper()
 	revision := s.canaryRelease(part).Status.Release.AdoptedRevision
 	service := &corev1.Service{}
-	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: part.service}, service); err != nil {
-		s.t.Fatal(err)
-	}
+	s.get(part.service, service)
 	now := s.podNames(client.MatchingLabels(service.Spec.Selector))
 	for _, name := range canaries {
 		if !slices.Contains(now, name) {

@@ -127,8 +127,6 @@ func (s *site) inLoad(stdin, program string, args ...string) string {
 func (s *site) clusterIP(service string) string {
 	s.t.Helper()
 	live := &corev1.Service{}
-	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: service}, live); err != nil {
-		s.t.Fatal(err)
-	}
+	s.get(service, live)
 	return live.Spec.ClusterIP
 }

@@ -70,9 +70,7 @@ func (s *site) await(what string, done func(*v1alpha1.Rollout) bool) {
 func (s *site) rollout() *v1alpha1.Rollout {
 	s.t.Helper()
 	ro := &v1alpha1.Rollout{}
-	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: siteName}, ro); err != nil {
-		s.t.Fatal(err)
-	}
+	s.get(siteName, ro)
 	return ro
 }
 
@@ -109,9 +107,7 @@ func (s *site) route() routeText {
 func (s *site) httpRoute() *gatewayv1.HTTPRoute {
 	s.t.Helper()
 	route := &gatewayv1.HTTPRoute{}
-	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: siteName}, route); err != nil {
-		s.t.Fatal(err)
-	}
+	s.get(siteName, route)
 	return route
 }
 

@@ -92,6 +92,14 @@ func (s *site) remove(ctx context.Context) error {
 	return nil
 }
 
+// get reads an object of the site by its name.
+func (s *site) get(name string, into client.Object) {
+	s.t.Helper()
+	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, into); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // apply applies a file of testdata into the namespace. Its ${VARIABLES} get values.
 func (s *site) apply(file string, values ...string) {
 	s.t.Helper()

@@ -15,7 +15,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
@@ -116,9 +115,7 @@ func (s *site) setWeight(weight int32) time.Duration {
 func (s *site) requireRestored() {
 	s.t.Helper()
 	root := &corev1.Service{}
-	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: siteName}, root); err != nil {
-		s.t.Fatal(err)
-	}
+	s.get(siteName, root)
 	for key := range root.Annotations {
 		if strings.HasPrefix(key, "serin.dev/") {
 			s.t.Errorf("the Service still has the annotation %s", key)
@@ -132,9 +129,7 @@ func (s *site) requireRestored() {
 func (s *site) trafficSplit() *splitv1.TrafficSplit {
 	s.t.Helper()
 	split := &splitv1.TrafficSplit{}
-	if err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: siteName}, split); err != nil {
-		s.t.Fatal(err)
-	}
+	s.get(siteName, split)
 	return split
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/serin-dev/serin/controllers/traffic/nginx"
 )
 
-// breakCounts makes it impossible to save counts until mend is called.
-func breakCounts(t *testing.T, dir nginx.Dir) (mend func()) {
+// breakCounts makes it impossible to save counts until fix is called.
+func breakCounts(t *testing.T, dir nginx.Dir) (fix func()) {
 	t.Helper()
 	obstacle := dir.Counts() + ".next"
 	if err := os.Mkdir(obstacle, 0o700); err != nil {
@@ -97,13 +97,13 @@ func TestNoRequestOrCountIsLostWhileNothingCanBeCounted(t *testing.T) {
 	b := startBackend(t, "web", nil)
 	c.serve(t, b.destination(100))
 	finish, _ := startLoads(t, fmt.Sprintf("http://127.0.0.1:%d/", c.port), 2)
-	mend := breakCounts(t, c.Render.Dir)
+	fix := breakCounts(t, c.Render.Dir)
 	if err := os.Remove(c.Reports); err != nil {
 		t.Fatal(err)
 	}
 	lines := fillLog(t, c.Render.Dir)
 	eventually(t, "an agent has ended", func() bool { return strings.Contains(c.logged(t), "the agent is started again") })
-	mend()
+	fix()
 	c.awaitGeneration(t)
 	answered(t, finish())
 	if err := c.stop(t); err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Missing ends a test for which something is missing. With CI=true the test fails, since
-// nobody reads the skips of continuous integration; elsewhere it is skipped. remedy tells
+// Missing ends a test for which something is missing. With CI=true the test fails, so
+// that continuous integration leaves nothing out; elsewhere it is skipped. remedy tells
 // how to make the test possible.
 func Missing(tb testing.TB, what, remedy string) {
 	tb.Helper()

@@ -146,7 +146,7 @@ func TestUnpausingTheDeploymentInTheMiddleOfACanaryIsUndoneOrRollsOutInFull(t *t
 	t.Parallel()
 	p := begin(t)
 	p.release()
-	p.promise = promise{keeps: 3, writes: mendedWithin} // the Deployment's own maxUnavailable
+	p.promise = promise{keeps: 3, writes: restoredWithin} // the Deployment's own maxUnavailable
 	acted := p.moment()
 	p.mustKubectl("rollout", "resume", "deployment/website")
 	p.await(p.scene, "un-paused", func(o client.Object) bool {
@@ -179,7 +179,7 @@ func TestUnpausingARejectedVersionDoesNotBringItBack(t *testing.T) {
 	p := begin(t, func(c *cast) { c.measured.badCanary = true })
 	p.setImage(imageV2)
 	p.waitReason(v1alpha1.ReasonRolledBack)
-	p.promise = promise{keeps: 3, writes: mendedWithin} // the Deployment's own maxUnavailable
+	p.promise = promise{keeps: 3, writes: restoredWithin} // the Deployment's own maxUnavailable
 	p.mustKubectl("rollout", "resume", "deployment/website")
 	p.await(p.scene, "the Deployment is un-paused", func(o client.Object) bool {
 		d, ok := o.(*appsv1.Deployment)

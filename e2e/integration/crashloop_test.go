@@ -74,7 +74,7 @@ func TestACanaryThatCrashesUnderTrafficIsRolledBack(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	stable := p.pods()[imageV1]
-	p.promise.writes = mendedWithin // it is the canary that goes away
+	p.promise.writes = restoredWithin // it is the canary that goes away
 	p.crashing(0)
 	p.checkRolledBack(v1alpha1.ReasonCanaryUnavailable, stable)
 }

@@ -161,7 +161,7 @@ func TestAServiceThatIsDeletedInTheMiddleOfAReleaseIsSaidAndStableServesTheNewOn
 	p := begin(t)
 	stable := p.pods()[imageV1]
 	p.release()
-	p.promise.writes = mendedWithin
+	p.promise.writes = restoredWithin
 	p.delete(p.get(t.Context(), "website", &corev1.Service{}))
 	p.waitReason(v1alpha1.ReasonServiceNotFound)
 	p.create(service("website"))

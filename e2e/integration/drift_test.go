@@ -20,8 +20,8 @@ import (
 	made "github.com/serin-dev/serin/controllers/workload"
 )
 
-// mendedWithin is how many writes it may take until what somebody else broke is whole.
-const mendedWithin = 20
+// restoredWithin is how many writes it may take until what another actor changed is restored.
+const restoredWithin = 20
 
 func editWeights(weights ...int32) func(*stage) {
 	return func(p *stage) {
@@ -105,7 +105,7 @@ func TestWhatSomebodyEditsInTheMiddleOfAReleaseIsRestoredAndNeverTakenForProgres
 			p := begin(t)
 			p.release()
 			if test.breaks {
-				p.promise.writes = mendedWithin
+				p.promise.writes = restoredWithin
 			}
 			acted := p.moment()
 			test.act(p)
@@ -197,7 +197,7 @@ func TestAnEditThatTakesTheCanaryAwayEndsTheReleaseWithAReason(t *testing.T) {
 			p := begin(t)
 			stable := p.pods()[imageV1]
 			p.release()
-			p.promise.writes = mendedWithin
+			p.promise.writes = restoredWithin
 			act(p)
 			p.checkRolledBack(v1alpha1.ReasonCanaryUnavailable, stable)
 		})
@@ -208,7 +208,7 @@ func TestARootServiceThatSelectsOtherPodsStopsTheReleaseWithAReasonUntilItIsUndo
 	t.Parallel()
 	p := begin(t)
 	p.release()
-	p.promise.writes = mendedWithin // until whoever did it has mended it
+	p.promise.writes = restoredWithin // until the actor who did it has undone it
 	acted := p.moment()
 	editService("website", func(s *corev1.Service) { s.Spec.Selector["app"] = "other" })(p)
 	p.waitReason(v1alpha1.ReasonInvalidService)

@@ -71,7 +71,7 @@ func TestWhatAnotherActorChangesIsRestoredByItsWatch(t *testing.T) {
 	t.Parallel()
 	p := begin(t)
 	p.release()
-	p.promise.writes = mendedWithin
+	p.promise.writes = restoredWithin
 	var took []time.Duration
 	for range *rounds {
 		for _, d := range disturbances {

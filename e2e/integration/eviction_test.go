@@ -59,7 +59,7 @@ func (p *stage) drain(image string) {
 func TestEvictionsThatABudgetAllowsDoNotDisturbARelease(t *testing.T) {
 	t.Parallel()
 	p := begin(t, atMostOneAway)
-	p.promise = promise{keeps: 3, writes: mendedWithin} // the budget lets one be away
+	p.promise = promise{keeps: 3, writes: restoredWithin} // the budget lets one be away
 	p.release()
 	p.pass(time.Hour)
 	p.held(1) // three pods of the canary
@@ -97,7 +97,7 @@ func TestTheEvictionOfTheOnlyCanaryPodSendsAllTrafficToStable(t *testing.T) {
 	p := begin(t, atMostOneAway)
 	stable := p.pods()[imageV1]
 	p.release()
-	p.promise.writes = mendedWithin
+	p.promise.writes = restoredWithin
 	p.drain(imageV2)
 	p.checkRolledBack(v1alpha1.ReasonCanaryUnavailable, stable)
 }

@@ -65,14 +65,14 @@ func TestTheHistoryTellsWhenTrafficGoesToMissingPods(t *testing.T) {
 		"the Service of stable selects nobody":    {then: []client.Object{selecting("website-stable", map[string]string{"version": "9"})}, want: "the Service website-stable has 0"},
 		"the Service of the canary is deleted":    {then: []client.Object{service("website-canary")}, gone: true, want: "the Service website-canary has 0"},
 		"the proxies go":                          {then: []client.Object{proxy}, gone: true, want: "the Service website has 0 ready pods, and needs 1: its proxies"},
-		"somebody else's doing is mended in as many writes as it takes": {
+		"another actor's change is restored in as many writes as it takes": {
 			then: []client.Object{readyPod("v1-a", "1", corev1.ConditionFalse)}, writes: 2, allowed: 2,
 		},
-		"somebody else's doing is mended in more": {
+		"another actor's change is restored in more": {
 			then: []client.Object{readyPod("v1-a", "1", corev1.ConditionFalse)}, writes: 3, allowed: 2,
 			want: "the Service website-stable has 1",
 		},
-		"somebody else's doing is never mended": {
+		"another actor's change is never restored": {
 			then: []client.Object{readyPod("v1-a", "1", corev1.ConditionFalse)}, allowed: 2, forGood: true,
 			want: "the Service website-stable has 1 ready pods, and needs 2: weight 80 is in effect, until the end",
 		},

@@ -86,7 +86,7 @@ func TestAMeshAndACrashOfTheOperatorAtEachStage(t *testing.T) {
 func TestTheSelectorOfAPinnedServiceIsPutBack(t *testing.T) {
 	t.Parallel()
 	p := meshed(t)
-	p.promise.writes = mendedWithin // until the change of somebody else is undone
+	p.promise.writes = restoredWithin // until the change of another actor is undone
 	p.release()
 	change(p.scene, "website", &corev1.Service{}, func(s *corev1.Service) { s.Spec.Selector = map[string]string{"app": "website"} })
 	p.eventually("the Service is narrowed again", func(ctx context.Context) bool {

@@ -94,7 +94,7 @@ func TestTheLossOfANodeTakesOnlyItsPodsAndTheReleaseGoesOn(t *testing.T) {
 				t.Fatalf("%d pods of stable and %d of the canary on a node of two", stable, canary)
 			}
 			acted := p.moment()
-			p.promise = promise{keeps: 2, writes: mendedWithin} // of the canary it may hold more than its share
+			p.promise = promise{keeps: 2, writes: restoredWithin} // of the canary it may hold more than its share
 			lose(t, lost)
 			p.eventually("the pods are on the other node", func(context.Context) bool {
 				return p.where(imageV1, node) == 4 && p.where(imageV2, node) == 3

@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
 	"github.com/serin-dev/serin/e2e/demo/load/generator"
 	"github.com/serin-dev/serin/e2e/judgement"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // metricsSlack is how far the ends of a window may be off: the proxies are asked one after

@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // listenUDP answers each datagram with a name, how many the session has sent, and

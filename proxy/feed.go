@@ -5,8 +5,8 @@ package proxy
 import (
 	"context"
 
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // Want is what is to be served.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 const (

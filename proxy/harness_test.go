@@ -28,8 +28,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/config/testenv"
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 const streamModule = "/usr/lib/nginx/modules/ngx_stream_module.so"

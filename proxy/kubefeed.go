@@ -22,7 +22,7 @@ import (
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/traffic"
 )
 
 const (

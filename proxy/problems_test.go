@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/traffic"
 )
 
 func TestWhatHasNoBackendIsReportedUntilItHas(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/traffic"
 )
 
 func TestGroupMembers(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // This file is how one nginx takes the place of another: for another

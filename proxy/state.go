@@ -9,8 +9,8 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // state is what an agent notes of what is in effect. One that takes over serves

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // TestNoRequestIsLostWhileWeightsChange sends about a thousand requests a second

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // say connects, sends a line, closes its side, and returns what comes back.

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // tables keeps the weights of the HTTP listeners of one nginx where it looks them

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // breakCounts makes it impossible to save counts until fix is called.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/serin-dev/serin/analysis/course"
+	"github.com/serin-dev/serin/analysis/policy"
 	"github.com/serin-dev/serin/analysis/settings"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -21,8 +21,8 @@ import (
 type Plan struct {
 	// stages are the steps; without any, each step of the recording is the common
 	// one, and the last step of the recording is the last.
-	stages []course.Stage
-	common course.Stage
+	stages []policy.Stage
+	common policy.Stage
 	notes  []string
 }
 
@@ -41,17 +41,17 @@ func DefaultPlan() Plan {
 	return Plan{common: common}
 }
 
-func stage(s settings.Settings, hold time.Duration) course.Stage {
-	return course.Stage{Hold: hold, Judge: s.Judge, OnInconclusive: course.Policy(s.OnInconclusive), Early: s.Early}
+func stage(s settings.Settings, hold time.Duration) policy.Stage {
+	return policy.Stage{Hold: hold, Judge: s.Judge, OnInconclusive: policy.Policy(s.OnInconclusive), Early: s.Early}
 }
 
 // stage returns a step of the recording, and whether it is the last.
-func (p Plan) stage(step, lastRecorded int) (course.Stage, bool, error) {
+func (p Plan) stage(step, lastRecorded int) (policy.Stage, bool, error) {
 	switch {
 	case len(p.stages) == 0:
 		return p.common, step >= lastRecorded, nil
 	case step >= len(p.stages):
-		return course.Stage{}, false, fmt.Errorf("step: %d; the Rollout has the steps 0 to %d", step, len(p.stages)-1)
+		return policy.Stage{}, false, fmt.Errorf("step: %d; the Rollout has the steps 0 to %d", step, len(p.stages)-1)
 	}
 	return p.stages[step], step == len(p.stages)-1, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/serin-dev/serin/analysis/course"
+	"github.com/serin-dev/serin/analysis/policy"
 	"github.com/serin-dev/serin/analysis/replay"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -67,9 +67,9 @@ func quiet(t *testing.T, steps ...string) []replay.Window {
 	return w
 }
 
-func actions(t *testing.T, plan replay.Plan, w []replay.Window) []course.Action {
+func actions(t *testing.T, plan replay.Plan, w []replay.Window) []policy.Action {
 	t.Helper()
-	var got []course.Action
+	var got []policy.Action
 	err := replay.Run(plan, w, func(r replay.Result) error {
 		got = append(got, r.Action)
 		return nil
@@ -85,7 +85,7 @@ func TestStepsAreHeldAsTheRolloutSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []course.Action{course.Hold, course.Step, course.Hold, course.Hold, course.Promote, course.Hold}
+	want := []policy.Action{policy.Hold, policy.Step, policy.Hold, policy.Hold, policy.Promote, policy.Hold}
 	if diff := cmp.Diff(want, actions(t, plan, quiet(t, "0", "0", "1", "1", "1", "1"))); diff != "" {
 		t.Error(diff)
 	}
@@ -96,7 +96,7 @@ func TestStepsAreHeldAsTheRolloutSays(t *testing.T) {
 }
 
 func TestWithoutARolloutEachPassCouldEndTheStep(t *testing.T) {
-	want := []course.Action{course.Hold, course.Step, course.Step, course.Step} // the first window is of the start-up phase
+	want := []policy.Action{policy.Hold, policy.Step, policy.Step, policy.Step} // the first window is of the start-up phase
 	if diff := cmp.Diff(want, actions(t, replay.DefaultPlan(), quiet(t, "0", "0", "1", "1"))); diff != "" {
 		t.Error(diff)
 	}
@@ -104,20 +104,20 @@ func TestWithoutARolloutEachPassCouldEndTheStep(t *testing.T) {
 
 func TestEvidencePromotesEarlyWhereTheRolloutSaysSo(t *testing.T) {
 	recorded := windows(t, "testdata/good-canary/windows.jsonl")
-	for policy, want := range map[string]course.Action{"Promote": course.Promote, "Hold": course.Hold} {
-		plan, err := replay.ReadPlan(strings.NewReader(rollout + "  analysis: {onConclusive: " + policy + "}\n" +
+	for onConclusive, want := range map[string]policy.Action{"Promote": policy.Promote, "Hold": policy.Hold} {
+		plan, err := replay.ReadPlan(strings.NewReader(rollout + "  analysis: {onConclusive: " + onConclusive + "}\n" +
 			"  strategy: {steps: [{weight: 5, hold: 1m}, {weight: 20, hold: 1m}, {weight: 50, hold: 1h}]}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := course.Hold
+		got := policy.Hold
 		for _, action := range actions(t, plan, recorded) {
-			if action == course.Promote {
+			if action == policy.Promote {
 				got = action
 			}
 		}
 		if got != want {
-			t.Errorf("onConclusive %s: %s, want %s", policy, got, want)
+			t.Errorf("onConclusive %s: %s, want %s", onConclusive, got, want)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestAStepWithoutTrafficEndsWithItsHold(t *testing.T) {
 	for i := range silent {
 		silent[i].Weight, silent[i].Canary.Requests = 0, 0
 	}
-	if diff := cmp.Diff([]course.Action{course.Hold, course.Step}, actions(t, plan, silent)); diff != "" {
+	if diff := cmp.Diff([]policy.Action{policy.Hold, policy.Step}, actions(t, plan, silent)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -141,7 +141,7 @@ func TestARampIsHeldAtEachWeight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []course.Action{course.Hold, course.Step, course.Hold, course.Step}
+	want := []policy.Action{policy.Hold, policy.Step, policy.Hold, policy.Step}
 	if diff := cmp.Diff(want, actions(t, plan, quiet(t, "0", "0", "1", "1"))); diff != "" {
 		t.Error(diff)
 	}
@@ -152,7 +152,7 @@ func TestTheSettingsOfTheRolloutAreUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]course.Action{course.Hold, course.RollBack}, actions(t, plan, quiet(t, "0", "0"))); diff != "" {
+	if diff := cmp.Diff([]policy.Action{policy.Hold, policy.RollBack}, actions(t, plan, quiet(t, "0", "0"))); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/serin-dev/serin/analysis/course"
 	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 // Result is what the judge said after one window.
@@ -23,7 +23,7 @@ type Result struct {
 	Promote  float64 `json:"promote"`
 	// Verdict and Action are what the judge says, and what the operator would do.
 	Verdict judge.Verdict `json:"verdict"`
-	Action  course.Action `json:"action"`
+	Action  policy.Action `json:"action"`
 	// Reason is the reason of the verdict and a sentence about it.
 	Reason string `json:"reason"`
 }
@@ -75,11 +75,11 @@ func (r *run) next(w Window) (Result, error) {
 	}
 	var verdict judge.Result
 	r.state, verdict = stage.Judge.Next(r.state, w.Window)
-	action := stage.React(course.Progress{Held: at(w.T).Sub(at(r.began)), Last: last, Promoted: r.promoted}, verdict)
-	if action == course.Promote && len(r.plan.stages) == 0 && !verdict.MayPromote {
-		action = course.Step // without a plan nobody knows when the last step is over
+	action := stage.React(policy.Progress{Held: at(w.T).Sub(at(r.began)), Last: last, Promoted: r.promoted}, verdict)
+	if action == policy.Promote && len(r.plan.stages) == 0 && !verdict.MayPromote {
+		action = policy.Step // without a plan nobody knows when the last step is over
 	}
-	r.promoted = r.promoted || action == course.Promote
+	r.promoted = r.promoted || action == policy.Promote
 	return Result{
 		T: w.T, Rollback: rounded(verdict.Evidence), Promote: rounded(verdict.Promotion),
 		Verdict: verdict.Verdict, Action: action, Reason: string(verdict.Reason) + ": " + verdict.Explain(),

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/serin-dev/serin/analysis/course"
 	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/policy"
 	"github.com/serin-dev/serin/analysis/replay"
 )
 
@@ -242,7 +242,7 @@ func FuzzRead(f *testing.F) {
 			if err := json.Unmarshal(l, &r); err != nil {
 				t.Fatalf("%v: %s", err, l)
 			}
-			if math.IsNaN(r.Rollback) || r.Rollback < 0 || r.Promote < 0 || (r.Action == course.RollBack) != (r.Verdict == judge.Fail) {
+			if math.IsNaN(r.Rollback) || r.Rollback < 0 || r.Promote < 0 || (r.Action == policy.RollBack) != (r.Verdict == judge.Fail) {
 				t.Fatalf("impossible: %s", l)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/serin-dev/serin/analysis/course"
 	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/policy"
 	"github.com/serin-dev/serin/analysis/settings"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -113,10 +113,10 @@ func TestAMistakeNamesItsField(t *testing.T) {
 }
 
 func TestTheReactionKnowsEveryPolicyOfTheAPI(t *testing.T) {
-	for api, own := range map[v1alpha1.InconclusivePolicy]course.Policy{
-		v1alpha1.InconclusiveHold: course.WaitForEvidence, v1alpha1.InconclusivePromote: course.GoOn, v1alpha1.InconclusiveRollBack: course.GiveUp,
+	for api, own := range map[v1alpha1.InconclusivePolicy]policy.Policy{
+		v1alpha1.InconclusiveHold: policy.WaitForEvidence, v1alpha1.InconclusivePromote: policy.GoOn, v1alpha1.InconclusiveRollBack: policy.GiveUp,
 	} {
-		if course.Policy(api) != own {
+		if policy.Policy(api) != own {
 			t.Errorf("%s is not %s", api, own)
 		}
 	}

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/analysis/course"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 // Rule decides about a canary, one window after the other.
 type Rule interface {
 	// Next takes one more window and says what to do from its end on.
-	Next(w analysis.Window) course.Action
+	Next(w analysis.Window) policy.Action
 }
 
 // historian is a Rule that learns from what stable did before the release.
@@ -64,16 +64,16 @@ func play(rule Rule, traffic Traffic, r random) Outcome {
 		now += traffic.windowLength()
 		out.Failed += w.Canary.Failures
 		switch rule.Next(w) {
-		case course.RollBack:
+		case policy.RollBack:
 			out.RolledBack = now
 			return out
-		case course.Promote:
+		case policy.Promote:
 			out.Promoted = now
-			weight = 100 - course.HoldBack
-		case course.Step:
+			weight = 100 - policy.HoldBack
+		case policy.Step:
 			step = min(step+1, len(weights)-1)
 			weight = weights[step]
-		case course.Hold:
+		case policy.Hold:
 		}
 		if out.Promoted != never && now >= Planned {
 			return out

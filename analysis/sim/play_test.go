@@ -9,23 +9,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/analysis/course"
 	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 // script does what it was told, one action for each window, and notes what it sees.
 type script struct {
-	actions map[int]course.Action
+	actions map[int]policy.Action
 	weights []int32
 	history int
 }
 
-func (s *script) Next(w analysis.Window) course.Action {
+func (s *script) Next(w analysis.Window) policy.Action {
 	s.weights = append(s.weights, w.Weight)
 	if a, ok := s.actions[len(s.weights)-1]; ok {
 		return a
 	}
-	return course.Hold
+	return policy.Hold
 }
 
 func (s *script) Remember(w analysis.Window) {
@@ -41,20 +41,20 @@ var each = Traffic{Rate: always(100), Stable: always(0), Canary: always(1)}
 func TestPlay(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		actions map[int]course.Action
+		actions map[int]policy.Action
 		windows int
 		want    Outcome
 	}{
-		{"a rollback ends the release", map[int]course.Action{3: course.RollBack}, 4, Outcome{RolledBack: 20 * time.Second, Promoted: never}},
+		{"a rollback ends the release", map[int]policy.Action{3: policy.RollBack}, 4, Outcome{RolledBack: 20 * time.Second, Promoted: never}},
 		{"without an action it ends undecided", nil, 240, Outcome{RolledBack: never, Promoted: never}},
-		{"an early promotion is watched until the planned end", map[int]course.Action{11: course.Promote}, 120, Outcome{RolledBack: never, Promoted: time.Minute}},
+		{"an early promotion is watched until the planned end", map[int]policy.Action{11: policy.Promote}, 120, Outcome{RolledBack: never, Promoted: time.Minute}},
 		{
 			"and can still be rolled back",
-			map[int]course.Action{11: course.Promote, 23: course.RollBack},
+			map[int]policy.Action{11: policy.Promote, 23: policy.RollBack},
 			24,
 			Outcome{RolledBack: 2 * time.Minute, Promoted: time.Minute},
 		},
-		{"a late promotion ends it", map[int]course.Action{130: course.Promote}, 131, Outcome{RolledBack: never, Promoted: 655 * time.Second}},
+		{"a late promotion ends it", map[int]policy.Action{130: policy.Promote}, 131, Outcome{RolledBack: never, Promoted: 655 * time.Second}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &script{actions: tt.actions}
@@ -74,7 +74,7 @@ func TestPlay(t *testing.T) {
 }
 
 func TestTheRuleMovesTheWeight(t *testing.T) {
-	s := &script{actions: map[int]course.Action{0: course.Step, 1: course.Step, 3: course.Step, 5: course.Promote, 7: course.RollBack}}
+	s := &script{actions: map[int]policy.Action{0: policy.Step, 1: policy.Step, 3: policy.Step, 5: policy.Promote, 7: policy.RollBack}}
 	play(s, each, newRandom(1, "weights", 0))
 	if diff := cmp.Diff([]int32{5, 10, 20, 20, 50, 50, 95, 95}, s.weights); diff != "" {
 		t.Error(diff)

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/analysis/course"
 	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 // Serin is the judge with what the planner makes of its verdicts.
 type Serin struct {
-	stages    []course.Stage
+	stages    []policy.Stage
 	state     judge.State
 	index     int
 	stepBegan time.Time
@@ -28,7 +28,7 @@ func NewSerin(config judge.Config) *Serin {
 			s.stages[n-1].Hold += time.Minute
 			continue
 		}
-		s.stages = append(s.stages, course.Stage{Weight: weight, Hold: time.Minute, Judge: config, Early: true})
+		s.stages = append(s.stages, policy.Stage{Weight: weight, Hold: time.Minute, Judge: config, Early: true})
 	}
 	s.state = s.state.StartStep(epoch)
 	return s
@@ -41,21 +41,21 @@ func (s *Serin) Remember(w analysis.Window) {
 }
 
 // Next judges one more window.
-func (s *Serin) Next(w analysis.Window) course.Action {
+func (s *Serin) Next(w analysis.Window) policy.Action {
 	stage := s.stages[s.index]
 	var result judge.Result
 	s.state, result = stage.Judge.Next(s.state, w)
-	action := stage.React(course.Progress{
+	action := stage.React(policy.Progress{
 		Held: w.End.Sub(s.stepBegan), Last: s.index == len(s.stages)-1, Promoted: s.promoted,
 	}, result)
 	switch action {
-	case course.Step:
+	case policy.Step:
 		s.index++
 		s.begin(w.End)
-	case course.Promote:
+	case policy.Promote:
 		s.promoted = true
 		s.begin(w.End)
-	case course.Hold, course.RollBack:
+	case policy.Hold, policy.RollBack:
 	}
 	return action
 }

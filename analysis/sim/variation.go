@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/analysis/course"
 	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 // Variations are Serin under other circumstances: what the report assumes, and
@@ -89,10 +89,10 @@ type dropper struct {
 }
 
 // Next leaves out the window in which the weight changed.
-func (d *dropper) Next(w analysis.Window) course.Action {
+func (d *dropper) Next(w analysis.Window) policy.Action {
 	if w.Weight != d.weight {
 		d.weight = w.Weight
-		return course.Hold
+		return policy.Hold
 	}
 	return d.Serin.Next(w)
 }
@@ -101,4 +101,4 @@ func (d *dropper) Next(w analysis.Window) course.Action {
 type ignorant struct{ rule *Serin }
 
 // Next judges one more window.
-func (i ignorant) Next(w analysis.Window) course.Action { return i.rule.Next(w) }
+func (i ignorant) Next(w analysis.Window) policy.Action { return i.rule.Next(w) }

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
 	"github.com/serin-dev/serin/metricsapi/observe"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 var update = flag.Bool("update", false, "copy the generated definitions into the chart")

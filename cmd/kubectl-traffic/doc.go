@@ -11,6 +11,6 @@
 //	gendocs   writes docs/kubectl-traffic
 //
 // The plugin does what a user can do with kubectl and the API; it must not import the
-// controllers, but for the pure calendar of controllers/rollout/schedule: what it tells of
+// controllers, but for the pure calendar of schedule: what it tells of
 // windows and freezes is then what the operator does.
 package main

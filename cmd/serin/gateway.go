@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/serin-dev/serin/controllers/traffic/gatewayapi"
+	"github.com/serin-dev/serin/traffic/gatewayapi"
 )
 
 // gatewayRouter is the router for routes of the Gateway API, as the cluster serves it

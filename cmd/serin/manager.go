@@ -32,12 +32,12 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/controllers/rollout"
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/gatewayapi"
-	"github.com/serin-dev/serin/controllers/traffic/istio"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
-	"github.com/serin-dev/serin/controllers/traffic/smi"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/gatewayapi"
+	"github.com/serin-dev/serin/traffic/istio"
+	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/smi"
 )
 
 // managerOptions are the flags of serin manager.

@@ -7,21 +7,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/serin-dev/serin/analysis/source/scrape"
-	"github.com/serin-dev/serin/controllers/measure"
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
+	"github.com/serin-dev/serin/controllers/sampling"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // addMeasurements has the traffic of releases measured: what Serin's own proxies count by
 // them, and what others share by the TrafficMetrics API.
-func (o *managerOptions) addMeasurements(mgr manager.Manager, routers []traffic.Router) (*measure.Routed, error) {
-	lister, err := measure.NewLister(mgr.GetConfig(), mgr.GetHTTPClient())
+func (o *managerOptions) addMeasurements(mgr manager.Manager, routers []traffic.Router) (*sampling.Routed, error) {
+	lister, err := sampling.NewLister(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, err
 	}
-	proxies := measure.New(mgr.GetClient(), nginx.AgentPort, scrape.New(scrape.Options{}), clock.RealClock{}, o.window)
-	others := measure.NewTrafficMetrics(lister, clock.RealClock{})
-	measured := measure.NewRouted(measure.RoutedOptions{
+	proxies := sampling.New(mgr.GetClient(), nginx.AgentPort, scrape.New(scrape.Options{}), clock.RealClock{}, o.window)
+	others := sampling.NewTrafficMetrics(lister, clock.RealClock{})
+	measured := sampling.NewRouted(sampling.RoutedOptions{
 		Splits: mgr.GetClient(), DefaultRouter: o.defaultRouter, ProxyRouters: proxyRouters(routers), Proxies: proxies, Others: others,
 	})
 	for _, r := range []manager.Runnable{proxies, others, measured} {

@@ -19,10 +19,10 @@ import (
 
 	proxies "github.com/serin-dev/serin/analysis/source/scrape"
 	"github.com/serin-dev/serin/cmd/build"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
 	"github.com/serin-dev/serin/metricsapi/observe"
 	"github.com/serin-dev/serin/metricsapi/source/prometheus"
 	"github.com/serin-dev/serin/metricsapi/source/scrape"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // metricsSourceOptions are the flags that say how traffic is measured.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/cmd/build"
-	"github.com/serin-dev/serin/controllers/outbound"
+	"github.com/serin-dev/serin/controllers/notify"
 )
 
 // outboundOptions are the flags that say where requests on behalf of users may go:
@@ -39,15 +39,15 @@ func (o *outboundOptions) reach(mgr manager.Manager) (egress.Policy, *x509.CertP
 	if err != nil {
 		return egress.Policy{}, nil, err
 	}
-	policy.APIServer = outbound.APIServer(mgr.GetClient(), serverAddress(mgr.GetConfig().Host)...)
+	policy.APIServer = notify.APIServer(mgr.GetClient(), serverAddress(mgr.GetConfig().Host)...)
 	roots, err := publicRoots()
 	return policy, roots, err
 }
 
 // add has hooks and notifications sent by the leader.
-func (o *outboundOptions) add(mgr manager.Manager, policy egress.Policy, roots *x509.CertPool) (*outbound.Sender, error) {
+func (o *outboundOptions) add(mgr manager.Manager, policy egress.Policy, roots *x509.CertPool) (*notify.Sender, error) {
 	// Secrets are read past the cache, one by one: nothing may list or watch them.
-	sender := outbound.New(mgr.GetAPIReader(), policy, clock.RealClock{}, outbound.Options{
+	sender := notify.New(mgr.GetAPIReader(), policy, clock.RealClock{}, notify.Options{
 		UserAgent: "serin/" + build.Version(), ServiceAccount: o.serviceAccount, Roots: roots,
 	})
 	if err := metrics.Registry.Register(sender); err != nil {

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/serin-dev/serin/cmd/build"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
 	"github.com/serin-dev/serin/proxy"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // maxWorkers that are started when nobody says how many. A pod without a CPU limit

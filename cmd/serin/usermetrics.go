@@ -17,20 +17,20 @@ import (
 	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/analysis/source/traffic"
 	"github.com/serin-dev/serin/cmd/build"
-	"github.com/serin-dev/serin/controllers/measure"
-	"github.com/serin-dev/serin/controllers/measure/metrics"
-	"github.com/serin-dev/serin/controllers/measure/provider"
-	"github.com/serin-dev/serin/controllers/measure/resolve"
+	"github.com/serin-dev/serin/controllers/sampling"
+	"github.com/serin-dev/serin/controllers/sampling/metrics"
+	"github.com/serin-dev/serin/controllers/sampling/providers"
+	"github.com/serin-dev/serin/controllers/sampling/resolve"
 )
 
 // addUserMetrics has the metrics measured that users name.
-func (o *managerOptions) addUserMetrics(mgr manager.Manager, measured *measure.Routed, policy egress.Policy, roots *x509.CertPool) (*metrics.Loop, error) {
+func (o *managerOptions) addUserMetrics(mgr manager.Manager, measured *sampling.Routed, policy egress.Policy, roots *x509.CertPool) (*metrics.Loop, error) {
 	// What is written here is read by people: a client with a cache would watch it all.
 	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	providers := provider.Providers{
+	providers := providers.Providers{
 		Caller: &fetch.Caller{
 			HTTP:      egress.NewClient(policy, egress.Options{Timeout: connectTimeout, Roots: roots, KeepAlive: true}),
 			UserAgent: "serin/" + build.Version(),

@@ -16,8 +16,8 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
-	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/workload"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // Measurements count what both versions of a TrafficSplit answer, in the background.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
-	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/workload"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // observeServices finds the Services that select pods of a canary, and those that have

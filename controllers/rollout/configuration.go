@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/configuration"
+	"github.com/serin-dev/serin/controllers/configrevision"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
 )
 
@@ -48,7 +48,7 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 	}
 	// What can't be known stays as it is.
 	s.Configuration = plan.Configuration{Asked: true, Template: annotation, Wanted: annotation, Recorded: s.Rollout.Status.Configuration}
-	references := configuration.References(&s.deployment.Spec.Template, settings)
+	references := configrevision.References(&s.deployment.Spec.Template, settings)
 	var err error
 	if s.Configuration.Problem, err = r.configurationProblem(ctx, s, references); s.Configuration.Problem != "" || err != nil {
 		return err
@@ -61,9 +61,9 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 		s.recheck = sooner(s.recheck, contentPause)
 		return nil
 	}
-	facts := configuration.Facts{
-		References: references, Present: s.present, Template: configuration.ParseMapping(annotation), Copies: copies,
-		Recorded: configuration.FromStatus(s.Rollout.Status.Configuration), Versions: s.configurations,
+	facts := configrevision.Facts{
+		References: references, Present: s.present, Template: configrevision.ParseMapping(annotation), Copies: copies,
+		Recorded: configrevision.FromStatus(s.Rollout.Status.Configuration), Versions: s.configurations,
 		Released: slices.ContainsFunc(s.ReplicaSets, func(rs plan.ReplicaSet) bool { return rs.Current }),
 	}
 	s.resolve(facts)
@@ -79,10 +79,10 @@ const (
 
 // observeContents finds out what the copies of the present contents are called, and
 // which copies there are.
-func (r *Reconciler) observeContents(ctx context.Context, s *scene, references []configuration.Reference) ([]configuration.Copy, error) {
+func (r *Reconciler) observeContents(ctx context.Context, s *scene, references []configrevision.Reference) ([]configrevision.Copy, error) {
 	ctx, cancel := context.WithTimeout(ctx, contentPatience)
 	defer cancel()
-	s.present = configuration.Mapping{}
+	s.present = configrevision.Mapping{}
 	for _, ref := range references {
 		if err := r.observeContent(ctx, s, ref); err != nil {
 			return nil, err
@@ -91,8 +91,8 @@ func (r *Reconciler) observeContents(ctx context.Context, s *scene, references [
 	return r.copies(ctx, s, s.Rollout.Spec.Configuration.Kinds)
 }
 
-func (s *scene) resolve(facts configuration.Facts) {
-	r := configuration.Resolve(facts)
+func (s *scene) resolve(facts configrevision.Facts) {
+	r := configrevision.Resolve(facts)
 	s.Configuration.Wanted, s.Configuration.Recorded, s.Configuration.Missing = r.Template.String(), r.Recorded.Status(), r.Missing
 	for _, c := range r.Unused {
 		s.Configuration.Unused = append(s.Configuration.Unused, plan.Copied{
@@ -102,15 +102,15 @@ func (s *scene) resolve(facts configuration.Facts) {
 }
 
 // configurationProblem says why the configuration can't be part of a version here.
-func (r *Reconciler) configurationProblem(ctx context.Context, s *scene, references []configuration.Reference) (string, error) {
+func (r *Reconciler) configurationProblem(ctx context.Context, s *scene, references []configrevision.Reference) (string, error) {
 	o := r.options.Configuration
 	switch {
 	case !r.options.GuardServed:
 		return "this cluster does not serve MutatingAdmissionPolicy of admissionregistration.k8s.io/v1 (Kubernetes 1.36), which puts the names of copies in pods; remove the field", nil
 	case o.Policy == "":
 		return "the operator was installed without it; set the value configuration.enabled of its chart, or remove the field", nil
-	case len(references) > configuration.MaxReferences:
-		return fmt.Sprintf("the template refers to %d objects, and at most %d can be kept; name some under except", len(references), configuration.MaxReferences), nil
+	case len(references) > configrevision.MaxReferences:
+		return fmt.Sprintf("the template refers to %d objects, and at most %d can be kept; name some under except", len(references), configrevision.MaxReferences), nil
 	case slices.Contains(s.Rollout.Spec.Configuration.Kinds, v1alpha1.ConfigurationSecret) && !slices.Contains(o.SecretNamespaces, s.Rollout.Namespace):
 		return fmt.Sprintf("the operator may not read Secrets in the namespace %q; name it in the value configuration.secretNamespaces of its chart, or leave Secret out of kinds", s.Rollout.Namespace), nil
 	}
@@ -122,7 +122,7 @@ func (r *Reconciler) configurationProblem(ctx context.Context, s *scene, referen
 }
 
 // observeContent finds out what the copy of the present content is called.
-func (r *Reconciler) observeContent(ctx context.Context, s *scene, ref configuration.Reference) error {
+func (r *Reconciler) observeContent(ctx context.Context, s *scene, ref configrevision.Reference) error {
 	meta, err := r.metadata(ctx, ref.Kind, types.NamespacedName{Namespace: s.Rollout.Namespace, Name: ref.Name})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -153,19 +153,19 @@ func (r *Reconciler) observeContent(ctx context.Context, s *scene, ref configura
 }
 
 // contentIs notes a digest; "" is a content that can't be kept.
-func (s *scene) contentIs(ref configuration.Reference, digest string) {
+func (s *scene) contentIs(ref configrevision.Reference, digest string) {
 	if digest != "" {
-		s.present[ref] = configuration.CopyName(ref.Name, s.deployment.UID, digest)
+		s.present[ref] = configrevision.CopyName(ref.Name, s.deployment.UID, digest)
 	}
 }
 
 func digestOf(object client.Object) string {
 	switch o := object.(type) {
 	case *corev1.ConfigMap:
-		return configuration.DigestConfigMap(o)
+		return configrevision.DigestConfigMap(o)
 	case *corev1.Secret:
-		if configuration.Keepable(o) {
-			return configuration.DigestSecret(o)
+		if configrevision.Keepable(o) {
+			return configrevision.DigestSecret(o)
 		}
 	}
 	return ""
@@ -173,7 +173,7 @@ func digestOf(object client.Object) string {
 
 // read reads a content from the API server, so that it is never held for longer
 // than one look.
-func (r *Reconciler) read(ctx context.Context, s *scene, ref configuration.Reference) (client.Object, error) {
+func (r *Reconciler) read(ctx context.Context, s *scene, ref configrevision.Reference) (client.Object, error) {
 	object := holder(ref.Kind, metav1.ObjectMeta{})
 	err := r.options.Configuration.Reader.Get(ctx, types.NamespacedName{Namespace: s.Rollout.Namespace, Name: ref.Name}, object)
 	if err != nil {
@@ -198,7 +198,7 @@ func (r *Reconciler) metadata(ctx context.Context, kind v1alpha1.ConfigurationKi
 }
 
 // copies are those that were made for the Deployment.
-func (r *Reconciler) copies(ctx context.Context, s *scene, kinds []v1alpha1.ConfigurationKind) (out []configuration.Copy, err error) {
+func (r *Reconciler) copies(ctx context.Context, s *scene, kinds []v1alpha1.ConfigurationKind) (out []configrevision.Copy, err error) {
 	for _, kind := range kinds {
 		if err := r.contents.watch(kind); err != nil {
 			return nil, fmt.Errorf("watch objects of kind %s: %w", kind, err)
@@ -212,7 +212,7 @@ func (r *Reconciler) copies(ctx context.Context, s *scene, kinds []v1alpha1.Conf
 		}
 		for i := range list.Items {
 			if o := &list.Items[i]; o.DeletionTimestamp.IsZero() && ownedBy(o, s.deployment.UID) {
-				out = append(out, configuration.Copy{Kind: kind, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion})
+				out = append(out, configrevision.Copy{Kind: kind, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion})
 			}
 		}
 	}
@@ -231,7 +231,7 @@ const uncached = client.DisableReadYourWritesConsistency
 func (r *Reconciler) applyConfiguration(ctx context.Context, s scene, action plan.Action) error {
 	switch a := action.(type) {
 	case plan.KeepContent:
-		return r.keepContent(ctx, s, configuration.Reference{Kind: a.Kind, Name: a.Name})
+		return r.keepContent(ctx, s, configrevision.Reference{Kind: a.Kind, Name: a.Name})
 	case plan.SetConfiguration:
 		return r.setConfiguration(ctx, s, a.Value)
 	case plan.DropContent:
@@ -251,18 +251,18 @@ func holder(kind v1alpha1.ConfigurationKind, meta metav1.ObjectMeta) client.Obje
 var errChangedAgain = errors.New("its content has changed again")
 
 // keepContent copies the very content that was decided about.
-func (r *Reconciler) keepContent(ctx context.Context, s scene, ref configuration.Reference) error {
+func (r *Reconciler) keepContent(ctx context.Context, s scene, ref configrevision.Reference) error {
 	source, err := r.read(ctx, &s, ref)
 	if err != nil {
 		return err
 	}
-	owner := configuration.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: s.deployment.Name, UID: s.deployment.UID}
+	owner := configrevision.Owner{APIVersion: "apps/v1", Kind: "Deployment", Name: s.deployment.Name, UID: s.deployment.UID}
 	var kept client.Object
 	switch o := source.(type) {
 	case *corev1.ConfigMap:
-		kept = configuration.MakeConfigMap(o, s.Rollout.Name, owner)
+		kept = configrevision.MakeConfigMap(o, s.Rollout.Name, owner)
 	case *corev1.Secret:
-		kept = configuration.MakeSecret(o, s.Rollout.Name, owner)
+		kept = configrevision.MakeSecret(o, s.Rollout.Name, owner)
 	}
 	if kept.GetName() != s.present[ref] {
 		return apierrors.NewConflict(corev1.Resource(string(ref.Kind)), ref.Name, errChangedAgain)

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/configuration"
+	"github.com/serin-dev/serin/controllers/configrevision"
 )
 
 // contents knows the digest of each content that was read, so that it is read
@@ -26,7 +26,7 @@ type contents struct {
 	mu      sync.Mutex
 	watched map[v1alpha1.ConfigurationKind]bool
 	digests map[types.UID]content
-	readers map[types.NamespacedName][]configuration.Reference
+	readers map[types.NamespacedName][]configrevision.Reference
 }
 
 type content struct {
@@ -41,7 +41,7 @@ const flutter = time.Minute
 func newContents() *contents {
 	return &contents{
 		watched: map[v1alpha1.ConfigurationKind]bool{}, digests: map[types.UID]content{},
-		readers: map[types.NamespacedName][]configuration.Reference{},
+		readers: map[types.NamespacedName][]configrevision.Reference{},
 	}
 }
 
@@ -87,7 +87,7 @@ func (c *contents) changedAt(meta client.Object) time.Time {
 }
 
 // use notes which objects a Rollout depends on.
-func (c *contents) use(rollout types.NamespacedName, references []configuration.Reference) {
+func (c *contents) use(rollout types.NamespacedName, references []configrevision.Reference) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.readers[rollout] = references
@@ -103,7 +103,7 @@ func (c *contents) forget(rollout types.NamespacedName) {
 // one that it is a copy for. A digest that nobody needs any more is dropped.
 func (c *contents) changed(ctx context.Context, kind v1alpha1.ConfigurationKind, object client.Object) []reconcile.Request {
 	requests := rolloutByLabel(ctx, object)
-	ref := configuration.Reference{Kind: kind, Name: object.GetName()}
+	ref := configrevision.Reference{Kind: kind, Name: object.GetName()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for rollout, references := range c.readers {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/configuration"
+	"github.com/serin-dev/serin/controllers/configrevision"
 )
 
 func TestAContentIsReadAgainOnlyWhenItHasChanged(t *testing.T) {
@@ -47,9 +47,9 @@ func TestAContentIsReadAgainOnlyWhenItHasChanged(t *testing.T) {
 
 func TestAChangedObjectConcernsWhoReadsItAndWhoItIsACopyFor(t *testing.T) {
 	c := newContents()
-	app := configuration.Reference{Kind: v1alpha1.ConfigurationConfigMap, Name: "app"}
-	c.use(types.NamespacedName{Namespace: "shop", Name: "website"}, []configuration.Reference{app})
-	c.use(types.NamespacedName{Namespace: "other", Name: "website"}, []configuration.Reference{app})
+	app := configrevision.Reference{Kind: v1alpha1.ConfigurationConfigMap, Name: "app"}
+	c.use(types.NamespacedName{Namespace: "shop", Name: "website"}, []configrevision.Reference{app})
+	c.use(types.NamespacedName{Namespace: "other", Name: "website"}, []configrevision.Reference{app})
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "1"}}
 	if got := c.changed(t.Context(), app.Kind, object); len(got) != 1 || got[0].Namespace != "shop" {
 		t.Errorf("concerns %v", got)

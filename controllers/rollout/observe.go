@@ -24,12 +24,12 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/configuration"
-	"github.com/serin-dev/serin/controllers/measure/resolve"
+	"github.com/serin-dev/serin/controllers/configrevision"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
-	"github.com/serin-dev/serin/controllers/rollout/schedule"
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/controllers/sampling/resolve"
 	"github.com/serin-dev/serin/controllers/workload"
+	"github.com/serin-dev/serin/schedule"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // scene is an Observation with the objects that the actions need.
@@ -43,8 +43,8 @@ type scene struct {
 	canaryRelease *v1alpha1.CanaryRelease
 	// present are the names of the copies of the contents that the template refers
 	// to, and configurations what the versions of the workload read.
-	present        configuration.Mapping
-	configurations []configuration.Mapping
+	present        configrevision.Mapping
+	configurations []configrevision.Mapping
 	// templates are those that the Rollout names.
 	templates []resolve.Template
 	recheck   time.Duration // when to look again at what only time changes
@@ -266,7 +266,7 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which cli
 			continue
 		}
 		if annotation := rs.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]; annotation != "" {
-			s.configurations = append(s.configurations, configuration.ParseMapping(annotation))
+			s.configurations = append(s.configurations, configrevision.ParseMapping(annotation))
 		}
 		s.ReplicaSets = append(s.ReplicaSets, plan.ReplicaSet{
 			Marked: workload.IsMarked(rs, s.Rollout),

@@ -12,17 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/outbound"
-	"github.com/serin-dev/serin/controllers/outbound/payload"
+	"github.com/serin-dev/serin/controllers/notify"
+	"github.com/serin-dev/serin/controllers/notify/payload"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
 )
 
 // Outbox delivers questions and notifications in the background.
 type Outbox interface {
 	// Send hands a request over; one that is known by its ID already changes nothing.
-	Send(rollout types.NamespacedName, r outbound.Request)
+	Send(rollout types.NamespacedName, r notify.Request)
 	// Results are what became of the requests of a Rollout, by ID.
-	Results(rollout types.NamespacedName) map[string]outbound.Result
+	Results(rollout types.NamespacedName) map[string]notify.Result
 	// Keep forgets all requests of a Rollout but some.
 	Keep(rollout types.NamespacedName, ids []string)
 	// Changed carries the Rollouts with another result.
@@ -37,7 +37,7 @@ func (r *Reconciler) observeAnswers(s *scene) {
 	s.Answers = map[string]plan.Answer{}
 	for id, result := range r.options.Outbox.Results(client.ObjectKeyFromObject(s.Rollout)) {
 		s.Answers[id] = plan.Answer{
-			Tried: result.Attempts > 0, Final: result.Outcome.Final(), Taken: result.Outcome == outbound.Delivered, Message: result.Message,
+			Tried: result.Attempts > 0, Final: result.Outcome.Final(), Taken: result.Outcome == notify.Delivered, Message: result.Message,
 		}
 	}
 }
@@ -72,7 +72,7 @@ func (r *Reconciler) ask(key types.NamespacedName, about payload.Rollout, q plan
 	if err != nil {
 		return err
 	}
-	r.options.Outbox.Send(key, outbound.Request{ID: q.ID, Endpoint: q.Hook.Endpoint, ContentType: p.ContentType, Body: p.Body})
+	r.options.Outbox.Send(key, notify.Request{ID: q.ID, Endpoint: q.Hook.Endpoint, ContentType: p.ContentType, Body: p.Body})
 	return nil
 }
 
@@ -101,7 +101,7 @@ func (r *Reconciler) tell(ro *v1alpha1.Rollout, about payload.Rollout, n v1alpha
 	if err != nil {
 		return err
 	}
-	r.options.Outbox.Send(client.ObjectKeyFromObject(ro), outbound.Request{ID: n.ID, Endpoint: to, ContentType: p.ContentType, Body: p.Body})
+	r.options.Outbox.Send(client.ObjectKeyFromObject(ro), notify.Request{ID: n.ID, Endpoint: to, ContentType: p.ContentType, Body: p.Body})
 	return nil
 }
 

@@ -30,7 +30,7 @@ import (
 	"github.com/serin-dev/serin/analysis/egress"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/outbound"
+	"github.com/serin-dev/serin/controllers/notify"
 )
 
 var errInjected = errors.New("the API server is on fire")
@@ -121,7 +121,7 @@ func newReconcilerOf(t *testing.T, fail func(call string) error, existing ...cli
 		WithInterceptorFuncs(intercept(check)).Build()
 	return New(c, events.NewFakeRecorder(100), Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx},
-		Measurements: noTraffic{}, Metrics: noMetrics{}, Outbox: outbound.New(c, egress.Policy{}, clock.RealClock{}, outbound.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
+		Measurements: noTraffic{}, Metrics: noMetrics{}, Outbox: notify.New(c, egress.Policy{}, clock.RealClock{}, notify.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
 	}), c, writes
 }
 

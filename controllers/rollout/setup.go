@@ -25,7 +25,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/measure/templates"
+	"github.com/serin-dev/serin/controllers/sampling/templates"
 )
 
 // An action that fails for ever must not keep a deadline, or a rollback, waiting

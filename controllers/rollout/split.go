@@ -14,8 +14,8 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
-	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/workload"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // totalWeight is the sum of the weights that Serin writes: they are percentages.

@@ -14,11 +14,11 @@ import (
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/analysis/settings"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/measure/evidence"
-	"github.com/serin-dev/serin/controllers/measure/metrics"
-	"github.com/serin-dev/serin/controllers/measure/resolve"
-	"github.com/serin-dev/serin/controllers/measure/templates"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/sampling/evidence"
+	"github.com/serin-dev/serin/controllers/sampling/metrics"
+	"github.com/serin-dev/serin/controllers/sampling/resolve"
+	"github.com/serin-dev/serin/controllers/sampling/templates"
 )
 
 // UserMetrics are measured in the background while a release needs them.

@@ -12,8 +12,8 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // Options of the controller.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // statusManager owns the annotation with the status, apart from what the controller

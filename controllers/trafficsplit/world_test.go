@@ -33,9 +33,9 @@ import (
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
-	"github.com/serin-dev/serin/controllers/traffic/smi"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/smi"
 )
 
 const namespace = "shop"

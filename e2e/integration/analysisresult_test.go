@@ -25,10 +25,10 @@ import (
 	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/measure/job"
-	"github.com/serin-dev/serin/controllers/measure/metrics"
-	"github.com/serin-dev/serin/controllers/measure/provider"
-	"github.com/serin-dev/serin/controllers/measure/resolve"
+	"github.com/serin-dev/serin/controllers/sampling/job"
+	"github.com/serin-dev/serin/controllers/sampling/metrics"
+	"github.com/serin-dev/serin/controllers/sampling/providers"
+	"github.com/serin-dev/serin/controllers/sampling/resolve"
 )
 
 func TestTheExamplesOfThePageAboutMetricsAreValid(t *testing.T) {
@@ -66,7 +66,7 @@ func startMetrics(t *testing.T) *metrics.Loop {
 		t.Fatal(err)
 	}
 	local := egress.Policy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-	p := provider.Providers{
+	p := providers.Providers{
 		Caller: &fetch.Caller{HTTP: egress.NewClient(local, egress.Options{Timeout: 5 * time.Second}), UserAgent: "serin/test"},
 		Reader: api, Writer: api, Clock: clock.RealClock{}, ServiceAccount: operatorSpace + "/" + release,
 	}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/configuration"
+	"github.com/serin-dev/serin/controllers/configrevision"
 )
 
 func configMap(name, text string) *corev1.ConfigMap {
@@ -68,8 +68,8 @@ func (p *stage) texts() map[string]int {
 		if pod.DeletionTimestamp != nil || pod.Labels["serin.dev/proxy"] != "" {
 			continue
 		}
-		refs := configuration.References(&corev1.PodTemplateSpec{Spec: pod.Spec}, settings)
-		refs = slices.DeleteFunc(refs, func(r configuration.Reference) bool { return r.Name == "kube-root-ca.crt" })
+		refs := configrevision.References(&corev1.PodTemplateSpec{Spec: pod.Spec}, settings)
+		refs = slices.DeleteFunc(refs, func(r configrevision.Reference) bool { return r.Name == "kube-root-ca.crt" })
 		var read []string
 		for _, ref := range refs {
 			text, found := contents[ref]
@@ -84,7 +84,7 @@ func (p *stage) texts() map[string]int {
 }
 
 // text is the content of a ConfigMap or a Secret, "?" when there is none.
-func (p *stage) text(ref configuration.Reference) string {
+func (p *stage) text(ref configrevision.Reference) string {
 	p.Helper()
 	if text, found := p.contents()[ref]; found {
 		return text
@@ -93,19 +93,19 @@ func (p *stage) text(ref configuration.Reference) string {
 }
 
 // contents are those of all ConfigMaps and Secrets of the namespace.
-func (p *stage) contents() map[configuration.Reference]string {
+func (p *stage) contents() map[configrevision.Reference]string {
 	p.Helper()
-	maps, secrets, out := &corev1.ConfigMapList{}, &corev1.SecretList{}, map[configuration.Reference]string{}
+	maps, secrets, out := &corev1.ConfigMapList{}, &corev1.SecretList{}, map[configrevision.Reference]string{}
 	for _, list := range []client.ObjectList{maps, secrets} {
 		if err := admin.List(p.Context(), list, client.InNamespace(p.namespace)); err != nil {
 			p.Fatal(err)
 		}
 	}
 	for _, c := range maps.Items {
-		out[configuration.Reference{Kind: v1alpha1.ConfigurationConfigMap, Name: c.Name}] = c.Data["text"]
+		out[configrevision.Reference{Kind: v1alpha1.ConfigurationConfigMap, Name: c.Name}] = c.Data["text"]
 	}
 	for _, s := range secrets.Items {
-		out[configuration.Reference{Kind: v1alpha1.ConfigurationSecret, Name: s.Name}] = string(s.Data["text"])
+		out[configrevision.Reference{Kind: v1alpha1.ConfigurationSecret, Name: s.Name}] = string(s.Data["text"])
 	}
 	return out
 }
@@ -205,7 +205,7 @@ func (p *stage) replaceOne(text string) {
 	for i := range list.Items {
 		pod := &list.Items[i]
 		for _, v := range pod.Spec.Volumes {
-			if v.ConfigMap == nil || p.text(configuration.Reference{Kind: v1alpha1.ConfigurationConfigMap, Name: v.ConfigMap.Name}) != text {
+			if v.ConfigMap == nil || p.text(configrevision.Reference{Kind: v1alpha1.ConfigurationConfigMap, Name: v.ConfigMap.Name}) != text {
 				continue
 			}
 			if err := admin.Delete(p.Context(), pod, client.GracePeriodSeconds(0)); err != nil {

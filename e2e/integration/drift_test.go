@@ -16,8 +16,8 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/traffic"
 	made "github.com/serin-dev/serin/controllers/workload"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // restoredWithin is how many writes it may take until what another actor changed is restored.

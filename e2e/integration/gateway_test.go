@@ -28,8 +28,8 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/gatewayapi"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/gatewayapi"
 )
 
 // gatewaySettle is how long the gateway of the tests, which only confirms, is given.

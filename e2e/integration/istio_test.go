@@ -25,9 +25,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/istio"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/istio"
 )
 
 // istioKinds are the definitions that Istio publishes of what the router writes.
@@ -287,7 +287,7 @@ func TestASplitThatNamesNoRouteHasOneOfItsOwnWithinTheMesh(t *testing.T) {
 func TestWhatIsRenderedForIstioFitsItsSchemas(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	files, err := filepath.Glob("../../controllers/traffic/istio/testdata/*/out.yaml")
+	files, err := filepath.Glob("../../traffic/istio/testdata/*/out.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no golden files: %v", err)
 	}

@@ -15,8 +15,8 @@ import (
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/proxy"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // testers is a group of the requests with a header, written as the published

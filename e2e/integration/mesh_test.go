@@ -12,7 +12,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // meshSettle is how long the mesh of the tests, which there is none of, is given.

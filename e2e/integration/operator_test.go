@@ -20,12 +20,12 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/outbound"
+	"github.com/serin-dev/serin/controllers/notify"
 	"github.com/serin-dev/serin/controllers/rollout"
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
-	"github.com/serin-dev/serin/controllers/traffic/smi"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/smi"
 )
 
 // sight is what an operator sees: the namespaces that are named, or all, and in these
@@ -89,7 +89,7 @@ func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	outbox := outbound.New(mgr.GetAPIReader(), egress.Policy{}, clock.RealClock{}, outbound.Options{UserAgent: "serin/test"})
+	outbox := notify.New(mgr.GetAPIReader(), egress.Policy{}, clock.RealClock{}, notify.Options{UserAgent: "serin/test"})
 	if err := mgr.Add(outbox); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/outbound"
+	"github.com/serin-dev/serin/controllers/notify"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
 )
 
@@ -53,14 +53,14 @@ func signingObjects(t *testing.T) (secret *corev1.Secret, access []client.Object
 }
 
 // startSender sends under the rights of the chart's service account.
-func startSender(t *testing.T) *outbound.Sender {
+func startSender(t *testing.T) *notify.Sender {
 	t.Helper()
 	secrets, err := client.New(managerConfig(t), client.Options{Scheme: newScheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	local := egress.Policy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-	s := outbound.New(secrets, local, clock.RealClock{}, outbound.Options{
+	s := notify.New(secrets, local, clock.RealClock{}, notify.Options{
 		ServiceAccount: operatorSpace + "/" + release, FirstRetry: 50 * time.Millisecond, MaxRetry: 200 * time.Millisecond,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,31 +80,31 @@ func TestASigningKeyIsReadOnlyWhereThePagesRoleAllowsIt(t *testing.T) {
 	s := newScene(t)
 	signatures := make(chan string, 100)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		signatures <- r.Header.Get(outbound.HeaderSignature)
+		signatures <- r.Header.Get(notify.HeaderSignature)
 	}))
 	t.Cleanup(endpoint.Close)
 	secret, access := signingObjects(t)
 	s.create(secret)
 	sender := startSender(t)
 	name := types.NamespacedName{Namespace: s.namespace, Name: "website"}
-	sender.Send(name, outbound.Request{ID: "q", Body: []byte("{}"), Endpoint: v1alpha1.Endpoint{
+	sender.Send(name, notify.Request{ID: "q", Body: []byte("{}"), Endpoint: v1alpha1.Endpoint{
 		URL: endpoint.URL, SigningKeyRef: &v1alpha1.SecretKeyReference{Name: secret.Name, Key: "key"},
 	}})
-	result := awaitOutcome(t, sender, name, outbound.Failed)
+	result := awaitOutcome(t, sender, name, notify.Failed)
 	for _, want := range []string{"create a Role in " + s.namespace, "get on the Secret " + secret.Name, operatorSpace + "/" + release} {
 		if !strings.Contains(result.Message, want) {
 			t.Errorf("%q does not say %q", result.Message, want)
 		}
 	}
 	s.create(access...)
-	awaitOutcome(t, sender, name, outbound.Delivered)
+	awaitOutcome(t, sender, name, notify.Delivered)
 	if signature := <-signatures; !strings.HasPrefix(signature, "sha256=") || len(signatures) > 0 {
 		t.Errorf("signed %q, and %d more", signature, len(signatures))
 	}
 }
 
 // awaitOutcome waits for a change of the only request.
-func awaitOutcome(t *testing.T, s *outbound.Sender, name types.NamespacedName, want outbound.Outcome) outbound.Result {
+func awaitOutcome(t *testing.T, s *notify.Sender, name types.NamespacedName, want notify.Outcome) notify.Result {
 	t.Helper()
 	timeout := time.After(neverAfter)
 	for {
@@ -154,7 +154,7 @@ func TestTheAPIServerIsFoundInTheManagersCache(t *testing.T) {
 	if !cached.WaitForCacheSync(ctx) {
 		t.Fatal("the cache did not start")
 	}
-	addresses, err := outbound.APIServer(cached)(ctx)
+	addresses, err := notify.APIServer(cached)(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

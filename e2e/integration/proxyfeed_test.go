@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
 	"github.com/serin-dev/serin/proxy"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // proxyFeed runs the API side of a proxy's agent, with the very rights that the

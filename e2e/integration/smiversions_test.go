@@ -21,10 +21,10 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
 	"github.com/serin-dev/serin/e2e/controlplane"
 	"github.com/serin-dev/serin/e2e/controlplane/fakenode"
+	"github.com/serin-dev/serin/traffic"
 )
 
 const splitKind = "trafficsplits.split.smi-spec.io"

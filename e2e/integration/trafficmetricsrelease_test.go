@@ -13,17 +13,17 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/controllers/measure"
+	"github.com/serin-dev/serin/controllers/sampling"
 )
 
 // TestReleasesAreMeasuredThroughTheAPIAsSoonAsItIsThere has the operator's reader ask
 // before anybody serves the API, and after.
 func TestReleasesAreMeasuredThroughTheAPIAsSoonAsItIsThere(t *testing.T) {
-	lister, err := measure.NewLister(plane.Config, httpClient(t, plane.Config))
+	lister, err := sampling.NewLister(plane.Config, httpClient(t, plane.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := measure.NewTrafficMetrics(lister, clock.RealClock{})
+	m := sampling.NewTrafficMetrics(lister, clock.RealClock{})
 	go func() {
 		if err := m.Start(t.Context()); err != nil {
 			t.Error(err)

@@ -23,9 +23,9 @@ import (
 	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/analysis/source/traffic"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/measure/metrics"
-	"github.com/serin-dev/serin/controllers/measure/provider"
-	"github.com/serin-dev/serin/controllers/measure/resolve"
+	"github.com/serin-dev/serin/controllers/sampling/metrics"
+	"github.com/serin-dev/serin/controllers/sampling/providers"
+	"github.com/serin-dev/serin/controllers/sampling/resolve"
 )
 
 // ahead is the time of the traffic that is made up.
@@ -46,7 +46,7 @@ func metricsOf(t *testing.T, mgr ctrl.Manager, m *measurements) *metrics.Loop {
 	// Longer than a test waits: who waits for an answer that never comes is seen.
 	const patience = 10 * time.Minute
 	local := egress.Policy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-	p := provider.Providers{
+	p := providers.Providers{
 		Caller: &fetch.Caller{HTTP: egress.NewClient(local, egress.Options{Timeout: patience}), UserAgent: "serin/test", Timeout: patience},
 		Reader: direct, Writer: direct, Clock: ahead{m: m}, ServiceAccount: operatorSpace + "/" + release,
 		Traffic: func(resolve.Release) traffic.Windows {

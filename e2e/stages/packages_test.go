@@ -60,7 +60,7 @@ func TestTheDecisionsOfThisRepositoryAreCachedAndItsProxyIsNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"./controllers/rollout/plan", "./controllers/trafficsplit/plan", "./controllers/canaryrelease/plan", "./analysis/judge", "./controllers/traffic/nginx"} {
+	for _, name := range []string{"./controllers/rollout/plan", "./controllers/trafficsplit/plan", "./controllers/canaryrelease/plan", "./analysis/judge", "./traffic/nginx"} {
 		if !slices.Contains(got.Pure, name) {
 			t.Errorf("%s is not among the pure packages %v", name, got.Pure)
 		}
@@ -70,7 +70,7 @@ func TestTheDecisionsOfThisRepositoryAreCachedAndItsProxyIsNot(t *testing.T) {
 			t.Errorf("%s is not among the concurrent packages %v", name, got.Concurrent)
 		}
 	}
-	if !slices.Contains(got.Integration, "./integration") || !slices.Contains(got.FuzzTargets, FuzzTarget{"./controllers/traffic/nginx", "FuzzRender"}) {
+	if !slices.Contains(got.Integration, "./integration") || !slices.Contains(got.FuzzTargets, FuzzTarget{"./traffic/nginx", "FuzzRender"}) {
 		t.Errorf("integration: %v, fuzz targets: %v", got.Integration, got.FuzzTargets)
 	}
 }

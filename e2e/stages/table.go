@@ -39,7 +39,7 @@ func Soak(p Packages) []Stage {
 	return []Stage{
 		{Name: "soak-unit", About: "10,000 histories, and 1,000 schedules", Steps: []Step{
 			soak(goTest(operatorModule, "./controllers/rollout/plan"), "-histories", "10000"),
-			soak(goTest(operatorModule, "./controllers/rollout/schedule"), "-histories", "1000"),
+			soak(goTest(operatorModule, "./schedule"), "-histories", "1000"),
 		}},
 		{Name: "soak-race", About: "every package in random order, with the race detector", Steps: []Step{
 			race(shuffled(goTest(operatorModule, everything...))), race(shuffled(goTest(clusterModule, p.Integration...))),

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
-	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/metricsapi/observe"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // line is an item in a form that is easy to read.

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/metricsapi/observe"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // behind knows the pods of Services, for flows that tell the Service and not the pod:

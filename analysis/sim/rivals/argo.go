@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/analysis/course"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 // Argo is an AnalysisRun of Argo Rollouts in the background of a release
@@ -54,7 +54,7 @@ func NewArgoDifference(plan time.Duration) *Argo {
 }
 
 // Next judges one more window.
-func (a *Argo) Next(w analysis.Window) course.Action {
+func (a *Argo) Next(w analysis.Window) policy.Action {
 	planned := a.next(w)
 	if !a.interval.add(w) {
 		return planned
@@ -66,7 +66,7 @@ func (a *Argo) Next(w analysis.Window) course.Action {
 		a.failedOnTime++
 	}
 	if max(a.failed, a.failedOnTime) > a.FailureLimit {
-		return course.RollBack
+		return policy.RollBack
 	}
 	return planned
 }
@@ -77,15 +77,15 @@ type schedule struct {
 	plan, lasted time.Duration
 }
 
-func (s *schedule) next(w analysis.Window) course.Action {
+func (s *schedule) next(w analysis.Window) policy.Action {
 	before := s.lasted
 	s.lasted += w.End.Sub(w.Start)
 	switch {
 	case s.lasted >= s.plan:
-		return course.Promote
+		return policy.Promote
 	case s.lasted/Interval > before/Interval:
-		return course.Step
+		return policy.Step
 	default:
-		return course.Hold
+		return policy.Hold
 	}
 }

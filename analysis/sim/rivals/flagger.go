@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/analysis/course"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 // Flagger is the rule of Flagger (pkg/controller/scheduler.go,
@@ -42,21 +42,21 @@ func NewFlagger(plan time.Duration) *Flagger {
 }
 
 // Next judges one more window.
-func (f *Flagger) Next(w analysis.Window) course.Action {
+func (f *Flagger) Next(w analysis.Window) policy.Action {
 	if !f.interval.add(w) {
-		return course.Hold
+		return policy.Hold
 	}
 	if f.failed >= f.Threshold {
-		return course.RollBack
+		return policy.RollBack
 	}
 	if !f.check() {
 		f.failed++
-		return course.Hold
+		return policy.Hold
 	}
 	if f.passed++; f.passed >= f.Checks {
-		return course.Promote
+		return policy.Promote
 	}
-	return course.Step
+	return policy.Step
 }
 
 // check is false for NaN too: no values found is a failed check.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/analysis/course"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 // Kayenta is the judge NetflixACAJudge of Spinnaker's canary analysis
@@ -42,12 +42,12 @@ func NewKayenta(plan time.Duration) *Kayenta {
 }
 
 // Next judges one more window.
-func (k *Kayenta) Next(w analysis.Window) course.Action {
+func (k *Kayenta) Next(w analysis.Window) policy.Action {
 	k.canary = appendRate(k.canary, w.Canary)
 	k.stable = appendRate(k.stable, w.Stable)
 	planned := k.next(w)
 	if k.interval.add(w) && k.high() {
-		return course.RollBack
+		return policy.RollBack
 	}
 	return planned
 }

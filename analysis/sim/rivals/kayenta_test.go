@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/analysis/course"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 // The figures are those of Kayenta's own test (MannWhitneySuite): the 95 %
@@ -104,7 +104,7 @@ func TestKayentaIsNotMovedByASingleFailure(t *testing.T) {
 			w.Canary.Failures = 1
 		}
 		w.End = w.Start.Add(Interval / 12)
-		if got := k.Next(w); got == course.RollBack {
+		if got := k.Next(w); got == policy.RollBack {
 			t.Fatalf("window %d: %s", i, got)
 		}
 	}

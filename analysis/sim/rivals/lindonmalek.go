@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/analysis/course"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 // LindonMalek is the sequential test of equal Bernoulli processes that may vary
@@ -40,7 +40,7 @@ func NewLindonMalek(plan time.Duration) *LindonMalek {
 }
 
 // Next judges one more window.
-func (l *LindonMalek) Next(w analysis.Window) course.Action {
+func (l *LindonMalek) Next(w analysis.Window) policy.Action {
 	planned := l.next(w)
 	if w.Weight != l.weight {
 		l.log, l.canary, l.stable = l.log+l.logBayesFactor(), 0, 0
@@ -50,7 +50,7 @@ func (l *LindonMalek) Next(w analysis.Window) course.Action {
 	l.stable += float64(w.Stable.Failures)
 	rho := float64(l.weight) / 100
 	if l.log+l.logBayesFactor() >= -math.Log(l.Alpha) && l.canary > rho*(l.canary+l.stable) {
-		return course.RollBack
+		return policy.RollBack
 	}
 	return planned
 }

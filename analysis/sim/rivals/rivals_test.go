@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/analysis/course"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 const plan = 10 * time.Minute
 
 type rule interface {
-	Next(w analysis.Window) course.Action
+	Next(w analysis.Window) policy.Action
 }
 
 // minute is one minute of twelve equal windows.
@@ -34,22 +34,22 @@ var (
 
 // play plays minutes and returns the action at the end of each; it stops after
 // a rollback or a promotion, and fails if a rule acts within a minute that may not.
-func play(t *testing.T, r rule, minutes ...minute) []course.Action {
+func play(t *testing.T, r rule, minutes ...minute) []policy.Action {
 	t.Helper()
-	var actions []course.Action
+	var actions []policy.Action
 	now := time.Unix(1_700_000_000, 0)
 	for i, m := range minutes {
 		for window := range 12 {
 			w := analysis.Window{Start: now, End: now.Add(5 * time.Second), Weight: m.weight, Canary: m.canary, Stable: m.stable}
 			now = w.End
 			action := r.Next(w)
-			if window < 11 && action != course.Hold {
+			if window < 11 && action != policy.Hold {
 				t.Fatalf("minute %d: %s in window %d", i, action, window)
 			}
 			if window == 11 {
 				actions = append(actions, action)
 			}
-			if action == course.RollBack || action == course.Promote {
+			if action == policy.RollBack || action == policy.Promote {
 				return actions
 			}
 		}
@@ -67,10 +67,10 @@ func repeat(m minute, n int) []minute {
 }
 
 const (
-	hold     = course.Hold
-	step     = course.Step
-	promote  = course.Promote
-	rollBack = course.RollBack
+	hold     = policy.Hold
+	step     = policy.Step
+	promote  = policy.Promote
+	rollBack = policy.RollBack
 )
 
 func TestFlagger(t *testing.T) {
@@ -79,18 +79,18 @@ func TestFlagger(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		minutes []minute
-		want    []course.Action
+		want    []policy.Action
 	}{
-		{"ten passed checks promote", repeat(good, 12), []course.Action{step, step, step, step, step, step, step, step, step, promote}},
-		{"a dead canary lives six minutes, at the first weight", repeat(bad, 12), []course.Action{hold, hold, hold, hold, hold, rollBack}},
-		{"no traffic is a failed check", repeat(none, 12), []course.Action{hold, hold, hold, hold, hold, rollBack}},
-		{"exactly 99 % passes", repeat(edge, 3), []course.Action{step, step, step}},
+		{"ten passed checks promote", repeat(good, 12), []policy.Action{step, step, step, step, step, step, step, step, step, promote}},
+		{"a dead canary lives six minutes, at the first weight", repeat(bad, 12), []policy.Action{hold, hold, hold, hold, hold, rollBack}},
+		{"no traffic is a failed check", repeat(none, 12), []policy.Action{hold, hold, hold, hold, hold, rollBack}},
+		{"exactly 99 % passes", repeat(edge, 3), []policy.Action{step, step, step}},
 		{
 			"failed checks are never forgotten",
 			[]minute{bad, good, bad, good, bad, good, bad, good, bad, good},
-			[]course.Action{hold, step, hold, step, hold, step, hold, step, hold, rollBack},
+			[]policy.Action{hold, step, hold, step, hold, step, hold, step, hold, rollBack},
 		},
-		{"a failed check delays the promotion", append([]minute{bad}, repeat(good, 10)...), []course.Action{hold, step, step, step, step, step, step, step, step, step, promote}},
+		{"a failed check delays the promotion", append([]minute{bad}, repeat(good, 10)...), []policy.Action{hold, step, step, step, step, step, step, step, step, step, promote}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, play(t, NewFlagger(plan), tt.minutes...)); diff != "" {
@@ -105,15 +105,15 @@ func TestArgo(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		minutes []minute
-		want    []course.Action
+		want    []policy.Action
 	}{
-		{"the schedule goes on by itself", repeat(good, 12), []course.Action{step, step, step, step, step, step, step, step, step, promote}},
-		{"the fourth failure aborts, and the weights rise until then", repeat(bad, 12), []course.Action{step, step, step, rollBack}},
-		{"exactly failureLimit failures do not", append(repeat(bad, 3), repeat(good, 7)...), []course.Action{step, step, step, step, step, step, step, step, step, promote}},
-		{"failures need not be in a row", []minute{bad, good, bad, good, bad, good, bad}, []course.Action{step, step, step, step, step, step, rollBack}},
-		{"NaN does not satisfy a successCondition", repeat(none, 12), []course.Action{step, step, step, rollBack}},
-		{"exactly 99 % succeeds", repeat(edge, 5), []course.Action{step, step, step, step, step}},
-		{"a failure at the planned end still counts", append(repeat(bad, 3), append(repeat(good, 6), bad)...), []course.Action{step, step, step, step, step, step, step, step, step, rollBack}},
+		{"the schedule goes on by itself", repeat(good, 12), []policy.Action{step, step, step, step, step, step, step, step, step, promote}},
+		{"the fourth failure aborts, and the weights rise until then", repeat(bad, 12), []policy.Action{step, step, step, rollBack}},
+		{"exactly failureLimit failures do not", append(repeat(bad, 3), repeat(good, 7)...), []policy.Action{step, step, step, step, step, step, step, step, step, promote}},
+		{"failures need not be in a row", []minute{bad, good, bad, good, bad, good, bad}, []policy.Action{step, step, step, step, step, step, rollBack}},
+		{"NaN does not satisfy a successCondition", repeat(none, 12), []policy.Action{step, step, step, rollBack}},
+		{"exactly 99 % succeeds", repeat(edge, 5), []policy.Action{step, step, step, step, step}},
+		{"a failure at the planned end still counts", append(repeat(bad, 3), append(repeat(good, 6), bad)...), []policy.Action{step, step, step, step, step, step, step, step, step, rollBack}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, play(t, NewArgo(plan), tt.minutes...)); diff != "" {
@@ -162,7 +162,7 @@ func TestArgoDoesNotAddUpFailuresOfDifferentMetrics(t *testing.T) {
 	failing := bad
 	failing.canary.Latency = &analysis.Histogram{LE: []float64{.1, .5, 1}, Counts: []int64{100, 100, 100, 100}}
 	got := play(t, NewArgo(plan), slow, slow, slow, failing, failing, failing, failing)
-	if diff := cmp.Diff([]course.Action{step, step, step, step, step, step, rollBack}, got); diff != "" {
+	if diff := cmp.Diff([]policy.Action{step, step, step, step, step, step, rollBack}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/analysis/course"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 // critical is the one-sided 1 % point of the normal distribution: the error rate
@@ -36,13 +36,13 @@ func NewPeekingZ(plan time.Duration) *ZTest {
 }
 
 // Next judges one more window.
-func (z *ZTest) Next(w analysis.Window) course.Action {
+func (z *ZTest) Next(w analysis.Window) policy.Action {
 	z.canary.add(w.Canary)
 	z.stable.add(w.Stable)
 	planned := z.next(w)
-	looks := planned == course.Promote || z.interval.add(w) && z.Peek
+	looks := planned == policy.Promote || z.interval.add(w) && z.Peek
 	if looks && z.score() > critical {
-		return course.RollBack
+		return policy.RollBack
 	}
 	return planned
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/figures"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/sight"
-	"github.com/serin-dev/serin/controllers/rollout/schedule"
 	"github.com/serin-dev/serin/metricsapi/observe"
+	"github.com/serin-dev/serin/schedule"
 )
 
 func newPlanCommand(c *cluster) *cobra.Command {

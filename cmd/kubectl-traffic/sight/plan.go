@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/rollout/schedule"
+	"github.com/serin-dev/serin/schedule"
 )
 
 // Planned is a step with the earliest times at which it may begin and end. A time is

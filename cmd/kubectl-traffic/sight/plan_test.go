@@ -12,7 +12,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/sight"
-	"github.com/serin-dev/serin/controllers/rollout/schedule"
+	"github.com/serin-dev/serin/schedule"
 )
 
 // frozen is a Freeze of everything.

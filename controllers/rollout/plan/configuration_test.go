@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/configuration"
+	"github.com/serin-dev/serin/controllers/configrevision"
 )
 
 // A template of the world that reads copies is written "v1 ConfigMap/app=app-one".
@@ -32,17 +32,17 @@ func (w *world) observeConfiguration() Configuration {
 	if w.content == "" {
 		return Configuration{Template: annotationOf(w.dep.template)}
 	}
-	app := configuration.Reference{Kind: v1alpha1.ConfigurationConfigMap, Name: "app"}
-	f := configuration.Facts{
-		References: []configuration.Reference{app}, Present: configuration.Mapping{app: "app-" + w.content},
-		Template: configuration.ParseMapping(annotationOf(w.dep.template)),
-		Recorded: configuration.FromStatus(w.ro.Status.Configuration), Copies: w.copies,
+	app := configrevision.Reference{Kind: v1alpha1.ConfigurationConfigMap, Name: "app"}
+	f := configrevision.Facts{
+		References: []configrevision.Reference{app}, Present: configrevision.Mapping{app: "app-" + w.content},
+		Template: configrevision.ParseMapping(annotationOf(w.dep.template)),
+		Recorded: configrevision.FromStatus(w.ro.Status.Configuration), Copies: w.copies,
 	}
 	for _, rs := range w.rss {
-		f.Versions = append(f.Versions, configuration.ParseMapping(annotationOf(rs.template)))
+		f.Versions = append(f.Versions, configrevision.ParseMapping(annotationOf(rs.template)))
 		f.Released = f.Released || rs.template == w.dep.template
 	}
-	r := configuration.Resolve(f)
+	r := configrevision.Resolve(f)
 	c := Configuration{Asked: true, ChangedAt: w.contentAt, Template: annotationOf(w.dep.template), Wanted: r.Template.String(), Recorded: r.Recorded.Status(), Missing: r.Missing}
 	for _, unused := range r.Unused {
 		c.Unused = append(c.Unused, Copied{Kind: unused.Kind, Target: Target{Name: unused.Name}})

@@ -8,8 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/serin-dev/serin/analysis/course"
 	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/policy"
 )
 
 // A canary whose evidence suffices ahead of time gets nearly all of the traffic, and
@@ -18,7 +18,7 @@ import (
 //
 //	last step                 held back                       then
 //	50 %  … evidence suffices 95 % until the step's end       100 %
-const heldBackWeight = fullWeight - course.HoldBack
+const heldBackWeight = fullWeight - policy.HoldBack
 
 // onlyTheLastPromotes leaves the evidence for a promotion to the last step: what
 // is known at one weight certifies no other.

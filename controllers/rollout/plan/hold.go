@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/serin-dev/serin/analysis/course"
 	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/policy"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -101,15 +101,15 @@ func (p *pass) gateApproved(i int) bool {
 // inconclusive does what the spec says about a step that is over in time but not
 // in evidence.
 func (p *pass) inconclusive(i int) {
-	policy := p.steps[i].onInconclusive
-	end := p.status.Step.InEffectAt.Add(max(p.steps[i].hold, course.MinObservation))
+	onInconclusive := p.steps[i].onInconclusive
+	end := p.status.Step.InEffectAt.Add(max(p.steps[i].hold, policy.MinObservation))
 	switch {
-	case policy == v1alpha1.InconclusiveHold || p.Now.Before(end):
+	case onInconclusive == v1alpha1.InconclusiveHold || p.Now.Before(end):
 		p.say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", p.where(), p.evidenceSentence(p.verdict))
-		if policy != v1alpha1.InconclusiveHold {
+		if onInconclusive != v1alpha1.InconclusiveHold {
 			p.wake(end)
 		}
-	case policy == v1alpha1.InconclusivePromote:
+	case onInconclusive == v1alpha1.InconclusivePromote:
 		p.goOn(i, "the evidence was inconclusive and spec.analysis.onInconclusive is Promote")
 	default:
 		p.reject(string(p.verdict.Reason), "the evidence was inconclusive and spec.analysis.onInconclusive is RollBack: "+p.verdict.Explain())

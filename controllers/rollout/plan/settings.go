@@ -11,7 +11,7 @@ import (
 	"github.com/serin-dev/serin/analysis/judge"
 	analysis "github.com/serin-dev/serin/analysis/settings"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/rollout/schedule"
+	"github.com/serin-dev/serin/schedule"
 )
 
 const (

@@ -18,7 +18,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/configuration"
+	"github.com/serin-dev/serin/controllers/configrevision"
 )
 
 // world is a cluster small enough to run a whole release in microseconds: a
@@ -50,7 +50,7 @@ type world struct {
 	cr         *drivenCanary // that the Rollout names; nil for none
 	content    string        // of the ConfigMap that the template reads; "" where none is part of a version
 	contentAt  time.Time
-	copies     []configuration.Copy
+	copies     []configrevision.Copy
 	quota      string // why no pod of a broken template can be created
 	problem    string // why the root Service can't be split
 	unoffered  bool   // the operator does not offer the router that the spec names
@@ -439,9 +439,9 @@ func (w *world) apply(action Action) bool {
 	case Drive, GiveUpDrive:
 		w.drive(action)
 	case KeepContent:
-		w.copies = append(w.copies, configuration.Copy{Kind: a.Kind, Name: a.Name + "-" + w.content})
+		w.copies = append(w.copies, configrevision.Copy{Kind: a.Kind, Name: a.Name + "-" + w.content})
 	case DropContent:
-		w.copies = slices.DeleteFunc(w.copies, func(c configuration.Copy) bool { return c.Name == a.Name })
+		w.copies = slices.DeleteFunc(w.copies, func(c configrevision.Copy) bool { return c.Name == a.Name })
 	case SetConfiguration:
 		w.configure(a.Value)
 	default:

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // circular is true when proxies follow a split that closes a circle. Unlike anything else that

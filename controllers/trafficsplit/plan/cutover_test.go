@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // lost is the observation when another controller took the proxies out of the selector.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // lingerTime is how long the pods of a root Service stay among its endpoints, as ones

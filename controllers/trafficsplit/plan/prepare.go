@@ -5,7 +5,7 @@ package plan
 import (
 	"time"
 
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // Some objects of a data plane are what its routes refer to, such as the subsets of a

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // blockedRecheck is how often pods that no watch reports are looked at again

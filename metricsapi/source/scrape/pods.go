@@ -13,7 +13,7 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/controllers/traffic"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // Selector selects the pods of Serin's proxies, whatever split they serve.

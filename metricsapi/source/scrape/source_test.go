@@ -29,8 +29,8 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/source/scrape"
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
-	"github.com/serin-dev/serin/controllers/traffic"
 	"github.com/serin-dev/serin/metricsapi/observe"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // fleet are proxies that answer what the test writes.

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/serin-dev/serin/controllers/traffic"
-	"github.com/serin-dev/serin/controllers/traffic/nginx"
 	"github.com/serin-dev/serin/proxy"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // startTimeout is how long a server may take to start.

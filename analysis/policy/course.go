@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"time"
+
+	"github.com/serin-dev/serin/analysis/judge"
+)
+
+// Action is what happens next to a release.
+type Action string
+
+const (
+	// Hold leaves the weight as it is.
+	Hold Action = "Hold"
+	// Step ends the present step: the next one begins.
+	Step Action = "Step"
+	// Promote gives the canary all traffic; before the planned end, all but
+	// HoldBack, so that a defect that shows late is still found.
+	Promote Action = "Promote"
+	// RollBack takes all traffic from the canary.
+	RollBack Action = "RollBack"
+)
+
+// HoldBack is the share of requests, in percent, that stable keeps after an
+// early promotion until the planned end.
+const HoldBack = 5
+
+// Policy is what happens when a step has been held long enough and the evidence
+// is Inconclusive.
+type Policy string
+
+const (
+	// WaitForEvidence holds the step until there is evidence.
+	WaitForEvidence Policy = "Hold"
+	// GoOn takes the next step without evidence.
+	GoOn Policy = "Promote"
+	// GiveUp rolls back without evidence.
+	GiveUp Policy = "RollBack"
+)
+
+// MinObservation is how long traffic is watched before a Policy may go on or
+// give up: the start-up phase and three windows.
+const MinObservation = 30 * time.Second
+
+// Stage is one step of a release.
+type Stage struct {
+	// Weight is the canary's share of the requests, in percent.
+	Weight int32
+	// Hold is how long the step lasts at least.
+	Hold time.Duration
+	// Judge says what is to be proved in this step, and how surely.
+	Judge judge.Config
+	// OnInconclusive is what happens without enough evidence; "" is
+	// WaitForEvidence.
+	OnInconclusive Policy
+	// Early is whether the evidence that the canary is no worse promotes it before
+	// the step has been held, if it is the last step.
+	Early bool
+	// Untested is whether the step sends nothing to the canary by plan, so that
+	// there is nothing to judge.
+	Untested bool
+}
+
+// Progress is how far a release has come when a verdict arrives.
+type Progress struct {
+	// Held is how long the present step has lasted.
+	Held time.Duration
+	// Last is whether it is the last step.
+	Last bool
+	// Promoted is whether the canary was promoted early already, so that only
+	// the hold-back is left.
+	Promoted bool
+}
+
+// React decides what a verdict means in a step. A Fail rolls back at once, also
+// after an early promotion; everything else waits for the hold of the step,
+// except an early promotion, for which the evidence of the last step is enough.
+func (s Stage) React(p Progress, r judge.Result) Action {
+	switch {
+	case r.Verdict == judge.Fail:
+		return RollBack
+	case p.Promoted:
+		return Hold
+	case p.Last && s.Early && r.MayPromote:
+		return Promote
+	case p.Held < s.Hold:
+		return Hold
+	case r.Verdict == judge.Pass, s.Untested:
+		return p.next()
+	default:
+		return s.withoutEvidence(p)
+	}
+}
+
+// withoutEvidence does what the policy says.
+func (s Stage) withoutEvidence(p Progress) Action {
+	switch {
+	case p.Held < MinObservation:
+		return Hold
+	case s.OnInconclusive == GoOn:
+		return p.next()
+	case s.OnInconclusive == GiveUp:
+		return RollBack
+	default:
+		return Hold
+	}
+}
+
+func (p Progress) next() Action {
+	if p.Last {
+		return Promote
+	}
+	return Step
+}

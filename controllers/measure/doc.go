@@ -1,5 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-// Package measure finds the proxies of a TrafficSplit and has their counters
-// collected while a release needs them. It judges nothing.
-package measure

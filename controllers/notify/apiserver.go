@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package notify
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// apiService is how the API server makes itself known in the cluster; the name is
+// fixed.
+const apiService = "kubernetes"
+
+// APIServer finds the addresses of the API server for an egress.Policy: those of the
+// Service kubernetes, of its endpoints, and further ones that are known otherwise.
+// It is asked for each connection, so the reader should be a cache.
+func APIServer(cached client.Reader, known ...netip.Addr) func(context.Context) ([]netip.Addr, error) {
+	return func(ctx context.Context) ([]netip.Addr, error) {
+		service := &corev1.Service{}
+		if err := cached.Get(ctx, types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: apiService}, service); err != nil {
+			return nil, fmt.Errorf("read the API server's Service: %w", err)
+		}
+		slices := &discoveryv1.EndpointSliceList{}
+		err := cached.List(ctx, slices, client.InNamespace(metav1.NamespaceDefault),
+			client.MatchingLabels{discoveryv1.LabelServiceName: apiService}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return nil, fmt.Errorf("list the API server's endpoints: %w", err)
+		}
+		addresses := append([]netip.Addr(nil), known...)
+		for _, text := range service.Spec.ClusterIPs {
+			addresses = appendAddress(addresses, text)
+		}
+		for i := range slices.Items {
+			for _, endpoint := range slices.Items[i].Endpoints {
+				for _, text := range endpoint.Addresses {
+					addresses = appendAddress(addresses, text)
+				}
+			}
+		}
+		return addresses, nil
+	}
+}
+
+// appendAddress leaves out what is none: a headless Service has the word None.
+func appendAddress(list []netip.Addr, text string) []netip.Addr {
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return list
+	}
+	return append(list, a.Unmap())
+}

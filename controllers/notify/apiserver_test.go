@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package notify
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/serin-dev/serin/analysis/egress"
+)
+
+func TestThePolicyHoldsForTheAddressThatANameLeadsTo(t *testing.T) {
+	e := listen(t, nil)
+	_, port, err := net.SplitHostPort(e.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "127.1", "2130706433", "0x7f000001"} {
+		got := once(t, cluster(), egress.Policy{}, Options{}, ask("q", "http://"+host+":"+port))
+		if got.outcome != Failed {
+			t.Errorf("%s: %+v", host, got)
+		}
+	}
+	got := once(t, cluster(), egress.Policy{}, Options{}, ask("q", "http://localhost:"+port))
+	if !strings.Contains(got.message, "a loopback address") {
+		t.Errorf("got %q", got.message)
+	}
+	if heard := e.heard(); len(heard) != 0 {
+		t.Errorf("reached: %+v", heard)
+	}
+}
+
+func endpointSlice(name string, addresses ...string) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: "kubernetes"}},
+		Endpoints:  []discoveryv1.Endpoint{{Addresses: addresses}},
+	}
+}
+
+func TestTheAddressesOfTheAPIServer(t *testing.T) {
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"},
+		Spec:       corev1.ServiceSpec{ClusterIPs: []string{"10.96.0.1", "fd00:10:96::1"}},
+	}
+	other := endpointSlice("other", "10.244.0.9")
+	other.Labels[discoveryv1.LabelServiceName] = "other"
+	api := fake.NewClientBuilder().WithObjects(service, endpointSlice("a", "172.18.0.2"), endpointSlice("b", "172.18.0.3", "no address"), other).Build()
+	got, err := APIServer(api, netip.MustParseAddr("192.0.2.1"))(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, a := range got {
+		texts = append(texts, a.String())
+	}
+	if diff := cmp.Diff([]string{"192.0.2.1", "10.96.0.1", "fd00:10:96::1", "172.18.0.2", "172.18.0.3"}, texts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUnreadableAddressesOfTheAPIServerAreAnError(t *testing.T) {
+	if _, err := APIServer(fake.NewClientBuilder().Build())(t.Context()); err == nil {
+		t.Error("no Service is no error")
+	}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"}}
+	api := interceptor.NewClient(fake.NewClientBuilder().WithObjects(service).Build(), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New("down")
+		},
+	})
+	if _, err := APIServer(api)(t.Context()); err == nil {
+		t.Error("no list is no error")
+	}
+}

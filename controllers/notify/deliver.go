@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package notify
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// spread is how much of a delay is added to it at random, at most.
+const spread = 0.25
+
+// work takes deliveries from the queue until it is shut down.
+func (s *Sender) work(ctx context.Context) {
+	for {
+		d, over := s.queue.Get()
+		if over {
+			return
+		}
+		s.deliver(ctx, d)
+		s.queue.Done(d)
+	}
+}
+
+// deliver makes one attempt, unless the delivery was forgotten or has to wait.
+func (s *Sender) deliver(ctx context.Context, d *delivery) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !s.begin(d, cancel) {
+		return
+	}
+	started := s.clock.Now()
+	a := s.caller.call(ctx, d.rollout.Namespace, d.request)
+	if ctx.Err() != nil { // forgotten, or the end: that says nothing about the endpoint
+		s.giveUp(d)
+		return
+	}
+	s.metrics.attempt(a.outcome, s.clock.Since(started))
+	if delay, again := s.finish(d, a); again {
+		s.queue.AddAfter(d, delay)
+	}
+}
+
+// begin reports whether an attempt may be made now.
+func (s *Sender) begin(d *delivery, cancel context.CancelFunc) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d.forgotten {
+		s.wake(d.host)
+		return false
+	}
+	if !s.gate.enter(d) {
+		return false
+	}
+	d.cancel = cancel
+	return true
+}
+
+// giveUp ends an attempt that was cancelled.
+func (s *Sender) giveUp(d *delivery) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leave(d)
+}
+
+// finish records an answer and returns when to send again, if at all.
+func (s *Sender) finish(d *delivery, a answer) (delay time.Duration, again bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leave(d)
+	if d.forgotten {
+		return 0, false
+	}
+	before := d.result
+	d.result = Result{Outcome: a.outcome, Attempts: before.Attempts + 1, Message: a.message}
+	if before.Outcome != a.outcome || before.Message != a.message {
+		s.untold.Add(d.rollout)
+	}
+	if a.outcome.Final() {
+		s.metrics.unsettled.Dec()
+	}
+	return s.delay(d, a)
+}
+
+// leave makes room for the next at the same host.
+func (s *Sender) leave(d *delivery) {
+	d.cancel = nil
+	s.gate.leave(d)
+	s.wake(d.host)
+}
+
+// wake lets the first delivery that waits for a host come back.
+func (s *Sender) wake(host string) {
+	if next := s.gate.next(host); next != nil {
+		s.queue.Add(next)
+	}
+}
+
+// delay is when to send again, if at all: not before the endpoint wants it,
+// but never later than the longest back-off.
+func (s *Sender) delay(d *delivery, a answer) (delay time.Duration, again bool) {
+	switch a.outcome {
+	case Delivered, Refused:
+		s.backoff.Forget(d)
+		return 0, false
+	case NotYet:
+		s.backoff.Forget(d)
+		delay = s.options.AskAgain
+	default:
+		delay = s.backoff.When(d)
+	}
+	return wait.Jitter(max(delay, min(a.retryAfter, s.options.MaxRetry)), spread), true
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sampling
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/analysis"
+	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
+)
+
+// skew is how far ahead the clock of who measures may be.
+const skew = 5 * time.Second
+
+// reading is what the newest TrafficMetrics say of one split.
+type reading struct {
+	start, end time.Time
+	arms       map[string]analysis.Arm
+}
+
+// readings sorts the items of a list by the split that they are of. What can't be read
+// is left out, so that it is missing.
+func readings(items []metricsv1.TrafficMetrics) map[types.NamespacedName]reading {
+	out := map[types.NamespacedName]reading{}
+	sides := map[backendOf]metricsv1.Side{}
+	for i := range items {
+		m := &items[i]
+		key := backendOf{split: types.NamespacedName{Namespace: m.Resource.Namespace, Name: m.Resource.Name}}
+		arm, ok := armOf(m)
+		if !ok {
+			continue
+		}
+		key.backend = m.Backend.Name
+		r := out[key.split]
+		end := m.Timestamp.Time
+		start := end.Add(-m.Window.Duration)
+		switch {
+		case r.arms == nil || end.After(r.end):
+			// One window for both arms: what is older belongs to another.
+			r = reading{start: start, end: end, arms: map[string]analysis.Arm{}}
+		case !end.Equal(r.end) || !start.Equal(r.start):
+			continue
+		}
+		if _, known := r.arms[key.backend]; !known || sides[key] != metricsv1.SideClient {
+			// Clients know what they sent to the split; servers may have other callers.
+			r.arms[key.backend], sides[key] = arm, m.Edge.Side
+		}
+		out[key.split] = r
+	}
+	return out
+}
+
+type backendOf struct {
+	split   types.NamespacedName
+	backend string
+}
+
+// armOf reads the counts of an item that is the total of one backend of a split.
+func armOf(m *metricsv1.TrafficMetrics) (analysis.Arm, bool) {
+	other := m.Edge.Resource
+	total := other == nil || other.Kind == "" && other.Name == "" && other.Namespace == ""
+	if m.Backend == nil || !total || m.Window.Duration <= 0 || m.Edge.Direction == metricsv1.DirectionTo {
+		return analysis.Arm{}, false
+	}
+	success, known := counted(m, metricsv1.MetricSuccessCount)
+	failure, alsoKnown := counted(m, metricsv1.MetricFailureCount)
+	arm := analysis.Arm{Requests: success + failure, Failures: failure}
+	return arm, known && alsoKnown && arm.Validate() == nil
+}
+
+// counted reads a count, which a store may have estimated, to the nearest whole number.
+func counted(m *metricsv1.TrafficMetrics, name string) (int64, bool) {
+	for i := range m.Metrics {
+		if m.Metrics[i].Name != name {
+			continue
+		}
+		v := m.Metrics[i].Value.AsApproximateFloat64()
+		return int64(math.Round(v)), v >= 0 && v <= analysis.MaxCount
+	}
+	return 0, false
+}
+
+// window makes a window of a reading, or tells why it gives none.
+//
+//	the metrics                              then
+//	are not there, or lack a version         NoData: that is not zero
+//	end where the former window ended        nothing new
+//	end two windows ago                      Gap: nobody measures any more
+//	begin before the former window ended     OutOfOrder: nothing is counted twice
+//	cover more than a minute                 Gap
+//	begin before the weight was in effect    WeightChanging
+//
+// A store knows what its scrapers saw, which is up to half a window old: so much later
+// than the weight a window has to begin.
+func (t *split) window(r reading, found bool, now time.Time) (analysis.Window, analysis.Reason, string) {
+	w := analysis.Window{Start: r.start, End: r.end, Weight: t.weight.Percent}
+	length := r.end.Sub(r.start)
+	if !found {
+		return w, analysis.ReasonNoData, "the TrafficMetrics API has no metrics of the TrafficSplit yet; if requests are sent, look what serin metrics says of its source"
+	}
+	for name, arm := range map[string]*analysis.Arm{t.Stable: &w.Stable, t.Canary: &w.Canary} {
+		var known bool
+		if *arm, known = r.arms[name]; !known {
+			return w, analysis.ReasonNoData, fmt.Sprintf("the TrafficMetrics API has no metrics of the backend %q", name)
+		}
+	}
+	switch {
+	case r.end.After(now.Add(skew)):
+		return w, analysis.ReasonOutOfOrder, "the TrafficMetrics are of the future; set the clocks of the cluster"
+	case now.Sub(r.end) > 2*length+skew:
+		return w, analysis.ReasonGap, "the newest TrafficMetrics are of " + r.end.UTC().Format(time.RFC3339)
+	case r.end.Equal(t.ended):
+		return w, t.health.Reason, t.health.Message
+	case r.start.Before(t.ended):
+		return w, analysis.ReasonOutOfOrder, ""
+	case length > analysis.MaxGap:
+		return w, analysis.ReasonGap, fmt.Sprintf("the window of the TrafficMetrics, %s, is longer than a minute; shorten it", length)
+	case t.weight.Since.IsZero() || r.start.Add(-length/2).Before(t.weight.Since):
+		return w, analysis.ReasonWeightChanging, ""
+	}
+	if w.Validate() != nil {
+		return w, analysis.ReasonNoData, "the TrafficMetrics can't be right"
+	}
+	return w, "", ""
+}

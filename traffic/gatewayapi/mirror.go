@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gatewayapi
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
+)
+
+const (
+	// fieldMirror is the field of a split that asks for a mirror.
+	fieldMirror = "metadata.annotations[" + splitv1.AnnotationMirror + "]"
+	// maxFilters is the most filters of a rule.
+	maxFilters = 16
+)
+
+// checkMirror refuses a mirror that would copy other requests than it has to.
+func (r *renderer) checkMirror() error {
+	mirror := r.split.Mirror
+	if mirror == nil {
+		return nil
+	}
+	if mirror.Percent < 100 && !r.schema.MirrorPercent {
+		return fmt.Errorf("%s: this cluster's version of the Gateway API mirrors all requests or none; write %s=100, or install version 1.3 or later", fieldMirror, mirror.Service)
+	}
+	for _, port := range r.split.Ports {
+		answers := func(d traffic.Destination) bool { return d.Service == mirror.Service && d.Weight > 0 }
+		if slices.ContainsFunc(port.Destinations, answers) || port.Default != nil && port.Default.Service == mirror.Service {
+			return fmt.Errorf("%s: Service %q answers requests too, and the Gateway API would copy those to it as well; give it the weight 0 while it gets copies", fieldMirror, mirror.Service)
+		}
+	}
+	return nil
+}
+
+// mirrored adds the filter that copies the requests of a rule. A rule that also sends
+// requests elsewhere is refused: theirs would be copied as well.
+func (r *renderer) mirrored(rule map[string]any) (map[string]any, error) {
+	if r.split.Mirror == nil {
+		return rule, nil
+	}
+	var to *traffic.Destination
+	for _, ref := range objectsOf(rule[fieldBackendRefs]) {
+		switch {
+		case number(ref, fieldWeight, 1) == 0:
+			continue
+		case !leadsToRoot(ref, r.split):
+			return nil, fmt.Errorf("backendRefs: sends requests to %q as well, which %s would copy too; give it a rule of its own", text(ref, fieldName), fieldMirror)
+		}
+		port, err := portOf(ref, r.split)
+		if err != nil {
+			return nil, fmt.Errorf("backendRefs: %w", err)
+		}
+		if port.Mirror == nil {
+			return rule, nil // Resolve has reported it
+		}
+		to = port.Mirror
+	}
+	changed := copyOf(rule)
+	filters := append(objectsOf(changed[fieldFilters]), mirrorFilter(*to, r.split.Mirror.Percent))
+	if len(filters) > maxFilters {
+		return nil, errors.New("filters: has no room for that of the mirror; remove one")
+	}
+	changed[fieldFilters] = listOf(filters)
+	return changed, nil
+}
+
+// mirrorFilter has every field that the API server would fill in.
+func mirrorFilter(to traffic.Destination, percent int32) map[string]any {
+	mirror := map[string]any{
+		"backendRef": map[string]any{"group": "", fieldKind: kindService, fieldName: to.Service, fieldPort: int64(to.Port)},
+	}
+	if percent < 100 { // all is what no number means, in every version of the API
+		mirror["percent"] = int64(percent)
+	}
+	return map[string]any{fieldType: "RequestMirror", "requestMirror": mirror}
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gatewayapi
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/traffic"
+)
+
+// The labels of each route that the router makes, beside the one that says whose it is.
+const (
+	labelManager, manager     = "app.kubernetes.io/managed-by", "serin"
+	labelComponent, component = "app.kubernetes.io/component", "route"
+)
+
+// ownRoute is a route that the router makes for one port of the root Service. One
+// route can't do for several ports: its rules hold for all of its parents alike.
+type ownRoute struct {
+	kind, name string
+	port       traffic.Port
+}
+
+// ownRoutes are the routes that a split needs where it names none: those that a mesh
+// follows on the way to the root Service.
+func ownRoutes(split traffic.Split, root *corev1.Service) []ownRoute {
+	if len(split.Routes) > 0 {
+		return nil
+	}
+	routes := make([]ownRoute, 0, len(split.Ports))
+	for _, port := range split.Ports {
+		routes = append(routes, ownRoute{kind: kindOf(port, root), name: ownName(split.Name, port), port: port})
+	}
+	return routes
+}
+
+// ownName is the name of the route for a port.
+func ownName(split string, port traffic.Port) string {
+	transport := ""
+	if port.Protocol == traffic.ProtocolUDP {
+		transport = "-udp" // TCP may have the same number
+	}
+	return fmt.Sprintf("serin-%s-%d%s", split, port.Number, transport)
+}
+
+// ownNames are those that ownName makes. The split is in the first group: no other one
+// gets the same name.
+var ownNames = regexp.MustCompile(`^serin-(.+)-[0-9]+(-udp)?$`)
+
+// makerOf is the split that the router made a route for, or "". Somebody may have taken
+// the label that says so: then the other labels and the name tell.
+func makerOf(route client.Object) string {
+	labels := route.GetLabels()
+	if split := labels[traffic.LabelProxy]; split != "" {
+		return split
+	}
+	name := ownNames.FindStringSubmatch(route.GetName())
+	if name == nil || labels[labelManager] != manager || labels[labelComponent] != component {
+		return ""
+	}
+	return name[1]
+}
+
+// kindOf is the kind of route that suits what a port speaks.
+func kindOf(port traffic.Port, root *corev1.Service) string {
+	switch port.Protocol {
+	case traffic.ProtocolHTTP:
+		return kindHTTPRoute
+	case traffic.ProtocolHTTP2:
+		if isGRPC(port, root) {
+			return kindGRPCRoute
+		}
+		return kindHTTPRoute
+	case traffic.ProtocolUDP:
+		return kindUDPRoute
+	case traffic.ProtocolTCP, traffic.ProtocolUnsupported:
+	}
+	return kindTCPRoute
+}
+
+// isGRPC is true for a port that says so: by its appProtocol, else by the first word of
+// its name.
+func isGRPC(port traffic.Port, root *corev1.Service) bool {
+	if root == nil {
+		return false
+	}
+	return slices.ContainsFunc(root.Spec.Ports, func(p corev1.ServicePort) bool {
+		said, _, _ := strings.Cut(p.Name, "-")
+		if p.AppProtocol != nil && *p.AppProtocol != "" {
+			said = *p.AppProtocol
+		}
+		return p.Port == port.Number && p.Name == port.Name && strings.EqualFold(said, "grpc")
+	})
+}
+
+// spec of the route, with every field that the API server would fill in.
+func (o ownRoute) spec(split traffic.Split, schema Schema) (map[string]any, error) {
+	rule := map[string]any{fieldBackendRefs: []any{map[string]any{
+		"group": "", fieldKind: kindService, fieldName: split.Root, fieldPort: int64(o.port.Number), fieldWeight: int64(1),
+	}}}
+	if o.kind == kindHTTPRoute {
+		rule[fieldMatches] = []any{map[string]any{fieldPath: map[string]any{fieldType: typePrefix, fieldValue: "/"}}}
+	}
+	rules, err := Render(o.kind, []map[string]any{rule}, split, schema)
+	if err != nil {
+		return nil, fmt.Errorf("port %d of Service %q: %w", o.port.Number, split.Root, err)
+	}
+	return map[string]any{
+		"parentRefs": []any{map[string]any{"group": "", fieldKind: kindService, fieldName: split.Root, fieldPort: int64(o.port.Number)}},
+		"rules":      listOf(fieldsOf(rules)),
+	}, nil
+}
+
+func fieldsOf(rules []Rule) []map[string]any {
+	fields := make([]map[string]any, 0, len(rules))
+	for _, rule := range rules {
+		fields = append(fields, rule.Fields)
+	}
+	return fields
+}
+
+// equalSpec compares what the router asks for with what a route of its own has. A field
+// that is not known here is one that a newer version of the API fills in.
+func equalSpec(wanted, live any) bool {
+	switch w := wanted.(type) {
+	case map[string]any:
+		l, ok := live.(map[string]any)
+		return ok && equalFields(w, l)
+	case []any:
+		l, ok := live.([]any)
+		return ok && slices.EqualFunc(w, l, equalSpec)
+	default:
+		return wanted == live
+	}
+}
+
+func equalFields(wanted, live map[string]any) bool {
+	for field, value := range live {
+		if _, found := wanted[field]; !found && meaningful[field] && !empty(value) {
+			return false
+		}
+	}
+	for field, value := range wanted {
+		if !equalSpec(value, live[field]) {
+			return false
+		}
+	}
+	return true
+}
+
+// meaningful are the fields that change what a route does when somebody adds them.
+var meaningful = map[string]bool{
+	"hostnames": true, "filters": true, "timeouts": true, "retry": true, "sessionPersistence": true,
+	"headers": true, "queryParams": true, "method": true, "matches": true, "namespace": true, "sectionName": true,
+}
+
+func empty(value any) bool {
+	list, ok := value.([]any)
+	return value == nil || ok && len(list) == 0
+}

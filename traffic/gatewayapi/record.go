@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gatewayapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/serin-dev/serin/traffic"
+)
+
+// AnnotationRecord on a user's route records, as JSON, the rules as its owner wrote
+// them and what was made of them. It goes when the route is restored.
+const AnnotationRecord = "serin.dev/original-rules"
+
+// maxRecord is the most bytes of a record. All annotations of an object together can
+// have 256 KiB.
+const maxRecord = 128 << 10
+
+// record is what Serin remembers of a route that it changed.
+type record struct {
+	// Root is the Service whose place the backends took.
+	Root string `json:"root"`
+	// Split that they belong to.
+	Split string `json:"split"`
+	// Backends that took it.
+	Backends []string `json:"backends"`
+	// Mirrors are digests of the filters that copy requests.
+	Mirrors []string `json:"mirrors,omitempty"`
+	// Rules as the owner of the route has them.
+	Rules []map[string]any `json:"rules"`
+	// Written are the rules that were made of them.
+	Written []trace `json:"written"`
+}
+
+// trace tells a rule that was written from one that somebody changed afterwards, and
+// what was changed in it: digests of the whole rule, of its matches, of its references.
+type trace struct {
+	Rule      string `json:"rule"`
+	Matches   string `json:"matches"`
+	Refs      string `json:"refs"`
+	Source    int    `json:"source"`
+	Generated bool   `json:"generated,omitempty"`
+}
+
+// newRecord remembers what is about to be written.
+func newRecord(split traffic.Split, rules []map[string]any, written []Rule) record {
+	r := record{Root: split.Root, Split: split.Name, Rules: rules, Backends: backendsOf(split)}
+	for _, port := range split.Ports {
+		if split.Mirror != nil && port.Mirror != nil {
+			r.Mirrors = append(r.Mirrors, digest(mirrorFilter(*port.Mirror, split.Mirror.Percent)))
+		}
+	}
+	for _, rule := range written {
+		t := traceOf(rule.Fields)
+		t.Source, t.Generated = rule.Source, rule.Generated
+		r.Written = append(r.Written, t)
+	}
+	return r
+}
+
+// backendsOf are the Services that can take the place of the root Service.
+func backendsOf(split traffic.Split) []string {
+	var names []string
+	for _, port := range split.Ports {
+		for _, d := range port.Destinations {
+			names = append(names, d.Service)
+		}
+		if split.Limited && port.Default != nil {
+			names = append(names, port.Default.Service)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func traceOf(rule map[string]any) trace {
+	return trace{Rule: digest(rule), Matches: digest(rule[fieldMatches]), Refs: digest(rule[fieldBackendRefs])}
+}
+
+// digest of a value that came from JSON. 16 hexadecimal digits.
+func digest(value any) string {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // what came from JSON can be written as JSON
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:8])
+}
+
+// encode writes the record. It fails for a route that is too large to be restored.
+func (r record) encode() (string, error) {
+	encoded, err := json.Marshal(r)
+	if err != nil {
+		return "", fmt.Errorf("record the rules: %w", err)
+	}
+	if len(encoded) > maxRecord {
+		return "", fmt.Errorf("spec.rules: have %d bytes with their record, too many to be remembered in the annotation %s (at most %d); split the route in two",
+			len(encoded), AnnotationRecord, maxRecord)
+	}
+	return string(encoded), nil
+}
+
+// readRecord is the record of a route. One that cannot be read counts as none.
+func readRecord(annotations map[string]string) (record, bool) {
+	var r record
+	encoded, found := annotations[AnnotationRecord]
+	if !found || kjson.Unmarshal([]byte(encoded), &r) != nil {
+		return record{}, false
+	}
+	for _, t := range r.Written {
+		if t.Source < 0 || t.Source >= len(r.Rules) {
+			return record{}, false
+		}
+	}
+	return r, true
+}
+
+// original is what the owner of a route means its rules to be by now, apart from the
+// split. A rule that is as it was written stands for the one it was made of. In a rule
+// that somebody changed since, only the backends are put back to the root Service;
+// all else is the new intention, and a rule that somebody added is left alone.
+func (r record) original(live []map[string]any) []map[string]any {
+	out := []map[string]any{}
+	taken := r.recognise(live)
+	for i, rule := range live {
+		at := taken[i]
+		switch {
+		case at < 0:
+			out = append(out, r.foldStranger(rule))
+		case r.Written[at].Generated:
+		case r.Written[at].Rule == digest(rule):
+			out = append(out, r.Rules[r.Written[at].Source])
+		default:
+			out = append(out, r.fold(rule, r.Written[at]))
+		}
+	}
+	return out
+}
+
+// recognise finds for each live rule which of the written ones it is, or -1: the one
+// that is the same as a whole, else the one with the same matches.
+func (r record) recognise(live []map[string]any) []int {
+	at := slices.Repeat([]int{-1}, len(live))
+	used := make([]bool, len(r.Written))
+	for _, same := range []func(trace, trace) bool{
+		func(a, b trace) bool { return a.Rule == b.Rule },
+		func(a, b trace) bool { return a.Matches == b.Matches && a.Refs == b.Refs },
+		func(a, b trace) bool { return a.Matches == b.Matches },
+	} {
+		for i, rule := range live {
+			if at[i] >= 0 {
+				continue
+			}
+			t := traceOf(rule)
+			for j, w := range r.Written {
+				if !used[j] && same(w, t) {
+					at[i], used[j] = j, true
+					break
+				}
+			}
+		}
+	}
+	return at
+}
+
+// fold puts back the references of a rule that somebody changed in another way.
+func (r record) fold(rule map[string]any, written trace) map[string]any {
+	source := r.Rules[written.Source]
+	named := map[string]bool{}
+	for _, ref := range objectsOf(source[fieldBackendRefs]) {
+		named[text(ref, fieldName)] = true
+	}
+	if !named[r.Root] {
+		return rule // Serin changed nothing in it
+	}
+	if digest(rule[fieldBackendRefs]) == written.Refs {
+		changed := maps.Clone(rule)
+		changed[fieldBackendRefs] = source[fieldBackendRefs]
+		return r.withoutMirror(changed)
+	}
+	return r.withoutMirror(r.foldRefs(rule, func(ref map[string]any) bool { return r.backend(ref) && !named[text(ref, fieldName)] }))
+}
+
+// foldStranger puts back the references of a rule that was not recognised, if it names
+// all backends of the split: such a list was copied from one that Serin wrote. A rule
+// that names only some of them is somebody's own.
+func (r record) foldStranger(rule map[string]any) map[string]any {
+	for _, name := range r.Backends {
+		if !slices.ContainsFunc(objectsOf(rule[fieldBackendRefs]), func(ref map[string]any) bool { return text(ref, fieldName) == name && r.backend(ref) }) {
+			return rule
+		}
+	}
+	if len(r.Backends) < 2 {
+		return rule
+	}
+	return r.withoutMirror(r.foldRefs(rule, r.backend))
+}
+
+// backend is true for a reference to a Service that took the place of the root.
+func (r record) backend(ref map[string]any) bool {
+	return text(ref, "group") == "" && slices.Contains([]string{"", kindService}, text(ref, fieldKind)) && slices.Contains(r.Backends, text(ref, fieldName))
+}
+
+// foldRefs replaces the references that are ours by one to the root Service, with the
+// sum of their weights.
+func (r record) foldRefs(rule map[string]any, ours func(map[string]any) bool) map[string]any {
+	refs := objectsOf(rule[fieldBackendRefs])
+	at, total := -1, int64(0)
+	var folded []map[string]any
+	for _, ref := range refs {
+		switch {
+		case !ours(ref):
+			folded = append(folded, ref)
+			continue
+		case at < 0:
+			at = len(folded)
+			root := copyOf(ref)
+			root[fieldName] = r.Root
+			folded = append(folded, root)
+		}
+		total += number(ref, fieldWeight, 1)
+	}
+	if at < 0 {
+		return rule
+	}
+	folded[at][fieldWeight] = total
+	return with(rule, reduced(folded))
+}
+
+// reduced divides all weights by what they have in common.
+func reduced(refs []map[string]any) []map[string]any {
+	divisor := new(big.Int)
+	for _, ref := range refs {
+		divisor.GCD(nil, nil, divisor, big.NewInt(number(ref, fieldWeight, 1)))
+	}
+	if divisor.Sign() == 0 {
+		return refs
+	}
+	out := make([]map[string]any, 0, len(refs))
+	for _, ref := range refs {
+		out = append(out, weighed(ref, number(ref, fieldWeight, 1)/divisor.Int64()))
+	}
+	return out
+}
+
+// withoutMirror takes the filter of the split's mirror out of a rule that somebody
+// changed: the last one that is as it was written.
+func (r record) withoutMirror(rule map[string]any) map[string]any {
+	filters := objectsOf(rule[fieldFilters])
+	for i, filter := range slices.Backward(filters) {
+		if slices.Contains(r.Mirrors, digest(filter)) {
+			changed := maps.Clone(rule)
+			changed[fieldFilters] = listOf(slices.Delete(filters, i, i+1))
+			if len(filters) == 1 {
+				delete(changed, fieldFilters)
+			}
+			return changed
+		}
+	}
+	return rule
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gatewayapi
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
+)
+
+// routeWith is a route in the cluster with rules.
+func routeWith(rules ...map[string]any) *unstructured.Unstructured {
+	u := objectOf(schema.GroupVersionKind{Group: Group, Version: "v1", Kind: kindHTTPRoute})
+	u.SetNamespace("shop")
+	u.SetName("website")
+	if err := setRules(u, rules); err != nil {
+		panic(err) // the rules are the test's
+	}
+	return u
+}
+
+// targetOf is a target with a resolved split.
+func targetOf(split traffic.Split) traffic.Target {
+	ts := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Namespace: split.Namespace, Name: split.Name}}
+	ts.Spec.Service = split.Root
+	for _, d := range split.Ports[0].Destinations {
+		ts.Spec.Backends = append(ts.Spec.Backends, splitv1.Backend{Service: d.Service, Weight: d.Weight})
+	}
+	return traffic.Target{Split: ts, Resolved: split}
+}
+
+func mustChange(t *testing.T, route *unstructured.Unstructured, split traffic.Split) *unstructured.Unstructured {
+	t.Helper()
+	changed, err := Changed(route, targetOf(split), Schema{MirrorPercent: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed
+}
+
+func mustRestore(t *testing.T, route *unstructured.Unstructured, split traffic.Split) *unstructured.Unstructured {
+	t.Helper()
+	restored, err := Restored(route, targetOf(split).Split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return restored
+}
+
+// drawSplit is a split with other weights, perhaps a match or a mirror.
+func drawSplit(r *rand.Rand) traffic.Split {
+	split := splitFor()
+	d := split.Ports[0].Destinations
+	d[0].Weight, d[1].Weight = 1+r.Int32N(99), r.Int32N(99)
+	switch r.IntN(4) {
+	case 0:
+		split.Limited = true
+		split.Matches = []traffic.Match{drawSplitMatch(r)}
+	case 1:
+		d[1].Weight = 0
+		split.Mirror = &traffic.Mirror{Service: "website-canary", Percent: 1 + r.Int32N(100)}
+		split.Ports[0].Mirror = &traffic.Destination{Service: "website-canary", Port: 80}
+	}
+	return split
+}
+
+// However often the split changes in between, what is restored is the very object,
+// and what is wanted again is what is there already.
+func TestARestoredRouteIsWhatItWas(t *testing.T) {
+	t.Parallel()
+	done := 0
+	for seed := range uint64(600) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		before := routeWith(drawRules(r)...)
+		live := before.DeepCopy()
+		for range 1 + r.IntN(3) {
+			split := drawSplit(r)
+			changed, err := Changed(live, targetOf(split), Schema{MirrorPercent: true})
+			if err != nil {
+				continue
+			}
+			done++
+			if again := mustChange(t, changed, split); !same(changed, again) {
+				t.Fatalf("seed %d: what is as wanted is written again:\n%s", seed, cmp.Diff(changed.Object, again.Object))
+			}
+			live = changed
+		}
+		if restored := mustRestore(t, live, splitFor()); !cmp.Equal(before.Object, restored.Object) {
+			t.Fatalf("seed %d (-before +restored):\n%s", seed, cmp.Diff(before.Object, restored.Object))
+		}
+	}
+	if done < 600 {
+		t.Errorf("only %d changes: the test says nothing", done)
+	}
+}
+
+// Nothing but rules that lead to the root Service is touched.
+func TestEverythingElseInARouteStays(t *testing.T) {
+	t.Parallel()
+	rule := map[string]any{"backendRefs": []any{map[string]any{"name": "website", "port": int64(80)}}, "future": map[string]any{"a": "b"}}
+	other := map[string]any{
+		"backendRefs": []any{map[string]any{"name": "website-canary", "port": int64(80)}},
+		"filters":     []any{map[string]any{"type": "RequestMirror", "requestMirror": map[string]any{"backendRef": map[string]any{"name": "website", "port": int64(80)}}}},
+	}
+	route := routeWith(other, rule)
+	route.SetAnnotations(map[string]string{"mine": "yes"})
+	route.Object["status"] = map[string]any{"parents": []any{}}
+	changed := mustChange(t, route, splitFor())
+	want := route.DeepCopy()
+	want.SetAnnotations(map[string]string{"mine": "yes", traffic.AnnotationSplit: "website", AnnotationRecord: changed.GetAnnotations()[AnnotationRecord]})
+	expected := runtime.DeepCopyJSON(rule)
+	expected["backendRefs"] = []any{
+		map[string]any{"name": "website-stable", "port": int64(80), "weight": int64(9)},
+		map[string]any{"name": "website-canary", "port": int64(80), "weight": int64(1)},
+	}
+	if err := setRules(want, []map[string]any{other, expected}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Object, changed.Object); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestWhatSomebodyChangesInBetweenIsTheNewIntention(t *testing.T) {
+	t.Parallel()
+	ref := func(name string, weight int64) map[string]any {
+		return map[string]any{"name": name, "port": int64(80), "weight": weight}
+	}
+	path := func(value string) []any {
+		return []any{map[string]any{"path": map[string]any{"type": "PathPrefix", "value": value}}}
+	}
+	rule := func(matches []any, refs ...any) map[string]any {
+		return map[string]any{"matches": matches, "backendRefs": refs}
+	}
+	limited := func(s *traffic.Split) {
+		s.Limited, s.Matches = true, []traffic.Match{{Headers: []traffic.Header{{Name: "x-beta", Regex: "yes"}}}}
+	}
+	website := rule(path("/"), ref("website", 1))
+	for name, test := range map[string]struct {
+		before []map[string]any
+		split  func(*traffic.Split)
+		// edit gets the rules as they were written.
+		edit func(rules []map[string]any) []map[string]any
+		want []map[string]any
+	}{
+		"Git applies its own rules again": {
+			before: []map[string]any{website},
+			edit:   func([]map[string]any) []map[string]any { return []map[string]any{website} },
+			want:   []map[string]any{website},
+		},
+		"Git applies other rules": {
+			before: []map[string]any{website},
+			edit: func([]map[string]any) []map[string]any {
+				return []map[string]any{rule(path("/new"), ref("website", 1))}
+			},
+			want: []map[string]any{rule(path("/new"), ref("website", 1))},
+		},
+		"a field is added to a rule": {
+			before: []map[string]any{website},
+			edit: func(rules []map[string]any) []map[string]any {
+				rules[0]["timeouts"] = map[string]any{"request": "1s"}
+				return rules
+			},
+			want: []map[string]any{{"matches": path("/"), "backendRefs": []any{ref("website", 1)}, "timeouts": map[string]any{"request": "1s"}}},
+		},
+		"the matches of a rule are changed": {
+			before: []map[string]any{website},
+			edit: func(rules []map[string]any) []map[string]any {
+				rules[0]["matches"] = path("/other")
+				return rules
+			},
+			want: []map[string]any{rule(path("/other"), ref("website", 1))},
+		},
+		"the weights are edited by hand": {
+			before: []map[string]any{rule(path("/"), ref("website", 3), ref("other", 1))},
+			edit: func(rules []map[string]any) []map[string]any {
+				rules[0]["backendRefs"].([]any)[1].(map[string]any)["weight"] = int64(93)
+				return rules // 27, 93, 10
+			},
+			want: []map[string]any{rule(path("/"), ref("website", 12), ref("other", 1))},
+		},
+		"a rule is added that names one version": {
+			before: []map[string]any{website},
+			edit: func(rules []map[string]any) []map[string]any {
+				return append(rules, rule(path("/canary"), ref("website-canary", 1)))
+			},
+			want: []map[string]any{website, rule(path("/canary"), ref("website-canary", 1))},
+		},
+		"a rule is copied": {
+			before: []map[string]any{website},
+			edit: func(rules []map[string]any) []map[string]any {
+				copied := runtime.DeepCopyJSON(rules[0])
+				copied["matches"] = path("/copy")
+				return append(rules, copied)
+			},
+			want: []map[string]any{website, rule(path("/copy"), ref("website", 1))},
+		},
+		"a rule that Serin added is edited": {
+			before: []map[string]any{website}, split: limited,
+			edit: func(rules []map[string]any) []map[string]any {
+				rules[0]["timeouts"] = map[string]any{"request": "1s"}
+				return rules
+			},
+			want: []map[string]any{website},
+		},
+		"a rule that Serin added is removed": {
+			before: []map[string]any{website}, split: limited,
+			edit: func(rules []map[string]any) []map[string]any { return rules[1:] },
+			want: []map[string]any{website},
+		},
+		"every rule is edited": {
+			before: []map[string]any{website}, split: limited,
+			edit: func(rules []map[string]any) []map[string]any {
+				for _, r := range rules {
+					r["timeouts"] = map[string]any{"request": "1s"}
+				}
+				return rules
+			},
+			want: []map[string]any{{"matches": path("/"), "backendRefs": []any{ref("website", 1)}, "timeouts": map[string]any{"request": "1s"}}},
+		},
+		"a rule that is none of the split's is edited": {
+			before: []map[string]any{website, rule(path("/x"), ref("other", 1))},
+			edit: func(rules []map[string]any) []map[string]any {
+				rules[1]["backendRefs"] = []any{ref("website-canary", 1)}
+				return rules
+			},
+			want: []map[string]any{website, rule(path("/x"), ref("website-canary", 1))},
+		},
+		"a mirrored rule is edited": {
+			before: []map[string]any{website},
+			split: func(s *traffic.Split) {
+				s.Ports[0].Destinations[1].Weight = 0
+				s.Mirror, s.Ports[0].Mirror = &traffic.Mirror{Service: "website-canary", Percent: 10}, &traffic.Destination{Service: "website-canary", Port: 80}
+			},
+			edit: func(rules []map[string]any) []map[string]any {
+				rules[0]["timeouts"] = map[string]any{"request": "1s"}
+				return rules
+			},
+			want: []map[string]any{{"matches": path("/"), "backendRefs": []any{ref("website", 1)}, "timeouts": map[string]any{"request": "1s"}}},
+		},
+		"the rules are put in another order": {
+			before: []map[string]any{website, rule(path("/x"), ref("other", 1))}, split: limited,
+			edit: func(rules []map[string]any) []map[string]any { slices.Reverse(rules); return rules },
+			want: []map[string]any{rule(path("/x"), ref("other", 1)), website},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			split := splitFor()
+			if test.split != nil {
+				test.split(&split)
+			}
+			live := mustChange(t, routeWith(test.before...), split)
+			rules := rulesOf(live.DeepCopy())
+			if err := setRules(live, test.edit(rules)); err != nil {
+				t.Fatal(err)
+			}
+			restored := mustRestore(t, live, split)
+			if diff := cmp.Diff(test.want, rulesOf(restored)); diff != "" {
+				t.Errorf("restored (-want +got):\n%s", diff)
+			}
+			// And the split is put in effect again on that.
+			again := mustChange(t, live, split)
+			if fresh := mustChange(t, routeWith(test.want...), split); !cmp.Equal(rulesOf(fresh), rulesOf(again)) {
+				t.Errorf("written again (-fresh +again):\n%s", cmp.Diff(rulesOf(fresh), rulesOf(again)))
+			}
+		})
+	}
+}
+
+// A record that somebody removed or broke does not leave a route with backends that
+// are about to go.
+func TestALostRecordIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	for name, record := range map[string]string{"removed": "", "broken": "{", "of another form": `{"written":[{"source":7}]}`} {
+		live := mustChange(t, routeWith(map[string]any{"backendRefs": []any{map[string]any{"name": "website", "port": int64(80)}}}), splitFor())
+		annotations := live.GetAnnotations()
+		annotations[AnnotationRecord] = record
+		if record == "" {
+			delete(annotations, AnnotationRecord)
+		}
+		live.SetAnnotations(annotations)
+		want := []map[string]any{{"backendRefs": []any{map[string]any{"name": "website", "port": int64(80), "weight": int64(1)}}}}
+		restored := mustRestore(t, live, splitFor())
+		if diff := cmp.Diff(want, rulesOf(restored)); diff != "" || len(restored.GetAnnotations()) > 0 {
+			t.Errorf("%s: annotations %v, rules (-want +got):\n%s", name, restored.GetAnnotations(), diff)
+		}
+	}
+}
+
+func TestARouteTooLargeToRememberIsRefused(t *testing.T) {
+	t.Parallel()
+	rule := map[string]any{
+		"backendRefs": []any{map[string]any{"name": "website", "port": int64(80)}},
+		"future":      strings.Repeat("x", maxRecord),
+	}
+	_, err := Changed(routeWith(rule), targetOf(splitFor()), Schema{})
+	if err == nil || !strings.Contains(err.Error(), "too many to be remembered") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever annotations hold, nothing panics, and a rule without our doing stays.
+func FuzzRecords(f *testing.F) {
+	live := routeWith(map[string]any{"backendRefs": []any{map[string]any{"name": "website", "port": int64(80)}}})
+	changed, err := Changed(live, targetOf(splitFor()), Schema{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(changed.GetAnnotations()[AnnotationRecord])
+	f.Add(`{"rules":[null],"written":[{"source":0}]}`)
+	f.Add(`{"rules":[{"backendRefs":[1]}],"written":[{"source":-1}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		route := changed.DeepCopy()
+		annotations := route.GetAnnotations()
+		annotations[AnnotationRecord] = text
+		route.SetAnnotations(annotations)
+		holderOf(route)
+		splitOf(route)
+		if _, err := Restored(route, targetOf(splitFor()).Split); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package istio
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/serin-dev/serin/traffic"
+)
+
+// request is what a match looks at.
+type request struct {
+	method, path, host string
+	headers            map[string]string
+}
+
+// meets evaluates a match list as Istio documents it: one block has to hold, and in it
+// every condition.
+func meets(t *testing.T, blocks []any, r request) bool {
+	t.Helper()
+	return len(blocks) == 0 || slices.ContainsFunc(blocks, func(b any) bool {
+		fields, _ := b.(map[string]any)
+		headers, _ := fields["headers"].(map[string]any)
+		for name, value := range headers {
+			text, present := r.headers[name]
+			if !present || !accepts(t, value, text) {
+				return false
+			}
+		}
+		return accepts(t, fields["method"], r.method) && accepts(t, fields["uri"], r.path) && accepts(t, fields["authority"], r.host)
+	})
+}
+
+func accepts(t *testing.T, value any, text string) bool {
+	t.Helper()
+	m, ok := parseStringMatch(value)
+	if !ok {
+		t.Fatalf("%v is no StringMatch", value)
+	}
+	met, err := m.accepts(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return met
+}
+
+// inSet evaluates a set as traffic.Match documents it.
+func inSet(m traffic.Match, r request) bool {
+	if len(m.Methods) > 0 && !slices.Contains(m.Methods, r.method) {
+		return false
+	}
+	if m.Path != "" && !regexp.MustCompile(`\A(?:`+m.Path+`)`).MatchString(r.path) {
+		return false
+	}
+	for _, h := range m.Headers {
+		value := r.headers[h.Name]
+		if h.Name == "host" {
+			value = r.host
+		}
+		if value == "" || !regexp.MustCompile(h.Regex).MatchString(value) {
+			return false
+		}
+	}
+	return true
+}
+
+func oneOf[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
+
+func randomBlock(r *rand.Rand) map[string]any {
+	b := map[string]any{}
+	if r.IntN(2) == 0 {
+		b["method"] = oneOf(r, map[string]any{"exact": "GET"}, map[string]any{"regex": "GET|PUT"}, map[string]any{"prefix": "P"})
+	}
+	if r.IntN(2) == 0 {
+		b["uri"] = oneOf(r, map[string]any{"exact": "/api"}, map[string]any{"exact": "/x"}, map[string]any{"prefix": "/"}, map[string]any{"prefix": "/api/"})
+	}
+	if r.IntN(3) == 0 {
+		b["headers"] = map[string]any{"x-user": oneOf(r, map[string]any{"exact": "ann"}, map[string]any{"exact": ""}, map[string]any{})}
+	}
+	return b
+}
+
+func randomSet(r *rand.Rand) traffic.Match {
+	m := traffic.Match{Group: "g", Name: "m"}
+	if r.IntN(2) == 0 {
+		m.Methods = oneOf(r, []string{"GET"}, []string{"GET", "POST"}, []string{"DELETE"})
+	}
+	if r.IntN(2) == 0 {
+		m.Path = oneOf(r, "/api", "/api($|/)", "^/x", ".*i", "(?i)/API", "/a|/x")
+	}
+	for _, name := range []string{"x-user", "host"} {
+		if r.IntN(2) == 0 {
+			m.Headers = append(m.Headers, traffic.Header{Name: name, Regex: oneOf(r, "^a", "n+$", ".*", "b?", "(?i)ANN", "a|b")})
+		}
+	}
+	return m
+}
+
+func randomRequest(r *rand.Rand) request {
+	q := request{
+		method: oneOf(r, "GET", "POST", "PUT", "DELETE"), path: oneOf(r, "/", "/api", "/api/1", "/x", "/API", "/apiary"),
+		host: oneOf(r, "ann", "b.example.com", "shop"), headers: map[string]string{},
+	}
+	if r.IntN(3) > 0 {
+		q.headers["x-user"] = oneOf(r, "", "ann", "bob", "banana")
+	}
+	return q
+}
+
+// The route that a limited split adds takes exactly the requests of the owner's
+// route that one of the sets holds: no others, and none fewer.
+func TestALimitedRouteTakesExactlyTheRequestsThatMatchBoth(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	refused := 0
+	for range 1000 {
+		var own []any
+		for range r.IntN(3) {
+			own = append(own, randomBlock(r))
+		}
+		sets := []traffic.Match{randomSet(r), randomSet(r)}[:1+r.IntN(2)]
+		both, err := limit(own, sets)
+		if err != nil {
+			refused++
+			continue
+		}
+		for range 10 {
+			q := randomRequest(r)
+			want := meets(t, own, q) && slices.ContainsFunc(sets, func(m traffic.Match) bool { return inSet(m, q) })
+			if got := len(both) > 0 && meets(t, both, q); got != want {
+				t.Fatalf("%+v: taken %t, want %t\nowner: %v\nsets: %+v\nroute: %v", q, got, want, own, sets, both)
+			}
+		}
+	}
+	if refused > 500 {
+		t.Errorf("%d of 1000 were refused, so little was tried", refused)
+	}
+}
+
+func FuzzExpressions(f *testing.F) {
+	for _, seed := range []string{"a", "^a$", `\Qa`, `\Qa\E`, "a|b", "", ".*", "b?", "^$", "(?i)x", "a)(b", `\z`, "(?s).", "[^a]", "x{1000}"} {
+		f.Add(seed, "banana")
+		f.Add(seed, "")
+	}
+	f.Fuzz(func(t *testing.T, expr, value string) {
+		if traffic.CheckExpression(expr) != nil || strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII || unicode.IsControl(r) }) {
+			return
+		}
+		full := func(pattern string) bool { return regexp.MustCompile(`\A(?:` + pattern + `)\z`).MatchString(value) }
+		if pattern, err := holds(expr); err == nil {
+			if want := value != "" && regexp.MustCompile(expr).MatchString(value); full(pattern) != want {
+				t.Errorf("%q in %q: %t, want %t by %q", expr, value, !want, want, pattern)
+			}
+		}
+		if pattern, err := startsWith(expr); err == nil {
+			if want := regexp.MustCompile(`\A(?:` + expr + `)`).MatchString(value); full(pattern) != want {
+				t.Errorf("%q at the start of %q: %t, want %t by %q", expr, value, !want, want, pattern)
+			}
+		}
+	})
+}
+
+func TestExpressionsThatProxiesCanNotTakeAreRefused(t *testing.T) {
+	for name, test := range map[string]struct{ expr, want string }{
+		"one that takes in what follows it":        {`a\Qb`, `end \Q with \E`},
+		"one that an absent header would meet":     {`^a*$`, "matches an empty value"},
+		"one with characters beyond ASCII":         {"ü", "beyond ASCII"},
+		"one that is large once it is written out": {`(a{1000}b{1000}c{1000}d{1000})`, "too large"},
+		"a class of many ranges, again and again":  {`\pL{20}`, "too large"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := holds(test.expr); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package istio
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
+)
+
+// strip takes the label with the split's name from an object.
+func strip(t *testing.T, api client.Client, kind, name string) {
+	t.Helper()
+	u := get(t, api, kind, name)
+	labels := u.GetLabels()
+	delete(labels, traffic.LabelProxy)
+	u.SetLabels(labels)
+	if err := api.Update(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnOwnObjectWithoutTheNameOfItsSplitIsStillItsOwn(t *testing.T) {
+	target := shopTarget("")
+	target.Split.Spec.Service = "web"
+	r, api := testRouter(t, interceptor.Funcs{}, object(t, kindRule, "web", "{host: web}"))
+	r.apply(t, target)
+	seen := r.must(t, target)
+	if len(seen) != 3 {
+		t.Fatalf("objects %+v, want two rules and a VirtualService", seen)
+	}
+	for _, o := range seen {
+		strip(t, api, o.Kind, o.Name)
+	}
+	for _, o := range r.must(t, target) {
+		if o.Condition != traffic.ObjectOutdated {
+			t.Errorf("%s %s is %s", o.Kind, o.Name, o.Condition)
+		}
+	}
+	r.apply(t, target)
+	for _, o := range seen {
+		if name := get(t, api, o.Kind, o.Name).GetLabels()[traffic.LabelProxy]; name != "web" {
+			t.Errorf("%s %s has the label %q", o.Kind, o.Name, name)
+		}
+		strip(t, api, o.Kind, o.Name)
+	}
+	// The split is gone with all that it said, and so is the rule that was copied.
+	if err := api.Delete(t.Context(), get(t, api, kindRule, "web")); err != nil {
+		t.Fatal(err)
+	}
+	gone := traffic.Target{Split: &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}}
+	for _, o := range r.must(t, gone) {
+		if o.Borrowed || o.Condition != traffic.ObjectCurrent {
+			t.Errorf("%+v can't be deleted", o)
+		}
+	}
+	if left := r.must(t, gone); len(left) != 3 {
+		t.Errorf("objects %+v, want all three, so that they are deleted", left)
+	}
+	other := traffic.Target{Split: &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "shop"}}}
+	if theirs := r.must(t, other); len(theirs) != 0 {
+		t.Errorf("another split has %+v", theirs)
+	}
+}

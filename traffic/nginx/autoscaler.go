@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nginx
+
+import (
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	appsac "k8s.io/client-go/applyconfigurations/apps/v1"
+	autoscalingac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/traffic"
+)
+
+// Autoscaling lets the proxies of each split follow their load.
+type Autoscaling struct {
+	// MaxReplicas of a split's proxy, at least Options.Replicas, which is the least.
+	MaxReplicas int32
+	// CPUUtilization that is aimed at: the mean use of CPU by the proxies of a split, in
+	// percent of what each requests. Default 80.
+	CPUUtilization int32
+}
+
+// complete fills in what is not set, and refuses what can't be.
+func (a *Autoscaling) complete(o Options) error {
+	if a.CPUUtilization == 0 {
+		a.CPUUtilization = 80
+	}
+	_, requested := o.Resources.Requests[corev1.ResourceCPU]
+	switch {
+	case a.MaxReplicas < o.Replicas:
+		return fmt.Errorf("nginx.Options: Autoscaling.MaxReplicas is %d, below the %d replicas that are always there; raise it, or lower Replicas",
+			a.MaxReplicas, o.Replicas)
+	case a.CPUUtilization < 1:
+		return fmt.Errorf("nginx.Options: Autoscaling.CPUUtilization is %d percent; it must be above 0", a.CPUUtilization)
+	case !requested:
+		return errors.New("nginx.Options: Autoscaling needs a request of CPU, of which the utilization is a part; set one in Resources")
+	}
+	return nil
+}
+
+// autoscaled is whether the options ask for an autoscaler.
+func autoscaled(o Options) bool { return o.Autoscaling != nil }
+
+// MakeHorizontalPodAutoscaler builds what makes a split's proxies follow their load.
+// opts.Autoscaling must be set.
+func MakeHorizontalPodAutoscaler(target traffic.Target, opts Options) (*autoscalingac.HorizontalPodAutoscalerApplyConfiguration, error) {
+	name := traffic.ProxyName(target.Split.Name)
+	return autoscalingac.HorizontalPodAutoscaler(name, target.Split.Namespace).
+		WithLabels(objectLabels(target.Split)).
+		WithSpec(autoscalingac.HorizontalPodAutoscalerSpec().
+			WithScaleTargetRef(autoscalingac.CrossVersionObjectReference().
+				WithAPIVersion(appsv1.SchemeGroupVersion.String()).WithKind("Deployment").WithName(name)).
+			WithMinReplicas(opts.Replicas).
+			WithMaxReplicas(opts.Autoscaling.MaxReplicas).
+			WithMetrics(autoscalingac.MetricSpec().
+				WithType(autoscalingv2.ContainerResourceMetricSourceType).
+				WithContainerResource(autoscalingac.ContainerResourceMetricSource().
+					WithName(corev1.ResourceCPU).WithContainer(container).
+					WithTarget(autoscalingac.MetricTarget().
+						WithType(autoscalingv2.UtilizationMetricType).WithAverageUtilization(opts.Autoscaling.CPUUtilization))))), nil
+}
+
+// scaledByOthers tells whether somebody else says how many proxies there are: an
+// autoscaler, or a person. Whoever sets another number than the router did takes the
+// field over, and the router leaves it to them. A number of 0 is nobody's to set:
+// without proxies there are no weights.
+func scaledByOthers(live client.Object) (bool, error) {
+	d, ok := live.(*appsv1.Deployment)
+	if !ok || d.Spec.Replicas == nil || *d.Spec.Replicas < 1 {
+		return false, nil
+	}
+	ours, err := appsac.ExtractDeployment(d, fieldManager)
+	if err != nil {
+		return false, fmt.Errorf("read its managed fields: %w", err)
+	}
+	return ours.Spec == nil || ours.Spec.Replicas == nil, nil
+}
+
+// wantedProxies is how many proxies have to be ready before they may take over: no
+// more than there are to be without load, so that none has to wait for a load that
+// it does not get yet.
+func wantedProxies(live client.Object, o Options) int {
+	if d, ok := live.(*appsv1.Deployment); ok && d.Spec.Replicas != nil && *d.Spec.Replicas > 0 {
+		return int(min(*d.Spec.Replicas, o.Replicas))
+	}
+	return int(o.Replicas)
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nginx
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	appsac "k8s.io/client-go/applyconfigurations/apps/v1"
+	coreac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
+)
+
+const (
+	// nobody is the user and group that proxies run as.
+	nobody int64 = 65532
+	// privilegedPorts are those below which a process without privileges may only
+	// listen with the sysctl unprivilegedPorts.
+	privilegedPorts   int32 = 1024
+	unprivilegedPorts       = "net.ipv4.ip_unprivileged_port_start"
+
+	container = "proxy"
+	volume    = "run"
+)
+
+// MakeDeployment builds the proxies of a split. It fails when a port of the root
+// Service can't be listened on.
+//
+// A proxy is added before one is taken away, so that a change of the operator
+// takes no capacity from a split that is in effect.
+func MakeDeployment(target traffic.Target, opts Options) (*appsac.DeploymentApplyConfiguration, error) {
+	listeners, err := Listeners(target.Resolved)
+	if err != nil {
+		return nil, err
+	}
+	split := target.Split
+	return appsac.Deployment(traffic.ProxyName(split.Name), split.Namespace).
+		WithLabels(objectLabels(split)).
+		WithSpec(appsac.DeploymentSpec().
+			WithReplicas(opts.Replicas).
+			WithMinReadySeconds(2).
+			WithRevisionHistoryLimit(1).
+			WithSelector(selector(split)).
+			WithStrategy(appsac.DeploymentStrategy().WithType("RollingUpdate").
+				WithRollingUpdate(appsac.RollingUpdateDeployment().
+					WithMaxUnavailable(intstr.FromInt32(0)).WithMaxSurge(intstr.FromInt32(1)))).
+			WithTemplate(coreac.PodTemplateSpec().
+				WithLabels(podLabels(target)).
+				WithAnnotations(map[string]string{"kubectl.kubernetes.io/default-container": container}).
+				WithSpec(podSpec(target, listeners, opts)))), nil
+}
+
+// podLabels are those that the root Service selects by, and the key of its proxy.
+func podLabels(target traffic.Target) map[string]string {
+	labels := map[string]string{traffic.LabelProxy: target.Split.Name}
+	if target.Root != nil {
+		maps.Copy(labels, traffic.DeclaredSelector(target.Root))
+	}
+	return labels
+}
+
+func podSpec(target traffic.Target, listeners []Listener, opts Options) *coreac.PodSpecApplyConfiguration {
+	split := target.Split
+	spec := coreac.PodSpec().
+		WithServiceAccountName(traffic.ProxyName(split.Name)).
+		WithAutomountServiceAccountToken(true).
+		WithEnableServiceLinks(false).
+		WithTerminationGracePeriodSeconds(int64(opts.GracePeriod.Seconds())).
+		WithSecurityContext(podSecurity(listeners)).
+		WithAffinity(apart(split)).
+		WithTopologySpreadConstraints(coreac.TopologySpreadConstraint().
+			WithMaxSkew(1).WithTopologyKey(corev1.LabelHostname).
+			WithWhenUnsatisfiable(corev1.ScheduleAnyway).WithLabelSelector(selector(split))).
+		WithVolumes(coreac.Volume().WithName(volume).WithEmptyDir(coreac.EmptyDirVolumeSource().
+			WithMedium(corev1.StorageMediumMemory).WithSizeLimit(resource.MustParse(volumeSize)))).
+		WithContainers(proxyContainer(split.Name, listeners, opts))
+	for _, secret := range opts.PullSecrets {
+		spec.WithImagePullSecrets(coreac.LocalObjectReference().WithName(secret))
+	}
+	return spec
+}
+
+func proxyContainer(split string, listeners []Listener, opts Options) *coreac.ContainerApplyConfiguration {
+	return coreac.Container().
+		WithName(container).
+		WithImage(opts.Image).WithImagePullPolicy(opts.PullPolicy).
+		WithArgs("proxy", "--namespace=$(POD_NAMESPACE)", "--split="+split, "--pod=$(POD_NAME)").
+		WithEnv(
+			fieldEnv("POD_NAME", "metadata.name"),
+			fieldEnv("POD_NAMESPACE", "metadata.namespace"),
+			coreac.EnvVar().WithName("GOMEMLIMIT").WithValue(agentMemory),
+			coreac.EnvVar().WithName("GOMAXPROCS").WithValue(strconv.Itoa(opts.Workers)),
+		).
+		WithPorts(containerPorts(listeners)...).
+		WithResources(coreac.ResourceRequirements().
+			WithRequests(canonical(opts.Resources.Requests)).WithLimits(canonical(opts.Resources.Limits))).
+		WithSecurityContext(coreac.SecurityContext().
+			WithAllowPrivilegeEscalation(false).WithReadOnlyRootFilesystem(true).
+			WithCapabilities(coreac.Capabilities().WithDrop("ALL"))).
+		WithVolumeMounts(coreac.VolumeMount().WithName(volume).WithMountPath(string(DefaultDir))).
+		WithReadinessProbe(probe("/readyz").WithPeriodSeconds(1).WithFailureThreshold(3)).
+		WithLivenessProbe(probe("/healthz").WithPeriodSeconds(10).WithFailureThreshold(3))
+}
+
+// containerPorts name the listeners as the root Service calls them. A number may
+// appear once for each transport.
+func containerPorts(listeners []Listener) []*coreac.ContainerPortApplyConfiguration {
+	var ports []*coreac.ContainerPortApplyConfiguration
+	for _, l := range listeners {
+		port := coreac.ContainerPort().WithContainerPort(l.Number).WithProtocol(l.Transport())
+		if l.Name != "" {
+			port.WithName(l.Name)
+		}
+		ports = append(ports, port)
+	}
+	return append(ports, coreac.ContainerPort().
+		WithName(AgentPortName).WithContainerPort(AgentPort).WithProtocol(corev1.ProtocolTCP))
+}
+
+// canonical writes quantities as the API server stores them, so that what is
+// wanted compares equal with what was applied.
+func canonical(list corev1.ResourceList) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for name, q := range list {
+		out[name] = resource.MustParse(q.String())
+	}
+	return out
+}
+
+func podSecurity(listeners []Listener) *coreac.PodSecurityContextApplyConfiguration {
+	security := coreac.PodSecurityContext().
+		WithRunAsNonRoot(true).WithRunAsUser(nobody).WithRunAsGroup(nobody).WithFSGroup(nobody).
+		WithSeccompProfile(coreac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
+	for _, l := range listeners {
+		if l.Number < privilegedPorts {
+			return security.WithSysctls(coreac.Sysctl().WithName(unprivilegedPorts).WithValue("0"))
+		}
+	}
+	return security
+}
+
+// apart prefers nodes that run no proxy of the split yet.
+func apart(split *splitv1.TrafficSplit) *coreac.AffinityApplyConfiguration {
+	term := coreac.PodAffinityTerm().WithTopologyKey(corev1.LabelHostname)
+	term.WithLabelSelector(selector(split))
+	return coreac.Affinity().WithPodAntiAffinity(coreac.PodAntiAffinity().
+		WithPreferredDuringSchedulingIgnoredDuringExecution(
+			coreac.WeightedPodAffinityTerm().WithWeight(100).WithPodAffinityTerm(term)))
+}
+
+func fieldEnv(name, path string) *coreac.EnvVarApplyConfiguration {
+	return coreac.EnvVar().WithName(name).WithValueFrom(coreac.EnvVarSource().
+		WithFieldRef(coreac.ObjectFieldSelector().WithAPIVersion("v1").WithFieldPath(path)))
+}
+
+func probe(path string) *coreac.ProbeApplyConfiguration {
+	return coreac.Probe().WithTimeoutSeconds(2).WithHTTPGet(coreac.HTTPGetAction().
+		WithPath(path).WithPort(intstr.FromInt32(AgentPort)).WithScheme(corev1.URISchemeHTTP))
+}
+
+// waitingReason is what keeps a container from starting, in one line, or "".
+func waitingReason(pod *corev1.Pod) string {
+	for _, c := range pod.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" {
+			return fmt.Sprintf("container %s: %s", c.Name, w.Reason)
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return "not scheduled: " + c.Message
+		}
+	}
+	return ""
+}
+
+// refusal is why the pods of a Deployment can't be made, or "".
+func refusal(live client.Object) string {
+	d, ok := live.(*appsv1.Deployment)
+	if !ok {
+		return ""
+	}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			return c.Message
+		}
+	}
+	return ""
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nginx
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
+)
+
+func testRouter(t *testing.T, funcs interceptor.Funcs) (*Router, client.WithWatch) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, splitv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().
+		WithIndex(&corev1.Pod{}, traffic.IndexProxy, func(o client.Object) []string {
+			return []string{o.GetLabels()[traffic.LabelProxy]}
+		}).Build()
+	r, err := New(interceptor.NewClient(api, funcs), Options{Image: "serin:test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, api
+}
+
+func conditions(t *testing.T, r *Router, target traffic.Target) map[string]traffic.Object {
+	t.Helper()
+	state, err := r.Observe(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := map[string]traffic.Object{}
+	for _, o := range state.Objects {
+		objects[o.Kind] = o
+	}
+	return objects
+}
+
+// made is a router that has made the objects of the target.
+func made(t *testing.T, target traffic.Target) (*Router, client.WithWatch) {
+	t.Helper()
+	r, api := testRouter(t, interceptor.Funcs{})
+	for kind, o := range conditions(t, r, target) {
+		if o.Condition != traffic.ObjectAbsent {
+			t.Fatalf("%s is %s before it is made", kind, o.Condition)
+		}
+		if err := r.Apply(t.Context(), target, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r, api
+}
+
+func TestWhatWasAppliedIsCurrent(t *testing.T) {
+	r, _ := made(t, shopTarget())
+	for kind, o := range conditions(t, r, shopTarget()) {
+		if o.Condition != traffic.ObjectCurrent {
+			t.Errorf("%s is %s", kind, o.Condition)
+		}
+	}
+}
+
+func TestDriftIsFoundAndPutRight(t *testing.T) {
+	deployment := func(change func(*appsv1.Deployment)) func(*testing.T, client.Client) {
+		return func(t *testing.T, c client.Client) {
+			t.Helper()
+			d := &appsv1.Deployment{}
+			must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "serin-proxy-web"}, d))
+			change(d)
+			must(t, c.Update(t.Context(), d, client.FieldOwner("somebody")))
+		}
+	}
+	zero, replaced := int32(0), "other:1"
+	for name, test := range map[string]struct {
+		kind   string
+		change func(*testing.T, client.Client)
+		want   traffic.ObjectCondition
+	}{
+		"somebody scales the proxies to zero": {
+			"Deployment", deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = &zero }), traffic.ObjectOutdated,
+		},
+		"somebody sets another image": {
+			"Deployment", deployment(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = replaced }), traffic.ObjectOutdated,
+		},
+		"somebody restarts the proxies, which is no drift": {
+			"Deployment", deployment(func(d *appsv1.Deployment) {
+				d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
+			}), traffic.ObjectCurrent,
+		},
+		"somebody widens the role": {
+			"Role", func(t *testing.T, c client.Client) {
+				t.Helper()
+				role := &rbacv1.Role{}
+				must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "serin-proxy-web"}, role))
+				role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}})
+				must(t, c.Update(t.Context(), role, client.FieldOwner("somebody")))
+			}, traffic.ObjectOutdated,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, api := made(t, shopTarget())
+			test.change(t, api)
+			o := conditions(t, r, shopTarget())[test.kind]
+			if o.Condition != test.want {
+				t.Fatalf("it is %s, want %s", o.Condition, test.want)
+			}
+			must(t, r.Apply(t.Context(), shopTarget(), o))
+			if o := conditions(t, r, shopTarget())[test.kind]; o.Condition != traffic.ObjectCurrent {
+				t.Errorf("put right, it is %s", o.Condition)
+			}
+		})
+	}
+}
+
+func TestAChangeOfTheRootServiceReachesTheProxies(t *testing.T) {
+	r, _ := made(t, shopTarget())
+	target := shopTarget()
+	target.Root.Spec.Selector["app"] = "shop"
+	if o := conditions(t, r, target)["Deployment"]; o.Condition != traffic.ObjectOutdated {
+		t.Errorf("the Deployment is %s", o.Condition)
+	}
+	target.Resolved.Ports = nil
+	if o := conditions(t, r, target)["Deployment"]; o.Condition != traffic.ObjectCurrent {
+		t.Errorf("while nobody can say what is wanted, the Deployment is %s", o.Condition)
+	}
+}
+
+func TestAnObjectThatIsNoLongerTheOneObservedIsNotWritten(t *testing.T) {
+	r, api := made(t, shopTarget())
+	seen := conditions(t, r, shopTarget())["Deployment"]
+	d := &appsv1.Deployment{}
+	must(t, api.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "serin-proxy-web"}, d))
+	d.Labels["touched"] = "yes"
+	must(t, api.Update(t.Context(), d))
+	if err := r.Apply(t.Context(), shopTarget(), seen); !apierrors.IsConflict(err) {
+		t.Errorf("error %v, want a conflict", err)
+	}
+}
+
+func TestObjectsOfOthersAreToldApart(t *testing.T) {
+	for name, test := range map[string]struct {
+		labels map[string]string
+		want   traffic.ObjectCondition
+	}{
+		"nobody's":        {nil, traffic.ObjectForeign},
+		"another split's": {map[string]string{traffic.LabelProxy: "x"}, traffic.ObjectForeign},
+		"an earlier split's of this name is taken on": {map[string]string{traffic.LabelProxy: "web"}, traffic.ObjectOutdated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, api := testRouter(t, interceptor.Funcs{})
+			must(t, api.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: "serin-proxy-web", Labels: test.labels,
+			}}))
+			if o := conditions(t, r, shopTarget())["ServiceAccount"]; o.Condition != test.want {
+				t.Errorf("it is %s, want %s", o.Condition, test.want)
+			}
+		})
+	}
+}
+
+func TestAnObjectThatTheCacheDoesNotShowIsNotTaken(t *testing.T) {
+	r, api := testRouter(t, interceptor.Funcs{})
+	absent := conditions(t, r, shopTarget())["PodDisruptionBudget"]
+	theirs, err := pieces()[3].wanted(nil, shopTarget(), r.options)
+	must(t, err)
+	theirs.Object["spec"] = map[string]any{"maxUnavailable": "5%"}
+	must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(theirs), client.FieldOwner("somebody")))
+	if err := r.Apply(t.Context(), shopTarget(), absent); !apierrors.IsConflict(err) {
+		t.Errorf("error %v, want a conflict with the other owner", err)
+	}
+}
+
+func TestAReadThatFailsIsNotAbsence(t *testing.T) {
+	broken := errors.New("the API server is away")
+	for name, funcs := range map[string]interceptor.Funcs{
+		"get": {Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return broken
+		}},
+		"list": {List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return broken }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := testRouter(t, funcs)
+			if _, err := r.Observe(t.Context(), shopTarget()); !errors.Is(err, broken) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestProxiesAreTheirPodsWithTheirReports(t *testing.T) {
+	r, api := testRouter(t, interceptor.Funcs{})
+	target := shopTarget()
+	target.Split.Status.Proxies = []splitv1.ProxyStatus{{Name: "p1", ObservedGeneration: 2}, {Name: "gone", ObservedGeneration: 1}}
+	add := func(name string, phase corev1.PodPhase, ready corev1.ConditionStatus, labels map[string]string) {
+		t.Helper()
+		labels[traffic.LabelProxy] = "web"
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: labels}}
+		must(t, api.Create(t.Context(), pod))
+		pod.Status = corev1.PodStatus{Phase: phase, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}
+		must(t, api.Status().Update(t.Context(), pod))
+	}
+	add("p1", corev1.PodRunning, corev1.ConditionTrue, map[string]string{"app": "web", "tier": "front"})
+	add("p2", corev1.PodRunning, corev1.ConditionFalse, map[string]string{"app": "old", "tier": "front"})
+	add("p3", corev1.PodFailed, corev1.ConditionFalse, map[string]string{"app": "web", "tier": "front"})
+	state, err := r.Observe(t.Context(), target)
+	must(t, err)
+	want := []traffic.Proxy{{Name: "p1", Ready: true, Selected: true, Generation: 2}, {Name: "p2"}}
+	if len(state.Proxies) != 2 || state.Proxies[0] != want[0] || state.Proxies[1] != want[1] {
+		t.Errorf("proxies: %+v, want %+v", state.Proxies, want)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -235,7 +235,7 @@ func (c *Config) absorbStep(s *State, w *analysis.Window, at *moment) {
 
 // failByLimit fails a canary that missed a limit too often in a row.
 func (c *Config) failByLimit(s *State, i int) {
-	if l := &c.Limits[i]; s.failed == "" && s.limits[i].missed >= l.FailureLimit {
+	if l := &c.Limits[i]; s.failed == "" && s.limits[i].missed >= l.ConsecutiveFailureLimit {
 		s.failed, s.failedLimit = ReasonLimitMissed, l.key()
 	}
 }

@@ -50,11 +50,11 @@ type Config struct {
 	// Comparisons are the user's metrics that are compared with stable, at most
 	// MaxComparisons.
 	Comparisons []Comparison
-	// MaxCluster states by hand how many requests may fail together for one
+	// MaxCorrelatedFailures states by hand how many requests may fail together for one
 	// reason, such as the requests of one connection: failures count that much
 	// less as evidence. At least 1, at most 1e6. 0 means that it is fitted on
 	// stable's history.
-	MaxCluster float64
+	MaxCorrelatedFailures float64
 	// Dispersion is what was learned about stable in earlier releases; see
 	// State.Dispersion. The zero value is always safe to give.
 	Dispersion Dispersion
@@ -136,7 +136,7 @@ func (c *Config) checkPromotion(m *mistakes) {
 	m.refuse(!upTo(c.MaxBadPromotion, 0.5), "maxBadPromotion: %v; give a probability up to 0.5, such as 0.01, or 0 to promote none early", c.MaxBadPromotion)
 	m.refuse(c.MinEvidence < 0, "minEvidence: %v; give a duration that is not negative, such as 30s", c.MinEvidence)
 	m.refuse(!upTo(c.LatencyWeight, maxWeight), "latencyWeight: %v; give 0 to %d, where failures weigh 1", c.LatencyWeight, maxWeight)
-	m.refuse(!validCluster(c.MaxCluster), "maxCluster: %v; give 1 to %v requests, or 0 to fit it", c.MaxCluster, maxCluster)
+	m.refuse(!validCorrelation(c.MaxCorrelatedFailures), "maxCorrelatedFailures: %v; give 1 to %v requests, or 0 to fit it", c.MaxCorrelatedFailures, maxCorrelatedFailures)
 	m.refuse(!c.Dispersion.plausible(), "dispersion: values that cannot be; give what an earlier release measured, or nothing")
 }
 
@@ -173,7 +173,7 @@ func (c *Config) valid() bool {
 
 func (c *Config) validPromotion() bool {
 	return upTo(c.MaxBadPromotion, 0.5) && c.MinEvidence >= 0 && upTo(c.LatencyWeight, maxWeight) &&
-		validCluster(c.MaxCluster) && c.Dispersion.plausible()
+		validCorrelation(c.MaxCorrelatedFailures) && c.Dispersion.plausible()
 }
 
 func (s Startup) valid() bool {

@@ -61,7 +61,7 @@ func TestConfigMistakesAreNamedWithTheirFixAndNeverPass(t *testing.T) {
 		{"a bad promotion for certain", func(c *judge.Config) { c.MaxBadPromotion = .6 }, "maxBadPromotion: 0.6; give a probability up to 0.5, such as 0.01, or 0 to promote none early"},
 		{"a negative time of evidence", func(c *judge.Config) { c.MinEvidence = -1 }, "minEvidence: -1ns; give a duration that is not negative, such as 30s"},
 		{"a weight that is no number", func(c *judge.Config) { c.LatencyWeight = math.NaN() }, "latencyWeight: NaN; give 0 to 100, where failures weigh 1"},
-		{"clusters of less than one request", func(c *judge.Config) { c.MaxCluster = .5 }, "maxCluster: 0.5; give 1 to 1e+06 requests, or 0 to fit it"},
+		{"clusters of less than one request", func(c *judge.Config) { c.MaxCorrelatedFailures = .5 }, "maxCorrelatedFailures: 0.5; give 1 to 1e+06 requests, or 0 to fit it"},
 		{"an impossible dispersion", func(c *judge.Config) { c.Dispersion.Total.Squares = math.Inf(1) }, "dispersion: values that cannot be; give what an earlier release measured, or nothing"},
 		{"expectations without counts", func(c *judge.Config) { c.Dispersion.Total.Expected = 1 }, "dispersion: values that cannot be; give what an earlier release measured, or nothing"},
 		{"a comparison without a name", compare(judge.Comparison{Weight: 1, Tolerance: .01}), `comparisons[0].name: ""; give 1 to 63 characters`},
@@ -86,7 +86,7 @@ func TestConfigMistakesAreNamedWithTheirFixAndNeverPass(t *testing.T) {
 		{"the maximum as a quantile", limit(func(l *judge.Limit) { l.Quantile = 1 }), "limits[0].quantile: 1; give a fraction between 0 and 1, such as 0.99"},
 		{"no latency", limit(func(l *judge.Limit) { l.Max = 0 }), "limits[0].max: 0s; give a duration above 0, such as 500ms"},
 		{"no samples", limit(func(l *judge.Limit) { l.MinSamples = 0 }), "limits[0].minSamples: 0; give at least 1"},
-		{"no failure limit", limit(func(l *judge.Limit) { l.FailureLimit = 0 }), "limits[0].failureLimit: 0; give 1 to 100"},
+		{"no failure limit", limit(func(l *judge.Limit) { l.ConsecutiveFailureLimit = 0 }), "limits[0].consecutiveFailureLimit: 0; give 1 to 100"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := plain()
@@ -105,8 +105,8 @@ func TestConfigMistakesAreNamedWithTheirFixAndNeverPass(t *testing.T) {
 			if r.Verdict != judge.Inconclusive || r.Reason != judge.ReasonInvalidConfig || s != (judge.State{}) {
 				t.Errorf("Next = %s (%s), want Inconclusive (InvalidConfig) and an unchanged state", r.Verdict, r.Reason)
 			}
-			if r := c.Assess(s, epoch); r.Reason != judge.ReasonInvalidConfig || math.IsInf(r.Needed, 0) || math.IsNaN(r.Needed) {
-				t.Errorf("Assess = %s, needed %v; want InvalidConfig and a finite number", r.Reason, r.Needed)
+			if r := c.Assess(s, epoch); r.Reason != judge.ReasonInvalidConfig || math.IsInf(r.Threshold, 0) || math.IsNaN(r.Threshold) {
+				t.Errorf("Assess = %s, threshold %v; want InvalidConfig and a finite number", r.Reason, r.Threshold)
 			}
 		})
 	}

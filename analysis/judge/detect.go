@@ -4,7 +4,7 @@ package judge
 
 import "math"
 
-// detectable is the difference in failure rate that the requests so far would
+// minDetectableEffect is the difference in failure rate that the requests so far would
 // show in about half of all releases, or 1 if they would show none. The
 // logarithm of a bet grows linearly with the canary's failures, so for each
 // alternative j there is one failure rate at which its mean reaches what the
@@ -17,7 +17,7 @@ import "math"
 //
 // What a bet loses because stable's rate is only estimated is in neither; the
 // allowance for it was found by simulation.
-func (c *Config) detectable(s *State) float64 {
+func (c *Config) minDetectableEffect(s *State) float64 {
 	const lost = 1.5
 	n, least := s.informative, 1.0
 	if n.nc == 0 || n.ns == 0 || s.spent == 0 {

@@ -38,7 +38,7 @@ func TestTheDetectableEffectIsFoundAboutEverySecondTime(t *testing.T) {
 				return r
 			}
 			const runs = 300
-			effect := play(0, 0).DetectableEffect
+			effect := play(0, 0).MinDetectableEffect
 			found := 0
 			for seed := range uint64(runs) {
 				if play(seed, effect).Verdict == judge.Fail {
@@ -55,17 +55,17 @@ func TestTheDetectableEffectIsFoundAboutEverySecondTime(t *testing.T) {
 
 func TestMoreRequestsDetectSmallerEffects(t *testing.T) {
 	var s judge.State
-	last := plain().Assess(s, epoch).DetectableEffect
+	last := plain().Assess(s, epoch).MinDetectableEffect
 	if last != 1 {
 		t.Errorf("detectable without requests = %v, want 1: nothing would be found", last)
 	}
 	for i := range 100 {
 		var r judge.Result
 		s, r = plain().Next(s, window(i, 10, arm(100, 0), arm(900, 1)))
-		if r.DetectableEffect > last*1.001 || r.DetectableEffect <= 0 {
-			t.Fatalf("window %d: %v after %v", i, r.DetectableEffect, last)
+		if r.MinDetectableEffect > last*1.001 || r.MinDetectableEffect <= 0 {
+			t.Fatalf("window %d: %v after %v", i, r.MinDetectableEffect, last)
 		}
-		last = r.DetectableEffect
+		last = r.MinDetectableEffect
 	}
 	if last > .01 {
 		t.Errorf("detectable after 10,000 requests = %v, want less than 1 pp", last)

@@ -41,8 +41,8 @@ const (
 	longHistory = time.Hour
 	// caution inflates the excess of a fit, which is as uncertain as its history is short.
 	caution = 1.25
-	// maxCluster is the largest size of a cluster that can be stated or fitted.
-	maxCluster = 1e6
+	// maxCorrelatedFailures is the largest size of a cluster that can be stated or fitted.
+	maxCorrelatedFailures = 1e6
 	// doubtful is the number of counts that are taken to be independent before any is seen.
 	doubtful = 4
 	// apartBy is by how much counts of two scales must differ in size for a line
@@ -59,7 +59,7 @@ type tempering struct{ floor, c, rho float64 }
 var independent = tempering{floor: 1, c: 1}
 
 func (t tempering) cluster(n float64) float64 {
-	return min(max(t.floor, t.c+t.rho*(n-1)), maxCluster)
+	return min(max(t.floor, t.c+t.rho*(n-1)), maxCorrelatedFailures)
 }
 
 // temperings are those of both versions.
@@ -98,8 +98,8 @@ func (c *Config) temperings(s *State, slot int) temperings {
 // failures come in clusters would most likely be rolled back.
 func (c *Config) tempering(d *Dispersion, slot int) tempering {
 	switch {
-	case c.MaxCluster > 0:
-		return tempering{floor: c.MaxCluster}
+	case c.MaxCorrelatedFailures > 0:
+		return tempering{floor: c.MaxCorrelatedFailures}
 	case slot == failuresSlot:
 		return fit(d.Total, d.PerProxy)
 	case slot == latencySlot:
@@ -209,7 +209,7 @@ func (s Scale) scale(keep float64) Scale {
 	}
 }
 
-func validCluster(n float64) bool { return n == 0 || n >= 1 && n <= maxCluster }
+func validCorrelation(n float64) bool { return n == 0 || n >= 1 && n <= maxCorrelatedFailures }
 
 func (d Dispersion) plausible() bool {
 	return d.Span >= 0 && d.Total.plausible() && d.PerProxy.plausible() && d.Latency.plausible()

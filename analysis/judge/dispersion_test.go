@@ -126,7 +126,7 @@ func TestGoodCanariesWhoseFailuresComeInClustersAreKept(t *testing.T) {
 			}
 			first := rolledBack(func(*clustered, *judge.Config) {})
 			known := rolledBack(func(flow *clustered, c *judge.Config) { c.Dispersion = flow.history(10 * time.Minute) })
-			never := rolledBack(func(_ *clustered, c *judge.Config) { c.MaxCluster = 1 })
+			never := rolledBack(func(_ *clustered, c *judge.Config) { c.MaxCorrelatedFailures = 1 })
 			t.Logf("%s: rolled back %d of %d in a first release, %d with a history and %d untempered", tt.name, first, runs, known, never)
 			if first > 3 || known > 3 {
 				t.Errorf("%d and %d of %d good canaries rolled back, want at most about 1 %%", first, known, runs)
@@ -149,13 +149,13 @@ func (c *clustered) failed(config judge.Config, length time.Duration) bool {
 }
 
 func TestAStatedClusterTempersFromTheBeginning(t *testing.T) {
-	rolledBack := func(maxCluster float64) int {
+	rolledBack := func(maxCorrelatedFailures float64) int {
 		n := 0
 		for run := range 200 {
 			flow := newClustered(uint64(run), 500, 20, 1)
 			flow.stable, flow.canary = always(.01), always(.01)
 			c := judge.Defaults()
-			c.MaxCluster = maxCluster
+			c.MaxCorrelatedFailures = maxCorrelatedFailures
 			if flow.failed(c, 5*time.Minute) {
 				n++
 			}

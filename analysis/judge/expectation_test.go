@@ -104,7 +104,7 @@ func TestTheExpectedEvidenceNeverExceedsOneOverEveryOutcomeOfFourWindows(t *test
 			config: with(func(c *Config) { c.Startup = Startup{For: 10 * time.Second, Tolerate: .25} }),
 			truth:  []rates{{.1, .361}, {.2, .471}, {.1, .111}, {.2, .221}}, arms: failed,
 		},
-		"on the edge with clusters that were stated":    {config: with(func(c *Config) { c.MaxCluster = 2 }), truth: four(rates{.1, .111}), arms: failed},
+		"on the edge with clusters that were stated":    {config: with(func(c *Config) { c.MaxCorrelatedFailures = 2 }), truth: four(rates{.1, .111}), arms: failed},
 		"on the edge of the latency":                    {config: plain, begin: known(plain), truth: four(slowEdge(.1)), arms: slow},
 		"on all edges, by requests that fail when slow": {config: several, begin: known(several), truth: four(rates{.1, .111}), arms: slowAndFailed},
 	} {

@@ -46,26 +46,26 @@ var explanations = map[Reason]string{
 // comparison says what the metric that contributes most shows.
 func (r Result) comparison() string {
 	switch {
-	case r.Leading == MetricFailures:
+	case r.DecidingMetric == MetricFailures:
 		return r.difference()
-	case r.Leading == MetricLatency:
-		bound := time.Duration(r.LeadingBound * float64(time.Second)).Round(time.Microsecond)
+	case r.DecidingMetric == MetricLatency:
+		bound := time.Duration(r.DecidingBound * float64(time.Second)).Round(time.Microsecond)
 		return fmt.Sprintf("canary is slower than stable: lately %s of its requests took longer than %v, and %s of stable's",
-			share(r.LeadingCanary), bound, share(r.LeadingStable))
-	case r.LeadingBound != 0:
+			share(r.DecidingCanary), bound, share(r.DecidingStable))
+	case r.DecidingBound != 0:
 		return fmt.Sprintf("canary is worse than stable in %s: lately %s of its events were beyond %v, and %s of stable's",
-			r.Leading, share(r.LeadingCanary), r.LeadingBound, share(r.LeadingStable))
+			r.DecidingMetric, share(r.DecidingCanary), r.DecidingBound, share(r.DecidingStable))
 	}
 	return fmt.Sprintf("canary is worse than stable in %s: lately %s of its events were bad, and %s of stable's",
-		r.Leading, share(r.LeadingCanary), share(r.LeadingStable))
+		r.DecidingMetric, share(r.DecidingCanary), share(r.DecidingStable))
 }
 
 // detected says how small a difference could be that was not found.
 func (r Result) detected() string {
-	if r.DetectableEffect >= 1 {
+	if r.MinDetectableEffect >= 1 {
 		return ""
 	}
-	return "; a difference of " + points(r.DetectableEffect) + " pp would show by now"
+	return "; a difference of " + points(r.MinDetectableEffect) + " pp would show by now"
 }
 
 func (r Result) promoted() string {
@@ -76,7 +76,7 @@ func (r Result) promoted() string {
 }
 
 func (r Result) evidence() string {
-	return fmt.Sprintf("evidence %s of %s needed to roll back", figure(r.Evidence), figure(r.Needed))
+	return fmt.Sprintf("evidence %s of %s needed to roll back", figure(r.Evidence), figure(r.Threshold))
 }
 
 // difference compares the failure rates in the present step, in percentage points.
@@ -105,7 +105,7 @@ func (r Result) waiting() string {
 func (r Result) limit() string {
 	switch r.Reason {
 	case ReasonLimitMissed, ReasonLimitAtRisk:
-		return fmt.Sprintf("canary missed the limit %v %d of %d times in a row", r.Limit, r.LimitMissed, r.Limit.FailureLimit)
+		return fmt.Sprintf("canary missed the limit %v %d of %d times in a row", r.Limit, r.LimitMissed, r.Limit.ConsecutiveFailureLimit)
 	case ReasonLimitMissing:
 		return fmt.Sprintf("the limit %v has no number: the measurement gave none, or the newest is too old", r.Limit)
 	case ReasonLimitUndecided:

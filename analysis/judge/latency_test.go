@@ -92,8 +92,8 @@ func TestASlowCanaryIsFoundAndAGoodOneIsNot(t *testing.T) {
 				}
 				if r.Verdict == judge.Fail {
 					took = append(took, flow.at)
-					if tt.within > 0 && r.Leading != judge.MetricLatency {
-						t.Errorf("leading metric = %s, want the latency", r.Leading)
+					if tt.within > 0 && r.DecidingMetric != judge.MetricLatency {
+						t.Errorf("deciding metric = %s, want the latency", r.DecidingMetric)
 					}
 				}
 			}
@@ -126,8 +126,8 @@ func TestASlowCanaryIsExplained(t *testing.T) {
 	if diff := cmp.Diff(want, r.Explain()); diff != "" {
 		t.Errorf("explanation (-want +got):\n%s", diff)
 	}
-	if r.LeadingBound != .5 {
-		t.Errorf("bound = %v s, want 0.5", r.LeadingBound)
+	if r.DecidingBound != .5 {
+		t.Errorf("bound = %v s, want 0.5", r.DecidingBound)
 	}
 }
 
@@ -198,8 +198,8 @@ func TestTheEdgesAreSettledFromManyRequestsOfStable(t *testing.T) {
 			if found := r.Verdict == judge.Fail; found != tt.found {
 				t.Fatalf("verdict = %s (%s), want a rollback: %t", r.Verdict, r.Explain(), tt.found)
 			}
-			if tt.found && (r.Leading != judge.MetricLatency || r.LeadingBound != .5) {
-				t.Errorf("found by %s beyond %v, want the latency beyond 0.5", r.Leading, r.LeadingBound)
+			if tt.found && (r.DecidingMetric != judge.MetricLatency || r.DecidingBound != .5) {
+				t.Errorf("found by %s beyond %v, want the latency beyond 0.5", r.DecidingMetric, r.DecidingBound)
 			}
 		})
 	}
@@ -214,7 +214,7 @@ func TestAQuietStableSettlesTheEdgesOnceAHundredRequestsAreKnown(t *testing.T) {
 			t.Fatalf("evidence of %v after %d requests of stable", r.Evidence, 10*(i+1))
 		}
 	}
-	if r.Verdict != judge.Fail || r.Leading != judge.MetricLatency {
+	if r.Verdict != judge.Fail || r.DecidingMetric != judge.MetricLatency {
 		t.Errorf("verdict = %s (%s), want a rollback by latency", r.Verdict, r.Explain())
 	}
 }

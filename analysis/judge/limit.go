@@ -26,7 +26,7 @@ const (
 )
 
 // Limit is an absolute bound on what the canary does, whatever stable does, and
-// fails the canary when FailureLimit measurements in a row miss it. SuccessRate
+// fails the canary when ConsecutiveFailureLimit measurements in a row miss it. SuccessRate
 // and Latency are measured again each time MinSamples requests of the present
 // step have come together; each Value is a measurement by itself.
 type Limit struct {
@@ -55,33 +55,33 @@ type Limit struct {
 	// MinSamples is how many requests one measurement needs, and with Value how
 	// many numbers of the present step a Pass needs; at least 1.
 	MinSamples int64
-	// FailureLimit is how many measurements in a row must miss the limit to fail
+	// ConsecutiveFailureLimit is how many measurements in a row must miss the limit to fail
 	// the canary; 1 to 100.
-	FailureLimit int32
+	ConsecutiveFailureLimit int32
 }
 
 const (
 	// DefaultMinSamples is the MinSamples for users who set none: the fewest
 	// requests of which 99 % is a whole number.
 	DefaultMinSamples = 100
-	// DefaultFailureLimit is the FailureLimit for users who set none.
-	DefaultFailureLimit = 3
+	// DefaultConsecutiveFailureLimit is the ConsecutiveFailureLimit for users who set none.
+	DefaultConsecutiveFailureLimit = 3
 	// DefaultStaleAfter is the StaleAfter of a Value for users who set none.
 	DefaultStaleAfter = 5 * time.Minute
 
-	maxFailureLimit = 100
+	maxConsecutiveFailureLimit = 100
 )
 
 // MinSuccessRate is the limit "at least this fraction of the requests succeed"
 // with the default samples and failure limit.
 func MinSuccessRate(fraction float64) Limit {
-	return Limit{Metric: SuccessRate, Min: fraction, MinSamples: DefaultMinSamples, FailureLimit: DefaultFailureLimit}
+	return Limit{Metric: SuccessRate, Min: fraction, MinSamples: DefaultMinSamples, ConsecutiveFailureLimit: DefaultConsecutiveFailureLimit}
 }
 
 // MaxLatency is the limit "this share of the requests is answered within d"
 // with the default samples and failure limit.
 func MaxLatency(quantile float64, d time.Duration) Limit {
-	return Limit{Metric: Latency, Quantile: quantile, Max: d, MinSamples: DefaultMinSamples, FailureLimit: DefaultFailureLimit}
+	return Limit{Metric: Latency, Quantile: quantile, Max: d, MinSamples: DefaultMinSamples, ConsecutiveFailureLimit: DefaultConsecutiveFailureLimit}
 }
 
 // ValueBetween is the limit "the number that the user named lies between low and
@@ -89,7 +89,7 @@ func MaxLatency(quantile float64, d time.Duration) Limit {
 func ValueBetween(name string, low, high float64) Limit {
 	return Limit{
 		Metric: Value, Name: name, Low: low, High: high,
-		MinSamples: 1, FailureLimit: DefaultFailureLimit, StaleAfter: DefaultStaleAfter,
+		MinSamples: 1, ConsecutiveFailureLimit: DefaultConsecutiveFailureLimit, StaleAfter: DefaultStaleAfter,
 	}
 }
 
@@ -128,8 +128,8 @@ func (l Limit) Validate() error {
 		return fmt.Errorf("name, low, high, staleAfter: only for metric %s; remove them", Value)
 	case l.MinSamples < 1:
 		return fmt.Errorf("minSamples: %d; give at least 1", l.MinSamples)
-	case l.FailureLimit < 1 || l.FailureLimit > maxFailureLimit:
-		return fmt.Errorf("failureLimit: %d; give 1 to %d", l.FailureLimit, maxFailureLimit)
+	case l.ConsecutiveFailureLimit < 1 || l.ConsecutiveFailureLimit > maxConsecutiveFailureLimit:
+		return fmt.Errorf("consecutiveFailureLimit: %d; give 1 to %d", l.ConsecutiveFailureLimit, maxConsecutiveFailureLimit)
 	}
 	return nil
 }

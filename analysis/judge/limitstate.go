@@ -75,7 +75,7 @@ func (s *limitState) settle(ok, bad bool) {
 	case ok:
 		s.phase, s.missed = met, 0
 	case bad:
-		s.phase, s.missed = missed, min(s.missed+1, maxFailureLimit)
+		s.phase, s.missed = missed, min(s.missed+1, maxConsecutiveFailureLimit)
 	default:
 		// Neither met nor missed: it must not break a row of misses, nor be one.
 		s.phase = undecided

@@ -10,8 +10,8 @@ type merged struct {
 	// metrics: failures and slow answers often are the same requests, and a mean is
 	// valid however metrics depend on each other.
 	evidence float64
-	// leading is the slot of the metric that contributes most.
-	leading int
+	// deciding is the slot of the metric that contributes most.
+	deciding int
 	// assurance is the least over all metrics: early promotion needs every one.
 	assurance float64
 }
@@ -50,7 +50,7 @@ func (c *Config) merge(s *State) merged {
 			together += e
 		}
 		if e > most {
-			most, m.leading = e, i
+			most, m.deciding = e, i
 		}
 		m.assurance = min(m.assurance, metric.assurance(s.step.spent))
 	}

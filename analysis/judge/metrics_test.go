@@ -61,8 +61,8 @@ func TestAUsersMetricThatIsWorseFailsTheCanaryAndIsNamed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := untilFail(comparing("orders"), func(i int) analysis.Window { return sampled(i, sample("orders", tt.canary, tt.stable)) })
-			if r.Verdict != judge.Fail || r.Leading != "orders" {
-				t.Fatalf("verdict = %s, led by %s, want Fail, led by orders", r.Verdict, r.Leading)
+			if r.Verdict != judge.Fail || r.DecidingMetric != "orders" {
+				t.Fatalf("verdict = %s, led by %s, want Fail, led by orders", r.Verdict, r.DecidingMetric)
 			}
 			explain, _, _ := strings.Cut(r.Explain(), ";")
 			if diff := cmp.Diff(tt.explain, explain); diff != "" {
@@ -89,8 +89,8 @@ func TestAMetricThatIsNotWorseDilutesTheEvidenceByItsWeightOnly(t *testing.T) {
 			t.Errorf("%s: evidence = %v, want the weighted mean %v", name, c.got, want)
 		}
 	}
-	if r := untilFail(heavy, bad); r.Verdict != judge.Fail || r.Leading != judge.MetricFailures {
-		t.Errorf("verdict = %s, led by %s, want Fail by failures: nothing good excuses them", r.Verdict, r.Leading)
+	if r := untilFail(heavy, bad); r.Verdict != judge.Fail || r.DecidingMetric != judge.MetricFailures {
+		t.Errorf("verdict = %s, led by %s, want Fail by failures: nothing good excuses them", r.Verdict, r.DecidingMetric)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestComparisonsKeepTheirBetsWhenTheListIsEdited(t *testing.T) {
 func TestAPlainNumberIsHeldToItsLimits(t *testing.T) {
 	number := func(x float64) *float64 { return &x }
 	queue := judge.ValueBetween("queue", math.Inf(-1), 100)
-	queue.FailureLimit, queue.MinSamples = 2, 2
+	queue.ConsecutiveFailureLimit, queue.MinSamples = 2, 2
 	play := func(values ...*float64) (judge.State, judge.Result) {
 		var s judge.State
 		r := plain(queue).Assess(s, epoch)

@@ -84,11 +84,11 @@ func (c *Config) assess(s *State, now time.Time) Result {
 // would be to wager on its recovery. More traffic at this weight decides.
 func (c *Config) comparison(s *State) Result {
 	r := c.result(s, Pass, ReasonNotWorse)
-	if r.Evidence >= math.Sqrt(r.Needed) {
+	if r.Evidence >= math.Sqrt(r.Threshold) {
 		r.Verdict, r.Reason = Inconclusive, ReasonSuspected
 		return r
 	}
-	r.MayPromote = r.PromotionNeeded > 0 && r.Promotion >= r.PromotionNeeded && s.step.measured >= int64(c.MinEvidence)
+	r.MayPromote = r.PromotionThreshold > 0 && r.PromotionEvidence >= r.PromotionThreshold && s.step.measured >= int64(c.MinEvidence)
 	return r
 }
 
@@ -151,8 +151,8 @@ func (c *Config) failure(s *State) Result {
 func (c *Config) result(s *State, v Verdict, why Reason) Result {
 	canary, stable := s.step.answered()
 	r := Result{
-		Verdict: v, Reason: why, Leading: MetricFailures,
-		Evidence: s.Evidence(), Promotion: 1, DetectableEffect: 1,
+		Verdict: v, Reason: why, DecidingMetric: MetricFailures,
+		Evidence: s.Evidence(), PromotionEvidence: 1, MinDetectableEffect: 1,
 		ReleaseRequests: s.release.requests, ReleaseFailures: s.release.failures,
 		CanaryRequests: canary.requests, CanaryFailures: canary.failures,
 		StableRequests: stable.requests, StableFailures: stable.failures,
@@ -161,20 +161,20 @@ func (c *Config) result(s *State, v Verdict, why Reason) Result {
 	if why == ReasonInvalidConfig {
 		return r
 	}
-	r.Needed = 1 / c.MaxFalseRollback
+	r.Threshold = 1 / c.MaxFalseRollback
 	if c.MaxBadPromotion > 0 {
-		r.PromotionNeeded = 1 / c.MaxBadPromotion
+		r.PromotionThreshold = 1 / c.MaxBadPromotion
 	}
 	if s.last == 0 {
 		return r
 	}
 	c.alignComparisons(s)
 	m := c.merge(s)
-	r.Promotion, r.Leading = m.assurance, c.name(m.leading)
-	if m.leading != failuresSlot {
-		worst := s.metrics[m.leading].worst(s.spent)
-		r.LeadingBound, r.LeadingCanary, r.LeadingStable = worst.edge, worst.canary.share(), worst.stable.share()
+	r.PromotionEvidence, r.DecidingMetric = m.assurance, c.name(m.deciding)
+	if m.deciding != failuresSlot {
+		worst := s.metrics[m.deciding].worst(s.spent)
+		r.DecidingBound, r.DecidingCanary, r.DecidingStable = worst.edge, worst.canary.share(), worst.stable.share()
 	}
-	r.DetectableEffect = c.detectable(s)
+	r.MinDetectableEffect = c.minDetectableEffect(s)
 	return r
 }

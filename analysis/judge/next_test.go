@@ -115,8 +115,8 @@ func (s *script) window() analysis.Window {
 func checkNumbers(t *testing.T, r judge.Result) {
 	t.Helper()
 	for name, x := range map[string]float64{
-		"evidence": r.Evidence, "needed": r.Needed, "promotion": r.Promotion, "promotion needed": r.PromotionNeeded,
-		"detectable effect": r.DetectableEffect, "the canary's share": r.LeadingCanary, "stable's share": r.LeadingStable,
+		"evidence": r.Evidence, "threshold": r.Threshold, "promotion evidence": r.PromotionEvidence, "promotion threshold": r.PromotionThreshold,
+		"detectable effect": r.MinDetectableEffect, "the canary's share": r.DecidingCanary, "stable's share": r.DecidingStable,
 	} {
 		if !(x >= 0) || math.IsInf(x, 0) {
 			t.Errorf("%s = %v", name, x)

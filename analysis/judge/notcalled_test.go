@@ -77,7 +77,7 @@ func TestNumbersWithoutTrafficFailAndNeverPass(t *testing.T) {
 			t.Fatalf("%s: %s", r.Verdict, r.Reason)
 		}
 	}
-	for i := range judge.DefaultFailureLimit {
+	for i := range judge.DefaultConsecutiveFailureLimit {
 		if r := c.Assess(s, start); r.Verdict == judge.Fail {
 			t.Fatalf("failed after %d", i)
 		}

@@ -77,7 +77,7 @@ func (t tally) plausible() bool { return t.failures >= 0 && t.failures <= t.requ
 
 func (l *limitState) plausible() bool {
 	s := l.share
-	return l.phase <= missing && l.missed >= 0 && l.missed <= maxFailureLimit && l.at >= 0 &&
+	return l.phase <= missing && l.missed >= 0 && l.missed <= maxConsecutiveFailureLimit && l.at >= 0 &&
 		s.Within >= 0 && s.Beyond >= 0 && s.Within <= s.Total && s.Beyond <= s.Total-s.Within
 }
 

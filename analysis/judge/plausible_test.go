@@ -28,7 +28,7 @@ func played(tb testing.TB, n int64) State {
 			c.Limits = append(c.Limits, ValueBetween(name, 0, 1e9))
 		} else {
 			// Its measurement never ends, so that its counts grow.
-			c.Limits = append(c.Limits, Limit{Metric: SuccessRate, Min: 1 / float64(i+1), MinSamples: math.MaxInt64, FailureLimit: 1})
+			c.Limits = append(c.Limits, Limit{Metric: SuccessRate, Min: 1 / float64(i+1), MinSamples: math.MaxInt64, ConsecutiveFailureLimit: 1})
 		}
 	}
 	hist := &analysis.Histogram{LE: []float64{.1, .2, .4, .8}, Counts: []int64{n / 2, n / 10 * 9, n / 100 * 99, n}}

@@ -111,12 +111,12 @@ func TestEvidenceAtOneWeightDoesNotCertifyAnother(t *testing.T) {
 	for flow.at < 5*time.Minute {
 		s, r = c.Next(s, flow.next())
 	}
-	if !r.MayPromote || r.Promotion < 100*r.PromotionNeeded {
-		t.Fatalf("after five good minutes: promotion evidence %v, %s; want far more than is needed", r.Promotion, r.Explain())
+	if !r.MayPromote || r.PromotionEvidence < 100*r.PromotionThreshold {
+		t.Fatalf("after five good minutes: promotion evidence %v, %s; want far more than is needed", r.PromotionEvidence, r.Explain())
 	}
 	s = s.StartStep(epoch.Add(flow.at))
-	if r := c.Assess(s, epoch.Add(flow.at)); r.Promotion != 1 || r.MayPromote {
-		t.Errorf("at the beginning of the next step: promotion evidence %v, want 1", r.Promotion)
+	if r := c.Assess(s, epoch.Add(flow.at)); r.PromotionEvidence != 1 || r.MayPromote {
+		t.Errorf("at the beginning of the next step: promotion evidence %v, want 1", r.PromotionEvidence)
 	}
 	flow.weight = func(time.Duration) int32 { return 50 }
 	flow.canary = func(time.Duration) float64 { return .011 } // it cannot bear the load
@@ -148,7 +148,7 @@ func TestEveryMetricMustSpeakForAPromotion(t *testing.T) {
 		return func(int) *analysis.Sample { return &analysis.Sample{Name: "orders", Canary: canary, Stable: stable} }
 	}
 	if r := play(orders(arm(500, 5), arm(500, 5))); !r.MayPromote {
-		t.Errorf("all metrics are good: %s, promotion evidence %v; want a promotion", r.Explain(), r.Promotion)
+		t.Errorf("all metrics are good: %s, promotion evidence %v; want a promotion", r.Explain(), r.PromotionEvidence)
 	}
 	for name, sample := range map[string]func(int) *analysis.Sample{
 		"a metric has no sample":             func(int) *analysis.Sample { return nil },
@@ -157,8 +157,8 @@ func TestEveryMetricMustSpeakForAPromotion(t *testing.T) {
 		"a metric has too few":               orders(arm(2, 0), arm(2, 0)),
 		"a metric is just too bad":           orders(arm(500, 10), arm(500, 5)),
 	} {
-		if r := play(sample); r.MayPromote || r.Promotion >= r.PromotionNeeded {
-			t.Errorf("%s: may be promoted with evidence %v", name, r.Promotion)
+		if r := play(sample); r.MayPromote || r.PromotionEvidence >= r.PromotionThreshold {
+			t.Errorf("%s: may be promoted with evidence %v", name, r.PromotionEvidence)
 		}
 	}
 }
@@ -189,8 +189,8 @@ func TestNoCanaryIsPromotedEarlyWithout(t *testing.T) {
 			t.Errorf("promoted early without %s: %s", name, r.Explain())
 		}
 	}
-	if r := good(off, 50, 60); r.PromotionNeeded != 0 {
-		t.Errorf("promotion needed = %v, want 0: there is none", r.PromotionNeeded)
+	if r := good(off, 50, 60); r.PromotionThreshold != 0 {
+		t.Errorf("promotion threshold = %v, want 0: there is none", r.PromotionThreshold)
 	}
 }
 

@@ -90,32 +90,32 @@ type Result struct {
 	Verdict Verdict
 	Reason  Reason
 	// Evidence is the evidence against the canary over the whole rollout, and
-	// Needed how much of it rolls back.
-	Evidence, Needed float64
-	// Leading is the metric that contributes most to Evidence: MetricFailures,
+	// Threshold how much of it rolls back.
+	Evidence, Threshold float64
+	// DecidingMetric is the metric that contributes most to Evidence: MetricFailures,
 	// MetricLatency or the name of one of the user's metrics.
-	Leading string
-	// LeadingBound is the bound of the histogram beyond which Leading differs most
-	// between the versions, 0 for counts. LeadingCanary and LeadingStable are the
+	DecidingMetric string
+	// DecidingBound is the bound of the histogram beyond which DecidingMetric differs most
+	// between the versions, 0 for counts. DecidingCanary and DecidingStable are the
 	// shares of their events that were beyond it, or bad, within the last minute or
 	// so. Not set for MetricFailures.
-	LeadingBound, LeadingCanary, LeadingStable float64
-	// Promotion is the evidence of the present step that the canary is not worse
+	DecidingBound, DecidingCanary, DecidingStable float64
+	// PromotionEvidence is the evidence of the present step that the canary is not worse
 	// by Tolerance or more, in that metric in which there is least; 1 means none.
-	// PromotionNeeded is how much of it promotes early, 0 if none does.
-	Promotion, PromotionNeeded float64
+	// PromotionThreshold is how much of it promotes early, 0 if none does.
+	PromotionEvidence, PromotionThreshold float64
 	// MayPromote means that the canary may be promoted before the end of the
-	// step: Verdict is Pass, Promotion has reached PromotionNeeded and the step
+	// step: Verdict is Pass, PromotionEvidence has reached PromotionThreshold and the step
 	// was measured for MinEvidence. It speaks for the weight of the present step
 	// only: act on it in the last step before promotion. Keep a part of the
 	// traffic on stable until the planned end and go on judging, since a defect
 	// that begins late is found only by comparison.
 	MayPromote bool
-	// DetectableEffect is how much more often than stable the canary would have to
+	// MinDetectableEffect is how much more often than stable the canary would have to
 	// fail to be found with the requests so far, as a fraction: about half of
 	// the canaries that bad would have been rolled back by now. 1 means that
 	// nothing would have been found yet.
-	DetectableEffect float64
+	MinDetectableEffect float64
 	// ReleaseRequests and ReleaseFailures count the canary since its first request.
 	ReleaseRequests, ReleaseFailures int64
 	// CanaryRequests and the others count the present step, from the end of the

@@ -52,7 +52,7 @@ func TestASmallerToleranceNeedsMoreTraffic(t *testing.T) {
 		for _, tolerance := range []float64{.001, .002, .005, .01, .02, .05} {
 			c := plain()
 			c.Tolerance, c.MinEvidence = tolerance, time.Nanosecond
-			found := (&average{perWindow: 50, weight: 10, base: base}).until(c, func(r judge.Result) bool { return r.DetectableEffect <= tolerance })
+			found := (&average{perWindow: 50, weight: 10, base: base}).until(c, func(r judge.Result) bool { return r.MinDetectableEffect <= tolerance })
 			promoted := (&average{perWindow: 50, weight: 50, base: base}).until(c, func(r judge.Result) bool { return r.MayPromote })
 			t.Logf("| %v %% | %v pp | %d | %d |", 100*base, 100*tolerance, found, promoted)
 			// A tenth of stable's failures is always forgiven, so that a tolerance of not

@@ -37,9 +37,9 @@ func timed(requests int64, counts ...int64) analysis.Arm {
 }
 
 func TestVerdict(t *testing.T) {
-	success := judge.Limit{Metric: judge.SuccessRate, Min: .99, MinSamples: 100, FailureLimit: 2}
+	success := judge.Limit{Metric: judge.SuccessRate, Min: .99, MinSamples: 100, ConsecutiveFailureLimit: 2}
 	p90 := func(d time.Duration) judge.Limit {
-		return judge.Limit{Metric: judge.Latency, Quantile: .9, Max: d, MinSamples: 100, FailureLimit: 1}
+		return judge.Limit{Metric: judge.Latency, Quantile: .9, Max: d, MinSamples: 100, ConsecutiveFailureLimit: 1}
 	}
 	for _, tt := range []struct {
 		name    string

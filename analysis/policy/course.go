@@ -17,15 +17,15 @@ const (
 	// Step ends the present step: the next one begins.
 	Step Action = "Step"
 	// Promote gives the canary all traffic; before the planned end, all but
-	// HoldBack, so that a defect that shows late is still found.
+	// Holdout, so that a defect that shows late is still found.
 	Promote Action = "Promote"
 	// RollBack takes all traffic from the canary.
 	RollBack Action = "RollBack"
 )
 
-// HoldBack is the share of requests, in percent, that stable keeps after an
+// Holdout is the share of requests, in percent, that stable keeps after an
 // early promotion until the planned end.
-const HoldBack = 5
+const Holdout = 5
 
 // Policy is what happens when a step has been held long enough and the evidence
 // is Inconclusive.

@@ -81,7 +81,7 @@ func (r *run) next(w Window) (Result, error) {
 	}
 	r.promoted = r.promoted || action == policy.Promote
 	return Result{
-		T: w.T, Rollback: rounded(verdict.Evidence), Promote: rounded(verdict.Promotion),
+		T: w.T, Rollback: rounded(verdict.Evidence), Promote: rounded(verdict.PromotionEvidence),
 		Verdict: verdict.Verdict, Action: action, Reason: string(verdict.Reason) + ": " + verdict.Explain(),
 	}, nil
 }

@@ -182,7 +182,7 @@ func TestTheFiguresAreThoseOfTheJudge(t *testing.T) {
 		}
 		var want judge.Result
 		state, want = judge.Defaults().Next(state, recorded[i].Window)
-		if differ(got.Rollback, want.Evidence) || differ(got.Promote, want.Promotion) || got.Verdict != want.Verdict || got.T != recorded[i].T {
+		if differ(got.Rollback, want.Evidence) || differ(got.Promote, want.PromotionEvidence) || got.Verdict != want.Verdict || got.T != recorded[i].T {
 			t.Errorf("window %d: %+v, want %+v", i, got, want)
 		}
 		i++

@@ -36,8 +36,8 @@ func Of(a *v1alpha1.Analysis) (Settings, error) {
 	if a.MinRequests != nil {
 		s.Judge.MinRequests = int64(*a.MinRequests)
 	}
-	if a.MaxCluster != nil {
-		s.Judge.MaxCluster = float64(*a.MaxCluster)
+	if a.MaxCorrelatedFailures != nil {
+		s.Judge.MaxCorrelatedFailures = float64(*a.MaxCorrelatedFailures)
 	}
 	if err := s.readPromotion(a); err != nil {
 		return s, err
@@ -107,16 +107,16 @@ func (s Settings) ForStep(a *v1alpha1.StepAnalysis, field string) (Settings, err
 
 // addLimits reads the absolute limits.
 func (s *Settings) addLimits(a *v1alpha1.Analysis) error {
-	failureLimit := int32(judge.DefaultFailureLimit)
-	if a.FailureLimit != nil {
-		failureLimit = *a.FailureLimit
+	consecutiveFailureLimit := int32(judge.DefaultConsecutiveFailureLimit)
+	if a.ConsecutiveFailureLimit != nil {
+		consecutiveFailureLimit = *a.ConsecutiveFailureLimit
 	}
 	if a.MinSuccessRate != "" {
 		var rate float64
 		if err := fraction("spec.analysis.minSuccessRate", a.MinSuccessRate, &rate); err != nil {
 			return err
 		}
-		if err := s.add("spec.analysis.minSuccessRate", judge.MinSuccessRate(rate), failureLimit); err != nil {
+		if err := s.add("spec.analysis.minSuccessRate", judge.MinSuccessRate(rate), consecutiveFailureLimit); err != nil {
 			return err
 		}
 	}
@@ -130,15 +130,15 @@ func (s *Settings) addLimits(a *v1alpha1.Analysis) error {
 		if err != nil {
 			return fmt.Errorf("%s.quantile: %q is not one of p50, p90 and p99", field, l.Quantile)
 		}
-		if err := s.add(field, judge.MaxLatency(float64(q)/100, d), failureLimit); err != nil {
+		if err := s.add(field, judge.MaxLatency(float64(q)/100, d), consecutiveFailureLimit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Settings) add(field string, l judge.Limit, failureLimit int32) error {
-	l.FailureLimit = failureLimit
+func (s *Settings) add(field string, l judge.Limit, consecutiveFailureLimit int32) error {
+	l.ConsecutiveFailureLimit = consecutiveFailureLimit
 	s.Judge.Limits = append(s.Judge.Limits, l)
 	if err := l.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", field, err)

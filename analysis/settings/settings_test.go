@@ -30,8 +30,8 @@ func TestNothingMeansTheDefaults(t *testing.T) {
 
 func TestEachFieldIsReadIntoItsOwnSetting(t *testing.T) {
 	got, err := settings.Of(&v1alpha1.Analysis{
-		MaxFalseRollback: "2%", MaxBadPromotion: "3%", Tolerance: "4pp", MinRequests: new(int32(7)), MaxCluster: new(int32(9)),
-		MinEvidence: "6m", Startup: &v1alpha1.Startup{For: "45s", Tolerate: "8pp"}, MinSuccessRate: "99%", FailureLimit: new(int32(1)),
+		MaxFalseRollback: "2%", MaxBadPromotion: "3%", Tolerance: "4pp", MinRequests: new(int32(7)), MaxCorrelatedFailures: new(int32(9)),
+		MinEvidence: "6m", Startup: &v1alpha1.Startup{For: "45s", Tolerate: "8pp"}, MinSuccessRate: "99%", ConsecutiveFailureLimit: new(int32(1)),
 		OnInconclusive: v1alpha1.InconclusiveRollBack, OnConclusive: v1alpha1.ConclusivePromote,
 	})
 	if err != nil {
@@ -39,10 +39,10 @@ func TestEachFieldIsReadIntoItsOwnSetting(t *testing.T) {
 	}
 	want := settings.Settings{Judge: judge.Defaults(), OnInconclusive: v1alpha1.InconclusiveRollBack, Early: true}
 	want.Judge.MaxFalseRollback, want.Judge.MaxBadPromotion, want.Judge.Tolerance = .02, .03, .04
-	want.Judge.MinRequests, want.Judge.MaxCluster, want.Judge.MinEvidence = 7, 9, 6*time.Minute
+	want.Judge.MinRequests, want.Judge.MaxCorrelatedFailures, want.Judge.MinEvidence = 7, 9, 6*time.Minute
 	want.Judge.Startup = judge.Startup{For: 45 * time.Second, Tolerate: .08}
 	limit := judge.MinSuccessRate(.99)
-	limit.FailureLimit = 1 // fewer than the default
+	limit.ConsecutiveFailureLimit = 1 // fewer than the default
 	want.Judge.Limits = []judge.Limit{limit}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -69,7 +69,7 @@ func play(rule Rule, traffic Traffic, r random) Outcome {
 			return out
 		case policy.Promote:
 			out.Promoted = now
-			weight = 100 - policy.HoldBack
+			weight = 100 - policy.Holdout
 		case policy.Step:
 			step = min(step+1, len(weights)-1)
 			weight = weights[step]

@@ -62,7 +62,7 @@ Why some figures are as they are:
   one look, or test for equality, and roll back canaries that are worse by nothing that matters (the edge).
 * **Failures that come together** are known from stable's history only. A burst that comes less than once in the ten minutes before the
   release is not known at all, and a canary that gets the first one can be taken for bad: the worst cell above. Without any history the
-  promise does not hold where failures come together; ` + "`maxCluster`" + `, set by hand, keeps it, and costs time (both in the table of other
+  promise does not hold where failures come together; ` + "`maxCorrelatedFailures`" + `, set by hand, keeps it, and costs time (both in the table of other
   circumstances). The canary's own failures may come together in a way that stable's never did; a canary that is promoted before the first
   time that they do is promoted wrongly, as in the worst cell of early promotions above. And where failures do come together, Serin is slower than rules that ignore it and roll back good canaries for it.
 * **Equality is not the question.** Serin asks whether the canary is worse by more than a fifth of the tolerance and a tenth of

@@ -35,8 +35,8 @@ var Variations = []Contestant{
 		New: func() Rule { return ignorant{NewSerin(judge.Defaults())} },
 	},
 	{
-		Name: "maxCluster 20", About: "the user says that up to 20 requests may fail together",
-		New: configured(func(c *judge.Config) { c.MaxCluster = 20 }),
+		Name: "maxCorrelatedFailures 20", About: "the user says that up to 20 requests may fail together",
+		New: configured(func(c *judge.Config) { c.MaxCorrelatedFailures = 20 }),
 	},
 }
 

@@ -42,14 +42,14 @@ type Analysis struct {
 	// +kubebuilder:validation:MaxItems=3
 	MaxLatency []LatencyLimit `json:"maxLatency,omitempty"`
 
-	// failureLimit is how many measurements in a row must miss one of the absolute
+	// consecutiveFailureLimit is how many measurements in a row must miss one of the absolute
 	// limits (minSuccessRate, maxLatency) before the release is rolled back. The
 	// comparison with stable does not use it. Default 3.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
-	FailureLimit *int32 `json:"failureLimit,omitempty"`
+	ConsecutiveFailureLimit *int32 `json:"consecutiveFailureLimit,omitempty"`
 
 	// onInconclusive says what happens when the hold of a step is over and the
 	// evidence is still Inconclusive: Hold waits for more (the default), Promote
@@ -86,14 +86,14 @@ type Analysis struct {
 	// +optional
 	Startup *Startup `json:"startup,omitempty"`
 
-	// maxCluster is the largest number of requests that fail or succeed together, as
+	// maxCorrelatedFailures is the largest number of requests that fail or succeed together, as
 	// those of one user or one batch do. The comparison then counts groups of that
 	// size as one, which needs more requests. When unset, it is estimated from the
 	// requests of stable.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
-	MaxCluster *int32 `json:"maxCluster,omitempty"`
+	MaxCorrelatedFailures *int32 `json:"maxCorrelatedFailures,omitempty"`
 
 	// templateRefs are templates whose metrics are measured too.
 	// +optional

@@ -56,10 +56,10 @@ type CanaryReleaseStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Services []CanaryServiceStatus `json:"services,omitempty"`
 
-	// drive is what is in effect of what the Rollout of spec.drive decides. Absent where
+	// delegation is what is in effect of what the Rollout of spec.delegation decides. Absent where
 	// none is named, and before the first weight is in effect.
 	// +optional
-	Drive *CanaryDriveStatus `json:"drive,omitempty"`
+	Delegation *CanaryDelegationStatus `json:"delegation,omitempty"`
 
 	// copies are objects that were made for pods of the canary, and that go with them.
 	// +optional
@@ -226,8 +226,8 @@ type CanaryPortStatus struct {
 	Weight int32 `json:"weight"`
 }
 
-// CanaryDriveStatus is what is in effect of a Rollout's decisions.
-type CanaryDriveStatus struct {
+// CanaryDelegationStatus is what is in effect of a Rollout's decisions.
+type CanaryDelegationStatus struct {
 	// weight in percent that was last in effect on every port that the Rollout decides.
 	// +required
 	// +kubebuilder:validation:Minimum=0
@@ -299,6 +299,6 @@ const (
 	ReasonDeprecating Reason = "Deprecating"
 	// ReasonDeprecated: the canary is gone and left no trace.
 	ReasonDeprecated Reason = "Deprecated"
-	// ReasonRequested: somebody set spec.transition, or the Rollout spec.drive.transition.
+	// ReasonRequested: somebody set spec.transition, or the Rollout spec.delegation.transition.
 	ReasonRequested Reason = "Requested"
 )

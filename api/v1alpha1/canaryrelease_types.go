@@ -19,7 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Transition",type=string,JSONPath=`.spec.transition`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Rollout",type=string,JSONPath=`.spec.drive.rollout`,priority=1
+// +kubebuilder:printcolumn:name="Rollout",type=string,JSONPath=`.spec.delegation.rollout`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="metadata.name: must have at most 52 characters, since Serin derives names and labels from it; choose a shorter name"
 type CanaryRelease struct {
@@ -27,7 +27,7 @@ type CanaryRelease struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is what to try and on how much traffic. The user owns it; Serin writes
-	// nothing of it but weight, transition and manifestDigest of spec.drive.
+	// nothing of it but weight, transition and manifestDigest of spec.delegation.
 	// +required
 	Spec CanaryReleaseSpec `json:"spec"`
 
@@ -119,19 +119,19 @@ type CanaryReleaseSpec struct {
 	// +optional
 	Transition CanaryTransition `json:"transition,omitempty"`
 
-	// drive lets a Rollout decide how much traffic goes to the canary and how the
+	// delegation lets a Rollout decide how much traffic goes to the canary and how the
 	// CanaryRelease ends. The Rollout names the CanaryRelease in spec.workloadRef, and has
-	// to be named here, so that nobody drives what is not theirs. transition above, which
+	// to be named here, so that no Rollout decides about a CanaryRelease without consent. transition above, which
 	// people set, goes before what the Rollout decides. When unset, people decide.
 	// +optional
-	Drive *CanaryDrive `json:"drive,omitempty"`
+	Delegation *CanaryDelegation `json:"delegation,omitempty"`
 }
 
-// CanaryDrive is what a Rollout decides about a CanaryRelease.
-type CanaryDrive struct {
+// CanaryDelegation is what a Rollout decides about a CanaryRelease.
+type CanaryDelegation struct {
 	// rollout is the name of the Rollout, in the same namespace. You write it; the
 	// Rollout writes the rest. The canary gets nothing until the Rollout says so. To take it
-	// back, remove drive as a whole.
+	// back, remove delegation as a whole.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=52

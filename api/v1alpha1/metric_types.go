@@ -64,13 +64,13 @@ type MetricSettings struct {
 	// +kubebuilder:default="30s"
 	Interval Duration `json:"interval,omitempty"`
 
-	// failureLimit is how many measurements in a row must be outside of min and max
+	// consecutiveFailureLimit is how many measurements in a row must be outside of min and max
 	// before the release is rolled back. A missing one neither counts nor breaks the
 	// row. A comparison does not use it. Default 3, and 1 for a job.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
-	FailureLimit *int32 `json:"failureLimit,omitempty"`
+	ConsecutiveFailureLimit *int32 `json:"consecutiveFailureLimit,omitempty"`
 
 	// minSamples is how many numbers must have been measured in a step before the
 	// step can end. A comparison does not use it: spec.analysis.minRequests counts

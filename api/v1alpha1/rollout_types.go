@@ -161,21 +161,29 @@ type RolloutSpec struct {
 	// +kubebuilder:default="10m"
 	ProgressDeadline Duration `json:"progressDeadline,omitempty"`
 
-	// rollbackWindow is how many of the latest promoted versions may come back
-	// without steps: a template that is one of theirs gets all traffic as soon as
-	// its pods are available. Default 0: every change takes the steps.
+	// rollbackWindow lets the latest promoted versions come back without steps. When
+	// unset, every change takes the steps.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=10
-	RollbackWindow *int32 `json:"rollbackWindow,omitempty"`
+	RollbackWindow *RollbackWindow `json:"rollbackWindow,omitempty"`
 
-	// revisionHistoryLimit is how many ended releases status.history keeps.
+	// historyLimit is how many ended releases status.history keeps.
 	// Default 10.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=20
-	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
+}
+
+// RollbackWindow says which versions may come back without steps.
+type RollbackWindow struct {
+	// revisions is how many of the latest promoted versions may come back without
+	// steps: a template that is one of theirs gets all traffic as soon as its pods are
+	// available. With 0, every change takes the steps.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10
+	Revisions int32 `json:"revisions"`
 }
 
 // ServicePair are the Services of two versions, in the namespace of the Rollout.
@@ -239,7 +247,7 @@ type WorkloadReference struct {
 	// +kubebuilder:validation:MaxLength=64
 	APIVersion string `json:"apiVersion"`
 
-	// kind: Deployment, or CanaryRelease, whose spec.drive has to name this Rollout.
+	// kind: Deployment, or CanaryRelease, whose spec.delegation has to name this Rollout.
 	// A StatefulSet or a DaemonSet is refused: their controllers replace pods in place,
 	// so that the old pods can't all stay until the new version has proved itself.
 	// +required

@@ -97,7 +97,7 @@ type RolloutStatus struct {
 	NextTransitionTime *metav1.Time `json:"nextTransitionTime,omitempty"`
 
 	// history lists the latest releases that ended, newest first, at most
-	// spec.revisionHistoryLimit of them.
+	// spec.historyLimit of them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
@@ -181,36 +181,36 @@ type StepStatus struct {
 	// +optional
 	PassedAt *metav1.MicroTime `json:"passedAt,omitempty"`
 
-	// evidenceWaived is whether a person decided to go on without evidence.
+	// analysisSkipped is whether a user skipped the analysis of the step (action Skip).
 	// +optional
-	EvidenceWaived bool `json:"evidenceWaived,omitempty"`
+	AnalysisSkipped bool `json:"analysisSkipped,omitempty"`
 
 	// failureAccepted is whether a person decided to begin the step although the
 	// analysis had failed.
 	// +optional
 	FailureAccepted bool `json:"failureAccepted,omitempty"`
 
-	// heldBackUntil is set once the canary was promoted ahead of time: the weight of
+	// holdoutUntil is set once the canary was promoted ahead of time: the weight of
 	// the last step is 95 from then on, and stable keeps the rest until this, the time
 	// at which the step would have ended.
 	// +optional
-	HeldBackUntil *metav1.MicroTime `json:"heldBackUntil,omitempty"`
+	HoldoutUntil *metav1.MicroTime `json:"holdoutUntil,omitempty"`
 
-	// heldBackFrom is the weight that the last step had then: when it is edited, the
+	// holdoutFrom is the weight that the last step had then: when it is edited, the
 	// release goes on at the new one.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
-	HeldBackFrom int32 `json:"heldBackFrom,omitempty"`
+	HoldoutFrom int32 `json:"holdoutFrom,omitempty"`
 
-	// toldAt is when it was told that the step waits for a person.
+	// notifiedAt is when the notification was sent that the step waits for approval.
 	// +optional
-	ToldAt *metav1.MicroTime `json:"toldAt,omitempty"`
+	NotifiedAt *metav1.MicroTime `json:"notifiedAt,omitempty"`
 
-	// inEffectAt is when the router reported the weight of the step in effect.
+	// programmedAt is when the router reported the weight of the step as programmed.
 	// The hold counts from here, and only traffic after it is evidence.
 	// +optional
-	InEffectAt *metav1.MicroTime `json:"inEffectAt,omitempty"`
+	ProgrammedAt *metav1.MicroTime `json:"programmedAt,omitempty"`
 }
 
 // WeightStatus is the canary's share of the traffic in percent.
@@ -313,40 +313,40 @@ type AnalysisStatus struct {
 	Message string `json:"message,omitempty"`
 
 	// evidence that the canary fails more often than stable, as a decimal number.
-	// The release is rolled back when it reaches needed.
+	// The release is rolled back when it reaches threshold.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Evidence string `json:"evidence,omitempty"`
 
-	// needed is the evidence that rolls back: 1 / maxFalseRollback.
+	// threshold is the evidence that rolls back: 1 / maxFalseRollback.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
-	Needed string `json:"needed,omitempty"`
+	Threshold string `json:"threshold,omitempty"`
 
-	// promotion is the evidence of the present step that the canary fails no more
+	// promotionEvidence is the evidence of the present step that the canary fails no more
 	// often than stable by spec.analysis.tolerance or more, as a decimal number. Only
 	// in the last step, and only where spec.analysis.onConclusive is Promote.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
-	Promotion string `json:"promotion,omitempty"`
+	PromotionEvidence string `json:"promotionEvidence,omitempty"`
 
-	// promotionNeeded is the evidence that promotes: 1 / maxBadPromotion.
+	// promotionThreshold is the evidence that promotes: 1 / maxBadPromotion.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
-	PromotionNeeded string `json:"promotionNeeded,omitempty"`
+	PromotionThreshold string `json:"promotionThreshold,omitempty"`
 
-	// leading is the metric that weighs most in evidence: failures, latency, or the
+	// decidingMetric is the metric that weighs most in evidence: failures, latency, or the
 	// name of one of your metrics.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	Leading string `json:"leading,omitempty"`
+	DecidingMetric string `json:"decidingMetric,omitempty"`
 
-	// detectable is how much more often than stable the canary would have to fail
+	// minDetectableEffect is how much more often than stable the canary would have to fail
 	// for half of such canaries to have been rolled back by now, such as "0.8pp".
 	// Unset while none would.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
-	Detectable string `json:"detectable,omitempty"`
+	MinDetectableEffect string `json:"minDetectableEffect,omitempty"`
 
 	// canaryRequests counts the canary's requests of this release that were judged.
 	// +optional

@@ -201,16 +201,16 @@ func TestOfSeveralObstaclesTheSameOneIsReported(t *testing.T) {
 
 func TestACanaryGetsWhatItsRolloutGivesIt(t *testing.T) {
 	c := newCluster(t)
-	drive := v1alpha1.CanaryDrive{Rollout: "website"}
-	c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Drive = &drive })
+	delegation := v1alpha1.CanaryDelegation{Rollout: "website"}
+	c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Delegation = &delegation })
 	c.run(12)
 	for _, weight := range []int32{0, 40} {
 		if weight > 0 {
-			drive.Weight, drive.By, drive.ManifestDigest = &weight, drive.Rollout, c.canaryRelease().Status.ManifestDigest
-			c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Drive = &drive })
+			delegation.Weight, delegation.By, delegation.ManifestDigest = &weight, delegation.Rollout, c.canaryRelease().Status.ManifestDigest
+			c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Delegation = &delegation })
 			c.run(5)
 		}
-		if diff := cmp.Diff(&v1alpha1.CanaryDriveStatus{Weight: weight, InEffect: true}, c.canaryRelease().Status.Drive); diff != "" {
+		if diff := cmp.Diff(&v1alpha1.CanaryDelegationStatus{Weight: weight, InEffect: true}, c.canaryRelease().Status.Delegation); diff != "" {
 			t.Errorf("in effect (-want +got):\n%s", diff)
 		}
 		split := &splitv1.TrafficSplit{}
@@ -219,8 +219,8 @@ func TestACanaryGetsWhatItsRolloutGivesIt(t *testing.T) {
 			t.Errorf("weights %+v, want %d %%", b, weight)
 		}
 	}
-	drive.Transition = v1alpha1.CanaryTransitionAdopted
-	c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Drive = &drive })
+	delegation.Transition = v1alpha1.CanaryTransitionAdopted
+	c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Delegation = &delegation })
 	c.run(20)
 	if d := c.canaryRelease().Status.Decision; d == nil || d.EndedAt == nil || d.Message != `the Rollout "website" has promoted it` {
 		t.Errorf("%+v", d)

@@ -52,8 +52,8 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) err
 		return r.applySplit(ctx, s, a.Route)
 	case plan.DeleteSplit:
 		return r.remove(ctx, a.Target, &splitv1.TrafficSplit{ObjectMeta: named(s, a.Name)})
-	case plan.Drive, plan.GiveUpDrive:
-		return r.applyDrive(ctx, s, action)
+	case plan.SetDelegation, plan.GiveUpDelegation:
+		return r.applyDelegation(ctx, s, action)
 	case plan.KeepContent, plan.SetConfiguration, plan.DropContent:
 		return r.applyConfiguration(ctx, s, action)
 	}

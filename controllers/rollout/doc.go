@@ -2,7 +2,7 @@
 
 // Package rollout is the shell around the planner of Rollouts: it observes,
 // asks plan.Decide, writes the status, then acts. It decides nothing itself and
-// moves traffic only by the weights of a TrafficSplit, or by spec.drive of a
+// moves traffic only by the weights of a TrafficSplit, or by spec.delegation of a
 // CanaryRelease, which has splits of its own.
 //
 //	read        | from

@@ -59,7 +59,7 @@ func figuresOf(s *v1alpha1.RolloutStatus) figures {
 		f.weight = *s.Weight.Observed
 	}
 	if a := s.Analysis; a != nil {
-		f.evidence, f.promotion = ratio(a.Evidence, a.Needed), ratio(a.Promotion, a.PromotionNeeded)
+		f.evidence, f.promotion = ratio(a.Evidence, a.Threshold), ratio(a.PromotionEvidence, a.PromotionThreshold)
 	}
 	return f
 }

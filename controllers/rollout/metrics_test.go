@@ -64,7 +64,7 @@ func releasing(i int, weight *int32) *v1alpha1.RolloutStatus {
 	s := atStep("b", 1, 0)
 	start := after(time.Duration(i) * time.Second)
 	s.Canary.StartedAt, s.Weight = &start, &v1alpha1.WeightStatus{Requested: 20, Observed: weight}
-	s.Analysis = &v1alpha1.AnalysisStatus{Evidence: "50", Needed: "100", Promotion: "2.5", PromotionNeeded: "100"}
+	s.Analysis = &v1alpha1.AnalysisStatus{Evidence: "50", Threshold: "100", PromotionEvidence: "2.5", PromotionThreshold: "100"}
 	return status(v1alpha1.ReasonHolding, s)
 }
 

@@ -39,7 +39,7 @@ type scene struct {
 	root       *corev1.Service
 	split      *splitv1.TrafficSplit // nil when there is none
 	backends   map[string]*corev1.Service
-	// canaryRelease that is driven; nil when there is none.
+	// canaryRelease that is delegated; nil when there is none.
 	canaryRelease *v1alpha1.CanaryRelease
 	// present are the names of the copies of the contents that the template refers
 	// to, and configurations what the versions of the workload read.
@@ -55,7 +55,7 @@ type scene struct {
 func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, error) {
 	s := scene{backends: map[string]*corev1.Service{}, Observation: plan.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
 	s.RouterName = cmp.Or(ro.Spec.Router, r.options.DefaultRouter)
-	if drives(ro) {
+	if isDelegated(ro) {
 		s.RouterName = cmp.Or(ro.Spec.Router, v1alpha1.RouterNginx) // it has no other, whatever the default
 	}
 	s.Linger = r.options.Linger[s.RouterName]
@@ -78,8 +78,8 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 // observeReleased reads what is released, and what shares its traffic.
 func (r *Reconciler) observeReleased(ctx context.Context, s *scene) error {
 	switch {
-	case drives(s.Rollout):
-		return r.observeDriven(ctx, s)
+	case isDelegated(s.Rollout):
+		return r.observeDelegated(ctx, s)
 	case s.Rollout.Spec.Services != nil:
 		return errors.Join(r.observeSplit(ctx, s), r.observePair(ctx, s))
 	}

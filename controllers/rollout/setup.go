@@ -47,7 +47,7 @@ func claims(ro *v1alpha1.Rollout) []string {
 	if ro.Spec.Services != nil {
 		return []string{claimService(ro.Spec.Service)}
 	}
-	if drives(ro) {
+	if isDelegated(ro) {
 		return []string{claimCanaryRelease(ro.Spec.WorkloadRef.Name), claimService(ro.Spec.Service)}
 	}
 	return []string{claimWorkload(ro.Spec.WorkloadRef.Name), claimService(ro.Spec.Service)}

@@ -88,7 +88,7 @@ func (s *scene) resolveMetrics(status *v1alpha1.RolloutStatus) ([]resolve.Metric
 // measurable leaves out what is measured once for a step, until the step is in effect:
 // what it gives before says nothing about it.
 func measurable(list []resolve.Metric, step *v1alpha1.StepStatus) []resolve.Metric {
-	if step != nil && step.InEffectAt != nil {
+	if step != nil && step.ProgrammedAt != nil {
 		return list
 	}
 	return slices.DeleteFunc(list, func(m resolve.Metric) bool { return m.Provider.Job != nil && !m.Provider.Job.Repeat })
@@ -101,8 +101,8 @@ func (r *Reconciler) attachMetrics(s *scene, judged time.Time) {
 		return
 	}
 	var inEffect time.Time
-	if step := s.Rollout.Status.Step; step != nil && step.InEffectAt != nil {
-		inEffect = step.InEffectAt.Time
+	if step := s.Rollout.Status.Step; step != nil && step.ProgrammedAt != nil {
+		inEffect = step.ProgrammedAt.Time
 	}
 	last := judged
 	if a := s.Rollout.Status.Analysis; a != nil && a.LastValueAt != nil && a.LastValueAt.After(judged) {

@@ -157,10 +157,10 @@ func (c crowd) wait(ctx context.Context, what string, is func(*v1alpha1.Rollout)
 	ticker := c.clock.NewTicker(lookPeriod)
 	defer ticker.Stop()
 	var progress struct {
-		n          int
-		at, toldAt time.Time
+		n              int
+		at, reportedAt time.Time
 	}
-	progress.at, progress.toldAt = c.clock.Now(), c.clock.Now()
+	progress.at, progress.reportedAt = c.clock.Now(), c.clock.Now()
 	for {
 		n, err := c.count(ctx, is)
 		if err != nil || n == len(c.apps) {
@@ -173,8 +173,8 @@ func (c crowd) wait(ctx context.Context, what string, is func(*v1alpha1.Rollout)
 		if now.Sub(progress.at) > patience+c.hold*time.Duration(len(Weights)) {
 			return fmt.Errorf("%d of %d Rollouts are %s, and none of the others became so for %s", n, len(c.apps), what, patience)
 		}
-		if now.Sub(progress.toldAt) > tellPeriod {
-			progress.toldAt = now
+		if now.Sub(progress.reportedAt) > tellPeriod {
+			progress.reportedAt = now
 			fmt.Fprintf(c.out, "  %d of %d are %s\n", n, len(c.apps), what)
 		}
 		select {

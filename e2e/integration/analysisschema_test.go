@@ -43,13 +43,13 @@ func TestEveryProviderAndSettingIsAccepted(t *testing.T) {
 		"counters by default":  promCounters + "compare: {}",
 		"latency":              "provider: {type: prometheus, prometheus: {address: http://p, counters: {latency: x_bucket}}}\ncompare: {}",
 		"any endpoint":         "provider: {type: web, web: {url: 'https://a.example/{{args.service}}', jsonPath: '{.a}', headers: [{name: Authorization, value: 'Bearer {{args.token}}'}]}}\nmin: \"1\"",
-		"a Job":                jobQuery + "dryRun: true\nfailureLimit: 1",
+		"a Job":                jobQuery + "dryRun: true\nconsecutiveFailureLimit: 1",
 		"Datadog":              "provider: {type: datadog, datadog: {query: 'avg:a{b}', credentialsRef: {name: datadog}}}\nmax: \"1\"",
 		"CloudWatch":           "provider: {type: cloudWatch, cloudWatch: {region: eu-central-1, expression: 'a/b', credentialsRef: {name: aws}}}\nmax: \"1\"",
 		"New Relic":            "provider: {type: newRelic, newRelic: {accountID: 1, query: SELECT 1, credentialsRef: {name: newrelic}}}\nmax: \"1\"",
 		"Graphite":             "provider: {type: graphite, graphite: {address: http://g, target: a.b}}\nmax: \"1\"",
 		"InfluxDB":             "provider: {type: influxDB, influxDB: {address: http://i, organization: o, query: q, credentialsRef: {name: influx}}}\nmax: \"1\"",
-		"all settings at once": promQuery + "min: \"0\"\nmax: \"0.123456789\"\ninterval: 1m\nfailureLimit: 100\nminSamples: 1000\ndryRun: true",
+		"all settings at once": promQuery + "min: \"0\"\nmax: \"0.123456789\"\ninterval: 1m\nconsecutiveFailureLimit: 100\nminSamples: 1000\ndryRun: true",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := dryRun(t.Context(), templateWith(metric)); err != nil {
@@ -93,7 +93,7 @@ func TestMetricsThatContradictThemselvesAreRefusedWithTheFix(t *testing.T) {
 		"another protocol":              {"provider: {type: prometheus, prometheus: {address: ftp://p, query: up}}\nmax: \"1\"", "spec.metrics[0].provider.prometheus.address"},
 		"a password in an address":      {"provider: {type: web, web: {url: http://a:b@c, jsonPath: a}}\nmax: \"1\"", "spec.metrics[0].provider.web.url"},
 		"an unknown quantity":           {"provider: {type: trafficMetrics, trafficMetrics: {quantity: P50.5}}\nmax: \"1\"", "quantity"},
-		"a failure limit of none":       {promQuery + "max: \"1\"\nfailureLimit: 0", "spec.metrics[0].failureLimit"},
+		"a failure limit of none":       {promQuery + "max: \"1\"\nconsecutiveFailureLimit: 0", "spec.metrics[0].consecutiveFailureLimit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := dryRun(t.Context(), templateWith(c.metric)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -107,7 +107,7 @@ func TestTheAnalysisOfARolloutNamesTemplatesAndMetrics(t *testing.T) {
 	t.Parallel()
 	analysis := func(text string) string { return rolloutWith(deploymentRef + oneStep + "analysis: " + text) }
 	for name, text := range map[string]string{
-		"all settings":      `{maxFalseRollback: 1%, tolerance: 0.5pp, maxBadPromotion: 2%, minEvidence: 1m, startup: {for: 30s, tolerate: 10pp}, maxCluster: 20, onInconclusive: Hold}`,
+		"all settings":      `{maxFalseRollback: 1%, tolerance: 0.5pp, maxBadPromotion: 2%, minEvidence: 1m, startup: {for: 30s, tolerate: 10pp}, maxCorrelatedFailures: 20, onInconclusive: Hold}`,
 		"a template":        `{templateRefs: [{name: errors, args: [{name: service, value: a}]}, {name: errors, kind: ClusterAnalysisTemplate}]}`,
 		"a metric":          `{args: [{name: service, field: ArmService}], metrics: [{name: errors, max: "1", provider: {type: web, web: {url: "http://a/{{args.service}}", jsonPath: "{.a}"}}}]}`,
 		"a startup of none": `{startup: {}}`,
@@ -126,7 +126,7 @@ func TestTheAnalysisOfARolloutNamesTemplatesAndMetrics(t *testing.T) {
 		"a metric without a limit":      {`{metrics: [{name: a, provider: {type: trafficMetrics, trafficMetrics: {quantity: P50}}}]}`, "min, max: a plain number needs one or both of them"},
 		"a provider of templates":       {`{metrics: [{name: a, max: "1", provider: {type: datadog, datadog: {query: a, credentialsRef: {name: a}}}}]}`, "datadog"},
 		"one metric twice":              {`{metrics: [{name: a, max: "1", provider: {type: trafficMetrics, trafficMetrics: {quantity: P50}}}, {name: a, max: "1", provider: {type: trafficMetrics, trafficMetrics: {quantity: P50}}}]}`, "Duplicate value"},
-		"a cluster of no requests":      {`{maxCluster: 0}`, "spec.analysis.maxCluster"},
+		"a cluster of no requests":      {`{maxCorrelatedFailures: 0}`, "spec.analysis.maxCorrelatedFailures"},
 		"a probability that is none":    {`{maxBadPromotion: 101%}`, "spec.analysis.maxBadPromotion"},
 		"a startup that is no duration": {`{startup: {for: long}}`, "spec.analysis.startup.for"},
 	} {

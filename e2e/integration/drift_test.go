@@ -160,7 +160,7 @@ func (p *stage) restoredFor(ctx context.Context, reader client.Reader) bool {
 			{v1alpha1.RoleCanary, ro.Status.Canary.Revision, 80, true},
 		},
 	}
-	got := firstStep{Step: ro.Status.Step.Index, InEffect: ro.Status.Step.InEffectAt != nil}
+	got := firstStep{Step: ro.Status.Step.Index, InEffect: ro.Status.Step.ProgrammedAt != nil}
 	ts, root, d, sets := &splitv1.TrafficSplit{}, &corev1.Service{}, &appsv1.Deployment{}, &appsv1.ReplicaSetList{}
 	if reader.Get(ctx, p.key("website"), ts) == nil && ts.DeletionTimestamp == nil && made.IsMarked(ts, ro) {
 		got.Backends, got.Weight = ts.Spec.Backends, weightOf(ts.Status)

@@ -122,7 +122,7 @@ func (p *stage) held(step int32) {
 	p.Helper()
 	p.eventually("the weight of the step is in effect", func(context.Context) bool {
 		st := p.rollout().Status.Step
-		return st != nil && st.Index == step && st.InEffectAt != nil && p.weight() == []int32{20, 60}[step]
+		return st != nil && st.Index == step && st.ProgrammedAt != nil && p.weight() == []int32{20, 60}[step]
 	})
 }
 

@@ -227,7 +227,7 @@ func TestPeopleWhoMatchMeetTheCanaryFirstAndCopiesBeforeThem(t *testing.T) {
 	s.eventually("all requests are split", func(ctx context.Context) bool {
 		err := admin.Get(ctx, s.key("website"), ts)
 		step := s.rollout().Status.Step
-		return err == nil && len(ts.Spec.Matches) == 0 && ts.Status.Mirror == nil && step != nil && step.Index == 1 && step.InEffectAt != nil
+		return err == nil && len(ts.Spec.Matches) == 0 && ts.Status.Mirror == nil && step != nil && step.Index == 1 && step.ProgrammedAt != nil
 	})
 	s.decide(v1alpha1.ControlPromoteFull)
 	s.waitReady()

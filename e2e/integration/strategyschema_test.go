@@ -37,7 +37,7 @@ func TestEveryStrategyAndSettingIsAccepted(t *testing.T) {
 		"a decision":     deploymentRef + oneStep + "control: {revision: 6c8f9d7b5, action: Promote, step: 1, reason: looked at it}",
 		"a hook":         deploymentRef + oneStep + "hooks: [{name: tests, when: BeforeStep, endpoint: {url: https://ci.example/hook}, timeout: 10m}]",
 		"a notification": deploymentRef + oneStep + "notifications: [{name: chat, format: Slack, events: [RolledBack], endpoint: {url: https://chat.example/x}}]",
-		"a way back":     deploymentRef + oneStep + "rollbackWindow: 3\nrevisionHistoryLimit: 20\nrouter: none",
+		"a way back":     deploymentRef + oneStep + "rollbackWindow: {revisions: 3}\nhistoryLimit: 20\nrouter: none",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := dryRun(t.Context(), rolloutWith(spec)); err != nil {
@@ -71,7 +71,7 @@ func TestWhatContradictsItselfIsRefusedWithTheFix(t *testing.T) {
 		"a hook by another protocol":    {deploymentRef + oneStep + "hooks: [{name: x, when: Gate, endpoint: {url: ftp://example/x}}]", "spec.hooks[0].endpoint.url"},
 		"a password in an address":      {deploymentRef + oneStep + "hooks: [{name: x, when: Gate, endpoint: {url: https://u:p@example/x}}]", "spec.hooks[0].endpoint.url"},
 		"a hook that is never called":   {deploymentRef + oneStep + "hooks: [{name: x, endpoint: {url: https://example/x}}]", "spec.hooks[0].when"},
-		"too long a window back":        {deploymentRef + oneStep + "rollbackWindow: 11", "spec.rollbackWindow"},
+		"too long a window back":        {deploymentRef + oneStep + "rollbackWindow: {revisions: 11}", "spec.rollbackWindow.revisions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := dryRun(t.Context(), rolloutWith(c.spec)); err == nil || !strings.Contains(err.Error(), c.want) {

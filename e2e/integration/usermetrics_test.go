@@ -74,7 +74,7 @@ func depth(url string) *v1alpha1.AnalysisTemplate {
 			Provider: v1alpha1.MetricProvider{Type: v1alpha1.ProviderWeb, BasicProviders: v1alpha1.BasicProviders{
 				Web: &v1alpha1.WebQuery{URL: v1alpha1.URL(url), JSONPath: "{.depth}"},
 			}},
-			MetricSettings: v1alpha1.MetricSettings{Name: "depth", Max: "10", Interval: "5s", FailureLimit: new(int32(2))},
+			MetricSettings: v1alpha1.MetricSettings{Name: "depth", Max: "10", Interval: "5s", ConsecutiveFailureLimit: new(int32(2))},
 		}}},
 	}
 }
@@ -106,7 +106,7 @@ func TestAReleaseGoesOnOnlyWithANumberOfTheUsers(t *testing.T) {
 	p.eventually("the second step is held", func(context.Context) bool {
 		p.pass(5 * time.Second)
 		st := p.rollout().Status.Step
-		return st != nil && st.Index == 1 && st.InEffectAt != nil
+		return st != nil && st.Index == 1 && st.ProgrammedAt != nil
 	})
 	p.eventually("the result is on record", func(ctx context.Context) bool {
 		r := &v1alpha1.AnalysisResult{}

@@ -61,7 +61,7 @@ nothing would be found, and where nothing is compared. Freezes that you may not 
 func planRows(planned []sight.Planned) [][]string {
 	var rows [][]string
 	for _, p := range planned {
-		row := []string{strconv.Itoa(p.Number), fmt.Sprintf("%d%%", p.Weight), p.State, moment(p, p.Begins), moment(p, p.Ends), orNone(p.Detectable), orNone(p.Waits)}
+		row := []string{strconv.Itoa(p.Number), fmt.Sprintf("%d%%", p.Weight), p.State, moment(p, p.Begins), moment(p, p.Ends), orNone(p.MinDetectableEffect), orNone(p.Waits)}
 		if p.State == sight.Promotion {
 			row[0], row[4] = orNone(""), orNone("")
 		}

@@ -63,7 +63,7 @@ func Detect(ro *v1alpha1.Rollout, plan []Planned, now Traffic) error {
 // would be found.
 func (p *Planned) tell(effect float64) {
 	if p.State != Done && p.Weight > 0 && p.Weight < 100 && effect > 0 && effect < 1 {
-		p.Detectable = strconv.FormatFloat(100*effect, 'g', 2, 64) + "pp"
+		p.MinDetectableEffect = strconv.FormatFloat(100*effect, 'g', 2, 64) + "pp"
 	}
 }
 
@@ -89,7 +89,7 @@ func (r *release) play(config judge.Config, weight int32, hold time.Duration) fl
 		w.Stable = arm(&r.stable, &r.stableFailures, requests*(1-share), r.traffic.FailureRate)
 		var result judge.Result
 		r.state, result = config.Next(r.state, w)
-		effect, r.at = result.DetectableEffect, w.End
+		effect, r.at = result.MinDetectableEffect, w.End
 	}
 	return effect
 }

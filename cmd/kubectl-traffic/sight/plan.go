@@ -28,10 +28,10 @@ type Planned struct {
 	Ends   time.Time `json:"ends,omitzero"`
 	// Waits says what the step waits for beside its time, or "".
 	Waits string `json:"waitsFor,omitempty"`
-	// Detectable is how much more often than stable the canary would have to fail for
+	// MinDetectableEffect is how much more often than stable the canary would have to fail for
 	// half of such releases to be rolled back by the end of the step, such as "0.5pp".
 	// Unset when it is not known, or when nothing would be found.
-	Detectable string `json:"detectable,omitempty"`
+	MinDetectableEffect string `json:"minDetectableEffect,omitempty"`
 }
 
 // States of a step.
@@ -171,8 +171,8 @@ func (p *planner) state(i int) string {
 
 // begins is when a step began to count, or when it may at the earliest.
 func (p *planner) begins(state string, at v1alpha1.CronExpression) (time.Time, string, error) {
-	if state == Present && p.present.InEffectAt != nil {
-		return p.present.InEffectAt.Time, "", nil
+	if state == Present && p.present.ProgrammedAt != nil {
+		return p.present.ProgrammedAt.Time, "", nil
 	}
 	return p.opens(at)
 }

@@ -83,7 +83,7 @@ func TestPlan(t *testing.T) {
 				promotion(2, at(6, 0), "the Freezes of operators to be over"),
 			},
 		},
-		{name: "a paused release", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "10m"}, v1alpha1.Step{Weight: 20}), present: &v1alpha1.StepStatus{Index: 0, InEffectAt: &inEffect}, paused: true, want: []sight.Planned{
+		{name: "a paused release", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "10m"}, v1alpha1.Step{Weight: 20}), present: &v1alpha1.StepStatus{Index: 0, ProgrammedAt: &inEffect}, paused: true, want: []sight.Planned{
 			{Number: 1, Weight: 10, State: sight.Present, Begins: inEffect.Time, Ends: at(0, 6)},
 			{Number: 2, Weight: 20, State: sight.Later, Waits: "spec.paused to be false"},
 			promotion(3, time.Time{}, ""),
@@ -97,11 +97,11 @@ func TestPlan(t *testing.T) {
 			{Number: 1, Weight: 10, State: sight.Later, Waits: `the time "0 0 30 2 *", which never comes`},
 			promotion(2, time.Time{}, ""),
 		}},
-		{name: "a release in progress", strategy: plain(steps[:1]...), present: &v1alpha1.StepStatus{Index: 0, InEffectAt: &inEffect}, want: []sight.Planned{
+		{name: "a release in progress", strategy: plain(steps[:1]...), present: &v1alpha1.StepStatus{Index: 0, ProgrammedAt: &inEffect}, want: []sight.Planned{
 			{Number: 1, Weight: 10, State: sight.Present, Begins: inEffect.Time, Ends: at(0, 6)},
 			promotion(2, at(0, 6), ""),
 		}},
-		{name: "a step whose time is over waits for evidence", strategy: plain(steps[:1]...), present: &v1alpha1.StepStatus{Index: 0, InEffectAt: &overdue}, want: []sight.Planned{
+		{name: "a step whose time is over waits for evidence", strategy: plain(steps[:1]...), present: &v1alpha1.StepStatus{Index: 0, ProgrammedAt: &overdue}, want: []sight.Planned{
 			{Number: 1, Weight: 10, State: sight.Present, Begins: overdue.Time, Ends: noon},
 			promotion(2, noon, ""),
 		}},
@@ -116,7 +116,7 @@ func TestPlan(t *testing.T) {
 			{Number: 2, Weight: 20, State: sight.Later, Begins: noon, Ends: noon},
 			promotion(3, noon, ""),
 		}},
-		{name: "a ramp", strategy: v1alpha1.Strategy{Ramp: &v1alpha1.Ramp{From: 5, To: 12, By: &five, Every: "10m"}}, present: &v1alpha1.StepStatus{Index: 1, InEffectAt: &inEffect}, want: []sight.Planned{
+		{name: "a ramp", strategy: v1alpha1.Strategy{Ramp: &v1alpha1.Ramp{From: 5, To: 12, By: &five, Every: "10m"}}, present: &v1alpha1.StepStatus{Index: 1, ProgrammedAt: &inEffect}, want: []sight.Planned{
 			{Number: 1, Weight: 5, State: sight.Done},
 			{Number: 2, Weight: 10, State: sight.Present, Begins: inEffect.Time, Ends: at(0, 6)},
 			{Number: 3, Weight: 12, State: sight.Later, Begins: at(0, 6), Ends: at(0, 16)},
@@ -198,7 +198,7 @@ func TestDetect(t *testing.T) {
 			}
 			var got []string
 			for _, p := range plan {
-				got = append(got, p.Detectable)
+				got = append(got, p.MinDetectableEffect)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)

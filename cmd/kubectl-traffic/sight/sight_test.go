@@ -35,7 +35,7 @@ func released() *v1alpha1.Rollout {
 		Weight: &v1alpha1.WeightStatus{Requested: 20, Observed: &observed},
 		Analysis: &v1alpha1.AnalysisStatus{
 			Verdict: "Inconclusive", Reason: "MoreNeeded", Message: "Canary fails as often as stable.",
-			Evidence: "0.4", Needed: "100", CanaryRequests: 600, CanaryFailures: 3, StableRequests: 2400, StableFailures: 11,
+			Evidence: "0.4", Threshold: "100", CanaryRequests: 600, CanaryFailures: 3, StableRequests: 2400, StableFailures: 11,
 		},
 		NextTransitionTime: &next,
 		Conditions: []metav1.Condition{{

@@ -154,7 +154,7 @@ func sentences(ro *v1alpha1.Rollout) string {
 		fmt.Fprintf(&b, "Analysis:  %s: %s\n", a.Verdict, oneLine(a.Message))
 		if a.Evidence != "" {
 			fmt.Fprintf(&b, "Evidence:  %s of %s needed to roll back; canary %d of %d requests failed, stable %d of %d\n",
-				a.Evidence, a.Needed, a.CanaryFailures, a.CanaryRequests, a.StableFailures, a.StableRequests)
+				a.Evidence, a.Threshold, a.CanaryFailures, a.CanaryRequests, a.StableFailures, a.StableRequests)
 		}
 	}
 	if next := ro.Status.NextTransitionTime; next != nil {

@@ -28,7 +28,7 @@
 // (how it ends, and why) is in the status, which is written before anything is acted on.
 // So a crash at any point repeats the same decision.
 //
-// A Rollout may decide about the weights and the end: see drive.go.
+// A Rollout may decide about the weights and the end: see delegation.go.
 //
 // The Helm release decides what the Deployment's pods are. When somebody else changes it,
 // or the Deployment, the canary is taken out; until then the Deployment is held, so that

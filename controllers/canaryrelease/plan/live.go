@@ -16,7 +16,7 @@ func (p *pass) live() {
 		return
 	}
 	who := "spec.services"
-	if d := p.CanaryRelease.Spec.Drive; d != nil {
+	if d := p.CanaryRelease.Spec.Delegation; d != nil {
 		who = fmt.Sprintf("the Rollout %q", d.Rollout)
 	}
 	p.say(v1alpha1.ReasonServing, "The canary gets what %s gives it: %s.", who, p.shares())

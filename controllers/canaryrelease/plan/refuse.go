@@ -32,7 +32,7 @@ func refuse(reason v1alpha1.Reason, format string, args ...any) *refusal {
 
 // refused is why no canary can be made; nil when one can.
 func (p *pass) refused() *refusal {
-	for _, check := range []func() *refusal{p.checkRelease, p.checkProposal, p.checkWorkloads, p.checkServices, p.checkSpec, p.checkDrive, p.checkCopies} {
+	for _, check := range []func() *refusal{p.checkRelease, p.checkProposal, p.checkWorkloads, p.checkServices, p.checkSpec, p.checkDelegation, p.checkCopies} {
 		if why := check(); why != nil {
 			return why
 		}

@@ -19,7 +19,7 @@ func (p *pass) decision() Decision {
 	if p.Unreadable == "" {
 		p.reportWorkloads()
 		p.reportServices()
-		p.reportDrive()
+		p.reportDelegation()
 		p.reportCopies()
 	}
 	p.report(v1alpha1.ConditionReady, p.state.ready, true)

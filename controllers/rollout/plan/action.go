@@ -72,14 +72,14 @@ type (
 	SetConfiguration struct{ Value string }
 	// DropContent deletes a copy that no version reads.
 	DropContent struct{ Copied }
-	// Drive tells a CanaryRelease how much traffic its present content gets in percent,
+	// SetDelegation tells a CanaryRelease how much traffic its present content gets in percent,
 	// and how it is to end; "" leaves that open.
-	Drive struct {
+	SetDelegation struct {
 		Weight     int32
 		Transition v1alpha1.CanaryTransition
 	}
-	// GiveUpDrive takes all of that back.
-	GiveUpDrive struct{}
+	// GiveUpDelegation takes all of that back.
+	GiveUpDelegation struct{}
 )
 
 func (AddFinalizer) action()     {}
@@ -98,8 +98,8 @@ func (DeleteSplit) action()      {}
 func (KeepContent) action()      {}
 func (SetConfiguration) action() {}
 func (DropContent) action()      {}
-func (Drive) action()            {}
-func (GiveUpDrive) action()      {}
+func (SetDelegation) action()    {}
+func (GiveUpDelegation) action() {}
 
 func (AddFinalizer) String() string    { return "add the finalizer" }
 func (RemoveFinalizer) String() string { return "remove the finalizer" }
@@ -145,11 +145,11 @@ func (a SetConfiguration) String() string {
 }
 func (a DropContent) String() string { return "delete the copy " + a.Name }
 
-func (a Drive) String() string {
+func (a SetDelegation) String() string {
 	s := fmt.Sprintf("have the CanaryRelease send %d %% to the canary", a.Weight)
 	if a.Transition != v1alpha1.CanaryTransitionNone {
 		s += fmt.Sprintf(" and be %s", a.Transition)
 	}
 	return s
 }
-func (GiveUpDrive) String() string { return "give spec.drive of the CanaryRelease up" }
+func (GiveUpDelegation) String() string { return "give spec.delegation of the CanaryRelease up" }

@@ -140,7 +140,7 @@ func (p *pass) endStep(c *v1alpha1.Control) (done obedience, why string) {
 	}
 	at := p.micro()
 	s.PassedAt = &at
-	s.EvidenceWaived = s.EvidenceWaived || c.Action == v1alpha1.ControlSkip
+	s.AnalysisSkipped = s.AnalysisSkipped || c.Action == v1alpha1.ControlSkip
 	p.note(false, string(c.Action), "Step %s: %s %s", s.Summary, strings.ToLower(string(c.Action)), who(c))
 	return carried, ""
 }

@@ -74,8 +74,8 @@ func (p *pass) converge() {
 		p.convergePair()
 		return
 	}
-	if p.driven() {
-		p.convergeDriven()
+	if p.delegated() {
+		p.convergeDelegated()
 		return
 	}
 	stable := p.stable()

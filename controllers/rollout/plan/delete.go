@@ -17,8 +17,8 @@ func (p *pass) delete() {
 		p.say(v1alpha1.ReasonDeleting, "Nothing is left to give back.")
 		return
 	}
-	if p.driven() {
-		p.deleteDriven()
+	if p.delegated() {
+		p.deleteDelegated()
 		return
 	}
 	if p.leavePath() {

@@ -30,7 +30,7 @@
 // anything is acted on. So a crash at any point repeats the same decision.
 //
 // Two Services that people keep, and a CanaryRelease, take the steps in the same way,
-// with pods that somebody else makes: see pair.go and driven.go.
+// with pods that somebody else makes: see pair.go and delegated.go.
 //
 // What others do in between is in drift.go and lost.go; what is still done about a
 // Rollout that can't be served, in refusal.go.

@@ -25,8 +25,8 @@ import (
 // release: the names were ours a moment ago, and a bad canary must not go on
 // because of a missing label. They are written again.
 func (p *pass) recognise() {
-	if p.driven() {
-		return // nothing that it drives has a mark
+	if p.delegated() {
+		return // nothing that it releases has a mark
 	}
 	if p.status.Weight == nil || !p.begun() && p.status.Stable == nil {
 		return

@@ -18,7 +18,7 @@ import (
 //
 //	last step                 held back                       then
 //	50 %  … evidence suffices 95 % until the step's end       100 %
-const heldBackWeight = fullWeight - policy.HoldBack
+const holdoutWeight = fullWeight - policy.Holdout
 
 // onlyTheLastPromotes leaves the evidence for a promotion to the last step: what
 // is known at one weight certifies no other.
@@ -32,34 +32,34 @@ func (s *settings) onlyTheLastPromotes() {
 
 // canBeEarly reports whether a step is one whose end evidence can bring forward.
 func (s step) canBeEarly() bool {
-	return s.Weight > 0 && s.Weight < heldBackWeight && len(s.Matches) == 0 && !s.manual
+	return s.Weight > 0 && s.Weight < holdoutWeight && len(s.Matches) == 0 && !s.manual
 }
 
-// holdBack has the last step send what it sends after an early promotion.
-func (p *pass) holdBack() {
+// applyHoldout has the last step send what it sends after an early promotion.
+func (p *pass) applyHoldout() {
 	s := p.status.Step
-	if s == nil || s.HeldBackUntil == nil || !p.early || int(s.Index) != len(p.steps)-1 {
+	if s == nil || s.HoldoutUntil == nil || !p.early || int(s.Index) != len(p.steps)-1 {
 		return
 	}
 	last := &p.steps[s.Index]
-	if last.Weight != s.HeldBackFrom || !last.canBeEarly() {
+	if last.Weight != s.HoldoutFrom || !last.canBeEarly() {
 		return // it was edited: the release goes on at what it says now
 	}
-	last.Route, last.pods = Route{Weight: heldBackWeight}, nil
+	last.Route, last.pods = Route{Weight: holdoutWeight}, nil
 	last.judge.MaxBadPromotion = 0
 }
 
 // promotesEarly gives a canary that has proved itself nearly all of the traffic, if
 // nothing else is in the way.
 func (p *pass) promotesEarly(i int) bool {
-	if !p.verdict.MayPromote || p.status.Step.HeldBackUntil != nil || !p.gate(len(p.steps), p.Now) {
+	if !p.verdict.MayPromote || p.status.Step.HoldoutUntil != nil || !p.gate(len(p.steps), p.Now) {
 		return false
 	}
 	end := metav1.NewMicroTime(p.endOf(i))
 	p.enterStep(i)
 	s := p.status.Step
-	s.HeldBackUntil, s.HeldBackFrom, s.Weight = &end, s.Weight, heldBackWeight
-	p.holdBack()
+	s.HoldoutUntil, s.HoldoutFrom, s.Weight = &end, s.Weight, holdoutWeight
+	p.applyHoldout()
 	p.events = append(p.events, Event{Routine: true, Reason: "PromotedEarly", Message: fmt.Sprintf(
 		"Revision %s has proved itself ahead of time: %s", p.revision, p.verdict.Explain())})
 	p.proceed()
@@ -68,10 +68,10 @@ func (p *pass) promotesEarly(i int) bool {
 
 // endOf is when the hold of step i, which is in effect, is over.
 func (p *pass) endOf(i int) time.Time {
-	if s := p.status.Step; s.HeldBackUntil != nil {
-		return s.HeldBackUntil.Time
+	if s := p.status.Step; s.HoldoutUntil != nil {
+		return s.HoldoutUntil.Time
 	}
-	return p.status.Step.InEffectAt.Add(p.steps[i].hold)
+	return p.status.Step.ProgrammedAt.Add(p.steps[i].hold)
 }
 
 // judgeOf is how a step is judged, with what former releases have taught.

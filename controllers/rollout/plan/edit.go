@@ -20,7 +20,7 @@ func (p *pass) relocate() {
 		p.number(i)
 		return
 	}
-	inEffect := s.InEffectAt != nil
+	inEffect := s.ProgrammedAt != nil
 	if !inEffect {
 		here = p.lastAsked()
 	}

@@ -28,7 +28,7 @@ func (p *pass) evidenceState() judge.State {
 // startEvidence begins the evidence of the present step: a Pass needs traffic
 // from after its weight took effect.
 func (p *pass) startEvidence() judge.Result {
-	s := p.evidenceState().StartStep(p.status.Step.InEffectAt.Time)
+	s := p.evidenceState().StartStep(p.status.Step.ProgrammedAt.Time)
 	r := p.judge.Assess(s, p.Now)
 	p.report(s, r)
 	return r
@@ -84,13 +84,13 @@ func (p *pass) analysisStatus() *v1alpha1.AnalysisStatus {
 func (p *pass) report(s judge.State, r judge.Result) {
 	a := p.analysisStatus()
 	a.Verdict, a.Reason, a.Message = string(r.Verdict), string(r.Reason), shorten(r.Explain())
-	a.Evidence, a.Needed, a.Leading = figure(r.Evidence), figure(r.Needed), r.Leading
-	a.Promotion, a.PromotionNeeded, a.Detectable = "", "", ""
-	if r.PromotionNeeded > 0 {
-		a.Promotion, a.PromotionNeeded = figure(r.Promotion), figure(r.PromotionNeeded)
+	a.Evidence, a.Threshold, a.DecidingMetric = figure(r.Evidence), figure(r.Threshold), r.DecidingMetric
+	a.PromotionEvidence, a.PromotionThreshold, a.MinDetectableEffect = "", "", ""
+	if r.PromotionThreshold > 0 {
+		a.PromotionEvidence, a.PromotionThreshold = figure(r.PromotionEvidence), figure(r.PromotionThreshold)
 	}
-	if r.DetectableEffect > 0 && r.DetectableEffect < 1 {
-		a.Detectable = strconv.FormatFloat(100*r.DetectableEffect, 'g', 2, 64) + "pp"
+	if r.MinDetectableEffect > 0 && r.MinDetectableEffect < 1 {
+		a.MinDetectableEffect = strconv.FormatFloat(100*r.MinDetectableEffect, 'g', 2, 64) + "pp"
 	}
 	if text, err := s.MarshalText(); err == nil {
 		a.State = string(text)

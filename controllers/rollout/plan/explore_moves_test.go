@@ -71,7 +71,7 @@ func newSituation(tb testing.TB, begin func(*world), deeds int) *situation {
 	w.dep.replicas, w.podDelay, w.routerLag = 2, 1, 0
 	w.ro.Spec.ProgressDeadline = v1alpha1.Duration(exploredDeadline.String())
 	w.ro.Spec.Strategy.Steps = []v1alpha1.Step{{Weight: 50, Hold: "0s"}}
-	w.ro.Spec.Analysis = &v1alpha1.Analysis{MinSuccessRate: "50%", FailureLimit: new(int32(1))}
+	w.ro.Spec.Analysis = &v1alpha1.Analysis{MinSuccessRate: "50%", ConsecutiveFailureLimit: new(int32(1))}
 	begin(w)
 	w.ro.Spec.Strategy.Steps = stepsOf(20, 50, 80)
 	w.windows, w.routes, w.dirty, w.reportedAt = nil, nil, true, time.Time{}

@@ -85,7 +85,7 @@ func (p *pass) wait(reason v1alpha1.Reason, what string) {
 	switch {
 	case !p.begun():
 		p.say(reason, "Revision %s is not released yet: %s.", p.revision, what)
-	case p.status.Step != nil && p.status.Step.InEffectAt == nil:
+	case p.status.Step != nil && p.status.Step.ProgrammedAt == nil:
 		p.say(reason, "Step %s: %s. It begins when that is over.", p.status.Step.Summary, what)
 	default:
 		p.say(reason, "%s; %s. %s", p.where(), what, p.evidenceSentence(p.verdict))
@@ -96,7 +96,7 @@ func (p *pass) wait(reason v1alpha1.Reason, what string) {
 func (p *pass) where() string {
 	s := p.status.Step
 	here := Route{Weight: s.Weight, Matches: s.Matches}
-	if s.InEffectAt == nil {
+	if s.ProgrammedAt == nil {
 		here = p.lastAsked()
 	}
 	return fmt.Sprintf("Step %s: %s goes to the canary", s.Summary, p.reached(here))
@@ -112,7 +112,7 @@ func (p *pass) accepted() bool {
 		return true
 	}
 	s := p.status.Step
-	return s != nil && (s.FailureAccepted && s.InEffectAt == nil || s.EvidenceWaived)
+	return s != nil && (s.FailureAccepted && s.ProgrammedAt == nil || s.AnalysisSkipped)
 }
 
 // standStill says that a person has to decide.

@@ -15,7 +15,7 @@ import (
 // startHold notes that the weight of the step is in effect.
 func (p *pass) startHold(s step) {
 	at := p.micro()
-	p.status.Step.InEffectAt = &at
+	p.status.Step.ProgrammedAt = &at
 	if !p.byReplicas {
 		p.verdict = p.startEvidence()
 	}
@@ -47,12 +47,12 @@ func (p *pass) reached(r Route) string {
 func (p *pass) hold(i int) {
 	s := p.steps[i]
 	now := p.status.Step
-	if now.InEffectAt == nil {
+	if now.ProgrammedAt == nil {
 		p.startHold(s)
 	}
 	end := p.endOf(i)
 	switch {
-	case now.EvidenceWaived:
+	case now.AnalysisSkipped:
 		p.goOn(i, "a person skipped the rest of a step")
 	case p.failing():
 		p.standStill()
@@ -72,7 +72,7 @@ func (p *pass) holdOn(i int, end time.Time) {
 		return
 	}
 	until := "until %s at least"
-	if p.status.Step.HeldBackUntil != nil {
+	if p.status.Step.HoldoutUntil != nil {
 		until = "ahead of time, since it has proved itself; stable keeps the rest until %s, and both are compared"
 	}
 	p.say(v1alpha1.ReasonHolding, "%s "+until+". %s", p.where(), endTime(end, p.steps[i].hold), p.evidenceSentence(p.verdict))
@@ -102,7 +102,7 @@ func (p *pass) gateApproved(i int) bool {
 // in evidence.
 func (p *pass) inconclusive(i int) {
 	onInconclusive := p.steps[i].onInconclusive
-	end := p.status.Step.InEffectAt.Add(max(p.steps[i].hold, policy.MinObservation))
+	end := p.status.Step.ProgrammedAt.Add(max(p.steps[i].hold, policy.MinObservation))
 	switch {
 	case onInconclusive == v1alpha1.InconclusiveHold || p.Now.Before(end):
 		p.say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", p.where(), p.evidenceSentence(p.verdict))
@@ -122,7 +122,7 @@ func (p *pass) goOn(i int, why string) {
 	if !p.gate(i+1, p.overSince(i)) {
 		return
 	}
-	insisted := p.status.Step.EvidenceWaived && (p.failing() || p.verdict.Reason == judge.ReasonSuspected)
+	insisted := p.status.Step.AnalysisSkipped && (p.failing() || p.verdict.Reason == judge.ReasonSuspected)
 	p.enterStep(i + 1)
 	p.status.Step.FailureAccepted = insisted
 	if i+1 == len(p.steps) {

@@ -15,8 +15,8 @@ func (w *world) check() {
 	if w.ro.Spec.Services != nil && w.split != nil && w.split.observed > 0 && w.pair.CanaryReady == 0 && !w.tampered {
 		w.t.Fatalf("S1: weight %d without pods of the canary\n%s", w.split.observed, w.tail())
 	}
-	if w.drives() {
-		w.checkDriven()
+	if w.isDelegated() {
+		w.checkDelegated()
 	}
 	if w.dep.absent {
 		return
@@ -104,8 +104,8 @@ func (w *world) checkAction(action Action) {
 	switch a := action.(type) {
 	case ApplySplit:
 		w.checkGrowth(a.Route)
-	case Drive:
-		w.checkDrive(a)
+	case SetDelegation:
+		w.checkDelegation(a)
 	case ReleaseCanary:
 		for _, rs := range w.rss {
 			if rs.uid == a.UID && !w.saturated(rs) && !w.lost { // the last copy is taken as it is
@@ -204,7 +204,7 @@ func (w *world) everSteps() {
 			w.routes = append(w.routes, step.Route)
 		}
 	}
-	if held := (Route{Weight: heldBackWeight}); s.early && !slices.ContainsFunc(w.routes, held.equal) {
+	if held := (Route{Weight: holdoutWeight}); s.early && !slices.ContainsFunc(w.routes, held.equal) {
 		w.routes = append(w.routes, held)
 	}
 }

@@ -262,7 +262,7 @@ var lives = []story{
 		w.until("rolled back", w.rolledBack)
 	}},
 	{"a version that was stable comes back without steps", func(w *world) {
-		w.ro.Spec.RollbackWindow = new(int32(2))
+		w.ro.Spec.RollbackWindow = &v1alpha1.RollbackWindow{Revisions: 2}
 		w.ready()
 		w.setTemplate("v2")
 		w.run(2)
@@ -437,7 +437,7 @@ func TestNextTransitionTimeIsWhenTheReleaseGoesOnAndNothingElse(t *testing.T) {
 	}
 	w.untilWeight(10)
 	w.run(1)
-	if want := w.ro.Status.Step.InEffectAt.Add(30 * time.Second); w.nextTransition().Sub(want).Abs() > time.Second {
+	if want := w.ro.Status.Step.ProgrammedAt.Add(30 * time.Second); w.nextTransition().Sub(want).Abs() > time.Second {
 		t.Errorf("in a step: %v, want %v", w.nextTransition(), want)
 	}
 	w.run(600) // the window has closed in the middle of the step

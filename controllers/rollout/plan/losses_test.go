@@ -129,7 +129,7 @@ func TestTheRollbackWindowLetsNoVersionForwardAgainThatOneWentBackFrom(t *testin
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.ro.Spec.RollbackWindow = new(int32(3))
+			w.ro.Spec.RollbackWindow = &v1alpha1.RollbackWindow{Revisions: 3}
 			w.ready()
 			stableVersions(w, test.templates...)
 			if got := without(w); got != test.want {
@@ -147,7 +147,7 @@ func TestTheRollbackWindowLetsNoVersionForwardAgainThatOneWentBackFrom(t *testin
 		w.setTemplate("v2")
 		w.ready()
 		w.failures["v1"] = 0
-		w.ro.Spec.RollbackWindow = new(int32(3))
+		w.ro.Spec.RollbackWindow = &v1alpha1.RollbackWindow{Revisions: 3}
 		stableVersions(w, "v1")
 		if without(w) {
 			t.Errorf("it came back without steps\n%s", w.tail())
@@ -155,7 +155,7 @@ func TestTheRollbackWindowLetsNoVersionForwardAgainThatOneWentBackFrom(t *testin
 	})
 	t.Run("with a short history", func(t *testing.T) {
 		w := newWorld(t)
-		w.ro.Spec.RollbackWindow, w.ro.Spec.RevisionHistoryLimit = new(int32(3)), new(int32(2))
+		w.ro.Spec.RollbackWindow, w.ro.Spec.HistoryLimit = &v1alpha1.RollbackWindow{Revisions: 3}, new(int32(2))
 		w.ready()
 		stableVersions(w, "v2", "v1", "v2")
 		if without(w) {

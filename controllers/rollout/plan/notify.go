@@ -39,9 +39,9 @@ func (p *pass) tellOutcome(kind v1alpha1.NotificationKind, message string) {
 
 // tellOnce tells what goes on for a while: the first time only.
 func (p *pass) tellOnce(kind v1alpha1.NotificationKind, message string) {
-	if s := p.status.Step; s != nil && s.ToldAt == nil {
+	if s := p.status.Step; s != nil && s.NotifiedAt == nil {
 		at := p.micro()
-		s.ToldAt = &at
+		s.NotifiedAt = &at
 		p.tell(kind, message)
 	}
 }
@@ -58,7 +58,7 @@ func (p *pass) post(name string, kind v1alpha1.NotificationKind, message string,
 		n.Revision = c.Revision
 	}
 	n.ID = fmt.Sprintf("%s-%s-%s-%d", name, p.releaseID(), strings.ToLower(string(kind)), step)
-	if s := p.status.Step; s != nil && s.HeldBackUntil != nil {
+	if s := p.status.Step; s != nil && s.HoldoutUntil != nil {
 		n.ID += "-early" // the same step, at another weight
 	}
 	if slices.ContainsFunc(p.status.Notifications, func(x v1alpha1.PendingNotification) bool { return x.ID == n.ID }) {

@@ -63,9 +63,9 @@ type Observation struct {
 	// Pair is what is behind the two Services of spec.services.
 	Pair Pair
 
-	// Driven is the CanaryRelease of spec.workloadRef. What it is asked for and what is in
+	// Delegated is the CanaryRelease of spec.workloadRef. What it is asked for and what is in
 	// effect of that is in Split.
-	Driven Driven
+	Delegated Delegated
 
 	// Metrics are those that the user named beside the traffic.
 	Metrics Metrics
@@ -182,8 +182,8 @@ type Pair struct {
 	StableReady, CanaryReady int32
 }
 
-// Driven is a CanaryRelease that the Rollout names.
-type Driven struct {
+// Delegated is a CanaryRelease that the Rollout names.
+type Delegated struct {
 	Presence Presence
 	// Deleting is whether it has a deletion timestamp.
 	Deleting bool

@@ -70,8 +70,8 @@ func (p *pass) rolledBack() {
 		p.pairRolledBack()
 		return
 	}
-	if p.driven() {
-		p.drivenRolledBack()
+	if p.delegated() {
+		p.delegatedRolledBack()
 		return
 	}
 	d := p.status.Decision
@@ -241,7 +241,7 @@ func (p *pass) close(outcome, revision, message string) {
 
 func (p *pass) historyLimit() int {
 	limit := defaultHistory
-	if l := p.Rollout.Spec.RevisionHistoryLimit; l != nil {
+	if l := p.Rollout.Spec.HistoryLimit; l != nil {
 		limit = int(*l)
 	}
 	return min(max(limit, 1), maxHistory)

@@ -91,7 +91,7 @@ func (w *world) beBorn(r *rand.Rand) {
 		spec.Strategy.OnFailure = v1alpha1.OnFailurePause
 	}
 	if r.IntN(4) == 0 {
-		spec.RollbackWindow = new(int32(1 + r.IntN(3)))
+		spec.RollbackWindow = &v1alpha1.RollbackWindow{Revisions: int32(1 + r.IntN(3))}
 	}
 	if r.IntN(5) == 0 {
 		on := []v1alpha1.HookTime{v1alpha1.HookBeforeRelease, v1alpha1.HookBeforeStep, v1alpha1.HookGate, v1alpha1.HookBeforePromotion, v1alpha1.HookAfterRelease}

@@ -30,8 +30,8 @@ import (
 func (p *pass) refused() bool {
 	var err error
 	p.settings, err = parseSettings(&p.Rollout.Spec, p.RouterName, p.Freezes, p.Metrics)
-	p.holdBack()
-	if !p.objects(err) && !p.undrivable() && !p.missing() && !p.nameTaken() {
+	p.applyHoldout()
+	if !p.objects(err) && !p.unreleasable() && !p.missing() && !p.nameTaken() {
 		return false
 	}
 	p.byReplicas = p.byReplicas && p.Split.Presence == Absent // a split that is there leads the traffic
@@ -92,7 +92,7 @@ func (p *pass) nameTaken() bool {
 	if p.paired() {
 		return p.splitTaken()
 	}
-	if p.driven() {
+	if p.delegated() {
 		return false // it makes nothing itself
 	}
 	return p.serviceTaken(v1alpha1.RoleStable, &p.StableService) || p.serviceTaken(v1alpha1.RoleCanary, &p.CanaryService) || p.splitTaken()
@@ -115,7 +115,7 @@ func (p *pass) splitTaken() bool {
 // retreat takes back what was begun, after a refusal.
 func (p *pass) retreat() {
 	why := p.state
-	if !p.underway() || p.without() || p.Service.Presence == Absent && !p.driven() || p.stableServiceGone() {
+	if !p.underway() || p.without() || p.Service.Presence == Absent && !p.delegated() || p.stableServiceGone() {
 		return
 	}
 	p.refusal, p.state = &why, state{}
@@ -134,8 +134,8 @@ func (p *pass) giveUp() {
 		p.giveUpPair()
 		return
 	}
-	if p.driven() {
-		p.giveUpDriven()
+	if p.delegated() {
+		p.giveUpDelegated()
 		return
 	}
 	stable := p.stable()

@@ -58,7 +58,7 @@ func (p *pass) inPath() bool {
 	if p.byReplicas || p.Split.Presence == Present && !p.Split.Deleting {
 		return true
 	}
-	if s := p.status.Step; s.InEffectAt != nil {
+	if s := p.status.Step; s.ProgrammedAt != nil {
 		p.enterStep(int(s.Index))
 	}
 	if p.Split.Presence == Absent {
@@ -111,7 +111,7 @@ func (p *pass) condemned() bool {
 func (p *pass) called() bool {
 	if p.byReplicas {
 		s := p.status.Step
-		return s != nil && s.InEffectAt != nil && s.Weight > 0
+		return s != nil && s.ProgrammedAt != nil && s.Weight > 0
 	}
 	return p.Split.Presence == Present && p.Split.Observed > 0
 }
@@ -119,7 +119,7 @@ func (p *pass) called() bool {
 // weigh judges the traffic since the last look.
 func (p *pass) weigh() {
 	p.measure = true
-	if p.status.Analysis == nil && len(p.Windows) == 0 && p.status.Step.InEffectAt == nil {
+	if p.status.Analysis == nil && len(p.Windows) == 0 && p.status.Step.ProgrammedAt == nil {
 		return // it gets no traffic yet
 	}
 	if i := int(p.status.Step.Index); i < len(p.steps) {
@@ -188,7 +188,7 @@ func (p *pass) giveWay(former *v1alpha1.VersionStatus) {
 		return
 	}
 	why := "A newer template took its place."
-	if p.driven() {
+	if p.delegated() {
 		why = "Other content took its place."
 	}
 	p.tellOutcome(v1alpha1.NotifySuperseded, why)
@@ -269,7 +269,7 @@ func (p *pass) summary(i int) string {
 // are pods.
 func (p *pass) suspend() {
 	p.state.progress = true
-	if s := p.status.Step; s.Index != 0 || s.PreparedAt != nil || s.InEffectAt != nil {
+	if s := p.status.Step; s.Index != 0 || s.PreparedAt != nil || s.ProgrammedAt != nil {
 		p.enterStep(0)
 	}
 	if !p.ensureNoCanaryTraffic() {

@@ -49,8 +49,8 @@ func (p *pass) reportVersions() {
 			p.reportPair(v)
 			continue
 		}
-		if p.driven() {
-			p.reportDriven(v)
+		if p.delegated() {
+			p.reportDelegated(v)
 			continue
 		}
 		v.Replicas, v.Ready = 0, 0

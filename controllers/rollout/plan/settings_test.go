@@ -44,15 +44,15 @@ func TestEveryFieldOfTheAnalysisReachesTheJudge(t *testing.T) {
 		s.ProgressDeadline = "90s"
 		s.Analysis = &v1alpha1.Analysis{
 			MaxFalseRollback: "2%", Tolerance: "1.5pp", MinRequests: new(int32(7)), MinSuccessRate: "99%",
-			MaxLatency:   []v1alpha1.LatencyLimit{{Quantile: "p99", Max: "500ms"}},
-			FailureLimit: new(int32(2)), OnInconclusive: v1alpha1.InconclusiveRollBack,
+			MaxLatency:              []v1alpha1.LatencyLimit{{Quantile: "p99", Max: "500ms"}},
+			ConsecutiveFailureLimit: new(int32(2)), OnInconclusive: v1alpha1.InconclusiveRollBack,
 		}
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	success, latency := judge.MinSuccessRate(0.99), judge.MaxLatency(0.99, 500*time.Millisecond)
-	success.FailureLimit, latency.FailureLimit = 2, 2
+	success.ConsecutiveFailureLimit, latency.ConsecutiveFailureLimit = 2, 2
 	want := judge.Defaults()
 	want.MaxFalseRollback, want.Tolerance, want.MinRequests, want.Limits = 0.02, 0.015, 7, []judge.Limit{success, latency}
 	if diff := cmp.Diff(want, got.judge); diff != "" {

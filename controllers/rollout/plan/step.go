@@ -55,7 +55,7 @@ func (p *pass) step() {
 	s := p.steps[i]
 	pods := p.podsOf(s)
 	switch {
-	case p.status.Step.InEffectAt == nil && !p.prepared(s.Route, pods):
+	case p.status.Step.ProgrammedAt == nil && !p.prepared(s.Route, pods):
 	case (p.lowers(s) || p.spares(pods)) && !p.ensureRoute(s.Route):
 		// Fewer requests first, and then fewer pods for them.
 		p.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until no more than %s goes to the canary: %s.", p.status.Step.Summary, s.share(), p.trafficWait(s.Route))
@@ -75,13 +75,13 @@ func (p *pass) step() {
 
 // lowers reports whether a step takes traffic away from the canary.
 func (p *pass) lowers(s step) bool {
-	return !p.byReplicas && p.status.Step.InEffectAt == nil && p.Split.Observed > s.Weight && slices.Equal(p.lastAsked().Matches, s.Matches)
+	return !p.byReplicas && p.status.Step.ProgrammedAt == nil && p.Split.Observed > s.Weight && slices.Equal(p.lastAsked().Matches, s.Matches)
 }
 
 // spares reports whether a step needs fewer pods than the one before, so that those
 // there are suffice for either route.
 func (p *pass) spares(pods int32) bool {
-	return !p.byReplicas && !p.elsewhere() && p.status.Step.InEffectAt == nil && p.canary != nil && p.canary.Replicas > pods && p.canary.Available >= pods
+	return !p.byReplicas && !p.elsewhere() && p.status.Step.ProgrammedAt == nil && p.canary != nil && p.canary.Replicas > pods && p.canary.Available >= pods
 }
 
 // podsOf is how many pods a step needs now.
@@ -134,7 +134,7 @@ func (p *pass) takesAll() bool {
 		return !p.returning()
 	}
 	s := p.status.Step
-	return !p.byReplicas && (s.Weight == fullWeight || s.HeldBackUntil != nil) && len(s.Matches) == 0
+	return !p.byReplicas && (s.Weight == fullWeight || s.HoldoutUntil != nil) && len(s.Matches) == 0
 }
 
 // ensurePods scales the canary and reports whether it is at that scale and its
@@ -143,8 +143,8 @@ func (p *pass) ensurePods(want int32) bool {
 	if p.paired() {
 		return p.pairReady()
 	}
-	if p.driven() {
-		return p.drivenPods()
+	if p.delegated() {
+		return p.delegatedPods()
 	}
 	canary := p.canary
 	switch {
@@ -177,7 +177,7 @@ func (p *pass) sayPods(want int32) {
 // lossSince is since when a step that was in effect lacks pods, or its weight is not
 // in effect any more; nil when it lacks nothing.
 func lossSince(s *v1alpha1.StepStatus) *metav1.MicroTime {
-	if s.InEffectAt == nil || s.PreparedAt == nil || !s.PreparedAt.After(s.InEffectAt.Time) {
+	if s.ProgrammedAt == nil || s.PreparedAt == nil || !s.PreparedAt.After(s.ProgrammedAt.Time) {
 		return nil
 	}
 	return s.PreparedAt
@@ -186,7 +186,7 @@ func lossSince(s *v1alpha1.StepStatus) *metav1.MicroTime {
 // noteLoss begins the time that a step has to be in effect again. Restarts of single
 // pods begin it anew only when all of them were back.
 func (p *pass) noteLoss() {
-	if s := p.status.Step; s.InEffectAt != nil && lossSince(s) == nil {
+	if s := p.status.Step; s.ProgrammedAt != nil && lossSince(s) == nil {
 		s.PreparedAt = new(p.micro())
 	}
 }
@@ -201,14 +201,14 @@ func (p *pass) forgetLoss() {
 // again.
 func (p *pass) checkDeadline() {
 	s := p.status.Step
-	if s == nil || s.PreparedAt == nil || !p.begun() || s.InEffectAt != nil && lossSince(s) == nil {
+	if s == nil || s.PreparedAt == nil || !p.begun() || s.ProgrammedAt != nil && lossSince(s) == nil {
 		return
 	}
 	if !p.passed(s.PreparedAt.Add(p.deadline)) {
 		return
 	}
 	what := "was not in effect"
-	if s.InEffectAt != nil {
+	if s.ProgrammedAt != nil {
 		what = "was not in effect again"
 	}
 	p.reject(v1alpha1.ReasonProgressDeadlineExceeded, fmt.Sprintf("step %s %s within %s: %s", s.Summary, what, brief(p.deadline), p.detail()))

@@ -117,10 +117,10 @@ func (p *pass) ensureRoute(r Route) bool {
 // route writes a route where it belongs.
 func (p *pass) route(r Route) {
 	switch {
-	case !p.driven():
+	case !p.delegated():
 		p.do(ApplySplit{r})
 	case p.consents():
-		p.do(Drive{Weight: r.Weight})
+		p.do(SetDelegation{Weight: r.Weight})
 	}
 }
 
@@ -148,7 +148,7 @@ func (p *pass) restored() bool {
 			return false
 		case p.canary == nil || p.canary.Available < canaryReplicas(last.Weight, p.Workload.Replicas):
 			return true // the step sees to the pods first
-		case p.status.Step.InEffectAt == nil && p.nextRoute().sameRequests(last):
+		case p.status.Step.ProgrammedAt == nil && p.nextRoute().sameRequests(last):
 			return true // it is what the step is about to write
 		}
 	}
@@ -161,8 +161,8 @@ func (p *pass) restored() bool {
 
 // written is where a route is written, for people.
 func (p *pass) written() string {
-	if p.driven() {
-		return "spec.drive of the CanaryRelease"
+	if p.delegated() {
+		return "spec.delegation of the CanaryRelease"
 	}
 	return "the TrafficSplit"
 }

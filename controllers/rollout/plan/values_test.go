@@ -22,7 +22,7 @@ func TestANumberRollsBackWhileTheProxiesCantBeRead(t *testing.T) {
 	o := w.observe()
 	limit := judge.ValueBetween("errors", math.Inf(-1), 10)
 	o.Metrics.Limits, o.Windows, o.ReportedAt = []judge.Limit{limit}, nil, time.Time{}
-	for i := range int(limit.FailureLimit) - 1 {
+	for i := range int(limit.ConsecutiveFailureLimit) - 1 {
 		o.Values = append(o.Values, analysis.KnownValue{At: w.now.Add(time.Duration(i) * time.Second), Value: analysis.Value{Name: "errors", Value: new(11.0)}})
 	}
 	d := Decide(o)

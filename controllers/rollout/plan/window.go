@@ -19,7 +19,7 @@ func (p *pass) inRollbackWindow() bool {
 		return false
 	}
 	line := lineage(p.status.History, p.status.Stable.Revision)
-	line = line[max(0, len(line)-int(*p.Rollout.Spec.RollbackWindow)):]
+	line = line[max(0, len(line)-int(p.Rollout.Spec.RollbackWindow.Revisions)):]
 	return slices.Contains(line, p.revision)
 }
 

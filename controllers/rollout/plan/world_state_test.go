@@ -180,13 +180,13 @@ func (e *encoder) step(s *v1alpha1.StepStatus) {
 		return
 	}
 	e.number(int64(s.Index)<<16 | int64(s.Of)<<8 | int64(s.Weight))
-	e.flags(s.PreparedAt != nil, s.PassedAt != nil, s.EvidenceWaived, s.FailureAccepted, s.ToldAt != nil, s.InEffectAt != nil, lossSince(s) != nil)
+	e.flags(s.PreparedAt != nil, s.PassedAt != nil, s.AnalysisSkipped, s.FailureAccepted, s.NotifiedAt != nil, s.ProgrammedAt != nil, lossSince(s) != nil)
 	switch {
 	case lossSince(s) != nil:
 		e.since(s.PreparedAt.Time, exploredDeadline)
-		e.since(s.InEffectAt.Time, exploredHold)
-	case s.InEffectAt != nil:
-		e.since(s.InEffectAt.Time, exploredHold)
+		e.since(s.ProgrammedAt.Time, exploredHold)
+	case s.ProgrammedAt != nil:
+		e.since(s.ProgrammedAt.Time, exploredHold)
 	case s.PreparedAt != nil:
 		e.since(s.PreparedAt.Time, exploredDeadline)
 	}

@@ -46,9 +46,9 @@ type world struct {
 	answers    map[string]Answer
 	asked      map[string]bool // questions and notifications that are open
 	fresh      []string
-	pair       Pair          // what is behind two Services that people keep
-	cr         *drivenCanary // that the Rollout names; nil for none
-	content    string        // of the ConfigMap that the template reads; "" where none is part of a version
+	pair       Pair             // what is behind two Services that people keep
+	cr         *delegatedCanary // that the Rollout names; nil for none
+	content    string           // of the ConfigMap that the template reads; "" where none is part of a version
 	contentAt  time.Time
 	copies     []configrevision.Copy
 	quota      string // why no pod of a broken template can be created
@@ -272,8 +272,8 @@ func (w *world) observe() Observation {
 			Unserved: s.withdrawn,
 		}
 	}
-	if w.drives() {
-		w.observeDriven(&o)
+	if w.isDelegated() {
+		w.observeDelegated(&o)
 	}
 	return o
 }
@@ -436,8 +436,8 @@ func (w *world) apply(action Action) bool {
 		if w.split != nil {
 			w.split.deleting, w.split.lag = true, 0
 		}
-	case Drive, GiveUpDrive:
-		w.drive(action)
+	case SetDelegation, GiveUpDelegation:
+		w.setDelegation(action)
 	case KeepContent:
 		w.copies = append(w.copies, configrevision.Copy{Kind: a.Kind, Name: a.Name + "-" + w.content})
 	case DropContent:

@@ -55,7 +55,7 @@ func limit(m *resolve.Metric) judge.Limit {
 		high = *m.Max
 	}
 	l := judge.ValueBetween(m.Name, low, high)
-	l.FailureLimit, l.MinSamples = m.FailureLimit, int64(m.MinSamples)
+	l.ConsecutiveFailureLimit, l.MinSamples = m.ConsecutiveFailureLimit, int64(m.MinSamples)
 	l.StaleAfter = max(l.StaleAfter, staleIntervals*m.Interval)
 	if j := m.Provider.Job; j != nil && !j.Repeat {
 		l.StaleAfter = math.MaxInt64 // it runs once for a step, which lasts as long as it lasts

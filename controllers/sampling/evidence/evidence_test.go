@@ -121,17 +121,17 @@ func TestWhatIsOnlyTriedOutHasNoPart(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	got := Of([]resolve.Metric{
-		{Name: "queue", Max: new(3.0), Interval: 10 * time.Minute, FailureLimit: 2, MinSamples: 4},
-		{Name: "smoke", Min: new(1.0), Interval: 5 * time.Second, FailureLimit: 1, MinSamples: 1},
-		{Name: "once", Min: new(1.0), FailureLimit: 1, MinSamples: 1, Provider: v1alpha1.MetricProvider{BasicProviders: v1alpha1.BasicProviders{Job: &v1alpha1.JobQuery{}}}},
+		{Name: "queue", Max: new(3.0), Interval: 10 * time.Minute, ConsecutiveFailureLimit: 2, MinSamples: 4},
+		{Name: "smoke", Min: new(1.0), Interval: 5 * time.Second, ConsecutiveFailureLimit: 1, MinSamples: 1},
+		{Name: "once", Min: new(1.0), ConsecutiveFailureLimit: 1, MinSamples: 1, Provider: v1alpha1.MetricProvider{BasicProviders: v1alpha1.BasicProviders{Job: &v1alpha1.JobQuery{}}}},
 		{Name: "orders", Compare: &resolve.Comparison{Weight: 5}},
 		{Name: "errors", Compare: &resolve.Comparison{Weight: 20, Tolerance: new(.02)}},
 	}, .005)
 	want := Settings{
 		Limits: []judge.Limit{
-			{Metric: judge.Value, Name: "queue", Low: math.Inf(-1), High: 3, MinSamples: 4, FailureLimit: 2, StaleAfter: 30 * time.Minute},
-			{Metric: judge.Value, Name: "smoke", Low: 1, High: math.Inf(1), MinSamples: 1, FailureLimit: 1, StaleAfter: judge.DefaultStaleAfter},
-			{Metric: judge.Value, Name: "once", Low: 1, High: math.Inf(1), MinSamples: 1, FailureLimit: 1, StaleAfter: math.MaxInt64},
+			{Metric: judge.Value, Name: "queue", Low: math.Inf(-1), High: 3, MinSamples: 4, ConsecutiveFailureLimit: 2, StaleAfter: 30 * time.Minute},
+			{Metric: judge.Value, Name: "smoke", Low: 1, High: math.Inf(1), MinSamples: 1, ConsecutiveFailureLimit: 1, StaleAfter: judge.DefaultStaleAfter},
+			{Metric: judge.Value, Name: "once", Low: 1, High: math.Inf(1), MinSamples: 1, ConsecutiveFailureLimit: 1, StaleAfter: math.MaxInt64},
 		},
 		Comparisons: []judge.Comparison{{Name: "orders", Weight: .5, Tolerance: .005}, {Name: "errors", Weight: 2, Tolerance: .02}},
 	}

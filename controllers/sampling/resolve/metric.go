@@ -29,8 +29,8 @@ type Metric struct {
 	Compare *Comparison
 	// Interval from one measurement to the next.
 	Interval time.Duration
-	// FailureLimit is how many numbers in a row must be outside of Min and Max to fail.
-	FailureLimit int32
+	// ConsecutiveFailureLimit is how many numbers in a row must be outside of Min and Max to fail.
+	ConsecutiveFailureLimit int32
 	// MinSamples is how many numbers a step needs before it can end.
 	MinSamples int32
 	// DryRun has no influence on the release.
@@ -71,11 +71,11 @@ type Template struct {
 
 // Defaults of a metric, and the bounds of its interval.
 const (
-	defaultInterval     = 30 * time.Second
-	minInterval         = 5 * time.Second
-	maxInterval         = time.Hour
-	maxWindow           = 50 * time.Second
-	defaultFailureLimit = 3
-	defaultMinSamples   = 1
-	defaultWeight       = 10
+	defaultInterval                = 30 * time.Second
+	minInterval                    = 5 * time.Second
+	maxInterval                    = time.Hour
+	maxWindow                      = 50 * time.Second
+	defaultConsecutiveFailureLimit = 3
+	defaultMinSamples              = 1
+	defaultWeight                  = 10
 )

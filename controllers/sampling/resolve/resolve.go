@@ -85,7 +85,7 @@ func (s scope) metric(m v1alpha1.Metric, field string) (Metric, error) {
 	resolved := Metric{
 		Name: m.Name, Field: field, Provider: m.Provider, Trusted: s.trusted, Release: s.release,
 		Stable: s.stable, Canary: s.canary, Secrets: s.secrets, DryRun: m.DryRun,
-		FailureLimit: defaultTo(m.FailureLimit, defaultFailureLimit), MinSamples: defaultTo(m.MinSamples, defaultMinSamples),
+		ConsecutiveFailureLimit: defaultTo(m.ConsecutiveFailureLimit, defaultConsecutiveFailureLimit), MinSamples: defaultTo(m.MinSamples, defaultMinSamples),
 	}
 	if err := resolved.settings(m.MetricSettings); err != nil {
 		return Metric{}, fmt.Errorf("%s.%w", field, err)
@@ -93,8 +93,8 @@ func (s scope) metric(m v1alpha1.Metric, field string) (Metric, error) {
 	switch job := m.Provider.Job; {
 	case job == nil || job.Repeat:
 		resolved.Release.Step = 0 // only a Job that is run for each step depends on it
-	case m.FailureLimit == nil:
-		resolved.FailureLimit = 1
+	case m.ConsecutiveFailureLimit == nil:
+		resolved.ConsecutiveFailureLimit = 1
 	}
 	return resolved, nil
 }

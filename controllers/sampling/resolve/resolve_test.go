@@ -61,7 +61,7 @@ func TestMetricsOfTheRolloutAndOfItsTemplates(t *testing.T) {
 	unstepped.Step = 0
 	metric := func(name, field string) Metric {
 		return Metric{
-			Name: name, Field: field, Provider: web("").Provider, Max: new(1.5), Interval: 30 * time.Second, FailureLimit: 3, MinSamples: 1, Release: unstepped,
+			Name: name, Field: field, Provider: web("").Provider, Max: new(1.5), Interval: 30 * time.Second, ConsecutiveFailureLimit: 3, MinSamples: 1, Release: unstepped,
 			Stable: map[string]string{}, Canary: map[string]string{}, Secrets: map[string]v1alpha1.SecretKeyReference{},
 		}
 	}
@@ -90,9 +90,9 @@ func TestSettingsOfAMetric(t *testing.T) {
 		return list[0], nil
 	}
 	m, err := one(func(m *v1alpha1.Metric) {
-		m.Min, m.Interval, m.FailureLimit, m.MinSamples, m.DryRun = "-0.5", "1m", new(int32(7)), new(int32(9)), true
+		m.Min, m.Interval, m.ConsecutiveFailureLimit, m.MinSamples, m.DryRun = "-0.5", "1m", new(int32(7)), new(int32(9)), true
 	})
-	if err != nil || *m.Min != -.5 || m.Interval != time.Minute || m.FailureLimit != 7 || m.MinSamples != 9 || !m.DryRun {
+	if err != nil || *m.Min != -.5 || m.Interval != time.Minute || m.ConsecutiveFailureLimit != 7 || m.MinSamples != 9 || !m.DryRun {
 		t.Errorf("%+v, %v", m, err)
 	}
 	m, err = one(func(m *v1alpha1.Metric) {
@@ -108,7 +108,7 @@ func TestSettingsOfAMetric(t *testing.T) {
 	m, err = one(func(m *v1alpha1.Metric) {
 		m.Max, m.Provider = "", v1alpha1.MetricProvider{Type: v1alpha1.ProviderJob, BasicProviders: v1alpha1.BasicProviders{Job: &v1alpha1.JobQuery{}}}
 	})
-	if err != nil || *m.Min != 1 || m.FailureLimit != 1 || m.Release.Step != 2 {
+	if err != nil || *m.Min != 1 || m.ConsecutiveFailureLimit != 1 || m.Release.Step != 2 {
 		t.Errorf("a job of each step: %+v, %v", m, err)
 	}
 }

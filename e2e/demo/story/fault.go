@@ -92,5 +92,5 @@ func programmed(split *splitv1alpha4.TrafficSplit) bool {
 // holding tells whether the weight of a step, counted from 0, is in effect.
 func holding(s Snapshot, step int32) bool {
 	return s.Rollout != nil && s.Rollout.Status.Step != nil &&
-		s.Rollout.Status.Step.Index == step && s.Rollout.Status.Step.InEffectAt != nil
+		s.Rollout.Status.Step.Index == step && s.Rollout.Status.Step.ProgrammedAt != nil
 }

@@ -169,7 +169,7 @@ func reason(name string) func(*state) {
 func step(version string, index, percent int32) func(*state) {
 	return func(s *state) {
 		setReady(s, metav1.ConditionFalse, serinv1alpha1.ReasonHolding)
-		s.rollout.Status.Step = &serinv1alpha1.StepStatus{Index: index, Of: 2, InEffectAt: &metav1.MicroTime{}}
+		s.rollout.Status.Step = &serinv1alpha1.StepStatus{Index: index, Of: 2, ProgrammedAt: &metav1.MicroTime{}}
 		weight(version, percent)(s)
 	}
 }

@@ -120,7 +120,7 @@ func roleOf(last story.Snapshot, r *story.Release) string {
 // not shown.
 func describeEvidence(a *serinv1alpha1.AnalysisStatus) evidence {
 	value, err1 := strconv.ParseFloat(a.Evidence, 64)
-	needed, err2 := strconv.ParseFloat(a.Needed, 64)
+	needed, err2 := strconv.ParseFloat(a.Threshold, 64)
 	return evidence{
 		known: err1 == nil && err2 == nil && needed > 1,
 		value: value, needed: needed,

@@ -51,7 +51,7 @@ func inStep() story.Frame {
 		Canary:   &serinv1alpha1.VersionStatus{Revision: "hash2"},
 		Step:     &serinv1alpha1.StepStatus{Of: 2, Summary: "1/2"},
 		Weight:   &serinv1alpha1.WeightStatus{Requested: 50, Observed: &ten},
-		Analysis: &serinv1alpha1.AnalysisStatus{Verdict: "Inconclusive", Evidence: "10", Needed: "100", CanaryRequests: 1234, CanaryFailures: 5},
+		Analysis: &serinv1alpha1.AnalysisStatus{Verdict: "Inconclusive", Evidence: "10", Threshold: "100", CanaryRequests: 1234, CanaryFailures: 5},
 	}}
 	account.Add(story.Snapshot{
 		Time: start.Add(83 * time.Second), Rollout: rollout, Split: &splitv1alpha4.TrafficSplit{},
@@ -191,7 +191,7 @@ func TestARolledBackVersionIsCalledSo(t *testing.T) {
 }
 
 func TestEvidenceIsOnlyShownWhenItIsANumber(t *testing.T) {
-	for _, a := range []serinv1alpha1.AnalysisStatus{{}, {Evidence: "x", Needed: "100"}, {Evidence: "1", Needed: ""}, {Evidence: "1", Needed: "1"}} {
+	for _, a := range []serinv1alpha1.AnalysisStatus{{}, {Evidence: "x", Threshold: "100"}, {Evidence: "1", Threshold: ""}, {Evidence: "1", Threshold: "1"}} {
 		if e := describeEvidence(&a); e.known || e.share() != 0 {
 			t.Errorf("%+v is shown as %+v", a, e)
 		}

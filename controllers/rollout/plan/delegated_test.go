@@ -12,10 +12,10 @@ import (
 )
 
 func init() {
-	stories = append(stories, driven...)
+	stories = append(stories, delegated...)
 }
 
-var driven = []story{
+var delegated = []story{
 	{"a CanaryRelease is promoted, and another one after it", func(w *world) {
 		w.begins(50)
 		w.until("promoted", w.promotedAs("a-v2"))
@@ -25,7 +25,7 @@ var driven = []story{
 	}},
 	{"a bad CanaryRelease is rolled back, and a better one takes its place", func(w *world) {
 		w.failures["v2"] = 5
-		w.driven()
+		w.delegated()
 		w.tries("a", "v2")
 		w.until("rolled back", w.rolledBack)
 		w.run(60)
@@ -70,8 +70,8 @@ var driven = []story{
 	}},
 	{"a CanaryRelease does not name its Rollout any more", func(w *world) {
 		w.begins(50)
-		*w.cr = drivenCanary{uid: "a", content: "v2", of: "v2", ready: 2, helm: 4, age: 9}
-		w.say("user: removes spec.drive")
+		*w.cr = delegatedCanary{uid: "a", content: "v2", of: "v2", ready: 2, helm: 4, age: 9}
+		w.say("user: removes spec.delegation")
 		w.untilReason(v1alpha1.ReasonConflict)
 	}},
 	{"the pods of a CanaryRelease all go away while they get traffic", func(w *world) {
@@ -80,7 +80,7 @@ var driven = []story{
 		w.until("rolled back", w.rolledBack)
 	}},
 	{"the adoption of a CanaryRelease fails, and a person deprecates it", func(w *world) {
-		w.driven()
+		w.delegated()
 		w.tries("a", "v2")
 		w.cr.stuck = true
 		w.until("adopting", func() bool { return w.cr.decision != nil })
@@ -95,7 +95,7 @@ var driven = []story{
 		w.untilWeight(0)
 	}},
 	{"the Rollout of a CanaryRelease is deleted while that is adopted", func(w *world) {
-		w.driven()
+		w.delegated()
 		w.tries("a", "v2")
 		w.cr.stuck = true
 		w.until("adopting", func() bool { return w.cr.decision != nil })
@@ -128,7 +128,7 @@ func (w *world) promotedAs(revision string) func() bool {
 
 // TestWhatMeansNothingForACanaryReleaseIsRefused: it would seem to be obeyed.
 func TestWhatMeansNothingForACanaryReleaseIsRefused(t *testing.T) {
-	window, mirror, pods := int32(2), int32(10), intstr.FromInt32(3)
+	mirror, pods := int32(10), intstr.FromInt32(3)
 	value := v1alpha1.TrafficDistribution("PreferSameZone")
 	for want, change := range map[string]func(*v1alpha1.RolloutSpec){
 		"spec.router: ":              func(s *v1alpha1.RolloutSpec) { s.Router = v1alpha1.RouterSMI },
@@ -137,13 +137,13 @@ func TestWhatMeansNothingForACanaryReleaseIsRefused(t *testing.T) {
 		"spec.routeRefs: ": func(s *v1alpha1.RolloutSpec) {
 			s.RouteRefs = []v1alpha1.RouteReference{{Kind: "HTTPRoute", Name: "web"}}
 		},
-		"spec.rollbackWindow: ":                   func(s *v1alpha1.RolloutSpec) { s.RollbackWindow = &window },
+		"spec.rollbackWindow: ":                   func(s *v1alpha1.RolloutSpec) { s.RollbackWindow = &v1alpha1.RollbackWindow{Revisions: 2} },
 		"spec.strategy.steps[1].matches: ":        func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[1].Matches = []string{"testers"} },
 		"spec.strategy.steps[0].mirror: ":         func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[0].Mirror = &mirror },
 		"spec.strategy.steps[0].canaryReplicas: ": func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[0].CanaryReplicas = &pods },
 	} {
 		w := newWorld(t)
-		w.driven()
+		w.delegated()
 		w.tries("a", "v2")
 		w.edit("a field", change)
 		w.run(30)
@@ -156,16 +156,16 @@ func TestWhatMeansNothingForACanaryReleaseIsRefused(t *testing.T) {
 	}
 }
 
-// TestACanaryReleaseIsDrivenOnlyWithItsConsent: an adoption is a Helm upgrade, with rights
+// TestACanaryReleaseIsDelegatedOnlyWithItsConsent: an adoption is a Helm upgrade, with rights
 // that whoever makes a Rollout may not have.
-func TestACanaryReleaseIsDrivenOnlyWithItsConsent(t *testing.T) {
+func TestACanaryReleaseIsDelegatedOnlyWithItsConsent(t *testing.T) {
 	w := newWorld(t)
-	w.driven()
+	w.delegated()
 	w.tries("a", "v2")
 	w.cr.names = "another"
 	w.untilReason(v1alpha1.ReasonConflict)
 	w.run(60)
-	if m := readyMessage(w.ro); !strings.Contains(m, `set its spec.drive.rollout to "website"`) {
+	if m := readyMessage(w.ro); !strings.Contains(m, `set its spec.delegation.rollout to "website"`) {
 		t.Errorf("got %q", m)
 	}
 	if len(w.ro.Status.History) > 0 {
@@ -175,9 +175,9 @@ func TestACanaryReleaseIsDrivenOnlyWithItsConsent(t *testing.T) {
 	w.until("promoted", w.promotedAs("a-v2"))
 }
 
-// TestADriveThatIsRefusedInTheMiddleIsStillWatched: a mistake in the spec does not leave a
+// TestADelegationThatIsRefusedInTheMiddleIsStillWatched: a mistake in the spec does not leave a
 // bad canary in its traffic.
-func TestADriveThatIsRefusedInTheMiddleIsStillWatched(t *testing.T) {
+func TestADelegationThatIsRefusedInTheMiddleIsStillWatched(t *testing.T) {
 	w := newWorld(t)
 	w.begins(50)
 	w.edit("a mistake", func(s *v1alpha1.RolloutSpec) { s.Router = v1alpha1.RouterSMI })
@@ -192,10 +192,10 @@ func TestADriveThatIsRefusedInTheMiddleIsStillWatched(t *testing.T) {
 	}
 }
 
-// TestTheDeletionOfADrivingRolloutIsNotHeldUpForEver: what it waits for may never come.
-func TestTheDeletionOfADrivingRolloutIsNotHeldUpForEver(t *testing.T) {
+// TestTheDeletionOfADelegatedRolloutIsNotHeldUpForEver: what it waits for may never come.
+func TestTheDeletionOfADelegatedRolloutIsNotHeldUpForEver(t *testing.T) {
 	w := newWorld(t)
-	w.driven()
+	w.delegated()
 	w.tries("a", "v2")
 	w.cr.stuck = true
 	w.until("adopting", func() bool { return w.cr.decision != nil })
@@ -214,7 +214,7 @@ const defaultDeadlineSeconds = int(defaultProgressDeadline / 1e9)
 
 func TestAnAbortComesTooLateForAnAdoption(t *testing.T) {
 	w := newWorld(t)
-	w.driven()
+	w.delegated()
 	w.tries("a", "v2")
 	w.cr.stuck = true
 	w.until("adopting", func() bool { return w.cr.decision != nil })
@@ -230,9 +230,9 @@ func TestAnAbortComesTooLateForAnAdoption(t *testing.T) {
 	w.until("promoted", w.promotedAs("a-v2"))
 }
 
-func TestOfTwoRolloutsOfOneCanaryReleaseTheOlderDrives(t *testing.T) {
+func TestOfTwoRolloutsOfOneCanaryReleaseTheOlderDecides(t *testing.T) {
 	w := newWorld(t)
-	w.driven()
+	w.delegated()
 	w.tries("a", "v2")
 	o := w.observe()
 	o.Rival = "older"
@@ -246,13 +246,13 @@ func TestOfTwoRolloutsOfOneCanaryReleaseTheOlderDrives(t *testing.T) {
 	}
 }
 
-// TestAMistakeDoesNotKeepADriveFromItsEnd: what was handed over, or rolled back, is seen
+// TestAMistakeDoesNotKeepADelegationFromItsEnd: what was handed over, or rolled back, is seen
 // through.
-func TestAMistakeDoesNotKeepADriveFromItsEnd(t *testing.T) {
+func TestAMistakeDoesNotKeepADelegationFromItsEnd(t *testing.T) {
 	for outcome, failures := range map[string]int64{v1alpha1.OutcomePromoted: 0, v1alpha1.OutcomeRolledBack: 9} {
 		w := newWorld(t)
 		w.failures["v2"] = failures
-		w.driven()
+		w.delegated()
 		w.tries("a", "v2")
 		w.until("decided", func() bool { return w.cr.told.Transition != "" })
 		w.edit("a mistake", func(s *v1alpha1.RolloutSpec) { s.Router = v1alpha1.RouterSMI })

@@ -12,18 +12,18 @@ import (
 )
 
 func init() {
-	stories = append(stories, driven...)
+	stories = append(stories, delegated...)
 }
 
-// drives lets a Rollout decide.
-func (w *world) drives() {
-	w.cr.Spec.Drive = &v1alpha1.CanaryDrive{Rollout: "website"}
+// delegates lets a Rollout decide.
+func (w *world) delegates() {
+	w.cr.Spec.Delegation = &v1alpha1.CanaryDelegation{Rollout: "website"}
 	w.cr.Generation++
 }
 
-// drive is what the Rollout applies, about a content.
-func (w *world) drive(digest string, weight int32, t v1alpha1.CanaryTransition) {
-	w.cr.Spec.Drive = &v1alpha1.CanaryDrive{Rollout: "website", By: "website", Weight: &weight, Transition: t, ManifestDigest: digest}
+// delegate is what the Rollout applies, about a content.
+func (w *world) delegate(digest string, weight int32, t v1alpha1.CanaryTransition) {
+	w.cr.Spec.Delegation = &v1alpha1.CanaryDelegation{Rollout: "website", By: "website", Weight: &weight, Transition: t, ManifestDigest: digest}
 	w.cr.Generation++
 	w.say("Rollout: weight %d, transition %q for %s", weight, t, digest)
 }
@@ -36,30 +36,30 @@ func (w *world) most() int32 {
 	return 0
 }
 
-var driven = []story{
-	{"a Rollout drives a canary to its adoption", func(w *world) {
-		w.drives()
+var delegated = []story{
+	{"a Rollout takes a canary to its adoption", func(w *world) {
+		w.delegates()
 		w.run(30)
 		for _, weight := range []int32{10, 50, 100} {
-			w.drive("d1", weight, "")
+			w.delegate("d1", weight, "")
 			w.run(20)
 		}
-		w.drive("d1", 100, v1alpha1.CanaryTransitionAdopted)
+		w.delegate("d1", 100, v1alpha1.CanaryTransitionAdopted)
 	}, after + "; canary's pods; revision 5 deployed; Adopted Requested"},
 	{"a Rollout rolls a canary back", func(w *world) {
-		w.drives()
+		w.delegates()
 		w.run(30)
-		w.drive("d1", 50, "")
+		w.delegate("d1", 50, "")
 		w.run(20)
-		w.drive("d1", 0, v1alpha1.CanaryTransitionDeprecated)
+		w.delegate("d1", 0, v1alpha1.CanaryTransitionDeprecated)
 	}, before + "; revision 4 deployed; Deprecated Requested"},
 	{"config is changed in the moment in which a Rollout has the canary adopted", func(w *world) {
-		w.drives()
+		w.delegates()
 		w.run(30)
-		w.drive("d1", 100, "")
+		w.delegate("d1", 100, "")
 		w.run(20)
 		w.digest, w.proposed["web"] = "d2", "unjudged"
-		w.drive("d1", 100, v1alpha1.CanaryTransitionAdopted)
+		w.delegate("d1", 100, v1alpha1.CanaryTransitionAdopted)
 		w.run(60)
 		if w.helm.newest != 4 {
 			w.Fatalf("what nobody has judged was adopted\n%s", w.history())
@@ -67,19 +67,19 @@ var driven = []story{
 		if w.rand == nil && w.most() != 0 {
 			w.Fatalf("%d %% of the traffic goes to what nobody has judged\n%s", w.most(), w.history())
 		}
-		w.drive("d1", 0, v1alpha1.CanaryTransitionDeprecated)
+		w.delegate("d1", 0, v1alpha1.CanaryTransitionDeprecated)
 		w.run(20)
 		if w.cr.Status.Decision != nil {
 			w.Fatalf("another content was deprecated\n%s", w.history())
 		}
-		w.drive("d2", 0, v1alpha1.CanaryTransitionDeprecated)
+		w.delegate("d2", 0, v1alpha1.CanaryTransitionDeprecated)
 	}, before + "; revision 4 deployed; Deprecated Requested"},
 	{"a Rollout gives its fields up in the middle, and a person deprecates", func(w *world) {
-		w.drives()
+		w.delegates()
 		w.run(30)
-		w.drive("d1", 50, "")
+		w.delegate("d1", 50, "")
 		w.run(20)
-		w.drives()
+		w.delegates()
 		w.run(20)
 		if w.rand == nil && w.most() != 0 {
 			w.Fatalf("%d %% of the traffic goes to a canary that nobody watches\n%s", w.most(), w.history())
@@ -88,29 +88,29 @@ var driven = []story{
 	}, before + "; revision 4 deployed; Deprecated Requested"},
 }
 
-func drivenPass(services []v1alpha1.CanaryService, drive *v1alpha1.CanaryDrive, person v1alpha1.CanaryTransition) *pass {
-	cr := &v1alpha1.CanaryRelease{Spec: v1alpha1.CanaryReleaseSpec{Services: services, Drive: drive, Transition: person}}
+func delegatedPass(services []v1alpha1.CanaryService, delegate *v1alpha1.CanaryDelegation, person v1alpha1.CanaryTransition) *pass {
+	cr := &v1alpha1.CanaryRelease{Spec: v1alpha1.CanaryReleaseSpec{Services: services, Delegation: delegate, Transition: person}}
 	return &pass{Observation: Observation{CanaryRelease: cr, Proposal: Proposal{Known: true, Digest: "d1"}}}
 }
 
 func TestWeightsThatARolloutDecides(t *testing.T) {
 	service := &Service{Name: "web", Ports: []Port{{80, "TCP"}, {53, "UDP"}}}
 	one := []v1alpha1.CanaryService{{Service: "web", Ports: []v1alpha1.CanaryPort{port(80, "", 30), port(53, "", 0)}}}
-	of := func(digest string, weight ...int32) *v1alpha1.CanaryDrive {
-		d := &v1alpha1.CanaryDrive{Rollout: "website", By: "website", ManifestDigest: digest}
+	of := func(digest string, weight ...int32) *v1alpha1.CanaryDelegation {
+		d := &v1alpha1.CanaryDelegation{Rollout: "website", By: "website", ManifestDigest: digest}
 		if len(weight) > 0 {
 			d.Weight = &weight[0]
 		}
 		return d
 	}
-	written := func(by string, d *v1alpha1.CanaryDrive) *v1alpha1.CanaryDrive {
+	written := func(by string, d *v1alpha1.CanaryDelegation) *v1alpha1.CanaryDelegation {
 		d.By = by
 		return d
 	}
 	for _, test := range []struct {
 		name     string
 		services []v1alpha1.CanaryService
-		drive    *v1alpha1.CanaryDrive
+		delegate *v1alpha1.CanaryDelegation
 		want     string
 	}{
 		{"without a Rollout the spec decides", one, nil, "53/UDP=0 %, 80/TCP=30 %"},
@@ -123,7 +123,7 @@ func TestWeightsThatARolloutDecides(t *testing.T) {
 		{"what another Rollout wrote is nothing", nil, written("another", of("d1", 60)), "0 %"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := text(drivenPass(test.services, test.drive, "").wanted(service)); got != test.want {
+			if got := text(delegatedPass(test.services, test.delegate, "").wanted(service)); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
@@ -133,11 +133,11 @@ func TestWeightsThatARolloutDecides(t *testing.T) {
 func TestWhatPeopleDecideGoesBeforeTheRollout(t *testing.T) {
 	const adopted, deprecated = v1alpha1.CanaryTransitionAdopted, v1alpha1.CanaryTransitionDeprecated
 	for _, test := range []struct {
-		name           string
-		person, driven v1alpha1.CanaryTransition
-		digest         string
-		want           v1alpha1.CanaryTransition
-		by             string
+		name              string
+		person, delegated v1alpha1.CanaryTransition
+		digest            string
+		want              v1alpha1.CanaryTransition
+		by                string
 	}{
 		{"nobody decides", "", "", "d1", "", ""},
 		{"the Rollout promotes", "", adopted, "d1", adopted, `the Rollout "website" has promoted it`},
@@ -147,8 +147,8 @@ func TestWhatPeopleDecideGoesBeforeTheRollout(t *testing.T) {
 		{"a person adopts what the Rollout rolls back", adopted, deprecated, "d1", adopted, "spec.transition is Adopted"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			drive := &v1alpha1.CanaryDrive{Rollout: "website", By: "website", Transition: test.driven, ManifestDigest: test.digest}
-			got, by := drivenPass(nil, drive, test.person).transition()
+			delegate := &v1alpha1.CanaryDelegation{Rollout: "website", By: "website", Transition: test.delegated, ManifestDigest: test.digest}
+			got, by := delegatedPass(nil, delegate, test.person).transition()
 			if got != test.want || got != "" && by != test.by {
 				t.Errorf("got %q, since %s", got, by)
 			}
@@ -159,8 +159,8 @@ func TestWhatPeopleDecideGoesBeforeTheRollout(t *testing.T) {
 // TestAnEndThatMayMeanOtherContentWaits changes config to what can't be read in the moment in
 // which the Rollout decides.
 func TestAnEndThatMayMeanOtherContentWaits(t *testing.T) {
-	drive := &v1alpha1.CanaryDrive{Rollout: "website", By: "website", Transition: v1alpha1.CanaryTransitionDeprecated, ManifestDigest: "d1"}
-	p := drivenPass(nil, drive, "")
+	delegate := &v1alpha1.CanaryDelegation{Rollout: "website", By: "website", Transition: v1alpha1.CanaryTransitionDeprecated, ManifestDigest: "d1"}
+	p := delegatedPass(nil, delegate, "")
 	p.CanaryRelease.Spec.Version, p.Release = 4, Release{Presence: Present, Newest: 4, Deployed: 4}
 	p.status.ManifestDigest = "d1"
 	if got, _ := p.transition(); got != v1alpha1.CanaryTransitionDeprecated {
@@ -174,19 +174,19 @@ func TestAnEndThatMayMeanOtherContentWaits(t *testing.T) {
 
 func TestTheStatusSaysWhichOfTheRolloutsWeightsIsInEffect(t *testing.T) {
 	w := newWorld(t)
-	w.drives()
-	if w.operate(); w.cr.Status.Drive != nil {
-		t.Errorf("before anything is in the path: %+v", w.cr.Status.Drive)
+	w.delegates()
+	if w.operate(); w.cr.Status.Delegation != nil {
+		t.Errorf("before anything is in the path: %+v", w.cr.Status.Delegation)
 	}
 	want := func(when string, weight int32, inEffect bool) {
 		t.Helper()
-		if diff := cmp.Diff(&v1alpha1.CanaryDriveStatus{Weight: weight, InEffect: inEffect}, w.cr.Status.Drive); diff != "" {
+		if diff := cmp.Diff(&v1alpha1.CanaryDelegationStatus{Weight: weight, InEffect: inEffect}, w.cr.Status.Delegation); diff != "" {
 			t.Errorf("%s (-want +got):\n%s\n%s", when, diff, w.history())
 		}
 	}
 	w.run(30)
 	want("before the Rollout decides", 0, true)
-	w.drive("d1", 40, "")
+	w.delegate("d1", 40, "")
 	w.routerLag = 20
 	w.run(8)
 	want("on the way", 0, false)
@@ -195,16 +195,16 @@ func TestTheStatusSaysWhichOfTheRolloutsWeightsIsInEffect(t *testing.T) {
 	w.services["web"].split.requested[0].Weight = 77
 	w.operate()
 	want("after somebody's edit", 40, false)
-	w.cr.Spec.Drive = nil
+	w.cr.Spec.Delegation = nil
 	w.run(20)
-	if w.cr.Status.Drive != nil {
-		t.Errorf("without a Rollout: %+v", w.cr.Status.Drive)
+	if w.cr.Status.Delegation != nil {
+		t.Errorf("without a Rollout: %+v", w.cr.Status.Delegation)
 	}
 }
 
 func TestARolloutThatCouldGiveTheCanaryNothingIsRefused(t *testing.T) {
 	w := newWorld(t)
-	w.drives()
+	w.delegates()
 	w.weigh(0)
 	w.cr.Spec.Services[0].Ports[1].Config.Weight = new(int32)
 	w.run(5)

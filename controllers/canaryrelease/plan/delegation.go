@@ -11,13 +11,13 @@ import (
 
 // What a Rollout decides holds for the content that it has judged, and for no other:
 //
-//	spec.drive                        | a port with a share   | the CanaryRelease
-//	----------------------------------+-----------------------+---------------------------
-//	absent                            | what spec.services says | ends as spec.transition says
-//	names a Rollout, nothing written  | 0 %                   | the same
-//	written for another content       | 0 %                   | the same
-//	written by another Rollout        | 0 %                   | the same
-//	written for this content          | spec.drive.weight     | spec.transition, else spec.drive.transition
+//	spec.delegation                  | a port with a share     | the CanaryRelease
+//	---------------------------------+-------------------------+-------------------------------------------------
+//	absent                           | what spec.services says | ends as spec.transition says
+//	names a Rollout, nothing written | 0 %                     | the same
+//	written for another content      | 0 %                     | the same
+//	written by another Rollout       | 0 %                     | the same
+//	written for this content         | spec.delegation.weight  | spec.transition, else spec.delegation.transition
 //
 // A port with a weight of 0 in spec.services keeps it.
 
@@ -29,9 +29,9 @@ func (p *pass) content() string {
 	return p.status.ManifestDigest
 }
 
-// driven reports whether what the Rollout decided is about the present content.
-func (p *pass) driven() bool {
-	d := p.CanaryRelease.Spec.Drive
+// delegated reports whether what the Rollout decided is about the present content.
+func (p *pass) delegated() bool {
+	d := p.CanaryRelease.Spec.Delegation
 	return d != nil && d.By == d.Rollout && d.ManifestDigest != "" && d.ManifestDigest == p.content()
 }
 
@@ -40,23 +40,23 @@ func (p *pass) transition() (t v1alpha1.CanaryTransition, by string) {
 	spec := &p.CanaryRelease.Spec
 	// While nobody can say what the content is by now, the Rollout may mean another one.
 	unknown := !p.Proposal.Known && p.Release.Deployed == spec.Version && p.status.Decision == nil
-	if spec.Transition != v1alpha1.CanaryTransitionNone || !p.driven() || unknown {
+	if spec.Transition != v1alpha1.CanaryTransitionNone || !p.delegated() || unknown {
 		return spec.Transition, fmt.Sprintf("spec.transition is %s", spec.Transition)
 	}
-	if spec.Drive.Transition == v1alpha1.CanaryTransitionAdopted {
-		return spec.Drive.Transition, fmt.Sprintf("the Rollout %q has promoted it", spec.Drive.Rollout)
+	if spec.Delegation.Transition == v1alpha1.CanaryTransitionAdopted {
+		return spec.Delegation.Transition, fmt.Sprintf("the Rollout %q has promoted it", spec.Delegation.Rollout)
 	}
-	return spec.Drive.Transition, fmt.Sprintf("the Rollout %q has rolled it back", spec.Drive.Rollout)
+	return spec.Delegation.Transition, fmt.Sprintf("the Rollout %q has rolled it back", spec.Delegation.Rollout)
 }
 
 // wanted are the weights of the ports of a Service.
 func (p *pass) wanted(s *Service) []PortWeight {
 	out := wanted(&p.CanaryRelease.Spec, s)
-	if p.CanaryRelease.Spec.Drive == nil {
+	if p.CanaryRelease.Spec.Delegation == nil {
 		return out
 	}
 	var weight int32
-	if w := p.CanaryRelease.Spec.Drive.Weight; w != nil && p.driven() {
+	if w := p.CanaryRelease.Spec.Delegation.Weight; w != nil && p.delegated() {
 		weight = *w
 	}
 	for i := range out {
@@ -67,13 +67,13 @@ func (p *pass) wanted(s *Service) []PortWeight {
 	return out
 }
 
-// checkDrive refuses a CanaryRelease whose Rollout could give the canary nothing.
-func (p *pass) checkDrive() *refusal {
+// checkDelegation refuses a CanaryRelease whose Rollout could give the canary nothing.
+func (p *pass) checkDelegation() *refusal {
 	spec := &p.CanaryRelease.Spec
-	if spec.Drive == nil || len(p.shared()) > 0 {
+	if spec.Delegation == nil || len(p.shared()) > 0 {
 		return nil
 	}
-	return refuse(v1alpha1.ReasonInvalidSpec, "spec.services: gives the canary no share of any port, so that the Rollout %q could send it nothing; remove a weight of 0", spec.Drive.Rollout)
+	return refuse(v1alpha1.ReasonInvalidSpec, "spec.services: gives the canary no share of any port, so that the Rollout %q could send it nothing; remove a weight of 0", spec.Delegation.Rollout)
 }
 
 // shared are the Services with a port that a Rollout decides about.
@@ -88,20 +88,20 @@ func (p *pass) shared() []*Service {
 	return out
 }
 
-// reportDrive says which weight is in effect on all ports that a Rollout decides about.
-func (p *pass) reportDrive() {
-	if p.CanaryRelease.Spec.Drive == nil || p.ended() {
-		p.status.Drive = nil
+// reportDelegation says which weight is in effect on all ports that a Rollout decides about.
+func (p *pass) reportDelegation() {
+	if p.CanaryRelease.Spec.Delegation == nil || p.ended() {
+		p.status.Delegation = nil
 		return
 	}
 	weight, even, led := p.served()
 	switch {
 	case !led:
-		p.status.Drive = nil // requests pass no split, and nobody can say what the canary gets
+		p.status.Delegation = nil // requests pass no split, and nobody can say what the canary gets
 	case even:
-		p.status.Drive = &v1alpha1.CanaryDriveStatus{Weight: weight, InEffect: true}
-	case p.status.Drive != nil:
-		p.status.Drive = &v1alpha1.CanaryDriveStatus{Weight: p.status.Drive.Weight}
+		p.status.Delegation = &v1alpha1.CanaryDelegationStatus{Weight: weight, InEffect: true}
+	case p.status.Delegation != nil:
+		p.status.Delegation = &v1alpha1.CanaryDelegationStatus{Weight: p.status.Delegation.Weight}
 	}
 }
 

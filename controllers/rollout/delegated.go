@@ -19,44 +19,46 @@ import (
 	"github.com/serin-dev/serin/controllers/rollout/plan"
 )
 
-// drives reports whether a Rollout releases a CanaryRelease.
-func drives(ro *v1alpha1.Rollout) bool { return ro.Spec.WorkloadRef.Kind == v1alpha1.KindCanaryRelease }
+// isDelegated reports whether a Rollout releases a CanaryRelease.
+func isDelegated(ro *v1alpha1.Rollout) bool {
+	return ro.Spec.WorkloadRef.Kind == v1alpha1.KindCanaryRelease
+}
 
 // subject is what a release is measured by. The split of a CanaryRelease has the name of
 // its Service.
 func subject(ro *v1alpha1.Rollout) analysis.Subject {
 	stable, canary := backendNames(ro)
 	of := analysis.Subject{Split: ro.Name, Stable: stable, Canary: canary}
-	if drives(ro) {
+	if isDelegated(ro) {
 		of.Split = ro.Spec.Service
 	}
 	return of
 }
 
-// observeDriven reads the CanaryRelease, and takes what it says of its traffic for what a
+// observeDelegated reads the CanaryRelease, and takes what it says of its traffic for what a
 // router says of a split.
-func (r *Reconciler) observeDriven(ctx context.Context, s *scene) error {
+func (r *Reconciler) observeDelegated(ctx context.Context, s *scene) error {
 	if s.Split.Presence = plan.Absent; !r.options.CanaryReleases {
-		s.Driven = plan.Driven{Presence: plan.Absent, Unserved: true}
+		s.Delegated = plan.Delegated{Presence: plan.Absent, Unserved: true}
 		return nil
 	}
 	cr := &v1alpha1.CanaryRelease{}
 	presence, err := r.get(ctx, s.Rollout, s.Rollout.Spec.WorkloadRef.Name, cr)
-	if s.Driven.Presence = presence; presence != plan.Present {
+	if s.Delegated.Presence = presence; presence != plan.Present {
 		return err
 	}
 	s.canaryRelease = cr
-	s.Driven = drivenOf(cr)
-	s.Driven.Problem = unshared(cr, s.Rollout.Spec.Service)
+	s.Delegated = delegatedOf(cr)
+	s.Delegated.Problem = unshared(cr, s.Rollout.Spec.Service)
 	s.Split = splitOf(cr, s.Rollout)
-	if s.Service.Presence == plan.Present && s.Driven.Problem == "" {
+	if s.Service.Presence == plan.Present && s.Delegated.Problem == "" {
 		s.Service.Problem = rootProblem(s.root)
 	}
 	return nil
 }
 
-func drivenOf(cr *v1alpha1.CanaryRelease) plan.Driven {
-	d := plan.Driven{
+func delegatedOf(cr *v1alpha1.CanaryRelease) plan.Delegated {
+	d := plan.Delegated{
 		Presence: plan.Present, Deleting: !cr.DeletionTimestamp.IsZero(), Decision: cr.Status.Decision,
 		Revision: revisionOf(string(cr.UID), cr.Status.ManifestDigest), Unshared: len(cr.Status.Services) == 0 && observed(cr),
 		Message: messageOf(cr),
@@ -65,11 +67,11 @@ func drivenOf(cr *v1alpha1.CanaryRelease) plan.Driven {
 	if release := cr.Status.Release; release != nil {
 		d.Stable = fmt.Sprintf("helm-%d", max(release.Revision, release.AdoptedRevision))
 	}
-	if drive := cr.Spec.Drive; drive != nil {
-		d.Rollout = drive.Rollout
-		d.Held = drive.Weight != nil || drive.Transition != v1alpha1.CanaryTransitionNone || drive.ManifestDigest+drive.By != ""
+	if delegation := cr.Spec.Delegation; delegation != nil {
+		d.Rollout = delegation.Rollout
+		d.Held = delegation.Weight != nil || delegation.Transition != v1alpha1.CanaryTransitionNone || delegation.ManifestDigest+delegation.By != ""
 		if meant(cr) {
-			d.Transition = drive.Transition
+			d.Transition = delegation.Transition
 		}
 	}
 	return d
@@ -77,7 +79,7 @@ func drivenOf(cr *v1alpha1.CanaryRelease) plan.Driven {
 
 // meant reports whether what a Rollout wrote is about the present content.
 func meant(cr *v1alpha1.CanaryRelease) bool {
-	d := cr.Spec.Drive
+	d := cr.Spec.Delegation
 	return d != nil && d.By == d.Rollout && d.ManifestDigest != "" && d.ManifestDigest == cr.Status.ManifestDigest
 }
 
@@ -112,7 +114,7 @@ func messageOf(cr *v1alpha1.CanaryRelease) string {
 // or when that is not known yet.
 func unshared(cr *v1alpha1.CanaryRelease, service string) string {
 	shared := cr.Status.Services
-	if cr.Status.Drive == nil || !cr.Status.Drive.InEffect ||
+	if cr.Status.Delegation == nil || !cr.Status.Delegation.InEffect ||
 		slices.ContainsFunc(shared, func(s v1alpha1.CanaryServiceStatus) bool { return s.Service == service }) {
 		return ""
 	}
@@ -128,13 +130,13 @@ func unshared(cr *v1alpha1.CanaryRelease, service string) string {
 func splitOf(cr *v1alpha1.CanaryRelease, ro *v1alpha1.Rollout) plan.Split {
 	out := plan.Split{
 		Presence: plan.Present, UID: cr.UID, ResourceVersion: cr.ResourceVersion, Deleting: !cr.DeletionTimestamp.IsZero(),
-		Ours: cr.Spec.Drive != nil && cr.Spec.Drive.Rollout == ro.Name, Observed: -1,
+		Ours: cr.Spec.Delegation != nil && cr.Spec.Delegation.Rollout == ro.Name, Observed: -1,
 		Waiting: strings.TrimSuffix(messageOf(cr), "."),
 	}
 	if meant(cr) {
-		out.Requested.Weight = ptr.Deref(cr.Spec.Drive.Weight, 0)
+		out.Requested.Weight = ptr.Deref(cr.Spec.Delegation.Weight, 0)
 	}
-	if d := cr.Status.Drive; d != nil {
+	if d := cr.Status.Delegation; d != nil {
 		out.Observed, out.InEffect = d.Weight, d.InEffect && observed(cr) && d.Weight == out.Requested.Weight
 	}
 	return out
@@ -142,12 +144,12 @@ func splitOf(cr *v1alpha1.CanaryRelease, ro *v1alpha1.Rollout) plan.Split {
 
 var errNoCanaryRelease = errors.New("there is no CanaryRelease")
 
-// applyDrive owns what a Rollout decides of a CanaryRelease, and nothing else of it. It is
+// applyDelegation owns what a Rollout decides of a CanaryRelease, and nothing else of it. It is
 // forced: whoever else wrote a weight must not keep a bad canary in its traffic. It names
 // the version that was seen, so that a leader of the past, or a decision about a former
 // state, moves nothing. Its rollout is not written, since that is the owner's consent:
 // without it, the API server refuses the rest.
-func (r *Reconciler) applyDrive(ctx context.Context, s scene, action plan.Action) error {
+func (r *Reconciler) applyDelegation(ctx context.Context, s scene, action plan.Action) error {
 	cr := s.canaryRelease
 	if cr == nil {
 		return errNoCanaryRelease
@@ -158,17 +160,17 @@ func (r *Reconciler) applyDrive(ctx context.Context, s scene, action plan.Action
 	u.SetName(cr.Name)
 	u.SetUID(cr.UID)
 	u.SetResourceVersion(cr.ResourceVersion)
-	if a, ok := action.(plan.Drive); ok { // else nothing is owned any more
-		u.Object["spec"] = map[string]any{"drive": driveOf(a, s.Rollout.Name, cr.Status.ManifestDigest)}
+	if a, ok := action.(plan.SetDelegation); ok { // else nothing is owned any more
+		u.Object["spec"] = map[string]any{"delegation": delegationOf(a, s.Rollout.Name, cr.Status.ManifestDigest)}
 	}
 	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
-// driveOf is what an action of a Rollout asks of a content.
-func driveOf(a plan.Drive, by, digest string) map[string]any {
-	drive := map[string]any{"weight": int64(a.Weight), "manifestDigest": digest, "by": by}
+// delegationOf is what an action of a Rollout asks of a content.
+func delegationOf(a plan.SetDelegation, by, digest string) map[string]any {
+	delegation := map[string]any{"weight": int64(a.Weight), "manifestDigest": digest, "by": by}
 	if a.Transition != v1alpha1.CanaryTransitionNone {
-		drive["transition"] = string(a.Transition)
+		delegation["transition"] = string(a.Transition)
 	}
-	return drive
+	return delegation
 }

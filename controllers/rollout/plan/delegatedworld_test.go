@@ -10,13 +10,13 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// drivenCanary is a CanaryRelease and its controller: what it is told counts for the
+// delegatedCanary is a CanaryRelease and its controller: what it is told counts for the
 // content that it is told for, and every change takes a moment.
-type drivenCanary struct {
+type delegatedCanary struct {
 	uid, content string
-	// names is the Rollout in spec.drive; told is the rest of that, for a content.
+	// names is the Rollout in spec.delegation; told is the rest of that, for a content.
 	names      string
-	told       Drive
+	told       SetDelegation
 	forContent string
 	held       bool
 	// person is spec.transition.
@@ -33,7 +33,7 @@ type drivenCanary struct {
 }
 
 // end is what has to be the same however the operator crashed.
-func (c *drivenCanary) end() string {
+func (c *delegatedCanary) end() string {
 	switch {
 	case c == nil:
 		return ""
@@ -43,10 +43,10 @@ func (c *drivenCanary) end() string {
 	return fmt.Sprintf("%s %s %s %v", c.uid, c.content, c.decision.Transition, c.decision.EndedAt != nil)
 }
 
-func (w *world) drives() bool { return w.ro.Spec.WorkloadRef.Kind == v1alpha1.KindCanaryRelease }
+func (w *world) isDelegated() bool { return w.ro.Spec.WorkloadRef.Kind == v1alpha1.KindCanaryRelease }
 
-// driven is a Rollout of a CanaryRelease that does not exist yet.
-func (w *world) driven() {
+// delegated is a Rollout of a CanaryRelease that does not exist yet.
+func (w *world) delegated() {
 	w.dep.absent = true
 	w.ro.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: "serin.dev/v1alpha1", Kind: v1alpha1.KindCanaryRelease, Name: "try"}
 	w.untilReason(v1alpha1.ReasonStable)
@@ -54,7 +54,7 @@ func (w *world) driven() {
 
 // tries is what kubectl apply of a CanaryRelease does.
 func (w *world) tries(uid, content string) {
-	w.cr = &drivenCanary{uid: uid, content: content, of: content, names: w.ro.Name, helm: 4}
+	w.cr = &delegatedCanary{uid: uid, content: content, of: content, names: w.ro.Name, helm: 4}
 	w.split, w.dirty, w.passed = &split{observed: -1, requested: Route{}, generation: 1}, true, false
 	w.say("user: a CanaryRelease of %s", content)
 }
@@ -62,29 +62,29 @@ func (w *world) tries(uid, content string) {
 // begins waits until the steps have taken v2 up to a weight.
 func (w *world) begins(weight int32) {
 	w.t.Helper()
-	w.driven()
+	w.delegated()
 	w.tries("a", "v2")
 	w.untilWeight(weight)
 }
 
 // told to the CanaryRelease, about its present content.
-func (c *drivenCanary) wants() (weight int32, t v1alpha1.CanaryTransition) {
+func (c *delegatedCanary) wants() (weight int32, t v1alpha1.CanaryTransition) {
 	if c.forContent == c.content {
 		weight, t = c.told.Weight, c.told.Transition
 	}
 	return weight, t
 }
 
-func (w *world) observeDriven(o *Observation) {
+func (w *world) observeDelegated(o *Observation) {
 	o.Workload = Workload{}
 	o.Split = Split{Presence: Absent, Requested: Route{Weight: -1}, Observed: -1}
 	c := w.cr
 	if c == nil {
-		o.Driven.Presence = Absent
+		o.Delegated.Presence = Absent
 		return
 	}
 	weight, transition := c.wants()
-	o.Driven = Driven{
+	o.Delegated = Delegated{
 		Presence: Present, Deleting: c.deleting, Rollout: c.names, Revision: c.uid + "-" + c.content, Stable: fmt.Sprintf("helm-%d", c.helm),
 		Ready: c.ready, Replicas: 2, Transition: transition, Held: c.held, Decision: c.decision, Unshared: w.split == nil, Message: "It says so.",
 	}
@@ -95,15 +95,15 @@ func (w *world) observeDriven(o *Observation) {
 	}
 }
 
-// drive is what the API server makes of what the Rollout applies.
-func (w *world) drive(action Action) {
+// setDelegation is what the API server makes of what the Rollout applies.
+func (w *world) setDelegation(action Action) {
 	w.t.Helper()
 	if w.cr == nil || w.cr.names != w.ro.Name {
 		w.t.Fatalf("%s: the CanaryRelease does not name the Rollout\n%s", action, w.tail())
 	}
 	w.dirty, w.cr.held = true, false
-	w.cr.told, w.cr.forContent = Drive{}, ""
-	if a, ok := action.(Drive); ok {
+	w.cr.told, w.cr.forContent = SetDelegation{}, ""
+	if a, ok := action.(SetDelegation); ok {
 		w.passed = w.passed && w.cr.told.Weight == a.Weight
 		w.cr.told, w.cr.forContent, w.cr.held = a, w.cr.content, true
 	}
@@ -193,8 +193,8 @@ func (w *world) weighs(weight int32) {
 	}
 }
 
-// checkDriven: no content gets what another one has earned.
-func (w *world) checkDriven() {
+// checkDelegated: no content gets what another one has earned.
+func (w *world) checkDelegated() {
 	w.t.Helper()
 	if w.cr == nil || w.split == nil {
 		return
@@ -207,8 +207,8 @@ func (w *world) checkDriven() {
 	}
 }
 
-// checkDrive: the weight grows, and the canary is adopted, only on a Pass.
-func (w *world) checkDrive(a Drive) {
+// checkDelegation: the weight grows, and the canary is adopted, only on a Pass.
+func (w *world) checkDelegation(a SetDelegation) {
 	w.t.Helper()
 	had, _ := w.cr.wants()
 	waived := len(w.ro.Status.Interventions) > 0

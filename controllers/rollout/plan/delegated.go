@@ -27,23 +27,23 @@ import (
 // Each weight and each end names the content that it is for: to other content, changed in
 // the same moment, it means nothing.
 
-// driven reports whether a CanaryRelease is released.
-func (p *pass) driven() bool { return p.Rollout.Spec.WorkloadRef.Kind == v1alpha1.KindCanaryRelease }
+// delegated reports whether a CanaryRelease is released.
+func (p *pass) delegated() bool { return p.Rollout.Spec.WorkloadRef.Kind == v1alpha1.KindCanaryRelease }
 
 // elsewhere reports whether somebody else makes the pods of both versions.
-func (p *pass) elsewhere() bool { return p.paired() || p.driven() }
+func (p *pass) elsewhere() bool { return p.paired() || p.delegated() }
 
 // consents reports whether the CanaryRelease names this Rollout.
 func (p *pass) consents() bool {
-	return p.Driven.Presence == Present && p.Driven.Rollout == p.Rollout.Name
+	return p.Delegated.Presence == Present && p.Delegated.Rollout == p.Rollout.Name
 }
 
-// convergeDriven has the CanaryRelease move the traffic.
-func (p *pass) convergeDriven() {
-	if p.resumeDriven() {
+// convergeDelegated has the CanaryRelease move the traffic.
+func (p *pass) convergeDelegated() {
+	if p.resumeDelegated() {
 		return
 	}
-	if !p.begun() && !p.drivenReady() {
+	if !p.begun() && !p.delegatedReady() {
 		return
 	}
 	if !p.heed() || !p.restored() {
@@ -51,16 +51,16 @@ func (p *pass) convergeDriven() {
 	}
 	p.state.progress = true
 	if p.decided(v1alpha1.ActionPromote) {
-		p.promoteDriven()
+		p.promoteDelegated()
 		return
 	}
 	p.step()
 }
 
-// giveUpDriven is convergeDriven of a Rollout that was refused.
-func (p *pass) giveUpDriven() {
+// giveUpDelegated is convergeDelegated of a Rollout that was refused.
+func (p *pass) giveUpDelegated() {
 	switch {
-	case p.resumeDriven():
+	case p.resumeDelegated():
 	case p.aborted(), p.begun() && p.condemned():
 	case p.begun():
 		p.stay()
@@ -69,13 +69,13 @@ func (p *pass) giveUpDriven() {
 	}
 }
 
-// resumeDriven goes on with an end that was decided, by this Rollout or by others, and
+// resumeDelegated goes on with an end that was decided, by this Rollout or by others, and
 // reports whether there is one.
-func (p *pass) resumeDriven() bool {
-	p.observeDriven()
+func (p *pass) resumeDelegated() bool {
+	p.observeDelegated()
 	switch {
 	case p.decided(v1alpha1.ActionRollBack):
-		p.drivenRolledBack()
+		p.delegatedRolledBack()
 	case p.adopting():
 		p.awaitAdoption()
 	case p.begun():
@@ -86,9 +86,9 @@ func (p *pass) resumeDriven() bool {
 	return true
 }
 
-// observeDriven takes the CanaryRelease for what is released.
-func (p *pass) observeDriven() {
-	c := &p.Driven
+// observeDelegated takes the CanaryRelease for what is released.
+func (p *pass) observeDelegated() {
+	c := &p.Delegated
 	p.revision = c.Revision
 	if c.Presence != Present && p.status.Canary != nil {
 		p.revision = p.status.Canary.Revision // it is the one that has gone
@@ -102,9 +102,9 @@ func (p *pass) observeDriven() {
 	}
 }
 
-// drivenReady reports whether there is something to release, and that it gets nothing yet.
-func (p *pass) drivenReady() bool {
-	c, name := &p.Driven, p.Rollout.Spec.WorkloadRef.Name
+// delegatedReady reports whether there is something to release, and that it gets nothing yet.
+func (p *pass) delegatedReady() bool {
+	c, name := &p.Delegated, p.Rollout.Spec.WorkloadRef.Name
 	switch {
 	case c.Presence != Present:
 		p.rest("There is no CanaryRelease %q, and nothing to release.", name)
@@ -141,7 +141,7 @@ func (p *pass) adopting() bool {
 
 // endedByOthers closes a release that somebody else ended.
 func (p *pass) endedByOthers() bool {
-	c, name := &p.Driven, p.Rollout.Spec.WorkloadRef.Name
+	c, name := &p.Delegated, p.Rollout.Spec.WorkloadRef.Name
 	switch d := c.Decision; {
 	case c.Presence != Present:
 		p.reject(v1alpha1.ReasonDeprecated, fmt.Sprintf("the CanaryRelease %q was deleted", name))
@@ -154,7 +154,7 @@ func (p *pass) endedByOthers() bool {
 		p.reject(v1alpha1.ReasonConflict, p.withoutConsent())
 	case d != nil && d.EndedAt != nil:
 		p.decidePromotion(reasonPromotedFully, "the CanaryRelease was adopted: "+d.Message)
-		p.drivenPromoted()
+		p.delegatedPromoted()
 	case d != nil:
 		p.say(v1alpha1.ReasonPromoting, "The CanaryRelease %q is being adopted by others, and nothing is judged any more: %s", name, c.Message)
 		p.state.progress = true
@@ -164,13 +164,13 @@ func (p *pass) endedByOthers() bool {
 	return true
 }
 
-// promoteDriven gives the canary all traffic, and then has it adopted.
-func (p *pass) promoteDriven() {
+// promoteDelegated gives the canary all traffic, and then has it adopted.
+func (p *pass) promoteDelegated() {
 	all := Route{Weight: fullWeight}
 	if !p.prepared(all, 0) {
 		return
 	}
-	if !p.drivenPods() || !p.ensureRoute(all) {
+	if !p.delegatedPods() || !p.ensureRoute(all) {
 		p.say(v1alpha1.ReasonPromoting, "Promoting: waiting until the CanaryRelease sends all traffic to the canary: %s.", p.trafficWait(all))
 		p.checkDeadline()
 		return
@@ -183,7 +183,7 @@ func (p *pass) promoteDriven() {
 // awaitAdoption has the CanaryRelease adopted, and waits until it has ended. What the
 // traffic says by now comes too late: the Helm release may have been upgraded.
 func (p *pass) awaitAdoption() {
-	c, name := &p.Driven, p.Rollout.Spec.WorkloadRef.Name
+	c, name := &p.Delegated, p.Rollout.Spec.WorkloadRef.Name
 	p.state.progress = true
 	switch d := c.Decision; {
 	case c.Presence != Present:
@@ -193,7 +193,7 @@ func (p *pass) awaitAdoption() {
 		p.reject(v1alpha1.ReasonDeprecated, fmt.Sprintf("the CanaryRelease %q was deprecated: %s", name, d.Message))
 		return
 	case d != nil && d.EndedAt != nil:
-		p.drivenPromoted()
+		p.delegatedPromoted()
 		return
 	case d == nil && !p.consents():
 		p.reject(v1alpha1.ReasonConflict, p.withoutConsent())
@@ -205,7 +205,7 @@ func (p *pass) awaitAdoption() {
 }
 
 func (p *pass) withoutConsent() string {
-	return fmt.Sprintf("spec.drive of the CanaryRelease %q does not name this Rollout any more", p.Rollout.Spec.WorkloadRef.Name)
+	return fmt.Sprintf("spec.delegation of the CanaryRelease %q does not name this Rollout any more", p.Rollout.Spec.WorkloadRef.Name)
 }
 
 // tooLate declines what a person decides about a release that is being adopted.
@@ -222,31 +222,31 @@ func (p *pass) end(weight int32, t v1alpha1.CanaryTransition) {
 	if w := p.Rollout.Status.Weight; w != nil && w.Requested == weight {
 		p.status.Weight = w.DeepCopy()
 	}
-	if p.consents() && p.Driven.Decision == nil && (p.Driven.Transition != t || p.Split.Requested.Weight != weight) {
-		p.do(Drive{Weight: weight, Transition: t})
+	if p.consents() && p.Delegated.Decision == nil && (p.Delegated.Transition != t || p.Split.Requested.Weight != weight) {
+		p.do(SetDelegation{Weight: weight, Transition: t})
 	}
 }
 
-// drivenPromoted closes the release: the Helm release is what the canary was.
-func (p *pass) drivenPromoted() {
+// delegatedPromoted closes the release: the Helm release is what the canary was.
+func (p *pass) delegatedPromoted() {
 	message := p.status.Decision.Message
 	p.tellOutcome(v1alpha1.NotifyPromoted, message)
 	p.close(v1alpha1.OutcomePromoted, p.revision, message)
 	p.note(false, "Promoted", "The CanaryRelease %q (revision %s) was adopted", p.Rollout.Spec.WorkloadRef.Name, p.revision)
 	p.forgetRelease()
 	p.state, p.measure = state{}, false
-	p.drivenReady()
+	p.delegatedReady()
 }
 
-// drivenRolledBack has the CanaryRelease take its canary out, and stays there until it
+// delegatedRolledBack has the CanaryRelease take its canary out, and stays there until it
 // has other content, or another one takes its place.
-func (p *pass) drivenRolledBack() {
-	d, c, name := p.status.Decision, &p.Driven, p.Rollout.Spec.WorkloadRef.Name
+func (p *pass) delegatedRolledBack() {
+	d, c, name := p.status.Decision, &p.Delegated, p.Rollout.Spec.WorkloadRef.Name
 	p.state = state{}
 	switch {
 	case c.Presence != Present:
 		p.forgetRelease()
-		p.drivenReady()
+		p.delegatedReady()
 		return
 	case c.over():
 		p.ignoreOrder()
@@ -270,19 +270,19 @@ func (p *pass) drivenRolledBack() {
 	p.state.progress = true
 }
 
-// drivenPods reports whether somebody can answer behind the canary.
-func (p *pass) drivenPods() bool {
-	if p.Driven.Ready > 0 {
+// delegatedPods reports whether somebody can answer behind the canary.
+func (p *pass) delegatedPods() bool {
+	if p.Delegated.Ready > 0 {
 		return true
 	}
 	p.say(v1alpha1.ReasonWaitingForPods, "Step %s: the CanaryRelease %q has no ready pods.", p.status.Step.Summary, p.Rollout.Spec.WorkloadRef.Name)
 	return false
 }
 
-// deleteDriven gives up what the Rollout decides. A canary that it gave traffic loses that
+// deleteDelegated gives up what the Rollout decides. A canary that it gave traffic loses that
 // first, and an end that it asked for comes first, both for as long as the deadline.
-func (p *pass) deleteDriven() {
-	p.observeDriven()
+func (p *pass) deleteDelegated() {
+	p.observeDelegated()
 	p.state.progress = true
 	end := p.Rollout.DeletionTimestamp.Add(p.deadline)
 	if p.consents() && !p.passed(end) && !p.letGo() {
@@ -292,15 +292,15 @@ func (p *pass) deleteDriven() {
 	p.actions = nil
 	p.say(v1alpha1.ReasonDeleting, "Giving the CanaryRelease %q back.", p.Rollout.Spec.WorkloadRef.Name)
 	p.status.Weight, p.status.Step = nil, nil
-	if p.consents() && p.Driven.Held {
-		p.do(GiveUpDrive{})
+	if p.consents() && p.Delegated.Held {
+		p.do(GiveUpDelegation{})
 	}
 	p.do(RemoveFinalizer{})
 }
 
 // letGo reports whether the CanaryRelease needs the Rollout no more.
 func (p *pass) letGo() bool {
-	c, name := &p.Driven, p.Rollout.Spec.WorkloadRef.Name
+	c, name := &p.Delegated, p.Rollout.Spec.WorkloadRef.Name
 	switch {
 	case c.over():
 		return true

@@ -10,7 +10,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// mishap is something that others do to a driven CanaryRelease, or to its Rollout.
+// mishap is something that others do to a delegated CanaryRelease, or to its Rollout.
 type mishap struct {
 	name string
 	do   func(w *world, r *rand.Rand)
@@ -67,9 +67,9 @@ func (w *world) mend() {
 	w.say("everything is mended")
 }
 
-// TestADrivenReleaseEndsWellWhateverHappens: after finitely many mishaps it is promoted or
+// TestADelegatedReleaseEndsWellWhateverHappens: after finitely many mishaps it is promoted or
 // rolled back, and then silent; what must always hold is checked after every move.
-func TestADrivenReleaseEndsWellWhateverHappens(t *testing.T) {
+func TestADelegatedReleaseEndsWellWhateverHappens(t *testing.T) {
 	seeds := 400
 	if testing.Short() {
 		seeds = 50
@@ -82,7 +82,7 @@ func TestADrivenReleaseEndsWellWhateverHappens(t *testing.T) {
 		w.ro.Spec.ProgressDeadline = "60s"
 		w.routerLag, w.crashAt = r.IntN(4), r.IntN(30)
 		w.failures["v3"] = 8
-		w.driven()
+		w.delegated()
 		w.tries("a", "v2")
 		w.befall(r, 400)
 		w.mend()

@@ -18,35 +18,35 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// TestDrivenCanaryRelease has a Rollout decide about two canaries of a Helm release under load:
+// TestDelegatedCanaryRelease has a Rollout decide about two canaries of a Helm release under load:
 // it promotes a good one, which Helm has as the next revision then, beside an autoscaler, and
 // rolls back one that fails one answer in twenty.
-func TestDrivenCanaryRelease(t *testing.T) {
+func TestDelegatedCanaryRelease(t *testing.T) {
 	play(t, func(a *attempt) {
-		s := newSite(a, "serin-driven", "canary")
+		s := newSite(a, "serin-delegated", "canary")
 		s.metrics.scraped(a)
 		part := canaryParts[0]
 		s.installCharts([]canaryPart{part})
 		s.startLoad("http://"+part.service, part.service)
 		s.begin()
-		s.createDriver(part)
+		s.createDelegate(part)
 
 		s.autoscale(part, 3)
-		s.drive(part, 1, "version: v4\n", v1alpha1.OutcomePromoted, v1alpha1.ReasonAdopted)
+		s.delegate(part, 1, "version: v4\n", v1alpha1.OutcomePromoted, v1alpha1.ReasonAdopted)
 		s.requireReplicas(part, 3)
 		s.stopAutoscaling(part, 2)
 		if values := s.helm("get", "values", part.release); !strings.Contains(values, "version: v4") {
 			a.Errorf("helm get values %s: %q", part.release, values)
 		}
-		s.requireDriven(part, 2)
+		s.requireDelegated(part, 2)
 
 		s.record.Bad = "v3"
 		s.kubectl("patch", "rollout", part.release, "--type=merge", "-p", `{"spec":{"strategy":{"steps":[{"weight":20,"hold":"5m"}]}}}`)
-		ended := s.drive(part, 2, "version: v3\nfailPercent: 5\n", v1alpha1.OutcomeRolledBack, v1alpha1.ReasonDeprecated)
+		ended := s.delegate(part, 2, "version: v3\nfailPercent: 5\n", v1alpha1.OutcomeRolledBack, v1alpha1.ReasonDeprecated)
 		if !strings.Contains(ended.Message, "more often than stable") {
 			a.Errorf("it was rolled back for another reason: %s", ended.Message)
 		}
-		s.requireDriven(part, 2)
+		s.requireDelegated(part, 2)
 
 		s.awaitConnections()
 		s.measure("after the rollback", map[string]float64{"v4": 1})
@@ -57,8 +57,8 @@ func TestDrivenCanaryRelease(t *testing.T) {
 	})
 }
 
-// createDriver makes the Rollout that decides about the CanaryReleases of a part.
-func (s *site) createDriver(part canaryPart) {
+// createDelegate makes the Rollout that decides about the CanaryReleases of a part.
+func (s *site) createDelegate(part canaryPart) {
 	s.t.Helper()
 	err := s.api.Create(s.t.Context(), &v1alpha1.Rollout{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: part.release},
@@ -74,9 +74,9 @@ func (s *site) createDriver(part canaryPart) {
 	}
 }
 
-// requireDriven checks that Helm has a revision, and that it is what runs, and deletes the
+// requireDelegated checks that Helm has a revision, and that it is what runs, and deletes the
 // canary that has ended.
-func (s *site) requireDriven(part canaryPart, revision int32) {
+func (s *site) requireDelegated(part canaryPart, revision int32) {
 	s.t.Helper()
 	s.requireRevision(part, revision)
 	s.requireNoDifference(part.release)
@@ -131,12 +131,12 @@ func (s *site) requireRevision(part canaryPart, revision int32) {
 	}
 }
 
-// drive makes a canary of a revision that the Rollout of the part's name decides about, and
+// delegate makes a canary of a revision that the Rollout of the part's name decides about, and
 // returns how that ended. The CanaryRelease has to end as the reason says.
-func (s *site) drive(part canaryPart, revision int32, config, outcome string, reason v1alpha1.Reason) v1alpha1.HistoryEntry {
+func (s *site) delegate(part canaryPart, revision int32, config, outcome string, reason v1alpha1.Reason) v1alpha1.HistoryEntry {
 	s.t.Helper()
 	cr := part.canary(s.namespace)
-	cr.Spec.Version, cr.Spec.Config, cr.Spec.Drive = revision, config, &v1alpha1.CanaryDrive{Rollout: part.release}
+	cr.Spec.Version, cr.Spec.Config, cr.Spec.Delegation = revision, config, &v1alpha1.CanaryDelegation{Rollout: part.release}
 	ro := &v1alpha1.Rollout{}
 	before, said := -1, ""
 	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(ctx context.Context) (bool, error) {

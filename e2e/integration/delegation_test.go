@@ -25,7 +25,7 @@ import (
 const canaryInGit = `apiVersion: serin.dev/v1alpha1
 kind: CanaryRelease
 metadata: {name: try}
-spec: {release: shop, version: 4, config: "replicas: 3", drive: {rollout: website}}
+spec: {release: shop, version: 4, config: "replicas: 3", delegation: {rollout: website}}
 `
 
 // gitOps applies a manifest as a tool does that takes every field over that it names.
@@ -39,7 +39,7 @@ func (s *scene) try() *v1alpha1.CanaryRelease {
 	return s.get(s.Context(), "try", &v1alpha1.CanaryRelease{}).(*v1alpha1.CanaryRelease)
 }
 
-// obey is what the controller of CanaryReleases makes of spec.drive, without Helm and pods.
+// obey is what the controller of CanaryReleases makes of spec.delegation, without Helm and pods.
 func obey(cr *v1alpha1.CanaryRelease, now metav1.MicroTime) {
 	st := &cr.Status
 	st.ObservedGeneration, st.ManifestDigest = cr.Generation, "d1"
@@ -47,13 +47,13 @@ func obey(cr *v1alpha1.CanaryRelease, now metav1.MicroTime) {
 	st.Workloads = []v1alpha1.CanaryWorkload{{Name: "website", Replicas: 2, ReadyReplicas: 2}}
 	var weight int32
 	var transition v1alpha1.CanaryTransition
-	if d := cr.Spec.Drive; d != nil && d.ManifestDigest == "d1" {
+	if d := cr.Spec.Delegation; d != nil && d.ManifestDigest == "d1" {
 		transition = d.Transition
 		if d.Weight != nil {
 			weight = *d.Weight
 		}
 	}
-	st.Drive = &v1alpha1.CanaryDriveStatus{Weight: weight, InEffect: true}
+	st.Delegation = &v1alpha1.CanaryDelegationStatus{Weight: weight, InEffect: true}
 	st.Services = []v1alpha1.CanaryServiceStatus{{Service: "website", InEffect: true, Ports: []v1alpha1.CanaryPortStatus{{Port: "80/TCP", Weight: weight}}}}
 	if transition != "" && st.Decision == nil {
 		st.Decision = &v1alpha1.CanaryDecision{Transition: transition, Reason: v1alpha1.ReasonRequested, Message: "its Rollout wants it", Time: now, EndedAt: &now}
@@ -80,8 +80,8 @@ func (s *scene) obeying() {
 	})
 }
 
-// driven brings a Rollout of a CanaryRelease up.
-func driven(t *testing.T, m *measurements, manifest string, steps ...v1alpha1.Step) *scene {
+// delegated brings a Rollout of a CanaryRelease up.
+func delegated(t *testing.T, m *measurements, manifest string, steps ...v1alpha1.Step) *scene {
 	t.Helper()
 	s := newScene(t)
 	s.bindClusterRole("git", "edit")
@@ -107,14 +107,14 @@ func owned(o client.Object, manager string) string {
 
 func TestARolloutOwnsOnlyWhatItDecidesAboutACanaryRelease(t *testing.T) {
 	t.Parallel()
-	s := driven(t, newMeasurements(), canaryInGit, v1alpha1.Step{Weight: 20, Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 60})
+	s := delegated(t, newMeasurements(), canaryInGit, v1alpha1.Step{Weight: 20, Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 60})
 	s.waitReason(v1alpha1.ReasonWaitingForApproval)
-	const fields = `{"f:spec":{"f:drive":{"f:by":{},"f:manifestDigest":{},"f:weight":{}}}}`
+	const fields = `{"f:spec":{"f:delegation":{"f:by":{},"f:manifestDigest":{},"f:weight":{}}}}`
 	if got := owned(s.try(), v1alpha1.FieldManager); got != fields {
 		t.Errorf("it owns %s, want %s", got, fields)
 	}
 	s.gitOps(canaryInGit)
-	if d := s.try().Spec.Drive; d.Weight == nil || *d.Weight != 20 {
+	if d := s.try().Spec.Delegation; d.Weight == nil || *d.Weight != 20 {
 		t.Errorf("Git has taken the weight away: %+v", d)
 	}
 	s.decide(v1alpha1.ControlPromote)
@@ -122,7 +122,7 @@ func TestARolloutOwnsOnlyWhatItDecidesAboutACanaryRelease(t *testing.T) {
 		h := s.rollout().Status.History
 		return len(h) == 1 && h[0].Outcome == v1alpha1.OutcomePromoted
 	})
-	if d := s.try().Spec.Drive; d.Transition != v1alpha1.CanaryTransitionAdopted || *d.Weight != 100 {
+	if d := s.try().Spec.Delegation; d.Transition != v1alpha1.CanaryTransitionAdopted || *d.Weight != 100 {
 		t.Errorf("%+v", d)
 	}
 	if err := admin.Delete(s.Context(), s.rollout()); err != nil {
@@ -131,7 +131,7 @@ func TestARolloutOwnsOnlyWhatItDecidesAboutACanaryRelease(t *testing.T) {
 	s.eventually("the Rollout is gone", func(ctx context.Context) bool {
 		return apierrors.IsNotFound(admin.Get(ctx, s.key("website"), &v1alpha1.Rollout{}))
 	})
-	if d := s.try().Spec.Drive; d.Rollout != "website" || d.Weight != nil || d.Transition != "" || d.ManifestDigest+d.By != "" {
+	if d := s.try().Spec.Delegation; d.Rollout != "website" || d.Weight != nil || d.Transition != "" || d.ManifestDigest+d.By != "" {
 		t.Errorf("something is left of what was decided: %+v", d)
 	}
 }
@@ -140,9 +140,9 @@ func TestABadCanaryReleaseIsDeprecated(t *testing.T) {
 	t.Parallel()
 	m := newMeasurements()
 	m.badCanary = true
-	s := driven(t, m, canaryInGit, v1alpha1.Step{Weight: 50}, v1alpha1.Step{Weight: 60})
+	s := delegated(t, m, canaryInGit, v1alpha1.Step{Weight: 50}, v1alpha1.Step{Weight: 60})
 	s.waitReason(v1alpha1.ReasonRolledBack)
-	if d := s.try().Spec.Drive; d.Transition != v1alpha1.CanaryTransitionDeprecated || *d.Weight != 0 {
+	if d := s.try().Spec.Delegation; d.Transition != v1alpha1.CanaryTransitionDeprecated || *d.Weight != 0 {
 		t.Errorf("%+v", d)
 	}
 	if a := s.traffic("", "rollout undo website"); a.status != 1 || !strings.Contains(a.errs, "releases the CanaryRelease try, and Helm knows its revisions: use `helm rollback`") {
@@ -156,15 +156,15 @@ func TestABadCanaryReleaseIsDeprecated(t *testing.T) {
 // Without consent nothing is written; and what was written would be refused.
 func TestACanaryReleaseWithoutConsentIsNotTouched(t *testing.T) {
 	t.Parallel()
-	without := strings.Replace(canaryInGit, ", drive: {rollout: website}", "", 1)
-	s := driven(t, newMeasurements(), without)
+	without := strings.Replace(canaryInGit, ", delegation: {rollout: website}", "", 1)
+	s := delegated(t, newMeasurements(), without)
 	s.waitReason(v1alpha1.ReasonConflict)
-	if d := s.try().Spec.Drive; d != nil {
+	if d := s.try().Spec.Delegation; d != nil {
 		t.Errorf("%+v", d)
 	}
-	weight := fmt.Sprintf(strings.Replace(without, "release: shop, version: 4, config: \"replicas: 3\"", "%s", 1), "drive: {weight: 50}")
+	weight := fmt.Sprintf(strings.Replace(without, "release: shop, version: 4, config: \"replicas: 3\"", "%s", 1), "delegation: {weight: 50}")
 	out, err := s.kubectl("git", weight, "apply", "--server-side", "--force-conflicts", "--field-manager="+v1alpha1.FieldManager, "-f", "-")
-	if err == nil || !strings.Contains(out, "spec.drive.rollout: Required value") {
+	if err == nil || !strings.Contains(out, "spec.delegation.rollout: Required value") {
 		t.Errorf("%v: %s", err, out)
 	}
 	s.gitOps(canaryInGit)
@@ -181,7 +181,7 @@ func TestARolloutHasAHelmReleaseUpgraded(t *testing.T) {
 	ro.Spec.Service = "tcp"
 	ro.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindCanaryRelease, Name: "try"}
 	cr := &v1alpha1.CanaryRelease{ObjectMeta: metav1.ObjectMeta{Name: "try"}}
-	cr.Spec = v1alpha1.CanaryReleaseSpec{Release: "tcp", Version: 1, Config: "maxmemory: 128mb", Drive: &v1alpha1.CanaryDrive{Rollout: ro.Name}}
+	cr.Spec = v1alpha1.CanaryReleaseSpec{Release: "tcp", Version: 1, Config: "maxmemory: 128mb", Delegation: &v1alpha1.CanaryDelegation{Rollout: ro.Name}}
 	h.create(ro, cr)
 	h.serveProxies()
 	h.startOperator(newMeasurements(), withCanaries)

@@ -8,13 +8,13 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// undrivable says why a CanaryRelease can't be released as the spec wants, and reports
+// unreleasable says why a CanaryRelease can't be released as the spec wants, and reports
 // whether that is so.
-func (p *pass) undrivable() bool {
-	if !p.driven() {
+func (p *pass) unreleasable() bool {
+	if !p.delegated() {
 		return false
 	}
-	name, c := p.Rollout.Spec.WorkloadRef.Name, &p.Driven
+	name, c := p.Rollout.Spec.WorkloadRef.Name, &p.Delegated
 	if what := p.meaningless(); what != "" {
 		return p.say(v1alpha1.ReasonInvalidSpec, "%s for a CanaryRelease; remove it.", what)
 	}
@@ -22,7 +22,7 @@ func (p *pass) undrivable() bool {
 	case c.Unserved:
 		return p.say(v1alpha1.ReasonInvalidSpec, "spec.workloadRef: this operator serves no CanaryReleases; install it with canaryReleases.enabled.")
 	case c.Presence == Present && !p.consents() && !c.over():
-		return p.say(v1alpha1.ReasonConflict, "spec.workloadRef: the CanaryRelease %q does not let this Rollout decide; set its spec.drive.rollout to %q.", name, p.Rollout.Name)
+		return p.say(v1alpha1.ReasonConflict, "spec.workloadRef: the CanaryRelease %q does not let this Rollout decide; set its spec.delegation.rollout to %q.", name, p.Rollout.Name)
 	case c.Presence == Present && c.Problem != "" && c.Decision == nil:
 		return p.say(v1alpha1.ReasonInvalidService, "spec.service: %s.", c.Problem)
 	}
@@ -30,7 +30,7 @@ func (p *pass) undrivable() bool {
 }
 
 // over reports whether it has ended, so that nobody decides about it any more.
-func (c *Driven) over() bool { return c.Decision != nil && c.Decision.EndedAt != nil }
+func (c *Delegated) over() bool { return c.Decision != nil && c.Decision.EndedAt != nil }
 
 // meaningless is the field that means nothing for a CanaryRelease, and why; "" for none.
 func (p *pass) meaningless() string {
@@ -44,7 +44,7 @@ func (p *pass) meaningless() string {
 		return "spec.trafficDistribution: the Services of the versions are copies of the chart's, so that it means nothing"
 	case len(spec.RouteRefs) > 0:
 		return "spec.routeRefs: the router nginx follows no routes, so that it means nothing"
-	case spec.RollbackWindow != nil && *spec.RollbackWindow > 0:
+	case spec.RollbackWindow != nil && spec.RollbackWindow.Revisions > 0:
 		return "spec.rollbackWindow: `helm rollback` brings an earlier revision back, so that it means nothing"
 	}
 	for i := range spec.Strategy.Steps {
@@ -67,11 +67,11 @@ func meaninglessIn(s *v1alpha1.Step) string {
 	return ""
 }
 
-// reportDriven notes how many pods of the canary can answer. Those of stable are the
+// reportDelegated notes how many pods of the canary can answer. Those of stable are the
 // Deployments', which nobody asks about here.
-func (p *pass) reportDriven(v *v1alpha1.VersionStatus) {
+func (p *pass) reportDelegated(v *v1alpha1.VersionStatus) {
 	v.Replicas, v.Ready = 0, 0
 	if v == p.status.Canary {
-		v.Replicas, v.Ready = p.Driven.Replicas, p.Driven.Ready
+		v.Replicas, v.Ready = p.Delegated.Replicas, p.Delegated.Ready
 	}
 }

@@ -26,18 +26,18 @@ func canary(weight int32) *v1alpha1.CanaryRelease {
 	return &v1alpha1.CanaryRelease{
 		ObjectMeta: metav1.ObjectMeta{Name: "try", Namespace: "shop", UID: "cr", Generation: 3},
 		Spec: v1alpha1.CanaryReleaseSpec{
-			Release: "shop", Version: 4, Config: "a: b", Drive: &v1alpha1.CanaryDrive{Rollout: "website", By: "website", Weight: &weight, ManifestDigest: "d1"},
+			Release: "shop", Version: 4, Config: "a: b", Delegation: &v1alpha1.CanaryDelegation{Rollout: "website", By: "website", Weight: &weight, ManifestDigest: "d1"},
 		},
 		Status: v1alpha1.CanaryReleaseStatus{
 			ObservedGeneration: 3, ManifestDigest: "d1", Release: &v1alpha1.CanaryHelmRelease{Revision: 4},
-			Workloads: []v1alpha1.CanaryWorkload{{Name: "web", Replicas: 2, ReadyReplicas: 2}},
-			Services:  []v1alpha1.CanaryServiceStatus{{Service: "website", InEffect: true}},
-			Drive:     &v1alpha1.CanaryDriveStatus{Weight: weight, InEffect: true},
+			Workloads:  []v1alpha1.CanaryWorkload{{Name: "web", Replicas: 2, ReadyReplicas: 2}},
+			Services:   []v1alpha1.CanaryServiceStatus{{Service: "website", InEffect: true}},
+			Delegation: &v1alpha1.CanaryDelegationStatus{Weight: weight, InEffect: true},
 		},
 	}
 }
 
-func driving() *v1alpha1.Rollout {
+func delegating() *v1alpha1.Rollout {
 	ro := website()
 	ro.Finalizers = []string{v1alpha1.Finalizer}
 	ro.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindCanaryRelease, Name: "try"}
@@ -54,21 +54,21 @@ func TestWhatACanaryReleaseSaysIsTakenForItsContentOnly(t *testing.T) {
 	}{
 		{"what was asked for is in effect", func(*v1alpha1.CanaryRelease) {}, 20, 20, true, true},
 		{"nothing was asked for: that is 0", func(cr *v1alpha1.CanaryRelease) {
-			cr.Spec.Drive = &v1alpha1.CanaryDrive{Rollout: "website"}
-			cr.Status.Drive.Weight = 0
+			cr.Spec.Delegation = &v1alpha1.CanaryDelegation{Rollout: "website"}
+			cr.Status.Delegation.Weight = 0
 		}, 0, 0, true, true},
 		{"it was asked for other content", func(cr *v1alpha1.CanaryRelease) { cr.Status.ManifestDigest = "d2" }, 0, 20, false, true},
 		{"the status is about a former spec", func(cr *v1alpha1.CanaryRelease) { cr.Generation = 4 }, 20, 20, false, true},
-		{"another weight is on its way", func(cr *v1alpha1.CanaryRelease) { cr.Status.Drive.InEffect = false }, 20, 20, false, true},
-		{"it was taken back, since no pod can answer", func(cr *v1alpha1.CanaryRelease) { cr.Status.Drive.Weight = 0 }, 20, 0, false, true},
-		{"nobody says what is in effect", func(cr *v1alpha1.CanaryRelease) { cr.Status.Drive = nil }, 20, -1, false, true},
-		{"it names another Rollout", func(cr *v1alpha1.CanaryRelease) { cr.Spec.Drive.Rollout = "other" }, 0, 20, false, false},
-		{"it names none", func(cr *v1alpha1.CanaryRelease) { cr.Spec.Drive = nil }, 0, 20, false, false},
+		{"another weight is on its way", func(cr *v1alpha1.CanaryRelease) { cr.Status.Delegation.InEffect = false }, 20, 20, false, true},
+		{"it was taken back, since no pod can answer", func(cr *v1alpha1.CanaryRelease) { cr.Status.Delegation.Weight = 0 }, 20, 0, false, true},
+		{"nobody says what is in effect", func(cr *v1alpha1.CanaryRelease) { cr.Status.Delegation = nil }, 20, -1, false, true},
+		{"it names another Rollout", func(cr *v1alpha1.CanaryRelease) { cr.Spec.Delegation.Rollout = "other" }, 0, 20, false, false},
+		{"it names none", func(cr *v1alpha1.CanaryRelease) { cr.Spec.Delegation = nil }, 0, 20, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cr := canary(20)
 			test.change(cr)
-			got := splitOf(cr, driving())
+			got := splitOf(cr, delegating())
 			if got.Requested.Weight != test.requested || got.Observed != test.observed || got.InEffect != test.inEffect || got.Ours != test.ours {
 				t.Errorf("%+v", got)
 			}
@@ -78,19 +78,19 @@ func TestWhatACanaryReleaseSaysIsTakenForItsContentOnly(t *testing.T) {
 
 func TestACanaryReleaseIsReadyOnlyWithAllOfItsWorkloads(t *testing.T) {
 	cr := canary(20)
-	if d := drivenOf(cr); d.Ready != 2 || d.Stable != "helm-4" || !d.Held || d.Rollout != "website" {
+	if d := delegatedOf(cr); d.Ready != 2 || d.Stable != "helm-4" || !d.Held || d.Rollout != "website" {
 		t.Errorf("%+v", d)
 	}
 	cr.Status.Workloads = append(cr.Status.Workloads, v1alpha1.CanaryWorkload{Name: "api", Replicas: 3})
-	if d := drivenOf(cr); d.Ready != 0 || d.Replicas != 5 {
+	if d := delegatedOf(cr); d.Ready != 0 || d.Replicas != 5 {
 		t.Errorf("with a workload that can't answer: %+v", d)
 	}
 	cr.Status.Workloads[1].Replicas = 0
-	if d := drivenOf(cr); d.Ready != 2 {
+	if d := delegatedOf(cr); d.Ready != 2 {
 		t.Errorf("with a workload of former content: %+v", d)
 	}
 	cr.Status.Release.AdoptedRevision = 5
-	if d := drivenOf(cr); d.Stable != "helm-5" {
+	if d := delegatedOf(cr); d.Stable != "helm-5" {
 		t.Errorf("after an adoption: %+v", d)
 	}
 }
@@ -98,7 +98,7 @@ func TestACanaryReleaseIsReadyOnlyWithAllOfItsWorkloads(t *testing.T) {
 func TestAnotherContentOrObjectIsAnotherRevision(t *testing.T) {
 	first, content, object := canary(0), canary(0), canary(0)
 	content.Status.ManifestDigest, object.UID = "d2", "another"
-	names := []string{drivenOf(first).Revision, drivenOf(content).Revision, drivenOf(object).Revision}
+	names := []string{delegatedOf(first).Revision, delegatedOf(content).Revision, delegatedOf(object).Revision}
 	slices.Sort(names)
 	if len(slices.Compact(names)) != 3 || names[0] == "" {
 		t.Errorf("%q", names)
@@ -113,15 +113,15 @@ func TestAServiceThatTheCanaryReleaseDoesNotShareIsNamed(t *testing.T) {
 	if got := unshared(cr, "db"); !strings.Contains(got, `does not share the traffic of the Service "db"; make a Rollout for one of website`) {
 		t.Errorf("%q", got)
 	}
-	cr.Status.Drive = nil
+	cr.Status.Delegation = nil
 	if got := unshared(cr, "db"); got != "" {
 		t.Errorf("before it serves nobody knows: %q", got)
 	}
 }
 
-// driver has the CanaryRelease in a fake API server that knows nothing of its Go type: of
+// withCanaryRelease has the CanaryRelease in a fake API server that knows nothing of its Go type: of
 // that it would take fields that are empty for fields that were applied.
-func driver(t *testing.T, cr *v1alpha1.CanaryRelease) (*Reconciler, client.Client, scene) {
+func withCanaryRelease(t *testing.T, cr *v1alpha1.CanaryRelease) (*Reconciler, client.Client, scene) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	kind := v1alpha1.GroupVersion.WithKind(v1alpha1.KindCanaryRelease)
@@ -137,7 +137,7 @@ func driver(t *testing.T, cr *v1alpha1.CanaryRelease) (*Reconciler, client.Clien
 	if err := c.Create(t.Context(), made, client.FieldOwner("kubectl-create")); err != nil {
 		t.Fatal(err)
 	}
-	s := sceneOf(driving(), nil)
+	s := sceneOf(delegating(), nil)
 	s.canaryRelease = live(t, c)
 	return &Reconciler{client: c}, c, s
 }
@@ -156,28 +156,28 @@ func live(t *testing.T, c client.Client) *v1alpha1.CanaryRelease {
 	return cr
 }
 
-func TestADriveIsWrittenForTheContentThatWasSeenAndGivenUpAsAWhole(t *testing.T) {
+func TestADelegationIsWrittenForTheContentThatWasSeenAndGivenUpAsAWhole(t *testing.T) {
 	cr := canary(0)
-	cr.Spec.Drive = &v1alpha1.CanaryDrive{Rollout: "website"}
-	r, c, s := driver(t, cr)
-	apply := func(a plan.Action) *v1alpha1.CanaryDrive {
+	cr.Spec.Delegation = &v1alpha1.CanaryDelegation{Rollout: "website"}
+	r, c, s := withCanaryRelease(t, cr)
+	apply := func(a plan.Action) *v1alpha1.CanaryDelegation {
 		t.Helper()
 		s.canaryRelease = live(t, c)
 		if err := r.apply(t.Context(), s, a); err != nil {
 			t.Fatal(err)
 		}
-		return live(t, c).Spec.Drive
+		return live(t, c).Spec.Delegation
 	}
-	if d := apply(plan.Drive{Weight: 30}); d == nil || d.Weight == nil || *d.Weight != 30 || d.ManifestDigest != "d1" || d.Transition != "" || d.Rollout != "website" {
+	if d := apply(plan.SetDelegation{Weight: 30}); d == nil || d.Weight == nil || *d.Weight != 30 || d.ManifestDigest != "d1" || d.Transition != "" || d.Rollout != "website" {
 		t.Errorf("a weight: %+v", d)
 	}
-	if d := apply(plan.Drive{Weight: 100, Transition: v1alpha1.CanaryTransitionAdopted}); *d.Weight != 100 || d.Transition != v1alpha1.CanaryTransitionAdopted {
+	if d := apply(plan.SetDelegation{Weight: 100, Transition: v1alpha1.CanaryTransitionAdopted}); *d.Weight != 100 || d.Transition != v1alpha1.CanaryTransitionAdopted {
 		t.Errorf("a transition: %+v", d)
 	}
-	if d := apply(plan.Drive{}); d.Weight == nil || *d.Weight != 0 || d.Transition != "" {
+	if d := apply(plan.SetDelegation{}); d.Weight == nil || *d.Weight != 0 || d.Transition != "" {
 		t.Errorf("the transition is taken back: %+v", d)
 	}
-	if d := apply(plan.GiveUpDrive{}); d == nil || d.Weight != nil || d.ManifestDigest != "" || d.Rollout != "website" {
+	if d := apply(plan.GiveUpDelegation{}); d == nil || d.Weight != nil || d.ManifestDigest != "" || d.Rollout != "website" {
 		t.Errorf("given up: %+v", d)
 	}
 	if got := live(t, c).Spec.Config; got != "a: b" {
@@ -185,23 +185,23 @@ func TestADriveIsWrittenForTheContentThatWasSeenAndGivenUpAsAWhole(t *testing.T)
 	}
 }
 
-func TestADriveTakesAWeightOverThatSomebodyElseWrote(t *testing.T) {
-	r, c, s := driver(t, canary(90))
-	if err := r.apply(t.Context(), s, plan.Drive{Weight: 0}); err != nil {
+func TestADelegationTakesAWeightOverThatSomebodyElseWrote(t *testing.T) {
+	r, c, s := withCanaryRelease(t, canary(90))
+	if err := r.apply(t.Context(), s, plan.SetDelegation{Weight: 0}); err != nil {
 		t.Fatal(err)
 	}
-	if w := live(t, c).Spec.Drive.Weight; w == nil || *w != 0 {
+	if w := live(t, c).Spec.Delegation.Weight; w == nil || *w != 0 {
 		t.Errorf("the weight is %v", w)
 	}
 }
 
-func TestADriveThatWasDecidedAboutAFormerStateMovesNothing(t *testing.T) {
-	r, c, s := driver(t, canary(10))
+func TestADelegationThatWasDecidedAboutAFormerStateMovesNothing(t *testing.T) {
+	r, c, s := withCanaryRelease(t, canary(10))
 	s.canaryRelease.ResourceVersion = "0" // somebody wrote meanwhile
-	if err := r.apply(t.Context(), s, plan.Drive{Weight: 50}); !apierrors.IsConflict(err) {
+	if err := r.apply(t.Context(), s, plan.SetDelegation{Weight: 50}); !apierrors.IsConflict(err) {
 		t.Errorf("got %v, want a conflict", err)
 	}
-	if w := live(t, c).Spec.Drive.Weight; *w != 10 {
+	if w := live(t, c).Spec.Delegation.Weight; *w != 10 {
 		t.Errorf("the weight is %d", *w)
 	}
 }
@@ -209,21 +209,21 @@ func TestADriveThatWasDecidedAboutAFormerStateMovesNothing(t *testing.T) {
 // serving is a Reconciler of a Rollout of a CanaryRelease.
 func serving(t *testing.T, fail func(string) error) (*Reconciler, client.Client, *[]string) {
 	t.Helper()
-	ro := driving()
+	ro := delegating()
 	ro.Generation = 1
 	r, c, writes := newReconcilerOf(t, fail, objects()[2], ro, canary(0))
 	r.options.CanaryReleases = true
 	return r, c, writes
 }
 
-func TestARolloutWritesNothingButTheDriveOfItsCanaryRelease(t *testing.T) {
+func TestARolloutWritesNothingButTheDelegationOfItsCanaryRelease(t *testing.T) {
 	r, c, writes := serving(t, func(string) error { return nil })
 	for range 3 {
 		if _, err := r.Reconcile(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if d := live(t, c).Spec.Drive; d.Weight == nil || *d.Weight != 10 {
+	if d := live(t, c).Spec.Delegation; d.Weight == nil || *d.Weight != 10 {
 		t.Errorf("%+v\n%v", d, *writes)
 	}
 	for _, w := range *writes {
@@ -265,7 +265,7 @@ func TestACanaryReleaseThatCantBeReadDecidesNothing(t *testing.T) {
 }
 
 func TestTheSplitOfACanaryReleaseIsMeasured(t *testing.T) {
-	ro := driving()
+	ro := delegating()
 	ro.Spec.Service = "shop-web"
 	if got := subject(ro); got.Split != "shop-web" || got.Stable != "shop-web-stable" || got.Canary != "shop-web-canary" {
 		t.Errorf("%+v", got)
@@ -276,7 +276,7 @@ func TestTheSplitOfACanaryReleaseIsMeasured(t *testing.T) {
 }
 
 func TestARolloutIsFoundByItsCanaryRelease(t *testing.T) {
-	if got := claims(driving()); !slices.Equal(got, []string{"CanaryRelease/try", "Service/website"}) {
+	if got := claims(delegating()); !slices.Equal(got, []string{"CanaryRelease/try", "Service/website"}) {
 		t.Errorf("%q", got)
 	}
 }

@@ -74,7 +74,7 @@ func (r *reader) readSchedule(s *v1alpha1.Schedule) error {
 	return nil
 }
 
-// unreadable is a Freeze that can't be read: in force until it is mended.
+// unreadable is a Freeze that can't be read: in force until it is fixed.
 type unreadable struct{ single }
 
 func (r *reader) readFreeze(f *v1alpha1.Freeze) {

@@ -12,12 +12,13 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=ro,categories=serin
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:resource:shortName=sro,categories=serin
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="The reason of the condition Ready"
 // +kubebuilder:printcolumn:name="Step",type=string,JSONPath=`.status.step.summary`
 // +kubebuilder:printcolumn:name="Weight",type=integer,JSONPath=`.status.weight.observed`
-// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="metadata.name: must have at most 52 characters, since Serin derives names and labels from it; choose a shorter name"
 type Rollout struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -91,11 +91,14 @@ type FreezeWindow struct {
 // more traffic. Rolling back goes on. It is for those who run the platform.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories=serin
-// +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.spec.from`
-// +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.spec.until`
-// +kubebuilder:printcolumn:name="Start",type=string,JSONPath=`.spec.recurring.start`
-// +kubebuilder:printcolumn:name="Duration",type=string,JSONPath=`.spec.recurring.duration`
+// +kubebuilder:printcolumn:name="In force",type=string,JSONPath=`.status.conditions[?(@.type=="InForce")].status`
+// +kubebuilder:printcolumn:name="Next change",type=string,JSONPath=`.status.nextChangeTime`
+// +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.spec.from`,priority=1
+// +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.spec.until`,priority=1
+// +kubebuilder:printcolumn:name="Start",type=string,JSONPath=`.spec.recurring.start`,priority=1
+// +kubebuilder:printcolumn:name="Duration",type=string,JSONPath=`.spec.recurring.duration`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Freeze struct {
@@ -105,6 +108,10 @@ type Freeze struct {
 	// spec is when and where nothing moves.
 	// +required
 	Spec FreezeSpec `json:"spec"`
+
+	// status says whether the Freeze is in force. Only Serin writes it.
+	// +optional
+	Status FreezeStatus `json:"status,omitzero"`
 }
 
 // FreezeList is a list of Freezes.
@@ -153,6 +160,42 @@ type FreezeSpec struct {
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }
+
+// FreezeStatus says whether a Freeze is in force.
+type FreezeStatus struct {
+	// observedGeneration is the metadata.generation of the spec that this status
+	// was computed from.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions has InForce, which is True while the Freeze stops releases. Its
+	// reasons are Active and InvalidSpec when True, Scheduled and Ended when False.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// nextChangeTime is when InForce changes by itself. When unset, no such time is
+	// known.
+	// +optional
+	NextChangeTime *metav1.Time `json:"nextChangeTime,omitempty"`
+}
+
+// ConditionInForce is True while a Freeze stops releases.
+const ConditionInForce = "InForce"
+
+// Reasons of the condition InForce. A Freeze that can't be read is in force with the
+// reason InvalidSpec.
+const (
+	// ReasonActive: the Freeze stops releases.
+	ReasonActive Reason = "Active"
+	// ReasonScheduled: the Freeze begins later, or begins again.
+	ReasonScheduled Reason = "Scheduled"
+	// ReasonEnded: the Freeze has ended, or no start is known.
+	ReasonEnded Reason = "Ended"
+)
 
 // RecurringFreeze is when a freeze comes again.
 type RecurringFreeze struct {

@@ -31,6 +31,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/build"
+	"github.com/serin-dev/serin/controllers/freeze"
 	"github.com/serin-dev/serin/controllers/rollout"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
 	"github.com/serin-dev/serin/traffic"
@@ -134,6 +135,9 @@ func (o *managerOptions) run(ctx context.Context) error {
 	}
 	if err := o.addRollouts(ctx, mgr, routers); err != nil {
 		return fmt.Errorf("set up the Rollout controller: %w", err)
+	}
+	if err := freeze.New(mgr.GetClient(), clock.RealClock{}).SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up the Freeze controller: %w", err)
 	}
 	if err := o.addCanaryReleases(mgr); err != nil {
 		return fmt.Errorf("set up the CanaryRelease controller: %w", err)

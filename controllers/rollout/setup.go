@@ -94,7 +94,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOfReplicaSet)).
 		Watches(&v1alpha1.AnalysisTemplate{}, handler.EnqueueRequestsFromMapFunc(r.measuredBy(v1alpha1.KindAnalysisTemplate)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.ClusterAnalysisTemplate{}, handler.EnqueueRequestsFromMapFunc(r.measuredBy(v1alpha1.KindClusterAnalysisTemplate)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.Freeze{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout)).
+		Watches(&v1alpha1.Freeze{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsIn), builder.WithPredicates(predicate.LabelChangedPredicate{}, changed())).
 		WatchesRawSource(source.TypedChannel(measured, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WatchesRawSource(source.TypedChannel(r.options.Metrics.Changed(), handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).

@@ -10,7 +10,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=httproutegroups,shortName=htr
+// +kubebuilder:resource:path=httproutegroups,shortName=htr,categories=serin
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type HTTPRouteGroup struct {
 	metav1.TypeMeta   `json:",inline"`

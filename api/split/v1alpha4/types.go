@@ -11,7 +11,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=trafficsplits,shortName=ts
+// +kubebuilder:resource:path=trafficsplits,shortName=ts,categories=serin
 // +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.service`,description="The root Service"
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
 // +kubebuilder:printcolumn:name="Programmed",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`

@@ -21,7 +21,7 @@ import (
 func rolloutName(arg string) string {
 	kind, name, found := strings.Cut(arg, "/")
 	switch kind {
-	case "rollout", "rollouts", "ro", "rollout.serin.dev", "rollouts.serin.dev":
+	case "rollout", "rollouts", "sro", "rollout.serin.dev", "rollouts.serin.dev":
 		if found {
 			return name
 		}

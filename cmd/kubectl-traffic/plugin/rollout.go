@@ -25,7 +25,7 @@ var rolloutVerbs = []func(*cluster) *cobra.Command{
 func newRolloutCommand(c *cluster) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "rollout",
-		Aliases: []string{"rollouts", "ro"},
+		Aliases: []string{"rollouts", "sro"},
 		Short:   "Look after releases of Rollouts",
 		Args:    usage(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

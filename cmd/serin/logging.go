@@ -4,14 +4,16 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
 	"github.com/spf13/pflag"
-	uberzap "go.uber.org/zap"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
 // logOptions are the logging flags of every subcommand.
@@ -28,20 +30,33 @@ func (o *logOptions) bind(flags *pflag.FlagSet) {
 // logger makes the logger that the flags ask for. Entries go to standard error,
 // those of the Kubernetes client libraries too.
 func (o *logOptions) logger() (logr.Logger, error) {
+	log, err := o.loggerTo(os.Stderr)
+	if err == nil {
+		klog.SetLogger(log.WithName("client"))
+	}
+	return log, err
+}
+
+func (o *logOptions) loggerTo(w io.Writer) (logr.Logger, error) {
 	level, err := zapcore.ParseLevel(o.level)
 	if err != nil {
 		return logr.Logger{}, fmt.Errorf("--log-level: %q is none of debug, info, warn, error", o.level)
 	}
-	opts := []zap.Opts{zap.WriteTo(os.Stderr), zap.Level(uberzap.NewAtomicLevelAt(level))}
+	var encoder zapcore.Encoder
 	switch o.format {
 	case "json":
-		opts = append(opts, zap.JSONEncoder(func(c *zapcore.EncoderConfig) { c.EncodeTime = zapcore.RFC3339NanoTimeEncoder }))
+		c := zap.NewProductionEncoderConfig()
+		c.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+		encoder = zapcore.NewJSONEncoder(c)
 	case "text":
-		opts = append(opts, zap.ConsoleEncoder(func(c *zapcore.EncoderConfig) { c.EncodeTime = zapcore.RFC3339TimeEncoder }))
+		c := zap.NewDevelopmentEncoderConfig()
+		c.EncodeTime = zapcore.RFC3339TimeEncoder
+		encoder = zapcore.NewConsoleEncoder(c)
 	default:
 		return logr.Logger{}, fmt.Errorf("--log-format: %q is none of json, text", o.format)
 	}
-	log := zap.New(opts...)
-	klog.SetLogger(log.WithName("client"))
-	return log, nil
+	sink := zapcore.Lock(zapcore.AddSync(w))
+	// The same entry in a loop must not fill a disk: beyond 100 a second, each 100th is written.
+	core := zapcore.NewSamplerWithOptions(zapcore.NewCore(encoder, sink, level), time.Second, 100, 100)
+	return zapr.NewLogger(zap.New(core, zap.ErrorOutput(sink), zap.AddStacktrace(zap.ErrorLevel))), nil
 }

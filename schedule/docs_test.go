@@ -34,7 +34,7 @@ var tables = map[string]func(p *page, cells []string){
 }
 
 func TestTheExamplesOfThePageAreTrue(t *testing.T) {
-	content, err := os.ReadFile("../../../docs/schedule.md")
+	content, err := os.ReadFile("../docs/schedule.md")
 	if err != nil {
 		t.Fatal(err)
 	}

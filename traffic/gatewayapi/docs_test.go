@@ -211,7 +211,7 @@ func without(kind string) func(*Served) { return func(s *Served) { delete(s.Kind
 // table.
 func TestEachLimitOfThePageIsRefused(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/gatewayapi.md")
+	page, err := os.ReadFile("../../docs/gatewayapi.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -141,7 +141,7 @@ func checked(change func(*traffic.Split)) func(*testing.T) string {
 var row = regexp.MustCompile("(?m)^\\| (.+?) \\| `(.+?)` \\|$")
 
 func TestWhatTheDocumentationSaysIsRefusedIs(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/istio.md")
+	page, err := os.ReadFile("../../docs/istio.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -231,7 +231,7 @@ func TestEachLimitOfThePageIsRefused(t *testing.T) {
 	if problems := newSite().problems(r); len(problems) > 0 {
 		t.Fatalf("the site itself has problems: %v", problems)
 	}
-	page, err := os.ReadFile("../../../docs/trafficsplit.md")
+	page, err := os.ReadFile("../../docs/trafficsplit.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // What the page says a mesh does not follow is refused, each by its own name.
 func TestAnnotationsThatNoMeshFollowsAreRefused(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/smi.md")
+	page, err := os.ReadFile("../../docs/smi.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -29,6 +30,7 @@ var tables = map[string]func(p *page, cells []string){
 	"| at | releases | since |":                  (*page).state,
 	"| the step before ends | the step begins |": (*page).step,
 	"| zone | clocks | a start at | begins |":    (*page).change,
+	"| status | reason | the Freeze |":           (*page).inForce,
 	// What is made of the state is the planner's, and tested there.
 	"| | `Hold` (default) | `Finish` | within an operator's `Freeze` |": func(*page, []string) {},
 }
@@ -147,4 +149,21 @@ func (p *page) change(cells []string) {
 	if err != nil || !ok || c.show(got) != begins {
 		p.Errorf("%s in %s: got %s (%v, %v), the page says %s", cells[2], cells[0], c.show(got), ok, err, begins)
 	}
+}
+
+// inForce compares a reason with what the status of a Freeze with it is.
+func (p *page) inForce(cells []string) {
+	p.Helper()
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	earlier, later := metav1.NewTime(now.Add(-time.Hour)), metav1.NewTime(now.Add(time.Hour))
+	for _, spec := range []v1alpha1.FreezeSpec{{}, {Until: &earlier}, {From: &later}, {From: &later, Until: &earlier}} {
+		c := FreezeStatus(&v1alpha1.Freeze{Spec: spec}, now).Conditions[0]
+		if cells[1] == c.Reason {
+			if cells[0] != string(c.Status) {
+				p.Errorf("the page says %s with the reason %s, and the status %s", cells[0], c.Reason, c.Status)
+			}
+			return
+		}
+	}
+	p.Errorf("no Freeze has the reason %s", cells[1])
 }

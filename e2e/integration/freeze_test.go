@@ -5,18 +5,22 @@ package integration
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/freeze"
 )
 
 // freezeOf is the manifest of a Freeze with a spec.
@@ -204,10 +208,49 @@ func TestKubectlShowsWhenAFreezeHolds(t *testing.T) {
 	for _, c := range table.ColumnDefinitions {
 		names = append(names, c.Name)
 	}
-	if want := []string{"Name", "From", "Until", "Start", "Duration", "Reason", "Age"}; !slices.Equal(names, want) {
+	if want := []string{"Name", "In force", "Next change", "From", "Until", "Start", "Duration", "Reason", "Age"}; !slices.Equal(names, want) {
 		t.Errorf("columns %q, want %q", names, want)
 	}
-	if cells := table.Rows[0].Cells; cells[1] != "2026-11-26T00:00:00Z" || cells[5] != "books are closed" {
+	if cells := table.Rows[0].Cells; cells[3] != "2026-11-26T00:00:00Z" || cells[7] != "books are closed" {
 		t.Errorf("cells %q", cells)
 	}
+}
+
+func TestAFreezeSaysWhetherItIsInForce(t *testing.T) {
+	t.Parallel()
+	s := &scene{T: t, namespace: "freezes"}
+	mgr := s.newManager(logOf(t), nil)
+	if err := freeze.New(mgr.GetClient(), clock.RealClock{}).SetupWithManager(mgr); err != nil {
+		t.Fatal(err)
+	}
+	run(t, mgr)
+	f := &v1alpha1.Freeze{Spec: v1alpha1.FreezeSpec{Reason: "audit", NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"no": "namespace"}}}}
+	f.Name = "in-force"
+	if err := admin.Create(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := admin.Delete(context.WithoutCancel(t.Context()), f); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	is := func(reason v1alpha1.Reason) func() error {
+		return func() error {
+			if err := admin.Get(t.Context(), client.ObjectKeyFromObject(f), f); err != nil {
+				return err
+			}
+			c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionInForce)
+			if c == nil || c.Reason != reason || c.ObservedGeneration != f.Generation {
+				return fmt.Errorf("the condition is %+v", c)
+			}
+			return nil
+		}
+	}
+	eventually(t, "a Freeze without times is in force", is(v1alpha1.ReasonActive))
+	until := metav1.NewTime(time.Now().Add(3 * time.Second))
+	f.Spec.Until = &until
+	if err := admin.Update(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it ends at its time", is(v1alpha1.ReasonEnded))
 }

@@ -88,11 +88,11 @@ var layers = []layer{
 	{folder: "cmd", imports: []string{""}},
 	{folder: "cmd/build", pure: true},
 	{folder: "cmd/kubectl-traffic", imports: []string{"./cmd/build", "./cmd/kubectl-traffic", "./api", "./analysis/replay", "./metricsapi/observe", "./schedule", "github.com/spf13/cobra", "golang.org/x/sync", "golang.org/x/term", "k8s.io", "sigs.k8s.io"}},
-	{folder: "cmd/kubectl-traffic/shares", imports: []string{"k8s.io/apimachinery"}, pure: true},
+	{folder: "cmd/kubectl-traffic/trafficblock", imports: []string{"k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/tags", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
-	{folder: "cmd/kubectl-traffic/figures", imports: []string{"./api", "./metricsapi/observe", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
-	{folder: "cmd/kubectl-traffic/drawing", pure: true},
-	{folder: "cmd/kubectl-traffic/sight", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/settings", "./schedule", "github.com/xlab/treeprint", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/cli-runtime/pkg/printers"}, pure: true},
+	{folder: "cmd/kubectl-traffic/trafficstats", imports: []string{"./api", "./metricsapi/observe", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "cmd/kubectl-traffic/boxgraph", pure: true},
+	{folder: "cmd/kubectl-traffic/rolloutview", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/settings", "./schedule", "github.com/xlab/treeprint", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/cli-runtime/pkg/printers"}, pure: true},
 }
 
 // controller is what the shell of a kind may import.

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/serin-dev/serin/cmd/kubectl-traffic/plugin"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/terminal"
 )
 
@@ -19,7 +19,7 @@ func main() {
 	klog.LogToStderr(false)
 	klog.SetOutput(terminal.NewClean(os.Stderr))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := plugin.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	status := commands.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)
 }

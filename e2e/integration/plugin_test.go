@@ -24,7 +24,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/cmd/kubectl-traffic/plugin"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/tags"
 )
 
@@ -42,7 +42,7 @@ func (s *scene) traffic(user, line string) answer {
 		args = append(args, "--as", user, "--as-group", "system:authenticated")
 	}
 	var out, errs bytes.Buffer
-	status := plugin.Run(s.Context(), append(args, strings.Fields(line)...), nil, &out, &errs)
+	status := commands.Run(s.Context(), append(args, strings.Fields(line)...), nil, &out, &errs)
 	return answer{status, out.String(), errs.String()}
 }
 

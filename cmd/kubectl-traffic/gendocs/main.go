@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/serin-dev/serin/cmd/kubectl-traffic/plugin"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands"
 )
 
 // generated matches the pages that this program writes, and no others.
@@ -25,7 +25,7 @@ func run(args []string) error {
 	if len(args) != 1 {
 		return errors.New("usage: gendocs FOLDER")
 	}
-	pages, err := plugin.Pages()
+	pages, err := commands.Pages()
 	if err != nil {
 		return err
 	}

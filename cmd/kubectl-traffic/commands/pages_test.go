@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+)
+
+const pagesFolder = "../../../docs/kubectl-traffic"
+
+func TestThePagesSayWhatTheCommandsSay(t *testing.T) {
+	want, err := Pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(pagesFolder, "kubectl_traffic*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[filepath.Base(file)] = string(text)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s is stale; run make generate-docs (-command +page):\n%s", pagesFolder, diff)
+	}
+}
+
+// Each command can be understood from its help alone.
+func TestEveryCommandHasAnExampleThatCallsIt(t *testing.T) {
+	var check func(*cobra.Command)
+	check = func(cmd *cobra.Command) {
+		for _, child := range cmd.Commands() {
+			check(child)
+		}
+		if cmd.HasSubCommands() || cmd.Name() == "version" {
+			return
+		}
+		if !strings.Contains(cmd.Example, cmd.CommandPath()+" ") && !strings.HasSuffix(cmd.Example, cmd.CommandPath()) {
+			t.Errorf("%s has no example of itself: %q", cmd.CommandPath(), cmd.Example)
+		}
+	}
+	check(NewRoot())
+}
+
+func TestEveryFlagOfACommandIsCompletedOrSwitched(t *testing.T) {
+	var out strings.Builder
+	for line, want := range map[string]string{
+		"top ":                      "deployments",
+		"top pods --sort-by ":       "failures",
+		"topology pods -o ":         "dot",
+		"update x --dry-run ":       "server",
+		"rollout ":                  "promote",
+		"rollout get x --until ":    "ready",
+		"rollout promote x --dry-r": "--dry-run",
+		"canary ":                   "deprecate",
+		"canary list -o ":           "wide",
+		"canary adopt x --dry-run ": "client",
+		"canary adopt x --w":        "--wait",
+	} {
+		out.Reset()
+		words := strings.Fields(line)
+		if strings.HasSuffix(line, " ") {
+			words = append(words, "")
+		}
+		if status := Run(t.Context(), append([]string{"__complete"}, words...), nil, &out, &out); status != exitDone || !strings.Contains(out.String(), want) {
+			t.Errorf("%q: exit status %d, proposed %q, want %q", line, status, out.String(), want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/terminal"
+)
+
+// groups make the commands below the root, in the order of the help.
+var groups = []func(*cluster) *cobra.Command{
+	newTopCommand,
+	newTopologyCommand,
+	newUpdateCommand,
+	newTagCommand,
+	newRolloutCommand,
+	newCanaryCommand,
+	newVersionCommand,
+}
+
+// Run runs the command that the arguments name and returns the exit status.
+func Run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	cleanErrs := terminal.NewClean(errs)
+	root := newRoot(&cluster{errs: cleanErrs, screen: terminal.NewScreen(out)})
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(terminal.NewClean(out))
+	root.SetErr(cleanErrs)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(cleanErrs, "error:", explained(err))
+	}
+	return status(err)
+}
+
+// NewRoot makes the command with everything below it, to be documented.
+func NewRoot() *cobra.Command { return newRoot(&cluster{errs: io.Discard}) }
+
+func newRoot(c *cluster) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kubectl-traffic",
+		Short: "See and move traffic, and look after releases by Serin",
+		Long: `See who calls whom and how well it goes, share traffic between Services, and look after releases by Serin.
+
+Everything is done with your own rights, by the API of the cluster; --as, --context and the other flags of kubectl work here too.
+
+Exit status: 0 when it was done; 1 when it could not be done; 2 when the command was called wrongly; 3 when what was waited for did not
+come.`,
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl traffic"},
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		DisableAutoGenTag: true,
+		Args:              usage(cobra.NoArgs),
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	c.addFlags(root)
+	for _, group := range groups {
+		root.AddCommand(group(c))
+	}
+	return root
+}
+
+// usage marks what is wrong with the arguments as an error of usage.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}

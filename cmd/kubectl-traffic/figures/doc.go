@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-// Package figures turns TrafficMetrics into what people read: a success rate, requests
-// a second and latencies for each resource, and the graph of who calls whom. What was
-// not measured is absent, never zero.
-//
-// The package is pure: it must not ask a cluster.
-package figures

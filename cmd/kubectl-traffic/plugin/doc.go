@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-// Package plugin has the commands of kubectl traffic: it reads flags, asks the API
-// server with the rights of the user, and prints. What is decided is decided in the
-// pure packages beside it. Whatever is printed is cleaned of what controls a terminal.
-package plugin

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rolloutview
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// Wish is what a person wants to decide.
+type Wish struct {
+	Action v1alpha1.ControlAction
+	// Revision that the person has looked at; "" for the one that is being released.
+	Revision string
+	// Step, counted from 1, that Promote and Skip end; 0 for the present one.
+	Step   int32
+	Reason string
+}
+
+// Decide returns the decision for spec.control. It names the revision and the step that
+// are present, so that it is never carried out for others, and refuses what Serin would
+// not carry out.
+func Decide(ro *v1alpha1.Rollout, w Wish) (v1alpha1.Control, error) {
+	verb := strings.ToLower(string(w.Action))
+	canary := ro.Status.Canary
+	if canary == nil {
+		return v1alpha1.Control{}, fmt.Errorf("the Rollout %s releases nothing at present, so that there is nothing to %s", ro.Name, verb)
+	}
+	if w.Revision != "" && w.Revision != canary.Revision {
+		return v1alpha1.Control{}, fmt.Errorf("the Rollout %s releases revision %s, not %s; look at it again before you decide", ro.Name, canary.Revision, w.Revision)
+	}
+	if err := suits(ro, w.Action); err != nil {
+		return v1alpha1.Control{}, err
+	}
+	c := v1alpha1.Control{Revision: canary.Revision, Action: w.Action, Reason: w.Reason}
+	if step := ro.Status.Step; w.Action == v1alpha1.ControlPromote || w.Action == v1alpha1.ControlSkip {
+		switch {
+		case w.Step > 0:
+			c.Step = &w.Step
+		case step != nil:
+			present := step.Index + 1
+			c.Step = &present
+		}
+	}
+	if known := ro.Spec.Control; known != nil && same(*known, c) {
+		return v1alpha1.Control{}, fmt.Errorf("that was decided before%s, and a decision is carried out once; give another --reason to decide it again", outcome(ro))
+	}
+	return c, nil
+}
+
+// suits refuses an action that the verdict on the revision leaves no room for.
+func suits(ro *v1alpha1.Rollout, action v1alpha1.ControlAction) error {
+	d := ro.Status.Decision
+	decided := d != nil && d.Revision == ro.Status.Canary.Revision
+	switch {
+	case action == v1alpha1.ControlRetry && (!decided || d.Action != v1alpha1.ActionRollBack):
+		return fmt.Errorf("revision %s was not rolled back, so that there is nothing to retry", ro.Status.Canary.Revision)
+	case action == v1alpha1.ControlRetry || !decided:
+		return nil
+	case d.Action == v1alpha1.ActionRollBack:
+		return fmt.Errorf("revision %s is rolled back; kubectl traffic rollout retry %s releases it again", d.Revision, ro.Name)
+	case action == v1alpha1.ControlAbort:
+		return nil
+	}
+	return fmt.Errorf("revision %s is being promoted already", d.Revision)
+}
+
+// same compares what people decide; who did is written by the cluster.
+func same(a, b v1alpha1.Control) bool {
+	step := func(c v1alpha1.Control) int32 {
+		if c.Step == nil {
+			return 0
+		}
+		return *c.Step
+	}
+	return a.Revision == b.Revision && a.Action == b.Action && a.Reason == b.Reason && step(a) == step(b)
+}
+
+// outcome of the decision in spec.control, as far as Serin has seen it.
+func outcome(ro *v1alpha1.Rollout) string {
+	if seen := ro.Status.Control; seen != nil && seen.Ignored != "" && ro.Spec.Control != nil && same(seen.Control, *ro.Spec.Control) {
+		return " and did nothing (" + seen.Ignored + ")"
+	}
+	return ""
+}

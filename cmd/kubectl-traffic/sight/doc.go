@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-// Package sight says what a person wants to know of a Rollout: as a tree of its
-// versions and pods, as one line, and in sentences. It also makes the decisions that a
-// person takes, bound to what that person has seen.
-//
-// The package is pure: it is given what was read, and writes nothing.
-package sight

@@ -219,7 +219,7 @@ func (s *site) awaitCanary(part canaryPart, reason v1alpha1.Reason) (cr *v1alpha
 func (s *site) requireWeight(part canaryPart, status v1alpha1.CanaryReleaseStatus, weight int32) {
 	s.t.Helper()
 	i := slices.IndexFunc(status.Services, func(v v1alpha1.CanaryServiceStatus) bool { return v.Service == part.service })
-	if i < 0 || !status.Services[i].InEffect || len(status.Services[i].Ports) != 1 || status.Services[i].Ports[0].Weight != weight {
+	if i < 0 || !status.Services[i].Programmed || len(status.Services[i].Ports) != 1 || status.Services[i].Ports[0].Weight != weight {
 		s.t.Errorf("the status of %s does not say that %d %% are in effect: %+v", part.release, weight, status.Services)
 	}
 }

@@ -78,7 +78,7 @@ type AnalysisTemplateSpec struct {
 }
 
 // MetricArgument is a value that metrics name as {{args.NAME}}. Without value, field and
-// secretKeyRef, whoever uses the template has to give one.
+// secretKeyRef, each use of the template has to give one.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.value) ? 1 : 0) + (has(self.field) ? 1 : 0) + (has(self.secretKeyRef) ? 1 : 0) <= 1",message="value, field and secretKeyRef exclude each other; keep one of them"
 type MetricArgument struct {

@@ -56,8 +56,8 @@ type CanaryReleaseStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Services []CanaryServiceStatus `json:"services,omitempty"`
 
-	// delegation is what is in effect of what the Rollout of spec.delegation decides. Absent where
-	// none is named, and before the first weight is in effect.
+	// delegation is what is programmed of the decisions of the Rollout of spec.delegation. Absent
+	// where none is named, and before the first weight is programmed.
 	// +optional
 	Delegation *CanaryDelegationStatus `json:"delegation,omitempty"`
 
@@ -155,16 +155,16 @@ type CanaryServiceStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	Service string `json:"service"`
 
-	// inEffect is whether the weights below are what every proxy serves by.
+	// programmed is whether every proxy serves by the weights below.
 	// +required
-	InEffect bool `json:"inEffect"`
+	Programmed bool `json:"programmed"`
 
 	// proxies are the pods that share the traffic.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Proxies int32 `json:"proxies,omitempty"`
 
-	// ports are the weights that were asked for last.
+	// ports are the weights that were requested last.
 	// +optional
 	// +listType=map
 	// +listMapKey=port
@@ -178,7 +178,7 @@ type CanaryServiceStatus struct {
 }
 
 // CanaryTraffic is what both versions of a Service answered in one stretch of time, with
-// the weights that are in effect.
+// the live weights.
 type CanaryTraffic struct {
 	// endedAt is when the stretch ended.
 	// +required
@@ -226,17 +226,17 @@ type CanaryPortStatus struct {
 	Weight int32 `json:"weight"`
 }
 
-// CanaryDelegationStatus is what is in effect of a Rollout's decisions.
+// CanaryDelegationStatus is what is programmed of a Rollout's decisions.
 type CanaryDelegationStatus struct {
-	// weight in percent that was last in effect on every port that the Rollout decides.
+	// weight in percent that was programmed last on every port that the Rollout decides.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Weight int32 `json:"weight"`
 
-	// inEffect is whether it still is, and no other weight is on its way.
+	// programmed is whether weight is still live, and no other weight is requested.
 	// +required
-	InEffect bool `json:"inEffect"`
+	Programmed bool `json:"programmed"`
 }
 
 // CanaryCopy names an object that was made for pods of a canary.
@@ -281,9 +281,9 @@ const (
 	ReasonReleaseNotFound Reason = "ReleaseNotFound"
 	// ReasonReleaseNotDeployed: the revision exists and is not deployed.
 	ReasonReleaseNotDeployed Reason = "ReleaseNotDeployed"
-	// ReasonReleaseChanged: somebody else upgraded, rolled back or uninstalled the release.
+	// ReasonReleaseChanged: another user of Helm upgraded, rolled back or uninstalled the release.
 	ReasonReleaseChanged Reason = "ReleaseChanged"
-	// ReasonWorkloadChanged: somebody changed a Deployment's pods past Helm.
+	// ReasonWorkloadChanged: a Deployment's pods were changed without Helm.
 	ReasonWorkloadChanged Reason = "WorkloadChanged"
 	// ReasonRefused: no canary can be made of what config changes.
 	ReasonRefused Reason = "Refused"
@@ -299,6 +299,6 @@ const (
 	ReasonDeprecating Reason = "Deprecating"
 	// ReasonDeprecated: the canary is gone and left no trace.
 	ReasonDeprecated Reason = "Deprecated"
-	// ReasonRequested: somebody set spec.transition, or the Rollout spec.delegation.transition.
+	// ReasonRequested: a user set spec.transition, or the Rollout spec.delegation.transition.
 	ReasonRequested Reason = "Requested"
 )

@@ -8,7 +8,7 @@ import (
 )
 
 // CanaryRelease tries other values of a Helm release on a share of its traffic. The
-// pods that would change run beside those of the release until a person adopts them,
+// pods that would change run beside those of the release until a user adopts them,
 // which upgrades the Helm release, or deprecates them, which leaves no trace.
 //
 // +kubebuilder:object:root=true
@@ -60,8 +60,8 @@ type CanaryReleaseSpec struct {
 	Release string `json:"release"`
 
 	// version is the revision of the Helm release that the canary is compared with, as
-	// `helm history` counts them. It has to be the newest and deployed. When somebody
-	// upgrades, rolls back or uninstalls the release meanwhile, the CanaryRelease is
+	// `helm history` counts them. It has to be the newest and deployed. When the
+	// release is upgraded, rolled back or uninstalled meanwhile, the CanaryRelease is
 	// deprecated. It can't be changed.
 	// +required
 	// +kubebuilder:validation:Minimum=1
@@ -78,7 +78,7 @@ type CanaryReleaseSpec struct {
 	Path string `json:"path,omitempty"`
 
 	// config is YAML of the values to try, merged over the values of the release at path
-	// as `helm upgrade --reuse-values -f` would. At most 64 KiB. Whoever may read the
+	// as `helm upgrade --reuse-values -f` would. At most 64 KiB. Users who may read the
 	// CanaryRelease can read it: use configFrom for values that are secret. When it is
 	// changed, the canary is taken out and made anew.
 	// +optional
@@ -122,7 +122,7 @@ type CanaryReleaseSpec struct {
 	// delegation lets a Rollout decide how much traffic goes to the canary and how the
 	// CanaryRelease ends. The Rollout names the CanaryRelease in spec.workloadRef, and has
 	// to be named here, so that no Rollout decides about a CanaryRelease without consent. transition above, which
-	// people set, goes before what the Rollout decides. When unset, people decide.
+	// users set, goes before what the Rollout decides. When unset, users decide.
 	// +optional
 	Delegation *CanaryDelegation `json:"delegation,omitempty"`
 }

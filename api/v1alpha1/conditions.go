@@ -53,7 +53,7 @@ const (
 	// ConditionReconciling is present and True while there is work in progress
 	// (kstatus).
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is present and True when Serin can't go on until somebody
+	// ConditionStalled is present and True when Serin can't go on until a user
 	// changes something (kstatus).
 	ConditionStalled = "Stalled"
 )
@@ -74,11 +74,11 @@ const (
 	ReasonWaitingForPods Reason = "WaitingForPods"
 	// ReasonWaitingForTraffic: the router has not confirmed the weight yet.
 	ReasonWaitingForTraffic Reason = "WaitingForTraffic"
-	// ReasonHolding: the weight is in effect and the step is held.
+	// ReasonHolding: the weight is programmed and the step is held.
 	ReasonHolding Reason = "Holding"
 	// ReasonWaitingForEvidence: the hold is over but the evidence is inconclusive.
 	ReasonWaitingForEvidence Reason = "WaitingForEvidence"
-	// ReasonWaitingForApproval: a gate waits for a person or a hook.
+	// ReasonWaitingForApproval: the step waits for the approval of a user or a hook.
 	ReasonWaitingForApproval Reason = "WaitingForApproval"
 	// ReasonWaitingForSchedule: a window is closed, a freeze is in force, or the time
 	// of the step has not come.
@@ -86,9 +86,9 @@ const (
 	// ReasonWaitingForHook: a hook has not approved yet.
 	ReasonWaitingForHook Reason = "WaitingForHook"
 	// ReasonAnalysisFailed: the analysis failed and spec.strategy.onFailure leaves it
-	// to a person what to do.
+	// to a user what to do.
 	ReasonAnalysisFailed Reason = "AnalysisFailed"
-	// ReasonAborted: a person rolled back.
+	// ReasonAborted: a user rolled back.
 	ReasonAborted Reason = "Aborted"
 	// ReasonHookRefused: a hook refused the release.
 	ReasonHookRefused Reason = "HookRefused"
@@ -138,13 +138,13 @@ const (
 	ReasonProgressDeadlineExceeded Reason = "ProgressDeadlineExceeded"
 	// ReasonCanaryUnavailable: no pod of the canary was available while it got traffic.
 	ReasonCanaryUnavailable Reason = "CanaryUnavailable"
-	// ReasonStableLost: somebody deleted the ReplicaSet of the stable version in the
+	// ReasonStableLost: the ReplicaSet of the stable version was deleted in the
 	// middle of a release, so that there is nothing to go back to.
 	ReasonStableLost Reason = "StableLost"
 	// ReasonObservationFailed: something that is needed to decide could not be read.
 	ReasonObservationFailed Reason = "ObservationFailed"
-	// ReasonInEffect: the weight requested is the weight in effect.
-	ReasonInEffect Reason = "InEffect"
+	// ReasonProgrammed: the weight requested is the live weight.
+	ReasonProgrammed Reason = "Programmed"
 	// ReasonNotInPath: no split is in place; traffic flows as without Serin.
 	ReasonNotInPath Reason = "NotInPath"
 	// ReasonNotMeasured: nothing measures the traffic.

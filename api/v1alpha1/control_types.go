@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Control is what a person decides about the release of one revision.
+// Control is what a user decides about the release of one revision.
 type Control struct {
 	// revision is the one in status.canary.revision that the decision is about. It
 	// is never carried out for another one.
@@ -36,18 +36,18 @@ type Control struct {
 	Reason string `json:"reason,omitempty"`
 
 	// by is the name of the user who decided. The admission policy of the chart
-	// writes it and lets nobody write another name.
+	// writes it and refuses any other name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	By string `json:"by,omitempty"`
 }
 
-// ControlAction is what a person can decide.
+// ControlAction is what a user can decide.
 //
 // +kubebuilder:validation:Enum=Promote;Skip;PromoteFull;Abort;Retry
 type ControlAction string
 
-// What a person can decide.
+// What a user can decide.
 const (
 	// ControlPromote ends the gate and the hold of a step.
 	ControlPromote ControlAction = "Promote"
@@ -61,7 +61,7 @@ const (
 	ControlRetry ControlAction = "Retry"
 )
 
-// ControlStatus is a decision of a person that Serin has seen.
+// ControlStatus is a decision of a user that Serin has seen.
 type ControlStatus struct {
 	// control as it was seen.
 	// +required
@@ -77,7 +77,7 @@ type ControlStatus struct {
 	Ignored string `json:"ignored,omitempty"`
 }
 
-// Intervention is what a person decided during one release.
+// Intervention is what a user decided during one release.
 type Intervention struct {
 	// action that was carried out.
 	// +required

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Hook is an HTTP endpoint that is asked before the release goes on, or told how
+// Hook is an HTTP endpoint that is called before the release goes on, or notified how
 // it ended. Each question has an identity that stays the same when it is repeated,
 // in the header Idempotency-Key.
 type Hook struct {
@@ -18,7 +18,7 @@ type Hook struct {
 	Name string `json:"name"`
 
 	// when is when the hook is called: BeforeRelease (before the canary exists),
-	// BeforeStep (before the weight of each step is put in effect), Gate (while a
+	// BeforeStep (before the weight of each step is requested), Gate (while a
 	// step with until: Manual waits), BeforePromotion (before all traffic goes to the
 	// canary) or AfterRelease (with the outcome; nothing waits for it). The others
 	// block until the endpoint answers with a status of 200 to 299; 403 refuses for
@@ -32,7 +32,7 @@ type Hook struct {
 	Endpoint Endpoint `json:"endpoint"`
 
 	// timeout after which a hook that blocks and never approved rolls the release
-	// back. When unset, it is asked for ever.
+	// back. When unset, it is called for ever.
 	// +optional
 	Timeout Duration `json:"timeout,omitempty"`
 }
@@ -46,7 +46,7 @@ type HookTime string
 const (
 	// HookBeforeRelease is before the canary exists.
 	HookBeforeRelease HookTime = "BeforeRelease"
-	// HookBeforeStep is before the weight of each step is put in effect.
+	// HookBeforeStep is before the weight of each step is requested.
 	HookBeforeStep HookTime = "BeforeStep"
 	// HookGate is while a step with until: Manual waits.
 	HookGate HookTime = "Gate"
@@ -87,7 +87,7 @@ type SecretKeyReference struct {
 	Key string `json:"key"`
 }
 
-// Notification is an HTTP endpoint that is told about a release.
+// Notification is an HTTP endpoint that is notified about a release.
 type Notification struct {
 	// name of the notification, unique in the Rollout.
 	// +required
@@ -107,7 +107,7 @@ type Notification struct {
 	// +kubebuilder:default=CloudEvents
 	Format NotificationFormat `json:"format,omitempty"`
 
-	// events chooses what is told: Started, StepInEffect, Waiting (for a person),
+	// events chooses what is sent: Started, StepProgrammed, Waiting (for approval),
 	// Promoted, RolledBack, Superseded. When unset, all of it.
 	// +optional
 	// +listType=set
@@ -129,17 +129,17 @@ const (
 
 // NotificationKind is what happened in a release.
 //
-// +kubebuilder:validation:Enum=Started;StepInEffect;Waiting;Promoted;RolledBack;Superseded
+// +kubebuilder:validation:Enum=Started;StepProgrammed;Waiting;Promoted;RolledBack;Superseded
 type NotificationKind string
 
 // What happened in a release.
 const (
-	NotifyStarted      NotificationKind = "Started"
-	NotifyStepInEffect NotificationKind = "StepInEffect"
-	NotifyWaiting      NotificationKind = "Waiting"
-	NotifyPromoted     NotificationKind = "Promoted"
-	NotifyRolledBack   NotificationKind = "RolledBack"
-	NotifySuperseded   NotificationKind = "Superseded"
+	NotifyStarted        NotificationKind = "Started"
+	NotifyStepProgrammed NotificationKind = "StepProgrammed"
+	NotifyWaiting        NotificationKind = "Waiting"
+	NotifyPromoted       NotificationKind = "Promoted"
+	NotifyRolledBack     NotificationKind = "RolledBack"
+	NotifySuperseded     NotificationKind = "Superseded"
 )
 
 // HookStatus is the answer of a hook to one question.
@@ -150,14 +150,14 @@ type HookStatus struct {
 	// +kubebuilder:validation:MaxLength=200
 	ID string `json:"id"`
 
-	// answer is Asked, Approved, Refused or TimedOut.
+	// answer is Called, Approved, Refused or TimedOut.
 	// +required
-	// +kubebuilder:validation:Enum=Asked;Approved;Refused;TimedOut
+	// +kubebuilder:validation:Enum=Called;Approved;Refused;TimedOut
 	Answer HookAnswer `json:"answer"`
 
-	// askedAt is when the question was put first.
+	// calledAt is when the question was put first.
 	// +required
-	AskedAt metav1.MicroTime `json:"askedAt"`
+	CalledAt metav1.MicroTime `json:"calledAt"`
 
 	// message says what the last attempt gave, without the endpoint's words.
 	// +optional
@@ -170,14 +170,14 @@ type HookAnswer string
 
 // What became of a question.
 const (
-	HookAsked    HookAnswer = "Asked"
+	HookCalled   HookAnswer = "Called"
 	HookApproved HookAnswer = "Approved"
 	HookRefused  HookAnswer = "Refused"
 	HookTimedOut HookAnswer = "TimedOut"
 )
 
-// PendingNotification is told as soon as its endpoint takes it. Its identity stays
-// the same when it is told again.
+// PendingNotification is sent until its endpoint takes it. Its identity stays the
+// same when it is sent again.
 type PendingNotification struct {
 	// id is unique for the event and the endpoint.
 	// +required
@@ -207,13 +207,13 @@ type PendingNotification struct {
 	// +kubebuilder:validation:MaxLength=16
 	Step string `json:"step,omitempty"`
 
-	// weight in percent that was in effect.
+	// weight in percent that was live.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Weight int32 `json:"weight,omitempty"`
 
-	// message is a sentence for people.
+	// message is a sentence for users.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`

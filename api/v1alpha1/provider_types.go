@@ -215,7 +215,7 @@ type CounterQuery struct {
 
 // WebQuery measures by a number in the JSON of any HTTP endpoint.
 type WebQuery struct {
-	// url that is asked with GET. Arguments can be in its path and its query.
+	// url that is called with GET. Arguments can be in its path and its query.
 	// +required
 	URL URL `json:"url"`
 

@@ -28,8 +28,8 @@ type Rollout struct {
 	// +required
 	Spec RolloutSpec `json:"spec"`
 
-	// status is what Serin observed and did. Every field can be rebuilt by nobody
-	// but Serin: do not edit it.
+	// status is what Serin observed and did. Only Serin can rebuild its
+	// fields: do not edit it.
 	// +optional
 	Status RolloutStatus `json:"status,omitempty"`
 }
@@ -88,7 +88,7 @@ type RolloutSpec struct {
 	// router chooses what moves the traffic. When unset, the operator's default
 	// is used. A router that the operator does not offer is refused in the
 	// condition TrafficRouted; another one is never used in its place. With none,
-	// nothing is put in the path: the canary gets the share of its pods among all
+	// no proxy takes the traffic: the canary gets the share of its pods among all
 	// pods behind the root Service.
 	// +optional
 	Router RouterName `json:"router,omitempty"`
@@ -126,13 +126,13 @@ type RolloutSpec struct {
 	// +optional
 	Analysis *Analysis `json:"analysis,omitempty"`
 
-	// control is what a person decides about the release of one revision. It is
-	// carried out once; to decide again, change one of its fields. Whoever changes
+	// control is what a user decides about the release of one revision. It is
+	// carried out once; to decide again, change one of its fields. A user who changes
 	// it needs the verb "promote" on this Rollout.
 	// +optional
 	Control *Control `json:"control,omitempty"`
 
-	// hooks are HTTP endpoints that are asked before the release goes on, and told
+	// hooks are HTTP endpoints that are called before the release goes on, and notified
 	// how it ended.
 	// +optional
 	// +listType=map
@@ -140,7 +140,7 @@ type RolloutSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	Hooks []Hook `json:"hooks,omitempty"`
 
-	// notifications are HTTP endpoints that are told about the release. They never
+	// notifications are HTTP endpoints that are notified about the release. They never
 	// hold it up.
 	// +optional
 	// +listType=map
@@ -155,7 +155,7 @@ type RolloutSpec struct {
 	Paused bool `json:"paused,omitempty"`
 
 	// progressDeadline is how long the pods of a step may take to become ready,
-	// and the traffic to be in effect, before the release is rolled back. It
+	// and the weight to be programmed, before the release is rolled back. It
 	// counts from the start of the step; restarts of containers do not reset it,
 	// and time held or paused does not count. Default 10m.
 	// +optional
@@ -274,14 +274,14 @@ type WorkloadReference struct {
 // +kubebuilder:validation:XValidation:rule="self in ['PreferSameZone', 'PreferSameNode', 'PreferClose'] || self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="spec.trafficDistribution: write PreferSameZone, PreferSameNode or PreferClose, or the value of another implementation as <domain>/<name>"
 type TrafficDistribution string
 
-// RouterName names an implementation that puts the weights of a TrafficSplit in effect.
+// RouterName names an implementation that programs the weights of a TrafficSplit.
 //
 // +kubebuilder:validation:Enum=nginx;gatewayAPI;istio;smi;none
 type RouterName string
 
 // Routers that a Rollout may name.
 const (
-	// RouterNginx is Serin's own proxy, in the path of the root Service only while a
+	// RouterNginx is Serin's own proxy: traffic goes through it only while a
 	// release is in progress.
 	RouterNginx RouterName = "nginx"
 	// RouterGatewayAPI steers routes of the Gateway API.
@@ -290,7 +290,7 @@ const (
 	RouterIstio RouterName = "istio"
 	// RouterSMI leaves the TrafficSplit to a service mesh.
 	RouterSMI RouterName = "smi"
-	// RouterNone puts nothing in the path: kube-proxy spreads the requests over the
+	// RouterNone sends no traffic through proxies: kube-proxy spreads the requests over the
 	// pods of both versions.
 	RouterNone RouterName = "none"
 )

@@ -81,14 +81,14 @@ type FreezeWindow struct {
 	// +required
 	Duration Duration `json:"duration"`
 
-	// reason is shown to people who wait.
+	// reason is shown to users who wait.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`
 }
 
 // Freeze stops releases in many namespaces at once: none begins, and none gets
-// more traffic. Rolling back goes on. It is for those who run the platform.
+// more traffic. Rolling back goes on. It is for cluster admins.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -130,7 +130,7 @@ type FreezeList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.recurring) || !has(self.from) && !has(self.until)",message="spec: recurring excludes from and until; keep one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.until) || self.from < self.until",message="spec.until: must be after spec.from; correct one of them"
 type FreezeSpec struct {
-	// reason is shown to people who wait.
+	// reason is shown to users who wait.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

@@ -50,12 +50,12 @@ type RolloutStatus struct {
 	// +optional
 	Analysis *AnalysisStatus `json:"analysis,omitempty"`
 
-	// control is the latest decision of a person that Serin has seen in
+	// control is the latest decision of a user that Serin has seen in
 	// spec.control.
 	// +optional
 	Control *ControlStatus `json:"control,omitempty"`
 
-	// interventions are the decisions of persons that were carried out in the
+	// interventions are the decisions of users that were carried out in the
 	// release in progress.
 	// +optional
 	// +listType=atomic
@@ -149,12 +149,12 @@ type StepStatus struct {
 	// +kubebuilder:validation:Maximum=100
 	Of int32 `json:"of"`
 
-	// summary is the step for people: "2/3", counted from 1.
+	// summary is the step for users: "2/3", counted from 1.
 	// +required
 	// +kubebuilder:validation:MaxLength=16
 	Summary string `json:"summary"`
 
-	// weight of the step in percent: what is asked of the router once the pods for
+	// weight of the step in percent: what is requested of the router once the pods for
 	// it are available. When the steps are edited, the release goes on at this weight
 	// or the nearest lower one.
 	// +optional
@@ -177,7 +177,7 @@ type StepStatus struct {
 	// +optional
 	PreparedAt *metav1.MicroTime `json:"preparedAt,omitempty"`
 
-	// passedAt is when a person or a hook ended the gate and the hold of the step.
+	// passedAt is when a user or a hook approved the step, which ends its hold too.
 	// +optional
 	PassedAt *metav1.MicroTime `json:"passedAt,omitempty"`
 
@@ -185,7 +185,7 @@ type StepStatus struct {
 	// +optional
 	AnalysisSkipped bool `json:"analysisSkipped,omitempty"`
 
-	// failureAccepted is whether a person decided to begin the step although the
+	// failureAccepted is whether a user decided to begin the step although the
 	// analysis had failed.
 	// +optional
 	FailureAccepted bool `json:"failureAccepted,omitempty"`
@@ -215,26 +215,26 @@ type StepStatus struct {
 
 // WeightStatus is the canary's share of the traffic in percent.
 type WeightStatus struct {
-	// requested is the weight that Serin asked the router for.
+	// requested is the weight that Serin requested of the router last.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Requested int32 `json:"requested"`
 
-	// matches are the HTTPRouteGroups that Serin asked the router to match. Unset
+	// matches are the HTTPRouteGroups that Serin requested of the router. Unset
 	// when all requests are split.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Matches []string `json:"matches,omitempty"`
 
-	// observed is the weight that the router reported in effect last.
+	// observed is the weight that the router reported as programmed last.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Observed *int32 `json:"observed,omitempty"`
 
-	// since is when observed, equal to requested, was first seen in effect. Unset
+	// since is when observed, equal to requested, was first reported. Unset
 	// while the weight is changing. Only traffic after it is compared.
 	// +optional
 	Since *metav1.MicroTime `json:"since,omitempty"`
@@ -274,7 +274,7 @@ type Decision struct {
 	// +kubebuilder:validation:MaxLength=128
 	Reason string `json:"reason"`
 
-	// message is a sentence for people.
+	// message is a sentence for users.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -287,7 +287,7 @@ type Decision struct {
 	// +optional
 	HandedOver bool `json:"handedOver,omitempty"`
 
-	// weight that was in effect at the time of the decision, in percent. A gradual
+	// weight that was live at the time of the decision, in percent. A gradual
 	// rollback begins here.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -307,7 +307,7 @@ type AnalysisStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	Reason string `json:"reason"`
 
-	// message is a sentence for people.
+	// message is a sentence for users.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -408,7 +408,7 @@ type HistoryEntry struct {
 	// +required
 	EndedAt metav1.Time `json:"endedAt"`
 
-	// interventions are the decisions of persons that were carried out in this
+	// interventions are the decisions of users that were carried out in this
 	// release.
 	// +optional
 	// +listType=atomic

@@ -29,7 +29,7 @@ type Strategy struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self.filter(s, !has(s.matches)).map(s, s.weight).isSorted()",message="spec.strategy.steps: weights must not go down from one step to the next; sort the steps by weight"
-	// +kubebuilder:validation:XValidation:rule="self.map(s, has(s.matches) ? 0 : 1).isSorted()",message="spec.strategy.steps: steps with matches must come before those without, since they show the new version to fewer people; move them to the front"
+	// +kubebuilder:validation:XValidation:rule="self.map(s, has(s.matches) ? 0 : 1).isSorted()",message="spec.strategy.steps: steps with matches must come before those without, since they show the new version to fewer users; move them to the front"
 	Steps []Step `json:"steps,omitempty"`
 
 	// ramp raises the weight evenly, instead of steps.
@@ -41,7 +41,7 @@ type Strategy struct {
 	BlueGreen *BlueGreen `json:"blueGreen,omitempty"`
 
 	// onFailure says what a failed analysis does: RollBack takes the new version out
-	// (the default); Pause leaves the traffic where it is and waits for a person,
+	// (the default); Pause leaves the traffic where it is and waits for a user,
 	// who decides with spec.control. A version without any available pod, and one
 	// whose pods do not get ready in time, is rolled back in any case.
 	// +optional
@@ -79,7 +79,7 @@ type FailurePolicy string
 const (
 	// OnFailureRollBack takes the canary out.
 	OnFailureRollBack FailurePolicy = "RollBack"
-	// OnFailurePause waits for a person.
+	// OnFailurePause waits for a user.
 	OnFailurePause FailurePolicy = "Pause"
 )
 
@@ -95,13 +95,13 @@ type Step struct {
 	Weight int32 `json:"weight"`
 
 	// hold is how long the step lasts, counted from the moment at which the router
-	// reports the weight in effect. The next step also needs a Pass from the
+	// reports the weight as programmed. The next step also needs a Pass from the
 	// analysis. When unset or zero, the step ends at the first Pass.
 	// +optional
 	Hold Duration `json:"hold,omitempty"`
 
 	// until is what has to happen, beside hold and analysis, before the step ends:
-	// Manual waits until a person promotes (spec.control) or a hook of the kind Gate
+	// Manual waits until a user promotes (spec.control) or a hook of the kind Gate
 	// approves. When unset, nothing.
 	// +optional
 	Until StepEnd `json:"until,omitempty"`
@@ -149,7 +149,7 @@ type Step struct {
 // +kubebuilder:validation:Enum=Manual
 type StepEnd string
 
-// UntilManual waits until a person or a hook lets the release go on.
+// UntilManual waits until a user or a hook lets the release go on.
 const UntilManual StepEnd = "Manual"
 
 // Ramp raises the weight evenly.
@@ -199,7 +199,7 @@ type BlueGreen struct {
 	// +optional
 	Hold Duration `json:"hold,omitempty"`
 
-	// until Manual waits before the switch until a person promotes or a hook of the
+	// until Manual waits before the switch until a user promotes or a hook of the
 	// kind Gate approves. When unset, nothing is waited for beside hold.
 	// +optional
 	Until StepEnd `json:"until,omitempty"`

@@ -210,7 +210,7 @@ func TestACanaryGetsWhatItsRolloutGivesIt(t *testing.T) {
 			c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Delegation = &delegation })
 			c.run(5)
 		}
-		if diff := cmp.Diff(&v1alpha1.CanaryDelegationStatus{Weight: weight, InEffect: true}, c.canaryRelease().Status.Delegation); diff != "" {
+		if diff := cmp.Diff(&v1alpha1.CanaryDelegationStatus{Weight: weight, Programmed: true}, c.canaryRelease().Status.Delegation); diff != "" {
 			t.Errorf("in effect (-want +got):\n%s", diff)
 		}
 		split := &splitv1.TrafficSplit{}

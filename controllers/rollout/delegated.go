@@ -114,7 +114,7 @@ func messageOf(cr *v1alpha1.CanaryRelease) string {
 // or when that is not known yet.
 func unshared(cr *v1alpha1.CanaryRelease, service string) string {
 	shared := cr.Status.Services
-	if cr.Status.Delegation == nil || !cr.Status.Delegation.InEffect ||
+	if cr.Status.Delegation == nil || !cr.Status.Delegation.Programmed ||
 		slices.ContainsFunc(shared, func(s v1alpha1.CanaryServiceStatus) bool { return s.Service == service }) {
 		return ""
 	}
@@ -137,7 +137,7 @@ func splitOf(cr *v1alpha1.CanaryRelease, ro *v1alpha1.Rollout) plan.Split {
 		out.Requested.Weight = ptr.Deref(cr.Spec.Delegation.Weight, 0)
 	}
 	if d := cr.Status.Delegation; d != nil {
-		out.Observed, out.InEffect = d.Weight, d.InEffect && observed(cr) && d.Weight == out.Requested.Weight
+		out.Observed, out.InEffect = d.Weight, d.Programmed && observed(cr) && d.Weight == out.Requested.Weight
 	}
 	return out
 }

@@ -31,8 +31,8 @@ func canary(weight int32) *v1alpha1.CanaryRelease {
 		Status: v1alpha1.CanaryReleaseStatus{
 			ObservedGeneration: 3, ManifestDigest: "d1", Release: &v1alpha1.CanaryHelmRelease{Revision: 4},
 			Workloads:  []v1alpha1.CanaryWorkload{{Name: "web", Replicas: 2, ReadyReplicas: 2}},
-			Services:   []v1alpha1.CanaryServiceStatus{{Service: "website", InEffect: true}},
-			Delegation: &v1alpha1.CanaryDelegationStatus{Weight: weight, InEffect: true},
+			Services:   []v1alpha1.CanaryServiceStatus{{Service: "website", Programmed: true}},
+			Delegation: &v1alpha1.CanaryDelegationStatus{Weight: weight, Programmed: true},
 		},
 	}
 }
@@ -59,7 +59,7 @@ func TestWhatACanaryReleaseSaysIsTakenForItsContentOnly(t *testing.T) {
 		}, 0, 0, true, true},
 		{"it was asked for other content", func(cr *v1alpha1.CanaryRelease) { cr.Status.ManifestDigest = "d2" }, 0, 20, false, true},
 		{"the status is about a former spec", func(cr *v1alpha1.CanaryRelease) { cr.Generation = 4 }, 20, 20, false, true},
-		{"another weight is on its way", func(cr *v1alpha1.CanaryRelease) { cr.Status.Delegation.InEffect = false }, 20, 20, false, true},
+		{"another weight is on its way", func(cr *v1alpha1.CanaryRelease) { cr.Status.Delegation.Programmed = false }, 20, 20, false, true},
 		{"it was taken back, since no pod can answer", func(cr *v1alpha1.CanaryRelease) { cr.Status.Delegation.Weight = 0 }, 20, 0, false, true},
 		{"nobody says what is in effect", func(cr *v1alpha1.CanaryRelease) { cr.Status.Delegation = nil }, 20, -1, false, true},
 		{"it names another Rollout", func(cr *v1alpha1.CanaryRelease) { cr.Spec.Delegation.Rollout = "other" }, 0, 20, false, false},

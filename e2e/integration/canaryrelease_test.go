@@ -184,7 +184,7 @@ func (p *canaryStage) weigh(port, weight int32) {
 		s.Services = []v1alpha1.CanaryService{{Service: p.chart, Ports: []v1alpha1.CanaryPort{{Port: port, Config: v1alpha1.CanaryPortConfig{Weight: &weight}}}}}
 	})
 	p.until("the weight is in effect", func(s *v1alpha1.CanaryReleaseStatus) bool {
-		return reasonIs(v1alpha1.ReasonServing)(s) && len(s.Services) == 1 && s.Services[0].InEffect && s.Services[0].Ports[0].Weight == weight
+		return reasonIs(v1alpha1.ReasonServing)(s) && len(s.Services) == 1 && s.Services[0].Programmed && s.Services[0].Ports[0].Weight == weight
 	})
 	split := p.get(p.Context(), p.chart, &splitv1.TrafficSplit{}).(*splitv1.TrafficSplit)
 	var canary, all int32

@@ -53,8 +53,8 @@ func obey(cr *v1alpha1.CanaryRelease, now metav1.MicroTime) {
 			weight = *d.Weight
 		}
 	}
-	st.Delegation = &v1alpha1.CanaryDelegationStatus{Weight: weight, InEffect: true}
-	st.Services = []v1alpha1.CanaryServiceStatus{{Service: "website", InEffect: true, Ports: []v1alpha1.CanaryPortStatus{{Port: "80/TCP", Weight: weight}}}}
+	st.Delegation = &v1alpha1.CanaryDelegationStatus{Weight: weight, Programmed: true}
+	st.Services = []v1alpha1.CanaryServiceStatus{{Service: "website", Programmed: true, Ports: []v1alpha1.CanaryPortStatus{{Port: "80/TCP", Weight: weight}}}}
 	if transition != "" && st.Decision == nil {
 		st.Decision = &v1alpha1.CanaryDecision{Transition: transition, Reason: v1alpha1.ReasonRequested, Message: "its Rollout wants it", Time: now, EndedAt: &now}
 	}

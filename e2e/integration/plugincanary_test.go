@@ -21,7 +21,7 @@ func tried(t *testing.T, s *scene) *v1alpha1.CanaryRelease {
 	cr.Status = v1alpha1.CanaryReleaseStatus{
 		ObservedGeneration: cr.Generation,
 		Services: []v1alpha1.CanaryServiceStatus{{
-			Service: "website", InEffect: true, Ports: []v1alpha1.CanaryPortStatus{{Port: "80/TCP", Weight: 10}, {Port: "53/UDP", Weight: 0}},
+			Service: "website", Programmed: true, Ports: []v1alpha1.CanaryPortStatus{{Port: "80/TCP", Weight: 10}, {Port: "53/UDP", Weight: 0}},
 		}},
 		Conditions: []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonServing,

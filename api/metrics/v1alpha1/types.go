@@ -45,7 +45,7 @@ type TrafficMetricsList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 
-	// resource that the list was asked for: a kind, or one resource for its edges.
+	// resource of the request: a kind, or one resource for its edges.
 	Resource corev1.ObjectReference `json:"resource"`
 
 	// selector that limited the items, if any.

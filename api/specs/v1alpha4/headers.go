@@ -21,7 +21,7 @@ type Header struct {
 // specification's text writes them as a map and its published schema as a list
 // of maps: both are read, a map is written.
 //
-// Invalid tells why a value could not be read. Decoding itself never fails, so
+// Invalid says why a value could not be read. Decoding itself never fails, so
 // that one bad object can't stop the whole kind from being listed.
 type Headers struct {
 	Items   []Header `json:"-"`

@@ -24,7 +24,7 @@ type TrafficSplit struct {
 	// +required
 	Spec TrafficSplitSpec `json:"spec"`
 
-	// status is the split that is in effect.
+	// status is the split that the router has programmed.
 	// +optional
 	Status TrafficSplitStatus `json:"status,omitempty"`
 }
@@ -65,7 +65,7 @@ type TrafficSplitSpec struct {
 
 	// matches limit the split to requests that match at least one of the groups
 	// named. Requests that match none go to the root Service, which a router with
-	// proxies in its path is told by the annotation serin.dev/default-backend. When
+	// proxies in front of it is named by the annotation serin.dev/default-backend. When
 	// empty, every request is split.
 	// +optional
 	// +listType=atomic
@@ -89,7 +89,7 @@ type Backend struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	Weight int32 `json:"weight"`
 
-	// Invalid tells why the backend could not be read; see UnmarshalJSON. It is not
+	// Invalid says why the backend could not be read; see UnmarshalJSON. It is not
 	// part of the API.
 	Invalid string `json:"-"`
 }
@@ -113,7 +113,7 @@ type Match struct {
 	Name string `json:"name"`
 }
 
-// TrafficSplitStatus is the split that is in effect.
+// TrafficSplitStatus is the split that the router has programmed.
 type TrafficSplitStatus struct {
 	// conditions are Accepted (a router serves the split), ResolvedRefs (every
 	// reference exists and fits) and Programmed (every proxy of the router serves
@@ -125,15 +125,15 @@ type TrafficSplitStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// backends are the weights in effect, one entry for each of spec.backends.
-	// Empty until the split is in effect for the first time.
+	// backends are the live weights, one entry for each of spec.backends.
+	// Empty until the split is programmed for the first time.
 	// +optional
 	// +listType=map
 	// +listMapKey=service
 	// +kubebuilder:validation:MaxItems=32
 	Backends []BackendStatus `json:"backends,omitempty"`
 
-	// mirror is the mirroring in effect. Absent when no request is mirrored.
+	// mirror is the live mirroring. Absent when no request is mirrored.
 	// +optional
 	Mirror *MirrorStatus `json:"mirror,omitempty"`
 
@@ -157,20 +157,20 @@ type TrafficSplitStatus struct {
 	Proxies []ProxyStatus `json:"proxies,omitempty"`
 }
 
-// BackendStatus is the weight in effect of one backend.
+// BackendStatus is the live weight of one backend.
 type BackendStatus struct {
 	// service is the name of the backend.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Service string `json:"service"`
 
-	// weight in effect. With the annotation serin.dev/port-weights it is the largest of
+	// weight that is live. With the annotation serin.dev/port-weights it is the largest of
 	// the backend's weights on any port, so that 0 always means no traffic.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Weight int32 `json:"weight"`
 
-	// ports are the weights in effect of each port of the root Service that the backend
+	// ports are the live weights of each port of the root Service that the backend
 	// can take. Absent without the annotation serin.dev/port-weights: then weight is that
 	// of all ports.
 	// +optional
@@ -186,7 +186,7 @@ type BackendStatus struct {
 	ReadyEndpoints int32 `json:"readyEndpoints"`
 }
 
-// PortStatus is the weight in effect of one port of a backend.
+// PortStatus is the live weight of one port of a backend.
 type PortStatus struct {
 	// port is the number of the root Service's port.
 	// +required
@@ -199,15 +199,15 @@ type PortStatus struct {
 	// +kubebuilder:validation:Enum=TCP;UDP
 	Protocol corev1.Protocol `json:"protocol"`
 
-	// weight in effect.
+	// weight that is live.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Weight int32 `json:"weight"`
 }
 
-// MirrorStatus is the mirroring in effect.
+// MirrorStatus is the live mirroring.
 type MirrorStatus struct {
-	// service is the backend that gets copies of requests.
+	// service is the backend that gets the mirrored requests.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Service string `json:"service"`
@@ -265,7 +265,7 @@ const AnnotationRouter = "serin.dev/router"
 // AnnotationDefaultBackend on a TrafficSplit names the Service, in the same
 // namespace, that gets the requests that are not split. It may be one of
 // spec.backends. With spec.matches those are the requests that match none, and a
-// router whose proxies stand in the path of the root Service requires it, because
+// router whose proxies take the traffic of the root Service requires it, because
 // the root Service itself leads back to the proxies. With a router that changes the
 // routes of a gateway or mesh they are also the requests that reach the root Service
 // past it: the root Service is narrowed to the pods of this Service while the split
@@ -328,7 +328,7 @@ const (
 	// HTTPRouteGroup exist, and the Services have the ports that they need.
 	ConditionResolvedRefs = "ResolvedRefs"
 	// ConditionProgrammed is True when the weights of its observedGeneration are
-	// in effect for every request to the root Service.
+	// live for every request to the root Service.
 	ConditionProgrammed = "Programmed"
 )
 
@@ -356,7 +356,7 @@ const (
 	ReasonGroupNotFound = "GroupNotFound"
 	// ReasonPortMismatch: a backend lacks a port of the root Service; it gets none of that port's traffic.
 	ReasonPortMismatch = "PortMismatch"
-	// ReasonProgrammed: the weights are in effect.
+	// ReasonProgrammed: the weights are live.
 	ReasonProgrammed = "Programmed"
 	// ReasonWaitingForProxies: proxies are starting or have not confirmed the generation yet.
 	ReasonWaitingForProxies = "WaitingForProxies"
@@ -370,6 +370,6 @@ const (
 	ReasonWaitingForService = "WaitingForService"
 	// ReasonProxyError: a proxy can't serve the generation; its message says why.
 	ReasonProxyError = "ProxyError"
-	// ReasonPending: nothing is in effect yet for another reason, given in the message.
+	// ReasonPending: nothing is programmed yet for another reason, given in the message.
 	ReasonPending = "Pending"
 )

@@ -27,7 +27,7 @@ const (
 // mesh's own schema takes fractions, and in v1alpha1 quantities, for weights. Whole
 // numbers are read in each of these forms, such as 10, 10.0, "10" and "1k".
 //
-// What can't be read is told in Invalid. Decoding itself never fails, so that one
+// Invalid says what can't be read. Decoding itself never fails, so that one
 // bad object can't stop the whole kind from being listed.
 func (b *Backend) UnmarshalJSON(text []byte) error {
 	*b = Backend{}
@@ -112,7 +112,7 @@ func wholeWeight(value any) (int32, error) {
 	}
 }
 
-// inRange tells whole numbers from others: a float64 holds each of them exactly up
+// inRange distinguishes whole numbers from others: a float64 holds each of them exactly up
 // to far beyond the largest weight.
 func inRange(f float64) (int32, error) {
 	switch {

@@ -268,7 +268,7 @@ func TestCanariesAreListedWithWhatTheyDo(t *testing.T) {
 	cr := shopCanary()
 	cr.CreationTimestamp = metav1.Unix(0, 0)
 	cr.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonServing, Message: "The canary\ngets traffic."}}
-	cr.Status.Services = []v1alpha1.CanaryServiceStatus{{Service: "web", InEffect: true, Ports: []v1alpha1.CanaryPortStatus{{Port: "80/TCP", Weight: 10}, {Port: "53/UDP", Weight: 0}}}}
+	cr.Status.Services = []v1alpha1.CanaryServiceStatus{{Service: "web", Programmed: true, Ports: []v1alpha1.CanaryPortStatus{{Port: "80/TCP", Weight: 10}, {Port: "53/UDP", Weight: 0}}}}
 	heads := append(append(columns("NAMESPACE"), columns("NAME", "RELEASE", "VERSION", "READY", "STATE", "CANARY", "AGE")...), wide("PORTS", "FAILED", "STATUS")...)
 	cr.Status.Services[0].Traffic = &v1alpha1.CanaryTraffic{Seconds: 60, Stable: v1alpha1.CanaryCounts{Requests: 99, Failures: 2}, Canary: v1alpha1.CanaryCounts{Requests: 10, Failures: 1}}
 	var out bytes.Buffer

@@ -27,7 +27,7 @@ func CanaryState(cr *v1alpha1.CanaryRelease) (ready, state, sentence string) {
 func CanaryShare(cr *v1alpha1.CanaryRelease) string {
 	least, most := int32(101), int32(-1)
 	for _, s := range cr.Status.Services {
-		if !s.InEffect {
+		if !s.Programmed {
 			return unknown // what was asked for last need not be true yet
 		}
 		for _, p := range s.Ports {
@@ -49,7 +49,7 @@ func CanaryPorts(cr *v1alpha1.CanaryRelease) string {
 	var ports []string
 	for _, s := range cr.Status.Services {
 		for _, p := range s.Ports {
-			if s.InEffect {
+			if s.Programmed {
 				ports = append(ports, fmt.Sprintf("%s:%s=%d%%", s.Service, p.Port, p.Weight))
 			}
 		}

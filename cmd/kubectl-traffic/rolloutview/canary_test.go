@@ -105,7 +105,7 @@ func TestATransitionHasEnded(t *testing.T) {
 
 func TestTheShareOfACanaryIsThatOfItsPorts(t *testing.T) {
 	services := func(inEffect bool, weights ...int32) []v1alpha1.CanaryServiceStatus {
-		s := v1alpha1.CanaryServiceStatus{Service: "web", InEffect: inEffect}
+		s := v1alpha1.CanaryServiceStatus{Service: "web", Programmed: inEffect}
 		for i, w := range weights {
 			s.Ports = append(s.Ports, v1alpha1.CanaryPortStatus{Port: []string{"80/TCP", "53/UDP"}[i], Weight: w})
 		}
@@ -136,8 +136,8 @@ func TestTheShareOfACanaryIsThatOfItsPorts(t *testing.T) {
 func TestFailuresAreToldOfServicesThatWereMeasured(t *testing.T) {
 	cr := canary(func(cr *v1alpha1.CanaryRelease) {
 		cr.Status.Services = []v1alpha1.CanaryServiceStatus{
-			{Service: "web", InEffect: true, Traffic: &v1alpha1.CanaryTraffic{Stable: v1alpha1.CanaryCounts{Requests: 1188, Failures: 3}, Canary: v1alpha1.CanaryCounts{Requests: 12}}},
-			{Service: "dns", InEffect: true},
+			{Service: "web", Programmed: true, Traffic: &v1alpha1.CanaryTraffic{Stable: v1alpha1.CanaryCounts{Requests: 1188, Failures: 3}, Canary: v1alpha1.CanaryCounts{Requests: 12}}},
+			{Service: "dns", Programmed: true},
 		}
 	})
 	if got, want := CanaryFailures(cr), "web:canary=0/12,web:stable=3/1188"; got != want {

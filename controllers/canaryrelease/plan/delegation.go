@@ -99,7 +99,7 @@ func (p *pass) reportDelegation() {
 	case !led:
 		p.status.Delegation = nil // requests pass no split, and nobody can say what the canary gets
 	case even:
-		p.status.Delegation = &v1alpha1.CanaryDelegationStatus{Weight: weight, InEffect: true}
+		p.status.Delegation = &v1alpha1.CanaryDelegationStatus{Weight: weight, Programmed: true}
 	case p.status.Delegation != nil:
 		p.status.Delegation = &v1alpha1.CanaryDelegationStatus{Weight: p.status.Delegation.Weight}
 	}

@@ -180,7 +180,7 @@ func TestTheStatusSaysWhichOfTheRolloutsWeightsIsInEffect(t *testing.T) {
 	}
 	want := func(when string, weight int32, inEffect bool) {
 		t.Helper()
-		if diff := cmp.Diff(&v1alpha1.CanaryDelegationStatus{Weight: weight, InEffect: inEffect}, w.cr.Status.Delegation); diff != "" {
+		if diff := cmp.Diff(&v1alpha1.CanaryDelegationStatus{Weight: weight, Programmed: inEffect}, w.cr.Status.Delegation); diff != "" {
 			t.Errorf("%s (-want +got):\n%s\n%s", when, diff, w.history())
 		}
 	}

@@ -89,11 +89,11 @@ func (p *pass) reportServices() {
 		if !s.led() || p.ended() || len(p.status.Services) == maxServices {
 			continue
 		}
-		entry := v1alpha1.CanaryServiceStatus{Service: s.Name, InEffect: s.Split.InEffect && s.Split.Requested != nil, Proxies: s.Split.Proxies}
+		entry := v1alpha1.CanaryServiceStatus{Service: s.Name, Programmed: s.Split.InEffect && s.Split.Requested != nil, Proxies: s.Split.Proxies}
 		for _, w := range s.Split.Requested {
 			entry.Ports = append(entry.Ports, v1alpha1.CanaryPortStatus{Port: w.Port, Weight: w.Weight})
 		}
-		if entry.InEffect {
+		if entry.Programmed {
 			entry.Traffic = s.Traffic
 		}
 		p.status.Services = append(p.status.Services, entry)

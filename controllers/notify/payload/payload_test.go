@@ -30,7 +30,7 @@ var (
 	at      = metav1.NewMicroTime(time.Date(2026, 3, 29, 3, 30, 0, 123456000, time.FixedZone("CEST", 7200)))
 
 	kinds = []v1alpha1.NotificationKind{
-		v1alpha1.NotifyStarted, v1alpha1.NotifyStepInEffect, v1alpha1.NotifyWaiting,
+		v1alpha1.NotifyStarted, v1alpha1.NotifyStepProgrammed, v1alpha1.NotifyWaiting,
 		v1alpha1.NotifyPromoted, v1alpha1.NotifyRolledBack, v1alpha1.NotifySuperseded,
 	}
 	formats = []v1alpha1.NotificationFormat{v1alpha1.FormatCloudEvents, v1alpha1.FormatCDEvents, v1alpha1.FormatSlack}

@@ -69,7 +69,7 @@ func headline(kind v1alpha1.NotificationKind) string {
 	switch kind {
 	case v1alpha1.NotifyStarted:
 		return "Release started"
-	case v1alpha1.NotifyStepInEffect:
+	case v1alpha1.NotifyStepProgrammed:
 		return "Step in effect"
 	case v1alpha1.NotifyWaiting:
 		return "Waiting for a person"

@@ -21,7 +21,7 @@ func (p *pass) startHold(s step) {
 	}
 	what := fmt.Sprintf("Step %s: %s goes to the canary", p.status.Step.Summary, p.reached(s.Route))
 	p.events = append(p.events, Event{Routine: true, Reason: "WeightInEffect", Message: what})
-	p.tell(v1alpha1.NotifyStepInEffect, what+".")
+	p.tell(v1alpha1.NotifyStepProgrammed, what+".")
 }
 
 // reached is what the canary really gets. Where nothing is in the path, that is

@@ -66,7 +66,7 @@ func (p *pass) question(h v1alpha1.Hook, i int) *v1alpha1.HookStatus {
 	at := slices.IndexFunc(p.status.Hooks, func(s v1alpha1.HookStatus) bool { return s.ID == id })
 	if at < 0 {
 		at = len(p.status.Hooks)
-		p.status.Hooks = append(p.status.Hooks, v1alpha1.HookStatus{ID: id, Answer: v1alpha1.HookAsked, AskedAt: p.micro()})
+		p.status.Hooks = append(p.status.Hooks, v1alpha1.HookStatus{ID: id, Answer: v1alpha1.HookCalled, CalledAt: p.micro()})
 	}
 	if extra := len(p.status.Hooks) - maxQuestions; extra > 0 {
 		p.status.Hooks, at = p.status.Hooks[extra:], at-extra
@@ -78,7 +78,7 @@ func (p *pass) question(h v1alpha1.Hook, i int) *v1alpha1.HookStatus {
 // way: a hook has its whole time when it is asked again.
 func (p *pass) dropQuestions() {
 	p.status.Hooks = slices.DeleteFunc(p.status.Hooks, func(s v1alpha1.HookStatus) bool {
-		return s.Answer == v1alpha1.HookAsked && !slices.ContainsFunc(p.questions, func(q Question) bool { return q.ID == s.ID })
+		return s.Answer == v1alpha1.HookCalled && !slices.ContainsFunc(p.questions, func(q Question) bool { return q.ID == s.ID })
 	})
 	if len(p.status.Hooks) == 0 {
 		p.status.Hooks = nil
@@ -92,5 +92,5 @@ func (p *pass) overdue(h v1alpha1.Hook, s *v1alpha1.HookStatus) bool {
 	if err := analysis.Duration("", h.Timeout, &timeout); err != nil || timeout == 0 {
 		return false
 	}
-	return p.passed(s.AskedAt.Add(timeout)) && p.Answers[s.ID].Tried
+	return p.passed(s.CalledAt.Add(timeout)) && p.Answers[s.ID].Tried
 }

@@ -155,7 +155,7 @@ func (p *pass) trafficRouted() metav1.Condition {
 	case p.leaving:
 		return condition(kind, false, v1alpha1.ReasonCleaningUp, "The traffic returns to the Service.")
 	case p.settled(w):
-		return condition(kind, true, v1alpha1.ReasonInEffect, "The router reports the requested weight in effect.")
+		return condition(kind, true, v1alpha1.ReasonProgrammed, "The router reports the requested weight in effect.")
 	}
 	return condition(kind, false, v1alpha1.ReasonWaitingForTraffic, "The requested weight is not in effect yet: "+p.trafficWait(p.Split.Requested)+".")
 }

@@ -252,7 +252,7 @@ func schema_serin_api_metrics_v1alpha1_TrafficMetricsList(ref common.ReferenceCa
 					},
 					"resource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "resource that the list was asked for: a kind, or one resource for its edges.",
+							Description: "resource of the request: a kind, or one resource for its edges.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("k8s.io/api/core/v1.ObjectReference"),
 						},

@@ -132,3 +132,27 @@ func declaredTests(t *testing.T) map[string]bool {
 	}
 	return tests
 }
+
+// TestTheIndexOfDecisionsIsComplete: the index has each decision with its title.
+func TestTheIndexOfDecisionsIsComplete(t *testing.T) {
+	folder := filepath.Join("docs", "decisions")
+	index, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "[0-9]*.md"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("decisions: %d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		title, _, _ := strings.Cut(strings.TrimPrefix(string(content), "# "), "\n")
+		name := filepath.Base(file)
+		if row := "| [" + name[:3] + "](" + name + ") | " + title + " |"; !strings.Contains(string(index), row) {
+			t.Errorf("the index lacks the line %s", row)
+		}
+	}
+}

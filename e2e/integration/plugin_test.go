@@ -186,7 +186,7 @@ func TestACommandThatFailsOrIsADryRunChangesNothing(t *testing.T) {
 		{"", "update echo --tag echo-v2=new --traffic new=10,stable=90 --dry-run=client -o yaml", 0, "serin.dev/tags"},
 		{"", "update echo --traffic echo-v1=60,echo-v2=50", 2, "want <=100"},
 		{"", "update echo --traffic echo-v1=60,echo-v9=40", 1, "neither a tag of the split echo nor a Service"},
-		{"", "update echo --tag echo-v2=taken", 1, "belongs to somebody else"},
+		{"", "update echo --tag echo-v2=taken", 1, "belongs to another owner"},
 		{"", "update echo --untag none", 1, "not present"},
 		{"", "update other --untag none", 1, `"other" not found`},
 		{"", "update echo", 2, "nothing to change"},
@@ -341,12 +341,12 @@ func TestAPlanHeedsTheScheduleAndTellsOfFreezesThatCanNotBeSeen(t *testing.T) {
 	if !strings.Contains(a.errs, "What the steps would find is left out, as the present traffic is unknown: ") {
 		t.Errorf("nothing is said of the traffic: %s", a.errs)
 	}
-	for _, want := range []string{"10%", "a person or a hook", "unknown", "Promotion"} {
+	for _, want := range []string{"10%", "a user or a hook", "unknown", "Promotion"} {
 		if !strings.Contains(a.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, a.out)
 		}
 	}
-	if a := s.does("rollout plan website -o json"); !strings.Contains(a.out, `"waitsFor": "a person or a hook"`) {
+	if a := s.does("rollout plan website -o json"); !strings.Contains(a.out, `"waitsFor": "a user or a hook"`) {
 		t.Errorf("got %s", a.out)
 	}
 }

@@ -27,7 +27,7 @@ func TestText(t *testing.T) {
 		edges  []boxgraph.Edge
 	}{
 		{"the example of the text", []string{"traffic", "foo", "bar", "baz"}, []boxgraph.Edge{{0, 1}, {0, 2}, {1, 2}, {2, 3}, {3, 2}}},
-		{"nobody calls anybody", []string{"one", "two"}, nil},
+		{"no edges", []string{"one", "two"}, nil},
 		{"a circle", []string{"one", "two", "three"}, []boxgraph.Edge{{0, 1}, {1, 2}, {2, 0}}},
 		{"one that calls itself", []string{"one", "two"}, []boxgraph.Edge{{0, 0}, {0, 1}}},
 		{"lines that cross", []string{"shop", "admin", "prices", "users"}, []boxgraph.Edge{{0, 2}, {0, 3}, {1, 2}, {1, 3}}},
@@ -53,7 +53,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Whoever follows the lines with a finger finds every edge, and no other.
+// The lines lead along every edge, and no other.
 func TestADrawingSaysWhatTheGraphSays(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 1))

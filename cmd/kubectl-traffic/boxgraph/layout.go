@@ -90,7 +90,7 @@ func private(forward, back []Edge, one Edge) bool {
 }
 
 // untangle separates the edges that would close a circle, from a walk in the order of
-// the nodes which begins at those that nobody leads to.
+// the nodes which begins at those that no edge leads to.
 func untangle(nodes int, edges []Edge) (forward, back []Edge) {
 	next := make([][]int, nodes)
 	led := make([]bool, nodes)

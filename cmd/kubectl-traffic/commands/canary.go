@@ -53,7 +53,7 @@ func newCanaryListCommand(c *cluster) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List CanaryReleases with what they do",
-		Long: `List shows the Helm release and revision of each CanaryRelease, what it does, and the canary's share of the traffic in effect: from
+		Long: `List shows the Helm release and revision of each CanaryRelease, what it does, and the canary's live share of the traffic: from
 the least to the most where ports differ. With -o wide it shows the share of each port, how many of the requests that each version answered
 in the last minute failed, and what the CanaryRelease says.`,
 		Example: `  kubectl traffic canary list

@@ -43,7 +43,7 @@ type cluster struct {
 func (c *cluster) addFlags(root *cobra.Command) {
 	c.flags = genericclioptions.NewConfigFlags(true)
 	c.flags.AddFlags(root.PersistentFlags())
-	// The folder is in the home of whoever generates the documentation.
+	// The folder is in the home of the user who generates the documentation.
 	if f := root.PersistentFlags().Lookup("cache-dir"); f != nil {
 		f.DefValue = "$HOME/.kube/cache"
 	}

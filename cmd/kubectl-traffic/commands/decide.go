@@ -31,7 +31,7 @@ type decideWords struct{ short, long, example string }
 const boundTo = `
 
 The decision names the revision that is being released when the command runs, or the one of --revision, and is never carried out for another
-one. It needs the verb "promote" on the Rollout, beside the right to patch it. When somebody decides something else at the same moment, the
+one. It needs the verb "promote" on the Rollout, beside the right to patch it. When another user decides something else at the same moment, the
 later of the two is not written and the exit status is 1.`
 
 func newDecision(c *cluster, verb string, action v1alpha1.ControlAction, words decideWords) (*cobra.Command, *decision) {
@@ -122,7 +122,7 @@ func (d *decision) run(cmd *cobra.Command, name string) error {
 }
 
 // decide writes the decision, and reads the Rollout again when it was changed since:
-// mostly that is Serin, which writes how the release goes, and once in a while somebody
+// mostly that is Serin, which writes how the release goes, and once in a while another user
 // else who has decided.
 func (d *decision) decide(ctx context.Context, api client.Client, ro *v1alpha1.Rollout) (v1alpha1.Control, error) {
 	control, err := rolloutview.Decide(ro, d.wish)
@@ -151,7 +151,7 @@ func (d *decision) decide(ctx context.Context, api client.Client, ro *v1alpha1.R
 	return control, err
 }
 
-// again reads the Rollout once more. It returns whether somebody has decided the same by
+// again reads the Rollout once more. It returns whether another user has decided the same by
 // now, so that there is nothing left to write.
 func (d *decision) again(ctx context.Context, api client.Client, ro *v1alpha1.Rollout, r rolloutview.Race) (bool, error) {
 	key := client.ObjectKeyFromObject(ro)

@@ -120,7 +120,7 @@ func newGetCommand(c *cluster) *cobra.Command {
 		Long: `Get shows a Rollout with its versions, their ReplicaSets and pods, the traffic that each version gets, and what is waited for.
 
 --watch follows it: on a terminal the tree is drawn again in its place, elsewhere a line is written for each change. It ends with --timeout, or with
---until=ready when the Rollout is ready. Then the exit status is 0; it is 3 when the Rollout can't become ready without somebody's help,
+--until=ready when the Rollout is ready. Then the exit status is 0; it is 3 when the Rollout can't become ready without a user's help,
 as after a rollback, or when the time is over. While the API server does not answer, or has too much to do, the last picture stays with the
 error below it. When the Rollout is gone or may not be read any more, following ends and the exit status is 1.
 

@@ -48,7 +48,7 @@ func newReader(c *cluster, cmd *cobra.Command, forms []string, show func(*cobra.
 func newHistoryCommand(c *cluster) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "history ROLLOUT",
-		Short:   "List the latest releases, with what persons decided",
+		Short:   "List the latest releases, with what users decided",
 		Example: `  kubectl traffic rollout history website`,
 	}
 	return newReader(c, cmd, []string{asJSON, asYAML}, func(cmd *cobra.Command, _ client.Client, ro *v1alpha1.Rollout, o *output) error {
@@ -81,7 +81,7 @@ func newExplainCommand(c *cluster) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain ROLLOUT",
 		Short: "Say why a release is where it is",
-		Long: `Explain says in one sentence each what the Rollout does or waits for, what the analysis says, when it goes on, what persons decided, and what
+		Long: `Explain says in one sentence each what the Rollout does or waits for, what the analysis says, when it goes on, what users decided, and what
 happened last.`,
 		Example: `  kubectl traffic rollout explain website`,
 	}

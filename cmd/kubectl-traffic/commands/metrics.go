@@ -46,7 +46,7 @@ type question struct {
 	selector  string
 }
 
-// place is where the question looks, for people.
+// place is where the question looks, for users.
 func (q question) place() string {
 	if !q.kind.Namespaced || q.namespace == "" {
 		return "in the cluster"

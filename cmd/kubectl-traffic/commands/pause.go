@@ -79,7 +79,7 @@ func newUndoCommand(c *cluster) *cobra.Command {
 	var revision string
 	cmd := &cobra.Command{
 		Use:   "undo ROLLOUT",
-		Short: "Put the template of a former version back",
+		Short: "Put the template of a previous version back",
 		Long: `Undo puts the pod template of the stable version, or of the one that --to-revision names, back into the Deployment. During a release this takes
 the new version out; after a rollback it ends the hold on the rejected template. The template of an earlier version is there as long as the
 Deployment keeps its ReplicaSet, and is released like any other.

@@ -25,7 +25,7 @@ func newPlanCommand(c *cluster) *cobra.Command {
 		Use:   "plan ROLLOUT",
 		Short: "Show when each step would happen",
 		Long: `Plan shows when each step of the release in progress begins and ends at the earliest, or of one that began now, by the times of the steps, the
-schedule of the Rollout and the Freezes of the cluster. Evidence may take longer. After a step that waits for somebody nothing is known. The
+schedule of the Rollout and the Freezes of the cluster. Evidence may take longer. After a step that waits for approval nothing is known. The
 steps of a ramp and of BlueGreen are those that Serin makes of them; the last line is the promotion.
 
 FINDS is how much more often than stable the canary would have to fail for half of such releases to be rolled back by the end of the step, if
@@ -95,7 +95,7 @@ func (c *cluster) trafficOf(cmd *cobra.Command, ro *v1alpha1.Rollout) *rolloutvi
 	return unknown("the Service " + ro.Spec.Service + " received no request that was measured")
 }
 
-// moment is a time of a step for people.
+// moment is a time of a step for users.
 func moment(p rolloutview.Planned, t time.Time) string {
 	switch {
 	case p.State == rolloutview.Done:

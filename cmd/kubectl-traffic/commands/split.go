@@ -135,7 +135,7 @@ func (l *loaded) service(ctx context.Context, name string) (*corev1.Service, err
 	return service, err
 }
 
-// tagWrites make the Services of the tags, or mend them.
+// tagWrites make the Services of the tags, or fix them.
 func (l *loaded) tagWrites(ctx context.Context, wanted map[string]string, services map[string]*corev1.Service) ([]write, error) {
 	var writes []write
 	for _, tag := range slices.Sorted(maps.Keys(wanted)) {

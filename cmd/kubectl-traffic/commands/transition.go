@@ -54,7 +54,7 @@ type transition struct {
 // waitWords are in the help of each transition.
 const waitWords = `
 
-With --wait the command ends when all is done. The exit status is 3 when it can't be done without somebody's help, or the time is over.`
+With --wait the command ends when all is done. The exit status is 3 when it can't be done without a user's help, or the time is over.`
 
 func newAdoptCommand(c *cluster) *cobra.Command {
 	return newTransition(c, "adopt", v1alpha1.CanaryTransitionAdopted, decideWords{
@@ -142,7 +142,7 @@ func (t *transition) ask(ctx context.Context, api client.Client, cr *v1alpha1.Ca
 			seen = cr.DeepCopy()
 		}
 		if seen.UID != cr.UID || seen.Generation != cr.Generation {
-			return fmt.Errorf("the CanaryRelease %s was changed by somebody else meanwhile, and nothing was done; look at it, and repeat the command", cr.Name)
+			return fmt.Errorf("the CanaryRelease %s was changed by another user meanwhile, and nothing was done; look at it, and repeat the command", cr.Name)
 		}
 		ask, err := rolloutview.Transit(cr, t.wanted)
 		if err != nil || !ask {

@@ -123,7 +123,7 @@ func TestOnlyAnEditOfTheSpecMeanwhileStopsAnAdoption(t *testing.T) {
 	}
 	api = canaryAPI(t, meddler(func(cr *v1alpha1.CanaryRelease) { cr.Generation, cr.Spec.Config = 2, "replicas: 2" }), shopCanary())
 	_, err := adoption(dryNone).ask(t.Context(), api, key())
-	if err == nil || !strings.Contains(err.Error(), "was changed by somebody else meanwhile, and nothing was done") {
+	if err == nil || !strings.Contains(err.Error(), "was changed by another user meanwhile, and nothing was done") {
 		t.Errorf("after an edit of the spec: %v", err)
 	}
 	if got := stored(t, api).Spec.Transition; got != v1alpha1.CanaryTransitionNone {
@@ -173,7 +173,7 @@ func TestWaitingForATransition(t *testing.T) {
 	}
 	ended := func(to v1alpha1.CanaryTransition) func(*v1alpha1.CanaryRelease) {
 		return func(cr *v1alpha1.CanaryRelease) {
-			cr.Status.Decision = &v1alpha1.CanaryDecision{Transition: to, Message: "revision 5 was made by somebody else", EndedAt: &metav1.MicroTime{}}
+			cr.Status.Decision = &v1alpha1.CanaryDecision{Transition: to, Message: "revision 5 was made by another user", EndedAt: &metav1.MicroTime{}}
 		}
 	}
 	another := in(v1alpha1.ReasonServing, func(cr *v1alpha1.CanaryRelease) { cr.UID = "another" })
@@ -281,7 +281,7 @@ func TestCanariesAreListedWithWhatTheyDo(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 	if unseen := rows[1]; unseen[4] != "Unknown" || unseen[6] != "-" || unseen[8] != "<none>" || unseen[9] != "<none>" {
-		t.Errorf("one that nobody has looked at: %q", unseen)
+		t.Errorf("one that the controller has not seen: %q", unseen)
 	}
 	if narrow := canaryRows([]v1alpha1.CanaryRelease{*cr}, false, time.Unix(3600, 0))[0]; narrow[0] != "web" {
 		t.Errorf("in one namespace: %q", narrow)

@@ -170,7 +170,7 @@ func TestAFailingCommandChangesNothing(t *testing.T) {
 			}
 			return c.Patch(ctx, o, p, opts...)
 		}}},
-		{"the Service of a former tag can't be removed", interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+		{"the Service of a previous tag can't be removed", interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			options := (&client.DeleteOptions{}).ApplyOptions(opts)
 			if err := unlessDry(options.DryRun); err != nil && o.GetName() == "stable-echo" {
 				return err
@@ -248,8 +248,8 @@ func TestUpdateRefuses(t *testing.T) {
 		{"a split that a Rollout owns", owned, everything, "belongs to the Rollout website"},
 		{"a name that is neither a tag nor a Service", echoSplit(), trafficblock.Flags{Traffic: []string{"stabel=100"}}, "stabel is neither a tag of the split echo nor a Service"},
 		{"the root Service as a revision", echoSplit(), trafficblock.Flags{Traffic: []string{"echo=100"}}, "echo is the root Service"},
-		{"a tag whose Service is somebody else's", echoSplit(), trafficblock.Flags{Tag: []string{"echo-v2=candidate"}}, "candidate-echo belongs to somebody else"},
-		{"tags that can't be read", unreadable, everything, "mend or remove it"},
+		{"a tag whose Service has another owner", echoSplit(), trafficblock.Flags{Tag: []string{"echo-v2=candidate"}}, "candidate-echo belongs to another owner"},
+		{"tags that can't be read", unreadable, everything, "fix or remove it"},
 		{"@latest without any ready endpoint", echoSplit(), trafficblock.Flags{Traffic: []string{"@latest=100"}}, "none is ready"},
 	}
 	for _, test := range tests {

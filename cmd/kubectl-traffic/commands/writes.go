@@ -59,7 +59,7 @@ func together(ctx context.Context, api client.Client, writes []write) error {
 	return nil
 }
 
-// carryOut is not interrupted once it has begun: of a write that was cut off nobody knows
+// carryOut is not interrupted once it has begun: of a write that was cut off it is unknown
 // whether it happened.
 func carryOut(ctx context.Context, api client.Client, w write) error {
 	if err := ctx.Err(); err != nil {
@@ -127,7 +127,7 @@ func deleteService(service *corev1.Service) write {
 }
 
 // patchSplit writes only what differs, so that fields which a mesh has added stay. It
-// fails when somebody else has changed the split since it was read.
+// fails when another user has changed the split since it was read.
 func patchSplit(before, after *splitv1.TrafficSplit) write {
 	made := after.DeepCopy()
 	return write{

@@ -22,7 +22,7 @@ func CanaryState(cr *v1alpha1.CanaryRelease) (ready, state, sentence string) {
 	return string(c.Status), c.Reason, c.Message
 }
 
-// CanaryShare is the canary's share of the traffic in effect, such as "10%", or
+// CanaryShare is the canary's live share of the traffic, such as "10%", or
 // "0-100%" where ports differ.
 func CanaryShare(cr *v1alpha1.CanaryRelease) string {
 	least, most := int32(101), int32(-1)
@@ -44,7 +44,7 @@ func CanaryShare(cr *v1alpha1.CanaryRelease) string {
 }
 
 // CanaryPorts are the shares of all ports, such as "web:80/TCP=10%". Of a Service whose
-// weights are not in effect yet the ports are left out.
+// weights are not programmed yet the ports are left out.
 func CanaryPorts(cr *v1alpha1.CanaryRelease) string {
 	var ports []string
 	for _, s := range cr.Status.Services {
@@ -58,8 +58,8 @@ func CanaryPorts(cr *v1alpha1.CanaryRelease) string {
 }
 
 // CanaryFailures are the requests that failed of those that were answered lately, of each
-// Service by version, such as "web:canary=0/12,web:stable=3/1188". Of a Service that nobody
-// could measure nothing is said.
+// Service by version, such as "web:canary=0/12,web:stable=3/1188". Of a Service that
+// is not measured nothing is said.
 func CanaryFailures(cr *v1alpha1.CanaryRelease) string {
 	var parts []string
 	for _, s := range cr.Status.Services {
@@ -93,7 +93,7 @@ func Transit(cr *v1alpha1.CanaryRelease, wanted v1alpha1.CanaryTransition) (ask 
 }
 
 // Transited is whether a transition has come to its end, or why it won't without
-// somebody's help. What was observed before the spec was changed last tells nothing.
+// a user's help. What was observed before the spec was changed last tells nothing.
 func Transited(cr *v1alpha1.CanaryRelease, wanted v1alpha1.CanaryTransition) (ended bool, why error) {
 	if cr.Status.ObservedGeneration < cr.Generation {
 		return false, nil

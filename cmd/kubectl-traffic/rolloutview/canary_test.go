@@ -90,7 +90,7 @@ func TestATransitionHasEnded(t *testing.T) {
 		"it is being deprecated instead":         {canary(decided(deprecated, false)), adopted, false, "is not Adopted, but Deprecated: because of it"},
 		"it was adopted before it was asked for": {canary(decided(adopted, true)), deprecated, false, "is not Deprecated, but Adopted"},
 		"the adoption is still being stopped":    {canary(decided(adopted, false)), deprecated, false, ""},
-		"a person has to do something":           {canary(decided(adopted, false), condition(v1alpha1.ConditionReady, "False", "Refused"), stalled), adopted, false, "by itself: Refused now."},
+		"a user has to do something":             {canary(decided(adopted, false), condition(v1alpha1.ConditionReady, "False", "Refused"), stalled), adopted, false, "by itself: Refused now."},
 		"the upgrade failed":                     {canary(decided(adopted, false), condition(v1alpha1.ConditionReady, "False", v1alpha1.ReasonUpgradeFailed)), adopted, false, "by itself: UpgradeFailed now."},
 		"what is said is about an older spec":    {canary(decided(deprecated, true), func(cr *v1alpha1.CanaryRelease) { cr.Generation = 3 }), deprecated, false, ""},
 	} {
@@ -104,8 +104,8 @@ func TestATransitionHasEnded(t *testing.T) {
 }
 
 func TestTheShareOfACanaryIsThatOfItsPorts(t *testing.T) {
-	services := func(inEffect bool, weights ...int32) []v1alpha1.CanaryServiceStatus {
-		s := v1alpha1.CanaryServiceStatus{Service: "web", Programmed: inEffect}
+	services := func(programmed bool, weights ...int32) []v1alpha1.CanaryServiceStatus {
+		s := v1alpha1.CanaryServiceStatus{Service: "web", Programmed: programmed}
 		for i, w := range weights {
 			s.Ports = append(s.Ports, v1alpha1.CanaryPortStatus{Port: []string{"80/TCP", "53/UDP"}[i], Weight: w})
 		}
@@ -119,7 +119,7 @@ func TestTheShareOfACanaryIsThatOfItsPorts(t *testing.T) {
 		"of one port":         {services(true, 10), "10%", "web:80/TCP=10%"},
 		"nothing":             {services(true, 0, 0), "0%", "web:80/TCP=0%,web:53/UDP=0%"},
 		"ports differ":        {services(true, 100, 0), "0-100%", "web:80/TCP=100%,web:53/UDP=0%"},
-		"not in effect yet":   {services(false, 10), "-", ""},
+		"not programmed yet":  {services(false, 10), "-", ""},
 		"one of two is":       {append(services(true, 10), services(false, 20)...), "-", "web:80/TCP=10%"},
 		"of no port":          {services(true), "-", ""},
 		"of several Services": {append(services(true, 10), services(true, 20)...), "10-20%", "web:80/TCP=10%,web:80/TCP=20%"},

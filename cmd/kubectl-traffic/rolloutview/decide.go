@@ -9,7 +9,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// Wish is what a person wants to decide.
+// Wish is what a user wants to decide.
 type Wish struct {
 	Action v1alpha1.ControlAction
 	// Revision that the person has looked at; "" for the one that is being released.
@@ -67,7 +67,7 @@ func suits(ro *v1alpha1.Rollout, action v1alpha1.ControlAction) error {
 	return fmt.Errorf("revision %s is being promoted already", d.Revision)
 }
 
-// same compares what people decide; who did is written by the cluster.
+// same compares what users decide; who did is written by the cluster.
 func same(a, b v1alpha1.Control) bool {
 	step := func(c v1alpha1.Control) int32 {
 		if c.Step == nil {

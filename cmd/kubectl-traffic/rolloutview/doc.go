@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rolloutview says what a person wants to know of a Rollout: as a tree of its
+// Package rolloutview says what a user wants to know of a Rollout: as a tree of its
 // versions and pods, as one line, and in sentences. It also makes the decisions that a
 // person takes, bound to what that person has seen.
 //

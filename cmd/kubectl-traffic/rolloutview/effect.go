@@ -30,7 +30,7 @@ const (
 
 // Detect adds to a plan what the analysis could tell by the end of each step, if the
 // traffic stayed as it is: it judges a release in which the canary fails as often as
-// stable, window by window. Steps for requests that match are left out, as nobody knows
+// stable, window by window. Steps for requests that match are left out, as it is unknown
 // how many those are.
 func Detect(ro *v1alpha1.Rollout, plan []Planned, now Traffic) error {
 	steps, field, err := stepsOf(&ro.Spec.Strategy)

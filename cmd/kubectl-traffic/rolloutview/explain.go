@@ -22,7 +22,7 @@ func Explain(ro *v1alpha1.Rollout, events []corev1.Event) []string {
 		add("Serin has not looked at the last change of the spec yet.")
 	}
 	if meta.IsStatusConditionTrue(ro.Status.Conditions, v1alpha1.ConditionStalled) {
-		add("It does not go on by itself: somebody has to change something.")
+		add("It does not go on by itself: a user has to change something.")
 	}
 	if ro.Spec.Paused {
 		add("spec.paused stops new steps; kubectl traffic rollout resume %s lets it go on.", ro.Name)
@@ -59,7 +59,7 @@ func routed(ro *v1alpha1.Rollout) string {
 
 func orSomebody(name string) string {
 	if name == "" {
-		return "somebody"
+		return "a user"
 	}
 	return name
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Planned is a step with the earliest times at which it may begin and end. A time is
-// zero when it is not known: somebody has to decide first, or the schedule does not open.
+// zero when it is not known: a user has to decide first, or the schedule does not open.
 // Last comes the promotion, which only begins.
 type Planned struct {
 	// Number of the step, counted from 1; one more than the last step for the promotion.
@@ -136,7 +136,7 @@ func (p *planner) step(i int, s *v1alpha1.Step) (Planned, error) {
 
 // What steps wait for.
 const (
-	person  = "a person or a hook"
+	person  = "a user or a hook"
 	resume  = "spec.paused to be false"
 	freezes = "the Freezes of operators to be over"
 )

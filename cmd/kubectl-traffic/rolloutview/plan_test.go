@@ -29,7 +29,7 @@ func TestPlan(t *testing.T) {
 		return noon.Add(time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute)
 	}
 	steps := []v1alpha1.Step{{Weight: 10, Hold: "10m"}, {Weight: 20, Hold: "1h", At: "0 15 * * *"}, {Weight: 50, Hold: "5m"}}
-	inEffect := metav1.NewMicroTime(noon.Add(-4 * time.Minute))
+	programmed := metav1.NewMicroTime(noon.Add(-4 * time.Minute))
 	overdue := metav1.NewMicroTime(noon.Add(-time.Hour))
 	// Releases may go on from 14:00 to 16:00, each day.
 	windows := &v1alpha1.Schedule{Windows: []v1alpha1.Window{{Start: "0 14 * * *", Duration: "2h"}}}
@@ -41,7 +41,7 @@ func TestPlan(t *testing.T) {
 		return rolloutview.Planned{Number: number, Weight: 100, State: rolloutview.Promotion, Begins: begins, Waits: waits}
 	}
 	const (
-		person   = "a person or a hook"
+		person   = "a user or a hook"
 		closed   = "outside of the windows of spec.schedule until Sun 2026-03-01 14:00 UTC"
 		tomorrow = "outside of the windows of spec.schedule until Mon 2026-03-02 14:00 UTC"
 	)
@@ -83,8 +83,8 @@ func TestPlan(t *testing.T) {
 				promotion(2, at(6, 0), "the Freezes of operators to be over"),
 			},
 		},
-		{name: "a paused release", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "10m"}, v1alpha1.Step{Weight: 20}), present: &v1alpha1.StepStatus{Index: 0, ProgrammedAt: &inEffect}, paused: true, want: []rolloutview.Planned{
-			{Number: 1, Weight: 10, State: rolloutview.Present, Begins: inEffect.Time, Ends: at(0, 6)},
+		{name: "a paused release", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "10m"}, v1alpha1.Step{Weight: 20}), present: &v1alpha1.StepStatus{Index: 0, ProgrammedAt: &programmed}, paused: true, want: []rolloutview.Planned{
+			{Number: 1, Weight: 10, State: rolloutview.Present, Begins: programmed.Time, Ends: at(0, 6)},
 			{Number: 2, Weight: 20, State: rolloutview.Later, Waits: "spec.paused to be false"},
 			promotion(3, time.Time{}, ""),
 		}},
@@ -97,8 +97,8 @@ func TestPlan(t *testing.T) {
 			{Number: 1, Weight: 10, State: rolloutview.Later, Waits: `the time "0 0 30 2 *", which never comes`},
 			promotion(2, time.Time{}, ""),
 		}},
-		{name: "a release in progress", strategy: plain(steps[:1]...), present: &v1alpha1.StepStatus{Index: 0, ProgrammedAt: &inEffect}, want: []rolloutview.Planned{
-			{Number: 1, Weight: 10, State: rolloutview.Present, Begins: inEffect.Time, Ends: at(0, 6)},
+		{name: "a release in progress", strategy: plain(steps[:1]...), present: &v1alpha1.StepStatus{Index: 0, ProgrammedAt: &programmed}, want: []rolloutview.Planned{
+			{Number: 1, Weight: 10, State: rolloutview.Present, Begins: programmed.Time, Ends: at(0, 6)},
 			promotion(2, at(0, 6), ""),
 		}},
 		{name: "a step whose time is over waits for evidence", strategy: plain(steps[:1]...), present: &v1alpha1.StepStatus{Index: 0, ProgrammedAt: &overdue}, want: []rolloutview.Planned{
@@ -111,14 +111,14 @@ func TestPlan(t *testing.T) {
 			{Number: 3, Weight: 20, State: rolloutview.Later},
 			promotion(4, time.Time{}, ""),
 		}},
-		{name: "a gate that was passed", strategy: plain(v1alpha1.Step{Weight: 10, Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 20}), present: &v1alpha1.StepStatus{Index: 0, PassedAt: &inEffect}, want: []rolloutview.Planned{
+		{name: "a gate that was passed", strategy: plain(v1alpha1.Step{Weight: 10, Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 20}), present: &v1alpha1.StepStatus{Index: 0, PassedAt: &programmed}, want: []rolloutview.Planned{
 			{Number: 1, Weight: 10, State: rolloutview.Present, Begins: noon, Ends: noon},
 			{Number: 2, Weight: 20, State: rolloutview.Later, Begins: noon, Ends: noon},
 			promotion(3, noon, ""),
 		}},
-		{name: "a ramp", strategy: v1alpha1.Strategy{Ramp: &v1alpha1.Ramp{From: 5, To: 12, By: &five, Every: "10m"}}, present: &v1alpha1.StepStatus{Index: 1, ProgrammedAt: &inEffect}, want: []rolloutview.Planned{
+		{name: "a ramp", strategy: v1alpha1.Strategy{Ramp: &v1alpha1.Ramp{From: 5, To: 12, By: &five, Every: "10m"}}, present: &v1alpha1.StepStatus{Index: 1, ProgrammedAt: &programmed}, want: []rolloutview.Planned{
 			{Number: 1, Weight: 5, State: rolloutview.Done},
-			{Number: 2, Weight: 10, State: rolloutview.Present, Begins: inEffect.Time, Ends: at(0, 6)},
+			{Number: 2, Weight: 10, State: rolloutview.Present, Begins: programmed.Time, Ends: at(0, 6)},
 			{Number: 3, Weight: 12, State: rolloutview.Later, Begins: at(0, 6), Ends: at(0, 16)},
 			promotion(4, at(0, 16), ""),
 		}},
@@ -182,7 +182,7 @@ func TestDetect(t *testing.T) {
 		{"little traffic", steps, rolloutview.Traffic{PerSecond: 10}, nil, []string{"", "1.9pp", "0.74pp", "", ""}},
 		{"next to no traffic", steps, rolloutview.Traffic{PerSecond: .001}, nil, none},
 		{"what is over", steps, rolloutview.Traffic{PerSecond: 1000, FailureRate: .001}, &v1alpha1.StepStatus{Index: 2}, []string{"", "", "0.22pp", "", ""}},
-		{"nobody knows how many match", []v1alpha1.Step{{Weight: 50, Hold: "5m", Matches: []string{"beta"}}}, rolloutview.Traffic{PerSecond: 1000}, nil, []string{"", ""}},
+		{"it is unknown how many match", []v1alpha1.Step{{Weight: 50, Hold: "5m", Matches: []string{"beta"}}}, rolloutview.Traffic{PerSecond: 1000}, nil, []string{"", ""}},
 		{"no time", []v1alpha1.Step{{Weight: 50}}, rolloutview.Traffic{PerSecond: 1000}, nil, []string{"", ""}},
 	}
 	for _, test := range tests {
@@ -219,7 +219,7 @@ func TestAdvice(t *testing.T) {
 		{"half of those that match", v1alpha1.RolloutSpec{Strategy: v1alpha1.Strategy{Steps: []v1alpha1.Step{{Weight: 50, Matches: []string{"beta"}}}}}, nil},
 		{"a leap and nothing to compare with", v1alpha1.RolloutSpec{Strategy: v1alpha1.Strategy{Steps: []v1alpha1.Step{{Weight: 5}, {Weight: 100}}}}, []string{"spec.strategy.steps[1].weight", "spec.strategy.steps[1].weight"}},
 		{"a step in which nothing happens", v1alpha1.RolloutSpec{Strategy: v1alpha1.Strategy{Steps: []v1alpha1.Step{{Weight: 0}}}}, []string{"spec.strategy.steps[0]"}},
-		{"what a person has left", v1alpha1.RolloutSpec{Paused: true, Control: &v1alpha1.Control{By: "jane"}}, []string{"spec.paused", "spec.control.by"}},
+		{"what a user has left", v1alpha1.RolloutSpec{Paused: true, Control: &v1alpha1.Control{By: "jane"}}, []string{"spec.paused", "spec.control.by"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

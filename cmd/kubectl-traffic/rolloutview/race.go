@@ -17,7 +17,7 @@ type Race struct {
 	Mine v1alpha1.Control
 }
 
-// Decided is whether somebody has decided the same in the meantime. It is an error if
+// Decided is whether another user has decided the same in the meantime. It is an error if
 // they have decided something else, which the person who decides has not seen.
 func (r Race) Decided(now *v1alpha1.Rollout) (bool, error) {
 	theirs := now.Spec.Control
@@ -32,7 +32,7 @@ func (r Race) Decided(now *v1alpha1.Rollout) (bool, error) {
 }
 
 // Still is an error unless the decision about the Rollout as it is now is that of before:
-// nobody has looked at another revision or step.
+// the user has seen no other revision or step.
 func (r Race) Still(now v1alpha1.Control) error {
 	if same(r.Mine, now) {
 		return nil

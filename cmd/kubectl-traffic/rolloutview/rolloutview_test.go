@@ -40,7 +40,7 @@ func released() *v1alpha1.Rollout {
 		NextTransitionTime: &next,
 		Conditions: []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWaitingForApproval,
-			Message: "Step 1/2: 20 % of the traffic goes to the canary,\nand the step waits for a person.",
+			Message: "Step 1/2: 20 % of the traffic goes to the canary,\nand the step waits for approval.",
 		}},
 	}}
 	ro.Name, ro.Namespace = "website", "shop"
@@ -182,9 +182,9 @@ func TestExplain(t *testing.T) {
 	ro.Status.Interventions = []v1alpha1.Intervention{{Action: v1alpha1.ControlPromote, By: "jane", Reason: "good", Time: metav1.NewMicroTime(noon)}}
 	got := rolloutview.Explain(ro, []corev1.Event{{Reason: "ReleaseStarted", Message: "Revision 657bc99986 is being released", LastTimestamp: metav1.NewTime(noon)}})
 	want := []string{
-		"Step 1/2: 20 % of the traffic goes to the canary,\nand the step waits for a person.",
+		"Step 1/2: 20 % of the traffic goes to the canary,\nand the step waits for approval.",
 		"Serin has not looked at the last change of the spec yet.",
-		"It does not go on by itself: somebody has to change something.",
+		"It does not go on by itself: a user has to change something.",
 		"spec.paused stops new steps; kubectl traffic rollout resume website lets it go on.",
 		"The traffic is not where it was asked to be: Two proxies have not confirmed it.",
 		"The analysis says Inconclusive (MoreNeeded): Canary fails as often as stable.",

@@ -51,7 +51,7 @@ func Step(ro *v1alpha1.Rollout) string {
 	return ro.Status.Step.Summary
 }
 
-// Weights are the shares of stable and canary in effect. Without a split there is no
+// Weights are the shares of stable and canary that are live. Without a split there is no
 // canary's share.
 func Weights(ro *v1alpha1.Rollout) (stable, canary string) {
 	w := ro.Status.Weight
@@ -61,7 +61,7 @@ func Weights(ro *v1alpha1.Rollout) (stable, canary string) {
 	return fmt.Sprintf("%d%%", 100-*w.Observed), fmt.Sprintf("%d%%", *w.Observed)
 }
 
-// Settled is whether a Rollout is ready, or can't become so without somebody's help.
+// Settled is whether a Rollout is ready, or can't become so without a user's help.
 // What was observed before the last change of the spec tells nothing.
 func Settled(ro *v1alpha1.Rollout) (isReady, failed bool) {
 	if ro.Status.ObservedGeneration < ro.Generation {

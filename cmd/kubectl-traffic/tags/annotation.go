@@ -22,11 +22,11 @@ func Read(annotations map[string]string) (map[string]string, error) {
 	}
 	tags := map[string]string{}
 	if err := json.Unmarshal([]byte(text), &tags); err != nil {
-		return nil, fmt.Errorf("metadata.annotations[%s]: is no JSON object of tags and Services; mend or remove it: %w", Annotation, err)
+		return nil, fmt.Errorf("metadata.annotations[%s]: is no JSON object of tags and Services; fix or remove it: %w", Annotation, err)
 	}
 	for tag, service := range tags {
 		if tag == "" || service == "" {
-			return nil, fmt.Errorf("metadata.annotations[%s]: has an empty tag or Service; mend or remove it", Annotation)
+			return nil, fmt.Errorf("metadata.annotations[%s]: has an empty tag or Service; fix or remove it", Annotation)
 		}
 	}
 	return tags, nil

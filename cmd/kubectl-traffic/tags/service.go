@@ -105,7 +105,7 @@ func Made(service *corev1.Service, split *splitv1.TrafficSplit) bool {
 }
 
 // ErrForeign is a Service of that name which was not made for the split.
-var ErrForeign = errors.New("belongs to somebody else; take another tag, or remove that Service")
+var ErrForeign = errors.New("belongs to another owner; take another tag, or remove that Service")
 
 // Adopt gives the Service that is there what the one that is wanted says. What the
 // cluster added, such as its address, stays.

@@ -187,7 +187,7 @@ func TestTheAnnotationHasTheTags(t *testing.T) {
 
 func TestAnAnnotationThatCanNotBeReadIsToldOf(t *testing.T) {
 	for _, text := range []string{"candidate", `["a"]`, `{"a":1}`, `{"a":""}`, `{"":"a"}`} {
-		if got, err := tags.Read(map[string]string{tags.Annotation: text}); err == nil || !strings.Contains(err.Error(), "mend or remove it") {
+		if got, err := tags.Read(map[string]string{tags.Annotation: text}); err == nil || !strings.Contains(err.Error(), "fix or remove it") {
 			t.Errorf("%s: got %v, %v", text, got, err)
 		}
 	}

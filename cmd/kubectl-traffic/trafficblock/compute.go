@@ -122,7 +122,7 @@ func (b Block) place(reference, latest string) (Block, int) {
 	return append(b, Target{Service: resolve(reference, latest)}), len(b)
 }
 
-// Why what is left of 100 can't be given to anybody.
+// Errors of weights that do not say where the rest of 100 goes.
 var (
 	errCount    = errors.New("incorrect number of revisions specified. Only 1 revision should be missing")
 	errNotFound = errors.New("cannot determine the missing revision")

@@ -286,7 +286,7 @@ func TestErrorsChangeNothing(t *testing.T) {
 		{"the sum may not be above 100", two, "--traffic echo-v1=60,echo-v2=50", "given traffic percents sum to 110, want <=100"},
 		{"the sum may not be 101", two, "--traffic echo-v1=60,echo-v2=41", "given traffic percents sum to 101, want <=100"},
 		{"two targets are missing", block(on("a", 1), on("b", 1), on("c", 1)), "--traffic a=10", "Only 1 revision should be missing"},
-		{"nobody is missing", two, "--traffic echo-v1=10,echo-v2=20", "unable to allocate the remaining traffic: 70%"},
+		{"no backend is missing", two, "--traffic echo-v1=10,echo-v2=20", "unable to allocate the remaining traffic: 70%"},
 		{"a new revision leaves two without a percentage", two, "--traffic echo-v3=10", "cannot determine the missing revision"},
 		{"one revision beside a new one is not enough", one, "--traffic echo-v2=10", "Only 1 revision should be missing"},
 		{"0% for everybody", two, "--traffic echo-v1=0,echo-v2=0", "unable to allocate the remaining traffic: 100%"},

@@ -13,7 +13,7 @@ import (
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
 )
 
-// Nodes of which nobody knows who they are.
+// Nodes of unknown clients.
 const (
 	UnknownClients = "(unknown clients)"
 	UnknownServers = "(unknown servers)"

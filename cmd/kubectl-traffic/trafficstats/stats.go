@@ -51,7 +51,7 @@ func count(q resource.Quantity) *float64 {
 func latency(q resource.Quantity) *time.Duration {
 	seconds := q.AsApproximateFloat64()
 	if math.Abs(seconds) > math.MaxInt64/float64(time.Second) {
-		return nil // no latency: nobody has waited for 292 years
+		return nil // no latency: no request takes 292 years
 	}
 	d := time.Duration(math.Round(seconds * float64(time.Second)))
 	return &d
@@ -87,7 +87,7 @@ func (f Figures) RPS() (float64, bool) {
 // Unknown is shown where nothing was measured.
 const Unknown = "-"
 
-// Cells are the figures for people: SUCCESS, RPS and LATENCY_P99.
+// Cells are the figures for users: SUCCESS, RPS and LATENCY_P99.
 func (f Figures) Cells() []string {
 	success, rps := Unknown, Unknown
 	if rate, known := f.SuccessRate(); known {
@@ -114,7 +114,7 @@ func number(n *float64) string {
 	return fmt.Sprintf("%.0f", *n)
 }
 
-// Latency is a latency for people: in milliseconds, below one in microseconds, and from
+// Latency is a latency for users: in milliseconds, below one in microseconds, and from
 // ten seconds in seconds.
 func Latency(d *time.Duration) string {
 	switch {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package analysis holds what traffic measurements look like, whoever made
+// Package analysis holds what traffic measurements look like, from any source that made
 // them, and turns successive readings of counters into windows that can be
 // judged.
 //
 // Its inputs are Scrapes (monotonic counters of both versions, read from the
-// same proxies at the same time) and the weight that is in effect. Its outputs
+// same proxies at the same time) and the live weight. Its outputs
 // are Windows: increments over disjoint stretches of time in which the weight
 // did not change. Everything here is a pure value; I/O lives in
 // analysis/source, polling in analysis/collect and the decision in

@@ -37,7 +37,7 @@ type Health struct {
 	// Reason is why the latest scrape closed no window; empty if it did or if
 	// none was tried yet.
 	Reason Reason
-	// Message is for people: what was wrong with the latest scrape. Empty when
+	// Message is for users: what was wrong with the latest scrape. Empty when
 	// every pod was read.
 	Message string
 	// Pods and Missed are how many pods the latest scrape was to read, and how

@@ -72,7 +72,7 @@ type Missed struct {
 type Weight struct {
 	// Percent is 0 to 100.
 	Percent int32
-	// Since is when the weight was known to be in effect everywhere; round up
+	// Since is when the weight was known to be live everywhere; round up
 	// when it was stored with less precision than it had. Zero means that the
 	// weight is changing or unknown, and no window closes meanwhile. Make it
 	// zero before a new weight is written, not after, so that no window can

@@ -18,7 +18,7 @@ type Calendar struct {
 	windows union
 	freezes union // of the schedule
 	frozen  union // by operators
-	// names are what people call the sources of freezes and of frozen.
+	// names are what messages call the sources of freezes and of frozen.
 	freezeNames, frozenNames []string
 }
 

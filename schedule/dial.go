@@ -56,7 +56,7 @@ func (d *dial) turn(second int64) {
 //     no harm.
 //   - On the last day of a leap year it says that the stretch has ended before. There
 //     it ends with that day of UTC, on which no rule changes clocks any more.
-//   - In the year in which the rule takes over from the table, it may begin too
+//   - In the year in which the rule follows the table, it may begin too
 //     early, over a change of the table. turn looks for that.
 func stretch(zone *time.Location, second int64) (from, until, offset int64) {
 	const day = 24 * 3600

@@ -147,7 +147,7 @@ func (r *reader) location(name string) (*time.Location, error) {
 		return r.zones[i], nil
 	}
 	zone, err := time.LoadLocation(name)
-	if err != nil || zone == time.Local { // "Local" is the zone of the machine, which nobody sees
+	if err != nil || zone == time.Local { // "Local" is the zone of the machine, which users don't see
 		return nil, fmt.Errorf("%q is not in the time zone database; write a name such as \"Europe/Berlin\", or \"UTC\"", name)
 	}
 	r.zones = append(r.zones, zone)

@@ -57,7 +57,7 @@ func (c Calendar) show(t time.Time) string {
 	return t.In(c.place()).Format(layout)
 }
 
-// quoted names a freeze of the schedule for people.
+// quoted names a freeze of the schedule for users.
 func quoted(index int, reason string) string {
 	if reason == "" {
 		return fmt.Sprintf("the freeze spec.schedule.freezes[%d]", index)

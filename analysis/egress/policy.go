@@ -31,7 +31,7 @@ type Policy struct {
 // RefusedAddressError is a connection that the policy does not allow.
 type RefusedAddressError struct {
 	Address netip.Addr
-	// Kind of the address, for people.
+	// Kind of the address, for users.
 	Kind string
 }
 

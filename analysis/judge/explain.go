@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Explain says in one sentence, for people, why the verdict is what it is.
+// Explain says in one sentence, for users, why the verdict is what it is.
 func (r Result) Explain() string {
 	switch r.Reason {
 	case ReasonWorseThanStable, ReasonSuspected:
@@ -115,7 +115,7 @@ func (r Result) limit() string {
 	}
 }
 
-// figure writes evidence with as many digits as mean something to people.
+// figure writes evidence with as many digits as mean something to users.
 func figure(x float64) string {
 	switch {
 	case x >= 1e6:

@@ -3,7 +3,7 @@
 package judge
 
 // hash mixes words and text into 64 bits without allocating. It tells apart what
-// people name; nothing depends on it being hard to forge.
+// users name; nothing depends on it being hard to forge.
 type hash uint64
 
 func newHash() hash { return 0xcbf29ce484222325 }

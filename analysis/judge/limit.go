@@ -93,7 +93,7 @@ func ValueBetween(name string, low, high float64) Limit {
 	}
 }
 
-// String names the limit for people, such as "p99 ≤ 500ms".
+// String names the limit for users, such as "p99 ≤ 500ms".
 func (l Limit) String() string {
 	switch {
 	case l.Metric == SuccessRate:

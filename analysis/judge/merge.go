@@ -58,7 +58,7 @@ func (c *Config) merge(s *State) merged {
 	return m
 }
 
-// name is what people call the metric in a slot.
+// name is what users call the metric in a slot.
 func (c *Config) name(slot int) string {
 	switch {
 	case slot == latencySlot:

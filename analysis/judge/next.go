@@ -112,12 +112,12 @@ func (c *Config) shortage(s *State) Reason {
 	return ""
 }
 
-// notCalled reports whether nobody calls the canary. People who match may call it
+// notCalled reports whether the canary gets no requests. Users who match may call it
 // at weight 0 too; then it is compared like any other.
 func (s *State) notCalled() bool { return s.weight == 0 && s.step.canary.requests == 0 }
 
 // onlyValues reports whether the limits say all that there is to know of a canary
-// that nobody calls: without any, there would be nothing to pass.
+// that gets no requests: without any, there would be nothing to pass.
 func (c *Config) onlyValues() bool {
 	for i := range c.Limits {
 		if c.Limits[i].Metric != Value {

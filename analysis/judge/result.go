@@ -25,7 +25,7 @@ const (
 	// ReasonNotCompared is a Pass at weight 100, where no stable traffic is left
 	// to compare with: the minimum and the limits are met.
 	ReasonNotCompared Reason = "NotCompared"
-	// ReasonNotCalled is a Pass at weight 0, where nobody calls the canary: every
+	// ReasonNotCalled is a Pass at weight 0, where the canary gets no requests: every
 	// limit is one on a Value, and they are met.
 	ReasonNotCalled Reason = "NotCalled"
 )

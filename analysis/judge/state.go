@@ -72,7 +72,7 @@ type tally struct{ requests, failures int64 }
 
 // StartStep begins a step: what a Pass or an early promotion needs is counted
 // from now on. Call it with the time from which the weight of the step was known
-// to be in effect; windows that began earlier still add to the evidence against
+// to be live; windows that began earlier still add to the evidence against
 // the canary, and never to a Pass. A state that has failed stays as it is.
 func (s State) StartStep(now time.Time) State {
 	if s.failed != "" {

@@ -77,7 +77,7 @@ func (r *run) next(w Window) (Result, error) {
 	r.state, verdict = stage.Judge.Next(r.state, w.Window)
 	action := stage.React(policy.Progress{Held: at(w.T).Sub(at(r.began)), Last: last, Promoted: r.promoted}, verdict)
 	if action == policy.Promote && len(r.plan.stages) == 0 && !verdict.MayPromote {
-		action = policy.Step // without a plan nobody knows when the last step is over
+		action = policy.Step // without a plan it is unknown when the last step is over
 	}
 	r.promoted = r.promoted || action == policy.Promote
 	return Result{

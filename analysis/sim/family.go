@@ -109,7 +109,7 @@ func (c Cell) Bad() bool {
 	return !c.Good() && (c.Family.Latency || c.Effect >= judge.Defaults().Tolerance)
 }
 
-// EffectName is the effect for people, such as "+1 pp" or "× 1.25".
+// EffectName is the effect for users, such as "+1 pp" or "× 1.25".
 func (c Cell) EffectName() string {
 	figure := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	switch {
@@ -124,7 +124,7 @@ func (c Cell) EffectName() string {
 	}
 }
 
-// String names the cell, for the random numbers and for people.
+// String names the cell, for the random numbers and for readers.
 func (c Cell) String() string {
 	return fmt.Sprintf("%s, %g requests/s, base %g %%, %s", c.Family.Name, c.Rate, 100*c.Base, c.EffectName())
 }

@@ -71,7 +71,7 @@ const MaxMessage = 256
 // MissingError is a measurement that could not be made.
 type MissingError struct {
 	Reason Reason
-	// Message is for people, in words of Serin's own.
+	// Message is for users, in words of Serin's own.
 	Message string
 }
 

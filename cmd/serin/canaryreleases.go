@@ -23,7 +23,7 @@ import (
 // another must not wait for it.
 const canaryWorkers = 4
 
-// canaryWindow is how often the traffic of canaries is counted. People read the figures, and
+// canaryWindow is how often the traffic of canaries is counted. Users read the figures, and
 // nothing is decided by them.
 const canaryWindow = 15 * time.Second
 

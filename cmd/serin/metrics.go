@@ -54,7 +54,7 @@ var sources = map[string]func(ctx context.Context, parts sourceParts) (observe.S
 	"prometheus": newPrometheusSource,
 }
 
-// noSource is the source of a server that nobody told where traffic is measured.
+// noSource is the source of a server without a configured source.
 const noSource = "none"
 
 // nothing knows of no traffic, and says so.

@@ -26,7 +26,7 @@ import (
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
-// maxWorkers that are started when nobody says how many. A pod without a CPU limit
+// maxWorkers that are started when no flag says how many. A pod without a CPU limit
 // sees all processors of its node, and each worker takes memory.
 const maxWorkers = 4
 
@@ -46,10 +46,10 @@ func newProxyCommand() *cobra.Command {
 	var o proxyOptions
 	cmd := &cobra.Command{
 		Use:   "proxy",
-		Short: "Run nginx in the path of a Service, as a TrafficSplit says",
-		Long: `Run nginx in the path of a Service, as a TrafficSplit says.
+		Short: "Run nginx for the traffic of a Service, as a TrafficSplit says",
+		Long: `Run nginx for the traffic of a Service, as a TrafficSplit says.
 
-This is what the pods of the nginx router run; people do not start it by hand.
+This is what the pods of the nginx router run; you do not start it by hand.
 It watches one TrafficSplit, serves its root Service's ports, reports the
 generation it serves in the split's status, and counts requests at /metrics.
 

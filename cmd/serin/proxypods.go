@@ -21,7 +21,7 @@ type proxyPodOptions struct {
 }
 
 func (o *proxyPodOptions) bind(flags *pflag.FlagSet) {
-	flags.Int32Var(&o.replicas, "proxy-replicas", 2, "proxies of each TrafficSplit, until somebody scales their Deployment; with --proxy-max-replicas the least")
+	flags.Int32Var(&o.replicas, "proxy-replicas", 2, "proxies of each TrafficSplit, until their Deployment is scaled; with --proxy-max-replicas the least")
 	flags.Int32Var(&o.maxReplicas, "proxy-max-replicas", 0, "make a HorizontalPodAutoscaler for the proxies of each TrafficSplit, with this many at most; 0: none")
 	flags.Int32Var(&o.targetCPU, "proxy-target-cpu", 80, "mean use of CPU that the autoscaler aims at, in percent of the request")
 	flags.StringToStringVar(&o.requests, "proxy-requests", nil, "resources that a proxy requests, such as cpu=50m,memory=96Mi; default: for a few thousand requests a second")

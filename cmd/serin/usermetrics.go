@@ -25,7 +25,7 @@ import (
 
 // addUserMetrics has the metrics measured that users name.
 func (o *managerOptions) addUserMetrics(mgr manager.Manager, measured *sampling.Routed, policy egress.Policy, roots *x509.CertPool) (*metrics.Loop, error) {
-	// What is written here is read by people: a client with a cache would watch it all.
+	// What is written here is read by users: a client with a cache would watch it all.
 	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)

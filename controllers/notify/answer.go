@@ -47,7 +47,7 @@ func retryAfter(h http.Header) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// describe says why there is no answer, and names the field where one can mend it.
+// describe says why there is no answer, and names the field to fix.
 func (c *caller) describe(err error) string {
 	if own, ok := errors.AsType[*ownError](err); ok {
 		return shorten(own.Error())

@@ -3,7 +3,7 @@
 package notify
 
 // gate bounds how many deliveries run at once at each host, so that a slow host
-// holds up its own ones only. Whoever finds no room waits at the gate, not in a
+// holds up its own ones only. A request without room waits at the gate, not in a
 // worker, first come first served. The Sender's lock guards it.
 type gate struct {
 	limit int
@@ -41,7 +41,7 @@ func (g *gate) leave(d *delivery) {
 }
 
 // next takes the first delivery that waits at a host with room; nil when there is
-// none. Whoever gets one that does not run after all has to ask for the next.
+// none. A caller who gets one that does not run after all has to ask for the next.
 func (g *gate) next(host string) *delivery {
 	l := g.lanes[host]
 	if l == nil || len(l.waiting) == 0 || l.running >= g.limit {

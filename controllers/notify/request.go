@@ -23,7 +23,7 @@ type Request struct {
 	Body []byte
 }
 
-// key identifies the request for its receiver, whoever else sends to it.
+// key identifies the request for its receiver, among all senders.
 func (r Request) key() string {
 	if r.UID == "" {
 		return r.ID

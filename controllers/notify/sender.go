@@ -54,7 +54,7 @@ type delivery struct {
 }
 
 // New makes a Sender. Secrets are read one by one, from the API and not from a
-// cache, since nobody may list them.
+// cache, since the operator may not list them.
 func New(secrets client.Reader, policy egress.Policy, clk clock.WithTicker, options Options) *Sender {
 	options = options.withDefaults()
 	return &Sender{
@@ -75,7 +75,7 @@ func New(secrets client.Reader, policy egress.Policy, clk clock.WithTicker, opti
 
 // Send hands a request over. A request whose ID is known already changes nothing,
 // unless its endpoint is another one and it was not settled: then it starts afresh
-// there, since somebody corrected the endpoint.
+// there, since a user corrected the endpoint.
 func (s *Sender) Send(rollout types.NamespacedName, r Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -100,7 +100,7 @@ func (m *TrafficMetrics) list(ctx context.Context, namespaces []string) map[stri
 		asking.Go(func() error {
 			var err error
 			if answers[i], err = m.all(ctx, namespace); err != nil {
-				return nil //nolint:nilerr // the answer has it, for people
+				return nil //nolint:nilerr // the answer has it, for users
 			}
 			return nil
 		})
@@ -154,5 +154,5 @@ func problem(err error, namespace string) string {
 	return "the TrafficMetrics API could not be reached"
 }
 
-// notServed is what is wrong where nobody serves the API.
+// notServed is what is wrong where the API is not served.
 const notServed = "the cluster serves no TrafficMetrics; install the TrafficMetrics server with a Prometheus profile for the router"

@@ -88,11 +88,11 @@ func counted(m *metricsv1.TrafficMetrics, name string) (int64, bool) {
 //
 //	the metrics                              then
 //	are not there, or lack a version         NoData: that is not zero
-//	end where the former window ended        nothing new
-//	end two windows ago                      Gap: nobody measures any more
-//	begin before the former window ended     OutOfOrder: nothing is counted twice
+//	end where the previous window ended      nothing new
+//	end two windows ago                      Gap: the source does not measure any more
+//	begin before the previous window ended   OutOfOrder: nothing is counted twice
 //	cover more than a minute                 Gap
-//	begin before the weight was in effect    WeightChanging
+//	begin before the weight was live         WeightChanging
 //
 // A store knows what its scrapers saw, which is up to half a window old: so much later
 // than the weight a window has to begin.

@@ -24,7 +24,7 @@ const (
 	patience = 10 * time.Second
 )
 
-// TrafficMetrics measures TrafficSplits by the API of the same name, whoever serves it.
+// TrafficMetrics measures TrafficSplits by the API of the same name, of any server.
 // Once in each of its windows it lists the metrics of all splits at once.
 type TrafficMetrics struct {
 	lister  Lister

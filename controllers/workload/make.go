@@ -36,7 +36,7 @@ func IsMarked(o metav1.Object, ro *v1alpha1.Rollout) bool {
 // the Deployment controller leaves it alone: the root Service. It is not the
 // Rollout, because the garbage collector removes what an object controls as soon
 // as that is deleted in the foreground, before its finalizer is done; without the
-// root Service, nobody calls the canary.
+// root Service, the canary gets no requests.
 func CanaryController(root *corev1.Service) metav1.OwnerReference {
 	controller := true
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "Service", Name: root.Name, UID: root.UID, Controller: &controller}

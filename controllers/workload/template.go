@@ -50,7 +50,7 @@ func Revision(salt string, t *corev1.PodTemplateSpec) (string, error) {
 	for {
 		_, _ = h.Write([]byte{0})
 		_, _ = h.Write(b)
-		// Without a letter it would be a number to whoever writes it in YAML.
+		// Without a letter YAML would read it as a number.
 		if name := rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10)); strings.Trim(name, "0123456789") != "" {
 			return name, nil
 		}

@@ -123,7 +123,7 @@ func (p *Provider) snapshot(ctx context.Context, r observe.Request) (observe.Sna
 	}
 }
 
-// tell logs why a source said nothing, now and then: nobody who asks is told the cause.
+// tell logs why a source said nothing, now and then: users don't see the cause.
 func (p *Provider) tell(ctx context.Context, namespace string, err error) {
 	if unavailable, ok := errors.AsType[*observe.UnavailableError](err); ok && unavailable.Cause != nil {
 		p.told.Do(func() {

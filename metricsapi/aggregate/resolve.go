@@ -24,7 +24,7 @@ func (r ref) object() *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: r.kind.Kind, APIVersion: r.kind.APIVersion, Namespace: r.name.Namespace, Name: r.name.Name}
 }
 
-// owners are the kinds that make pods, those first that a person would name.
+// owners are the kinds that make pods, those first that a user would name.
 var owners = []observe.Kind{
 	observe.Deployments, observe.StatefulSets, observe.DaemonSets, observe.Jobs, observe.ReplicaSets, observe.ReplicationControllers,
 }

@@ -6,7 +6,7 @@
 //
 //	API server ──► Watcher: one watch a kind ──► Store: records and indexes in memory
 //
-// A Store is pure: it does no I/O, and takes objects from whoever has them. It keeps of
+// A Store is pure: it does no I/O, and takes objects from any source. It keeps of
 // an object only what a question can be about, since a cluster may have ten thousands of
 // pods; labels are kept once for all objects that have the same.
 package inventory

@@ -78,16 +78,16 @@ func (s *Store) DeleteObject(kind observe.Kind, name types.NamespacedName) {
 	}
 }
 
-// SetSplit adds or replaces a TrafficSplit. A backend has the weight in effect, and the
-// one that is asked for where nobody reports the former.
+// SetSplit adds or replaces a TrafficSplit. A backend has the live weight, and the
+// requested one where no live weight is reported.
 func (s *Store) SetSplit(t *splitv1.TrafficSplit) {
 	r, split := makeRecord(&t.ObjectMeta), observe.Split{}
 	split.Apex, _, _ = strings.Cut(t.Spec.Service, ".") // it may be a fully qualified name
 	for _, b := range t.Spec.Backends {
 		weight := b.Weight
-		for _, inEffect := range t.Status.Backends {
-			if inEffect.Service == b.Service {
-				weight = inEffect.Weight
+		for _, live := range t.Status.Backends {
+			if live.Service == b.Service {
+				weight = live.Weight
 			}
 		}
 		split.Backends = append(split.Backends, metricsv1.Backend{Apex: split.Apex, Name: b.Service, Weight: weight})

@@ -40,7 +40,7 @@ type Flow struct {
 	Client, Server Party
 	// Apex is the Service that the client called, and Backend the one of a
 	// TrafficSplit that was chosen for it, both in the namespace of the Server. They
-	// are empty where nobody says whether the traffic was split, and the same where it
+	// are empty where it is unknown whether the traffic was split, and the same where it
 	// was not.
 	Apex, Backend string
 	// Success and Failure are numbers of requests. They may be fractions, where a

@@ -49,7 +49,7 @@ type Inventory interface {
 	// the workloads that own it, directly or not, and the Services that have it among
 	// their endpoints.
 	Holders(kind Kind, pod types.NamespacedName) []types.NamespacedName
-	// Split returns the apex and the backends with their weights in effect.
+	// Split returns the apex and the backends with their live weights.
 	Split(name types.NamespacedName) (Split, bool)
 }
 
@@ -83,6 +83,6 @@ type Provider interface {
 type Answer struct {
 	// Items are ordered by namespace, name, direction, side, and the other end.
 	Items []metricsv1.TrafficMetrics
-	// Warnings are shown to whoever asked: what is missing in the items.
+	// Warnings are shown to the client: what is missing in the items.
 	Warnings []string
 }

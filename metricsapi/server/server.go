@@ -160,7 +160,7 @@ func Delegated(kubeconfig string) Access {
 // probes are the paths that the kubelet asks without a name.
 var probes = []string{"/healthz", "/livez", "/readyz"}
 
-// refuseAnonymous lets nobody without a name ask for more than whether the server is
+// refuseAnonymous lets no anonymous user ask for more than whether the server is
 // well, whatever the cluster gives to anonymous users.
 func refuseAnonymous(inner authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {

@@ -14,7 +14,7 @@ import (
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
 )
 
-// unknown stands for a number that nobody knows.
+// unknown stands for an unknown number.
 const unknown = "-"
 
 // tables turn answers into the tables of kubectl get.

@@ -13,10 +13,10 @@ import (
 // placeholder is where an argument goes.
 var placeholder = regexp.MustCompile(`\{\{\s*args\.([A-Za-z0-9_-]{1,63})\s*\}\}`)
 
-// opening tells that somebody meant a placeholder.
+// opening marks what a user meant as a placeholder.
 const opening = "{{"
 
-// In reports whether somebody meant to put an argument into a text.
+// In reports whether a user meant to put an argument into a text.
 func In(text string) bool { return strings.Contains(text, opening) }
 
 // Names are the arguments that a text names, in their order, each as often as it is
@@ -58,7 +58,7 @@ func Expand(text string, values map[string]string, quote Quote) (string, error) 
 	return expanded, nil
 }
 
-// Verbatim is for places whose text is not read by anybody, such as the value of a
+// Verbatim is for places whose text is not interpreted, such as the value of a
 // label in a parsed query.
 func Verbatim(value string) (string, error) { return value, nil }
 

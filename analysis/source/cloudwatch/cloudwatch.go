@@ -116,7 +116,7 @@ func incomplete() error {
 }
 
 // client goes through the safe transport, tries once, since the next measurement is the
-// next try, and asks nobody else for credentials or a region.
+// next try, and asks no other source for credentials or a region.
 func (m *Measurer) client(credentials aws.Credentials) *cw.Client {
 	o := cw.Options{
 		Region: m.query.Region, HTTPClient: m.caller.HTTP, Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 }),

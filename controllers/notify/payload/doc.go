@@ -5,6 +5,6 @@
 // same event always gives the same bytes, so that one that is told again, by
 // another process even, is recognised.
 //
-// Whatever stands in a message, the body is valid JSON and mentions nobody in a
+// Whatever stands in a message, the body is valid JSON and mentions no user in a
 // chat.
 package payload

@@ -24,7 +24,7 @@ type Question struct {
 	Step *Step
 	// Outcome is Promoted, RolledBack or Superseded: after the release only.
 	Outcome string
-	// Message is a sentence for people.
+	// Message is a sentence for users.
 	Message string
 }
 

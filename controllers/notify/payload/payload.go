@@ -72,7 +72,7 @@ type event struct {
 	Revision string                    `json:"revision"`
 	// Step counts from 1: "2/3". Absent when the event has none.
 	Step string `json:"step,omitempty"`
-	// Weight in percent that was in effect.
+	// Weight in percent that was live.
 	Weight  int32  `json:"weight"`
 	Message string `json:"message,omitempty"`
 }

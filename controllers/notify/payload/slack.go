@@ -39,7 +39,7 @@ func plain(text string, limit int) slackText {
 	return slackText{Type: "plain_text", Text: chatText(text, limit)}
 }
 
-// renderSlack renders a message for people.
+// renderSlack renders a message for users.
 func renderSlack(ro Rollout, n v1alpha1.PendingNotification) (Payload, error) {
 	title := fmt.Sprintf("%s: %s/%s", headline(n.Kind), ro.Namespace, ro.Name)
 	facts := "revision " + n.Revision
@@ -70,9 +70,9 @@ func headline(kind v1alpha1.NotificationKind) string {
 	case v1alpha1.NotifyStarted:
 		return "Release started"
 	case v1alpha1.NotifyStepProgrammed:
-		return "Step in effect"
+		return "Step programmed"
 	case v1alpha1.NotifyWaiting:
-		return "Waiting for a person"
+		return "Waiting for approval"
 	case v1alpha1.NotifyPromoted:
 		return "Promoted"
 	case v1alpha1.NotifyRolledBack:

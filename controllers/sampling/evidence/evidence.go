@@ -67,8 +67,8 @@ func limit(m *resolve.Metric) judge.Limit {
 // known. Nothing that was known at the end of the last window that was judged is
 // added again; what came between two windows belongs to the later one. Of two
 // measurements of one metric in one window the later counts. What was measured before
-// the present weight was in effect says nothing about it.
-func Attach(windows []analysis.Window, series []metrics.Series, judged, inEffect time.Time) []analysis.Window {
+// the present weight was live says nothing about it.
+func Attach(windows []analysis.Window, series []metrics.Series, judged, liveSince time.Time) []analysis.Window {
 	if len(series) == 0 {
 		return windows
 	}
@@ -76,7 +76,7 @@ func Attach(windows []analysis.Window, series []metrics.Series, judged, inEffect
 	for i := range out {
 		for _, s := range series {
 			if !s.Metric.DryRun {
-				attach(&out[i], s, judged, inEffect)
+				attach(&out[i], s, judged, liveSince)
 			}
 		}
 		judged = out[i].End
@@ -86,13 +86,13 @@ func Attach(windows []analysis.Window, series []metrics.Series, judged, inEffect
 
 // Beside are the numbers that became known since the last one that was judged, in the
 // order of that: for when no traffic can be measured, which must not hide them.
-func Beside(series []metrics.Series, judged, inEffect time.Time) (out []analysis.KnownValue) {
+func Beside(series []metrics.Series, judged, liveSince time.Time) (out []analysis.KnownValue) {
 	for _, s := range series {
 		if s.Metric.DryRun || s.Metric.Compare != nil {
 			continue
 		}
 		for i := range s.Samples {
-			if x := &s.Samples[i]; x.Known.After(judged) && !x.At.Before(inEffect) && x.Reason != source.Pending {
+			if x := &s.Samples[i]; x.Known.After(judged) && !x.At.Before(liveSince) && x.Reason != source.Pending {
 				out = append(out, analysis.KnownValue{At: x.Known, Value: value(s.Metric.Name, x)})
 			}
 		}
@@ -101,9 +101,9 @@ func Beside(series []metrics.Series, judged, inEffect time.Time) (out []analysis
 	return out
 }
 
-func attach(w *analysis.Window, s metrics.Series, after, inEffect time.Time) {
+func attach(w *analysis.Window, s metrics.Series, after, liveSince time.Time) {
 	within := func(known time.Time) bool { return known.After(after) && !known.After(w.End) }
-	early := func(at time.Time) bool { return !w.Start.Before(inEffect) && at.Before(inEffect) }
+	early := func(at time.Time) bool { return !w.Start.Before(liveSince) && at.Before(liveSince) }
 	if s.Metric.Compare == nil {
 		if last := lastOf(s.Samples, func(x metrics.Sample) bool { return within(x.Known) && !early(x.At) && x.Reason != source.Pending }); last != nil {
 			w.Values = append(w.Values, value(s.Metric.Name, last))

@@ -48,9 +48,9 @@ func TestNumbersBelongToTheWindowInWhichTheyBecameKnown(t *testing.T) {
 		name    string
 		samples []metrics.Sample
 		judged  time.Time
-		// inEffect is since when the weight was.
-		inEffect time.Time
-		want     [3][]analysis.Value
+		// liveSince is since when the weight was.
+		liveSince time.Time
+		want      [3][]analysis.Value
 	}{
 		{name: "one in each", samples: []metrics.Sample{number(1, 1), number(6, 2), number(15, 3)}, want: [3][]analysis.Value{{is(1)}, {is(2)}, {is(3)}}},
 		{name: "one at the end of a window", samples: []metrics.Sample{number(5, 1)}, want: [3][]analysis.Value{{is(1)}}},
@@ -59,13 +59,13 @@ func TestNumbersBelongToTheWindowInWhichTheyBecameKnown(t *testing.T) {
 		{name: "one that takes its time", samples: []metrics.Sample{missing(7, source.Pending)}},
 		{name: "two in one window", samples: []metrics.Sample{number(6, 1), number(9, 2)}, want: [3][]analysis.Value{{}, {is(2)}}},
 		{name: "one that was judged before", samples: []metrics.Sample{number(-3, 1)}, judged: at(0)},
-		{name: "one from before the weight was in effect", samples: []metrics.Sample{number(6, 1)}, inEffect: at(7), want: [3][]analysis.Value{{}, {is(1)}}},
-		{name: "one about the time before, which came later", samples: []metrics.Sample{{At: at(4), Known: at(6), Value: 1}}, inEffect: at(5)},
+		{name: "one from before the weight was in effect", samples: []metrics.Sample{number(6, 1)}, liveSince: at(7), want: [3][]analysis.Value{{}, {is(1)}}},
+		{name: "one about the time before, which came later", samples: []metrics.Sample{{At: at(4), Known: at(6), Value: 1}}, liveSince: at(5)},
 		{name: "one between the windows", samples: []metrics.Sample{number(-3, 1)}, judged: at(-5), want: [3][]analysis.Value{{is(1)}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			given := windows(3)
-			got := Attach(given, []metrics.Series{queue(test.samples...)}, test.judged, test.inEffect)
+			got := Attach(given, []metrics.Series{queue(test.samples...)}, test.judged, test.liveSince)
 			for i := range got {
 				if diff := cmp.Diff(test.want[i], got[i].Values); diff != "" && len(test.want[i])+len(got[i].Values) > 0 {
 					t.Errorf("window %d (-want +got):\n%s", i, diff)

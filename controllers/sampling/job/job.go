@@ -89,7 +89,7 @@ func (m *Measurer) present(ctx context.Context) (*batchv1.Job, error) {
 	case err != nil:
 		return nil, &source.MissingError{Reason: source.Unavailable, Message: "the Job could not be read from the API"}
 	case !metav1.IsControlledBy(j, &metav1.ObjectMeta{UID: m.spec.Owner}):
-		return nil, &source.MissingError{Reason: source.Rejected, Message: "there is a Job " + key.Name + " that belongs to somebody else; delete it"}
+		return nil, &source.MissingError{Reason: source.Rejected, Message: "there is a Job " + key.Name + " that belongs to another owner; delete it"}
 	}
 	m.made = true
 	return j, nil

@@ -197,7 +197,7 @@ func TestWhatIsNoOutcomeIsMissing(t *testing.T) {
 		"a template that is refused":    {nil, createFails(invalid), source.Rejected, "correct template.spec.template"},
 		"another one was faster":        {nil, createFails(apierrors.NewAlreadyExists(resource, "x")), source.Pending, "has not ended"},
 		"the API fails while it's made": {nil, createFails(errors.New("confidential")), source.Unavailable, "could not be made"},
-		"a Job of somebody else":        {[]client.Object{foreign}, interceptor.Funcs{}, source.Rejected, "belongs to somebody else"},
+		"a Job of another owner":        {[]client.Object{foreign}, interceptor.Funcs{}, source.Rejected, "belongs to another owner"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := interceptor.NewClient(fake.NewClientBuilder().WithObjects(test.objects...).Build(), test.funcs)

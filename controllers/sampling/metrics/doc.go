@@ -2,7 +2,7 @@
 
 // Package metrics measures the metrics of releases again and again, outside of the
 // reconcile, and keeps what they gave: a bounded number of samples in memory, for who
-// judges them, and fewer in an AnalysisResult, for people.
+// judges them, and fewer in an AnalysisResult, for users.
 //
 //	Watch ──> due at its interval ──> one of Concurrency ──> Measurer
 //	                 ^                                          │

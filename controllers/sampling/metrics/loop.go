@@ -155,7 +155,7 @@ func (l *Loop) newMetric(spec resolve.Metric) *metric {
 	return m
 }
 
-// broken is a metric that can't be measured until somebody corrects it.
+// broken is a metric that can't be measured until a user corrects it.
 type broken struct{ err error }
 
 func (b broken) Measure(context.Context, time.Time) (source.Sample, error) {

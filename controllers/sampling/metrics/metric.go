@@ -42,7 +42,7 @@ type Sample struct {
 	Value float64
 	// Reason is empty when there is a number.
 	Reason source.Reason
-	// Message says the reason to people, in at most source.MaxMessage bytes.
+	// Message says the reason to users, in at most source.MaxMessage bytes.
 	Message string
 }
 

@@ -26,7 +26,7 @@ func (l *Loop) write(rollout types.NamespacedName, r *release) {
 }
 
 // writeResults writes until the queue is shut down. One writer is enough: what is
-// written is for people, and nothing waits for it.
+// written is for users, and nothing waits for it.
 func (l *Loop) writeResults(ctx context.Context) {
 	for {
 		rollout, over := l.writes.Get()

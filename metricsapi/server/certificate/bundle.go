@@ -115,7 +115,7 @@ func valid(list []byte, now time.Time) []*x509.Certificate {
 	const most = 4
 	all, err := certutil.ParseCertsPEM(list)
 	if err != nil {
-		return nil // there are none, or somebody wrote something else there
+		return nil // there are none, or another writer replaced them
 	}
 	var kept []*x509.Certificate
 	for _, c := range all {

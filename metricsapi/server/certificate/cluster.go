@@ -23,7 +23,7 @@ import (
 // every Secret with a certificate.
 const keyAuthorities = "ca.crt"
 
-// Secret is a Store in a Secret that exists. It is not made here, so that nobody needs
+// Secret is a Store in a Secret that exists. It is not made here, so that no component needs
 // the right to make Secrets.
 type Secret struct {
 	// Client of the Secret's namespace.
@@ -79,7 +79,7 @@ var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", V
 
 // Announce writes the authorities into spec.caBundle. It does nothing when the
 // APIService leads elsewhere: then another server serves the API, and this one is asked
-// by whoever asks it directly.
+// by clients that ask it directly.
 func (a APIService) Announce(ctx context.Context, authorities []byte) error {
 	client := a.Client.Resource(apiServices)
 	found, err := client.Get(ctx, a.Name, metav1.GetOptions{})

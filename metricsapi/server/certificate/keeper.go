@@ -24,7 +24,7 @@ const (
 	settle = 10 * time.Second
 )
 
-// ErrConflict is returned by a Store when somebody else has written meanwhile.
+// ErrConflict is returned by a Store when another replica has written meanwhile.
 var ErrConflict = errors.New("the certificate was written by another replica")
 
 // Store keeps the bundle of all replicas.
@@ -126,7 +126,7 @@ func (k *Keeper) Run(ctx context.Context, begin func()) {
 func (k *Keeper) Step(ctx context.Context) (time.Duration, error) {
 	b, err := k.load(ctx)
 	if errors.Is(err, ErrConflict) {
-		return 0, nil // somebody else has just made one
+		return 0, nil // another replica has just made one
 	}
 	if err != nil {
 		return retry, err
@@ -151,7 +151,7 @@ func (k *Keeper) load(ctx context.Context) (Bundle, error) {
 		return b, nil
 	}
 	previous := b
-	if len(previous.Authorities) == 0 { // somebody has emptied it: replicas still show what was there
+	if len(previous.Authorities) == 0 { // it was emptied: replicas still show what was there
 		k.mu.Lock()
 		previous = k.shown
 		k.mu.Unlock()

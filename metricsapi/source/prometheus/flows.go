@@ -108,7 +108,7 @@ func (c *Counter) failedCall(m model.Metric) bool {
 }
 
 // flow finds the flow of a series. What was called and what was chosen are the same where
-// nobody split the traffic.
+// the traffic was not split.
 func (t *tallies) flow(v *View, m model.Metric) *tally {
 	key := between{
 		side: v.Side, client: t.reader.party(m, &v.Client), server: t.reader.party(m, &v.Server),

@@ -25,7 +25,7 @@ type reader struct {
 	joined map[string]types.NamespacedName
 }
 
-// text is the value of a plain label, "" if nobody knows.
+// text is the value of a plain label, "" if unknown.
 func text(m model.Metric, n Name) string {
 	if n.Label == "" {
 		return ""
@@ -92,7 +92,7 @@ func withoutPort(host string) string {
 
 // divide finds out which Service NAMESPACE-SERVICE-PORT@PROVIDER means: the one that
 // there is, with the longest name if several of a namespace would do. Where several
-// namespaces would, nobody knows.
+// namespaces would is unknown.
 func (r *reader) divide(v string) types.NamespacedName {
 	if known, found := r.joined[v]; found {
 		return known

@@ -102,7 +102,7 @@ func (s *Source) Observe(_ context.Context, _ string) (observe.Snapshot, error) 
 	return s.snapshot, nil
 }
 
-// turn reads all proxies and makes a window of that and the former reading.
+// turn reads all proxies and makes a window of that and the previous reading.
 func (s *Source) turn(ctx context.Context) {
 	now, problem := s.read(ctx)
 	if ctx.Err() != nil {

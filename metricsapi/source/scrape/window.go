@@ -90,7 +90,7 @@ func (w *window) flows(whose locate) []observe.Flow {
 			Side: metricsv1.SideClient, Client: party(key.client, "", whose), Server: party(key.server, key.namespace.Value(), whose),
 			Success: float64(c.success), Failure: float64(c.failure), Latency: histogram(w.le, c.latency),
 		}
-		// A proxy names no apex for what matched nothing. Nobody split that: its Service is
+		// A proxy names no apex for what matched nothing. That was not split: its Service is
 		// its own apex, so that no split takes it for its backend's.
 		f.Server.Service = key.backend.Value()
 		f.Backend = f.Server.Service

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serin_test
+
+import (
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// replaced are words that a reader would have to learn first, each with the word of the
+// field to write instead.
+var replaced = []struct {
+	name, use string
+	words     []string
+}{
+	{"in effect", "programmed; a weight that users get is live", []string{"in effect", "ineffect", "ineffectat", "stepineffect", "weightineffect"}},
+	{"take over", "cut over", []string{"take over", "takes over", "taken over", "took over", "taking over"}},
+	{"give back", "restore", []string{"give back", "gives back", "given back", "gave back", "giving back"}},
+	{"the path", "traffic goes through the proxies", []string{"in the path of", "enter the path", "enters the path", "leave the path", "leaves the path"}},
+	{"mend", "fix", []string{"mend", "mends", "mended", "mending"}},
+	{"somebody", "the actor: user, approver, cluster admin, operator, another controller", []string{"somebody", "nobody", "anybody", "whoever"}},
+	{"people", "the actor: user, approver, cluster admin", []string{"a person", "persons", "people"}},
+	{"heed", "user action, apply, should roll back, supersede", []string{"deed", "deeds", "heed", "heeds", "heeded", "obey", "obeys", "obeyed", "condemned", "giveway"}},
+	{"former", "previous, or stale", []string{"former"}},
+	{"heir", "ReplicaSet to adopt", []string{"usurper", "heir", "heirs", "depose", "deposed"}},
+	{"linger", "drain, debounce, endpoint age", []string{"linger", "lingers", "patience", "withhold", "staffed", "neighbour", "neighbours"}},
+	{"borrow", "patched object", []string{"borrow", "borrows", "borrowed"}},
+	{"copies", "mirrored requests", []string{"copies of requests"}},
+	{"tally", "counter, error log, outlier detection", []string{"tally", "tallies", "emergencies", "trials"}},
+	{"drive", "delegation", []string{"spec drive", "status drive", "canarydrive", "canarydrivestatus"}},
+	{"held back", "holdout", []string{"heldbackuntil", "heldbackfrom", "holdback"}},
+	{"toldAt", "notifiedAt", []string{"toldat"}},
+	{"evidenceWaived", "analysisSkipped", []string{"evidencewaived"}},
+	{"maxCluster", "maxCorrelatedFailures", []string{"maxcluster"}},
+}
+
+// TestReplacedWordsStayOut looks at code, manifests and pages. notYet has the folders that
+// still use a word: an entry that is not needed any more has to go, so that it only shrinks.
+func TestReplacedWordsStayOut(t *testing.T) {
+	found := map[string]map[string]string{} // by folder and name, the first use
+	for _, file := range sources(t, ".go", ".md", ".yaml", ".tpl") {
+		if file == "words_test.go" || strings.HasPrefix(path.Base(file), "zz_") {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		room, text := roomOf(file), plain(string(content))
+		for _, r := range replaced {
+			if i := slices.IndexFunc(r.words, func(word string) bool { return strings.Contains(text, " "+word+" ") }); i >= 0 {
+				if found[room] == nil {
+					found[room] = map[string]string{}
+				}
+				found[room][r.name] = file + " has " + r.words[i] + "; write " + r.use
+			}
+		}
+	}
+	for _, room := range slices.Sorted(maps.Keys(found)) {
+		for name, use := range found[room] {
+			if !slices.Contains(notYet[room], name) {
+				t.Errorf("%s (%q of %q)", use, name, room)
+			}
+		}
+	}
+	for room, names := range notYet {
+		for _, name := range names {
+			if found[room][name] == "" {
+				t.Errorf("%q does not use the word %q any more: remove it from notYet", room, name)
+			}
+		}
+	}
+}
+
+// roomOf is the folder of a file; its tests are a room of their own.
+func roomOf(file string) string {
+	if strings.HasSuffix(file, "_test.go") {
+		return path.Dir(file) + " tests"
+	}
+	return path.Dir(file)
+}
+
+// plain has the words of a text in small letters with one space around each, across
+// lines and comments.
+func plain(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
+	return " " + strings.Join(words, " ") + " "
+}
+
+func TestWordsAreFoundAcrossLines(t *testing.T) {
+	if got := plain("// The weight is in\n\t// Effect."); got != " the weight is in effect " {
+		t.Errorf("plain = %q", got)
+	}
+}
+
+// notYet are the words that a folder, or its tests, still has to replace.
+var notYet = map[string][]string{
+	".":                                             {"copies", "in effect", "people", "somebody", "take over", "the path"},
+	"analysis tests":                                {"in effect", "somebody"},
+	"analysis/egress tests":                         {"somebody"},
+	"analysis/judge":                                {"tally"},
+	"analysis/judge tests":                          {"people", "somebody", "tally"},
+	"analysis/sim":                                  {"linger"},
+	"analysis/source/args tests":                    {"somebody"},
+	"analysis/source/prometheus tests":              {"linger", "somebody"},
+	"analysis/source/scrape":                        {"copies", "somebody"},
+	"analysis/source/sourcetest":                    {"somebody"},
+	"analysis/source/web tests":                     {"somebody"},
+	"charts/serin tests":                            {"somebody"},
+	"cmd/kubectl-traffic/commands":                  {"linger"},
+	"cmd/kubectl-traffic/rolloutview":               {"people"},
+	"cmd/serin":                                     {"linger"},
+	"config/crdlines":                               {"somebody"},
+	"controllers/canaryrelease":                     {"in effect", "people", "somebody"},
+	"controllers/canaryrelease tests":               {"in effect", "people", "somebody"},
+	"controllers/canaryrelease/chart":               {"people", "somebody"},
+	"controllers/canaryrelease/chart tests":         {"people", "somebody"},
+	"controllers/canaryrelease/chart/compare":       {"somebody"},
+	"controllers/canaryrelease/chart/compare tests": {"somebody"},
+	"controllers/canaryrelease/plan":                {"give back", "in effect", "linger", "people", "somebody"},
+	"controllers/canaryrelease/plan tests":          {"give back", "in effect", "linger", "people", "somebody"},
+	"controllers/configrevision":                    {"people"},
+	"controllers/configrevision tests":              {"former", "somebody"},
+	"controllers/notify":                            {"somebody"},
+	"controllers/notify tests":                      {"linger", "mend", "somebody"},
+	"controllers/notify/payload tests":              {"somebody"},
+	"controllers/rollout":                           {"copies", "former", "in effect", "linger", "mend", "people", "somebody"},
+	"controllers/rollout tests":                     {"former", "in effect", "people", "somebody"},
+	"controllers/rollout/plan":                      {"former", "give back", "heed", "heir", "in effect", "linger", "mend", "people", "somebody", "take over", "the path"},
+	"controllers/rollout/plan tests":                {"former", "give back", "heed", "in effect", "mend", "people", "somebody", "take over"},
+	"controllers/sampling":                          {"linger"},
+	"controllers/sampling tests":                    {"former"},
+	"controllers/sampling/evidence tests":           {"in effect"},
+	"controllers/sampling/metrics tests":            {"linger"},
+	"controllers/trafficsplit":                      {"borrow", "former", "give back", "in effect", "linger", "people", "somebody", "take over"},
+	"controllers/trafficsplit tests":                {"borrow", "give back", "in effect", "linger", "people", "somebody", "take over"},
+	"controllers/trafficsplit/plan":                 {"borrow", "former", "give back", "in effect", "linger", "somebody", "take over"},
+	"controllers/trafficsplit/plan tests":           {"borrow", "former", "give back", "in effect", "linger", "somebody", "take over"},
+	"controllers/workload tests":                    {"people", "somebody"},
+	"docs":                                          {"copies", "former", "give back", "heed", "in effect", "mend", "people", "somebody", "take over", "the path"},
+	"docs/decisions":                                {"borrow", "copies", "former", "give back", "in effect", "people", "somebody", "take over", "the path"},
+	"docs/kubectl-traffic":                          {"somebody"},
+	"metricsapi/aggregate":                          {"somebody"},
+	"metricsapi/aggregate tests":                    {"linger", "somebody"},
+	"metricsapi/inventory tests":                    {"somebody"},
+	"metricsapi/server":                             {"somebody"},
+	"metricsapi/server tests":                       {"somebody"},
+	"metricsapi/server/certificate tests":           {"somebody"},
+	"metricsapi/source/prometheus":                  {"tally"},
+	"metricsapi/source/prometheus tests":            {"linger", "somebody"},
+	"metricsapi/source/scrape tests":                {"somebody"},
+	"proxy":                                         {"copies", "former", "give back", "in effect", "people", "somebody", "take over", "tally", "the path"},
+	"proxy tests":                                   {"former", "give back", "in effect", "somebody", "take over", "tally"},
+	"proxy/cmd/bench-proxy":                         {"in effect", "somebody"},
+	"schedule tests":                                {"people"},
+	"traffic":                                       {"borrow", "copies", "former", "in effect", "linger", "somebody", "take over", "the path"},
+	"traffic tests":                                 {"in effect", "linger", "somebody"},
+	"traffic/gatewayapi":                            {"borrow", "heir", "linger", "mend", "somebody"},
+	"traffic/gatewayapi tests":                      {"borrow", "give back", "in effect", "somebody"},
+	"traffic/istio":                                 {"borrow", "linger", "somebody"},
+	"traffic/istio tests":                           {"borrow", "somebody"},
+	"traffic/nginx":                                 {"borrow", "former", "in effect", "people", "somebody", "take over", "the path"},
+	"traffic/nginx tests":                           {"linger", "somebody"},
+	"traffic/smi":                                   {"borrow", "in effect"},
+}

@@ -8,7 +8,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// officeHours is a schedule as people write them.
+// officeHours is a schedule as users write them.
 func officeHours() *v1alpha1.Schedule {
 	s := windows("Europe/Berlin", window("0 9 * * MON-THU", "8h"), window("0 9 * * FRI", "4h"))
 	s.Freezes = []v1alpha1.FreezeWindow{freezeWindow("0 0 20 12 *", "336h", "end of year")}

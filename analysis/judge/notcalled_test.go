@@ -11,7 +11,7 @@ import (
 	"github.com/serin-dev/serin/analysis/judge"
 )
 
-// A canary that nobody calls yet, as in a preview, is judged by the user's numbers.
+// A canary without requests yet, as in a preview, is judged by the user's numbers.
 func TestACanaryThatNobodyCallsPassesByItsNumbersOnly(t *testing.T) {
 	value := judge.ValueBetween("smoke", 1, math.Inf(1))
 	for _, test := range []struct {
@@ -42,7 +42,7 @@ func TestACanaryThatNobodyCallsPassesByItsNumbersOnly(t *testing.T) {
 	}
 }
 
-// People who match may meet a canary whose weight is 0.
+// Users who match may meet a canary whose weight is 0.
 func TestACanaryThatOnlySomeMeetIsCompared(t *testing.T) {
 	value := judge.ValueBetween("smoke", 1, math.Inf(1))
 	for name, tt := range map[string]struct {

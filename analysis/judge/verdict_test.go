@@ -78,7 +78,7 @@ func TestVerdict(t *testing.T) {
 			"canary fails 11.0 pp more often than stable; evidence 4196 of 100 needed to roll back; 22 failed requests so far",
 		},
 		{
-			"waits while nobody uses the canary",
+			"waits while the canary gets no requests",
 			plain(),
 			[]analysis.Window{window(0, 50, arm(0, 0), arm(500, 0))},
 			judge.Inconclusive, judge.ReasonNoTraffic,

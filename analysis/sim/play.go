@@ -24,9 +24,9 @@ type historian interface {
 const (
 	// Planned is how long a release takes by plan.
 	Planned = 10 * time.Minute
-	// patience is how long a release may take that does not go by plan; then it
+	// longestRelease is how long a release may take that does not go by plan; then it
 	// counts as neither rolled back nor promoted.
-	patience = 2 * Planned
+	longestRelease = 2 * Planned
 	// History is how long stable was measured before: what an earlier release saw.
 	History = 10 * time.Minute
 )
@@ -59,7 +59,7 @@ func play(rule Rule, traffic Traffic, r random) Outcome {
 	}
 	step := 0
 	weight := weights[step]
-	for now := time.Duration(0); now < patience; {
+	for now := time.Duration(0); now < longestRelease; {
 		w := traffic.window(r, now, weight)
 		now += traffic.windowLength()
 		out.Failed += w.Canary.Failures

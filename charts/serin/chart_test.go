@@ -105,7 +105,7 @@ func TestRolesHaveNoWildcardsAndNoSecrets(t *testing.T) {
 	}
 }
 
-// secretRole is rendered only for namespaces that somebody names.
+// secretRole is rendered only for namespaces that the values name.
 const secretRole = "secretrole.yaml"
 
 func TestSecretsAreReadOnlyInNamespacesThatSomebodyNames(t *testing.T) {
@@ -142,7 +142,7 @@ const oneSecret = `]
     verbs: [get, patch]
 `
 
-// canaryRole is the only one that lets the manager act as somebody else.
+// canaryRole is the only one that lets the manager impersonate.
 const canaryRole = "canaryrole.yaml"
 
 func TestTheManagerActsAsNobodyButTheServiceAccountForCanaryReleases(t *testing.T) {
@@ -215,7 +215,7 @@ func TestWhoeverMayViewANamespaceMayReadItsTrafficMetrics(t *testing.T) {
 	}
 }
 
-// The API server lets nobody make a Role with more than they have themselves.
+// The API server lets no user make a Role with more than the user has.
 func TestTheManagerHasEveryRightThatItGivesToProxies(t *testing.T) {
 	manager := rules(t, "clusterrole.yaml")
 	split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}

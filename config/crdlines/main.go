@@ -21,7 +21,7 @@ func main() {
 }
 
 func rewrite(name string) error {
-	in, err := os.ReadFile(name) //nolint:gosec // whoever runs it names the files
+	in, err := os.ReadFile(name) //nolint:gosec // the user names the files
 	if err != nil {
 		return err
 	}

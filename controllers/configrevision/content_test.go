@@ -57,7 +57,7 @@ func TestReferencesAreFoundWhereverPodsReadThem(t *testing.T) {
 		settings *v1alpha1.Configuration
 		want     string
 	}{
-		{name: "nobody asked", want: ""},
+		{name: "no annotation", want: ""},
 		{name: "ConfigMaps", settings: &v1alpha1.Configuration{Kinds: both[:1]}, want: "C:from1 C:from2 C:key1 C:key2 C:projected C:volume"},
 		{name: "both kinds", settings: &v1alpha1.Configuration{Kinds: both}, want: "C:from1 C:from2 C:key1 C:key2 C:projected C:volume S:from1 S:from2 S:key1 S:key2 S:projected S:volume"},
 		{

@@ -46,12 +46,12 @@ func TestResolve(t *testing.T) {
 			want:  Resolution{Template: v2, Recorded: v2},
 		},
 		{
-			name:  "a version that somebody went back to keeps its content",
+			name:  "a version that a user went back to keeps its content",
 			facts: Facts{References: []Reference{app}, Present: v2, Template: v1, Released: true, Recorded: v2, Versions: []Mapping{v1, v2}, Copies: both},
 			want:  Resolution{Template: v1, Recorded: v2},
 		},
 		{
-			name:  "a new version has the present content, also after somebody went back",
+			name:  "a new version has the present content, also after a user went back",
 			facts: Facts{References: []Reference{app}, Present: v2, Template: v1, Recorded: v2, Versions: []Mapping{v1, v2}, Copies: both},
 			want:  Resolution{Template: v2, Recorded: v2},
 		},
@@ -76,7 +76,7 @@ func TestResolve(t *testing.T) {
 			want:  Resolution{Template: v2, Recorded: v2},
 		},
 		{
-			name:  "a copy that somebody deleted is made again while its content is there",
+			name:  "a copy that was deleted is made again while its content is there",
 			facts: Facts{References: []Reference{app}, Present: v1, Template: v1, Released: true, Recorded: v1, Versions: []Mapping{v1}},
 			want:  Resolution{Template: v1, Recorded: v1, Missing: []Reference{app}},
 		},
@@ -106,7 +106,7 @@ func TestResolve(t *testing.T) {
 }
 
 // Whatever the facts, a second look after the actions of the first one changes
-// nothing, and no copy is dropped that somebody reads.
+// nothing, and no copy is dropped that a pod reads.
 func FuzzResolveSettles(f *testing.F) {
 	f.Add(uint16(0), uint16(0))
 	f.Add(uint16(0xffff), uint16(0x5a5a))

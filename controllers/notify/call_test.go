@@ -43,18 +43,18 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		outcome Outcome
 		message string
 	}{
-		"200 approves":                 {200, Delivered, "answered 200 OK"},
-		"201 approves":                 {201, Delivered, "answered 201 Created"},
-		"204 approves":                 {204, Delivered, "answered 204 No Content"},
-		"299 approves":                 {299, Delivered, "answered 299"},
-		"202 means not yet":            {202, NotYet, "answered 202 Accepted"},
-		"425 means not yet":            {425, NotYet, "answered 425 Too Early"},
-		"403 refuses for good":         {403, Refused, "answered 403 Forbidden"},
-		"401 may be mended":            {401, Failed, "answered 401 Unauthorized"},
-		"404 may be mended":            {404, Failed, "answered 404 Not Found"},
-		"429 is tried again":           {429, Failed, "answered 429 Too Many Requests"},
-		"500 is tried again":           {500, Failed, "answered 500 Internal Server Error"},
-		"a status that nobody defined": {799, Failed, "answered 799"},
+		"200 approves":                      {200, Delivered, "answered 200 OK"},
+		"201 approves":                      {201, Delivered, "answered 201 Created"},
+		"204 approves":                      {204, Delivered, "answered 204 No Content"},
+		"299 approves":                      {299, Delivered, "answered 299"},
+		"202 means not yet":                 {202, NotYet, "answered 202 Accepted"},
+		"425 means not yet":                 {425, NotYet, "answered 425 Too Early"},
+		"403 refuses for good":              {403, Refused, "answered 403 Forbidden"},
+		"401 may be mended":                 {401, Failed, "answered 401 Unauthorized"},
+		"404 may be mended":                 {404, Failed, "answered 404 Not Found"},
+		"429 is tried again":                {429, Failed, "answered 429 Too Many Requests"},
+		"500 is tried again":                {500, Failed, "answered 500 Internal Server Error"},
+		"a status that no standard defines": {799, Failed, "answered 799"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := listen(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -28,8 +28,8 @@ var (
 	loopback = egress.Policy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+// waitLimit is how long a test waits for what must happen.
+const waitLimit = 20 * time.Second
 
 // scene is a Sender at work.
 type scene struct {
@@ -60,7 +60,7 @@ func play(t *testing.T, secrets client.Reader, policy egress.Policy, o Options) 
 // await lets time pass in steps until a condition holds.
 func (s *scene) await(what string, step time.Duration, holds func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
+	for deadline := time.Now().Add(waitLimit); !holds(); {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("%s: did not happen; %+v", what, s.Results(website))
 		}

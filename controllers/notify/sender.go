@@ -29,8 +29,8 @@ type Sender struct {
 	backoff workqueue.TypedRateLimiter[*delivery]
 	metrics *telemetry
 
-	// untold are the Rollouts whose results changed, each once, however long nobody
-	// listens.
+	// untold are the Rollouts whose results changed, each once, however late
+	// they are received.
 	untold  workqueue.TypedInterface[types.NamespacedName]
 	changed chan event.TypedGenericEvent[types.NamespacedName]
 

@@ -101,7 +101,7 @@ func TestNoChangeIsLostWhileNobodyListens(t *testing.T) {
 		want[name] = true
 		s.Send(name, ask("q", e.URL))
 	}
-	for deadline := time.After(patience); len(want) > 0; {
+	for deadline := time.After(waitLimit); len(want) > 0; {
 		select {
 		case c := <-s.Changed():
 			delete(want, c.Object)
@@ -229,7 +229,7 @@ func receive[T any](t *testing.T, what string, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		t.Fatalf("%s: did not happen", what)
 		panic("unreachable")
 	}

@@ -20,8 +20,8 @@ const (
 	shortest, longest = 5 * time.Second, time.Minute
 	// settle is how long after a window ends its metrics are asked for.
 	settle = time.Second
-	// patience is how long a list may take.
-	patience = 10 * time.Second
+	// listTimeout is how long a list may take.
+	listTimeout = 10 * time.Second
 )
 
 // TrafficMetrics measures TrafficSplits by the API of the same name, of any server.
@@ -140,7 +140,7 @@ func (m *TrafficMetrics) wanted() []string {
 
 // poll lists the metrics and sorts them to their splits.
 func (m *TrafficMetrics) poll(ctx context.Context, namespaces []string) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	answers := m.list(ctx, namespaces)
 	if ctx.Err() != nil && len(answers) == 0 {

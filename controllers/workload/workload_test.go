@@ -141,7 +141,7 @@ func TestTheDistributionOfTheRolloutGoesBeforeThatOfTheRootService(t *testing.T)
 		root    *string
 		want    *string
 	}{
-		"nobody says anything":       {},
+		"no label and no annotation": {},
 		"the root Service's is kept": {root: &zone, want: &zone},
 		"the Rollout's is set":       {rollout: &node, want: new("PreferSameNode")},
 		"both say something":         {rollout: &node, root: &zone, want: new("PreferSameNode")},
@@ -159,7 +159,7 @@ func TestOnlyWhatWasMadeForTheVeryRolloutIsItsOwn(t *testing.T) {
 	again := &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "two"}}
 	s := &corev1.Service{}
 	if IsMarked(s, ro) {
-		t.Error("somebody else's object is taken for the Rollout's")
+		t.Error("another owner's object is taken for the Rollout's")
 	}
 	Mark(s, ro)
 	if !IsMarked(s, ro) || IsMarked(s, again) {
@@ -167,7 +167,7 @@ func TestOnlyWhatWasMadeForTheVeryRolloutIsItsOwn(t *testing.T) {
 	}
 }
 
-// One in a hundred hashes would be a number to whoever writes it in YAML, as people do
+// One in a hundred hashes would be a number in YAML, as users write it
 // in spec.control.
 func TestARevisionIsNeverANumber(t *testing.T) {
 	template := &corev1.PodTemplateSpec{}

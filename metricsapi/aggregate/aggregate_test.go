@@ -54,7 +54,7 @@ func request(kind observe.Kind, name string) observe.Request {
 }
 
 // usual traffic: the generator and a caller of another namespace through the split, and
-// web to the database, which nobody splits.
+// web to the database, which no split has.
 func usual() observe.Snapshot {
 	toDB := observe.Flow{Side: metricsv1.SideClient, Client: at("10.0.0.1"), Server: inShop("10.0.0.4"), Success: 5}
 	return snapshot(
@@ -218,7 +218,7 @@ func TestSplits(t *testing.T) {
 			"shop/web from/server [web→web-canary 10] success=2 failure=0",
 		}},
 		{"another split with the same backend is another", snapshot(observe.Flow{Side: metricsv1.SideClient, Server: service(""), Apex: "shop", Backend: "web-canary", Success: 2}), []string{}},
-		{"what nobody split, and what only one version is given, is not the split's", snapshot(observe.Flow{Side: metricsv1.SideClient, Server: service("web-stable"), Apex: "web-stable", Backend: "web-stable", Success: 9}), []string{}},
+		{"what was not split, and what only one version is given, is not the split's", snapshot(observe.Flow{Side: metricsv1.SideClient, Server: service("web-stable"), Apex: "web-stable", Backend: "web-stable", Success: 9}), []string{}},
 		{"no traffic", snapshot(), []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -283,7 +283,7 @@ func TestNumbersThatAreNoneAreLeftOut(t *testing.T) {
 		{"a quantile beyond the last bound", observe.Flow{Server: to, Success: 10, Latency: histogram(5, 5, 9, 10)}, []string{"shop/web-1-a from/client p90=1 p50=10m success=10 failure=0"}},
 		{"a histogram of nothing", observe.Flow{Server: to, Success: 10, Latency: histogram(0, 0, 0, 0)}, []string{"shop/web-1-a from/client success=10 failure=0"}},
 		{"a histogram with NaN", observe.Flow{Server: to, Success: 10, Latency: histogram(0, math.NaN(), 0, 10)}, []string{"shop/web-1-a from/client success=10 failure=0"}},
-		{"nobody knows the server", observe.Flow{Server: at("192.0.2.1"), Success: 1}, []string{}},
+		{"the server is unknown", observe.Flow{Server: at("192.0.2.1"), Success: 1}, []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.flow.Side = metricsv1.SideClient

@@ -90,7 +90,7 @@ func (w *world) Split(name types.NamespacedName) (observe.Split, bool) {
 }
 
 // shop is a namespace with two versions of web behind one split, a generator that only
-// sends, a database of a StatefulSet and a pod of nobody.
+// sends, a database of a StatefulSet and a pod without an owner.
 func shop() *world {
 	w := newWorld()
 	w.pod(key("shop", "web-1-a"), "10.0.0.1", map[observe.Kind]string{observe.Deployments: "web", observe.ReplicaSets: "web-1", observe.Services: "web-stable", observe.Nodes: "n1"})

@@ -117,7 +117,7 @@ func TestASlowNamespaceHoldsUpNoOther(t *testing.T) {
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := p.Metrics(impatient, request(observe.Pods, "")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("one whose patience ends: %v", err)
+			t.Errorf("one whose time is over: %v", err)
 		}
 		var unavailable *observe.UnavailableError
 		if err := <-slow; !errors.As(err, &unavailable) || unavailable.Message != "the source of the metrics did not answer in time" {

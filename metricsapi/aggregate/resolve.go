@@ -115,8 +115,8 @@ func (t *scene) end(p observe.Party, services ...string) end {
 	return e
 }
 
-// guess finds the kind of a workload of which only the name is known. A pod that nobody
-// owns is its own workload.
+// guess finds the kind of a workload of which only the name is known. A pod without
+// an owner is its own workload.
 func (t *scene) guess(e *end) {
 	name := types.NamespacedName{Namespace: e.namespace, Name: e.workload.Name}
 	for _, kind := range owners {

@@ -172,7 +172,7 @@ func handlerOf(tb testing.TB, w answers, allowed rights) http.Handler {
 		Listener: listener, Certificate: noCertificate{}, Provider: w, Objects: w,
 		Access: func(c *genericapiserver.Config) error {
 			c.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
-				return &authenticator.Response{User: &user.DefaultInfo{Name: "somebody"}}, true, nil
+				return &authenticator.Response{User: &user.DefaultInfo{Name: "jane"}}, true, nil
 			})
 			c.Authorization.Authorizer = authorizer.AuthorizerFunc(allowed.authorize)
 			return nil

@@ -15,8 +15,8 @@ const edges = "edges"
 
 // requestInfo reads what a request is about from its path, as Kubernetes does but for
 // one form: /namespaces/NAME/edges are the edges of a namespace. To Kubernetes these
-// would be all objects of a resource called edges in the namespace, and whoever may
-// read namespaces/edges would be asked for another right.
+// would be all objects of a resource called edges in the namespace, and users who
+// may read namespaces/edges would need another right.
 type requestInfo struct{ request.RequestInfoResolver }
 
 // NewRequestInfo reads a request.

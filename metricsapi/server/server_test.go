@@ -67,9 +67,9 @@ func TestAnswersHaveTheShapesOfTheSpecification(t *testing.T) {
 		"trafficsplit":       "/namespaces/shop/trafficsplits/web",
 		"nothing":            "/namespaces/shop/jobs",
 		"without-numbers":    "/namespaces/shop/deployments/",
-		"not-found":          "/namespaces/shop/pods/nobody",
+		"not-found":          "/namespaces/shop/pods/missing",
 		"without-traffic":    "/namespaces/shop/pods/idle",
-		"edges-of-nobody":    "/namespaces/shop/pods/nobody/edges",
+		"edges-of-a-missing": "/namespaces/shop/pods/missing/edges",
 		"edges-without-any":  "/namespaces/shop/pods/idle/edges",
 		"edges-of-one-label": "/namespaces/shop/pods/web-1/edges?labelSelector=app%3Dtill",
 	} {

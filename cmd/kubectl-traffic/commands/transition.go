@@ -19,15 +19,15 @@ import (
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
 )
 
-// patience is the flag --wait: whether to wait, and for how long.
-type patience struct {
+// waitFlag is the flag --wait: whether to wait, and for how long.
+type waitFlag struct {
 	asked bool
 	// limit is 0 for without end.
 	limit time.Duration
 }
 
 // Set implements pflag.Value.
-func (p *patience) Set(text string) error {
+func (p *waitFlag) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
 		return errors.New("write a time such as 15m, or --wait alone to wait without end")
@@ -37,17 +37,17 @@ func (p *patience) Set(text string) error {
 }
 
 // String implements pflag.Value.
-func (p *patience) String() string { return p.limit.String() }
+func (p *waitFlag) String() string { return p.limit.String() }
 
 // Type implements pflag.Value.
-func (*patience) Type() string { return "duration" }
+func (*waitFlag) Type() string { return "duration" }
 
 // transition ends a CanaryRelease as a command says.
 type transition struct {
 	cluster *cluster
 	output  *output
 	dryRun  *string
-	wait    patience
+	wait    waitFlag
 	wanted  v1alpha1.CanaryTransition
 }
 

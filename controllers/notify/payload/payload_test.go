@@ -195,8 +195,8 @@ func TestTextsForChats(t *testing.T) {
 		"plain text stays":                       {"rolled back: 5 % fail", "rolled back: 5 % fail"},
 		"what Slack gives a meaning is escaped":  {"a<b && c>d", "a&lt;b &amp;&amp; c&gt;d"},
 		"what is escaped is escaped once more":   {"&lt;", "&amp;lt;"},
-		"nobody is mentioned in Slack":           {"<!channel> <@U123>", "&lt;!channel&gt; &lt;@\u200bU123&gt;"},
-		"nobody is mentioned in other chats":     {"@channel @all", "@\u200bchannel @\u200ball"},
+		"no user is mentioned in Slack":          {"<!channel> <@U123>", "&lt;!channel&gt; &lt;@\u200bU123&gt;"},
+		"no user is mentioned in other chats":    {"@channel @all", "@\u200bchannel @\u200ball"},
 		"links do not hide where they lead":      {"[ok](http://x)", "[ok]\u200b(http://x)"},
 		"a message is one line":                  {"a\n\n\tb\r\nc", "a b c"},
 		"control characters are left out":        {"a\x00\x1b[31mb", "a[31mb"},
@@ -219,7 +219,7 @@ func TestNamesInURIsAreEscaped(t *testing.T) {
 	}
 }
 
-// checkChat fails when a text could mention somebody or be taken for markup.
+// checkChat fails when a text could mention a user or be taken for markup.
 func checkChat(t *testing.T, text string, limit int) {
 	t.Helper()
 	if units := len(utf16.Encode([]rune(text))); units > limit {

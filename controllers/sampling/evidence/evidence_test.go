@@ -59,7 +59,7 @@ func TestNumbersBelongToTheWindowInWhichTheyBecameKnown(t *testing.T) {
 		{name: "one that takes its time", samples: []metrics.Sample{missing(7, source.Pending)}},
 		{name: "two in one window", samples: []metrics.Sample{number(6, 1), number(9, 2)}, want: [3][]analysis.Value{{}, {is(2)}}},
 		{name: "one that was judged before", samples: []metrics.Sample{number(-3, 1)}, judged: at(0)},
-		{name: "one from before the weight was in effect", samples: []metrics.Sample{number(6, 1)}, liveSince: at(7), want: [3][]analysis.Value{{}, {is(1)}}},
+		{name: "one from before the weight was live", samples: []metrics.Sample{number(6, 1)}, liveSince: at(7), want: [3][]analysis.Value{{}, {is(1)}}},
 		{name: "one about the time before, which came later", samples: []metrics.Sample{{At: at(4), Known: at(6), Value: 1}}, liveSince: at(5)},
 		{name: "one between the windows", samples: []metrics.Sample{number(-3, 1)}, judged: at(-5), want: [3][]analysis.Value{{is(1)}}},
 	} {

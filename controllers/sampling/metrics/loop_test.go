@@ -33,8 +33,8 @@ var (
 	epoch   = time.Unix(1e9, 0).UTC()
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+// waitLimit is how long a test waits for what must happen.
+const waitLimit = 20 * time.Second
 
 // place answers for all metrics, by their names.
 type place struct {
@@ -111,7 +111,7 @@ func play(t *testing.T, funcs interceptor.Funcs) *scene {
 // until lets time pass, a second at a time, until a condition holds.
 func (s *scene) until(what string, holds func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
+	for deadline := time.Now().Add(waitLimit); !holds(); {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("%s: did not happen; %+v", what, s.Samples(website))
 		}

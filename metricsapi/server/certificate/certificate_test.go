@@ -207,7 +207,7 @@ func TestANewCertificateIsShownAfterItsAuthorityIsKnown(t *testing.T) {
 	k := replica(t, c, now)
 	step(t, k)
 	before, _ := k.CurrentCertKeyContent()
-	c.bundle = certificate.Bundle{} // somebody empties the Secret
+	c.bundle = certificate.Bundle{} // another client empties the Secret
 	pause := step(t, k)
 	if cert, _ := k.CurrentCertKeyContent(); string(cert) != string(before) {
 		t.Error("the new certificate is shown at once")

@@ -35,7 +35,7 @@ var refused = map[string]struct {
 	"a port whose kind of route the cluster does not serve": {
 		scene: parts(split(""), services), says: "port 80 needs a HTTPRoute", served: without(kindHTTPRoute),
 	},
-	"a route of somebody else with the root Service as its parent": {
+	"a route of another user with the root Service as its parent": {
 		scene: parts(split(""), services, strings.Replace(route(kindHTTPRoute, `[{backendRefs: [{name: website, port: 80}]}]`), "{name: public}", `{group: "", kind: Service, name: website}`, 1)),
 		says:  `HTTPRoute "website" leads the traffic of Service "website" already`,
 	},

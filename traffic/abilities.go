@@ -71,14 +71,14 @@ func Lacking(split Split, router string, has ...Ability) []Problem {
 }
 
 // orRemove is how most of what a router lacks is put right.
-const orRemove = "choose another router, or remove the annotation"
+const orRemove = "choose another router, or remove it"
 
 // lacks say of each ability what a router without it can't do.
 var lacks = map[Ability]struct{ field, cannot, fix string }{
 	AbilityMatch:         {"spec.matches", "can't limit a split to some requests", "choose another router, or remove spec.matches to split every request"},
-	AbilityMirror:        {fieldMirror, "can't mirror requests", orRemove},
-	AbilitySticky:        {fieldSticky, "can't have clients come back to their backend", orRemove},
-	AbilityRoutes:        {fieldRoutes, "changes no routes", "choose the router of the routes' gateway or mesh, or remove the annotation"},
-	AbilityPortWeights:   {fieldPortWeights, "can't give ports weights of their own", orRemove},
-	AbilityPortProtocols: {fieldPortProtocols, "takes what the Service says of its ports", "set appProtocol on the Service's ports, choose another router, or remove the annotation"},
+	AbilityMirror:        {FieldMirror, "can't mirror requests", orRemove},
+	AbilitySticky:        {FieldStickyCookie, "can't have clients come back to their backend", orRemove},
+	AbilityRoutes:        {FieldRoutes, "changes no routes", "choose the router of the routes' gateway or mesh, or remove them"},
+	AbilityPortWeights:   {FieldPorts, "can't give ports weights of their own", orRemove},
+	AbilityPortProtocols: {FieldPorts, "takes what the Service says of its ports", "set appProtocol on the Service's ports, choose another router, or remove protocol"},
 }

@@ -51,11 +51,7 @@ func checkSpec(split *splitv1.TrafficSplit, root string) []Problem {
 		problems = append(problems, refuse(splitv1.ReasonInvalid,
 			"spec.backends: at least one weight must be above 0, or no request could be answered"))
 	}
-	problems = append(problems, checkMatches(split, root)...)
-	problems = append(problems, checkRoutes(split)...)
-	problems = append(problems, checkMirror(split, root)...)
-	problems = append(problems, checkPortRules(split)...)
-	return append(problems, checkSticky(split)...)
+	return append(problems, checkMatches(split, root)...)
 }
 
 // checkDefault refuses a limited split that does not say where the other requests
@@ -66,7 +62,7 @@ func checkDefault(split *splitv1.TrafficSplit, known Known) []Problem {
 		return nil
 	}
 	return []Problem{refuse(splitv1.ReasonUnsupported,
-		"%s: is required beside spec.matches; name the Service that gets the requests that match none, such as that of the stable version", fieldDefault)}
+		"%s: is required beside spec.matches; name the Service that gets the requests that match none, such as that of the stable version", FieldDefaultBackend)}
 }
 
 // checkMatches finds what can be said of a limited split without its groups.
@@ -85,31 +81,28 @@ func checkMatches(split *splitv1.TrafficSplit, root string) []Problem {
 	case name == "":
 	case name == root:
 		problems = append(problems, refuse(splitv1.ReasonInvalid,
-			"%s: %q is the split's own root Service, which leads back to the proxies; name the Service of a single version", fieldDefault, name))
+			"%s: %q is the split's own root Service, which leads back to the proxies; name the Service of a single version", FieldDefaultBackend, name))
 	case len(validation.IsDNS1123Label(name)) > 0:
-		problems = append(problems, refuse(splitv1.ReasonInvalid, "%s: %.100q is not the name of a Service", fieldDefault, name))
+		problems = append(problems, refuse(splitv1.ReasonInvalid, "%s: %.100q is not the name of a Service", FieldDefaultBackend, name))
 	}
 	return problems
 }
 
-func checkMirror(split *splitv1.TrafficSplit, root string) []Problem {
-	mirror, err := mirrorOf(split)
-	switch {
-	case err != nil:
-		return []Problem{refuse(splitv1.ReasonInvalid, "%s", err.Error())}
-	case mirror != nil && mirror.Service == root:
-		return []Problem{refuse(splitv1.ReasonInvalid,
-			"%s: %q is the split's own root Service; name the Service of a single version", fieldMirror, root)}
+// checkMirror refuses a mirror that would come back.
+func checkMirror(mirror *Mirror, root string) []Problem {
+	if mirror == nil || mirror.Service != root {
+		return nil
 	}
-	return nil
+	return []Problem{refuse(splitv1.ReasonInvalid,
+		"%s: %q is the split's own root Service; name the Service of a single version", FieldMirror, root)}
 }
 
 // checkProtocols refuses ports whose requests can't be told apart, when that is
 // what the split asks for.
-func checkProtocols(split *splitv1.TrafficSplit, root *corev1.Service, o overrides) []Problem {
+func checkProtocols(split *splitv1.TrafficSplit, root *corev1.Service, r routing) []Problem {
 	var problems []Problem
 	for _, p := range root.Spec.Ports {
-		if protocol := o.protocolOf(p); protocol.HasRequests() || protocol == ProtocolUnsupported {
+		if protocol := r.overrides.protocolOf(p); protocol.HasRequests() || protocol == ProtocolUnsupported {
 			continue
 		}
 		if len(split.Spec.Matches) > 0 {
@@ -117,15 +110,15 @@ func checkProtocols(split *splitv1.TrafficSplit, root *corev1.Service, o overrid
 				"spec.matches: port %s of Service %q is not HTTP, so it has no requests to match; move it to a Service of its own, or give it the appProtocol http",
 				portString(p), root.Name))
 		}
-		if _, found := split.Annotations[splitv1.AnnotationMirror]; found {
+		if r.mirror != nil {
 			problems = append(problems, refuse(splitv1.ReasonUnsupported,
 				"%s: port %s of Service %q is not HTTP, so it has no requests to mirror; move it to a Service of its own, or give it the appProtocol http",
-				fieldMirror, portString(p), root.Name))
+				FieldMirror, portString(p), root.Name))
 		}
-		if _, found := split.Annotations[splitv1.AnnotationStickyCookie]; found {
+		if r.sticky != nil {
 			problems = append(problems, refuse(splitv1.ReasonUnsupported,
 				"%s: port %s of Service %q is not HTTP, so it has no cookies; move it to a Service of its own, or give it the appProtocol http",
-				fieldSticky, portString(p), root.Name))
+				FieldStickyCookie, portString(p), root.Name))
 		}
 	}
 	return problems

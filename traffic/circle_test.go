@@ -37,8 +37,8 @@ func TestCircle(t *testing.T) {
 		return traffic.Neighbour{Split: split, Served: true}
 	}
 	idle := func(split *splitv1.TrafficSplit) traffic.Neighbour { return traffic.Neighbour{Split: split} }
-	annotated := func(split *splitv1.TrafficSplit, key, value string) *splitv1.TrafficSplit {
-		split.Annotations = map[string]string{key: value}
+	routed := func(split *splitv1.TrafficSplit, r splitv1.Routing) *splitv1.TrafficSplit {
+		splitv1.SetRouting(split, r)
 		split.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "testers"}}
 		return split
 	}
@@ -69,12 +69,12 @@ func TestCircle(t *testing.T) {
 			split: aged("a", 2, "web", "api"), others: []traffic.Neighbour{served(aged("b", 1, "api", "blue")), served(aged("c", 1, "blue", "api"))},
 		},
 		"by the default backend": {
-			split:  annotated(aged("a", 2, "web", "blue"), splitv1.AnnotationDefaultBackend, "api"),
-			others: []traffic.Neighbour{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/default-backend]: requests would go round",
+			split:  routed(aged("a", 2, "web", "blue"), splitv1.Routing{DefaultBackend: "api"}),
+			others: []traffic.Neighbour{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].defaultBackend: requests would go round",
 		},
 		"by a mirror": {
-			split:  annotated(aged("a", 2, "web", "blue"), splitv1.AnnotationMirror, "api=10"),
-			others: []traffic.Neighbour{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/mirror]: requests would go round",
+			split:  routed(aged("a", 2, "web", "blue"), splitv1.Routing{Mirror: &splitv1.Mirror{Service: "api", Percent: 10}}),
+			others: []traffic.Neighbour{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].mirror: requests would go round",
 		},
 		"by the other's fully qualified name": {
 			split: aged("a", 2, "web", "api"), others: []traffic.Neighbour{served(aged("b", 1, "api.shop.svc.cluster.local", "web"))}, want: "circle",

@@ -83,7 +83,7 @@ func TestALiveMirrorLeadsRequestsOn(t *testing.T) {
 func TestACookieLastsAtLeastASecond(t *testing.T) {
 	for age, refused := range map[string]bool{"0s": true, "1s": false, "500ms": true, "1500ms": true} {
 		split := birdSplit("birds", blueGreen()...)
-		split.Annotations = map[string]string{splitv1.AnnotationStickyCookie: "version=" + age}
+		splitv1.SetRouting(split, splitv1.Routing{StickyCookie: &splitv1.StickyCookie{Name: "version", MaxAge: age}})
 		_, problems := traffic.Resolve(split, traffic.Known{Services: birds()})
 		if got := traffic.Refused(problems); got != refused || got && !strings.Contains(problems[0].Message, "not the age of a cookie") {
 			t.Errorf("%s: %v", age, problems)

@@ -33,7 +33,7 @@ func ServiceNames(split *splitv1.TrafficSplit) []string {
 	for _, r := range references(split) {
 		names = append(names, r.service)
 	}
-	if name := split.Annotations[splitv1.AnnotationDefaultBackend]; name != "" && !slices.Contains(names, name) {
+	if name := DefaultBackend(split); name != "" && !slices.Contains(names, name) {
 		names = append(names, name) // requests past a gateway or mesh go there
 	}
 	return names
@@ -48,13 +48,20 @@ func GroupNames(split *splitv1.TrafficSplit) []string {
 	return names
 }
 
-// Fields by which a split refers to Services.
+// Fields of a split beyond the specification, as messages name them.
 const (
-	fieldBackends = "spec.backends"
-	fieldDefault  = "metadata.annotations[" + splitv1.AnnotationDefaultBackend + "]"
-	fieldMirror   = "metadata.annotations[" + splitv1.AnnotationMirror + "]"
-	fieldRoutes   = "metadata.annotations[" + splitv1.AnnotationRoutes + "]"
+	FieldRouting        = "metadata.annotations[" + splitv1.AnnotationRouting + "]"
+	FieldRouter         = FieldRouting + ".router"
+	FieldDefaultBackend = FieldRouting + ".defaultBackend"
+	FieldRoutes         = FieldRouting + ".routes"
+	FieldMirror         = FieldRouting + ".mirror"
+	FieldStickyCookie   = FieldRouting + ".stickyCookie"
+	FieldPorts          = FieldRouting + ".ports"
+	FieldProxyResources = FieldRouting + ".proxyResources"
 )
+
+// fieldBackends is the field of the specification that names Services.
+const fieldBackends = "spec.backends"
 
 // reference is a Service that a split sends requests to, and the field that says so.
 type reference struct {
@@ -68,10 +75,11 @@ func references(split *splitv1.TrafficSplit) []reference {
 		refs = append(refs, reference{fieldBackends, b.Service})
 	}
 	if name := defaultBackend(split); name != "" {
-		refs = append(refs, reference{fieldDefault, name})
+		refs = append(refs, reference{FieldDefaultBackend, name})
 	}
-	if mirror, err := mirrorOf(split); err == nil && mirror != nil {
-		refs = append(refs, reference{fieldMirror, mirror.Service})
+	routing, _ := splitv1.RoutingOf(split)
+	if mirror, err := mirrorOf(routing); err == nil && mirror != nil {
+		refs = append(refs, reference{FieldMirror, mirror.Service})
 	}
 	return refs
 }
@@ -82,5 +90,5 @@ func defaultBackend(split *splitv1.TrafficSplit) string {
 	if len(split.Spec.Matches) == 0 {
 		return ""
 	}
-	return split.Annotations[splitv1.AnnotationDefaultBackend]
+	return DefaultBackend(split)
 }

@@ -3,6 +3,7 @@
 package traffic_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,7 +44,7 @@ func headers(pairs ...string) specsv1.Headers {
 func webSplit() *splitv1.TrafficSplit {
 	split := birdSplit("web", splitv1.Backend{Service: "web-stable"}, splitv1.Backend{Service: "web-canary", Weight: 100})
 	split.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "a"}, {Kind: "HTTPRouteGroup", Name: "b"}}
-	split.Annotations = map[string]string{splitv1.AnnotationDefaultBackend: "web-stable"}
+	splitv1.SetRouting(split, splitv1.Routing{DefaultBackend: "web-stable"})
 	return split
 }
 
@@ -109,33 +110,35 @@ func TestResolveOfMatchesAndMirrors(t *testing.T) {
 		},
 		"the root Service leads back to the proxies, so a default has to be named": {
 			edit:      func(s *state) { s.split.Annotations = nil },
-			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonUnsupported, says: []string{"serin.dev/default-backend", "required"},
+			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonUnsupported, says: []string{"serin.dev/routing].defaultBackend", "required"},
 		},
 		"the root Service is no default": {
-			edit:      func(s *state) { s.split.Annotations[splitv1.AnnotationDefaultBackend] = "web" },
-			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{"serin.dev/default-backend", "root Service"},
+			edit:      func(s *state) { splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.DefaultBackend = "web" }) },
+			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{"serin.dev/routing].defaultBackend", "root Service"},
 		},
 		"a default that selects all pods is a circle": {
 			edit: func(s *state) {
 				s.known.Services["all"] = service("all", "10.0.0.9", map[string]string{"app": "web"}, corev1.ServicePort{Name: "http", Port: 80})
-				s.split.Annotations[splitv1.AnnotationDefaultBackend] = "all"
+				splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.DefaultBackend = "all" })
 			},
-			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{"serin.dev/default-backend", "selects all pods"},
+			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{"serin.dev/routing].defaultBackend", "selects all pods"},
 		},
 		"a default that is no name": {
-			edit:      func(s *state) { s.split.Annotations[splitv1.AnnotationDefaultBackend] = "a b;" },
+			edit:      func(s *state) { splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.DefaultBackend = "a b;" }) },
 			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{"not the name of a Service"},
 		},
 		"a default that does not exist yet": {
-			edit:      func(s *state) { s.split.Annotations[splitv1.AnnotationDefaultBackend] = "web-old" },
-			condition: splitv1.ConditionResolvedRefs, reason: splitv1.ReasonBackendNotFound, says: []string{"serin.dev/default-backend", `"web-old"`},
+			edit: func(s *state) {
+				splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.DefaultBackend = "web-old" })
+			},
+			condition: splitv1.ConditionResolvedRefs, reason: splitv1.ReasonBackendNotFound, says: []string{"serin.dev/routing].defaultBackend", `"web-old"`},
 		},
 		"a default without the port": {
 			edit: func(s *state) {
 				s.known.Services["web-old"] = service("web-old", "10.0.0.9", nil, corev1.ServicePort{Name: "http", Port: 81})
-				s.split.Annotations[splitv1.AnnotationDefaultBackend] = "web-old"
+				splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.DefaultBackend = "web-old" })
 			},
-			condition: splitv1.ConditionResolvedRefs, reason: splitv1.ReasonPortMismatch, says: []string{"serin.dev/default-backend", "80 (http)"},
+			condition: splitv1.ConditionResolvedRefs, reason: splitv1.ReasonPortMismatch, says: []string{"serin.dev/routing].defaultBackend", "80 (http)"},
 		},
 		"another kind of group": {
 			edit:      func(s *state) { s.split.Spec.Matches[0].Kind = "TCPRoute" },
@@ -177,26 +180,34 @@ func TestResolveOfMatchesAndMirrors(t *testing.T) {
 			edit:      func(s *state) { s.group.Spec.Matches[0].Headers = headers("X-A", "(?=x)") },
 			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{`match "beta"`, "headers: x-a", "not a regular expression of RE2"},
 		},
-		"a mirror": {edit: func(s *state) { s.split.Annotations[splitv1.AnnotationMirror] = "web-canary=100" }},
+		"a mirror": {edit: func(s *state) {
+			splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-canary", Percent: 100} })
+		}},
 		"a mirror without a percentage": {
-			edit:      func(s *state) { s.split.Annotations[splitv1.AnnotationMirror] = "web-canary" },
-			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{"serin.dev/mirror", "website-canary=10"},
+			edit: func(s *state) {
+				splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-canary"} })
+			},
+			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{"serin.dev/routing].mirror", "{service: website-canary, percent: 10}"},
 		},
 		"a mirror that does not exist yet": {
-			edit:      func(s *state) { s.split.Annotations[splitv1.AnnotationMirror] = "web-next=5" },
-			condition: splitv1.ConditionResolvedRefs, reason: splitv1.ReasonBackendNotFound, says: []string{"serin.dev/mirror", `"web-next"`},
+			edit: func(s *state) {
+				splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-next", Percent: 5} })
+			},
+			condition: splitv1.ConditionResolvedRefs, reason: splitv1.ReasonBackendNotFound, says: []string{"serin.dev/routing].mirror", `"web-next"`},
 		},
 		"a mirror that is the root Service": {
-			edit:      func(s *state) { s.split.Annotations[splitv1.AnnotationMirror] = "web=5" },
-			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{"serin.dev/mirror", "root Service"},
+			edit: func(s *state) {
+				splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web", Percent: 5} })
+			},
+			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{"serin.dev/routing].mirror", "root Service"},
 		},
 		"connections can't be mirrored": {
 			edit: func(s *state) {
 				s.split.Spec.Matches = nil
-				s.split.Annotations[splitv1.AnnotationMirror] = "web-canary=5"
+				splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-canary", Percent: 5} })
 				s.known.Services["web"].Spec.Ports[0].Name = "tcp-web"
 			},
-			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonUnsupported, says: []string{"serin.dev/mirror", "80 (tcp-web)"},
+			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonUnsupported, says: []string{"serin.dev/routing].mirror", "80 (tcp-web)"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,24 +238,24 @@ func TestResolveOfMatchesAndMirrors(t *testing.T) {
 
 func TestALimitedPortWithoutDefaultIsUnroutable(t *testing.T) {
 	split := webSplit()
-	split.Annotations[splitv1.AnnotationDefaultBackend] = "web-old"
+	splitv1.EditRouting(split, func(r *splitv1.Routing) { r.DefaultBackend = "web-old" })
 	got, _ := traffic.Resolve(split, traffic.Known{Services: web(), Groups: webGroups()})
 	if n := len(got.Unroutable()); n != 1 {
 		t.Errorf("%d ports are unroutable, want 1", n)
 	}
 }
 
-func TestMirrorAnnotation(t *testing.T) {
-	for value, want := range map[string]*traffic.Mirror{
-		"web-canary=1":   {Service: "web-canary", Percent: 1},
-		"web-canary=100": {Service: "web-canary", Percent: 100},
-		"":               nil, "web-canary=": nil, "=5": nil, "web-canary=0": nil, "web-canary=101": nil, "web-canary=-1": nil,
-		"web-canary=05": nil, "web-canary=+5": nil, "web-canary=5%": nil, "web-canary=1.5": nil, "web-canary=5=5": nil,
-		"Web=5": nil, " web-canary=5": nil, "web-canary =5": nil, "web-canary=5\n": nil, "web-canary=99999999999999999999": nil,
+func TestMirrorsThatAreRefused(t *testing.T) {
+	for value, want := range map[splitv1.Mirror]*traffic.Mirror{
+		{Service: "web-canary", Percent: 1}:   {Service: "web-canary", Percent: 1},
+		{Service: "web-canary", Percent: 100}: {Service: "web-canary", Percent: 100},
+		{}:                                    nil, {Service: "web-canary"}: nil, {Percent: 5}: nil,
+		{Service: "web-canary", Percent: 101}: nil, {Service: "web-canary", Percent: -1}: nil,
+		{Service: "Web", Percent: 5}: nil, {Service: " web-canary", Percent: 5}: nil, {Service: "web-canary\n", Percent: 5}: nil,
 	} {
-		t.Run(value, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%+v", value), func(t *testing.T) {
 			split := webSplit()
-			split.Annotations[splitv1.AnnotationMirror] = value
+			splitv1.EditRouting(split, func(r *splitv1.Routing) { r.Mirror = &value })
 			got, problems := traffic.Resolve(split, traffic.Known{Services: web(), Groups: webGroups()})
 			if traffic.Refused(problems) != (want == nil) {
 				t.Fatalf("problems: %v", problems)
@@ -274,8 +285,8 @@ func TestARouterIsRefusedWhatItLacks(t *testing.T) {
 	}{
 		"a plain split needs nothing":  {split: traffic.Split{}},
 		"nothing is lacking":           {split: both, has: []traffic.Ability{traffic.AbilityMirror, traffic.AbilityMatch}},
-		"a router that can do neither": {split: both, want: []string{"spec.matches: the router x", "serin.dev/mirror]: the router x"}},
-		"a router that can only match": {split: both, has: []traffic.Ability{traffic.AbilityMatch}, want: []string{"serin.dev/mirror]: the router x"}},
+		"a router that can do neither": {split: both, want: []string{"spec.matches: the router x", "serin.dev/routing].mirror: the router x"}},
+		"a router that can only match": {split: both, has: []traffic.Ability{traffic.AbilityMatch}, want: []string{"serin.dev/routing].mirror: the router x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems := traffic.Lacking(test.split, "x", test.has...)
@@ -312,13 +323,13 @@ func TestTheDigestTellsWhatIsServed(t *testing.T) {
 		"a group":            func(_ *splitv1.TrafficSplit, k traffic.Known) { k.Groups["b"].Spec.Matches[0].PathRegex = "/c" },
 		"that there is none": func(_ *splitv1.TrafficSplit, k traffic.Known) { delete(k.Groups, "b") },
 		"the default": func(s *splitv1.TrafficSplit, _ traffic.Known) {
-			s.Annotations[splitv1.AnnotationDefaultBackend] = "web-canary"
+			splitv1.EditRouting(s, func(r *splitv1.Routing) { r.DefaultBackend = "web-canary" })
 		},
 		"a mirror": func(s *splitv1.TrafficSplit, _ traffic.Known) {
-			s.Annotations[splitv1.AnnotationMirror] = "web-canary=5"
+			splitv1.EditRouting(s, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-canary", Percent: 5} })
 		},
 		"another mirror": func(s *splitv1.TrafficSplit, _ traffic.Known) {
-			s.Annotations[splitv1.AnnotationMirror] = "web-canary=6"
+			splitv1.EditRouting(s, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-canary", Percent: 6} })
 		},
 	} {
 		digest := resolve(edit)
@@ -331,7 +342,7 @@ func TestTheDigestTellsWhatIsServed(t *testing.T) {
 
 func TestNamesOfReferences(t *testing.T) {
 	split := webSplit()
-	split.Annotations[splitv1.AnnotationMirror] = "web-next=5"
+	splitv1.EditRouting(split, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-next", Percent: 5} })
 	want := []string{"web", "web-stable", "web-canary", "web-stable", "web-next"}
 	if diff := cmp.Diff(want, traffic.ServiceNames(split)); diff != "" {
 		t.Errorf("Services (-want +got):\n%s", diff)
@@ -340,7 +351,7 @@ func TestNamesOfReferences(t *testing.T) {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 	split.Spec.Service, split.Spec.Matches = "..", nil
-	split.Annotations[splitv1.AnnotationMirror] = "x"
+	split.Annotations[splitv1.AnnotationRouting] = "x"
 	if diff := cmp.Diff([]string{"web-stable", "web-canary"}, traffic.ServiceNames(split)); diff != "" {
 		t.Errorf("what can't be read names nothing (-want +got):\n%s", diff)
 	}

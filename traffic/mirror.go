@@ -4,8 +4,6 @@ package traffic
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -14,23 +12,21 @@ import (
 
 // Mirror says which requests are copied to one more backend.
 type Mirror struct {
-	// Service that gets the copies.
+	// Service that gets the mirrored requests.
 	Service string
-	// Percent of the requests to other backends that are copied, 1 to 100.
+	// Percent of the requests to other backends that are mirrored, 1 to 100.
 	Percent int32
 }
 
-// mirrorOf reads the annotation; nil when there is none.
-func mirrorOf(split *splitv1.TrafficSplit) (*Mirror, error) {
-	value, found := split.Annotations[splitv1.AnnotationMirror]
-	if !found {
+// mirrorOf reads the mirror of a split; nil when it has none.
+func mirrorOf(r splitv1.Routing) (*Mirror, error) {
+	m := r.Mirror
+	if m == nil {
 		return nil, nil //nolint:nilnil // no mirror is no error
 	}
-	service, percent, _ := strings.Cut(value, "=")
-	n, err := strconv.ParseUint(percent, 10, 8)
-	if err != nil || n < 1 || n > 100 || strconv.FormatUint(n, 10) != percent || len(validation.IsDNS1123Label(service)) > 0 {
-		return nil, fmt.Errorf("%s: %.100q is not a Service with a whole percentage; write it like website-canary=10, from 1 to 100, "+
-			"or remove the annotation", fieldMirror, value)
+	if m.Percent < 1 || m.Percent > 100 || len(validation.IsDNS1123Label(m.Service)) > 0 {
+		return nil, fmt.Errorf("%s: %.100q with percent %d is not a Service with a percentage from 1 to 100; "+
+			"write it like {service: website-canary, percent: 10}, or remove it", FieldMirror, m.Service, m.Percent)
 	}
-	return &Mirror{Service: service, Percent: int32(n)}, nil
+	return &Mirror{Service: m.Service, Percent: m.Percent}, nil
 }

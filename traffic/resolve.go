@@ -33,12 +33,15 @@ func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
 	}
 	out.Root = root
 	problems = append(problems, checkSpec(split, root)...)
+	routing, unreadable := readRouting(split)
+	problems = append(problems, unreadable...)
+	problems = append(problems, checkMirror(routing.mirror, root)...)
 	problems = append(problems, checkDefault(split, known)...)
-	service, rules := known.Services[root], overridesOf(split)
+	service := known.Services[root]
 	if service != nil {
 		problems = append(problems, checkRoot(service)...)
-		problems = append(problems, checkProtocols(split, service, rules)...)
-		problems = append(problems, checkPortNames(rules, service)...)
+		problems = append(problems, checkProtocols(split, service, routing)...)
+		problems = append(problems, checkPorts(routing.overrides, service)...)
 		problems = append(problems, checkLoops(split, service, known.Services)...)
 	}
 	matches, unmatchable := resolveMatches(split, known.Groups)
@@ -51,14 +54,12 @@ func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
 			"spec.service: Service %q does not exist; create it", root))
 	}
 	out.Limited, out.Matches = len(split.Spec.Matches) > 0, matches
-	out.Mirror, _ = mirrorOf(split) // checkSpec has found that all can be read
-	out.Sticky, _ = stickyOf(split)
-	out.Routes, _ = routesOf(split)
-	out.PortWeights, out.PortProtocols = len(rules.weights) > 0, len(rules.protocols) > 0
+	out.Mirror, out.Sticky, out.Routes = routing.mirror, routing.sticky, routing.routes
+	out.PortWeights, out.PortProtocols = len(routing.overrides.weights) > 0, len(routing.overrides.protocols) > 0
 	targets, unusable := resolveTargets(split, known.Services)
 	problems = append(problems, unusable...)
 	var mismatches []Problem
-	out.Ports, mismatches = resolvePorts(service, targets, rules)
+	out.Ports, mismatches = resolvePorts(service, targets, routing.overrides)
 	return out, append(problems, mismatches...)
 }
 
@@ -158,9 +159,9 @@ func resolvePorts(root *corev1.Service, targets []target, rules overrides) ([]Po
 func (p *Port) add(t target, weight int32) {
 	d := Destination{Service: t.service, Address: t.live.Spec.ClusterIP, Port: p.Number}
 	switch t.field {
-	case fieldDefault:
+	case FieldDefaultBackend:
 		p.Default = &d
-	case fieldMirror:
+	case FieldMirror:
 		p.Mirror = &d
 	default:
 		d.Weight = weight

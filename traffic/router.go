@@ -17,7 +17,7 @@ import (
 // and writes single objects; when to do what is decided by the TrafficSplit
 // controller's plan, the same for every router of the same Means.
 type Router interface { //nolint:interfacebloat // who serves splits needs each of them
-	// Name is the value of the annotation serin.dev/router that chooses this router.
+	// Name is the value of the field router of a split's routing that chooses this router.
 	Name() string
 
 	// Means by which the router leads traffic to the backends.

@@ -15,72 +15,45 @@ import (
 // maxRoutes is the most routes that a split may name.
 const maxRoutes = 16
 
+// kindVirtualService is the kind of routes that has sections.
+const kindVirtualService = "VirtualService"
+
 // routeKinds are the kinds of routes that a split may name.
-var routeKinds = []string{"HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute", "VirtualService"}
+var routeKinds = []string{"HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute", kindVirtualService}
 
-// Route is a route of somebody else, in the split's namespace.
-type Route struct {
-	// Kind of the route, such as HTTPRoute.
-	Kind string
-	// Name of the object.
-	Name string
-	// Section is the name of the one HTTP route of a VirtualService; "" for all of it.
-	Section string `json:",omitempty"`
-}
-
-// String is the form in which a split names the route.
-func (r Route) String() string {
-	if r.Section == "" {
-		return r.Kind + "/" + r.Name
-	}
-	return r.Kind + "/" + r.Name + ":" + r.Section
-}
+// Route is a route of a gateway or mesh, in the split's namespace.
+type Route = splitv1.RouteReference
 
 // RouteNames are the routes that a split names, as far as they can be read.
 func RouteNames(split *splitv1.TrafficSplit) []Route {
-	routes, _ := routesOf(split)
+	routing, _ := splitv1.RoutingOf(split)
+	routes, _ := routesOf(routing)
 	return routes
 }
 
-// routesOf reads the annotation; nil when there is none.
-func routesOf(split *splitv1.TrafficSplit) ([]Route, error) {
-	text, found := split.Annotations[splitv1.AnnotationRoutes]
-	if !found {
-		return nil, nil
-	}
-	var routes []Route
-	for item := range strings.SplitSeq(text, ",") {
-		route, err := parseRoute(strings.TrimSpace(item))
-		if err != nil {
-			return nil, err
+// routesOf are the routes of a split, if all of them are right.
+func routesOf(r splitv1.Routing) ([]Route, error) {
+	for i, route := range r.Routes {
+		if err := checkRoute(route); err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", FieldRoutes, i, err)
 		}
-		if slices.Contains(routes, route) {
-			return nil, fmt.Errorf("%s: %s is named twice; keep one of them", fieldRoutes, route)
+		if slices.Contains(r.Routes[:i], route) {
+			return nil, fmt.Errorf("%s[%d]: %s is named twice; keep one of them", FieldRoutes, i, route)
 		}
-		routes = append(routes, route)
 	}
-	if len(routes) > maxRoutes {
-		return nil, fmt.Errorf("%s: names %d routes; at most %d", fieldRoutes, len(routes), maxRoutes)
+	if len(r.Routes) > maxRoutes {
+		return nil, fmt.Errorf("%s: names %d routes; at most %d", FieldRoutes, len(r.Routes), maxRoutes)
 	}
-	return routes, nil
+	return r.Routes, nil
 }
 
-func parseRoute(text string) (Route, error) {
-	kind, rest, _ := strings.Cut(text, "/")
-	name, section, sectioned := strings.Cut(rest, ":")
+func checkRoute(r Route) error {
 	switch {
-	case !slices.Contains(routeKinds, kind) || len(validation.IsDNS1123Subdomain(name)) > 0:
-		return Route{}, fmt.Errorf("%s: %.100q is not a route; write its kind and name, such as HTTPRoute/website, with a kind of %s",
-			fieldRoutes, text, strings.Join(routeKinds, ", "))
-	case sectioned && (kind != "VirtualService" || section == "" || len(section) > validation.DNS1123SubdomainMaxLength):
-		return Route{}, fmt.Errorf("%s: %.100q: only of a VirtualService one HTTP route can be named; remove what follows the colon", fieldRoutes, text)
-	}
-	return Route{Kind: kind, Name: name, Section: section}, nil
-}
-
-func checkRoutes(split *splitv1.TrafficSplit) []Problem {
-	if _, err := routesOf(split); err != nil {
-		return []Problem{refuse(splitv1.ReasonInvalid, "%s", err.Error())}
+	case !slices.Contains(routeKinds, r.Kind) || len(validation.IsDNS1123Subdomain(r.Name)) > 0:
+		return fmt.Errorf("%.100q is not a route; write its kind and name, such as {kind: HTTPRoute, name: website}, with a kind of %s",
+			r.String(), strings.Join(routeKinds, ", "))
+	case r.Section != "" && (r.Kind != kindVirtualService || len(r.Section) > validation.DNS1123SubdomainMaxLength):
+		return fmt.Errorf("%.100q: only of a VirtualService one HTTP route can be named; remove section", r.String())
 	}
 	return nil
 }

@@ -18,21 +18,26 @@ func TestRoutesThatASplitNames(t *testing.T) {
 		want []traffic.Route
 		says string
 	}{
-		"HTTPRoute/web":                {want: []traffic.Route{{Kind: "HTTPRoute", Name: "web"}}},
-		"HTTPRoute/web, GRPCRoute/web": {want: []traffic.Route{{Kind: "HTTPRoute", Name: "web"}, {Kind: "GRPCRoute", Name: "web"}}},
-		"VirtualService/web:checkout":  {want: []traffic.Route{{Kind: "VirtualService", Name: "web", Section: "checkout"}}},
-		"":                             {says: "is not a route"},
-		"web":                          {says: "is not a route"},
-		"Ingress/web":                  {says: "is not a route"},
-		"HTTPRoute/Web":                {says: "is not a route"},
-		"HTTPRoute/web:rule":           {says: "only of a VirtualService"},
-		"VirtualService/web:":          {says: "only of a VirtualService"},
-		"HTTPRoute/web,HTTPRoute/web":  {says: "named twice"},
-		strings.Repeat("HTTPRoute/web-x,", 1) + strings.TrimSuffix(many(17), ","): {says: "at most 16"},
+		"[{kind: HTTPRoute, name: web}]":                               {want: []traffic.Route{{Kind: "HTTPRoute", Name: "web"}}},
+		"[{kind: HTTPRoute, name: web}, {kind: GRPCRoute, name: web}]": {want: []traffic.Route{{Kind: "HTTPRoute", Name: "web"}, {Kind: "GRPCRoute", Name: "web"}}},
+		"[{kind: VirtualService, name: web, section: checkout}]":       {want: []traffic.Route{{Kind: "VirtualService", Name: "web", Section: "checkout"}}},
+		"[{}]":            {says: "is not a route"},
+		"[{name: web}]":   {says: "is not a route"},
+		"[HTTPRoute/web]": {says: "can't be read"},
+		"[{kind: HTTPRoute, name: web, group: x}]":                     {says: "can't be read"},
+		"[{kind: Ingress, name: web}]":                                 {says: "is not a route"},
+		"[{kind: HTTPRoute, name: Web}]":                               {says: "is not a route"},
+		"[{kind: HTTPRoute, name: web, section: rule}]":                {says: "only of a VirtualService"},
+		"[{kind: HTTPRoute, name: web}, {kind: HTTPRoute, name: web}]": {says: "named twice"},
+		many(17): {says: "at most 16"},
 	} {
 		t.Run(text, func(t *testing.T) {
 			split := webSplit()
-			metav1.SetMetaDataAnnotation(&split.ObjectMeta, splitv1.AnnotationRoutes, text)
+			routing, err := splitv1.RoutingOf(split)
+			if err != nil || routing.DefaultBackend == "" {
+				t.Fatalf("the split's own routing: %+v, %v", routing, err)
+			}
+			metav1.SetMetaDataAnnotation(&split.ObjectMeta, splitv1.AnnotationRouting, "{defaultBackend: "+routing.DefaultBackend+", routes: "+text+"}")
 			got, problems := traffic.Resolve(split, traffic.Known{Services: web(), Groups: webGroups()})
 			if test.says == "" {
 				if diff := cmp.Diff(test.want, got.Routes); diff != "" || len(problems) > 0 {
@@ -49,9 +54,10 @@ func TestRoutesThatASplitNames(t *testing.T) {
 
 // many are n routes.
 func many(n int) string {
-	var b strings.Builder
+	b := strings.Builder{}
+	b.WriteString("[")
 	for i := range n {
-		b.WriteString("HTTPRoute/web-" + strings.Repeat("x", i+2) + ",")
+		b.WriteString("{kind: HTTPRoute, name: web-" + strings.Repeat("x", i+2) + "},")
 	}
-	return b.String()
+	return strings.TrimSuffix(b.String(), ",") + "]"
 }

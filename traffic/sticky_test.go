@@ -15,29 +15,28 @@ import (
 
 func TestStickyCookie(t *testing.T) {
 	for name, test := range map[string]struct {
-		annotation string
-		want       *traffic.Sticky
-		says       string
+		cookie splitv1.StickyCookie
+		want   *traffic.Sticky
+		says   string
 	}{
-		"for the client's session":     {annotation: "version", want: &traffic.Sticky{Cookie: "version"}},
-		"for an hour and a half":       {annotation: "Shop_v2=1h30m", want: &traffic.Sticky{Cookie: "Shop_v2", MaxAge: 5400}},
-		"no name":                      {annotation: "=1h", says: "is not the name of a cookie"},
-		"nothing":                      {annotation: "", says: "is not the name of a cookie"},
-		"a name that ends the header":  {annotation: "a;b", says: "is not the name of a cookie"},
-		"a name with a variable":       {annotation: "a$host", says: "is not the name of a cookie"},
-		"a name that nginx can't know": {annotation: "a-b", says: "is not the name of a cookie"},
-		"a name with a new line":       {annotation: "a\nb", says: "is not the name of a cookie"},
-		"a name that is too long":      {annotation: strings.Repeat("a", 65), says: "is not the name of a cookie"},
-		"an age that is none":          {annotation: "a=soon", says: "is not the age of a cookie"},
-		"an age without an end":        {annotation: "a=", says: "is not the age of a cookie"},
-		"an age below a second":        {annotation: "a=500ms", says: "is not the age of a cookie"},
-		"an age with half a second":    {annotation: "a=1500ms", says: "is not the age of a cookie"},
-		"an age above a year":          {annotation: "a=8761h", says: "is not the age of a cookie"},
-		"an age before it was set":     {annotation: "a=-1h", says: "is not the age of a cookie"},
+		"for the client's session":     {cookie: splitv1.StickyCookie{Name: "version"}, want: &traffic.Sticky{Cookie: "version"}},
+		"for an hour and a half":       {cookie: splitv1.StickyCookie{Name: "Shop_v2", MaxAge: "1h30m"}, want: &traffic.Sticky{Cookie: "Shop_v2", MaxAge: 5400}},
+		"no name":                      {cookie: splitv1.StickyCookie{Name: "", MaxAge: "1h"}, says: "is not the name of a cookie"},
+		"nothing":                      {cookie: splitv1.StickyCookie{Name: ""}, says: "is not the name of a cookie"},
+		"a name that ends the header":  {cookie: splitv1.StickyCookie{Name: "a;b"}, says: "is not the name of a cookie"},
+		"a name with a variable":       {cookie: splitv1.StickyCookie{Name: "a$host"}, says: "is not the name of a cookie"},
+		"a name that nginx can't know": {cookie: splitv1.StickyCookie{Name: "a-b"}, says: "is not the name of a cookie"},
+		"a name with a new line":       {cookie: splitv1.StickyCookie{Name: "a\nb"}, says: "is not the name of a cookie"},
+		"a name that is too long":      {cookie: splitv1.StickyCookie{Name: strings.Repeat("a", 65)}, says: "is not the name of a cookie"},
+		"an age that is none":          {cookie: splitv1.StickyCookie{Name: "a", MaxAge: "soon"}, says: "is not the age of a cookie"},
+		"an age below a second":        {cookie: splitv1.StickyCookie{Name: "a", MaxAge: "500ms"}, says: "is not the age of a cookie"},
+		"an age with half a second":    {cookie: splitv1.StickyCookie{Name: "a", MaxAge: "1500ms"}, says: "is not the age of a cookie"},
+		"an age above a year":          {cookie: splitv1.StickyCookie{Name: "a", MaxAge: "8761h"}, says: "is not the age of a cookie"},
+		"an age before it was set":     {cookie: splitv1.StickyCookie{Name: "a", MaxAge: "-1h"}, says: "is not the age of a cookie"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			split := birdSplit("birds", blueGreen()...)
-			split.Annotations = map[string]string{splitv1.AnnotationStickyCookie: test.annotation}
+			splitv1.SetRouting(split, splitv1.Routing{StickyCookie: &test.cookie})
 			got, problems := traffic.Resolve(split, traffic.Known{Services: birds()})
 			if test.says == "" {
 				if diff := cmp.Diff(test.want, got.Sticky); diff != "" || len(problems) > 0 {
@@ -46,7 +45,7 @@ func TestStickyCookie(t *testing.T) {
 				return
 			}
 			if len(problems) != 1 || problems[0].Reason != splitv1.ReasonInvalid || !strings.Contains(problems[0].Message, test.says) ||
-				!strings.HasPrefix(problems[0].Message, "metadata.annotations[serin.dev/sticky-cookie]: ") {
+				!strings.HasPrefix(problems[0].Message, "metadata.annotations[serin.dev/routing].stickyCookie.") {
 				t.Errorf("problems %v, want one with %q", problems, test.says)
 			}
 		})
@@ -57,7 +56,7 @@ func TestOnlyRequestsHaveCookies(t *testing.T) {
 	services := birds()
 	services["birds"].Spec.Ports[1].Protocol = corev1.ProtocolUDP
 	split := birdSplit("birds", blueGreen()...)
-	split.Annotations = map[string]string{splitv1.AnnotationStickyCookie: "version"}
+	splitv1.SetRouting(split, splitv1.Routing{StickyCookie: &splitv1.StickyCookie{Name: "version"}})
 	_, problems := traffic.Resolve(split, traffic.Known{Services: services})
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "so it has no cookies") {
 		t.Errorf("problems: %v", problems)
@@ -67,7 +66,7 @@ func TestOnlyRequestsHaveCookies(t *testing.T) {
 func TestARouterThatCantHaveClientsComeBackRefuses(t *testing.T) {
 	split := traffic.Split{Sticky: &traffic.Sticky{Cookie: "version"}}
 	problems := traffic.Lacking(split, "other", traffic.AbilityMatch)
-	if len(problems) != 1 || !traffic.Refused(problems) || !strings.Contains(problems[0].Message, "serin.dev/sticky-cookie") {
+	if len(problems) != 1 || !traffic.Refused(problems) || !strings.Contains(problems[0].Message, "serin.dev/routing].stickyCookie") {
 		t.Errorf("problems: %v", problems)
 	}
 	if problems := traffic.Lacking(split, "nginx", traffic.AbilitySticky); len(problems) > 0 {

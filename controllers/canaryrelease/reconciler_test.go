@@ -33,11 +33,8 @@ func TestACanaryIsServedAndAdoptedWithItsPods(t *testing.T) {
 	c.run(5)
 	split := &splitv1.TrafficSplit{}
 	c.must(c.Get(t.Context(), key("web"), split))
-	if got, want := split.Annotations[splitv1.AnnotationPortWeights], `{"53/UDP":{"web-canary":1,"web-stable":99},"80/TCP":{"web-canary":40,"web-stable":60}}`; got != want {
-		t.Errorf("weights %s", got)
-	}
-	if got, want := split.Annotations[splitv1.AnnotationPortProtocols], `{"80/TCP":"HTTP"}`; got != want {
-		t.Errorf("protocols %s", got)
+	if got, want := split.Annotations[splitv1.AnnotationRouting], `{"router":"nginx","ports":{"53/UDP":{"weights":{"web-canary":1,"web-stable":99}},"80/TCP":{"protocol":"HTTP","weights":{"web-canary":40,"web-stable":60}}}}`; got != want {
+		t.Errorf("routing %s", got)
 	}
 	c.transition(v1alpha1.CanaryTransitionAdopted)
 	c.run(20)

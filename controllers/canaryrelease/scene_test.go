@@ -364,6 +364,7 @@ func (c *cluster) splits() {
 		meta.SetStatusCondition(&split.Status.Conditions, metav1.Condition{
 			Type: splitv1.ConditionProgrammed, Status: metav1.ConditionTrue, Reason: splitv1.ReasonProgrammed, ObservedGeneration: split.Generation,
 		})
+		split.Status.ObservedRouting = splitv1.RoutingDigest(&split)
 		c.must(c.Status().Update(c.Context(), &split))
 	}
 }

@@ -53,16 +53,25 @@ func TestASplitSaysTheWeightsThatWereWritten(t *testing.T) {
 	}
 }
 
-func TestAChangedAnnotationChangesTheGeneration(t *testing.T) {
+func TestWeightsOfPortsThatTheRouterHasNotSeenAreNotProgrammed(t *testing.T) {
 	s := sceneOf(t)
 	root := s.root("web")
 	split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
-	s.setSplit(split, root, twoPorts(10, 0), "web")
-	for _, weights := range [][]plan.PortWeight{twoPorts(10, 5), twoPorts(10, 0), twoPorts(10, 9), twoPorts(10, 10), twoPorts(5, 10)} {
+	s.setSplit(split, root, twoPorts(10, 5), "web")
+	programmed := func() bool {
+		s.splits = map[string]*splitv1.TrafficSplit{"web": split}
+		return s.observeSplit("web", root).InEffect
+	}
+	for _, weights := range [][]plan.PortWeight{twoPorts(10, 6), twoPorts(10, 10), twoPorts(10, 0)} {
+		split.Status.ObservedRouting = splitv1.RoutingDigest(split)
+		split.Status.Conditions = []metav1.Condition{{Type: splitv1.ConditionProgrammed, Status: metav1.ConditionTrue}}
+		if !programmed() {
+			t.Errorf("before %v nothing is programmed", weights)
+		}
 		was := split.Spec.DeepCopy()
 		s.setSplit(split, root, weights, "web")
-		if cmp.Equal(*was, split.Spec) {
-			t.Errorf("with %v the spec stays %v", weights, was)
+		if !cmp.Equal(*was, split.Spec) || programmed() {
+			t.Errorf("with %v, which changes the annotation only, the spec becomes %v, programmed %v", weights, split.Spec, programmed())
 		}
 	}
 }
@@ -71,15 +80,19 @@ func TestWhatSomebodyMadeOfASplitIsNotTakenForWeights(t *testing.T) {
 	s := sceneOf(t)
 	root := s.root("web")
 	for name, edit := range map[string]func(*splitv1.TrafficSplit){
-		"another router":        func(ts *splitv1.TrafficSplit) { ts.Annotations[splitv1.AnnotationRouter] = "istio" },
-		"a mirror":              func(ts *splitv1.TrafficSplit) { ts.Annotations[splitv1.AnnotationMirror] = "web-canary=10" },
+		"another router": func(ts *splitv1.TrafficSplit) {
+			splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.Router = "istio" })
+		},
+		"a mirror": func(ts *splitv1.TrafficSplit) {
+			splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-canary", Percent: 10} })
+		},
 		"another backend":       func(ts *splitv1.TrafficSplit) { ts.Spec.Backends[1].Service = "mine" },
 		"weights that sum to 3": func(ts *splitv1.TrafficSplit) { ts.Spec.Backends[0].Weight, ts.Spec.Backends[1].Weight = 1, 2 },
 		"matches": func(ts *splitv1.TrafficSplit) {
 			ts.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "all"}}
 		},
-		"weights that no one can": func(ts *splitv1.TrafficSplit) { ts.Annotations[splitv1.AnnotationPortWeights] = "{" },
-		"no weights of ports":     func(ts *splitv1.TrafficSplit) { delete(ts.Annotations, splitv1.AnnotationPortWeights) },
+		"weights that no one can": func(ts *splitv1.TrafficSplit) { ts.Annotations[splitv1.AnnotationRouting] = "{" },
+		"no weights of ports":     func(ts *splitv1.TrafficSplit) { delete(ts.Annotations, splitv1.AnnotationRouting) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
@@ -102,8 +115,7 @@ func TestProtocolsAndResourcesOfTheSpecAreInTheSplit(t *testing.T) {
 	split := &splitv1.TrafficSplit{}
 	s.setSplit(split, s.root("web"), twoPorts(1, 1), "web")
 	want := map[string]string{
-		splitv1.AnnotationRouter: "nginx", splitv1.AnnotationPortProtocols: `{"53/UDP":"UDP","80/TCP":"HTTPS"}`,
-		splitv1.AnnotationProxyResources:    `{"limits":{"memory":"1Gi"}}`,
+		splitv1.AnnotationRouting:           `{"router":"nginx","ports":{"53/UDP":{"protocol":"UDP"},"80/TCP":{"protocol":"HTTPS"}},"proxyResources":{"limits":{"memory":"1Gi"}}}`,
 		v1alpha1.AnnotationCanaryReleaseUID: "cr", v1alpha1.AnnotationCanaryWorkload: "web",
 	}
 	if diff := cmp.Diff(want, split.Annotations); diff != "" {

@@ -3,12 +3,9 @@
 package rollout
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -40,18 +37,11 @@ func backendNames(ro *v1alpha1.Rollout) (stable, canary string) {
 // edit is drift, whatever it says.
 var unknownRoute = plan.Route{Weight: -1}
 
-// foreignAnnotations of a split say of its traffic what no Rollout says.
-var foreignAnnotations = []string{splitv1.AnnotationPortWeights, splitv1.AnnotationPortProtocols}
-
-// foreign reports whether a split says of its traffic what Serin never writes.
-func foreign(ts *splitv1.TrafficSplit) bool {
-	return slices.ContainsFunc(foreignAnnotations, func(key string) bool { _, found := ts.Annotations[key]; return found }) ||
-		slices.ContainsFunc(ts.Spec.Matches, func(m splitv1.Match) bool { return m.Kind != matchKind })
-}
-
-// requestedRoute is what the spec of the split sends to the canary.
+// requestedRoute is what the split sends to the canary; unknownRoute when it says anything
+// that Serin would not write.
 func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) plan.Route {
-	if foreign(ts) || ts.Spec.Service != s.Rollout.Spec.Service || ts.Annotations[splitv1.AnnotationRouter] != string(s.splitRouter()) {
+	routing, err := splitv1.RoutingOf(ts)
+	if err != nil || ts.Spec.Service != s.Rollout.Spec.Service {
 		return unknownRoute
 	}
 	weights := map[string]int32{}
@@ -60,22 +50,32 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) p
 	}
 	route := plan.Route{Weight: canaryWeight(weights, stable, canary)}
 	for _, m := range ts.Spec.Matches {
+		if m.Kind != matchKind {
+			return unknownRoute
+		}
 		route.Matches = append(route.Matches, m.Name)
 	}
 	slices.Sort(route.Matches)
-	if ts.Annotations[splitv1.AnnotationDefaultBackend] != defaultBackend(s.Rollout, route) ||
-		ts.Annotations[splitv1.AnnotationRoutes] != routes(s.Rollout) {
+	if routing.Mirror != nil {
+		route.Mirror = routing.Mirror.Percent
+	}
+	if !apiequality.Semantic.DeepEqual(routing, s.routing(route)) {
 		return unknownRoute
 	}
-	if text, found := ts.Annotations[splitv1.AnnotationMirror]; found {
-		percent, found := strings.CutPrefix(text, canary+"=")
-		n, err := strconv.ParseInt(percent, 10, 32)
-		if !found || err != nil {
-			return unknownRoute
-		}
-		route.Mirror = int32(n)
-	}
 	return route
+}
+
+// routing is what a split has to say of a route beyond the specification.
+func (s *scene) routing(route plan.Route) splitv1.Routing {
+	r := splitv1.Routing{Router: string(s.splitRouter()), DefaultBackend: defaultBackend(s.Rollout, route)}
+	for _, ref := range s.Rollout.Spec.RouteRefs {
+		r.Routes = append(r.Routes, splitv1.RouteReference{Kind: string(ref.Kind), Name: ref.Name, Section: ref.Section})
+	}
+	if route.Mirror > 0 {
+		_, canary := backendNames(s.Rollout)
+		r.Mirror = &splitv1.Mirror{Service: canary, Percent: route.Mirror}
+	}
+	return r
 }
 
 // defaultBackend is the Service that gets the requests that are not split: those that
@@ -95,31 +95,13 @@ func defaultBackend(ro *v1alpha1.Rollout, route plan.Route) string {
 	return stable
 }
 
-// routes are the routes that the split names, in the form of its annotation.
-func routes(ro *v1alpha1.Rollout) string {
-	names := make([]string, 0, len(ro.Spec.RouteRefs))
-	for _, ref := range ro.Spec.RouteRefs {
-		names = append(names, traffic.Route{Kind: string(ref.Kind), Name: ref.Name, Section: ref.Section}.String())
-	}
-	return strings.Join(names, ",")
-}
-
-// setAnnotation sets an annotation, or removes it when the value is empty.
-func setAnnotation(ts *splitv1.TrafficSplit, key, value string) {
-	if value == "" {
-		delete(ts.Annotations, key)
-		return
-	}
-	metav1.SetMetaDataAnnotation(&ts.ObjectMeta, key, value)
-}
-
 // splitRouter is the router that the split asks for: the one of the spec. Where that
 // can serve no split, one that is there keeps its own, which takes the traffic back.
 func (s *scene) splitRouter() v1alpha1.RouterName {
 	if s.split == nil || s.RouterOffered && s.RouterName != v1alpha1.RouterNone {
 		return s.RouterName
 	}
-	return cmp.Or(v1alpha1.RouterName(s.split.Annotations[splitv1.AnnotationRouter]), s.RouterName)
+	return v1alpha1.RouterName(traffic.RouterName(s.split, string(s.RouterName)))
 }
 
 // setSplit makes a TrafficSplit what it has to be for a route, whatever somebody
@@ -127,23 +109,13 @@ func (s *scene) splitRouter() v1alpha1.RouterName {
 func setSplit(ts *splitv1.TrafficSplit, s scene, route plan.Route) {
 	stable, canary := backendNames(s.Rollout)
 	workload.Mark(ts, s.Rollout)
-	metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationRouter, string(s.splitRouter()))
+	splitv1.SetRouting(ts, s.routing(route))
 	ts.Spec = splitv1.TrafficSplitSpec{
 		Service:  s.Rollout.Spec.Service,
 		Backends: []splitv1.Backend{{Service: stable, Weight: totalWeight - route.Weight}, {Service: canary, Weight: route.Weight}},
 	}
 	for _, name := range route.Matches {
 		ts.Spec.Matches = append(ts.Spec.Matches, splitv1.Match{Kind: matchKind, Name: name})
-	}
-	mirror := ""
-	if route.Mirror > 0 {
-		mirror = canary + "=" + strconv.Itoa(int(route.Mirror))
-	}
-	setAnnotation(ts, splitv1.AnnotationMirror, mirror)
-	setAnnotation(ts, splitv1.AnnotationDefaultBackend, defaultBackend(s.Rollout, route))
-	setAnnotation(ts, splitv1.AnnotationRoutes, routes(s.Rollout))
-	for _, key := range foreignAnnotations {
-		delete(ts.Annotations, key)
 	}
 }
 
@@ -170,10 +142,10 @@ func canaryWeight(weights map[string]int32, stable, canary string) int32 {
 // splitConditions says whether the router has put the present spec in effect, why
 // it refuses it, and what it waits for.
 func splitConditions(ts *splitv1.TrafficSplit) (inEffect bool, refused, waiting string) {
-	if c := current(ts, splitv1.ConditionAccepted); c != nil && c.Status == metav1.ConditionFalse {
+	if c := splitv1.CurrentCondition(ts, splitv1.ConditionAccepted); c != nil && c.Status == metav1.ConditionFalse {
 		return false, c.Message, ""
 	}
-	c := current(ts, splitv1.ConditionProgrammed)
+	c := splitv1.CurrentCondition(ts, splitv1.ConditionProgrammed)
 	if c == nil {
 		return false, "", "the router has not seen the TrafficSplit yet"
 	}
@@ -182,7 +154,7 @@ func splitConditions(ts *splitv1.TrafficSplit) (inEffect bool, refused, waiting 
 
 // unserved reports whether a split is refused and nothing of it is in effect.
 func unserved(ts *splitv1.TrafficSplit) bool {
-	c := current(ts, splitv1.ConditionAccepted)
+	c := splitv1.CurrentCondition(ts, splitv1.ConditionAccepted)
 	return c != nil && c.Status == metav1.ConditionFalse && len(ts.Status.Backends) == 0
 }
 
@@ -197,17 +169,8 @@ func mirrored(ts *splitv1.TrafficSplit) int32 {
 
 // unresolved says what the split refers to that does not exist; "" when all does.
 func unresolved(ts *splitv1.TrafficSplit) string {
-	if c := current(ts, splitv1.ConditionResolvedRefs); c != nil && c.Status == metav1.ConditionFalse {
+	if c := splitv1.CurrentCondition(ts, splitv1.ConditionResolvedRefs); c != nil && c.Status == metav1.ConditionFalse {
 		return c.Message
 	}
 	return ""
-}
-
-// current is a condition of the present generation.
-func current(ts *splitv1.TrafficSplit, kind string) *metav1.Condition {
-	c := meta.FindStatusCondition(ts.Status.Conditions, kind)
-	if c == nil || c.ObservedGeneration != ts.Generation {
-		return nil
-	}
-	return c
 }

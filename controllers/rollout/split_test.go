@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/rollout/plan"
 	"github.com/serin-dev/serin/controllers/workload"
+	"github.com/serin-dev/serin/traffic"
 )
 
 func sceneOf(ro *v1alpha1.Rollout, split *splitv1.TrafficSplit) scene {
@@ -216,7 +218,7 @@ func TestWhatIsNotSplitGoesToTheVersionThatKeepsItsPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ts, s := &splitv1.TrafficSplit{}, sceneOf(test.ro, nil)
 			setSplit(ts, s, test.route)
-			if got := ts.Annotations[splitv1.AnnotationDefaultBackend]; got != test.want {
+			if got := traffic.DefaultBackend(ts); got != test.want {
 				t.Errorf("default %q, want %q", got, test.want)
 			}
 			s.split = ts
@@ -224,7 +226,7 @@ func TestWhatIsNotSplitGoesToTheVersionThatKeepsItsPods(t *testing.T) {
 			if got := requestedRoute(ts, &s, stable, canary); got.Weight != test.route.Weight {
 				t.Errorf("it reads as %+v", got)
 			}
-			metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationDefaultBackend, "other")
+			splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.DefaultBackend = "other" })
 			if got := requestedRoute(ts, &s, stable, canary); got.Weight != unknownRoute.Weight {
 				t.Errorf("another default is not drift: %+v", got)
 			}
@@ -237,8 +239,8 @@ func TestTheRoutesOfTheSpecAreNamedByTheSplit(t *testing.T) {
 	ro.Spec.RouteRefs = []v1alpha1.RouteReference{{Kind: "HTTPRoute", Name: "web"}, {Kind: "VirtualService", Name: "web", Section: "checkout"}}
 	ts, s := &splitv1.TrafficSplit{}, sceneOf(ro, nil)
 	setSplit(ts, s, plan.Route{Weight: 20})
-	if got := ts.Annotations[splitv1.AnnotationRoutes]; got != "HTTPRoute/web,VirtualService/web:checkout" {
-		t.Errorf("routes %q", got)
+	if got := fmt.Sprint(traffic.RouteNames(ts)); got != "[HTTPRoute/web VirtualService/web:checkout]" {
+		t.Errorf("routes %s", got)
 	}
 	s.split = ts
 	if got := requestedRoute(ts, &s, "website-stable", "website-canary"); got.Weight != 20 {
@@ -251,17 +253,17 @@ func TestTheRoutesOfTheSpecAreNamedByTheSplit(t *testing.T) {
 }
 
 func TestWeightsOfSinglePortsAreDrift(t *testing.T) {
-	for _, key := range []string{splitv1.AnnotationPortWeights, splitv1.AnnotationPortProtocols} {
+	for _, rules := range []splitv1.PortRouting{{Protocol: "TCP"}, {Weights: map[string]splitv1.PortWeight{"website-stable": 1}}} {
 		ts, s := &splitv1.TrafficSplit{}, sceneOf(website(), nil)
 		setSplit(ts, s, plan.Route{Weight: 20})
-		metav1.SetMetaDataAnnotation(&ts.ObjectMeta, key, "{}")
+		splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.Ports = map[string]splitv1.PortRouting{"80/TCP": rules} })
 		s.split = ts
 		if got := requestedRoute(ts, &s, "website-stable", "website-canary"); got.Weight != unknownRoute.Weight {
-			t.Errorf("%s is not drift: %+v", key, got)
+			t.Errorf("%+v is not drift: %+v", rules, got)
 		}
 		setSplit(ts, s, plan.Route{Weight: 20})
-		if value, found := ts.Annotations[key]; found {
-			t.Errorf("%s stays: %s", key, value)
+		if routing, err := splitv1.RoutingOf(ts); err != nil || routing.Ports != nil {
+			t.Errorf("it stays: %+v, %v", routing, err)
 		}
 	}
 }

@@ -3,7 +3,6 @@
 package sampling
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // Measurements measure TrafficSplits in the background.
@@ -103,7 +103,7 @@ func (r *Routed) Measure(ctx context.Context, key types.NamespacedName, of analy
 		}
 		return fmt.Errorf("the TrafficSplit %q could not be read: %w", of.Split, err)
 	}
-	router := cmp.Or(ts.Annotations[splitv1.AnnotationRouter], r.fallback)
+	router := traffic.RouterName(ts, r.fallback)
 	if r.choose(key, router) {
 		r.others.Forget(key)
 		return r.proxies.Measure(ctx, key, of, w)

@@ -52,7 +52,7 @@ func TestEachSplitIsMeasuredWhereItsRouterIsCounted(t *testing.T) {
 	named := func(name, router string) *splitv1.TrafficSplit {
 		ts := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 		if router != "" {
-			ts.Annotations = map[string]string{splitv1.AnnotationRouter: router}
+			splitv1.SetRouting(ts, splitv1.Routing{Router: router})
 		}
 		return ts
 	}

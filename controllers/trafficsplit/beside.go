@@ -86,7 +86,7 @@ func parts(selector map[string]string) []string {
 // to it that pass no route.
 func named(split *splitv1.TrafficSplit) []string {
 	names := traffic.ServiceNames(split)
-	if name := split.Annotations[splitv1.AnnotationDefaultBackend]; name != "" {
+	if name := traffic.DefaultBackend(split); name != "" {
 		names = append(names, name)
 	}
 	slices.Sort(names)

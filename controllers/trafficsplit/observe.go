@@ -117,7 +117,7 @@ func (r *Reconciler) unserved(split *splitv1.TrafficSplit) []traffic.Problem {
 		})
 	}
 	if why := r.Options.Served.RefuseProxies(); why != "" && r.Options.means(split) == traffic.MeansProxies {
-		refuse("metadata.annotations["+splitv1.AnnotationRouter+"]", why)
+		refuse(traffic.FieldRouter, why)
 	}
 	if why := r.Options.Served.RefuseMatches(); why != "" && len(split.Spec.Matches) > 0 {
 		refuse("spec.matches", why)
@@ -208,13 +208,13 @@ func (r *Reconciler) rival(ctx context.Context, split *splitv1.TrafficSplit, roo
 
 // observePin finds what the root Service is to be narrowed to, and what it has beside that.
 func (r *Reconciler) observePin(ctx context.Context, o *observation, services map[string]*corev1.Service) error {
-	name := o.Split.Annotations[splitv1.AnnotationDefaultBackend]
+	name := traffic.DefaultBackend(o.Split)
 	if o.Means != traffic.MeansRoutes && o.Next != traffic.MeansRoutes || name == "" || o.Root.Service == nil {
 		return nil
 	}
 	o.Pin.Backend = name
 	if services[name] == nil {
-		o.Pin.Problem = fmt.Sprintf("metadata.annotations[%s]: Service %q does not exist; create it", splitv1.AnnotationDefaultBackend, name)
+		o.Pin.Problem = fmt.Sprintf("%s: Service %q does not exist; create it", traffic.FieldDefaultBackend, name)
 		return nil
 	}
 	keys, err := traffic.PinKeys(o.Root.Service, services[name])

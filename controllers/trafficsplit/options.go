@@ -20,7 +20,7 @@ import (
 type Options struct {
 	// Routers that the operator offers.
 	Routers []traffic.Router
-	// DefaultRouter serves the splits without the annotation serin.dev/router. It
+	// DefaultRouter serves the splits that name none. It
 	// has to be one of Routers or of Elsewhere.
 	DefaultRouter string
 	// Elsewhere are the names of routers that other controllers are: a split that
@@ -56,10 +56,7 @@ func (o *Options) complete() error {
 
 // routerName is the router that a split asks for.
 func (o *Options) routerName(split *splitv1.TrafficSplit) string {
-	if name, ok := split.Annotations[splitv1.AnnotationRouter]; ok {
-		return name
-	}
-	return o.DefaultRouter
+	return traffic.RouterName(split, o.DefaultRouter)
 }
 
 // router is the router of a name; nil when there is none. Names are compared in

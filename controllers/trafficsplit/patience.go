@@ -55,7 +55,7 @@ func mayWait(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) bool 
 	if !equality.Semantic.DeepEqual(old.Confirmed, next.Confirmed) || old.Router != next.Router {
 		return false // later decisions begin with what is written
 	}
-	return sameVerdicts(old.Conditions, next.Conditions, deleting) &&
+	return sameVerdicts(old, next, deleting) &&
 		(deleting || equality.Semantic.DeepEqual(old.Mirror, next.Mirror) && sameWeights(old.Backends, next.Backends))
 }
 
@@ -68,17 +68,17 @@ func sameWeights(old, next []splitv1.BackendStatus) bool {
 	})
 }
 
-// sameVerdicts reports whether the conditions say the same of a newer generation, or
-// only that it waits: until then, what is written is visibly that of an older one, by
-// its observedGeneration, or says that it waits too.
-func sameVerdicts(old, next []metav1.Condition, deleting bool) bool {
-	for _, c := range next {
-		before := meta.FindStatusCondition(old, c.Type)
+// sameVerdicts reports whether the conditions say the same of a newer generation or
+// Routing, or only that it waits: until then, what is written is visibly that of an older
+// one, by what it says it observed, or says that it waits too.
+func sameVerdicts(old, next splitv1.TrafficSplitStatus, deleting bool) bool {
+	for _, c := range next.Conditions {
+		before := meta.FindStatusCondition(old.Conditions, c.Type)
 		switch {
 		case before == nil:
 			return false
 		case before.Status == c.Status && before.Reason == c.Reason && before.Message == c.Message:
-		case waits(c, deleting) && (before.ObservedGeneration < c.ObservedGeneration || waits(*before, deleting)):
+		case waits(c, deleting) && (before.ObservedGeneration < c.ObservedGeneration || old.ObservedRouting != next.ObservedRouting || waits(*before, deleting)):
 		default:
 			return false
 		}

@@ -324,23 +324,24 @@ func TestTwoSplitsForOneService(t *testing.T) {
 
 func TestRouters(t *testing.T) {
 	for name, test := range map[string]struct {
-		annotations map[string]string
-		reason      string // of Accepted; "" when the split is left alone
+		routing string
+		reason  string // of Accepted; "" when the split is left alone
 	}{
-		"the default":                      {nil, splitv1.ReasonAccepted},
-		"one that is offered":              {map[string]string{splitv1.AnnotationRouter: "nginx"}, splitv1.ReasonAccepted},
-		"another controller's":             {map[string]string{splitv1.AnnotationRouter: "smi"}, ""},
-		"an unknown one is no other one":   {map[string]string{splitv1.AnnotationRouter: "ngin"}, splitv1.ReasonUnknownRouter},
-		"a longer name is no shorter one":  {map[string]string{splitv1.AnnotationRouter: "nginx-plus"}, splitv1.ReasonUnknownRouter},
-		"upper case is another name":       {map[string]string{splitv1.AnnotationRouter: "NGINX"}, splitv1.ReasonUnknownRouter},
-		"an empty name is not the default": {map[string]string{splitv1.AnnotationRouter: ""}, splitv1.ReasonUnknownRouter},
-		"the annotation of something else": {map[string]string{"serin.dev/routers": "smi"}, splitv1.ReasonAccepted},
+		"the default":                      {"", splitv1.ReasonAccepted},
+		"one that is offered":              {"router: nginx", splitv1.ReasonAccepted},
+		"another controller's":             {"router: smi", ""},
+		"an unknown one is no other one":   {"router: ngin", splitv1.ReasonUnknownRouter},
+		"a longer name is no shorter one":  {"router: nginx-plus", splitv1.ReasonUnknownRouter},
+		"upper case is another name":       {"router: NGINX", splitv1.ReasonUnknownRouter},
+		"an annotation that can't be read": {"routre: smi", splitv1.ReasonInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.create(shop()...)
 			split := makeSplit(1, 0)
-			split.Annotations = test.annotations
+			if test.routing != "" {
+				split.Annotations = map[string]string{splitv1.AnnotationRouting: test.routing}
+			}
 			w.create(split)
 			w.settle()
 			reason := ""
@@ -367,7 +368,7 @@ func TestEventsTellTransitionsOnly(t *testing.T) {
 	}
 	w.step("a port gets weights of its own, and the proxies follow before anybody looks", func() {
 		split := w.split()
-		split.Annotations = map[string]string{splitv1.AnnotationPortWeights: `{"80/TCP": {"web-stable": 3, "web-canary": 1}}`}
+		split.Annotations = map[string]string{splitv1.AnnotationRouting: `ports: {"80/TCP": {weights: {"web-stable": 3, "web-canary": 1}}}`}
 		w.must(w.api.Update(w.ctx(), split))
 		w.confirm()
 	})
@@ -463,7 +464,7 @@ func FuzzIndexesAndMaps(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, service, backend, key, value string) {
 		split := makeSplit(1, 1)
 		split.Spec.Service, split.Spec.Backends[0].Service = service, backend
-		split.Annotations = map[string]string{splitv1.AnnotationRouter: value}
+		splitv1.SetRouting(split, splitv1.Routing{Router: value})
 		s := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: service, Annotations: map[string]string{plan.AnnotationOriginalSelector: value}},
 			Spec:       corev1.ServiceSpec{Selector: map[string]string{key: value}},

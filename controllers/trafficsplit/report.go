@@ -28,7 +28,8 @@ func (r *Reconciler) report(ctx context.Context, split *splitv1.TrafficSplit, re
 	if equality.Semantic.DeepEqual(next.Conditions, split.Status.Conditions) &&
 		equality.Semantic.DeepEqual(next.Backends, split.Status.Backends) &&
 		equality.Semantic.DeepEqual(next.Mirror, split.Status.Mirror) &&
-		equality.Semantic.DeepEqual(next.Confirmed, split.Status.Confirmed) && next.Router == split.Status.Router {
+		equality.Semantic.DeepEqual(next.Confirmed, split.Status.Confirmed) && next.Router == split.Status.Router &&
+		next.ObservedRouting == split.Status.ObservedRouting {
 		r.patience.forget(key)
 		return 0, nil
 	}
@@ -92,5 +93,6 @@ func statusOf(split *splitv1.TrafficSplit, report *plan.Report, now time.Time) s
 		meta.RemoveStatusCondition(&next.Conditions, splitv1.ConditionTrafficDistributionProgrammed)
 	}
 	next.Backends, next.Mirror, next.Confirmed, next.Router = report.Backends, report.Mirror, report.Confirmed, report.Router
+	next.ObservedRouting = splitv1.RoutingDigest(split)
 	return *next
 }

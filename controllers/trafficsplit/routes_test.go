@@ -136,9 +136,9 @@ func (w *world) take() {
 func steered(router string) *splitv1.TrafficSplit {
 	split := makeSplit(100, 0)
 	split.Labels = map[string]string{v1alpha1.LabelRollout: "web"}
-	split.Annotations = map[string]string{splitv1.AnnotationRouter: router, splitv1.AnnotationDefaultBackend: "web-stable"}
+	splitv1.SetRouting(split, splitv1.Routing{Router: router, DefaultBackend: "web-stable"})
 	if router == gatewayName {
-		split.Annotations[splitv1.AnnotationRoutes] = "HTTPRoute/web"
+		splitv1.EditRouting(split, func(r *splitv1.Routing) { r.Routes = []splitv1.RouteReference{{Kind: "HTTPRoute", Name: "web"}} })
 	}
 	return split
 }
@@ -169,7 +169,7 @@ func (w *world) promoteByRoute() {
 	w.step("all traffic is for the canary", func() {
 		w.editSplit(func(s *splitv1.TrafficSplit) {
 			s.Spec.Backends[0].Weight, s.Spec.Backends[1].Weight = 0, 100
-			s.Annotations[splitv1.AnnotationDefaultBackend] = "web-canary"
+			splitv1.EditRouting(s, func(r *splitv1.Routing) { r.DefaultBackend = "web-canary" })
 		})
 	})
 	w.step("the gateway takes it and the endpoints follow", func() { w.take(); w.endpoints() })
@@ -217,7 +217,7 @@ var routeStories = map[string]func(w *world){
 		w.steers()
 		w.step("the annotation names nginx", func() {
 			split := w.split()
-			split.Annotations = map[string]string{splitv1.AnnotationRouter: "nginx"}
+			splitv1.SetRouting(split, splitv1.Routing{Router: "nginx"})
 			w.must(w.api.Update(w.ctx(), split))
 		})
 		w.step("the gateway takes the restored route", func() { w.take() })
@@ -242,7 +242,7 @@ var routeStories = map[string]func(w *world){
 		w.steers()
 		w.step("the annotation names nobody", func() {
 			split := w.split()
-			split.Annotations[splitv1.AnnotationRouter] = "gatewayapi"
+			splitv1.EditRouting(split, func(r *splitv1.Routing) { r.Router = "gatewayapi" })
 			w.must(w.api.Update(w.ctx(), split))
 		})
 		w.step("the gateway takes the restored route", func() { w.take() })
@@ -291,11 +291,11 @@ var routeStories = map[string]func(w *world){
 func (w *world) steeredTruly(split *splitv1.TrafficSplit, root *corev1.Service) {
 	w.t.Helper()
 	fault := func(what string) { w.t.Errorf("Programmed, but %s:\n%s", what, strings.Join(w.log, "\n")) }
-	backend := w.service(split.Annotations[splitv1.AnnotationDefaultBackend])
+	backend := w.service(traffic.DefaultBackend(split))
 	if root.Spec.Selector["version"] != backend.Spec.Selector["version"] {
 		fault("requests past the routes meet any version")
 	}
-	if split.Annotations[splitv1.AnnotationRoutes] == "" {
+	if len(traffic.RouteNames(split)) == 0 {
 		return
 	}
 	route := w.route()

@@ -114,7 +114,7 @@ var stories = map[string]func(w *world){
 		w.inEffect()
 		w.step("the split refers to a group that does not exist", func() {
 			w.editSplit(func(s *splitv1.TrafficSplit) {
-				s.Annotations = map[string]string{splitv1.AnnotationDefaultBackend: "web-stable"}
+				splitv1.SetRouting(s, splitv1.Routing{DefaultBackend: "web-stable"})
 				s.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "beta"}}
 				s.Spec.Backends[0].Weight, s.Spec.Backends[1].Weight = 0, 100
 			})
@@ -131,13 +131,13 @@ var stories = map[string]func(w *world){
 		w.inEffect()
 		annotate := func(value string) {
 			split := w.split()
-			split.Annotations = map[string]string{splitv1.AnnotationMirror: value}
+			split.Annotations = map[string]string{splitv1.AnnotationRouting: value}
 			w.must(w.api.Update(w.ctx(), split))
 		}
-		w.step("the annotation is set, which is no new generation", func() { annotate("web-canary=10") })
+		w.step("the annotation is set, which is no new generation", func() { annotate("mirror: {service: web-canary, percent: 10}") })
 		w.step("one proxy follows", func() { w.confirm("serin-proxy-web-0") })
 		w.step("the other follows", func() { w.confirm() })
-		w.step("the percentage is changed to one that is none", func() { annotate("web-canary=1000") })
+		w.step("the percentage is changed to one that is none", func() { annotate("mirror: {service: web-canary, percent: 1000}") })
 		w.step("the annotation is removed", func() {
 			split := w.split()
 			split.Annotations = nil
@@ -149,15 +149,15 @@ var stories = map[string]func(w *world){
 		w.inEffect()
 		annotate := func(value string) {
 			split := w.split()
-			split.Annotations = map[string]string{splitv1.AnnotationPortWeights: value}
+			split.Annotations = map[string]string{splitv1.AnnotationRouting: "ports: " + value}
 			w.must(w.api.Update(w.ctx(), split))
 		}
-		w.step("the annotation is set, which is no new generation", func() { annotate(`{"80/TCP": {"web-stable": 3, "web-canary": 1}}`) })
+		w.step("the annotation is set, which is no new generation", func() { annotate(`{"80/TCP": {"weights": {"web-stable": 3, "web-canary": 1}}}`) })
 		w.step("one proxy follows", func() { w.confirm("serin-proxy-web-0") })
 		w.step("the other follows", func() { w.confirm() })
-		w.step("the weights are changed", func() { annotate(`{"80/TCP": {"web-stable": 1, "web-canary": 3}}`) })
+		w.step("the weights are changed", func() { annotate(`{"80/TCP": {"weights": {"web-stable": 1, "web-canary": 3}}}`) })
 		w.step("the proxies follow again", func() { w.confirm() })
-		w.step("the annotation names a port that there is not", func() { annotate(`{"81/TCP": {"web-stable": 1}}`) })
+		w.step("the annotation names a port that there is not", func() { annotate(`{"81/TCP": {"weights": {"web-stable": 1}}}`) })
 		w.step("the annotation is removed", func() {
 			split := w.split()
 			split.Annotations = nil
@@ -224,7 +224,7 @@ var stories = map[string]func(w *world){
 		w.inEffect()
 		w.step("the annotation names smi", func() {
 			split := w.split()
-			split.Annotations = map[string]string{splitv1.AnnotationRouter: "smi"}
+			splitv1.SetRouting(split, splitv1.Routing{Router: "smi"})
 			w.must(w.api.Update(w.ctx(), split))
 		})
 		w.step("the endpoints follow", func() { w.endpoints() })

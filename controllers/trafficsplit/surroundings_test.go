@@ -26,31 +26,35 @@ func (surrounded) Hosts() []schema.GroupVersionKind {
 }
 
 func (surrounded) DependsOnHosts(split *splitv1.TrafficSplit) bool {
-	return split.Annotations[splitv1.AnnotationMirror] != ""
+	routing, _ := splitv1.RoutingOf(split)
+	return routing.Mirror != nil
 }
 
 // neighbourhood is splits of several routers in two namespaces.
 func neighbourhood(t *testing.T) (*Reconciler, surrounded) {
 	t.Helper()
 	w := newWorld(t)
-	for _, split := range []struct{ namespace, name, router, mirror string }{
-		{namespace, "nginx", "nginx", ""},
-		{namespace, "nginx-too", "", ""},
-		{namespace, "mirrored-by-nginx", "", "copies=5"},
-		{namespace, "routed", gatewayName, ""},
-		{namespace, "mirrored", gatewayName, "copies=5"},
-		{"other", "routed", gatewayName, ""},
-		{"other", "mirrored", gatewayName, "copies=5"},
+	for _, split := range []struct {
+		namespace, name, router string
+		mirrors                 bool
+	}{
+		{namespace, "nginx", "nginx", false},
+		{namespace, "nginx-too", "", false},
+		{namespace, "mirrored-by-nginx", "", true},
+		{namespace, "routed", gatewayName, false},
+		{namespace, "mirrored", gatewayName, true},
+		{"other", "routed", gatewayName, false},
+		{"other", "mirrored", gatewayName, true},
 	} {
 		s := makeSplit(1, 1)
-		s.Namespace, s.Name, s.Annotations = split.namespace, split.name, map[string]string{}
-		for key, value := range map[string]string{splitv1.AnnotationRouter: split.router, splitv1.AnnotationMirror: split.mirror} {
-			if value != "" {
-				s.Annotations[key] = value
-			}
+		s.Namespace, s.Name = split.namespace, split.name
+		routing := splitv1.Routing{Router: split.router}
+		if split.mirrors {
+			routing.Mirror = &splitv1.Mirror{Service: "copies", Percent: 5}
 		}
+		splitv1.SetRouting(s, routing)
 		if split.name == "routed" {
-			s.Annotations[splitv1.AnnotationRoutes] = "HTTPRoute/named"
+			splitv1.EditRouting(s, func(r *splitv1.Routing) { r.Routes = []splitv1.RouteReference{{Kind: "HTTPRoute", Name: "named"}} })
 		}
 		w.create(s)
 	}

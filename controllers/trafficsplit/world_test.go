@@ -308,7 +308,7 @@ func (w *world) summary() string {
 	if split == nil {
 		return "split gone, " + path
 	}
-	if len(split.Finalizers) == 0 && split.Annotations[splitv1.AnnotationRouter] == "smi" {
+	if len(split.Finalizers) == 0 && traffic.RouterName(split, "") == "smi" {
 		return "split left to another controller, " + path
 	}
 	parts := []string{path}
@@ -384,7 +384,7 @@ func (w *world) truthful(split *splitv1.TrafficSplit, root *corev1.Service) {
 		if c.Type != splitv1.ConditionProgrammed || c.Status != metav1.ConditionTrue || c.ObservedGeneration != split.Generation {
 			continue
 		}
-		if router := split.Annotations[splitv1.AnnotationRouter]; router == gatewayName || router == smi.Name {
+		if router := traffic.RouterName(split, ""); router == gatewayName || router == smi.Name {
 			w.steeredTruly(split, root)
 			continue
 		}

@@ -213,7 +213,7 @@ func shop(t *testing.T, change func(*splitv1.TrafficSplit), objects ...client.Ob
 	s.create(objects...)
 	operator := s.startOperator(newMeasurements(), withGateway, counted)
 	split := trafficSplit(90, 10)
-	split.Annotations = map[string]string{splitv1.AnnotationRouter: gatewayapi.Name, splitv1.AnnotationRoutes: "HTTPRoute/website"}
+	splitv1.SetRouting(split, splitv1.Routing{Router: gatewayapi.Name, Routes: []splitv1.RouteReference{{Kind: "HTTPRoute", Name: "website"}}})
 	if change != nil {
 		change(split)
 	}
@@ -385,7 +385,7 @@ func TestARouteThatASplitNoLongerNamesIsRestored(t *testing.T) {
 	s.confirmRoutes(gatewayRoutes...)
 	s.routed()
 	change(s, "website", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) {
-		ts.Annotations[splitv1.AnnotationRoutes] = "HTTPRoute/other"
+		splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.Routes = []splitv1.RouteReference{{Kind: "HTTPRoute", Name: "other"}} })
 	})
 	s.eventually("one route is changed, the other restored", func(context.Context) bool {
 		return backendsIn(s.route("HTTPRoute", "website")) == ownersBackends && backendsIn(s.route("HTTPRoute", "other")) == routedBackends
@@ -411,7 +411,9 @@ func TestRenderedRoutesAreValid(t *testing.T) {
 				hostnames = "\n  hostnames: [shop.example.com]"
 			}
 			route := routeOf(t, "apiVersion: gateway.networking.k8s.io/v1\nkind: "+kind+"\n"+rest+rules+hostnames)
-			s, _ := shop(t, func(ts *splitv1.TrafficSplit) { ts.Annotations[splitv1.AnnotationRoutes] = kind + "/website" }, route)
+			s, _ := shop(t, func(ts *splitv1.TrafficSplit) {
+				splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.Routes[0].Kind = kind })
+			}, route)
 			s.confirmRoutes(gatewayRoutes...)
 			s.routed()
 			if got := backendsIn(s.route(kind, "website")); !strings.Contains(got, "website-canary") {
@@ -431,7 +433,7 @@ func TestRenderedRoutesAreValid(t *testing.T) {
 				ts.Spec.Matches = nil
 				ts.Spec.Backends[0].Weight, ts.Spec.Backends[1].Weight = 1, 0
 				if kind == "GRPCRoute" {
-					ts.Annotations[splitv1.AnnotationMirror] = "website-canary=10"
+					splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "website-canary", Percent: 10} })
 				}
 			})
 			s.routed()
@@ -441,7 +443,7 @@ func TestRenderedRoutesAreValid(t *testing.T) {
 
 func TestAMeshIsGivenRoutesForTheRootService(t *testing.T) {
 	t.Parallel()
-	s, _ := shop(t, func(ts *splitv1.TrafficSplit) { delete(ts.Annotations, splitv1.AnnotationRoutes) })
+	s, _ := shop(t, func(ts *splitv1.TrafficSplit) { splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.Routes = nil }) })
 	s.confirmRoutes(gatewayRoutes...)
 	s.routed()
 	if got, want := backendsIn(s.route("HTTPRoute", "serin-website-80")), "website-stable=9,website-canary=1"; got != want {

@@ -113,7 +113,7 @@ http:
 
 // meshBirds is a namespace with an app in two versions, Istio's objects of its owner, and
 // a split that the operator serves by them.
-func meshBirds(t *testing.T, annotations map[string]string) *scene {
+func meshBirds(t *testing.T, routes ...splitv1.RouteReference) *scene {
 	t.Helper()
 	s := newScene(t)
 	for _, version := range []string{"blue", "green"} {
@@ -127,12 +127,14 @@ func meshBirds(t *testing.T, annotations map[string]string) *scene {
 		istioObject(t, "DestinationRule", "birds", "host: birds\ntrafficPolicy: {tls: {mode: ISTIO_MUTUAL}}\nsubsets: [{name: eu, labels: {region: eu}}]"),
 	)
 	s.startMeshOperator()
-	s.create(&splitv1.TrafficSplit{
-		ObjectMeta: metav1.ObjectMeta{Name: "birds", Annotations: annotations},
+	split := &splitv1.TrafficSplit{
+		ObjectMeta: metav1.ObjectMeta{Name: "birds"},
 		Spec: splitv1.TrafficSplitSpec{Service: "birds", Backends: []splitv1.Backend{
 			{Service: "birds-blue", Weight: 9}, {Service: "birds-green", Weight: 1},
 		}},
-	})
+	}
+	splitv1.SetRouting(split, splitv1.Routing{Routes: routes})
+	s.create(split)
 	s.programmed(9, 1)
 	return s
 }
@@ -201,7 +203,7 @@ func (s *scene) rules() (names []string) {
 
 func TestAVirtualServiceOfSomebodyLeadsToTheBackendsAndIsRestored(t *testing.T) {
 	t.Parallel()
-	s := meshBirds(t, map[string]string{splitv1.AnnotationRoutes: "VirtualService/website"})
+	s := meshBirds(t, splitv1.RouteReference{Kind: "VirtualService", Name: "website"})
 	want := map[string]int64{"birds-blue": 27, "birds-green": 3, "archive": 10}
 	if diff := cmp.Diff(want, s.routeWeights("website", 1)); diff != "" {
 		t.Errorf("weights (-want +got)\n%s", diff)
@@ -257,7 +259,7 @@ func TestAVirtualServiceOfSomebodyLeadsToTheBackendsAndIsRestored(t *testing.T) 
 
 func TestASplitThatNamesNoRouteHasOneOfItsOwnWithinTheMesh(t *testing.T) {
 	t.Parallel()
-	s := meshBirds(t, nil)
+	s := meshBirds(t)
 	want := map[string]int64{"birds-blue": 9, "birds-green": 1}
 	if diff := cmp.Diff(want, s.routeWeights("serin-route-birds", 0)); diff != "" {
 		t.Errorf("weights (-want +got)\n%s", diff)

@@ -34,7 +34,7 @@ func testers(regex string) *unstructured.Unstructured {
 
 // limit limits a split to the testers; all others go to a backend.
 func limit(split *splitv1.TrafficSplit, others string) *splitv1.TrafficSplit {
-	split.Annotations = map[string]string{splitv1.AnnotationDefaultBackend: others}
+	splitv1.SetRouting(split, splitv1.Routing{DefaultBackend: others})
 	split.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "testers"}}
 	return split
 }
@@ -140,7 +140,9 @@ func TestASplitByHandIsLimitedAndMirrored(t *testing.T) {
 	says(splitv1.ConditionAccepted, metav1.ConditionTrue, splitv1.ReasonAccepted)
 	s.inEffect(0, 100)
 
-	edit(func(ts *splitv1.TrafficSplit) { ts.Annotations[splitv1.AnnotationMirror] = "birds-green=25" })
+	edit(func(ts *splitv1.TrafficSplit) {
+		splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "birds-green", Percent: 25} })
+	})
 	s.eventually("mirrored", func(context.Context) bool {
 		m := s.birdSplit().Status.Mirror
 		return m != nil && *m == splitv1.MirrorStatus{Service: "birds-green", Percent: 25}
@@ -151,6 +153,8 @@ func TestASplitByHandIsLimitedAndMirrored(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(splitv1.ConditionResolvedRefs, metav1.ConditionFalse, splitv1.ReasonGroupNotFound)
-	edit(func(ts *splitv1.TrafficSplit) { delete(ts.Annotations, splitv1.AnnotationDefaultBackend) })
+	edit(func(ts *splitv1.TrafficSplit) {
+		splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.DefaultBackend = "" })
+	})
 	says(splitv1.ConditionAccepted, metav1.ConditionFalse, splitv1.ReasonUnsupported)
 }

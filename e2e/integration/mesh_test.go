@@ -102,7 +102,7 @@ func TestASplitOfAPersonIsLeftToTheMesh(t *testing.T) {
 	split := trafficSplit(90, 10)
 	split.Name = "by-hand"
 	split.Spec.Service = "other"
-	split.Annotations = map[string]string{splitv1.AnnotationRouter: "smi"}
+	splitv1.SetRouting(split, splitv1.Routing{Router: "smi"})
 	p.create(split)
 	other := trafficSplit(90, 10)
 	other.Name, other.Spec.Service = "served", "another"

@@ -31,7 +31,7 @@ func TestPortsOfASplitHaveWeightsOfTheirOwn(t *testing.T) {
 		t.Helper()
 		ts := s.birdSplit()
 		base := ts.DeepCopy()
-		metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationPortWeights, value)
+		metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationRouting, "ports: "+value)
 		if err := admin.Patch(t.Context(), ts, client.MergeFrom(base)); err != nil {
 			t.Fatal(err)
 		}
@@ -50,26 +50,26 @@ func TestPortsOfASplitHaveWeightsOfTheirOwn(t *testing.T) {
 		return []splitv1.PortStatus{{Port: 80, Protocol: "TCP", Weight: http}, {Port: 53, Protocol: "UDP", Weight: dns}}
 	}
 
-	weigh(`{"53/UDP": {"birds-blue": 0, "birds-green": 100}}`)
+	weigh(`{"53/UDP": {"weights": {"birds-blue": 0, "birds-green": 100}}}`)
 	inEffect("the weights of one port", ports(9, 0), ports(1, 100))
 	generation := s.birdSplit().Generation
 
 	for value, says := range map[string]string{
-		`{"54/UDP": {"birds-blue": 1}}`: `Service "birds" has no port 54/UDP; name one of 80/TCP, 53/UDP, or remove it`,
-		`{"53/UDP": {"birds-red": 1}}`:  `"birds-red" is no backend of this split; name one of spec.backends`,
+		`{"54/UDP": {"weights": {"birds-blue": 1}}}`: `Service "birds" has no port 54/UDP; name one of 80/TCP, 53/UDP, or remove it`,
+		`{"53/UDP": {"weights": {"birds-red": 1}}}`:  `"birds-red" is no backend of this split; name one of spec.backends`,
 	} {
 		weigh(value)
 		s.eventually("refused: "+says, func(context.Context) bool {
 			c := meta.FindStatusCondition(s.birdSplit().Status.Conditions, splitv1.ConditionAccepted)
 			return c.Status == metav1.ConditionFalse && c.Reason == splitv1.ReasonInvalid &&
-				strings.HasPrefix(c.Message, "metadata.annotations[serin.dev/port-weights]: ") && strings.Contains(c.Message, says)
+				strings.HasPrefix(c.Message, "metadata.annotations[serin.dev/routing].ports") && strings.Contains(c.Message, says)
 		})
 		if b := s.birdSplit().Status.Backends; !cmp.Equal(b[1].Ports, ports(1, 100)) {
 			t.Errorf("what was in effect does not stay: %+v", b)
 		}
 	}
 
-	weigh(`{"53/UDP": {"birds-blue": 3, "birds-green": 1}, "80/TCP": {"birds-blue": 1}}`)
+	weigh(`{"53/UDP": {"weights": {"birds-blue": 3, "birds-green": 1}}, "80/TCP": {"weights": {"birds-blue": 1}}}`)
 	inEffect("the weights of both ports", ports(1, 3), ports(0, 1))
 	if got := s.birdSplit().Generation; got != generation {
 		t.Errorf("generation %d, want %d: the status would be about another one", got, generation)

@@ -213,7 +213,7 @@ func TestWhatTheTrafficSplitsOfAMeshHaveNoRoomForIsRefused(t *testing.T) {
 	odd := istioObject(t, "TrafficSplit", "odd", "service: birds\nbackends: [{service: birds-blue, weight: 1.5}]")
 	odd.SetAPIVersion("split.smi-spec.io/v1alpha2")
 	s.create(service("birds"), odd, &splitv1.TrafficSplit{
-		ObjectMeta: metav1.ObjectMeta{Name: "proxied", Annotations: map[string]string{splitv1.AnnotationRouter: "nginx"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "proxied", Annotations: map[string]string{splitv1.AnnotationRouting: "router: nginx"}},
 		Spec:       splitv1.TrafficSplitSpec{Service: "website", Backends: []splitv1.Backend{{Service: "birds", Weight: 1}}},
 	})
 	for name, want := range map[string]string{

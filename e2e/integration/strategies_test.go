@@ -15,6 +15,7 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // edit changes the Rollout as kubectl apply does.
@@ -220,7 +221,7 @@ func TestPeopleWhoMatchMeetTheCanaryFirstAndCopiesBeforeThem(t *testing.T) {
 	if m := ts.Status.Mirror; m == nil || m.Service != "website-canary" || m.Percent != 10 {
 		t.Errorf("mirror %+v in effect", m)
 	}
-	if got := ts.Annotations[splitv1.AnnotationDefaultBackend]; got != "website-stable" {
+	if got := traffic.DefaultBackend(ts); got != "website-stable" {
 		t.Errorf("requests that match none go to %q", got)
 	}
 	s.decide(v1alpha1.ControlPromote)

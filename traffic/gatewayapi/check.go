@@ -14,9 +14,6 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// fieldRoutes is the field of a split that names routes.
-const fieldRoutes = "metadata.annotations[" + splitv1.AnnotationRoutes + "]"
-
 // refusal is a problem that refuses a split.
 func refusal(format string, args ...any) traffic.Problem {
 	return traffic.Problem{
@@ -56,9 +53,9 @@ func (r *Router) checkServed(split traffic.Split, root *corev1.Service) []traffi
 	for _, route := range split.Routes {
 		switch _, served := r.options.Served.Kinds[route.Kind]; {
 		case !slices.Contains(routeKinds, route.Kind):
-			problems = append(problems, refusal("%s: %s is no route of the Gateway API; name one of %s", fieldRoutes, route, strings.Join(routeKinds, ", ")))
+			problems = append(problems, refusal("%s: %s is no route of the Gateway API; name one of %s", traffic.FieldRoutes, route, strings.Join(routeKinds, ", ")))
 		case !served:
-			problems = append(problems, refusal("%s: this cluster did not serve %s when the operator started; %s", fieldRoutes, route.Kind, install))
+			problems = append(problems, refusal("%s: this cluster did not serve %s when the operator started; %s", traffic.FieldRoutes, route.Kind, install))
 		}
 	}
 	for _, own := range ownRoutes(split, root) {

@@ -29,8 +29,8 @@ var refused = map[string]struct {
 	"a kind of route that the cluster does not serve": {
 		scene: named(`[]`), says: "did not serve HTTPRoute", served: without(kindHTTPRoute),
 	},
-	"a VirtualService in `serin.dev/routes`": {
-		scene: parts(split(`serin.dev/routes: VirtualService/website`), services), says: "VirtualService/website is no route of the Gateway API",
+	"a VirtualService in `routes`": {
+		scene: parts(split(`routes: [{kind: VirtualService, name: website}]`), services), says: "VirtualService/website is no route of the Gateway API",
 	},
 	"a port whose kind of route the cluster does not serve": {
 		scene: parts(split(""), services), says: "port 80 needs a HTTPRoute", served: without(kindHTTPRoute),
@@ -62,16 +62,16 @@ var refused = map[string]struct {
 		scene: limited(`{headers: {x: "1"}}`, `[{matches: [{headers: [`+headers(16)+`]}], backendRefs: [{name: website, port: 80}]}]`), says: "would have 17 conditions on headers",
 	},
 	"`spec.matches` with a TCPRoute, TLSRoute or UDPRoute": {
-		scene: strings.ReplaceAll(limited(`{headers: {x: "1"}}`, plain), kindHTTPRoute+"/", kindTCPRoute+"/") + "\n---\n" + route(kindTCPRoute, plain), says: "a TCPRoute passes connections on unread, so its requests can't be matched",
+		scene: strings.ReplaceAll(limited(`{headers: {x: "1"}}`, plain), "kind: "+kindHTTPRoute+", name", "kind: "+kindTCPRoute+", name") + "\n---\n" + route(kindTCPRoute, plain), says: "a TCPRoute passes connections on unread, so its requests can't be matched",
 	},
-	"`serin.dev/mirror` with a TCPRoute, TLSRoute or UDPRoute": {
-		scene: parts(split(`serin.dev/routes: TLSRoute/website, serin.dev/mirror: copies=10`), services, service("copies"), route(kindTLSRoute, plain)), says: "a TLSRoute passes connections on unread, so its requests can't be mirrored",
+	"`mirror` with a TCPRoute, TLSRoute or UDPRoute": {
+		scene: parts(split(`routes: [{kind: TLSRoute, name: website}], mirror: {service: copies, percent: 10}`), services, service("copies"), route(kindTLSRoute, plain)), says: "a TLSRoute passes connections on unread, so its requests can't be mirrored",
 	},
 	"a `pathRegex` that is not made of paths and prefixes": {
 		scene: limited(`{pathRegex: "/v[0-9]+/"}`, plain), says: "can't be said as exact paths and prefixes",
 	},
 	"a `pathRegex` for a GRPCRoute": {
-		scene: strings.ReplaceAll(limited(`{pathRegex: "/a$"}`, plain), kindHTTPRoute+"/", kindGRPCRoute+"/") + "\n---\n" + route(kindGRPCRoute, plain), says: "has a pathRegex; match by headers",
+		scene: strings.ReplaceAll(limited(`{pathRegex: "/a$"}`, plain), "kind: "+kindHTTPRoute+", name", "kind: "+kindGRPCRoute+", name") + "\n---\n" + route(kindGRPCRoute, plain), says: "has a pathRegex; match by headers",
 	},
 	"a `pathRegex` beside an expression on the path in the route": {
 		scene: limited(`{pathRegex: "/a$"}`, `[{matches: [{path: {type: RegularExpression, value: "/.*"}}], backendRefs: [{name: website, port: 80}]}]`), says: "has an expression for the path, and so has",
@@ -102,29 +102,29 @@ var refused = map[string]struct {
 	"a path that one match of the split holds and another leaves out": {
 		scene: limited(`{pathRegex: "/a/"}, {name: other, headers: {x: "1"}}`, plain), says: "in one of the split's matches and left out of another",
 	},
-	"`serin.dev/mirror` in a rule that sends requests elsewhere too": {
+	"`mirror` in a rule that sends requests elsewhere too": {
 		scene: mirrored(`[{backendRefs: [{name: website, port: 80}, {name: other, port: 80}]}]`), says: `sends requests to "other" as well`,
 	},
-	"`serin.dev/mirror` for a Service that answers requests too": {
-		scene: parts(split(`serin.dev/routes: HTTPRoute/website, serin.dev/mirror: website-canary=10`), services, route(kindHTTPRoute, plain)), says: `Service "website-canary" answers requests too`,
+	"`mirror` for a Service that answers requests too": {
+		scene: parts(split(`routes: [{kind: HTTPRoute, name: website}], mirror: {service: website-canary, percent: 10}`), services, route(kindHTTPRoute, plain)), says: `Service "website-canary" answers requests too`,
 	},
-	"`serin.dev/mirror` below 100 % where the API can't say it": {
+	"`mirror` below 100 % where the API can't say it": {
 		scene: mirrored(plain), says: "mirrors all requests or none", served: func(s *Served) { s.Schema.MirrorPercent = false },
 	},
-	"`serin.dev/mirror` through a gateway whose class does not say that it can": {
+	"`mirror` through a gateway whose class does not say that it can": {
 		scene: parts(mirrored(plain), gateway, class("{name: HTTPRouteRequestMirror}")), says: `GatewayClass "public" of Gateway "public" does not list HTTPRouteRequestPercentageMirror`,
 	},
-	"a rule with 16 filters and `serin.dev/mirror`": {
+	"a rule with 16 filters and `mirror`": {
 		scene: mirrored(`[{filters: [` + strings.TrimSuffix(strings.Repeat("{type: ExtensionRef}, ", 16), ", ") + `], backendRefs: [{name: website, port: 80}]}]`), says: "has no room for that of the mirror",
 	},
 	"a route whose record would be larger than 128 KiB": {
 		scene: named(`[{future: "` + strings.Repeat("x", maxRecord) + `", backendRefs: [{name: website, port: 80}]}]`), says: "too many to be remembered",
 	},
-	"`serin.dev/port-weights`": {
-		scene: parts(split(`serin.dev/port-weights: '{"80/TCP": {"website-canary": 1}}'`), services), says: "can't give ports weights of their own",
+	"`ports.weights`": {
+		scene: parts(split(`ports: {"80/TCP": {weights: {website-canary: 1}}}`), services), says: "can't give ports weights of their own",
 	},
-	"`serin.dev/port-protocols`": {
-		scene: parts(split(`serin.dev/port-protocols: '{"80/TCP": "HTTP2"}'`), services), says: "takes what the Service says of its ports",
+	"`ports.protocol`": {
+		scene: parts(split(`ports: {"80/TCP": {protocol: HTTP2}}`), services), says: "takes what the Service says of its ports",
 	},
 	"a name of a split with more than 63 characters": {
 		scene: strings.Replace(named(plain), "name: website\n", "name: "+strings.Repeat("x", 64)+"\n", 1), says: "has more than 63 characters",
@@ -151,9 +151,10 @@ func service(name string) string {
 	return "apiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\nspec: {ports: [{port: 80}]}"
 }
 
-func split(annotations string) string {
-	return "apiVersion: split.smi-spec.io/v1alpha4\nkind: TrafficSplit\nmetadata:\n  name: website\n  annotations: {" + annotations +
-		"}\nspec:\n  service: website\n  backends: [{service: website-stable, weight: 90}, {service: website-canary, weight: 1}]"
+// split is one with a routing, in YAML without apostrophes.
+func split(routing string) string {
+	return "apiVersion: split.smi-spec.io/v1alpha4\nkind: TrafficSplit\nmetadata:\n  name: website\n  annotations: {serin.dev/routing: '{" + routing +
+		"}'}\nspec:\n  service: website\n  backends: [{service: website-stable, weight: 90}, {service: website-canary, weight: 1}]"
 }
 
 func route(kind, rules string) string {
@@ -162,17 +163,17 @@ func route(kind, rules string) string {
 
 // named is a split that names an HTTPRoute with rules.
 func named(rules string) string {
-	return parts(split("serin.dev/routes: HTTPRoute/website"), services, route(kindHTTPRoute, rules))
+	return parts(split("routes: [{kind: HTTPRoute, name: website}]"), services, route(kindHTTPRoute, rules))
 }
 
 // limited is one with matches.
 func limited(match, rules string) string {
 	group := "apiVersion: specs.smi-spec.io/v1alpha4\nkind: HTTPRouteGroup\nmetadata: {name: g}\nspec:\n  matches: [" + strings.Replace(match, "{", "{name: m, ", 1) + "]"
-	return parts(named(rules), group) + "\n---\n" + strings.Replace(split("serin.dev/routes: HTTPRoute/website"), "service: website\n", "service: website\n  matches: [{kind: HTTPRouteGroup, name: g}]\n", 1)
+	return parts(named(rules), group) + "\n---\n" + strings.Replace(split("routes: [{kind: HTTPRoute, name: website}]"), "service: website\n", "service: website\n  matches: [{kind: HTTPRouteGroup, name: g}]\n", 1)
 }
 
 func mirrored(rules string) string {
-	return parts(split("serin.dev/routes: HTTPRoute/website, serin.dev/mirror: copies=10"), services, service("copies"), route(kindHTTPRoute, rules))
+	return parts(split("routes: [{kind: HTTPRoute, name: website}], mirror: {service: copies, percent: 10}"), services, service("copies"), route(kindHTTPRoute, rules))
 }
 
 func policy(service string) string {

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -72,8 +71,8 @@ func (o *observer) feature(ctx context.Context, namespace string, parent map[str
 	}
 	for _, need := range needs {
 		if !slices.Contains(featuresOf(class), need) {
-			o.problems = append(o.problems, refusal("metadata.annotations[%s]: GatewayClass %q of Gateway %q does not list %s in status.supportedFeatures; "+
-				"use a gateway that does, or remove the annotation", splitv1.AnnotationMirror, className, name, need))
+			o.problems = append(o.problems, refusal("%s: GatewayClass %q of Gateway %q does not list %s in status.supportedFeatures; "+
+				"use a gateway that does, or remove it", traffic.FieldMirror, className, name, need))
 		}
 	}
 	return nil

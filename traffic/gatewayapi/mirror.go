@@ -7,16 +7,11 @@ import (
 	"fmt"
 	"slices"
 
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 )
 
-const (
-	// fieldMirror is the field of a split that asks for a mirror.
-	fieldMirror = "metadata.annotations[" + splitv1.AnnotationMirror + "]"
-	// maxFilters is the most filters of a rule.
-	maxFilters = 16
-)
+// maxFilters is the most filters of a rule.
+const maxFilters = 16
 
 // checkMirror refuses a mirror that would copy other requests than it has to.
 func (r *renderer) checkMirror() error {
@@ -25,12 +20,12 @@ func (r *renderer) checkMirror() error {
 		return nil
 	}
 	if mirror.Percent < 100 && !r.schema.MirrorPercent {
-		return fmt.Errorf("%s: this cluster's version of the Gateway API mirrors all requests or none; write %s=100, or install version 1.3 or later", fieldMirror, mirror.Service)
+		return fmt.Errorf("%s: this cluster's version of the Gateway API mirrors all requests or none; write percent 100, or install version 1.3 or later", traffic.FieldMirror)
 	}
 	for _, port := range r.split.Ports {
 		answers := func(d traffic.Destination) bool { return d.Service == mirror.Service && d.Weight > 0 }
 		if slices.ContainsFunc(port.Destinations, answers) || port.Default != nil && port.Default.Service == mirror.Service {
-			return fmt.Errorf("%s: Service %q answers requests too, and the Gateway API would copy those to it as well; give it the weight 0 while it gets copies", fieldMirror, mirror.Service)
+			return fmt.Errorf("%s: Service %q answers requests too, and the Gateway API would copy those to it as well; give it the weight 0 while it gets copies", traffic.FieldMirror, mirror.Service)
 		}
 	}
 	return nil
@@ -48,7 +43,7 @@ func (r *renderer) mirrored(rule map[string]any) (map[string]any, error) {
 		case number(ref, fieldWeight, 1) == 0:
 			continue
 		case !leadsToRoot(ref, r.split):
-			return nil, fmt.Errorf("backendRefs: sends requests to %q as well, which %s would copy too; give it a rule of its own", text(ref, fieldName), fieldMirror)
+			return nil, fmt.Errorf("backendRefs: sends requests to %q as well, which %s would copy too; give it a rule of its own", text(ref, fieldName), traffic.FieldMirror)
 		}
 		port, err := portOf(ref, r.split)
 		if err != nil {

@@ -186,7 +186,7 @@ func (o *observer) besides(ctx context.Context) error {
 		for i := range routes {
 			if live := &routes[i]; len(splitOf(live)) == 0 {
 				o.problems = append(o.problems, refusal("%s %q leads the traffic of Service %q already; name it in %s",
-					live.GetKind(), live.GetName(), o.target.Resolved.Root, fieldRoutes))
+					live.GetKind(), live.GetName(), o.target.Resolved.Root, traffic.FieldRoutes))
 			}
 		}
 	}

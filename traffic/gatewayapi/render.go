@@ -117,7 +117,7 @@ func (r *renderer) checkUnread() error {
 	case r.split.Limited:
 		return fmt.Errorf("spec.matches: a %s passes connections on unread, so its requests can't be matched; use an HTTPRoute, or remove spec.matches", r.kind)
 	case r.split.Mirror != nil:
-		return fmt.Errorf("%s: a %s passes connections on unread, so its requests can't be mirrored; use an HTTPRoute, or remove the annotation", fieldMirror, r.kind)
+		return fmt.Errorf("%s: a %s passes connections on unread, so its requests can't be mirrored; use an HTTPRoute, or remove the mirror", traffic.FieldMirror, r.kind)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// Name is the value of the annotation serin.dev/router that chooses this router.
+// Name is the value of the field router of a split's routing that chooses this router.
 const Name = "gatewayAPI"
 
 // fieldManager owns what the router writes.
@@ -92,8 +92,8 @@ func (r *Router) Hosts() []schema.GroupVersionKind {
 // DependsOnHosts implements traffic.Hosted: only for a mirror, gateways are asked whether
 // they can.
 func (r *Router) DependsOnHosts(split *splitv1.TrafficSplit) bool {
-	_, mirrors := split.Annotations[splitv1.AnnotationMirror]
-	return mirrors && len(traffic.RouteNames(split)) > 0
+	routing, _ := splitv1.RoutingOf(split)
+	return routing.Mirror != nil && len(routing.Routes) > 0
 }
 
 // routes are the kinds of routes that are served.
@@ -107,10 +107,15 @@ func (r *Router) routes() []schema.GroupVersionKind {
 	return kinds
 }
 
+// asked is true for a split that asks for this router.
+func (r *Router) asked(split *splitv1.TrafficSplit) bool {
+	name := traffic.RouterName(split, "")
+	return name == Name || name == "" && r.options.Default
+}
+
 // Observe implements traffic.Router.
 func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.State, error) {
-	router, named := target.Split.Annotations[splitv1.AnnotationRouter]
-	o := observer{router: r, target: target, known: len(target.Resolved.Ports) > 0, asked: router == Name || !named && r.options.Default}
+	o := observer{router: r, target: target, known: len(target.Resolved.Ports) > 0, asked: r.asked(target.Split)}
 	err := o.observe(ctx)
 	return traffic.State{Objects: o.objects, Problems: o.problems, Settle: r.options.Settle}, err
 }

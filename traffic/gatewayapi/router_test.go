@@ -124,7 +124,7 @@ func TestWhatIsNotWantedAnyMore(t *testing.T) {
 	t.Parallel()
 	s := play(t, named(plain), everything(), interceptor.Funcs{})
 	s.enact()
-	s.split.Annotations[splitv1.AnnotationRoutes] = "GRPCRoute/other"
+	splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.Routes = []splitv1.RouteReference{{Kind: "GRPCRoute", Name: "other"}} })
 	_, state, _ := s.observe()
 	find := func(state traffic.State) traffic.Object {
 		for _, o := range state.Objects {
@@ -143,7 +143,7 @@ func TestWhatIsNotWantedAnyMore(t *testing.T) {
 		"a split that nothing is of": {Split: &splitv1.TrafficSplit{ObjectMeta: *s.split.ObjectMeta.DeepCopy()}},
 		"a split for another router": {Split: func() *splitv1.TrafficSplit {
 			o := s.split.DeepCopy()
-			o.Annotations[splitv1.AnnotationRouter] = "nginx"
+			splitv1.EditRouting(o, func(r *splitv1.Routing) { r.Router = "nginx" })
 			return o
 		}()},
 	} {
@@ -155,8 +155,8 @@ func TestWhatIsNotWantedAnyMore(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", name, o, state.Problems)
 		}
 	}
-	s.split.Annotations[splitv1.AnnotationRoutes] = "HTTPRoute/website"
-	s.split.Annotations[splitv1.AnnotationRouter] = "nginx"
+	splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.Routes = []splitv1.RouteReference{{Kind: "HTTPRoute", Name: "website"}} })
+	splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.Router = "nginx" })
 	target, state, _ := s.observe()
 	if err := s.router.Restore(t.Context(), target, find(state)); err != nil {
 		t.Fatal(err)
@@ -274,7 +274,7 @@ func TestWhatServesRoutesIsWatchedForMirrors(t *testing.T) {
 	if got := router.Hosts(); !slices.Equal(got, []schema.GroupVersionKind{served.Kinds[kindGatewayClass]}) {
 		t.Errorf("where there are no gateways, watches %v", got)
 	}
-	for content, want := range map[string]bool{named(plain): false, mirrored(plain): true, parts(split("serin.dev/mirror: copies=10"), services): false} {
+	for content, want := range map[string]bool{named(plain): false, mirrored(plain): true, parts(split("mirror: {service: copies, percent: 10}"), services): false} {
 		if s := play(t, content, everything(), interceptor.Funcs{}); router.DependsOnHosts(s.split) != want {
 			t.Errorf("with %v, want %v", s.split.Annotations, want)
 		}

@@ -23,8 +23,8 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 		})
 	}
 	if !r.kinds.served() {
-		add("metadata.annotations[%s]: this cluster did not serve VirtualServices and DestinationRules of %s when the operator started; "+
-			"install Istio and restart the operator, or choose another router", splitv1.AnnotationRouter, group)
+		add("%s: this cluster did not serve VirtualServices and DestinationRules of %s when the operator started; "+
+			"install Istio and restart the operator, or choose another router", traffic.FieldRouter, group)
 		return problems
 	}
 	if len(split.Name) > validation.LabelValueMaxLength {
@@ -32,7 +32,7 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 	}
 	for _, route := range split.Routes {
 		if route.Kind != kindVirtualService {
-			add("metadata.annotations[%s]: %s is no route of Istio; name a VirtualService, or choose the router gatewayAPI", splitv1.AnnotationRoutes, route)
+			add("%s: %s is no route of Istio; name a VirtualService, or choose the router gatewayAPI", traffic.FieldRoutes, route)
 		}
 	}
 	for _, m := range split.Matches {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -60,8 +61,8 @@ var refusals = map[string]func(t *testing.T) string{
 	"a route of another kind": checked(func(split *traffic.Split) {
 		split.Routes = []traffic.Route{{Kind: "HTTPRoute", Name: "website"}}
 	}),
-	"`serin.dev/port-weights`":                       checked(func(split *traffic.Split) { split.PortWeights = true }),
-	"`serin.dev/port-protocols`":                     checked(func(split *traffic.Split) { split.PortProtocols = true }),
+	"`ports.weights`":  checked(func(split *traffic.Split) { split.PortWeights = true }),
+	"`ports.protocol`": checked(func(split *traffic.Split) { split.PortProtocols = true }),
 	"a split with a name of more than 63 characters": checked(func(split *traffic.Split) { split.Name = strings.Repeat("a", 64) }),
 	"a cluster without Istio": func(t *testing.T) string {
 		t.Helper()
@@ -101,10 +102,11 @@ func golden(name string) func(*testing.T) string {
 		target := traffic.Target{Split: s.split, Root: s.known.Services["web"], Resolved: s.resolve(t)}
 		var objects []client.Object
 		for _, u := range s.routes {
-			target.Split.Annotations = map[string]string{"serin.dev/routes": "VirtualService/" + u.GetName()}
+			named := splitv1.RouteReference{Kind: kindVirtualService, Name: u.GetName()}
 			for _, section := range only(u) {
-				target.Split.Annotations["serin.dev/routes"] += ":" + section
+				named.Section = section
 			}
+			splitv1.SetRouting(target.Split, splitv1.Routing{Routes: []splitv1.RouteReference{named}})
 			u.SetAnnotations(nil)
 			objects = append(objects, u)
 		}

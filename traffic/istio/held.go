@@ -3,8 +3,6 @@
 package istio
 
 import (
-	"strings"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -55,7 +53,10 @@ func withoutRecord(spec map[string]any, split *splitv1.TrafficSplit) map[string]
 	for _, b := range split.Spec.Backends {
 		services = appendNew(services, b.Service)
 	}
-	mirror, _, _ := strings.Cut(split.Annotations[splitv1.AnnotationMirror], "=")
+	var mirror string
+	if routing, err := splitv1.RoutingOf(split); err == nil && routing.Mirror != nil {
+		mirror = routing.Mirror.Service
+	}
 	lost := Record{Split: split.Name, Root: root}
 	for _, section := range sections {
 		list, _ := spec[section].([]any)

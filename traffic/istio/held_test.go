@@ -95,7 +95,7 @@ func TestACopyOfRequestsGoesWithTheRouteThatIsPutBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, api := testRouter(t, interceptor.Funcs{}, object(t, kindVirtualService, "website", mirrored))
 			target := shopTarget("VirtualService/website")
-			target.Split.Annotations[splitv1.AnnotationMirror] = "web-next=10"
+			splitv1.EditRouting(target.Split, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-next", Percent: 10} })
 			target.Split.Spec = splitv1.TrafficSplitSpec{Service: "web", Backends: []splitv1.Backend{{Service: "web-stable"}, {Service: "web-canary"}}}
 			target.Resolved.Mirror = &traffic.Mirror{Service: "web-next", Percent: 10}
 			target.Resolved.Ports[0].Mirror = &traffic.Destination{Service: "web-next", Port: 80}

@@ -49,10 +49,10 @@ func mirrorPort(destinations []destination, split traffic.Split) (port int64, co
 	for i, d := range destinations {
 		if !isService(d.host, split.Namespace, split.Root) {
 			return 0, false, fmt.Errorf("it has a destination beside Service %q, whose requests Istio would copy too; "+
-				"remove the annotation serin.dev/mirror, or move the destination to a route of its own", split.Root)
+				"remove the mirror, or move the destination to a route of its own", split.Root)
 		}
 		if i > 0 && d.port != port {
-			return 0, false, errors.New("its destinations have several ports, and Istio copies all requests to one; remove the annotation serin.dev/mirror")
+			return 0, false, errors.New("its destinations have several ports, and Istio copies all requests to one; remove the mirror")
 		}
 		port = d.port
 		for _, p := range d.portsOf(split) {
@@ -63,7 +63,7 @@ func mirrorPort(destinations []destination, split traffic.Split) (port int64, co
 		for _, d := range p.Destinations {
 			if d.Service == split.Mirror.Service && d.Weight > 0 {
 				return 0, false, fmt.Errorf("the mirror's Service %q gets requests by weight, and Istio would copy these to it too; "+
-					"set its weight to 0, or remove the annotation serin.dev/mirror", d.Service)
+					"set its weight to 0, or remove the mirror", d.Service)
 			}
 		}
 	}

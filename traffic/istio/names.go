@@ -4,7 +4,7 @@ package istio
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// Name is the value of the annotation serin.dev/router that chooses this router.
+// Name is the value of the field router of a split's routing that chooses this router.
 const Name = "istio"
 
 // annotationOriginal on a VirtualService holds the Record of its routes.

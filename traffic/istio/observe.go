@@ -166,7 +166,7 @@ func (f *found) addBorrowed(w world, n namedRoute, target traffic.Target, split 
 		out.Condition = traffic.ObjectForeign
 	case known:
 		if err := out.want(target.Split, split, n.only); err != nil {
-			f.refuse("metadata.annotations[%s]: VirtualService %q: %s", splitv1.AnnotationRoutes, n.name, err)
+			f.refuse("%s: VirtualService %q: %s", traffic.FieldRoutes, n.name, err)
 		}
 	}
 	f.add(out)
@@ -201,8 +201,8 @@ func (f *found) addMesh(w world, target traffic.Target, split traffic.Split) {
 		return !isOwn(&o) && serves(other, split.Namespace, split.Root)
 	})
 	if theirs >= 0 {
-		f.refuse("metadata.annotations[%s]: VirtualService %q has the host of the root Service within the mesh, beside which Istio takes no other; name it",
-			splitv1.AnnotationRoutes, w.routes[theirs].GetName())
+		f.refuse("%s: VirtualService %q has the host of the root Service within the mesh, beside which Istio takes no other; name it",
+			traffic.FieldRoutes, w.routes[theirs].GetName())
 	}
 	switch {
 	case theirs < 0 && err == nil:

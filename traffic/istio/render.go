@@ -106,7 +106,7 @@ func renderRoute(section string, item any, split traffic.Split, only []string) (
 	if section != sectionHTTP {
 		if split.Limited || split.Mirror != nil {
 			return same, errors.New("its connections are passed through unread, so their requests can't be matched or mirrored; " +
-				"remove spec.matches and the annotation serin.dev/mirror")
+				"remove spec.matches and the mirror")
 		}
 		return renderShared(route, split)
 	}

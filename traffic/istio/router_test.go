@@ -79,11 +79,18 @@ func object(tb testing.TB, kind, name, spec string) *unstructured.Unstructured {
 	return u
 }
 
-// shopTarget is the split of shopSplit with what it was made from.
+// shopTarget is the split of shopSplit with what it was made from, and names routes such
+// as "VirtualService/web:checkout".
 func shopTarget(routes string) traffic.Target {
 	split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}
 	if routes != "" {
-		split.Annotations = map[string]string{splitv1.AnnotationRoutes: routes}
+		var named splitv1.Routing
+		for item := range strings.SplitSeq(routes, ",") {
+			kind, name, _ := strings.Cut(item, "/")
+			name, section, _ := strings.Cut(name, ":")
+			named.Routes = append(named.Routes, splitv1.RouteReference{Kind: kind, Name: name, Section: section})
+		}
+		splitv1.SetRouting(split, named)
 	}
 	root := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
 	return traffic.Target{Split: split, Root: root, Resolved: shopSplit(false)}

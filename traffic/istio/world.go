@@ -18,8 +18,8 @@ import (
 
 // asked is true for a split that asks for this router.
 func (r *Router) asked(split *splitv1.TrafficSplit) bool {
-	router, named := split.Annotations[splitv1.AnnotationRouter]
-	return router == Name || !named && r.options.Default
+	name := traffic.RouterName(split, "")
+	return name == Name || name == "" && r.options.Default
 }
 
 // world reads what matters to a split and nothing else: what the router made or changed

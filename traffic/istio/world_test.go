@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -58,7 +57,7 @@ func TestOnlyWhatMattersToASplitIsRead(t *testing.T) {
 				},
 			}, clones(objects)...)
 			target := shopTarget(test.routes)
-			metav1.SetMetaDataAnnotation(&target.Split.ObjectMeta, splitv1.AnnotationRouter, test.router)
+			splitv1.EditRouting(target.Split, func(r *splitv1.Routing) { r.Router = test.router })
 			r.must(t, target)
 			slices.Sort(read)
 			if diff := cmp.Diff(test.want, slices.Compact(read)); diff != "" {
@@ -82,7 +81,7 @@ func TestASplitOfAnotherRouterIsToldOnlyWhatIstioLeft(t *testing.T) {
 	} {
 		for route, target := range map[string]traffic.Target{"a route": shopTarget("VirtualService/website"), "none": shopTarget("")} {
 			t.Run(name+", naming "+route, func(t *testing.T) {
-				metav1.SetMetaDataAnnotation(&target.Split.ObjectMeta, splitv1.AnnotationRouter, "nginx")
+				splitv1.EditRouting(target.Split, func(r *splitv1.Routing) { r.Router = "nginx" })
 				r, _ := testRouter(t, interceptor.Funcs{}, clones(test.objects)...)
 				state, err := r.Observe(t.Context(), target)
 				if err != nil || !state.Empty() || len(state.Objects)+len(state.Problems) > 0 {
@@ -98,7 +97,7 @@ func TestWhatASplitThatMovesToAnotherRouterLeavesIsGivenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, _ := testRouter(t, interceptor.Funcs{}, object(t, kindVirtualService, "website", website), object(t, kindRule, "web", "{host: web}"))
 			r.apply(t, target)
-			metav1.SetMetaDataAnnotation(&target.Split.ObjectMeta, splitv1.AnnotationRouter, "nginx")
+			splitv1.EditRouting(target.Split, func(r *splitv1.Routing) { r.Router = "nginx" })
 			left := r.must(t, target)
 			for _, o := range left {
 				if !o.Unwanted || o.Borrowed != o.Changed || o.Prepares != (o.Kind == kindRule) {

@@ -55,7 +55,7 @@ func newSite() *site {
 // matching limits the split to the requests of its group.
 func (s *site) matching() {
 	s.split.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "g"}}
-	s.split.Annotations[splitv1.AnnotationDefaultBackend] = "web-1"
+	splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.DefaultBackend = "web-1" })
 }
 
 func (s *site) match(m specsv1.HTTPMatch) {
@@ -64,7 +64,18 @@ func (s *site) match(m specsv1.HTTPMatch) {
 	s.group.Spec.Matches = []specsv1.HTTPMatch{m}
 }
 
-func (s *site) annotate(key, value string) { s.split.Annotations[key] = value }
+// ports gives the split the rules of ports in a text.
+func (s *site) ports(text string) {
+	s.split.Annotations = map[string]string{splitv1.AnnotationRouting: "ports: " + text}
+}
+
+func (s *site) mirror() {
+	splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-2", Percent: 10} })
+}
+
+func (s *site) sticky() {
+	splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.StickyCookie = &splitv1.StickyCookie{Name: "serin"} })
+}
 
 // addPort gives every Service one more port.
 func (s *site) addPort(p corev1.ServicePort) {
@@ -83,27 +94,22 @@ func header(name, regex string) specsv1.Headers {
 	return specsv1.Headers{Items: []specsv1.Header{{Name: name, Regex: regex}}}
 }
 
-const (
-	mirrored = "web-2=10"
-	cookie   = "serin"
-)
-
 // refused are the rows of the page's table, with sites of each kind that a row names and
 // what is said about them.
 var refused = map[string]map[string]func(*site){
-	"`spec.matches` without the annotation `serin.dev/default-backend`": {
-		"is required beside spec.matches": func(s *site) { s.matching(); delete(s.split.Annotations, splitv1.AnnotationDefaultBackend) },
+	"`spec.matches` without `defaultBackend`": {
+		"is required beside spec.matches": func(s *site) { s.matching(); splitv1.SetRouting(s.split, splitv1.Routing{}) },
 	},
-	"`spec.matches`, `serin.dev/mirror` or `serin.dev/sticky-cookie` beside a port that is TCP or UDP": {
-		"spec.matches: port 5432 (tcp-db)":        func(s *site) { s.addPort(tcp); s.matching() },
-		"serin.dev/mirror]: port 53 (dns)":        func(s *site) { s.addPort(udp); s.annotate(splitv1.AnnotationMirror, mirrored) },
-		"serin.dev/sticky-cookie]: port 5432":     func(s *site) { s.addPort(tcp); s.annotate(splitv1.AnnotationStickyCookie, cookie) },
-		"spec.matches: port 53 (dns)":             func(s *site) { s.addPort(udp); s.matching() },
-		"serin.dev/mirror]: port 5432 (tcp-db)":   func(s *site) { s.addPort(tcp); s.annotate(splitv1.AnnotationMirror, mirrored) },
-		"serin.dev/sticky-cookie]: port 53 (dns)": func(s *site) { s.addPort(udp); s.annotate(splitv1.AnnotationStickyCookie, cookie) },
+	"`spec.matches`, `mirror` or `stickyCookie` beside a port that is TCP or UDP": {
+		"spec.matches: port 5432 (tcp-db)": func(s *site) { s.addPort(tcp); s.matching() },
+		"mirror: port 53 (dns)":            func(s *site) { s.addPort(udp); s.mirror() },
+		"stickyCookie: port 5432":          func(s *site) { s.addPort(tcp); s.sticky() },
+		"spec.matches: port 53 (dns)":      func(s *site) { s.addPort(udp); s.matching() },
+		"mirror: port 5432 (tcp-db)":       func(s *site) { s.addPort(tcp); s.mirror() },
+		"stickyCookie: port 53 (dns)":      func(s *site) { s.addPort(udp); s.sticky() },
 	},
-	"`serin.dev/mirror` beside a port that is HTTP/2": {
-		"HTTP/2": func(s *site) { s.addPort(http2); s.annotate(splitv1.AnnotationMirror, mirrored) },
+	"`mirror` beside a port that is HTTP/2": {
+		"HTTP/2": func(s *site) { s.addPort(http2); s.mirror() },
 	},
 	"TCP and UDP with target ports of one name": {
 		"a pod has each name once": func(s *site) {
@@ -113,40 +119,39 @@ var refused = map[string]map[string]func(*site){
 			}
 		},
 	},
-	"`spec.matches`, `serin.dev/mirror` or `serin.dev/sticky-cookie` with a router that can't do it": {
-		"spec.matches: the router":             func(s *site) { s.lacking = true; s.matching() },
-		"serin.dev/mirror]: the router":        func(s *site) { s.lacking = true; s.annotate(splitv1.AnnotationMirror, mirrored) },
-		"serin.dev/sticky-cookie]: the router": func(s *site) { s.lacking = true; s.annotate(splitv1.AnnotationStickyCookie, cookie) },
+	"`spec.matches`, `mirror` or `stickyCookie` with a router that can't do it": {
+		"spec.matches: the router": func(s *site) { s.lacking = true; s.matching() },
+		"mirror: the router":       func(s *site) { s.lacking = true; s.mirror() },
+		"stickyCookie: the router": func(s *site) { s.lacking = true; s.sticky() },
 	},
-	"`serin.dev/port-weights` or `serin.dev/port-protocols` with a router that can't do it": {
-		"serin.dev/port-weights]: the router":   func(s *site) { s.lacking = true; s.annotate(splitv1.AnnotationPortWeights, `{"80/TCP": {"web-1": 1}}`) },
-		"serin.dev/port-protocols]: the router": func(s *site) { s.lacking = true; s.annotate(splitv1.AnnotationPortProtocols, `{"80/TCP": "TCP"}`) },
+	"`ports.weights` or `ports.protocol` with a router that can't do it": {
+		"ports: the router another can't give ports": func(s *site) { s.lacking = true; s.ports(`{"80/TCP": {"weights": {"web-1": 1}}}`) },
+		"ports: the router another takes what":       func(s *site) { s.lacking = true; s.ports(`{"80/TCP": {"protocol": "TCP"}}`) },
 	},
-	"`serin.dev/port-weights` or `serin.dev/port-protocols` that is no JSON, says something twice, or names a port of the root Service or a backend that there is not": {
-		"port-weights]: is not such a JSON object":        func(s *site) { s.annotate(splitv1.AnnotationPortWeights, "80/TCP") },
-		"port-protocols]: is not such a JSON object":      func(s *site) { s.annotate(splitv1.AnnotationPortProtocols, "80/TCP") },
-		"port-weights]: says something twice":             func(s *site) { s.annotate(splitv1.AnnotationPortWeights, `{"80/TCP": {"web-1": 1, "web-1": 2}}`) },
-		"port-protocols]: says something twice":           func(s *site) { s.annotate(splitv1.AnnotationPortProtocols, `{"80/TCP": "TCP", "80/TCP": "HTTP"}`) },
-		`port-weights]: Service "web" has no port 81/TCP`: func(s *site) { s.annotate(splitv1.AnnotationPortWeights, `{"81/TCP": {"web-1": 1}}`) },
-		`port-protocols]: Service "web" has no port 81`:   func(s *site) { s.annotate(splitv1.AnnotationPortProtocols, `{"81/TCP": "TCP"}`) },
-		`"web-3" is no backend of this split`:             func(s *site) { s.annotate(splitv1.AnnotationPortWeights, `{"80/TCP": {"web-3": 1}}`) },
+	"`serin.dev/routing` that is no YAML, says something twice or names an unknown field, or names a port of the root Service or a backend that there is not": {
+		"can't be read":                                 func(s *site) { s.ports("80/TCP") },
+		`key "web-1" already set in map`:                func(s *site) { s.ports(`{"80/TCP": {"weights": {"web-1": 1, "web-1": 2}}}`) },
+		`key "80/TCP" already set in map`:               func(s *site) { s.ports(`{"80/TCP": {"protocol": "TCP"}, "80/TCP": {"protocol": "HTTP"}}`) },
+		`ports: Service "web" has no port 81/TCP; name`: func(s *site) { s.ports(`{"81/TCP": {"weights": {"web-1": 1}}}`) },
+		`ports: Service "web" has no port 81/TCP`:       func(s *site) { s.ports(`{"81/TCP": {"protocol": "TCP"}}`) },
+		`"web-3" is no backend of this split`:           func(s *site) { s.ports(`{"80/TCP": {"weights": {"web-3": 1}}}`) },
 	},
 	"weights of a port that are negative, above 2147483647 or all 0": {
-		`the weight of "web-1" is not a whole number`:      func(s *site) { s.annotate(splitv1.AnnotationPortWeights, `{"80/TCP": {"web-1": -1}}`) },
-		`the weight of "web-2" is not a whole number`:      func(s *site) { s.annotate(splitv1.AnnotationPortWeights, `{"80/TCP": {"web-2": 2147483648}}`) },
-		`port "80/TCP": at least one weight must be above`: func(s *site) { s.annotate(splitv1.AnnotationPortWeights, `{"80/TCP": {"web-1": 0}}`) },
+		`the weight -1 is not a whole number`:                         func(s *site) { s.ports(`{"80/TCP": {"weights": {"web-1": -1}}}`) },
+		`the weight 2147483648 is not a whole number`:                 func(s *site) { s.ports(`{"80/TCP": {"weights": {"web-2": 2147483648}}}`) },
+		`ports["80/TCP"]: weights: at least one weight must be above`: func(s *site) { s.ports(`{"80/TCP": {"weights": {"web-1": 0}}}`) },
 	},
 	"a protocol that the transport of the port does not carry": {
-		"UDP is not carried by TCP": func(s *site) { s.annotate(splitv1.AnnotationPortProtocols, `{"80/TCP": "UDP"}`) },
+		"UDP is not carried by TCP": func(s *site) { s.ports(`{"80/TCP": {"protocol": "UDP"}}`) },
 	},
 	"ports with one target port that differ in weights or protocol": {
 		"ports 80 and 81 share a target port, and proxies can't tell their traffic apart": func(s *site) {
 			s.addPort(corev1.ServicePort{Name: "web", Port: 81, TargetPort: intstr.FromInt32(8080)})
-			s.annotate(splitv1.AnnotationPortWeights, `{"81/TCP": {"web-1": 1, "web-2": 1}}`)
+			s.ports(`{"81/TCP": {"weights": {"web-1": 1, "web-2": 1}}}`)
 		},
 		"ports 80 and 81 share a target port but are HTTP and TCP": func(s *site) {
 			s.addPort(corev1.ServicePort{Name: "web", Port: 81, TargetPort: intstr.FromInt32(8080)})
-			s.annotate(splitv1.AnnotationPortProtocols, `{"81/TCP": "TCP"}`)
+			s.ports(`{"81/TCP": {"protocol": "TCP"}}`)
 		},
 	},
 	"a match without a condition, an expression, method or header that can't be expressed exactly": {

@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -101,15 +100,15 @@ func checkListener(l Listener, others []Listener) error {
 func checkAlike(a, b Listener) error {
 	if a.Port.Protocol != b.Port.Protocol {
 		return fmt.Errorf("spec.service: ports %d and %d share a target port but are %s and %s; give them the same appProtocol, or the same protocol in %s",
-			a.Port.Number, b.Port.Number, a.Port.Protocol, b.Port.Protocol, splitv1.AnnotationPortProtocols)
+			a.Port.Number, b.Port.Number, a.Port.Protocol, b.Port.Protocol, traffic.FieldPorts)
 	}
 	wa, wb := weightsOf(a.Port), weightsOf(b.Port)
 	switch {
 	case maps.Equal(wa, wb):
 		return nil
 	case maps.EqualFunc(wa, wb, func(int32, int32) bool { return true }):
-		return fmt.Errorf("metadata.annotations[%s]: ports %d and %d share a target port, and proxies can't tell their traffic apart; give them the same weights",
-			splitv1.AnnotationPortWeights, a.Port.Number, b.Port.Number)
+		return fmt.Errorf("%s: ports %d and %d share a target port, and proxies can't tell their traffic apart; give them the same weights",
+			traffic.FieldPorts, a.Port.Number, b.Port.Number)
 	}
 	return fmt.Errorf("spec.service: ports %d and %d share a target port but not the same backends; give every backend both ports",
 		a.Port.Number, b.Port.Number)

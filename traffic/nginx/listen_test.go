@@ -103,7 +103,7 @@ func TestListenersRefused(t *testing.T) {
 		"one target, fewer backends":  {[]traffic.Port{testPort(8080, traffic.ProtocolHTTP, stable, canary), testPort(8080, traffic.ProtocolHTTP, canary)}, "not the same backends"},
 		"one target, other weights": {[]traffic.Port{
 			testPort(8080, traffic.ProtocolHTTP, stable, canary), testPort(8080, traffic.ProtocolHTTP, stable, testDestination("web-canary", 2)),
-		}, "metadata.annotations[serin.dev/port-weights]: ports 80 and 80 share a target port"},
+		}, "metadata.annotations[serin.dev/routing].ports: ports 80 and 80 share a target port"},
 		"more ports than can be named": {manyPorts(), "more than a proxy can listen on"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -126,7 +126,7 @@ func checkProtocol(port traffic.Port, needs []traffic.Ability) error {
 	case traffic.ProtocolHTTP2:
 		if slices.Contains(needs, traffic.AbilityMirror) {
 			return fmt.Errorf("spec.service: port %d is HTTP/2, whose requests nginx can't mirror: it would have to read them whole before it passes them on; "+
-				"move the port to a Service of its own, or remove the annotation serin.dev/mirror", port.Number)
+				"move the port to a Service of its own, or remove the mirror", port.Number)
 		}
 	case traffic.ProtocolTCP, traffic.ProtocolUDP:
 		if slices.ContainsFunc(needs, traffic.Ability.OfRequests) {

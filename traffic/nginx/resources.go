@@ -3,8 +3,6 @@
 package nginx
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,59 +13,42 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// fieldResources is the annotation as messages name it.
-const fieldResources = "metadata.annotations[" + splitv1.AnnotationProxyResources + "]"
-
-// maxResourcesBytes bounds the annotation: two short lists of quantities.
-const maxResourcesBytes = 2048
-
-// proxyResources are what a proxy's container may have, by the annotation.
-type proxyResources struct {
-	Requests corev1.ResourceList `json:"requests,omitempty"`
-	Limits   corev1.ResourceList `json:"limits,omitempty"`
-}
-
-// resourcesOf are the resources of a split's proxies: those of the annotation, else those
-// of the operator. An error says what is wrong with the annotation.
+// resourcesOf are the resources of a split's proxies: those of its routing, else those of
+// the operator. An error says what is wrong with them.
 func resourcesOf(split *splitv1.TrafficSplit, operators corev1.ResourceRequirements) (corev1.ResourceRequirements, error) {
-	text, found := split.Annotations[splitv1.AnnotationProxyResources]
-	if !found {
+	routing, _ := splitv1.RoutingOf(split) // traffic.Resolve refuses what can't be read
+	own := routing.ProxyResources
+	if own == nil {
 		return operators, nil
 	}
-	if len(text) > maxResourcesBytes {
-		return operators, fmt.Errorf("%s: has more than %d bytes; name only requests and limits", fieldResources, maxResourcesBytes)
-	}
-	var own proxyResources
-	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&own); err != nil || decoder.More() {
-		return operators, fmt.Errorf(`%s: can't be read; write {"requests": {"cpu": "100m"}, "limits": {"memory": "512Mi"}}`, fieldResources)
+	if len(own.Claims) > 0 {
+		return operators, fmt.Errorf("%s.claims: a proxy takes none; name only requests and limits", traffic.FieldProxyResources)
 	}
 	for _, list := range []corev1.ResourceList{own.Requests, own.Limits} {
 		for _, name := range slices.Sorted(maps.Keys(list)) {
 			switch quantity := list[name]; {
 			case quantity.Sign() < 0:
-				return operators, fmt.Errorf("%s: %s is below 0; correct it", fieldResources, name)
+				return operators, fmt.Errorf("%s: %s is below 0; correct it", traffic.FieldProxyResources, name)
 			case !slices.Contains([]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}, name):
-				return operators, fmt.Errorf("%s: %.40q is no resource of a proxy; name cpu, memory or ephemeral-storage", fieldResources, name)
+				return operators, fmt.Errorf("%s: %.40q is no resource of a proxy; name cpu, memory or ephemeral-storage", traffic.FieldProxyResources, name)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(own.Limits)) {
 		if request, found := own.Requests[name]; found && request.Cmp(own.Limits[name]) > 0 {
-			return operators, fmt.Errorf("%s: requests more %s than its limit; correct one", fieldResources, name)
+			return operators, fmt.Errorf("%s: requests more %s than its limit; correct one", traffic.FieldProxyResources, name)
 		}
 	}
-	return corev1.ResourceRequirements{Requests: own.Requests, Limits: own.Limits}, nil
+	return *own, nil
 }
 
-// optionsOf are the options for the proxies of one split. With an annotation that can't be
-// read they are the operator's, and the split is refused.
+// optionsOf are the options for the proxies of one split. With resources that are
+// wrong they are the operator's, and the split is refused.
 func (r *Router) optionsOf(split *splitv1.TrafficSplit) (Options, []traffic.Problem) {
 	options := r.options
 	resources, err := resourcesOf(split, options.Resources)
 	if _, requested := resources.Requests[corev1.ResourceCPU]; err == nil && options.Autoscaling != nil && !requested {
-		err = fmt.Errorf("%s: requests no cpu, of which the autoscaler's utilization is a part; add it", fieldResources)
+		err = fmt.Errorf("%s: requests no cpu, of which the autoscaler's utilization is a part; add it", traffic.FieldProxyResources)
 	}
 	if err != nil {
 		return options, []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonInvalid, Message: err.Error()}}

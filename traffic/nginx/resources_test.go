@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
 )
 
 func TestResourcesOfOneSplitsProxies(t *testing.T) {
@@ -27,24 +28,20 @@ func TestResourcesOfOneSplitsProxies(t *testing.T) {
 			want: corev1.ResourceRequirements{Requests: memory("64Mi"), Limits: memory("128Mi")},
 		},
 		{name: "only a limit", text: `{"limits":{"memory":"1Gi"}}`, want: corev1.ResourceRequirements{Limits: memory("1Gi")}},
-		{name: "no JSON", text: `memory=1Gi`, want: DefaultResources(), says: "can't be read"},
-		{name: "more than one value", text: `{} {}`, want: DefaultResources(), says: "can't be read"},
-		{name: "another field", text: `{"claims":[]}`, want: DefaultResources(), says: "can't be read"},
-		{name: "no quantity", text: `{"limits":{"memory":"much"}}`, want: DefaultResources(), says: "can't be read"},
+		{name: "claims", text: `{"claims":[{"name":"gpu"}]}`, want: DefaultResources(), says: "a proxy takes none"},
 		{name: "below 0", text: `{"limits":{"memory":"-1"}}`, want: DefaultResources(), says: "memory is below 0"},
 		{name: "another resource", text: `{"limits":{"gpu":"1"}}`, want: DefaultResources(), says: `"gpu" is no resource of a proxy`},
 		{name: "a request above the limit", text: `{"requests":{"cpu":"2"},"limits":{"cpu":"1"}}`, want: DefaultResources(), says: "more cpu than its limit"},
-		{name: "too long", text: strings.Repeat(" ", maxResourcesBytes+1), want: DefaultResources(), says: "bytes"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			split := &splitv1.TrafficSplit{}
-			split.Annotations = map[string]string{splitv1.AnnotationProxyResources: test.text}
+			split.Annotations = map[string]string{splitv1.AnnotationRouting: "proxyResources: " + test.text}
 			got, err := resourcesOf(split, DefaultResources())
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if (err == nil) != (test.says == "") || err != nil && (!strings.Contains(err.Error(), test.says) || !strings.HasPrefix(err.Error(), fieldResources)) {
+			if (err == nil) != (test.says == "") || err != nil && (!strings.Contains(err.Error(), test.says) || !strings.HasPrefix(err.Error(), traffic.FieldProxyResources)) {
 				t.Errorf("it says %v", err)
 			}
 			r := &Router{options: Options{Resources: DefaultResources()}}
@@ -56,7 +53,7 @@ func TestResourcesOfOneSplitsProxies(t *testing.T) {
 	}
 	got, err := resourcesOf(&splitv1.TrafficSplit{}, DefaultResources())
 	if diff := cmp.Diff(DefaultResources(), got); diff != "" || err != nil {
-		t.Errorf("without the annotation: %v\n%s", err, diff)
+		t.Errorf("without resources: %v\n%s", err, diff)
 	}
 }
 
@@ -66,7 +63,7 @@ func TestOfSeveralWrongResourcesTheSameOneIsReported(t *testing.T) {
 		`{"requests": {"memory": "2", "cpu": "2"}, "limits": {"memory": "1", "cpu": "1"}}`: "requests more cpu",
 	} {
 		split := &splitv1.TrafficSplit{}
-		split.Annotations = map[string]string{splitv1.AnnotationProxyResources: text}
+		split.Annotations = map[string]string{splitv1.AnnotationRouting: "proxyResources: " + text}
 		for range 200 {
 			if _, err := resourcesOf(split, corev1.ResourceRequirements{}); err == nil || !strings.Contains(err.Error(), ": "+reported) {
 				t.Fatalf("%s: %v", text, err)

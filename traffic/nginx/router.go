@@ -20,7 +20,7 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// Name is the value of the annotation serin.dev/router that chooses this router.
+// Name is the value of the field router of a split's routing that chooses this router.
 const Name = "nginx"
 
 // fieldManager owns what the router applies.

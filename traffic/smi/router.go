@@ -13,7 +13,7 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// Name is the value of the annotation serin.dev/router that chooses this router.
+// Name is the value of the field router of a split's routing that chooses this router.
 const Name = "smi"
 
 // DefaultSettle is how long a mesh is given to follow a split. Meshes send changes to

@@ -16,19 +16,22 @@ func TestAnnotationsThatNoMeshFollowsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for annotation, split := range map[string]traffic.Split{
-		"serin.dev/mirror":         {Mirror: &traffic.Mirror{Service: "copies", Percent: 10}},
-		"serin.dev/sticky-cookie":  {Sticky: &traffic.Sticky{Cookie: "version"}},
-		"serin.dev/routes":         {Routes: []traffic.Route{{Kind: "HTTPRoute", Name: "web"}}},
-		"serin.dev/port-weights":   {PortWeights: true},
-		"serin.dev/port-protocols": {PortProtocols: true},
+	for _, test := range []struct {
+		field string
+		split traffic.Split
+	}{
+		{"mirror", traffic.Split{Mirror: &traffic.Mirror{Service: "copies", Percent: 10}}},
+		{"stickyCookie", traffic.Split{Sticky: &traffic.Sticky{Cookie: "version"}}},
+		{"routes", traffic.Split{Routes: []traffic.Route{{Kind: "HTTPRoute", Name: "web"}}}},
+		{"ports", traffic.Split{PortWeights: true}},
+		{"ports", traffic.Split{PortProtocols: true}},
 	} {
-		problems := New(0).Check(split, nil)
-		if len(problems) != 1 || !traffic.Refused(problems) || !strings.Contains(problems[0].Message, annotation+"]: the router smi") {
-			t.Errorf("%s: problems %v", annotation, problems)
+		problems := New(0).Check(test.split, nil)
+		if len(problems) != 1 || !traffic.Refused(problems) || !strings.Contains(problems[0].Message, "routing]."+test.field+": the router smi") {
+			t.Errorf("%s: problems %v", test.field, problems)
 		}
-		if !strings.Contains(string(page), "`"+annotation+"`") {
-			t.Errorf("the page does not name %s", annotation)
+		if !strings.Contains(string(page), "`"+test.field+"`") {
+			t.Errorf("the page does not name %s", test.field)
 		}
 	}
 	if problems := New(0).Check(traffic.Split{Limited: true}, nil); len(problems) > 0 {

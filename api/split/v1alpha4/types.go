@@ -65,7 +65,7 @@ type TrafficSplitSpec struct {
 
 	// matches limit the split to requests that match at least one of the groups
 	// named. Requests that match none go to the root Service, which a router with
-	// proxies in front of it is named by the annotation serin.dev/default-backend. When
+	// proxies of its own is given as defaultBackend of the annotation serin.dev/routing. When
 	// empty, every request is split.
 	// +optional
 	// +listType=atomic
@@ -143,6 +143,13 @@ type TrafficSplitStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	Router string `json:"router,omitempty"`
 
+	// observedRouting is a digest of the annotation serin.dev/routing that the conditions
+	// are about, beside their observedGeneration, which annotations do not change. Absent
+	// when there was none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ObservedRouting string `json:"observedRouting,omitempty"`
+
 	// confirmed is what the routes of a gateway or mesh ask for, and since when it is
 	// confirmed. Absent while it is not, and for a router that has none.
 	// +optional
@@ -164,15 +171,15 @@ type BackendStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	Service string `json:"service"`
 
-	// weight that is live. With the annotation serin.dev/port-weights it is the largest of
-	// the backend's weights on any port, so that 0 always means no traffic.
+	// weight that is live. Where ports have weights of their own, it is the largest of the
+	// backend's weights on any port, so that 0 always means no traffic.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Weight int32 `json:"weight"`
 
 	// ports are the live weights of each port of the root Service that the backend
-	// can take. Absent without the annotation serin.dev/port-weights: then weight is that
-	// of all ports.
+	// can take. Absent where no port has weights of its own: then weight is that of all
+	// ports.
 	// +optional
 	// +listType=map
 	// +listMapKey=port
@@ -258,63 +265,6 @@ type ProxyStatus struct {
 	Message string `json:"message,omitempty"`
 }
 
-// AnnotationRouter on a TrafficSplit chooses the router that serves it. When
-// absent, the operator's default router does.
-const AnnotationRouter = "serin.dev/router"
-
-// AnnotationDefaultBackend on a TrafficSplit names the Service, in the same
-// namespace, that gets the requests that are not split. It may be one of
-// spec.backends. With spec.matches those are the requests that match none, and a
-// router whose proxies take the traffic of the root Service requires it, because
-// the root Service itself leads back to the proxies. With a router that changes the
-// routes of a gateway or mesh they are also the requests that reach the root Service
-// past it: the root Service is narrowed to the pods of this Service while the split
-// exists.
-const AnnotationDefaultBackend = "serin.dev/default-backend"
-
-// AnnotationRoutes on a TrafficSplit names the routes, in the same namespace, in
-// which the router of a gateway or mesh replaces the root Service by the backends:
-// a list such as "HTTPRoute/website,GRPCRoute/website", or
-// "VirtualService/website:checkout" for the one HTTP route of that name in a
-// VirtualService. When absent, the router makes a route for the root Service.
-const AnnotationRoutes = "serin.dev/routes"
-
-// AnnotationMirror on a TrafficSplit has requests copied to one more Service in the
-// same namespace, whose answers are thrown away: "<service>=<percent>", such as
-// "website-canary=10". The percentage, a whole number from 1 to 100, is of the
-// requests that go to other backends. When absent, nothing is copied.
-const AnnotationMirror = "serin.dev/mirror"
-
-// AnnotationStickyCookie on a TrafficSplit has clients come back to the backend that
-// they were given first: "<name>" or "<name>=<max age>", such as "version" or
-// "version=12h". The name is that of the cookie by which they are known, a letter
-// followed by letters, digits and _, at most 64 characters. The age is a duration of
-// whole seconds, from 1s to 8760h; without it, the cookie lasts as long as the
-// client's session. A client whose backend has a weight of 0 is drawn anew. When
-// absent, each request is drawn independently.
-const AnnotationStickyCookie = "serin.dev/sticky-cookie"
-
-// AnnotationPortWeights on a TrafficSplit gives single ports of the root Service weights
-// of their own, as JSON: {"<number>/<TCP or UDP>": {"<backend>": <weight>}}, such as
-// {"53/UDP": {"dns-stable": 9, "dns-canary": 1}}. The weights of spec.backends hold for
-// all other ports. On a port that is named, a backend of the split that is not named has
-// the weight 0, and at least one weight is above 0. When absent, every port has the
-// weights of spec.backends.
-const AnnotationPortWeights = "serin.dev/port-weights"
-
-// AnnotationPortProtocols on a TrafficSplit says what single ports of the root Service
-// speak, where their appProtocol and name do not, as JSON: {"<number>/<TCP or UDP>":
-// "<protocol>"}. The protocols are HTTP (HTTP/1.1), HTTP2 (without TLS, as for gRPC), HTTPS
-// (passed on unread, as TCP) and TCP for a port of TCP, and UDP for one of UDP. When
-// absent, what the Service says holds.
-const AnnotationPortProtocols = "serin.dev/port-protocols"
-
-// AnnotationProxyResources on a TrafficSplit sets the resources of the container of each
-// of its proxies, as JSON: {"requests": {"cpu": "100m"}, "limits": {"memory": "512Mi"}}.
-// When absent, they are those that the operator gives to proxies. Routers without proxies
-// of their own leave it alone.
-const AnnotationProxyResources = "serin.dev/proxy-resources"
-
 // AnnotationStatus on a TrafficSplit of a cluster whose TrafficSplits have no status
 // holds the status, as JSON.
 const AnnotationStatus = "serin.dev/status"
@@ -338,7 +288,7 @@ const (
 	ReasonAccepted = "Accepted"
 	// ReasonUnsupported: the router can't express a part of the split.
 	ReasonUnsupported = "Unsupported"
-	// ReasonUnknownRouter: the annotation serin.dev/router names no router of this operator.
+	// ReasonUnknownRouter: the routing names no router of this operator.
 	ReasonUnknownRouter = "UnknownRouter"
 	// ReasonConflict: an older split already has the root Service.
 	ReasonConflict = "Conflict"

@@ -50,9 +50,15 @@ func loadSplit(ctx context.Context, api client.Client, namespace, name string) (
 // mayBeChanged refuses splits whose traffic a Rollout decides, and those whose ports
 // differ: percentages of the whole would be true of some ports only.
 func (l *loaded) mayBeChanged() error {
-	if _, found := l.split.Annotations[splitv1.AnnotationPortWeights]; found {
-		return fmt.Errorf("the TrafficSplit %s has weights for single ports, and percentages for all would not change those; edit its annotation %s, or remove it first",
-			l.split.Name, splitv1.AnnotationPortWeights)
+	routing, err := splitv1.RoutingOf(l.split)
+	if err != nil {
+		return fmt.Errorf("the TrafficSplit %s: %w", l.split.Name, err)
+	}
+	for port, rules := range routing.Ports {
+		if rules.Weights != nil {
+			return fmt.Errorf("the TrafficSplit %s has weights for the port %s, and percentages for all would not change those; edit its annotation %s first",
+				l.split.Name, port, splitv1.AnnotationRouting)
+		}
 	}
 	name := l.split.Labels[v1alpha1.LabelRollout]
 	for _, o := range l.split.OwnerReferences {

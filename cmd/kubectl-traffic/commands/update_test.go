@@ -233,7 +233,9 @@ func TestUpdateRefuses(t *testing.T) {
 	owned := echoSplit()
 	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "serin.dev/v1alpha1", Kind: "Rollout", Name: "website", UID: "x"}}
 	ported := echoSplit()
-	ported.Annotations[splitv1.AnnotationPortWeights] = "{}"
+	ported.Annotations[splitv1.AnnotationRouting] = "ports: {80/TCP: {weights: {echo: 1}}}"
+	unroutable := echoSplit()
+	unroutable.Annotations[splitv1.AnnotationRouting] = "{"
 	unreadable := echoSplit()
 	unreadable.Annotations[tags.Annotation] = "{"
 	foreign := echoService("candidate-echo")
@@ -244,7 +246,8 @@ func TestUpdateRefuses(t *testing.T) {
 		want  string
 	}{
 		{"a split that a Rollout has made", led, everything, "belongs to the Rollout website, which would put any change of it back; use kubectl traffic rollout promote"},
-		{"a split with weights for single ports", ported, everything, "has weights for single ports, and percentages for all would not change those; edit its annotation serin.dev/port-weights"},
+		{"a split with weights for single ports", ported, everything, "has weights for the port 80/TCP, and percentages for all would not change those; edit its annotation serin.dev/routing first"},
+		{"a split whose routing can't be read", unroutable, everything, "metadata.annotations[serin.dev/routing]: can't be read"},
 		{"a split that a Rollout owns", owned, everything, "belongs to the Rollout website"},
 		{"a name that is neither a tag nor a Service", echoSplit(), trafficblock.Flags{Traffic: []string{"stabel=100"}}, "stabel is neither a tag of the split echo nor a Service"},
 		{"the root Service as a revision", echoSplit(), trafficblock.Flags{Traffic: []string{"echo=100"}}, "echo is the root Service"},

@@ -17,8 +17,8 @@ func accepted(o Observation) Condition {
 	switch {
 	case o.Claim == ClaimNobody:
 		return Condition{metav1.ConditionFalse, splitv1.ReasonUnknownRouter, fmt.Sprintf(
-			"metadata.annotations[%s]: %q is no router of this operator; name another one, or remove the annotation for the default",
-			splitv1.AnnotationRouter, o.Router)}
+			"%s: %q is no router of this operator; name another one, or remove it for the default",
+			traffic.FieldRouter, o.Router)}
 	case o.Rival != "":
 		return Condition{metav1.ConditionFalse, splitv1.ReasonConflict, fmt.Sprintf(
 			"spec.service: TrafficSplit %q already has this root Service; delete one of the two", o.Rival)}
@@ -115,7 +115,7 @@ func inTheWay(object traffic.Object) string {
 	case object.Unwanted:
 		return ""
 	case object.Borrowed && object.Condition == traffic.ObjectAbsent:
-		why = "does not exist; create it, or correct the annotation " + splitv1.AnnotationRoutes
+		why = "does not exist; create it, or correct " + traffic.FieldRoutes
 	case object.Borrowed && object.Condition == traffic.ObjectForeign:
 		why = "is changed by another TrafficSplit; let only one of them name it"
 	case object.Condition == traffic.ObjectForeign:

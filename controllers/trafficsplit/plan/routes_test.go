@@ -28,7 +28,7 @@ const settle = 5 * time.Second
 func untouched() plan.Observation {
 	o := before()
 	o.Now, o.Means, o.Router = noon, traffic.MeansRoutes, "gatewayAPI"
-	o.Split.Annotations = map[string]string{splitv1.AnnotationDefaultBackend: "stable"}
+	splitv1.SetRouting(o.Split, splitv1.Routing{DefaultBackend: "stable"})
 	o.Endpoints = plan.Endpoints{Known: true, Ready: []string{"s1", "c1"}}
 	o.Pin = plan.Pin{Backend: "stable", Keys: map[string]string{"version": "1"}, Around: 1}
 	o.DataPlane = traffic.State{Settle: settle, Objects: []traffic.Object{{

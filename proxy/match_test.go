@@ -171,7 +171,7 @@ func TestASplitWhoseGroupsAreMissingSharesNothing(t *testing.T) {
 func TestNginxMatchesAsRE2Does(t *testing.T) {
 	expressions := []string{
 		`a`, `^a`, `a$`, `^a$`, `(?i)aB`, `[^a]`, `a.c`, `(a|bc)+d`, `^\d{2,3}$`, `\w+\W\w+`, `\bfoo\b`, `^x?y*z+$`, `[a-c0-9_.-]+@`, `a{2}`,
-		`\$\{x\}`, `"`, `\\`, `;\s*\}`, `^(?:[0-9]{1,3}\.){3}[0-9]{1,3}$`, `[[:alpha:]]+-[[:digit:]]`, `(?s).`, `(?U)a+`, `\Qa.b\E`, `^$|q`, `[^k]s`, `(?i)[^k]S`, `^.{3}$`, `\x41`, `'`, `#`, `~`, `(?i)[k]s`, `%`, `,`,
+		`\$\{x\}`, `"`, `\\`, `;\s*\}`, `^(?:[0-9]{1,3}\.){3}[0-9]{1,3}$`, `[a-zA-Z]+-\D*\d`, `.`, `^a+?$`, `a\.b`, `^$|q`, `[^k]s`, `(?i)[^k]S`, `^.{3}$`, `(?i:A)b`, `[.]`, `[^-\]]b`, `^(?:a|b|)\b`, `\.*\.*$`, `\S\s\S`, `'`, `#`, `~`, `(?i)[k]s`, `%`, `,`,
 	}
 	values := []string{
 		"a", "A", "ab", "AB", "xaby", "abc", "a-c", "bcd", "d", "12", "1234", "foo", "a foo b", "food", "yz", "xyyz", "z", "a_1@", "aa", "${x}", `"`, `\`, "; }", "10.0.0.1",

@@ -14,29 +14,72 @@ func TestCheckExpression(t *testing.T) {
 	for expr, refused := range map[string]string{
 		`.*Firefox.*`:                            "",
 		`^(.*?;)?(type=insider)(;.*)?$`:          "",
+		`(^|;\s*)user=[^;]+(;|$)`:                "",
 		`^([0-9]{1,3}\.){3}[0-9]{1,3}$`:          "",
+		`(?i:b)c`:                                "",
 		`(?i)^alice|bob$`:                        "",
 		`([a-z]{4}-)*x`:                          "",
 		`/api/v[12](/|$)`:                        "",
 		`"; return 200; #`:                       "",
+		`^(?:a|b)??c{2,}?\b\B\d\D\w\W\S$`:        "",
+		`[-a-z_\]\d\t\^-]}]`:                     "",
+		`[^-]\/\-\t\[`:                           "",
 		strings.Repeat("a", 256):                 "",
 		strings.Repeat("a", 257):                 "257 bytes; at most 256",
 		``:                                       "is empty",
 		"a\nb":                                   "control character",
 		"a\x00":                                  "control character",
 		"a\u0085":                                "control character",
-		`(?P<x>a)`:                               "has a name",
-		`(?<x>a)`:                                "has a name",
-		`(a)\1`:                                  "not a regular expression of RE2",
-		`(?=a)`:                                  "not a regular expression of RE2",
-		`(?!a)`:                                  "not a regular expression of RE2",
-		`(?<=a)b`:                                "not a regular expression of RE2",
-		`(?>a+)`:                                 "not a regular expression of RE2",
-		`(*LIMIT_MATCH=1)`:                       "not a regular expression of RE2",
-		`(*UTF8)a`:                               "not a regular expression of RE2",
+		"é":                                      "beyond ASCII",
+		"[^é]":                                   "beyond ASCII",
+		"\xff":                                   "beyond ASCII",
+		`a(?P<x>a)`:                              `read "?P<x>a)" differently`,
+		`(?<x>a)`:                                `read "?<x>a)" differently`,
+		`a(?i)b`:                                 `read "?i)b" differently`,
+		`(?m)^a`:                                 `read "?m)^a" differently`,
+		`(?s).`:                                  `read "?s)." differently`,
+		`(?U)a+`:                                 `read "?U)a+" differently`,
+		`(?=a)`:                                  `read "?=a)" differently`,
+		`(?!a)`:                                  `read "?!a)" differently`,
+		`(?<=a)b`:                                `read "?<=a)b" differently`,
+		`(?>a+)`:                                 `read "?>a+)" differently`,
+		`(*LIMIT_MATCH=1)`:                       `read "*LIMIT_MATCH=1)" differently`,
+		`(*UTF8)a`:                               `read "*UTF8)a" differently`,
+		`(a)\1`:                                  `read "\\1" differently`,
+		`\Qa`:                                    `read "\\Qa" differently`,
+		`\x41`:                                   `read "\\x41" differently`,
+		`\Aa`:                                    `read "\\Aa" differently`,
+		`a\z`:                                    `read "\\z" differently`,
+		`\pL`:                                    `read "\\pL" differently`,
+		`\<a`:                                    `read "\\<a" differently`,
+		`a\`:                                     `read "\\" differently`,
+		`[[:alpha:]]`:                            `read "[:alpha:]]" differently`,
+		`[:a:]`:                                  `read "[:a:]" differently`,
+		`a[.\].]`:                                `read "[.\\].]" differently`,
+		`[=\=]`:                                  `read "[=\\=]" differently`,
+		`[.:=][.]`:                               "",
+		`[[a]`:                                   `read "[[a]" differently`,
+		`[]a]`:                                   `read "[]a]" differently`,
+		`[^^]`:                                   `read "[^^]" differently`,
+		`[^]a]`:                                  `read "[^]a]" differently`,
+		`[\b]`:                                   `read "[\\b]" differently`,
+		`[\d-z]`:                                 `read "[\\d-z]" differently`,
+		`[a-c-e]`:                                `read "[a-c-e]" differently`,
+		`[a&&b]`:                                 `read "[a&&b]" differently`,
+		`[a~~b]`:                                 `read "[a~~b]" differently`,
+		`[a--b]`:                                 `read "[a--b]" differently`,
+		`a{,2}`:                                  `read "{,2}" differently`,
+		`a{x`:                                    `read "{x" differently`,
+		`^*a`:                                    `read "*a" differently`,
+		`a\b+`:                                   `read "+" differently`,
+		`a**`:                                    `read "*" differently`,
+		`a++`:                                    `read "+" differently`,
+		`|*`:                                     `read "*" differently`,
 		`a(`:                                     "not a regular expression of RE2",
-		"\xff":                                   "not a regular expression of RE2",
-		`a**`:                                    "not a regular expression of RE2",
+		`a)`:                                     "not a regular expression of RE2",
+		`[z-a]`:                                  "not a regular expression of RE2",
+		`a{1001}`:                                "not a regular expression of RE2",
+		`(ab){500}`:                              "too large",
 		`^(a+)+$`:                                "repeats inside of a repetition",
 		`(a*b)*`:                                 "repeats inside of a repetition",
 		`((a+)?b)*`:                              "repeats inside of a repetition",
@@ -59,13 +102,33 @@ func TestCheckExpression(t *testing.T) {
 	}
 }
 
-// FuzzCheckExpression checks that what passes is an expression of RE2 without
-// names, and that nothing makes the check panic or take long.
-func FuzzCheckExpression(f *testing.F) {
-	for _, expr := range []string{`.*Firefox.*`, `^(a+)+$`, `(?P<x>a)`, `(?i)k{2,3}[^é]`, "a\x00"} {
-		f.Add(expr)
+func TestWholeValue(t *testing.T) {
+	for expr, want := range map[string]string{
+		`stable`:      `^.*(?:stable).*$`,
+		`^stable`:     `^(?:^stable).*$`,
+		`stable$`:     `^.*(?:stable$)$`,
+		`^stable$`:    `^(?:^stable$)$`,
+		`.*Firefox.*`: `^(?:.*Firefox.*)$`,
+		`^a|b$`:       `^.*(?:^a|b$).*$`,
+		`(.*)a\.*`:    `^.*(?:(.*)a\.*).*$`,
+		`.+`:          `^(?:.+)$`,
+		`.+a|b.*?`:    `^.*(?:.+a|b.*?).*$`,
+		`.*?a.+?`:     `^(?:.*?a.+?)$`,
+		`$`:           `^.*(?:$)$`,
+	} {
+		if got := traffic.WholeValue(expr); got != want {
+			t.Errorf("%s: got %s, want %s", expr, got, want)
+		}
 	}
-	f.Fuzz(func(t *testing.T, expr string) {
+}
+
+// FuzzCheckExpression checks that what passes is an expression of RE2 without names,
+// back-references or flags but (?i), and that WholeValue matches what it has to.
+func FuzzCheckExpression(f *testing.F) {
+	for _, expr := range []string{`.*Firefox.*`, `^(a+)+$`, `(?P<x>a)`, `(?i)k{2,3}[^é]`, "a\x00", `a|^b|c$`, `.*a|b.*`, `\.*a\.*`, `(|a)*b`, `[^-\]]`} {
+		f.Add(expr, "xstable; a=b")
+	}
+	f.Fuzz(func(t *testing.T, expr, value string) {
 		if traffic.CheckExpression(expr) != nil {
 			return
 		}
@@ -73,9 +136,20 @@ func FuzzCheckExpression(f *testing.F) {
 		if err != nil || len(expr) > traffic.MaxExpression || strings.ContainsAny(expr, "\x00\n\r") {
 			t.Fatalf("%q passed: %v", expr, err)
 		}
+		if flagged := strings.Contains(strings.TrimPrefix(strings.ReplaceAll(expr, `\(`, ""), "(?i)"), "(?"); flagged && !strings.ContainsAny(expr, "[:") {
+			t.Errorf("%q passed with a group that is none", expr)
+		}
 		for _, name := range re.SubexpNames() {
 			if name != "" {
 				t.Errorf("%q passed with the group %s", expr, name)
+			}
+		}
+		if !re.MatchString("") && !strings.Contains(value, "\n") {
+			whole := traffic.WholeValue(expr)
+			for _, anchored := range []string{whole, `\A(?:` + whole + `)\z`} {
+				if got, want := regexp.MustCompile(anchored).MatchString(value), re.MatchString(value); got != want {
+					t.Errorf("%q on %q: %q gives %t, want %t", expr, value, anchored, got, want)
+				}
 			}
 		}
 	})

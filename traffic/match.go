@@ -14,7 +14,7 @@ import (
 )
 
 // Match is a set of requests: those that meet every condition. Without conditions
-// it holds every request. All expressions are RE2 and were checked.
+// it holds every request. All expressions passed CheckExpression.
 type Match struct {
 	// Group and Name are where the set is defined, for messages.
 	Group, Name string
@@ -31,7 +31,8 @@ type Match struct {
 type Header struct {
 	// Name of the header in lower case.
 	Name string
-	// Regex is the expression that has to match a part of the value.
+	// Regex is the expression that has to match a part of the value. It does not match
+	// an empty one.
 	Regex string
 }
 
@@ -133,10 +134,14 @@ func makeHeaders(in specsv1.Headers) ([]Header, error) {
 		if slices.ContainsFunc(out, func(o Header) bool { return o.Name == name }) {
 			return nil, fmt.Errorf("headers: %q is named twice; keep one of them", name)
 		}
-		if err := CheckExpression(h.Regex); err != nil {
+		regex := h.Regex
+		if regex == ".*" {
+			regex = ".+" // any value, which an empty one is not
+		}
+		if err := checkHeaderExpression(regex); err != nil {
 			return nil, fmt.Errorf("headers: %s: %w", name, err)
 		}
-		out = append(out, Header{Name: name, Regex: h.Regex})
+		out = append(out, Header{Name: name, Regex: regex})
 	}
 	return out, nil
 }

@@ -51,7 +51,7 @@ func webSplit() *splitv1.TrafficSplit {
 func webGroups() map[string]*specsv1.HTTPRouteGroup {
 	return map[string]*specsv1.HTTPRouteGroup{
 		"a": group("a",
-			specsv1.HTTPMatch{Name: "beta", Methods: []specsv1.HTTPMethod{"POST", "GET", "GET"}, PathRegex: "/api", Headers: headers("X-Beta", "1", "cookie", "a")},
+			specsv1.HTTPMatch{Name: "beta", Methods: []specsv1.HTTPMethod{"POST", "GET", "GET"}, PathRegex: "/api", Headers: headers("X-Beta", "1", "cookie", ".*")},
 			specsv1.HTTPMatch{Name: "any", Methods: []specsv1.HTTPMethod{"GET", "*"}}),
 		"b": group("b", specsv1.HTTPMatch{Name: "beta", PathRegex: "/b"}),
 	}
@@ -65,7 +65,7 @@ func TestGroupsAreMerged(t *testing.T) {
 	want := []traffic.Match{
 		{
 			Group: "a", Name: "beta", Methods: []string{"GET", "POST"}, Path: "/api",
-			Headers: []traffic.Header{{Name: "x-beta", Regex: "1"}, {Name: "cookie", Regex: "a"}},
+			Headers: []traffic.Header{{Name: "x-beta", Regex: "1"}, {Name: "cookie", Regex: ".+"}},
 		},
 		{Group: "a", Name: "any"},
 		{Group: "b", Name: "beta", Path: "/b"},
@@ -178,7 +178,11 @@ func TestResolveOfMatchesAndMirrors(t *testing.T) {
 		},
 		"an expression of a header that is refused": {
 			edit:      func(s *state) { s.group.Spec.Matches[0].Headers = headers("X-A", "(?=x)") },
-			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{`match "beta"`, "headers: x-a", "not a regular expression of RE2"},
+			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{`match "beta"`, "headers: x-a", `read "?=x)" differently`},
+		},
+		"an expression of a header that an empty value meets": {
+			edit:      func(s *state) { s.group.Spec.Matches[0].Headers = headers("X-A", "^a*$") },
+			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonInvalid, says: []string{`match "beta"`, "headers: x-a", "matches an empty value"},
 		},
 		"a mirror": {edit: func(s *state) {
 			splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-canary", Percent: 100} })

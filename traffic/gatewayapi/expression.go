@@ -4,11 +4,9 @@ package gatewayapi
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"strings"
-	"unicode"
 
 	"github.com/serin-dev/serin/traffic"
 )
@@ -25,38 +23,17 @@ const (
 	typePrefix = "PathPrefix"
 )
 
-// maxValue is the most bytes of a header's value, or expression, in a route.
-const maxValue = 4096
-
-// headerCondition writes a condition on a header for a data plane whose engine is not
-// known: the Gateway API leaves to it which dialect it reads, and whether the
-// expression has to match the whole value or a part.
-//
-// What stands for one value becomes Exact. All else is written anew from what was
-// parsed, with what RE2, PCRE and ECMAScript read alike, and so that it matches the
-// whole value exactly when it matches a part: ^.*(?:stable).*$.
+// headerCondition writes a condition on a header. The Gateway API leaves to data planes
+// whether an expression has to match the whole value or a part, so it is written to
+// make no difference. What stands for one value becomes Exact, which all of them have.
 func headerCondition(header traffic.Header) (valueMatch, error) {
-	fail := func(err error) (valueMatch, error) {
-		return valueMatch{}, fmt.Errorf("header %s: %q %w", header.Name, header.Regex, err)
-	}
 	if header.Name == "host" {
-		return fail(errors.New("can't be matched, since routes tell hosts apart by their hostnames; use a route of its own for that host"))
+		return valueMatch{}, errors.New("header host: can't be matched, since routes tell hosts apart by their hostnames; use a route of its own for that host")
 	}
-	re, err := syntax.Parse(header.Regex, syntax.Perl)
-	if err != nil {
-		return fail(err)
-	}
-	if value, literal := literalOf(re); literal && value != "" {
+	if value := exactValue(header.Regex); value != "" {
 		return valueMatch{Type: typeExact, Name: header.Name, Value: value}, nil
 	}
-	value, err := portable(re)
-	if err != nil {
-		return fail(err)
-	}
-	if len(value) > maxValue {
-		return fail(fmt.Errorf("is too long once it is written for every data plane (%d bytes, at most %d); shorten it", len(value), maxValue))
-	}
-	return valueMatch{Type: typeRegex, Name: header.Name, Value: value}, nil
+	return valueMatch{Type: typeRegex, Name: header.Name, Value: traffic.WholeValue(header.Regex)}, nil
 }
 
 // holdsFor tells whether a value meets a condition on a header, as the specification
@@ -66,35 +43,19 @@ func holdsFor(header traffic.Header, value string) bool {
 	return err == nil && value != "" && re.MatchString(value)
 }
 
-// literalOf is the one value that an expression of the form ^value$ stands for.
-func literalOf(re *syntax.Regexp) (string, bool) {
-	parts := partsOf(re)
-	if len(parts) < 2 || parts[0].Op != syntax.OpBeginText || parts[len(parts)-1].Op != syntax.OpEndText {
-		return "", false
+// exactValue is the one value that an expression of the form ^value$ stands for, or "".
+func exactValue(expr string) string {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil || re.Op != syntax.OpConcat || len(re.Sub) != 3 {
+		return ""
 	}
-	var value strings.Builder
-	for _, p := range parts[1 : len(parts)-1] {
-		if p.Op != syntax.OpLiteral || p.Flags&syntax.FoldCase != 0 {
-			return "", false
-		}
-		value.WriteString(string(p.Rune))
+	value := re.Sub[1]
+	if re.Sub[0].Op != syntax.OpBeginText || re.Sub[2].Op != syntax.OpEndText || value.Op != syntax.OpLiteral || value.Flags&syntax.FoldCase != 0 {
+		return ""
 	}
-	literal := value.String()
-	return literal, !strings.ContainsFunc(literal, func(r rune) bool { return r > unicode.MaxASCII }) && strings.TrimSpace(literal) == literal
-}
-
-// partsOf are the operations that follow each other, without groups around them.
-func partsOf(re *syntax.Regexp) []*syntax.Regexp {
-	switch re.Op {
-	case syntax.OpCapture:
-		return partsOf(re.Sub[0])
-	case syntax.OpConcat:
-		var parts []*syntax.Regexp
-		for _, sub := range re.Sub {
-			parts = append(parts, partsOf(sub)...)
-		}
-		return parts
-	default:
-		return []*syntax.Regexp{re}
+	text := string(value.Rune)
+	if strings.TrimSpace(text) != text {
+		return ""
 	}
+	return text
 }

@@ -12,18 +12,16 @@ import (
 func TestExpressionsOnHeaders(t *testing.T) {
 	t.Parallel()
 	for expression, want := range map[string]string{
-		"^insider$":                     "Exact insider",
-		`^a\.b$`:                        "Exact a.b",
-		"stable":                        "RegularExpression ^.*(?:stable).*$",
-		".*Firefox.*":                   "RegularExpression ^.*(?:Firefox).*$",
-		"^Mozilla":                      "RegularExpression ^(?:Mozilla).*$",
-		"canary$":                       "RegularExpression ^.*(?:canary)$",
-		"^(a|bc)$":                      "RegularExpression ^(?:a|bc)$",
-		".*":                            "RegularExpression ^.+$",
-		"^(.*?;)?(type=insider)(;.*)?$": "RegularExpression ^(?:(?:.*;)?type=insider(?:;.*)?)$",
-		"(?i)yes":                       "RegularExpression ^.*(?:[Yy][Ee][Ss]).*$",
-		"[^0-9]+x":                      "RegularExpression ^.*(?:[^0-9]+x).*$",
-		"a{2,3}b":                       "RegularExpression ^.*(?:a{2,3}b).*$",
+		"^insider$":     "Exact insider",
+		`^a\.b$`:        "Exact a.b",
+		"^ a$":          "RegularExpression ^(?:^ a$)$",
+		"(?i)^insider$": "RegularExpression ^(?:(?i)^insider$)$",
+		"^(a|bc)$":      "RegularExpression ^(?:^(a|bc)$)$",
+		"stable":        "RegularExpression ^.*(?:stable).*$",
+		"insider$":      "RegularExpression ^.*(?:insider$)$",
+		".*Firefox.*":   "RegularExpression ^(?:.*Firefox.*)$",
+		"^a|b$":         "RegularExpression ^.*(?:^a|b$).*$",
+		".+":            "RegularExpression ^(?:.+)$",
 	} {
 		got, err := headerCondition(traffic.Header{Name: "x", Regex: expression})
 		if err != nil {
@@ -39,12 +37,12 @@ func TestExpressionsOnHeaders(t *testing.T) {
 // Whatever is written holds for a value exactly when the expression holds for a part
 // of it, whether the data plane looks at the whole value or at parts.
 func FuzzExpressionsHoldForTheSameValues(f *testing.F) {
-	for _, expression := range []string{"stable", "^a$", "^(a|b)c*$", `\bx\b`, "(?i)Kk", "[^a-c]", "a|^b|c$", "x{2,4}", "^$", "(^|;)a(;|$)", `[\t ]x`, "a*?b", `\x{e9}`, "(?s).", "^.?$"} {
+	for _, expression := range []string{"stable", "^a$", "^(a|b)c*$", `\bx\b`, "(?i)Kk", "[^a-c]", "a|^b|c$", "x{2,4}", "(^|;)a(;|$)", `[\t ]x`, "a*?b", "^.$", ".*a|b.*", "(.*)a", `\.*a\.*`} {
 		f.Add(expression, "xstable; a=b")
 		f.Add(expression, "Kk x;a;")
 	}
 	f.Fuzz(func(t *testing.T, expression, value string) {
-		if traffic.CheckExpression(expression) != nil || !headerValue.MatchString(value) {
+		if traffic.CheckExpression(expression) != nil || regexp.MustCompile(expression).MatchString("") || !headerValue.MatchString(value) {
 			return // no expression or no value that passes
 		}
 		header := traffic.Header{Name: "x", Regex: expression}

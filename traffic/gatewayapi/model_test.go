@@ -176,7 +176,7 @@ func drawSplitMatch(r *rand.Rand) traffic.Match {
 	}
 	for _, name := range []string{"x-one", "x-three"} {
 		if r.IntN(3) == 0 {
-			m.Headers = append(m.Headers, traffic.Header{Name: name, Regex: draw(r, "^yes$", "y", "^(yes|no)$", ".*", "e.?")})
+			m.Headers = append(m.Headers, traffic.Header{Name: name, Regex: draw(r, "^yes$", "y", "^(yes|no)$", ".+", "e.?")})
 		}
 	}
 	return m

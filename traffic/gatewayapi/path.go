@@ -9,8 +9,6 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
-
-	"github.com/serin-dev/serin/traffic"
 )
 
 // pathMatch is a condition on the path of a request.
@@ -263,7 +261,7 @@ func (a *alternative) append(re *syntax.Regexp) bool {
 	case re.Op == syntax.OpEndText:
 		a.ended = a.ended || !a.any
 		return true
-	case traffic.MatchesAnything(re):
+	case matchesAnything(re):
 		a.any = a.any || !a.ended
 		return true
 	case re.Op != syntax.OpLiteral || re.Flags&syntax.FoldCase != 0 || a.any || a.ended:
@@ -271,4 +269,9 @@ func (a *alternative) append(re *syntax.Regexp) bool {
 	}
 	a.text += string(re.Rune)
 	return true
+}
+
+// matchesAnything is true for .*, lazy or not.
+func matchesAnything(re *syntax.Regexp) bool {
+	return re.Op == syntax.OpStar && re.Sub[0].Op == syntax.OpAnyCharNotNL
 }

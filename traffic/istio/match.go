@@ -91,10 +91,7 @@ func addPath(b block, set traffic.Match) (bool, error) {
 	if set.Path == "" {
 		return true, nil
 	}
-	expr, err := startsWith(set.Path)
-	if err != nil {
-		return false, fmt.Errorf("pathRegex: %w", err)
-	}
+	expr := "(?:" + set.Path + ").*" // Istio matches whole texts
 	own, ok := parseStringMatch(b["uri"])
 	caseless, _ := b["ignoreUriCase"].(bool)
 	switch {
@@ -117,10 +114,6 @@ var ignoredHeaders = []string{"uri", "scheme", "method", "authority"}
 func addHeaders(b block, set traffic.Match) (bool, error) {
 	all := true
 	for _, h := range set.Headers {
-		expr, err := holds(h.Regex)
-		if err != nil {
-			return false, fmt.Errorf("headers: %s: %w", h.Name, err)
-		}
 		in, key := b, "authority" // what the header host is called
 		switch {
 		case slices.Contains(ignoredHeaders, h.Name):
@@ -128,7 +121,7 @@ func addHeaders(b block, set traffic.Match) (bool, error) {
 		case h.Name != "host":
 			in, key = within(b, "headers"), h.Name
 		}
-		met, err := addExpression(in, key, expr)
+		met, err := addExpression(in, key, traffic.WholeValue(h.Regex))
 		if err != nil {
 			return false, fmt.Errorf("headers: %s: %w", h.Name, err)
 		}

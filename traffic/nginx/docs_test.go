@@ -154,13 +154,23 @@ var refused = map[string]map[string]func(*site){
 			s.ports(`{"81/TCP": {"protocol": "TCP"}}`)
 		},
 	},
-	"a match without a condition, an expression, method or header that can't be expressed exactly": {
-		"has no condition":                   func(s *site) { s.match(specsv1.HTTPMatch{}) },
-		"repeats inside of a repetition":     func(s *site) { s.match(specsv1.HTTPMatch{PathRegex: "(a+)+"}) },
-		"is not a method":                    func(s *site) { s.match(specsv1.HTTPMatch{Methods: []specsv1.HTTPMethod{"FETCH"}}) },
-		"is not the name of a header":        func(s *site) { s.match(specsv1.HTTPMatch{Headers: header("a b", ".*")}) },
-		"has a name; write (...) instead":    func(s *site) { s.match(specsv1.HTTPMatch{Headers: header("a", "(?P<x>b)")}) },
-		"is not a regular expression of RE2": func(s *site) { s.match(specsv1.HTTPMatch{Headers: header("a", `(a)\1`)}) },
+	"a match without a condition, a method or header that can't be expressed exactly": {
+		"has no condition":            func(s *site) { s.match(specsv1.HTTPMatch{}) },
+		"is not a method":             func(s *site) { s.match(specsv1.HTTPMatch{Methods: []specsv1.HTTPMethod{"FETCH"}}) },
+		"is not the name of a header": func(s *site) { s.match(specsv1.HTTPMatch{Headers: header("a b", ".*")}) },
+	},
+	"an expression that data planes could read differently": {
+		`read "?P<x>b)" differently`:         func(s *site) { s.match(specsv1.HTTPMatch{Headers: header("a", "(?P<x>b)")}) },
+		`read "\\1" differently`:             func(s *site) { s.match(specsv1.HTTPMatch{PathRegex: `(a)\1`}) },
+		"names a character beyond ASCII":     func(s *site) { s.match(specsv1.HTTPMatch{Headers: header("a", "é")}) },
+		"is not a regular expression of RE2": func(s *site) { s.match(specsv1.HTTPMatch{PathRegex: "(a"}) },
+	},
+	"an expression that could take for ever, or is very large once its repetitions are written out": {
+		"repeats inside of a repetition": func(s *site) { s.match(specsv1.HTTPMatch{PathRegex: "(a+)+"}) },
+		"too large for data planes":      func(s *site) { s.match(specsv1.HTTPMatch{PathRegex: "(ab){500}"}) },
+	},
+	"an expression that matches an empty value of a header, but for `.*`": {
+		"matches an empty value": func(s *site) { s.match(specsv1.HTTPMatch{Headers: header("a", "^a*$")}) },
 	},
 	"a header's name with `_` or other characters beside letters, digits and `-`": {
 		`can't tell the header "x_beta"`: func(s *site) { s.match(specsv1.HTTPMatch{Headers: header("x_beta", ".*")}) },

@@ -144,6 +144,7 @@ func FuzzRenderMatches(f *testing.F) {
 		if err != nil {
 			t.Fatalf("nginx could not read it: %v\n%s", err, r.Config)
 		}
+		keys := []string{method, "~" + pcreOptions + "^(?:" + path + ")", "~" + pcreOptions + regex1, "~" + pcreOptions + regex2}
 		maps := map[string]directive{}
 		for _, d := range directives {
 			if d.words[0] != "http" {
@@ -159,6 +160,9 @@ func FuzzRenderMatches(f *testing.F) {
 			d, found := maps[fmt.Sprintf("$serin_c_0_%d", j)]
 			if !found || len(d.block) != 3 {
 				t.Fatalf("condition %d: %v\n%s", j, d, r.Config)
+			}
+			if key := d.block[2].words[0]; !slices.Contains(keys, key) {
+				t.Errorf("condition %d is %q, which is none of %q", j, key, keys)
 			}
 			for _, line := range d.block {
 				if len(line.words) != 2 || line.words[1] != "0" && line.words[1] != "1" {

@@ -29,6 +29,10 @@ const (
 // maxConditions of all matches of a split: each may be looked at for each request.
 const maxConditions = 128
 
+// pcreOptions of every expression: the dot stops at \n, and nginx may take so many
+// steps, a few milliseconds. Beyond them the request does not match.
+const pcreOptions = "(*LF)(*LIMIT_MATCH=100000)"
+
 // matched is the variable that is 1 for a request that the weights share.
 const matched = "serin_matched"
 
@@ -70,22 +74,20 @@ func makeConditions(m traffic.Match) ([]condition, error) {
 		conditions = append(conditions, condition{"$request_method", m.Methods})
 	}
 	if m.Path != "" {
-		pattern, err := pcre(m.Path, atStart)
-		if err != nil {
+		if err := traffic.CheckExpression(m.Path); err != nil {
 			return nil, fmt.Errorf("pathRegex: %w", err)
 		}
-		conditions = append(conditions, condition{"$serin_path", []string{"~" + pcreOptions + `\A(?:` + pattern + ")"}})
+		conditions = append(conditions, condition{"$serin_path", []string{"~" + pcreOptions + "^(?:" + m.Path + ")"}})
 	}
 	for _, h := range m.Headers {
 		if !variableHeader.MatchString(h.Name) {
 			return nil, fmt.Errorf("headers: nginx can't tell the header %.50q from others; use one whose name has only letters, digits and -", h.Name)
 		}
-		pattern, err := pcre(h.Regex, anywhere)
-		if err != nil {
+		if err := traffic.CheckExpression(h.Regex); err != nil {
 			return nil, fmt.Errorf("headers: %s: %w", h.Name, err)
 		}
 		conditions = append(conditions, condition{
-			"$http_" + strings.ReplaceAll(h.Name, "-", "_"), []string{"~" + pcreOptions + "(?:" + pattern + ")"},
+			"$http_" + strings.ReplaceAll(h.Name, "-", "_"), []string{"~" + pcreOptions + h.Regex},
 		})
 	}
 	return conditions, nil

@@ -64,16 +64,18 @@ type HTTPMatch struct {
 	// +kubebuilder:validation:MaxItems=10
 	Methods []HTTPMethod `json:"methods,omitempty"`
 
-	// pathRegex is a regular expression (RE2) that the path must match from its
-	// start, but not to its end. The path is taken as it was sent, encoded and without
-	// the query. Groups must have no names, and what repeats must not be repeated.
+	// pathRegex is a regular expression that the path must match from its start, but
+	// not to its end. The path is taken as it was sent, encoded and without the query.
+	// Only what RE2 and PCRE read alike is accepted: characters of ASCII, sets, groups
+	// without names, |, ^, $, repetitions, \d, \w, \s, \b, and (?i) at the start. What
+	// repeats must not be repeated.
 	// When unset the path does not matter.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	PathRegex string `json:"pathRegex,omitempty"`
 
-	// headers are regular expressions (RE2) for the values of headers: either a
+	// headers are regular expressions for the values of headers: either a
 	// map from name to expression, or a list of maps with one name each. All of
 	// them must match a part of the header's value; a header that is absent or empty
 	// matches none. At most 256 bytes each, with the rules of pathRegex. When unset

@@ -5,7 +5,6 @@ package aggregate
 import (
 	"math"
 	"testing"
-	"time"
 
 	"github.com/serin-dev/serin/metricsapi/observe"
 )
@@ -24,19 +23,6 @@ func TestCountsAreBetweenZeroAndWhatIsExact(t *testing.T) {
 		q := count(v)
 		if got := q.String(); got != want {
 			t.Errorf("%v is written as %s, want %s", v, got, want)
-		}
-	}
-}
-
-func TestAFullCacheDropsTheEntryThatEndsFirst(t *testing.T) {
-	c := newCache(2)
-	until := func(seconds int) entry { return entry{until: end0.Add(time.Duration(seconds) * time.Second)} }
-	c.put("late", until(30))
-	c.put("soon", until(10))
-	c.put("new", until(5)) // it ends before both, and it is what was asked for
-	for scope, want := range map[string]bool{"late": true, "soon": false, "new": true} {
-		if _, got := c.get(scope, end0); got != want {
-			t.Errorf("%s is kept: %v", scope, got)
 		}
 	}
 }

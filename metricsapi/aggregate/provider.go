@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -43,8 +44,15 @@ type Provider struct {
 	clock     clock.PassiveClock
 	timeout   time.Duration
 	flights   singleflight.Group
-	kept      *cache
-	told      rate.Sometimes
+	// kept has the last observation of each scope that was asked for lately.
+	kept *cache.LRUExpireCache
+	told rate.Sometimes
+}
+
+// observation is what a source said of a scope.
+type observation struct {
+	snapshot observe.Snapshot
+	err      error
 }
 
 var _ observe.Provider = (*Provider)(nil)
@@ -57,7 +65,10 @@ func NewProvider(source observe.Source, inventory observe.Inventory, clock clock
 	if o.Scopes <= 0 {
 		o.Scopes = DefaultScopes
 	}
-	return &Provider{source: source, inventory: inventory, clock: clock, timeout: o.Timeout, kept: newCache(o.Scopes), told: rate.Sometimes{Interval: tellEvery}}
+	return &Provider{
+		source: source, inventory: inventory, clock: clock, timeout: o.Timeout,
+		kept: cache.NewLRUExpireCacheWithClock(o.Scopes, clock), told: rate.Sometimes{Interval: tellEvery},
+	}
 }
 
 // Metrics returns what the resources that are asked for received and sent.
@@ -99,8 +110,9 @@ func scope(r observe.Request) string {
 func (p *Provider) snapshot(ctx context.Context, r observe.Request) (observe.Snapshot, error) {
 	namespace := scope(r)
 	for _, covering := range []string{namespace, ""} {
-		if e, fresh := p.kept.get(covering, p.clock.Now()); fresh && (covering == namespace || e.err == nil) {
-			return e.snapshot, e.err
+		kept, _ := p.kept.Get(covering)
+		if o, fresh := kept.(observation); fresh && (covering == namespace || o.err == nil) {
+			return o.snapshot, o.err
 		}
 	}
 	done := p.flights.DoChan(namespace, func() (any, error) {
@@ -111,7 +123,7 @@ func (p *Provider) snapshot(ctx context.Context, r observe.Request) (observe.Sna
 			err = &observe.UnavailableError{Message: "the source of the metrics did not answer in time", Cause: err}
 		}
 		p.tell(ctx, namespace, err)
-		p.kept.put(namespace, entry{snapshot: s, err: err, until: expiry(s, err, p.clock.Now())})
+		p.kept.Add(namespace, observation{s, err}, keepFor(s, err, p.clock.Now()))
 		return s, err
 	})
 	select {
@@ -132,13 +144,12 @@ func (p *Provider) tell(ctx context.Context, namespace string, err error) {
 	}
 }
 
-// expiry is when a newer snapshot may exist: not before a window has passed since the
-// end of this one.
-func expiry(s observe.Snapshot, err error, now time.Time) time.Time {
-	soon := now.Add(retry)
-	next := s.End.Add(s.End.Sub(s.Start))
-	if err != nil || next.Before(soon) {
-		return soon
+// keepFor is how long there can be no newer snapshot: until a window has passed since
+// the end of this one, and not at that moment itself, at which the cache still answers.
+func keepFor(s observe.Snapshot, err error, now time.Time) time.Duration {
+	next := s.End.Add(s.End.Sub(s.Start)).Sub(now)
+	if err != nil || next < retry {
+		next = retry
 	}
-	return next
+	return next - 1
 }

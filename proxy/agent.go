@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/serin-dev/serin/proxy/accesslog"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -119,7 +120,7 @@ func New(opts Options) *Agent {
 // it is.
 func (a *Agent) Run(ctx context.Context) error {
 	var err error
-	if a.server, err = a.Server(a.metrics.tally.killed); err != nil {
+	if a.server, err = a.Server(a.metrics.requests.killed); err != nil {
 		return err
 	}
 	log, err := a.prepare()
@@ -130,8 +131,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	// The work goes on while draining, after the caller's context has ended.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	follower := newFollower(log, a.metrics.tally.position(), a.Clock, a.metrics.tally)
-	if err := follower.catchUp(); err != nil { // before anybody sees the counts
+	tailer := accesslog.NewTailer(log, a.metrics.requests.position(), a.Clock, a.metrics.requests)
+	if err := tailer.CatchUp(); err != nil { // before anybody sees the counts
 		return err
 	}
 	retry := a.resume(work)
@@ -142,7 +143,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	finish, followed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		defer close(followed) // it is read once more at the end
-		followed <- follower.run(work, finish)
+		followed <- tailer.Run(work, finish)
 	}()
 
 	err = a.serve(ctx, work, retry, failures, followed)
@@ -170,13 +171,13 @@ func (a *Agent) prepare() (*os.File, error) {
 	if err := os.MkdirAll(dir.Temp(), 0o700); err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", dir, err)
 	}
-	if err := a.metrics.tally.load(); err != nil {
+	if err := a.metrics.requests.load(); err != nil {
 		return nil, err
 	}
-	if _, err := a.metrics.tally.save(); err != nil {
+	if _, err := a.metrics.requests.Save(); err != nil {
 		return nil, err
 	}
-	return openLog(dir.AccessLog())
+	return accesslog.Open(dir.AccessLog())
 }
 
 // empty removes everything in a folder.
@@ -325,7 +326,7 @@ func (a *Agent) apply(ctx context.Context, want Want) error {
 	if err := reach(ctx, a.Clock, a.Dial, newlyUsed(a.split, want.Split)); err != nil {
 		return err
 	}
-	if err := a.metrics.tally.know(types.NamespacedName{Namespace: want.Split.Namespace, Name: want.Split.Root}, r.Services); err != nil {
+	if err := a.metrics.requests.know(types.NamespacedName{Namespace: want.Split.Namespace, Name: want.Split.Root}, r.Services); err != nil {
 		return err
 	}
 	if err := a.datagrams.open(r.Datagrams); err != nil {

@@ -19,7 +19,7 @@ import (
 func BenchmarkCount(b *testing.B) {
 	for name, different := range map[string]int{"alike": 200, "different": 10_000} {
 		b.Run(name, func(b *testing.B) {
-			t := newTally("", clock.RealClock{})
+			t := newCounter("", clock.RealClock{})
 			t.state.Services["b0123456789ab"] = "web-stable"
 			var chunk []byte
 			for i := range 10_000 {
@@ -28,7 +28,7 @@ func BenchmarkCount(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for range b.N/10_000 + 1 {
-				t.take(chunk)
+				t.Take(chunk)
 			}
 		})
 	}
@@ -49,10 +49,10 @@ func BenchmarkWeights(b *testing.B) {
 // them and to one who asks for something else.
 func BenchmarkScrape(b *testing.B) {
 	m := newMetrics("", clock.RealClock{})
-	m.tally.state.Root = types.NamespacedName{Namespace: "shop", Name: "web"}
-	m.tally.state.Services["b0123456789ab"] = "web-stable"
+	m.requests.state.Root = types.NamespacedName{Namespace: "shop", Name: "web"}
+	m.requests.state.Services["b0123456789ab"] = "web-stable"
 	for i := range maxPairs {
-		m.tally.take(fmt.Appendf(nil, "b0123456789ab\t10.96.17.203:80\t200\t0.012\t0.010\tOK\tsplit\t10.244.%d.%d\n", 100+i/250, i%250))
+		m.requests.Take(fmt.Appendf(nil, "b0123456789ab\t10.96.17.203:80\t200\t0.012\t0.010\tOK\tsplit\t10.244.%d.%d\n", 100+i/250, i%250))
 	}
 	status := newStatusServer(m)
 	for name, query := range map[string]string{"all": "", "requests": "?name[]=serin_proxy_requests_total"} {

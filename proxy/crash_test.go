@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/serin-dev/serin/proxy/accesslog"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -166,13 +167,13 @@ func (c *crew) counted(t *testing.T) map[string]map[string]uint64 {
 }
 
 // saved is what is left of the counts when all has ended.
-func (c *crew) saved(t *testing.T) *tallyState {
+func (c *crew) saved(t *testing.T) *counterState {
 	t.Helper()
 	data, err := os.ReadFile(c.Render.Dir.Counts())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s tallyState
+	var s counterState
 	if err := json.Unmarshal(data, &s); err != nil {
 		t.Fatal(err)
 	}
@@ -184,9 +185,9 @@ func (c *crew) saved(t *testing.T) *tallyState {
 }
 
 // requests are the requests by Service and status.
-func (s *tallyState) requests() map[string]map[string]uint64 {
+func (s *counterState) requests() map[string]map[string]uint64 {
 	counts := map[string]map[string]uint64{}
-	for service, of := range s.Kinds[nginx.KindSplit] {
+	for service, of := range s.Kinds[accesslog.KindSplit] {
 		counts[service] = of.Requests
 	}
 	return counts

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/proxy/accesslog"
 )
 
 // flowLabels tell a pair of a client and a backend. The server is the pod that answered,
@@ -26,11 +26,11 @@ var (
 )
 
 // flowMetrics are the counts of all pairs.
-func (s *tallyState) flowMetrics() []prometheus.Metric {
+func (s *counterState) flowMetrics() []prometheus.Metric {
 	var out []prometheus.Metric
 	for kind, services := range s.Flows.Pairs {
 		apex := ""
-		if kind == nginx.KindSplit {
+		if kind == accesslog.KindSplit {
 			apex = s.Root.Name
 		}
 		for service, clients := range services {

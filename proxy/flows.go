@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/proxy/accesslog"
 )
 
 const (
@@ -54,30 +54,30 @@ type pair struct {
 
 // add counts n requests to a Service, unless they have no client that waits for the answer,
 // or their outcome says nothing of the version.
-func (f *flows) add(service string, r record, n uint64, now time.Time) {
-	kind := flowKind(r.kind)
+func (f *flows) add(service string, r accesslog.Record, n uint64, now time.Time) {
+	kind := flowKind(r.Kind)
 	if kind == "" {
 		return
 	}
-	code, err := strconv.Atoi(r.code)
+	code, err := strconv.Atoi(r.Code)
 	if err != nil {
-		return // parseRecord lets no such code pass
+		return // accesslog.Parse lets no such code pass
 	}
 	outcome := analysis.Classify(code)
 	if outcome == analysis.Ignored {
 		return
 	}
-	p := f.pair(kind, service, r.client, n)
+	p := f.pair(kind, service, r.Client, n)
 	p.Last = now.Unix()
 	if outcome == analysis.Failure {
 		p.Failure += n
 	} else {
 		p.Success += n
 	}
-	if r.seconds >= 0 {
-		i, _ := slices.BinarySearch(flowBounds[:], r.seconds)
+	if r.Seconds >= 0 {
+		i, _ := slices.BinarySearch(flowBounds[:], r.Seconds)
 		p.Buckets[i] += n
-		p.Millis += n * millis(r.seconds)
+		p.Millis += n * millis(r.Seconds)
 	}
 }
 
@@ -133,10 +133,10 @@ func (f *flows) sweep(now time.Time) {
 // client, or none that waits for the answer.
 func flowKind(kind string) string {
 	switch kind {
-	case nginx.KindSplit, nginx.KindSticky:
-		return nginx.KindSplit
-	case nginx.KindUnmatched:
-		return nginx.KindUnmatched
+	case accesslog.KindSplit, accesslog.KindSticky:
+		return accesslog.KindSplit
+	case accesslog.KindUnmatched:
+		return accesslog.KindUnmatched
 	default:
 		return ""
 	}

@@ -18,16 +18,16 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/proxy/accesslog"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // checkPairs compares the sum over all pairs with the counts of all requests that say
 // something of a version.
-func checkPairs(t *testing.T, s *tallyState) {
+func checkPairs(t *testing.T, s *counterState) {
 	t.Helper()
 	type outcomes map[string]map[analysis.Outcome]uint64
-	for _, kind := range []string{nginx.KindSplit, nginx.KindUnmatched} {
+	for _, kind := range []string{accesslog.KindSplit, accesslog.KindUnmatched} {
 		want, got := outcomes{}, outcomes{}
 		for service, counts := range s.Kinds[kind] {
 			want[service] = map[analysis.Outcome]uint64{analysis.Success: 0, analysis.Failure: 0}
@@ -54,7 +54,7 @@ func checkPairs(t *testing.T, s *tallyState) {
 	}
 }
 
-// flowStage is a tally in the test's hands.
+// flowStage is a counter in the test's hands.
 type flowStage struct {
 	*metrics
 	clock *clocktesting.FakeClock
@@ -65,7 +65,7 @@ func newFlowStage(t *testing.T) *flowStage {
 	t.Helper()
 	s := &flowStage{clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), file: filepath.Join(t.TempDir(), "counts")}
 	s.restart(t)
-	if err := s.tally.know(types.NamespacedName{Namespace: "shop", Name: "web"}, map[string]string{"b1": "web-stable", "b2": "web-canary"}); err != nil {
+	if err := s.requests.know(types.NamespacedName{Namespace: "shop", Name: "web"}, map[string]string{"b1": "web-stable", "b2": "web-canary"}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -75,14 +75,14 @@ func newFlowStage(t *testing.T) *flowStage {
 func (s *flowStage) restart(t *testing.T) {
 	t.Helper()
 	s.metrics = newMetrics(s.file, s.clock)
-	if err := s.tally.load(); err != nil {
+	if err := s.requests.load(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // log adds a line to the access log.
 func (s *flowStage) log(backend, code, kind, client string) {
-	s.tally.take(fmt.Appendf(nil, "%s\t10.96.0.1:80\t%s\t0.020\t0.010\tOK\t%s\t%s\n", backend, code, kind, client))
+	s.requests.Take(fmt.Appendf(nil, "%s\t10.96.0.1:80\t%s\t0.020\t0.010\tOK\t%s\t%s\n", backend, code, kind, client))
 }
 
 // flows reads the metrics of all pairs: "apex backend client" → successes, failures and
@@ -129,26 +129,26 @@ func upTo(h *dto.Histogram, bound float64) uint64 {
 	return 0
 }
 
-func (s *flowStage) folded() uint64 { return s.tally.state.Flows.Folded }
+func (s *flowStage) folded() uint64 { return s.requests.state.Flows.Folded }
 
 func TestFlowsTellWhoSentRequestsAndHowTheyEnded(t *testing.T) {
 	s := newFlowStage(t)
 	for _, line := range [][4]string{
-		{"b1", "200", nginx.KindSplit, "10.0.0.7"},
-		{"b1", "404", nginx.KindSticky, "10.0.0.7"},
-		{"b1", "503", nginx.KindSplit, "10.0.0.7"},
-		{"b1", "499", nginx.KindSplit, "10.0.0.7"}, // says nothing of the version
-		{"b1", "499", nginx.KindSplit, "10.0.0.9"},
-		{"b2", "200", nginx.KindSplit, "fd00::7"},
-		{"b2", "200", nginx.KindSplit, "unix:"},
-		{"b1", "200", nginx.KindUnmatched, "10.0.0.7"},
-		{"b2", "200", nginx.KindMirrored, "-"},
-		{"b2", "503", nginx.KindDropped, "-"},
-		{"b2", "200", nginx.KindConnection, "-"},
+		{"b1", "200", accesslog.KindSplit, "10.0.0.7"},
+		{"b1", "404", accesslog.KindSticky, "10.0.0.7"},
+		{"b1", "503", accesslog.KindSplit, "10.0.0.7"},
+		{"b1", "499", accesslog.KindSplit, "10.0.0.7"}, // says nothing of the version
+		{"b1", "499", accesslog.KindSplit, "10.0.0.9"},
+		{"b2", "200", accesslog.KindSplit, "fd00::7"},
+		{"b2", "200", accesslog.KindSplit, "unix:"},
+		{"b1", "200", accesslog.KindUnmatched, "10.0.0.7"},
+		{"b2", "200", accesslog.KindMirrored, "-"},
+		{"b2", "503", accesslog.KindDropped, "-"},
+		{"b2", "200", accesslog.KindConnection, "-"},
 	} {
 		s.log(line[0], line[1], line[2], line[3])
 	}
-	s.tally.take([]byte("\t-\t503\t-\t-\tOK\tsplit\t10.0.0.7\n")) // nobody was asked
+	s.requests.Take([]byte("\t-\t503\t-\t-\tOK\tsplit\t10.0.0.7\n")) // nobody was asked
 	want := map[string][3]uint64{
 		"web web-stable 10.0.0.7": {2, 1, 3},
 		"web web-canary fd00::7":  {1, 0, 1},
@@ -159,8 +159,8 @@ func TestFlowsTellWhoSentRequestsAndHowTheyEnded(t *testing.T) {
 		if diff := cmp.Diff(want, s.flows(t)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", who, diff)
 		}
-		checkPairs(t, &s.tally.state)
-		if _, err := s.tally.save(); err != nil {
+		checkPairs(t, &s.requests.state)
+		if _, err := s.requests.Save(); err != nil {
 			t.Fatal(err)
 		}
 		s.restart(t)
@@ -171,10 +171,10 @@ func TestClientsBeyondTheBoundAreCountedTogether(t *testing.T) {
 	s := newFlowStage(t)
 	client := func(i int) string { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}).String() }
 	for i := range maxPairs + 5 {
-		s.log("b1", "200", nginx.KindSplit, client(i))
+		s.log("b1", "200", accesslog.KindSplit, client(i))
 	}
-	s.log("b1", "200", nginx.KindSplit, client(0)) // is known
-	s.log("b2", "500", nginx.KindSplit, client(0)) // is another pair
+	s.log("b1", "200", accesslog.KindSplit, client(0)) // is known
+	s.log("b2", "500", accesslog.KindSplit, client(0)) // is another pair
 	got := s.flows(t)
 	if n := len(got); n != maxPairs+2 {
 		t.Errorf("%d pairs are told, want %d and one without a client for each backend", n, maxPairs)
@@ -189,25 +189,25 @@ func TestClientsBeyondTheBoundAreCountedTogether(t *testing.T) {
 	if s.folded() != 6 {
 		t.Errorf("%d requests were folded, want 6", s.folded())
 	}
-	checkPairs(t, &s.tally.state)
+	checkPairs(t, &s.requests.state)
 }
 
 func TestPairsWithoutRequestsAreForgotten(t *testing.T) {
 	s := newFlowStage(t)
-	s.log("b1", "200", nginx.KindSplit, "10.0.0.7")
-	s.log("b1", "200", nginx.KindSplit, "10.0.0.8")
+	s.log("b1", "200", accesslog.KindSplit, "10.0.0.7")
+	s.log("b1", "200", accesslog.KindSplit, "10.0.0.8")
 	s.clock.Step(pairAge - time.Second)
-	s.log("b1", "200", nginx.KindSplit, "10.0.0.8")
+	s.log("b1", "200", accesslog.KindSplit, "10.0.0.8")
 	if n := len(s.flows(t)); n != 2 {
 		t.Errorf("%d pairs are told before one is old, want 2", n)
 	}
 	s.clock.Step(pairSweepInterval)
-	s.tally.take(nil) // the log is read, though there is nothing in it
+	s.requests.Take(nil) // the log is read, though there is nothing in it
 	want := map[string][3]uint64{"web web-stable 10.0.0.8": {2, 0, 2}}
 	if diff := cmp.Diff(want, s.flows(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if told := s.tally.state.Flows.told; told != 1 {
+	if told := s.requests.state.Flows.told; told != 1 {
 		t.Errorf("%d pairs count for the bound, want 1", told)
 	}
 }
@@ -217,9 +217,9 @@ func FuzzFlows(f *testing.F) {
 	f.Add([]byte("b1\t10.96.0.1:80\t200\t0.001\t0.001\tOK\tsplit\t10.0.0.7\nb1\t10.96.0.1:80\t502\t-\t-\tOK\tsticky\tfd00::1\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s := newFlowStage(t)
-		s.tally.take(text)
-		checkPairs(t, &s.tally.state)
-		if _, err := s.tally.save(); err != nil {
+		s.requests.Take(text)
+		checkPairs(t, &s.requests.state)
+		if _, err := s.requests.Save(); err != nil {
 			t.Fatal(err)
 		}
 		before := s.flows(t)

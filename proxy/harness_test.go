@@ -298,10 +298,10 @@ func (r *rig) shutdown(t *testing.T) error {
 // the sum over all pairs, whenever one looks.
 func (r *rig) requests(t *testing.T) map[string]map[string]int {
 	t.Helper()
-	tally := r.agent.metrics.tally
-	tally.mu.Lock()
-	checkPairs(t, &tally.state)
-	tally.mu.Unlock()
+	counter := r.agent.metrics.requests
+	counter.mu.Lock()
+	checkPairs(t, &counter.state)
+	counter.mu.Unlock()
 	return r.counter(t, "serin_proxy_requests_total")
 }
 

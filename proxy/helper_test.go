@@ -198,3 +198,15 @@ func children(t *testing.T, pid int) []int {
 	}
 	return out
 }
+
+// memoryDir is a folder with a short name (a unix socket's path has at most 107
+// characters) in memory, because that is what pods have.
+func memoryDir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "serin") //nolint:usetesting // t.TempDir is neither
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/proxy/accesslog"
 )
 
 // Results of applying a configuration.
@@ -16,10 +16,10 @@ const (
 )
 
 // metrics is what the agent counts and serves. The counts of requests are a
-// tally's, which outlast the agent; the others begin anew with each.
+// counter's, which outlast the agent; the others begin anew with each.
 type metrics struct {
 	registry   *prometheus.Registry
-	tally      *tally
+	requests   *requestCounter
 	backends   *prometheus.GaugeVec
 	generation prometheus.Gauge
 	reloads    *prometheus.CounterVec
@@ -34,7 +34,7 @@ type metrics struct {
 func newMetrics(file string, c clock.PassiveClock) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		tally:    newTally(file, c),
+		requests: newCounter(file, c),
 		backends: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "backend_info", Help: "1 for each backend of the configuration in effect.",
 		}, []string{"backend"}),
@@ -59,7 +59,7 @@ func newMetrics(file string, c clock.PassiveClock) *metrics {
 			"Datagrams that could not be passed on, because no backend has weight or the network refused them."),
 	}
 	m.registry.MustRegister(m.sessions, m.openSessions, m.lostDatagrams)
-	m.registry.MustRegister(m.backends, m.generation, m.reloads, m.updates, m.restarts, &tallyCollector{m.tally})
+	m.registry.MustRegister(m.backends, m.generation, m.reloads, m.updates, m.restarts, &counterCollector{m.requests})
 	for _, result := range []string{resultSuccess, resultFailure} {
 		m.reloads.WithLabelValues(result)
 	}
@@ -76,7 +76,7 @@ func (m *metrics) inEffect(services map[string]string, generation int64) {
 	for _, service := range services {
 		m.backends.WithLabelValues(service).Set(1)
 	}
-	m.tally.serve(services)
+	m.requests.serve(services)
 	m.generation.Set(float64(generation))
 }
 
@@ -106,9 +106,9 @@ func describeKind(prefix, whose string) kindDescs {
 
 var (
 	kindMetrics = map[string]kindDescs{
-		nginx.KindSplit:     describeKind("", "Requests shared by the weights"),
-		nginx.KindUnmatched: describeKind("unmatched_", "Requests that matched nothing in a split limited by matches"),
-		nginx.KindMirrored:  describeKind("mirrored_", "Copies of requests, whose answers nobody gets"),
+		accesslog.KindSplit:     describeKind("", "Requests shared by the weights"),
+		accesslog.KindUnmatched: describeKind("unmatched_", "Requests that matched nothing in a split limited by matches"),
+		accesslog.KindMirrored:  describeKind("mirrored_", "Copies of requests, whose answers nobody gets"),
 	}
 	connectionsDesc = describe("connections_total",
 		"Connections of TCP ports that ended. Code 502: the backend could not be reached.", "backend", "code")
@@ -125,11 +125,11 @@ var (
 	startDesc = describe("start_time_seconds", "Unix time at which counting began.")
 )
 
-// tallyCollector serves what a tally counted.
-type tallyCollector struct{ tally *tally }
+// counterCollector serves what a counter counted.
+type counterCollector struct{ counter *requestCounter }
 
 // Describe sends what can be served.
-func (tallyCollector) Describe(out chan<- *prometheus.Desc) {
+func (counterCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, k := range kindMetrics {
 		for _, d := range []*prometheus.Desc{k.requests, k.incomplete, k.durations} {
 			out <- d
@@ -141,17 +141,17 @@ func (tallyCollector) Describe(out chan<- *prometheus.Desc) {
 }
 
 // Collect sends the counts of one moment.
-func (c tallyCollector) Collect(out chan<- prometheus.Metric) {
+func (c counterCollector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range c.counts() {
 		out <- m
 	}
 }
 
 // counts copies the counts while nothing else is counted.
-func (c tallyCollector) counts() []prometheus.Metric {
-	c.tally.mu.Lock()
-	defer c.tally.mu.Unlock()
-	s := &c.tally.state
+func (c counterCollector) counts() []prometheus.Metric {
+	c.counter.mu.Lock()
+	defer c.counter.mu.Unlock()
+	s := &c.counter.state
 	var out []prometheus.Metric
 	add := func(d *prometheus.Desc, n uint64, labels ...string) {
 		out = append(out, prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...))
@@ -167,7 +167,7 @@ func (c tallyCollector) counts() []prometheus.Metric {
 			out = append(out, counts.histogram(descs.durations, service))
 		}
 	}
-	for kind, d := range map[string]*prometheus.Desc{nginx.KindConnection: connectionsDesc, nginx.KindSticky: stickyDesc} {
+	for kind, d := range map[string]*prometheus.Desc{accesslog.KindConnection: connectionsDesc, accesslog.KindSticky: stickyDesc} {
 		for service, counts := range s.Kinds[kind] {
 			for code, n := range counts.Requests {
 				add(d, n, service, code)

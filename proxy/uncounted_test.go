@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/serin-dev/serin/proxy/accesslog"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
@@ -35,7 +36,7 @@ func breakCounts(t *testing.T, dir nginx.Dir) (fix func()) {
 func fillLog(t *testing.T, dir nginx.Dir) (lines int) {
 	t.Helper()
 	const line = "not a line of nginx\n"
-	lines = discardBytes/len(line) + 1
+	lines = accesslog.DiscardBytes/len(line) + 1
 	log, err := os.OpenFile(dir.AccessLog(), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		t.Fatal(err)

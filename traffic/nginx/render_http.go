@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/serin-dev/serin/proxy/accesslog"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -221,7 +222,7 @@ func (l httpListener) mayRefuse() bool { return l.limited && l.Port.Default == n
 // renderChoice writes the variable that holds a request's backend, where that is
 // not what was drawn, and returns the kind of request for the access log.
 func renderChoice(t *text, l httpListener) (kind string) {
-	choice, split := l.choice(), KindSplit
+	choice, split := l.choice(), accesslog.KindSplit
 	if l.sticky != nil {
 		renderStickyMaps(t, l)
 		split = "$" + choice + "_back"
@@ -237,7 +238,7 @@ func renderChoice(t *text, l httpListener) (kind string) {
 	t.entries("map", []string{"$" + matched, "$" + choice},
 		[2]string{"default", unmatched}, [2]string{"1", "$" + l.drawn()})
 	t.entries("map", []string{"$" + matched, "$" + choice + "_kind"},
-		[2]string{"default", KindUnmatched}, [2]string{"1", split})
+		[2]string{"default", accesslog.KindUnmatched}, [2]string{"1", split})
 	return "$" + choice + "_kind"
 }
 
@@ -247,7 +248,18 @@ func renderChoice(t *text, l httpListener) (kind string) {
 // there is nothing to escape, which takes longer than to write them.
 func renderHTTPLog(t *text, l httpListener, kind, status string) {
 	choice := l.choice()
-	t.line("log_format", choice, logAsIs, "$"+choice+"\t$upstream_addr\t"+status+"\t$upstream_response_time\t$upstream_header_time\t$request_completion\t"+kind+"\t$remote_addr")
+	t.line("log_format", choice, logAsIs, accesslog.Fields{
+		Backend: "$" + choice, Address: "$upstream_addr", Status: status, ResponseTime: "$upstream_response_time", HeaderTime: "$upstream_header_time",
+		Completion: "$request_completion", Kind: kind, Client: "$remote_addr",
+	}.Format())
+}
+
+// withoutTimes is the format for what takes no time that counts.
+func withoutTimes(backend, kind string) string {
+	return accesslog.Fields{
+		Backend: backend, Address: accesslog.Asked, Status: "$status", ResponseTime: accesslog.Absent, HeaderTime: accesslog.Absent,
+		Completion: accesslog.Complete, Kind: kind, Client: accesslog.Absent,
+	}.Format()
 }
 
 // logAsIs is the option of a log's format that has nothing escaped. A variable without a

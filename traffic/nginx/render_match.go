@@ -12,20 +12,6 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// Whose requests an entry of the access log is about, the field before its last.
-const (
-	// KindSplit: a request that was shared by the weights.
-	KindSplit = "split"
-	// KindUnmatched: a request of a limited split that matched nothing.
-	KindUnmatched = "unmatched"
-	// KindMirrored: a copy of a request.
-	KindMirrored = "mirrored"
-	// KindDropped: a copy that was not sent, because too many were on their way.
-	KindDropped = "dropped"
-	// KindConnection: a connection of a TCP port.
-	KindConnection = "connection"
-)
-
 // maxConditions of all matches of a split: each may be looked at for each request.
 const maxConditions = 128
 

@@ -5,6 +5,7 @@ package nginx
 import (
 	"strconv"
 
+	"github.com/serin-dev/serin/proxy/accesslog"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -74,8 +75,11 @@ func renderMirrorServer(t *text, l httpListener, opts RenderOptions, key string)
 	socket := "unix:" + mirrorSocket(l.index)
 	t.block("upstream", []string{choice + "_mirror"}, func() { t.line("server", socket, "max_fails=0") })
 	t.block("upstream", []string{choice + "_copies"}, func() { renderServer(t, mirror) })
-	t.line("log_format", choice+"_mirrored", logAsIs, id+"\t+\t$status\t$upstream_response_time\t$upstream_header_time\t"+"OK\t"+KindMirrored+"\t-")
-	t.line("log_format", choice+"_dropped", id+"\t+\t$status\t-\t-\tOK\t"+KindDropped+"\t-")
+	t.line("log_format", choice+"_mirrored", logAsIs, accesslog.Fields{
+		Backend: id, Address: accesslog.Asked, Status: "$status", ResponseTime: "$upstream_response_time", HeaderTime: "$upstream_header_time",
+		Completion: accesslog.Complete, Kind: accesslog.KindMirrored, Client: accesslog.Absent,
+	}.Format())
+	t.line("log_format", choice+"_dropped", withoutTimes(id, accesslog.KindDropped))
 	log := func(format string) { renderAccessLog(t, format, opts) }
 	t.block("server", nil, func() {
 		t.line("listen", socket, "backlog=4096")

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/serin-dev/serin/proxy/accesslog"
 )
 
 const (
@@ -67,6 +69,9 @@ func renderPlain(t *text, l httpListener, opts RenderOptions) {
 func renderPlainLogs(t *text, l httpListener) {
 	for _, d := range l.Port.Destinations {
 		id := BackendID(d)
-		t.line("log_format", l.choice()+"_"+id, logAsIs, id+"\t+\t$status\t$upstream_response_time\t-\t$request_completion\t"+KindSplit+"\t$remote_addr")
+		t.line("log_format", l.choice()+"_"+id, logAsIs, accesslog.Fields{
+			Backend: id, Address: accesslog.Asked, Status: "$status", ResponseTime: "$upstream_response_time", HeaderTime: accesslog.Absent,
+			Completion: "$request_completion", Kind: accesslog.KindSplit, Client: "$remote_addr",
+		}.Format())
 	}
 }

@@ -9,12 +9,9 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/serin-dev/serin/proxy/accesslog"
 	"github.com/serin-dev/serin/traffic"
 )
-
-// KindSticky in the access log: a request that was shared by the weights when its
-// client was drawn, and went where that client belongs.
-const KindSticky = "sticky"
 
 // AnyBucket is the name of the file in a backend's folder of a table that is executable
 // when the backend has a weight above 0.
@@ -43,7 +40,7 @@ func stickyValue(service string) string {
 	return "v" + hex.EncodeToString(sum[:8])
 }
 
-// how is the variable that holds KindSticky for a request that came back.
+// how is the variable that holds accesslog.KindSticky for a request that came back.
 func (l httpListener) how() string { return l.choice() + "_how" }
 
 // renderStickyMaps writes the variables of a listener whose clients come back:
@@ -57,7 +54,7 @@ func renderStickyMaps(t *text, l httpListener) {
 	for _, d := range l.Port.Destinations {
 		value := stickyValue(d.Service)
 		kept = append(kept, [2]string{value, BackendID(d)})
-		cookies = append(cookies, [2]string{KindSplit + ":" + BackendID(d), makeCookie(*l.sticky, value)})
+		cookies = append(cookies, [2]string{accesslog.KindSplit + ":" + BackendID(d), makeCookie(*l.sticky, value)})
 	}
 	kind := "$" + choice + "_back"
 	if l.limited {
@@ -65,7 +62,7 @@ func renderStickyMaps(t *text, l httpListener) {
 	}
 	t.entries("map", []string{"$cookie_" + l.sticky.Cookie, "$" + choice + "_kept"}, kept...)
 	t.entries("map", []string{"$" + l.how(), "$" + choice + "_back"},
-		[2]string{"default", KindSplit}, [2]string{KindSticky, KindSticky})
+		[2]string{"default", accesslog.KindSplit}, [2]string{accesslog.KindSticky, accesslog.KindSticky})
 	t.entries("map", []string{kind + ":$" + choice, "$" + choice + "_cookie"}, cookies...)
 }
 
@@ -85,7 +82,7 @@ func renderKept(t *text, l httpListener, table string) {
 	kept := "$" + l.choice() + "_kept"
 	t.block("if", []string{"(-x", keptEntry(table, l.index, kept) + ")"}, func() {
 		t.line("set", "$"+l.drawn(), kept)
-		t.line("set", "$"+l.how(), KindSticky)
+		t.line("set", "$"+l.how(), accesslog.KindSticky)
 	})
 }
 

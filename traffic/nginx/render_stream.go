@@ -5,6 +5,8 @@ package nginx
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/serin-dev/serin/proxy/accesslog"
 )
 
 // renderStreamDefaults writes what all TCP listeners share. A byte stream is
@@ -48,7 +50,7 @@ func renderStreamListener(t *text, i int, l Listener, opts RenderOptions) {
 		// $connection alone counts from 1 in every pod.
 		key := "$connection $remote_addr $remote_port $pid $msec"
 		t.entries("split_clients", []string{key, "$" + choice}, percents...)
-		t.line("log_format", choice, "$"+choice+"\t+\t$status\t-\t-\tOK\t"+KindConnection+"\t-")
+		t.line("log_format", choice, withoutTimes("$"+choice, accesslog.KindConnection))
 	}
 	t.block("server", nil, func() {
 		renderListen(t, l.Number, opts.IPv6)

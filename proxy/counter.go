@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/proxy/accesslog"
 )
 
 // durationBounds are the upper bounds of the latency histogram, in seconds.
@@ -26,26 +26,23 @@ var durationBounds = []float64{
 	0.1, 0.15, 0.25, 0.5, 0.75, 1, 2.5, 5, 10, 30, 60,
 }
 
-// tally counts the requests in the access log. The counts and the position up to
+// requestCounter counts the requests in the access log. The counts and the position up to
 // which they were read are one state: whoever loads it reads on from there, and
 // counts every line once, however the process before it ended.
-type tally struct {
+type requestCounter struct {
 	// file that the state is saved in.
-	file string
-	// lines cuts what is taken.
-	lines *lines
-	// repeats gathers the lines of what is taken.
-	repeats repeats
-	clock   clock.PassiveClock
+	file  string
+	log   *accesslog.Reader
+	clock clock.PassiveClock
 
 	mu    sync.Mutex
-	state tallyState
+	state counterState
 	// now is when the lines were taken that are being counted.
 	now time.Time
 }
 
-// tallyState is what is saved.
-type tallyState struct {
+// counterState is what is saved.
+type counterState struct {
 	// Position in the log up to which Services and the counts tell of it.
 	Position int64 `json:"position"`
 	// Start of counting, in seconds since 1970.
@@ -80,50 +77,49 @@ type serviceCounts struct {
 	Millis uint64 `json:"millis"`
 }
 
-// newTally makes a tally that begins to count.
-func newTally(file string, c clock.PassiveClock) *tally {
-	t := &tally{file: file, clock: c, state: tallyState{
-		Start: float64(c.Now().UnixNano()) / 1e9, Services: map[string]string{}, Kinds: map[string]map[string]*serviceCounts{},
+// newCounter makes a counter that begins to count.
+func newCounter(file string, now clock.PassiveClock) *requestCounter {
+	c := &requestCounter{file: file, clock: now, state: counterState{
+		Start: float64(now.Now().UnixNano()) / 1e9, Services: map[string]string{}, Kinds: map[string]map[string]*serviceCounts{},
 		Unrouted: map[string]uint64{}, CopyDrops: map[string]uint64{},
 	}}
-	t.repeats = repeats{of: map[string]*repeat{}, count: t.count}
-	t.lines = &lines{line: t.repeats.add, dropped: func() { t.state.Dropped++ }}
-	return t
+	c.log = accesslog.NewReader(c.count, func() { c.state.Dropped++ })
+	return c
 }
 
 // load continues what another process counted. Without a file there is nothing to
 // continue.
-func (t *tally) load() error {
-	data, err := os.ReadFile(t.file)
+func (c *requestCounter) load() error {
+	data, err := os.ReadFile(c.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("load the counts: %w", err)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := json.Unmarshal(data, &t.state); err != nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := json.Unmarshal(data, &c.state); err != nil {
 		return fmt.Errorf("load the counts: %w", err)
 	}
 	return nil
 }
 
 // position is up to where the log was counted.
-func (t *tally) position() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.state.Position
+func (c *requestCounter) position() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.Position
 }
 
-// save writes the state down and returns its position in the log.
-func (t *tally) save() (int64, error) {
-	t.mu.Lock()
-	data, err := json.Marshal(t.state)
-	position := t.state.Position
-	t.mu.Unlock()
+// Save writes the state down and returns its position in the log.
+func (c *requestCounter) Save() (int64, error) {
+	c.mu.Lock()
+	data, err := json.Marshal(c.state)
+	position := c.state.Position
+	c.mu.Unlock()
 	if err == nil {
-		err = replaceFile(t.file, data)
+		err = replaceFile(c.file, data)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("save the counts: %w", err)
@@ -131,106 +127,103 @@ func (t *tally) save() (int64, error) {
 	return position, nil
 }
 
-// take counts the next bytes of the log.
-func (t *tally) take(chunk []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.now = t.clock.Now()
-	t.state.Flows.sweep(t.now)
-	before := t.lines.pending()
-	t.lines.add(chunk)
-	t.repeats.settle()
-	t.state.Position += int64(len(chunk) + before - t.lines.pending())
+// Take counts the next bytes of the log.
+func (c *requestCounter) Take(chunk []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.clock.Now()
+	c.state.Flows.sweep(c.now)
+	c.state.Position += c.log.Take(chunk)
 }
 
-// finish ends the log.
-func (t *tally) finish() error {
-	t.mu.Lock()
-	t.lines.finish()
-	t.mu.Unlock()
-	_, err := t.save()
+// Finish ends the log.
+func (c *requestCounter) Finish() error {
+	c.mu.Lock()
+	c.log.Finish()
+	c.mu.Unlock()
+	_, err := c.Save()
 	return err
 }
 
 // know remembers the names behind IDs before nginx can write the IDs, and that of the
 // root Service, and saves them, so that they are known to whoever reads those lines.
-func (t *tally) know(root types.NamespacedName, services map[string]string) error {
-	t.mu.Lock()
-	t.state.Root = root
-	maps.Copy(t.state.Services, services)
-	t.mu.Unlock()
-	_, err := t.save()
+func (c *requestCounter) know(root types.NamespacedName, services map[string]string) error {
+	c.mu.Lock()
+	c.state.Root = root
+	maps.Copy(c.state.Services, services)
+	c.mu.Unlock()
+	_, err := c.Save()
 	return err
 }
 
 // serve begins the counts of Services: one without requests has a count of 0, not none.
-func (t *tally) serve(services map[string]string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (c *requestCounter) serve(services map[string]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, service := range services {
-		t.counts(nginx.KindSplit, service)
+		c.counts(accesslog.KindSplit, service)
 	}
 }
 
 // killed counts workers that ended without being told to.
-func (t *tally) killed(workers int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.state.Killed += uint64(max(workers, 0))
+func (c *requestCounter) killed(workers int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state.Killed += uint64(max(workers, 0))
 }
 
 // count adds a line of the access log that is there n times.
-func (t *tally) count(line repeat) {
-	r, n := line.record, line.n
-	if !line.valid {
-		t.state.Dropped += n
+func (c *requestCounter) count(line accesslog.Entry) {
+	r, n := line.Record, line.N
+	if !line.Valid {
+		c.state.Dropped += n
 		return
 	}
-	if r.backend == "" {
-		t.state.Unrouted[r.code] += n
+	if r.Backend == "" {
+		c.state.Unrouted[r.Code] += n
 		return
 	}
-	service, known := t.state.Services[r.backend]
+	service, known := c.state.Services[r.Backend]
 	switch {
 	case !known:
-		t.state.Dropped += n
-	case r.kind == nginx.KindDropped:
-		t.state.CopyDrops[service] += n
-	case r.kind == nginx.KindSticky: // as much shared by the weights as the others
-		t.counts(nginx.KindSticky, service).add(r, n)
-		t.counts(nginx.KindSplit, service).add(r, n)
+		c.state.Dropped += n
+	case r.Kind == accesslog.KindDropped:
+		c.state.CopyDrops[service] += n
+	case r.Kind == accesslog.KindSticky: // as much shared by the weights as the others
+		c.counts(accesslog.KindSticky, service).add(r, n)
+		c.counts(accesslog.KindSplit, service).add(r, n)
 	default:
-		t.counts(r.kind, service).add(r, n)
+		c.counts(r.Kind, service).add(r, n)
 	}
 	if known {
-		t.state.Flows.add(service, r, n, t.now)
+		c.state.Flows.add(service, r, n, c.now)
 	}
 }
 
 // counts finds the counts of a kind and a Service.
-func (t *tally) counts(kind, service string) *serviceCounts {
-	if t.state.Kinds[kind] == nil { // not known to the version that saved the counts
-		t.state.Kinds[kind] = map[string]*serviceCounts{}
+func (c *requestCounter) counts(kind, service string) *serviceCounts {
+	if c.state.Kinds[kind] == nil { // not known to the version that saved the counts
+		c.state.Kinds[kind] = map[string]*serviceCounts{}
 	}
-	c := t.state.Kinds[kind][service]
-	if c == nil {
-		c = &serviceCounts{Requests: map[string]uint64{}, Buckets: make([]uint64, len(durationBounds)+1)}
-		t.state.Kinds[kind][service] = c
+	of := c.state.Kinds[kind][service]
+	if of == nil {
+		of = &serviceCounts{Requests: map[string]uint64{}, Buckets: make([]uint64, len(durationBounds)+1)}
+		c.state.Kinds[kind][service] = of
 	}
-	return c
+	return of
 }
 
-func (c *serviceCounts) add(r record, n uint64) {
-	c.Requests[r.code] += n
-	if !r.complete {
+func (c *serviceCounts) add(r accesslog.Record, n uint64) {
+	c.Requests[r.Code] += n
+	if !r.Complete {
 		c.Incomplete += n
 	}
-	if r.seconds < 0 {
+	if r.Seconds < 0 {
 		return
 	}
-	i, _ := slices.BinarySearch(durationBounds, r.seconds)
+	i, _ := slices.BinarySearch(durationBounds, r.Seconds)
 	c.Buckets[i] += n
-	c.Millis += n * millis(r.seconds)
+	c.Millis += n * millis(r.Seconds)
 }
 
 // millis rounds seconds that nginx wrote with three decimals.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proxy
+package accesslog
 
 import (
 	"context"
@@ -47,17 +47,17 @@ type countedLines struct {
 	taken int64
 }
 
-func (c *countedLines) take(chunk []byte) {
+func (c *countedLines) Take(chunk []byte) {
 	c.add(chunk)
 	c.taken += int64(len(chunk))
 }
 
-func (c *countedLines) finish() error {
+func (c *countedLines) Finish() error {
 	c.lines.finish()
 	return nil
 }
 
-func (c *countedLines) save() (int64, error) { return c.taken, nil }
+func (c *countedLines) Save() (int64, error) { return c.taken, nil }
 
 func (c *collected) count() int {
 	c.mu.Lock()
@@ -124,7 +124,7 @@ func FuzzLines(f *testing.F) {
 // openTestLog opens an access log in memory, as in a pod.
 func openTestLog(t *testing.T, path string) *os.File {
 	t.Helper()
-	file, err := openLog(path)
+	file, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,9 +151,9 @@ func TestEveryLineOfAGrowingLogIsReadOnce(t *testing.T) {
 	file := openTestLog(t, path)
 	var c collected
 	fake := clocktesting.NewFakeClock(time.Unix(0, 0))
-	follower := newFollower(file, 0, fake, &countedLines{lines: c.sink()})
+	tailer := NewTailer(file, 0, fake, &countedLines{lines: c.sink()})
 	stop, done := make(chan struct{}), make(chan error, 1)
-	go func() { done <- follower.run(t.Context(), stop) }()
+	go func() { done <- tailer.Run(t.Context(), stop) }()
 
 	const writers, linesEach = 2, 50000
 	padding := strings.Repeat("p", 60)
@@ -174,7 +174,7 @@ func TestEveryLineOfAGrowingLogIsReadOnce(t *testing.T) {
 						t.Error(err)
 					}
 					buffer = buffer[:0]
-					fake.Step(followInterval)
+					fake.Step(tailInterval)
 				}
 			}
 		})
@@ -204,18 +204,73 @@ func TestEveryLineOfAGrowingLogIsReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	occupied := info.Sys().(*syscall.Stat_t).Blocks * 512
-	if occupied > 2*discardBytes {
-		t.Errorf("%d bytes of %d are still occupied, want at most %d", occupied, info.Size(), 2*discardBytes)
+	if occupied > 2*DiscardBytes {
+		t.Errorf("%d bytes of %d are still occupied, want at most %d", occupied, info.Size(), 2*DiscardBytes)
 	}
 }
 
-func TestFollowingEndsWithItsContext(t *testing.T) {
+func TestTailingEndsWithItsContext(t *testing.T) {
 	file := openTestLog(t, filepath.Join(memoryDir(t), "access.log"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var c collected
-	err := newFollower(file, 0, clocktesting.NewFakeClock(time.Unix(0, 0)), &countedLines{lines: c.sink()}).run(ctx, nil)
+	err := NewTailer(file, 0, clocktesting.NewFakeClock(time.Unix(0, 0)), &countedLines{lines: c.sink()}).Run(ctx, nil)
 	if err != context.Canceled { //nolint:errorlint // that very error
 		t.Errorf("got %v", err)
+	}
+}
+
+// saved is a sink that has saved less than it took.
+type saved struct {
+	position int64
+	taken    int64
+	finished bool
+}
+
+func (s *saved) Take(chunk []byte)    { s.taken += int64(len(chunk)) }
+func (s *saved) Save() (int64, error) { return s.position, nil }
+func (s *saved) Finish() error        { s.finished = true; return nil }
+
+func TestNothingIsGivenBackThatANextAgentNeeds(t *testing.T) {
+	file := openTestLog(t, filepath.Join(memoryDir(t), "access.log"))
+	const size = 2 * DiscardBytes
+	if _, err := file.Write([]byte(strings.Repeat("x", size))); err != nil {
+		t.Fatal(err)
+	}
+	s := &saved{position: DiscardBytes + pageBytes/2}
+	f := NewTailer(file, 0, clocktesting.NewFakeClock(time.Unix(0, 0)), s)
+	if err := f.CatchUp(); err != nil {
+		t.Fatal(err)
+	}
+	if s.taken != size || f.read != size {
+		t.Errorf("%d bytes were taken and %d read, want %d", s.taken, f.read, size)
+	}
+	if f.discarded != DiscardBytes {
+		t.Errorf("given back up to %d, want the page of %d", f.discarded, s.position)
+	}
+	got := make([]byte, 1)
+	if _, err := file.ReadAt(got, s.position); err != nil || got[0] != 'x' {
+		t.Errorf("at the saved position there is %q (%v)", got, err)
+	}
+}
+
+func TestTailingGoesOnInTheMiddleOfAPage(t *testing.T) {
+	file := openTestLog(t, filepath.Join(memoryDir(t), "access.log"))
+	const from = 3*pageBytes + 5
+	if _, err := file.Write([]byte(strings.Repeat("x", from+100))); err != nil {
+		t.Fatal(err)
+	}
+	s := &saved{}
+	f := NewTailer(file, from, clocktesting.NewFakeClock(time.Unix(0, 0)), s)
+	stop := make(chan struct{})
+	close(stop)
+	if err := f.Run(t.Context(), stop); err != nil {
+		t.Fatal(err)
+	}
+	if s.taken != 100 || !s.finished {
+		t.Errorf("%d bytes were taken after the stop, want 100 (finished: %v)", s.taken, s.finished)
+	}
+	if f.discarded != 3*pageBytes {
+		t.Errorf("the next hole begins at %d, want the page of %d", f.discarded, int64(from))
 	}
 }

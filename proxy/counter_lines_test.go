@@ -32,12 +32,12 @@ func TestLinesCountAsOftenAsTheyAreThere(t *testing.T) {
 			log = fmt.Appendf(log, "b%d\t+\t%d\t0.%03d\t-\tOK\t%s\t10.0.%d.%d\n", random.IntN(3), status, random.IntN(20), kind, random.IntN(6), random.IntN(250))
 		}
 	}
-	counted := func(next func(rest []byte) int) tallyState {
-		c := newTally("", clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
+	counted := func(next func(rest []byte) int) counterState {
+		c := newCounter("", clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
 		c.state.Services = map[string]string{"b0": "web-stable", "b1": "web-canary"} // b2 is not known
 		for rest := log; len(rest) > 0; {
 			n := next(rest)
-			c.take(rest[:n])
+			c.Take(rest[:n])
 			rest = rest[n:]
 		}
 		return c.state

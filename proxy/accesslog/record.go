@@ -1,83 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proxy
+package accesslog
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
-
-	"github.com/serin-dev/serin/traffic/nginx"
 )
 
-// record is one line of the access log.
-type record struct {
-	// backend is the ID of the backend that was asked, or "" when none was.
-	backend string
-	// code is the final status, three digits.
-	code string
-	// seconds that the backend took, over all tries; negative when not known. For
+// Record is one line of the access log.
+type Record struct {
+	// Backend is the ID of the backend that was asked, or "" when none was.
+	Backend string
+	// Code is the final status, three digits.
+	Code string
+	// Seconds that the backend took, over all tries; negative when not known. For
 	// an upgraded connection, the time until it was upgraded.
-	seconds float64
-	// complete is whether the whole answer was sent.
-	complete bool
-	// kind of request: one of the kinds of package nginx.
-	kind string
-	// client that connected; zero when its address is not known. It is never what a
+	Seconds float64
+	// Complete is whether the whole answer was sent.
+	Complete bool
+	// Kind of request: one of the kinds of this package.
+	Kind string
+	// Client that connected; zero when its address is not known. It is never what a
 	// header says.
-	client netip.Addr
+	Client netip.Addr
 }
 
 const (
-	fieldSeparator = '\t'
-	absent         = "-"
-	// former is the client whose connection a former nginx has.
-	former    = "unix:"
+	// previous is the client whose connection a previous nginx has.
+	previous  = "unix:"
 	switching = "101"
 )
 
 var errRecord = errors.New("not a line of the access log")
 
-// parseRecord reads a line: backend, address that was asked, status, response time,
-// header time, completion, kind of request, client. It accepts exactly what nginx's
-// log_format writes. A backend that a request was given to but that was never asked had
-// no part in it.
-func parseRecord(line []byte) (record, error) {
+// Parse reads a line. It accepts exactly what nginx writes by a Format. A backend that a
+// request was given to but that was never asked had no part in it.
+func Parse(line []byte) (Record, error) {
 	fields, ok := cutFields(line)
 	// nginx writes 000 for a connection that ended before there was a status.
-	if !ok || !isCode(fields[2]) {
-		return record{}, errRecord
+	if !ok || !isCode(fields[fieldStatus]) {
+		return Record{}, errRecord
 	}
-	r := record{code: codeOf(fields[2]), kind: kindOf(fields[6])}
-	if len(fields[1]) > 0 && string(fields[1]) != absent {
-		if !isID(fields[0]) {
-			return record{}, errRecord
+	r := Record{Code: codeOf(fields[fieldStatus]), Kind: kindOf(fields[fieldKind])}
+	if address := fields[fieldAddress]; len(address) > 0 && string(address) != Absent {
+		if !isID(fields[fieldBackend]) {
+			return Record{}, errRecord
 		}
-		r.backend = string(fields[0])
+		r.Backend = string(fields[fieldBackend])
 	}
-	if r.seconds, ok = parseDuration(r.code, fields[3], fields[4]); !ok {
-		return record{}, errRecord
+	if r.Seconds, ok = parseDuration(r.Code, fields[fieldResponseTime], fields[fieldHeaderTime]); !ok {
+		return Record{}, errRecord
 	}
-	switch string(fields[5]) {
-	case "OK":
-		r.complete = true
-	case "", absent:
+	switch string(fields[fieldCompletion]) {
+	case Complete:
+		r.Complete = true
+	case "", Absent:
 	default:
-		return record{}, errRecord
+		return Record{}, errRecord
 	}
-	if r.client, ok = parseClient(fields[7]); !ok || r.kind == "" {
-		return record{}, errRecord
+	if r.Client, ok = parseClient(fields[fieldClient]); !ok || r.Kind == "" {
+		return Record{}, errRecord
 	}
 	return r, nil
 }
 
-// lineKinds are what a line can be about.
-var lineKinds = []string{nginx.KindSplit, nginx.KindSticky, nginx.KindUnmatched, nginx.KindMirrored, nginx.KindDropped, nginx.KindConnection}
-
 // kindOf is the kind that a field names; "" for none.
 func kindOf(field []byte) string {
-	for _, kind := range lineKinds {
+	for _, kind := range kinds {
 		if string(field) == kind {
 			return kind
 		}
@@ -101,10 +92,10 @@ func codeOf(field []byte) string {
 }
 
 // cutFields cuts a line into its fields, when it has as many as it should.
-func cutFields(line []byte) (fields [8][]byte, ok bool) {
+func cutFields(line []byte) (fields [fieldCount][]byte, ok bool) {
 	for i := range fields {
 		var more bool
-		fields[i], line, more = bytes.Cut(line, []byte{fieldSeparator})
+		fields[i], line, more = bytes.Cut(line, []byte(separator))
 		if more == (i == len(fields)-1) {
 			return fields, false
 		}
@@ -115,7 +106,7 @@ func cutFields(line []byte) (fields [8][]byte, ok bool) {
 // parseClient reads the address of a client; zero when it is not known.
 func parseClient(field []byte) (client netip.Addr, ok bool) {
 	switch string(field) {
-	case absent, former:
+	case Absent, previous:
 		return client, true
 	}
 	client, err := netip.ParseAddr(string(field))
@@ -169,14 +160,14 @@ func parseDuration(code string, response, header []byte) (seconds float64, ok bo
 // the sum is negative.
 func parseTimes(field []byte) (seconds float64, ok bool) {
 	seconds = -1
-	if len(field) == 0 || string(field) == absent {
+	if len(field) == 0 || string(field) == Absent {
 		return seconds, true
 	}
 	if s, err := parseMillis(field); err == nil { // nearly always there is one
 		return s, true
 	}
 	for try := range bytes.FieldsFuncSeq(field, func(r rune) bool { return r == ',' || r == ' ' || r == ':' }) {
-		if string(try) == absent {
+		if string(try) == Absent {
 			continue
 		}
 		s, err := parseMillis(try)

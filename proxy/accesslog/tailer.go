@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proxy
+package accesslog
 
 import (
 	"context"
@@ -14,41 +14,41 @@ import (
 )
 
 const (
-	// followInterval is how often the access log is read. nginx writes it at least
+	// tailInterval is how often the access log is read. nginx writes it at least
 	// every 200 ms.
-	followInterval = 100 * time.Millisecond
-	// discardBytes is how much of the access log is read before its memory is given
+	tailInterval = 100 * time.Millisecond
+	// DiscardBytes is how much of the access log is read before its memory is given
 	// back, so what the log occupies stays below this plus what comes in a
-	// followInterval.
-	discardBytes = 1 << 20
+	// tailInterval.
+	DiscardBytes = 1 << 20
 	pageBytes    = 4096
 )
 
-// follower reads a growing file and gives the memory of what it has read back to
+// Tailer reads a growing file and gives the memory of what it has read back to
 // the system: it punches holes. The file is never renamed or truncated, so nginx
 // need not be told and no line can fall between two files.
-type follower struct {
+type Tailer struct {
 	file  *os.File
 	clock clock.WithTicker
-	sink  sink
+	sink  Sink
 	// read and discarded are offsets in the file.
 	read, discarded int64
 	buffer          []byte
 }
 
-// sink is who reads the log.
-type sink interface {
-	// take takes the next bytes.
-	take(chunk []byte)
-	// save returns up to where the log will never be needed again, even if this
+// Sink is who reads the log.
+type Sink interface {
+	// Take takes the next bytes.
+	Take(chunk []byte)
+	// Save returns up to where the log will never be needed again, even if this
 	// process is killed right now.
-	save() (int64, error)
-	// finish says that there will be no more bytes.
-	finish() error
+	Save() (int64, error)
+	// Finish says that there will be no more bytes.
+	Finish() error
 }
 
-// openLog opens the access log, and creates it if there is none.
-func openLog(path string) (*os.File, error) {
+// Open opens the access log, and creates it if there is none.
+func Open(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("access log: %w", err)
@@ -61,39 +61,39 @@ func openLog(path string) (*os.File, error) {
 	return file, nil
 }
 
-// newFollower reads a log on from an offset.
-func newFollower(file *os.File, from int64, c clock.WithTicker, s sink) *follower {
-	return &follower{
+// NewTailer reads a log on from an offset.
+func NewTailer(file *os.File, from int64, c clock.WithTicker, s Sink) *Tailer {
+	return &Tailer{
 		file: file, clock: c, sink: s, read: from, discarded: from - from%pageBytes, buffer: make([]byte, 256<<10),
 	}
 }
 
-// run reads until stop is closed, and then once more to the end: whoever closes
+// Run reads until stop is closed, and then once more to the end: whoever closes
 // it has stopped nginx, which wrote its last line before it ended.
-func (f *follower) run(ctx context.Context, stop <-chan struct{}) error {
-	ticker := f.clock.NewTicker(followInterval)
+func (t *Tailer) Run(ctx context.Context, stop <-chan struct{}) error {
+	ticker := t.clock.NewTicker(tailInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C():
-			if err := f.catchUp(); err != nil {
+			if err := t.CatchUp(); err != nil {
 				return err
 			}
 		case <-stop:
-			return errors.Join(f.catchUp(), f.sink.finish())
+			return errors.Join(t.CatchUp(), t.sink.Finish())
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// catchUp reads what there is.
-func (f *follower) catchUp() error {
+// CatchUp reads what there is.
+func (t *Tailer) CatchUp() error {
 	for {
-		n, err := f.file.ReadAt(f.buffer, f.read)
-		f.sink.take(f.buffer[:n])
-		f.read += int64(n)
-		if derr := f.discard(); derr != nil {
+		n, err := t.file.ReadAt(t.buffer, t.read)
+		t.sink.Take(t.buffer[:n])
+		t.read += int64(n)
+		if derr := t.discard(); derr != nil {
 			return derr
 		}
 		if errors.Is(err, io.EOF) {
@@ -106,21 +106,21 @@ func (f *follower) catchUp() error {
 }
 
 // discard gives back the whole pages that were read, once they are many.
-func (f *follower) discard() error {
-	if f.read-f.discarded < discardBytes {
+func (t *Tailer) discard() error {
+	if t.read-t.discarded < DiscardBytes {
 		return nil
 	}
-	saved, err := f.sink.save()
+	saved, err := t.sink.Save()
 	if err != nil {
 		return err
 	}
 	upTo := saved - saved%pageBytes
-	if upTo <= f.discarded {
+	if upTo <= t.discarded {
 		return nil
 	}
-	if err := punchHole(f.file, f.discarded, upTo-f.discarded); err != nil {
+	if err := punchHole(t.file, t.discarded, upTo-t.discarded); err != nil {
 		return fmt.Errorf("access log: give back what was read: %w", err)
 	}
-	f.discarded = upTo
+	t.discarded = upTo
 	return nil
 }

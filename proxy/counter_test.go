@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/serin-dev/serin/proxy/accesslog"
+)
+
+// logLine is a line about a request to b1 that took so many milliseconds.
+func logLine(kind, code string, ms int, completion string) string {
+	return fmt.Sprintf("b1\t10.96.0.1:80\t%s\t0.%03d\t-\t%s\t%s\t10.0.0.7\n", code, ms, completion, kind)
+}
+
+// counterOf is a counter that knows b1 and is kept in a file.
+func counterOf(t *testing.T, file string) *requestCounter {
+	t.Helper()
+	c := newCounter(file, clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
+	if err := c.load(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.know(types.NamespacedName{Namespace: "shop", Name: "web"}, map[string]string{"b1": "web-stable"}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Whoever takes over reads the log from the position on. In the middle of a line it would
+// lose that line, or drop what is left of it.
+func TestCounterEveryLineIsCountedOnceWhereverAnAgentIsKilled(t *testing.T) {
+	log := logLine("split", "200", 12, "OK") + logLine("split", "500", 40, "") + logLine("sticky", "200", 7, "OK")
+	ends := map[int64]bool{0: true}
+	for i, c := range log {
+		if c == '\n' {
+			ends[int64(i)+1] = true
+		}
+	}
+	for first := range len(log) + 1 {
+		for second := first; second <= len(log); second += 7 {
+			file := filepath.Join(t.TempDir(), "counts")
+			before := counterOf(t, file)
+			before.Take([]byte(log[:first]))
+			before.Take([]byte(log[first:second]))
+			position, err := before.Save()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ends[position] || position > int64(second) {
+				t.Fatalf("after %d and %d bytes the position is %d, in the middle of a line", first, second, position)
+			}
+			after := counterOf(t, file)
+			after.Take([]byte(log[after.position():]))
+			got := after.state.Kinds[accesslog.KindSplit]["web-stable"]
+			want := map[string]uint64{"200": 2, "500": 1}
+			if diff := cmp.Diff(want, got.Requests); diff != "" || after.state.Dropped != 0 || got.Incomplete != 1 || got.Millis != 59 {
+				t.Fatalf("killed after %d and %d bytes it drops %d, %d incomplete, %d ms; requests (-want +got):\n%s",
+					first, second, after.state.Dropped, got.Incomplete, got.Millis, diff)
+			}
+		}
+	}
+}
+
+func TestCounterCountsWhatALineSays(t *testing.T) {
+	c := counterOf(t, filepath.Join(t.TempDir(), "counts"))
+	c.Take([]byte(strings.Repeat(logLine("split", "200", 12, "OK"), 3)))
+	c.Take([]byte(strings.Repeat(logLine("sticky", "502", 0, ""), 2)))
+	c.Take([]byte("b1\t10.96.0.1:80\t502\t-\t-\tOK\tsplit\t10.0.0.7\n")) // it has no time
+	c.Take([]byte(strings.Repeat("\t-\t503\t-\t-\tOK\tsplit\t10.0.0.7\n", 2)))
+	c.Take([]byte(strings.Repeat(strings.Replace(logLine("split", "200", 12, "OK"), "b1", "b9", 1), 2)))
+	c.Take([]byte(strings.Repeat("noise\n", 2)))
+	c.Take([]byte(strings.Repeat(logLine("dropped", "503", 0, "OK"), 2)))
+	c.killed(2)
+	c.killed(-1)
+	split, sticky := c.state.Kinds[accesslog.KindSplit]["web-stable"], c.state.Kinds[accesslog.KindSticky]["web-stable"]
+	buckets := make([]uint64, len(durationBounds)+1)
+	buckets[0], buckets[6] = 2, 3 // up to 1 ms, and up to 15 ms
+	want := &serviceCounts{Requests: map[string]uint64{"200": 3, "502": 3}, Incomplete: 2, Buckets: buckets, Millis: 36}
+	if diff := cmp.Diff(want, split); diff != "" {
+		t.Errorf("of the split (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]uint64{"502": 2}, sticky.Requests); diff != "" {
+		t.Errorf("of clients that come back (-want +got):\n%s", diff)
+	}
+	if s := c.state; s.Unrouted["503"] != 2 || s.Dropped != 4 || s.CopyDrops["web-stable"] != 2 || s.Killed != 2 {
+		t.Errorf("unrouted %v, dropped %d, copies %v, workers %d", s.Unrouted, s.Dropped, s.CopyDrops, s.Killed)
+	}
+}
+
+func TestCounterMillisecondsAreRounded(t *testing.T) {
+	for ms := range uint64(3000) {
+		if got := millis(float64(ms) / 1000); got != ms {
+			t.Fatalf("%d ms count as %d", ms, got)
+		}
+	}
+}
+
+func TestCounterWithoutAFileBeginsAtZeroAndABrokenOneIsAnError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "counts")
+	c := newCounter(file, clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)))
+	if err := c.load(); err != nil || c.position() != 0 {
+		t.Errorf("position %d, %v", c.position(), err)
+	}
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.load(); err == nil {
+		t.Error("counts that can't be read are no error")
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/proxy/accesslog"
+	"github.com/serin-dev/serin/proxy/fdstore"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -36,8 +37,8 @@ type Options struct {
 	// Server makes nginx, not started. killed is to be called when workers ended
 	// without being told to, with their number.
 	Server func(killed func(workers int)) (Server, error)
-	// Keeper holds what must stay open when the agent crashes. Default: NoKeeper.
-	Keeper Keeper
+	// Files holds what must stay open when the agent crashes. Default: fdstore.None.
+	Files fdstore.Store
 	// Feed says what to serve.
 	Feed Feed
 	// Listener of the probes and metrics.
@@ -95,14 +96,14 @@ func New(opts Options) *Agent {
 	if opts.Dial == nil {
 		opts.Dial = (&net.Dialer{}).DialContext
 	}
-	if opts.Keeper == nil {
-		opts.Keeper = NoKeeper{}
+	if opts.Files == nil {
+		opts.Files = fdstore.None{}
 	}
 	if opts.Listen == nil {
 		opts.Listen = listen
 	}
 	m := newMetrics(opts.Render.Dir.Counts(), opts.Clock)
-	s := newSockets(opts.Keeper, opts.Listen)
+	s := newSockets(opts.Files, opts.Listen)
 	return &Agent{
 		Options: opts, metrics: m, status: newStatusServer(m), sockets: s,
 		datagrams: newDatagrams(s, opts.Clock, opts.Log, m),
@@ -116,7 +117,7 @@ func New(opts Options) *Agent {
 // The next agent reads on where the saved counts end, so nothing is lost, while counts
 // that stand still would pass for missing traffic.
 //
-// When the Keeper holds what another agent left, nginx runs: Run takes it over as
+// When Files holds what another agent left, nginx runs: Run takes it over as
 // it is.
 func (a *Agent) Run(ctx context.Context) error {
 	var err error

@@ -20,6 +20,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/proxy/fdstore"
+	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -42,7 +44,7 @@ func (s *fakeServer) call(name string) error {
 	return err
 }
 
-func (s *fakeServer) Start(context.Context, Launch) error {
+func (s *fakeServer) Start(context.Context, nginxproc.Launch) error {
 	err := s.call("start")
 	if err == nil {
 		s.mu.Lock()
@@ -51,9 +53,9 @@ func (s *fakeServer) Start(context.Context, Launch) error {
 	}
 	return err
 }
-func (s *fakeServer) Adopt(context.Context, Launch) error { return s.call("adopt") }
-func (s *fakeServer) Retire(context.Context) error        { return s.call("retire") }
-func (s *fakeServer) Stop(context.Context) error          { return s.call("stop") }
+func (s *fakeServer) Adopt(context.Context, nginxproc.Launch) error { return s.call("adopt") }
+func (s *fakeServer) Retire(context.Context) error                  { return s.call("retire") }
+func (s *fakeServer) Stop(context.Context) error                    { return s.call("stop") }
 func (s *fakeServer) Ended() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +201,7 @@ func (s *stage) reported() bool { return len(s.reports) > 0 }
 // closing tells whether the newest nginx asks clients to close their connections.
 func (s *stage) closing(t *testing.T) bool {
 	t.Helper()
-	newest, err := lastInstance(s.dir)
+	newest, err := nginxproc.LastInstance(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -457,9 +459,9 @@ func TestWhileTwoMayServeAnotherIsStartedWhateverIsWanted(t *testing.T) {
 	}
 }
 
-// leftBehind is a Keeper with what a former agent left.
+// leftBehind is a Store with what a previous agent left.
 type leftBehind struct {
-	NoKeeper
+	fdstore.None
 	kept map[string]int
 }
 
@@ -473,7 +475,7 @@ func TestAnNginxThatEndedWithItsAgentIsStartedAgainBeforeAnythingIsWanted(t *tes
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Keeper = leftBehind{kept: map[string]int{keptName(nginx.Socket{Network: "tcp", Address: "0.0.0.0:8080"}): fd}}
+		o.Files = leftBehind{kept: map[string]int{keptName(nginx.Socket{Network: "tcp", Address: "0.0.0.0:8080"}): fd}}
 		if err := saveState(o.Render.Dir, state{Split: former.Split, Instance: 1}); err != nil {
 			t.Fatal(err)
 		}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/proxy/accesslog"
+	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -122,7 +123,7 @@ func (c *crew) killAgent(t *testing.T) {
 	var agent int
 	eventually(t, "an agent runs", func() bool {
 		for _, pid := range children(t, c.supervisor.Process.Pid) {
-			if title, err := readProc(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && !strings.HasPrefix(string(title), titleNginx) {
+			if title, err := readProc(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && !strings.HasPrefix(string(title), "nginx: ") {
 				agent = pid
 			}
 		}
@@ -143,16 +144,16 @@ func (c *crew) killMaster(t *testing.T) {
 	t.Helper()
 	masters := c.masters(t)
 	killed := masters[len(masters)-1]
-	if err := syscall.Kill(killed.pid, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(killed.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "another nginx has taken over", func() bool {
-		members, err := killed.members()
+		members, err := killed.Members()
 		if err != nil {
 			t.Fatal(err)
 		}
 		newest := c.masters(t)
-		return accepting(members) == 0 && newest[len(newest)-1].pid != killed.pid
+		return nginxproc.Accepting(members) == 0 && newest[len(newest)-1].PID != killed.PID
 	})
 }
 
@@ -322,7 +323,7 @@ func TestWhenEveryProcessOfNginxIsKilledClientsWait(t *testing.T) {
 	get(t, url)
 	eventually(t, "the request is counted", func() bool { return c.killedWorkers(t) == 0 })
 	masters := c.masters(t)
-	if err := syscall.Kill(-masters[0].pid, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(-masters[0].PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
@@ -344,13 +345,13 @@ func TestAKilledWorkerLosesOnlyWhatItHad(t *testing.T) {
 	const senders = 5
 	finish := startPhasedLoads(t, fmt.Sprintf("http://127.0.0.1:%d/", c.port), senders, &atomic.Bool{}, nil)
 	eventually(t, "requests are answered", func() bool { return stable.counts()["200"] > 200 })
-	members, err := c.masters(t)[0].members()
+	members, err := c.masters(t)[0].Members()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range members {
-		if m.accepting {
-			if err := syscall.Kill(m.pid, syscall.SIGKILL); err != nil {
+		if m.Accepting {
+			if err := syscall.Kill(m.PID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			break

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/serin-dev/serin/proxy/fdstore"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -207,7 +208,7 @@ func udpListener(number int32, destinations ...traffic.Destination) nginx.Datagr
 func heldPort(t *testing.T, destinations ...traffic.Destination) (*datagrams, *clocktesting.FakeClock, nginx.DatagramListener) {
 	t.Helper()
 	c := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	d := newDatagrams(newSockets(NoKeeper{}, listen), c, testr.New(t), newMetrics("", c))
+	d := newDatagrams(newSockets(fdstore.None{}, listen), c, testr.New(t), newMetrics("", c))
 	l := udpListener(freePort(t), destinations...)
 	if err := d.open([]nginx.DatagramListener{l}); err != nil {
 		t.Fatal(err)

@@ -5,8 +5,8 @@ package proxy
 import (
 	"context"
 
+	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // Want is what is to be served.
@@ -41,17 +41,7 @@ type Feed interface {
 	Report(served Served)
 }
 
-// Launch is what an nginx is started with.
-type Launch struct {
-	// Folder holds its configuration and tables.
-	Folder nginx.Instance
-	// Key that it answers when it runs the configuration.
-	Key string
-	// Sockets are the descriptors of all that it listens on for clients.
-	Sockets []int
-}
-
-// Server is nginx as the agent uses it. Process is the real one.
+// Server is nginx as the agent uses it. nginxproc.Process is the real one.
 //
 // A configuration is not put in effect by a reload but by another nginx on the same
 // sockets, beside the one that runs. So the start after a crash is the same as
@@ -59,10 +49,10 @@ type Launch struct {
 type Server interface {
 	// Start starts an nginx and returns when all its workers serve the key. After an
 	// error nothing of it is left. Clients are served by the former ones as well.
-	Start(ctx context.Context, launch Launch) error
+	Start(ctx context.Context, launch nginxproc.Launch) error
 	// Adopt takes over the nginx that another agent started in a folder, and the
 	// former ones. It fails when that one does not serve the key.
-	Adopt(ctx context.Context, launch Launch) error
+	Adopt(ctx context.Context, launch nginxproc.Launch) error
 	// Retire has all former ones finish their requests, and returns when none of them
 	// accepts connections any more.
 	Retire(ctx context.Context) error

@@ -3,181 +3,37 @@
 package proxy
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
 	"os"
-	"strconv"
+	"path/filepath"
 
-	"golang.org/x/sys/unix"
+	"github.com/serin-dev/serin/proxy/nginxproc"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
-// operation is what a message between agent and supervisor is about. Each message
-// is one packet: the operation, the name of a file, and with keepFile the file.
-type operation byte
-
-const (
-	keepFile  operation = 'K'
-	dropFile  operation = 'D'
-	thatIsAll operation = 'E'
-)
-
-// maxName bounds the name of a file.
-const maxName = 256
-
-type message struct {
-	operation operation
-	name      string
-	// file is a descriptor, or -1.
-	file int
-}
-
-// errHungUp is the error of receiving when the other side has ended.
-var errHungUp = errors.New("the other side has ended")
-
-func sendMessage(connection int, m message) error {
-	var rights []byte
-	if m.file >= 0 {
-		rights = unix.UnixRights(m.file)
+// succeed has every other nginx hand requests over to the instance with a number.
+//
+// A former nginx tells its clients of HTTP/2 by GOAWAY to go elsewhere. But a
+// connection that it had only just accepted at that moment is never told, and a client
+// may keep it for as long as it likes. What is asked on it must not be served by
+// weights that are no longer in effect.
+func succeed(dir nginx.Dir, number int) error {
+	successor := dir.Instance(number)
+	if err := replaceLink(filepath.Base(string(successor)), dir.Current()); err != nil {
+		return fmt.Errorf("name the present nginx: %w", err)
 	}
-	for {
-		err := unix.Sendmsg(connection, append([]byte{byte(m.operation)}, m.name...), rights, nil, unix.MSG_NOSIGNAL)
-		if !errors.Is(err, unix.EINTR) {
-			return os.NewSyscallError("sendmsg", err)
-		}
+	numbers, err := nginxproc.Instances(dir)
+	if err != nil {
+		return err
 	}
-}
-
-func receiveMessage(connection int) (message, error) {
-	data, rights := make([]byte, maxName+1), make([]byte, unix.CmsgSpace(4))
-	var n, rn int
-	for {
-		var err error
-		n, rn, _, _, err = unix.Recvmsg(connection, data, rights, unix.MSG_CMSG_CLOEXEC)
-		if errors.Is(err, unix.EINTR) {
+	for _, n := range numbers {
+		former := dir.Instance(n)
+		if former == successor {
 			continue
 		}
-		if err != nil {
-			return message{}, os.NewSyscallError("recvmsg", err)
+		if err := os.WriteFile(former.Retired(), nil, 0o600); err != nil && !os.IsNotExist(err) {
+			return fmt.Errorf("have a former nginx hand over: %w", err)
 		}
-		break
-	}
-	if n == 0 {
-		return message{}, errHungUp
-	}
-	m := message{operation: operation(data[0]), name: string(data[1:n]), file: -1}
-	file, err := receivedFile(rights[:rn])
-	if err != nil {
-		return message{}, err
-	}
-	m.file = file
-	if (m.operation == keepFile) != (file >= 0) {
-		return message{}, fmt.Errorf("a message %q about %q with the file %d", m.operation, m.name, file)
-	}
-	return m, nil
-}
-
-// receivedFile is the descriptor in a control message, or -1.
-func receivedFile(rights []byte) (int, error) {
-	if len(rights) == 0 {
-		return -1, nil
-	}
-	messages, err := unix.ParseSocketControlMessage(rights)
-	if err != nil {
-		return -1, err
-	}
-	for i := range messages {
-		files, err := unix.ParseUnixRights(&messages[i])
-		if err != nil {
-			return -1, err
-		}
-		if len(files) == 1 {
-			return files[0], nil
-		}
-	}
-	return -1, nil
-}
-
-// supervisorKeeper is the Keeper of an agent that has a Supervisor.
-type supervisorKeeper struct {
-	connection int
-	kept       map[string]int
-}
-
-// SupervisorKeeper is the Keeper of this process: its Supervisor, or none.
-func SupervisorKeeper() (Keeper, error) {
-	if !Supervised() {
-		return NoKeeper{}, nil
-	}
-	connection, err := strconv.Atoi(os.Getenv(keeperVariable))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", keeperVariable, err)
-	}
-	unix.CloseOnExec(connection) // nginx must not hold it open
-	k := &supervisorKeeper{connection: connection, kept: map[string]int{}}
-	for {
-		m, err := receiveMessage(connection)
-		if err != nil {
-			return nil, fmt.Errorf("take over from the supervisor: %w", err)
-		}
-		if m.operation == thatIsAll {
-			return k, nil
-		}
-		k.kept[m.name] = m.file
-	}
-}
-
-// Kept is what the supervisor handed over at the start.
-func (k *supervisorKeeper) Kept() map[string]int { return k.kept }
-
-// Keep sends a file to the supervisor. That it has arrived need not be awaited: it
-// will be received even if this process ends right now.
-func (k *supervisorKeeper) Keep(name string, fd int) error {
-	if len(name) > maxName {
-		return fmt.Errorf("keep %.50q: the name is too long", name)
-	}
-	if err := sendMessage(k.connection, message{keepFile, name, fd}); err != nil {
-		return fmt.Errorf("keep %q: %w", name, err)
 	}
 	return nil
-}
-
-// Drop has the supervisor close a file.
-func (k *supervisorKeeper) Drop(name string) error {
-	if err := sendMessage(k.connection, message{operation: dropFile, name: name, file: -1}); err != nil {
-		return fmt.Errorf("drop %q: %w", name, err)
-	}
-	return nil
-}
-
-// statusName is the name under which the listener of the probes and metrics is kept.
-const statusName = "status"
-
-// StatusListener is the listener of the probes and metrics: the one that a former
-// agent left, so that who asks in between waits instead of being refused, or else
-// one that listens on the address.
-func StatusListener(ctx context.Context, k Keeper, address string) (net.Listener, error) {
-	if fd, ok := k.Kept()[statusName]; ok {
-		file := os.NewFile(uintptr(fd), statusName)
-		defer file.Close() //nolint:errcheck // the listener has one of its own
-		return net.FileListener(file)
-	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	tcp, ok := l.(*net.TCPListener)
-	if !ok {
-		return nil, fmt.Errorf("a listener of TCP is a %T", l)
-	}
-	raw, err := tcp.SyscallConn()
-	if err == nil {
-		var kerr error
-		err = errors.Join(raw.Control(func(fd uintptr) { kerr = k.Keep(statusName, int(fd)) }), kerr)
-	}
-	if err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
 }

@@ -28,6 +28,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/config/testenv"
+	"github.com/serin-dev/serin/proxy/fdstore"
+	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -177,8 +179,8 @@ func startRig(t *testing.T, o rigOptions) *rig {
 	r.agent = New(Options{
 		Render: render, Feed: r, Listener: listener,
 		Server: func(killed func(int)) (Server, error) {
-			return NewProcess(ProcessOptions{
-				Binary: binary, Dir: render.Dir, Workers: render.Workers, Log: r.log, Killed: killed, Keeper: NoKeeper{}, Clock: clock.RealClock{},
+			return nginxproc.New(nginxproc.Options{
+				Binary: binary, Dir: render.Dir, Workers: render.Workers, Log: r.log, Killed: killed, Files: fdstore.None{}, Clock: clock.RealClock{},
 			})
 		},
 		Drain: o.drain, QuitTimeout: 20 * time.Second, ApplyTimeout: 4 * time.Second, Settle: o.settle,

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -18,6 +19,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/utils/clock"
 
+	"github.com/serin-dev/serin/proxy/fdstore"
+	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
@@ -56,23 +59,23 @@ func TestMain(m *testing.M) {
 // run is what serin proxy does, with a feed of files instead of an API.
 func (c crewConfig) run(ctx context.Context) error {
 	log := funcr.New(func(prefix, args string) { fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{})
-	if !Supervised() {
-		s := Supervisor{Executable: os.Args[0], Args: os.Args[1:], Clock: clock.RealClock{}, Log: log.WithName("supervisor")}
+	if !fdstore.Supervised() {
+		s := fdstore.Supervisor{Executable: os.Args[0], Args: os.Args[1:], Clock: clock.RealClock{}, Log: log.WithName("supervisor")}
 		return s.Run(ctx)
 	}
-	keeper, err := SupervisorKeeper()
+	files, err := fdstore.FromSupervisor()
 	if err != nil {
 		return err
 	}
-	listener, err := StatusListener(ctx, keeper, c.Status)
+	listener, err := StatusListener(ctx, files, c.Status)
 	if err != nil {
 		return err
 	}
 	return New(Options{
-		Render: c.Render, Keeper: keeper, Feed: newFileFeed(c), Listener: listener,
+		Render: c.Render, Files: files, Feed: newFileFeed(c), Listener: listener,
 		Server: func(killed func(int)) (Server, error) {
-			return NewProcess(ProcessOptions{
-				Binary: c.Binary, Dir: c.Render.Dir, Workers: c.Render.Workers, Log: os.Stderr, Killed: killed, Keeper: keeper, Clock: clock.RealClock{},
+			return nginxproc.New(nginxproc.Options{
+				Binary: c.Binary, Dir: c.Render.Dir, Workers: c.Render.Workers, Log: os.Stderr, Killed: killed, Files: files, Clock: clock.RealClock{},
 			})
 		},
 		Drain: 500 * time.Millisecond, QuitTimeout: 20 * time.Second, ApplyTimeout: 5 * time.Second, Settle: time.Second,
@@ -158,15 +161,15 @@ func (c crewConfig) writeWant(t *testing.T, want Want) {
 	}
 }
 
-func (c crewConfig) masters(t *testing.T) []*master {
+func (c crewConfig) masters(t *testing.T) []*nginxproc.Master {
 	t.Helper()
-	numbers, err := instances(c.Render.Dir)
+	numbers, err := nginxproc.Instances(c.Render.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var masters []*master
+	var masters []*nginxproc.Master
 	for _, n := range numbers {
-		m, err := findMaster(c.Render.Dir.Instance(n))
+		m, err := nginxproc.FindMaster(c.Render.Dir.Instance(n))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,4 +212,13 @@ func memoryDir(tb testing.TB) string {
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
+}
+
+// readProc reads a file of a process; one that is gone reads as empty.
+func readProc(path string) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		return nil, nil
+	}
+	return data, err
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
@@ -56,7 +57,7 @@ func (a *Agent) launch(ctx context.Context, r nginx.Rendering) error {
 	folder := a.Render.Dir.Instance(a.instance)
 	tables, err := a.furnish(folder, r)
 	if err == nil {
-		var launch Launch
+		var launch nginxproc.Launch
 		if launch, err = a.lend(folder, r); err == nil {
 			err = a.server.Start(ctx, launch)
 		}
@@ -72,9 +73,9 @@ func (a *Agent) launch(ctx context.Context, r nginx.Rendering) error {
 }
 
 // lend is a launch with the sockets of a configuration.
-func (a *Agent) lend(folder nginx.Instance, r nginx.Rendering) (Launch, error) {
+func (a *Agent) lend(folder nginx.Instance, r nginx.Rendering) (nginxproc.Launch, error) {
 	fds, err := a.sockets.lend(r.Sockets)
-	return Launch{Folder: folder, Key: r.Key, Sockets: fds}, err
+	return nginxproc.Launch{Folder: folder, Key: r.Key, Sockets: fds}, err
 }
 
 // furnish writes what an nginx needs into its folder.
@@ -152,7 +153,7 @@ func (a *Agent) takeOver(ctx context.Context) error {
 	if err != nil || noted == nil {
 		return err
 	}
-	if a.instance, err = lastInstance(a.Render.Dir); err != nil {
+	if a.instance, err = nginxproc.LastInstance(a.Render.Dir); err != nil {
 		return err
 	}
 	r, err := nginx.Render(noted.Split, a.Render)

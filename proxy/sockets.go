@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/serin-dev/serin/proxy/fdstore"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
@@ -20,23 +21,20 @@ import (
 // anew for one.
 const backlog = 4096
 
-// socketPrefix begins the names under which sockets are kept.
-const socketPrefix = "listen "
-
-// sockets are what clients connect to. They belong to the agent and its Keeper and
+// sockets are what clients connect to. They belong to the agent and its fd store and
 // are lent to one nginx after another, so none is ever closed while it is
 // wanted, and what arrives between two of them waits.
 type sockets struct {
-	keeper Keeper
+	files  fdstore.Store
 	listen func(nginx.Socket) (int, error)
 	open   map[nginx.Socket]int
 }
 
-// newSockets takes over those that a former agent left.
-func newSockets(k Keeper, listen func(nginx.Socket) (int, error)) *sockets {
-	s := &sockets{keeper: k, listen: listen, open: map[nginx.Socket]int{}}
-	for name, fd := range k.Kept() {
-		if rest, ok := strings.CutPrefix(name, socketPrefix); ok {
+// newSockets takes over those that a previous agent left.
+func newSockets(files fdstore.Store, listen func(nginx.Socket) (int, error)) *sockets {
+	s := &sockets{files: files, listen: listen, open: map[nginx.Socket]int{}}
+	for name, fd := range files.Kept() {
+		if rest, ok := strings.CutPrefix(name, fdstore.SocketPrefix); ok {
 			network, address, _ := strings.Cut(rest, " ")
 			s.open[nginx.Socket{Network: network, Address: address}] = fd
 		}
@@ -55,7 +53,7 @@ func (s *sockets) lend(wanted []nginx.Socket) ([]int, error) {
 				return nil, fmt.Errorf("listen on %s %s: %w", socket.Network, socket.Address, err)
 			}
 			s.open[socket] = fd
-			if err := s.keeper.Keep(keptName(socket), fd); err != nil {
+			if err := s.files.Keep(keptName(socket), fd); err != nil {
 				return nil, err
 			}
 		}
@@ -81,12 +79,12 @@ func (s *sockets) close(socket nginx.Socket) error {
 	if !ok {
 		return nil
 	}
-	closeFile(fd)
+	fdstore.Close(fd)
 	delete(s.open, socket)
-	return s.keeper.Drop(keptName(socket))
+	return s.files.Drop(keptName(socket))
 }
 
-func keptName(s nginx.Socket) string { return socketPrefix + s.Network + " " + s.Address }
+func keptName(s nginx.Socket) string { return fdstore.SocketPrefix + s.Network + " " + s.Address }
 
 // listen opens a socket as nginx would.
 func listen(socket nginx.Socket) (int, error) {
@@ -115,7 +113,7 @@ func listen(socket nginx.Socket) (int, error) {
 		return 0, os.NewSyscallError("socket", err)
 	}
 	if err := bind(fd, family, to, kind); err != nil {
-		closeFile(fd)
+		fdstore.Close(fd)
 		return 0, err
 	}
 	return fd, nil

@@ -5,12 +5,16 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/serin-dev/serin/proxy/fdstore"
 )
 
 // statusServer serves probes and metrics.
@@ -80,4 +84,35 @@ func (s *statusServer) awaitScrape(timeout <-chan time.Time) {
 	case <-s.scraped:
 	case <-timeout:
 	}
+}
+
+// statusName is the name under which the listener of the probes and metrics is kept.
+const statusName = "status"
+
+// StatusListener is the listener of the probes and metrics: the one that a former
+// agent left, so that who asks in between waits instead of being refused, or else
+// one that listens on the address.
+func StatusListener(ctx context.Context, store fdstore.Store, address string) (net.Listener, error) {
+	if fd, ok := store.Kept()[statusName]; ok {
+		file := os.NewFile(uintptr(fd), statusName)
+		defer file.Close() //nolint:errcheck // the listener has one of its own
+		return net.FileListener(file)
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	tcp, ok := l.(*net.TCPListener)
+	if !ok {
+		return nil, fmt.Errorf("a listener of TCP is a %T", l)
+	}
+	raw, err := tcp.SyscallConn()
+	if err == nil {
+		var kerr error
+		err = errors.Join(raw.Control(func(fd uintptr) { kerr = store.Keep(statusName, int(fd)) }), kerr)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
 }

@@ -23,6 +23,8 @@ import (
 
 	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/proxy"
+	"github.com/serin-dev/serin/proxy/fdstore"
+	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
@@ -57,7 +59,7 @@ The process that is started is a supervisor. It starts this command once more,
 which does the work, and again when that crashes; nginx serves meanwhile.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if proxy.Supervised() {
+			if fdstore.Supervised() {
 				return o.run(cmd.Context())
 			}
 			return o.supervise(cmd.Context())
@@ -97,7 +99,7 @@ func (o *proxyOptions) supervise(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	supervisor := proxy.Supervisor{
+	supervisor := fdstore.Supervisor{
 		Executable: executable, Args: os.Args[1:],
 		Clock: clock.RealClock{}, Log: ctrl.LoggerFrom(ctx).WithValues("TrafficSplit", klog.KRef(o.namespace, o.split)),
 	}
@@ -106,7 +108,7 @@ func (o *proxyOptions) supervise(ctx context.Context) error {
 
 func (o *proxyOptions) run(ctx context.Context) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("TrafficSplit", klog.KRef(o.namespace, o.split))
-	keeper, err := proxy.SupervisorKeeper()
+	files, err := fdstore.FromSupervisor()
 	if err != nil {
 		return err
 	}
@@ -124,16 +126,16 @@ func (o *proxyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := proxy.StatusListener(ctx, keeper, o.statusAddress)
+	listener, err := proxy.StatusListener(ctx, files, o.statusAddress)
 	if err != nil {
 		return fmt.Errorf("--status-address: %w", err)
 	}
 	wall := clock.RealClock{}
 	return proxy.New(proxy.Options{
-		Render: render, Keeper: keeper,
+		Render: render, Files: files,
 		Server: func(killed func(int)) (proxy.Server, error) {
-			return proxy.NewProcess(proxy.ProcessOptions{
-				Binary: o.binary, Dir: render.Dir, Workers: render.Workers, Log: os.Stderr, Killed: killed, Keeper: keeper, Clock: wall,
+			return nginxproc.New(nginxproc.Options{
+				Binary: o.binary, Dir: render.Dir, Workers: render.Workers, Log: os.Stderr, Killed: killed, Files: files, Clock: wall,
 			})
 		},
 		Feed:     proxy.NewKubeFeed(proxy.KubeFeedOptions{Split: split, Pod: o.pod, Cluster: cluster, Clock: wall, Log: log}),

@@ -18,6 +18,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/proxy"
+	"github.com/serin-dev/serin/proxy/fdstore"
+	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -191,8 +193,8 @@ func startSerin(ctx context.Context, dir string, workers int) (*serin, error) {
 	agent := proxy.New(proxy.Options{
 		Render: render, Feed: s, Listener: listener,
 		Server: func(killed func(int)) (proxy.Server, error) {
-			return proxy.NewProcess(proxy.ProcessOptions{
-				Binary: "nginx", Dir: render.Dir, Workers: workers, Log: os.Stderr, Killed: killed, Keeper: proxy.NoKeeper{}, Clock: clock.RealClock{},
+			return nginxproc.New(nginxproc.Options{
+				Binary: "nginx", Dir: render.Dir, Workers: workers, Log: os.Stderr, Killed: killed, Files: fdstore.None{}, Clock: clock.RealClock{},
 			})
 		},
 		QuitTimeout: startTimeout, ApplyTimeout: startTimeout, Clock: clock.RealClock{}, Log: logr.Discard(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proxy
+package nginxproc
 
 import (
 	"bytes"
@@ -18,11 +18,11 @@ import (
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
-// master is one nginx: a master process and its workers, in a group of their own.
-type master struct {
+// Master is one nginx: a master process and its workers, in a group of their own.
+type Master struct {
 	folder nginx.Instance
-	// pid of the master process and of the group.
-	pid int
+	// PID of the master process and of the group.
+	PID int
 	// ended is closed when the master process has ended.
 	ended chan struct{}
 }
@@ -36,7 +36,7 @@ const firstDescriptor = 3
 //
 // It does so by system calls because an exec.Cmd would make the sockets block, for
 // every nginx that has them.
-func spawn(binary string, launch Launch, errorLog int) (*master, error) {
+func spawn(binary string, launch Launch, errorLog int) (*Master, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func spawn(binary string, launch Launch, errorLog int) (*master, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &master{folder: launch.Folder, pid: pid, ended: make(chan struct{})}
+	m := &Master{folder: launch.Folder, PID: pid, ended: make(chan struct{})}
 	go func() {
 		defer close(m.ended)
 		for {
@@ -81,8 +81,8 @@ func spawn(binary string, launch Launch, errorLog int) (*master, error) {
 }
 
 // kill ends an nginx that was just started, at once.
-func kill(m *master) error {
-	if err := sendSignal(-m.pid, unix.SIGKILL); err != nil {
+func kill(m *Master) error {
+	if err := sendSignal(-m.PID, unix.SIGKILL); err != nil {
 		return err
 	}
 	<-m.ended
@@ -93,8 +93,8 @@ func kill(m *master) error {
 // nginx. nginx's own file is there later and goes with its master.
 const masterFile = "master"
 
-// findMaster reads who is the master of a folder; nil when there was none.
-func findMaster(folder nginx.Instance) (*master, error) {
+// FindMaster reads who is the master of a folder; nil when there was none.
+func FindMaster(folder nginx.Instance) (*Master, error) {
 	text, err := os.ReadFile(filepath.Join(string(folder), masterFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -106,39 +106,39 @@ func findMaster(folder nginx.Instance) (*master, error) {
 	if err != nil || pid <= 1 {
 		return nil, fmt.Errorf("%s: %.20q is not the id of a process", folder, text)
 	}
-	return &master{folder: folder, pid: pid, ended: make(chan struct{})}, nil
+	return &Master{folder: folder, PID: pid, ended: make(chan struct{})}, nil
 }
 
-// members are the master process and its workers that have not ended.
-func (m *master) members() ([]member, error) { return groupMembers(procDir, m.pid) }
+// Members are the master process and its workers that have not ended.
+func (m *Master) Members() ([]Member, error) { return groupMembers(procDir, m.PID) }
 
 // runs tells whether the master process runs.
-func (m *master) runs() (bool, error) {
-	members, err := m.members()
-	return slices.ContainsFunc(members, func(o member) bool { return o.pid == m.pid }), err
+func (m *Master) runs() (bool, error) {
+	members, err := m.Members()
+	return slices.ContainsFunc(members, func(o Member) bool { return o.PID == m.PID }), err
 }
 
 // quit has it finish its requests and end. When the master process is gone, the
 // workers are told one by one.
-func (m *master) quit() error {
+func (m *Master) quit() error {
 	runs, err := m.runs()
 	if err != nil {
 		return err
 	}
 	if runs {
-		return sendSignal(m.pid, unix.SIGQUIT)
+		return sendSignal(m.PID, unix.SIGQUIT)
 	}
 	return m.signalAll(unix.SIGQUIT)
 }
 
 // signalAll sends a signal to every process.
-func (m *master) signalAll(s unix.Signal) error {
-	members, err := m.members()
+func (m *Master) signalAll(s unix.Signal) error {
+	members, err := m.Members()
 	if err != nil {
 		return err
 	}
 	for _, o := range members {
-		if err := sendSignal(o.pid, s); err != nil {
+		if err := sendSignal(o.PID, s); err != nil {
 			return err
 		}
 	}

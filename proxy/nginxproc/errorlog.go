@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proxy
+package nginxproc
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/serin-dev/serin/proxy/fdstore"
 )
 
 // Names under which the ends of the error log's pipe are kept.
@@ -21,7 +23,7 @@ const (
 // errorLog is the pipe that every nginx writes its error log to. A worker never
 // waits for it to be read: what does not fit is lost.
 type errorLog struct {
-	emergencies *emergencies
+	writer *errorWriter
 	// write is nginx's end.
 	write int
 	read  *os.File
@@ -31,18 +33,18 @@ type errorLog struct {
 
 // openErrorLog takes over the pipe of a former agent or makes one, and passes on
 // what comes out of it until close.
-func openErrorLog(k Keeper, e *emergencies) (*errorLog, error) {
-	read, write, err := errorPipe(k)
+func openErrorLog(store fdstore.Store, e *errorWriter) (*errorLog, error) {
+	read, write, err := errorPipe(store)
 	if err != nil {
 		return nil, err
 	}
-	l := &errorLog{emergencies: e, write: write, read: os.NewFile(uintptr(read), errorLogRead), done: make(chan struct{})}
+	l := &errorLog{writer: e, write: write, read: os.NewFile(uintptr(read), errorLogRead), done: make(chan struct{})}
 	go l.pass()
 	return l, nil
 }
 
-func errorPipe(k Keeper) (read, write int, err error) {
-	kept := k.Kept()
+func errorPipe(store fdstore.Store) (read, write int, err error) {
+	kept := store.Kept()
 	read, rok := kept[errorLogRead]
 	write, wok := kept[errorLogWrite]
 	if rok && wok {
@@ -63,7 +65,7 @@ func errorPipe(k Keeper) (read, write int, err error) {
 		if err := unix.SetNonblock(fd, true); err != nil {
 			return 0, 0, os.NewSyscallError("fcntl", err)
 		}
-		if err := k.Keep(name, fd); err != nil {
+		if err := store.Keep(name, fd); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -74,7 +76,7 @@ func errorPipe(k Keeper) (read, write int, err error) {
 func (l *errorLog) pass() {
 	defer close(l.done)
 	// The log is for people; that it can't be passed on must not stop anything.
-	_, _ = io.CopyBuffer(struct{ io.Writer }{l.emergencies}, struct{ io.Reader }{l.read}, make([]byte, 64<<10))
+	_, _ = io.CopyBuffer(struct{ io.Writer }{l.writer}, struct{ io.Reader }{l.read}, make([]byte, 64<<10))
 }
 
 // drain passes on what was written so far.
@@ -100,7 +102,7 @@ func (l *errorLog) rest() {
 			return
 		}
 		if n > 0 {
-			_, _ = l.emergencies.Write(buffer[:n])
+			_, _ = l.writer.Write(buffer[:n])
 		}
 		if n <= 0 && !errors.Is(err, unix.EINTR) {
 			return
@@ -114,5 +116,5 @@ func (l *errorLog) close() {
 	<-l.done
 	l.rest()
 	_ = l.read.Close()
-	closeFile(l.write)
+	fdstore.Close(l.write)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proxy
+package nginxproc
 
 import (
 	"bytes"
@@ -28,23 +28,23 @@ const (
 // procDir is where the proc file system is.
 const procDir = "/proc"
 
-// member is a process of a group.
-type member struct {
-	pid int
-	// accepting is whether it is a worker that accepts connections.
-	accepting bool
+// Member is a process of a group.
+type Member struct {
+	PID int
+	// Accepting is whether it is a worker that accepts connections.
+	Accepting bool
 }
 
 // groupMembers are the processes of nginx in a group that have not ended. An nginx is a
 // group, named by the id of its master: the workers stay in it when the master is
 // killed, and the system gives the id to nobody else before all of them have
 // ended. proc is where the proc file system is.
-func groupMembers(proc string, group int) ([]member, error) {
+func groupMembers(proc string, group int) ([]Member, error) {
 	folders, err := os.ReadDir(proc)
 	if err != nil {
 		return nil, fmt.Errorf("list nginx's workers: %w", err)
 	}
-	var members []member
+	var members []Member
 	for _, folder := range folders {
 		pid, err := strconv.Atoi(folder.Name())
 		if err != nil {
@@ -63,17 +63,17 @@ func groupMembers(proc string, group int) ([]member, error) {
 			return nil, fmt.Errorf("look at process %d: %w", pid, err)
 		}
 		if name := processTitle(title); strings.HasPrefix(name, titleNginx) {
-			members = append(members, member{pid: pid, accepting: name == titleWorker})
+			members = append(members, Member{PID: pid, Accepting: name == titleWorker})
 		}
 	}
 	return members, nil
 }
 
-// accepting counts the workers that accept connections.
-func accepting(members []member) int {
+// Accepting counts the workers that accept connections.
+func Accepting(members []Member) int {
 	n := 0
 	for _, m := range members {
-		if m.accepting {
+		if m.Accepting {
 			n++
 		}
 	}
@@ -114,8 +114,8 @@ func parseStat(stat []byte) procStat {
 	return procStat{zombie: string(fields[0]) == "Z" || string(fields[0]) == "X", group: group}
 }
 
-// instances are the numbers of all nginx that have a folder, in ascending order.
-func instances(dir nginx.Dir) ([]int, error) {
+// Instances are the numbers of all nginx that have a folder, in ascending order.
+func Instances(dir nginx.Dir) ([]int, error) {
 	entries, err := os.ReadDir(string(dir))
 	if err != nil {
 		return nil, err
@@ -132,9 +132,9 @@ func instances(dir nginx.Dir) ([]int, error) {
 	return numbers, nil
 }
 
-// lastInstance is the highest number in use, or 0.
-func lastInstance(dir nginx.Dir) (int, error) {
-	numbers, err := instances(dir)
+// LastInstance is the highest number in use, or 0.
+func LastInstance(dir nginx.Dir) (int, error) {
+	numbers, err := Instances(dir)
 	if err != nil || len(numbers) == 0 {
 		return 0, err
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proxy
+package fdstore
 
 import (
 	"context"
@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// keeperVariable tells an agent the descriptor by which it reaches its supervisor.
-	keeperVariable = "SERIN_KEEPER"
-	// keeperDescriptor is that descriptor.
-	keeperDescriptor = 3
+	// storeVariable tells an agent the descriptor by which it reaches its supervisor.
+	storeVariable = "SERIN_FD_STORE"
+	// storeDescriptor is that descriptor.
+	storeDescriptor = 3
 
 	// restartFirst and restartMost are how long to wait before an agent that crashed is
 	// started again; an agent that ran for restartMost has the first wait again.
@@ -31,7 +31,7 @@ const (
 )
 
 // Supervised tells whether this process is an agent that a Supervisor started.
-func Supervised() bool { return os.Getenv(keeperVariable) != "" }
+func Supervised() bool { return os.Getenv(storeVariable) != "" }
 
 // Supervisor is the parent of an agent, and process 1 of its container. It does
 // next to nothing, so that it does not crash: it keeps the agent's files open,
@@ -92,7 +92,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 // look after it.
 func (s *Supervisor) serving() bool {
 	for name := range s.kept {
-		if strings.HasPrefix(name, socketPrefix) {
+		if strings.HasPrefix(name, SocketPrefix) {
 			return true
 		}
 	}
@@ -105,9 +105,9 @@ func (s *Supervisor) runAgent(ctx context.Context, children <-chan os.Signal) (u
 	if err != nil {
 		return 0, err
 	}
-	defer closeFile(connection)
+	defer Close(connection)
 	received := make(chan error, 1)
-	go func() { received <- s.serveKeeper(connection) }()
+	go func() { received <- s.serveStore(connection) }()
 	stop := ctx.Done()
 	for {
 		select {
@@ -140,21 +140,21 @@ func (s *Supervisor) startAgent() (pid, connection int, err error) {
 	if err != nil {
 		return 0, 0, os.NewSyscallError("socketpair", err)
 	}
-	defer closeFile(pair[1])
+	defer Close(pair[1])
 	pid, err = syscall.ForkExec(s.Executable, append([]string{s.Executable}, s.Args...), &syscall.ProcAttr{
-		Env:   append(os.Environ(), keeperVariable+"="+strconv.Itoa(keeperDescriptor)),
+		Env:   append(os.Environ(), storeVariable+"="+strconv.Itoa(storeDescriptor)),
 		Files: []uintptr{0, 1, 2, uintptr(pair[1])},
 	})
 	if err != nil {
-		closeFile(pair[0])
+		Close(pair[0])
 		return 0, 0, fmt.Errorf("start %s: %w", s.Executable, err)
 	}
 	return pid, pair[0], nil
 }
 
-// serveKeeper hands over what is kept, and takes what is to be kept until the agent
+// serveStore hands over what is kept, and takes what is to be kept until the agent
 // has ended.
-func (s *Supervisor) serveKeeper(connection int) error {
+func (s *Supervisor) serveStore(connection int) error {
 	for name, fd := range s.kept {
 		if err := sendMessage(connection, message{keepFile, name, fd}); err != nil && !isGone(err) {
 			return err
@@ -172,7 +172,7 @@ func (s *Supervisor) serveKeeper(connection int) error {
 			return err
 		}
 		if former, ok := s.kept[m.name]; ok {
-			closeFile(former)
+			Close(former)
 			delete(s.kept, m.name)
 		}
 		if m.operation == keepFile {

@@ -2,7 +2,7 @@
 
 //go:build !linux
 
-package proxy
+package fdstore
 
 import "errors"
 

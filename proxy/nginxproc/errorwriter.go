@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proxy
+package nginxproc
 
 import (
 	"bytes"
@@ -13,12 +13,12 @@ import (
 // maxEmergency bounds a remembered line of nginx's error log.
 const maxEmergency = 512
 
-// emergencies passes nginx's error log on and remembers the first line that says
+// errorWriter passes nginx's error log on and remembers the first line that says
 // why nginx could not take a configuration over.
 //
 // Of lines about an expression that takes too long only the beginning is passed on:
 // the rest is the value of a header, such as a cookie.
-type emergencies struct {
+type errorWriter struct {
 	out io.Writer
 	// killed is called with the number of workers that are said to have ended by a signal.
 	killed func(workers int)
@@ -27,7 +27,7 @@ type emergencies struct {
 }
 
 // Write passes on what nginx writes. nginx writes whole lines.
-func (e *emergencies) Write(p []byte) (int, error) {
+func (e *errorWriter) Write(p []byte) (int, error) {
 	e.remember(p)
 	if n := len(workerKilled.FindAllIndex(p, -1)); n > 0 && e.killed != nil {
 		e.killed(n)
@@ -54,7 +54,7 @@ var matchFailed = []byte("() failed: -")
 // crashed. It is looked for at the beginning of a line, where no client can write.
 var workerKilled = regexp.MustCompile(`(?m)^[0-9/]+ [0-9:]+ \[alert\] [0-9#]+: worker process [0-9]+ exited on signal `)
 
-func (e *emergencies) remember(p []byte) {
+func (e *errorWriter) remember(p []byte) {
 	for line := range bytes.Lines(p) {
 		_, text, found := bytes.Cut(line, []byte("[emerg] "))
 		if !found {
@@ -69,14 +69,14 @@ func (e *emergencies) remember(p []byte) {
 	}
 }
 
-func (e *emergencies) reset() {
+func (e *errorWriter) reset() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.first = ""
 }
 
 // explain adds the first emergency since the reset to an error.
-func (e *emergencies) explain(err error) error {
+func (e *errorWriter) explain(err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.first == "" {

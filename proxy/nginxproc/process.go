@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proxy
+package nginxproc
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/clock"
 
+	"github.com/serin-dev/serin/proxy/fdstore"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
@@ -36,8 +37,8 @@ const (
 // errNotRunning is the error of asking something of an nginx that has ended.
 var errNotRunning = errors.New("nginx is not running")
 
-// ProcessOptions are what Process needs.
-type ProcessOptions struct {
+// Options are what Process needs.
+type Options struct {
 	// Binary is nginx's executable.
 	Binary string
 	// Dir that nginx and the agent share.
@@ -48,26 +49,36 @@ type ProcessOptions struct {
 	Log io.Writer
 	// Killed is called with the number of workers that ended without being told to.
 	Killed func(workers int)
-	// Keeper keeps the pipe of the error log open, so that nginx can go on to write to
+	// Files keeps the pipe of the error log open, so that nginx can go on to write to
 	// it when the agent crashes.
-	Keeper Keeper
+	Files fdstore.Store
 	// Clock paces the wait for a confirmation.
 	Clock clock.WithTicker
 }
 
+// Launch is what an nginx is started with.
+type Launch struct {
+	// Folder holds its configuration and tables.
+	Folder nginx.Instance
+	// Key that it answers when it runs the configuration.
+	Key string
+	// Sockets are the descriptors of all that it listens on for clients.
+	Sockets []int
+}
+
 // Process is a real nginx, and the former ones that still have requests.
 type Process struct {
-	ProcessOptions
+	Options
 	log *errorLog
 	// current is nil while there is none.
-	current *master
-	former  []*master
+	current *Master
+	former  []*Master
 	// stopped is closed when there is nothing to watch any more.
 	stopped chan struct{}
 }
 
-// NewProcess makes a Process that is not started.
-func NewProcess(opts ProcessOptions) (*Process, error) {
+// New makes a Process that is not started.
+func New(opts Options) (*Process, error) {
 	binary, err := exec.LookPath(opts.Binary)
 	if err != nil {
 		return nil, fmt.Errorf("find nginx: %w", err)
@@ -75,11 +86,11 @@ func NewProcess(opts ProcessOptions) (*Process, error) {
 	if opts.Binary, err = filepath.Abs(binary); err != nil {
 		return nil, fmt.Errorf("find nginx: %w", err)
 	}
-	log, err := openErrorLog(opts.Keeper, &emergencies{out: opts.Log, killed: opts.Killed})
+	log, err := openErrorLog(opts.Files, &errorWriter{out: opts.Log, killed: opts.Killed})
 	if err != nil {
 		return nil, fmt.Errorf("error log of nginx: %w", err)
 	}
-	return &Process{ProcessOptions: opts, log: log, stopped: make(chan struct{})}, nil
+	return &Process{Options: opts, log: log, stopped: make(chan struct{})}, nil
 }
 
 // Ended is closed when the newest master has ended; nil while there is none.
@@ -92,7 +103,7 @@ func (p *Process) Ended() <-chan struct{} {
 
 // Start starts an nginx and waits until all its workers serve the key.
 func (p *Process) Start(ctx context.Context, launch Launch) error {
-	p.log.emergencies.reset()
+	p.log.writer.reset()
 	m, err := spawn(p.Binary, launch, p.log.write)
 	if err != nil {
 		return fmt.Errorf("start nginx: %w", err)
@@ -115,21 +126,21 @@ func (p *Process) countLost() {
 	default:
 		return
 	}
-	members, err := p.current.members()
-	if lost := p.Workers - accepting(members); err == nil && lost > 0 && p.Killed != nil {
+	members, err := p.current.Members()
+	if lost := p.Workers - Accepting(members); err == nil && lost > 0 && p.Killed != nil {
 		p.Killed(lost)
 	}
 }
 
 // Adopt takes over what another agent started.
 func (p *Process) Adopt(ctx context.Context, launch Launch) error {
-	numbers, err := instances(p.Dir)
+	numbers, err := Instances(p.Dir)
 	if err != nil {
 		return fmt.Errorf("adopt nginx: %w", err)
 	}
-	var current *master
+	var current *Master
 	for _, n := range numbers {
-		m, err := findMaster(p.Dir.Instance(n))
+		m, err := FindMaster(p.Dir.Instance(n))
 		if err != nil {
 			return fmt.Errorf("adopt nginx: %w", err)
 		}
@@ -160,7 +171,7 @@ func (p *Process) Adopt(ctx context.Context, launch Launch) error {
 }
 
 // watch waits for the end of a master that is somebody else's child.
-func (p *Process) watch(m *master) {
+func (p *Process) watch(m *Master) {
 	ticker := p.Clock.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for {
@@ -183,7 +194,7 @@ func (p *Process) Retire(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.await(ctx, func(members []member) bool { return accepting(members) == 0 }, p.former)
+	return p.await(ctx, func(members []Member) bool { return Accepting(members) == 0 }, p.former)
 }
 
 // Stop lets every nginx finish its requests. When the context ends sooner, what is
@@ -195,7 +206,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	}
 	close(p.stopped)
 	defer p.log.close()
-	gone := func(members []member) bool { return len(members) == 0 }
+	gone := func(members []Member) bool { return len(members) == 0 }
 	for _, m := range all {
 		if err := m.quit(); err != nil {
 			return err
@@ -224,13 +235,13 @@ func (p *Process) Stop(ctx context.Context) error {
 }
 
 // await waits until a condition holds for each of some nginx.
-func (p *Process) await(ctx context.Context, condition func([]member) bool, masters []*master) error {
+func (p *Process) await(ctx context.Context, condition func([]Member) bool, masters []*Master) error {
 	ticker := p.Clock.NewTicker(confirmInterval)
 	defer ticker.Stop()
 	for {
 		holds := true
 		for _, m := range masters {
-			members, err := m.members()
+			members, err := m.Members()
 			if err != nil {
 				return err
 			}
@@ -249,9 +260,9 @@ func (p *Process) await(ctx context.Context, condition func([]member) bool, mast
 
 // sweep forgets former ones that have ended, and removes their folders.
 func (p *Process) sweep() error {
-	var left []*master
+	var left []*Master
 	for _, m := range p.former {
-		members, err := m.members()
+		members, err := m.Members()
 		if err != nil {
 			return err
 		}
@@ -268,25 +279,25 @@ func (p *Process) sweep() error {
 }
 
 // confirm waits until there are enough workers and one of them answers the key.
-func (p *Process) confirm(ctx context.Context, m *master, key string) error {
+func (p *Process) confirm(ctx context.Context, m *Master, key string) error {
 	ticker := p.Clock.NewTicker(confirmInterval)
 	defer ticker.Stop()
 	status := statusClient(m.folder)
 	for {
-		members, err := m.members()
+		members, err := m.Members()
 		if err != nil {
 			return err
 		}
-		if accepting(members) >= p.Workers && askKey(ctx, status) == key {
+		if Accepting(members) >= p.Workers && askKey(ctx, status) == key {
 			return nil
 		}
 		select {
 		case <-ticker.C():
 		case <-m.ended:
 			p.log.drain()
-			return p.log.emergencies.explain(errNotRunning)
+			return p.log.writer.explain(errNotRunning)
 		case <-ctx.Done():
-			return p.log.emergencies.explain(fmt.Errorf("nginx does not serve the configuration: %w", ctx.Err()))
+			return p.log.writer.explain(fmt.Errorf("nginx does not serve the configuration: %w", ctx.Err()))
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/serin-dev/serin/proxy/accesslog"
 	"github.com/serin-dev/serin/proxy/fdstore"
+	"github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -200,7 +201,7 @@ func empty(folder string) error {
 // again what failed before.
 func (a *Agent) serve(ctx, work context.Context, retry <-chan time.Time, failures, followed <-chan error) error {
 	var (
-		want    Want
+		want    feed.Want
 		cause   error
 		drained <-chan time.Time
 		stop    = ctx.Done()
@@ -241,7 +242,7 @@ func (a *Agent) ended() <-chan struct{} {
 }
 
 // again does what failed once more.
-func (a *Agent) again(ctx context.Context, want Want, backoff time.Duration) <-chan time.Time {
+func (a *Agent) again(ctx context.Context, want feed.Want, backoff time.Duration) <-chan time.Time {
 	if a.renew && len(want.Split.Ports) == 0 {
 		return a.restart(ctx, backoff)
 	}
@@ -296,7 +297,7 @@ func (a *Agent) quit(ctx context.Context) error {
 
 // attempt puts a want in effect and reports. After an error the channel says when
 // to try again.
-func (a *Agent) attempt(ctx context.Context, want Want, backoff time.Duration) <-chan time.Time {
+func (a *Agent) attempt(ctx context.Context, want feed.Want, backoff time.Duration) <-chan time.Time {
 	err := a.apply(ctx, want)
 	if err == nil {
 		// What is missing is said too: the controller takes a proxy for one that serves
@@ -311,12 +312,12 @@ func (a *Agent) attempt(ctx context.Context, want Want, backoff time.Duration) <
 
 // report says what is in effect.
 func (a *Agent) report(message string) {
-	a.Feed.Report(Served{Generation: a.generation, Configuration: a.configuration, Message: message})
+	a.Feed.Report(feed.Served{Generation: a.generation, Configuration: a.configuration, Message: message})
 }
 
 // apply puts a want in effect: only the table of weights when that is all that
 // differs, else the configuration.
-func (a *Agent) apply(ctx context.Context, want Want) error {
+func (a *Agent) apply(ctx context.Context, want feed.Want) error {
 	if len(want.Split.Ports) == 0 {
 		return fmt.Errorf("nothing can be served: %s", traffic.Summary(want.Problems))
 	}

@@ -21,6 +21,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/proxy/fdstore"
+	"github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
@@ -183,14 +184,14 @@ func (s *stage) goTo(part time.Duration) {
 }
 
 // report lets the fake time pass until the agent reports.
-func (s *stage) report(t *testing.T) Served {
+func (s *stage) report(t *testing.T) feed.Served {
 	t.Helper()
 	s.passTimeUntil(t, "a report", s.reported)
 	return <-s.reports
 }
 
 // reportAtOnce is a report for which no time has to pass.
-func (s *stage) reportAtOnce(t *testing.T) Served {
+func (s *stage) reportAtOnce(t *testing.T) feed.Served {
 	t.Helper()
 	eventually(t, "a report", s.reported)
 	return <-s.reports
@@ -218,14 +219,14 @@ func (s *stage) readyz(t *testing.T) string {
 	return strings.TrimSpace(body)
 }
 
-func wanted(generation int64, weights ...int32) Want {
+func wanted(generation int64, weights ...int32) feed.Want {
 	port := traffic.Port{Number: 80, TargetNumber: 8080, Protocol: traffic.ProtocolHTTP}
 	for i, w := range weights {
 		port.Destinations = append(port.Destinations, traffic.Destination{
 			Service: []string{"web-stable", "web-canary"}[i], Address: "10.0.0.1", Port: int32(80 + i), Weight: w,
 		})
 	}
-	return Want{Split: traffic.Split{Generation: generation, Ports: []traffic.Port{port}}}
+	return feed.Want{Split: traffic.Split{Generation: generation, Ports: []traffic.Port{port}}}
 }
 
 func TestTheAgentReloadsOnlyForBackends(t *testing.T) {
@@ -235,7 +236,7 @@ func TestTheAgentReloadsOnlyForBackends(t *testing.T) {
 	}
 	for _, step := range []struct {
 		name string
-		want Want
+		want feed.Want
 		does []string
 	}{
 		{"the first configuration starts nginx", wanted(1, 100, 0), []string{"start", "retire"}},
@@ -261,16 +262,16 @@ func TestTheAgentReloadsOnlyForBackends(t *testing.T) {
 }
 
 func TestTheLastGoodConfigurationStays(t *testing.T) {
-	refused := Want{Problems: []traffic.Problem{{Condition: splitv1.ConditionAccepted, Message: "spec.service: no such Service"}}}
+	refused := feed.Want{Problems: []traffic.Problem{{Condition: splitv1.ConditionAccepted, Message: "spec.service: no such Service"}}}
 	for name, test := range map[string]struct {
 		call    string
-		want    Want
+		want    feed.Want
 		message string
 	}{
 		"nginx refuses it":          {"start", wanted(2, 100), "invalid port"},
 		"the split is refused":      {"", refused, "nothing can be served: spec.service: no such Service"},
 		"it can't be rendered":      {"", wanted(2, -1), `spec.backends: Service "web-stable" has the weight -1; it must not be negative`},
-		"the Service has gone away": {"", Want{}, "nothing can be served: "},
+		"the Service has gone away": {"", feed.Want{}, "nothing can be served: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -308,7 +309,7 @@ func TestAnAgentThatCantStartNginxIsNotReadyAndTriesAgain(t *testing.T) {
 	s := newStage(t)
 	s.server.failNext("start", errors.New("port is taken"))
 	s.wants <- wanted(1, 100)
-	if diff := cmp.Diff(Served{Message: "port is taken"}, s.report(t)); diff != "" {
+	if diff := cmp.Diff(feed.Served{Message: "port is taken"}, s.report(t)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	if got := s.readyz(t); got != "starting" {
@@ -435,7 +436,7 @@ func TestANginxThatRemembersForLongIsReplaced(t *testing.T) {
 }
 
 func TestWhileTwoMayServeAnotherIsStartedWhateverIsWanted(t *testing.T) {
-	for name, next := range map[string]Want{"the same": wanted(2, 100), "what was before": wanted(3, 50, 50)} {
+	for name, next := range map[string]feed.Want{"the same": wanted(2, 100), "what was before": wanted(3, 50, 50)} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.wants <- wanted(1, 100, 0)

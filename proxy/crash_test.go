@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/proxy/accesslog"
+	"github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
@@ -104,7 +105,7 @@ func (c *crew) stop(t *testing.T) error {
 func (c *crew) serve(t *testing.T, destinations ...traffic.Destination) {
 	t.Helper()
 	c.generation++
-	c.writeWant(t, Want{Split: traffic.Split{
+	c.writeWant(t, feed.Want{Split: traffic.Split{
 		NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}, Root: "web", Generation: c.generation,
 		Ports: []traffic.Port{{Number: 80, TargetNumber: c.port, Protocol: traffic.ProtocolHTTP, Destinations: destinations}},
 	}})

@@ -29,6 +29,7 @@ import (
 
 	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/proxy/fdstore"
+	"github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
@@ -51,27 +52,27 @@ func nginxBinary(t *testing.T) string {
 
 // memoryFeed is a Feed without an API.
 type memoryFeed struct {
-	wants   chan Want
-	reports chan Served
+	wants   chan feed.Want
+	reports chan feed.Served
 }
 
 func newMemoryFeed() *memoryFeed {
-	return &memoryFeed{wants: make(chan Want, 1), reports: make(chan Served, 1000)}
+	return &memoryFeed{wants: make(chan feed.Want, 1), reports: make(chan feed.Served, 1000)}
 }
 
 func (f *memoryFeed) Run(ctx context.Context) error { <-ctx.Done(); return nil }
-func (f *memoryFeed) Wants() <-chan Want            { return f.wants }
-func (f *memoryFeed) Report(s Served)               { f.reports <- s }
+func (f *memoryFeed) Wants() <-chan feed.Want       { return f.wants }
+func (f *memoryFeed) Report(s feed.Served)          { f.reports <- s }
 
 // awaitReport returns the next report.
-func (f *memoryFeed) awaitReport(t *testing.T) Served {
+func (f *memoryFeed) awaitReport(t *testing.T) feed.Served {
 	t.Helper()
 	select {
 	case s := <-f.reports:
 		return s
 	case <-time.After(30 * time.Second):
 		t.Fatal("the agent did not report within 30 s")
-		return Served{}
+		return feed.Served{}
 	}
 }
 
@@ -266,7 +267,7 @@ func (r *rig) wantSplit(t *testing.T, split traffic.Split) {
 	r.generation++
 	split.NamespacedName = types.NamespacedName{Namespace: "shop", Name: "web"}
 	split.Root, split.Generation = "web", r.generation
-	want := Want{Split: split}
+	want := feed.Want{Split: split}
 	r.wants <- want
 	if got := r.awaitReport(t); got != served(want) {
 		t.Fatalf("report %+v, want %+v", got, served(want))
@@ -274,8 +275,8 @@ func (r *rig) wantSplit(t *testing.T, split traffic.Split) {
 }
 
 // served is the report of an agent that serves what is wanted.
-func served(want Want) Served {
-	return Served{
+func served(want feed.Want) feed.Served {
+	return feed.Served{
 		Generation: want.Split.Generation, Configuration: want.Split.Digest(), Message: traffic.Summary(want.Problems),
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/proxy/fdstore"
+	"github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -86,12 +87,14 @@ func (c crewConfig) run(ctx context.Context) error {
 // fileFeed is a Feed by two files.
 type fileFeed struct {
 	crewConfig
-	wants chan Want
+	wants chan feed.Want
 }
 
-func newFileFeed(c crewConfig) *fileFeed { return &fileFeed{crewConfig: c, wants: make(chan Want)} }
+func newFileFeed(c crewConfig) *fileFeed {
+	return &fileFeed{crewConfig: c, wants: make(chan feed.Want)}
+}
 
-func (f *fileFeed) Wants() <-chan Want { return f.wants }
+func (f *fileFeed) Wants() <-chan feed.Want { return f.wants }
 
 // Run delivers what the file holds whenever that changes.
 func (f *fileFeed) Run(ctx context.Context) error {
@@ -108,7 +111,7 @@ func (f *fileFeed) Run(ctx context.Context) error {
 		if errors.Is(err, os.ErrNotExist) || string(data) == former {
 			continue
 		}
-		var want Want
+		var want feed.Want
 		if err == nil {
 			err = json.Unmarshal(data, &want)
 		}
@@ -124,7 +127,7 @@ func (f *fileFeed) Run(ctx context.Context) error {
 	}
 }
 
-func (f *fileFeed) Report(s Served) {
+func (f *fileFeed) Report(s feed.Served) {
 	file, err := os.OpenFile(f.Reports, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = fmt.Fprintf(file, "%d %s\n", s.Generation, s.Message)
@@ -150,7 +153,7 @@ func (c crewConfig) lastReport(t *testing.T) string {
 }
 
 // writeWant asks for something.
-func (c crewConfig) writeWant(t *testing.T, want Want) {
+func (c crewConfig) writeWant(t *testing.T, want feed.Want) {
 	t.Helper()
 	data, err := json.Marshal(want)
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -29,7 +30,7 @@ func TestAPortThatIsTakenIsReportedAndTheRestStaysServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := int32(taken.Addr().(*net.TCPAddr).Port)
-	want := Want{Split: traffic.Split{
+	want := feed.Want{Split: traffic.Split{
 		NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}, Generation: 2, Root: "web",
 		Ports: []traffic.Port{
 			{Number: 80, TargetNumber: r.port, Protocol: traffic.ProtocolHTTP, Destinations: []traffic.Destination{b.destination(1)}},

@@ -24,6 +24,7 @@ import (
 	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/proxy"
 	"github.com/serin-dev/serin/proxy/fdstore"
+	proxyfeed "github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -122,7 +123,7 @@ func (o *proxyOptions) run(ctx context.Context) error {
 	}
 	restConfig.UserAgent = "serin-proxy/" + build.Version()
 	split := types.NamespacedName{Namespace: o.namespace, Name: o.split}
-	cluster, err := proxy.NewCluster(restConfig, split)
+	cluster, err := proxyfeed.NewCluster(restConfig, split)
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (o *proxyOptions) run(ctx context.Context) error {
 				Binary: o.binary, Dir: render.Dir, Workers: render.Workers, Log: os.Stderr, Killed: killed, Files: files, Clock: wall,
 			})
 		},
-		Feed:     proxy.NewKubeFeed(proxy.KubeFeedOptions{Split: split, Pod: o.pod, Cluster: cluster, Clock: wall, Log: log}),
+		Feed:     proxyfeed.New(proxyfeed.Options{Split: split, Pod: o.pod, Cluster: cluster, Clock: wall, Log: log}),
 		Listener: listener,
 		Drain:    o.drain, QuitTimeout: o.quitTimeout, ApplyTimeout: applyTimeout, Settle: o.settle,
 		Clock: wall, Log: log,

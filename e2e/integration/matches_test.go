@@ -15,7 +15,7 @@ import (
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/proxy"
+	proxyfeed "github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -40,14 +40,14 @@ func limit(split *splitv1.TrafficSplit, others string) *splitv1.TrafficSplit {
 }
 
 // nextWant returns what a feed wants next.
-func nextWant(t *testing.T, feed *proxy.KubeFeed) proxy.Want {
+func nextWant(t *testing.T, feed *proxyfeed.Feed) proxyfeed.Want {
 	t.Helper()
 	select {
 	case want := <-feed.Wants():
 		return want
 	case <-time.After(neverAfter):
 		t.Fatal("nothing was wanted")
-		return proxy.Want{}
+		return proxyfeed.Want{}
 	}
 }
 
@@ -86,7 +86,7 @@ func TestAProxyFollowsTheGroupsOfItsSplit(t *testing.T) {
 	if diff := cmp.Diff(header("^2$"), want.Split.Matches); diff != "" {
 		t.Fatalf("when the group has changed (-want +got):\n%s", diff)
 	}
-	feed.Report(proxy.Served{Generation: want.Split.Generation, Configuration: want.Split.Digest()})
+	feed.Report(proxyfeed.Served{Generation: want.Split.Generation, Configuration: want.Split.Digest()})
 	served := []splitv1.ProxyStatus{{Name: "proxy-a", ObservedGeneration: 1, Configuration: want.Split.Digest()}}
 	s.eventually("what is served is reported", func(context.Context) bool { return cmp.Equal(s.proxies(split), served) })
 

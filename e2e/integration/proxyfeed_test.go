@@ -21,13 +21,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-	"github.com/serin-dev/serin/proxy"
+	proxyfeed "github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // proxyFeed runs the API side of a proxy's agent, with the very rights that the
 // router gives it.
-func (s *scene) proxyFeed(split *splitv1.TrafficSplit, pod string) *proxy.KubeFeed {
+func (s *scene) proxyFeed(split *splitv1.TrafficSplit, pod string) *proxyfeed.Feed {
 	s.Helper()
 	user := pod + "-of-" + s.namespace
 	s.grant(nginx.MakeRole(split), user)
@@ -36,11 +36,11 @@ func (s *scene) proxyFeed(split *splitv1.TrafficSplit, pod string) *proxy.KubeFe
 		s.Fatal(err)
 	}
 	key := client.ObjectKeyFromObject(split)
-	cluster, err := proxy.NewCluster(config, key)
+	cluster, err := proxyfeed.NewCluster(config, key)
 	if err != nil {
 		s.Fatal(err)
 	}
-	feed := proxy.NewKubeFeed(proxy.KubeFeedOptions{
+	feed := proxyfeed.New(proxyfeed.Options{
 		Split: key, Pod: pod, Cluster: cluster, Clock: clock.RealClock{}, Log: testr.New(s.T),
 	})
 	ctx, cancel := context.WithCancel(s.Context())
@@ -81,7 +81,7 @@ func trafficSplit(weights ...int32) *splitv1.TrafficSplit {
 }
 
 // nextWeights returns the weights of the next want by Service, and its generation.
-func nextWeights(t *testing.T, feed *proxy.KubeFeed) (map[string]int32, int64) {
+func nextWeights(t *testing.T, feed *proxyfeed.Feed) (map[string]int32, int64) {
 	t.Helper()
 	select {
 	case want := <-feed.Wants():
@@ -134,13 +134,13 @@ func TestAProxyLearnsWhatToServeAndReportsIt(t *testing.T) {
 	if diff := cmp.Diff(map[string]int32{"website-stable": 100, "website-canary": 0}, weights); diff != "" || generation != 1 {
 		t.Fatalf("generation %d, weights (-want +got):\n%s", generation, diff)
 	}
-	feed.Report(proxy.Served{Generation: 1})
+	feed.Report(proxyfeed.Served{Generation: 1})
 	s.eventually("the report arrives", func(context.Context) bool {
 		return cmp.Equal(s.proxies(split), []splitv1.ProxyStatus{{Name: "proxy-a", ObservedGeneration: 1}})
 	})
 	other := s.proxyFeed(split, "proxy-b")
 	nextWeights(t, other)
-	other.Report(proxy.Served{Message: "nginx refuses the configuration"})
+	other.Report(proxyfeed.Served{Message: "nginx refuses the configuration"})
 	both := []splitv1.ProxyStatus{
 		{Name: "proxy-a", ObservedGeneration: 1}, {Name: "proxy-b", Message: "nginx refuses the configuration"},
 	}
@@ -154,7 +154,7 @@ func TestAProxyLearnsWhatToServeAndReportsIt(t *testing.T) {
 	if diff := cmp.Diff(map[string]int32{"website-stable": 90, "website-canary": 10}, weights); diff != "" || generation != 2 {
 		t.Fatalf("generation %d, weights (-want +got):\n%s", generation, diff)
 	}
-	feed.Report(proxy.Served{Generation: 2})
+	feed.Report(proxyfeed.Served{Generation: 2})
 	both[0].ObservedGeneration = 2
 	s.eventually("the new generation is reported", func(context.Context) bool { return cmp.Equal(s.proxies(split), both) })
 }
@@ -200,12 +200,12 @@ func TestAProxyIsQuietAndRestoresItsEntry(t *testing.T) {
 	s.create(service("website"), service("website-stable"), service("website-canary"), split)
 	feed := s.proxyFeed(split, "proxy-a")
 	nextWeights(t, feed)
-	feed.Report(proxy.Served{Generation: 1})
+	feed.Report(proxyfeed.Served{Generation: 1})
 	wanted := []splitv1.ProxyStatus{{Name: "proxy-a", ObservedGeneration: 1}}
 	s.eventually("the report arrives", func(context.Context) bool { return cmp.Equal(s.proxies(split), wanted) })
 	user := "proxy-a-of-" + s.namespace
 	before := requestsOf(t, user)
-	feed.Report(proxy.Served{Generation: 1})
+	feed.Report(proxyfeed.Served{Generation: 1})
 	other := &corev1.Service{}
 	if err := admin.Get(t.Context(), s.key("website-stable"), other); err != nil {
 		t.Fatal(err)

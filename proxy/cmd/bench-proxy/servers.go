@@ -19,6 +19,7 @@ import (
 
 	"github.com/serin-dev/serin/proxy"
 	"github.com/serin-dev/serin/proxy/fdstore"
+	proxyfeed "github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
@@ -154,13 +155,13 @@ func freePorts(n int) ([]int, error) {
 
 // feed is a proxy.Feed without an API.
 type feed struct {
-	wants   chan proxy.Want
-	reports chan proxy.Served
+	wants   chan proxyfeed.Want
+	reports chan proxyfeed.Served
 }
 
 func (f *feed) Run(ctx context.Context) error { <-ctx.Done(); return nil } //nolint:unparam // as the interface has it
-func (f *feed) Wants() <-chan proxy.Want      { return f.wants }
-func (f *feed) Report(s proxy.Served)         { f.reports <- s }
+func (f *feed) Wants() <-chan proxyfeed.Want  { return f.wants }
+func (f *feed) Report(s proxyfeed.Served)     { f.reports <- s }
 
 // serin is an agent within this process, with its nginx.
 type serin struct {
@@ -186,7 +187,7 @@ func startSerin(ctx context.Context, dir string, workers int) (*serin, error) {
 		render.User = "root"
 	}
 	s := &serin{
-		feed: feed{make(chan proxy.Want, 1), make(chan proxy.Served, 1)},
+		feed: feed{make(chan proxyfeed.Want, 1), make(chan proxyfeed.Served, 1)},
 		dir:  render.Dir, port: ports[0], done: make(chan error, 1),
 	}
 	ctx, s.cancel = context.WithCancel(ctx)
@@ -212,7 +213,7 @@ func (s *serin) ask(backends *server, weights [2]int32) {
 			Service: backendNames[i], Address: "127.0.0.1", Port: int32(backends.ports[i]), Weight: weight, //nolint:gosec // a port
 		})
 	}
-	s.wants <- proxy.Want{Split: traffic.Split{
+	s.wants <- proxyfeed.Want{Split: traffic.Split{
 		NamespacedName: types.NamespacedName{Namespace: "bench", Name: "web"}, Root: "web", Generation: s.generation, Ports: []traffic.Port{port},
 	}}
 }

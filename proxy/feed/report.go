@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proxy
+package feed
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type written struct {
 
 // report writes the agent's entry in the split's status when it is not there
 // already.
-func (f *KubeFeed) report(ctx context.Context, split *splitv1.TrafficSplit) error {
+func (f *Feed) report(ctx context.Context, split *splitv1.TrafficSplit) error {
 	f.mu.Lock()
 	served := f.served
 	f.mu.Unlock()

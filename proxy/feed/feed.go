@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package proxy
+package feed
 
 import (
 	"context"
@@ -33,8 +33,28 @@ const (
 	apiRetryMost  = 30 * time.Second
 )
 
-// KubeFeedOptions are what a KubeFeed needs.
-type KubeFeedOptions struct {
+// Want is what is to be served.
+type Want struct {
+	// Split with every reference resolved. Without ports there is nothing that can
+	// be served.
+	Split traffic.Split
+	// Problems of resolving it.
+	Problems []traffic.Problem
+}
+
+// Served is what is being served.
+type Served struct {
+	// Generation of the TrafficSplit that every request is served by; 0 for none.
+	Generation int64
+	// Configuration is the digest of the split that is served; "" for none.
+	Configuration string
+	// Message says why a newer generation is not served, or what of this one has no
+	// backend; empty when neither is so.
+	Message string
+}
+
+// Options are what a Feed needs.
+type Options struct {
 	// Split that the agent serves.
 	Split types.NamespacedName
 	// Pod is the name of the agent's pod. It names the agent's entry in the split's
@@ -48,11 +68,11 @@ type KubeFeedOptions struct {
 	Log logr.Logger
 }
 
-// KubeFeed is the Feed of a TrafficSplit in a Kubernetes API. It watches the one
+// Feed is the agent's side of a TrafficSplit in a Kubernetes API. It watches the one
 // split and the Services of its namespace, and its HTTPRouteGroups once the split
 // refers to one. When the split is being deleted or is gone, it wants nothing new.
-type KubeFeed struct {
-	KubeFeedOptions
+type Feed struct {
+	Options
 	changed chan struct{}
 	wants   chan Want
 
@@ -67,16 +87,17 @@ type KubeFeed struct {
 	groups cache.Informer
 }
 
-// NewKubeFeed makes a feed that does nothing before Run.
-func NewKubeFeed(opts KubeFeedOptions) *KubeFeed {
-	return &KubeFeed{KubeFeedOptions: opts, changed: make(chan struct{}, 1), wants: make(chan Want, 1)}
+// New makes a feed that does nothing before Run.
+func New(opts Options) *Feed {
+	return &Feed{Options: opts, changed: make(chan struct{}, 1), wants: make(chan Want, 1)}
 }
 
-// Wants implements Feed.
-func (f *KubeFeed) Wants() <-chan Want { return f.wants }
+// Wants delivers what is to be served whenever it changes. One that was not taken is
+// replaced by the next.
+func (f *Feed) Wants() <-chan Want { return f.wants }
 
-// Report implements Feed.
-func (f *KubeFeed) Report(served Served) {
+// Report says what is served now. It does not wait for anything; the last report arrives.
+func (f *Feed) Report(served Served) {
 	f.mu.Lock()
 	f.served = &served
 	f.mu.Unlock()
@@ -84,15 +105,15 @@ func (f *KubeFeed) Report(served Served) {
 }
 
 // signal asks Run to look again.
-func (f *KubeFeed) signal() {
+func (f *Feed) signal() {
 	select {
 	case f.changed <- struct{}{}:
 	default: // it is going to look anyway
 	}
 }
 
-// Run implements Feed.
-func (f *KubeFeed) Run(ctx context.Context) error {
+// Run keeps the feed going until the context ends.
+func (f *Feed) Run(ctx context.Context) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- f.Cluster.Cache.Start(ctx) }()
 	if err := f.watch(ctx); err != nil {
@@ -124,7 +145,7 @@ func (f *KubeFeed) Run(ctx context.Context) error {
 
 // gather waits for the rest of a burst of changes. It returns false when the
 // context has ended.
-func (f *KubeFeed) gather(ctx context.Context) bool {
+func (f *Feed) gather(ctx context.Context) bool {
 	select {
 	case <-f.Clock.After(debounce):
 	case <-ctx.Done():
@@ -138,7 +159,7 @@ func (f *KubeFeed) gather(ctx context.Context) bool {
 }
 
 // watch begins to watch, and returns when everything that exists has been seen.
-func (f *KubeFeed) watch(ctx context.Context) error {
+func (f *Feed) watch(ctx context.Context) error {
 	for _, object := range []client.Object{&splitv1.TrafficSplit{}, &corev1.Service{}} {
 		if _, err := f.watchKind(ctx, object); err != nil {
 			return err
@@ -151,7 +172,7 @@ func (f *KubeFeed) watch(ctx context.Context) error {
 }
 
 // watchKind begins to watch a kind and does not wait for anything.
-func (f *KubeFeed) watchKind(ctx context.Context, object client.Object) (cache.Informer, error) {
+func (f *Feed) watchKind(ctx context.Context, object client.Object) (cache.Informer, error) {
 	informer, err := f.Cluster.Cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watch %T: %w", object, err)
@@ -168,7 +189,7 @@ func (f *KubeFeed) watchKind(ctx context.Context, object client.Object) (cache.I
 }
 
 // reconcile brings the agent what is to be served, and the API what is.
-func (f *KubeFeed) reconcile(ctx context.Context) error {
+func (f *Feed) reconcile(ctx context.Context) error {
 	split := &splitv1.TrafficSplit{}
 	if err := f.Cluster.Cache.Get(ctx, f.Split, split); err != nil {
 		return client.IgnoreNotFound(err)
@@ -183,7 +204,7 @@ func (f *KubeFeed) reconcile(ctx context.Context) error {
 }
 
 // want resolves the split and hands it to the agent when it differs from before.
-func (f *KubeFeed) want(ctx context.Context, split *splitv1.TrafficSplit) error {
+func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) error {
 	services, err := f.services(ctx, split)
 	if err != nil {
 		return err
@@ -212,7 +233,7 @@ func (f *KubeFeed) want(ctx context.Context, split *splitv1.TrafficSplit) error 
 // that the cache does not have yet. Serving without it would be a wrong answer to
 // "which generation is in effect", so a Service that seems to be missing is
 // looked for in the API itself.
-func (f *KubeFeed) services(ctx context.Context, split *splitv1.TrafficSplit) (map[string]*corev1.Service, error) {
+func (f *Feed) services(ctx context.Context, split *splitv1.TrafficSplit) (map[string]*corev1.Service, error) {
 	var list corev1.ServiceList
 	if err := f.Cluster.Cache.List(ctx, &list, client.InNamespace(f.Split.Namespace)); err != nil {
 		return nil, fmt.Errorf("list Services: %w", err)
@@ -239,7 +260,7 @@ func (f *KubeFeed) services(ctx context.Context, split *splitv1.TrafficSplit) (m
 
 // forgetGroups ends the watch of HTTPRouteGroups: a split that needs none gives its
 // proxies no right to it.
-func (f *KubeFeed) forgetGroups(ctx context.Context) error {
+func (f *Feed) forgetGroups(ctx context.Context) error {
 	if f.groups == nil {
 		return nil
 	}
@@ -255,7 +276,7 @@ var errGroupsUnknown = errors.New("the HTTPRouteGroups of the namespace are not 
 // watched only while the split needs them: most need none, and not every cluster
 // has the kind. As with Services, one that seems to be missing is looked
 // for in the API itself.
-func (f *KubeFeed) routeGroups(ctx context.Context, split *splitv1.TrafficSplit) (map[string]*specsv1.HTTPRouteGroup, error) {
+func (f *Feed) routeGroups(ctx context.Context, split *splitv1.TrafficSplit) (map[string]*specsv1.HTTPRouteGroup, error) {
 	names := traffic.GroupNames(split)
 	if len(names) == 0 {
 		return nil, f.forgetGroups(ctx)

@@ -185,19 +185,19 @@ type datagramPort struct {
 	// begun is whether datagrams are read.
 	begun    bool
 	sessions *sessions
-	trials   *trials
+	outliers *outlierDetection
 	done     chan struct{}
 	// sending is held while a datagram of a client is passed on.
 	sending sync.Mutex
 }
 
 func newDatagramPort(d *datagrams, conn *net.UDPConn) *datagramPort {
-	return &datagramPort{datagrams: d, conn: conn, sessions: newSessions(maxSessions), trials: newTrials(), done: make(chan struct{})}
+	return &datagramPort{datagrams: d, conn: conn, sessions: newSessions(maxSessions), outliers: newOutlierDetection(), done: make(chan struct{})}
 }
 
 func (p *datagramPort) serve(d *draw) {
 	p.draw.Store(d)
-	p.trials.keep(d)
+	p.outliers.keep(d)
 	if p.begun {
 		return
 	}
@@ -272,7 +272,7 @@ func (p *datagramPort) send(client netip.AddrPort, datagram []byte, try int) {
 	}
 	now := p.clock.Now()
 	s.touch(now)
-	trying := s.trying(now)
+	probing := s.probing(now)
 	_, err := s.backend.Write(datagram)
 	switch {
 	case refused(err) || errors.Is(err, net.ErrClosed):
@@ -282,7 +282,7 @@ func (p *datagramPort) send(client netip.AddrPort, datagram []byte, try int) {
 		p.reroute(s, err, try)
 	case err != nil: // it is too long for the way, for instance
 		p.lose(err)
-	case trying && len(s.kept) < maxKept:
+	case probing && len(s.kept) < maxKept:
 		s.kept = append(s.kept, slices.Clone(datagram))
 	}
 }
@@ -302,7 +302,7 @@ func (p *datagramPort) leaves(s *session) bool {
 // not to have arrived.
 func (p *datagramPort) reroute(s *session, err error, try int) {
 	if refused(err) {
-		p.trials.refuse(s.address, p.clock.Now())
+		p.outliers.refuse(s.address, p.clock.Now())
 		s.refused.Store(true)
 	}
 	p.end(s)
@@ -323,7 +323,7 @@ func (p *datagramPort) begin(client netip.AddrPort, try int) (*session, error) {
 		return nil, errNobody
 	}
 	now := p.clock.Now()
-	to, onTrial, admitted := p.trials.choose(d, now, randomBelow)
+	to, probes, admitted := p.outliers.choose(d, now, randomBelow)
 	if try > 1 && !admitted {
 		return nil, errNobodyElse
 	}
@@ -332,8 +332,8 @@ func (p *datagramPort) begin(client netip.AddrPort, try int) (*session, error) {
 		return nil, err
 	}
 	s := &session{client: client, service: to.service, address: to.address, backend: conn}
-	if onTrial {
-		s.tried = now.Add(trialTime)
+	if probes {
+		s.probeEnds = now.Add(probeTime)
 	}
 	if oldest := p.sessions.add(s); oldest != nil {
 		p.end(oldest)
@@ -364,7 +364,7 @@ func (p *datagramPort) answer(s *session) {
 		case err != nil:
 			p.sending.Lock()
 			defer p.sending.Unlock()
-			if !s.trying(p.clock.Now()) && refused(err) {
+			if !s.probing(p.clock.Now()) && refused(err) {
 				p.lose(err) // what exactly was refused, nobody knows
 			}
 			p.reroute(s, err, 1)
@@ -379,7 +379,7 @@ func (p *datagramPort) prove(s *session) {
 	if s.proven.Swap(true) {
 		return
 	}
-	p.trials.answered(s.address)
+	p.outliers.answered(s.address)
 }
 
 // end forgets a session. One that has ended already is left alone.

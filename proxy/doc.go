@@ -2,19 +2,19 @@
 
 // Package proxy is the agent that runs nginx in the path of a root Service.
 //
-// It learns from a Feed what to serve, has package nginx render it, puts the
+// It learns from a feed what to serve, has package nginx render it, puts the
 // configuration and the table of weights where nginx finds them, and reports a
 // generation only when every request that arrives is served by it. It counts
 // requests from nginx's access log, serves probes and metrics, and drains on
 // stop. It decides nothing about traffic: weights come from the TrafficSplit,
 // and after the TrafficSplit is gone the last ones stay in force.
 //
-// A Supervisor is the parent of the agent. It keeps the sockets that clients
+// An fdstore.Supervisor is the parent of the agent. It keeps the sockets that clients
 // connect to, so that nginx serves on when the agent crashes and the next agent
 // takes over.
 //
 //	Feed ──Want──> Agent ──Render──> nginx.conf ──(only when it differs)──> another nginx
 //	  ^              │     └───────> table of weights ──(rename)──> every worker, within a second
 //	  └───Served─────┘
-//	nginx ──access log──> Follower ──> Metrics ──> /metrics
+//	nginx ──access log──> Tailer ──> counter ──> /metrics
 package proxy

@@ -29,20 +29,20 @@ type session struct {
 	ended   atomic.Bool
 	// proven is whether the backend has answered.
 	proven atomic.Bool
-	// tried is when the trial of the backend ends that the session is; zero where it is
+	// probeEnds is when the probe of the backend ends that the session is; zero where it is
 	// none. The port's lock guards it, and kept: what was sent meanwhile.
-	tried time.Time
-	kept  [][]byte
-	place *list.Element
+	probeEnds time.Time
+	kept      [][]byte
+	place     *list.Element
 }
 
-// maxKept is how many datagrams of a session on trial are kept.
+// maxKept is how many datagrams of a session that is a probe are kept.
 const maxKept = 8
 
-// trying reports whether what was sent may still be refused. When it may not, nothing has
+// probing reports whether what was sent may still be refused. When it may not, nothing has
 // to be kept any more.
-func (s *session) trying(now time.Time) bool {
-	if now.Before(s.tried) && !s.proven.Load() {
+func (s *session) probing(now time.Time) bool {
+	if now.Before(s.probeEnds) && !s.proven.Load() {
 		return true
 	}
 	s.kept = nil

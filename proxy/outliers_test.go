@@ -16,9 +16,9 @@ import (
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
-// TestTrials draws the canary whenever it may be drawn, and stable for those that may not
+// TestOutlierDetection draws the canary whenever it may be drawn, and stable for those that may not
 // go there.
-func TestTrials(t *testing.T) {
+func TestOutlierDetection(t *testing.T) {
 	stable, canary := netip.MustParseAddrPort("10.0.0.1:53"), netip.MustParseAddrPort("10.0.0.2:53")
 	both := &draw{}
 	both.add("stable", stable, 9)
@@ -26,12 +26,12 @@ func TestTrials(t *testing.T) {
 	last := func(n int64) int64 { return n - 1 }
 	var (
 		now time.Time
-		ts  *trials
+		ts  *outlierDetection
 	)
-	proven := func(backend netip.AddrPort) { ts.known[backend] = &trial{proven: true} }
+	proven := func(backend netip.AddrPort) { ts.known[backend] = &probe{proven: true} }
 	session := func() string {
-		to, onTrial, admitted := ts.choose(both, now, last)
-		return fmt.Sprintf("%s %t %t", to.service, onTrial, admitted)
+		to, probes, admitted := ts.choose(both, now, last)
+		return fmt.Sprintf("%s %t %t", to.service, probes, admitted)
 	}
 	tests := []struct {
 		name  string
@@ -49,17 +49,17 @@ func TestTrials(t *testing.T) {
 		},
 		{
 			name:  "without a refusal in time all go there",
-			given: func() { session(); now = now.Add(trialTime) },
+			given: func() { session(); now = now.Add(probeTime) },
 			want:  []string{"canary false true", "canary false true"},
 		},
 		{
 			name:  "after a refusal nobody goes there for a while",
-			given: func() { session(); ts.refuse(canary, now); proven(stable); now = now.Add(trialPause - 1) },
+			given: func() { session(); ts.refuse(canary, now); proven(stable); now = now.Add(probePause - 1) },
 			want:  []string{"stable false true", "stable false true"},
 		},
 		{
 			name:  "and then it is tried again",
-			given: func() { session(); ts.refuse(canary, now); proven(stable); now = now.Add(trialPause) },
+			given: func() { session(); ts.refuse(canary, now); proven(stable); now = now.Add(probePause) },
 			want:  []string{"canary true true", "stable false true"},
 		},
 		{
@@ -97,7 +97,7 @@ func TestTrials(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			now, ts = time.Unix(1000, 0), newTrials()
+			now, ts = time.Unix(1000, 0), newOutlierDetection()
 			if test.given != nil {
 				test.given()
 			}
@@ -127,7 +127,7 @@ func TestDatagramsThatABackendRefusesGoElsewhere(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 		}
-		c.Step(trialPause)
+		c.Step(probePause)
 	}
 	refused := testutil.ToFloat64(d.metrics.sessions.WithLabelValues("dns-canary", "502"))
 	if refused == 0 || refused > 3 {
@@ -174,7 +174,7 @@ func TestSessionsEndWhileTheirFirstAnswersCome(t *testing.T) {
 }
 
 // What is sent to a backend without a pause before it refuses goes elsewhere too.
-func TestWhatWasSentDuringATrialGoesElsewhere(t *testing.T) {
+func TestWhatWasSentDuringAProbeGoesElsewhere(t *testing.T) {
 	stable, canary := listenUDP(t, "dns-stable", "127.0.0.1:0"), listenUDP(t, "dns-canary", "127.0.0.1:0")
 	canary.address.Port = int(freePort(t))
 	d, _, l := heldPort(t, stable.destination(1))

@@ -13,7 +13,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -38,7 +38,7 @@ func backendNames(ro *v1alpha1.Rollout) (stable, canary string) {
 
 // unknownRoute is what a split says that is not what Serin writes: somebody else's
 // edit is drift, whatever it says.
-var unknownRoute = plan.Route{Weight: -1}
+var unknownRoute = release.Route{Weight: -1}
 
 // foreignAnnotations of a split say of its traffic what no Rollout says.
 var foreignAnnotations = []string{splitv1.AnnotationPortWeights, splitv1.AnnotationPortProtocols}
@@ -50,7 +50,7 @@ func foreign(ts *splitv1.TrafficSplit) bool {
 }
 
 // requestedRoute is what the spec of the split sends to the canary.
-func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) plan.Route {
+func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) release.Route {
 	if foreign(ts) || ts.Spec.Service != s.Rollout.Spec.Service || ts.Annotations[splitv1.AnnotationRouter] != string(s.splitRouter()) {
 		return unknownRoute
 	}
@@ -58,7 +58,7 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) p
 	for _, b := range ts.Spec.Backends {
 		weights[b.Service] = b.Weight
 	}
-	route := plan.Route{Weight: canaryWeight(weights, stable, canary)}
+	route := release.Route{Weight: canaryWeight(weights, stable, canary)}
 	for _, m := range ts.Spec.Matches {
 		route.Matches = append(route.Matches, m.Name)
 	}
@@ -82,7 +82,7 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) p
 // match nothing, and those that reach the root Service past a gateway or mesh. With all
 // traffic on the canary it is the canary, since stable is about to lose its pods. Of two
 // Services that people keep themselves, nobody knows whether they share the root Service.
-func defaultBackend(ro *v1alpha1.Rollout, route plan.Route) string {
+func defaultBackend(ro *v1alpha1.Rollout, route release.Route) string {
 	stable, canary := backendNames(ro)
 	switch {
 	case len(route.Matches) > 0:
@@ -124,7 +124,7 @@ func (s *scene) splitRouter() v1alpha1.RouterName {
 
 // setSplit makes a TrafficSplit what it has to be for a route, whatever somebody
 // made of it meanwhile.
-func setSplit(ts *splitv1.TrafficSplit, s scene, route plan.Route) {
+func setSplit(ts *splitv1.TrafficSplit, s scene, route release.Route) {
 	stable, canary := backendNames(s.Rollout)
 	workload.Mark(ts, s.Rollout)
 	metav1.SetMetaDataAnnotation(&ts.ObjectMeta, splitv1.AnnotationRouter, string(s.splitRouter()))

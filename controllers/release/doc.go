@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package release decides what a Rollout does next. Decide is pure: everything it
+// knows is in the Observation, everything it wants is in the Decision, and it
+// has no clock, client or logger.
+//
+// A release of a Deployment goes through these stages. Each waits for the
+// observation that the one before is in effect:
+//
+//	stage      | what happens                                     | waits for
+//	-----------+--------------------------------------------------+-----------------------------------
+//	hold       | the Deployment is paused on the new template     | paused
+//	prepare    | backend Services, split at 100 % stable          | split programmed
+//	step i     | canary scaled to its share                       | pods available
+//	           | weight i written                                 | weight i observed
+//	           | hold, analysis                                   | time, Pass
+//	promote    | canary at full scale                             | pods available
+//	           | weight 100                                       | weight 100 observed
+//	           | ReplicaSet handed to the Deployment              | adopted, old pods gone
+//	clean up   | split deleted                                    | traffic on the root Service
+//	           | backend Services deleted                         |
+//
+// The objects of a release have no owner reference to the Rollout: one that is
+// deleted in the foreground would lose them before its traffic is back on stable.
+//
+// A rollback is weight 0, observed; canary scaled to 0, gone; clean up. A newer
+// template rolls the canary back and begins again. The present stage is derived
+// from the observation each time; what can't be derived (the step, the verdict,
+// which version is stable) is in the Rollout's status, which is written before
+// anything is acted on. So a crash at any point repeats the same decision.
+//
+// Two Services that people keep, and a CanaryRelease, take the steps in the same way,
+// with pods that somebody else makes: see pair.go and delegated.go.
+//
+// What others do in between is in drift.go and lost.go; what is still done about a
+// Rollout that can't be served, in refusal.go.
+package release

@@ -15,12 +15,8 @@ import (
 
 func TestOneReadyPodBehindTheCanarysServiceCanAnswer(t *testing.T) {
 	for ready, want := range map[int32]bool{0: false, 1: true, 2: true} {
-		p := pass{Observation: Observation{
-			Pair:    Pair{CanaryReady: ready},
-			Rollout: &v1alpha1.Rollout{Spec: v1alpha1.RolloutSpec{Services: &v1alpha1.ServicePair{Canary: "web-canary"}}},
-		}}
-		p.status.Step = &v1alpha1.StepStatus{Summary: "1/2"}
-		if got := p.pairReady(); got != want {
+		s := snapshot{Observation: Observation{Pair: Pair{CanaryRevision: "v2", CanaryReady: ready}}}
+		if got := (servicePair{}).ready(&s, 1); got != want {
 			t.Errorf("with %d ready pods: %v", ready, got)
 		}
 	}
@@ -36,9 +32,9 @@ func TestAWindowIsJudgedOnceAndOnlyInItsRelease(t *testing.T) {
 	if !state.End().Equal(first.End) {
 		t.Fatalf("the first window was not judged: %+v", result)
 	}
-	p := pass{}
+	s := snapshot{}
 	began := metav1.NewTime(start)
-	p.status.Canary = &v1alpha1.VersionStatus{StartedAt: &began}
+	s.status.Canary = &v1alpha1.VersionStatus{StartedAt: &began}
 	for name, test := range map[string]struct {
 		window analysis.Window
 		want   bool
@@ -49,7 +45,7 @@ func TestAWindowIsJudgedOnceAndOnlyInItsRelease(t *testing.T) {
 		"one that began and ended before":          {window(-10*time.Second, -time.Second), true},
 		"one that ended before the last one ended": {window(0, 4*time.Second), true},
 	} {
-		if got := p.judged(state, test.window); got != test.want {
+		if got := known(&s, state, test.window); got != test.want {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}
@@ -57,8 +53,8 @@ func TestAWindowIsJudgedOnceAndOnlyInItsRelease(t *testing.T) {
 
 func TestATimeOfTheStatusIsRoundedUp(t *testing.T) {
 	at := time.Date(2030, 1, 2, 12, 0, 0, 1500, time.UTC)
-	p := pass{Observation: Observation{Now: at}}
-	if got := p.micro(); !got.Time.Equal(at.Truncate(time.Microsecond).Add(time.Microsecond)) {
+	s := snapshot{Observation: Observation{Now: at}}
+	if got := s.micro(); !got.Time.Equal(at.Truncate(time.Microsecond).Add(time.Microsecond)) {
 		t.Errorf("%v is written as %v", at, got)
 	}
 }

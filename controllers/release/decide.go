@@ -3,189 +3,247 @@
 package release
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
 // Decide returns what to do about a Rollout, given what was observed.
 func Decide(o Observation) Decision {
-	p := &pass{Observation: o, status: *o.Rollout.Status.DeepCopy()}
-	p.clearOutbox()
-	p.recognise()
-	p.run()
-	return p.decision()
-}
-
-// pass is one decision in the making. It is created by Decide and never leaves
-// it.
-type pass struct {
-	Observation
-	settings
-
-	status  v1alpha1.RolloutStatus
-	actions []Action
-	events  []Event
-	state   state
-	after   time.Duration
-	next    time.Time // when the release goes on; zero when it waits for something else
-	measure bool
-	// leaving is whether the traffic returns to the root Service, and no weight is in
-	// effect any more.
-	leaving bool
-	verdict judge.Result
-	// failed is whether the analysis failed, whatever is done about it.
-	failed    bool
-	questions []Question
-	// refusal is why the Rollout can't be served; nil when it can.
-	refusal *state
-
-	// canary is the ReplicaSet of the workload's present template and revision its
-	// name, once it has one. Set by release.
-	canary   *ReplicaSet
-	revision string
-}
-
-func (p *pass) run() {
+	d := newDraft(o)
 	switch {
-	case p.Unreadable != "":
-		p.say(v1alpha1.ReasonObservationFailed, "Waiting: %s. Nothing is changed meanwhile.", p.Unreadable)
-	case !p.Rollout.DeletionTimestamp.IsZero():
-		p.delete()
-	case p.refused():
-		p.retreat()
+	case d.Unreadable != "":
+		d.say(v1alpha1.ReasonObservationFailed, "Waiting: %s. Nothing is changed meanwhile.", d.Unreadable)
+	case d.deleting():
+		converge(d)
+	case d.refusal != nil:
+		retreat(d)
 	default:
-		if !slices.Contains(p.Rollout.Finalizers, v1alpha1.Finalizer) {
-			p.do(AddFinalizer{})
+		proceed(d)
+	}
+	return d.decision()
+}
+
+// proceed decides about a Rollout that can be served. Which version the workload's
+// template is comes first; but in the middle of a release it comes last: what the
+// traffic says never waits for it, and the template changes under the release as when
+// a user changes it.
+func proceed(d *draft) {
+	if !d.begun() && (outdated(&d.snapshot) || contentsChanging(&d.snapshot)) {
+		d.progress(v1alpha1.ReasonConfigurationChanged, "Another content of a ConfigMap or Secret becomes part of the next version.")
+	} else {
+		converge(d)
+	}
+	configure(d)
+	if !slices.Contains(d.Rollout.Finalizers, v1alpha1.Finalizer) {
+		d.actions = slices.Insert(d.actions, 0, Action(AddFinalizer{}))
+	}
+}
+
+// maxTransitions is more than one look ever makes.
+const maxTransitions = 32
+
+// converge acts for the phase that the Rollout is in. What ends a release, or makes
+// another version stable, makes that another phase, which is acted for in the same look.
+func converge(d *draft) {
+	d.target.note(d)
+	for range maxTransitions {
+		d.actions, d.state = nil, statement{}
+		act, p := d.target.act, assess(&d.snapshot)
+		switch p {
+		case phaseRestoring:
+			act = func(d *draft, _ phase) bool { return d.target.restore(d) }
+		case phaseReleasing:
+			act = release
 		}
-		p.live()
-	}
-}
-
-// converge finds out which of the situations of a living Rollout this is.
-func (p *pass) converge() {
-	if p.paired() {
-		p.convergePair()
-		return
-	}
-	if p.delegated() {
-		p.convergeDelegated()
-		return
-	}
-	stable := p.stable()
-	switch {
-	case p.leavePath():
-	case p.promoted() != nil:
-		p.adopt(p.promoted())
-	case stable == nil && p.stableLost():
-	case stable == nil:
-		p.firstDeployment()
-	case p.disturbed(), p.usurped(stable):
-	case stable.Current:
-		p.settle(stable)
-	case p.idle():
-		p.withoutPods()
-	case p.residue():
-		p.cleanUp()
-	default:
-		p.release(stable)
-	}
-}
-
-// stable is the ReplicaSet of the stable version, nil when none is known.
-func (p *pass) stable() *ReplicaSet {
-	if p.status.Stable == nil {
-		return nil
-	}
-	return p.find(func(r *ReplicaSet) bool {
-		return r.Owner == OwnerDeployment && r.Revision == p.status.Stable.Revision
-	})
-}
-
-// promoted is the ReplicaSet that was promoted and handed over, until it is
-// recorded as stable.
-func (p *pass) promoted() *ReplicaSet {
-	if !p.decided(v1alpha1.ActionPromote) || !p.status.Decision.HandedOver {
-		return nil
-	}
-	return p.find(func(r *ReplicaSet) bool {
-		return r.Owner != OwnerRollout && r.Revision == p.status.Decision.Revision
-	})
-}
-
-// slipped is a ReplicaSet that the Deployment controller brought up past Serin:
-// the template was changed while nothing held the Deployment.
-func (p *pass) slipped() *ReplicaSet {
-	return p.find(func(r *ReplicaSet) bool {
-		return r.Owner == OwnerDeployment && r.Current && !r.gone() && r.Revision != p.status.Stable.Revision
-	})
-}
-
-// residue reports whether objects of an earlier release are still in place.
-func (p *pass) residue() bool {
-	return !p.begun() && (p.StableService.Presence == Present && p.StableService.Revision != p.status.Stable.Revision || p.Split.Deleting)
-}
-
-func (p *pass) find(match func(*ReplicaSet) bool) *ReplicaSet {
-	for i := range p.ReplicaSets {
-		if match(&p.ReplicaSets[i]) {
-			return &p.ReplicaSets[i]
+		if another := act(d, p); !another {
+			return
 		}
 	}
-	return nil
 }
 
-func (p *pass) decided(a v1alpha1.DecisionAction) bool {
-	return p.status.Decision != nil && p.status.Decision.Action == a
+// release does so within a release: what changes its record, as a user action or the end
+// of a step, makes that another phase. It reports whether the release ended.
+func release(d *draft, _ phase) (ended bool) {
+	for range maxTransitions {
+		d.actions, d.state = nil, statement{}
+		p := assessRelease(&d.snapshot)
+		if another := act(d, p); !another || p == phasePromoting {
+			return another
+		}
+	}
+	return false
 }
 
-func (p *pass) do(a ...Action) { p.actions = append(p.actions, a...) }
+// phase is where a Rollout is.
+type phase string
 
-// say sets the sentence of this decision; it returns true for the sake of its
-// callers, which say why they stop.
-func (p *pass) say(reason v1alpha1.Reason, format string, args ...any) bool {
-	p.state.reason, p.state.message = reason, strings.TrimSpace(fmt.Sprintf(format, args...))
+// The phases of a release, whatever is released. Those of one kind of target are in its
+// file.
+const (
+	phaseReleasing  phase = "Releasing" // one of those below
+	phaseRestoring  phase = "Restoring"
+	phaseSuperseded phase = "Superseded"
+	phaseRolledBack phase = "RolledBack"
+	phaseNew        phase = "New"
+	phaseEdited     phase = "Edited"
+	phaseControlled phase = "Controlled"
+	phaseUnjudged   phase = "Unjudged"
+	phaseFailed     phase = "Failed"
+	phaseUngoverned phase = "Ungoverned"
+	phaseStaying    phase = "Staying"
+	phaseWithdrawn  phase = "Withdrawn"
+	phaseLowered    phase = "Lowered"
+	phaseWaiting    phase = "Waiting"
+	phaseTampered   phase = "Tampered"
+	phasePromoting  phase = "Promoting"
+	phaseStepping   phase = "Stepping"
+)
+
+// assess finds the phase outside of a release. It changes nothing.
+func assess(s *snapshot) phase {
+	if s.deleting() {
+		return phaseRestoring
+	}
+	return s.target.assess(s)
+}
+
+// assessRelease finds the phase of a release, by the first row that holds. "Refused" is
+// a Rollout that can't be served; its release goes on with nothing.
+//
+//	phase       | holds when                                       | then
+//	------------+--------------------------------------------------+---------------------------------
+//	Superseded  | the record is of another version                 | that release ends
+//	RolledBack  | a rollback was decided                           | its traffic, then its pods go
+//	of a target | the target is not ready for a release            | see the file of the target
+//	Staying     | refused                                          | it stays, or is rolled back
+//	New         | there is no record of the version                | it begins one
+//	Edited      | the steps are not those of the record            | the step is found again
+//	Controlled  | a user action can be applied                     | it is
+//	Unjudged    | the traffic since the last look is not judged    | it is
+//	Failed      | the analysis failed, or no pods answer           | a rollback is decided
+//	Lowered     | all steps are higher than what the canary has    | no traffic, then the first step
+//	Waiting     | it has not begun                                 | it begins when it may
+//	of a target | traffic and pods are not under control           | see the file of the target
+//	Tampered    | somebody else changed the canary's traffic       | it is set back
+//	Promoting   | the promotion was decided                        | all traffic, then it is stable
+//	Stepping    | otherwise                                        | pods, traffic, time and evidence
+func assessRelease(s *snapshot) phase {
+	if c := s.status.Canary; c != nil && c.Revision != s.revision {
+		return phaseSuperseded
+	}
+	if s.rolledBack() {
+		return phaseRolledBack
+	}
+	if p := s.target.hindrance(s); p != phaseReleasing {
+		return p
+	}
+	if s.refusal != nil {
+		return assessRefused(s)
+	}
+	return assessServed(s)
+}
+
+// assessServed finds the phase of a release that may go on.
+func assessServed(s *snapshot) phase {
+	switch {
+	case s.status.Canary == nil:
+		return phaseNew
+	case edited(s):
+		return phaseEdited
+	case applicable(s):
+		return phaseControlled
+	case !s.judged:
+		return phaseUnjudged
+	case failed(s):
+		return phaseFailed
+	case s.status.Step == nil:
+		return phaseLowered
+	case !s.begun():
+		return phaseWaiting
+	}
+	return assessTraffic(s)
+}
+
+// assessTraffic finds the phase of a release that has begun.
+func assessTraffic(s *snapshot) phase {
+	if p := s.target.unprepared(s); p != phaseReleasing {
+		return p
+	}
+	switch {
+	case tampered(s):
+		return phaseTampered
+	case s.decided(v1alpha1.ActionPromote):
+		return phasePromoting
+	default:
+		return phaseStepping
+	}
+}
+
+// assessRefused finds the phase of a release that can't go on.
+func assessRefused(s *snapshot) phase {
+	switch {
+	case applicable(s):
+		return phaseControlled
+	case !s.judged:
+		return phaseUnjudged
+	case failed(s):
+		return phaseFailed
+	case s.target.ungoverned(s):
+		return phaseUngoverned
+	case s.begun():
+		return phaseStaying
+	default:
+		return phaseWithdrawn
+	}
+}
+
+// act acts for a phase, and reports whether that made another one of it.
+func act(d *draft, p phase) (another bool) {
+	switch p {
+	case phaseSuperseded:
+		supersede(d)
+	case phaseNew:
+		enter(d)
+	case phaseEdited:
+		relocate(d)
+	case phaseControlled:
+		applyControl(d)
+	case phaseUnjudged:
+		judgeTraffic(d)
+	case phaseFailed:
+		why := failure(&d.snapshot)
+		reject(d, why.reason, why.message)
+	case phaseUngoverned:
+		reject(d, v1alpha1.ReasonRouterUnavailable, "no router serves its TrafficSplit any more, so nobody governs its traffic")
+	default:
+		return actOnTraffic(d, p)
+	}
 	return true
 }
 
-func (p *pass) note(warning bool, reason, format string, args ...any) {
-	p.events = append(p.events, Event{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
-}
-
-// goesOn says when the release goes on if nothing else happens, and asks to be
-// called then.
-func (p *pass) goesOn(t time.Time) {
-	if t.IsZero() {
-		return
+// actOnTraffic acts for the phases that move traffic or wait.
+func actOnTraffic(d *draft, p phase) (another bool) {
+	switch p {
+	case phaseRolledBack:
+		return d.target.rollBack(d)
+	case phaseStaying:
+		stay(d)
+	case phaseWithdrawn:
+		d.target.tidy(d)
+		d.target.withdraw(d)
+	case phaseLowered:
+		return startAgain(d)
+	case phaseWaiting:
+		return begin(d)
+	case phaseTampered:
+		return restoreRoute(d)
+	case phasePromoting:
+		return promote(d)
+	case phaseStepping:
+		return takeStep(d)
+	default:
+		return d.target.act(d, p)
 	}
-	p.next = t
-	p.wake(t)
-}
-
-// wake asks to be called again at t at the latest.
-func (p *pass) wake(t time.Time) {
-	d := max(t.Sub(p.Now), time.Millisecond)
-	if p.after == 0 || d < p.after {
-		p.after = d
-	}
-}
-
-// micro is now as the status stores it, rounded up: what began before it must
-// not seem to have begun after.
-func (p *pass) micro() metav1.MicroTime {
-	t := p.Now.Truncate(time.Microsecond)
-	if t.Before(p.Now) {
-		t = t.Add(time.Microsecond)
-	}
-	return metav1.NewMicroTime(t)
-}
-
-func target(r *ReplicaSet) Target {
-	return Target{Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion}
+	return false
 }

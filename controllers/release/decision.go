@@ -51,12 +51,3 @@ type Event struct {
 	Reason  string
 	Message string
 }
-
-// state is the one sentence about the situation, with what kstatus wants to know.
-type state struct {
-	ready    bool
-	stalled  bool
-	reason   v1alpha1.Reason
-	message  string
-	progress bool
-}

@@ -24,14 +24,16 @@
 // deleted in the foreground would lose them before its traffic is back on stable.
 //
 // A rollback is weight 0, observed; canary scaled to 0, gone; clean up. A newer
-// template rolls the canary back and begins again. The present stage is derived
+// template rolls the canary back and begins again. The present phase is derived
 // from the observation each time; what can't be derived (the step, the verdict,
 // which version is stable) is in the Rollout's status, which is written before
 // anything is acted on. So a crash at any point repeats the same decision.
 //
-// Two Services that people keep, and a CanaryRelease, take the steps in the same way,
-// with pods that somebody else makes: see pair.go and delegated.go.
+// Read decide.go first. The engine takes a snapshot, finds the phase in a table without
+// changing anything, and calls one function for it, which drafts the decision. What differs
+// between the kinds of objects that are released is behind a target: a Deployment, two
+// Services that users keep, a CanaryRelease.
 //
-// What others do in between is in drift.go and lost.go; what is still done about a
-// Rollout that can't be served, in refusal.go.
+// What others do in between is in deployment_drift.go and deployment_lost.go; what is still
+// done about a Rollout that can't be served, in refuse.go.
 package release

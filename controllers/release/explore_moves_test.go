@@ -27,7 +27,7 @@ type situation struct {
 
 // seen is what the present pass observed, as far as its writes name versions.
 type seen struct {
-	dep        deployment
+	dep        fakeDeployment
 	split      int // its version; 0: there was none
 	generation int64
 	deleting   bool
@@ -142,9 +142,9 @@ func (x *situation) awake() bool {
 func (x *situation) decide() {
 	bad := slices.ContainsFunc(x.windows, func(w analysis.Window) bool { return w.Canary.Failures > 0 })
 	x.seen = seen{dep: x.dep, split: x.splitVersion(), generation: x.ro.Generation, deleting: x.ro.DeletionTimestamp != nil}
-	before := new(pass).essence(&x.ro.Status)
+	before := essence(&x.ro.Status, false)
 	d, _ := x.look()
-	after := new(pass).essence(&x.ro.Status)
+	after := essence(&x.ro.Status, false)
 	// Nothing is withheld, and every look is in time: else there are only more times to wait.
 	x.reportedAt, x.lookout = time.Time{}, Lookout{}
 	// A write of the status brings the next look only where more than sentences and

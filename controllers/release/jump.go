@@ -52,17 +52,3 @@ func (l Lookout) LookAgain(after time.Duration) Lookout {
 	}
 	return l
 }
-
-// passed reports whether a deadline has passed, by what may be known of it. When it has
-// not, it asks to be called then.
-func (p *pass) passed(end time.Time) bool {
-	if p.Now.Before(end) {
-		p.wake(end)
-		return false
-	}
-	if caughtUp := p.Jump.To.Add(catchUpTime); p.Jump.From.Before(end) && !p.Jump.To.Before(end) && p.Now.Before(caughtUp) {
-		p.wake(caughtUp)
-		return false
-	}
-	return true
-}

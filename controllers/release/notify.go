@@ -16,70 +16,70 @@ const (
 	maxHookMessage = 256
 )
 
-// tell puts a notification in the outbox for each endpoint that wants to know.
+// notify puts a notification in the outbox for each endpoint that wants to know.
 // The outbox is part of the status: what is told is on record in the same write as
 // what happened, and survives a crash until the endpoint has taken it.
-func (p *pass) tell(kind v1alpha1.NotificationKind, message string) {
-	for _, n := range p.Rollout.Spec.Notifications {
+func notify(d *draft, kind v1alpha1.NotificationKind, message string) {
+	for _, n := range d.Rollout.Spec.Notifications {
 		if len(n.Events) == 0 || slices.Contains(n.Events, kind) {
-			p.post(n.Name, kind, message, false)
+			post(d, n.Name, kind, message, false)
 		}
 	}
 }
 
-// tellOutcome tells how a release ended, hooks included.
-func (p *pass) tellOutcome(kind v1alpha1.NotificationKind, message string) {
-	p.tell(kind, message)
-	for _, h := range p.Rollout.Spec.Hooks {
+// notifyOutcome tells how a release ended, hooks included.
+func notifyOutcome(d *draft, kind v1alpha1.NotificationKind, message string) {
+	notify(d, kind, message)
+	for _, h := range d.Rollout.Spec.Hooks {
 		if h.When == v1alpha1.HookAfterRelease {
-			p.post(h.Name, kind, message, true)
+			post(d, h.Name, kind, message, true)
 		}
 	}
 }
 
-// tellOnce tells what goes on for a while: the first time only.
-func (p *pass) tellOnce(kind v1alpha1.NotificationKind, message string) {
-	if s := p.status.Step; s != nil && s.NotifiedAt == nil {
-		at := p.micro()
+// notifyOnce tells what goes on for a while: the first time only.
+func notifyOnce(d *draft, kind v1alpha1.NotificationKind, message string) {
+	if s := d.status.Step; s != nil && s.NotifiedAt == nil {
+		at := d.micro()
 		s.NotifiedAt = &at
-		p.tell(kind, message)
+		notify(d, kind, message)
 	}
 }
 
-func (p *pass) post(name string, kind v1alpha1.NotificationKind, message string, hook bool) {
+func post(d *draft, name string, kind v1alpha1.NotificationKind, message string, hook bool) {
 	n := v1alpha1.PendingNotification{
-		Name: name, Kind: kind, Revision: p.revision, Message: shorten(message), Time: p.micro(), Hook: hook,
+		Name: name, Kind: kind, Revision: d.revision, Message: shorten(message), Time: d.micro(), Hook: hook,
 	}
 	step := 0
-	if s := p.status.Step; s != nil {
+	if s := d.status.Step; s != nil {
 		n.Step, n.Weight, step = s.Summary, s.Weight, int(s.Index)
 	}
-	if c := p.status.Canary; c != nil { // p.revision is the newer one when this gives way
+	if c := d.status.Canary; c != nil { // d.revision is the newer one when this gives way
 		n.Revision = c.Revision
 	}
-	n.ID = fmt.Sprintf("%s-%s-%s-%d", name, p.releaseID(), strings.ToLower(string(kind)), step)
-	if s := p.status.Step; s != nil && s.HoldoutUntil != nil {
+	n.ID = fmt.Sprintf("%s-%s-%s-%d", name, releaseID(&d.snapshot), strings.ToLower(string(kind)), step)
+	if s := d.status.Step; s != nil && s.HoldoutUntil != nil {
 		n.ID += "-early" // the same step, at another weight
 	}
-	if slices.ContainsFunc(p.status.Notifications, func(x v1alpha1.PendingNotification) bool { return x.ID == n.ID }) {
+	if slices.ContainsFunc(d.status.Notifications, func(x v1alpha1.PendingNotification) bool { return x.ID == n.ID }) {
 		return
 	}
-	p.status.Notifications = append(p.status.Notifications, n)
-	if extra := len(p.status.Notifications) - maxPending; extra > 0 {
-		p.status.Notifications = p.status.Notifications[extra:]
+	d.status.Notifications = append(d.status.Notifications, n)
+	if extra := len(d.status.Notifications) - maxPending; extra > 0 {
+		d.status.Notifications = d.status.Notifications[extra:]
 	}
 }
 
 // releaseID identifies one release of one revision: its start tells it from an
 // earlier release of the same revision.
-func (p *pass) releaseID() string {
-	c := p.status.Canary
+func releaseID(s *snapshot) string {
+	c := s.status.Canary
 	if c == nil {
-		return p.revision
+		return s.revision
 	}
 	if c.StartedAt == nil {
-		if s := p.status.Step; s != nil {
-			return fmt.Sprintf("%s-w%d", c.Revision, s.StartedAt.Unix())
+		if step := s.status.Step; step != nil {
+			return fmt.Sprintf("%s-w%d", c.Revision, step.StartedAt.Unix())
 		}
 		return c.Revision
 	}
@@ -87,18 +87,18 @@ func (p *pass) releaseID() string {
 }
 
 // clearOutbox takes out what was delivered, and what nobody wants any more.
-func (p *pass) clearOutbox() {
-	p.status.Notifications = slices.DeleteFunc(p.status.Notifications, func(n v1alpha1.PendingNotification) bool {
-		return p.Answers[n.ID].Final || !p.wanted(n)
+func clearOutbox(d *draft) {
+	d.status.Notifications = slices.DeleteFunc(d.status.Notifications, func(n v1alpha1.PendingNotification) bool {
+		return d.Answers[n.ID].Final || !wanted(&d.snapshot, n)
 	})
-	if len(p.status.Notifications) == 0 {
-		p.status.Notifications = nil
+	if len(d.status.Notifications) == 0 {
+		d.status.Notifications = nil
 	}
 }
 
-func (p *pass) wanted(n v1alpha1.PendingNotification) bool {
+func wanted(s *snapshot, n v1alpha1.PendingNotification) bool {
 	if n.Hook {
-		return slices.ContainsFunc(p.Rollout.Spec.Hooks, func(h v1alpha1.Hook) bool { return h.Name == n.Name })
+		return slices.ContainsFunc(s.Rollout.Spec.Hooks, func(h v1alpha1.Hook) bool { return h.Name == n.Name })
 	}
-	return slices.ContainsFunc(p.Rollout.Spec.Notifications, func(x v1alpha1.Notification) bool { return x.Name == n.Name })
+	return slices.ContainsFunc(s.Rollout.Spec.Notifications, func(x v1alpha1.Notification) bool { return x.Name == n.Name })
 }

@@ -9,10 +9,19 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/policy"
 	analysis "github.com/serin-dev/serin/analysis/settings"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/schedule"
 )
+
+// A canary whose evidence suffices ahead of time gets nearly all of the traffic, and
+// stable the rest until the last step would have ended: a defect that begins late is
+// found only by comparison.
+//
+//	last step                 held back                       then
+//	50 %  … evidence suffices 95 % until the step's end       100 %
+const holdoutWeight = fullWeight - policy.Holdout
 
 const (
 	defaultProgressDeadline = 10 * time.Minute
@@ -115,4 +124,19 @@ func (s *settings) onlyValuesWithoutTraffic() {
 			j.Comparisons = nil
 		}
 	}
+}
+
+// onlyTheLastPromotes leaves the evidence for a promotion to the last step: what
+// is known at one weight certifies no other.
+func (s *settings) onlyTheLastPromotes() {
+	for i := range s.steps {
+		if !s.early || i < len(s.steps)-1 || !s.steps[i].canBeEarly() {
+			s.steps[i].judge.MaxBadPromotion = 0
+		}
+	}
+}
+
+// canBeEarly reports whether a step is one whose end evidence can bring forward.
+func (s step) canBeEarly() bool {
+	return s.Weight > 0 && s.Weight < holdoutWeight && len(s.Matches) == 0 && !s.manual
 }

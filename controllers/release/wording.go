@@ -30,11 +30,21 @@ func brief(d time.Duration) string {
 	return s
 }
 
-// detail is the present sentence as a part of another one, which names the step.
-func (p *pass) detail() string {
-	text := strings.TrimSuffix(p.state.message, ".")
-	if s := p.status.Step; s != nil {
+// detail is the present sentence as a part of another one, which names the sted.
+func (d *draft) detail() string {
+	text := strings.TrimSuffix(d.state.message, ".")
+	if s := d.status.Step; s != nil {
 		text = strings.TrimPrefix(text, "Step "+s.Summary+": ")
 	}
 	return text
+}
+
+func shorten(s string) string { return shortenTo(s, maxMessage) }
+
+func shortenTo(s string, limit int) string {
+	r := []rune(s)
+	if len(r) <= limit {
+		return s
+	}
+	return string(r[:limit-1]) + "…"
 }

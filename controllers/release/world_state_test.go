@@ -239,14 +239,14 @@ func (e *encoder) operator() {
 	e.word(x.seen.dep.template)
 	for _, a := range x.pending {
 		e.word(a.String())
-		if t, ok := targetOf(a); ok {
+		if t, ok := objectOf(a); ok {
 			e.flags(slices.ContainsFunc(x.rss, func(rs *replicaSet) bool { return rs.at(t) }))
 		}
 	}
 }
 
-// targetOf is the ReplicaSet that an action names.
-func targetOf(action Action) (Target, bool) {
+// objectOf is the ReplicaSet that an action names.
+func objectOf(action Action) (Target, bool) {
 	switch a := action.(type) {
 	case ClaimCanary:
 		return a.Target, true

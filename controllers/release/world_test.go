@@ -29,7 +29,7 @@ type world struct {
 	t   testing.TB
 	now time.Time
 	ro  *v1alpha1.Rollout
-	dep deployment
+	dep fakeDeployment
 	rss []*replicaSet
 	// services maps a role to the revision that its Service selects.
 	services map[string]string
@@ -88,7 +88,7 @@ type world struct {
 	served map[string]types.UID // template → the ReplicaSet whose pods served it
 }
 
-type deployment struct {
+type fakeDeployment struct {
 	template             string
 	replicas             int32
 	paused, held, absent bool
@@ -123,7 +123,7 @@ func newWorld(tb testing.TB) *world {
 	return &world{
 		t: tb, now: epoch, services: map[string]string{}, podDelay: 2, routerLag: 1, rps: 200,
 		broken: map[string]bool{}, failures: map[string]int64{}, served: map[string]types.UID{}, answers: map[string]Answer{},
-		dep: deployment{template: "v1", replicas: 4},
+		dep: fakeDeployment{template: "v1", replicas: 4},
 		ro: &v1alpha1.Rollout{
 			ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop", UID: "ro", Generation: 1},
 			Spec: v1alpha1.RolloutSpec{

@@ -16,32 +16,33 @@ import (
 // that were not put on record are judged again.
 const quietTime = 10 * time.Second
 
-// withhold puts a new status off that differs from the present one in figures
+// debounced puts a new status off that differs from the present one in figures
 // only, if that was written not long ago.
-func (p *pass) withhold(d *Decision) {
-	now := &p.Rollout.Status
-	left := quietTime - p.Now.Sub(p.ReportedAt)
-	if p.ReportedAt.IsZero() || left <= 0 || // first what costs nothing: this is the usual case
+func debounced(s *snapshot, d Decision) Decision {
+	now := &s.Rollout.Status
+	left := quietTime - s.Now.Sub(s.ReportedAt)
+	if s.ReportedAt.IsZero() || left <= 0 || // first what costs nothing: this is the usual case
 		apiequality.Semantic.DeepEqual(*now, d.Status) ||
-		!apiequality.Semantic.DeepEqual(p.essence(now), p.essence(&d.Status)) {
-		return
+		!apiequality.Semantic.DeepEqual(essence(now, s.byReplicas), essence(&d.Status, s.byReplicas)) {
+		return d
 	}
 	d.Status = *now.DeepCopy()
 	if d.After == 0 || left < d.After {
 		d.After = left
 	}
+	return d
 }
 
 // essence is the status without its figures: what changes only when something
 // happens.
-func (p *pass) essence(s *v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
+func essence(s *v1alpha1.RolloutStatus, byReplicas bool) *v1alpha1.RolloutStatus {
 	out := s.DeepCopy()
 	for _, v := range []*v1alpha1.VersionStatus{out.Stable, out.Canary} {
 		if v != nil {
 			v.Replicas, v.Ready = 0, 0
 		}
 	}
-	if w := out.Weight; w != nil && p.byReplicas {
+	if w := out.Weight; w != nil && byReplicas {
 		w.Observed = nil // it follows the pods
 	}
 	if a := out.Analysis; a != nil {

@@ -5,28 +5,58 @@ package release
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// becauseReturning is why a version is promoted that comes back within the window.
-// The history is read by it, so it must not change.
-const becauseReturning = "it is one of the latest versions that were stable, within spec.rollbackWindow"
+const (
+	maxHistory = 20
+	maxMessage = 1024
+	maxIgnored = 512
+	fullWeight = 100
+)
+
+// closeRelease adds an entry to the history. One revision is closed once for each release.
+func closeRelease(d *draft, outcome, revision, message string) {
+	st := &d.status
+	entry := v1alpha1.HistoryEntry{
+		Revision: revision, Outcome: outcome, Message: shorten(message), EndedAt: metav1.NewTime(d.Now),
+		Interventions: st.Interventions,
+	}
+	st.Interventions = nil
+	if d.begun() {
+		entry.StartedAt = st.Canary.StartedAt
+	}
+	st.History = append([]v1alpha1.HistoryEntry{entry}, st.History...)
+	if limit := historyLimit(&d.Rollout.Spec); len(st.History) > limit {
+		st.History = st.History[:limit]
+	}
+}
+
+func historyLimit(spec *v1alpha1.RolloutSpec) int {
+	limit := defaultHistory
+	if l := spec.HistoryLimit; l != nil {
+		limit = int(*l)
+	}
+	return min(max(limit, 1), maxHistory)
+}
 
 // inRollbackWindow reports whether the revision is one of the latest versions that
 // were stable before this one, so that the way there is a way back.
-func (p *pass) inRollbackWindow() bool {
-	if p.Rollout.Spec.RollbackWindow == nil || p.status.Stable == nil || p.failedLast() {
+func inRollbackWindow(s *snapshot) bool {
+	if s.Rollout.Spec.RollbackWindow == nil || s.status.Stable == nil || failedLast(s) {
 		return false
 	}
-	line := lineage(p.status.History, p.status.Stable.Revision)
-	line = line[max(0, len(line)-int(p.Rollout.Spec.RollbackWindow.Revisions)):]
-	return slices.Contains(line, p.revision)
+	line := lineage(s.status.History, s.status.Stable.Revision)
+	line = line[max(0, len(line)-int(s.Rollout.Spec.RollbackWindow.Revisions)):]
+	return slices.Contains(line, s.revision)
 }
 
 // failedLast reports whether the revision was rolled back since it was stable.
-func (p *pass) failedLast() bool {
-	for _, h := range p.status.History {
-		if h.Revision == p.revision && h.Outcome != v1alpha1.OutcomeSuperseded {
+func failedLast(s *snapshot) bool {
+	for _, h := range s.status.History {
+		if h.Revision == s.revision && h.Outcome != v1alpha1.OutcomeSuperseded {
 			return h.Outcome == v1alpha1.OutcomeRolledBack
 		}
 	}

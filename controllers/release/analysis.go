@@ -43,6 +43,7 @@ func judgeTraffic(d *draft) {
 func startEvidence(d *draft) {
 	state := evidenceState(&d.snapshot).StartStep(d.status.Step.ProgrammedAt.Time)
 	d.verdict = judgeOf(&d.snapshot).Assess(state, d.Now)
+	d.failing = d.verdict.Verdict == judge.Fail
 	putOnRecord(d, state)
 }
 

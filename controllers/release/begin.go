@@ -146,7 +146,7 @@ func begin(d *draft) (another bool) {
 	notify(d, v1alpha1.NotifyStarted, fmt.Sprintf("Revision %s is being released in %d steps.", d.revision, len(d.steps)))
 	if back {
 		d.enterStep(len(d.steps))
-		decidePromotion(d, reasonRollbackWindow, becauseReturning)
+		decidePromotion(d, reasonRollbackWindow, "it is one of the latest versions that were stable, within spec.rollbackWindow")
 	}
 	return true
 }

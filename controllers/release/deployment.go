@@ -287,6 +287,7 @@ func prepare(d *draft) (another bool) {
 	if s := d.status.Step; s.PreparedAt == nil {
 		s.PreparedAt = new(d.micro()) // the router has no more time than anybody else
 	}
+	noteLoss(d)
 	d.progress(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control before the canary exists: %s.", d.Rollout.Spec.Service, trafficWait(&d.snapshot, Route{}))
 	return orTooLate(d)
 }

@@ -51,7 +51,7 @@ func TestEveryReachableSituationIsSound(t *testing.T) {
 }
 
 // page tells people how large the exploration is: it is the golden file of it.
-var page = filepath.Join("..", "..", "..", "docs", "verification.md")
+var page = filepath.Join("..", "..", "docs", "verification.md")
 
 // checkPage compares the size of an exploration with its row of the page's table, or
 // writes it there with -update.

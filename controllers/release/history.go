@@ -25,6 +25,9 @@ func closeRelease(d *draft, outcome, revision, message string) {
 		Interventions: st.Interventions,
 	}
 	st.Interventions = nil
+	if decision := st.Decision; decision != nil && decision.Revision == revision {
+		entry.Reason = decision.Reason
+	}
 	if d.begun() {
 		entry.StartedAt = st.Canary.StartedAt
 	}
@@ -82,7 +85,7 @@ func lineage(history []v1alpha1.HistoryEntry, stable string) []string {
 		}
 		if at := slices.Index(line, h.Revision); at >= 0 {
 			line = line[:at]
-		} else if h.Message == promotedBecause(becauseReturning) {
+		} else if h.Reason == reasonRollbackWindow {
 			line = nil
 		}
 		line = append(line, h.Revision)

@@ -14,31 +14,71 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// hold waits for time, approval and evidence, and moves on when there is enough
-// of all of them.
+// hold waits for time, approval and evidence, and moves on when there is enough of all
+// of them. What a verdict means is the policy's; users, approvals and gates come here.
 func hold(d *draft, i int) (another bool) {
 	s, now := d.stepAt(i), d.status.Step
 	if now.ProgrammedAt == nil {
 		startHold(d, s)
 	}
 	end := d.endOf(i)
+	held := now.PassedAt == nil && d.Now.Before(end)
+	stage := stageOf(&d.snapshot, i)
+	action := stage.React(progressOf(&d.snapshot, i), d.verdict)
 	switch {
 	case now.AnalysisSkipped:
 		return next(d, i, "a person skipped the rest of a step")
 	case d.paused():
 		d.wait(failureObstacle(&d.snapshot))
 		return false
-	case now.PassedAt == nil && d.Now.Before(end):
-		return holdOn(d, i, end)
-	case s.manual && now.PassedAt == nil:
+	case held && action != policy.RollBack:
+		return holdOn(d, i, end, action)
+	case s.manual && now.PassedAt == nil && action != policy.RollBack:
 		if approved, ended := askApproval(d, i); !approved {
 			return ended
 		}
 	}
-	if passes(&d.snapshot, s) {
+	return react(d, i, stage, action)
+}
+
+// stageOf is a step as the policy knows it.
+func stageOf(s *snapshot, i int) policy.Stage {
+	step := s.stepAt(i)
+	return policy.Stage{
+		Weight: step.Weight, Hold: step.hold, Judge: step.judge, OnInconclusive: policy.Inconclusive(step.onInconclusive), Early: s.early,
+		Untested: s.byReplicas || step.Weight == 0 && len(step.judge.Limits) == 0,
+	}
+}
+
+// progressOf is how far the present step, which is in effect, has come.
+func progressOf(s *snapshot, i int) policy.Progress {
+	now := s.status.Step
+	holdout := now.HoldoutUntil != nil
+	return policy.Progress{
+		Held: s.Now.Sub(now.ProgrammedAt.Time), Last: i == len(s.steps)-1, Holdout: holdout,
+		Ended: now.PassedAt != nil || holdout && !s.Now.Before(now.HoldoutUntil.Time),
+	}
+}
+
+// react does what the policy says about a step that is over in time.
+func react(d *draft, i int, stage policy.Stage, action policy.Action) (another bool) {
+	switch {
+	case action == policy.RollBack && d.verdict.Verdict == judge.Fail:
+		reject(d, string(d.verdict.Reason), d.verdict.Explain())
+		return true
+	case action == policy.RollBack:
+		reject(d, string(d.verdict.Reason), "the evidence was inconclusive and spec.analysis.onInconclusive is RollBack: "+d.verdict.Explain())
+		return true
+	case action == policy.Hold:
+		d.say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", where(&d.snapshot), evidenceSentence(&d.snapshot))
+		if stage.OnInconclusive != policy.WaitForEvidence {
+			d.wake(d.status.Step.ProgrammedAt.Add(max(stage.Hold, policy.MinObservation)))
+		}
+		return false
+	case stage.Passes(d.verdict):
 		return next(d, i, "every step passed")
 	}
-	return inconclusive(d, i)
+	return next(d, i, "the evidence was inconclusive and spec.analysis.onInconclusive is Promote")
 }
 
 // startHold notes that the weight of the step is in effect.
@@ -53,8 +93,8 @@ func startHold(d *draft, s step) {
 }
 
 // holdOn waits for the end of the hold, unless the evidence brings it forward.
-func holdOn(d *draft, i int, end time.Time) (another bool) {
-	if d.verdict.MayPromote && d.status.Step.HoldoutUntil == nil {
+func holdOn(d *draft, i int, end time.Time, action policy.Action) (another bool) {
+	if action == policy.Promote {
 		opened, ended := open(d, len(d.steps), d.Now)
 		if ended {
 			return true
@@ -83,11 +123,6 @@ func promoteEarly(d *draft, i int) {
 		"Revision %s has proved itself ahead of time: %s", d.revision, d.verdict.Explain())})
 }
 
-// passes reports whether the evidence is good enough for the step to end.
-func passes(s *snapshot, step step) bool {
-	return step.Weight == 0 && len(step.judge.Limits) == 0 || s.byReplicas || s.verdict.Verdict == judge.Pass
-}
-
 // askApproval asks the hooks of a manual gate, or says that it waits for a user.
 func askApproval(d *draft, i int) (approved, ended bool) {
 	if slices.ContainsFunc(d.Rollout.Spec.Hooks, func(h v1alpha1.Hook) bool { return h.When == v1alpha1.HookGate }) {
@@ -100,25 +135,6 @@ func askApproval(d *draft, i int) (approved, ended bool) {
 	d.say(v1alpha1.ReasonWaitingForApproval, "%s, and the step waits for a person: set spec.control to Promote, Skip, PromoteFull or Abort for revision %s. %s", where(&d.snapshot), d.revision, evidenceSentence(&d.snapshot))
 	notifyOnce(d, v1alpha1.NotifyWaiting, d.state.message)
 	return false, false
-}
-
-// inconclusive does what the spec says about a step that is over in time but not
-// in evidence.
-func inconclusive(d *draft, i int) (another bool) {
-	onInconclusive := d.steps[i].onInconclusive
-	end := d.status.Step.ProgrammedAt.Add(max(d.steps[i].hold, policy.MinObservation))
-	switch {
-	case onInconclusive == v1alpha1.InconclusiveHold || d.Now.Before(end):
-		d.say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", where(&d.snapshot), evidenceSentence(&d.snapshot))
-		if onInconclusive != v1alpha1.InconclusiveHold {
-			d.wake(end)
-		}
-		return false
-	case onInconclusive == v1alpha1.InconclusivePromote:
-		return next(d, i, "the evidence was inconclusive and spec.analysis.onInconclusive is Promote")
-	}
-	reject(d, string(d.verdict.Reason), "the evidence was inconclusive and spec.analysis.onInconclusive is RollBack: "+d.verdict.Explain())
-	return true
 }
 
 // next enters the next step as soon as nothing is in its way, or decides to promote

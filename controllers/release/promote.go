@@ -13,10 +13,6 @@ const (
 	reasonRollbackWindow = "RollbackWindow"
 )
 
-// becauseReturning is why a version is promoted that comes back within the window.
-// The history is read by it, so it must not change.
-const becauseReturning = "it is one of the latest versions that were stable, within spec.rollbackWindow"
-
 // decide records the verdict on a revision. It is written before it is acted on.
 func decide(d *draft, a v1alpha1.DecisionAction, reason, message string) {
 	d.status.Decision = &v1alpha1.Decision{
@@ -29,11 +25,9 @@ func decide(d *draft, a v1alpha1.DecisionAction, reason, message string) {
 
 // decidePromotion decides that the canary becomes stable.
 func decidePromotion(d *draft, reason, why string) {
-	decide(d, v1alpha1.ActionPromote, reason, promotedBecause(why))
+	decide(d, v1alpha1.ActionPromote, reason, "Promoted: "+why+".")
 	d.note(false, v1alpha1.ReasonPromoting, "Revision %s is being promoted: %s", d.revision, why)
 }
-
-func promotedBecause(why string) string { return "Promoted: " + why + "." }
 
 // promote has the target take the canary over, once nothing is in the way of all traffic.
 func promote(d *draft) (another bool) {

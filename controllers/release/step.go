@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -40,7 +38,7 @@ func takeStep(d *draft) (another bool) {
 		d.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %s goes to the canary: %s.", now.Summary, s.share(), trafficWait(&d.snapshot, s.Route))
 		noteLoss(d)
 	default:
-		forgetLoss(d)
+		now.InterruptedAt = nil
 		return hold(d, i)
 	}
 	return orTooLate(d)
@@ -65,26 +63,11 @@ func podsOf(s *snapshot, step step) int32 {
 	return step.canaryPods(s.Workload.Replicas)
 }
 
-// lossSince is since when a step that was in effect lacks pods, or its weight is not
-// in effect any more; nil when it lacks nothing.
-func lossSince(s *v1alpha1.StepStatus) *metav1.MicroTime {
-	if s.ProgrammedAt == nil || s.PreparedAt == nil || !s.PreparedAt.After(s.ProgrammedAt.Time) {
-		return nil
-	}
-	return s.PreparedAt
-}
-
 // noteLoss begins the time that a step has to be in effect again. Restarts of single
 // pods begin it anew only when all of them were back.
 func noteLoss(d *draft) {
-	if s := d.status.Step; s.ProgrammedAt != nil && lossSince(s) == nil {
-		s.PreparedAt = new(d.micro())
-	}
-}
-
-func forgetLoss(d *draft) {
-	if s := d.status.Step; lossSince(s) != nil {
-		s.PreparedAt = nil
+	if s := d.status.Step; s.ProgrammedAt != nil && s.InterruptedAt == nil {
+		s.InterruptedAt = new(d.micro())
 	}
 }
 
@@ -92,17 +75,20 @@ func forgetLoss(d *draft) {
 // reports whether it does.
 func orTooLate(d *draft) (rejected bool) {
 	s := d.status.Step
-	if s == nil || s.PreparedAt == nil || !d.begun() || s.ProgrammedAt != nil && lossSince(s) == nil {
+	if s == nil || !d.begun() {
 		return false
 	}
-	over, look := d.over(s.PreparedAt.Add(d.deadline))
+	since, what := s.PreparedAt, "was not in effect"
+	if s.ProgrammedAt != nil {
+		since, what = s.InterruptedAt, "was not in effect again"
+	}
+	if since == nil {
+		return false
+	}
+	over, look := d.over(since.Add(d.deadline))
 	if !over {
 		d.wake(look)
 		return false
-	}
-	what := "was not in effect"
-	if s.ProgrammedAt != nil {
-		what = "was not in effect again"
 	}
 	reject(d, v1alpha1.ReasonProgressDeadlineExceeded, fmt.Sprintf("step %s %s within %s: %s", s.Summary, what, brief(d.deadline), d.detail()))
 	return true

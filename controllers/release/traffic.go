@@ -68,7 +68,7 @@ func restoreRoute(d *draft) (another bool) {
 	if grows(&d.snapshot) {
 		if o := growthObstacle(&d.snapshot); o != nil {
 			d.wait(o)
-			d.status.Step.PreparedAt = nil
+			d.status.Step.PreparedAt, d.status.Step.InterruptedAt = nil, nil
 			return false
 		}
 		d.wake(closesAt(&d.snapshot))

@@ -180,10 +180,10 @@ func (e *encoder) step(s *v1alpha1.StepStatus) {
 		return
 	}
 	e.number(int64(s.Index)<<16 | int64(s.Of)<<8 | int64(s.Weight))
-	e.flags(s.PreparedAt != nil, s.PassedAt != nil, s.AnalysisSkipped, s.FailureAccepted, s.NotifiedAt != nil, s.ProgrammedAt != nil, lossSince(s) != nil)
+	e.flags(s.PreparedAt != nil, s.PassedAt != nil, s.AnalysisSkipped, s.FailureAccepted, s.NotifiedAt != nil, s.ProgrammedAt != nil, s.InterruptedAt != nil)
 	switch {
-	case lossSince(s) != nil:
-		e.since(s.PreparedAt.Time, exploredDeadline)
+	case s.InterruptedAt != nil:
+		e.since(s.InterruptedAt.Time, exploredDeadline)
 		e.since(s.ProgrammedAt.Time, exploredHold)
 	case s.ProgrammedAt != nil:
 		e.since(s.ProgrammedAt.Time, exploredHold)

@@ -29,18 +29,18 @@ type (
 	AddFinalizer struct{}
 	// RemoveFinalizer lets the Rollout go.
 	RemoveFinalizer struct{}
-	// SetHold marks the Deployment as managed and sets spec.paused.
-	SetHold struct{ Paused bool }
-	// HandBack removes the mark; spec.paused stays true when Paused.
-	HandBack struct{ Paused bool }
+	// SetPaused marks the Deployment as managed and sets spec.paused.
+	SetPaused struct{ Paused bool }
+	// RestoreDeployment removes the mark; spec.paused stays true when Paused.
+	RestoreDeployment struct{ Paused bool }
 	// CreateCanary makes the ReplicaSet of the Deployment's template.
 	CreateCanary struct {
 		Revision string
 		Replicas int32
 	}
-	// ClaimCanary takes over an old ReplicaSet of the Deployment, without pods,
+	// AdoptCanary takes over an old ReplicaSet of the Deployment, without pods,
 	// whose template is the Deployment's template again.
-	ClaimCanary struct{ Target }
+	AdoptCanary struct{ Target }
 	// ScaleReplicaSet sets the replicas of a ReplicaSet and tells it the
 	// workload's scale.
 	ScaleReplicaSet struct {
@@ -78,49 +78,49 @@ type (
 		Weight     int32
 		Transition v1alpha1.CanaryTransition
 	}
-	// GiveUpDelegation takes all of that back.
-	GiveUpDelegation struct{}
+	// ClearDelegation takes all of that back.
+	ClearDelegation struct{}
 )
 
-func (AddFinalizer) action()     {}
-func (RemoveFinalizer) action()  {}
-func (SetHold) action()          {}
-func (HandBack) action()         {}
-func (CreateCanary) action()     {}
-func (ClaimCanary) action()      {}
-func (ScaleReplicaSet) action()  {}
-func (ReleaseCanary) action()    {}
-func (DeleteReplicaSet) action() {}
-func (ApplyBackend) action()     {}
-func (DeleteBackend) action()    {}
-func (ApplySplit) action()       {}
-func (DeleteSplit) action()      {}
-func (KeepContent) action()      {}
-func (SetConfiguration) action() {}
-func (DropContent) action()      {}
-func (SetDelegation) action()    {}
-func (GiveUpDelegation) action() {}
+func (AddFinalizer) action()      {}
+func (RemoveFinalizer) action()   {}
+func (SetPaused) action()         {}
+func (RestoreDeployment) action() {}
+func (CreateCanary) action()      {}
+func (AdoptCanary) action()       {}
+func (ScaleReplicaSet) action()   {}
+func (ReleaseCanary) action()     {}
+func (DeleteReplicaSet) action()  {}
+func (ApplyBackend) action()      {}
+func (DeleteBackend) action()     {}
+func (ApplySplit) action()        {}
+func (DeleteSplit) action()       {}
+func (KeepContent) action()       {}
+func (SetConfiguration) action()  {}
+func (DropContent) action()       {}
+func (SetDelegation) action()     {}
+func (ClearDelegation) action()   {}
 
 func (AddFinalizer) String() string    { return "add the finalizer" }
 func (RemoveFinalizer) String() string { return "remove the finalizer" }
-func (a SetHold) String() string {
+func (a SetPaused) String() string {
 	if a.Paused {
 		return "pause the Deployment"
 	}
 	return "mark the Deployment as managed, not paused"
 }
 
-func (a HandBack) String() string {
+func (a RestoreDeployment) String() string {
 	if a.Paused {
-		return "hand back the Deployment, still paused"
+		return "restore the Deployment, still paused"
 	}
-	return "hand back the Deployment"
+	return "restore the Deployment"
 }
 
 func (a CreateCanary) String() string {
 	return fmt.Sprintf("create canary %s with %d replicas", a.Revision, a.Replicas)
 }
-func (a ClaimCanary) String() string { return "take over ReplicaSet " + a.Name + " as canary" }
+func (a AdoptCanary) String() string { return "adopt ReplicaSet " + a.Name + " as canary" }
 func (a ScaleReplicaSet) String() string {
 	return fmt.Sprintf("scale ReplicaSet %s to %d", a.Name, a.Replicas)
 }
@@ -152,4 +152,4 @@ func (a SetDelegation) String() string {
 	}
 	return s
 }
-func (GiveUpDelegation) String() string { return "give spec.delegation of the CanaryRelease up" }
+func (ClearDelegation) String() string { return "clear spec.delegation of the CanaryRelease" }

@@ -21,13 +21,13 @@ func enter(d *draft) {
 func supersede(d *draft) {
 	previous := d.status.Canary.Revision
 	if d.begun() && !d.decided(v1alpha1.ActionRollBack) {
-		why := "A newer template took its place."
+		why := "A newer template superseded it."
 		if _, is := d.target.(canaryRelease); is {
-			why = "Other content took its place."
+			why = "Other content superseded it."
 		}
 		notifyOutcome(d, v1alpha1.NotifySuperseded, why)
 		closeRelease(d, v1alpha1.OutcomeSuperseded, previous, why)
-		d.note(false, v1alpha1.ReasonSuperseded, "Revision %s gives way to the newer revision %s", previous, d.revision)
+		d.note(false, v1alpha1.ReasonSuperseded, "Revision %s is superseded by the newer revision %s", previous, d.revision)
 	}
 	forgetRelease(d)
 }
@@ -123,7 +123,7 @@ func stopShare(d *draft) (done bool) {
 	if c.Replicas > 0 {
 		d.target.scale(d, 0)
 	}
-	d.progress(v1alpha1.ReasonPreparing, "The steps were edited, and all of them are higher: taking the canary's pods out before the first one.")
+	d.progress(v1alpha1.ReasonPreparing, "The steps were edited, and all of them are higher: removing the canary's pods before the first one.")
 	return false
 }
 

@@ -21,7 +21,7 @@ import (
 //	rollback decided                            | RolledBack   | less and less weight; Deprecated; ended
 //	has other content                           | Superseded   | the release before gives way, at weight 0
 //	is deprecated by others, or deleted         | EndedByOthers | rolled back, and nothing is written
-//	is adopted by a person                      | EndedByOthers | promoted as soon as it has ended
+//	is adopted by a user                      | EndedByOthers | promoted as soon as it has ended
 //	does not name the Rollout any more          | EndedByOthers | rolled back, and nothing can be written
 //	the Rollout is deleted                      | Restoring    | weight 0, in effect; its fields are given up
 //
@@ -137,7 +137,7 @@ func endedByOthers(d *draft) (another bool) {
 		decidePromotion(d, reasonPromotedFully, "the CanaryRelease was adopted: "+c.Decision.Message)
 		adopted(d)
 	default:
-		d.progress(v1alpha1.ReasonPromoting, "The CanaryRelease %q is being adopted by others, and nothing is judged any more: %s", name, c.Message)
+		d.progress(v1alpha1.ReasonPromoting, "The CanaryRelease %q is being adopted by a user, and nothing is judged any more: %s", name, c.Message)
 		return false
 	}
 	return true
@@ -230,7 +230,7 @@ func (canaryRelease) rollBack(d *draft) (another bool) {
 	case c.Decision == nil && !consents(&d.snapshot):
 		ignoreControl(d)
 		d.status.Step, d.status.Weight = nil, nil
-		d.stall(v1alpha1.ReasonRolledBack, "Revision %s was given up: %s.", decision.Revision, decision.Message)
+		d.stall(v1alpha1.ReasonRolledBack, "Revision %s is not released any more: %s.", decision.Revision, decision.Message)
 		return false
 	}
 	if c.Decision != nil || c.Deleting || rampDown(d) {
@@ -259,10 +259,10 @@ func (canaryRelease) restore(d *draft) (another bool) {
 		}
 	}
 	d.actions = nil
-	d.progress(v1alpha1.ReasonDeleting, "Giving the CanaryRelease %q back.", d.Rollout.Spec.WorkloadRef.Name)
+	d.progress(v1alpha1.ReasonDeleting, "Restoring the CanaryRelease %q.", d.Rollout.Spec.WorkloadRef.Name)
 	d.status.Weight, d.status.Step = nil, nil
 	if consents(&d.snapshot) && d.Delegated.Held {
-		d.do(GiveUpDelegation{})
+		d.do(ClearDelegation{})
 	}
 	d.do(RemoveFinalizer{})
 	return false

@@ -180,7 +180,7 @@ func retry(d *draft) bool {
 
 // who names the user, as far as that is known.
 func who(c *v1alpha1.Control) string {
-	s := "by a person"
+	s := "by a user"
 	if c.By != "" {
 		s = "by " + c.By
 	}

@@ -215,7 +215,7 @@ func act(d *draft, p phase) (another bool) {
 		why := failure(&d.snapshot)
 		reject(d, why.reason, why.message)
 	case phaseUngoverned:
-		reject(d, v1alpha1.ReasonRouterUnavailable, "no router serves its TrafficSplit any more, so nobody governs its traffic")
+		reject(d, v1alpha1.ReasonRouterUnavailable, "no router serves its TrafficSplit any more, so its weights have no effect")
 	default:
 		return actOnTraffic(d, p)
 	}

@@ -38,7 +38,7 @@ var delegated = []story{
 		w.control(v1alpha1.ControlAbort, "a-v2")
 		w.until("rolled back", w.rolledBack)
 	}},
-	{"a person aborts the release of a CanaryRelease", func(w *world) {
+	{"a user aborts the release of a CanaryRelease", func(w *world) {
 		w.begins(10)
 		w.control(v1alpha1.ControlAbort, "a-v2")
 		w.until("rolled back", w.rolledBack)

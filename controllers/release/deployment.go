@@ -201,7 +201,7 @@ func replace(d *draft) (another bool) {
 	yield(d)
 	keep := canaryOf(&d.snapshot)
 	if canaryPods(&d.snapshot, keep) {
-		d.progress(v1alpha1.ReasonSuperseded, "A newer template took the canary's place: taking the old canary out.")
+		d.progress(v1alpha1.ReasonSuperseded, "A newer template supersedes the canary: removing the old canary.")
 	}
 	if removeCanaries(d, keep) {
 		stopTraffic(d) // before the Service of the canary means the new one
@@ -237,7 +237,7 @@ func remakeSplit(d *draft) (another bool) {
 			return true
 		}
 	}
-	d.progress(v1alpha1.ReasonWaitingForTraffic, "Step %s: somebody deleted the TrafficSplit; it is made again when it is gone.", d.status.Step.Summary)
+	d.progress(v1alpha1.ReasonWaitingForTraffic, "Step %s: another actor deleted the TrafficSplit; it is made again when it is gone.", d.status.Step.Summary)
 	return orTooLate(d)
 }
 
@@ -252,13 +252,13 @@ func paused(s *snapshot, want bool) bool {
 
 // pause pauses the Deployment or not.
 func pause(d *draft, want bool) {
-	d.do(SetHold{Paused: want})
+	d.do(SetPaused{Paused: want})
 	switch {
 	case d.state.reason != "":
 	case want:
-		d.progress(v1alpha1.ReasonPreparing, "Waiting until the Deployment is held on its new template.")
+		d.progress(v1alpha1.ReasonPreparing, "Waiting until the Deployment is paused on its new template.")
 	default:
-		d.progress(v1alpha1.ReasonCleaningUp, "Waiting until the Deployment is not held any more.")
+		d.progress(v1alpha1.ReasonCleaningUp, "Waiting until the Deployment is not paused any more.")
 	}
 }
 

@@ -20,7 +20,7 @@ func (deployment) scale(d *draft, want int32) {
 	rs, previous := canaryOf(&d.snapshot), previousOf(&d.snapshot)
 	switch {
 	case rs == nil && previous != nil:
-		d.do(ClaimCanary{exact(previous)})
+		d.do(AdoptCanary{exact(previous)})
 	case rs == nil:
 		d.do(CreateCanary{Revision: d.revision, Replicas: want})
 	case rs.Replicas != want || rs.Desired != d.Workload.Replicas:
@@ -77,7 +77,7 @@ func removeCanaries(d *draft, keep *ReplicaSet) (done bool) {
 		}
 	}
 	if !done && d.state.reason == "" {
-		d.progress(v1alpha1.ReasonRollingBack, "Taking the canary's pods out.")
+		d.progress(v1alpha1.ReasonRollingBack, "Removing the canary's pods.")
 	}
 	return done
 }
@@ -173,10 +173,10 @@ func removeOldPods(d *draft, promoted *ReplicaSet, old []*ReplicaSet) {
 	switch {
 	case promoted.Current && promoted.Replicas != d.Workload.Replicas && d.Workload.Paused:
 		// Scaled in this very moment: a paused Deployment would keep both versions.
-		d.do(SetHold{Paused: false})
+		d.do(SetPaused{Paused: false})
 	case promoted.Current:
 	case !d.Workload.Paused:
-		d.do(SetHold{Paused: true})
+		d.do(SetPaused{Paused: true})
 	default:
 		for _, r := range old {
 			if r.Replicas > 0 {
@@ -201,7 +201,7 @@ func (deployment) rollBack(d *draft) (another bool) {
 	if previous := previousOf(&d.snapshot); previous != nil && previous.Revision == decision.Revision {
 		// Rejected before it was a canary: a paused Deployment that is scaled from zero
 		// would bring it up again.
-		d.do(ClaimCanary{exact(previous)})
+		d.do(AdoptCanary{exact(previous)})
 	}
 	d.stall(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. Stable revision %s has all traffic; change the template to go on.", decision.Revision, decision.Message, d.status.Stable.Revision)
 	return false

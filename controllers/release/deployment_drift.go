@@ -65,8 +65,8 @@ func actOnDrift(d *draft, p phase) (another bool) {
 	switch p {
 	case phaseReclaiming:
 		r := stray(&d.snapshot)
-		d.progress(v1alpha1.ReasonPreparing, "Taking ReplicaSet %q back, whose mark or controller somebody removed.", r.Name)
-		d.do(ClaimCanary{exact(r)})
+		d.progress(v1alpha1.ReasonPreparing, "Restoring ReplicaSet %q, whose mark or controller another actor removed.", r.Name)
+		d.do(AdoptCanary{exact(r)})
 	case phaseUnpaused:
 		pushBack(d, slipped(&d.snapshot))
 	case phaseUnguarded:
@@ -74,7 +74,7 @@ func actOnDrift(d *draft, p phase) (another bool) {
 	case phaseStale:
 		old, stable := stale(&d.snapshot), d.stable()
 		yield(d)
-		d.progress(v1alpha1.ReasonDeploying, "Revision %s is stable, but the Deployment came up from zero with revision %s, which gives way: %d of %d pods are available.", stable.Revision, old.Revision, stable.Available, d.Workload.Replicas)
+		d.progress(v1alpha1.ReasonDeploying, "Revision %s is stable, but the Deployment came up from zero with revision %s, which is scaled down: %d of %d pods are available.", stable.Revision, old.Revision, stable.Available, d.Workload.Replicas)
 	}
 	return false
 }
@@ -117,7 +117,7 @@ func templateRejected(s *snapshot) bool {
 // rollback sticks. One that is rolled out in full already is left alone, since
 // its old pods are gone.
 func pushBack(d *draft, r *ReplicaSet) {
-	d.progress(v1alpha1.ReasonRolledBack, "Revision %s was rolled back; the Deployment was un-paused on it and is held again.", d.status.Decision.Revision)
+	d.progress(v1alpha1.ReasonRolledBack, "Revision %s was rolled back; the Deployment was un-paused on it and is paused again.", d.status.Decision.Revision)
 	switch {
 	case !paused(&d.snapshot, true):
 		pause(d, true)

@@ -13,8 +13,8 @@ import (
 //	there is                                       | phase      | then
 //	-----------------------------------------------+------------+------------------------------
 //	an older version that the Deployment brings up | Fallback   | stable as soon as it is available
-//	a rejected template                            | StableLost | it stays out, and a person decides
-//	a canary with pods                             | LastCopy   | it keeps them, and a person decides
+//	a rejected template                            | StableLost | it stays out, and a user decides
+//	a canary with pods                             | LastCopy   | it keeps them, and a user decides
 //	none of them                                   | First      | the Deployment brings up its template
 
 // assessLost finds the phase without a stable version.

@@ -66,7 +66,7 @@ func withoutPods(d *draft) (another bool) {
 func letRoll(d *draft, format string, args ...any) {
 	d.progress(v1alpha1.ReasonDeploying, format, args...)
 	if d.Workload.Paused && d.Workload.HeldBySerin {
-		d.do(SetHold{Paused: false})
+		d.do(SetPaused{Paused: false})
 	}
 }
 

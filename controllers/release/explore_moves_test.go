@@ -204,9 +204,9 @@ func (x *situation) write(action Action) bool {
 	switch a := action.(type) {
 	case AddFinalizer, RemoveFinalizer:
 		same = x.sameRollout()
-	case SetHold:
+	case SetPaused:
 		same = a.Paused || x.dep == x.seen.dep
-	case HandBack:
+	case RestoreDeployment:
 		same = a.Paused || x.dep == x.seen.dep
 	case ApplySplit:
 		same = x.sameSplit()
@@ -340,7 +340,7 @@ func (x *situation) crashing() *replicaSet {
 	return nil
 }
 
-// subject is the revision that a person decides about.
+// subject is the revision that a user decides about.
 func (x *situation) subject() string {
 	if c := x.ro.Status.Canary; c != nil {
 		return c.Revision

@@ -207,7 +207,7 @@ func TestARivalLeavesTheDeploymentAlone(t *testing.T) {
 	o := w.observe()
 	o.Rival, o.Workload.ManagedBy, o.Workload.Paused = "older", "older", false
 	for _, a := range Decide(o).Actions {
-		if _, hold := a.(SetHold); hold {
+		if _, hold := a.(SetPaused); hold {
 			t.Errorf("acts: %s", a)
 		}
 	}

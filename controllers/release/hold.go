@@ -27,7 +27,7 @@ func hold(d *draft, i int) (another bool) {
 	action := stage.React(progressOf(&d.snapshot, i), d.verdict)
 	switch {
 	case now.AnalysisSkipped:
-		return next(d, i, "a person skipped the rest of a step")
+		return next(d, i, "a user skipped the rest of a step")
 	case d.paused():
 		d.wait(failureObstacle(&d.snapshot))
 		return false
@@ -106,7 +106,7 @@ func holdOn(d *draft, i int, end time.Time, action policy.Action) (another bool)
 	}
 	until := "until %s at least"
 	if d.status.Step.HoldoutUntil != nil {
-		until = "ahead of time, since it has proved itself; stable keeps the rest until %s, and both are compared"
+		until = "ahead of time, since the evidence suffices; stable keeps the rest until %s, and both are compared"
 	}
 	d.say(v1alpha1.ReasonHolding, "%s "+until+". %s", where(&d.snapshot), endTime(end, d.steps[i].hold), evidenceSentence(&d.snapshot))
 	d.goesOn(end)
@@ -120,7 +120,7 @@ func promoteEarly(d *draft, i int) {
 	s := d.status.Step
 	s.HoldoutUntil, s.HoldoutFrom, s.Weight = &end, s.Weight, holdoutWeight
 	d.events = append(d.events, Event{Routine: true, Reason: "PromotedEarly", Message: fmt.Sprintf(
-		"Revision %s has proved itself ahead of time: %s", d.revision, d.verdict.Explain())})
+		"The evidence for revision %s suffices ahead of time: %s", d.revision, d.verdict.Explain())})
 }
 
 // askApproval asks the hooks of a manual gate, or says that it waits for a user.
@@ -132,7 +132,7 @@ func askApproval(d *draft, i int) (approved, ended bool) {
 		}
 		return approved, ended
 	}
-	d.say(v1alpha1.ReasonWaitingForApproval, "%s, and the step waits for a person: set spec.control to Promote, Skip, PromoteFull or Abort for revision %s. %s", where(&d.snapshot), d.revision, evidenceSentence(&d.snapshot))
+	d.say(v1alpha1.ReasonWaitingForApproval, "%s, and the step waits for approval: set spec.control to Promote, Skip, PromoteFull or Abort for revision %s. %s", where(&d.snapshot), d.revision, evidenceSentence(&d.snapshot))
 	notifyOnce(d, v1alpha1.NotifyWaiting, d.state.message)
 	return false, false
 }

@@ -26,7 +26,7 @@ func (w *world) edit(what string, change func(*v1alpha1.RolloutSpec)) {
 // steps sets the steps before anything happens.
 func (w *world) steps(steps ...v1alpha1.Step) { w.ro.Spec.Strategy.Steps = steps }
 
-// control is what a person decides about the revision being released.
+// control is what a user decides about the revision being released.
 func (w *world) control(action v1alpha1.ControlAction, revision string) {
 	if action == v1alpha1.ControlRetry && strings.TrimLeft(revision, "sk") == w.rejected {
 		w.rejected = ""
@@ -99,7 +99,7 @@ var lives = []story{
 		w.control(v1alpha1.ControlPromoteFull, "sv2")
 		w.ready()
 	}},
-	{"a person aborts, and retries later", func(w *world) {
+	{"a user aborts, and retries later", func(w *world) {
 		w.ready()
 		w.setTemplate("v2")
 		w.untilWeight(50)
@@ -109,7 +109,7 @@ var lives = []story{
 		w.control(v1alpha1.ControlRetry, "sv2")
 		w.ready()
 	}},
-	{"a person aborts while the canary is being promoted", func(w *world) {
+	{"a user aborts while the canary is being promoted", func(w *world) {
 		w.ready()
 		w.setTemplate("v2")
 		w.untilReason(v1alpha1.ReasonPromoting)

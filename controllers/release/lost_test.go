@@ -78,7 +78,7 @@ func init() {
 func TestTheLastCopyIsNeverTakenAway(t *testing.T) {
 	for name, then := range map[string]func(*world){
 		"it fails":                  func(w *world) { w.failures["v2"] = 50 },
-		"a person aborts":           func(w *world) { w.control(v1alpha1.ControlAbort, "sv2") },
+		"a user aborts":             func(w *world) { w.control(v1alpha1.ControlAbort, "sv2") },
 		"the spec becomes invalid":  obstacles["a time zone that there is not"].come,
 		"the router is not offered": obstacles["a router that is not offered"].come,
 		"a hook refuses the promotion": func(w *world) {

@@ -177,7 +177,7 @@ func (w *world) disturb(r *rand.Rand) {
 	}
 }
 
-// decide is what a person decides, mostly about what is being released.
+// decide is what a user decides, mostly about what is being released.
 func (w *world) decide(r *rand.Rand) {
 	actions := []v1alpha1.ControlAction{
 		v1alpha1.ControlPromote, v1alpha1.ControlSkip, v1alpha1.ControlPromoteFull, v1alpha1.ControlAbort, v1alpha1.ControlRetry,

@@ -95,7 +95,7 @@ func TestWhatCantBeServedCanStillBeTakenBack(t *testing.T) {
 				w.losesCanary(0)
 				w.until("no traffic", func() bool { return w.split == nil })
 			})
-			t.Run("a person aborts", func(t *testing.T) {
+			t.Run("a user aborts", func(t *testing.T) {
 				w := hindered(t, name)
 				w.control(v1alpha1.ControlAbort, "sv2")
 				w.until("no traffic", func() bool { return w.split == nil })

@@ -19,7 +19,7 @@ import (
 //	------------------------------------------------+---------------------------------------
 //	nothing was in progress                         | nothing is touched
 //	the analysis fails, or the canary's pods are gone | rolled back
-//	a person aborts                                 | rolled back
+//	a user aborts                                 | rolled back
 //	the split is gone, or nobody serves it          | rolled back: nobody governs the traffic
 //	somebody gives the canary more traffic          | taken away again
 //	the template is stable's again, or another one  | the canary is taken out
@@ -31,7 +31,7 @@ func refusal(reason v1alpha1.Reason, format string, args ...any) *statement {
 	return &statement{stalled: true, reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
-// refuse says what a user has to mend before Serin can go on; nil when it can.
+// refuse says what a user has to fix before Serin can go on; nil when it can.
 func refuse(s *snapshot, err error) *statement {
 	spec := &s.Rollout.Spec
 	switch {

@@ -128,15 +128,15 @@ func trafficRouted(d *draft) metav1.Condition {
 	case d.Split.Refused != "":
 		return condition(kind, false, v1alpha1.ReasonRouterRefused, d.Split.Refused)
 	case d.byReplicas:
-		return condition(kind, true, v1alpha1.ReasonNotInPath, "The router is none: nothing is in the path, and the Service spreads its traffic over the pods of both versions.")
+		return condition(kind, true, v1alpha1.ReasonNotInPath, "The router is none: the Service spreads its traffic over the pods of both versions.")
 	case w == nil:
 		return condition(kind, true, v1alpha1.ReasonNotInPath, "No release is in progress: traffic flows as without Serin.")
 	case d.leaving:
 		return condition(kind, false, v1alpha1.ReasonCleaningUp, "The traffic returns to the Service.")
 	case settled(&d.snapshot):
-		return condition(kind, true, v1alpha1.ReasonInEffect, "The router reports the requested weight in effect.")
+		return condition(kind, true, v1alpha1.ReasonInEffect, "The router reports that the requested weight is live.")
 	}
-	return condition(kind, false, v1alpha1.ReasonWaitingForTraffic, "The requested weight is not in effect yet: "+trafficWait(&d.snapshot, d.Split.Requested)+".")
+	return condition(kind, false, v1alpha1.ReasonWaitingForTraffic, "The requested weight is not live yet: "+trafficWait(&d.snapshot, d.Split.Requested)+".")
 }
 
 func analysisPassed(s *snapshot) metav1.Condition {

@@ -13,7 +13,7 @@ func finalized(d *draft) bool {
 	if slices.Contains(d.Rollout.Finalizers, v1alpha1.Finalizer) {
 		return false
 	}
-	d.say(v1alpha1.ReasonDeleting, "Nothing is left to give back.")
+	d.say(v1alpha1.ReasonDeleting, "Nothing is left to restore.")
 	return true
 }
 
@@ -25,9 +25,9 @@ func restoreService(d *draft) {
 		d.state.reason = v1alpha1.ReasonDeleting
 		return
 	}
-	d.progress(v1alpha1.ReasonDeleting, "Handing the Deployment back.")
+	d.progress(v1alpha1.ReasonDeleting, "Restoring the Deployment.")
 	if d.Workload.Presence == Present && d.Workload.ManagedBy == d.Rollout.Name {
-		handBack(d)
+		restoreDeployment(d)
 	}
 	d.do(RemoveFinalizer{})
 }
@@ -51,11 +51,11 @@ func takeBack(d *draft) (done bool) {
 	return false
 }
 
-// handBack un-pauses the Deployment only if that rolls nothing unverified.
-func handBack(d *draft) {
+// restoreDeployment un-pauses the Deployment only if that rolls nothing unverified.
+func restoreDeployment(d *draft) {
 	stable := d.stable()
 	verified := d.status.Stable == nil || stable != nil && stable.Current
-	d.do(HandBack{Paused: !verified})
+	d.do(RestoreDeployment{Paused: !verified})
 	if !verified {
 		d.note(true, v1alpha1.ReasonDeleting, "The Deployment %q stays paused, since its template is not the stable version; set the template back, or set spec.paused to false to roll it out", d.Rollout.Spec.WorkloadRef.Name)
 	}

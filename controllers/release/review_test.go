@@ -350,7 +350,7 @@ func TestAPromotionDoesNotFightOverATemplateThatMovedOn(t *testing.T) {
 	w.dep.paused, w.dep.held = false, false
 	w.say("user: un-pauses the Deployment")
 	w.deploymentController()
-	if got := Decide(w.observe()).Actions; len(got) != 1 || got[0] != (SetHold{Paused: true}) {
+	if got := Decide(w.observe()).Actions; len(got) != 1 || got[0] != (SetPaused{Paused: true}) {
 		t.Fatalf("%v, although the Deployment controller would undo it", got)
 	}
 	w.dep.paused, w.dep.held = true, true

@@ -19,7 +19,7 @@ import (
 // stable the rest until the last step would have ended: a defect that begins late is
 // found only by comparison.
 //
-//	last step                 held back                       then
+//	last step                 holdout                         then
 //	50 %  … evidence suffices 95 % until the step's end       100 %
 const holdoutWeight = fullWeight - policy.Holdout
 

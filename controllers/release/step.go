@@ -78,9 +78,9 @@ func orTooLate(d *draft) (rejected bool) {
 	if s == nil || !d.begun() {
 		return false
 	}
-	since, what := s.PreparedAt, "was not in effect"
+	since, what := s.PreparedAt, "was not live"
 	if s.ProgrammedAt != nil {
-		since, what = s.InterruptedAt, "was not in effect again"
+		since, what = s.InterruptedAt, "was not live again"
 	}
 	if since == nil {
 		return false

@@ -74,7 +74,7 @@ func (r Route) String() string {
 		s += " of those that match " + strings.Join(r.Matches, ", ")
 	}
 	if r.Mirror > 0 {
-		s += fmt.Sprintf(", with copies of %d %% of stable's requests", r.Mirror)
+		s += fmt.Sprintf(", mirroring %d %% of stable's requests", r.Mirror)
 	}
 	return s
 }

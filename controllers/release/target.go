@@ -64,7 +64,7 @@ type traffic interface {
 	write(d *draft, r Route)
 	where() string
 	// free reports whether the canary gets no traffic, whatever a router confirms, and
-	// repair mends what keeps a router from confirming it.
+	// repair fixes what keeps a router from confirming it.
 	free(s *snapshot) bool
 	repair(d *draft)
 	// ungoverned reports whether nobody governs the traffic any more.

@@ -248,7 +248,7 @@ func (e *encoder) operator() {
 // objectOf is the ReplicaSet that an action names.
 func objectOf(action Action) (Target, bool) {
 	switch a := action.(type) {
-	case ClaimCanary:
+	case AdoptCanary:
 		return a.Target, true
 	case ScaleReplicaSet:
 		return a.Target, true

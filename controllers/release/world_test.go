@@ -420,9 +420,9 @@ func (w *world) apply(action Action) bool {
 		w.ro.Finalizers = []string{v1alpha1.Finalizer}
 	case RemoveFinalizer:
 		w.ro.Finalizers, w.gone = nil, true
-	case SetHold:
+	case SetPaused:
 		w.dep.paused, w.dep.held, w.dep.managedBy = a.Paused, true, w.ro.Name
-	case HandBack:
+	case RestoreDeployment:
 		w.dep.paused, w.dep.held, w.dep.managedBy = a.Paused, a.Paused, ""
 	case CreateCanary:
 		w.addReplicaSet(w.dep.template, a.Revision, OwnerRollout, a.Replicas)
@@ -436,7 +436,7 @@ func (w *world) apply(action Action) bool {
 		if w.split != nil {
 			w.split.deleting, w.split.lag = true, 0
 		}
-	case SetDelegation, GiveUpDelegation:
+	case SetDelegation, ClearDelegation:
 		w.setDelegation(action)
 	case KeepContent:
 		w.copies = append(w.copies, configrevision.Copy{Kind: a.Kind, Name: a.Name + "-" + w.content})
@@ -463,7 +463,7 @@ func (w *world) applySplit(r Route) {
 func (w *world) applyToReplicaSet(action Action) bool {
 	var rs *replicaSet
 	switch a := action.(type) {
-	case ClaimCanary:
+	case AdoptCanary:
 		if rs = w.exact(a.Target); rs != nil {
 			rs.owner = OwnerRollout
 		}

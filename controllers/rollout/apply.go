@@ -40,10 +40,10 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action release.Action) 
 	switch a := action.(type) {
 	case release.AddFinalizer, release.RemoveFinalizer:
 		return r.setFinalizer(ctx, s, action)
-	case release.SetHold:
+	case release.SetPaused:
 		return r.setHold(ctx, s, a.Paused)
-	case release.HandBack:
-		return r.handBack(ctx, s, a)
+	case release.RestoreDeployment:
+		return r.restoreDeployment(ctx, s, a)
 	case release.ApplyBackend:
 		return r.applyBackend(ctx, s, a.Role, a.Revision)
 	case release.DeleteBackend:
@@ -52,7 +52,7 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action release.Action) 
 		return r.applySplit(ctx, s, a.Route)
 	case release.DeleteSplit:
 		return r.remove(ctx, a.Target, &splitv1.TrafficSplit{ObjectMeta: named(s, a.Name)})
-	case release.SetDelegation, release.GiveUpDelegation:
+	case release.SetDelegation, release.ClearDelegation:
 		return r.applyDelegation(ctx, s, action)
 	case release.KeepContent, release.SetConfiguration, release.DropContent:
 		return r.applyConfiguration(ctx, s, action)
@@ -64,7 +64,7 @@ func (r *Reconciler) applyToReplicaSet(ctx context.Context, s scene, action rele
 	switch a := action.(type) {
 	case release.CreateCanary:
 		return r.createCanary(ctx, s, a)
-	case release.ClaimCanary:
+	case release.AdoptCanary:
 		return r.claim(ctx, s, a.Target)
 	case release.ScaleReplicaSet:
 		return r.scale(ctx, s, a)
@@ -112,8 +112,8 @@ func (r *Reconciler) applyHold(ctx context.Context, s scene, annotations map[str
 	return r.client.Apply(ctx, d, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
-// handBack gives up the mark, and spec.paused too unless it has to stay.
-func (r *Reconciler) handBack(ctx context.Context, s scene, a release.HandBack) error {
+// restoreDeployment gives up the mark, and spec.paused too unless it has to stay.
+func (r *Reconciler) restoreDeployment(ctx context.Context, s scene, a release.RestoreDeployment) error {
 	return r.applyHold(ctx, s, nil, a.Paused)
 }
 

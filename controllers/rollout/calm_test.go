@@ -70,7 +70,7 @@ func TestADeploymentIsNotUnpausedWhileItsControllerIsAtWork(t *testing.T) {
 		s.Now = clock.Now()
 		s.deployment.Spec.Paused = true
 		s.Rollout = rolloutOf(t, c)
-		return r.apply(t.Context(), s, release.SetHold{Paused: false})
+		return r.apply(t.Context(), s, release.SetPaused{Paused: false})
 	}
 	written := func() bool {
 		return slices.ContainsFunc(*writes, func(w string) bool { return strings.HasPrefix(w, "apply Deployment") })

@@ -177,7 +177,7 @@ func TestADelegationIsWrittenForTheContentThatWasSeenAndGivenUpAsAWhole(t *testi
 	if d := apply(release.SetDelegation{}); d.Weight == nil || *d.Weight != 0 || d.Transition != "" {
 		t.Errorf("the transition is taken back: %+v", d)
 	}
-	if d := apply(release.GiveUpDelegation{}); d == nil || d.Weight != nil || d.ManifestDigest != "" || d.Rollout != "website" {
+	if d := apply(release.ClearDelegation{}); d == nil || d.Weight != nil || d.ManifestDigest != "" || d.Rollout != "website" {
 		t.Errorf("given up: %+v", d)
 	}
 	if got := live(t, c).Spec.Config; got != "a: b" {

@@ -48,7 +48,7 @@ func live(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	w := newWorld(t)
-	w.watch = seed%20 == 0 // to watch all would take twice the time
+	w.watch = seed%5 == 0 // to watch all would take twice the time
 	w.beBorn(r)
 	w.ready()
 	for range 4 + r.IntN(8) {

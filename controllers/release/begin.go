@@ -21,10 +21,7 @@ func enter(d *draft) {
 func supersede(d *draft) {
 	previous := d.status.Canary.Revision
 	if d.begun() && !d.decided(v1alpha1.ActionRollBack) {
-		why := "A newer template superseded it."
-		if _, is := d.target.(canaryRelease); is {
-			why = "Other content superseded it."
-		}
+		const why = "A newer version superseded it."
 		notifyOutcome(d, v1alpha1.NotifySuperseded, why)
 		closeRelease(d, v1alpha1.OutcomeSuperseded, previous, why)
 		d.note(false, v1alpha1.ReasonSuperseded, "Revision %s is superseded by the newer revision %s", previous, d.revision)

@@ -27,21 +27,21 @@ const (
 // early promotion until the planned end.
 const Holdout = 5
 
-// Policy is what happens when a step has been held long enough and the evidence
-// is Inconclusive.
-type Policy string
+// Inconclusive is what happens when a step has been held long enough and the evidence
+// is inconclusive.
+type Inconclusive string
 
 const (
 	// WaitForEvidence holds the step until there is evidence.
-	WaitForEvidence Policy = "Hold"
+	WaitForEvidence Inconclusive = "Hold"
 	// GoOn takes the next step without evidence.
-	GoOn Policy = "Promote"
+	GoOn Inconclusive = "Promote"
 	// GiveUp rolls back without evidence.
-	GiveUp Policy = "RollBack"
+	GiveUp Inconclusive = "RollBack"
 )
 
-// MinObservation is how long traffic is watched before a Policy may go on or
-// give up: the start-up phase and three windows.
+// MinObservation is how long traffic is watched before an Inconclusive
+// step may go on or be given up: the start-up phase and three windows.
 const MinObservation = 30 * time.Second
 
 // Stage is one step of a release.
@@ -54,7 +54,7 @@ type Stage struct {
 	Judge judge.Config
 	// OnInconclusive is what happens without enough evidence; "" is
 	// WaitForEvidence.
-	OnInconclusive Policy
+	OnInconclusive Inconclusive
 	// Early is whether the evidence that the canary is no worse promotes it before
 	// the step has been held, if it is the last step.
 	Early bool
@@ -69,9 +69,12 @@ type Progress struct {
 	Held time.Duration
 	// Last is whether it is the last step.
 	Last bool
-	// Promoted is whether the canary was promoted early already, so that only
-	// the hold-back is left.
-	Promoted bool
+	// Ended is whether the step is over ahead of its hold: by a user, or by the end
+	// that was planned before an early promotion.
+	Ended bool
+	// Holdout is whether the canary was promoted early, so that only the holdout is
+	// left, and Promoted whether nothing is left.
+	Holdout, Promoted bool
 }
 
 // React decides what a verdict means in a step. A Fail rolls back at once, also
@@ -83,21 +86,24 @@ func (s Stage) React(p Progress, r judge.Result) Action {
 		return RollBack
 	case p.Promoted:
 		return Hold
-	case p.Last && s.Early && r.MayPromote:
+	case p.Last && s.Early && r.MayPromote && !p.Holdout:
 		return Promote
-	case p.Held < s.Hold:
+	case p.Held < s.Hold && !p.Ended:
 		return Hold
-	case r.Verdict == judge.Pass, s.Untested:
+	case s.Passes(r):
 		return p.next()
 	default:
 		return s.withoutEvidence(p)
 	}
 }
 
+// Passes reports whether the evidence is good enough for the step to end.
+func (s Stage) Passes(r judge.Result) bool { return r.Verdict == judge.Pass || s.Untested }
+
 // withoutEvidence does what the policy says.
 func (s Stage) withoutEvidence(p Progress) Action {
 	switch {
-	case p.Held < MinObservation:
+	case p.Held < max(s.Hold, MinObservation):
 		return Hold
 	case s.OnInconclusive == GoOn:
 		return p.next()

@@ -17,7 +17,7 @@ func TestReact(t *testing.T) {
 	unclear := judge.Result{Verdict: judge.Inconclusive, Reason: judge.ReasonTooFewRequests}
 	for _, tt := range []struct {
 		name     string
-		policy   policy.Policy
+		policy   policy.Inconclusive
 		progress policy.Progress
 		result   judge.Result
 		want     policy.Action
@@ -28,6 +28,11 @@ func TestReact(t *testing.T) {
 		{"a failure waits for nothing", "", policy.Progress{}, fail, policy.RollBack},
 		{"a failure after an early promotion rolls back too", "", policy.Progress{Promoted: true}, fail, policy.RollBack},
 		{"after an early promotion there is nothing left to take", "", policy.Progress{Held: time.Hour, Last: true, Promoted: true}, early, policy.Hold},
+		{"evidence promotes early only once", "", policy.Progress{Last: true, Holdout: true}, early, policy.Hold},
+		{"after the holdout comes the rest of the traffic", "", policy.Progress{Last: true, Holdout: true, Ended: true}, early, policy.Promote},
+		{"a step that a user ended needs evidence", "", policy.Progress{Held: time.Second, Ended: true}, unclear, policy.Hold},
+		{"and is over when it passes", "", policy.Progress{Held: time.Second, Ended: true}, pass, policy.Step},
+		{"and is not given up before its hold", policy.GiveUp, policy.Progress{Held: 59 * time.Second, Ended: true}, unclear, policy.Hold},
 		{"evidence promotes before the last step is over", "", policy.Progress{Last: true}, early, policy.Promote},
 		{"a last step that passes without that evidence is held", "", policy.Progress{Held: time.Second, Last: true}, pass, policy.Hold},
 		{"evidence at another step promotes nothing", "", policy.Progress{Held: time.Second}, early, policy.Hold},

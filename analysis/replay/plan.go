@@ -42,7 +42,7 @@ func DefaultPlan() Plan {
 }
 
 func stage(s settings.Settings, hold time.Duration) policy.Stage {
-	return policy.Stage{Hold: hold, Judge: s.Judge, OnInconclusive: policy.Policy(s.OnInconclusive), Early: s.Early}
+	return policy.Stage{Hold: hold, Judge: s.Judge, OnInconclusive: policy.Inconclusive(s.OnInconclusive), Early: s.Early}
 }
 
 // stage returns a step of the recording, and whether it is the last.

@@ -113,10 +113,10 @@ func TestAMistakeNamesItsField(t *testing.T) {
 }
 
 func TestTheReactionKnowsEveryPolicyOfTheAPI(t *testing.T) {
-	for api, own := range map[v1alpha1.InconclusivePolicy]policy.Policy{
+	for api, own := range map[v1alpha1.InconclusivePolicy]policy.Inconclusive{
 		v1alpha1.InconclusiveHold: policy.WaitForEvidence, v1alpha1.InconclusivePromote: policy.GoOn, v1alpha1.InconclusiveRollBack: policy.GiveUp,
 	} {
-		if policy.Policy(api) != own {
+		if policy.Inconclusive(api) != own {
 			t.Errorf("%s is not %s", api, own)
 		}
 	}

@@ -177,6 +177,11 @@ type StepStatus struct {
 	// +optional
 	PreparedAt *metav1.MicroTime `json:"preparedAt,omitempty"`
 
+	// interruptedAt is when a step that was programmed last lost pods, or its weight.
+	// It has the progress deadline to have both again; then this is unset.
+	// +optional
+	InterruptedAt *metav1.MicroTime `json:"interruptedAt,omitempty"`
+
 	// passedAt is when a user or a hook approved the step, which ends its hold too.
 	// +optional
 	PassedAt *metav1.MicroTime `json:"passedAt,omitempty"`
@@ -394,6 +399,12 @@ type HistoryEntry struct {
 	// +required
 	// +kubebuilder:validation:Enum=Promoted;RolledBack;Superseded;Deployed
 	Outcome string `json:"outcome"`
+
+	// reason is that of the decision that ended the release, if one did: the reason of
+	// status.decision.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason,omitempty"`
 
 	// message says why, in a sentence.
 	// +optional

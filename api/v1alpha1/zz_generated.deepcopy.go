@@ -2064,6 +2064,10 @@ func (in *StepStatus) DeepCopyInto(out *StepStatus) {
 		in, out := &in.PreparedAt, &out.PreparedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.InterruptedAt != nil {
+		in, out := &in.InterruptedAt, &out.InterruptedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.PassedAt != nil {
 		in, out := &in.PassedAt, &out.PassedAt
 		*out = (*in).DeepCopy()

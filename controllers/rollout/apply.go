@@ -23,7 +23,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -36,41 +36,41 @@ var (
 
 // apply carries one action out. Every change and deletion of an existing object
 // names the version that the decision was made from.
-func (r *Reconciler) apply(ctx context.Context, s scene, action plan.Action) error {
+func (r *Reconciler) apply(ctx context.Context, s scene, action release.Action) error {
 	switch a := action.(type) {
-	case plan.AddFinalizer, plan.RemoveFinalizer:
+	case release.AddFinalizer, release.RemoveFinalizer:
 		return r.setFinalizer(ctx, s, action)
-	case plan.SetHold:
+	case release.SetPaused:
 		return r.setHold(ctx, s, a.Paused)
-	case plan.HandBack:
-		return r.handBack(ctx, s, a)
-	case plan.ApplyBackend:
+	case release.RestoreDeployment:
+		return r.restoreDeployment(ctx, s, a)
+	case release.ApplyBackend:
 		return r.applyBackend(ctx, s, a.Role, a.Revision)
-	case plan.DeleteBackend:
+	case release.DeleteBackend:
 		return r.remove(ctx, a.Target, &corev1.Service{ObjectMeta: named(s, a.Name)})
-	case plan.ApplySplit:
+	case release.ApplySplit:
 		return r.applySplit(ctx, s, a.Route)
-	case plan.DeleteSplit:
+	case release.DeleteSplit:
 		return r.remove(ctx, a.Target, &splitv1.TrafficSplit{ObjectMeta: named(s, a.Name)})
-	case plan.SetDelegation, plan.GiveUpDelegation:
+	case release.SetDelegation, release.ClearDelegation:
 		return r.applyDelegation(ctx, s, action)
-	case plan.KeepContent, plan.SetConfiguration, plan.DropContent:
+	case release.KeepContent, release.SetConfiguration, release.DropContent:
 		return r.applyConfiguration(ctx, s, action)
 	}
 	return r.applyToReplicaSet(ctx, s, action)
 }
 
-func (r *Reconciler) applyToReplicaSet(ctx context.Context, s scene, action plan.Action) error {
+func (r *Reconciler) applyToReplicaSet(ctx context.Context, s scene, action release.Action) error {
 	switch a := action.(type) {
-	case plan.CreateCanary:
+	case release.CreateCanary:
 		return r.createCanary(ctx, s, a)
-	case plan.ClaimCanary:
+	case release.AdoptCanary:
 		return r.claim(ctx, s, a.Target)
-	case plan.ScaleReplicaSet:
+	case release.ScaleReplicaSet:
 		return r.scale(ctx, s, a)
-	case plan.ReleaseCanary:
+	case release.ReleaseCanary:
 		return r.patchReplicaSet(ctx, s, a.Target, map[string]any{"ownerReferences": nil}, nil)
-	case plan.DeleteReplicaSet:
+	case release.DeleteReplicaSet:
 		return r.remove(ctx, a.Target, &appsv1.ReplicaSet{ObjectMeta: named(s, a.Name)})
 	}
 	return fmt.Errorf("%w: %T", errUnknownAction, action)
@@ -80,10 +80,10 @@ func named(s scene, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.Rollout.Namespace, Name: name}
 }
 
-func (r *Reconciler) setFinalizer(ctx context.Context, s scene, action plan.Action) error {
+func (r *Reconciler) setFinalizer(ctx context.Context, s scene, action release.Action) error {
 	next := s.Rollout.DeepCopy()
 	change := controllerutil.AddFinalizer
-	if _, remove := action.(plan.RemoveFinalizer); remove {
+	if _, remove := action.(release.RemoveFinalizer); remove {
 		change = controllerutil.RemoveFinalizer
 	}
 	if !change(next, v1alpha1.Finalizer) {
@@ -112,12 +112,12 @@ func (r *Reconciler) applyHold(ctx context.Context, s scene, annotations map[str
 	return r.client.Apply(ctx, d, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
-// handBack gives up the mark, and spec.paused too unless it has to stay.
-func (r *Reconciler) handBack(ctx context.Context, s scene, a plan.HandBack) error {
+// restoreDeployment gives up the mark, and spec.paused too unless it has to stay.
+func (r *Reconciler) restoreDeployment(ctx context.Context, s scene, a release.RestoreDeployment) error {
 	return r.applyHold(ctx, s, nil, a.Paused)
 }
 
-func (r *Reconciler) createCanary(ctx context.Context, s scene, a plan.CreateCanary) error {
+func (r *Reconciler) createCanary(ctx context.Context, s scene, a release.CreateCanary) error {
 	rs := workload.MakeCanary(s.deployment, workload.CanaryController(s.root), a.Revision, a.Replicas)
 	workload.Mark(rs, s.Rollout)
 	err := r.client.Create(ctx, rs, client.FieldOwner(v1alpha1.FieldManager))
@@ -128,7 +128,7 @@ func (r *Reconciler) createCanary(ctx context.Context, s scene, a plan.CreateCan
 }
 
 // claim takes an old ReplicaSet of the Deployment over.
-func (r *Reconciler) claim(ctx context.Context, s scene, t plan.Target) error {
+func (r *Reconciler) claim(ctx context.Context, s scene, t release.Target) error {
 	return r.patchReplicaSet(ctx, s, t, map[string]any{
 		"ownerReferences": []metav1.OwnerReference{workload.CanaryController(s.root)},
 		"labels":          map[string]string{v1alpha1.LabelRollout: s.Rollout.Name},
@@ -136,7 +136,7 @@ func (r *Reconciler) claim(ctx context.Context, s scene, t plan.Target) error {
 	}, nil)
 }
 
-func (r *Reconciler) scale(ctx context.Context, s scene, a plan.ScaleReplicaSet) error {
+func (r *Reconciler) scale(ctx context.Context, s scene, a release.ScaleReplicaSet) error {
 	metadata := map[string]any{"annotations": map[string]string{
 		workload.AnnotationDesiredReplicas: strconv.Itoa(int(a.Desired)),
 	}}
@@ -144,7 +144,7 @@ func (r *Reconciler) scale(ctx context.Context, s scene, a plan.ScaleReplicaSet)
 }
 
 // patchReplicaSet changes the exact ReplicaSet that was observed.
-func (r *Reconciler) patchReplicaSet(ctx context.Context, s scene, t plan.Target, metadata, spec map[string]any) error {
+func (r *Reconciler) patchReplicaSet(ctx context.Context, s scene, t release.Target, metadata, spec map[string]any) error {
 	metadata["uid"], metadata["resourceVersion"] = string(t.UID), t.ResourceVersion
 	body := map[string]any{"metadata": metadata}
 	if spec != nil {
@@ -159,7 +159,7 @@ func (r *Reconciler) patchReplicaSet(ctx context.Context, s scene, t plan.Target
 }
 
 // remove deletes the exact object that was observed.
-func (r *Reconciler) remove(ctx context.Context, t plan.Target, obj client.Object, more ...client.DeleteOption) error {
+func (r *Reconciler) remove(ctx context.Context, t release.Target, obj client.Object, more ...client.DeleteOption) error {
 	more = append(more, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	return client.IgnoreNotFound(r.client.Delete(ctx, obj, more...))
 }
@@ -196,7 +196,7 @@ func with(m, more map[string]string) map[string]string {
 }
 
 // applySplit creates the TrafficSplit, or changes the generation that was observed.
-func (r *Reconciler) applySplit(ctx context.Context, s scene, route plan.Route) error {
+func (r *Reconciler) applySplit(ctx context.Context, s scene, route release.Route) error {
 	if s.split == nil {
 		ts := &splitv1.TrafficSplit{ObjectMeta: named(s, s.Rollout.Name)}
 		setSplit(ts, s, route)

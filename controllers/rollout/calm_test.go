@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/release"
 )
 
 func TestAnObjectIsCalmWhenItHasLookedTheSameForAWhile(t *testing.T) {
@@ -70,7 +70,7 @@ func TestADeploymentIsNotUnpausedWhileItsControllerIsAtWork(t *testing.T) {
 		s.Now = clock.Now()
 		s.deployment.Spec.Paused = true
 		s.Rollout = rolloutOf(t, c)
-		return r.apply(t.Context(), s, plan.SetHold{Paused: false})
+		return r.apply(t.Context(), s, release.SetPaused{Paused: false})
 	}
 	written := func() bool {
 		return slices.ContainsFunc(*writes, func(w string) bool { return strings.HasPrefix(w, "apply Deployment") })

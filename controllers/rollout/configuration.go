@@ -20,7 +20,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/configrevision"
-	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/release"
 )
 
 // ConfigurationOptions say what spec.configuration may ask for.
@@ -42,12 +42,12 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 	}
 	settings, annotation := s.Rollout.Spec.Configuration, s.deployment.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]
 	if settings == nil {
-		s.Configuration = plan.Configuration{Template: annotation}
+		s.Configuration = release.Configuration{Template: annotation}
 		r.contents.forget(client.ObjectKeyFromObject(s.Rollout))
 		return nil
 	}
 	// What can't be known stays as it is.
-	s.Configuration = plan.Configuration{Asked: true, Template: annotation, Wanted: annotation, Recorded: s.Rollout.Status.Configuration}
+	s.Configuration = release.Configuration{Asked: true, Template: annotation, Wanted: annotation, Recorded: s.Rollout.Status.Configuration}
 	references := configrevision.References(&s.deployment.Spec.Template, settings)
 	var err error
 	if s.Configuration.Problem, err = r.configurationProblem(ctx, s, references); s.Configuration.Problem != "" || err != nil {
@@ -64,7 +64,7 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 	facts := configrevision.Facts{
 		References: references, Present: s.present, Template: configrevision.ParseMapping(annotation), Copies: copies,
 		Recorded: configrevision.FromStatus(s.Rollout.Status.Configuration), Versions: s.configurations,
-		Released: slices.ContainsFunc(s.ReplicaSets, func(rs plan.ReplicaSet) bool { return rs.Current }),
+		Released: slices.ContainsFunc(s.ReplicaSets, func(rs release.ReplicaSet) bool { return rs.Current }),
 	}
 	s.resolve(facts)
 	return nil
@@ -95,8 +95,8 @@ func (s *scene) resolve(facts configrevision.Facts) {
 	r := configrevision.Resolve(facts)
 	s.Configuration.Wanted, s.Configuration.Recorded, s.Configuration.Missing = r.Template.String(), r.Recorded.Status(), r.Missing
 	for _, c := range r.Unused {
-		s.Configuration.Unused = append(s.Configuration.Unused, plan.Copied{
-			Kind: c.Kind, Target: plan.Target{Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion},
+		s.Configuration.Unused = append(s.Configuration.Unused, release.Copied{
+			Kind: c.Kind, Target: release.Target{Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion},
 		})
 	}
 }
@@ -228,13 +228,13 @@ func ownedBy(o metav1.Object, uid types.UID) bool {
 const uncached = client.DisableReadYourWritesConsistency
 
 // applyConfiguration carries out what concerns contents.
-func (r *Reconciler) applyConfiguration(ctx context.Context, s scene, action plan.Action) error {
+func (r *Reconciler) applyConfiguration(ctx context.Context, s scene, action release.Action) error {
 	switch a := action.(type) {
-	case plan.KeepContent:
+	case release.KeepContent:
 		return r.keepContent(ctx, s, configrevision.Reference{Kind: a.Kind, Name: a.Name})
-	case plan.SetConfiguration:
+	case release.SetConfiguration:
 		return r.setConfiguration(ctx, s, a.Value)
-	case plan.DropContent:
+	case release.DropContent:
 		return r.remove(ctx, a.Target, holder(a.Kind, named(s, a.Name)), uncached)
 	}
 	return fmt.Errorf("%w: %T", errUnknownAction, action)

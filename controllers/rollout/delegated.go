@@ -16,7 +16,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/release"
 )
 
 // isDelegated reports whether a Rollout releases a CanaryRelease.
@@ -38,28 +38,28 @@ func subject(ro *v1alpha1.Rollout) analysis.Subject {
 // observeDelegated reads the CanaryRelease, and takes what it says of its traffic for what a
 // router says of a split.
 func (r *Reconciler) observeDelegated(ctx context.Context, s *scene) error {
-	if s.Split.Presence = plan.Absent; !r.options.CanaryReleases {
-		s.Delegated = plan.Delegated{Presence: plan.Absent, Unserved: true}
+	if s.Split.Presence = release.Absent; !r.options.CanaryReleases {
+		s.Delegated = release.Delegated{Presence: release.Absent, Unserved: true}
 		return nil
 	}
 	cr := &v1alpha1.CanaryRelease{}
 	presence, err := r.get(ctx, s.Rollout, s.Rollout.Spec.WorkloadRef.Name, cr)
-	if s.Delegated.Presence = presence; presence != plan.Present {
+	if s.Delegated.Presence = presence; presence != release.Present {
 		return err
 	}
 	s.canaryRelease = cr
 	s.Delegated = delegatedOf(cr)
 	s.Delegated.Problem = unshared(cr, s.Rollout.Spec.Service)
 	s.Split = splitOf(cr, s.Rollout)
-	if s.Service.Presence == plan.Present && s.Delegated.Problem == "" {
+	if s.Service.Presence == release.Present && s.Delegated.Problem == "" {
 		s.Service.Problem = rootProblem(s.root)
 	}
 	return nil
 }
 
-func delegatedOf(cr *v1alpha1.CanaryRelease) plan.Delegated {
-	d := plan.Delegated{
-		Presence: plan.Present, Deleting: !cr.DeletionTimestamp.IsZero(), Decision: cr.Status.Decision,
+func delegatedOf(cr *v1alpha1.CanaryRelease) release.Delegated {
+	d := release.Delegated{
+		Presence: release.Present, Deleting: !cr.DeletionTimestamp.IsZero(), Decision: cr.Status.Decision,
 		Revision: revisionOf(string(cr.UID), cr.Status.ManifestDigest), Unshared: len(cr.Status.Services) == 0 && observed(cr),
 		Message: messageOf(cr),
 	}
@@ -127,9 +127,9 @@ func unshared(cr *v1alpha1.CanaryRelease, service string) string {
 
 // splitOf is what is asked of a CanaryRelease and what is in effect of it. What was
 // written for other content asks for nothing.
-func splitOf(cr *v1alpha1.CanaryRelease, ro *v1alpha1.Rollout) plan.Split {
-	out := plan.Split{
-		Presence: plan.Present, UID: cr.UID, ResourceVersion: cr.ResourceVersion, Deleting: !cr.DeletionTimestamp.IsZero(),
+func splitOf(cr *v1alpha1.CanaryRelease, ro *v1alpha1.Rollout) release.Split {
+	out := release.Split{
+		Presence: release.Present, UID: cr.UID, ResourceVersion: cr.ResourceVersion, Deleting: !cr.DeletionTimestamp.IsZero(),
 		Ours: cr.Spec.Delegation != nil && cr.Spec.Delegation.Rollout == ro.Name, Observed: -1,
 		Waiting: strings.TrimSuffix(messageOf(cr), "."),
 	}
@@ -149,7 +149,7 @@ var errNoCanaryRelease = errors.New("there is no CanaryRelease")
 // the version that was seen, so that a leader of the past, or a decision about a former
 // state, moves nothing. Its rollout is not written, since that is the owner's consent:
 // without it, the API server refuses the rest.
-func (r *Reconciler) applyDelegation(ctx context.Context, s scene, action plan.Action) error {
+func (r *Reconciler) applyDelegation(ctx context.Context, s scene, action release.Action) error {
 	cr := s.canaryRelease
 	if cr == nil {
 		return errNoCanaryRelease
@@ -160,14 +160,14 @@ func (r *Reconciler) applyDelegation(ctx context.Context, s scene, action plan.A
 	u.SetName(cr.Name)
 	u.SetUID(cr.UID)
 	u.SetResourceVersion(cr.ResourceVersion)
-	if a, ok := action.(plan.SetDelegation); ok { // else nothing is owned any more
+	if a, ok := action.(release.SetDelegation); ok { // else nothing is owned any more
 		u.Object["spec"] = map[string]any{"delegation": delegationOf(a, s.Rollout.Name, cr.Status.ManifestDigest)}
 	}
 	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
 // delegationOf is what an action of a Rollout asks of a content.
-func delegationOf(a plan.SetDelegation, by, digest string) map[string]any {
+func delegationOf(a release.SetDelegation, by, digest string) map[string]any {
 	delegation := map[string]any{"weight": int64(a.Weight), "manifestDigest": digest, "by": by}
 	if a.Transition != v1alpha1.CanaryTransitionNone {
 		delegation["transition"] = string(a.Transition)

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/release"
 )
 
 // canary is a CanaryRelease that serves: what its Rollout asked for is in effect.
@@ -160,7 +160,7 @@ func TestADelegationIsWrittenForTheContentThatWasSeenAndGivenUpAsAWhole(t *testi
 	cr := canary(0)
 	cr.Spec.Delegation = &v1alpha1.CanaryDelegation{Rollout: "website"}
 	r, c, s := withCanaryRelease(t, cr)
-	apply := func(a plan.Action) *v1alpha1.CanaryDelegation {
+	apply := func(a release.Action) *v1alpha1.CanaryDelegation {
 		t.Helper()
 		s.canaryRelease = live(t, c)
 		if err := r.apply(t.Context(), s, a); err != nil {
@@ -168,16 +168,16 @@ func TestADelegationIsWrittenForTheContentThatWasSeenAndGivenUpAsAWhole(t *testi
 		}
 		return live(t, c).Spec.Delegation
 	}
-	if d := apply(plan.SetDelegation{Weight: 30}); d == nil || d.Weight == nil || *d.Weight != 30 || d.ManifestDigest != "d1" || d.Transition != "" || d.Rollout != "website" {
+	if d := apply(release.SetDelegation{Weight: 30}); d == nil || d.Weight == nil || *d.Weight != 30 || d.ManifestDigest != "d1" || d.Transition != "" || d.Rollout != "website" {
 		t.Errorf("a weight: %+v", d)
 	}
-	if d := apply(plan.SetDelegation{Weight: 100, Transition: v1alpha1.CanaryTransitionAdopted}); *d.Weight != 100 || d.Transition != v1alpha1.CanaryTransitionAdopted {
+	if d := apply(release.SetDelegation{Weight: 100, Transition: v1alpha1.CanaryTransitionAdopted}); *d.Weight != 100 || d.Transition != v1alpha1.CanaryTransitionAdopted {
 		t.Errorf("a transition: %+v", d)
 	}
-	if d := apply(plan.SetDelegation{}); d.Weight == nil || *d.Weight != 0 || d.Transition != "" {
+	if d := apply(release.SetDelegation{}); d.Weight == nil || *d.Weight != 0 || d.Transition != "" {
 		t.Errorf("the transition is taken back: %+v", d)
 	}
-	if d := apply(plan.GiveUpDelegation{}); d == nil || d.Weight != nil || d.ManifestDigest != "" || d.Rollout != "website" {
+	if d := apply(release.ClearDelegation{}); d == nil || d.Weight != nil || d.ManifestDigest != "" || d.Rollout != "website" {
 		t.Errorf("given up: %+v", d)
 	}
 	if got := live(t, c).Spec.Config; got != "a: b" {
@@ -187,7 +187,7 @@ func TestADelegationIsWrittenForTheContentThatWasSeenAndGivenUpAsAWhole(t *testi
 
 func TestADelegationTakesAWeightOverThatSomebodyElseWrote(t *testing.T) {
 	r, c, s := withCanaryRelease(t, canary(90))
-	if err := r.apply(t.Context(), s, plan.SetDelegation{Weight: 0}); err != nil {
+	if err := r.apply(t.Context(), s, release.SetDelegation{Weight: 0}); err != nil {
 		t.Fatal(err)
 	}
 	if w := live(t, c).Spec.Delegation.Weight; w == nil || *w != 0 {
@@ -198,7 +198,7 @@ func TestADelegationTakesAWeightOverThatSomebodyElseWrote(t *testing.T) {
 func TestADelegationThatWasDecidedAboutAFormerStateMovesNothing(t *testing.T) {
 	r, c, s := withCanaryRelease(t, canary(10))
 	s.canaryRelease.ResourceVersion = "0" // somebody wrote meanwhile
-	if err := r.apply(t.Context(), s, plan.SetDelegation{Weight: 50}); !apierrors.IsConflict(err) {
+	if err := r.apply(t.Context(), s, release.SetDelegation{Weight: 50}); !apierrors.IsConflict(err) {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	if w := live(t, c).Spec.Delegation.Weight; *w != 10 {

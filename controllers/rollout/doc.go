@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rollout is the shell around the planner of Rollouts: it observes,
-// asks plan.Decide, writes the status, then acts. It decides nothing itself and
+// asks release.Decide, writes the status, then acts. It decides nothing itself and
 // moves traffic only by the weights of a TrafficSplit, or by spec.delegation of a
 // CanaryRelease, which has splits of its own.
 //

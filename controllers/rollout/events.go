@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/release"
 )
 
 // maxNote is the most bytes that the API takes as the note of an event.
@@ -19,7 +19,7 @@ const maxNote = 1024
 
 // announce puts what happened into the log, and tells people what they may have to
 // know about as an event.
-func (r *Reconciler) announce(ctx context.Context, ro *v1alpha1.Rollout, e plan.Event) {
+func (r *Reconciler) announce(ctx context.Context, ro *v1alpha1.Rollout, e release.Event) {
 	log.FromContext(ctx).Info(e.Message, "Rollout", klog.KObj(ro), "reason", e.Reason)
 	if e.Routine {
 		return

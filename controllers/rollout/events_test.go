@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/release"
 )
 
 func conflict() error {
@@ -58,8 +58,8 @@ func TestAStormOfConflictsIsNoEvent(t *testing.T) {
 
 func TestWhatHappensAtEveryStepIsNoEvent(t *testing.T) {
 	r, _, _ := newReconciler(t, func(string) error { return nil })
-	r.announce(t.Context(), &v1alpha1.Rollout{}, plan.Event{Routine: true, Reason: "WeightInEffect", Message: "Step 1/2"})
-	r.announce(t.Context(), &v1alpha1.Rollout{}, plan.Event{Warning: true, Reason: v1alpha1.ReasonRollingBack, Message: "It fails"})
+	r.announce(t.Context(), &v1alpha1.Rollout{}, release.Event{Routine: true, Reason: "WeightInEffect", Message: "Step 1/2"})
+	r.announce(t.Context(), &v1alpha1.Rollout{}, release.Event{Warning: true, Reason: v1alpha1.ReasonRollingBack, Message: "It fails"})
 	if got := strings.Join(told(t, r), "; "); got != "Warning RollingBack It fails" {
 		t.Errorf("told %q", got)
 	}

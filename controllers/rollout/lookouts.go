@@ -8,22 +8,22 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/release"
 )
 
 // lookouts remembers when each Rollout was looked at, so that the planner learns when the
 // operator could not look. A restart that forgets it has read everything anew.
 type lookouts struct {
 	mu sync.Mutex
-	of map[types.NamespacedName]plan.Lookout
+	of map[types.NamespacedName]release.Lookout
 }
 
 // look notes a look and returns the last jump.
-func (l *lookouts) look(rollout types.NamespacedName, now time.Time) plan.Jump {
+func (l *lookouts) look(rollout types.NamespacedName, now time.Time) release.Jump {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of == nil {
-		l.of = map[types.NamespacedName]plan.Lookout{}
+		l.of = map[types.NamespacedName]release.Lookout{}
 	}
 	l.of[rollout] = l.of[rollout].Look(now)
 	return l.of[rollout].Jump

@@ -75,20 +75,20 @@ func ratio(part, whole string) float64 {
 }
 
 // release is a release in progress.
-type release struct {
+type shownRelease struct {
 	types.NamespacedName
 	figures
 }
 
 // releasesOf are the oldest releases in progress, at most limit of them, and how
 // many are left out. One that has series keeps them until it ends.
-func releasesOf(seen map[types.NamespacedName]figures, limit int) (shown []release, leftOut int) {
+func releasesOf(seen map[types.NamespacedName]figures, limit int) (shown []shownRelease, leftOut int) {
 	for key, f := range seen {
 		if !f.startedAt.IsZero() {
-			shown = append(shown, release{key, f})
+			shown = append(shown, shownRelease{key, f})
 		}
 	}
-	slices.SortFunc(shown, func(a, b release) int {
+	slices.SortFunc(shown, func(a, b shownRelease) int {
 		return cmp.Or(a.startedAt.Compare(b.startedAt), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	n := min(len(shown), limit)

@@ -14,21 +14,34 @@ import (
 	"testing"
 )
 
-// reasonsOf finds the constants of the API that the planner hands over as the
-// first argument of one of these methods, or assigns to the reason of its state.
-func reasonsOf(t *testing.T, folder string, methods ...string) (names []string) {
+// engine is the folder of what decides about a Rollout.
+var engine = filepath.Join("..", "release")
+
+// reasonsOf are the names of the reasons that are given to some functions, or written into
+// literals of some types. Those that say the state also give the reasons that it is assigned.
+func reasonsOf(t *testing.T, folder string, givers ...string) (names []string) {
 	t.Helper()
 	for _, file := range parse(t, folder) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if f, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains(methods, f.Sel.Name) && len(n.Args) > 0 {
-					names = appendReason(names, n.Args[0])
+				if slices.Contains(givers, nameOf(n.Fun)) {
+					for _, arg := range n.Args {
+						names = appendReason(names, arg)
+					}
 				}
 			case *ast.AssignStmt:
-				to, ok := n.Lhs[0].(*ast.SelectorExpr)
-				if ok && to.Sel.Name == "reason" && slices.Contains(methods, "say") {
+				if nameOf(n.Lhs[0]) == "reason" && slices.Contains(givers, "say") {
 					names = appendReason(names, n.Rhs[0])
+				}
+			case *ast.CompositeLit:
+				if slices.Contains(givers, nameOf(n.Type)) {
+					for _, element := range n.Elts {
+						if pair, ok := element.(*ast.KeyValueExpr); ok {
+							element = pair.Value
+						}
+						names = appendReason(names, element)
+					}
 				}
 			}
 			return true
@@ -36,6 +49,17 @@ func reasonsOf(t *testing.T, folder string, methods ...string) (names []string) 
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// nameOf is the name of a function, a method or a type.
+func nameOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
 }
 
 func appendReason(names []string, e ast.Expr) []string {
@@ -97,15 +121,15 @@ func TestEveryReasonThatThePlannerGivesHasALabel(t *testing.T) {
 	for _, test := range []struct {
 		what    string
 		list    []string
-		methods []string
+		givers  []string
 		atLeast int
 	}{
-		{what: "states", list: states, methods: []string{"say", "wait"}, atLeast: 20},
-		{what: "causes", list: causes, methods: []string{"reject"}, atLeast: 5},
+		{what: "states", list: states, givers: []string{"say", "progress", "stall", "refusal", "obstacle"}, atLeast: 20},
+		{what: "causes", list: causes, givers: []string{"reject", "cause"}, atLeast: 5},
 	} {
-		names := reasonsOf(t, "plan", test.methods...)
+		names := reasonsOf(t, engine, test.givers...)
 		if len(names) < test.atLeast {
-			t.Errorf("found only %v in the planner: the test looks for the wrong methods", names)
+			t.Errorf("found only %v in the planner: the test looks for the wrong functions", names)
 		}
 		for _, name := range names {
 			if value := constants[name]; value == "" || !slices.Contains(test.list, value) {

@@ -25,7 +25,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/configrevision"
-	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/controllers/sampling/resolve"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/schedule"
@@ -34,7 +34,7 @@ import (
 
 // scene is an Observation with the objects that the actions need.
 type scene struct {
-	plan.Observation
+	release.Observation
 	deployment *appsv1.Deployment
 	root       *corev1.Service
 	split      *splitv1.TrafficSplit // nil when there is none
@@ -53,7 +53,7 @@ type scene struct {
 // observe reads everything that a decision needs. What can't be read makes the
 // whole observation unreadable: the planner then changes nothing.
 func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, error) {
-	s := scene{backends: map[string]*corev1.Service{}, Observation: plan.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
+	s := scene{backends: map[string]*corev1.Service{}, Observation: release.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
 	s.RouterName = cmp.Or(ro.Spec.Router, r.options.DefaultRouter)
 	if isDelegated(ro) {
 		s.RouterName = cmp.Or(ro.Spec.Router, v1alpha1.RouterNginx) // it has no other, whatever the default
@@ -61,7 +61,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 	s.Linger = r.options.Linger[s.RouterName]
 	s.RouterOffered = slices.Contains(r.options.Routers, s.RouterName)
 	s.Unmatchable = r.options.Served.RefuseMatches()
-	s.Split.Requested, s.Split.Observed = plan.Route{Weight: -1}, -1
+	s.Split.Requested, s.Split.Observed = release.Route{Weight: -1}, -1
 	s.ReportedAt = r.reports.at(ro)
 	s.Jump = r.lookouts.look(client.ObjectKeyFromObject(ro), s.Now)
 	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeMetrics(ctx, &s), r.observeReleased(ctx, &s))
@@ -87,15 +87,15 @@ func (r *Reconciler) observeReleased(ctx context.Context, s *scene) error {
 }
 
 // get reads one object of the Rollout's namespace from the cache.
-func (r *Reconciler) get(ctx context.Context, ro *v1alpha1.Rollout, name string, obj client.Object) (plan.Presence, error) {
+func (r *Reconciler) get(ctx context.Context, ro *v1alpha1.Rollout, name string, obj client.Object) (release.Presence, error) {
 	err := r.client.Get(ctx, types.NamespacedName{Namespace: ro.Namespace, Name: name}, obj)
 	switch {
 	case err == nil:
-		return plan.Present, nil
+		return release.Present, nil
 	case apierrors.IsNotFound(err):
-		return plan.Absent, nil
+		return release.Absent, nil
 	}
-	return plan.Unknown, fmt.Errorf("%T %q could not be read: %w", obj, name, err)
+	return release.Unknown, fmt.Errorf("%T %q could not be read: %w", obj, name, err)
 }
 
 // observeRival looks for an older Rollout of the same workload or Service.
@@ -189,7 +189,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scene) (err error) 
 	if s.Workload.Presence, err = r.get(ctx, s.Rollout, name, d); err != nil {
 		return err
 	}
-	if s.Workload.Presence == plan.Absent {
+	if s.Workload.Presence == release.Absent {
 		return r.observeReplicaSets(ctx, s, client.MatchingLabels{v1alpha1.LabelRollout: s.Rollout.Name})
 	}
 	s.deployment = d
@@ -198,13 +198,13 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scene) (err error) 
 	if err != nil {
 		return err
 	}
-	s.Workload = plan.Workload{
-		Presence: plan.Present, UID: d.UID, Deleting: !d.DeletionTimestamp.IsZero(),
+	s.Workload = release.Workload{
+		Presence: release.Present, UID: d.UID, Deleting: !d.DeletionTimestamp.IsZero(),
 		Replicas: replicas, Paused: d.Spec.Paused, ManagedBy: d.Annotations[v1alpha1.AnnotationRollout],
 		Settled:   settled(d, replicas),
 		Available: d.Status.AvailableReplicas, Revision: revision, HeldBySerin: holdsPause(d),
 	}
-	if s.Service.Presence == plan.Present {
+	if s.Service.Presence == release.Present {
 		s.Service.Problem = serviceProblem(s.root, d)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
@@ -268,7 +268,7 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which cli
 		if annotation := rs.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]; annotation != "" {
 			s.configurations = append(s.configurations, configrevision.ParseMapping(annotation))
 		}
-		s.ReplicaSets = append(s.ReplicaSets, plan.ReplicaSet{
+		s.ReplicaSets = append(s.ReplicaSets, release.ReplicaSet{
 			Marked: workload.IsMarked(rs, s.Rollout),
 			Name:   rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion, Owner: owner,
 			Revision: rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
@@ -278,7 +278,7 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which cli
 			Deleting: !rs.DeletionTimestamp.IsZero(), Failure: failure(rs),
 		})
 	}
-	slices.SortFunc(s.ReplicaSets, func(a, b plan.ReplicaSet) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.ReplicaSets, func(a, b release.ReplicaSet) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 
@@ -293,19 +293,19 @@ func failure(rs *appsv1.ReplicaSet) string {
 }
 
 // ownerOf says who controls a ReplicaSet, if that concerns the Rollout.
-func (s *scene) ownerOf(rs *appsv1.ReplicaSet) (plan.Owner, bool) {
+func (s *scene) ownerOf(rs *appsv1.ReplicaSet) (release.Owner, bool) {
 	c := metav1.GetControllerOfNoCopy(rs)
 	switch {
 	case c == nil:
-		return plan.OwnerNone, true
+		return release.OwnerNone, true
 	case s.deployment != nil && c.UID == s.deployment.UID:
-		return plan.OwnerDeployment, true
+		return release.OwnerDeployment, true
 	case workload.IsMarked(rs, s.Rollout):
-		return plan.OwnerRollout, true
+		return release.OwnerRollout, true
 	case s.root != nil && c.Kind == "Service" && c.UID == s.root.UID:
 		// Nobody but a Rollout makes ReplicaSets for a Service.
 		uid := rs.Annotations[v1alpha1.AnnotationRolloutUID]
-		return plan.OwnerRollout, uid == "" || uid == string(s.Rollout.UID)
+		return release.OwnerRollout, uid == "" || uid == string(s.Rollout.UID)
 	}
 	return 0, false
 }
@@ -318,20 +318,20 @@ func (r *Reconciler) observeBackends(ctx context.Context, s *scene) error {
 	)
 }
 
-func (r *Reconciler) observeBackend(ctx context.Context, s *scene, role, name string, b *plan.Backend) (err error) {
+func (r *Reconciler) observeBackend(ctx context.Context, s *scene, role, name string, b *release.Backend) (err error) {
 	svc := &corev1.Service{}
-	if b.Presence, err = r.get(ctx, s.Rollout, name, svc); b.Presence != plan.Present {
+	if b.Presence, err = r.get(ctx, s.Rollout, name, svc); b.Presence != release.Present {
 		return err
 	}
 	if !svc.DeletionTimestamp.IsZero() {
-		b.Presence = plan.Absent
+		b.Presence = release.Absent
 		return nil
 	}
 	b.UID, b.ResourceVersion = svc.UID, svc.ResourceVersion
 	s.backends[role] = svc
 	b.Ours = workload.IsMarked(svc, s.Rollout)
 	b.Revision = svc.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey]
-	if s.Service.Presence == plan.Present {
+	if s.Service.Presence == release.Present {
 		b.UpToDate = workload.BackendUpToDate(svc, makeBackend(s, role, b.Revision))
 	}
 	return nil
@@ -339,7 +339,7 @@ func (r *Reconciler) observeBackend(ctx context.Context, s *scene, role, name st
 
 func (r *Reconciler) observeSplit(ctx context.Context, s *scene) (err error) {
 	ts := &splitv1.TrafficSplit{}
-	if s.Split.Presence, err = r.get(ctx, s.Rollout, s.Rollout.Name, ts); s.Split.Presence != plan.Present {
+	if s.Split.Presence, err = r.get(ctx, s.Rollout, s.Rollout.Name, ts); s.Split.Presence != release.Present {
 		return err
 	}
 	s.split = ts

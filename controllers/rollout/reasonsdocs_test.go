@@ -42,7 +42,7 @@ func TestThePageListsEveryEvent(t *testing.T) {
 	}
 	constants := valuesOf(t, filepath.Join("..", "..", "api", "v1alpha1"))
 	reasons := []string{"ActionFailed"}
-	for _, file := range parse(t, "plan") {
+	for _, file := range parse(t, engine) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok || len(call.Args) < 2 {

@@ -21,7 +21,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/rollout/plan"
+	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -107,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Could not observe", "Rollout", klog.KObj(ro))
 	}
-	d := plan.Decide(s.Observation)
+	d := release.Decide(s.Observation)
 	r.lookouts.lookAgain(req.NamespacedName, d.After)
 	if err := r.report(ctx, ro, d); err != nil {
 		return retry(err)
@@ -130,7 +130,7 @@ func sooner(a, b time.Duration) time.Duration {
 }
 
 // report writes the status when it changed, and then tells people.
-func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d plan.Decision) error {
+func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d release.Decision) error {
 	if !apiequality.Semantic.DeepEqual(ro.Status, d.Status) {
 		next := ro.DeepCopy()
 		next.Status = d.Status
@@ -151,7 +151,7 @@ func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d plan.De
 
 // measure tells the measurement what is going on before the weight is changed. Where
 // that is not known it goes on as it was.
-func (r *Reconciler) measure(ctx context.Context, s *scene, d plan.Decision) error {
+func (r *Reconciler) measure(ctx context.Context, s *scene, d release.Decision) error {
 	if s.Unreadable != "" {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (r *Reconciler) measure(ctx context.Context, s *scene, d plan.Decision) err
 }
 
 // act carries the actions out; the first error stops the rest.
-func (r *Reconciler) act(ctx context.Context, s scene, actions []plan.Action) error {
+func (r *Reconciler) act(ctx context.Context, s scene, actions []release.Action) error {
 	for _, a := range actions {
 		log.FromContext(ctx).V(1).Info("Acting", "Rollout", klog.KObj(s.Rollout), "action", a.String())
 		if err := r.apply(ctx, s, a); err != nil {

@@ -38,7 +38,7 @@ func Soak(p Packages) []Stage {
 	everything := append(slices.Clone(p.Pure), p.Concurrent...)
 	return []Stage{
 		{Name: "soak-unit", About: "10,000 histories, and 1,000 schedules", Steps: []Step{
-			soak(goTest(operatorModule, "./controllers/rollout/plan"), "-histories", "10000"),
+			soak(goTest(operatorModule, "./controllers/release"), "-histories", "10000"),
 			soak(goTest(operatorModule, "./schedule"), "-histories", "1000"),
 		}},
 		{Name: "soak-race", About: "every package in random order, with the race detector", Steps: []Step{

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"time"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// Decision is what to do now.
+type Decision struct {
+	// Status is the status to write before any action. Where it equals the
+	// observed one, nothing is written.
+	Status v1alpha1.RolloutStatus
+	// Actions in order; the first error stops the rest.
+	Actions []Action
+	// Events tell people of transitions, after the status was written.
+	Events []Event
+	// Measure is whether traffic must be measured now.
+	Measure bool
+	// Weight that is in effect, for the measurement. Its Since is zero while the
+	// weight is changing, which must be known to the measurement before Actions.
+	Weight analysis.Weight
+	// Questions to put to hooks, and Notifications to send: all that are open. What
+	// is not among them any more is given up.
+	Questions     []Question
+	Notifications []v1alpha1.PendingNotification
+	// After is when to look again if nothing changes; 0 means only on a change.
+	After time.Duration
+}
+
+// Question is what a hook is asked. It keeps its id when it is asked again.
+type Question struct {
+	ID       string
+	Hook     v1alpha1.Hook
+	Revision string
+	// Index of the step that it is about, counted from 0, of how many, and the step's
+	// weight in percent. Of is 0 where it is about the release as a whole.
+	Index, Of, Weight int32
+}
+
+// Event is a note for people on the Rollout.
+type Event struct {
+	// Warning or Normal.
+	Warning bool
+	// Routine is for the log only. It happens at every step, and there may be a
+	// hundred of them.
+	Routine bool
+	Reason  string
+	Message string
+}

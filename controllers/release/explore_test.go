@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// TestEveryReachableSituationIsSound lets everybody move in every order: each
+// controller, the router, time, traffic that is good, bad or absent, pods that don't
+// get ready, people, and crashes of the operator before each of its writes. It visits
+// every situation that can be reached within the budget of people and crashes, holds
+// the invariants in each, and from each one lets the world go on undisturbed: it has
+// to come to rest, and to the right one.
+func TestEveryReachableSituationIsSound(t *testing.T) {
+	for _, c := range explorations {
+		t.Run(c.name, func(t *testing.T) {
+			n := *exploredDeeds
+			if n == defaultDeeds && testing.Short() {
+				n--
+			}
+			e := &exploration{t: t, start: newSituation(t, c.begin, n), seen: map[key]int32{}, ends: map[string]int{}}
+			e.explore()
+			got := e.size()
+			t.Logf("%d deeds of people: %s; the longest way to rest has %d moves; at rest: %v", n, got, e.longest, e.ends)
+			for _, end := range []string{"Gone", v1alpha1.ReasonStable, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWaitingForApproval} {
+				if e.ends[end] == 0 {
+					t.Errorf("no way ends in %s: what is explored is not what it should be", end)
+				}
+			}
+			if n == defaultDeeds {
+				checkPage(t, c.name, got)
+			}
+		})
+	}
+}
+
+// page tells people how large the exploration is: it is the golden file of it.
+var page = filepath.Join("..", "..", "docs", "verification.md")
+
+// checkPage compares the size of an exploration with its row of the page's table, or
+// writes it there with -update.
+func checkPage(t *testing.T, name string, got size) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("| %s | %s | %s | %s |", name, thousands(got.states), thousands(got.transitions), thousands(got.rests))
+	row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + ` \|.*$`)
+	if *update {
+		if err := os.WriteFile(page, row.ReplaceAll(text, []byte(want)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if found := string(row.Find(text)); found != want {
+		t.Errorf("the exploration has another size by now: docs/verification.md says\n%s\nand not\n%s\nWrite it with -update, and correct the sum", found, want)
+	}
+}
+
+// TestThePageSumsUpTheExploration adds the rows of the page.
+func TestThePageSumsUpTheExploration(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, c := range explorations {
+		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(c.name) + ` \| ([0-9,]+) \|`).FindSubmatch(text)
+		if row == nil {
+			t.Fatalf("docs/verification.md has no row for %q", c.name)
+		}
+		n, err := strconv.Atoi(strings.ReplaceAll(string(row[1]), ",", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += n
+	}
+	if want := ": " + thousands(total) + " situations."; !strings.Contains(string(text), want) {
+		t.Errorf("docs/verification.md does not say %q", want)
+	}
+}
+
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// exploredDeeds is how many things people do on each way. One more takes many times
+// as long.
+var exploredDeeds = flag.Int("deeds", defaultDeeds, "how many things people do in the exploration")
+
+const defaultDeeds = 2
+
+// size is what an exploration found.
+type size struct{ states, transitions, rests int }
+
+func (s size) String() string {
+	return fmt.Sprintf("%d situations, %d transitions, %d situations at rest", s.states, s.transitions, s.rests)
+}
+
+// exploration is a search in breadth: the way to a violation is a shortest one.
+type exploration struct {
+	t     *testing.T
+	start *situation
+
+	seen        map[key]int32
+	nodes       []node
+	transitions int
+	longest     int
+	ends        map[string]int // situations at rest by their reason
+	twins       []twin
+}
+
+// node is one situation that was reached.
+type node struct {
+	parent int32
+	move   uint8
+	// calm is the situation that follows undisturbed; itself: at rest.
+	calm     int32
+	calmMove uint8
+	// future is a digest of all that can follow.
+	future uint64
+}
+
+// twin is a situation with the same key as an earlier one.
+type twin struct {
+	node  int32
+	world *situation
+}
+
+type found struct {
+	from  int32
+	move  uint8
+	calm  bool
+	key   key
+	world *situation // nil when it was seen before
+}
+
+// batch is how many situations are expanded before their successors are sorted in.
+const batch = 2048
+
+func (e *exploration) explore() {
+	var scratch []byte
+	e.seen[e.start.key(&scratch)] = 0
+	e.nodes = []node{{calm: -1}}
+	type open struct {
+		id    int32
+		world *situation
+	}
+	level := []open{{0, e.start}}
+	for len(level) > 0 {
+		var next []open
+		for chunk := range slices.Chunk(level, batch) {
+			results, ends := make([][]found, len(chunk)), make([]string, len(chunk))
+			e.inParallel(len(chunk), func(i int, scratch *[]byte) {
+				results[i], ends[i] = e.expand(chunk[i].id, chunk[i].world, scratch)
+			})
+			for i, successors := range results {
+				n := &e.nodes[chunk[i].id]
+				n.calm, n.future = chunk[i].id, digest(successors)
+				if ends[i] != "" {
+					e.ends[ends[i]]++
+				}
+				e.transitions += len(successors)
+				for _, f := range successors {
+					id, known := e.seen[f.key]
+					if !known {
+						id = int32(len(e.nodes))
+						e.seen[f.key] = id
+						e.nodes = append(e.nodes, node{parent: f.from, move: f.move, calm: -1})
+						next = append(next, open{id, f.world})
+					} else if f.world != nil && f.key.sampled() && len(e.twins) < maxTwins {
+						e.twins = append(e.twins, twin{id, f.world})
+					}
+					if f.calm {
+						e.nodes[chunk[i].id].calm, e.nodes[chunk[i].id].calmMove = id, f.move
+					}
+				}
+			}
+		}
+		level = next
+	}
+	e.checkTwins()
+	e.checkCalm()
+}
+
+// sampled is whether situations with this key are followed twice.
+func (k key) sampled() bool { return k[0] < 16 }
+
+const (
+	maxTwins = 8192
+	maxCalm  = 1000 // moves until rest
+)
+
+func (e *exploration) inParallel(n int, do func(i int, scratch *[]byte)) {
+	workers := runtime.GOMAXPROCS(0)
+	var wg sync.WaitGroup
+	var failed sync.Map
+	for worker := range workers {
+		wg.Go(func() {
+			var scratch []byte
+			for i := worker; i < n; i += workers {
+				if err := violated(func() { do(i, &scratch) }); err != nil {
+					failed.Store(worker, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	failed.Range(func(_, err any) bool {
+		e.t.Fatal(err)
+		return false
+	})
+}
+
+// expand makes every move that is possible in a situation, and says where it is
+// at rest; "" when somebody goes on undisturbed.
+func (e *exploration) expand(id int32, x *situation, scratch *[]byte) (out []found, end string) {
+	here := x.key(scratch)
+	calm := false
+	for m := range moves {
+		if !moves[m].can(x) {
+			continue
+		}
+		next := x.clone()
+		if err := violated(func() { next.move(m) }); err != nil {
+			panic(violation(fmt.Sprintf("%v\n%s", err, e.story(id, uint8(m)))))
+		}
+		k := next.key(scratch)
+		if moves[m].last && !calm && (k == here || returns(next, here, scratch)) {
+			calm, end = true, e.rest(id, x)
+		}
+		if k == here {
+			continue
+		}
+		f := found{from: id, move: uint8(m), key: k, world: next, calm: moves[m].calm && !calm}
+		if _, known := e.seen[k]; known && !k.sampled() {
+			f.world = nil
+		}
+		calm = calm || f.calm
+		out = append(out, f)
+	}
+	if !calm {
+		end = e.rest(id, x)
+	}
+	return out, end
+}
+
+// returns reports whether the operator looks at more of the same and nothing becomes
+// of it.
+func returns(next *situation, here key, scratch *[]byte) bool {
+	y := next.clone()
+	for range 3 {
+		if len(y.pending) > 0 || !y.awake() {
+			break
+		}
+		y.decide()
+	}
+	return y.key(scratch) == here
+}
+
+// rest checks that a situation at rest is a right end, and names it.
+func (e *exploration) rest(id int32, x *situation) string {
+	if err := violated(x.checkRest); err != nil {
+		panic(violation(fmt.Sprintf("%v\n%s", err, e.story(id))))
+	}
+	if x.gone {
+		return "Gone"
+	}
+	return readyReason(x.ro)
+}
+
+func readyReason(ro *v1alpha1.Rollout) string {
+	c := meta.FindStatusCondition(ro.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil {
+		return ""
+	}
+	return c.Reason
+}
+
+// story is how a situation was reached, with everything that was said on the way.
+func (e *exploration) story(id int32, last ...uint8) string {
+	way := slices.Clone(last)
+	for ; id != 0; id = e.nodes[id].parent {
+		way = append([]uint8{e.nodes[id].move}, way...)
+	}
+	x := newSituation(e.t, e.start.begin, e.start.deeds)
+	x.mute = false
+	x.log = nil
+	for _, m := range way {
+		x.say("* %s", moves[m].name)
+		err := violated(func() { x.move(int(m)) })
+		for _, rs := range x.rss {
+			x.say("    %s of %d: %d wanted, %d there, %d available", rs.name, rs.owner, rs.replicas, rs.existing, rs.available)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return strings.Join(x.log, "\n")
+}
+
+// undisturbed is where a way begins, and its moves.
+func (e *exploration) undisturbed(way []int32) (from int32, out []uint8) {
+	for i := range way[1:] {
+		out = append(out, e.nodes[way[i]].calmMove)
+	}
+	return way[0], out
+}
+
+// digest tells two sets of successors apart.
+func digest(successors []found) uint64 {
+	var sum uint64
+	for _, f := range successors {
+		var k uint64
+		for _, b := range f.key[:8] {
+			k = k<<8 | uint64(b)
+		}
+		sum += k * (uint64(f.move)*2 + 3)
+	}
+	return sum
+}
+
+// checkTwins: what has the same key has the same future, or the exploration would
+// not be one of every situation.
+func (e *exploration) checkTwins() {
+	futures := make([]uint64, len(e.twins))
+	e.inParallel(len(e.twins), func(i int, scratch *[]byte) {
+		successors, _ := e.expand(e.twins[i].node, e.twins[i].world, scratch)
+		futures[i] = digest(successors)
+	})
+	for i, t := range e.twins {
+		if futures[i] != e.nodes[t.node].future {
+			e.t.Fatalf("two situations with the same key have different futures:\n%s", e.story(t.node))
+		}
+	}
+}
+
+// checkCalm: undisturbed, every situation comes to rest (L1, L3).
+func (e *exploration) checkCalm() {
+	length := make([]int, len(e.nodes)) // moves until rest, plus one
+	for i := range e.nodes {
+		var way []int32
+		n := int32(i)
+		for length[n] == 0 && e.nodes[n].calm != n {
+			if len(way) > maxCalm {
+				from, moved := e.undisturbed(way[:min(len(way), 100)])
+				e.t.Fatalf("L1: it never comes to rest:\n%s", e.story(from, moved...))
+			}
+			way = append(way, n)
+			n = e.nodes[n].calm
+		}
+		length[n] = max(length[n], 1)
+		for j, m := range slices.Backward(way) {
+			length[m] = length[n] + len(way) - j
+		}
+		e.longest = max(e.longest, length[i]-1)
+	}
+}
+
+func (e *exploration) size() size {
+	s := size{states: len(e.nodes), transitions: e.transitions}
+	for i, n := range e.nodes {
+		if n.calm == int32(i) {
+			s.rests++
+		}
+	}
+	return s
+}
+
+// violation is what a check found.
+type violation string
+
+// referee turns a failed check into a violation: it is found beside the goroutine of
+// the test.
+type referee struct{ testing.TB }
+
+func (referee) Helper() {}
+
+func (referee) Fatalf(format string, args ...any) { panic(violation(fmt.Sprintf(format, args...))) }
+
+func (referee) Fatal(args ...any) { panic(violation(fmt.Sprint(args...))) }
+
+func violated(do func()) (err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case violation:
+			err = fmt.Errorf("%s", string(v))
+		default:
+			panic(v)
+		}
+	}()
+	do()
+	return nil
+}
+
+const (
+	// Everything takes as long as evidence takes to be stale, so that there are few
+	// different times to wait.
+	exploredWindow   = 21 * time.Second
+	exploredHold     = exploredWindow
+	exploredDeadline = 2 * exploredWindow
+)

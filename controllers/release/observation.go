@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// Presence says whether an object is there. The zero value is Unknown, so that a
+// fact nobody has looked up is never taken for an absent object.
+type Presence int
+
+// Whether an object is there.
+const (
+	// Unknown: it could not be read. Nothing is decided from it.
+	Unknown Presence = iota
+	// Absent: the API said that it does not exist.
+	Absent
+	// Present: it was read.
+	Present
+)
+
+// Observation is everything a decision is made from.
+type Observation struct {
+	// Now is the time of the observation.
+	Now time.Time
+	// Rollout as read, with the status of the last decision.
+	Rollout *v1alpha1.Rollout
+	// Unreadable names what could not be read, for people; "" when all was.
+	Unreadable string
+	// Rival is the older Rollout that claims the same workload or Service; "" if none.
+	Rival string
+	// RouterOffered is whether the operator offers the router that the spec names.
+	RouterOffered bool
+	// RouterName is that router.
+	RouterName v1alpha1.RouterName
+	// Unmatchable is why a TrafficSplit of this cluster can't be limited to some
+	// requests; "" when it can.
+	Unmatchable string
+	// Linger is how long requests may still go to the Services of the versions after the
+	// TrafficSplit is gone, because the router reads the TrafficSplit itself.
+	Linger time.Duration
+	// GuardInForce is whether an admission policy pauses a managed Deployment in
+	// the write that changes its template.
+	GuardInForce bool
+
+	Workload    Workload
+	ReplicaSets []ReplicaSet
+	Service     Service
+	// StableService and CanaryService are the backend Services.
+	StableService, CanaryService Backend
+	Split                        Split
+
+	// Configuration is what the template says of its ConfigMaps and Secrets.
+	Configuration Configuration
+
+	// Pair is what is behind the two Services of spec.services.
+	Pair Pair
+
+	// Delegated is the CanaryRelease of spec.workloadRef. What it is asked for and what is in
+	// effect of that is in Split.
+	Delegated Delegated
+
+	// Metrics are those that the user named beside the traffic.
+	Metrics Metrics
+	// Windows are the measurements since the last one judged, oldest first.
+	Windows []analysis.Window
+	// Values are numbers of the user that became known while no traffic could be
+	// measured, oldest first.
+	Values []analysis.KnownValue
+	// DataProblem says why measurements are missing; "" when they are not.
+	DataProblem string
+
+	// DistributionProblem says why Services can't have the traffic distribution that
+	// the Rollout wants; "" when they can.
+	DistributionProblem string
+
+	// Freezes are the operator's that concern the Rollout's namespace.
+	Freezes []v1alpha1.Freeze
+	// Answers are what became of questions and notifications, by their id.
+	Answers map[string]Answer
+	// ReportedAt is when the status was written last; zero when that is not known.
+	ReportedAt time.Time
+	// Jump is the last time in which the operator could not look.
+	Jump Jump
+}
+
+// Metrics say what a release is held against beside its traffic.
+type Metrics struct {
+	// Problem says why they can't be measured; "" when they can.
+	Problem     string
+	Limits      []judge.Limit
+	Comparisons []judge.Comparison
+}
+
+// Answer is what an endpoint made of a question or a notification.
+type Answer struct {
+	// Tried is whether it was asked or told since the operator started.
+	Tried bool
+	// Final is whether it will not be asked again.
+	Final bool
+	// Taken is whether it agreed.
+	Taken bool
+	// Message says what the last attempt gave.
+	Message string
+}
+
+// Workload is the Deployment.
+type Workload struct {
+	Presence Presence
+	UID      types.UID
+	// Deleting is whether it has a deletion timestamp.
+	Deleting bool
+	// Replicas wanted by whoever scales it.
+	Replicas int32
+	Paused   bool
+	// ManagedBy is the Rollout in its annotation.
+	ManagedBy string
+	// Settled is whether its controller has seen its newest generation and has all
+	// replicas updated and available.
+	Settled bool
+	// Available pods, of all revisions.
+	Available int32
+	// Revision is the name that the canary of its present template gets.
+	Revision string
+	// HeldBySerin is whether spec.paused is a field that Serin applied.
+	HeldBySerin bool
+}
+
+// Owner is the controller of a ReplicaSet.
+type Owner int
+
+// Who controls a ReplicaSet.
+const (
+	// OwnerNone: nobody; the Deployment controller will adopt it.
+	OwnerNone Owner = iota
+	// OwnerDeployment: the workload.
+	OwnerDeployment
+	// OwnerRollout: nobody who acts on it; it is marked as this Rollout's canary.
+	OwnerRollout
+)
+
+// ReplicaSet is one revision of the workload. ReplicaSets of other owners are
+// not observed.
+type ReplicaSet struct {
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Owner           Owner
+	Revision        string
+	// Current is whether its template is the workload's template.
+	Current bool
+	// Replicas wanted, existing, and available.
+	Replicas, Existing, Available int32
+	// Desired is the workload's scale that it was last told of.
+	Desired  int32
+	Deleting bool
+	// Marked is whether it carries the mark of this Rollout.
+	Marked bool
+	// Failure says why its pods can't be created; "" when they can.
+	Failure string
+}
+
+// gone reports whether no pod of the ReplicaSet exists or will be made.
+func (r ReplicaSet) gone() bool { return r.Replicas == 0 && r.Existing == 0 }
+
+// Pair is what is behind two Services that people keep themselves.
+type Pair struct {
+	// Missing names a Service that does not exist, stable's before the canary's; ""
+	// when both do.
+	Missing string
+	// StableRevision and CanaryRevision tell the newest pods behind a Service from
+	// other ones; "" where they are scaled to zero, which is no other version.
+	StableRevision, CanaryRevision string
+	// StableReady and CanaryReady are their pods that can answer.
+	StableReady, CanaryReady int32
+}
+
+// Delegated is a CanaryRelease that the Rollout names.
+type Delegated struct {
+	Presence Presence
+	// Deleting is whether it has a deletion timestamp.
+	Deleting bool
+	// Rollout that it lets decide; "" for none.
+	Rollout string
+	// Revision names it and its content; Stable names the Helm revision beside it.
+	Revision, Stable string
+	// Ready are the canary's pods that can answer; 0 when one of its workloads has none.
+	Ready int32
+	// Replicas are all of them.
+	Replicas int32
+	// Unserved is whether nobody serves CanaryReleases here.
+	Unserved bool
+	// Transition is how a Rollout has asked it to end, with the present content.
+	Transition v1alpha1.CanaryTransition
+	// Held is whether a Rollout has written anything.
+	Held bool
+	// Decision is how it ends; nil while that is open.
+	Decision *v1alpha1.CanaryDecision
+	// Unshared is whether it has nothing in the path of any Service.
+	Unshared bool
+	// Problem says why nothing could be measured; "" when it can.
+	Problem string
+	// Message is its own account of its state.
+	Message string
+}
+
+// Service is the root Service.
+type Service struct {
+	Presence Presence
+	// Problem says why it can't be split; "" when it can.
+	Problem string
+}
+
+// Backend is the Service of one version.
+type Backend struct {
+	Presence        Presence
+	UID             types.UID
+	ResourceVersion string
+	// Ours is whether this Rollout made it.
+	Ours bool
+	// Revision that it selects.
+	Revision string
+	// UpToDate is whether it is what Serin would make for Revision now.
+	UpToDate bool
+}
+
+// Split is the TrafficSplit.
+type Split struct {
+	Presence        Presence
+	UID             types.UID
+	ResourceVersion string
+	// Ours is whether this Rollout made it.
+	Ours     bool
+	Deleting bool
+	// Requested is what its spec sends to the canary; the weight is -1 when the spec
+	// is not what Serin writes.
+	Requested Route
+	// Observed is the canary's weight that the router reported in effect last, or -1.
+	Observed int32
+	// InEffect is whether the router reports the present spec in effect everywhere.
+	InEffect bool
+	// Refused is why the router does not accept the split; "" when it does.
+	Refused string
+	// Unserved is whether it is refused and nothing of it is in effect: requests don't
+	// pass by it.
+	Unserved bool
+	// Waiting is what the router waits for, for people.
+	Waiting string
+	// Unresolved is what the split refers to that does not exist; "" when all does.
+	Unresolved string
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// servicePair moves the traffic between two Services, whose pods others make:
+//
+//	traffic is on | and the canary's Service has            | phase    | then
+//	--------------+-----------------------------------------+----------+----------------------
+//	stable        | no ready pods                           | Idle     | it keeps all traffic
+//	stable        | ready pods that were not judged         | (steps)  | the steps
+//	stable        | ready pods that were rolled back        | RolledBack | it keeps all traffic
+//	canary        | anything: it was promoted               | Promoted | all traffic to it
+//	another one   | anything: the spec names two others     | Renamed  | it keeps all traffic
+//
+// The split stays in place all the time, since only it says who gets the traffic.
+type servicePair struct{}
+
+// The phases of a service pair.
+const (
+	phaseIdle     phase = "Idle"
+	phasePromoted phase = "Promoted"
+	phaseRenamed  phase = "Renamed"
+)
+
+func (servicePair) identify(s *snapshot) (revision string, c *canary) {
+	revision = s.Pair.CanaryRevision
+	if revision == "" && s.status.Canary != nil {
+		revision = s.status.Canary.Revision // what was decided about it still holds when it comes back
+	}
+	ready := s.Pair.canaryReady()
+	if s.Pair.Missing == s.Rollout.Spec.Services.Canary && s.begun() {
+		return revision, nil
+	}
+	return revision, &canary{Replicas: ready, Existing: ready, Available: ready}
+}
+
+// canaryReady is how many pods can answer behind the canary's Service; those of no
+// revision belong to no version.
+func (p Pair) canaryReady() int32 {
+	if p.CanaryRevision == "" {
+		return 0
+	}
+	return p.CanaryReady
+}
+
+func (servicePair) recognise(s *snapshot) { recogniseSplit(s) }
+
+func (servicePair) assess(s *snapshot) phase {
+	switch s.status.Stable.Service {
+	case s.Rollout.Spec.Services.Canary:
+		if s.refusal != nil {
+			return phaseNothing // nothing is in progress
+		}
+		return phasePromoted
+	case s.Rollout.Spec.Services.Stable:
+		return phaseReleasing
+	}
+	return phaseRenamed
+}
+
+func (t servicePair) hindrance(s *snapshot) phase {
+	if s.refusal == nil && !s.begun() && (!s.routed(Route{}) || !t.ready(s, 0)) {
+		return phaseIdle
+	}
+	return phaseReleasing
+}
+
+func (servicePair) unprepared(*snapshot) phase { return phaseReleasing }
+
+func (t servicePair) act(d *draft, p phase) (another bool) {
+	switch p {
+	case phaseIdle:
+		t.idle(d)
+	case phasePromoted:
+		keepPromoted(d)
+	case phaseRenamed:
+		keepRenamed(d)
+	}
+	return false
+}
+
+// note puts on record which version is stable, unless the Rollout is deleted.
+func (servicePair) note(d *draft) {
+	if d.deleting() {
+		return
+	}
+	services, st := d.Rollout.Spec.Services, &d.status
+	if st.Stable == nil {
+		st.Stable = &v1alpha1.VersionStatus{Revision: d.Pair.StableRevision, Service: services.Stable}
+	}
+	if st.Stable.Service == services.Stable {
+		st.Stable.Revision = cmp.Or(d.Pair.StableRevision, st.Stable.Revision)
+	}
+}
+
+// idle keeps all traffic on stable while there is nothing to release.
+func (servicePair) idle(d *draft) {
+	services := d.Rollout.Spec.Services
+	d.request(Route{})
+	if !d.routed(Route{}) {
+		d.progress(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control: %s.", d.Rollout.Spec.Service, trafficWait(&d.snapshot, Route{}))
+		return
+	}
+	ignoreControl(d)
+	d.say(v1alpha1.ReasonStable, "The Service %q has all traffic; the Service %q has no ready pods to release.", services.Stable, services.Canary)
+	d.state.ready = d.Pair.Missing == "" || d.Pair.Missing == services.Canary
+}
+
+// keepPromoted keeps all traffic on the promoted Service.
+func keepPromoted(d *draft) {
+	s, all := d.status.Stable, Route{Weight: fullWeight}
+	s.Revision = cmp.Or(d.revision, s.Revision)
+	if d.status.Canary != nil { // the Services were swapped in the middle
+		supersede(d)
+	}
+	ignoreControl(d)
+	d.request(all)
+	if !d.routed(all) {
+		d.progress(v1alpha1.ReasonWaitingForTraffic, "Sending all traffic to the Service %q: %s.", s.Service, trafficWait(&d.snapshot, all))
+		return
+	}
+	d.say(v1alpha1.ReasonStable, "The Service %q was promoted and has all traffic. For the next version, name it as spec.services.stable and another Service as canary.", s.Service)
+	d.state.ready = true
+}
+
+// keepRenamed gives all traffic to the Service that is stable by the record, when the
+// spec names two others: a release between the former two ends with that, since
+// nobody would watch its weight any more.
+func keepRenamed(d *draft) {
+	if d.status.Canary != nil {
+		supersede(d)
+	}
+	ignoreControl(d)
+	d.request(Route{})
+	if !d.routed(Route{}) {
+		d.stall(v1alpha1.ReasonConflict, "spec.services: the Service %q is stable, but not named; sending all traffic to it: %s.", d.status.Stable.Service, trafficWait(&d.snapshot, Route{}))
+		return
+	}
+	d.stall(v1alpha1.ReasonConflict, "spec.services: all traffic is on the Service %q; name it as stable, and the Service of the next version as canary.", d.status.Stable.Service)
+}
+
+// promote gives the canary's Service all traffic for good.
+func (t servicePair) promote(d *draft) (another bool) {
+	all, service := Route{Weight: fullWeight}, d.Rollout.Spec.Services.Canary
+	ready := t.ready(&d.snapshot, 0)
+	if ready {
+		d.request(all)
+	}
+	if !ready || !d.routed(all) {
+		d.say(v1alpha1.ReasonPromoting, "Promoting: waiting until all traffic goes to the Service %q: %s.", service, trafficWait(&d.snapshot, all))
+		return orTooLate(d)
+	}
+	promoted(d, "The Service %q (revision %s) has all traffic now", service, d.revision)
+	d.status.Stable = &v1alpha1.VersionStatus{Revision: d.revision, Service: service}
+	return true
+}
+
+// rollBack keeps all traffic on stable until other pods are behind the
+// canary's Service.
+func (servicePair) rollBack(d *draft) (another bool) {
+	if !rampDown(d) || !stopTraffic(d) {
+		rollingBack(d)
+		return false
+	}
+	d.status.Step = nil
+	if retry(d) {
+		return false
+	}
+	decision, services := d.status.Decision, d.Rollout.Spec.Services
+	d.stall(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. The Service %q has all traffic; put other pods behind %q to go on.", decision.Revision, decision.Message, services.Stable, services.Canary)
+	return false
+}
+
+// restore ends the release, and deletes the split.
+func (servicePair) restore(d *draft) (another bool) {
+	if !finalized(d) {
+		restoreService(d)
+	}
+	return false
+}
+
+func (servicePair) withdraw(d *draft) { d.request(Route{}) }
+
+func (servicePair) scales() bool { return false }
+
+func (servicePair) tidy(*draft) {}
+
+func (servicePair) ready(s *snapshot, _ int32) bool { return s.Pair.canaryReady() > 0 }
+
+func (servicePair) scale(*draft, int32) {}
+
+func (servicePair) missing(s *snapshot, _ int32) string {
+	return fmt.Sprintf("the Service %q has no ready pods", s.Rollout.Spec.Services.Canary)
+}
+
+func (servicePair) count(s *snapshot, v *v1alpha1.VersionStatus) (replicas, ready int32) {
+	if v.Service == s.Rollout.Spec.Services.Canary || v == s.status.Canary {
+		return s.Pair.canaryReady(), s.Pair.canaryReady()
+	}
+	return s.Pair.StableReady, s.Pair.StableReady
+}
+
+func (servicePair) write(d *draft, r Route) { writeSplit(d, r) }
+
+func (servicePair) where() string { return "the TrafficSplit" }
+
+// free reports whether the Service that spec.services names as canary was promoted: the
+// other one may have no pods any more; or whether nothing can confirm a weight.
+func (servicePair) free(s *snapshot) bool {
+	stable := s.status.Stable
+	promoted := stable != nil && stable.Service == s.Rollout.Spec.Services.Canary
+	return promoted || s.Service.Presence == Absent || s.Split.Unserved || s.deleting() && stableServiceGone(s)
+}
+
+// stableServiceGone reports whether the Service that has, or would get back, the traffic
+// of a pair does not exist.
+func stableServiceGone(s *snapshot) bool {
+	services, stable := s.Rollout.Spec.Services, s.status.Stable
+	return s.Pair.Missing == services.Stable && (stable == nil || stable.Service != services.Canary)
+}
+
+func (servicePair) repair(*draft) {}
+
+func (servicePair) keepBackends(*draft) {}
+
+func (servicePair) removeBackends(*draft) bool { return true }
+
+func (servicePair) ungoverned(s *snapshot) bool {
+	return s.begun() && s.Split.Unserved && !s.RouterOffered
+}
+
+func (servicePair) gone(s *snapshot) bool {
+	return s.Service.Presence == Absent || stableServiceGone(s)
+}
+
+func (servicePair) refuse(s *snapshot) *statement {
+	if s.byReplicas {
+		return refusal(v1alpha1.ReasonInvalidSpec, "spec.router: none can't move traffic between two Services; name another router.")
+	}
+	if why := serviceMissing(s); why != nil {
+		return why
+	}
+	if stableServiceGone(s) {
+		return refusal(v1alpha1.ReasonServiceNotFound, "spec.services.stable: the Service %q does not exist in this namespace; create it or correct the name.", s.Rollout.Spec.Services.Stable)
+	}
+	return splitTaken(s)
+}

@@ -61,9 +61,8 @@ type Analysis struct {
 	// onConclusive says what happens when the evidence that the canary is no worse
 	// suffices before the last step has been held to its end: Hold (the default)
 	// holds it all the same. Promote gives the canary 95 % of the traffic at once;
-	// stable keeps 5 %, and both are compared, until the step would have ended, since
-	// a defect that begins late is found only by comparison. It has no effect on a
-	// last step with matches, a gate, or 95 % or more.
+	// stable keeps 5 %, and both are compared, until the step would have ended. It has
+	// no effect on a last step with matches, a gate, or 95 % or more.
 	// +optional
 	// +kubebuilder:default=Hold
 	OnConclusive ConclusivePolicy `json:"onConclusive,omitempty"`

@@ -17,13 +17,12 @@ type Hook struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// when is when the hook is called: BeforeRelease (before the canary exists),
+	// when the hook is called: BeforeRelease (before the canary exists),
 	// BeforeStep (before the weight of each step is requested), Gate (while a
 	// step with until: Manual waits), BeforePromotion (before all traffic goes to the
 	// canary) or AfterRelease (with the outcome; nothing waits for it). The others
-	// block until the endpoint answers with a status of 200 to 299; 403 refuses for
-	// good and rolls back, 202 and 425 mean "not yet", and anything else is tried
-	// again.
+	// wait for a status of 200 to 299; 403 refuses for good and rolls back, 202 and
+	// 425 mean "not yet", and anything else is tried again.
 	// +required
 	When HookTime `json:"when"`
 

@@ -51,8 +51,7 @@ type RolloutList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.configuration) || has(self.workloadRef)",message="spec.configuration: needs a workloadRef, since Serin does not make the pods behind spec.services; remove it"
 type RolloutSpec struct {
 	// workloadRef names the workload in the same namespace whose template
-	// changes are released. Only one Rollout may name a workload. It can't be
-	// changed; delete the Rollout and create another one instead.
+	// changes are released. Only one Rollout may name a workload. It can't be changed.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.workloadRef: can't be changed; delete this Rollout and create one for the other workload"
 	WorkloadRef WorkloadReference `json:"workloadRef,omitzero"`
@@ -68,8 +67,7 @@ type RolloutSpec struct {
 	// service is the name of the root Service in the same namespace: the one that
 	// clients call. Its selector must select the workload's pods. Serin creates
 	// "<service>-stable" and "<service>-canary" beside it while a release is in
-	// progress, which is why the name has at most 56 characters. It can't be
-	// changed; delete the Rollout and create another one instead.
+	// progress, which is why the name has at most 56 characters. It can't be changed.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=56
@@ -95,9 +93,8 @@ type RolloutSpec struct {
 
 	// routeRefs are routes of yours, in the same namespace, in which the router
 	// gatewayAPI or istio replaces the root Service by the versions while a release is
-	// in progress. Everything else in them is left as it is, and they are restored
-	// afterwards. When empty, such a router makes a route for the root Service itself,
-	// which a mesh follows. Other routers refuse them. At most 16.
+	// in progress. They are restored afterwards. When empty, such a router makes a
+	// route for the root Service, which a mesh follows. Other routers refuse them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

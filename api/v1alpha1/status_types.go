@@ -177,8 +177,8 @@ type StepStatus struct {
 	// +optional
 	PreparedAt *metav1.MicroTime `json:"preparedAt,omitempty"`
 
-	// interruptedAt is when a step that was programmed last lost pods, or its weight.
-	// It has the progress deadline to have both again; then this is unset.
+	// interruptedAt is when a programmed step lost pods or its weight. It has the
+	// progress deadline to have both again.
 	// +optional
 	InterruptedAt *metav1.MicroTime `json:"interruptedAt,omitempty"`
 
@@ -379,8 +379,7 @@ type AnalysisStatus struct {
 	// +optional
 	LastValueAt *metav1.MicroTime `json:"lastValueAt,omitempty"`
 
-	// state of the test in a compact form that only Serin reads, so that a restart
-	// decides as if it had not happened.
+	// state of the test in a compact form that only Serin reads.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	State string `json:"state,omitempty"`

@@ -11,6 +11,11 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
+// Finalizer on a TrafficSplit lets its controller restore the root Service before the split
+// is gone. Who makes a split for a router of the operator makes it with the finalizer, which
+// saves the controller a write.
+const Finalizer = "serin.dev/trafficsplit"
+
 // LabelProxy on an object says that it belongs to the proxy of the TrafficSplit
 // that it names. As a key of a root Service's selector it puts that proxy in the
 // path of the Service.

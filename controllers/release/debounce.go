@@ -3,27 +3,30 @@
 package release
 
 import (
+	"slices"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// quietTime is how long the figures of the status may be behind: pods that get
-// ready one by one, and evidence that grows with every window, are not worth a
-// write each. Nothing is lost by a crash: pods can be counted again, and windows
-// that were not put on record are judged again.
-const quietTime = 10 * time.Second
+// quietTime is how long the status may be behind with what costs a write each and decides
+// nothing: pods that get ready one by one, evidence that grows with every window, and what
+// a step is waiting for. Nothing is lost by a crash: pods are counted again, windows that
+// were not put on record are judged again, and a route that the split asks for already is
+// known by the step that wants it.
+const quietTime = 15 * time.Second
 
-// debounced puts a new status off that differs from the present one in figures
-// only, if that was written not long ago.
+// debounced puts a new status off that differs from the present one in nothing that must
+// not be forgotten, if that was written not long ago. What is announced is on record first.
 func debounced(s *snapshot, d Decision) Decision {
 	now := &s.Rollout.Status
 	left := quietTime - s.Now.Sub(s.ReportedAt)
-	if s.ReportedAt.IsZero() || left <= 0 || // first what costs nothing: this is the usual case
+	if s.ReportedAt.IsZero() || left <= 0 || len(d.Events) > 0 || // first what costs nothing: this is the usual case
 		apiequality.Semantic.DeepEqual(*now, d.Status) ||
-		!apiequality.Semantic.DeepEqual(essence(now, s.byReplicas), essence(&d.Status, s.byReplicas)) {
+		!apiequality.Semantic.DeepEqual(essence(now), essence(&d.Status)) {
 		return d
 	}
 	d.Status = *now.DeepCopy()
@@ -33,17 +36,31 @@ func debounced(s *snapshot, d Decision) Decision {
 	return d
 }
 
-// essence is the status without its figures: what changes only when something
-// happens.
-func essence(s *v1alpha1.RolloutStatus, byReplicas bool) *v1alpha1.RolloutStatus {
+// essence is the status without its figures and without what is waited for: what changes
+// only when something happens.
+func essence(s *v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
+	out := withoutFigures(s)
+	if w := out.Weight; w != nil {
+		*w = v1alpha1.WeightStatus{LeftAt: w.LeftAt}
+	}
+	if step := out.Step; step != nil {
+		step.PreparedAt = nil
+	}
+	for i, c := range out.Conditions {
+		if slices.Contains(waits[c.Type], c.Reason) {
+			out.Conditions[i] = metav1.Condition{Type: c.Type, Reason: "Waiting", ObservedGeneration: c.ObservedGeneration}
+		}
+	}
+	return out
+}
+
+// withoutFigures is the status without what is counted and without sentences.
+func withoutFigures(s *v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
 	out := s.DeepCopy()
 	for _, v := range []*v1alpha1.VersionStatus{out.Stable, out.Canary} {
 		if v != nil {
 			v.Replicas, v.Ready = 0, 0
 		}
-	}
-	if w := out.Weight; w != nil && byReplicas {
-		w.Observed = nil // it follows the pods
 	}
 	if a := out.Analysis; a != nil {
 		out.Analysis = &v1alpha1.AnalysisStatus{Verdict: a.Verdict, Reason: a.Reason}
@@ -55,4 +72,18 @@ func essence(s *v1alpha1.RolloutStatus, byReplicas bool) *v1alpha1.RolloutStatus
 		out.Hooks[i].Message = ""
 	}
 	return out
+}
+
+// waits are the reasons of a condition that follow one another while a release is on its
+// way to the next thing that happens.
+var waits = map[string][]string{
+	v1alpha1.ConditionReady:         waitReasons,
+	v1alpha1.ConditionProgressing:   waitReasons,
+	v1alpha1.ConditionReconciling:   waitReasons,
+	v1alpha1.ConditionTrafficRouted: {v1alpha1.ReasonWaitingForTraffic, v1alpha1.ReasonProgrammed},
+}
+
+var waitReasons = []string{
+	v1alpha1.ReasonPreparing, v1alpha1.ReasonWaitingForPods, v1alpha1.ReasonWaitingForTraffic,
+	v1alpha1.ReasonPromoting, v1alpha1.ReasonRollingBack, v1alpha1.ReasonCleaningUp,
 }

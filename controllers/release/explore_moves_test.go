@@ -142,9 +142,9 @@ func (x *situation) awake() bool {
 func (x *situation) decide() {
 	bad := slices.ContainsFunc(x.windows, func(w analysis.Window) bool { return w.Canary.Failures > 0 })
 	x.seen = seen{dep: x.dep, split: x.splitVersion(), generation: x.ro.Generation, deleting: x.ro.DeletionTimestamp != nil}
-	before := essence(&x.ro.Status, false)
+	before := withoutFigures(&x.ro.Status)
 	d, _ := x.look()
-	after := essence(&x.ro.Status, false)
+	after := withoutFigures(&x.ro.Status)
 	// Nothing is withheld, and every look is in time: else there are only more times to wait.
 	x.reportedAt, x.lookout = time.Time{}, Lookout{}
 	// A write of the status brings the next look only where more than sentences and

@@ -3,6 +3,7 @@
 package release
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,9 +90,8 @@ func TestARejectedVersionWithAnOldReplicaSetDoesNotComeUpFromZero(t *testing.T) 
 	}
 }
 
-// The weight of a step is on record before it is written. A crash in between is not
-// somebody else's edit of the split, to be undone at once: a pause that comes before
-// the operator is back holds the weight up.
+// A crash before the weight of a step is written leaves the weight of the step before: a
+// pause that comes before the operator is back holds the new one up.
 func TestAWeightThatWasNeverWrittenIsHeldUpByAPause(t *testing.T) {
 	w := newWorld(t)
 	w.ready()
@@ -101,9 +101,9 @@ func TestAWeightThatWasNeverWrittenIsHeldUpByAPause(t *testing.T) {
 		w.now = w.now.Add(time.Second)
 		w.replicaSetController()
 	}
-	w.look() // and the operator crashes before it writes
-	if asked := w.ro.Status.Weight.Requested; asked != 10 {
-		t.Fatalf("weight %d is on record", asked)
+	d, _ := w.look() // and the operator crashes before it writes
+	if !slices.Contains(actionTexts(d.Actions), ApplySplit{Route{Weight: 10}}.String()) {
+		t.Fatalf("the weight is not asked for, but %v is done", d.Actions)
 	}
 	w.edit("paused", func(s *v1alpha1.RolloutSpec) { s.Paused = true })
 	w.run(120)
@@ -112,6 +112,40 @@ func TestAWeightThatWasNeverWrittenIsHeldUpByAPause(t *testing.T) {
 	}
 	w.edit("not paused", func(s *v1alpha1.RolloutSpec) { s.Paused = false })
 	w.ready()
+}
+
+// The weight that the split asks for is not on record at once. It is the step's all the
+// same: a pause does not undo it, and only a canary without pods for it loses it.
+func TestAWeightThatIsNotOnRecordYetIsTheSteps(t *testing.T) {
+	asked := func(t *testing.T) *world {
+		t.Helper()
+		w := newWorld(t)
+		w.routerLag = 5
+		w.ready()
+		w.setTemplate("v2")
+		w.until("asked for", func() bool { return w.split != nil && w.split.requested.Weight == 10 })
+		if record := w.ro.Status.Weight.Requested; record != 0 {
+			t.Fatalf("weight %d is on record already", record)
+		}
+		return w
+	}
+	t.Run("in a pause", func(t *testing.T) {
+		w := asked(t)
+		w.edit("paused", func(s *v1alpha1.RolloutSpec) { s.Paused = true })
+		w.run(60)
+		if got := w.split.requested.Weight; got != 10 || w.ro.Status.Step.ProgrammedAt == nil {
+			t.Errorf("the split asks for %d; %s\n%s", got, readyMessage(w.ro), w.tail())
+		}
+	})
+	t.Run("without pods for it", func(t *testing.T) {
+		w := asked(t)
+		w.broken["v2"] = true
+		w.byRevision("sv2").available = 0
+		w.run(3)
+		if got := w.split.requested.Weight; got != 0 {
+			t.Errorf("the split asks for %d; %s\n%s", got, readyMessage(w.ro), w.tail())
+		}
+	})
 }
 
 // A release that has begun on record, before anything is in the path, has no canary.

@@ -167,13 +167,30 @@ func (w *world) ready() {
 
 func (w *world) rolledBack() bool { return w.is(v1alpha1.ReasonRolledBack) }
 
+// golden is the file of a story's log.
+func (s story) golden() string {
+	return filepath.Join("testdata", strings.ReplaceAll(s.name, " ", "-")+".log")
+}
+
+func TestEveryGoldenLogHasAStory(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !slices.ContainsFunc(stories, func(s story) bool { return s.golden() == file }) {
+			t.Errorf("%s: no story writes it; delete it", file)
+		}
+	}
+}
+
 func TestWholeReleasesFollowTheGoldenLogs(t *testing.T) {
 	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t)
 			s.tell(w)
 			w.checkQuiet()
-			file := filepath.Join("testdata", strings.ReplaceAll(s.name, " ", "-")+".log")
+			file := s.golden()
 			got := strings.Join(w.log, "\n") + "\n"
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
@@ -200,7 +217,7 @@ func TestMain(m *testing.M) {
 // TestDecideIsAPureFunction: the shell's cache is shared, and a decision that depends on
 // more than what was observed, as on the order of a map, can't be relied on.
 func TestDecideIsAPureFunction(t *testing.T) {
-	for _, s := range slices.Concat(stories, configurationStories()) {
+	for _, s := range stories {
 		w := newWorld(t)
 		w.watch = true
 		s.tell(w)

@@ -83,8 +83,29 @@ func (s *snapshot) routed(r Route) bool {
 	return s.byReplicas || s.asked(r) && s.Split.InEffect && s.Split.Observed == r.Weight
 }
 
-// lastAsked is what Serin asked the router for last, by its own record.
+// lastAsked is what Serin asked the router for last: the route of the present step where
+// the split asks for it and may, since the record of that may still be to come, and else
+// the route on record.
 func (s *snapshot) lastAsked() Route {
+	if s.status.Step != nil && s.begun() && s.asksForStep() {
+		return s.nextRoute()
+	}
+	return s.recordedRoute()
+}
+
+// asksForStep reports whether the split sends what the present step, which is not live yet,
+// is to send, and its pods suffice: Serin would write the same now, whoever wrote it.
+func (s *snapshot) asksForStep() bool {
+	next := s.nextRoute()
+	if s.status.Step.ProgrammedAt != nil || s.Split.Presence != Present || !s.Split.Requested.sameRequests(next) {
+		return false
+	}
+	fewer := next.below(s.recordedRoute())
+	return fewer || s.canary != nil && s.canary.Available >= canaryReplicas(next.Weight, s.Workload.Replicas)
+}
+
+// recordedRoute is the route on record.
+func (s *snapshot) recordedRoute() Route {
 	if w := s.status.Weight; w != nil {
 		return Route{Weight: w.Requested, Matches: w.Matches}
 	}

@@ -199,6 +199,7 @@ func with(m, more map[string]string) map[string]string {
 func (r *Reconciler) applySplit(ctx context.Context, s scene, route release.Route) error {
 	if s.split == nil {
 		ts := &splitv1.TrafficSplit{ObjectMeta: named(s, s.Rollout.Name)}
+		ts.Finalizers = []string{traffic.Finalizer}
 		setSplit(ts, s, route)
 		return staleIfThere(r.client.Create(ctx, ts, client.FieldOwner(v1alpha1.FieldManager)))
 	}

@@ -70,9 +70,9 @@ func (r *Reconciler) setFinalizer(ctx context.Context, split *splitv1.TrafficSpl
 	base := split.DeepCopy()
 	changed := split.DeepCopy()
 	if present {
-		controllerutil.AddFinalizer(changed, plan.Finalizer)
+		controllerutil.AddFinalizer(changed, traffic.Finalizer)
 	} else {
-		controllerutil.RemoveFinalizer(changed, plan.Finalizer)
+		controllerutil.RemoveFinalizer(changed, traffic.Finalizer)
 	}
 	if err := r.patch(ctx, base, changed); err != nil {
 		return err

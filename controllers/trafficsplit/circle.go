@@ -51,7 +51,7 @@ func (r *Reconciler) circle(ctx context.Context, split *splitv1.TrafficSplit) ([
 					continue
 				}
 				seen[other.Name] = true
-				neighbours = append(neighbours, traffic.Neighbour{Split: other, Served: controllerutil.ContainsFinalizer(other, plan.Finalizer)})
+				neighbours = append(neighbours, traffic.Neighbour{Split: other, Served: r.leader(other) != nil})
 				next = append(next, referred(other)...)
 			}
 		}
@@ -85,7 +85,7 @@ func (r *Reconciler) splitsOf(ctx context.Context, namespace, root string) ([]*s
 	var splits []*splitv1.TrafficSplit
 	for i := range list.Items {
 		split := &list.Items[i]
-		if controllerutil.ContainsFinalizer(split, plan.Finalizer) || r.Options.claim(split) == plan.ClaimOurs {
+		if controllerutil.ContainsFinalizer(split, traffic.Finalizer) || r.Options.claim(split) == plan.ClaimOurs {
 			splits = append(splits, split)
 		}
 	}

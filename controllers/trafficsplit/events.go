@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
 // event is one event to record.
@@ -23,12 +24,15 @@ const maxNote = 1024
 
 // eventsOf are the events of a transition of the status. Waiting is no event: the
 // condition says it, and it happens at every change of a weight. Weights that an
-// annotation changes are no new generation, and told of all the same.
-func eventsOf(old, next splitv1.TrafficSplitStatus) []event {
+// annotation changes are no new generation, and told of all the same. The weights of a
+// Rollout's split are what its status tells of.
+func eventsOf(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) []event {
 	var events []event
+	old, released := split.Status, split.Labels[v1alpha1.LabelRollout] != ""
 	for _, c := range next.Conditions {
 		before := meta.FindStatusCondition(old.Conditions, c.Type)
-		if worthTelling(before, c) || inEffect(c) && weights(old.Backends) != weights(next.Backends) {
+		told := worthTelling(before, c) || inEffect(c) && weights(old.Backends) != weights(next.Backends)
+		if told && !(released && inEffect(c)) {
 			events = append(events, eventOf(c, next.Backends))
 		}
 	}

@@ -46,7 +46,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if err != nil {
 		return nil, err
 	}
-	o := &observation{Observation: plan.Observation{Split: split, Now: r.Options.Clock.Now()}}
+	o := &observation{Observation: plan.Observation{Split: split, Now: r.Options.Clock.Now(), Confirmed: r.settling.at(key)}}
 	known := traffic.Known{Services: services, Groups: groups, InPath: r.Options.means(split) == traffic.MeansProxies}
 	o.Resolved, o.Problems = traffic.Resolve(split, known)
 	o.Root = rootOf(services[o.Resolved.Root])
@@ -173,7 +173,7 @@ func (r *Reconciler) observeRouter(ctx context.Context, o *observation) error {
 // leader is the router that leads the split by its status; nil when it names none of
 // the operator's. Only while the finalizer is there the status tells the truth.
 func (r *Reconciler) leader(split *splitv1.TrafficSplit) traffic.Router {
-	if !controllerutil.ContainsFinalizer(split, plan.Finalizer) || split.Status.Router == "" {
+	if !controllerutil.ContainsFinalizer(split, traffic.Finalizer) || split.Status.Router == "" {
 		return nil
 	}
 	return r.Options.router(split.Status.Router)

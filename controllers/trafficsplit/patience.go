@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 )
 
 // reportPause is how long a report waits that is likely to be out of date at once:
@@ -27,8 +28,17 @@ type patience struct {
 	since map[types.NamespacedName]time.Time
 }
 
-// left is how long the report of a split has to wait still.
-func (p *patience) left(split types.NamespacedName, now time.Time) time.Duration {
+// pauseOf is how long a report waits. One that says that proxies are given time says
+// nothing that the report after that time does not.
+func pauseOf(report *plan.Report, settle time.Duration) time.Duration {
+	if report.Programmed.Reason == splitv1.ReasonSettling {
+		return reportPause + settle
+	}
+	return reportPause
+}
+
+// left is how long the report of a split has to wait still, of a pause.
+func (p *patience) left(split types.NamespacedName, now time.Time, pause time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	since, waits := p.since[split]
@@ -38,7 +48,7 @@ func (p *patience) left(split types.NamespacedName, now time.Time) time.Duration
 		}
 		p.since[split], since = now, now
 	}
-	return max(0, reportPause-now.Sub(since))
+	return max(0, pause-now.Sub(since))
 }
 
 // forget is told when nothing waits any more.
@@ -52,8 +62,8 @@ func (p *patience) forget(split types.NamespacedName) {
 // split that is being deleted nobody reads anything but why that takes so long.
 func mayWait(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) bool {
 	old, deleting := split.Status, !split.DeletionTimestamp.IsZero()
-	if !equality.Semantic.DeepEqual(old.Confirmed, next.Confirmed) || old.Router != next.Router {
-		return false // later decisions begin with what is written
+	if (old.Confirmed == nil) != (next.Confirmed == nil) || old.Router != next.Router {
+		return false // a withdrawal begins with what is written
 	}
 	return sameVerdicts(old, next, deleting) &&
 		(deleting || equality.Semantic.DeepEqual(old.Mirror, next.Mirror) && sameWeights(old.Backends, next.Backends))
@@ -87,6 +97,6 @@ func sameVerdicts(old, next splitv1.TrafficSplitStatus, deleting bool) bool {
 }
 
 func waits(c metav1.Condition, deleting bool) bool {
-	return c.Reason == splitv1.ReasonWaitingForProxies || c.Reason == splitv1.ReasonWaitingForService ||
+	return c.Reason == splitv1.ReasonWaitingForProxies || c.Reason == splitv1.ReasonWaitingForService || c.Reason == splitv1.ReasonSettling ||
 		deleting && c.Reason == splitv1.ReasonPending && c.Type == splitv1.ConditionProgrammed
 }

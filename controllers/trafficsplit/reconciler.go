@@ -33,6 +33,8 @@ type Reconciler struct {
 	withoutGroups bool
 	// patience with reports that are out of date soon.
 	patience patience
+	// settling knows since when routes are as wanted.
+	settling settling
 	// staffed knows since when backends have endpoints.
 	staffed staffed
 }
@@ -46,11 +48,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if o == nil {
 		r.patience.forget(req.NamespacedName)
 		r.staffed.forget(req.NamespacedName)
+		r.settling.note(req.NamespacedName, nil)
 		return settle(ctx, ctrl.Result{}, r.clearOrphans(ctx, req.NamespacedName))
 	}
 	decision := plan.Decide(o.Observation)
 	if decision.Report != nil {
 		decision.Report.Distribution = plan.Distribute(o.placed)
+		r.settling.note(req.NamespacedName, decision.Report.Confirmed)
 	}
 	result := ctrl.Result{RequeueAfter: decision.RequeueAfter}
 	if err := r.act(ctx, o, decision.Actions); err != nil {
@@ -58,13 +62,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			decision.Report.Programmed = plan.Condition{
 				Status: metav1.ConditionFalse, Reason: splitv1.ReasonPending, Message: err.Error(),
 			}
-			if _, failed := r.report(ctx, o.Split, decision.Report); failed != nil {
+			if _, failed := r.report(ctx, o, decision.Report); failed != nil {
 				log.FromContext(ctx).Error(failed, "Could not report")
 			}
 		}
 		return settle(ctx, result, err)
 	}
-	again, err := r.report(ctx, o.Split, decision.Report)
+	again, err := r.report(ctx, o, decision.Report)
 	if again > 0 && (result.RequeueAfter == 0 || again < result.RequeueAfter) {
 		result.RequeueAfter = again
 	}

@@ -216,7 +216,7 @@ func TestAStaleCacheFailsByPrecondition(t *testing.T) {
 		}
 	}
 	stale := plan.Report{Programmed: plan.Condition{Status: metav1.ConditionFalse, Reason: "Stale"}}
-	if _, err := r.report(w.ctx(), o.Split, &stale); !apierrors.IsConflict(err) {
+	if _, err := r.report(w.ctx(), o, &stale); !apierrors.IsConflict(err) {
 		t.Errorf("report: error %v, want a conflict", err)
 	}
 }

@@ -19,10 +19,11 @@ import (
 
 // report writes the status when it differs, and then the events of what changed. It
 // returns when to look again, if the report may wait.
-func (r *Reconciler) report(ctx context.Context, split *splitv1.TrafficSplit, report *plan.Report) (time.Duration, error) {
+func (r *Reconciler) report(ctx context.Context, o *observation, report *plan.Report) (time.Duration, error) {
 	if report == nil {
 		return 0, nil
 	}
+	split := o.Split
 	now, key := r.Options.Clock.Now(), client.ObjectKeyFromObject(split)
 	next := statusOf(split, report, now)
 	if equality.Semantic.DeepEqual(next.Conditions, split.Status.Conditions) &&
@@ -34,7 +35,7 @@ func (r *Reconciler) report(ctx context.Context, split *splitv1.TrafficSplit, re
 		return 0, nil
 	}
 	if mayWait(split, next) {
-		if left := r.patience.left(key, now); left > 0 {
+		if left := r.patience.left(key, now, pauseOf(report, o.DataPlane.Settle)); left > 0 {
 			return left, nil
 		}
 	}
@@ -46,7 +47,7 @@ func (r *Reconciler) write(ctx context.Context, split *splitv1.TrafficSplit, nex
 	if err := r.writeStatus(ctx, split, next); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
-	for _, e := range eventsOf(split.Status, next) {
+	for _, e := range eventsOf(split, next) {
 		r.Options.Recorder.Eventf(split, nil, e.kind, e.reason, e.action, "%s", e.note)
 	}
 	return nil

@@ -49,8 +49,12 @@ func (r *Router) Check(split traffic.Split, _ map[string]*corev1.Service) []traf
 	return traffic.Lacking(split, Name, traffic.AbilityMatch)
 }
 
-// Observe implements traffic.Router.
-func (r *Router) Observe(context.Context, traffic.Target) (traffic.State, error) {
+// Observe implements traffic.Router. A mesh goes by a split until that is gone, so that
+// there is nothing to wait for before its deletion.
+func (r *Router) Observe(_ context.Context, of traffic.Target) (traffic.State, error) {
+	if !of.Split.DeletionTimestamp.IsZero() {
+		return traffic.State{}, nil
+	}
 	return traffic.State{Settle: r.settle}, nil
 }
 

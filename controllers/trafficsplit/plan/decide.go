@@ -41,7 +41,7 @@ func own(o Observation) Decision {
 // keeps its data plane: an error in a new generation must not touch the traffic.
 // Only a circle does, see circular.
 func (o Observation) leaving() bool {
-	owns := slices.Contains(o.Split.Finalizers, Finalizer)
+	owns := slices.Contains(o.Split.Finalizers, traffic.Finalizer)
 	return owns && (!o.Split.DeletionTimestamp.IsZero() ||
 		o.Claim == ClaimElsewhere || o.Claim == ClaimNobody || o.Moving || o.Rival != "" || o.circular())
 }
@@ -53,7 +53,7 @@ func serve(o Observation) Decision {
 		Confirmed: o.Split.Status.Confirmed,
 	}
 	d := Decision{Report: report}
-	if slices.Contains(o.Split.Finalizers, Finalizer) {
+	if slices.Contains(o.Split.Finalizers, traffic.Finalizer) {
 		report.Router = o.Split.Status.Router
 	}
 	if !o.Split.DeletionTimestamp.IsZero() {
@@ -67,7 +67,7 @@ func serve(o Observation) Decision {
 		}
 		return d
 	}
-	if !slices.Contains(o.Split.Finalizers, Finalizer) {
+	if !slices.Contains(o.Split.Finalizers, traffic.Finalizer) {
 		d.Actions = append(d.Actions, Action{
 			Type: AddFinalizer, Object: splitObject(o.Split),
 			Why: "the root Service has to be given back before the split is gone",

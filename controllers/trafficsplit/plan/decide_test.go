@@ -23,7 +23,7 @@ import (
 func before() plan.Observation {
 	split := &splitv1.TrafficSplit{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "web", Namespace: "shop", UID: "s", ResourceVersion: "7", Generation: 3, Finalizers: []string{plan.Finalizer},
+			Name: "web", Namespace: "shop", UID: "s", ResourceVersion: "7", Generation: 3, Finalizers: []string{traffic.Finalizer},
 		},
 		Spec: splitv1.TrafficSplitSpec{Service: "web", Backends: []splitv1.Backend{{Service: "stable", Weight: 9}, {Service: "canary", Weight: 1}}},
 	}

@@ -11,10 +11,6 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// Finalizer on a TrafficSplit lets the controller give the root Service back
-// before the split is gone.
-const Finalizer = "serin.dev/trafficsplit"
-
 // Decision is what to do now and what to say.
 type Decision struct {
 	// Actions in the order in which they have to be carried out. The first that

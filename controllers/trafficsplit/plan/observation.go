@@ -46,6 +46,9 @@ type Observation struct {
 	// Next are the means of the router that the split asks for; "" when it asks for none
 	// of the operator's.
 	Next traffic.Means
+	// Confirmed is since when the routes were as wanted at the last look; nil when they
+	// were not, or nobody knows any more.
+	Confirmed *splitv1.ConfirmedStatus
 	// DataPlane is what exists of the data plane.
 	DataPlane traffic.State
 	// Pin is where the requests are kept to that reach the root Service past the routes.

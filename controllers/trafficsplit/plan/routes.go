@@ -246,8 +246,10 @@ func waitingForPin(o Observation) (Condition, bool) {
 // confirmedSince is since when the routes ask for what they ask for now.
 func (o Observation) confirmedSince() *splitv1.ConfirmedStatus {
 	configuration := o.configuration()
-	if c := o.Split.Status.Confirmed; c != nil && c.Configuration == configuration {
-		return c
+	for _, c := range []*splitv1.ConfirmedStatus{o.Confirmed, o.Split.Status.Confirmed} {
+		if c != nil && c.Configuration == configuration {
+			return c
+		}
 	}
 	return &splitv1.ConfirmedStatus{Configuration: configuration, Since: metav1.NewMicroTime(o.Now.Truncate(time.Microsecond))}
 }

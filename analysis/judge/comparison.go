@@ -50,7 +50,7 @@ func validComparisons(all []Comparison) bool {
 		return false
 	}
 	for i, m := range all {
-		if !validName(m.Name) || !within(m.Weight, maxWeight) || !within(m.Tolerance, 0.5) {
+		if m.validate() != nil {
 			return false
 		}
 		for _, other := range all[:i] {

@@ -116,6 +116,25 @@ func shared(t *traffic, median float64) func() float64 {
 	return t.around(median)
 }
 
+func TestASlowStartDoesNotFailACanaryAndLaterSlownessDoes(t *testing.T) {
+	fast, slow := timed(1000, 1000, 1000, 1000), timed(1000, 0, 0, 1000)
+	var s judge.State
+	var r judge.Result
+	for i := range 12 {
+		canary := slow
+		if i < 6 {
+			canary = arm(0, 0) // so much of stable is known that latency is bet on from the canary's first request on
+		}
+		s, r = judge.Defaults().Next(s, window(i, 50, canary, fast))
+		if startsUp := i < 9; startsUp && r.Evidence > 1 {
+			t.Errorf("evidence = %v in window %d, before the end of the start-up phase; want at most 1", r.Evidence, i)
+		}
+	}
+	if r.Verdict != judge.Fail || r.DecidingMetric != judge.MetricLatency {
+		t.Errorf("after the start-up phase: %s (%s), want a rollback by latency", r.Verdict, r.Explain())
+	}
+}
+
 func TestASlowCanaryIsExplained(t *testing.T) {
 	s := judge.State{}
 	var r judge.Result

@@ -90,7 +90,7 @@ func (c *Config) alignComparisons(s *State) {
 	}
 	for i := range aligned {
 		for _, old := range s.metrics[userSlots:] {
-			if old.key == aligned[i].key && old.key != 0 {
+			if old.key == aligned[i].key {
 				aligned[i] = old
 			}
 		}

@@ -31,7 +31,7 @@ func (s *State) plausible() bool {
 func all(conditions ...bool) bool { return !slices.Contains(conditions, false) }
 
 func (s *step) plausible() bool {
-	return s.windows >= 0 && s.canary.plausible() && s.stable.plausible() && s.warm.plausible(s) &&
+	return s.canary.plausible() && s.stable.plausible() && s.warm.plausible(s) &&
 		s.since >= 0 && s.measured >= 0 && stakeable(s.spent)
 }
 

@@ -87,6 +87,7 @@ func TestAStateThatCouldNotHaveComeAboutIsRefused(t *testing.T) {
 		"more failures than requests":     func(s *State) { s.step.canary.failures = s.step.canary.requests + 1 },
 		"more after the start-up phase":   func(s *State) { s.step.warm.canary.requests = s.step.canary.requests + 1 },
 		"more windows than in the step":   func(s *State) { s.step.warm.windows = s.step.windows + 1 },
+		"a negative number of windows":    func(s *State) { s.step.windows, s.step.warm.windows = -1, -1 },
 		"more bad events than events":     func(s *State) { s.metrics[0].tracks[0].stable.bad = 1e18 },
 		"a usual share of nothing":        func(s *State) { s.metrics[0].tracks[0].usual = 0 },
 		"more tracks than there are":      func(s *State) { s.metrics[0].open = edges + 1 },

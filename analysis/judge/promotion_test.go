@@ -178,9 +178,12 @@ func TestNoCanaryIsPromotedEarlyWithout(t *testing.T) {
 	}
 	off, warming := c, judge.Defaults()
 	off.MaxBadPromotion = 0
+	atOnce := off
+	atOnce.MinEvidence = 0
 	for name, r := range map[string]judge.Result{
 		"the minimum time":            good(c, 50, 5),
 		"being asked for":             good(off, 50, 60),
+		"a threshold to reach":        good(atOnce, 50, 60),
 		"stable traffic":              good(c, 100, 60),
 		"the end of the start-up":     good(warming, 50, 3),
 		"evidence after its start-up": good(warming, 50, 8),
@@ -191,6 +194,20 @@ func TestNoCanaryIsPromotedEarlyWithout(t *testing.T) {
 	}
 	if r := good(off, 50, 60); r.PromotionThreshold != 0 {
 		t.Errorf("promotion threshold = %v, want 0: there is none", r.PromotionThreshold)
+	}
+}
+
+func TestAWindowThatBeganBeforeTheStepDoesNotSpeakForAPromotion(t *testing.T) {
+	c := plain()
+	good := arm(1e5, 10)
+	s, _ := c.Next(judge.State{}, window(0, 10, good, good))
+	s = s.StartStep(window(1, 50, good, good).Start.Add(time.Second))
+	s, r := c.Next(s, window(1, 50, good, good))
+	if r.PromotionEvidence != 1 {
+		t.Errorf("promotion evidence = %v after a window that was partly measured at another weight, want 1", r.PromotionEvidence)
+	}
+	if _, r = c.Next(s, window(2, 50, good, good)); r.PromotionEvidence <= 1 {
+		t.Errorf("promotion evidence = %v after a good window of the step itself, want more than 1", r.PromotionEvidence)
 	}
 }
 

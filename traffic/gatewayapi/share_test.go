@@ -87,6 +87,7 @@ func TestOnlyReferencesToTheRootServiceAreExchanged(t *testing.T) {
 	for name, ref := range map[string]map[string]any{
 		"another Service":                    {"name": "other", "port": int64(80)},
 		"another kind of that name":          {"kind": "ServiceImport", "group": "multicluster.x-k8s.io", "name": "website", "port": int64(80)},
+		"a Service of another group":         {"kind": "Service", "group": "serving.example.com", "name": "website", "port": int64(80)},
 		"that name in another namespace":     {"name": "website", "namespace": "elsewhere", "port": int64(80)},
 		"the root Service with the weight 0": {"name": "website", "port": int64(80), "weight": int64(0)},
 	} {
@@ -118,6 +119,44 @@ func TestSeveralPortsInOneRule(t *testing.T) {
 	}
 	if digest(weights) != digest([]int64{27, 3, 20, 10}) {
 		t.Errorf("weights %v, want 27, 3, 20, 10", weights)
+	}
+}
+
+func TestARuleMayHaveAsManyReferencesAndAsMuchWeightAsTheAPIAllows(t *testing.T) {
+	t.Parallel()
+	root := map[string]any{"name": "website", "port": int64(80)} // becomes two references
+	others := func(n int, weight int64) []map[string]any {
+		refs := []map[string]any{root}
+		for range n {
+			refs = append(refs, map[string]any{"name": "other", "port": int64(80), "weight": weight})
+		}
+		return refs
+	}
+	for name, test := range map[string]struct {
+		refs    []map[string]any
+		allowed bool
+	}{
+		"16 references": {others(maxRefs-2, 1), true},
+		"17 references": {others(maxRefs-1, 1), false},
+		// The root's weight of 1 is shared 9 to 1, so all other weights become ten times as large.
+		"the weight 1,000,000": {others(1, maxWeight/10), true},
+		"the weight 1,000,010": {others(1, maxWeight/10+1), false},
+	} {
+		if _, err := exchange(test.refs, splitFor(), shared); (err == nil) != test.allowed {
+			t.Errorf("%s: error %v, want it allowed: %t", name, err, test.allowed)
+		}
+	}
+}
+
+func TestAReferenceNamesAPortOfTheRootServiceByItsNumber(t *testing.T) {
+	t.Parallel()
+	split := splitFor()
+	split.Ports = append([]traffic.Port{{Number: 8080}}, split.Ports...)
+	for number, found := range map[int64]bool{80: true, 8080: true, 79: false, 81: false, 8081: false} {
+		port, err := portOf(map[string]any{"port": number}, split)
+		if (err == nil) != found || found && int64(port.Number) != number {
+			t.Errorf("port %d: got %d, %v, want it found: %t", number, port.Number, err, found)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package istio
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -102,24 +103,12 @@ func (d destination) choose(split traffic.Split, by chooser) ([]target, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 && !sameTargets(chosen, targets) {
+		if i > 0 && !slices.Equal(chosen, targets) {
 			return nil, fmt.Errorf("a destination of Service %q names no port, and its ports have different backends; write port.number", split.Root)
 		}
 		chosen = targets
 	}
 	return chosen, nil
-}
-
-func sameTargets(a, b []target) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // replace puts the chosen Services in the place of the root Service, and leaves the

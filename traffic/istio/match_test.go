@@ -138,3 +138,23 @@ func TestALimitedRouteTakesExactlyTheRequestsThatMatchBoth(t *testing.T) {
 		t.Errorf("%d of 1000 were refused, so little was tried", refused)
 	}
 }
+
+func TestAHeaderThatIstioIgnoresIsRefused(t *testing.T) {
+	for name, refused := range map[string]bool{"uri": true, "scheme": true, "method": true, "authority": true, "host": false, "x-user": false} {
+		set := traffic.Match{Group: "g", Name: "m", Headers: []traffic.Header{{Name: name, Regex: "^a"}}}
+		if _, err := limit(nil, []traffic.Match{set}); (err != nil) != refused {
+			t.Errorf("%s: error %v, want it refused: %t", name, err, refused)
+		}
+	}
+}
+
+// An expression on a path has to match from its start.
+func TestAnExactValueOfARouteIsTriedWhole(t *testing.T) {
+	for path, want := range map[string]bool{"/api": true, "/api/1": true, "/v1/api": false, "/": false} {
+		own := map[string]any{"uri": map[string]any{"exact": path}}
+		_, possible, err := intersect(own, traffic.Match{Group: "g", Name: "m", Path: "/api"})
+		if err != nil || possible != want {
+			t.Errorf("%s: possible is %t, error %v, want %t", path, possible, err, want)
+		}
+	}
+}

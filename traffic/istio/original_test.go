@@ -126,6 +126,36 @@ func TestALimitedRouteThatIsEditedIsTakenOutAllTheSame(t *testing.T) {
 	}
 }
 
+func TestRoutesThatAreWrittenAlikeAreRestoredEachAsItWas(t *testing.T) {
+	const alike = `
+http:
+  - route: [{destination: {host: web}}]
+  - route: [{destination: {host: web}, weight: 5}]
+`
+	rendered, record := mustRender(t, specOf(t, alike), shopSplit(false))
+	if routes, _ := rendered["http"].([]any); !cmp.Equal(routes[0], routes[1]) {
+		t.Fatalf("they are not written alike: %v", routes)
+	}
+	if diff := cmp.Diff(specOf(t, alike), Original(rendered, "shop", record)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestOnlyARouteWithTheWholeNameOfTheSplitWasAddedByIt(t *testing.T) {
+	for name, added := range map[string]bool{
+		markerPrefix + "web": true, markerPrefix + "web/website": true,
+		markerPrefix + "website": false, markerPrefix + "website/web": false, "web": false, "": false,
+	} {
+		spec := specOf(t, "{http: [{route: [{destination: {host: web-canary}}]}]}")
+		routes, _ := spec["http"].([]any)
+		routes[0].(map[string]any)["name"] = name
+		left, _ := Original(spec, "shop", Record{Split: "web", Root: "web"})["http"].([]any)
+		if (len(left) == 0) != added {
+			t.Errorf("route %q: %v is left, want it removed: %t", name, left, added)
+		}
+	}
+}
+
 func TestRecordsThatCanNotBeReadAreErrors(t *testing.T) {
 	for name, text := range map[string]string{
 		"no JSON":                      `{`,

@@ -67,3 +67,28 @@ func TestAnOwnObjectWithoutTheNameOfItsSplitIsStillItsOwn(t *testing.T) {
 		t.Errorf("another split has %+v", theirs)
 	}
 }
+
+func TestWhichSplitMadeAnObject(t *testing.T) {
+	unnamed := map[string]string{labelManager: manager, labelComponent: component}
+	for name, test := range map[string]struct {
+		kind, name string
+		labels     map[string]string
+		want       bool
+	}{
+		"a route with the label of the split":         {kindVirtualService, "any", map[string]string{traffic.LabelProxy: "web"}, true},
+		"a route with the label of another":           {kindVirtualService, ownName("web"), map[string]string{traffic.LabelProxy: "blog"}, false},
+		"a route without a label":                     {kindVirtualService, ownName("web"), nil, false},
+		"a route that lost the label, by its name":    {kindVirtualService, ownName("web"), unnamed, true},
+		"such a route with the name of another split": {kindVirtualService, ownName("blog"), unnamed, false},
+		"a rule that lost the label, by its name":     {kindRule, ruleName("web", "web", "web-stable"), unnamed, true},
+		"such a rule with the name of another split":  {kindRule, ruleName("blog", "web", "web-stable"), unnamed, false},
+		"such a rule with a name that no split gives": {kindRule, "web-stable-" + short("web") + "-" + short("web"), unnamed, false},
+		"a rule with the label and any name":          {kindRule, "any", ownLabels("web"), true},
+	} {
+		u := object(t, test.kind, test.name, "{}")
+		u.SetLabels(test.labels)
+		if got := madeFor(u, "web"); got != test.want {
+			t.Errorf("%s: made for it is %t, want %t", name, got, test.want)
+		}
+	}
+}

@@ -208,3 +208,21 @@ func TestWhatWasRenderedIsRestoredExactly(t *testing.T) {
 		}
 	}
 }
+
+func TestConnectionsThatPassUnreadAreNeitherMatchedNorMirrored(t *testing.T) {
+	mirrored := shopSplit(false)
+	mirrored.Mirror = &traffic.Mirror{Service: "web-next", Percent: 10}
+	for name, test := range map[string]struct {
+		split   traffic.Split
+		refused bool
+	}{
+		"shared by weights": {shopSplit(false), false}, "with a mirror": {mirrored, true}, "limited to some requests": {shopSplit(true), true},
+	} {
+		for _, section := range []string{sectionTLS, sectionTCP} {
+			_, _, err := Render(specOf(t, "{"+section+": [{route: [{destination: {host: web}}]}]}"), test.split, nil)
+			if (err != nil) != test.refused {
+				t.Errorf("%s route, %s: error %v, want it refused: %t", section, name, err, test.refused)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package istio
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -107,11 +108,5 @@ func (r *reader) sorted() []unstructured.Unstructured {
 // byAge orders objects as Istio does, so that two passes decide alike.
 func byAge(a, b unstructured.Unstructured) int {
 	at, bt := a.GetCreationTimestamp(), b.GetCreationTimestamp()
-	if c := at.Compare(bt.Time); c != 0 {
-		return c
-	}
-	if a.GetName() < b.GetName() {
-		return -1
-	}
-	return 1
+	return cmp.Or(at.Compare(bt.Time), cmp.Compare(a.GetName(), b.GetName()))
 }

@@ -111,7 +111,8 @@ func controllerOf(r *request) Who {
 	case "rollouts", "replicasets":
 		return ByRollouts
 	case "trafficsplits":
-		if r.Object.Subresource == "" && !bytes.Contains(r.Body, []byte(`"finalizers"`)) {
+		// A split is made with its finalizer, which only its controller removes.
+		if r.Object.Subresource == "" && (r.Verb == "create" || !bytes.Contains(r.Body, []byte(`"finalizers"`))) {
 			return ByRollouts
 		}
 	case "deployments":

@@ -32,12 +32,27 @@ func saysReason(reason string) func(client.Object) bool {
 	}
 }
 
-// releases v2 and waits for the moment at which the Rollout says a reason.
-func until(reason string) func(*stage) {
+// until releases v2 and waits for the moment at which the Rollout says a reason.
+func until(reason string) func(*stage) { return untilEarly(reason, saysReason(reason)) }
+
+// untilEarly releases v2 and waits for a moment of the first step.
+func untilEarly(what string, match func(client.Object) bool) func(*stage) {
 	return func(p *stage) {
 		p.setImage(imageV2)
-		p.await(p.scene, reason, saysReason(reason))
+		p.await(p.scene, what, match)
 	}
+}
+
+func canaryMade(o client.Object) bool {
+	rs, ok := o.(*appsv1.ReplicaSet)
+	return ok && rs.Spec.Template.Spec.Containers[0].Image == imageV2
+}
+
+func canaryAskedFor(o client.Object) bool {
+	split, ok := o.(*splitv1.TrafficSplit)
+	return ok && slices.ContainsFunc(split.Spec.Backends, func(b splitv1.Backend) bool {
+		return b.Service == "website-canary" && b.Weight > 0
+	})
 }
 
 // untilLate is until, for what comes after the steps.
@@ -68,8 +83,8 @@ func TestDeletingTheRolloutAtAnyStageGivesEverythingBack(t *testing.T) {
 		promoted bool
 	}{
 		"Preparing":              {reach: until(v1alpha1.ReasonPreparing)},
-		"WaitingForPods":         {reach: until(v1alpha1.ReasonWaitingForPods)},
-		"WaitingForTraffic":      {reach: until(v1alpha1.ReasonWaitingForTraffic)},
+		"waiting for pods":       {reach: untilEarly("a canary is made", canaryMade)},
+		"waiting for traffic":    {reach: untilEarly("traffic is asked for", canaryAskedFor)},
 		"Holding in step 1":      {reach: (*stage).release},
 		"Holding in step 2":      {reach: func(p *stage) { p.release(); p.pass(time.Hour); p.held(1) }},
 		"Promoting":              {reach: untilLate("promoting", saysReason(v1alpha1.ReasonPromoting))},
@@ -122,7 +137,7 @@ func TestANamespaceThatIsDeletedInTheMiddleOfAReleaseGoes(t *testing.T) {
 	for name, reach := range map[string]func(*stage){
 		"in a step":         (*stage).release,
 		"while promoting":   untilLate("promoting", saysReason(v1alpha1.ReasonPromoting)),
-		"while pods start":  until(v1alpha1.ReasonWaitingForPods),
+		"while pods start":  untilEarly("a canary is made", canaryMade),
 		"while cleaning up": untilLate("cleaning up", saysReason(v1alpha1.ReasonCleaningUp)),
 	} {
 		t.Run(name, func(t *testing.T) {

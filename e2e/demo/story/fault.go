@@ -40,7 +40,7 @@ const recovery = time.Minute
 // moments are the moments of a release, by name.
 var moments = map[string]func(Snapshot) bool{
 	"takeover": func(s Snapshot) bool { return s.Split != nil && !programmed(s.Split) },
-	"pods":     func(s Snapshot) bool { return s.Ready().Reason == serinv1alpha1.ReasonWaitingForPods },
+	"pods":     podsStart,
 	"step-1":   func(s Snapshot) bool { return holding(s, 0) },
 	"step-2":   func(s Snapshot) bool { return holding(s, 1) },
 	"promote":  func(s Snapshot) bool { return s.Ready().Reason == serinv1alpha1.ReasonPromoting },
@@ -90,6 +90,17 @@ func programmed(split *splitv1alpha4.TrafficSplit) bool {
 }
 
 // holding tells whether the weight of a step, counted from 0, is in effect.
+// podsStart tells whether a step waits for pods of the canary.
+func podsStart(s Snapshot) bool {
+	if s.Rollout == nil || s.Rollout.Status.Canary == nil {
+		return false
+	}
+	st := &s.Rollout.Status
+	return st.Step != nil && st.Step.ProgrammedAt == nil && slices.ContainsFunc(s.Pods, func(p Pod) bool {
+		return p.Revision == st.Canary.Revision && !p.Ready && !p.Going
+	})
+}
+
 func holding(s Snapshot, step int32) bool {
 	return s.Rollout != nil && s.Rollout.Status.Step != nil &&
 		s.Rollout.Status.Step.Index == step && s.Rollout.Status.Step.ProgrammedAt != nil

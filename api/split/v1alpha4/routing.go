@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -142,16 +143,25 @@ func RoutingOf(split *TrafficSplit) (Routing, error) {
 	if !found {
 		return Routing{}, nil
 	}
-	var r Routing
-	err := yaml.UnmarshalStrict([]byte(text), &r)
-	if len(text) > maxRoutingBytes {
-		err = fmt.Errorf("has more than %d bytes", maxRoutingBytes)
-	}
+	r, err := parseRouting(text)
 	if err != nil {
 		return Routing{}, fmt.Errorf("metadata.annotations[%s]: can't be read (%.200s); write YAML or JSON such as "+
 			"{router: nginx, mirror: {service: website-canary, percent: 10}}, or remove it", AnnotationRouting, err.Error())
 	}
 	return r, nil
+}
+
+// parseRouting reads JSON, which is what Serin writes, or else YAML, which takes several times as
+// long.
+func parseRouting(text string) (r Routing, err error) {
+	if len(text) > maxRoutingBytes {
+		return r, fmt.Errorf("has more than %d bytes", maxRoutingBytes)
+	}
+	if unknown, err := kjson.UnmarshalStrict([]byte(text), &r); err == nil && len(unknown) == 0 {
+		return r, nil
+	}
+	r = Routing{}
+	return r, yaml.UnmarshalStrict([]byte(text), &r)
 }
 
 // SetRouting writes the Routing of a split as JSON, and removes the annotation when it is

@@ -67,3 +67,20 @@ func TestAConditionIsCurrentForOneGenerationAndRouting(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkRoutingOf(b *testing.B) {
+	for name, text := range map[string]string{
+		"JSON": `{"router":"nginx","defaultBackend":"website-stable","mirror":{"service":"website-canary","percent":10}}`,
+		"YAML": "router: nginx\ndefaultBackend: website-stable\nmirror: {service: website-canary, percent: 10}\n",
+	} {
+		b.Run(name, func(b *testing.B) {
+			ts := &TrafficSplit{}
+			metav1.SetMetaDataAnnotation(&ts.ObjectMeta, AnnotationRouting, text)
+			for b.Loop() {
+				if _, err := RoutingOf(ts); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -11,8 +11,8 @@ import (
 
 // What a complete promoted release of ten pods with two weights may cost.
 const (
-	mostWrites = 18
-	mostEvents = 8
+	mostWrites = 14
+	mostEvents = 4
 )
 
 func TestAReleaseCostsFewRequestsAndIdleRolloutsNone(t *testing.T) {

@@ -2,12 +2,6 @@
 
 package analysis
 
-import "time"
-
-// MaxGap is the longest stretch of time that one window may cover. Beyond it,
-// drift inside the window would no longer be shared by both arms.
-const MaxGap = time.Minute
-
 // Windower turns the successive scrapes of one target into disjoint windows.
 // It is a value: keep the one that Add returns. The zero Windower is ready.
 type Windower struct {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/serin-dev/serin/proxy/accesslog"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
@@ -24,7 +25,7 @@ func BenchmarkCount(b *testing.B) {
 			var chunk []byte
 			for i := range 10_000 {
 				i %= different
-				chunk = fmt.Appendf(chunk, "b0123456789ab\t+\t200\t0.%03d\t-\tOK\tsplit\t10.244.17.%d\n", i/10, i%10)
+				chunk = append(chunk, logged("b0123456789ab", "200", accesslog.KindSplit, after(i/10), from(fmt.Sprint("10.244.17.", i%10)))...)
 			}
 			b.ReportAllocs()
 			for range b.N/10_000 + 1 {
@@ -52,7 +53,8 @@ func BenchmarkScrape(b *testing.B) {
 	m.requests.state.Root = types.NamespacedName{Namespace: "shop", Name: "web"}
 	m.requests.state.Services["b0123456789ab"] = "web-stable"
 	for i := range maxPairs {
-		m.requests.Take(fmt.Appendf(nil, "b0123456789ab\t10.96.17.203:80\t200\t0.012\t0.010\tOK\tsplit\t10.244.%d.%d\n", 100+i/250, i%250))
+		client := fmt.Sprintf("10.244.%d.%d", 100+i/250, i%250)
+		m.requests.Take([]byte(logged("b0123456789ab", "200", accesslog.KindSplit, after(12), from(client))))
 	}
 	status := newStatusServer(m)
 	for name, query := range map[string]string{"all": "", "requests": "?name[]=serin_proxy_requests_total"} {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -25,11 +26,12 @@ func TestLinesCountAsOftenAsTheyAreThere(t *testing.T) {
 		case 0:
 			log = append(log, "what is this\n"...)
 		case 1:
-			log = append(log, "\t-\t503\t\t\tOK\tsplit\t10.0.0.7\n"...)
+			log = append(log, unasked...)
 		default:
 			kind := []string{"split", "sticky", "unmatched", "mirrored", "dropped"}[random.IntN(5)]
 			status := []int{200, 404, 499, 500}[random.IntN(4)]
-			log = fmt.Appendf(log, "b%d\t+\t%d\t0.%03d\t-\tOK\t%s\t10.0.%d.%d\n", random.IntN(3), status, random.IntN(20), kind, random.IntN(6), random.IntN(250))
+			client := fmt.Sprintf("10.0.%d.%d", random.IntN(6), random.IntN(250))
+			log = append(log, logged(fmt.Sprint("b", random.IntN(3)), strconv.Itoa(status), kind, after(random.IntN(20)), from(client))...)
 		}
 	}
 	counted := func(next func(rest []byte) int) counterState {

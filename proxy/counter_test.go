@@ -17,9 +17,35 @@ import (
 	"github.com/serin-dev/serin/proxy/accesslog"
 )
 
+// logged is a line of the access log about a request that a backend answered; the fields
+// that are given replace those of an answer without a time.
+func logged(backend, code, kind string, change ...func(*accesslog.Fields)) string {
+	f := accesslog.Fields{
+		Backend: backend, Address: "10.96.0.1:80", Status: code, ResponseTime: accesslog.Absent, HeaderTime: accesslog.Absent,
+		Completion: accesslog.Complete, Kind: kind, Client: "10.0.0.7",
+	}
+	for _, c := range change {
+		c(&f)
+	}
+	return f.Line() + "\n"
+}
+
+// after sets how long the backend took.
+func after(ms int) func(*accesslog.Fields) {
+	return func(f *accesslog.Fields) { f.ResponseTime = fmt.Sprintf("0.%03d", ms) }
+}
+
+// from sets the client.
+func from(client string) func(*accesslog.Fields) {
+	return func(f *accesslog.Fields) { f.Client = client }
+}
+
+// unasked is a line about a request that no backend was asked for.
+var unasked = logged("", "503", accesslog.KindSplit, func(f *accesslog.Fields) { f.Address = accesslog.Absent })
+
 // logLine is a line about a request to b1 that took so many milliseconds.
 func logLine(kind, code string, ms int, completion string) string {
-	return fmt.Sprintf("b1\t10.96.0.1:80\t%s\t0.%03d\t-\t%s\t%s\t10.0.0.7\n", code, ms, completion, kind)
+	return logged("b1", code, kind, after(ms), func(f *accesslog.Fields) { f.Completion = completion })
 }
 
 // counterOf is a counter that knows b1 and is kept in a file.
@@ -74,8 +100,8 @@ func TestCounterCountsWhatALineSays(t *testing.T) {
 	c := counterOf(t, filepath.Join(t.TempDir(), "counts"))
 	c.Take([]byte(strings.Repeat(logLine("split", "200", 12, "OK"), 3)))
 	c.Take([]byte(strings.Repeat(logLine("sticky", "502", 0, ""), 2)))
-	c.Take([]byte("b1\t10.96.0.1:80\t502\t-\t-\tOK\tsplit\t10.0.0.7\n")) // it has no time
-	c.Take([]byte(strings.Repeat("\t-\t503\t-\t-\tOK\tsplit\t10.0.0.7\n", 2)))
+	c.Take([]byte(logged("b1", "502", accesslog.KindSplit)))
+	c.Take([]byte(strings.Repeat(unasked, 2)))
 	c.Take([]byte(strings.Repeat(strings.Replace(logLine("split", "200", 12, "OK"), "b1", "b9", 1), 2)))
 	c.Take([]byte(strings.Repeat("noise\n", 2)))
 	c.Take([]byte(strings.Repeat(logLine("dropped", "503", 0, "OK"), 2)))

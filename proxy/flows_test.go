@@ -3,7 +3,6 @@
 package proxy
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -82,7 +81,7 @@ func (s *flowStage) restart(t *testing.T) {
 
 // log adds a line to the access log.
 func (s *flowStage) log(backend, code, kind, client string) {
-	s.requests.Take(fmt.Appendf(nil, "%s\t10.96.0.1:80\t%s\t0.020\t0.010\tOK\t%s\t%s\n", backend, code, kind, client))
+	s.requests.Take([]byte(logged(backend, code, kind, after(20), from(client))))
 }
 
 // flows reads the metrics of all pairs: "apex backend client" → successes, failures and
@@ -148,7 +147,7 @@ func TestFlowsTellWhoSentRequestsAndHowTheyEnded(t *testing.T) {
 	} {
 		s.log(line[0], line[1], line[2], line[3])
 	}
-	s.requests.Take([]byte("\t-\t503\t-\t-\tOK\tsplit\t10.0.0.7\n")) // nobody was asked
+	s.requests.Take([]byte(unasked))
 	want := map[string][3]uint64{
 		"web web-stable 10.0.0.7": {2, 1, 3},
 		"web web-canary fd00::7":  {1, 0, 1},
@@ -214,7 +213,7 @@ func TestPairsWithoutRequestsAreForgotten(t *testing.T) {
 
 // FuzzFlows has any lines add up, whoever takes over in between.
 func FuzzFlows(f *testing.F) {
-	f.Add([]byte("b1\t10.96.0.1:80\t200\t0.001\t0.001\tOK\tsplit\t10.0.0.7\nb1\t10.96.0.1:80\t502\t-\t-\tOK\tsticky\tfd00::1\n"))
+	f.Add([]byte(logged("b1", "200", accesslog.KindSplit, after(1)) + logged("b1", "502", accesslog.KindSticky, from("fd00::1"))))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s := newFlowStage(t)
 		s.requests.Take(text)

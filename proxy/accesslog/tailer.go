@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// tailInterval is how often the access log is read. nginx writes it at least
-	// every 200 ms.
+	// tailInterval is how often the access log is read; see flush.
 	tailInterval = 100 * time.Millisecond
 	// DiscardBytes is how much of the access log is read before its memory is given
 	// back, so what the log occupies stays below this plus what comes in a

@@ -22,7 +22,7 @@ const quietTime = 10 * time.Second
 func debounced(s *snapshot, d Decision) Decision {
 	now := &s.Rollout.Status
 	left := debounce.Left(s.ReportedAt, quietTime, s.Now)
-	if left == 0 || // first what costs nothing: this is the usual case
+	if left <= 0 || // first what costs nothing: this is the usual case
 		apiequality.Semantic.DeepEqual(*now, d.Status) ||
 		!apiequality.Semantic.DeepEqual(essence(now, s.byReplicas), essence(&d.Status, s.byReplicas)) {
 		return d

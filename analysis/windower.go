@@ -2,12 +2,6 @@
 
 package analysis
 
-import "time"
-
-// MaxGap is the longest stretch of time that one window may cover. Beyond it,
-// drift inside the window would no longer be shared by both arms.
-const MaxGap = time.Minute
-
 // Windower turns the successive scrapes of one target into disjoint windows.
 // It is a value: keep the one that Add returns. The zero Windower is ready.
 type Windower struct {
@@ -55,13 +49,13 @@ func (w *Window) addIncreases(prev, cur map[string]PodCounters) int {
 		if !known {
 			continue
 		}
-		canary, canaryOK := now.Canary.increase(before.Canary)
-		stable, stableOK := now.Stable.increase(before.Stable)
+		canary, canaryOK := now.Canary.Increase(before.Canary)
+		stable, stableOK := now.Stable.Increase(before.Stable)
 		if !canaryOK || !stableOK {
 			// One arm without the other would compare different traffic.
 			continue
 		}
-		w.Canary, w.Stable = w.Canary.plus(canary), w.Stable.plus(stable)
+		w.Canary, w.Stable = w.Canary.Plus(canary), w.Stable.Plus(stable)
 		pods++
 	}
 	return pods

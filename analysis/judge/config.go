@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/serin-dev/serin/analysis"
 )
 
 // Config says what is to be proved, and how surely. Begin with Defaults and
@@ -78,7 +80,7 @@ type Startup struct {
 //	UsualFailureRate  0.1 %
 //	MinRequests       50       enough to see a version that fails one request in ten at
 //	                           once; smaller effects are the comparison's to find over time
-//	StaleAfter        20 s     four windows of five seconds
+//	StaleAfter        20 s     four windows
 //	Startup           15 s, 25 pp
 //	Limits            none
 //	MaxBadPromotion   1 %      evidence 100 promotes early
@@ -90,7 +92,7 @@ func Defaults() Config {
 		Tolerance:        0.005,
 		UsualFailureRate: 0.001,
 		MinRequests:      50,
-		StaleAfter:       20 * time.Second,
+		StaleAfter:       analysis.StaleAfter,
 		Startup:          Startup{For: 15 * time.Second, Tolerate: 0.25},
 		MaxBadPromotion:  0.01,
 		MinEvidence:      30 * time.Second,

@@ -3,6 +3,9 @@
 package sim
 
 import (
+	"strconv"
+
+	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/analysis/sim/rivals"
 )
@@ -29,9 +32,12 @@ func (c Contestant) traffic(cell Cell) Traffic {
 	return c.Change(cell.Traffic())
 }
 
+// every is how often Serin looks, in seconds.
+var every = strconv.FormatFloat(analysis.WindowLength.Seconds(), 'f', -1, 64)
+
 // Serin's settings are the ones of users who set none.
 var serin = Contestant{
-	Name: "Serin", About: "the judge of this repository with the default settings and onConclusive: Promote, every 5 s",
+	Name: "Serin", About: "the judge of this repository with the default settings and onConclusive: Promote, every " + every + " s",
 	New: func() Rule { return NewSerin(judge.Defaults()) }, Latency: true,
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/judge"
 )
 
@@ -66,7 +67,7 @@ func detectable(tolerance, base, requests float64) float64 {
 func found(tolerance, base, requests, effect float64) bool {
 	config := judge.Defaults()
 	config.Tolerance = tolerance
-	length := powerWindow * WindowLength
+	length := powerWindow * analysis.WindowLength
 	traffic := Traffic{
 		Rate:   always(requests / length.Seconds() * 100 / powerWeight),
 		Stable: always(base), Canary: always(base + effect),
@@ -85,7 +86,7 @@ func found(tolerance, base, requests, effect float64) bool {
 
 func foundOnce(config judge.Config, traffic Traffic, r random, length time.Duration) bool {
 	var state judge.State
-	for now := time.Duration(0); now < length; now += WindowLength {
+	for now := time.Duration(0); now < length; now += analysis.WindowLength {
 		var result judge.Result
 		if state, result = config.Next(state, traffic.window(r, now, powerWeight)); result.Verdict == judge.Fail {
 			return true

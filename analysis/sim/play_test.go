@@ -66,8 +66,8 @@ func TestPlay(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if len(s.weights) != tt.windows || s.history != int(History/WindowLength) {
-				t.Errorf("%d windows after %d of history, want %d after %d", len(s.weights), s.history, tt.windows, History/WindowLength)
+			if len(s.weights) != tt.windows || s.history != int(History/analysis.WindowLength) {
+				t.Errorf("%d windows after %d of history, want %d after %d", len(s.weights), s.history, tt.windows, History/analysis.WindowLength)
 			}
 		})
 	}

@@ -8,9 +8,6 @@ import (
 	"github.com/serin-dev/serin/analysis"
 )
 
-// WindowLength is how often Serin reads the counters, unless a Traffic says else.
-const WindowLength = 5 * time.Second
-
 // epoch is when every simulated release begins.
 var epoch = time.Unix(1_700_000_000, 0).UTC()
 
@@ -33,7 +30,7 @@ type Traffic struct {
 	// StableLatency and CanaryLatency are how long the versions take; nil when it
 	// is not measured.
 	StableLatency, CanaryLatency func(since time.Duration) Latency
-	// Window is how long a window is; 0 is WindowLength.
+	// Window is how long a window is; 0 is analysis.WindowLength.
 	Window time.Duration
 }
 
@@ -41,7 +38,7 @@ func (t Traffic) windowLength() time.Duration {
 	if t.Window > 0 {
 		return t.Window
 	}
-	return WindowLength
+	return analysis.WindowLength
 }
 
 // window draws what both versions answered in the window that begins at a time,

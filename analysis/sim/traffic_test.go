@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/judge"
 )
 
@@ -22,7 +23,7 @@ func TestEveryWindowIsOneThatTheJudgeAccepts(t *testing.T) {
 				if err := w.Validate(); err != nil {
 					t.Fatalf("%v at %v: %v", c, since, err)
 				}
-				if w.End.Sub(w.Start) != WindowLength || !w.Start.Equal(epoch.Add(since)) {
+				if w.End.Sub(w.Start) != analysis.WindowLength || !w.Start.Equal(epoch.Add(since)) {
 					t.Fatalf("%v at %v: from %v to %v", c, since, w.Start, w.End)
 				}
 			}
@@ -103,7 +104,7 @@ func TestWindowsSayHowMuchTheProxiesDiffer(t *testing.T) {
 		c := Cell{Family: &Families[i], Rate: 1000, Base: .01}
 		rule := NewSerin(judge.Defaults())
 		for run := range 200 {
-			w := c.Traffic().window(newRandom(1, c.String(), run), time.Duration(run)*WindowLength, 0)
+			w := c.Traffic().window(newRandom(1, c.String(), run), time.Duration(run)*analysis.WindowLength, 0)
 			if w.Stable.Spread.Proxies != proxies {
 				t.Fatalf("%s: %d proxies, want %d", tt.family, w.Stable.Spread.Proxies, proxies)
 			}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/serin-dev/serin/analysis"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/metricsapi/observe"
 	"github.com/serin-dev/serin/traffic/nginx"
@@ -67,6 +68,17 @@ func TestDefinitionsAreTheGeneratedOnes(t *testing.T) {
 }
 
 // rules of a role file, whose rules hold no template actions.
+func TestTheLengthOfAWindowIsTheOperatorsOwn(t *testing.T) {
+	text, err := os.ReadFile("values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values struct{ Window metav1.Duration }
+	if err := yaml.Unmarshal(text, &values); err != nil || values.Window.Duration != analysis.WindowLength {
+		t.Errorf("the chart sets %s (%v), the default of the operator is %s", values.Window.Duration, err, analysis.WindowLength)
+	}
+}
+
 func rules(t *testing.T, file string) []rbacv1.PolicyRule {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("templates", file))

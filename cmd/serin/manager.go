@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/serin-dev/serin/analysis"
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -93,7 +94,7 @@ func (o *managerOptions) bind(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.secretNamespaces, "secret-namespace", nil, "namespace in which Rollouts may make the contents of Secrets part of a version; can be repeated")
 	flags.StringVar(&o.canaryServiceAccount, "canary-service-account", "",
 		"name of the ServiceAccount, of the namespace of each CanaryRelease, that Helm is called as; without it, CanaryReleases are not served")
-	flags.DurationVar(&o.window, "window", 5*time.Second, "length of a window of measurement")
+	flags.DurationVar(&o.window, "window", analysis.WindowLength, "time between two readings of the proxies' counters, which is the length of a window of analysis; 1s to 10s")
 	flags.IntVar(&o.workers, "workers", 8, "number of Rollouts that are reconciled at once")
 	o.proxyPods.bind(flags)
 	o.outbound.bind(flags)
@@ -111,6 +112,9 @@ func newScheme(splits traffic.Served) *runtime.Scheme {
 }
 
 func (o *managerOptions) run(ctx context.Context) error {
+	if err := analysis.ValidateWindowLength(o.window); err != nil {
+		return fmt.Errorf("--window: %w", err)
+	}
 	restConfig, err := config.GetConfig()
 	if err != nil {
 		return fmt.Errorf("find the API: %w", err)

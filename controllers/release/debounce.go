@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit/debounce"
 )
 
 // quietTime is how long the status may be behind with what costs a write each and decides
@@ -23,8 +24,8 @@ const quietTime = 15 * time.Second
 // not be forgotten, if that was written not long ago. What is announced is on record first.
 func debounced(s *snapshot, d Decision) Decision {
 	now := &s.Rollout.Status
-	left := quietTime - s.Now.Sub(s.ReportedAt)
-	if s.ReportedAt.IsZero() || left <= 0 || len(d.Events) > 0 || // first what costs nothing: this is the usual case
+	left := debounce.Left(s.ReportedAt, quietTime, s.Now)
+	if left <= 0 || len(d.Events) > 0 || // first what costs nothing: this is the usual case
 		apiequality.Semantic.DeepEqual(*now, d.Status) ||
 		!apiequality.Semantic.DeepEqual(essence(now), essence(&d.Status)) {
 		return d

@@ -53,10 +53,36 @@ type Fields struct {
 	Client string
 }
 
-// Format is the text of a log_format.
-func (f Fields) Format() string {
+// Line is the fields as nginx writes them, and a format without options.
+func (f Fields) Line() string {
 	return strings.Join([]string{f.Backend, f.Address, f.Status, f.ResponseTime, f.HeaderTime, f.Completion, f.Kind, f.Client}, separator)
 }
+
+// Format is what follows the name in a log_format: nothing is escaped, which takes longer
+// than to write it. A variable without a value is written as nothing.
+func (f Fields) Format() []string { return []string{"escape=none", f.Line()} }
+
+// Answered are the fields of a request of which an HTTP backend's answer says all, whatever
+// the backend and the kind are.
+func Answered(backend, kind string) Fields {
+	return Fields{
+		Backend: backend, Address: "$upstream_addr", Status: "$status", ResponseTime: "$upstream_response_time", HeaderTime: "$upstream_header_time",
+		Completion: "$request_completion", Kind: kind, Client: "$remote_addr",
+	}
+}
+
+// Untimed are the fields of what takes no time that counts.
+func Untimed(backend, kind string) Fields {
+	return Fields{
+		Backend: backend, Address: Asked, Status: "$status", ResponseTime: Absent, HeaderTime: Absent, Completion: Complete, Kind: kind, Client: Absent,
+	}
+}
+
+// Buffering is what follows the format in an access_log: nginx writes at the latest after
+// flush.
+func Buffering() []string { return []string{"buffer=64k", "flush=" + flush} }
+
+const flush = "200ms"
 
 // The fields of a line, by their places in a Format.
 const (

@@ -60,11 +60,11 @@ func TestReaderCountsEachLineOnce(t *testing.T) {
 	}
 }
 
-// What a Format says is read back.
-func TestParseReadsWhatFormatWrites(t *testing.T) {
+// What a Line says is read back.
+func TestParseReadsWhatALineSays(t *testing.T) {
 	line := Fields{
 		Backend: "b1", Address: Asked, Status: "200", ResponseTime: "0.020", HeaderTime: Absent, Completion: Complete, Kind: KindSticky, Client: "10.0.0.7",
-	}.Format()
+	}.Line()
 	r, err := Parse([]byte(line))
 	if err != nil || r.Backend != "b1" || r.Code != "200" || r.Seconds != 0.02 || !r.Complete || r.Kind != KindSticky || r.Client.String() != "10.0.0.7" {
 		t.Errorf("%q is read as %+v (%v)", line, r, err)

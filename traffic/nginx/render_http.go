@@ -195,7 +195,7 @@ func renderHTTPListener(t *text, l httpListener, opts RenderOptions, key string)
 			renderPool(t)
 		})
 	}
-	renderHTTPLog(t, l, renderChoice(t, l), "$status")
+	renderLogFormat(t, choice, accesslog.Answered("$"+choice, renderChoice(t, l)))
 	if l.plain() {
 		renderPlainLogs(t, l)
 	}
@@ -242,33 +242,14 @@ func renderChoice(t *text, l httpListener) (kind string) {
 	return "$" + choice + "_kind"
 }
 
-// renderHTTPLog writes what the access log says of a request: the backend that it was
-// given to, the address that was asked, if any was, the status that it counts by, how long it took, the kind of request, and the
-// client: who connected, never what a header says. All of these are nginx's own words, so
-// there is nothing to escape, which takes longer than to write them.
-func renderHTTPLog(t *text, l httpListener, kind, status string) {
-	choice := l.choice()
-	t.line("log_format", choice, logAsIs, accesslog.Fields{
-		Backend: "$" + choice, Address: "$upstream_addr", Status: status, ResponseTime: "$upstream_response_time", HeaderTime: "$upstream_header_time",
-		Completion: "$request_completion", Kind: kind, Client: "$remote_addr",
-	}.Format())
+// renderLogFormat writes what the access log says of a request.
+func renderLogFormat(t *text, name string, fields accesslog.Fields) {
+	t.line("log_format", append([]string{name}, fields.Format()...)...)
 }
-
-// withoutTimes is the format for what takes no time that counts.
-func withoutTimes(backend, kind string) string {
-	return accesslog.Fields{
-		Backend: backend, Address: accesslog.Asked, Status: "$status", ResponseTime: accesslog.Absent, HeaderTime: accesslog.Absent,
-		Completion: accesslog.Complete, Kind: kind, Client: accesslog.Absent,
-	}.Format()
-}
-
-// logAsIs is the option of a log's format that has nothing escaped. A variable without a
-// value is written as nothing.
-const logAsIs = "escape=none"
 
 // renderAccessLog writes where the access log of a server is.
 func renderAccessLog(t *text, format string, opts RenderOptions) {
-	t.line("access_log", opts.Dir.AccessLog(), format, "buffer=64k", "flush=200ms")
+	t.line("access_log", append([]string{opts.Dir.AccessLog(), format}, accesslog.Buffering()...)...)
 }
 
 // renderDraw writes the look-up of a request in a table: the first backend that

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/proxy/accesslog"
 )
 
 const (
@@ -76,7 +77,9 @@ func renderHTTP2Listener(t *text, l httpListener, opts RenderOptions) {
 		})
 	}
 	t.block("upstream", []string{choice + "_successor"}, func() { t.line("server", "unix:"+successorSocket(l.index), "max_fails=0") })
-	renderHTTPLog(t, l, renderChoice(t, l), "$serin_call_status")
+	call := accesslog.Answered("$"+l.choice(), renderChoice(t, l))
+	call.Status = "$serin_call_status"
+	renderLogFormat(t, l.choice(), call)
 	t.block("server", nil, func() { renderHTTP2Server(t, l, opts) })
 }
 

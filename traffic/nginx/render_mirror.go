@@ -75,11 +75,10 @@ func renderMirrorServer(t *text, l httpListener, opts RenderOptions, key string)
 	socket := "unix:" + mirrorSocket(l.index)
 	t.block("upstream", []string{choice + "_mirror"}, func() { t.line("server", socket, "max_fails=0") })
 	t.block("upstream", []string{choice + "_copies"}, func() { renderServer(t, mirror) })
-	t.line("log_format", choice+"_mirrored", logAsIs, accesslog.Fields{
-		Backend: id, Address: accesslog.Asked, Status: "$status", ResponseTime: "$upstream_response_time", HeaderTime: "$upstream_header_time",
-		Completion: accesslog.Complete, Kind: accesslog.KindMirrored, Client: accesslog.Absent,
-	}.Format())
-	t.line("log_format", choice+"_dropped", withoutTimes(id, accesslog.KindDropped))
+	mirrored := accesslog.Answered(id, accesslog.KindMirrored)
+	mirrored.Address, mirrored.Completion, mirrored.Client = accesslog.Asked, accesslog.Complete, accesslog.Absent
+	renderLogFormat(t, choice+"_mirrored", mirrored)
+	t.line("log_format", choice+"_dropped", accesslog.Untimed(id, accesslog.KindDropped).Line())
 	log := func(format string) { renderAccessLog(t, format, opts) }
 	t.block("server", nil, func() {
 		t.line("listen", socket, "backlog=4096")

@@ -69,9 +69,8 @@ func renderPlain(t *text, l httpListener, opts RenderOptions) {
 func renderPlainLogs(t *text, l httpListener) {
 	for _, d := range l.Port.Destinations {
 		id := BackendID(d)
-		t.line("log_format", l.choice()+"_"+id, logAsIs, accesslog.Fields{
-			Backend: id, Address: accesslog.Asked, Status: "$status", ResponseTime: "$upstream_response_time", HeaderTime: accesslog.Absent,
-			Completion: "$request_completion", Kind: accesslog.KindSplit, Client: "$remote_addr",
-		}.Format())
+		plain := accesslog.Answered(id, accesslog.KindSplit)
+		plain.Address, plain.HeaderTime = accesslog.Asked, accesslog.Absent
+		renderLogFormat(t, l.choice()+"_"+id, plain)
 	}
 }

@@ -50,7 +50,7 @@ func renderStreamListener(t *text, i int, l Listener, opts RenderOptions) {
 		// $connection alone counts from 1 in every pod.
 		key := "$connection $remote_addr $remote_port $pid $msec"
 		t.entries("split_clients", []string{key, "$" + choice}, percents...)
-		t.line("log_format", choice, withoutTimes("$"+choice, accesslog.KindConnection))
+		t.line("log_format", choice, accesslog.Untimed("$"+choice, accesslog.KindConnection).Line())
 	}
 	t.block("server", nil, func() {
 		renderListen(t, l.Number, opts.IPv6)

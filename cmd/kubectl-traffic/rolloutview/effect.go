@@ -21,12 +21,8 @@ type Traffic struct {
 	FailureRate float64
 }
 
-const (
-	// measured is the length of the windows that the operator judges.
-	measured = 5 * time.Second
-	// mostWindows are played for one step; longer ones for a long step.
-	mostWindows = 240
-)
+// mostWindows are played for one step; longer ones for a long step.
+const mostWindows = 240
 
 // Detect adds to a plan what the analysis could tell by the end of each step, if the
 // traffic stayed as it is: it judges a release in which the canary fails as often as
@@ -79,7 +75,7 @@ type release struct {
 // play plays a step and returns the effect that could be detected at its end.
 func (r *release) play(config judge.Config, weight int32, hold time.Duration) float64 {
 	effect := 1.0
-	windows := min(int(hold/measured), mostWindows)
+	windows := min(int(hold/analysis.WindowLength), mostWindows)
 	for range windows {
 		length := hold / time.Duration(windows)
 		requests := r.traffic.PerSecond * length.Seconds()

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/serin-dev/serin/analysis/source/scrape"
 	"github.com/serin-dev/serin/metricsapi/observe"
+	"github.com/serin-dev/serin/poll"
+	"github.com/serin-dev/serin/proxy/exposition"
 )
 
 const (
@@ -31,13 +32,7 @@ const (
 
 // Reader reads one proxy; scrape.Client does.
 type Reader interface {
-	Read(ctx context.Context, address string, names ...string) (scrape.Families, error)
-}
-
-// Clock is the part of k8s.io/utils/clock.Clock that is needed.
-type Clock interface {
-	Now() time.Time
-	After(d time.Duration) <-chan time.Time
+	Read(ctx context.Context, address string, names ...string) (exposition.Families, error)
 }
 
 // Options configure a Source.
@@ -47,7 +42,7 @@ type Options struct {
 	Proxies func() ([]Proxy, error)
 	// Locate finds the pod that has an address. Without it flows have addresses only.
 	Locate func(netip.Addr) (types.NamespacedName, bool)
-	Clock  Clock
+	Clock  poll.Clock
 	// Window is the time between two readings; DefaultWindow when zero.
 	Window time.Duration
 }
@@ -73,21 +68,8 @@ func New(o Options) *Source {
 	return &Source{options: o, problem: fmt.Sprintf("the proxies are read for the first time; ask again in %s", o.Window)}
 }
 
-// Run reads the proxies once in each window until ctx ends, and returns nil.
-func (s *Source) Run(ctx context.Context) error {
-	for next := s.options.Clock.Now(); ; {
-		s.turn(ctx)
-		now := s.options.Clock.Now()
-		// Rounds do not drift, and missed ones are not made up for.
-		rounds := int64(now.Sub(next)/s.options.Window) + 1
-		next = next.Add(time.Duration(rounds) * s.options.Window)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-s.options.Clock.After(next.Sub(now)):
-		}
-	}
-}
+// Run reads the proxies once in each window until ctx ends.
+func (s *Source) Run(ctx context.Context) { poll.Every(ctx, s.options.Clock, s.options.Window, s.turn) }
 
 // Observe returns the last window. It holds the flows of all namespaces.
 func (s *Source) Observe(_ context.Context, _ string) (observe.Snapshot, error) {
@@ -162,7 +144,7 @@ func (s *Source) read(ctx context.Context) (r round, problem string) {
 
 // one reads one proxy.
 func (s *Source) one(ctx context.Context, pod Proxy) (key string, r reading, err error) {
-	families, err := s.options.Reader.Read(ctx, pod.Address, requestsMetric, durationMetric)
+	families, err := s.options.Reader.Read(ctx, pod.Address, exposition.FlowRequests, exposition.FlowDurations)
 	if err != nil {
 		return "", r, err
 	}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package canary
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
+)
+
+// New makes the command canary with those below it.
+func New(c *cli.Cluster) *cobra.Command {
+	group := &cobra.Command{
+		Use:     "canary",
+		Aliases: []string{"canaries", "canaryrelease", "canaryreleases"},
+		Short:   "Look after canaries of Helm releases",
+		Args:    cli.Usage(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	group.AddCommand(newListCommand(c), newAdoptCommand(c), newDeprecateCommand(c))
+	return group
+}
+
+// canaryName takes the kind off a name, as in canary/website.
+func canaryName(arg string) string {
+	kind, name, found := strings.Cut(arg, "/")
+	switch kind {
+	case "canary", "canaryrelease", "canaryreleases", "canaryrelease.serin.dev", "canaryreleases.serin.dev":
+		if found {
+			return name
+		}
+	}
+	return arg
+}
+
+func newListCommand(c *cli.Cluster) *cobra.Command {
+	return cli.NewList(c, cli.Listing{
+		Words: cli.NewWords("List CanaryReleases with what they do",
+			`List shows the Helm release and revision of each CanaryRelease, what it does, and the canary's live share of the traffic: from
+the least to the most where ports differ. With -o wide it shows the share of each port, how many of the requests that each version answered
+in the last minute failed, and what the CanaryRelease says.`,
+			`  kubectl traffic canary list
+  kubectl traffic canary list -A -o wide`),
+		Kind: "CanaryReleases", Heads: heads,
+		Empty: func() client.ObjectList { return &v1alpha1.CanaryReleaseList{} },
+		Rows: func(list client.ObjectList, all bool, now time.Time) [][]string {
+			return canaryRows(list.(*v1alpha1.CanaryReleaseList).Items, all, now) //nolint:forcetypeassert // as Empty makes it
+		},
+	})
+}
+
+var heads = append(cli.Columns("NAME", "RELEASE", "VERSION", "READY", "STATE", "CANARY", "AGE"), cli.Wide("PORTS", "FAILED", "STATUS")...)
+
+func canaryRows(items []v1alpha1.CanaryRelease, all bool, now time.Time) [][]string {
+	var rows [][]string
+	for i := range items {
+		cr := &items[i]
+		ready, state, sentence := rolloutview.CanaryState(cr)
+		row := []string{
+			cr.Name, cr.Spec.Release, strconv.Itoa(int(cr.Spec.Version)), ready, state, rolloutview.CanaryShare(cr),
+			duration.HumanDuration(now.Sub(cr.CreationTimestamp.Time)),
+		}
+		if all {
+			row = append([]string{cr.Namespace}, row...)
+		}
+		rows = append(rows, append(row, cli.OrNone(rolloutview.CanaryPorts(cr)), cli.OrNone(rolloutview.CanaryFailures(cr)), sentence))
+	}
+	return rows
+}

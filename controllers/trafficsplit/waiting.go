@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
+)
+
+// reportPause is how long a report waits that is likely to be out of date at once:
+// proxies take some hundred milliseconds to follow a new generation, and pods become
+// ready one by one. What it would say is in the report that comes after.
+const reportPause = 2 * time.Second
+
+// pauseOf is how long a report waits. One that says that proxies are given time says
+// nothing that the report after that time does not.
+func pauseOf(report *plan.Report, settle time.Duration) time.Duration {
+	if report.Programmed.Reason == splitv1.ReasonSettling {
+		return reportPause + settle
+	}
+	return reportPause
+}
+
+// mayWait reports whether nobody misses what is new in a status for a moment. Of a
+// split that is being deleted nobody reads anything but why that takes so long.
+func mayWait(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) bool {
+	old, deleting := split.Status, !split.DeletionTimestamp.IsZero()
+	if (old.Confirmed == nil) != (next.Confirmed == nil) || old.Router != next.Router {
+		return false // a withdrawal begins with what is written
+	}
+	return sameVerdicts(old, next, deleting) &&
+		(deleting || equality.Semantic.DeepEqual(old.Mirror, next.Mirror) && sameWeights(old.Backends, next.Backends))
+}
+
+// sameWeights compares but for the number of ready endpoints. A backend with a weight
+// that has none any more is told of at once.
+func sameWeights(old, next []splitv1.BackendStatus) bool {
+	return slices.EqualFunc(old, next, func(a, b splitv1.BackendStatus) bool {
+		gone := b.Weight > 0 && a.ReadyEndpoints > 0 && b.ReadyEndpoints == 0
+		return a.Service == b.Service && a.Weight == b.Weight && slices.Equal(a.Ports, b.Ports) && !gone
+	})
+}
+
+// sameVerdicts reports whether the conditions say the same of a newer generation or
+// Routing, or only that it waits: until then, what is written is visibly that of an older
+// one, by what it says it observed, or says that it waits too.
+func sameVerdicts(old, next splitv1.TrafficSplitStatus, deleting bool) bool {
+	for _, c := range next.Conditions {
+		before := meta.FindStatusCondition(old.Conditions, c.Type)
+		switch {
+		case before == nil:
+			return false
+		case before.Status == c.Status && before.Reason == c.Reason && before.Message == c.Message:
+		case waits(c, deleting) && (before.ObservedGeneration < c.ObservedGeneration || old.ObservedRouting != next.ObservedRouting || waits(*before, deleting)):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func waits(c metav1.Condition, deleting bool) bool {
+	return c.Reason == splitv1.ReasonWaitingForProxies || c.Reason == splitv1.ReasonWaitingForService || c.Reason == splitv1.ReasonSettling ||
+		deleting && c.Reason == splitv1.ReasonPending && c.Type == splitv1.ConditionProgrammed
+}

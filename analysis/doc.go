@@ -8,7 +8,7 @@
 // same proxies at the same time) and the live weight. Its outputs
 // are Windows: increments over disjoint stretches of time in which the weight
 // did not change. Everything here is a pure value; I/O lives in
-// analysis/source, polling in analysis/collect and the decision in
+// analysis/source, polling in controllers/sampling and the decision in
 // analysis/judge.
 //
 // The package must not guess: a counter that went backwards, a pod that

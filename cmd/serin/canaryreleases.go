@@ -11,12 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/serin-dev/serin/analysis/source/scrape"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease"
 	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
-	"github.com/serin-dev/serin/controllers/sampling"
-	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // canaryWorkers are few: one may be in the middle of a Helm upgrade for minutes, and
@@ -35,7 +32,7 @@ func (o *managerOptions) addCanaryReleases(mgr manager.Manager) error {
 		return nil
 	}
 	// Those of Rollouts are known by the names of Rollouts, which may be those of Services.
-	measured := sampling.New(mgr.GetClient(), nginx.AgentPort, scrape.New(scrape.Options{}), clock.RealClock{}, canaryWindow)
+	measured := newProxies(mgr, canaryWindow, nil)
 	if err := mgr.Add(measured); err != nil {
 		return err
 	}

@@ -3,10 +3,13 @@
 package main
 
 import (
+	"time"
+
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/serin-dev/serin/analysis/source/scrape"
+	"github.com/serin-dev/serin/controllers/kit/changes"
 	"github.com/serin-dev/serin/controllers/sampling"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
@@ -19,17 +22,26 @@ func (o *managerOptions) addMeasurements(mgr manager.Manager, routers []traffic.
 	if err != nil {
 		return nil, err
 	}
-	proxies := sampling.New(mgr.GetClient(), nginx.AgentPort, scrape.New(scrape.Options{}), clock.RealClock{}, o.window)
-	others := sampling.NewTrafficMetrics(lister, clock.RealClock{})
+	changed := changes.New()
+	proxies := newProxies(mgr, o.window, changed)
+	others := sampling.NewTrafficMetrics(lister, clock.RealClock{}, changed)
 	measured := sampling.NewRouted(sampling.RoutedOptions{
 		Splits: mgr.GetClient(), DefaultRouter: o.defaultRouter, ProxyRouters: proxyRouters(routers), Proxies: proxies, Others: others,
+		Changes: changed,
 	})
-	for _, r := range []manager.Runnable{proxies, others, measured} {
+	for _, r := range []manager.Runnable{proxies, others} {
 		if err := mgr.Add(r); err != nil {
 			return nil, err
 		}
 	}
 	return measured, nil
+}
+
+// newProxies reads the counters of Serin's own proxies.
+func newProxies(mgr manager.Manager, interval time.Duration, changed changes.Channel) *sampling.Proxies {
+	return sampling.NewProxies(sampling.ProxiesOptions{
+		Pods: mgr.GetClient(), Port: nginx.AgentPort, Source: scrape.New(scrape.Options{}), Clock: clock.RealClock{}, Interval: interval, Changes: changed,
+	})
 }
 
 // proxyRouters are those that run proxies of Serin's.

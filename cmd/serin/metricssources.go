@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	proxies "github.com/serin-dev/serin/analysis/source/scrape"
 	"github.com/serin-dev/serin/cmd/build"
@@ -68,9 +67,7 @@ func newScrapeSource(ctx context.Context, parts sourceParts) (observe.Source, er
 	})
 	go func() {
 		factory.WaitForCacheSync(ctx.Done())
-		if err := source.Run(ctx); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Stopped reading proxies")
-		}
+		source.Run(ctx)
 	}()
 	return source, nil
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/controllers/kit/changes"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -43,7 +44,7 @@ func TestTheRunningProxiesOfTheSplitAreMeasuredAndTheOwnerIsTold(t *testing.T) {
 	).Build()
 	source := &recorder{targets: make(chan analysis.Target, 10)}
 	clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
-	p := New(pods, 15020, source, clock, 5*time.Second)
+	p := NewProxies(ProxiesOptions{Pods: pods, Port: 15020, Source: source, Clock: clock, Changes: changes.New()})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.Start(ctx) }()
@@ -66,7 +67,7 @@ func TestTheRunningProxiesOfTheSplitAreMeasuredAndTheOwnerIsTold(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if e := <-p.Changed(); e.Object != key {
+	if e := <-p.Changes; e.Object != key {
 		t.Errorf("told of %v", e.Object)
 	}
 	p.Forget(key)
@@ -76,16 +77,6 @@ func TestTheRunningProxiesOfTheSplitAreMeasuredAndTheOwnerIsTold(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
-	}
-}
-
-func TestAFullBacklogDoesNotBlockTheMeasurement(t *testing.T) {
-	p := New(fake.NewClientBuilder().Build(), 15020, &recorder{}, clocktesting.NewFakeClock(time.Unix(1e9, 0)), time.Second)
-	for range backlog + 10 {
-		p.notify("shop/website")
-	}
-	if len(p.changed) != backlog {
-		t.Errorf("%d wait", len(p.changed))
 	}
 	if !p.NeedLeaderElection() {
 		t.Error("a standby judges")

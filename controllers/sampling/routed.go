@@ -12,10 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/serin-dev/serin/analysis"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit/changes"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -27,19 +27,18 @@ type Measurements interface {
 	Forget(rollout types.NamespacedName)
 	// Windows returns what was measured after a time, and why data is missing.
 	Windows(rollout types.NamespacedName, after time.Time) ([]analysis.Window, analysis.Health)
-	// Changed carries the Rollouts with a new window or a change of health.
-	Changed() <-chan event.TypedGenericEvent[types.NamespacedName]
 }
 
 // Routed measures each split where its router's traffic is counted: in this process the
 // counters of Serin's own proxies, and through the TrafficMetrics API all others.
 type Routed struct {
+	changes.Channel // carries the Rollouts with a new window or a change of health
+
 	splits   client.Reader
 	fallback string
 	inside   map[string]bool
 	proxies  Measurements
 	others   Measurements
-	changed  chan event.TypedGenericEvent[types.NamespacedName]
 
 	mu     sync.Mutex
 	router map[types.NamespacedName]string
@@ -53,44 +52,23 @@ type RoutedOptions struct {
 	DefaultRouter string
 	// ProxyRouters are those whose traffic Proxies measure.
 	ProxyRouters []string
-	// Proxies and Others measure.
+	// Proxies and Others measure, and notify Changes.
 	Proxies, Others Measurements
+	Changes         changes.Channel
 }
 
 // NewRouted makes a Routed.
 func NewRouted(o RoutedOptions) *Routed {
 	r := &Routed{
-		splits: o.Splits, fallback: o.DefaultRouter, proxies: o.Proxies, others: o.Others, inside: map[string]bool{},
-		router: map[types.NamespacedName]string{}, changed: make(chan event.TypedGenericEvent[types.NamespacedName], backlog),
+		Channel: o.Changes,
+		splits:  o.Splits, fallback: o.DefaultRouter, proxies: o.Proxies, others: o.Others, inside: map[string]bool{},
+		router: map[types.NamespacedName]string{},
 	}
 	for _, name := range o.ProxyRouters {
 		r.inside[name] = true
 	}
 	return r
 }
-
-// Start passes on what changed, until ctx ends.
-func (r *Routed) Start(ctx context.Context) error {
-	for {
-		var e event.TypedGenericEvent[types.NamespacedName]
-		select {
-		case <-ctx.Done():
-			return nil
-		case e = <-r.proxies.Changed():
-		case e = <-r.others.Changed():
-		}
-		select {
-		case r.changed <- e:
-		default: // the next window brings another
-		}
-	}
-}
-
-// NeedLeaderElection is true: only the leader judges.
-func (r *Routed) NeedLeaderElection() bool { return true }
-
-// Changed carries the Rollouts with a new window or a change of health.
-func (r *Routed) Changed() <-chan event.TypedGenericEvent[types.NamespacedName] { return r.changed }
 
 // Measure begins to measure a split for a Rollout, by what its router is, or updates its weight. A split
 // that is not there has no traffic.

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/serin-dev/serin/analysis"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -22,7 +21,6 @@ import (
 type place struct {
 	measured []types.NamespacedName
 	health   analysis.Health
-	changed  chan event.TypedGenericEvent[types.NamespacedName]
 }
 
 func (p *place) Measure(_ context.Context, key types.NamespacedName, _ analysis.Subject, _ analysis.Weight) error {
@@ -38,10 +36,8 @@ func (p *place) Windows(types.NamespacedName, time.Time) ([]analysis.Window, ana
 	return nil, p.health
 }
 
-func (p *place) Changed() <-chan event.TypedGenericEvent[types.NamespacedName] { return p.changed }
-
 func newPlace(message string) *place {
-	return &place{health: analysis.Health{Message: message}, changed: make(chan event.TypedGenericEvent[types.NamespacedName], 1)}
+	return &place{health: analysis.Health{Message: message}}
 }
 
 func TestEachSplitIsMeasuredWhereItsRouterIsCounted(t *testing.T) {
@@ -101,25 +97,7 @@ func TestEachSplitIsMeasuredWhereItsRouterIsCounted(t *testing.T) {
 		t.Errorf("after another router was chosen: %v %v", proxies.measured, others.measured)
 	}
 	r.Forget(key("meshed"))
-	if slices.Contains(proxies.measured, key("meshed")) || !r.NeedLeaderElection() {
+	if slices.Contains(proxies.measured, key("meshed")) {
 		t.Error("still measured")
-	}
-}
-
-func TestChangesOfBothPlacesAreToldOf(t *testing.T) {
-	proxies, others := newPlace(""), newPlace("")
-	r := NewRouted(RoutedOptions{Proxies: proxies, Others: others})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- r.Start(ctx) }()
-	for _, p := range []*place{proxies, others} {
-		p.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: website}
-		if e := <-r.Changed(); e.Object != website {
-			t.Errorf("told of %v", e.Object)
-		}
-	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }

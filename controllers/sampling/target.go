@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package collect
+package sampling
 
 import (
 	"errors"
@@ -10,16 +10,34 @@ import (
 	"github.com/serin-dev/serin/analysis"
 )
 
-// target is what is known of one watched key. The Collector's lock guards it.
-type target struct {
-	spec   analysis.Target
-	weight analysis.Weight
-	busy   bool // a scrape is under way
-	eager  bool // what is measured has changed: do not wait for the next round
+// record is what was measured of one TrafficSplit.
+type record struct {
+	windows []analysis.Window // oldest first
+	health  analysis.Health
+}
 
+// close adds a window. Readers hold the slice of before.
+func (r *record) close(w analysis.Window) {
+	first := max(0, len(r.windows)+1-keep)
+	r.windows = append(slices.Clone(r.windows[first:]), w)
+	r.health.LastWindow = w.End
+}
+
+// after are the windows that ended after a time.
+func (r *record) after(t time.Time) ([]analysis.Window, analysis.Health) {
+	i := len(r.windows)
+	for i > 0 && r.windows[i-1].End.After(t) {
+		i--
+	}
+	return slices.Clone(r.windows[i:]), r.health
+}
+
+// target is what is known of one split that proxies serve. The lock of Proxies guards it.
+type target struct {
+	record
+	spec     analysis.Target
+	weight   analysis.Weight
 	windower analysis.Windower
-	windows  []analysis.Window // oldest first
-	health   analysis.Health
 }
 
 func (t *target) sameBackends(o analysis.Target) bool {
@@ -28,7 +46,7 @@ func (t *target) sameBackends(o analysis.Target) bool {
 
 // add stores the outcome of a scrape and reports whether there is a new window
 // or the health has changed.
-func (t *target) add(s analysis.Scrape, err error, keep int) bool {
+func (t *target) add(s analysis.Scrape, err error) bool {
 	var (
 		window analysis.Window
 		reason = analysis.ReasonNoData
@@ -48,10 +66,7 @@ func (t *target) add(s analysis.Scrape, err error, keep int) bool {
 	if reason != "" {
 		return changed(before, t.health)
 	}
-	t.health.LastWindow = window.End
-	// A fresh slice: readers hold the old one.
-	first := max(0, len(t.windows)+1-keep)
-	t.windows = append(slices.Clone(t.windows[first:]), window)
+	t.close(window)
 	return true
 }
 
@@ -70,12 +85,4 @@ func message(s analysis.Scrape, err error) string {
 		return s.Missed[0].Err.Error()
 	}
 	return ""
-}
-
-func (t *target) windowsAfter(after time.Time) []analysis.Window {
-	i := len(t.windows)
-	for i > 0 && t.windows[i-1].End.After(after) {
-		i--
-	}
-	return slices.Clone(t.windows[i:])
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/serin-dev/serin/analysis"
-	"github.com/serin-dev/serin/analysis/collect"
+	"github.com/serin-dev/serin/controllers/kit/changes"
+	"github.com/serin-dev/serin/poll"
 )
 
 const (
@@ -28,8 +28,8 @@ const (
 // Once in each of its windows it lists the metrics of all splits at once.
 type TrafficMetrics struct {
 	lister  Lister
-	clock   collect.Clock
-	changed chan event.TypedGenericEvent[types.NamespacedName]
+	clock   poll.Clock
+	changes changes.Channel
 	// apart is set once the splits of all namespaces may not be listed together. Only
 	// Start reads and writes it.
 	apart bool
@@ -44,19 +44,16 @@ type TrafficMetrics struct {
 // split is what is known of one TrafficSplit.
 type split struct {
 	analysis.Subject
-	weight  analysis.Weight
-	windows []analysis.Window // oldest first
-	health  analysis.Health
+	record
+	weight analysis.Weight
 	// ended is the end of the newest window that was looked at.
 	ended time.Time
 }
 
-// NewTrafficMetrics makes it. Nothing is asked before the first split is measured.
-func NewTrafficMetrics(lister Lister, clock collect.Clock) *TrafficMetrics {
-	return &TrafficMetrics{
-		lister: lister, clock: clock, splits: map[types.NamespacedName]*split{},
-		changed: make(chan event.TypedGenericEvent[types.NamespacedName], backlog),
-	}
+// NewTrafficMetrics makes it. Nothing is asked before the first split is measured. The
+// channel learns of each new window and each change of health.
+func NewTrafficMetrics(lister Lister, clock poll.Clock, c changes.Channel) *TrafficMetrics {
+	return &TrafficMetrics{lister: lister, clock: clock, changes: c, splits: map[types.NamespacedName]*split{}}
 }
 
 // Measure begins to measure a split for a Rollout, or updates its weight.
@@ -86,22 +83,10 @@ func (m *TrafficMetrics) Forget(key types.NamespacedName) {
 func (m *TrafficMetrics) Windows(key types.NamespacedName, after time.Time) ([]analysis.Window, analysis.Health) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.splits[key]
-	if s == nil {
-		return nil, analysis.Health{}
+	if s := m.splits[key]; s != nil {
+		return s.after(after)
 	}
-	first, _ := slices.BinarySearchFunc(s.windows, after, func(w analysis.Window, t time.Time) int {
-		if w.End.After(t) {
-			return 1
-		}
-		return -1
-	})
-	return slices.Clone(s.windows[first:]), s.health
-}
-
-// Changed carries the Rollouts with a new window or a change of health.
-func (m *TrafficMetrics) Changed() <-chan event.TypedGenericEvent[types.NamespacedName] {
-	return m.changed
+	return nil, analysis.Health{}
 }
 
 // NeedLeaderElection is true: only the leader judges.
@@ -109,16 +94,12 @@ func (m *TrafficMetrics) NeedLeaderElection() bool { return true }
 
 // Start asks once in each window until ctx ends, while any split is measured.
 func (m *TrafficMetrics) Start(ctx context.Context) error {
-	for {
+	poll.Every(ctx, m.clock, shortest, func(ctx context.Context) {
 		if namespaces := m.wanted(); len(namespaces) > 0 {
-			m.poll(ctx, namespaces)
+			m.ask(ctx, namespaces)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-m.clock.After(shortest):
-		}
-	}
+	})
+	return nil
 }
 
 // wanted are the namespaces of the splits to ask for now; none when it is too early.
@@ -138,8 +119,8 @@ func (m *TrafficMetrics) wanted() []string {
 	return namespaces
 }
 
-// poll lists the metrics and sorts them to their splits.
-func (m *TrafficMetrics) poll(ctx context.Context, namespaces []string) {
+// ask lists the metrics and sorts them to their splits.
+func (m *TrafficMetrics) ask(ctx context.Context, namespaces []string) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	answers := m.list(ctx, namespaces)
@@ -161,7 +142,7 @@ func (m *TrafficMetrics) poll(ctx context.Context, namespaces []string) {
 		}
 		r, found := a.readings[types.NamespacedName{Namespace: key.Namespace, Name: s.Split}]
 		if s.take(r, found, a.problem, now) {
-			m.notify(key)
+			m.changes.Notify(key)
 		}
 		if found && a.problem == "" {
 			next = earlier(next, r.end.Add(r.end.Sub(r.start)+settle))
@@ -198,16 +179,7 @@ func (t *split) take(r reading, found bool, problem string, now time.Time) bool 
 	if !fresh || reason != "" {
 		return before.Reason != reason || before.Message != message
 	}
-	t.ended, t.health.LastWindow = r.end, r.end
-	// A fresh slice: readers hold the old one.
-	first := max(0, len(t.windows)+1-collect.DefaultKeep)
-	t.windows = append(slices.Clone(t.windows[first:]), w)
+	t.ended = r.end
+	t.close(w)
 	return true
-}
-
-func (m *TrafficMetrics) notify(key types.NamespacedName) {
-	select {
-	case m.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: key}:
-	default:
-	}
 }

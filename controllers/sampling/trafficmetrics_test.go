@@ -24,6 +24,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit/changes"
 )
 
 // api is an API server of a test: 30 seconds are a window, and each split has ten
@@ -74,7 +75,7 @@ func (a *api) answer(err func(namespace string) error) {
 // running starts a TrafficMetrics in a bubble.
 func running(t *testing.T, a *api) *TrafficMetrics {
 	t.Helper()
-	m := NewTrafficMetrics(a.list, clock.RealClock{})
+	m := NewTrafficMetrics(a.list, clock.RealClock{}, changes.New())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- m.Start(ctx) }()
@@ -122,7 +123,7 @@ func TestARolloutIsMeasuredByASplitOfAnotherName(t *testing.T) {
 		if windows, _ := m.Windows(website, time.Time{}); len(windows) > 0 {
 			t.Error("what has the split's name is measured, and not the Rollout")
 		}
-		if e := <-m.Changed(); e.Object != ro {
+		if e := <-m.changes; e.Object != ro {
 			t.Errorf("told of %v", e.Object)
 		}
 	})
@@ -205,7 +206,7 @@ func TestTheAPIMayComeAndGo(t *testing.T) {
 		if windows, health := m.Windows(website, time.Time{}); len(windows) > 0 || health.Message != notServed {
 			t.Errorf("before: %v %+v", windows, health)
 		}
-		if e := <-m.Changed(); e.Object != website {
+		if e := <-m.changes; e.Object != website {
 			t.Errorf("told of %v", e.Object)
 		}
 		a.answer(nil)
@@ -224,7 +225,7 @@ func TestTheAPIMayComeAndGo(t *testing.T) {
 }
 
 func TestOtherBackendsBeginAnew(t *testing.T) {
-	m := NewTrafficMetrics(nil, clock.RealClock{})
+	m := NewTrafficMetrics(nil, clock.RealClock{}, nil)
 	measured(t, m, website)
 	m.splits[website].windows = []analysis.Window{{End: epoch}}
 	measured(t, m, website)
@@ -266,7 +267,7 @@ func TestTheListIsReadFromAnAPIServerToItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := NewTrafficMetrics(lister, clock.RealClock{})
+	m := NewTrafficMetrics(lister, clock.RealClock{}, nil)
 	got, err := m.all(t.Context(), "shop")
 	if err != nil {
 		t.Fatal(err)
@@ -313,7 +314,7 @@ func TestAListThatNeverEndsIsNotFollowed(t *testing.T) {
 	m := NewTrafficMetrics(func(context.Context, string, string) (*metricsv1.TrafficMetricsList, error) {
 		asked++
 		return &metricsv1.TrafficMetricsList{ListMeta: metav1.ListMeta{Continue: "more"}}, nil
-	}, clock.RealClock{})
+	}, clock.RealClock{}, nil)
 	if a, err := m.all(t.Context(), ""); err != nil || a.problem != "the list of TrafficMetrics does not end" || asked != pages {
 		t.Errorf("%+v %v after %d", a, err, asked)
 	}

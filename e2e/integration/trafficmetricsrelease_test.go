@@ -23,7 +23,7 @@ func TestReleasesAreMeasuredThroughTheAPIAsSoonAsItIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := sampling.NewTrafficMetrics(lister, clock.RealClock{})
+	m := sampling.NewTrafficMetrics(lister, clock.RealClock{}, nil)
 	go func() {
 		if err := m.Start(t.Context()); err != nil {
 			t.Error(err)

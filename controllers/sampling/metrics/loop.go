@@ -14,11 +14,12 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/source"
+	"github.com/serin-dev/serin/controllers/kit/changes"
 	"github.com/serin-dev/serin/controllers/sampling/resolve"
+	"github.com/serin-dev/serin/poll"
 )
 
 // Builder makes what measures a metric. Its error names the field and the fix.
@@ -51,13 +52,13 @@ type Options struct {
 
 // Loop measures releases. All methods may be called from any goroutine.
 type Loop struct {
+	changes.Channel // carries the Rollouts for which Samples gives something new
+
 	build   Builder
 	results client.Client
 	clock   clock.WithTicker
 	options Options
-	slots   chan struct{} // one token for each measurement under way
-	wake    chan struct{} // holds a token when something may be due before the next round
-	changed chan event.TypedGenericEvent[types.NamespacedName]
+	poller  *poll.Poller[*metric]
 	writes  workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 	mu       sync.Mutex
@@ -74,14 +75,6 @@ type release struct {
 	queued  bool
 }
 
-const (
-	// round is how often it is looked for what is due.
-	round = time.Second
-	// backlog is how many changes may wait for the controller; one that finds no room is
-	// dropped, since the next sample brings another.
-	backlog = 1024
-)
-
 // New makes a Loop that keeps AnalysisResults with the given client.
 func New(build Builder, results client.Client, clk clock.WithTicker, o Options) *Loop {
 	if o.Concurrency <= 0 {
@@ -91,9 +84,7 @@ func New(build Builder, results client.Client, clk clock.WithTicker, o Options) 
 		o.WriteEvery = 15 * time.Second
 	}
 	return &Loop{
-		build: build, results: results, clock: clk, options: o,
-		slots: make(chan struct{}, o.Concurrency), wake: make(chan struct{}, 1),
-		changed: make(chan event.TypedGenericEvent[types.NamespacedName], backlog),
+		Channel: changes.New(), build: build, results: results, clock: clk, options: o, poller: poll.New[*metric](clk, o.Concurrency),
 		writes: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Second, time.Minute),
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "analysisresults", Clock: clk}),
@@ -120,16 +111,16 @@ func (l *Loop) Watch(rollout types.NamespacedName, r Release) {
 	for i := range r.Metrics {
 		m := known.metric(r, r.Metrics[i])
 		if m == nil {
-			m = l.newMetric(r.Metrics[i])
+			m = l.begin(rollout, r.Metrics[i])
 		}
 		m.weight = r.Weight
 		next.metrics = append(next.metrics, m)
 	}
+	l.end(known, next.metrics)
 	l.releases[rollout] = next
 	if known == nil || known.spec.Problem != r.Problem || known.spec.Revision != r.Revision {
 		l.write(rollout, next)
 	}
-	l.wakeUp()
 }
 
 // metric is the state of a metric that stays what it was; nil when there is none.
@@ -145,14 +136,28 @@ func (r *release) metric(next Release, wanted resolve.Metric) *metric {
 	return nil
 }
 
-// newMetric is due at once.
-func (l *Loop) newMetric(spec resolve.Metric) *metric {
-	m := &metric{spec: spec, due: l.clock.Now()}
+// begin has a metric measured, at once and then in each of its intervals.
+func (l *Loop) begin(rollout types.NamespacedName, spec resolve.Metric) *metric {
+	m := &metric{spec: spec}
 	var err error
 	if m.measurer, err = l.build(spec); err != nil {
 		m.measurer = broken{err: fmt.Errorf("%s.provider.%s.%w", spec.Field, spec.Provider.Type, err)}
 	}
+	l.poller.Set(m, poll.Task{From: l.clock.Now(), Every: spec.Interval, Do: func(ctx context.Context) { l.measure(ctx, rollout, m) }})
+	l.poller.Now(m)
 	return m
+}
+
+// end ends the measurement of a release, but for some of its metrics.
+func (l *Loop) end(r *release, but []*metric) {
+	if r == nil {
+		return
+	}
+	for _, m := range r.metrics {
+		if !slices.Contains(but, m) {
+			l.poller.Remove(m)
+		}
+	}
 }
 
 // broken is a metric that can't be measured until a user corrects it.
@@ -166,6 +171,7 @@ func (b broken) Measure(context.Context, time.Time) (source.Sample, error) {
 func (l *Loop) Forget(rollout types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.end(l.releases[rollout], nil)
 	delete(l.releases, rollout)
 }
 
@@ -185,74 +191,35 @@ func (l *Loop) Samples(rollout types.NamespacedName) []Series {
 	return list
 }
 
-// Changed carries the Rollouts for which Samples gives something new.
-func (l *Loop) Changed() <-chan event.TypedGenericEvent[types.NamespacedName] { return l.changed }
-
 // NeedLeaderElection is true: only the leader judges.
 func (l *Loop) NeedLeaderElection() bool { return true }
 
 // Start measures until ctx ends, and waits for the measurements under way.
 func (l *Loop) Start(ctx context.Context) error {
-	var workers sync.WaitGroup
-	defer workers.Wait()
-	workers.Go(func() { l.writeResults(ctx) })
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	writer.Go(func() { l.writeResults(ctx) })
 	defer l.writes.ShutDown()
-	ticker := l.clock.NewTicker(round)
-	defer ticker.Stop()
-	for {
-		l.startDue(ctx, &workers)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C():
-		case <-l.wake:
-		}
-	}
+	return l.poller.Run(ctx)
 }
 
-// wakeUp has Start look for what is due; one token is enough for all.
-func (l *Loop) wakeUp() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
-// startDue starts every measurement that is due and not under way.
-func (l *Loop) startDue(ctx context.Context, workers *sync.WaitGroup) {
+// measure makes one measurement, and keeps what it gave.
+func (l *Loop) measure(ctx context.Context, rollout types.NamespacedName, m *metric) {
+	at := l.now()
+	sample, err := ask(ctx, m.measurer, at)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.clock.Now()
-	for rollout, r := range l.releases {
-		for _, m := range r.metrics {
-			if m.begin(now) {
-				workers.Go(func() { l.measure(ctx, rollout, m) })
-			}
-		}
+	if ctx.Err() != nil {
+		return // stopping is not a fault of the metric, and what was forgotten is not kept
+	}
+	if m.add(reading{at: at, known: l.now(), sample: sample, err: err}) {
+		l.write(rollout, l.releases[rollout])
+		l.Notify(rollout)
 	}
 }
 
-// measure makes one measurement once there is a free slot.
-func (l *Loop) measure(ctx context.Context, rollout types.NamespacedName, m *metric) {
-	select {
-	case <-ctx.Done():
-		return
-	case l.slots <- struct{}{}:
-	}
-	// Whole microseconds survive being stored in the API.
-	at := l.clock.Now().Truncate(time.Microsecond)
-	sample, err := ask(ctx, m.measurer, at)
-	<-l.slots
-	if ctx.Err() != nil {
-		return // stopping is not a fault of the metric
-	}
-	if l.store(rollout, m, reading{at: at, known: l.clock.Now().Truncate(time.Microsecond), sample: sample, err: err}) {
-		select {
-		case l.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: rollout}:
-		default:
-		}
-	}
-}
+// now is in whole microseconds, which survive being stored in the API.
+func (l *Loop) now() time.Time { return l.clock.Now().Truncate(time.Microsecond) }
 
 // ask measures. A measurer that panics is one that could not measure.
 func ask(ctx context.Context, m source.Measurer, at time.Time) (s source.Sample, err error) {
@@ -262,22 +229,4 @@ func ask(ctx context.Context, m source.Measurer, at time.Time) (s source.Sample,
 		}
 	}()
 	return m.Measure(ctx, at)
-}
-
-// store keeps a sample and reports whether there is something new. A release that was
-// forgotten or changed meanwhile is left alone.
-func (l *Loop) store(rollout types.NamespacedName, m *metric, read reading) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m.busy = false
-	r := l.releases[rollout]
-	if r == nil || !r.has(m) || !m.add(read) {
-		return false
-	}
-	l.write(rollout, r)
-	return true
-}
-
-func (r *release) has(m *metric) bool {
-	return slices.Contains(r.metrics, m)
 }

@@ -52,25 +52,11 @@ type metric struct {
 	spec     resolve.Metric
 	measurer source.Measurer
 	weight   analysis.Weight
-	due      time.Time
-	busy     bool
 
 	windower          analysis.Windower
 	samples           []Sample
 	windows           []Window
 	measured, missing int32
-}
-
-// begin reports whether a measurement is to be made now, and when the next one is due.
-// One that takes longer than the interval is not made up for.
-func (m *metric) begin(now time.Time) bool {
-	if m.busy || now.Before(m.due) {
-		return false
-	}
-	m.busy = true
-	missed := int64(now.Sub(m.due) / m.spec.Interval)
-	m.due = m.due.Add(time.Duration(missed+1) * m.spec.Interval)
-	return true
 }
 
 // reading is the outcome of one measurement.
@@ -114,8 +100,7 @@ func (m *metric) addCounters(r reading) bool {
 		return false // no window, and no fault either: it takes two readings
 	}
 	m.measured++
-	first := max(0, len(m.windows)+1-Keep)
-	m.windows = append(slices.Clone(m.windows[first:]), Window{window, r.known})
+	m.windows = appendKept(m.windows, Window{window, r.known})
 	return true
 }
 
@@ -134,15 +119,18 @@ func (m *metric) miss(r reading, err error) {
 	m.keep(sample)
 }
 
-// keep appends to a fresh slice: readers hold the old one. What was pending is so no
-// longer, or again.
+// keep keeps a sample. What was pending is so no longer, or again.
 func (m *metric) keep(s Sample) {
 	known := m.samples
 	if n := len(known); n > 0 && known[n-1].Reason == source.Pending {
 		known = known[:n-1]
 	}
-	first := max(0, len(known)+1-Keep)
-	m.samples = append(slices.Clone(known[first:]), s)
+	m.samples = appendKept(known, s)
+}
+
+// appendKept appends to a fresh slice of the last Keep: readers hold the old one.
+func appendKept[T any](list []T, next T) []T {
+	return append(slices.Clone(list[max(0, len(list)+1-Keep):]), next)
 }
 
 func (m *metric) series() Series {

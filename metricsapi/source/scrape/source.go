@@ -14,6 +14,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis/source/scrape"
 	"github.com/serin-dev/serin/metricsapi/observe"
+	"github.com/serin-dev/serin/poll"
 )
 
 const (
@@ -34,12 +35,6 @@ type Reader interface {
 	Read(ctx context.Context, address string, names ...string) (scrape.Families, error)
 }
 
-// Clock is the part of k8s.io/utils/clock.Clock that is needed.
-type Clock interface {
-	Now() time.Time
-	After(d time.Duration) <-chan time.Time
-}
-
 // Options configure a Source.
 type Options struct {
 	// Reader reads the proxies, whose pods Proxies lists.
@@ -47,7 +42,7 @@ type Options struct {
 	Proxies func() ([]Proxy, error)
 	// Locate finds the pod that has an address. Without it flows have addresses only.
 	Locate func(netip.Addr) (types.NamespacedName, bool)
-	Clock  Clock
+	Clock  poll.Clock
 	// Window is the time between two readings; DefaultWindow when zero.
 	Window time.Duration
 }
@@ -73,21 +68,8 @@ func New(o Options) *Source {
 	return &Source{options: o, problem: fmt.Sprintf("the proxies are read for the first time; ask again in %s", o.Window)}
 }
 
-// Run reads the proxies once in each window until ctx ends, and returns nil.
-func (s *Source) Run(ctx context.Context) error {
-	for next := s.options.Clock.Now(); ; {
-		s.turn(ctx)
-		now := s.options.Clock.Now()
-		// Rounds do not drift, and missed ones are not made up for.
-		rounds := int64(now.Sub(next)/s.options.Window) + 1
-		next = next.Add(time.Duration(rounds) * s.options.Window)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-s.options.Clock.After(next.Sub(now)):
-		}
-	}
-}
+// Run reads the proxies once in each window until ctx ends.
+func (s *Source) Run(ctx context.Context) { poll.Every(ctx, s.options.Clock, s.options.Window, s.turn) }
 
 // Observe returns the last window. It holds the flows of all namespaces.
 func (s *Source) Observe(_ context.Context, _ string) (observe.Snapshot, error) {

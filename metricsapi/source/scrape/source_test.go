@@ -30,6 +30,7 @@ import (
 	"github.com/serin-dev/serin/analysis/source/scrape"
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
 	"github.com/serin-dev/serin/metricsapi/observe"
+	"github.com/serin-dev/serin/poll"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -110,7 +111,7 @@ func (f *fleet) set(name string, p proxy) {
 	f.pods[name] = &p
 }
 
-func newSource(f *fleet, c Clock) *Source {
+func newSource(f *fleet, c poll.Clock) *Source {
 	return New(Options{Reader: f, Proxies: f.list, Clock: c, Locate: func(a netip.Addr) (types.NamespacedName, bool) {
 		return types.NamespacedName{Namespace: "shop", Name: "load"}, a == netip.MustParseAddr("10.0.0.1")
 	}})
@@ -220,13 +221,11 @@ func TestProxiesAreReadInEachWindow(t *testing.T) {
 			return nil, nil
 		}})
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- s.Run(ctx) }()
+		done := make(chan struct{})
+		go func() { defer close(done); s.Run(ctx) }()
 		time.Sleep(50 * time.Second)
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		<-done
 		var want []time.Time
 		for i := range 4 {
 			want = append(want, begun.Add(time.Duration(i)*15*time.Second))

@@ -8,6 +8,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit/debounce"
 )
 
 // quietTime is how long the figures of the status may be behind: pods that get
@@ -20,8 +21,8 @@ const quietTime = 10 * time.Second
 // only, if that was written not long ago.
 func debounced(s *snapshot, d Decision) Decision {
 	now := &s.Rollout.Status
-	left := quietTime - s.Now.Sub(s.ReportedAt)
-	if s.ReportedAt.IsZero() || left <= 0 || // first what costs nothing: this is the usual case
+	left := debounce.Left(s.ReportedAt, quietTime, s.Now)
+	if left <= 0 || // first what costs nothing: this is the usual case
 		apiequality.Semantic.DeepEqual(*now, d.Status) ||
 		!apiequality.Semantic.DeepEqual(essence(now, s.byReplicas), essence(&d.Status, s.byReplicas)) {
 		return d

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit/debounce"
 	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
@@ -93,9 +95,14 @@ func (r *Reconciler) setFinalizer(ctx context.Context, s scene, action release.A
 	return client.IgnoreNotFound(r.client.Patch(ctx, next, patch))
 }
 
+// deploymentPause is how long a Deployment has to look the same before a write that names
+// its version: its controller writes the status many times in a row, and each would make
+// the write fail.
+var deploymentPause = debounce.Pause{Quiet: conflictPause, Most: 2 * time.Second}
+
 // setHold marks the Deployment and pauses it, or lets it go on while its controller rests.
 func (r *Reconciler) setHold(ctx context.Context, s scene, paused bool) error {
-	if !paused && s.deployment.Spec.Paused && !r.calms.calm(s.deployment.UID, s.deployment.ResourceVersion, s.Now) {
+	if !paused && s.deployment.Spec.Paused && r.busy.Look(s.deployment.UID, s.deployment.ResourceVersion, deploymentPause, s.Now) > 0 {
 		return errBusy
 	}
 	return r.applyHold(ctx, s, map[string]string{v1alpha1.AnnotationRollout: s.Rollout.Name}, paused)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/configrevision"
+	"github.com/serin-dev/serin/controllers/kit/debounce"
 )
 
 // contents knows the digest of each content that was read, so that it is read
@@ -72,7 +73,7 @@ func (c *contents) learn(object client.Object, digest string, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, found := c.digests[object.GetUID()]
-	if found && known.digest != digest && now.Sub(known.changedAt) > flutter {
+	if found && known.digest != digest && debounce.Left(known.changedAt, flutter, now) == 0 {
 		known.changedAt = now
 	}
 	known.version, known.digest = object.GetResourceVersion(), digest

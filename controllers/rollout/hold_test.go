@@ -9,53 +9,12 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/release"
 )
-
-func TestAnObjectIsCalmWhenItHasLookedTheSameForAWhile(t *testing.T) {
-	type look struct {
-		after   time.Duration
-		version string
-		want    bool
-	}
-	const ms = time.Millisecond
-	busy := []look{}
-	for at := time.Duration(0); at < calmAtMost; at += 50 * ms {
-		busy = append(busy, look{at, at.String(), false})
-	}
-	for name, looks := range map[string][]look{
-		"at the second look":               {{0, "1", false}, {calmFor - ms, "1", false}, {calmFor, "1", true}},
-		"since its last change":            {{0, "1", false}, {90 * ms, "2", false}, {150 * ms, "2", false}, {190 * ms, "2", true}},
-		"anew when it is waited for again": {{0, "1", false}, {calmFor, "1", true}, {calmFor + ms, "1", false}},
-		"at last when it never rests":      append(busy, look{calmAtMost, "x", true}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			var c calms
-			for _, l := range looks {
-				if got := c.calm("uid", l.version, time.Unix(0, 0).Add(l.after)); got != l.want {
-					t.Fatalf("after %s, version %s: calm %v, want %v", l.after, l.version, got, l.want)
-				}
-			}
-		})
-	}
-}
-
-func TestWhatIsNotWaitedForIsForgotten(t *testing.T) {
-	var c calms
-	for _, uid := range []types.UID{"a", "b", "c"} {
-		c.calm(uid, "1", time.Unix(0, 0))
-	}
-	c.calm("a", "1", time.Unix(1, 0))
-	c.forget("b")
-	if len(c.seen) != 1 {
-		t.Errorf("remembers %v", c.seen)
-	}
-}
 
 func TestADeploymentIsNotUnpausedWhileItsControllerIsAtWork(t *testing.T) {
 	r, c, writes := newReconciler(t, func(string) error { return nil })
@@ -80,13 +39,13 @@ func TestADeploymentIsNotUnpausedWhileItsControllerIsAtWork(t *testing.T) {
 		if err != nil || result.RequeueAfter != conflictPause || written() {
 			t.Fatalf("result %+v, error %v, written %v: it has to wait and to say nothing", result, err, *writes)
 		}
-		clock.Step(calmFor / 2)
+		clock.Step(conflictPause / 2)
 		d.ResourceVersion += "0" // the status is written
 	}
 	if _, err := retry(unpause()); err != nil || written() {
 		t.Fatalf("error %v, written %v", err, *writes)
 	}
-	clock.Step(calmFor)
+	clock.Step(conflictPause)
 	// The fake API server does not know the version that was made up, so that the
 	// write fails: that it is tried is what matters here.
 	if err := unpause(); !written() {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit/debounce"
 	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -75,7 +76,7 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	options  Options
 	reports  reports
-	calms    calms
+	busy     debounce.Waits[types.UID] // Deployments that their controller is writing
 	lookouts lookouts
 	metrics  *telemetry
 	contents *contents

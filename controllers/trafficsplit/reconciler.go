@@ -8,11 +8,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit/debounce"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 )
 
@@ -31,8 +33,8 @@ type Reconciler struct {
 
 	// withoutGroups is true when the cluster has no HTTPRouteGroups.
 	withoutGroups bool
-	// patience with reports that are out of date soon.
-	patience patience
+	// waiting are reports that are out of date soon.
+	waiting debounce.Waits[types.NamespacedName]
 	// staffed knows since when backends have endpoints.
 	staffed staffed
 }
@@ -44,7 +46,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if o == nil {
-		r.patience.forget(req.NamespacedName)
+		r.waiting.Forget(req.NamespacedName)
 		r.staffed.forget(req.NamespacedName)
 		return settle(ctx, ctrl.Result{}, r.clearOrphans(ctx, req.NamespacedName))
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit/debounce"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 )
 
@@ -30,15 +31,15 @@ func (r *Reconciler) report(ctx context.Context, split *splitv1.TrafficSplit, re
 		equality.Semantic.DeepEqual(next.Mirror, split.Status.Mirror) &&
 		equality.Semantic.DeepEqual(next.Confirmed, split.Status.Confirmed) && next.Router == split.Status.Router &&
 		next.ObservedRouting == split.Status.ObservedRouting {
-		r.patience.forget(key)
+		r.waiting.Forget(key)
 		return 0, nil
 	}
 	if mayWait(split, next) {
-		if left := r.patience.left(key, now); left > 0 {
+		if left := r.waiting.Look(key, "", debounce.Pause{Quiet: reportPause}, now); left > 0 {
 			return left, nil
 		}
 	}
-	r.patience.forget(key)
+	r.waiting.Forget(key)
 	return 0, r.write(ctx, split, next)
 }
 

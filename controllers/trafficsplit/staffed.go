@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/serin-dev/serin/controllers/kit/debounce"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 )
 
@@ -34,7 +35,7 @@ func (s *staffed) fresh(split types.NamespacedName, ready map[string]int32, now 
 			since = now
 		}
 		after[service] = since
-		if rest := since.Add(plan.EndpointTime).Sub(now); rest > 0 {
+		if rest := debounce.Left(since, plan.EndpointTime, now); rest > 0 {
 			left[service] = rest
 		}
 	}

@@ -4,13 +4,11 @@ package trafficsplit
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
@@ -19,34 +17,6 @@ import (
 // proxies take some hundred milliseconds to follow a new generation, and pods become
 // ready one by one. What it would say is in the report that comes after.
 const reportPause = 2 * time.Second
-
-// patience remembers since when a report waits. It is only used to write a little
-// later: a restart that forgets it changes nothing.
-type patience struct {
-	mu    sync.Mutex
-	since map[types.NamespacedName]time.Time
-}
-
-// left is how long the report of a split has to wait still.
-func (p *patience) left(split types.NamespacedName, now time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	since, waits := p.since[split]
-	if !waits {
-		if p.since == nil {
-			p.since = map[types.NamespacedName]time.Time{}
-		}
-		p.since[split], since = now, now
-	}
-	return max(0, reportPause-now.Sub(since))
-}
-
-// forget is told when nothing waits any more.
-func (p *patience) forget(split types.NamespacedName) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.since, split)
-}
 
 // mayWait reports whether nobody misses what is new in a status for a moment. Of a
 // split that is being deleted nobody reads anything but why that takes so long.

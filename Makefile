@@ -73,7 +73,7 @@ plot: ## Draw docs/pictures/detectable-effect.svg
 	go run ./analysis/sim/cmd/bench-analysis -plot docs/pictures/detectable-effect.svg
 
 bench-proxy: ## Compare a proxy with a plain nginx, in turns, and time changes of weights
-	go test -run '^$$' -bench . -benchmem ./traffic/nginx ./proxy
+	go test -run '^$$' -bench . -benchmem ./traffic/nginx ./proxy/counts ./proxy/weights
 	go run ./proxy/cmd/bench-proxy $(BENCH_FLAGS)
 
 bench-splits: ## Measure what a split and a Service cost among 50 to 500 splits of one namespace

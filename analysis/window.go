@@ -123,9 +123,9 @@ func (w Window) Validate() error {
 	return w.validateValues()
 }
 
-// increase is what a counted since prev was read from the same series; false
+// Increase is what a counted since prev was read from the same series; false
 // when it cannot be the same series, because a counter went backwards.
-func (a Arm) increase(prev Arm) (Arm, bool) {
+func (a Arm) Increase(prev Arm) (Arm, bool) {
 	d := Arm{Requests: a.Requests - prev.Requests, Failures: a.Failures - prev.Failures}
 	d.Spread = d.spread()
 	if prev.Latency == nil && prev.Requests > 0 {
@@ -139,9 +139,9 @@ func (a Arm) increase(prev Arm) (Arm, bool) {
 	return d, d.Validate() == nil
 }
 
-// plus adds two arms. The sum has a latency only if every arm that answered
+// Plus adds two arms. The sum has a latency only if every arm that answered
 // requests has one with the same bounds: half a histogram would be biased.
-func (a Arm) plus(b Arm) Arm {
+func (a Arm) Plus(b Arm) Arm {
 	sum := Arm{Requests: a.Requests + b.Requests, Failures: a.Failures + b.Failures}
 	sum.Spread = Spread{Proxies: a.Spread.Proxies + b.Spread.Proxies, Squares: a.Spread.Squares + b.Spread.Squares}
 	switch {

@@ -49,13 +49,13 @@ func (w *Window) addIncreases(prev, cur map[string]PodCounters) int {
 		if !known {
 			continue
 		}
-		canary, canaryOK := now.Canary.increase(before.Canary)
-		stable, stableOK := now.Stable.increase(before.Stable)
+		canary, canaryOK := now.Canary.Increase(before.Canary)
+		stable, stableOK := now.Stable.Increase(before.Stable)
 		if !canaryOK || !stableOK {
 			// One arm without the other would compare different traffic.
 			continue
 		}
-		w.Canary, w.Stable = w.Canary.plus(canary), w.Stable.plus(stable)
+		w.Canary, w.Stable = w.Canary.Plus(canary), w.Stable.Plus(stable)
 		pods++
 	}
 	return pods

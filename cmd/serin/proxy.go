@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/serin-dev/serin/cmd/build"
-	"github.com/serin-dev/serin/proxy"
+	"github.com/serin-dev/serin/proxy/agent"
 	"github.com/serin-dev/serin/proxy/fdstore"
 	proxyfeed "github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
@@ -127,14 +127,14 @@ func (o *proxyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := proxy.StatusListener(ctx, files, o.statusAddress)
+	listener, err := agent.StatusListener(ctx, files, o.statusAddress)
 	if err != nil {
 		return fmt.Errorf("--status-address: %w", err)
 	}
 	wall := clock.RealClock{}
-	return proxy.New(proxy.Options{
+	return agent.New(agent.Options{
 		Render: render, Files: files,
-		Server: func(killed func(int)) (proxy.Server, error) {
+		Server: func(killed func(int)) (agent.Server, error) {
 			return nginxproc.New(nginxproc.Options{
 				Binary: o.binary, Dir: render.Dir, Workers: render.Workers, Log: os.Stderr, Killed: killed, Files: files, Clock: wall,
 			})

@@ -65,7 +65,7 @@ func TestTheDecisionsOfThisRepositoryAreCachedAndItsProxyIsNot(t *testing.T) {
 			t.Errorf("%s is not among the pure packages %v", name, got.Pure)
 		}
 	}
-	for _, name := range []string{"./proxy", "./controllers/trafficsplit", "./metricsapi/inventory"} {
+	for _, name := range []string{"./proxy/agent", "./controllers/trafficsplit", "./metricsapi/inventory"} {
 		if !slices.Contains(got.Concurrent, name) {
 			t.Errorf("%s is not among the concurrent packages %v", name, got.Concurrent)
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/proxy/exposition"
 )
 
 const (
@@ -135,18 +136,18 @@ func (c *Client) read(ctx context.Context, pod analysis.Pod, t analysis.Target) 
 
 // versions asks for what compares two versions. A proxy with many clients has megabytes
 // of other metrics.
-var versions = named(requestsMetric, durationMetric, startMetric, backendMetric)
+var versions = named(exposition.Requests, exposition.Durations, exposition.Start, exposition.BackendInfo)
 
 // named is the query for some metrics.
 func named(names ...string) string { return url.Values{"name[]": names}.Encode() }
 
 // Read fetches the metrics of the given names from one pod, and when it started. A pod
 // may answer others too.
-func (c *Client) Read(ctx context.Context, address string, names ...string) (Families, error) {
-	body, err := c.get(ctx, address, named(append(slices.Clone(names), startMetric)...))
+func (c *Client) Read(ctx context.Context, address string, names ...string) (exposition.Families, error) {
+	body, err := c.get(ctx, address, named(append(slices.Clone(names), exposition.Start)...))
 	if err == nil {
-		var f Families
-		if f, err = parseFamilies(body); err == nil {
+		var f exposition.Families
+		if f, err = exposition.Parse(body); err == nil {
 			return f, nil
 		}
 	}

@@ -3,14 +3,9 @@
 // Package scrape reads the counters of both versions from Serin's own proxies.
 //
 // Its input is the addresses of the proxy pods and the names of the two
-// backends; its output is one analysis.Scrape. The metrics it understands are
+// backends; its output is one analysis.Scrape. The metrics are those of proxy/exposition.
 //
-//	serin_proxy_requests_total{backend,code}             counter, one count per client request that was split by weight
-//	serin_proxy_request_duration_seconds{backend}        classic histogram, upstream response time
-//	serin_proxy_start_time_seconds                       gauge; another value is another series
-//	serin_proxy_backend_info{backend} 1                  the proxy serves this backend
-//
-// Requests that matched nothing in a split limited by matches, and copies of
+// Requests that matched nothing in a split limited by matches, and mirrored
 // requests, are in metrics of their own (serin_proxy_unmatched_… and
 // serin_proxy_mirrored_…) and are left out: only requests that could have gone to
 // either version compare the versions.

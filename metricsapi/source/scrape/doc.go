@@ -4,10 +4,7 @@
 // once in each window and keeps no longer than needed: the last reading, and the flows of
 // the window before it. There is no store.
 //
-//	serin_proxy_flow_requests_total{namespace,apex,backend,client,server,result}   counter
-//	serin_proxy_flow_duration_seconds{namespace,apex,backend,client,server}        classic histogram
-//
-// client and server are addresses, or empty where the proxy does not know; without apex a
+// The metrics are those of proxy/exposition. Their client and server are addresses, or empty where the proxy does not know; without apex a
 // request was not split. Flows are seen at the client's side: a proxy stands before the
 // server, and sends a request on for its client.
 //

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/serin-dev/serin/analysis/source/scrape"
 	"github.com/serin-dev/serin/metricsapi/observe"
 	"github.com/serin-dev/serin/poll"
+	"github.com/serin-dev/serin/proxy/exposition"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 
 // Reader reads one proxy; scrape.Client does.
 type Reader interface {
-	Read(ctx context.Context, address string, names ...string) (scrape.Families, error)
+	Read(ctx context.Context, address string, names ...string) (exposition.Families, error)
 }
 
 // Options configure a Source.
@@ -144,7 +144,7 @@ func (s *Source) read(ctx context.Context) (r round, problem string) {
 
 // one reads one proxy.
 func (s *Source) one(ctx context.Context, pod Proxy) (key string, r reading, err error) {
-	families, err := s.options.Reader.Read(ctx, pod.Address, requestsMetric, durationMetric)
+	families, err := s.options.Reader.Read(ctx, pod.Address, exposition.FlowRequests, exposition.FlowDurations)
 	if err != nil {
 		return "", r, err
 	}

@@ -31,6 +31,7 @@ import (
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
 	"github.com/serin-dev/serin/metricsapi/observe"
 	"github.com/serin-dev/serin/poll"
+	"github.com/serin-dev/serin/proxy/exposition"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -50,21 +51,21 @@ type proxy struct {
 // pairText is one pair in the format of a proxy.
 func pairText(client, backend string, success, failure, fast, total int) string {
 	labels := fmt.Sprintf(`namespace="shop",apex="web",backend=%q,client=%q,server=""`, backend, client)
-	return fmt.Sprintf(requestsMetric+"{%[1]s,result=\"success\"} %[2]d\n"+requestsMetric+"{%[1]s,result=\"failure\"} %[3]d\n", labels, success, failure) +
-		fmt.Sprintf(durationMetric+"_bucket{%[1]s,le=\"0.1\"} %[2]d\n"+durationMetric+"_bucket{%[1]s,le=\"1\"} %[3]d\n"+durationMetric+"_bucket{%[1]s,le=\"+Inf\"} %[3]d\n"+durationMetric+"_sum{%[1]s} 1\n"+durationMetric+"_count{%[1]s} %[3]d\n", labels, fast, total)
+	return fmt.Sprintf(exposition.FlowRequests+"{%[1]s,result=\"success\"} %[2]d\n"+exposition.FlowRequests+"{%[1]s,result=\"failure\"} %[3]d\n", labels, success, failure) +
+		fmt.Sprintf(exposition.FlowDurations+"_bucket{%[1]s,le=\"0.1\"} %[2]d\n"+exposition.FlowDurations+"_bucket{%[1]s,le=\"1\"} %[3]d\n"+exposition.FlowDurations+"_bucket{%[1]s,le=\"+Inf\"} %[3]d\n"+exposition.FlowDurations+"_sum{%[1]s} 1\n"+exposition.FlowDurations+"_count{%[1]s} %[3]d\n", labels, fast, total)
 }
 
 // text is a whole answer of such pairs, which have to be sorted into their families.
 func text(pairs ...string) string {
 	var requests, durations []string
 	for line := range strings.SplitSeq(strings.Join(pairs, ""), "\n") {
-		if strings.HasPrefix(line, requestsMetric) {
+		if strings.HasPrefix(line, exposition.FlowRequests) {
 			requests = append(requests, line)
 		} else if line != "" {
 			durations = append(durations, line)
 		}
 	}
-	return "# TYPE " + requestsMetric + " counter\n" + strings.Join(requests, "\n") + "\n# TYPE " + durationMetric + " histogram\n" + strings.Join(durations, "\n") + "\n"
+	return "# TYPE " + exposition.FlowRequests + " counter\n" + strings.Join(requests, "\n") + "\n# TYPE " + exposition.FlowDurations + " histogram\n" + strings.Join(durations, "\n") + "\n"
 }
 
 func (f *fleet) list() ([]Proxy, error) {
@@ -78,7 +79,7 @@ func (f *fleet) list() ([]Proxy, error) {
 }
 
 // Read parses with the client that is used in earnest.
-func (f *fleet) Read(ctx context.Context, address string, names ...string) (scrape.Families, error) {
+func (f *fleet) Read(ctx context.Context, address string, names ...string) (exposition.Families, error) {
 	f.mu.Lock()
 	p := *f.pods[address]
 	f.mu.Unlock()
@@ -88,10 +89,10 @@ func (f *fleet) Read(ctx context.Context, address string, names ...string) (scra
 	return serve(ctx, f.t, fmt.Sprintf("# TYPE serin_proxy_start_time_seconds gauge\nserin_proxy_start_time_seconds %v\n", p.start)+p.text, names...)
 }
 
-func serve(ctx context.Context, t *testing.T, text string, names ...string) (scrape.Families, error) {
+func serve(ctx context.Context, t *testing.T, text string, names ...string) (exposition.Families, error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !slices.Contains(r.URL.Query()["name[]"], requestsMetric) {
+		if !slices.Contains(r.URL.Query()["name[]"], exposition.FlowRequests) {
 			t.Errorf("asked for %v", r.URL)
 		}
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
@@ -247,7 +248,7 @@ func TestAnswersThatCannotBeAreRefused(t *testing.T) {
 		{"other bounds", good + strings.ReplaceAll(pairText("10.0.0.2", "web", 1, 1, 1, 2), `le="1"`, `le="2"`), "serin_proxy_flow_duration_seconds: histograms with other bounds, or two of one pair"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f, err := serve(t.Context(), t, text(tt.text), requestsMetric)
+			f, err := serve(t.Context(), t, text(tt.text), exposition.FlowRequests)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,7 +263,7 @@ func TestAnswersThatCannotBeAreRefused(t *testing.T) {
 func manyPairs(n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, "%s{namespace=\"shop\",apex=\"web\",backend=\"web\",client=\"10.0.%d.%d\",server=\"\",result=\"success\"} 1\n", requestsMetric, i/256, i%256)
+		fmt.Fprintf(&b, "%s{namespace=\"shop\",apex=\"web\",backend=\"web\",client=\"10.0.%d.%d\",server=\"\",result=\"success\"} 1\n", exposition.FlowRequests, i/256, i%256)
 	}
 	return b.String()
 }
@@ -307,14 +308,14 @@ func BenchmarkMemory(b *testing.B) {
 		out := round{readings: map[string]reading{}}
 		for _, name := range []string{"a@1", "b@1"} {
 			le := make([]float64, 14)
-			got := reading{le: le, pairs: map[pair]counts{}}
+			got := reading{le: le, pairs: map[pair]analysis.Arm{}}
 			for i := range clients {
 				key, err := pairOf(nil)
 				if err != nil {
 					b.Fatal(err)
 				}
 				key.client = netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
-				got.pairs[key] = counts{success: from, latency: make([]int64, len(le)+1)}
+				got.pairs[key] = analysis.Arm{Requests: from, Latency: &analysis.Histogram{LE: le, Counts: make([]int64, len(le)+1)}}
 			}
 			out.readings[name] = got
 		}

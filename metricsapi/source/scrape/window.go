@@ -6,12 +6,12 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/serin-dev/serin/analysis"
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
 	"github.com/serin-dev/serin/metricsapi/observe"
 )
@@ -28,8 +28,7 @@ type round struct {
 
 // window is what was counted between two rounds.
 type window struct {
-	le    []float64
-	pairs map[pair]counts
+	pairs map[pair]analysis.Arm
 	// begun and broken are how many proxies were not in the round before, and how many
 	// counted backwards.
 	begun, broken int
@@ -37,7 +36,7 @@ type window struct {
 
 // between compares two rounds.
 func between(before, now round) window {
-	w := window{pairs: map[pair]counts{}}
+	w := window{pairs: map[pair]analysis.Arm{}}
 	for proxy, r := range now.readings {
 		old, known := before.readings[proxy]
 		switch {
@@ -52,29 +51,21 @@ func between(before, now round) window {
 
 // add adds the increases of one proxy; none of them if one can't be.
 func (w *window) add(before, now reading) bool {
-	increases := make(map[pair]counts, len(now.pairs))
-	sameBounds := before.le == nil || slices.Equal(before.le, now.le)
-	for key, c := range now.pairs {
-		d, ok := c.increase(before.pairs[key])
-		if !ok || !sameBounds {
+	increases := make(map[pair]analysis.Arm, len(now.pairs))
+	for key, counted := range now.pairs {
+		// A pair that was not there before was counted from zero: its proxy runs since.
+		d, ok := counted.Increase(before.pairs[key])
+		if !ok {
 			return false
 		}
-		if d.success+d.failure > 0 {
+		if d.Requests > 0 {
 			increases[key] = d
 		}
 	}
-	if w.le == nil {
-		w.le = now.le
-	}
-	timed := slices.Equal(w.le, now.le)
 	for key, d := range increases {
-		if !timed {
-			d.latency = nil
-		}
-		if sum, found := w.pairs[key]; found {
-			d = sum.plus(d)
-		}
-		w.pairs[key] = d
+		sum := w.pairs[key].Plus(d)
+		sum.Requests, sum.Failures = min(sum.Requests, analysis.MaxCount), min(sum.Failures, analysis.MaxCount)
+		w.pairs[key] = sum
 	}
 	return true
 }
@@ -88,7 +79,7 @@ func (w *window) flows(whose locate) []observe.Flow {
 	for key, c := range w.pairs {
 		f := observe.Flow{
 			Side: metricsv1.SideClient, Client: party(key.client, "", whose), Server: party(key.server, key.namespace.Value(), whose),
-			Success: float64(c.success), Failure: float64(c.failure), Latency: histogram(w.le, c.latency),
+			Success: float64(c.Requests - c.Failures), Failure: float64(c.Failures), Latency: histogram(c.Latency),
 		}
 		// A proxy names no apex for what matched nothing. That was not split: its Service is
 		// its own apex, so that no split takes it for its backend's.
@@ -111,13 +102,14 @@ func party(a netip.Addr, namespace string, whose locate) observe.Party {
 	return p
 }
 
-func histogram(le []float64, counted []int64) *observe.Histogram {
-	if len(counted) != len(le)+1 {
+func histogram(counted *analysis.Histogram) *observe.Histogram {
+	if counted == nil {
 		return nil
 	}
-	h := &observe.Histogram{LE: le, Counts: make([]float64, len(le)), Total: float64(counted[len(le)])}
+	le := counted.LE
+	h := &observe.Histogram{LE: le, Counts: make([]float64, len(le)), Total: float64(counted.Counts[len(le)])}
 	for i := range le {
-		h.Counts[i] = float64(counted[i])
+		h.Counts[i] = float64(counted.Counts[i])
 	}
 	return h
 }

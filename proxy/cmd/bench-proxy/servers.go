@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/serin-dev/serin/proxy"
+	"github.com/serin-dev/serin/proxy/agent"
 	"github.com/serin-dev/serin/proxy/fdstore"
 	proxyfeed "github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
@@ -191,16 +191,16 @@ func startSerin(ctx context.Context, dir string, workers int) (*serin, error) {
 		dir:  render.Dir, port: ports[0], done: make(chan error, 1),
 	}
 	ctx, s.cancel = context.WithCancel(ctx)
-	agent := proxy.New(proxy.Options{
+	a := agent.New(agent.Options{
 		Render: render, Feed: s, Listener: listener,
-		Server: func(killed func(int)) (proxy.Server, error) {
+		Server: func(killed func(int)) (agent.Server, error) {
 			return nginxproc.New(nginxproc.Options{
 				Binary: "nginx", Dir: render.Dir, Workers: workers, Log: os.Stderr, Killed: killed, Files: fdstore.None{}, Clock: clock.RealClock{},
 			})
 		},
 		QuitTimeout: startTimeout, ApplyTimeout: startTimeout, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
-	go func() { s.done <- agent.Run(ctx) }()
+	go func() { s.done <- a.Run(ctx) }()
 	return s, nil
 }
 

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/serin-dev/serin/proxy/accesslog"
+	"github.com/serin-dev/serin/proxy/counts"
+	"github.com/serin-dev/serin/proxy/fdstore"
+	"github.com/serin-dev/serin/proxy/feed"
+	"github.com/serin-dev/serin/proxy/sockets"
+	"github.com/serin-dev/serin/proxy/udp"
+	"github.com/serin-dev/serin/proxy/weights"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx"
+)
+
+const (
+	// retryFirst and retryMost are how long to wait before a configuration that
+	// failed is tried again.
+	retryFirst = 2 * time.Second
+	retryMost  = time.Minute
+	// scrapeTimeout is how long the last counts wait to be fetched at the end.
+	scrapeTimeout = 6 * time.Second
+)
+
+// Options are what an Agent needs.
+type Options struct {
+	// Render are the facts of the pod that nginx runs in.
+	Render nginx.RenderOptions
+	// Server makes nginx, not started. killed is to be called when workers ended
+	// without being told to, with their number.
+	Server func(killed func(workers int)) (Server, error)
+	// Files holds what must stay open when the agent crashes. Default: fdstore.None.
+	Files fdstore.Store
+	// Feed says what to serve.
+	Feed Feed
+	// Listener of the probes and metrics.
+	Listener net.Listener
+	// Drain is how long requests are still served after a stop was asked for, until
+	// everybody knows that this pod is leaving.
+	Drain time.Duration
+	// QuitTimeout is how long requests may then take to finish.
+	QuitTimeout time.Duration
+	// ApplyTimeout bounds a start or a reload of nginx.
+	ApplyTimeout time.Duration
+	// Settle is how long before a reload answers ask clients to close their
+	// connections, so that few are idle when the reload closes the idle ones.
+	Settle time.Duration
+	// Dial opens the connections by which a backend is tried before it gets
+	// traffic. Default: those of a net.Dialer.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Listen opens a socket for clients. Default: that of the system.
+	Listen func(socket nginx.Socket) (int, error)
+	// Clock that everything waits by.
+	Clock clock.WithTicker
+	// Log of the agent.
+	Log logr.Logger
+}
+
+// Agent runs nginx for one TrafficSplit.
+type Agent struct {
+	Options
+	counts  *counts.Counter
+	metrics *metrics
+	status  *statusServer
+	sockets *sockets.Sockets
+	udp     *udp.Ports
+
+	// The rest belongs to the goroutine of Run.
+
+	server Server
+	// instance is the number of the newest nginx, and tables are its weights.
+	instance int
+	tables   *weights.Tables
+	// split in effect.
+	split traffic.Split
+	// rendering in effect; its key is "" before nginx serves for the first time.
+	rendering nginx.Rendering
+	// generation in effect, and the digest of split.
+	generation    int64
+	configuration string
+	draining      bool
+	// renew is whether another nginx has to be started, whatever is wanted: the last one has
+	// ended, or what it and those before it serve is not known.
+	renew bool
+}
+
+// New makes an Agent.
+func New(opts Options) *Agent {
+	if opts.Dial == nil {
+		opts.Dial = (&net.Dialer{}).DialContext
+	}
+	if opts.Files == nil {
+		opts.Files = fdstore.None{}
+	}
+	if opts.Listen == nil {
+		opts.Listen = sockets.Listen
+	}
+	a := &Agent{Options: opts, counts: counts.New(opts.Render.Dir.Counts(), opts.Clock), sockets: sockets.New(opts.Files, opts.Listen)}
+	a.udp = udp.New(a.sockets, opts.Clock, opts.Log)
+	var registry *prometheus.Registry
+	a.metrics, registry = newMetrics(append(a.udp.Collectors(), a.counts)...)
+	a.status = newStatusServer(registry)
+	return a
+}
+
+// Run serves until the context ends, and then drains and stops nginx. It returns
+// an error when requests had to be cut off or could not be counted.
+//
+// When requests can't be counted any more, Run ends at once and leaves nginx running.
+// The next agent reads on where the saved counts end, so nothing is lost, while counts
+// that stand still would pass for missing traffic.
+//
+// When Files holds what another agent left, nginx runs: Run takes it over as
+// it is.
+func (a *Agent) Run(ctx context.Context) error {
+	var err error
+	if a.server, err = a.Server(a.counts.Killed); err != nil {
+		return err
+	}
+	log, err := a.prepare()
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck // only read
+	// The work goes on while draining, after the caller's context has ended.
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	tailer := accesslog.NewTailer(log, a.counts.Position(), a.Clock, a.counts)
+	if err := tailer.CatchUp(); err != nil { // before anybody sees the counts
+		return err
+	}
+	retry := a.resume(work)
+	failures := make(chan error, 2)
+	go func() { failures <- a.status.run(work, a.Listener) }()
+	go func() { failures <- a.Feed.Run(work) }()
+
+	finish, followed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(followed) // it is read once more at the end
+		followed <- tailer.Run(work, finish)
+	}()
+
+	err = a.serve(ctx, work, retry, failures, followed)
+	a.udp.Stop()
+	close(finish)
+	err = errors.Join(err, <-followed)
+	if a.draining { // else the next agent has the counts
+		a.status.awaitScrape(a.Clock.After(scrapeTimeout))
+	}
+	return err
+}
+
+// prepare makes what nginx and the agent need, and opens the access log. Without
+// anything to take over it empties the folder of what a former process left.
+func (a *Agent) prepare() (*os.File, error) {
+	dir := a.Render.Dir
+	if err := os.MkdirAll(string(dir), 0o700); err != nil {
+		return nil, fmt.Errorf("prepare %s: %w", dir, err)
+	}
+	if !a.sockets.Inherited() {
+		if err := empty(string(dir)); err != nil {
+			return nil, fmt.Errorf("prepare %s: %w", dir, err)
+		}
+	}
+	if err := os.MkdirAll(dir.Temp(), 0o700); err != nil {
+		return nil, fmt.Errorf("prepare %s: %w", dir, err)
+	}
+	if err := a.counts.Load(); err != nil {
+		return nil, err
+	}
+	if _, err := a.counts.Save(); err != nil {
+		return nil, err
+	}
+	return accesslog.Open(dir.AccessLog())
+}
+
+// empty removes everything in a folder.
+func empty(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(folder, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve puts in effect what the feed wants until a stop was asked for and the
+// drain is over, or until requests can't be counted any more. retry says when to try
+// again what failed before.
+func (a *Agent) serve(ctx, work context.Context, retry <-chan time.Time, failures, followed <-chan error) error {
+	var (
+		want    feed.Want
+		cause   error
+		drained <-chan time.Time
+		stop    = ctx.Done()
+		backoff = retryFirst
+	)
+	for {
+		select {
+		case want = <-a.Feed.Wants():
+			backoff = retryFirst
+			retry = a.attempt(work, want, backoff)
+		case <-retry:
+			backoff = min(2*backoff, retryMost)
+			retry = a.again(work, want, backoff)
+		case <-a.ended():
+			retry = a.restart(work, backoff)
+		case err := <-failures:
+			cause, stop, drained = errors.Join(cause, err), nil, a.drain(err)
+		case err := <-followed:
+			cause, followed = errors.Join(cause, err), nil
+			if !a.draining {
+				return cause
+			}
+		case <-stop:
+			stop, drained = nil, a.drain(nil)
+		case <-drained:
+			return errors.Join(cause, a.quit(work))
+		}
+	}
+}
+
+// ended is closed when nginx has ended by itself and is to be started again now. It is
+// nil when that is tried anyway.
+func (a *Agent) ended() <-chan struct{} {
+	if a.renew {
+		return nil
+	}
+	return a.server.Ended()
+}
+
+// again does what failed once more.
+func (a *Agent) again(ctx context.Context, want feed.Want, backoff time.Duration) <-chan time.Time {
+	if a.renew && len(want.Split.Ports) == 0 {
+		return a.restart(ctx, backoff)
+	}
+	return a.attempt(ctx, want, backoff)
+}
+
+// drain begins to leave: no new clients, and those who are here are asked to
+// move on. The channel says when it has lasted long enough.
+func (a *Agent) drain(cause error) <-chan time.Time {
+	a.Log.Info("Draining", "duration", a.Drain.String(), "cause", cause)
+	a.draining = true
+	a.status.setReady("draining")
+	if a.rendering.Key == "" {
+		return a.Clock.After(0)
+	}
+	if err := a.tables.AskToClose(); err != nil {
+		a.Log.Error(err, "Clients are not asked to move on")
+	}
+	now := a.Clock.Now()
+	return a.Clock.After(nginx.LookupsForgotten(now).Add(a.Drain).Sub(now))
+}
+
+// errClockSetBack is that nginx may remember for a long time what was in its tables.
+var errClockSetBack = errors.New("the node's clock was set back while weights changed; another nginx will serve them")
+
+// awaitForgotten waits until nginx has looked up anew all that it finds in its tables now,
+// and then for some more time, by the clock that nginx goes by, which may be set. It fails
+// when that was set back, or when the context ends.
+func (a *Agent) awaitForgotten(ctx context.Context, more time.Duration) error {
+	until := nginx.LookupsForgotten(a.Clock.Now()).Add(more)
+	for {
+		left := until.Sub(a.Clock.Now())
+		switch {
+		case left <= 0:
+			return nil
+		case left > nginx.LookupsKept+more:
+			return errClockSetBack
+		}
+		select {
+		case <-a.Clock.After(left):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (a *Agent) quit(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, a.QuitTimeout)
+	defer cancel()
+	return a.server.Stop(ctx)
+}
+
+// attempt puts a want in effect and reports. After an error the channel says when
+// to try again.
+func (a *Agent) attempt(ctx context.Context, want feed.Want, backoff time.Duration) <-chan time.Time {
+	err := a.apply(ctx, want)
+	if err == nil {
+		// What is missing is said too: the controller takes a proxy for one that serves
+		// the generation only if it sees the same Services as the controller does.
+		a.report(traffic.Summary(want.Problems))
+		return nil
+	}
+	a.Log.Error(err, "The former configuration stays in effect", "generation", want.Split.Generation, "served", a.generation)
+	a.report(err.Error())
+	return a.Clock.After(backoff)
+}
+
+// report says what is in effect.
+func (a *Agent) report(message string) {
+	a.Feed.Report(feed.Served{Generation: a.generation, Configuration: a.configuration, Message: message})
+}
+
+// apply puts a want in effect: only the table of weights when that is all that
+// differs, else the configuration.
+func (a *Agent) apply(ctx context.Context, want feed.Want) error {
+	if len(want.Split.Ports) == 0 {
+		return fmt.Errorf("nothing can be served: %s", traffic.Summary(want.Problems))
+	}
+	r, err := nginx.Render(want.Split, a.Render)
+	if err != nil {
+		return err
+	}
+	if err := reach(ctx, a.Clock, a.Dial, newlyUsed(a.split, want.Split)); err != nil {
+		return err
+	}
+	if err := a.counts.Know(types.NamespacedName{Namespace: want.Split.Namespace, Name: want.Split.Root}, r.Services); err != nil {
+		return err
+	}
+	if err := a.udp.Open(r.Datagrams); err != nil {
+		return err
+	}
+	if r.Key == a.rendering.Key && !a.renew {
+		if err := a.reweigh(ctx, r.Table); err != nil {
+			return err
+		}
+	} else if err := a.replace(ctx, r); err != nil {
+		return err
+	}
+	if err := a.settle(want.Split, r); err != nil {
+		return err
+	}
+	a.Log.Info("In effect", "generation", a.generation, "configuration", r.Key)
+	return nil
+}
+
+// reweigh puts a table of weights in effect.
+func (a *Agent) reweigh(ctx context.Context, table nginx.Table) error {
+	if err := a.tables.Write(table); err != nil {
+		return err
+	}
+	if len(table) > 0 {
+		if err := a.awaitForgotten(ctx, 0); err != nil {
+			a.renew = true // another nginx remembers nothing
+			return err
+		}
+	}
+	a.metrics.updates.Inc()
+	return nil
+}
+
+// settle notes what is in effect now.
+func (a *Agent) settle(split traffic.Split, r nginx.Rendering) error {
+	if err := a.udp.Open(r.Datagrams); err != nil {
+		return err
+	}
+	a.udp.Serve(r.Datagrams)
+	a.split, a.rendering, a.generation, a.configuration = split, r, split.Generation, split.Digest()
+	a.counts.Serve(r.Services)
+	a.metrics.serve(r.Services, a.generation)
+	if !a.draining {
+		a.status.setReady("")
+	}
+	a.renew = false
+	return saveState(a.Render.Dir, state{Split: split, Instance: a.instance})
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/serin-dev/serin/proxy/exposition"
+	"github.com/serin-dev/serin/proxy/nginxproc"
+	"github.com/serin-dev/serin/proxy/weights"
+	"github.com/serin-dev/serin/traffic/nginx"
+)
+
+// This file is how one nginx takes the place of another: for another
+// configuration, after nginx crashed, and after the agent crashed.
+//
+//	the former one serves ──┬─> the new one serves as well ──> the former one asks
+//	                        │   clients to close ──> it finishes what it has
+//	                        └─> the new one fails: nothing has happened
+
+// replace puts a configuration in effect.
+func (a *Agent) replace(ctx context.Context, r nginx.Rendering) error {
+	ctx, cancel := context.WithTimeout(ctx, a.ApplyTimeout+nginx.LookupsKept+a.Settle)
+	defer cancel()
+	former := a.tables
+	if err := a.launch(ctx, r); err != nil {
+		a.metrics.reloads.WithLabelValues(exposition.Failure).Inc()
+		return errors.Join(err, a.sockets.CloseAllBut(a.rendering.Open()))
+	}
+	a.metrics.reloads.WithLabelValues(exposition.Success).Inc()
+	if former != nil {
+		a.askToMove(ctx, former)
+	}
+	if err := a.retireOthers(ctx, a.instance, r); err != nil {
+		a.renew = true // two may serve
+		return err
+	}
+	return nil
+}
+
+// retireOthers has every nginx but the one with a number end, once it serves.
+func (a *Agent) retireOthers(ctx context.Context, number int, r nginx.Rendering) error {
+	if err := succeed(a.Render.Dir, number); err != nil {
+		return err
+	}
+	if err := a.server.Retire(ctx); err != nil {
+		return err
+	}
+	return a.sockets.CloseAllBut(r.Open())
+}
+
+// launch starts an nginx beside those that run.
+func (a *Agent) launch(ctx context.Context, r nginx.Rendering) error {
+	a.instance++
+	folder := a.Render.Dir.Instance(a.instance)
+	tables, err := a.furnish(folder, r)
+	if err == nil {
+		var launch nginxproc.Launch
+		if launch, err = a.lend(folder, r); err == nil {
+			err = a.server.Start(ctx, launch)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(string(folder)))
+	}
+	if a.draining {
+		err = tables.AskToClose()
+	}
+	a.tables = tables
+	return err
+}
+
+// lend is a launch with the sockets of a configuration.
+func (a *Agent) lend(folder nginx.Instance, r nginx.Rendering) (nginxproc.Launch, error) {
+	fds, err := a.sockets.Lend(r.Sockets)
+	return nginxproc.Launch{Folder: folder, Key: r.Key, Sockets: fds}, err
+}
+
+// furnish writes what an nginx needs into its folder.
+func (a *Agent) furnish(folder nginx.Instance, r nginx.Rendering) (*weights.Tables, error) {
+	if err := os.MkdirAll(string(folder), 0o700); err != nil {
+		return nil, fmt.Errorf("write the configuration: %w", err)
+	}
+	tables, err := weights.New(folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := tables.Write(r.Table); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(folder.Config(), r.Config, 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration: %w", err)
+	}
+	return tables, nil
+}
+
+// askToMove has a former nginx ask clients to close their connections, for a
+// while. It closes idle ones when it retires, and a request that arrives on one at
+// that moment is lost.
+func (a *Agent) askToMove(ctx context.Context, former *weights.Tables) {
+	if len(a.rendering.Table) == 0 || a.Settle <= 0 || a.draining {
+		return
+	}
+	if err := former.AskToClose(); err != nil {
+		a.Log.Error(err, "Clients are not asked to move on")
+		return
+	}
+	if err := a.awaitForgotten(ctx, a.Settle); err != nil {
+		a.Log.Error(err, "Not all clients were asked to move on")
+	}
+}
+
+// restart starts nginx again after its master has ended by itself. Workers that
+// are left serve on until then, and nobody else would tell them to end. After an
+// error the channel says when to try again.
+func (a *Agent) restart(ctx context.Context, backoff time.Duration) <-chan time.Time {
+	a.Log.Info("nginx has ended by itself and is started again")
+	a.metrics.restarts.Inc()
+	a.renew = true
+	if err := a.replace(ctx, a.rendering); err != nil {
+		a.Log.Error(err, "nginx is not started again")
+		return a.Clock.After(backoff)
+	}
+	if err := a.settle(a.split, a.rendering); err != nil {
+		a.Log.Error(err, "What is in effect is not noted")
+	}
+	return nil
+}
+
+// resume takes over what another agent left. When nginx has ended as well and could not be
+// started again, the channel says when to try that again; after other errors the next want is
+// put in effect as if there were nothing yet.
+func (a *Agent) resume(ctx context.Context) <-chan time.Time {
+	if !a.sockets.Inherited() {
+		return nil
+	}
+	err := a.takeOver(ctx)
+	if err == nil {
+		return nil
+	}
+	a.Log.Error(err, "What another agent left can't be taken over")
+	if !a.renew {
+		return nil
+	}
+	return a.Clock.After(retryFirst)
+}
+
+// takeOver serves what the other agent had in effect.
+func (a *Agent) takeOver(ctx context.Context) error {
+	noted, err := loadState(a.Render.Dir)
+	if err != nil || noted == nil {
+		return err
+	}
+	if a.instance, err = nginxproc.LastInstance(a.Render.Dir); err != nil {
+		return err
+	}
+	r, err := nginx.Render(noted.Split, a.Render)
+	if err != nil {
+		return err
+	}
+	if err := a.adopt(ctx, noted.Instance, r); err != nil {
+		a.Log.Error(err, "nginx has ended as well and is started again")
+		a.metrics.restarts.Inc()
+		a.split, a.rendering, a.renew = noted.Split, r, true
+		if err := a.replace(ctx, r); err != nil {
+			return err
+		}
+	}
+	return a.settle(noted.Split, r)
+}
+
+// adopt takes over an nginx with its tables, and has all others finish, as the
+// other agent was about to do.
+func (a *Agent) adopt(ctx context.Context, number int, r nginx.Rendering) error {
+	ctx, cancel := context.WithTimeout(ctx, a.ApplyTimeout)
+	defer cancel()
+	folder := a.Render.Dir.Instance(number)
+	launch, err := a.lend(folder, r)
+	if err != nil {
+		return err
+	}
+	if a.tables, err = weights.Open(folder); err != nil {
+		return err
+	}
+	if err := a.tables.Write(r.Table); err != nil { // which may have been on its way
+		return err
+	}
+	if err := a.server.Adopt(ctx, launch); err != nil {
+		return err
+	}
+	return a.retireOthers(ctx, number, r)
+}

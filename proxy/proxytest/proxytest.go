@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxytest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/proxy/exposition"
+)
+
+// MemoryDir is a folder with a short name (a unix socket's path has at most 107
+// characters) in memory, because that is what pods have.
+func MemoryDir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "serin") //nolint:usetesting // t.TempDir is neither
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// FreePort is free for TCP and UDP. It is none of those that Linux gives to clients, since
+// one of them could have it by the time that it is listened on.
+func FreePort(t *testing.T) int32 {
+	t.Helper()
+	for range 100 {
+		port := 10000 + rand.Int32N(20000) //nolint:gosec // no secret
+		address := fmt.Sprintf("0.0.0.0:%d", port)
+		stream, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		datagrams, err := net.ListenPacket("udp", address)
+		if closeErr := stream.Close(); closeErr != nil {
+			t.Fatal(closeErr)
+		}
+		if err != nil {
+			continue
+		}
+		if err := datagrams.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return port
+	}
+	t.Fatal("none of a hundred ports is free")
+	return 0
+}
+
+// Eventually polls a condition that other processes bring about.
+func Eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for !condition() {
+		select {
+		case <-deadline:
+			t.Fatalf("not within 10 s: %s", what)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+const maxDatagram = 1 << 16
+
+// ListenUDP answers each datagram with a name, how many the session has sent, and
+// what was sent.
+func ListenUDP(t *testing.T, service, address string) *net.UDPAddr {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		buffer := make([]byte, maxDatagram)
+		seen := map[string]int{}
+		for {
+			n, from, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			seen[from.String()]++
+			_, _ = conn.WriteTo(fmt.Appendf(nil, "%s %d %s", service, seen[from.String()], buffer[:n]), from)
+		}
+	}()
+	udp, ok := conn.LocalAddr().(*net.UDPAddr)
+	if !ok {
+		t.Fatalf("%T is no address of UDP", conn.LocalAddr())
+	}
+	return udp
+}
+
+// DialUDP opens a client of a port.
+func DialUDP(t *testing.T, host string, port int32) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("udp", net.JoinHostPort(host, strconv.Itoa(int(port))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// Exchange sends a datagram and returns the answer to it.
+func Exchange(conn net.Conn, text string) (string, error) {
+	if _, err := conn.Write([]byte(text)); err != nil {
+		return "", err
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		return "", err
+	}
+	buffer := make([]byte, maxDatagram)
+	n, err := conn.Read(buffer)
+	return string(buffer[:n]), err
+}
+
+// Labels are those of a series.
+func Labels(m *dto.Metric) map[string]string {
+	labels := map[string]string{}
+	for _, l := range m.GetLabel() {
+		labels[l.GetName()] = l.GetValue()
+	}
+	return labels
+}
+
+// Gather reads all metrics, by name.
+func Gather(t *testing.T, from prometheus.Gatherer) exposition.Families {
+	t.Helper()
+	list, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	families := exposition.Families{}
+	for _, f := range list {
+		families[f.GetName()] = f
+	}
+	return families
+}
+
+// CheckFlows compares the sum over all clients with the counts of all requests that say
+// something of a version.
+func CheckFlows(t *testing.T, metrics exposition.Families) {
+	t.Helper()
+	type outcomes map[string]map[analysis.Outcome]int64
+	for _, kind := range []string{"", "unmatched_"} {
+		want, got := outcomes{}, outcomes{}
+		for _, m := range metrics[exposition.RequestsOf(kind)].GetMetric() {
+			labels := Labels(m)
+			service := labels[exposition.Backend]
+			if want[service] == nil {
+				want[service] = map[analysis.Outcome]int64{}
+			}
+			status, err := strconv.Atoi(labels[exposition.Code])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := int64(m.GetCounter().GetValue()); n > 0 && analysis.Classify(status) != analysis.Ignored {
+				want[service][analysis.Classify(status)] += n
+			}
+		}
+		for service := range want {
+			got[service] = map[analysis.Outcome]int64{}
+		}
+		for _, m := range metrics[exposition.FlowRequests].GetMetric() {
+			labels := Labels(m)
+			if (labels[exposition.Apex] == "") != (kind != "") {
+				continue
+			}
+			service, outcome := labels[exposition.Backend], analysis.Success
+			if labels[exposition.Result] == exposition.Failure {
+				outcome = analysis.Failure
+			}
+			if got[service] == nil {
+				got[service] = map[analysis.Outcome]int64{}
+			}
+			if n := int64(m.GetCounter().GetValue()); n > 0 {
+				got[service][outcome] += n
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the clients of %srequests don't add up to all of them (-want +got):\n%s", kind, diff)
+		}
+	}
+}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 )
 
 const pagesFolder = "../../../docs/kubectl-traffic"
@@ -73,7 +75,7 @@ func TestEveryFlagOfACommandIsCompletedOrSwitched(t *testing.T) {
 		if strings.HasSuffix(line, " ") {
 			words = append(words, "")
 		}
-		if status := Run(t.Context(), append([]string{"__complete"}, words...), nil, &out, &out); status != exitDone || !strings.Contains(out.String(), want) {
+		if status := Run(t.Context(), append([]string{"__complete"}, words...), nil, &out, &out); status != cli.ExitDone || !strings.Contains(out.String(), want) {
 			t.Errorf("%q: exit status %d, proposed %q, want %q", line, status, out.String(), want)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 )
 
 var update = flag.Bool("update", false, "write the examples of the documentation anew")
@@ -39,7 +41,7 @@ func TestTheExampleOfTheDocumentation(t *testing.T) {
 		}
 		commands++
 		var out, errs bytes.Buffer
-		if status := Run(t.Context(), strings.Fields(args), nil, &out, &errs); status != exitDone {
+		if status := Run(t.Context(), strings.Fields(args), nil, &out, &errs); status != cli.ExitDone {
 			t.Errorf("%s: exit status %d: %s", parts[1], status, errs.String())
 		}
 		return fmt.Sprintf("`%s`\n\n```json\n%s```", parts[1], out.String())
@@ -96,19 +98,19 @@ func TestReplay(t *testing.T) {
 		out    string // a part of it
 		errs   string // a part of it
 	}{
-		{"a recording", []string{good}, "", exitDone, `{"t":5,"rollback":`, ""},
-		{"the standard input", []string{"-"}, okLine, exitDone, `{"t":5,"rollback":`, ""},
-		{"a Rollout", []string{"-f", rollout, good}, "", exitDone, `"action":"Hold"`, ""},
-		{"a Rollout on the standard input", []string{"-f", "-", good}, "apiVersion: serin.dev/v1alpha1\nkind: Rollout\nspec: {service: shop}\n", exitDone, `{"t":5`, ""},
-		{"what can't be replayed", []string{"-f", "-", good}, "apiVersion: serin.dev/v1alpha1\nkind: Rollout\nspec: {service: shop, analysis: {templateRefs: [{name: errors}]}}\n", exitDone, `{"t":5`, "note: spec.analysis.metrics and templateRefs are left out"},
-		{"a malformed line", []string{bad}, "", exitError, "", bad + ": line 2: t: missing"},
-		{"a malformed Rollout", []string{"-f", good, good}, "", exitError, "", good + ": no Rollout"},
-		{"a step that the Rollout does not have", []string{"-f", rollout, "-"}, strings.Replace(okLine, `"t"`, `"step": 3, "t"`, 1), exitError, "", "-: line 1: step: 3"},
-		{"no such file", []string{filepath.Join(folder, "none")}, "", exitError, "", "no such file"},
-		{"no recording", nil, "", exitUsage, "", "accepts 1 arg"},
-		{"two recordings", []string{good, good}, "", exitUsage, "", "accepts 1 arg"},
-		{"an unknown flag", []string{"--fast", good}, "", exitUsage, "", "unknown flag: --fast"},
-		{"two files from the standard input", []string{"-f", "-", "-"}, "", exitUsage, "", "can't both be"},
+		{"a recording", []string{good}, "", cli.ExitDone, `{"t":5,"rollback":`, ""},
+		{"the standard input", []string{"-"}, okLine, cli.ExitDone, `{"t":5,"rollback":`, ""},
+		{"a Rollout", []string{"-f", rollout, good}, "", cli.ExitDone, `"action":"Hold"`, ""},
+		{"a Rollout on the standard input", []string{"-f", "-", good}, "apiVersion: serin.dev/v1alpha1\nkind: Rollout\nspec: {service: shop}\n", cli.ExitDone, `{"t":5`, ""},
+		{"what can't be replayed", []string{"-f", "-", good}, "apiVersion: serin.dev/v1alpha1\nkind: Rollout\nspec: {service: shop, analysis: {templateRefs: [{name: errors}]}}\n", cli.ExitDone, `{"t":5`, "note: spec.analysis.metrics and templateRefs are left out"},
+		{"a malformed line", []string{bad}, "", cli.ExitError, "", bad + ": line 2: t: missing"},
+		{"a malformed Rollout", []string{"-f", good, good}, "", cli.ExitError, "", good + ": no Rollout"},
+		{"a step that the Rollout does not have", []string{"-f", rollout, "-"}, strings.Replace(okLine, `"t"`, `"step": 3, "t"`, 1), cli.ExitError, "", "-: line 1: step: 3"},
+		{"no such file", []string{filepath.Join(folder, "none")}, "", cli.ExitError, "", "no such file"},
+		{"no recording", nil, "", cli.ExitUsage, "", "accepts 1 arg"},
+		{"two recordings", []string{good, good}, "", cli.ExitUsage, "", "accepts 1 arg"},
+		{"an unknown flag", []string{"--fast", good}, "", cli.ExitUsage, "", "unknown flag: --fast"},
+		{"two files from the standard input", []string{"-f", "-", "-"}, "", cli.ExitUsage, "", "can't both be"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -116,7 +118,7 @@ func TestReplay(t *testing.T) {
 			if status != tt.status || !strings.Contains(out.String(), tt.out) || !strings.Contains(errs.String(), tt.errs) {
 				t.Errorf("exit status %d, output %q, errors %q", status, out.String(), errs.String())
 			}
-			if status != exitDone && out.Len() > 0 {
+			if status != cli.ExitDone && out.Len() > 0 {
 				t.Errorf("something was printed before the error: %q", out.String())
 			}
 		})
@@ -126,13 +128,13 @@ func TestReplay(t *testing.T) {
 func TestUnknownCommandsAreErrorsOfUsage(t *testing.T) {
 	for _, args := range [][]string{{"bogus"}, {"rollout", "bogus"}, {"--bogus"}} {
 		var out, errs bytes.Buffer
-		if status := Run(t.Context(), args, nil, &out, &errs); status != exitUsage || out.Len() > 0 {
+		if status := Run(t.Context(), args, nil, &out, &errs); status != cli.ExitUsage || out.Len() > 0 {
 			t.Errorf("%v: exit status %d, output %q", args, status, out.String())
 		}
 	}
 	for _, args := range [][]string{{}, {"rollout"}, {"rollout", "replay", "--help"}} {
 		var out, errs bytes.Buffer
-		if status := Run(t.Context(), args, nil, &out, &errs); status != exitDone || !strings.Contains(out.String(), "kubectl traffic") {
+		if status := Run(t.Context(), args, nil, &out, &errs); status != cli.ExitDone || !strings.Contains(out.String(), "kubectl traffic") {
 			t.Errorf("%v: exit status %d, output %q", args, status, out.String())
 		}
 	}

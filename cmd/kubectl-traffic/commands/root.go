@@ -9,39 +9,44 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/canary"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/metrics"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/rollout"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/split"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/terminal"
 )
 
 // groups make the commands below the root, in the order of the help.
-var groups = []func(*cluster) *cobra.Command{
-	newTopCommand,
-	newTopologyCommand,
-	newUpdateCommand,
-	newTagCommand,
-	newRolloutCommand,
-	newCanaryCommand,
+var groups = []func(*cli.Cluster) *cobra.Command{
+	metrics.NewTop,
+	metrics.NewTopology,
+	split.NewUpdate,
+	split.NewTag,
+	rollout.New,
+	canary.New,
 	newVersionCommand,
 }
 
 // Run runs the command that the arguments name and returns the exit status.
 func Run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	cleanErrs := terminal.NewClean(errs)
-	root := newRoot(&cluster{errs: cleanErrs, screen: terminal.NewScreen(out)})
+	root := newRoot(&cli.Cluster{Errs: cleanErrs, Screen: terminal.NewScreen(out)})
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(terminal.NewClean(out))
 	root.SetErr(cleanErrs)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(cleanErrs, "error:", explained(err))
+		fmt.Fprintln(cleanErrs, "error:", cli.Explained(err))
 	}
-	return status(err)
+	return cli.Status(err)
 }
 
 // NewRoot makes the command with everything below it, to be documented.
-func NewRoot() *cobra.Command { return newRoot(&cluster{errs: io.Discard}) }
+func NewRoot() *cobra.Command { return newRoot(&cli.Cluster{Errs: io.Discard}) }
 
-func newRoot(c *cluster) *cobra.Command {
+func newRoot(c *cli.Cluster) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-traffic",
 		Short: "See and move traffic, and look after releases by Serin",
@@ -55,23 +60,13 @@ come.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,
-		Args:              usage(cobra.NoArgs),
+		Args:              cli.Usage(cobra.NoArgs),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	c.addFlags(root)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.WrongUsage(err) })
+	c.AddFlags(root)
 	for _, group := range groups {
 		root.AddCommand(group(c))
 	}
 	return root
-}
-
-// usage marks what is wrong with the arguments as an error of usage.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
-		}
-		return nil
-	}
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 )
 
 const apiPath = "/apis/metrics.smi-spec.io/v1alpha1"
@@ -135,83 +137,83 @@ func TestTop(t *testing.T) {
 		out        string // all of it, when it ends with a newline
 		errs       string // a part of it
 	}{
-		{"the example of the text", "top pods", exitDone, `
+		{"the example of the text", "top pods", cli.ExitDone, `
 NAME                   SUCCESS   RPS      LATENCY_P99
 bar-f84f44b5b-dk4g9    74.07%    0.9rps   1ms
 baz-69c8bb6d5b-gn5rt   85.18%    1.8rps   1ms
 foo-6846bf6b-gjmvz     100.00%   1.8rps   1ms
 `, ""},
-		{"all namespaces", "top pods -A --sort-by=success", exitDone, `
+		{"all namespaces", "top pods -A --sort-by=success", cli.ExitDone, `
 NAMESPACE   NAME                   SUCCESS   RPS      LATENCY_P99
 foobar      bar-f84f44b5b-dk4g9    74.07%    0.9rps   1ms
 foobar      baz-69c8bb6d5b-gn5rt   85.18%    1.8rps   1ms
 foobar      foo-6846bf6b-gjmvz     100.00%   1.8rps   1ms
 `, ""},
-		{"what is sent", "top pods --direction=to", exitDone, `
+		{"what is sent", "top pods --direction=to", cli.ExitDone, `
 NAME                   SUCCESS   RPS      LATENCY_P99
 baz-69c8bb6d5b-gn5rt   100.00%   0.0rps   1ms
 `, ""},
-		{"what only sends is there too", "top deployments", exitDone, `
+		{"what only sends is there too", "top deployments", cli.ExitDone, `
 NAME   DIRECTION   SUCCESS   RPS      LATENCY_P99
 db     from        100.00%   1.0rps   1ms
 load   to          75.00%    2.0rps   1ms
 web    from        100.00%   2.0rps   1ms
 `, ""},
-		{"only what is received", "top deployments --direction=from", exitDone, `
+		{"only what is received", "top deployments --direction=from", cli.ExitDone, `
 NAME   SUCCESS   RPS      LATENCY_P99
 db     100.00%   1.0rps   1ms
 web    100.00%   2.0rps   1ms
 `, ""},
-		{"what is sent, also by what receives", "top deployments --direction=to", exitDone, `
+		{"what is sent, also by what receives", "top deployments --direction=to", cli.ExitDone, `
 NAME   SUCCESS   RPS      LATENCY_P99
 load   75.00%    2.0rps   1ms
 web    83.33%    2.0rps   -
 `, ""},
-		{"both", "top deployments --direction=both", exitDone, `
+		{"both", "top deployments --direction=both", cli.ExitDone, `
 NAME   DIRECTION   SUCCESS   RPS      LATENCY_P99
 db     from        100.00%   1.0rps   1ms
 load   to          75.00%    2.0rps   1ms
 web    from        100.00%   2.0rps   1ms
 web    to          83.33%    2.0rps   -
 `, ""},
-		{"both of one", "top deployment web --direction=both", exitDone, `
+		{"both of one", "top deployment web --direction=both", cli.ExitDone, `
 NAME   DIRECTION   SUCCESS   RPS      LATENCY_P99
 web    from        100.00%   2.0rps   1ms
 web    to          83.33%    2.0rps   -
 `, ""},
-		{"one", "top pod/one -o wide", exitDone, `
+		{"one", "top pod/one -o wide", cli.ExitDone, `
 NAME   SUCCESS   RPS      LATENCY_P99   LATENCY_P50   LATENCY_P90   SUCCEEDED   FAILED   WINDOW
 one    100.00%   1.0rps   1ms           1ms           1ms           30          0        30s
 `, ""},
-		{"the edges of one, whose names can't control the terminal", "top pod one --edges", exitDone, `
+		{"the edges of one, whose names can't control the terminal", "top pod one --edges", cli.ExitDone, `
 NAME   DIRECTION   EDGE          SUCCESS   RPS      LATENCY_P99
 one    from        other^[[31m   100.00%   1.0rps   1ms
 `, ""},
-		{"a TrafficSplit by its backends", "top ts web", exitDone, `
+		{"a TrafficSplit by its backends", "top ts web", cli.ExitDone, `
 NAME   BACKEND   WEIGHT   SUCCESS   RPS      LATENCY_P99
 web    web-v1    90       100.00%   3.0rps   1ms
 web    web-v2    10       90.00%    0.3rps   1ms
 `, ""},
-		{"a kind without namespaces", "top ns", exitDone, `
+		{"a kind without namespaces", "top ns", cli.ExitDone, `
 NAME     SUCCESS   RPS      LATENCY_P99
 foobar   100.00%   1.0rps   1ms
 `, ""},
-		{"a list in pieces", "top ds", exitDone, `
+		{"a list in pieces", "top ds", cli.ExitDone, `
 NAME   SUCCESS   RPS      LATENCY_P99
 a      100.00%   0.0rps   1ms
 b      100.00%   0.0rps   1ms
 `, ""},
-		{"nothing measured", "top jobs", exitDone, "", "No traffic of jobs was measured in the namespace foobar in the last window."},
-		{"JSON of nothing", "top jobs -o json", exitDone, `"items": []`, ""},
-		{"a backend that is down", "top services", exitError, "", "TrafficMetrics can't be read at present"},
-		{"no right", "top statefulsets", exitError, "", `the user "jane" may not list statefulsets.metrics.smi-spec.io in the namespace foobar`},
-		{"one that is not there", "top pod none", exitError, "", "there is no pod none in the namespace foobar"},
-		{"an answer that is none", "top rs", exitError, "", "read TrafficMetrics"},
-		{"a kind without metrics", "top secrets", exitUsage, "", `"secrets" has no TrafficMetrics`},
-		{"an unknown order", "top pods --sort-by=age", exitUsage, "", "--sort-by"},
-		{"an unknown direction", "top pods --direction=up", exitUsage, "", "--direction"},
-		{"an unknown form", "top pods -o xml", exitUsage, "", "--output"},
-		{"a name and labels", "top pods one -l app=x", exitUsage, "", "not both"},
+		{"nothing measured", "top jobs", cli.ExitDone, "", "No traffic of jobs was measured in the namespace foobar in the last window."},
+		{"JSON of nothing", "top jobs -o json", cli.ExitDone, `"items": []`, ""},
+		{"a backend that is down", "top services", cli.ExitError, "", "TrafficMetrics can't be read at present"},
+		{"no right", "top statefulsets", cli.ExitError, "", `the user "jane" may not list statefulsets.metrics.smi-spec.io in the namespace foobar`},
+		{"one that is not there", "top pod none", cli.ExitError, "", "there is no pod none in the namespace foobar"},
+		{"an answer that is none", "top rs", cli.ExitError, "", "read TrafficMetrics"},
+		{"a kind without metrics", "top secrets", cli.ExitUsage, "", `"secrets" has no TrafficMetrics`},
+		{"an unknown order", "top pods --sort-by=age", cli.ExitUsage, "", "--sort-by"},
+		{"an unknown direction", "top pods --direction=up", cli.ExitUsage, "", "--direction"},
+		{"an unknown form", "top pods -o xml", cli.ExitUsage, "", "--output"},
+		{"a name and labels", "top pods one -l app=x", cli.ExitUsage, "", "not both"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -241,7 +243,7 @@ func trimmed(text string) string {
 
 func TestLabelsSelectWhatIsShown(t *testing.T) {
 	server := newMetricsServer(t, map[string]string{"/namespaces/foobar/pods": pods})
-	if status, _, errs := server.traffic(t, "top pods -l app=foo,tier!=x"); status != exitDone {
+	if status, _, errs := server.traffic(t, "top pods -l app=foo,tier!=x"); status != cli.ExitDone {
 		t.Fatal(errs)
 	}
 	want := []string{apiPath + "/namespaces/foobar/pods?labelSelector=app%3Dfoo%2Ctier%21%3Dx"}
@@ -252,7 +254,7 @@ func TestLabelsSelectWhatIsShown(t *testing.T) {
 
 func TestAClusterWithoutMetricsIsToldOf(t *testing.T) {
 	server := newMetricsServer(t, nil)
-	if status, _, errs := server.traffic(t, "top pods"); status != exitError || !strings.Contains(errs, "this cluster does not serve TrafficMetrics") {
+	if status, _, errs := server.traffic(t, "top pods"); status != cli.ExitError || !strings.Contains(errs, "this cluster does not serve TrafficMetrics") {
 		t.Errorf("exit status %d: %s", status, errs)
 	}
 }
@@ -278,7 +280,7 @@ func deployments(t *testing.T) *metricsServer {
 func TestTopology(t *testing.T) {
 	server := deployments(t)
 	status, out, errs := server.traffic(t, "topology deployment")
-	if status != exitDone {
+	if status != cli.ExitDone {
 		t.Fatal(errs)
 	}
 	if !strings.Contains(out, "bar") || strings.Count(out, "▶") < 4 || !strings.Contains(out, "traffic   bar") {
@@ -289,11 +291,11 @@ func TestTopology(t *testing.T) {
 		"json": `"requestsPerSecond": 2`,
 		"yaml": "requestsPerSecond: 2",
 	} {
-		if status, out, errs := server.traffic(t, "topology deploy -o "+form); status != exitDone || !strings.Contains(out, want) {
+		if status, out, errs := server.traffic(t, "topology deploy -o "+form); status != cli.ExitDone || !strings.Contains(out, want) {
 			t.Errorf("%s: exit status %d: %s\n%s", form, status, errs, out)
 		}
 	}
-	if status, _, errs := server.traffic(t, "topology deployments -o svg"); status != exitUsage {
+	if status, _, errs := server.traffic(t, "topology deployments -o svg"); status != cli.ExitUsage {
 		t.Errorf("exit status %d: %s", status, errs)
 	}
 }
@@ -303,7 +305,7 @@ func TestATopologyNeedsTheEdgesOfEachResource(t *testing.T) {
 		"/namespaces/foobar/pods":           metricsList(metricsItem("Pod", "one", fromAll, 1, 0, "")),
 		"/namespaces/foobar/pods/one/edges": `403 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"pods.metrics.smi-spec.io \"one\" is forbidden: User \"jane\" cannot get resource \"pods/edges\" in API group \"metrics.smi-spec.io\" in the namespace \"foobar\""}`,
 	})
-	if status, _, errs := server.traffic(t, "topology pods"); status != exitError || !strings.Contains(errs, "may not get pods/edges") {
+	if status, _, errs := server.traffic(t, "topology pods"); status != cli.ExitError || !strings.Contains(errs, "may not get pods/edges") {
 		t.Errorf("exit status %d: %s", status, errs)
 	}
 }
@@ -319,7 +321,7 @@ func TestAPodThatHasGoneSinceItWasListedIsLeftOut(t *testing.T) {
 	})
 	for _, command := range []string{"topology pods", "top pods --direction=to", "top pods --direction=any"} {
 		status, out, errs := server.traffic(t, command)
-		if status != exitDone || strings.Contains(errs, "one") {
+		if status != cli.ExitDone || strings.Contains(errs, "one") {
 			t.Errorf("%s: exit status %d: %s\n%s", command, status, errs, out)
 		}
 	}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package canary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
+)
+
+// waitFlag is the flag --wait: whether to wait, and for how long.
+type waitFlag struct {
+	asked bool
+	// limit is 0 for without end.
+	limit time.Duration
+}
+
+// Set implements pflag.Value.
+func (p *waitFlag) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return errors.New("write a time such as 15m, or --wait alone to wait without end")
+	}
+	p.asked, p.limit = true, d
+	return nil
+}
+
+// String implements pflag.Value.
+func (p *waitFlag) String() string { return p.limit.String() }
+
+// Type implements pflag.Value.
+func (*waitFlag) Type() string { return "duration" }
+
+// transition ends a CanaryRelease as a command says.
+type transition struct {
+	cluster *cli.Cluster
+	output  *cli.Output
+	dryRun  *string
+	wait    waitFlag
+	wanted  v1alpha1.CanaryTransition
+}
+
+// waitWords are in the help of each transition.
+const waitWords = `
+
+With --wait the command ends when all is done. The exit status is 3 when it can't be done without a user's help, or the time is over.`
+
+func newAdoptCommand(c *cli.Cluster) *cobra.Command {
+	return newTransition(c, "adopt", v1alpha1.CanaryTransitionAdopted, cli.NewWords(
+		"Make a Helm release what its canary is",
+		`Adopt sets spec.transition to Adopted: all traffic goes to the canary, the Helm release is upgraded with the values that were tried, and
+the canary's pods become those of the release. A CanaryRelease that is deprecated can't be adopted any more.`,
+		`  kubectl traffic canary adopt shop
+  kubectl traffic canary adopt shop --wait=15m`,
+	))
+}
+
+func newDeprecateCommand(c *cli.Cluster) *cobra.Command {
+	return newTransition(c, "deprecate", v1alpha1.CanaryTransitionDeprecated, cli.NewWords(
+		"Take a canary of a Helm release out",
+		`Deprecate sets spec.transition to Deprecated: all traffic goes back to the Helm release, then the canary goes and leaves no trace. That is
+final. What was adopted is taken back with helm rollback.`,
+		`  kubectl traffic canary deprecate shop
+  kubectl traffic canary deprecate shop --wait`,
+	))
+}
+
+func newTransition(c *cli.Cluster, verb string, wanted v1alpha1.CanaryTransition, words cli.Words) *cobra.Command {
+	t := &transition{cluster: c, wanted: wanted}
+	cmd := &cobra.Command{
+		Use: verb + " CANARYRELEASE", Short: words.Short, Long: words.Long + waitWords, Example: words.Example,
+		Args: cli.Usage(cobra.ExactArgs(1)), ValidArgsFunction: cli.First(c.CanaryReleases),
+		RunE: func(cmd *cobra.Command, args []string) error { return t.run(cmd, canaryName(args[0])) },
+	}
+	cmd.Flags().Var(&t.wait, "wait", "wait until it is done, for at most this time")
+	cmd.Flags().Lookup("wait").NoOptDefVal = "0s"
+	cmd.Flags().Lookup("wait").DefValue = ""
+	cli.Complete(cmd, "wait", cobra.NoFileCompletions)
+	t.output = cli.AddOutput(cmd, cli.AsName, cli.AsJSON, cli.AsYAML)
+	t.dryRun = cli.AddDryRun(cmd)
+	return cmd
+}
+
+func (t *transition) check() error {
+	if err := t.output.Check(); err != nil {
+		return err
+	}
+	if t.wait.asked && *t.dryRun != cli.DryNone {
+		return cli.UsageErrorf("--wait: with --dry-run nothing is done that could be waited for; remove one of them")
+	}
+	return cli.CheckDryRun(*t.dryRun)
+}
+
+func (t *transition) run(cmd *cobra.Command, name string) error {
+	if err := t.check(); err != nil {
+		return err
+	}
+	namespace, err := t.cluster.Namespace()
+	if err != nil {
+		return err
+	}
+	api, err := t.cluster.Client()
+	if err != nil {
+		return err
+	}
+	cr := &v1alpha1.CanaryRelease{}
+	cr.Namespace, cr.Name = namespace, name
+	did, err := t.ask(cmd.Context(), api, cr)
+	if err != nil {
+		return err
+	}
+	if t.wait.asked {
+		if err := t.waitFor(cmd, api, cr); err != nil {
+			return err
+		}
+		did = strings.ToLower(string(t.wanted))
+	}
+	return t.output.Done(cmd, api, cr, did, *t.dryRun)
+}
+
+// ask sets spec.transition, as far as --dry-run allows, and says what it did.
+func (t *transition) ask(ctx context.Context, api client.Client, cr *v1alpha1.CanaryRelease) (string, error) {
+	did := "unchanged"
+	var seen *v1alpha1.CanaryRelease
+	// The controller writes the status at any time.
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := api.Get(ctx, client.ObjectKeyFromObject(cr), cr); err != nil {
+			return err
+		}
+		if seen == nil {
+			seen = cr.DeepCopy()
+		}
+		if seen.UID != cr.UID || seen.Generation != cr.Generation {
+			return fmt.Errorf("the CanaryRelease %s was changed by another user meanwhile, and nothing was done; look at it, and repeat the command", cr.Name)
+		}
+		ask, err := rolloutview.Transit(cr, t.wanted)
+		if err != nil || !ask {
+			return err
+		}
+		before := cr.DeepCopy()
+		cr.Spec.Transition = t.wanted
+		did = "asked for: " + string(t.wanted)
+		return cli.Patch(ctx, api, cr, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), *t.dryRun)
+	})
+	return did, err
+}
+
+// waitFor waits until the transition has come to its end.
+func (t *transition) waitFor(cmd *cobra.Command, api client.Client, cr *v1alpha1.CanaryRelease) error {
+	ctx := cmd.Context()
+	if t.wait.limit > 0 {
+		limited, cancel := context.WithTimeout(ctx, t.wait.limit)
+		defer cancel()
+		ctx = limited
+	}
+	ticker := time.NewTicker(cli.LookEvery)
+	defer ticker.Stop()
+	return t.follow(ctx, api, cr, following{ticker.C, cmd.ErrOrStderr()})
+}
+
+// following is when to look, and who is told what has changed.
+type following struct {
+	beats <-chan time.Time
+	told  io.Writer
+}
+
+// follow tells of each change until the transition has ended, or the context is done. A
+// look that fails in passing is done again, after more beats each time.
+func (t *transition) follow(ctx context.Context, api client.Client, cr *v1alpha1.CanaryRelease, f following) error {
+	said, asked, failed := "", cr.DeepCopy(), 0
+	for {
+		ended, err := t.look(ctx, api, cr, asked)
+		_, missed := errors.AsType[cli.MissedError](err)
+		switch {
+		case err == nil:
+			failed = 0
+		case missed:
+			return err
+		case ctx.Err() != nil, cli.OutOfTime(ctx, err):
+			<-ctx.Done()
+			return t.over(cr, ctx.Err())
+		case !cli.Passing(err):
+			return err
+		default:
+			failed++
+		}
+		if ended {
+			return nil
+		}
+		if line := t.line(cr, err); line != said {
+			fmt.Fprintln(f.told, line)
+			said = line
+		}
+		if !cli.Await(ctx, f.beats, cli.PauseAfter(failed)) {
+			return t.over(cr, ctx.Err())
+		}
+	}
+}
+
+// line is what there is to tell.
+func (t *transition) line(cr *v1alpha1.CanaryRelease, err error) string {
+	if err != nil {
+		return cli.OneLine(fmt.Sprintf("%s: it can't be read at present, and is tried again: %v", cr.Name, err))
+	}
+	_, state, sentence := rolloutview.CanaryState(cr)
+	return cli.OneLine(fmt.Sprintf("%s: %s: %s", cr.Name, state, sentence))
+}
+
+// look reads the CanaryRelease that was asked, and tells whether there is nothing left to
+// wait for.
+func (t *transition) look(ctx context.Context, api client.Client, cr, asked *v1alpha1.CanaryRelease) (ended bool, err error) {
+	err = api.Get(ctx, client.ObjectKeyFromObject(asked), cr)
+	if apierrors.IsNotFound(err) || err == nil && cr.UID != asked.UID {
+		asked.DeepCopyInto(cr)
+		return true, t.withoutIt(cr)
+	}
+	if err != nil {
+		return false, err
+	}
+	ended, why := rolloutview.Transited(cr, t.wanted)
+	if why != nil {
+		return false, cli.Missed(why)
+	}
+	return ended, nil
+}
+
+// withoutIt is what it means that the CanaryRelease is gone: its finalizer has taken
+// the canary out.
+func (t *transition) withoutIt(cr *v1alpha1.CanaryRelease) error {
+	if t.wanted == v1alpha1.CanaryTransitionDeprecated {
+		return nil
+	}
+	return cli.Missed(fmt.Errorf("the CanaryRelease %s was deleted before it was %s", cr.Name, strings.ToLower(string(t.wanted))))
+}
+
+func (t *transition) over(cr *v1alpha1.CanaryRelease, end error) error {
+	why := "it was interrupted"
+	if errors.Is(end, context.DeadlineExceeded) {
+		why = "the time of " + t.wait.limit.String() + " is over"
+	}
+	_, _, sentence := rolloutview.CanaryState(cr)
+	return cli.Missed(fmt.Errorf("the CanaryRelease %s is not %s yet, and %s: %s", cr.Name, strings.ToLower(string(t.wanted)), why, sentence))
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/boxgraph"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/trafficstats"
+)
+
+// edgesAtOnce is how many resources are asked for their edges at a time.
+const edgesAtOnce = 8
+
+// Forms of a topology beside JSON and YAML.
+const (
+	asText = "text"
+	asDOT  = "dot"
+)
+
+// NewTopology makes the command topology.
+func NewTopology(c *cli.Cluster) *cobra.Command {
+	var allNamespaces bool
+	var selector string
+	var form *cli.Output
+	cmd := &cobra.Command{
+		Use:   "topology RESOURCE",
+		Short: "Show who calls whom",
+		Long: `Topology draws which resources have called which in the last window of measurement, with a table of how that went.
+
+Lines lead from the left to the right, from clients to servers. "◀──▶" stands for calls in both directions, "↻" for a resource that calls
+itself, and "↩ name" leads back to a box further left. Each resource is asked for its edges, which needs the right to get the subresource edges
+of RESOURCE.
+
+-o dot writes the language of graphviz, -o json and -o yaml lists of nodes and edges.`,
+		Example: `  kubectl traffic topology deployments
+  kubectl traffic topology services -A -o dot | dot -Tsvg > services.svg`,
+		Args:              cli.Usage(cobra.ExactArgs(1)),
+		ValidArgsFunction: resources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := form.Check(); err != nil {
+				return err
+			}
+			q, err := ask(c, args, allNamespaces, selector)
+			if err != nil {
+				return err
+			}
+			m, err := c.Metrics()
+			if err != nil {
+				return err
+			}
+			return topology(cmd.Context(), m, q, form, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "show those of all namespaces")
+	cmd.Flags().StringVarP(&selector, "selector", "l", "", "labels of the resources to ask for their edges, such as app=website")
+	cli.Complete(cmd, "selector", cobra.NoFileCompletions)
+	form = cli.AddOutput(cmd, asText, asDOT, cli.AsJSON, cli.AsYAML)
+	return cmd
+}
+
+// allEdges asks for the edges of every resource of a list.
+func allEdges(ctx context.Context, m *cli.Metrics, q cli.Question) ([]trafficstats.Node, *metricsv1.TrafficMetricsList, error) {
+	list, err := m.Get(ctx, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes := nodesOf(list)
+	found, err := edgesOf(ctx, m, q, nodes)
+	if err != nil {
+		return nil, nil, err
+	}
+	list.Items = slices.Concat(found...)
+	return nodes, list, nil
+}
+
+// nodesOf are the resources of a list, each once.
+func nodesOf(list *metricsv1.TrafficMetricsList) []trafficstats.Node {
+	var nodes []trafficstats.Node
+	seen := map[trafficstats.Node]bool{}
+	for i := range list.Items {
+		if n := trafficstats.NodeOf(list.Items[i].Resource); n.Name != "" && !seen[n] {
+			seen[n] = true
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// edgesOf asks for the edges of each node, in their order. A node that has gone since it
+// was listed has none.
+func edgesOf(ctx context.Context, m *cli.Metrics, q cli.Question, nodes []trafficstats.Node) ([][]metricsv1.TrafficMetrics, error) {
+	found := make([][]metricsv1.TrafficMetrics, len(nodes))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(edgesAtOnce)
+	for i, n := range nodes {
+		group.Go(func() error {
+			of, err := m.Get(ctx, cli.Question{Kind: q.Kind, Namespace: n.Namespace, Name: n.Name, Edges: true})
+			if _, gone := errors.AsType[cli.MissingError](err); gone {
+				return nil
+			}
+			if err == nil {
+				found[i] = of.Items
+			}
+			return err
+		})
+	}
+	return found, group.Wait()
+}
+
+func topology(ctx context.Context, m *cli.Metrics, q cli.Question, form *cli.Output, out, errs io.Writer) error {
+	var nodes []trafficstats.Node
+	var list *metricsv1.TrafficMetricsList
+	var err error
+	if q.Name != "" {
+		q.Edges = true
+		list, err = m.Get(ctx, q)
+	} else {
+		nodes, list, err = allEdges(ctx, m, q)
+	}
+	if err != nil {
+		return err
+	}
+	graph := trafficstats.Build(nodes, list.Items)
+	switch form.Form {
+	case asDOT:
+		_, err = io.WriteString(out, graph.DOT())
+		return err
+	case cli.AsJSON, cli.AsYAML:
+		return cli.PrintValue(out, form.Form, graph.Topology())
+	}
+	if len(graph.Nodes) == 0 {
+		fmt.Fprintf(errs, "No traffic of %s was measured %s in the last window.\n", q.Kind.Resource, q.Place())
+		return nil
+	}
+	return draw(out, graph, form)
+}
+
+// draw draws the graph and lists its edges.
+func draw(out io.Writer, graph trafficstats.Graph, form *cli.Output) error {
+	index := map[trafficstats.Node]int{}
+	var labels []string
+	names := graph.Labels()
+	for i, n := range graph.Nodes {
+		index[n] = i
+		labels = append(labels, cli.OneLine(names[n]))
+	}
+	var edges []boxgraph.Edge
+	var rows [][]string
+	for _, e := range graph.Edges {
+		edges = append(edges, boxgraph.Edge{From: index[e.From], To: index[e.To]})
+		rows = append(rows, append([]string{names[e.From], names[e.To]}, e.Cells()...))
+	}
+	fmt.Fprintln(out, boxgraph.Text(labels, edges))
+	if len(rows) == 0 {
+		return nil
+	}
+	return form.Table(out, cli.Columns("FROM", "TO", "SUCCESS", "RPS", "LATENCY_P99"), rows)
+}

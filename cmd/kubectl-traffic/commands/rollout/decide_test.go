@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
+)
+
+// atTheSameMoment is a cluster in which something is changed between the reading of the
+// Rollout and the first writing of it.
+func atTheSameMoment(t *testing.T, change func(*v1alpha1.Rollout)) client.Client {
+	t.Helper()
+	scheme, err := cli.NewScheme("v1alpha4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ro := &v1alpha1.Rollout{}
+	ro.Namespace, ro.Name = "shop", "website"
+	ro.Status.Canary = &v1alpha1.VersionStatus{Revision: "657bc99986"}
+	ro.Status.Step = &v1alpha1.StepStatus{Index: 0, Of: 3}
+	changed := false
+	meanwhile := func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+		if !changed {
+			changed = true
+			other := &v1alpha1.Rollout{}
+			if err := api.Get(ctx, client.ObjectKeyFromObject(o), other); err != nil {
+				return err
+			}
+			change(other)
+			if err := api.Update(ctx, other); err != nil {
+				return err
+			}
+		}
+		return api.Patch(ctx, o, p, options...)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(ro).WithInterceptorFuncs(interceptor.Funcs{Patch: meanwhile}).Build()
+}
+
+func TestDecisionsAtTheSameMomentDoNotOverwriteEachOther(t *testing.T) {
+	first := int32(1)
+	promote := v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromote, Step: &first}
+	abort := v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlAbort, By: "jane"}
+	for _, test := range []struct {
+		name   string
+		change func(*v1alpha1.Rollout)
+		want   v1alpha1.ControlAction
+		says   string
+	}{
+		{"nothing else", func(*v1alpha1.Rollout) {}, v1alpha1.ControlPromote, ""},
+		{"Serin writes its status", func(ro *v1alpha1.Rollout) { ro.Status.Step.Weight = 20 }, v1alpha1.ControlPromote, ""},
+		{"another user decides the same", func(ro *v1alpha1.Rollout) { ro.Spec.Control = &promote }, v1alpha1.ControlPromote, ""},
+		{"another user aborts", func(ro *v1alpha1.Rollout) { ro.Spec.Control = &abort }, v1alpha1.ControlAbort, "Abort was decided for revision 657bc99986 by jane at the same moment"},
+		{"the step ends", func(ro *v1alpha1.Rollout) { ro.Status.Step.Index = 1 }, "", "the release went on in this moment, from step 1"},
+		{"the release ends", func(ro *v1alpha1.Rollout) { ro.Status.Canary = nil }, "", "releases nothing at present"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			api := atTheSameMoment(t, test.change)
+			ro := &v1alpha1.Rollout{}
+			if err := api.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "website"}, ro); err != nil {
+				t.Fatal(err)
+			}
+			none := cli.DryNone
+			d := &decision{dryRun: &none, wish: rolloutview.Wish{Action: v1alpha1.ControlPromote}}
+			_, err := d.decide(t.Context(), api, ro)
+			if (err == nil) != (test.says == "") || err != nil && (!strings.Contains(err.Error(), test.says) || cli.Status(err) != cli.ExitError) {
+				t.Errorf("exit status %d: %v", cli.Status(err), err)
+			}
+			kept := &v1alpha1.Rollout{}
+			if err := api.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "website"}, kept); err != nil {
+				t.Fatal(err)
+			}
+			if got := kept.Spec.Control; (got == nil) != (test.want == "") || got != nil && got.Action != test.want {
+				t.Errorf("in the cluster: %+v, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
+)
+
+// looker reads what is followed.
+type looker func(context.Context) (rolloutview.Scene, error)
+
+// follow shows the scene at each beat on which it has changed, until it is settled, if
+// that is waited for, or the context is done. A look that fails in passing is done again,
+// after more beats each time.
+func (g *getter) follow(ctx context.Context, look looker, beats <-chan time.Time) error {
+	shown, failed := picture{}, 0
+	var scene rolloutview.Scene
+	var last error
+	for {
+		seen, err := lookOnce(ctx, look)
+		switch {
+		case err == nil:
+			scene, failed = seen, 0
+		case cli.OutOfTime(ctx, err):
+			<-ctx.Done()
+			return g.over(ctx.Err(), last)
+		case ctx.Err() != nil:
+			return g.over(ctx.Err(), err)
+		case !cli.Passing(err):
+			return err
+		default:
+			failed++
+		}
+		last = err
+		if now := g.picture(scene, err); now != shown {
+			if err := g.cluster.Screen.Show(now.body, now.foot); err != nil {
+				return err
+			}
+			shown = now
+		}
+		if done, outcome := g.settled(scene.Rollout); done && err == nil {
+			return outcome
+		}
+		if !cli.Await(ctx, beats, cli.PauseAfter(failed)) {
+			return g.over(ctx.Err(), err)
+		}
+	}
+}
+
+func lookOnce(ctx context.Context, look looker) (rolloutview.Scene, error) {
+	ctx, cancel := context.WithTimeout(ctx, cli.LookTimeout)
+	defer cancel()
+	return look(ctx)
+}
+
+// picture is what is shown of a scene.
+type picture struct{ body, foot string }
+
+// picture is the tree, or a line where the output is no terminal, with the error of the
+// last look below it. A line that says nothing new is not written again for an error.
+func (g *getter) picture(scene rolloutview.Scene, err error) picture {
+	foot := ""
+	if err != nil {
+		foot = "It can't be read at present, and is tried again: " + strings.ReplaceAll(err.Error(), "\n", " ") + "\n"
+	}
+	switch {
+	case g.cluster.Screen.Terminal() && scene.Rollout != nil:
+		return picture{rolloutview.Tree(scene), foot}
+	case err != nil:
+		return picture{foot: foot}
+	}
+	return picture{body: rolloutview.Line(scene.Rollout) + "\n"}
+}
+
+func (g *getter) settled(ro *v1alpha1.Rollout) (bool, error) {
+	if g.until == "" || ro == nil {
+		return false, nil
+	}
+	ready, failed := rolloutview.Settled(ro)
+	if failed {
+		return true, cli.Missed(fmt.Errorf("the Rollout %s does not become ready by itself: %s", ro.Name, rolloutview.Sentence(ro)))
+	}
+	return ready, nil
+}
+
+// over is what the end means: an error where something was waited for. The last look may
+// have failed.
+func (g *getter) over(end, last error) error {
+	if g.until == "" {
+		return nil
+	}
+	why := "it was interrupted"
+	if errors.Is(end, context.DeadlineExceeded) {
+		why = "the time of " + g.timeout.String() + " is over"
+	}
+	if last != nil {
+		return cli.Missed(fmt.Errorf("whether the Rollout is %s is not known, and %s; it could not be read: %w", g.until, why, last))
+	}
+	return cli.Missed(fmt.Errorf("the Rollout is not %s yet, and %s", g.until, why))
+}

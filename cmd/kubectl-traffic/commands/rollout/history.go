@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
+)
+
+// maxEvents is how many of the latest events explain shows.
+const maxEvents = 5
+
+// newReader makes a command that reads one Rollout and prints.
+func newReader(c *cli.Cluster, cmd *cobra.Command, forms []string, show func(*cobra.Command, client.Client, *v1alpha1.Rollout, *cli.Output) error) *cobra.Command {
+	cmd.Args = cli.Usage(cobra.ExactArgs(1))
+	cmd.ValidArgsFunction = cli.First(c.Rollouts)
+	o := cli.AddOutput(cmd, forms...)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		none := cli.DryNone
+		api, ro, err := load(cmd.Context(), c, o, &none, args[0])
+		if err != nil {
+			return err
+		}
+		return show(cmd, api, ro, o)
+	}
+	return cmd
+}
+
+func newHistoryCommand(c *cli.Cluster) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "history ROLLOUT",
+		Short:   "List the latest releases, with what users decided",
+		Example: `  kubectl traffic rollout history website`,
+	}
+	return newReader(c, cmd, []string{cli.AsJSON, cli.AsYAML}, func(cmd *cobra.Command, _ client.Client, ro *v1alpha1.Rollout, o *cli.Output) error {
+		if o.Object() {
+			return cli.PrintValue(cmd.OutOrStdout(), o.Form, append([]v1alpha1.HistoryEntry{}, ro.Status.History...))
+		}
+		if len(ro.Status.History) == 0 {
+			fmt.Fprintln(cmd.ErrOrStderr(), "No release has ended yet.")
+			return nil
+		}
+		var rows [][]string
+		for _, e := range ro.Status.History {
+			rows = append(rows, []string{e.Revision, e.Outcome, instant(e.StartedAt), instant(&e.EndedAt), e.Message})
+			for _, i := range e.Interventions {
+				rows = append(rows, []string{"", string(i.Action), "", i.Time.UTC().Format(time.RFC3339), fmt.Sprintf("by %s in step %d: %s", cli.OrNone(i.By), i.Step, i.Reason)})
+			}
+		}
+		return o.Table(cmd.OutOrStdout(), cli.Columns("REVISION", "OUTCOME", "STARTED", "ENDED", "MESSAGE"), rows)
+	})
+}
+
+func instant(t *metav1.Time) string {
+	if t == nil {
+		return cli.OrNone("")
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func newExplainCommand(c *cli.Cluster) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain ROLLOUT",
+		Short: "Say why a release is where it is",
+		Long: `Explain says in one sentence each what the Rollout does or waits for, what the analysis says, when it goes on, what users decided, and what
+happened last.`,
+		Example: `  kubectl traffic rollout explain website`,
+	}
+	return newReader(c, cmd, []string{cli.AsJSON, cli.AsYAML}, func(cmd *cobra.Command, api client.Client, ro *v1alpha1.Rollout, o *cli.Output) error {
+		var events corev1.EventList
+		mine := client.MatchingFields{"involvedObject.kind": "Rollout", "involvedObject.name": ro.Name, "involvedObject.uid": string(ro.UID)}
+		if err := api.List(cmd.Context(), &events, client.InNamespace(ro.Namespace), mine); err != nil {
+			return err
+		}
+		slices.SortStableFunc(events.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+		last := events.Items[max(0, len(events.Items)-maxEvents):]
+		said := rolloutview.Explain(ro, last)
+		if o.Object() {
+			return cli.PrintValue(cmd.OutOrStdout(), o.Form, said)
+		}
+		for _, sentence := range said {
+			fmt.Fprintln(cmd.OutOrStdout(), cli.OneLine(sentence))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
+)
+
+// yamlBuffer is how much is read to tell YAML from JSON.
+const yamlBuffer = 4096
+
+func newLintCommand(c *cli.Cluster) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "lint -f FILE",
+		Short: "Ask whether the cluster would take Rollouts, and for advice",
+		Long: `Lint sends the objects of a file to the API server as a dry run: its schema, its rules and its admission policies judge them, and fields that it
+does not know are errors. For Rollouts it adds advice on what is allowed and yet seldom wanted. Nothing is changed.
+
+The exit status is 0 when every object would be taken, whatever the advice, and 1 otherwise. "-" reads the standard input.`,
+		Example: `  kubectl traffic rollout lint -f rollout.yaml`,
+		Args:    cli.Usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file == "" {
+				return cli.UsageErrorf("-f is missing: name the file with the Rollouts")
+			}
+			objects, err := readObjects(cmd, file)
+			if err != nil {
+				return err
+			}
+			api, err := c.Client()
+			if err != nil {
+				return err
+			}
+			namespace, err := c.Namespace()
+			if err != nil {
+				return err
+			}
+			return lint(cmd, api, namespace, objects)
+		},
+	}
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with Rollouts and other objects")
+	return cmd
+}
+
+// readObjects reads all documents of a file.
+func readObjects(cmd *cobra.Command, file string) ([]*unstructured.Unstructured, error) {
+	if file == stdin {
+		return decodeObjects(cmd.InOrStdin(), file)
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := decodeObjects(in, file)
+	return objects, errors.Join(err, in.Close())
+}
+
+func decodeObjects(in io.Reader, file string) ([]*unstructured.Unstructured, error) {
+	decoder := yaml.NewYAMLOrJSONDecoder(in, yamlBuffer)
+	var objects []*unstructured.Unstructured
+	for {
+		o := &unstructured.Unstructured{}
+		err := decoder.Decode(&o.Object)
+		switch {
+		case errors.Is(err, io.EOF) && len(objects) == 0:
+			return nil, fmt.Errorf("%s: has no object", file)
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", file, err)
+		case len(o.Object) == 0:
+			continue // nothing between two separators
+		case o.GetKind() == "" || o.GetName() == "":
+			return nil, fmt.Errorf("%s: an object has no kind or no metadata.name", file)
+		}
+		objects = append(objects, o)
+	}
+}
+
+// lint tells of each object, and fails when the API server would refuse one.
+func lint(cmd *cobra.Command, api client.Client, namespace string, objects []*unstructured.Unstructured) error {
+	refused := 0
+	for _, o := range objects {
+		name := fmt.Sprintf("%s/%s", cli.LowerGroupKind(o.GroupVersionKind().GroupKind()), o.GetName())
+		if err := tryOut(cmd.Context(), api, namespace, o); err != nil {
+			refused++
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: refused: %s\n", name, cli.OneLine(cli.Explained(err).Error()))
+			continue
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: would be taken\n", name)
+		for _, sentence := range adviceOn(o) {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: advice: %s\n", name, sentence)
+		}
+	}
+	if refused > 0 {
+		return fmt.Errorf("the API server refuses %d of %d objects", refused, len(objects))
+	}
+	return nil
+}
+
+// tryOut applies an object without effect: whether or not it is there already.
+func tryOut(ctx context.Context, api client.Client, namespace string, o *unstructured.Unstructured) error {
+	namespaced, err := api.IsObjectNamespaced(o)
+	if err != nil {
+		return err
+	}
+	if namespaced && o.GetNamespace() == "" {
+		o.SetNamespace(namespace)
+	}
+	strict := client.WithFieldValidation(api, metav1.FieldValidationStrict)
+	return strict.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.DryRunAll, client.ForceOwnership, client.FieldOwner(cli.FieldManager))
+}
+
+func adviceOn(o *unstructured.Unstructured) []string {
+	if o.GetKind() != "Rollout" || o.GroupVersionKind().Group != v1alpha1.GroupVersion.Group {
+		return nil
+	}
+	var ro v1alpha1.Rollout
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &ro); err != nil {
+		return []string{err.Error()}
+	}
+	return rolloutview.Advice(&ro)
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/trafficstats"
+	"github.com/serin-dev/serin/metricsapi/observe"
+	"github.com/serin-dev/serin/schedule"
+)
+
+func newPlanCommand(c *cli.Cluster) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan ROLLOUT",
+		Short: "Show when each step would happen",
+		Long: `Plan shows when each step of the release in progress begins and ends at the earliest, or of one that began now, by the times of the steps, the
+schedule of the Rollout and the Freezes of the cluster. Evidence may take longer. After a step that waits for approval nothing is known. The
+steps of a ramp and of BlueGreen are those that Serin makes of them; the last line is the promotion.
+
+FINDS is how much more often than stable the canary would have to fail for half of such releases to be rolled back by the end of the step, if
+the Service goes on to receive what it received in the last window, as TrafficMetrics tell. It is "-" where the traffic is not known, where
+nothing would be found, and where nothing is compared. Freezes that you may not see are left out, which is told.`,
+		Example: `  kubectl traffic rollout plan website`,
+	}
+	return newReader(c, cmd, []string{cli.AsJSON, cli.AsYAML}, func(cmd *cobra.Command, api client.Client, ro *v1alpha1.Rollout, o *cli.Output) error {
+		freezes, err := freezesFor(cmd, api, ro.Namespace)
+		if err != nil {
+			return err
+		}
+		calendar, err := schedule.Parse(ro.Spec.Schedule, freezes)
+		if err != nil {
+			return err
+		}
+		planned, err := rolloutview.Plan(ro, calendar, time.Now())
+		if err != nil {
+			return err
+		}
+		if now := trafficOf(c, cmd, ro); now != nil {
+			if err := rolloutview.Detect(ro, planned, *now); err != nil {
+				return err
+			}
+		}
+		if o.Object() {
+			return cli.PrintValue(cmd.OutOrStdout(), o.Form, planned)
+		}
+		return o.Table(cmd.OutOrStdout(), cli.Columns("STEP", "WEIGHT", "STATE", "BEGINS", "ENDS", "FINDS", "WAITS FOR"), planRows(planned))
+	})
+}
+
+func planRows(planned []rolloutview.Planned) [][]string {
+	var rows [][]string
+	for _, p := range planned {
+		row := []string{strconv.Itoa(p.Number), fmt.Sprintf("%d%%", p.Weight), p.State, moment(p, p.Begins), moment(p, p.Ends), cli.OrNone(p.MinDetectableEffect), cli.OrNone(p.Waits)}
+		if p.State == rolloutview.Promotion {
+			row[0], row[4] = cli.OrNone(""), cli.OrNone("")
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// trafficOf is what the root Service receives at present; nil, with a warning, when that
+// is not known.
+func trafficOf(c *cli.Cluster, cmd *cobra.Command, ro *v1alpha1.Rollout) *rolloutview.Traffic {
+	unknown := func(why any) *rolloutview.Traffic {
+		fmt.Fprintf(cmd.ErrOrStderr(), "What the steps would find is left out, as the present traffic is unknown: %v.\n", why)
+		return nil
+	}
+	m, err := c.Metrics()
+	if err != nil {
+		return unknown(err)
+	}
+	list, err := m.Get(cmd.Context(), cli.Question{Kind: observe.Services, Namespace: ro.Namespace, Name: ro.Spec.Service})
+	if err != nil {
+		return unknown(cli.Explained(err))
+	}
+	for _, row := range trafficstats.Rows(list.Items, metricsv1.DirectionFrom) {
+		perSecond, known := row.RPS()
+		success, some := row.SuccessRate()
+		if known && some {
+			return &rolloutview.Traffic{PerSecond: perSecond, FailureRate: 1 - success}
+		}
+	}
+	return unknown("the Service " + ro.Spec.Service + " received no request that was measured")
+}
+
+// moment is a time of a step for users.
+func moment(p rolloutview.Planned, t time.Time) string {
+	switch {
+	case p.State == rolloutview.Done:
+		return "-"
+	case t.IsZero():
+		return "unknown"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// freezesFor are the Freezes that concern a namespace, as far as the user may see them.
+func freezesFor(cmd *cobra.Command, api client.Client, namespace string) ([]v1alpha1.Freeze, error) {
+	var list v1alpha1.FreezeList
+	var n corev1.Namespace
+	err := api.List(cmd.Context(), &list)
+	if err == nil && len(list.Items) > 0 {
+		err = api.Get(cmd.Context(), client.ObjectKey{Name: namespace}, &n)
+	}
+	if apierrors.IsForbidden(err) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "Freezes are left out: %v.\n", cli.Explained(err))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var concern []v1alpha1.Freeze
+	for i := range list.Items {
+		if schedule.Applies(&list.Items[i], n.Labels) {
+			concern = append(concern, list.Items[i])
+		}
+	}
+	return concern, nil
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/serin-dev/serin/analysis/replay"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+)
+
+// stdin is the name of the standard input among files.
+const stdin = "-"
+
+func newReplayCommand() *cobra.Command {
+	var rollout string
+	cmd := &cobra.Command{
+		Use:   "replay [-f rollout.yaml] windows.jsonl",
+		Short: "Judge recorded traffic again, to try settings",
+		Long: `Replay runs the judge of Serin over recorded windows of traffic and prints one line of JSON for each: the evidence, the verdict and what
+Serin would do. It needs no cluster. "-" reads the standard input.
+
+One window per line, t being the end of the window in seconds since the start:
+
+  {"t": 5, "seconds": 5, "weight": 20, "step": 1, "canary": {"requests": 512, "failures": 3}, "stable": {"requests": 2048, "failures": 9}}
+
+step may be left out; then a change of weight begins a step. A latency may be added to canary and stable, as requests counted cumulatively
+per upper bound in seconds: "latency": {"le": [0.1, 0.5], "counts": [400, 500]}.
+
+Exit status: 0 when every line was judged, whatever the verdicts; 1 when a line, the Rollout or a file could not be read; 2 when the
+command was called wrongly.`,
+		Example: `  kubectl traffic rollout replay windows.jsonl
+  kubectl get rollout shop -o yaml | kubectl traffic rollout replay -f - windows.jsonl`,
+		Args: cli.Usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if rollout == stdin && args[0] == stdin {
+				return cli.WrongUsage(fmt.Errorf("the Rollout and the windows can't both be %q; name a file for one of them", stdin))
+			}
+			return replayFile(cmd, rollout, args[0])
+		},
+	}
+	cmd.Flags().StringVarP(&rollout, "filename", "f", "", "file with the Rollout whose settings and steps to try; the default settings when unset")
+	return cmd
+}
+
+// replayFile reads everything before anything is written, so that what is
+// printed was judged from windows that can all be read.
+func replayFile(cmd *cobra.Command, rollout, recording string) error {
+	plan := replay.DefaultPlan()
+	if rollout != "" {
+		err := read(cmd, rollout, func(in io.Reader) (err error) {
+			plan, err = replay.ReadPlan(in)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, note := range plan.Notes() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+	}
+	var windows []replay.Window
+	err := read(cmd, recording, func(in io.Reader) (err error) {
+		windows, err = replay.Read(in)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(cmd.OutOrStdout())
+	if err := replay.Write(plan, windows, out); err != nil {
+		return fmt.Errorf("%s: %w", recording, err)
+	}
+	return out.Flush()
+}
+
+// read hands over a file or the standard input; errors name it.
+func read(cmd *cobra.Command, name string, use func(io.Reader) error) error {
+	in, err := open(cmd, name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := use(in); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func open(cmd *cobra.Command, name string) (io.ReadCloser, error) {
+	if name == stdin {
+		return io.NopCloser(cmd.InOrStdin()), nil
+	}
+	return os.Open(name)
+}

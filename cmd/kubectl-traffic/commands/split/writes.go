@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package split
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+)
+
+const (
+	// writeTimeout bounds one write.
+	writeTimeout = 30 * time.Second
+	// undoTimeout bounds how long a command that failed takes things back.
+	undoTimeout = 30 * time.Second
+)
+
+// write is a change of one object, and what takes it back.
+type write struct {
+	what     string
+	do, undo func(context.Context, client.Client) error
+}
+
+// dryRun asks the API server whether it would take every write.
+func dryRun(ctx context.Context, api client.Client, writes []write) error {
+	pretend := client.NewDryRunClient(api)
+	for _, w := range writes {
+		if err := w.do(ctx, pretend); err != nil {
+			return fmt.Errorf("%s: %w (nothing was changed)", w.what, err)
+		}
+	}
+	return nil
+}
+
+// together carries out all writes. When one fails, those before it are taken back, also
+// when the user has interrupted the command.
+func together(ctx context.Context, api client.Client, writes []write) error {
+	if err := dryRun(ctx, api, writes); err != nil {
+		return err
+	}
+	for i, w := range writes {
+		err := carryOut(ctx, api, w)
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("%s: %w", w.what, err)
+		if undone := takeBack(context.WithoutCancel(ctx), api, writes[:i]); undone != nil {
+			return errors.Join(err, undone)
+		}
+		return fmt.Errorf("%w (what was changed before it was taken back)", err)
+	}
+	return nil
+}
+
+// carryOut is not interrupted once it has begun: of a write that was cut off it is unknown
+// whether it happened.
+func carryOut(ctx context.Context, api client.Client, w write) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	return w.do(ctx, api)
+}
+
+func takeBack(ctx context.Context, api client.Client, writes []write) error {
+	ctx, cancel := context.WithTimeout(ctx, undoTimeout)
+	defer cancel()
+	var errs []error
+	for _, w := range slices.Backward(writes) {
+		if err := w.undo(ctx, api); err != nil {
+			errs = append(errs, fmt.Errorf("take back: %s: %w; do it by hand", w.what, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func createService(service *corev1.Service) write {
+	made := service.DeepCopy()
+	return write{
+		what: "create the Service " + service.Name,
+		do: func(ctx context.Context, api client.Client) error {
+			made = service.DeepCopy()
+			return api.Create(ctx, made)
+		},
+		undo: func(ctx context.Context, api client.Client) error {
+			return api.Delete(ctx, made, client.Preconditions{UID: &made.UID})
+		},
+	}
+}
+
+func updateService(before, after *corev1.Service) write {
+	made := after.DeepCopy()
+	return write{
+		what: "update the Service " + after.Name,
+		do: func(ctx context.Context, api client.Client) error {
+			made = after.DeepCopy()
+			return api.Update(ctx, made)
+		},
+		undo: func(ctx context.Context, api client.Client) error {
+			back := before.DeepCopy()
+			back.ResourceVersion = made.ResourceVersion
+			return api.Update(ctx, back)
+		},
+	}
+}
+
+func deleteService(service *corev1.Service) write {
+	return write{
+		what: "delete the Service " + service.Name,
+		do: func(ctx context.Context, api client.Client) error {
+			return api.Delete(ctx, service.DeepCopy(), client.Preconditions{UID: &service.UID, ResourceVersion: &service.ResourceVersion})
+		},
+		undo: func(ctx context.Context, api client.Client) error {
+			again := service.DeepCopy()
+			again.ResourceVersion, again.UID = "", ""
+			return api.Create(ctx, again)
+		},
+	}
+}
+
+// patchSplit writes only what differs, so that fields which a mesh has added stay. It
+// fails when another user has changed the split since it was read.
+func patchSplit(before, after *splitv1.TrafficSplit) write {
+	made := after.DeepCopy()
+	return write{
+		what: "update the TrafficSplit " + after.Name,
+		do: func(ctx context.Context, api client.Client) error {
+			made = after.DeepCopy()
+			return api.Patch(ctx, made, client.MergeFromWithOptions(before.DeepCopy(), client.MergeFromWithOptimisticLock{}))
+		},
+		undo: func(ctx context.Context, api client.Client) error {
+			back := made.DeepCopy()
+			back.Spec, back.Annotations = before.Spec, before.Annotations
+			return api.Patch(ctx, back, client.MergeFromWithOptions(made, client.MergeFromWithOptimisticLock{}))
+		},
+	}
+}

@@ -71,6 +71,7 @@ func receiveMessage(connection int) (message, error) {
 	}
 	m.file = file
 	if (m.operation == keepFile) != (file >= 0) {
+		closeAll(file)
 		return message{}, fmt.Errorf("a message %q about %q with the file %d", m.operation, m.name, file)
 	}
 	return m, nil
@@ -93,8 +94,18 @@ func receivedFile(rights []byte) (int, error) {
 		if len(files) == 1 {
 			return files[0], nil
 		}
+		closeAll(files...)
 	}
 	return -1, nil
+}
+
+// closeAll closes the files of a message that makes no sense.
+func closeAll(files ...int) {
+	for _, fd := range files {
+		if fd >= 0 {
+			Close(fd)
+		}
+	}
 }
 
 // client is the Store of an agent that has a Supervisor.

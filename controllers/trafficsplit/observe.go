@@ -253,7 +253,7 @@ func (r *Reconciler) observeEndpoints(ctx context.Context, o *observation) error
 		}
 		o.BackendEndpoints[name] = int32(len(ready)) //nolint:gosec // bounded by the cluster's pods
 	}
-	o.Fresh = r.staffed.fresh(client.ObjectKeyFromObject(o.Split), o.BackendEndpoints, o.Now)
+	o.Fresh = r.ages.fresh(client.ObjectKeyFromObject(o.Split), o.BackendEndpoints, o.Now)
 	return nil
 }
 

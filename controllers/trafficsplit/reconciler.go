@@ -35,8 +35,8 @@ type Reconciler struct {
 	withoutGroups bool
 	// waiting are reports that are out of date soon.
 	waiting debounce.Waits[types.NamespacedName]
-	// staffed knows since when backends have endpoints.
-	staffed staffed
+	// ages knows since when backends have endpoints.
+	ages endpointAges
 }
 
 // Reconcile is one pass over one split: observe, decide, act, report.
@@ -47,7 +47,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if o == nil {
 		r.waiting.Forget(req.NamespacedName)
-		r.staffed.forget(req.NamespacedName)
+		r.ages.forget(req.NamespacedName)
 		return settle(ctx, ctrl.Result{}, r.clearOrphans(ctx, req.NamespacedName))
 	}
 	decision := plan.Decide(o.Observation)

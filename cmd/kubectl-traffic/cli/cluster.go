@@ -84,6 +84,16 @@ func (c *Cluster) Client() (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper, FieldOwner: FieldManager})
 }
 
+// Connect is Client with the namespace that was chosen.
+func (c *Cluster) Connect() (client.Client, string, error) {
+	namespace, err := c.Namespace()
+	if err != nil {
+		return nil, "", err
+	}
+	api, err := c.Client()
+	return api, namespace, err
+}
+
 func NewScheme(splits string) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	var errs []error

@@ -26,8 +26,8 @@ func Usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// SelectorOf reads labels as kubectl takes them.
-func SelectorOf(text string) (client.MatchingLabelsSelector, error) {
+// selectorOf reads labels as kubectl takes them.
+func selectorOf(text string) (client.MatchingLabelsSelector, error) {
 	selector, err := labels.Parse(text)
 	if err != nil {
 		return client.MatchingLabelsSelector{}, UsageErrorf("--selector: %w", err)

@@ -107,11 +107,7 @@ func (t *transition) run(cmd *cobra.Command, name string) error {
 	if err := t.check(); err != nil {
 		return err
 	}
-	namespace, err := t.cluster.Namespace()
-	if err != nil {
-		return err
-	}
-	api, err := t.cluster.Client()
+	api, namespace, err := t.cluster.Connect()
 	if err != nil {
 		return err
 	}

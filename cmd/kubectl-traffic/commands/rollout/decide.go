@@ -187,11 +187,7 @@ func load(ctx context.Context, c *cli.Cluster, o *cli.Output, dry *string, name 
 	if err := cli.CheckDryRun(*dry); err != nil {
 		return nil, nil, err
 	}
-	namespace, err := c.Namespace()
-	if err != nil {
-		return nil, nil, err
-	}
-	api, err := c.Client()
+	api, namespace, err := c.Connect()
 	if err != nil {
 		return nil, nil, err
 	}

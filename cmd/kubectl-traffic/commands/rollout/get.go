@@ -20,61 +20,15 @@ import (
 )
 
 func newListCommand(c *cli.Cluster) *cobra.Command {
-	var all bool
-	var selector string
-	var o *cli.Output
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List Rollouts with what they do",
-		Example: `  kubectl traffic rollout list
-  kubectl traffic rollout list -A -o wide`,
-		Args: cli.Usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Check(); err != nil {
-				return err
-			}
-			namespace, err := c.Namespace()
-			if err != nil {
-				return err
-			}
-			if all {
-				namespace = ""
-			}
-			api, err := c.Client()
-			if err != nil {
-				return err
-			}
-			labels, err := cli.SelectorOf(selector)
-			if err != nil {
-				return err
-			}
-			var list v1alpha1.RolloutList
-			if err := api.List(cmd.Context(), &list, client.InNamespace(namespace), labels); err != nil {
-				return err
-			}
-			if o.Object() {
-				return o.Print(cmd.OutOrStdout(), api.Scheme(), &list)
-			}
-			if len(list.Items) == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "No Rollouts found.")
-				return nil
-			}
-			return o.Table(cmd.OutOrStdout(), listColumns(all), listRows(list.Items, all, time.Now()))
+	return cli.NewList(c, cli.Listing{
+		Words: cli.NewWords("List Rollouts with what they do", "", `  kubectl traffic rollout list
+  kubectl traffic rollout list -A -o wide`),
+		Kind: "Rollouts", Heads: append(cli.Columns("NAME", "READY", "STATE", "STEP", "CANARY", "AGE"), cli.Wide("STABLE", "RELEASING", "STATUS")...),
+		Empty: func() client.ObjectList { return &v1alpha1.RolloutList{} },
+		Rows: func(list client.ObjectList, all bool, now time.Time) [][]string {
+			return listRows(list.(*v1alpha1.RolloutList).Items, all, now) //nolint:forcetypeassert // as Empty makes it
 		},
-	}
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "list those of all namespaces")
-	cmd.Flags().StringVarP(&selector, "selector", "l", "", "labels of the Rollouts to list")
-	cli.Complete(cmd, "selector", cobra.NoFileCompletions)
-	o = cli.AddOutput(cmd, cli.AsWide, cli.AsName, cli.AsJSON, cli.AsYAML)
-	return cmd
-}
-
-func listColumns(all bool) []cli.Column {
-	heads := cli.Columns("NAME", "READY", "STATE", "STEP", "CANARY", "AGE")
-	if all {
-		heads = append(cli.Columns("NAMESPACE"), heads...)
-	}
-	return append(heads, cli.Wide("STABLE", "RELEASING", "STATUS")...)
+	})
 }
 
 func listRows(items []v1alpha1.Rollout, all bool, now time.Time) [][]string {

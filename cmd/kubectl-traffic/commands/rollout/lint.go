@@ -43,11 +43,7 @@ The exit status is 0 when every object would be taken, whatever the advice, and 
 			if err != nil {
 				return err
 			}
-			api, err := c.Client()
-			if err != nil {
-				return err
-			}
-			namespace, err := c.Namespace()
+			api, namespace, err := c.Connect()
 			if err != nil {
 				return err
 			}

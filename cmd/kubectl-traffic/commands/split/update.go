@@ -116,11 +116,7 @@ func (e *editor) run(ctx context.Context, out io.Writer, name string, change tra
 	if err := cli.CheckDryRun(*e.dryRun); err != nil {
 		return err
 	}
-	namespace, err := e.cluster.Namespace()
-	if err != nil {
-		return err
-	}
-	api, err := e.cluster.Client()
+	api, namespace, err := e.cluster.Connect()
 	if err != nil {
 		return err
 	}

@@ -6,5 +6,5 @@
 //	Fields.Format ──► nginx.conf ──► nginx ──► the file ──► Tailer ──► Reader ──► Record
 //
 // The format stands here alone: its fields, their order, and how nginx buffers it. The file is in memory, has no end, and is read by one
-// Tailer, which gives back what was read. See docs/decisions/008.
+// Tailer, which frees the memory of what was read. See docs/decisions/008.
 package accesslog

@@ -16,8 +16,8 @@ import (
 const (
 	// tailInterval is how often the access log is read; see flush.
 	tailInterval = 100 * time.Millisecond
-	// DiscardBytes is how much of the access log is read before its memory is given
-	// back, so what the log occupies stays below this plus what comes in a
+	// DiscardBytes is how much of the access log is read before its memory is
+	// freed, so what the log occupies stays below this plus what comes in a
 	// tailInterval.
 	DiscardBytes = 1 << 20
 	pageBytes    = 4096
@@ -55,7 +55,7 @@ func Open(path string) (*os.File, error) {
 	// Past its end there is nothing to lose.
 	if err := punchHole(file, 1<<40, pageBytes); err != nil {
 		return nil, errors.Join(fmt.Errorf(
-			"access log: the file system of %s can't give back what was read (%w); mount a memory volume (tmpfs) there", path, err), file.Close())
+			"access log: the file system of %s can't free what was read (%w); mount a memory volume (tmpfs) there", path, err), file.Close())
 	}
 	return file, nil
 }
@@ -67,8 +67,8 @@ func NewTailer(file *os.File, from int64, c clock.WithTicker, s Sink) *Tailer {
 	}
 }
 
-// Run reads until stop is closed, and then once more to the end: whoever closes
-// it has stopped nginx, which wrote its last line before it ended.
+// Run reads until stop is closed, and then once more to the end: the caller closes
+// it once it has stopped nginx, which wrote its last line before it ended.
 func (t *Tailer) Run(ctx context.Context, stop <-chan struct{}) error {
 	ticker := t.clock.NewTicker(tailInterval)
 	defer ticker.Stop()
@@ -104,7 +104,7 @@ func (t *Tailer) CatchUp() error {
 	}
 }
 
-// discard gives back the whole pages that were read, once they are many.
+// discard frees the whole pages that were read, once they are many.
 func (t *Tailer) discard() error {
 	if t.read-t.discarded < DiscardBytes {
 		return nil
@@ -118,7 +118,7 @@ func (t *Tailer) discard() error {
 		return nil
 	}
 	if err := punchHole(t.file, t.discarded, upTo-t.discarded); err != nil {
-		return fmt.Errorf("access log: give back what was read: %w", err)
+		return fmt.Errorf("access log: free what was read: %w", err)
 	}
 	t.discarded = upTo
 	return nil

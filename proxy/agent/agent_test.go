@@ -213,7 +213,7 @@ func (s *stage) closing(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return table == "nobody" // the empty folder, which no request is found in
+	return table == "empty" // the empty folder, which no request is found in
 }
 
 func (s *stage) readyz(t *testing.T) string {

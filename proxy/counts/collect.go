@@ -34,7 +34,7 @@ var (
 	kindMetrics = map[string]kindDescs{
 		accesslog.KindSplit:     describeKind("", "Requests shared by the weights"),
 		accesslog.KindUnmatched: describeKind("unmatched_", "Requests that matched nothing in a split limited by matches"),
-		accesslog.KindMirrored:  describeKind("mirrored_", "Copies of requests, whose answers nobody gets"),
+		accesslog.KindMirrored:  describeKind("mirrored_", "Mirrored requests, whose answers are thrown away"),
 	}
 	connectionsDesc = describe(exposition.Prefix+"connections_total",
 		"Connections of TCP ports that ended. Code 502: the backend could not be reached.", exposition.Backend, exposition.Code)
@@ -43,7 +43,7 @@ var (
 	unroutedDesc = describe(exposition.Prefix+"unrouted_requests_total",
 		"Requests that the proxy answered itself, without asking a backend.", exposition.Code)
 	copyDropsDesc = describe(exposition.Prefix+"mirrored_requests_dropped_total",
-		"Copies of requests that were not sent, because too many were on their way.", exposition.Backend)
+		"Mirrored requests that were not sent, because too many were on their way.", exposition.Backend)
 	droppedDesc = describe(exposition.Prefix+"log_lines_dropped_total",
 		"Lines of the access log that could not be understood; the requests are in no other metric.")
 	killedDesc = describe(exposition.Prefix+"workers_killed_total",

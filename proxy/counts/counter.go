@@ -28,7 +28,7 @@ var durationBounds = []float64{
 }
 
 // Counter counts the requests in the access log. The counts and the position up to
-// which they were read are one state: whoever loads it reads on from there, and
+// which they were read are one state: the process that loads it reads on from there, and
 // counts every line once, however the process before it ended.
 type Counter struct {
 	// file that the state is saved in.
@@ -57,7 +57,7 @@ type state struct {
 	Root types.NamespacedName `json:"root"`
 	// Flows are the counts by who sent the requests.
 	Flows flows `json:"flows"`
-	// Unrouted are the requests that nobody was asked for, by status.
+	// Unrouted are the requests that no backend was asked for, by status.
 	Unrouted map[string]uint64 `json:"unrouted"`
 	// CopyDrops are copies that were not sent, by Service.
 	CopyDrops map[string]uint64 `json:"copyDrops"`
@@ -147,7 +147,7 @@ func (c *Counter) Finish() error {
 }
 
 // Know remembers the names behind IDs before nginx can write the IDs, and that of the
-// root Service, and saves them, so that they are known to whoever reads those lines.
+// root Service, and saves them, so that they are known to the process that reads those lines.
 func (c *Counter) Know(root types.NamespacedName, services map[string]string) error {
 	c.mu.Lock()
 	c.state.Root = root

@@ -61,7 +61,7 @@ func counterOf(t *testing.T, file string) *Counter {
 	return c
 }
 
-// Whoever takes over reads the log from the position on. In the middle of a line it would
+// The next agent reads the log from the position on. In the middle of a line it would
 // lose that line, or drop what is left of it.
 func TestCounterEveryLineIsCountedOnceWhereverAnAgentIsKilled(t *testing.T) {
 	log := logLine("split", "200", 12, "OK") + logLine("split", "500", 40, "") + logLine("sticky", "200", 7, "OK")

@@ -12,12 +12,12 @@ import (
 )
 
 // flowLabels tell a pair of a client and a backend. The server is the pod that answered,
-// which nobody knows behind the address of a Service.
+// which is not known behind the address of a Service.
 var flowLabels = []string{exposition.Namespace, exposition.Apex, exposition.Backend, exposition.Client, exposition.Server}
 
 var (
 	flowRequestsDesc = describe(exposition.FlowRequests,
-		"Requests by who sent them, without copies and those that the client gave up, by whether a backend failed. "+
+		"Requests by who sent them, without mirrored ones and those that the client gave up, by whether a backend failed. "+
 			"Without apex: requests that matched nothing. Without client: of those who are too many to tell apart.",
 		append(slices.Clone(flowLabels), exposition.Result)...)
 	flowDurationsDesc = describe(exposition.FlowDurations,

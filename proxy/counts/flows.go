@@ -16,8 +16,8 @@ const (
 	// maxPairs bounds the pairs of a client and a backend that are told apart. One is
 	// 19 series of Prometheus and 2.6 KB of an answer.
 	maxPairs = 1000
-	// pairAge is how long a pair is told without a request: longer than anybody who
-	// reads the counts waits.
+	// pairAge is how long a pair is told without a request: longer than the readers
+	// of the counts wait.
 	pairAge = 10 * time.Minute
 	// pairSweepInterval is how often it is looked for pairs that are older.
 	pairSweepInterval = time.Minute

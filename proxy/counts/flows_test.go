@@ -37,7 +37,7 @@ func newFlowStage(t *testing.T) *flowStage {
 	return s
 }
 
-// restart has another agent take over.
+// restart begins another agent.
 func (s *flowStage) restart(t *testing.T) {
 	t.Helper()
 	s.requests, s.registry = New(s.file, s.clock), prometheus.NewRegistry()
@@ -122,7 +122,7 @@ func TestFlowsTellWhoSentRequestsAndHowTheyEnded(t *testing.T) {
 		"web web-canary ":         {1, 0, 1},
 		" web-stable 10.0.0.7":    {1, 0, 1},
 	}
-	for _, who := range []string{"counted", "taken over from another agent"} {
+	for _, who := range []string{"counted", "read by another agent"} {
 		if diff := cmp.Diff(want, s.flows(t)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", who, diff)
 		}
@@ -179,7 +179,7 @@ func TestPairsWithoutRequestsAreForgotten(t *testing.T) {
 	}
 }
 
-// FuzzFlows has any lines add up, whoever takes over in between.
+// FuzzFlows has any lines add up, whichever agent goes on in between.
 func FuzzFlows(f *testing.F) {
 	f.Add([]byte(logged("b1", "200", accesslog.KindSplit, after(1)) + logged("b1", "502", accesslog.KindSticky, from("fd00::1"))))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -128,7 +128,7 @@ func FromSupervisor() (Store, error) {
 	for {
 		m, err := receiveMessage(connection)
 		if err != nil {
-			return nil, fmt.Errorf("take over from the supervisor: %w", err)
+			return nil, fmt.Errorf("receive the files of the supervisor: %w", err)
 		}
 		if m.operation == thatIsAll {
 			return c, nil

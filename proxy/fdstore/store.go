@@ -4,8 +4,8 @@ package fdstore
 
 import "golang.org/x/sys/unix"
 
-// Store holds files open for an agent that crashes, and for the one that takes
-// over from it. A file is a descriptor: an os.File would make it block, for all
+// Store holds files open for an agent that crashes, and for the one that comes
+// after it. A file is a descriptor: an os.File would make it block, for all
 // processes that share it.
 type Store interface {
 	// Kept are the files that a previous agent left, by name.

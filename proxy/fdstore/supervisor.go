@@ -88,7 +88,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 }
 
-// serving is whether clients can connect: then nginx runs, and somebody has to
+// serving is whether clients can connect: then nginx runs, and an agent has to
 // look after it.
 func (s *Supervisor) serving() bool {
 	for name := range s.kept {
@@ -171,8 +171,8 @@ func (s *Supervisor) serveStore(connection int) error {
 		if err != nil {
 			return err
 		}
-		if former, ok := s.kept[m.name]; ok {
-			Close(former)
+		if previous, ok := s.kept[m.name]; ok {
+			Close(previous)
 			delete(s.kept, m.name)
 		}
 		if m.operation == keepFile {

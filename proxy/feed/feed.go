@@ -196,7 +196,7 @@ func (f *Feed) reconcile(ctx context.Context) error {
 	}
 	var err error
 	// Its backends go when the split does. But an agent that starts only now still
-	// has the traffic that comes until the Service is given back.
+	// has the traffic that comes until the Service is restored.
 	if split.DeletionTimestamp.IsZero() || f.last == nil {
 		err = f.want(ctx, split)
 	}
@@ -220,7 +220,7 @@ func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) error {
 	}
 	f.last = &want
 	select {
-	case <-f.wants: // the agent has not taken the former one: it is out of date
+	case <-f.wants: // the agent has not taken the one before: it is out of date
 	default:
 	}
 	f.wants <- want
@@ -231,7 +231,7 @@ func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) error {
 //
 // The split and the Services arrive by different watches, so a backend may exist
 // that the cache does not have yet. Serving without it would be a wrong answer to
-// "which generation is in effect", so a Service that seems to be missing is
+// "which generation is served", so a Service that seems to be missing is
 // looked for in the API itself.
 func (f *Feed) services(ctx context.Context, split *splitv1.TrafficSplit) (map[string]*corev1.Service, error) {
 	var list corev1.ServiceList

@@ -49,8 +49,8 @@ const (
 // one address and port of a client sends to one port; it stays with its backend.
 //
 // nginx could do it too, but one that is replaced drops the answers that its clients
-// wait for, and weights of UDP would be in its configuration. Here new weights are in
-// effect with the next session, and nobody is cut off.
+// wait for, and weights of UDP would be in its configuration. Here new weights are live
+// with the next session, and no client is cut off.
 type Ports struct {
 	sockets *sockets.Sockets
 	clock   clock.WithTicker
@@ -106,7 +106,7 @@ func datagramConn(fd int) (*net.UDPConn, error) {
 	return udp, nil
 }
 
-// Serve puts the weights of the listeners, which are open, in effect and closes what
+// Serve makes the weights of the listeners, which are open, live and closes what
 // is no longer among them.
 func (d *Ports) Serve(listeners []nginx.DatagramListener) {
 	wanted := map[nginx.Socket]bool{}
@@ -223,7 +223,7 @@ func (p *port) closed() bool {
 }
 
 // receive passes the clients' datagrams on until the port is closed, and then ends
-// the sessions: nobody else begins one.
+// the sessions: nothing else begins one.
 func (p *port) receive() {
 	defer func() {
 		p.sending.Lock()
@@ -278,7 +278,7 @@ func (p *port) send(client netip.AddrPort, datagram []byte, try int) {
 	_, err := s.backend.Write(datagram)
 	switch {
 	case refused(err) || errors.Is(err, net.ErrClosed):
-		// A former datagram was refused, or the session was idle until now: this one was
+		// An earlier datagram was refused, or the session was idle until now: this one was
 		// not sent.
 		s.kept = append(s.kept, datagram)
 		p.reroute(s, err, try)
@@ -295,7 +295,7 @@ func (p *port) lose(err error) {
 }
 
 // leaves reports whether a session's next datagram goes elsewhere: its backend has no
-// weight any more, and nobody said anything for a while.
+// weight any more, and no datagram came for a while.
 func (p *port) leaves(s *session) bool {
 	return !p.draw.Load().has(s.address) && p.clock.Now().UnixNano()-s.last.Load() >= int64(leaveIdle)
 }
@@ -345,7 +345,7 @@ func (p *port) begin(client netip.AddrPort, try int) (*session, error) {
 	return s, nil
 }
 
-// refused reports whether an error says that nobody is there.
+// refused reports whether an error says that no backend is there.
 func refused(err error) bool {
 	return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.ENETUNREACH)
 }
@@ -367,7 +367,7 @@ func (p *port) answer(s *session) {
 			p.sending.Lock()
 			defer p.sending.Unlock()
 			if !s.probing(p.clock.Now()) && refused(err) {
-				p.lose(err) // what exactly was refused, nobody knows
+				p.lose(err) // what exactly was refused is not known
 			}
 			p.reroute(s, err, 1)
 			return
@@ -376,7 +376,7 @@ func (p *port) answer(s *session) {
 }
 
 // prove notes the first answer of a session: what it sent has arrived. It takes no lock of
-// the port: whoever has that may be closing the session, which waits for this answer.
+// the port: the goroutine that has it may be closing the session, which waits for this answer.
 func (p *port) prove(s *session) {
 	if s.proven.Swap(true) {
 		return

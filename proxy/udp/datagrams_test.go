@@ -45,7 +45,7 @@ func mustExchange(t *testing.T, conn net.Conn, text string) string {
 	return answer
 }
 
-// A session stays where it began while anybody talks, whatever the weights become; new
+// A session stays where it began while datagrams come, whatever the weights become; new
 // ones go where they should at once. When it was silent, its next datagram is the first
 // of another one, since a backend without weight is about to go.
 func TestASessionStaysWhereItBegan(t *testing.T) {
@@ -101,7 +101,7 @@ func TestAnIdleSessionIsForgotten(t *testing.T) {
 	mustExchange(t, conn, "a")
 	c.Step(sessionIdle)
 	mustExchange(t, busy, "a")
-	proxytest.Eventually(t, "somebody waits for the next sweep", c.HasWaiters)
+	proxytest.Eventually(t, "the next sweep is waited for", c.HasWaiters)
 	c.Step(sweepInterval)
 	proxytest.Eventually(t, "the idle one is forgotten", func() bool { return len(d.ports[l.Sockets[0]].sessions.all()) == 1 })
 	if got := mustExchange(t, busy, "b"); got != "dns-stable 2 b" {
@@ -137,7 +137,7 @@ func TestTheSessionThatWasSilentForLongestMakesRoom(t *testing.T) {
 
 func TestASessionWhoseBackendIsGoneBeginsAnew(t *testing.T) {
 	gone := listenUDP(t, "dns-stable", "127.0.0.1:0")
-	gone.address.Port = int(proxytest.FreePort(t)) // nobody is there
+	gone.address.Port = int(proxytest.FreePort(t)) // no backend is there
 	d, _, l := heldPort(t, gone.destination(1))
 	conn := proxytest.DialUDP(t, "127.0.0.1", l.Number)
 	if _, err := conn.Write([]byte("a")); err != nil {
@@ -180,7 +180,7 @@ func TestAPortThatIsNotWantedAnyMoreIsClosed(t *testing.T) {
 	if len(d.ports) != 0 || d.sockets.Inherited() {
 		t.Errorf("open are %v, %v", d.ports, d.sockets)
 	}
-	proxytest.Eventually(t, "somebody else can have it", func() bool {
+	proxytest.Eventually(t, "another process can have it", func() bool {
 		conn, err := net.ListenPacket("udp4", fmt.Sprintf(":%d", l.Number))
 		return err == nil && conn.Close() == nil
 	})

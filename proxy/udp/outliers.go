@@ -29,7 +29,7 @@ const (
 // what is sent to the backend's Service. A port of UDP does not say that it is there, so
 // a datagram of a client is what finds out. The first session of a backend is its probe.
 // While that goes on, and for a time after a refusal, other sessions go elsewhere, if
-// anybody else has weight; what was refused is sent elsewhere too.
+// another backend has weight; what was refused is sent elsewhere too.
 //
 //	backend | until                           | other sessions
 //	--------+---------------------------------+---------------

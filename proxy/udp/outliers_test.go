@@ -54,7 +54,7 @@ func TestOutlierDetection(t *testing.T) {
 			want:  []string{"canary false true", "canary false true"},
 		},
 		{
-			name:  "after a refusal nobody goes there for a while",
+			name:  "after a refusal no session goes there for a while",
 			given: func() { session(); ts.refuse(canary, now); proven(stable); now = now.Add(probePause - 1) },
 			want:  []string{"stable false true", "stable false true"},
 		},
@@ -69,12 +69,12 @@ func TestOutlierDetection(t *testing.T) {
 			want:  []string{"stable true true"},
 		},
 		{
-			name:  "a pod of a proven one that stops keeps nobody from the others",
+			name:  "a pod of a proven one that stops keeps no session from the others",
 			given: func() { proven(canary); ts.refuse(canary, now); ts.refuse(canary, now) },
 			want:  []string{"canary false true"},
 		},
 		{
-			name: "but when it answers nobody else, it is gone",
+			name: "but when it answers no other session, it is gone",
 			given: func() {
 				proven(canary)
 				proven(stable)
@@ -115,7 +115,7 @@ func TestOutlierDetection(t *testing.T) {
 // and once it is there it gets its share.
 func TestDatagramsThatABackendRefusesGoElsewhere(t *testing.T) {
 	stable, canary := listenUDP(t, "dns-stable", "127.0.0.1:0"), listenUDP(t, "dns-canary", "127.0.0.1:0")
-	gone := proxytest.FreePort(t) // nobody is there
+	gone := proxytest.FreePort(t) // no backend is there
 	canary.address.Port, gone = int(gone), int32(canary.address.Port)
 	d, c, l := heldPort(t, stable.destination(1))
 	mustExchange(t, proxytest.DialUDP(t, "127.0.0.1", l.Number), "?")

@@ -24,7 +24,7 @@ type session struct {
 	backend *net.UDPConn
 	// last datagram in either direction, in nanoseconds of Unix time.
 	last atomic.Int64
-	// refused is whether the backend's host said that nobody is there.
+	// refused is whether the backend's host said that no backend is there.
 	refused atomic.Bool
 	ended   atomic.Bool
 	// proven is whether the backend has answered.

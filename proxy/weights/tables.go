@@ -22,13 +22,13 @@ import (
 //	weights-<n>/<listener>-<id>/00 … 99      each a link to all or none, or
 //	weights-<n>/<listener>-<id>/<high>/00 … 99   a folder of such files
 //	weights-<n>/<listener>-<id>/any              a link to a file of all or none
-//	weights-<n>/<listener>-<id>-<part>           a link to nobody, there when the whole part is
-//	nobody                                   an empty folder
-//	first, second                            links to the generation in effect
+//	weights-<n>/<listener>-<id>-<part>           a link to empty, there when the whole part is
+//	empty                                    an empty folder
+//	first, second                            links to the present generation
 //
 // A generation is written whole before the links to it are replaced by rename(2),
 // so every request that is looked up after that is served by it; of whole parts nginx
-// remembers until nginx.LookupsForgotten what it has found. The former ones
+// remembers until nginx.LookupsForgotten what it has found. Earlier ones
 // stay for a while: a request may be held up between two look-ups. No look-up of a single bucket
 // fails: the system would have to find out each time anew that there is no file.
 type Tables struct {
@@ -49,8 +49,8 @@ const (
 	// buckets of one part.
 	buckets = nginx.Buckets / nginx.Parts
 
-	everything, nothing, nobody = "all", "none", "nobody"
-	generationPrefix            = "weights-"
+	everything, nothing, empty = "all", "none", "empty"
+	generationPrefix           = "weights-"
 
 	modeYes, modeNo fs.FileMode = 0o700, 0o600
 )
@@ -58,7 +58,7 @@ const (
 // New makes the folders that stay from table to table.
 func New(folder nginx.Instance) (*Tables, error) {
 	t := &Tables{folder: folder}
-	if err := os.MkdirAll(t.path(nobody), 0o700); err != nil {
+	if err := os.MkdirAll(t.path(empty), 0o700); err != nil {
 		return nil, fmt.Errorf("table of weights: %w", err)
 	}
 	for name, buckets := range map[string]int{everything: hundred, nothing: 0} {
@@ -70,7 +70,7 @@ func New(folder nginx.Instance) (*Tables, error) {
 }
 
 // Open finds the tables that another agent wrote. That one may have asked
-// clients to close their connections; with the next weights nobody does any more.
+// clients to close their connections; with the next weights they are not asked any more.
 func Open(folder nginx.Instance) (*Tables, error) {
 	entries, err := os.ReadDir(string(folder))
 	if err != nil {
@@ -96,7 +96,7 @@ func (t *Tables) path(names ...string) string {
 	return filepath.Join(append([]string{string(t.folder)}, names...)...)
 }
 
-// Write puts weights in effect.
+// Write has nginx find new weights.
 func (t *Tables) Write(table nginx.Table) error {
 	t.written++
 	name := generationPrefix + strconv.Itoa(t.written)
@@ -118,21 +118,21 @@ func (t *Tables) Write(table nginx.Table) error {
 	}
 	for ; len(t.generations) > keptGenerations; t.generations = t.generations[1:] {
 		if err := os.RemoveAll(t.path(t.generations[0])); err != nil {
-			return fmt.Errorf("remove a former table: %w", err)
+			return fmt.Errorf("remove an earlier table: %w", err)
 		}
 	}
 	return nil
 }
 
 // point has nginx look requests up in a generation. The second look-up comes
-// first: a request that finds nothing in a former table must find something there.
+// first: a request that finds nothing in an earlier table must find something there.
 func (t *Tables) point(generation string) error {
 	if err := replace.Link(generation, t.folder.Second()); err != nil {
 		return fmt.Errorf("table of weights: %w", err)
 	}
 	first := generation
 	if t.closing {
-		first = nobody
+		first = empty
 	}
 	if err := replace.Link(first, t.folder.First()); err != nil {
 		return fmt.Errorf("table of weights: %w", err)
@@ -143,7 +143,7 @@ func (t *Tables) point(generation string) error {
 // AskToClose makes every answer from now on end its connection.
 func (t *Tables) AskToClose() error {
 	t.closing = true
-	if err := replace.Link(nobody, t.folder.First()); err != nil {
+	if err := replace.Link(empty, t.folder.First()); err != nil {
 		return fmt.Errorf("ask clients to close: %w", err)
 	}
 	return nil
@@ -172,7 +172,7 @@ func (t *Tables) writeBackend(folder string, begin, end int) error {
 		if begin > part*buckets || end < (part+1)*buckets {
 			continue
 		}
-		if err := os.Symlink(filepath.Join("..", nobody), folder+"-"+twoDigits(part)); err != nil {
+		if err := os.Symlink(filepath.Join("..", empty), folder+"-"+twoDigits(part)); err != nil {
 			return err
 		}
 	}

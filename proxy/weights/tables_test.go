@@ -231,7 +231,7 @@ func names(t *testing.T, folder string) []string {
 	return out
 }
 
-// BenchmarkWeights puts new weights of one listener in effect.
+// BenchmarkWeights writes new weights of one listener.
 func BenchmarkWeights(b *testing.B) {
 	t := testTables(b)
 	table := weights(nginx.Range{Target: "a", Buckets: 9450}, nginx.Range{Target: "b", Buckets: 550})

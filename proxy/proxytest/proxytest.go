@@ -148,45 +148,43 @@ func Gather(t *testing.T, from prometheus.Gatherer) exposition.Families {
 	return families
 }
 
+// outcomes are requests by backend and by what they say of it.
+type outcomes map[string]map[analysis.Outcome]int64
+
+func (o outcomes) add(backend string, outcome analysis.Outcome, m *dto.Metric) {
+	if o[backend] == nil {
+		o[backend] = map[analysis.Outcome]int64{}
+	}
+	if n := int64(m.GetCounter().GetValue()); n > 0 && outcome != analysis.Ignored {
+		o[backend][outcome] += n
+	}
+}
+
 // CheckFlows compares the sum over all clients with the counts of all requests that say
 // something of a version.
 func CheckFlows(t *testing.T, metrics exposition.Families) {
 	t.Helper()
-	type outcomes map[string]map[analysis.Outcome]int64
 	for _, kind := range []string{"", "unmatched_"} {
 		want, got := outcomes{}, outcomes{}
 		for _, m := range metrics[exposition.RequestsOf(kind)].GetMetric() {
 			labels := Labels(m)
-			service := labels[exposition.Backend]
-			if want[service] == nil {
-				want[service] = map[analysis.Outcome]int64{}
-			}
 			status, err := strconv.Atoi(labels[exposition.Code])
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := int64(m.GetCounter().GetValue()); n > 0 && analysis.Classify(status) != analysis.Ignored {
-				want[service][analysis.Classify(status)] += n
-			}
-		}
-		for service := range want {
-			got[service] = map[analysis.Outcome]int64{}
+			want.add(labels[exposition.Backend], analysis.Classify(status), m)
+			got.add(labels[exposition.Backend], analysis.Ignored, m)
 		}
 		for _, m := range metrics[exposition.FlowRequests].GetMetric() {
 			labels := Labels(m)
 			if (labels[exposition.Apex] == "") != (kind != "") {
 				continue
 			}
-			service, outcome := labels[exposition.Backend], analysis.Success
+			outcome := analysis.Success
 			if labels[exposition.Result] == exposition.Failure {
 				outcome = analysis.Failure
 			}
-			if got[service] == nil {
-				got[service] = map[analysis.Outcome]int64{}
-			}
-			if n := int64(m.GetCounter().GetValue()); n > 0 {
-				got[service][outcome] += n
-			}
+			got.add(labels[exposition.Backend], outcome, m)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the clients of %srequests don't add up to all of them (-want +got):\n%s", kind, diff)

@@ -17,38 +17,101 @@ import (
 )
 
 const (
-	// LookTimeout bounds one look: a server that takes the request and says nothing
+	// lookTimeout bounds one look: a server that takes the request and says nothing
 	// must not hide that nothing is seen any more.
-	LookTimeout = 10 * time.Second
-	// MostBeats are the most beats between two looks that fail.
-	MostBeats = 16
+	lookTimeout = 10 * time.Second
+	// mostBeats are the most beats between two looks that fail.
+	mostBeats = 16
 )
 
-// LookEvery is how often get --watch looks.
-const LookEvery = time.Second
+// lookEvery is how long one beat is.
+const lookEvery = time.Second
 
-// OutOfTime is whether a look has failed for nothing but that the context is done, or is so
+// Follower says how something is followed.
+type Follower struct {
+	// Look looks once.
+	Look func(ctx context.Context) error
+	// Show shows what was seen, or that the look failed, and reports whether there is
+	// nothing left to wait for.
+	Show func(failed error) (over bool, err error)
+	// End is what it means that the time is over, or the command was interrupted. The last
+	// look may have failed.
+	End func(end, last error) error
+}
+
+// Wait follows something once a second, for at most a limit if there is one.
+func Wait(ctx context.Context, limit time.Duration, f Follower) error {
+	if limit > 0 {
+		limited, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		ctx = limited
+	}
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	return f.Follow(ctx, ticker.C)
+}
+
+// Follow looks at each beat until nothing is left to wait for, or the context is done. A
+// look that fails in passing is done again, after more beats each time.
+func (f Follower) Follow(ctx context.Context, beats <-chan time.Time) error {
+	failed := 0
+	var last error
+	for {
+		err := f.look(ctx)
+		_, missed := errors.AsType[MissedError](err)
+		switch {
+		case err == nil:
+			failed = 0
+		case missed:
+			return err
+		case outOfTime(ctx, err):
+			<-ctx.Done()
+			return f.End(ctx.Err(), last)
+		case ctx.Err() != nil:
+			return f.End(ctx.Err(), err)
+		case !passing(err):
+			return err
+		default:
+			failed++
+		}
+		last = err
+		if over, err := f.Show(err); over || err != nil {
+			return err
+		}
+		if !await(ctx, beats, pauseAfter(failed)) {
+			return f.End(ctx.Err(), err)
+		}
+	}
+}
+
+func (f Follower) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	return f.Look(ctx)
+}
+
+// outOfTime is whether a look has failed for nothing but that the context is done, or is so
 // soon that the client does not even ask: what was seen before is still true then.
-func OutOfTime(ctx context.Context, err error) bool {
+func outOfTime(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	}
 	end, limited := ctx.Deadline()
-	return limited && time.Until(end) < LookTimeout && strings.Contains(err.Error(), "would exceed context deadline") // golang.org/x/time/rate has no type for it
+	return limited && time.Until(end) < lookTimeout && strings.Contains(err.Error(), "would exceed context deadline") // golang.org/x/time/rate has no type for it
 }
 
-// PauseAfter is the number of beats to the next look after some that failed, one after
-// the other: 1, 1, 2, 4 and so on up to MostBeats.
-func PauseAfter(failed int) int {
+// pauseAfter is the number of beats to the next look after some that failed, one after
+// the other: 1, 1, 2, 4 and so on up to mostBeats.
+func pauseAfter(failed int) int {
 	beats := 1
-	for i := 1; i < failed && beats < MostBeats; i++ {
+	for i := 1; i < failed && beats < mostBeats; i++ {
 		beats *= 2
 	}
 	return beats
 }
 
-// Await waits for some beats; false if the context is done before.
-func Await(ctx context.Context, beats <-chan time.Time, n int) bool {
+// await waits for some beats; false if the context is done before.
+func await(ctx context.Context, beats <-chan time.Time, n int) bool {
 	for range n {
 		select {
 		case <-ctx.Done():
@@ -59,9 +122,9 @@ func Await(ctx context.Context, beats <-chan time.Time, n int) bool {
 	return true
 }
 
-// Passing is whether an error may be gone by itself: the server can't be reached, is too
+// passing is whether an error may be gone by itself: the server can't be reached, is too
 // slow, is broken, or has too much to do.
-func Passing(err error) bool {
+func passing(err error) bool {
 	if s, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		code := s.ErrStatus.Code
 		return code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= http.StatusInternalServerError

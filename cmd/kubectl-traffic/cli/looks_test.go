@@ -11,7 +11,7 @@ import (
 func TestLooksThatFailGetRare(t *testing.T) {
 	var got []int
 	for failed := range 8 {
-		got = append(got, PauseAfter(failed))
+		got = append(got, pauseAfter(failed))
 	}
 	if diff := cmp.Diff([]int{1, 1, 2, 4, 8, 16, 16, 16}, got); diff != "" {
 		t.Error(diff)

@@ -118,7 +118,7 @@ func (t *transition) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if t.wait.asked {
-		if err := t.waitFor(cmd, api, cr); err != nil {
+		if err := cli.Wait(cmd.Context(), t.wait.limit, t.follower(api, cr, cmd.ErrOrStderr())); err != nil {
 			return err
 		}
 		did = strings.ToLower(string(t.wanted))
@@ -153,55 +153,25 @@ func (t *transition) ask(ctx context.Context, api client.Client, cr *v1alpha1.Ca
 	return did, err
 }
 
-// waitFor waits until the transition has come to its end.
-func (t *transition) waitFor(cmd *cobra.Command, api client.Client, cr *v1alpha1.CanaryRelease) error {
-	ctx := cmd.Context()
-	if t.wait.limit > 0 {
-		limited, cancel := context.WithTimeout(ctx, t.wait.limit)
-		defer cancel()
-		ctx = limited
-	}
-	ticker := time.NewTicker(cli.LookEvery)
-	defer ticker.Stop()
-	return t.follow(ctx, api, cr, following{ticker.C, cmd.ErrOrStderr()})
-}
-
-// following is when to look, and who is told what has changed.
-type following struct {
-	beats <-chan time.Time
-	told  io.Writer
-}
-
-// follow tells of each change until the transition has ended, or the context is done. A
-// look that fails in passing is done again, after more beats each time.
-func (t *transition) follow(ctx context.Context, api client.Client, cr *v1alpha1.CanaryRelease, f following) error {
-	said, asked, failed := "", cr.DeepCopy(), 0
-	for {
-		ended, err := t.look(ctx, api, cr, asked)
-		_, missed := errors.AsType[cli.MissedError](err)
-		switch {
-		case err == nil:
-			failed = 0
-		case missed:
+// follower tells of each change until the transition has ended.
+func (t *transition) follower(api client.Client, cr *v1alpha1.CanaryRelease, told io.Writer) cli.Follower {
+	said, asked, ended := "", cr.DeepCopy(), false
+	return cli.Follower{
+		Look: func(ctx context.Context) (err error) {
+			ended, err = t.look(ctx, api, cr, asked)
 			return err
-		case ctx.Err() != nil, cli.OutOfTime(ctx, err):
-			<-ctx.Done()
-			return t.over(cr, ctx.Err())
-		case !cli.Passing(err):
-			return err
-		default:
-			failed++
-		}
-		if ended {
-			return nil
-		}
-		if line := t.line(cr, err); line != said {
-			fmt.Fprintln(f.told, line)
-			said = line
-		}
-		if !cli.Await(ctx, f.beats, cli.PauseAfter(failed)) {
-			return t.over(cr, ctx.Err())
-		}
+		},
+		Show: func(failed error) (bool, error) {
+			if ended {
+				return true, nil
+			}
+			if line := t.line(cr, failed); line != said {
+				fmt.Fprintln(told, line)
+				said = line
+			}
+			return false, nil
+		},
+		End: func(end, _ error) error { return t.over(cr, end) },
 	}
 }
 

@@ -203,7 +203,7 @@ func TestWaitingForATransition(t *testing.T) {
 			tr.wanted = test.wanted
 			ctx, cancel := context.WithDeadline(t.Context(), endOf(test.states))
 			defer cancel()
-			err := tr.follow(ctx, canaryAPI(t, looks(test.states...)), shopCanary(), following{ticks(len(test.states) - 1), &told})
+			err := tr.follower(canaryAPI(t, looks(test.states...)), shopCanary(), &told).Follow(ctx, ticks(len(test.states)-1))
 			if cli.Status(err) != test.status || told.String() != test.told {
 				t.Errorf("exit status %d: %v, told %q", cli.Status(err), err, told.String())
 			}
@@ -234,7 +234,7 @@ func TestAWaitOutlivesARestartOfTheAPIServer(t *testing.T) {
 	var told bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := adoption(cli.DryNone).follow(ctx, api, shopCanary(), following{ticks(8), &told}); err != nil {
+	if err := adoption(cli.DryNone).follower(api, shopCanary(), &told).Follow(ctx, ticks(8)); err != nil {
 		t.Error(err)
 	}
 	if got := strings.Count(told.String(), "tried again: starting"); got != 1 {
@@ -245,7 +245,7 @@ func TestAWaitOutlivesARestartOfTheAPIServer(t *testing.T) {
 func TestAnInterruptedWaitSaysSo(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	err := adoption(cli.DryNone).follow(ctx, canaryAPI(t, looks(shopCanary())), shopCanary(), following{told: &bytes.Buffer{}})
+	err := adoption(cli.DryNone).follower(canaryAPI(t, looks(shopCanary())), shopCanary(), &bytes.Buffer{}).Follow(ctx, nil)
 	if cli.Status(err) != cli.ExitMissed || !strings.Contains(err.Error(), "is not adopted yet, and it was interrupted: Serin has not looked at it yet.") {
 		t.Errorf("%v", err)
 	}
@@ -315,7 +315,7 @@ func TestALookThatTheEndCutsOffIsNoErrorOfItsOwn(t *testing.T) {
 	api := canaryAPI(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return limit
 	}})
-	err := adoption(cli.DryNone).follow(ctx, api, shopCanary(), following{told: &bytes.Buffer{}})
+	err := adoption(cli.DryNone).follower(api, shopCanary(), &bytes.Buffer{}).Follow(ctx, nil)
 	if cli.Status(err) != cli.ExitMissed || !strings.Contains(err.Error(), "is not adopted yet, and the time of") {
 		t.Errorf("%v", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
@@ -17,48 +16,33 @@ import (
 // looker reads what is followed.
 type looker func(context.Context) (rolloutview.Scene, error)
 
-// follow shows the scene at each beat on which it has changed, until it is settled, if
-// that is waited for, or the context is done. A look that fails in passing is done again,
-// after more beats each time.
-func (g *getter) follow(ctx context.Context, look looker, beats <-chan time.Time) error {
-	shown, failed := picture{}, 0
+// follower shows the scene whenever it has changed, until it is settled, if that is waited
+// for.
+func (g *getter) follower(look looker) cli.Follower {
 	var scene rolloutview.Scene
-	var last error
-	for {
-		seen, err := lookOnce(ctx, look)
-		switch {
-		case err == nil:
-			scene, failed = seen, 0
-		case cli.OutOfTime(ctx, err):
-			<-ctx.Done()
-			return g.over(ctx.Err(), last)
-		case ctx.Err() != nil:
-			return g.over(ctx.Err(), err)
-		case !cli.Passing(err):
-			return err
-		default:
-			failed++
-		}
-		last = err
-		if now := g.picture(scene, err); now != shown {
-			if err := g.cluster.Screen.Show(now.body, now.foot); err != nil {
-				return err
+	var shown picture
+	return cli.Follower{
+		Look: func(ctx context.Context) error {
+			seen, err := look(ctx)
+			if err == nil {
+				scene = seen
 			}
-			shown = now
-		}
-		if done, outcome := g.settled(scene.Rollout); done && err == nil {
-			return outcome
-		}
-		if !cli.Await(ctx, beats, cli.PauseAfter(failed)) {
-			return g.over(ctx.Err(), err)
-		}
+			return err
+		},
+		Show: func(failed error) (bool, error) {
+			if now := g.picture(scene, failed); now != shown {
+				if err := g.cluster.Screen.Show(now.body, now.foot); err != nil {
+					return false, err
+				}
+				shown = now
+			}
+			if failed != nil {
+				return false, nil
+			}
+			return g.settled(scene.Rollout)
+		},
+		End: g.over,
 	}
-}
-
-func lookOnce(ctx context.Context, look looker) (rolloutview.Scene, error) {
-	ctx, cancel := context.WithTimeout(ctx, cli.LookTimeout)
-	defer cancel()
-	return look(ctx)
 }
 
 // picture is what is shown of a scene.

@@ -129,15 +129,7 @@ func (g *getter) run(cmd *cobra.Command, name string) error {
 		_, err = fmt.Fprint(cmd.OutOrStdout(), rolloutview.Tree(scene))
 		return err
 	}
-	ctx := cmd.Context()
-	if g.timeout > 0 {
-		limited, cancel := context.WithTimeout(ctx, g.timeout)
-		defer cancel()
-		ctx = limited
-	}
-	ticker := time.NewTicker(cli.LookEvery)
-	defer ticker.Stop()
-	return g.follow(ctx, look, ticker.C)
+	return cli.Wait(cmd.Context(), g.timeout, g.follower(look))
 }
 
 // sceneOf reads a Rollout with what runs its versions.

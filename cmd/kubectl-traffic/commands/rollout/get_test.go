@@ -62,11 +62,11 @@ func saw(scenes ...rolloutview.Scene) []look {
 // follow follows looks, the last of them again and again.
 func follow(ctx context.Context, g *getter, beats <-chan time.Time, looks []look) error {
 	at := 0
-	return g.follow(ctx, func(context.Context) (rolloutview.Scene, error) {
+	return g.follower(func(context.Context) (rolloutview.Scene, error) {
 		at++
 		now := looks[min(at, len(looks))-1]
 		return now.scene, now.err
-	}, beats)
+	}).Follow(ctx, beats)
 }
 
 // ticks has a beat for each of n looks.

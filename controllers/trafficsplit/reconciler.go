@@ -35,8 +35,8 @@ type Reconciler struct {
 	patience patience
 	// settling knows since when routes are as wanted.
 	settling settling
-	// staffed knows since when backends have endpoints.
-	staffed staffed
+	// ages knows since when backends have endpoints.
+	ages endpointAges
 }
 
 // Reconcile is one pass over one split: observe, decide, act, report.
@@ -47,7 +47,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if o == nil {
 		r.patience.forget(req.NamespacedName)
-		r.staffed.forget(req.NamespacedName)
+		r.ages.forget(req.NamespacedName)
 		r.settling.note(req.NamespacedName, nil)
 		return settle(ctx, ctrl.Result{}, r.clearOrphans(ctx, req.NamespacedName))
 	}
@@ -85,14 +85,14 @@ func settle(ctx context.Context, result ctrl.Result, err error) (ctrl.Result, er
 	return result, err
 }
 
-// final is true for an error that repeats until somebody changes something, and
-// so belongs in the status.
+// final is true for an error that repeats until a user changes something, and so
+// belongs in the status.
 func final(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || fieldConflict(err)
 }
 
-// fieldConflict is true when an object that is to be made belongs to somebody
-// else, which the cache does not show.
+// fieldConflict is true when another manager owns an object that is to be made, which
+// the cache does not show.
 func fieldConflict(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }

@@ -135,7 +135,7 @@ func TestWhatIsNotWantedAnyMore(t *testing.T) {
 		t.Fatal("the route is not observed")
 		return traffic.Object{}
 	}
-	if o := find(state); !o.Unwanted || !o.Changed || !o.Borrowed {
+	if o := find(state); !o.Unwanted || !o.Changed || !o.Patched {
 		t.Errorf("got %+v, want one to restore", o)
 	}
 	for name, target := range map[string]traffic.Target{
@@ -216,7 +216,7 @@ func TestARouteOfItsOwnIsKnownWithoutItsLabel(t *testing.T) {
 				}
 				return
 			}
-			if len(left.Objects) != 1 || left.Objects[0].Borrowed || left.Objects[0].Changed || left.Objects[0].Name != name {
+			if len(left.Objects) != 1 || left.Objects[0].Patched || left.Objects[0].Changed || left.Objects[0].Name != name {
 				t.Errorf("when the split is gone, there is left %+v", left.Objects)
 			}
 			if _, state, _ := s.observe(); len(state.Objects) != 1 || state.Objects[0].Condition != traffic.ObjectOutdated {

@@ -150,9 +150,9 @@ func (s *scene) enact() (traffic.State, []traffic.Problem) {
 		switch {
 		case o.Unwanted && o.Changed:
 			err = s.router.Restore(s.Context(), target, o)
-		case o.Unwanted && !o.Borrowed:
+		case o.Unwanted && !o.Patched:
 			err = s.client.Delete(s.Context(), s.live(o.Kind, o.Name))
-		case o.Condition == traffic.ObjectOutdated, o.Condition == traffic.ObjectAbsent && !o.Borrowed:
+		case o.Condition == traffic.ObjectOutdated, o.Condition == traffic.ObjectAbsent && !o.Patched:
 			err = s.router.Apply(s.Context(), target, o)
 		}
 		if err != nil {

@@ -109,7 +109,7 @@ func (r *Router) must(t *testing.T, target traffic.Target) []traffic.Object {
 func (r *Router) apply(t *testing.T, target traffic.Target) {
 	t.Helper()
 	for _, o := range r.must(t, target) {
-		if !o.Unwanted && (o.Condition == traffic.ObjectOutdated || o.Condition == traffic.ObjectAbsent && !o.Borrowed) {
+		if !o.Unwanted && (o.Condition == traffic.ObjectOutdated || o.Condition == traffic.ObjectAbsent && !o.Patched) {
 			if err := r.Apply(t.Context(), target, o); err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestABorrowedRouteIsWrittenAndRestored(t *testing.T) {
 		t.Errorf("annotations %v, objects %+v", written.GetAnnotations(), r.must(t, target))
 	}
 	for _, o := range r.must(t, target) {
-		if o.Borrowed != (o.Name == "website") || o.Changed != o.Borrowed || o.Prepares == o.Borrowed {
+		if o.Patched != (o.Name == "website") || o.Changed != o.Patched || o.Prepares == o.Patched {
 			t.Errorf("%+v", o)
 		}
 	}
@@ -258,7 +258,7 @@ func clones(objects []client.Object) []client.Object {
 }
 
 func TestAnObjectThatIsNoLongerTheOneObservedIsNotWritten(t *testing.T) {
-	for name, target := range map[string]traffic.Target{"borrowed": shopTarget("VirtualService/website"), "own": shopTarget("")} {
+	for name, target := range map[string]traffic.Target{"patched": shopTarget("VirtualService/website"), "own": shopTarget("")} {
 		t.Run(name, func(t *testing.T) {
 			r, api := testRouter(t, interceptor.Funcs{}, object(t, kindVirtualService, "website", website))
 			if name == "own" {
@@ -360,7 +360,7 @@ func TestARefusalNamesTheRouteByItsPlace(t *testing.T) {
 }
 
 func TestAnObjectThatIsGoneSinceItWasObservedIsAConflict(t *testing.T) {
-	for name, target := range map[string]traffic.Target{"borrowed": shopTarget("VirtualService/website"), "own": shopTarget("")} {
+	for name, target := range map[string]traffic.Target{"patched": shopTarget("VirtualService/website"), "own": shopTarget("")} {
 		t.Run(name, func(t *testing.T) {
 			r, api := testRouter(t, interceptor.Funcs{}, object(t, kindVirtualService, "website", website))
 			r.apply(t, target)

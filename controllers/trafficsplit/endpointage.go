@@ -11,17 +11,17 @@ import (
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 )
 
-// staffed remembers since when the backends of splits have had ready endpoints, as far as
+// endpointAges remembers since when the backends of splits have had ready endpoints, as far as
 // this process knows: EndpointSlices don't say. A restart that forgets it makes a backend's
 // first requests come a moment later.
-type staffed struct {
+type endpointAges struct {
 	mu    sync.Mutex
 	since map[types.NamespacedName]map[string]time.Time
 }
 
 // fresh notes the backends of a split with their ready endpoints, and returns how long data
 // planes still get to learn of each that has not had any for long enough.
-func (s *staffed) fresh(split types.NamespacedName, ready map[string]int32, now time.Time) map[string]time.Duration {
+func (s *endpointAges) fresh(split types.NamespacedName, ready map[string]int32, now time.Time) map[string]time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, after, left := s.since[split], map[string]time.Time{}, map[string]time.Duration{}
@@ -46,7 +46,7 @@ func (s *staffed) fresh(split types.NamespacedName, ready map[string]int32, now 
 }
 
 // forget is told when a split is gone.
-func (s *staffed) forget(split types.NamespacedName) {
+func (s *endpointAges) forget(split types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.since, split)

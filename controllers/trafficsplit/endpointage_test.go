@@ -13,7 +13,7 @@ import (
 )
 
 func TestABackendIsFreshUntilItHadEndpointsForAMoment(t *testing.T) {
-	var s staffed
+	var s endpointAges
 	web, now := types.NamespacedName{Namespace: "shop", Name: "web"}, time.Unix(1000, 0)
 	const half = plan.EndpointTime / 2
 	for _, step := range []struct {

@@ -144,11 +144,4 @@ var notYet = map[string][]string{
 	"proxy/feed":                                    {"former", "give back", "in effect"},
 	"proxy/nginxproc":                               {"former", "people", "somebody", "take over"},
 	"proxy/nginxproc tests":                         {"somebody"},
-	"traffic/gatewayapi":                            {"heir", "mend", "somebody"},
-	"traffic/gatewayapi tests":                      {"give back", "in effect", "somebody"},
-	"traffic/istio":                                 {"somebody"},
-	"traffic/istio tests":                           {"somebody"},
-	"traffic/nginx":                                 {"borrow", "former", "in effect", "people", "somebody", "take over", "the path"},
-	"traffic/nginx tests":                           {"somebody"},
-	"traffic/smi":                                   {"borrow", "in effect"},
 }

@@ -196,8 +196,8 @@ func (r *Router) patch(ctx context.Context, route, changed *unstructured.Unstruc
 }
 
 // applyOwn makes a route of the router's own, or gives it the spec that is wanted and
-// nothing beside it. That is no server-side apply: one would leave what somebody else
-// added to the route, such as a hostname.
+// nothing else. That is no server-side apply: one would leave what another writer added to
+// the route, such as a hostname.
 func (r *Router) applyOwn(ctx context.Context, target traffic.Target, object traffic.Object) error {
 	routes := ownRoutes(target.Resolved, target.Root)
 	i := slices.IndexFunc(routes, func(o ownRoute) bool { return o.name == object.Name && o.kind == object.Kind })

@@ -118,8 +118,7 @@ func TestARouteOfItsOwnIsNotMadeOverAnotherOne(t *testing.T) {
 	}
 }
 
-// What the split does not name any more is given back, what it was not known to want
-// stays.
+// What the split does not name any more is restored, what it was not known to want stays.
 func TestWhatIsNotWantedAnyMore(t *testing.T) {
 	t.Parallel()
 	s := play(t, named(plain), everything(), interceptor.Funcs{})
@@ -179,7 +178,7 @@ func TestRoutesOfPortsThatAreGoneAreDeleted(t *testing.T) {
 	}
 }
 
-// Somebody who takes the label from a route of the router's own does not get it: it is
+// A user who removes the label from a route of the router's own does not get it: it is
 // labelled again, and goes with the split.
 func TestARouteOfItsOwnIsKnownWithoutItsLabel(t *testing.T) {
 	t.Parallel()
@@ -192,7 +191,7 @@ func TestARouteOfItsOwnIsKnownWithoutItsLabel(t *testing.T) {
 		"the label is empty":                       {map[string]string{traffic.LabelProxy: "", "app.kubernetes.io/managed-by": "serin", "app.kubernetes.io/component": "route"}, true},
 		"another label is gone":                    {map[string]string{traffic.LabelProxy: "website", "app.kubernetes.io/component": "route"}, true},
 		"the label names another split":            {map[string]string{traffic.LabelProxy: "other", "app.kubernetes.io/managed-by": "serin", "app.kubernetes.io/component": "route"}, false},
-		"it is managed by somebody else":           {map[string]string{"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/component": "route"}, false},
+		"another tool manages it":                  {map[string]string{"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/component": "route"}, false},
 		"it has another part":                      {map[string]string{"app.kubernetes.io/managed-by": "serin", "app.kubernetes.io/component": "proxy"}, false},
 		"nothing says whose it is":                 {nil, false},
 	} {

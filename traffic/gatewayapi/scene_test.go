@@ -119,7 +119,7 @@ func (s *scene) take(u *unstructured.Unstructured) {
 		into(group)
 		s.known.Groups[group.Name] = group
 	default:
-		s.Fatalf("nobody knows the kind %q", u.GetKind())
+		s.Fatalf("the scheme has no kind %q", u.GetKind())
 	}
 }
 

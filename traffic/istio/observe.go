@@ -121,7 +121,7 @@ func (f *found) addRoutes(w world, target traffic.Target, split traffic.Split, k
 	}
 }
 
-// namedRoute is a VirtualService of somebody, with the names of its HTTP routes to
+// namedRoute is a VirtualService of a user, with the names of its HTTP routes to
 // change; none for all of them.
 type namedRoute struct {
 	name string
@@ -149,7 +149,7 @@ func namedRoutes(split *splitv1.TrafficSplit) []namedRoute {
 	return out
 }
 
-// addPatched adds a VirtualService of somebody that the split names.
+// addPatched adds a VirtualService of a user that the split names.
 func (f *found) addPatched(w world, n namedRoute, target traffic.Target, split traffic.Split, known bool) {
 	u := byName(w.routes, n.name)
 	if u == nil {
@@ -190,8 +190,8 @@ func (i *item) want(source *splitv1.TrafficSplit, split traffic.Split, only []st
 	return nil
 }
 
-// addMesh adds the VirtualService of a split that names none. Beside one of somebody
-// that has the root Service within the mesh, Istio would not look at it.
+// addMesh adds the VirtualService of a split that names none. Istio would ignore it where
+// one of a user has the root Service within the mesh.
 func (f *found) addMesh(w world, target traffic.Target, split traffic.Split) {
 	name := ownName(split.Name)
 	u := byName(w.routes, name)

@@ -110,7 +110,7 @@ func (r *Router) Kinds() []schema.GroupVersionKind {
 }
 
 // NamespaceKinds implements traffic.NamespaceWatcher: a rule of the root Service is copied, and
-// a VirtualService of somebody may have its host.
+// a VirtualService of a user may have its host.
 func (r *Router) NamespaceKinds() []schema.GroupVersionKind { return r.Kinds() }
 
 // Observe implements traffic.Router.
@@ -179,7 +179,7 @@ func (r *Router) Restore(ctx context.Context, target traffic.Target, object traf
 }
 
 // unchanged is a conflict when an object is no longer the one that was observed: it is
-// gone, there is one where none was, or somebody wrote it.
+// gone, there is one where none was, or another client wrote it.
 func unchanged(live *unstructured.Unstructured, object traffic.Object) error {
 	var uid types.UID
 	var version string
@@ -221,7 +221,7 @@ func (r *Router) create(ctx context.Context, target traffic.Target, i item) erro
 	return r.options.Client.Create(ctx, u, client.FieldOwner(fieldManager), client.FieldValidation("Strict"), client.DisableReadYourWritesConsistency)
 }
 
-// update writes the whole spec, so that nothing of what somebody else added stays.
+// update writes the whole spec, so that nothing of what another writer added stays.
 func (r *Router) update(ctx context.Context, target traffic.Target, object traffic.Object, i item) error {
 	u := i.live.DeepCopy()
 	u.SetUID(object.UID)

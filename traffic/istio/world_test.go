@@ -73,11 +73,11 @@ func TestASplitOfAnotherRouterIsToldOnlyWhatIstioLeft(t *testing.T) {
 		want    []string
 	}{
 		"nothing": {},
-		"somebody's objects for the same Services": {objects: []client.Object{
+		"a user's objects for the same Services": {objects: []client.Object{
 			object(t, kindVirtualService, "website", website), object(t, kindVirtualService, "theirs", "{hosts: [web]}"),
 			object(t, kindRule, "web", "{host: web, subsets: [{name: eu}]}"), object(t, kindRule, "stable", "{host: web-stable}"),
 		}},
-		"somebody's object with the name of one of its own": {objects: []client.Object{object(t, kindVirtualService, "serin-route-web", website)}},
+		"a user's object with the name of one of its own": {objects: []client.Object{object(t, kindVirtualService, "serin-route-web", website)}},
 	} {
 		for route, target := range map[string]traffic.Target{"a route": shopTarget("VirtualService/website"), "none": shopTarget("")} {
 			t.Run(name+", naming "+route, func(t *testing.T) {

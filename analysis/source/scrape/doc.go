@@ -10,7 +10,7 @@
 //	serin_proxy_start_time_seconds                       gauge; another value is another series
 //	serin_proxy_backend_info{backend} 1                  the proxy serves this backend
 //
-// Requests that matched nothing in a split limited by matches, and copies of
+// Requests that matched nothing in a split limited by matches, and mirrored
 // requests, are in metrics of their own (serin_proxy_unmatched_… and
 // serin_proxy_mirrored_…) and are left out: only requests that could have gone to
 // either version compare the versions.

@@ -65,8 +65,8 @@ func TestShareWithinNeverInterpolates(t *testing.T) {
 	}{
 		{"at a bound", open, .5, analysis.Share{Total: 100, Within: 80, Beyond: 20}},
 		{"between bounds those in the bucket are unknown", open, .3, analysis.Share{Total: 100, Within: 50, Beyond: 20}},
-		{"below the first bound nobody is certainly within", open, .05, analysis.Share{Total: 100, Beyond: 50}},
-		{"above the last bound nobody is certainly beyond", open, 2, analysis.Share{Total: 100, Within: 90}},
+		{"below the first bound no request is certainly within", open, .05, analysis.Share{Total: 100, Beyond: 50}},
+		{"above the last bound no request is certainly beyond", open, 2, analysis.Share{Total: 100, Within: 90}},
 		{"with a total of its own", total, 1, analysis.Share{Total: 95, Within: 90, Beyond: 5}},
 		{"above the last bound with a total of its own", total, 2, analysis.Share{Total: 95, Within: 90}},
 		{"without bounds", &analysis.Histogram{}, 1, analysis.Share{Total: 100}},

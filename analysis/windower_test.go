@@ -302,7 +302,7 @@ func TestWindowsNeverOverlapAndNeverHoldMoreThanWasCounted(t *testing.T) {
 				continue
 			}
 			if got.Start.Before(at(since)) {
-				t.Fatalf("seed %d: window from %v although the weight is in effect since %v", seed, got.Start, at(since))
+				t.Fatalf("seed %d: window from %v although the weight is live since %v", seed, got.Start, at(since))
 			}
 			windows = append(windows, got)
 		}

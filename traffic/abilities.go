@@ -19,7 +19,7 @@ const (
 	AbilityMirror Ability = "Mirror"
 	// AbilitySticky: have clients come back to the backend that they were given first.
 	AbilitySticky Ability = "Sticky"
-	// AbilityRoutes: change routes of somebody else.
+	// AbilityRoutes: patch routes that users made.
 	AbilityRoutes Ability = "Routes"
 	// AbilityPortWeights: share the ports of one Service by different weights.
 	AbilityPortWeights Ability = "PortWeights"
@@ -57,8 +57,8 @@ func (s Split) Needs() []Ability {
 }
 
 // Lacking refuses the split for each ability that it needs and a router has not.
-// Every router's Check begins with it: a match that is ignored would send the
-// canary to everybody.
+// Every router's Check begins with it: a match that is ignored would send every
+// request to the canary.
 func Lacking(split Split, router string, has ...Ability) []Problem {
 	var problems []Problem
 	for _, need := range split.Needs() {

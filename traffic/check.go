@@ -17,8 +17,8 @@ import (
 const Finalizer = "serin.dev/trafficsplit"
 
 // LabelProxy on an object says that it belongs to the proxy of the TrafficSplit
-// that it names. As a key of a root Service's selector it puts that proxy in the
-// path of the Service.
+// that it names. As a key of a root Service's selector it sends the Service's traffic
+// through that proxy.
 const LabelProxy = "serin.dev/proxy"
 
 // ProxyName is the name of every object of a split's proxy. Its pods' names begin with it
@@ -60,10 +60,10 @@ func checkSpec(split *splitv1.TrafficSplit, root string) []Problem {
 }
 
 // checkDefault refuses a limited split that does not say where the other requests
-// go. The specification sends them to the root Service. What stands in the path of
-// the root Service can't: they would come back.
+// go. The specification sends them to the root Service. Proxies behind the root
+// Service can't: the requests would come back to them.
 func checkDefault(split *splitv1.TrafficSplit, known Known) []Problem {
-	if !known.InPath || len(split.Spec.Matches) == 0 || defaultBackend(split) != "" {
+	if !known.Proxied || len(split.Spec.Matches) == 0 || defaultBackend(split) != "" {
 		return nil
 	}
 	return []Problem{refuse(splitv1.ReasonUnsupported,

@@ -10,8 +10,8 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
-// Neighbour is another split of the namespace.
-type Neighbour struct {
+// OtherSplit is another split of the namespace.
+type OtherSplit struct {
 	// Split as read.
 	Split *splitv1.TrafficSplit
 	// Served is true when there may be a data plane that follows the split.
@@ -24,23 +24,22 @@ type Neighbour struct {
 //
 // A chain that ends is fine: a split does not know of the next one, which is the
 // "secondary proxy" of the specification. Of the splits that close a circle the one
-// that came last is refused, so that nobody's traffic changes by what somebody else
-// writes:
+// that came last is refused, so that a new split changes the traffic of no other one:
 //
 //	a split                                                | counts for the others
 //	-------------------------------------------------------+----------------------
 //	has proxies, or may get them                           | with all it refers to
 //	has none yet, and is older                             | with all it refers to
 //	has none yet, and is younger                           | not at all
-//	refers to nothing but what is in effect by its status  | and is never refused
-func Circle(split *splitv1.TrafficSplit, others []Neighbour) []Problem {
+//	refers only to Services with live traffic, by status   | and is never refused
+func Circle(split *splitv1.TrafficSplit, others []OtherSplit) []Problem {
 	root, err := RootName(split)
 	if err != nil {
 		return nil // which Resolve refuses
 	}
-	effective := inEffect(split)
+	live := liveServices(split)
 	targets := references(split)
-	if !slices.ContainsFunc(targets, func(t reference) bool { return !slices.Contains(effective, t.service) }) {
+	if !slices.ContainsFunc(targets, func(t reference) bool { return !slices.Contains(live, t.service) }) {
 		return nil
 	}
 	edges := edgesOf(split, others)
@@ -57,8 +56,8 @@ func Circle(split *splitv1.TrafficSplit, others []Neighbour) []Problem {
 	return nil
 }
 
-// inEffect are the Services that a split sends requests to by its status.
-func inEffect(split *splitv1.TrafficSplit) []string {
+// liveServices are the Services that a split sends requests to by its status.
+func liveServices(split *splitv1.TrafficSplit) []string {
 	var services []string
 	for _, b := range split.Status.Backends {
 		services = append(services, b.Service)
@@ -77,14 +76,14 @@ type edge struct {
 // graph has the edges from each root Service.
 type graph map[string][]edge
 
-func edgesOf(split *splitv1.TrafficSplit, others []Neighbour) graph {
+func edgesOf(split *splitv1.TrafficSplit, others []OtherSplit) graph {
 	edges := graph{}
 	for _, n := range others {
 		root, err := RootName(n.Split)
 		if err != nil {
 			continue
 		}
-		services := inEffect(n.Split)
+		services := liveServices(n.Split)
 		if n.Served || older(n.Split, split) {
 			for _, r := range references(n.Split) {
 				services = append(services, r.service)
@@ -121,8 +120,8 @@ func (h hops) String(from string) string {
 	return way.String()
 }
 
-// path is the shortest way from a Service to another, beginning with the hop to the
-// former; nil when there is none.
+// path is the shortest way between two Services, beginning with the hop to from; nil
+// when there is none.
 func (g graph) path(from, to string) hops {
 	seen := map[string]bool{from: true}
 	ways := []hops{{edge{to: from}}}

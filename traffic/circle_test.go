@@ -24,8 +24,8 @@ func aged(name string, age int64, root string, backends ...string) *splitv1.Traf
 	return split
 }
 
-// effective has the backends of a split in effect by its status.
-func effective(split *splitv1.TrafficSplit, backends ...string) *splitv1.TrafficSplit {
+// live gives a split backends with live traffic, by its status.
+func live(split *splitv1.TrafficSplit, backends ...string) *splitv1.TrafficSplit {
 	for _, b := range backends {
 		split.Status.Backends = append(split.Status.Backends, splitv1.BackendStatus{Service: b, Weight: 1})
 	}
@@ -33,10 +33,10 @@ func effective(split *splitv1.TrafficSplit, backends ...string) *splitv1.Traffic
 }
 
 func TestCircle(t *testing.T) {
-	served := func(split *splitv1.TrafficSplit) traffic.Neighbour {
-		return traffic.Neighbour{Split: split, Served: true}
+	served := func(split *splitv1.TrafficSplit) traffic.OtherSplit {
+		return traffic.OtherSplit{Split: split, Served: true}
 	}
-	idle := func(split *splitv1.TrafficSplit) traffic.Neighbour { return traffic.Neighbour{Split: split} }
+	idle := func(split *splitv1.TrafficSplit) traffic.OtherSplit { return traffic.OtherSplit{Split: split} }
 	routed := func(split *splitv1.TrafficSplit, r splitv1.Routing) *splitv1.TrafficSplit {
 		splitv1.SetRouting(split, r)
 		split.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "testers"}}
@@ -44,61 +44,61 @@ func TestCircle(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		split  *splitv1.TrafficSplit
-		others []traffic.Neighbour
+		others []traffic.OtherSplit
 		// want is a part of the message; "" when the split is fine.
 		want string
 	}{
 		"alone":        {split: aged("a", 2, "web", "blue", "green")},
-		"side by side": {split: aged("a", 2, "web", "blue"), others: []traffic.Neighbour{served(aged("b", 1, "api", "red"))}},
+		"side by side": {split: aged("a", 2, "web", "blue"), others: []traffic.OtherSplit{served(aged("b", 1, "api", "red"))}},
 		"the same backends": {
-			split: aged("a", 2, "web", "blue", "green"), others: []traffic.Neighbour{served(aged("b", 1, "api", "blue", "green"))},
+			split: aged("a", 2, "web", "blue", "green"), others: []traffic.OtherSplit{served(aged("b", 1, "api", "blue", "green"))},
 		},
 		"a chain that ends": {
-			split: aged("a", 2, "web", "api"), others: []traffic.Neighbour{served(aged("b", 1, "api", "blue")), served(aged("c", 1, "blue", "red"))},
+			split: aged("a", 2, "web", "api"), others: []traffic.OtherSplit{served(aged("b", 1, "api", "blue")), served(aged("c", 1, "blue", "red"))},
 		},
 		"two splits that send to each other": {
-			split: aged("a", 2, "web", "blue", "api"), others: []traffic.Neighbour{served(aged("b", 1, "api", "web"))},
+			split: aged("a", 2, "web", "blue", "api"), others: []traffic.OtherSplit{served(aged("b", 1, "api", "web"))},
 			want: `spec.backends: requests would go round in a circle, from Service "web" to "api" to "web" (TrafficSplit "b"); remove "api", or change the other split`,
 		},
 		"a circle of four": {
 			split:  aged("a", 2, "web", "api"),
-			others: []traffic.Neighbour{served(aged("b", 1, "api", "x", "blue")), served(aged("c", 1, "blue", "red")), served(aged("d", 1, "red", "web"))},
+			others: []traffic.OtherSplit{served(aged("b", 1, "api", "x", "blue")), served(aged("c", 1, "blue", "red")), served(aged("d", 1, "red", "web"))},
 			want:   `from Service "web" to "api" to "blue" (TrafficSplit "b") to "red" (TrafficSplit "c") to "web" (TrafficSplit "d")`,
 		},
 		"a circle of others is theirs": {
-			split: aged("a", 2, "web", "api"), others: []traffic.Neighbour{served(aged("b", 1, "api", "blue")), served(aged("c", 1, "blue", "api"))},
+			split: aged("a", 2, "web", "api"), others: []traffic.OtherSplit{served(aged("b", 1, "api", "blue")), served(aged("c", 1, "blue", "api"))},
 		},
 		"by the default backend": {
 			split:  routed(aged("a", 2, "web", "blue"), splitv1.Routing{DefaultBackend: "api"}),
-			others: []traffic.Neighbour{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].defaultBackend: requests would go round",
+			others: []traffic.OtherSplit{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].defaultBackend: requests would go round",
 		},
 		"by a mirror": {
 			split:  routed(aged("a", 2, "web", "blue"), splitv1.Routing{Mirror: &splitv1.Mirror{Service: "api", Percent: 10}}),
-			others: []traffic.Neighbour{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].mirror: requests would go round",
+			others: []traffic.OtherSplit{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].mirror: requests would go round",
 		},
 		"by the other's fully qualified name": {
-			split: aged("a", 2, "web", "api"), others: []traffic.Neighbour{served(aged("b", 1, "api.shop.svc.cluster.local", "web"))}, want: "circle",
+			split: aged("a", 2, "web", "api"), others: []traffic.OtherSplit{served(aged("b", 1, "api.shop.svc.cluster.local", "web"))}, want: "circle",
 		},
 		"the older of two new ones is not refused": {
-			split: aged("a", 1, "web", "api"), others: []traffic.Neighbour{idle(aged("b", 2, "api", "web"))},
+			split: aged("a", 1, "web", "api"), others: []traffic.OtherSplit{idle(aged("b", 2, "api", "web"))},
 		},
 		"the younger of two new ones is": {
-			split: aged("a", 2, "web", "api"), others: []traffic.Neighbour{idle(aged("b", 1, "api", "web"))}, want: "circle",
+			split: aged("a", 2, "web", "api"), others: []traffic.OtherSplit{idle(aged("b", 1, "api", "web"))}, want: "circle",
 		},
 		"of the same age, the second by name is": {
-			split: aged("b", 1, "web", "api"), others: []traffic.Neighbour{idle(aged("a", 1, "api", "web"))}, want: "circle",
+			split: aged("b", 1, "web", "api"), others: []traffic.OtherSplit{idle(aged("a", 1, "api", "web"))}, want: "circle",
 		},
 		"the older one is when the younger one is served": {
-			split: aged("a", 1, "web", "api"), others: []traffic.Neighbour{served(aged("b", 2, "api", "web"))}, want: "circle",
+			split: aged("a", 1, "web", "api"), others: []traffic.OtherSplit{served(aged("b", 2, "api", "web"))}, want: "circle",
 		},
-		"one in effect does not mind what an older one was changed to": {
-			split: effective(aged("a", 2, "web", "api"), "api"), others: []traffic.Neighbour{served(aged("b", 1, "api", "web"))},
+		"one with live traffic does not mind what an older one was changed to": {
+			split: live(aged("a", 2, "web", "api"), "api"), others: []traffic.OtherSplit{served(aged("b", 1, "api", "web"))},
 		},
-		"one in effect is refused when it is changed to close the circle": {
-			split: effective(aged("a", 1, "web", "blue", "api"), "blue"), others: []traffic.Neighbour{served(aged("b", 2, "api", "web"))}, want: "circle",
+		"one with live traffic is refused when it is changed to close the circle": {
+			split: live(aged("a", 1, "web", "blue", "api"), "blue"), others: []traffic.OtherSplit{served(aged("b", 2, "api", "web"))}, want: "circle",
 		},
-		"what is in effect counts, whatever the spec says by now": {
-			split: aged("a", 1, "web", "api"), others: []traffic.Neighbour{idle(effective(aged("b", 2, "api", "blue"), "web"))}, want: "circle",
+		"live traffic counts, whatever the spec says by now": {
+			split: aged("a", 1, "web", "api"), others: []traffic.OtherSplit{idle(live(aged("b", 2, "api", "blue"), "web"))}, want: "circle",
 		},
 		"a split to itself is refused elsewhere": {split: aged("a", 1, "web", "web")},
 	} {

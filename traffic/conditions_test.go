@@ -72,9 +72,9 @@ func TestTheSplitWhoseProxiesAreSelectedHoldsAServiceThatAnotherOnePinned(t *tes
 }
 
 func TestALiveMirrorLeadsRequestsOn(t *testing.T) {
-	other := effective(aged("b", 3, "api", "blue"), "blue")
+	other := live(aged("b", 3, "api", "blue"), "blue")
 	other.Status.Mirror = &splitv1.MirrorStatus{Service: "web"}
-	problems := traffic.Circle(aged("a", 2, "web", "api"), []traffic.Neighbour{{Split: other}})
+	problems := traffic.Circle(aged("a", 2, "web", "api"), []traffic.OtherSplit{{Split: other}})
 	if len(problems) != 1 || problems[0].Reason != splitv1.ReasonCircular {
 		t.Errorf("problems %v", problems)
 	}

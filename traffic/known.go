@@ -18,9 +18,9 @@ type Known struct {
 	Services map[string]*corev1.Service
 	// Groups of requests of the namespace.
 	Groups map[string]*specsv1.HTTPRouteGroup
-	// InPath is true when proxies stand in the path of the root Service, so that what
-	// is not split can't be left to it: it would come back.
-	InPath bool
+	// Proxied is true when traffic of the root Service goes through proxies, which can't
+	// send it what is not split: it would come back.
+	Proxied bool
 }
 
 // ServiceNames are the Services that a split refers to, the root Service first. A

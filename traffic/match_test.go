@@ -215,7 +215,7 @@ func TestResolveOfMatchesAndMirrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := state{split: webSplit(), known: traffic.Known{Services: web(), Groups: webGroups(), InPath: true}}
+			s := state{split: webSplit(), known: traffic.Known{Services: web(), Groups: webGroups(), Proxied: true}}
 			s.group = s.known.Groups["a"]
 			test.edit(&s)
 			got, problems := traffic.Resolve(s.split, s.known)

@@ -92,7 +92,7 @@ func TestPinKeysAreThoseOfAPartOfTheRootService(t *testing.T) {
 	}
 }
 
-// The record is somebody's text by the time it is read: indexes of the cache read it.
+// A user may have edited the record before it is read: indexes of the cache read it.
 func FuzzPinOf(f *testing.F) {
 	f.Add(`{"split":"web","keys":{"version":"1"}}`)
 	f.Add(`{"keys":null}`)

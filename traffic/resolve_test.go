@@ -119,7 +119,7 @@ func TestResolveRefusesOrLeavesOut(t *testing.T) {
 			},
 			want: refused(splitv1.ReasonInvalid, "selects all pods"),
 		},
-		"the loop is seen while the proxies are in the path too": {
+		"the loop is seen while traffic goes through the proxies too": {
 			edit: func(_ *splitv1.TrafficSplit, s map[string]*corev1.Service) {
 				s["birds"].Spec.Selector[traffic.LabelProxy] = "birds"
 				s["blue-birds"].Spec.Selector = map[string]string{traffic.LabelProxy: "birds"}
@@ -267,7 +267,7 @@ func TestProtocolOf(t *testing.T) {
 		"appProtocol is stronger than the name": {app: "http", port: "tcp-web", want: traffic.ProtocolHTTP},
 		"web sockets":                           {app: "kubernetes.io/ws", want: traffic.ProtocolHTTP},
 		"HTTP/2 with prior knowledge":           {app: "kubernetes.io/h2c", port: "http", want: traffic.ProtocolHTTP2},
-		"an appProtocol that nobody knows":      {app: "example.org/new", port: "http", want: traffic.ProtocolTCP},
+		"an appProtocol that is not known":      {app: "example.org/new", port: "http", want: traffic.ProtocolTCP},
 		"appProtocol is compared without case":  {app: "HTTP", want: traffic.ProtocolHTTP},
 		"UDP":                                   {transport: corev1.ProtocolUDP, port: "http", want: traffic.ProtocolUDP},
 		"SCTP":                                  {transport: corev1.ProtocolSCTP, want: traffic.ProtocolUnsupported},

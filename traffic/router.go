@@ -13,7 +13,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
-// Router puts splits in effect with one kind of data plane. It says what is there
+// Router programs one kind of data plane with splits. It says what is there
 // and writes single objects; when to do what is decided by the TrafficSplit
 // controller's plan, the same for every router of the same Means.
 type Router interface { //nolint:interfacebloat // who serves splits needs each of them
@@ -24,7 +24,7 @@ type Router interface { //nolint:interfacebloat // who serves splits needs each 
 	Means() Means
 
 	// Kinds of the objects that the router reads and writes. Those that it makes carry
-	// the label LabelProxy with the name of their split. Those that it borrows carry the
+	// the label LabelProxy with the name of their split. Those that it patches carry the
 	// annotation AnnotationSplit while they are changed.
 	Kinds() []schema.GroupVersionKind
 
@@ -41,17 +41,17 @@ type Router interface { //nolint:interfacebloat // who serves splits needs each 
 	// object is no longer the one that was observed.
 	Apply(ctx context.Context, target Target, object Object) error
 
-	// Restore makes a borrowed object what its owner meant it to be without the split.
+	// Restore makes a patched object what its owner meant it to be without the split.
 	// It fails when the object is no longer the one that was observed.
 	Restore(ctx context.Context, target Target, object Object) error
 }
 
-// Neighbourly is a Router whose splits also depend on objects that it did not make and
+// NamespaceWatcher is a Router whose splits also depend on objects that it did not make and
 // that no split names.
-type Neighbourly interface {
-	// Neighbours are those of Kinds of which any object may matter to every split of its
+type NamespaceWatcher interface {
+	// NamespaceKinds are those of Kinds of which any object may matter to every split of its
 	// namespace that asks for the router. What its status says does not.
-	Neighbours() []schema.GroupVersionKind
+	NamespaceKinds() []schema.GroupVersionKind
 }
 
 // Hosted is a Router whose splits also depend on what serves their routes, which may be
@@ -69,7 +69,7 @@ type Means string
 
 // The means.
 const (
-	// MeansProxies: the router's own proxies stand in the path of the root Service.
+	// MeansProxies: traffic of the root Service goes through the router's own proxies.
 	MeansProxies Means = "Proxies"
 	// MeansRoutes: a gateway or mesh does, by routes that name the backends. The
 	// requests that do not pass it reach the root Service as without a split.
@@ -91,8 +91,8 @@ type Target struct {
 type State struct {
 	// Objects that the split needs or has, in the order in which they are made.
 	Objects []Object
-	// WantedProxies is how many proxies have to be ready before they may take over
-	// the root Service.
+	// WantedProxies is how many proxies have to be ready before the root Service is cut
+	// over to them.
 	WantedProxies int
 	// Proxies that exist, by name.
 	Proxies []Proxy
@@ -107,7 +107,7 @@ type State struct {
 // Empty is true when nothing of the data plane exists.
 func (s State) Empty() bool {
 	for _, o := range s.Objects {
-		if o.Changed || !o.Borrowed && o.Condition != ObjectAbsent && o.Condition != ObjectForeign {
+		if o.Changed || !o.Patched && o.Condition != ObjectAbsent && o.Condition != ObjectForeign {
 			return false
 		}
 	}
@@ -132,22 +132,22 @@ type Object struct {
 	Workload bool
 	// Problem is why the cluster can't make what the object asks for, such as a quota
 	// that leaves no room for proxies or a gateway that refuses a route, or what it
-	// waits for; "" when nobody says so.
+	// waits for; "" when the cluster does not say.
 	Problem string
 	// Generation of the object's spec that was observed.
 	Generation int64
-	// Borrowed is true for an object of somebody else, which is changed while the split
-	// is served and restored afterwards. It is never made and never deleted.
-	Borrowed bool
-	// Changed is true for a borrowed object that bears changes to restore.
+	// Patched is true for an object that a user or another controller owns: Serin changes it
+	// while it serves the split, restores it afterwards, and never makes or deletes it.
+	Patched bool
+	// Changed is true for a patched object that bears changes to restore.
 	Changed bool
 	// Unwanted is true for an object that the split no longer needs: it is restored, or
-	// deleted when it is not borrowed.
+	// deleted when it is not patched.
 	Unwanted bool
 	// Prepares is true for an object that the others refer to: the data plane has to know
 	// it before they are written, and it goes after they do.
 	Prepares bool
-	// Created is when the object was made; zero when nobody needs to know.
+	// Created is when the object was made; zero when no decision needs it.
 	Created time.Time
 	// Confirmation is what the data plane says about the object as it is now.
 	Confirmation Confirmation
@@ -182,7 +182,7 @@ const (
 	ObjectCurrent ObjectCondition = "Current"
 	// ObjectTerminating: the object is being deleted.
 	ObjectTerminating ObjectCondition = "Terminating"
-	// ObjectForeign: the object belongs to somebody else and is never touched.
+	// ObjectForeign: a user or another controller owns the object, so Serin never touches it.
 	ObjectForeign ObjectCondition = "Foreign"
 )
 

@@ -28,7 +28,7 @@ type Split struct {
 	// Sticky says how clients come back to the backend that they were given first; nil
 	// when each request is drawn independently.
 	Sticky *Sticky `json:",omitempty"`
-	// Routes of somebody else that are changed to name the backends.
+	// Routes of users that are patched to name the backends.
 	Routes []Route `json:",omitempty"`
 	// PortWeights is true when ports were given weights of their own, so that those of
 	// the ports may differ.
@@ -52,10 +52,9 @@ func (s Split) Weight(service string) int32 {
 	return largest
 }
 
-// Unroutable are the ports whose requests nobody can take: no backend with a
-// weight above 0, or, in a limited split, no default. A data plane refuses such
-// requests (503, or a closed connection), and is not put in the path of the root
-// Service while there is one.
+// Unroutable are the ports whose requests no backend can take: none has a weight above
+// 0, or a limited split has no default. A data plane refuses such requests (503, or a
+// closed connection), so the root Service is not cut over to it while there is one.
 func (s Split) Unroutable() []Port {
 	var ports []Port
 	for _, p := range s.Ports {
@@ -84,7 +83,7 @@ type Port struct {
 	// Default gets the requests that a limited split does not share. It is nil when
 	// the split is not limited or the default backend can't take the port.
 	Default *Destination `json:",omitempty"`
-	// Mirror gets the copies of requests. It is nil when nothing is mirrored or the
+	// Mirror gets the mirrored requests. It is nil when nothing is mirrored or the
 	// mirror's backend can't take the port. Its weight has no meaning.
 	Mirror *Destination `json:",omitempty"`
 }

@@ -193,20 +193,20 @@ func (c *Config) remember(s *State, w *analysis.Window, at *moment) {
 		s.informative.nc, s.informative.ns = rough(s.informative.nc+n.nc), rough(s.informative.ns+n.ns)
 	}
 	if at.start != s.last {
-		s.previous, s.previousCanary, s.slow = tally{}, tally{}, [edges]tally{}
+		s.previous, s.previousCanary, s.slow = counter{}, counter{}, [edges]counter{}
 	}
 	if at.warm { // a cold canary varies as it never will again
 		s.canary.add(s.previousCanary, &w.Canary, time.Duration(at.end-at.start))
-		s.previousCanary = tally{requests: w.Canary.Requests, failures: w.Canary.Failures}
+		s.previousCanary = counter{requests: w.Canary.Requests, failures: w.Canary.Failures}
 	}
 	s.dispersion.add(s.previous, &w.Stable, time.Duration(at.end-at.start))
-	s.previous = tally{requests: w.Stable.Requests, failures: w.Stable.Failures}
+	s.previous = counter{requests: w.Stable.Requests, failures: w.Stable.Failures}
 	latency := &s.metrics[latencySlot]
 	for i := range latency.tracks[:latency.open] {
 		t := &latency.tracks[i]
-		var now tally
+		var now counter
 		if n, slow, ok := beyond(&w.Stable, t.edge); ok {
-			now = tally{requests: int64(n), failures: int64(slow)}
+			now = counter{requests: int64(n), failures: int64(slow)}
 		}
 		s.dispersion.Latency = s.dispersion.Latency.pair(s.slow[i], now, t.usual*(1-t.usual))
 		s.slow[i] = now

@@ -145,12 +145,12 @@ func (s Scale) size() float64 {
 
 // add counts one window of stable; before is the window that ended when it
 // began, zero if there was none.
-func (d *Dispersion) add(before tally, stable *analysis.Arm, lasted time.Duration) {
+func (d *Dispersion) add(before counter, stable *analysis.Arm, lasted time.Duration) {
 	if stable.Requests == 0 {
 		return
 	}
 	if before.requests > 0 {
-		d.Total = d.Total.pair(before, tally{requests: stable.Requests, failures: stable.Failures}, 1)
+		d.Total = d.Total.pair(before, counter{requests: stable.Requests, failures: stable.Failures}, 1)
 		d.Span += lasted
 	}
 	if s := stable.Spread; s.Proxies > 1 {
@@ -160,7 +160,7 @@ func (d *Dispersion) add(before tally, stable *analysis.Arm, lasted time.Duratio
 }
 
 // pair compares two counts of successive windows.
-func (s Scale) pair(a, b tally, unit float64) Scale {
+func (s Scale) pair(a, b counter, unit float64) Scale {
 	if a.requests == 0 || b.requests == 0 {
 		return s
 	}

@@ -162,7 +162,7 @@ func (t *track) code(c *codec) {
 	}
 }
 
-func (t *tally) code(c *codec) { c.count(&t.requests, &t.failures) }
+func (t *counter) code(c *codec) { c.count(&t.requests, &t.failures) }
 
 func (d *Dispersion) code(c *codec) {
 	d.codeFailures(c)

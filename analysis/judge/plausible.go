@@ -73,7 +73,7 @@ func (t *track) plausible() bool {
 
 func (m memory) plausible() bool { return finite(m.events) && finite(m.bad) && m.bad <= m.events }
 
-func (t tally) plausible() bool { return t.failures >= 0 && t.failures <= t.requests }
+func (t counter) plausible() bool { return t.failures >= 0 && t.failures <= t.requests }
 
 func (l *limitState) plausible() bool {
 	s := l.share

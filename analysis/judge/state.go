@@ -26,15 +26,15 @@ type State struct {
 
 	// previous is what stable answered in the last window, and slow how much of it
 	// was beyond the edges of the latency.
-	previous   tally
-	slow       [edges]tally
+	previous   counter
+	slow       [edges]counter
 	dispersion Dispersion
 	// previousCanary and canary are the same of the canary, of its failures only
 	// and after the start-up phase.
-	previousCanary tally
+	previousCanary counter
 	canary         Dispersion
 
-	release tally // of the canary since its first request
+	release counter // of the canary since its first request
 	// informative are the requests that were bet on after the start-up phase,
 	// clusters counted once.
 	informative counts
@@ -50,7 +50,7 @@ type State struct {
 type step struct {
 	start          int64 // Unix nanoseconds; 0: from the first window on
 	windows        int64
-	canary, stable tally
+	canary, stable counter
 	// warm are those of the windows after the start-up phase: only they count
 	// towards a Pass.
 	warm warm
@@ -65,10 +65,10 @@ type step struct {
 // warm counts windows that begin after the start-up phase.
 type warm struct {
 	windows        int64
-	canary, stable tally
+	canary, stable counter
 }
 
-type tally struct{ requests, failures int64 }
+type counter struct{ requests, failures int64 }
 
 // StartStep begins a step: what a Pass or an early promotion needs is counted
 // from now on. Call it with the time from which the weight of the step was known
@@ -115,14 +115,14 @@ func (s *State) compared() bool { return s.weight < 100 }
 
 // answered is what is said of the requests of both versions: those after the
 // start-up phase, or those within it while there is nothing else.
-func (s *step) answered() (canary, stable tally) {
+func (s *step) answered() (canary, stable counter) {
 	if s.warm.windows > 0 {
 		return s.warm.canary, s.warm.stable
 	}
 	return s.canary, s.stable
 }
 
-func (t *tally) add(a *analysis.Arm) {
+func (t *counter) add(a *analysis.Arm) {
 	const most = 1 << 62 // far beyond what can be counted; an overflow would turn a sum negative
 	t.requests = min(t.requests+a.Requests, most)
 	t.failures = min(t.failures+a.Failures, most)

@@ -17,13 +17,13 @@ type average struct {
 	weight         int32
 	base           float64
 	i              int
-	canary, stable tally
+	canary, stable counter
 }
 
-type tally struct{ requests, failures int64 }
+type counter struct{ requests, failures int64 }
 
 func (a *average) next() analysis.Window {
-	grow := func(t *tally, n int64) analysis.Arm {
+	grow := func(t *counter, n int64) analysis.Arm {
 		before := *t
 		t.requests += n
 		t.failures = int64(math.Round(float64(t.requests) * a.base))

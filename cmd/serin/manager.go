@@ -234,7 +234,7 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
 		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone),
-		Linger: map[v1alpha1.RouterName]time.Duration{smi.Name: o.smiSettle}, Served: o.splits, Measurements: measured, Metrics: named, Outbox: outbox,
+		Drain: map[v1alpha1.RouterName]time.Duration{smi.Name: o.smiSettle}, Served: o.splits, Measurements: measured, Metrics: named, Outbox: outbox,
 		Clock: clock.RealClock{}, GuardPolicy: o.guardPolicy, GuardServed: guarded, Concurrency: o.workers,
 		CanaryReleases: o.canaryServiceAccount != "",
 		Configuration:  rollout.ConfigurationOptions{Policy: o.configurationPolicy, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader()},

@@ -14,7 +14,7 @@ import (
 type Mapping map[Reference]string
 
 // ParseMapping reads the value of the annotation. What is no mapping, because a
-// person wrote it, counts for nothing.
+// user wrote it, counts for nothing.
 func ParseMapping(annotation string) Mapping {
 	m := Mapping{}
 	for pair := range strings.SplitSeq(annotation, ",") {

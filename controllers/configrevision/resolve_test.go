@@ -56,7 +56,7 @@ func TestResolve(t *testing.T) {
 			want:  Resolution{Template: v2, Recorded: v2},
 		},
 		{
-			name:  "a content that is set back is the former version",
+			name:  "a content that is reverted is the previous version",
 			facts: Facts{References: []Reference{app}, Present: v1, Template: v2, Released: true, Recorded: v2, Versions: []Mapping{v1, v2}, Copies: both},
 			want:  Resolution{Template: v1, Recorded: v2},
 		},
@@ -81,7 +81,7 @@ func TestResolve(t *testing.T) {
 			want:  Resolution{Template: v1, Recorded: v1, Missing: []Reference{app}},
 		},
 		{
-			name:  "a former version's copy is made again too",
+			name:  "a previous version's copy is made again too",
 			facts: Facts{References: []Reference{app}, Present: v1, Template: v2, Released: true, Recorded: v1, Versions: []Mapping{v1, v2}, Copies: both[1:]},
 			want:  Resolution{Template: v2, Recorded: v1, Missing: []Reference{app}},
 		},

@@ -58,7 +58,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 	if isDelegated(ro) {
 		s.RouterName = cmp.Or(ro.Spec.Router, v1alpha1.RouterNginx) // it has no other, whatever the default
 	}
-	s.Linger = r.options.Linger[s.RouterName]
+	s.Linger = r.options.Drain[s.RouterName]
 	s.RouterOffered = slices.Contains(r.options.Routers, s.RouterName)
 	s.Unmatchable = r.options.Served.RefuseMatches()
 	s.Split.Requested, s.Split.Observed = release.Route{Weight: -1}, -1

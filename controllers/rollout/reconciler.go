@@ -46,9 +46,9 @@ type Options struct {
 	Routers []v1alpha1.RouterName
 	// Served is how the cluster serves TrafficSplits.
 	Served traffic.Served
-	// Linger is how long requests may still go to the Services of the versions after the
+	// Drain is how long requests may still go to the Services of the versions after the
 	// TrafficSplit is gone, for the routers that read TrafficSplits themselves.
-	Linger map[v1alpha1.RouterName]time.Duration
+	Drain map[v1alpha1.RouterName]time.Duration
 	// Measurements of the traffic.
 	Measurements Measurements
 	// Metrics that users named.

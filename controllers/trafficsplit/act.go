@@ -43,18 +43,18 @@ func (r *Reconciler) do(ctx context.Context, o *observation, action plan.Action)
 		return r.setFinalizer(ctx, o.Split, action.Type == plan.AddFinalizer)
 	case plan.Apply:
 		return o.router.Apply(ctx, o.target, action.Object)
-	case plan.Linger:
-		return r.linger(ctx, o)
-	case plan.TakeOver:
-		return r.takeOver(ctx, o.Root.Service, o.Split.Name)
+	case plan.Drain:
+		return r.drain(ctx, o)
+	case plan.CutOver:
+		return r.cutOver(ctx, o.Root.Service, o.Split.Name)
 	case plan.PinRoot:
 		return r.pin(ctx, o.Root.Service, traffic.Pin{Split: o.Split.Name, Keys: o.Pin.Keys})
 	case plan.UnpinRoot:
 		return r.pin(ctx, o.Root.Service, traffic.Pin{})
 	case plan.Restore:
 		return o.router.Restore(ctx, o.target, action.Object)
-	case plan.GiveBack:
-		return r.giveBack(ctx, o.Root.Service, traffic.Pin{Split: o.Split.Name, Keys: o.PinNext()})
+	case plan.RestoreRoot:
+		return r.restoreRoot(ctx, o.Root.Service, traffic.Pin{Split: o.Split.Name, Keys: o.PinNext()})
 	case plan.Delete:
 		return r.remove(ctx, o.Split.Namespace, action.Object)
 	case plan.ForgetProxy:
@@ -81,9 +81,9 @@ func (r *Reconciler) setFinalizer(ctx context.Context, split *splitv1.TrafficSpl
 	return nil
 }
 
-// takeOver adds the proxies' key to what the root Service selects by, and
+// cutOver adds the proxies' key to what the root Service selects by, and
 // records in the same write what its owner declares.
-func (r *Reconciler) takeOver(ctx context.Context, root *corev1.Service, split string) error {
+func (r *Reconciler) cutOver(ctx context.Context, root *corev1.Service, split string) error {
 	declared, err := json.Marshal(traffic.DeclaredSelector(root))
 	if err != nil {
 		return fmt.Errorf("record the selector: %w", err)
@@ -98,9 +98,9 @@ func (r *Reconciler) takeOver(ctx context.Context, root *corev1.Service, split s
 	return r.patch(ctx, root.DeepCopy(), changed)
 }
 
-// giveBack removes just the keys and the records, but for the pin that is to be in
+// restoreRoot removes just the keys and the records, but for the pin that is to be in
 // force from now on. Whatever else the selector holds by now is its owner's.
-func (r *Reconciler) giveBack(ctx context.Context, root *corev1.Service, pin traffic.Pin) error {
+func (r *Reconciler) restoreRoot(ctx context.Context, root *corev1.Service, pin traffic.Pin) error {
 	changed := root.DeepCopy()
 	delete(changed.Annotations, plan.AnnotationOriginalSelector)
 	delete(changed.Spec.Selector, traffic.LabelProxy)

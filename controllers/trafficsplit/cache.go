@@ -46,7 +46,7 @@ func CacheOptions() map[client.Object]cache.ByObject {
 // take the managed fields, by which routers tell drift.
 func whole(object any) (any, error) { return object, nil }
 
-// transformPod drops what nobody reads: of a pod's spec only the node stays.
+// transformPod drops what no code reads: of a pod's spec only the node stays.
 func transformPod(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		pod.ManagedFields = nil
@@ -96,7 +96,7 @@ func transformEndpointSlice(object any) (any, error) {
 	return slice, nil
 }
 
-// What nobody changes, all endpoints of the cache have in common. Of hints, only that
+// All endpoints of the cache share what no code changes. Of hints, only that
 // there are some is kept: which they are, kube-proxy has to know.
 var (
 	isTrue, isFalse = true, false

@@ -37,7 +37,7 @@ func circularIndex(o client.Object) []string {
 // circle refuses a split whose requests would come back to its root Service. Where no
 // backend is another split's root Service, it costs one look-up a Service.
 func (r *Reconciler) circle(ctx context.Context, split *splitv1.TrafficSplit) ([]traffic.Problem, error) {
-	var neighbours []traffic.Neighbour
+	var found []traffic.OtherSplit
 	seen := map[string]bool{split.Name: true}
 	for services := referred(split); len(services) > 0; {
 		var next []string
@@ -51,13 +51,13 @@ func (r *Reconciler) circle(ctx context.Context, split *splitv1.TrafficSplit) ([
 					continue
 				}
 				seen[other.Name] = true
-				neighbours = append(neighbours, traffic.Neighbour{Split: other, Served: r.leader(other) != nil})
+				found = append(found, traffic.OtherSplit{Split: other, Served: r.leader(other) != nil})
 				next = append(next, referred(other)...)
 			}
 		}
 		services = next
 	}
-	return traffic.Circle(split, neighbours), nil
+	return traffic.Circle(split, found), nil
 }
 
 // referred are the Services that a split sends requests to, by its spec or still by its

@@ -5,7 +5,7 @@
 // the actions out in order, each with the preconditions of what was observed, and
 // reports in one write of the status that is left out when nothing changed.
 //
-// It reads from the cache. The exceptions are steps that can't be taken back, for
+// It reads from the cache. The exceptions are steps that can't be undone, for
 // which a cache that lags behind is not good enough: what a root Service selects
 // is looked up when it is about to lose its proxies, a proxy's pod before its
 // report is removed, and a split before a Service is taken for its orphan.

@@ -24,22 +24,22 @@ const maxNote = 1024
 
 // eventsOf are the events of a transition of the status. Waiting is no event: the
 // condition says it, and it happens at every change of a weight. Weights that an
-// annotation changes are no new generation, and told of all the same. The weights of a
-// Rollout's split are what its status tells of.
+// annotation changes are no new generation, and get an event all the same. The weights of
+// a Rollout's split are in its status.
 func eventsOf(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) []event {
 	var events []event
 	old, released := split.Status, split.Labels[v1alpha1.LabelRollout] != ""
 	for _, c := range next.Conditions {
 		before := meta.FindStatusCondition(old.Conditions, c.Type)
-		told := worthTelling(before, c) || inEffect(c) && weights(old.Backends) != weights(next.Backends)
-		if told && !(released && inEffect(c)) {
+		worth := worthEvent(before, c) || isLive(c) && weights(old.Backends) != weights(next.Backends)
+		if worth && !(released && isLive(c)) {
 			events = append(events, eventOf(c, next.Backends))
 		}
 	}
 	return events
 }
 
-func worthTelling(before *metav1.Condition, c metav1.Condition) bool {
+func worthEvent(before *metav1.Condition, c metav1.Condition) bool {
 	if before == nil {
 		// That all is well from the start needs no event.
 		before = &metav1.Condition{Status: metav1.ConditionTrue, Reason: c.Reason}
@@ -48,19 +48,19 @@ func worthTelling(before *metav1.Condition, c metav1.Condition) bool {
 	switch {
 	case c.Status == metav1.ConditionUnknown:
 		return false
-	case inEffect(c):
+	case isLive(c):
 		return changed || before.ObservedGeneration != c.ObservedGeneration
 	case c.Type == splitv1.ConditionProgrammed && c.Reason != splitv1.ReasonProxyError:
 		return false
 	case c.Type == splitv1.ConditionTrafficDistributionProgrammed:
-		// Who starts or stops pods is not told of each; Overridden is told of by the other.
+		// A started or stopped pod gets no event; Overridden gets that of the other condition.
 		return changed && c.Reason == splitv1.ReasonZonesDiffer
 	default:
 		return changed || c.Status == metav1.ConditionFalse && before.Message != c.Message
 	}
 }
 
-func inEffect(c metav1.Condition) bool {
+func isLive(c metav1.Condition) bool {
 	return c.Type == splitv1.ConditionProgrammed && c.Status == metav1.ConditionTrue
 }
 
@@ -72,7 +72,7 @@ func eventOf(c metav1.Condition, backends []splitv1.BackendStatus) event {
 	if c.Type == splitv1.ConditionProgrammed {
 		e.action = "Program"
 		if c.Status == metav1.ConditionTrue {
-			e.note = "in effect: " + weights(backends)
+			e.note = "live weights: " + weights(backends)
 		}
 	}
 	if len(e.note) > maxNote {

@@ -47,7 +47,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		return nil, err
 	}
 	o := &observation{Observation: plan.Observation{Split: split, Now: r.Options.Clock.Now(), Confirmed: r.settling.at(key)}}
-	known := traffic.Known{Services: services, Groups: groups, InPath: r.Options.means(split) == traffic.MeansProxies}
+	known := traffic.Known{Services: services, Groups: groups, Proxied: r.Options.means(split) == traffic.MeansProxies}
 	o.Resolved, o.Problems = traffic.Resolve(split, known)
 	o.Root = rootOf(services[o.Resolved.Root])
 	o.target = traffic.Target{Split: split, Root: o.Root.Service, Resolved: o.Resolved}
@@ -153,7 +153,7 @@ func (r *Reconciler) observeRouter(ctx context.Context, o *observation) error {
 		return o.lookAt(ctx, leader)
 	}
 	for _, router := range r.Options.Routers {
-		former, state := o.router, o.DataPlane
+		previous, state := o.router, o.DataPlane
 		if err := o.lookAt(ctx, router); err != nil {
 			return err
 		}
@@ -162,9 +162,9 @@ func (r *Reconciler) observeRouter(ctx context.Context, o *observation) error {
 			o.Moving = true
 			return nil
 		}
-		if !wanted && former != nil {
-			o.router, o.DataPlane = former, state
-			o.Leader, o.Means = former.Name(), former.Means()
+		if !wanted && previous != nil {
+			o.router, o.DataPlane = previous, state
+			o.Leader, o.Means = previous.Name(), previous.Means()
 		}
 	}
 	return nil
@@ -206,7 +206,7 @@ func (r *Reconciler) rival(ctx context.Context, split *splitv1.TrafficSplit, roo
 	return plan.Rival(split, others, root), nil
 }
 
-// observePin finds what the root Service is to be narrowed to, and what it has beside that.
+// observePin finds what the root Service is to be narrowed to, and which other endpoints it has.
 func (r *Reconciler) observePin(ctx context.Context, o *observation, services map[string]*corev1.Service) error {
 	name := traffic.DefaultBackend(o.Split)
 	if o.Means != traffic.MeansRoutes && o.Next != traffic.MeansRoutes || name == "" || o.Root.Service == nil {
@@ -242,7 +242,7 @@ func (r *Reconciler) observeEndpoints(ctx context.Context, o *observation) error
 		return err
 	}
 	o.Endpoints = plan.Endpoints{Known: true, Ready: ready}
-	if o.Lingering, err = r.lingering(ctx, o.Split); err != nil {
+	if o.Draining, err = r.draining(ctx, o.Split); err != nil {
 		return err
 	}
 	o.BackendEndpoints = make(map[string]int32, len(o.Split.Spec.Backends))

@@ -78,7 +78,7 @@ func (o *Options) means(split *splitv1.TrafficSplit) traffic.Means {
 	return ""
 }
 
-// claim says who serves a split. What a person leaves to another controller is that
+// claim says who serves a split. What a user leaves to another controller is that
 // controller's alone. A Rollout's split is looked after as well: the Rollout waits for
 // what its status says.
 func (o *Options) claim(split *splitv1.TrafficSplit) plan.Claim {
@@ -92,6 +92,6 @@ func (o *Options) claim(split *splitv1.TrafficSplit) plan.Claim {
 	case elsewhere:
 		return plan.ClaimElsewhere
 	default:
-		return plan.ClaimNobody
+		return plan.ClaimUnknownRouter
 	}
 }

@@ -19,33 +19,33 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// clearOrphans takes back what is left of a split that is gone: when its
-// finalizer was removed by hand, or a Service came back from a backup. First the
-// Services that select its proxies are given back, then its data plane is deleted.
+// clearOrphans removes what is left of a split that is gone: when a user removed its
+// finalizer, or a Service was restored from a backup. First the Services that select its
+// proxies are restored, then its data plane is deleted.
 func (r *Reconciler) clearOrphans(ctx context.Context, split types.NamespacedName) error {
 	var services corev1.ServiceList
 	err := r.Client.List(ctx, &services, client.InNamespace(split.Namespace), client.MatchingFields{indexHolder: split.Name})
 	if err != nil {
 		return fmt.Errorf("list the Services that it leads: %w", err)
 	}
-	borrowed, made, err := r.orphans(ctx, split)
-	if err != nil || len(services.Items)+len(borrowed)+len(made) == 0 {
+	patched, made, err := r.orphans(ctx, split)
+	if err != nil || len(services.Items)+len(patched)+len(made) == 0 {
 		return err
 	}
 	if err := r.Live.Get(ctx, split, &splitv1.TrafficSplit{}); !apierrors.IsNotFound(err) {
-		return err // there is such a split, and the cache will show it, or nobody knows
+		return err // there is such a split, and the cache will show it, or it is not known
 	}
-	for _, o := range borrowed {
+	for _, o := range patched {
 		if err := o.router.Restore(ctx, o.target, o.Object); err != nil {
 			return fmt.Errorf("restore %s %q: %w", o.Kind, o.Name, err)
 		}
 		log.FromContext(ctx).Info("Restore", o.Kind, klog.KRef(split.Namespace, o.Name), "reason", "its TrafficSplit is gone")
 	}
 	for i := range services.Items {
-		if err := r.giveBack(ctx, &services.Items[i], traffic.Pin{}); err != nil {
+		if err := r.restoreRoot(ctx, &services.Items[i], traffic.Pin{}); err != nil {
 			return err
 		}
-		log.FromContext(ctx).Info("GiveBack", "Service", klog.KObj(&services.Items[i]), "reason", "its TrafficSplit is gone")
+		log.FromContext(ctx).Info("RestoreRoot", "Service", klog.KObj(&services.Items[i]), "reason", "its TrafficSplit is gone")
 	}
 	for _, object := range made {
 		if err := r.remove(ctx, split.Namespace, object); err != nil {
@@ -56,16 +56,16 @@ func (r *Reconciler) clearOrphans(ctx context.Context, split types.NamespacedNam
 	return nil
 }
 
-// borrowedObject is an object of somebody else with the router that changed it.
-type borrowedObject struct {
+// patchedObject is a patched object with the router that changed it.
+type patchedObject struct {
 	traffic.Object
 	router traffic.Router
 	target traffic.Target
 }
 
-// orphans are the objects of every router for a split: those of somebody else, and
+// orphans are the objects of every router for a split: those that were patched, and
 // those that were made, what runs the proxies first.
-func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (borrowed []borrowedObject, made []traffic.Object, err error) {
+func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (patched []patchedObject, made []traffic.Object, err error) {
 	gone := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Namespace: split.Namespace, Name: split.Name}}
 	target := traffic.Target{Split: gone}
 	for _, router := range r.Options.Routers {
@@ -76,12 +76,12 @@ func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (b
 		for _, o := range slices.Backward(state.Objects) {
 			switch {
 			case o.Changed:
-				borrowed = append(borrowed, borrowedObject{o, router, target})
-			case !o.Borrowed && (o.Condition == traffic.ObjectOutdated || o.Condition == traffic.ObjectCurrent):
+				patched = append(patched, patchedObject{o, router, target})
+			case !o.Patched && (o.Condition == traffic.ObjectOutdated || o.Condition == traffic.ObjectCurrent):
 				made = append(made, o)
 			}
 		}
 	}
-	lingering, err := r.lingering(ctx, gone)
-	return borrowed, append(made, lingering...), err
+	draining, err := r.draining(ctx, gone)
+	return patched, append(made, draining...), err
 }

@@ -14,7 +14,7 @@ func TestWhatMayWait(t *testing.T) {
 	programmed := func(status metav1.ConditionStatus, reason string, generation int64) metav1.Condition {
 		return metav1.Condition{Type: splitv1.ConditionProgrammed, Status: status, Reason: reason, ObservedGeneration: generation}
 	}
-	inEffect := programmed(metav1.ConditionTrue, splitv1.ReasonProgrammed, 1)
+	live := programmed(metav1.ConditionTrue, splitv1.ReasonProgrammed, 1)
 	backend := func(weight, ready int32) []splitv1.BackendStatus {
 		return []splitv1.BackendStatus{{Service: "canary", Weight: weight, ReadyEndpoints: ready}}
 	}
@@ -29,20 +29,20 @@ func TestWhatMayWait(t *testing.T) {
 		had, has    []splitv1.BackendStatus
 		want        bool
 	}{
-		"the proxies follow a new generation":        {before: inEffect, now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 2), want: true},
-		"a proxy is lost":                            {before: inEffect, now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 1)},
+		"the proxies follow a new generation":        {before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 2), want: true},
+		"a proxy is lost":                            {before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 1)},
 		"the Service follows the proxies":            {before: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 1), now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForService, 1), want: true},
-		"the weights are in effect":                  {before: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 2), now: programmed(metav1.ConditionTrue, splitv1.ReasonProgrammed, 2)},
-		"a proxy can't follow":                       {before: inEffect, now: programmed(metav1.ConditionFalse, splitv1.ReasonProxyError, 2)},
-		"something stands in the way":                {before: inEffect, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 2)},
-		"it is being withdrawn since it was deleted": {deleting: true, before: inEffect, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 2), had: backend(50, 1), want: true},
-		"nothing was said before":                    {now: inEffect},
-		"more pods are ready":                        {before: inEffect, now: inEffect, had: backend(50, 1), has: backend(50, 2), want: true},
-		"no pod is ready any more":                   {before: inEffect, now: inEffect, had: backend(50, 1), has: backend(50, 0)},
-		"no pod without requests is ready any more":  {before: inEffect, now: inEffect, had: backend(0, 1), has: backend(0, 0), want: true},
-		"another weight of one port":                 {before: inEffect, now: inEffect, had: weighed(10), has: weighed(20)},
-		"the same weights of ports":                  {before: inEffect, now: inEffect, had: weighed(10), has: weighed(10), want: true},
-		"another weight":                             {before: inEffect, now: inEffect, had: backend(50, 1), has: backend(60, 1)},
+		"the weights are live":                       {before: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 2), now: programmed(metav1.ConditionTrue, splitv1.ReasonProgrammed, 2)},
+		"a proxy can't follow":                       {before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonProxyError, 2)},
+		"something stands in the way":                {before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 2)},
+		"it is being withdrawn since it was deleted": {deleting: true, before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 2), had: backend(50, 1), want: true},
+		"nothing was said before":                    {now: live},
+		"more pods are ready":                        {before: live, now: live, had: backend(50, 1), has: backend(50, 2), want: true},
+		"no pod is ready any more":                   {before: live, now: live, had: backend(50, 1), has: backend(50, 0)},
+		"no pod without requests is ready any more":  {before: live, now: live, had: backend(0, 1), has: backend(0, 0), want: true},
+		"another weight of one port":                 {before: live, now: live, had: weighed(10), has: weighed(20)},
+		"the same weights of ports":                  {before: live, now: live, had: weighed(10), has: weighed(10), want: true},
+		"another weight":                             {before: live, now: live, had: backend(50, 1), has: backend(60, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			split := &splitv1.TrafficSplit{}

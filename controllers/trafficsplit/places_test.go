@@ -76,7 +76,7 @@ func TestTheStatusSaysWhereTheEndpointsAreWhileAServiceAsksForIt(t *testing.T) {
 	}
 	w.settle()
 	if got := said(); len(got) > 0 {
-		t.Errorf("still said when nobody asks for it: %v", got)
+		t.Errorf("still reported when no Service asks for it: %v", got)
 	}
 }
 

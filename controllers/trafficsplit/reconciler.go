@@ -87,14 +87,14 @@ func settle(ctx context.Context, result ctrl.Result, err error) (ctrl.Result, er
 	return result, err
 }
 
-// final is true for an error that repeats until somebody changes something, and
-// so belongs in the status.
+// final is true for an error that repeats until a user changes something, and so
+// belongs in the status.
 func final(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || fieldConflict(err)
 }
 
-// fieldConflict is true when an object that is to be made belongs to somebody
-// else, which the cache does not show.
+// fieldConflict is true when another manager owns an object that is to be made, which
+// the cache does not show.
 func fieldConflict(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }

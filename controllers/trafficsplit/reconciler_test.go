@@ -43,7 +43,7 @@ func recorded(r *events.FakeRecorder) []string {
 }
 
 // A fault hits every call of one kind until it is over. Whatever it was, the
-// split comes into effect afterwards, and nothing was done that a fault should
+// split goes live afterwards, and nothing was done that a fault should
 // have kept from being done.
 func TestEveryCallMayFail(t *testing.T) {
 	calls := []string{
@@ -114,7 +114,7 @@ func (w *world) ownPodsAreHidden() {
 
 func TestWithdrawingASplitReadsNothingPastTheCacheWhereABackendTells(t *testing.T) {
 	w := newWorld(t)
-	w.inEffect()
+	w.goLive()
 	leave(w)
 	if w.split() != nil || w.liveReads > 1 { // the last is whether the split is gone indeed
 		t.Errorf("%d live reads: %s", w.liveReads, w.summary())
@@ -123,7 +123,7 @@ func TestWithdrawingASplitReadsNothingPastTheCacheWhereABackendTells(t *testing.
 
 func TestAReportThatIsOutOfDateSoonWaits(t *testing.T) {
 	w := newWorld(t)
-	w.inEffect()
+	w.goLive()
 	r := w.controller()
 	reports := func(change func()) (int, time.Duration) {
 		t.Helper()
@@ -187,11 +187,11 @@ func programmed(w *world) *metav1.Condition {
 
 func TestAStaleCacheFailsByPrecondition(t *testing.T) {
 	w := newWorld(t)
-	w.inEffect()
+	w.goLive()
 	r := w.controller()
 	o, err := r.observe(w.ctx(), request.NamespacedName)
 	w.must(err)
-	// Somebody writes each object after it was observed.
+	// Another client writes each object after it was observed.
 	root := w.service("web")
 	root.Labels = map[string]string{"touched": "yes"}
 	w.must(w.api.Update(w.ctx(), root))
@@ -204,12 +204,12 @@ func TestAStaleCacheFailsByPrecondition(t *testing.T) {
 	d.Labels["touched"] = "yes"
 	w.must(w.api.Update(w.ctx(), d))
 	for _, action := range []plan.Action{
-		{Type: plan.TakeOver, Object: traffic.Object{Name: "web"}},
-		{Type: plan.GiveBack, Object: traffic.Object{Name: "web"}},
+		{Type: plan.CutOver, Object: traffic.Object{Name: "web"}},
+		{Type: plan.RestoreRoot, Object: traffic.Object{Name: "web"}},
 		{Type: plan.RemoveFinalizer, Object: traffic.Object{Name: "web"}},
 		{Type: plan.Apply, Object: deployment},
 		{Type: plan.Delete, Object: deployment},
-		{Type: plan.ForgetProxy, Object: traffic.Object{Name: "nobody"}},
+		{Type: plan.ForgetProxy, Object: traffic.Object{Name: "gone"}},
 	} {
 		if err := r.act(w.ctx(), o, []plan.Action{action}); !apierrors.IsConflict(err) {
 			t.Errorf("%s: error %v, want a conflict", action.Type, err)
@@ -263,7 +263,7 @@ func TestAnObjectOfSomebodyElsesThatTheCacheDoesNotShowIsToldInTheStatus(t *test
 		ObjectMeta: metav1.ObjectMeta{Name: "serin-proxy-web", Namespace: namespace},
 		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &intstr.IntOrString{IntVal: 5}},
 	}
-	w.must(w.api.Create(w.ctx(), theirs, client.FieldOwner("somebody")))
+	w.must(w.api.Create(w.ctx(), theirs, client.FieldOwner("another")))
 	w.fail = func(call string, o client.Object) error {
 		if _, budget := o.(*policyv1.PodDisruptionBudget); budget && call == "get" {
 			return apierrors.NewNotFound(schema.GroupResource{Resource: "poddisruptionbudgets"}, "serin-proxy-web")
@@ -273,7 +273,7 @@ func TestAnObjectOfSomebodyElsesThatTheCacheDoesNotShowIsToldInTheStatus(t *test
 	if _, err := w.controller().Reconcile(w.ctx(), request); !apierrors.IsConflict(err) {
 		t.Errorf("error %v, want a conflict that is told", err)
 	}
-	if c := programmed(w); c == nil || !strings.Contains(c.Message, "PodDisruptionBudget") || !strings.Contains(c.Message, "somebody") {
+	if c := programmed(w); c == nil || !strings.Contains(c.Message, "PodDisruptionBudget") || !strings.Contains(c.Message, "another") {
 		t.Errorf("Programmed: %+v", c)
 	}
 	w.must(w.api.Get(w.ctx(), client.ObjectKeyFromObject(theirs), theirs))
@@ -284,7 +284,7 @@ func TestAnObjectOfSomebodyElsesThatTheCacheDoesNotShowIsToldInTheStatus(t *test
 
 func TestAProxyThatTheCacheDoesNotShowIsNotForgotten(t *testing.T) {
 	w := newWorld(t)
-	w.inEffect()
+	w.goLive()
 	w.create(makePod("new", map[string]string{"app": "other"})) // the label that the cache goes by is missing
 	w.report("new", 1, "")
 	_, err := w.reconcile(w.controller())
@@ -301,10 +301,10 @@ func TestAProxyThatTheCacheDoesNotShowIsNotForgotten(t *testing.T) {
 
 func TestTwoSplitsForOneService(t *testing.T) {
 	w := newWorld(t)
-	w.inEffect()
+	w.goLive()
 	second := makeSplit(1, 1)
 	second.Name, second.UID = "second", "uid-second"
-	second.CreationTimestamp = metav1.Unix(1, 0) // older, but the first is in the path
+	second.CreationTimestamp = metav1.Unix(1, 0) // older, but the first has its proxies behind the Service
 	w.create(second)
 	_, err := w.controller().Reconcile(w.ctx(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(second)})
 	w.must(err)
@@ -357,22 +357,22 @@ func TestRouters(t *testing.T) {
 
 func TestEventsTellTransitionsOnly(t *testing.T) {
 	w := newWorld(t)
-	w.inEffect()
-	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable 100, web-canary 0"}, recorded(w.events)); diff != "" {
-		t.Errorf("coming into effect (-want +got):\n%s", diff)
+	w.goLive()
+	if diff := cmp.Diff([]string{"Normal Programmed live weights: web-stable 100, web-canary 0"}, recorded(w.events)); diff != "" {
+		t.Errorf("going live (-want +got):\n%s", diff)
 	}
 	w.step("the weights move", func() { w.weights(90, 10) })
 	w.step("the proxies follow", func() { w.confirm() })
-	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable 90, web-canary 10"}, recorded(w.events)); diff != "" {
+	if diff := cmp.Diff([]string{"Normal Programmed live weights: web-stable 90, web-canary 10"}, recorded(w.events)); diff != "" {
 		t.Errorf("new weights (-want +got):\n%s", diff)
 	}
-	w.step("a port gets weights of its own, and the proxies follow before anybody looks", func() {
+	w.step("a port gets weights of its own, and the proxies follow before the controller looks", func() {
 		split := w.split()
 		split.Annotations = map[string]string{splitv1.AnnotationRouting: `ports: {"80/TCP": {weights: {"web-stable": 3, "web-canary": 1}}}`}
 		w.must(w.api.Update(w.ctx(), split))
 		w.confirm()
 	})
-	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable (80/TCP 3), web-canary (80/TCP 1)"}, recorded(w.events)); diff != "" {
+	if diff := cmp.Diff([]string{"Normal Programmed live weights: web-stable (80/TCP 3), web-canary (80/TCP 1)"}, recorded(w.events)); diff != "" {
 		t.Errorf("weights of a port (-want +got):\n%s", diff)
 	}
 	w.step("it has those of the split again", func() {
@@ -381,7 +381,7 @@ func TestEventsTellTransitionsOnly(t *testing.T) {
 		w.must(w.api.Update(w.ctx(), split))
 		w.confirm()
 	})
-	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable 90, web-canary 10"}, recorded(w.events)); diff != "" {
+	if diff := cmp.Diff([]string{"Normal Programmed live weights: web-stable 90, web-canary 10"}, recorded(w.events)); diff != "" {
 		t.Errorf("the weights of the split (-want +got):\n%s", diff)
 	}
 	w.step("a backend loses its port", func() {
@@ -394,7 +394,7 @@ func TestEventsTellTransitionsOnly(t *testing.T) {
 		t.Errorf("a lost port: %q", got)
 	}
 	w.step("the proxies follow that too", func() { w.confirm() })
-	if diff := cmp.Diff([]string{"Normal Programmed in effect: web-stable 90, web-canary 0"}, recorded(w.events)); diff != "" {
+	if diff := cmp.Diff([]string{"Normal Programmed live weights: web-stable 90, web-canary 0"}, recorded(w.events)); diff != "" {
 		t.Errorf("without the port (-want +got):\n%s", diff)
 	}
 	w.step("it gets it back", func() {
@@ -409,7 +409,7 @@ func TestEventsTellTransitionsOnly(t *testing.T) {
 
 func TestTheTimeOfATransitionIsKept(t *testing.T) {
 	w := newWorld(t)
-	w.inEffect()
+	w.goLive()
 	since := programmed(w).LastTransitionTime
 	w.clock.Step(time.Hour)
 	w.step("another pod of a backend", func() {
@@ -426,7 +426,7 @@ func TestTheTimeOfATransitionIsKept(t *testing.T) {
 
 func TestTheRecordOnTheServiceIsItsOwnersSelector(t *testing.T) {
 	w := newWorld(t)
-	w.inEffect()
+	w.goLive()
 	s := w.service("web")
 	if got := s.Annotations[plan.AnnotationOriginalSelector]; got != `{"app":"web"}` {
 		t.Errorf("recorded: %s", got)
@@ -437,7 +437,7 @@ func TestTheRecordOnTheServiceIsItsOwnersSelector(t *testing.T) {
 	leave(w)
 	s = w.service("web")
 	if diff := cmp.Diff(map[string]string{"app": "web"}, s.Spec.Selector); diff != "" || len(s.Annotations) != 0 {
-		t.Errorf("given back (-want +got):\n%s\nannotations: %v", diff, s.Annotations)
+		t.Errorf("restored (-want +got):\n%s\nannotations: %v", diff, s.Annotations)
 	}
 }
 

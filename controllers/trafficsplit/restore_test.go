@@ -32,7 +32,7 @@ func TestARestoredServiceKeepsWhatKubectlApplied(t *testing.T) {
 	if _, err := transformService(cached); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&Reconciler{Client: api}).giveBack(t.Context(), cached, traffic.Pin{}); err != nil {
+	if err := (&Reconciler{Client: api}).restoreRoot(t.Context(), cached, traffic.Pin{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(live), live); err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // gateway is a router whose routes are ConfigMaps: data.to says where requests go,
-// data.taken what its data plane has taken over.
+// data.taken what its data plane has accepted.
 type gateway struct {
 	client client.Client
 }
@@ -74,7 +74,7 @@ func (g *gateway) Observe(ctx context.Context, target traffic.Target) (traffic.S
 		}
 		o := traffic.Object{
 			GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Name: route.Name, UID: route.UID, ResourceVersion: route.ResourceVersion,
-			Generation: generation, Borrowed: true, Changed: holder == target.Split.Name, Unwanted: !named[route.Name],
+			Generation: generation, Patched: true, Changed: holder == target.Split.Name, Unwanted: !named[route.Name],
 			Condition: traffic.ObjectOutdated, Confirmation: traffic.ConfirmationPending,
 		}
 		if o.Changed && route.Data["to"] == to(target.Resolved) || len(target.Resolved.Ports) == 0 {
@@ -127,7 +127,7 @@ func (w *world) editRoute(edit func(*corev1.ConfigMap)) {
 	w.must(w.api.Update(w.ctx(), route))
 }
 
-// take has the data plane take over what the route asks for.
+// take has the data plane accept what the route asks for.
 func (w *world) take() {
 	w.editRoute(func(route *corev1.ConfigMap) { route.Data["taken"] = route.Data["to"] })
 }
@@ -143,7 +143,7 @@ func steered(router string) *splitv1.TrafficSplit {
 	return split
 }
 
-// steers brings a split into effect by a route without telling how.
+// steers makes a split live by a route without logging how.
 func (w *world) steers() {
 	w.t.Helper()
 	kill := w.killAfter
@@ -158,7 +158,7 @@ func (w *world) steers() {
 	w.clock.Step(gatewaySettle)
 	w.settle()
 	w.killAfter, w.writes, w.log = kill, 0, nil
-	w.say("# a split is in effect")
+	w.say("# a split is live")
 }
 
 func ownersRoute() *corev1.ConfigMap {
@@ -184,7 +184,7 @@ func (w *world) leaveByRoute() {
 
 // routeStories are whole lives of a split that a gateway or mesh serves.
 var routeStories = map[string]func(w *world){
-	"a split comes into effect by a route, moves all traffic and is deleted": func(w *world) {
+	"a split goes live by a route, moves all traffic and is deleted": func(w *world) {
 		w.step("a split is created", func() {
 			w.create(shop()...)
 			w.endpoints()
@@ -199,7 +199,7 @@ var routeStories = map[string]func(w *world){
 		w.promoteByRoute()
 		w.leaveByRoute()
 	},
-	"somebody else changes a route and a pinned Service": func(w *world) {
+	"another controller changes a route and a pinned Service": func(w *world) {
 		w.steers()
 		w.step("the route is applied again from Git", func() {
 			w.editRoute(func(route *corev1.ConfigMap) { route.Data["to"] = "web" })
@@ -226,7 +226,7 @@ var routeStories = map[string]func(w *world){
 		w.step("the endpoints follow", func() { w.endpoints() })
 	},
 	"the router is changed from nginx to a gateway": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		w.must(w.api.Create(w.ctx(), ownersRoute()))
 		w.step("the annotation names the gateway", func() {
 			split := w.split()
@@ -240,7 +240,7 @@ var routeStories = map[string]func(w *world){
 	},
 	"the router is changed to one that there is not": func(w *world) {
 		w.steers()
-		w.step("the annotation names nobody", func() {
+		w.step("the annotation names no router", func() {
 			split := w.split()
 			splitv1.EditRouting(split, func(r *splitv1.Routing) { r.Router = "gatewayapi" })
 			w.must(w.api.Update(w.ctx(), split))
@@ -248,7 +248,7 @@ var routeStories = map[string]func(w *world){
 		w.step("the gateway takes the restored route", func() { w.take() })
 		w.step("its proxies have followed", func() { w.clock.Step(gatewaySettle); w.endpoints() })
 	},
-	"an object of somebody else has the name of a proxy's": func(w *world) {
+	"an object of another owner has the name of a proxy's": func(w *world) {
 		w.step("a Rollout makes a split for a mesh", func() {
 			w.create(shop()...)
 			w.endpoints()
@@ -287,7 +287,7 @@ var routeStories = map[string]func(w *world){
 	},
 }
 
-// steeredTruly checks that a split which says that it is in effect by routes, is.
+// steeredTruly checks that a split which says that its weights are live by routes, has them live.
 func (w *world) steeredTruly(split *splitv1.TrafficSplit, root *corev1.Service) {
 	w.t.Helper()
 	fault := func(what string) { w.t.Errorf("Programmed, but %s:\n%s", what, strings.Join(w.log, "\n")) }

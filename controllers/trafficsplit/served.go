@@ -19,7 +19,7 @@ import (
 const statusManager = FieldManager + "-status"
 
 // ServedCacheOptions are, beside CacheOptions, what the cache does to TrafficSplits.
-// Where they have no status, it is read from the annotation, so that whoever reads from
+// Where they have no status, it is read from the annotation, so that a reader of
 // the cache finds it in its place.
 func ServedCacheOptions(served traffic.Served) map[client.Object]cache.ByObject {
 	if !served.NoStatus {

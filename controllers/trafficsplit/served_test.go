@@ -35,9 +35,9 @@ func TestTheStatusIsReadFromTheAnnotation(t *testing.T) {
 		annotation string
 		want       splitv1.TrafficSplitStatus
 	}{
-		"what was written":            {string(text), status},
-		"none":                        {"", splitv1.TrafficSplitStatus{}},
-		"what somebody wrote into it": {`{"backends": 7}`, splitv1.TrafficSplitStatus{}},
+		"what was written":          {string(text), status},
+		"none":                      {"", splitv1.TrafficSplitStatus{}},
+		"what a user wrote into it": {`{"backends": 7}`, splitv1.TrafficSplitStatus{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			split := makeSplit(9, 1)

@@ -269,9 +269,9 @@ func (r *Reconciler) splitsOfService(ctx context.Context, o client.Object) []rec
 	if !ok {
 		return requests
 	}
-	roots, err := r.rootsBeside(ctx, service)
+	roots, err := r.rootsSelectedBy(ctx, service)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Could not find the Services beside", "Service", klog.KObj(o))
+		ctrl.LoggerFrom(ctx).Error(err, "Could not find the Services that select the same pods", "Service", klog.KObj(o))
 	}
 	for _, root := range roots {
 		requests = append(requests, r.splits(ctx, o.GetNamespace(), client.MatchingFields{indexRoot: root})...)

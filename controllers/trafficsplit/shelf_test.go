@@ -62,7 +62,7 @@ func (s *shelf) put(tb testing.TB, objects ...client.Object) {
 	for _, o := range objects {
 		indexer := s.kinds[reflect.TypeOf(o)]
 		if indexer == nil {
-			tb.Fatalf("nobody asks for %T", o)
+			tb.Fatalf("no test asks for %T", o)
 		}
 		if err := indexer.Add(o); err != nil {
 			tb.Fatal(err)

@@ -34,8 +34,8 @@ var stories = map[string]func(w *world){
 		w.step("the other follows", func() { w.confirm("serin-proxy-web-1") })
 		leave(w)
 	},
-	"Git resets the selector while the split is in effect": func(w *world) {
-		w.inEffect()
+	"Git resets the selector while the split is live": func(w *world) {
+		w.goLive()
 		w.step("the key is taken out of the selector", func() {
 			s := w.service("web")
 			delete(s.Spec.Selector, traffic.LabelProxy)
@@ -44,7 +44,7 @@ var stories = map[string]func(w *world){
 		w.step("the endpoints follow", func() { w.endpoints() })
 	},
 	"a proxy is lost and replaced": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		w.step("a proxy's pod is gone", func() {
 			for _, p := range w.proxies()[:1] {
 				p.Finalizers = nil
@@ -57,7 +57,7 @@ var stories = map[string]func(w *world){
 		w.step("it reports", func() { w.confirm() })
 	},
 	"a proxy refuses the new configuration": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		w.step("the weights are changed", func() { w.weights(50, 50) })
 		w.step("a proxy says why it does not follow", func() {
 			split := w.split()
@@ -68,7 +68,7 @@ var stories = map[string]func(w *world){
 		w.step("it follows", func() { w.confirm("serin-proxy-web-0") })
 	},
 	"an invalid edit leaves the traffic alone": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		w.step("the split names its own root", func() {
 			w.editSplit(func(s *splitv1.TrafficSplit) { s.Spec.Backends[1].Service = "web" })
 		})
@@ -78,7 +78,7 @@ var stories = map[string]func(w *world){
 		w.step("the proxies follow", func() { w.confirm() })
 	},
 	"the split is deleted while no pod of its own could serve the root Service": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		w.step("the backends become Services of other pods", func() {
 			for version, name := range map[string]string{"1": "web-stable", "2": "web-canary"} {
 				s := w.service(name)
@@ -98,7 +98,7 @@ var stories = map[string]func(w *world){
 		w.step("the proxies are gone", func() { w.stopped() })
 	},
 	"Git changes what the root Service selects": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		w.step("the Service and the pods get another label", func() {
 			s := w.service("web")
 			s.Spec.Selector["app"] = "web2"
@@ -111,7 +111,7 @@ var stories = map[string]func(w *world){
 		w.step("the endpoints follow", func() { w.endpoints() })
 	},
 	"a split is limited to requests that match": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		w.step("the split refers to a group that does not exist", func() {
 			w.editSplit(func(s *splitv1.TrafficSplit) {
 				splitv1.SetRouting(s, splitv1.Routing{DefaultBackend: "web-stable"})
@@ -123,12 +123,12 @@ var stories = map[string]func(w *world){
 		w.step("the group is made, which is no new generation", func() { w.create(makeGroup("beta", "1")) })
 		w.step("one proxy sees it", func() { w.confirm("serin-proxy-web-0") })
 		w.step("the other does", func() { w.confirm() })
-		w.step("the group is changed to what nobody can match", func() { w.editGroup("(a+)+") })
+		w.step("the group is changed to what no proxy can match", func() { w.editGroup("(a+)+") })
 		w.step("the group is put right", func() { w.editGroup("2") })
 		w.step("the proxies follow again", func() { w.confirm() })
 	},
 	"requests are mirrored": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		annotate := func(value string) {
 			split := w.split()
 			split.Annotations = map[string]string{splitv1.AnnotationRouting: value}
@@ -146,7 +146,7 @@ var stories = map[string]func(w *world){
 		w.step("the proxies follow at last", func() { w.confirm() })
 	},
 	"a port gets weights of its own": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		annotate := func(value string) {
 			split := w.split()
 			split.Annotations = map[string]string{splitv1.AnnotationRouting: "ports: " + value}
@@ -183,7 +183,7 @@ var stories = map[string]func(w *world){
 		w.step("its pods have answered", func() { w.clock.Step(5 * time.Second) })
 		leave(w)
 	},
-	"a split of UDP is deleted while its pods linger": func(w *world) {
+	"a split of UDP is deleted while its pods drain": func(w *world) {
 		w.create(shop()...)
 		for _, name := range []string{"web", "web-stable", "web-canary"} {
 			s := w.service(name)
@@ -199,7 +199,7 @@ var stories = map[string]func(w *world){
 		leave(w)
 	},
 	"every proxy is lost": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		w.step("no proxy is ready", func() {
 			for _, p := range w.proxies() {
 				p.Status.Conditions = nil
@@ -212,7 +212,7 @@ var stories = map[string]func(w *world){
 		w.step("the endpoints follow again", func() { w.endpoints() })
 	},
 	"the root Service is deleted with the split": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		w.step("both are deleted", func() {
 			w.must(w.api.Delete(w.ctx(), w.service("web")))
 			w.must(w.api.Delete(w.ctx(), w.split()))
@@ -221,7 +221,7 @@ var stories = map[string]func(w *world){
 		w.step("the proxies are gone", func() { w.stopped() })
 	},
 	"the router is changed to smi": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		w.step("the annotation names smi", func() {
 			split := w.split()
 			splitv1.SetRouting(split, splitv1.Routing{Router: "smi"})
@@ -232,7 +232,7 @@ var stories = map[string]func(w *world){
 		w.step("the proxies are gone", func() { w.stopped() })
 	},
 	"the finalizer is removed by hand": func(w *world) {
-		w.inEffect()
+		w.goLive()
 		w.say("# (the finalizer is removed by hand)")
 		w.step("the split is gone at once", func() {
 			split := w.split()
@@ -247,11 +247,11 @@ var stories = map[string]func(w *world){
 }
 
 // wholeStory is told from the beginning to the end. The others begin when the
-// split is in effect.
-const wholeStory = "a split comes into effect, moves weights and is deleted"
+// split is live.
+const wholeStory = "a split goes live, moves weights and is deleted"
 
-// inEffect brings the split into effect without telling how.
-func (w *world) inEffect() {
+// goLive makes the split live without logging how.
+func (w *world) goLive() {
 	w.t.Helper()
 	kill := w.killAfter
 	w.killAfter = -1
@@ -265,7 +265,7 @@ func (w *world) inEffect() {
 	w.endpoints()
 	w.settle()
 	w.killAfter, w.writes, w.log = kill, 0, nil
-	w.say("# a split is in effect")
+	w.say("# a split is live")
 }
 
 func comeIntoEffect(w *world) {

@@ -28,8 +28,8 @@ var meant = predicate.Or[client.Object](
 // same.
 func (r *Reconciler) watchSurroundings(scheme *runtime.Scheme, b *builder.Builder) error {
 	for _, router := range r.Options.Routers {
-		if neighbourly, ok := router.(traffic.Neighbourly); ok {
-			for _, gvk := range neighbourly.Neighbours() {
+		if watcher, ok := router.(traffic.NamespaceWatcher); ok {
+			for _, gvk := range watcher.NamespaceKinds() {
 				if err := watch(scheme, b, gvk, r.splitsNear(router, gvk.Kind), builder.WithPredicates(meant)); err != nil {
 					return err
 				}

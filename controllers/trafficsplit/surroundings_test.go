@@ -20,7 +20,7 @@ import (
 // surrounded is a router whose splits depend on more than their own objects.
 type surrounded struct{ *gateway }
 
-func (s surrounded) Neighbours() []schema.GroupVersionKind { return s.Kinds() }
+func (s surrounded) NamespaceKinds() []schema.GroupVersionKind { return s.Kinds() }
 func (surrounded) Hosts() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Node")}
 }
@@ -127,6 +127,6 @@ func TestOnlyWhatTheOwnerOfANeighbourChangesMatters(t *testing.T) {
 		}
 	}
 	if !meant.Create(ctrlevent.CreateEvent{Object: before}) || !meant.Delete(ctrlevent.DeleteEvent{Object: before}) {
-		t.Error("a neighbour that comes or goes does not matter")
+		t.Error("a watched object that comes or goes does not matter")
 	}
 }

@@ -28,8 +28,8 @@ func pauseOf(report *plan.Report, settle time.Duration) time.Duration {
 	return reportPause
 }
 
-// mayWait reports whether nobody misses what is new in a status for a moment. Of a
-// split that is being deleted nobody reads anything but why that takes so long.
+// mayWait reports whether what is new in a status may be written a moment later. Of a
+// split that is being deleted, only why that takes so long is read.
 func mayWait(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) bool {
 	old, deleting := split.Status, !split.DeletionTimestamp.IsZero()
 	if (old.Confirmed == nil) != (next.Confirmed == nil) || old.Router != next.Router {

@@ -282,7 +282,7 @@ func (w *world) service(name string) *corev1.Service {
 	return s
 }
 
-// editSplit changes the spec as a person would, with a new generation.
+// editSplit changes the spec as a user would, with a new generation.
 func (w *world) editSplit(edit func(*splitv1.TrafficSplit)) {
 	w.t.Helper()
 	split := w.split()
@@ -304,7 +304,7 @@ func (w *world) summary() string {
 	} else if pin := traffic.PinOf(s); len(pin.Keys) > 0 {
 		path = "pinned to version " + pin.Keys["version"]
 	}
-	path += w.lingering()
+	path += w.draining()
 	if split == nil {
 		return "split gone, " + path
 	}
@@ -315,15 +315,15 @@ func (w *world) summary() string {
 	for _, c := range split.Status.Conditions {
 		parts = append(parts, fmt.Sprintf("%s=%s@%d (%s: %s)", c.Type, c.Status, c.ObservedGeneration, c.Reason, c.Message))
 	}
-	parts = append(parts, "in effect: ["+weights(split.Status.Backends)+"]")
+	parts = append(parts, "live: ["+weights(split.Status.Backends)+"]")
 	if m := split.Status.Mirror; m != nil {
 		parts = append(parts, fmt.Sprintf("mirrored: %d %% to %s", m.Percent, m.Service))
 	}
 	return strings.Join(parts, "\n  ")
 }
 
-// lingering are the pods that stay among the root Service's endpoints for a while.
-func (w *world) lingering() string {
+// draining are the pods that stay among the root Service's endpoints for a while.
+func (w *world) draining() string {
 	w.t.Helper()
 	var list discoveryv1.EndpointSliceList
 	w.must(w.api.List(w.ctx(), &list, client.MatchingLabels{discoveryv1.LabelManagedBy: managedBySerin}))
@@ -331,7 +331,7 @@ func (w *world) lingering() string {
 	for _, slice := range list.Items {
 		for _, e := range slice.Endpoints {
 			c := e.Conditions
-			text += fmt.Sprintf(", %s lingers (ready %t, serving %t, terminating %t)", e.TargetRef.Name, *c.Ready, *c.Serving, *c.Terminating)
+			text += fmt.Sprintf(", %s drains (ready %t, serving %t, terminating %t)", e.TargetRef.Name, *c.Ready, *c.Serving, *c.Terminating)
 		}
 		for _, port := range slice.Ports {
 			text += fmt.Sprintf(" on %d/%s", *port.Port, *port.Protocol)
@@ -377,7 +377,7 @@ func (w *world) orphan() bool {
 	return len(w.log) > 0 && strings.Contains(strings.Join(w.log, "\n"), "finalizer is removed by hand")
 }
 
-// truthful checks that a split which says it is in effect, is.
+// truthful checks that a split which says that its weights are live, has them live.
 func (w *world) truthful(split *splitv1.TrafficSplit, root *corev1.Service) {
 	w.t.Helper()
 	for _, c := range split.Status.Conditions {
@@ -389,7 +389,7 @@ func (w *world) truthful(split *splitv1.TrafficSplit, root *corev1.Service) {
 			continue
 		}
 		if root.Spec.Selector[traffic.LabelProxy] != split.Name {
-			w.t.Errorf("Programmed, but the proxies are not in the path:\n%s", strings.Join(w.log, "\n"))
+			w.t.Errorf("Programmed, but traffic does not go through the proxies:\n%s", strings.Join(w.log, "\n"))
 		}
 		for _, pod := range w.proxies() {
 			i := slices.IndexFunc(split.Status.Proxies, func(p splitv1.ProxyStatus) bool { return p.Name == pod.Name })

@@ -144,7 +144,7 @@ func (p *standIns) report(ctx context.Context, key types.NamespacedName) error {
 // digest is that of what proxies serve of a split: "" when it is refused, and they
 // serve on what they did.
 func (p *standIns) digest(ctx context.Context, ts *splitv1.TrafficSplit) string {
-	known := traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}, InPath: true}
+	known := traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}, Proxied: true}
 	for _, name := range traffic.ServiceNames(ts) {
 		if o := (&corev1.Service{}); p.reader.Get(ctx, types.NamespacedName{Namespace: ts.Namespace, Name: name}, o) == nil {
 			known.Services[name] = o

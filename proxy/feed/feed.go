@@ -213,7 +213,7 @@ func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) error {
 	if err != nil {
 		return err
 	}
-	resolved, problems := traffic.Resolve(split, traffic.Known{Services: services, Groups: groups, InPath: true})
+	resolved, problems := traffic.Resolve(split, traffic.Known{Services: services, Groups: groups, Proxied: true})
 	want := Want{Split: resolved, Problems: problems}
 	if f.last != nil && reflect.DeepEqual(*f.last, want) {
 		return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // confirm reads in the status of a route what its parents, Gateways or Services, say
-// about its present generation, and what there is to wait for or to mend.
+// about its present generation, and what there is to wait for or to fix.
 //
 // Every parent that the route names has to have taken it. Of several controllers that
 // speak for one parent, such as one that was replaced and left its last word, a single

@@ -59,7 +59,7 @@ func (o *observer) observe(ctx context.Context) error {
 
 // named observes a route that the split names.
 func (o *observer) named(gvk schema.GroupVersionKind, name string, live *unstructured.Unstructured) {
-	object := traffic.Object{GroupVersionKind: gvk, Name: name, Borrowed: true, Condition: traffic.ObjectAbsent}
+	object := traffic.Object{GroupVersionKind: gvk, Name: name, Patched: true, Condition: traffic.ObjectAbsent}
 	if live == nil {
 		o.objects = append(o.objects, object)
 		return
@@ -167,7 +167,7 @@ func (o *observer) other(gvk schema.GroupVersionKind, live *unstructured.Unstruc
 	object := traffic.Object{GroupVersionKind: gvk, Name: live.GetName(), Unwanted: o.known}
 	o.describe(&object, live)
 	object.Changed = makerOf(live) != o.target.Split.Name
-	object.Borrowed = object.Changed
+	object.Patched = object.Changed
 	o.objects = append(o.objects, object)
 }
 

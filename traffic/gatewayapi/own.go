@@ -53,8 +53,8 @@ func ownName(split string, port traffic.Port) string {
 // gets the same name.
 var ownNames = regexp.MustCompile(`^serin-(.+)-[0-9]+(-udp)?$`)
 
-// makerOf is the split that the router made a route for, or "". Somebody may have taken
-// the label that says so: then the other labels and the name tell.
+// makerOf is the split that the router made a route for, or "". A user may have removed
+// the label that says so: then the other labels and the name show it.
 func makerOf(route client.Object) string {
 	labels := route.GetLabels()
 	if split := labels[traffic.LabelProxy]; split != "" {
@@ -154,7 +154,7 @@ func equalFields(wanted, live map[string]any) bool {
 	return true
 }
 
-// meaningful are the fields that change what a route does when somebody adds them.
+// meaningful are the fields that change what a route does when another writer adds them.
 var meaningful = map[string]bool{
 	"hostnames": true, "filters": true, "timeouts": true, "retry": true, "sessionPersistence": true,
 	"headers": true, "queryParams": true, "method": true, "matches": true, "namespace": true, "sectionName": true,

@@ -40,8 +40,8 @@ type record struct {
 	Written []trace `json:"written"`
 }
 
-// trace tells a rule that was written from one that somebody changed afterwards, and
-// what was changed in it: digests of the whole rule, of its matches, of its references.
+// trace distinguishes a rule that was written from one that a user changed afterwards, and
+// shows what was changed in it: digests of the whole rule, of its matches, of its references.
 type trace struct {
 	Rule      string `json:"rule"`
 	Matches   string `json:"matches"`
@@ -125,8 +125,8 @@ func readRecord(annotations map[string]string) (record, bool) {
 
 // original is what the owner of a route means its rules to be by now, apart from the
 // split. A rule that is as it was written stands for the one it was made of. In a rule
-// that somebody changed since, only the backends are put back to the root Service;
-// all else is the new intention, and a rule that somebody added is left alone.
+// that a user changed since, only the backends are replaced by the root Service again;
+// all else is the new intention, and a rule that a user added is left alone.
 func (r record) original(live []map[string]any) []map[string]any {
 	out := []map[string]any{}
 	taken := r.recognise(live)
@@ -171,7 +171,7 @@ func (r record) recognise(live []map[string]any) []int {
 	return at
 }
 
-// fold puts back the references of a rule that somebody changed in another way.
+// fold restores the references of a rule that a user changed in another way.
 func (r record) fold(rule map[string]any, written trace) map[string]any {
 	source := r.Rules[written.Source]
 	named := map[string]bool{}
@@ -189,9 +189,9 @@ func (r record) fold(rule map[string]any, written trace) map[string]any {
 	return r.withoutMirror(r.foldRefs(rule, func(ref map[string]any) bool { return r.backend(ref) && !named[text(ref, fieldName)] }))
 }
 
-// foldStranger puts back the references of a rule that was not recognised, if it names
+// foldStranger restores the references of a rule that was not recognised, if it names
 // all backends of the split: such a list was copied from one that Serin wrote. A rule
-// that names only some of them is somebody's own.
+// that names only some of them is a user's own.
 func (r record) foldStranger(rule map[string]any) map[string]any {
 	for _, name := range r.Backends {
 		if !slices.ContainsFunc(objectsOf(rule[fieldBackendRefs]), func(ref map[string]any) bool { return text(ref, fieldName) == name && r.backend(ref) }) {
@@ -251,7 +251,7 @@ func reduced(refs []map[string]any) []map[string]any {
 	return out
 }
 
-// withoutMirror takes the filter of the split's mirror out of a rule that somebody
+// withoutMirror removes the filter of the split's mirror from a rule that a user
 // changed: the last one that is as it was written.
 func (r record) withoutMirror(rule map[string]any) map[string]any {
 	filters := objectsOf(rule[fieldFilters])

@@ -269,7 +269,7 @@ func TestWhatSomebodyChangesInBetweenIsTheNewIntention(t *testing.T) {
 			if diff := cmp.Diff(test.want, rulesOf(restored)); diff != "" {
 				t.Errorf("restored (-want +got):\n%s", diff)
 			}
-			// And the split is put in effect again on that.
+			// And the split is programmed again on that.
 			again := mustChange(t, live, split)
 			if fresh := mustChange(t, routeWith(test.want...), split); !cmp.Equal(rulesOf(fresh), rulesOf(again)) {
 				t.Errorf("written again (-fresh +again):\n%s", cmp.Diff(rulesOf(fresh), rulesOf(again)))
@@ -278,7 +278,7 @@ func TestWhatSomebodyChangesInBetweenIsTheNewIntention(t *testing.T) {
 	}
 }
 
-// A record that somebody removed or broke does not leave a route with backends that
+// A record that a user removed or broke does not leave a route with backends that
 // are about to go.
 func TestALostRecordIsMadeUpFor(t *testing.T) {
 	t.Parallel()

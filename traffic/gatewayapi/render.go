@@ -150,7 +150,7 @@ func (r *renderer) rule(index int, rule map[string]any) ([]Rule, error) {
 	return append(out, Rule{Fields: rest, Source: index}), nil
 }
 
-func (r *renderer) exchanged(rule map[string]any, to heirs) (map[string]any, error) {
+func (r *renderer) exchanged(rule map[string]any, to successors) (map[string]any, error) {
 	refs, err := exchange(objectsOf(rule[fieldBackendRefs]), r.split, to)
 	if err != nil {
 		return nil, fmt.Errorf("backendRefs: %w", err)

@@ -33,9 +33,9 @@ type Router struct {
 }
 
 var (
-	_ traffic.Router      = (*Router)(nil)
-	_ traffic.Neighbourly = (*Router)(nil)
-	_ traffic.Hosted      = (*Router)(nil)
+	_ traffic.Router           = (*Router)(nil)
+	_ traffic.NamespaceWatcher = (*Router)(nil)
+	_ traffic.Hosted           = (*Router)(nil)
 )
 
 // Cache is what the router reads routes from: the manager's cache itself, since a
@@ -74,9 +74,9 @@ func (r *Router) Kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// Neighbours implements traffic.Neighbourly: a route for the root Service, or a policy
+// NamespaceKinds implements traffic.NamespaceWatcher: a route for the root Service, or a policy
 // for it, may make a split impossible, or possible again.
-func (r *Router) Neighbours() []schema.GroupVersionKind { return r.Kinds() }
+func (r *Router) NamespaceKinds() []schema.GroupVersionKind { return r.Kinds() }
 
 // Hosts implements traffic.Hosted.
 func (r *Router) Hosts() []schema.GroupVersionKind {
@@ -161,7 +161,7 @@ func (r *Router) observed(ctx context.Context, target traffic.Target, object tra
 
 // Apply implements traffic.Router.
 func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffic.Object) error {
-	if !object.Borrowed {
+	if !object.Patched {
 		return r.applyOwn(ctx, target, object)
 	}
 	route, err := r.observed(ctx, target, object)
@@ -196,8 +196,8 @@ func (r *Router) patch(ctx context.Context, route, changed *unstructured.Unstruc
 }
 
 // applyOwn makes a route of the router's own, or gives it the spec that is wanted and
-// nothing beside it. That is no server-side apply: one would leave what somebody else
-// added to the route, such as a hostname.
+// nothing else. That is no server-side apply: one would leave what another writer added to
+// the route, such as a hostname.
 func (r *Router) applyOwn(ctx context.Context, target traffic.Target, object traffic.Object) error {
 	routes := ownRoutes(target.Resolved, target.Root)
 	i := slices.IndexFunc(routes, func(o ownRoute) bool { return o.name == object.Name && o.kind == object.Kind })

@@ -118,8 +118,7 @@ func TestARouteOfItsOwnIsNotMadeOverAnotherOne(t *testing.T) {
 	}
 }
 
-// What the split does not name any more is given back, what it was not known to want
-// stays.
+// What the split does not name any more is restored, what it was not known to want stays.
 func TestWhatIsNotWantedAnyMore(t *testing.T) {
 	t.Parallel()
 	s := play(t, named(plain), everything(), interceptor.Funcs{})
@@ -135,7 +134,7 @@ func TestWhatIsNotWantedAnyMore(t *testing.T) {
 		t.Fatal("the route is not observed")
 		return traffic.Object{}
 	}
-	if o := find(state); !o.Unwanted || !o.Changed || !o.Borrowed {
+	if o := find(state); !o.Unwanted || !o.Changed || !o.Patched {
 		t.Errorf("got %+v, want one to restore", o)
 	}
 	for name, target := range map[string]traffic.Target{
@@ -179,7 +178,7 @@ func TestRoutesOfPortsThatAreGoneAreDeleted(t *testing.T) {
 	}
 }
 
-// Somebody who takes the label from a route of the router's own does not get it: it is
+// A user who removes the label from a route of the router's own does not get it: it is
 // labelled again, and goes with the split.
 func TestARouteOfItsOwnIsKnownWithoutItsLabel(t *testing.T) {
 	t.Parallel()
@@ -192,7 +191,7 @@ func TestARouteOfItsOwnIsKnownWithoutItsLabel(t *testing.T) {
 		"the label is empty":                       {map[string]string{traffic.LabelProxy: "", "app.kubernetes.io/managed-by": "serin", "app.kubernetes.io/component": "route"}, true},
 		"another label is gone":                    {map[string]string{traffic.LabelProxy: "website", "app.kubernetes.io/component": "route"}, true},
 		"the label names another split":            {map[string]string{traffic.LabelProxy: "other", "app.kubernetes.io/managed-by": "serin", "app.kubernetes.io/component": "route"}, false},
-		"it is managed by somebody else":           {map[string]string{"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/component": "route"}, false},
+		"another tool manages it":                  {map[string]string{"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/component": "route"}, false},
 		"it has another part":                      {map[string]string{"app.kubernetes.io/managed-by": "serin", "app.kubernetes.io/component": "proxy"}, false},
 		"nothing says whose it is":                 {nil, false},
 	} {
@@ -216,7 +215,7 @@ func TestARouteOfItsOwnIsKnownWithoutItsLabel(t *testing.T) {
 				}
 				return
 			}
-			if len(left.Objects) != 1 || left.Objects[0].Borrowed || left.Objects[0].Changed || left.Objects[0].Name != name {
+			if len(left.Objects) != 1 || left.Objects[0].Patched || left.Objects[0].Changed || left.Objects[0].Name != name {
 				t.Errorf("when the split is gone, there is left %+v", left.Objects)
 			}
 			if _, state, _ := s.observe(); len(state.Objects) != 1 || state.Objects[0].Condition != traffic.ObjectOutdated {

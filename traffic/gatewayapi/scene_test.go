@@ -119,7 +119,7 @@ func (s *scene) take(u *unstructured.Unstructured) {
 		into(group)
 		s.known.Groups[group.Name] = group
 	default:
-		s.Fatalf("nobody knows the kind %q", u.GetKind())
+		s.Fatalf("the scheme has no kind %q", u.GetKind())
 	}
 }
 
@@ -150,9 +150,9 @@ func (s *scene) enact() (traffic.State, []traffic.Problem) {
 		switch {
 		case o.Unwanted && o.Changed:
 			err = s.router.Restore(s.Context(), target, o)
-		case o.Unwanted && !o.Borrowed:
+		case o.Unwanted && !o.Patched:
 			err = s.client.Delete(s.Context(), s.live(o.Kind, o.Name))
-		case o.Condition == traffic.ObjectOutdated, o.Condition == traffic.ObjectAbsent && !o.Borrowed:
+		case o.Condition == traffic.ObjectOutdated, o.Condition == traffic.ObjectAbsent && !o.Patched:
 			err = s.router.Apply(s.Context(), target, o)
 		}
 		if err != nil {

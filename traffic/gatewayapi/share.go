@@ -18,9 +18,9 @@ const (
 	maxWeight = 1_000_000
 )
 
-// heirs are the destinations that take the place of the root Service on a port, by
-// their weights. With none, the reference to the root Service stays.
-type heirs func(traffic.Port) []traffic.Destination
+// successors are the destinations that replace the root Service on a port, by their
+// weights. With none, the reference to the root Service stays.
+type successors func(traffic.Port) []traffic.Destination
 
 // shared are the backends of the split.
 func shared(port traffic.Port) []traffic.Destination {
@@ -44,13 +44,13 @@ type part struct {
 	weight *big.Rat
 }
 
-// exchange puts the heirs in the place of the root Service. The shares of all other
+// exchange replaces the root Service by its successors. The shares of all other
 // references stay exactly as they are.
 //
-// A reference to the root with weight w becomes one for each heir d with weight
+// A reference to the root with weight w becomes one for each successor d with weight
 // w·d/Σd. All weights of the list are then multiplied by one number that makes them
 // the smallest whole ones.
-func exchange(refs []map[string]any, split traffic.Split, to heirs) ([]map[string]any, error) {
+func exchange(refs []map[string]any, split traffic.Split, to successors) ([]map[string]any, error) {
 	var parts []part
 	changed := false
 	for _, ref := range refs {
@@ -98,10 +98,10 @@ func inherit(ref map[string]any, weight int64, destinations []traffic.Destinatio
 	}
 	parts := make([]part, 0, len(destinations))
 	for _, d := range destinations {
-		heir := copyOf(ref)
-		heir[fieldName], heir[fieldPort] = d.Service, int64(d.Port)
+		successor := copyOf(ref)
+		successor[fieldName], successor[fieldPort] = d.Service, int64(d.Port)
 		share := big.NewRat(int64(d.Weight), total)
-		parts = append(parts, part{heir, share.Mul(share, big.NewRat(weight, 1))})
+		parts = append(parts, part{successor, share.Mul(share, big.NewRat(weight, 1))})
 	}
 	return parts
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// holderOf is the split whose backends a VirtualService of somebody names, or "".
+// holderOf is the split whose backends a VirtualService of a user names, or "".
 func holderOf(u *unstructured.Unstructured) string {
 	if name := u.GetAnnotations()[traffic.AnnotationSplit]; name != "" {
 		return name

@@ -79,7 +79,7 @@ func TestACopyOfRequestsGoesWithTheRouteThatIsPutBack(t *testing.T) {
 		change func(u *unstructured.Unstructured)
 		want   string
 	}{
-		"somebody edits the route": {
+		"a user edits the route": {
 			func(u *unstructured.Unstructured) {
 				routes, _ := u.Object["spec"].(map[string]any)["http"].([]any)
 				routes[1].(map[string]any)["timeout"] = "5s"

@@ -12,11 +12,11 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// meshGateway stands for the proxies beside the clients.
+// meshGateway stands for the sidecars of the clients.
 const meshGateway = "mesh"
 
-// MakeMeshSpec is the spec of the VirtualService that a split without routes of
-// somebody has: it leads the clients of the root Service within the mesh to the
+// MakeMeshSpec is the spec of the VirtualService that a split without routes of users
+// has: it leads the clients of the root Service within the mesh to the
 // backends, port by port.
 func MakeMeshSpec(split traffic.Split, root *corev1.Service) (map[string]any, error) {
 	spec := map[string]any{"hosts": []any{split.Root}, "gateways": []any{meshGateway}}

@@ -34,7 +34,7 @@ type found struct {
 type item struct {
 	traffic.Object
 	live *unstructured.Unstructured
-	// spec that is wanted, and the record that goes with it when it is borrowed.
+	// spec that is wanted, and the record that goes with it when it is patched.
 	spec   map[string]any
 	record string
 }
@@ -99,7 +99,7 @@ func (f *found) addRoutes(w world, target traffic.Target, split traffic.Split, k
 		named = namedRoutes(target.Split)
 	}
 	for _, n := range named {
-		f.addBorrowed(w, n, target, split, known)
+		f.addPatched(w, n, target, split, known)
 	}
 	inMesh := len(named) == 0 && known && w.asked
 	if inMesh {
@@ -115,13 +115,13 @@ func (f *found) addRoutes(w world, target traffic.Target, split traffic.Split, k
 			}
 		case holderOf(u) == split.Name && !isNamed:
 			object := w.object(kindVirtualService, u)
-			object.Borrowed, object.Changed, object.Unwanted, object.Condition = true, true, true, traffic.ObjectOutdated
+			object.Patched, object.Changed, object.Unwanted, object.Condition = true, true, true, traffic.ObjectOutdated
 			f.add(item{Object: object, live: u})
 		}
 	}
 }
 
-// namedRoute is a VirtualService of somebody, with the names of its HTTP routes to
+// namedRoute is a VirtualService of a user, with the names of its HTTP routes to
 // change; none for all of them.
 type namedRoute struct {
 	name string
@@ -149,16 +149,16 @@ func namedRoutes(split *splitv1.TrafficSplit) []namedRoute {
 	return out
 }
 
-// addBorrowed adds a VirtualService of somebody that the split names.
-func (f *found) addBorrowed(w world, n namedRoute, target traffic.Target, split traffic.Split, known bool) {
+// addPatched adds a VirtualService of a user that the split names.
+func (f *found) addPatched(w world, n namedRoute, target traffic.Target, split traffic.Split, known bool) {
 	u := byName(w.routes, n.name)
 	if u == nil {
-		f.add(item{Object: traffic.Object{GroupVersionKind: w.kinds.routes(), Name: n.name, Borrowed: true, Condition: traffic.ObjectAbsent}})
+		f.add(item{Object: traffic.Object{GroupVersionKind: w.kinds.routes(), Name: n.name, Patched: true, Condition: traffic.ObjectAbsent}})
 		return
 	}
 	out := item{Object: w.object(kindVirtualService, u), live: u}
 	holder := holderOf(u)
-	out.Borrowed, out.Changed, out.Condition = true, holder == split.Name, traffic.ObjectCurrent
+	out.Patched, out.Changed, out.Condition = true, holder == split.Name, traffic.ObjectCurrent
 	switch {
 	case !u.GetDeletionTimestamp().IsZero():
 		out.Condition = traffic.ObjectTerminating
@@ -172,7 +172,7 @@ func (f *found) addBorrowed(w world, n namedRoute, target traffic.Target, split 
 	f.add(out)
 }
 
-// want renders what a borrowed object is to be, from what its owner means it to be.
+// want renders what a patched object is to be, from what its owner means it to be.
 func (i *item) want(source *splitv1.TrafficSplit, split traffic.Split, only []string) error {
 	rendered, record, err := Render(originalOf(i.live, source), split, only)
 	if err != nil {
@@ -190,8 +190,8 @@ func (i *item) want(source *splitv1.TrafficSplit, split traffic.Split, only []st
 	return nil
 }
 
-// addMesh adds the VirtualService of a split that names none. Beside one of somebody
-// that has the root Service within the mesh, Istio would not look at it.
+// addMesh adds the VirtualService of a split that names none. Istio would ignore it where
+// one of a user has the root Service within the mesh.
 func (f *found) addMesh(w world, target traffic.Target, split traffic.Split) {
 	name := ownName(split.Name)
 	u := byName(w.routes, name)

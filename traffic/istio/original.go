@@ -71,15 +71,15 @@ func (o *owner) take(digest string) *Recorded {
 	return &found
 }
 
-// isAdded tells a route of the split that somebody edited by its name.
+// isAdded recognises by its name a route of the split that a user edited.
 func (o *owner) isAdded(route map[string]any) bool {
 	name := text(route["name"])
 	mark := markerPrefix + o.record.Split
 	return o.section == sectionHTTP && (name == mark || strings.HasPrefix(name, mark+"/"))
 }
 
-// edited is a route that nobody recorded. It was made of a recorded one that is no
-// longer there if it names all Services that stood in the root Service's place.
+// edited restores a route that no record has. It was made of a recorded one that is no
+// longer there if it names all Services that replaced the root Service.
 func (o *owner) edited(item any) any {
 	route, _ := item.(map[string]any)
 	list, _ := route["route"].([]any)

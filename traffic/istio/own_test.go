@@ -55,7 +55,7 @@ func TestAnOwnObjectWithoutTheNameOfItsSplitIsStillItsOwn(t *testing.T) {
 	}
 	gone := traffic.Target{Split: &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}}
 	for _, o := range r.must(t, gone) {
-		if o.Borrowed || o.Condition != traffic.ObjectCurrent {
+		if o.Patched || o.Condition != traffic.ObjectCurrent {
 			t.Errorf("%+v can't be deleted", o)
 		}
 	}

@@ -67,7 +67,7 @@ func parseScene(tb testing.TB, content string) scene {
 			spec, _ := u.Object["spec"].(map[string]any)
 			s.rules = append(s.rules, rule{name: u.GetName(), spec: spec})
 		default:
-			tb.Fatalf("nobody knows the kind %q", u.GetKind())
+			tb.Fatalf("the scheme has no kind %q", u.GetKind())
 		}
 	}
 	return s

@@ -55,8 +55,8 @@ type Router struct {
 }
 
 var (
-	_ traffic.Router      = (*Router)(nil)
-	_ traffic.Neighbourly = (*Router)(nil)
+	_ traffic.Router           = (*Router)(nil)
+	_ traffic.NamespaceWatcher = (*Router)(nil)
 )
 
 // New makes a Router. In a cluster without Istio it refuses every split; Istio that is
@@ -109,9 +109,9 @@ func (r *Router) Kinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{r.kinds.routes(), r.kinds.rules()}
 }
 
-// Neighbours implements traffic.Neighbourly: a rule of the root Service is copied, and
-// a VirtualService of somebody may have its host.
-func (r *Router) Neighbours() []schema.GroupVersionKind { return r.Kinds() }
+// NamespaceKinds implements traffic.NamespaceWatcher: a rule of the root Service is copied, and
+// a VirtualService of a user may have its host.
+func (r *Router) NamespaceKinds() []schema.GroupVersionKind { return r.Kinds() }
 
 // Observe implements traffic.Router.
 func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.State, error) {
@@ -149,7 +149,7 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 		switch {
 		case i.spec == nil: // refused, or not needed
 			continue
-		case i.Borrowed:
+		case i.Patched:
 			return r.patch(ctx, target.Split.Namespace, object, i.spec, map[string]any{
 				traffic.AnnotationSplit: target.Split.Name, annotationOriginal: i.record,
 			})
@@ -179,7 +179,7 @@ func (r *Router) Restore(ctx context.Context, target traffic.Target, object traf
 }
 
 // unchanged is a conflict when an object is no longer the one that was observed: it is
-// gone, there is one where none was, or somebody wrote it.
+// gone, there is one where none was, or another client wrote it.
 func unchanged(live *unstructured.Unstructured, object traffic.Object) error {
 	var uid types.UID
 	var version string
@@ -192,7 +192,7 @@ func unchanged(live *unstructured.Unstructured, object traffic.Object) error {
 	return apierrors.NewConflict(schema.GroupResource{Group: object.Group, Resource: object.Kind}, object.Name, errors.New("it changed since it was observed"))
 }
 
-// patch replaces the lists of routes of a borrowed object, and the annotations, if it
+// patch replaces the lists of routes of a patched object, and the annotations, if it
 // still is the one that was observed. A field that the cluster's schema does not know
 // is an error: to drop it would change what the routes mean.
 func (r *Router) patch(ctx context.Context, namespace string, object traffic.Object, spec, annotations map[string]any) error {
@@ -221,7 +221,7 @@ func (r *Router) create(ctx context.Context, target traffic.Target, i item) erro
 	return r.options.Client.Create(ctx, u, client.FieldOwner(fieldManager), client.FieldValidation("Strict"), client.DisableReadYourWritesConsistency)
 }
 
-// update writes the whole spec, so that nothing of what somebody else added stays.
+// update writes the whole spec, so that nothing of what another writer added stays.
 func (r *Router) update(ctx context.Context, target traffic.Target, object traffic.Object, i item) error {
 	u := i.live.DeepCopy()
 	u.SetUID(object.UID)

@@ -109,7 +109,7 @@ func (r *Router) must(t *testing.T, target traffic.Target) []traffic.Object {
 func (r *Router) apply(t *testing.T, target traffic.Target) {
 	t.Helper()
 	for _, o := range r.must(t, target) {
-		if !o.Unwanted && (o.Condition == traffic.ObjectOutdated || o.Condition == traffic.ObjectAbsent && !o.Borrowed) {
+		if !o.Unwanted && (o.Condition == traffic.ObjectOutdated || o.Condition == traffic.ObjectAbsent && !o.Patched) {
 			if err := r.Apply(t.Context(), target, o); err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestABorrowedRouteIsWrittenAndRestored(t *testing.T) {
 		t.Errorf("annotations %v, objects %+v", written.GetAnnotations(), r.must(t, target))
 	}
 	for _, o := range r.must(t, target) {
-		if o.Borrowed != (o.Name == "website") || o.Changed != o.Borrowed || o.Prepares == o.Borrowed {
+		if o.Patched != (o.Name == "website") || o.Changed != o.Patched || o.Prepares == o.Patched {
 			t.Errorf("%+v", o)
 		}
 	}
@@ -194,7 +194,7 @@ func TestWhatARouterSaysOfObjects(t *testing.T) {
 		"a route without the root Service": {
 			[]client.Object{object(t, kindVirtualService, "website", "{http: []}")}, shopTarget("VirtualService/website"), `website Current, refused: VirtualService "website": has no destination`,
 		},
-		"a record that somebody broke": {[]client.Object{broken}, shopTarget("VirtualService/website"), "website Outdated"},
+		"a record that a user broke": {[]client.Object{broken}, shopTarget("VirtualService/website"), "website Outdated"},
 		"a route that the split no longer names": {
 			[]client.Object{left}, shopTarget("VirtualService/gone"), "gone Absent, website Outdated unwanted",
 		},
@@ -203,14 +203,14 @@ func TestWhatARouterSaysOfObjects(t *testing.T) {
 		"a route of its own that is no longer needed": {
 			[]client.Object{own, left}, shopTarget("VirtualService/website"), "website Outdated, serin-route-web Current unwanted",
 		},
-		"one of its own beside somebody's for the same host": {
+		"one of its own and a user's for the same host": {
 			[]client.Object{object(t, kindVirtualService, "theirs", "{hosts: [web.shop.svc.cluster.local], http: []}")}, shopTarget(""), `refused: VirtualService "theirs" has the host of the root Service`,
 		},
-		"one of its own that is there when somebody makes one": {
+		"one of its own that is there when a user makes one": {
 			[]client.Object{own, object(t, kindVirtualService, "theirs", "{hosts: [web]}")}, shopTarget(""), `serin-route-web Current, refused: VirtualService "theirs" has the host of the root Service`,
 		},
 		"one of its own for a port that can't be split any more": {[]client.Object{own}, tls, "serin-route-web Current"},
-		"one of its own beside somebody's at a gateway": {
+		"one of its own and a user's at a gateway": {
 			[]client.Object{object(t, kindVirtualService, "theirs", "{hosts: [web], gateways: [public]}")}, shopTarget(""), "serin-route-web Absent",
 		},
 		"a rule of a backend that lacks a subset": {
@@ -258,7 +258,7 @@ func clones(objects []client.Object) []client.Object {
 }
 
 func TestAnObjectThatIsNoLongerTheOneObservedIsNotWritten(t *testing.T) {
-	for name, target := range map[string]traffic.Target{"borrowed": shopTarget("VirtualService/website"), "own": shopTarget("")} {
+	for name, target := range map[string]traffic.Target{"patched": shopTarget("VirtualService/website"), "own": shopTarget("")} {
 		t.Run(name, func(t *testing.T) {
 			r, api := testRouter(t, interceptor.Funcs{}, object(t, kindVirtualService, "website", website))
 			if name == "own" {
@@ -334,7 +334,7 @@ func TestWhatIstioSaysConfirmsOrRefuses(t *testing.T) {
 		"this generation is reconciled":    {`{observedGeneration: "3", conditions: [{type: Reconciled, status: "True"}]}`, traffic.ConfirmationGiven, ""},
 		"an older one is":                  {`{conditions: [{type: Reconciled, status: "True", observedGeneration: 2, message: 1/2}]}`, traffic.ConfirmationPending, "1/2"},
 		"this one is not yet":              {`{observedGeneration: 3, conditions: [{type: Reconciled, status: "False", message: 1/2 proxies}]}`, traffic.ConfirmationPending, "1/2 proxies"},
-		"nobody knows which one":           {`{conditions: [{type: Reconciled, status: "True"}]}`, traffic.ConfirmationNone, ""},
+		"it does not say which generation": {`{conditions: [{type: Reconciled, status: "True"}]}`, traffic.ConfirmationNone, ""},
 		"something about another matter":   {`{conditions: [{type: Other, status: "False", observedGeneration: 1}]}`, traffic.ConfirmationNone, ""},
 		"the analysis finds an error":      {`{validationMessages: [{level: INFO, type: {code: IST1}}, {level: ERROR, type: {code: IST0101, name: ReferencedResourceNotFound}}]}`, traffic.ConfirmationRefused, "IST0101 ReferencedResourceNotFound"},
 		"it found one in an older version": {`{observedGeneration: "2", validationMessages: [{level: ERROR, type: {code: IST0101}}]}`, traffic.ConfirmationNone, ""},
@@ -360,7 +360,7 @@ func TestARefusalNamesTheRouteByItsPlace(t *testing.T) {
 }
 
 func TestAnObjectThatIsGoneSinceItWasObservedIsAConflict(t *testing.T) {
-	for name, target := range map[string]traffic.Target{"borrowed": shopTarget("VirtualService/website"), "own": shopTarget("")} {
+	for name, target := range map[string]traffic.Target{"patched": shopTarget("VirtualService/website"), "own": shopTarget("")} {
 		t.Run(name, func(t *testing.T) {
 			r, api := testRouter(t, interceptor.Funcs{}, object(t, kindVirtualService, "website", website))
 			r.apply(t, target)

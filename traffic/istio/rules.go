@@ -23,7 +23,7 @@ type rule struct {
 // Service with another host, so that its encryption, limits and subsets apply to the
 // backends as well. A subset keeps the labels that it selects by, so a route to it
 // reaches pods of the backend that are in it, and no others. A backend for which
-// somebody made a rule keeps that one, which must then have the subsets.
+// a user made a rule keeps that one, which must then have the subsets.
 func makeRules(rules []rule, split traffic.Split) ([]rule, *unfitRule) {
 	var out []rule
 	for _, r := range rules {
@@ -47,7 +47,7 @@ func makeRules(rules []rule, split traffic.Split) ([]rule, *unfitRule) {
 	return out, nil
 }
 
-// unfitRule is a rule of somebody that does not fit those of the root Service.
+// unfitRule is a rule of a user that does not fit those of the root Service.
 type unfitRule struct {
 	name, why string
 }

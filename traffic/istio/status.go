@@ -29,7 +29,7 @@ func confirmationOf(u *unstructured.Unstructured) (traffic.Confirmation, string)
 		seen := max(observed, generation(c["observedGeneration"]))
 		switch {
 		case seen == 0:
-			return traffic.ConfirmationNone, "" // nobody knows which generation it is about
+			return traffic.ConfirmationNone, "" // it does not say which generation it is about
 		case seen >= u.GetGeneration() && c["status"] == "True":
 			return traffic.ConfirmationGiven, ""
 		default:

@@ -73,11 +73,11 @@ func TestASplitOfAnotherRouterIsToldOnlyWhatIstioLeft(t *testing.T) {
 		want    []string
 	}{
 		"nothing": {},
-		"somebody's objects for the same Services": {objects: []client.Object{
+		"a user's objects for the same Services": {objects: []client.Object{
 			object(t, kindVirtualService, "website", website), object(t, kindVirtualService, "theirs", "{hosts: [web]}"),
 			object(t, kindRule, "web", "{host: web, subsets: [{name: eu}]}"), object(t, kindRule, "stable", "{host: web-stable}"),
 		}},
-		"somebody's object with the name of one of its own": {objects: []client.Object{object(t, kindVirtualService, "serin-route-web", website)}},
+		"a user's object with the name of one of its own": {objects: []client.Object{object(t, kindVirtualService, "serin-route-web", website)}},
 	} {
 		for route, target := range map[string]traffic.Target{"a route": shopTarget("VirtualService/website"), "none": shopTarget("")} {
 			t.Run(name+", naming "+route, func(t *testing.T) {
@@ -93,14 +93,14 @@ func TestASplitOfAnotherRouterIsToldOnlyWhatIstioLeft(t *testing.T) {
 }
 
 func TestWhatASplitThatMovesToAnotherRouterLeavesIsGivenBack(t *testing.T) {
-	for name, target := range map[string]traffic.Target{"borrowed": shopTarget("VirtualService/website"), "own": shopTarget("")} {
+	for name, target := range map[string]traffic.Target{"patched": shopTarget("VirtualService/website"), "own": shopTarget("")} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := testRouter(t, interceptor.Funcs{}, object(t, kindVirtualService, "website", website), object(t, kindRule, "web", "{host: web}"))
 			r.apply(t, target)
 			splitv1.EditRouting(target.Split, func(r *splitv1.Routing) { r.Router = "nginx" })
 			left := r.must(t, target)
 			for _, o := range left {
-				if !o.Unwanted || o.Borrowed != o.Changed || o.Prepares != (o.Kind == kindRule) {
+				if !o.Unwanted || o.Patched != o.Changed || o.Prepares != (o.Kind == kindRule) {
 					t.Errorf("%+v", o)
 				}
 			}

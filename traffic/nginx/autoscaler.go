@@ -65,10 +65,9 @@ func MakeHorizontalPodAutoscaler(target traffic.Target, opts Options) (*autoscal
 						WithType(autoscalingv2.UtilizationMetricType).WithAverageUtilization(opts.Autoscaling.CPUUtilization))))), nil
 }
 
-// scaledByOthers tells whether somebody else says how many proxies there are: an
-// autoscaler, or a person. Whoever sets another number than the router did takes the
-// field over, and the router leaves it to them. A number of 0 is nobody's to set:
-// without proxies there are no weights.
+// scaledByOthers reports whether an autoscaler or a user says how many proxies there are.
+// Who sets another number than the router did owns the field, and the router leaves it to
+// them. It overrules a number of 0 alone: without proxies there are no weights.
 func scaledByOthers(live client.Object) (bool, error) {
 	d, ok := live.(*appsv1.Deployment)
 	if !ok || d.Spec.Replicas == nil || *d.Spec.Replicas < 1 {
@@ -81,7 +80,7 @@ func scaledByOthers(live client.Object) (bool, error) {
 	return ours.Spec == nil || ours.Spec.Replicas == nil, nil
 }
 
-// wantedProxies is how many proxies have to be ready before they may take over: no
+// wantedProxies is how many proxies have to be ready before the cutover to them: no
 // more than there are to be without load, so that none has to wait for a load that
 // it does not get yet.
 func wantedProxies(live client.Object, o Options) int {

@@ -87,9 +87,9 @@ func unfit(root *corev1.Service) []string {
 	add(root.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
 		"sessionAffinity ClientIP, which a split by requests would break; set it to None")
 	add(local != nil && *local == corev1.ServiceInternalTrafficPolicyLocal,
-		"internalTrafficPolicy Local, so nodes without a proxy would serve nobody; set it to Cluster")
+		"internalTrafficPolicy Local, so nodes without a proxy would serve no client; set it to Cluster")
 	add(root.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
-		"externalTrafficPolicy Local, so nodes without a proxy would serve nobody; set it to Cluster")
+		"externalTrafficPolicy Local, so nodes without a proxy would serve no client; set it to Cluster")
 	add(root.Spec.PublishNotReadyAddresses,
 		"publishNotReadyAddresses, so proxies would get requests before they can answer them; set it to false")
 	return settings

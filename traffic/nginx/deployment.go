@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// nobody is the user and group that proxies run as.
-	nobody int64 = 65532
+	// nonRoot is the user and group that proxies run as.
+	nonRoot int64 = 65532
 	// privilegedPorts are those below which a process without privileges may only
 	// listen with the sysctl unprivilegedPorts.
 	privilegedPorts   int32 = 1024
@@ -35,7 +35,7 @@ const (
 // Service can't be listened on.
 //
 // A proxy is added before one is taken away, so that a change of the operator
-// takes no capacity from a split that is in effect.
+// takes no capacity from a split that is live.
 func MakeDeployment(target traffic.Target, opts Options) (*appsac.DeploymentApplyConfiguration, error) {
 	listeners, err := Listeners(target.Resolved)
 	if err != nil {
@@ -137,7 +137,7 @@ func canonical(list corev1.ResourceList) corev1.ResourceList {
 
 func podSecurity(listeners []Listener) *coreac.PodSecurityContextApplyConfiguration {
 	security := coreac.PodSecurityContext().
-		WithRunAsNonRoot(true).WithRunAsUser(nobody).WithRunAsGroup(nobody).WithFSGroup(nobody).
+		WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).WithFSGroup(nonRoot).
 		WithSeccompProfile(coreac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
 	for _, l := range listeners {
 		if l.Number < privilegedPorts {

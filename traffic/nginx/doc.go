@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nginx is the router that puts nginx in the path of a root Service.
+// Package nginx is the router that sends traffic of a root Service through nginx.
 //
 // Listeners, Render and the types they return are pure: they turn a
 // traffic.Split into the text of nginx's configuration and into a table of

@@ -24,7 +24,7 @@ type site struct {
 	services map[string]*corev1.Service
 	group    *specsv1.HTTPRouteGroup
 	// others are the other splits of the namespace.
-	others []traffic.Neighbour
+	others []traffic.OtherSplit
 	// lacking is whether the router can do nothing beside sharing by weight.
 	lacking bool
 }
@@ -195,7 +195,7 @@ var refused = map[string]map[string]func(*site){
 		"web-1": func(s *site) {
 			other := s.split.DeepCopy()
 			other.Name, other.Spec = "other", splitv1.TrafficSplitSpec{Service: "web-1", Backends: []splitv1.Backend{{Service: "web", Weight: 1}}}
-			s.others = []traffic.Neighbour{{Split: other, Served: true}}
+			s.others = []traffic.OtherSplit{{Split: other, Served: true}}
 		},
 	},
 	"`internalTrafficPolicy: Local`, `externalTrafficPolicy: Local` on the root Service": {
@@ -228,7 +228,7 @@ var refused = map[string]map[string]func(*site){
 // problems are what is said about the site.
 func (s *site) problems(r *Router) []traffic.Problem {
 	resolved, problems := traffic.Resolve(s.split, traffic.Known{
-		Services: s.services, Groups: map[string]*specsv1.HTTPRouteGroup{"g": s.group}, InPath: true,
+		Services: s.services, Groups: map[string]*specsv1.HTTPRouteGroup{"g": s.group}, Proxied: true,
 	})
 	switch {
 	case s.lacking:

@@ -78,7 +78,7 @@ func TestMatchesThatNginxCantExpress(t *testing.T) {
 		"connections":                            {tcp, "is not HTTP"},
 		"a default without an address":           {address, "give it a ClusterIP"},
 		"a percentage that is none":              {percent, "percentage"},
-		"an expression that nobody has checked":  {header("x-beta", "(a+)+"), "repeats inside"},
+		"an expression that was never checked":   {header("x-beta", "(a+)+"), "repeats inside"},
 		"an expression that breaks out, checked": {header("x-beta", "a\n"), "control character"},
 	} {
 		t.Run(name, func(t *testing.T) {

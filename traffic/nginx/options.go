@@ -19,11 +19,11 @@ type Options struct {
 	// PullSecrets are names of Secrets, in the namespace of each split, that the
 	// image is pulled with. Default none.
 	PullSecrets []string
-	// Replicas of each split's proxy, until somebody else scales it. Default 2, so that
+	// Replicas of each split's proxy, until a user or an autoscaler scales it. Default 2, so that
 	// one can be lost.
 	Replicas int32
 	// Autoscaling of each split's proxy; nil when it is left to others. An autoscaler or
-	// a person who scales the Deployment is never overruled, except from 0.
+	// a user who scales the Deployment is never overruled, except from 0.
 	Autoscaling *Autoscaling
 	// Resources of a proxy's container. Default: see DefaultResources.
 	Resources corev1.ResourceRequirements

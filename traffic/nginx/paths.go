@@ -32,7 +32,7 @@ func (d Dir) AccessLog() string { return path.Join(string(d), "access.log") }
 // Temp is where nginx keeps request bodies that it has to buffer.
 func (d Dir) Temp() string { return path.Join(string(d), "temp") }
 
-// State is what an agent notes for the one that takes over when it crashes.
+// State is what an agent notes for the one that replaces it when it crashes.
 func (d Dir) State() string { return path.Join(string(d), "state.json") }
 
 // Counts are the counts of requests up to a position in the access log.
@@ -78,15 +78,15 @@ func (i Instance) StatusSocket() string { return path.Join(string(i), statusSock
 func (i Instance) Retired() string { return path.Join(string(i), retiredFile) }
 
 // callSocket is the unix socket by which a listener of HTTP/2 takes requests from a
-// former nginx, and successorSocket is that of the Current one.
+// previous nginx, and successorSocket is that of the Current one.
 func callSocket(listener int) string { return "calls-" + strconv.Itoa(listener) + ".sock" }
 
 func successorSocket(listener int) string {
 	return path.Join("..", currentLink, callSocket(listener))
 }
 
-// mirrorSocket is the unix socket of the server that waits for the copies of a
-// listener's requests.
+// mirrorSocket is the unix socket of the server that waits for the mirrored requests of a
+// listener.
 func mirrorSocket(listener int) string { return "mirror-" + strconv.Itoa(listener) + ".sock" }
 
 // First is the link to the table that each request is looked up in. A request
@@ -95,7 +95,7 @@ func mirrorSocket(listener int) string { return "mirror-" + strconv.Itoa(listene
 // close their connections, and costs the others nothing.
 func (i Instance) First() string { return path.Join(string(i), firstTable) }
 
-// Second is the link to the table in effect.
+// Second is the link to the live table.
 func (i Instance) Second() string { return path.Join(string(i), secondTable) }
 
 // Folder is the name of a backend's folder in the table of a listener. In it are

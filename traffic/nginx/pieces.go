@@ -110,11 +110,11 @@ func (p piece) wanted(live client.Object, target traffic.Target, options Options
 
 // compare tells whether the fields that the router applied still are as wanted
 // and still its own. The API server keeps account of that in the managed fields,
-// so defaults, and fields that somebody else added, do not count as drift.
+// so defaults, and fields that another manager added, do not count as drift.
 func (p piece) compare(live client.Object, target traffic.Target, options Options) (traffic.ObjectCondition, error) {
 	wanted, err := p.wanted(live, target, options)
 	if err != nil {
-		return traffic.ObjectCurrent, nil //nolint:nilerr // nobody can say what is wanted, and Check says why
+		return traffic.ObjectCurrent, nil //nolint:nilerr // what is wanted can't be made, and Check says why
 	}
 	config, err := p.owned(live)
 	if err != nil {

@@ -269,7 +269,7 @@ func renderProcess(t *text, listeners []Listener, opts RenderOptions) {
 	if opts.OpenFiles > 0 {
 		t.line("worker_rlimit_nofile", strconv.Itoa(opts.OpenFiles))
 	}
-	// How long the workers of a former configuration may finish what they have:
+	// How long the workers of a previous configuration may finish what they have:
 	// WebSockets and long downloads outlive a reload.
 	t.line("worker_shutdown_timeout", "1h")
 	t.block("events", nil, func() {

@@ -215,7 +215,7 @@ func (l httpListener) drawn() string {
 	return l.choice()
 }
 
-// mayRefuse is whether there are requests that nobody gets though a backend was
+// mayRefuse is whether there are requests that no backend gets though a backend was
 // drawn: those that match nothing when there is no default.
 func (l httpListener) mayRefuse() bool { return l.limited && l.Port.Default == nil }
 
@@ -372,7 +372,7 @@ func renderPass(t *text, l httpListener, pass func()) {
 }
 
 // errorPages are the answers that come from the proxy itself, marked so that
-// nobody looks for their cause in the application.
+// users don't look for their cause in the application.
 var errorPages = []struct {
 	code   int
 	reason string

@@ -18,7 +18,7 @@ const (
 	// as for a byte stream, since a gRPC stream is one to the app.
 	callTimeout = "1d"
 	// connectionAge is how old a connection gets before its client is asked for a new
-	// one. Half of the time that a former nginx gets to finish what it has.
+	// one. Half of the time that a previous nginx gets to finish what it has.
 	connectionAge = "30m"
 )
 
@@ -30,7 +30,7 @@ func renderHTTP2Maps(t *text) {
 		codes = append(codes, [2]string{"200:" + strconv.Itoa(f.GRPC), strconv.Itoa(f.HTTP)})
 	}
 	t.entries("map", []string{"$status:$upstream_http_grpc_status$upstream_trailer_grpc_status", "$serin_call_status"}, codes...)
-	// A former nginx has told already who the client is.
+	// The header of a previous nginx names the client already.
 	t.entries("map", []string{"$remote_addr", "$serin_call_for"},
 		[2]string{"default", "$proxy_add_x_forwarded_for"}, [2]string{"unix:", "$http_x_forwarded_for"})
 	// nginx itself attempts another connection as long as nothing was sent, and of
@@ -108,7 +108,7 @@ func renderHTTP2Server(t *text, l httpListener, opts RenderOptions) {
 		t.line("grpc_next_upstream", "error")
 		pass()
 	})
-	// Nobody got it: because no backend has weight, or because the table was replaced
+	// No backend got it: because no backend has weight, or because the table was replaced
 	// between two look-ups.
 	t.block("location", []string{"@again"}, func() {
 		renderDraw(t, l, secondTable, goOn)

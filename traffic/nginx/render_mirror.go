@@ -17,7 +17,7 @@ const (
 	// be read whole first, so only those below 100,000 bytes are copied.
 	copyBody = "100k"
 	// What begins the paths by which nginx passes a copy on to itself. A digest of the
-	// configuration follows, so that nobody asks for them.
+	// configuration follows, so that no client asks for them.
 	offerPath = "/.serin-offer-"
 	copyPath  = "/.serin-copy-"
 )
@@ -109,7 +109,7 @@ func renderMirrorServer(t *text, l httpListener, opts RenderOptions, key string)
 }
 
 // renderCopyHeaders writes the headers of a copy: the request's own, and one that
-// tells the backend that nobody will see its answer.
+// says to the backend that no client will see its answer.
 func renderCopyHeaders(t *text, forwarded string) {
 	t.line("proxy_set_header", "Host", "$serin_host")
 	t.line("proxy_set_header", "X-Forwarded-For", forwarded)

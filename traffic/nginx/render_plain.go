@@ -25,8 +25,8 @@ func LookupsForgotten(before time.Time) time.Time {
 	return before.Truncate(time.Second).Add(LookupsKept)
 }
 
-// plain is whether nothing but the weights decides who gets a request, and nobody
-// else gets it as well.
+// plain is whether nothing but the weights decides which backend gets a request, and no
+// other gets it as well.
 func (l httpListener) plain() bool { return !l.limited && l.Port.Mirror == nil && l.sticky == nil }
 
 // renderPlain writes what renderPass does, for the requests of which most of the traffic is: those that
@@ -34,7 +34,7 @@ func (l httpListener) plain() bool { return !l.limited && l.Port.Mirror == nil &
 // but who is drawn: the names and headers are fixed. Most of them are in a part of the buckets
 // that one backend has all of, so the digits of their bucket, and the longer path to it, are
 // left to the others. What is found of a part is remembered until the next second begins, see
-// LookupsForgotten; a part that seems to be of nobody until then is left to the others too.
+// LookupsForgotten; a part that seems to be of no backend until then is left to the others too.
 func renderPlain(t *text, l httpListener, opts RenderOptions) {
 	t.line("proxy_set_header", "Host", "$http_host")
 	t.line("proxy_set_header", "X-Forwarded-For", "$proxy_add_x_forwarded_for")

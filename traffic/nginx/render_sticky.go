@@ -34,7 +34,7 @@ func checkSticky(s *traffic.Sticky) error {
 }
 
 // stickyValue stands for a backend in a cookie. It is the same for all ports of a
-// Service, as cookies are for all ports of a host, and tells nobody its name.
+// Service, as cookies are for all ports of a host, and does not show its name.
 func stickyValue(service string) string {
 	sum := sha256.Sum256([]byte("sticky\x00" + service))
 	return "v" + hex.EncodeToString(sum[:8])

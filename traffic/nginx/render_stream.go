@@ -26,7 +26,7 @@ func renderStreamDefaults(t *text) {
 }
 
 // renderStreamListener writes one TCP port: the choice of each connection, the
-// upstreams that it chooses from, and the server. With nobody to serve it, a
+// upstreams that it chooses from, and the server. With no backend to serve it, a
 // connection is closed at once.
 func renderStreamListener(t *text, i int, l Listener, opts RenderOptions) {
 	choice := fmt.Sprintf("serin_tcp_%d", i)

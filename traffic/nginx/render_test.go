@@ -110,7 +110,7 @@ func TestRenderGolden(t *testing.T) {
 			testPort(53, traffic.ProtocolUDP, testDestination("web-stable", 1), testDestination("web-canary", 1)),
 		),
 		"ports":    portsSplit(),
-		"nobody":   testSplit(testPort(8080, traffic.ProtocolHTTP), testPort(5432, traffic.ProtocolTCP)),
+		"unserved": testSplit(testPort(8080, traffic.ProtocolHTTP), testPort(5432, traffic.ProtocolTCP)),
 		"one-ipv6": testSplit(testPort(8080, traffic.ProtocolHTTP, testDestination("web-extra", 1))),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ const Name = "nginx"
 // fieldManager owns what the router applies.
 const fieldManager = "serin-trafficsplit"
 
-// Router puts nginx in the path of root Services. It implements traffic.Router.
+// Router sends traffic of root Services through nginx. It implements traffic.Router.
 type Router struct {
 	client  client.Client
 	options Options
@@ -124,8 +124,8 @@ func (r *Router) live(ctx context.Context, target traffic.Target, p piece) (clie
 }
 
 // Apply implements traffic.Router. An object that was absent is made without
-// force, so that one of somebody else, which the cache does not show, is refused
-// rather than taken.
+// force, so that one of another owner, which the cache does not show, is refused
+// rather than changed.
 func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffic.Object) error {
 	for _, p := range pieces() {
 		if p.gvk != object.GroupVersionKind {
@@ -153,9 +153,9 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 	return fmt.Errorf("router %s makes no %s", Name, object.Kind)
 }
 
-// Restore implements traffic.Router. Nothing of anybody else is changed.
+// Restore implements traffic.Router. The router patches no object of another owner.
 func (r *Router) Restore(_ context.Context, _ traffic.Target, object traffic.Object) error {
-	return fmt.Errorf("router %s borrows no %s", Name, object.Kind)
+	return fmt.Errorf("router %s patches no %s", Name, object.Kind)
 }
 
 // proxies lists the pods with what each of them reports in the split's status.

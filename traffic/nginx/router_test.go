@@ -85,7 +85,7 @@ func TestDriftIsFoundAndPutRight(t *testing.T) {
 			d := &appsv1.Deployment{}
 			must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "serin-proxy-web"}, d))
 			change(d)
-			must(t, c.Update(t.Context(), d, client.FieldOwner("somebody")))
+			must(t, c.Update(t.Context(), d, client.FieldOwner("another")))
 		}
 	}
 	zero, replaced := int32(0), "other:1"
@@ -94,24 +94,24 @@ func TestDriftIsFoundAndPutRight(t *testing.T) {
 		change func(*testing.T, client.Client)
 		want   traffic.ObjectCondition
 	}{
-		"somebody scales the proxies to zero": {
+		"a user scales the proxies to zero": {
 			"Deployment", deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = &zero }), traffic.ObjectOutdated,
 		},
-		"somebody sets another image": {
+		"a user sets another image": {
 			"Deployment", deployment(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = replaced }), traffic.ObjectOutdated,
 		},
-		"somebody restarts the proxies, which is no drift": {
+		"a user restarts the proxies, which is no drift": {
 			"Deployment", deployment(func(d *appsv1.Deployment) {
 				d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
 			}), traffic.ObjectCurrent,
 		},
-		"somebody widens the role": {
+		"a user widens the role": {
 			"Role", func(t *testing.T, c client.Client) {
 				t.Helper()
 				role := &rbacv1.Role{}
 				must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "serin-proxy-web"}, role))
 				role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}})
-				must(t, c.Update(t.Context(), role, client.FieldOwner("somebody")))
+				must(t, c.Update(t.Context(), role, client.FieldOwner("another")))
 			}, traffic.ObjectOutdated,
 		},
 	} {
@@ -139,7 +139,7 @@ func TestAChangeOfTheRootServiceReachesTheProxies(t *testing.T) {
 	}
 	target.Resolved.Ports = nil
 	if o := conditions(t, r, target)["Deployment"]; o.Condition != traffic.ObjectCurrent {
-		t.Errorf("while nobody can say what is wanted, the Deployment is %s", o.Condition)
+		t.Errorf("while what is wanted can't be made, the Deployment is %s", o.Condition)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestObjectsOfOthersAreToldApart(t *testing.T) {
 		labels map[string]string
 		want   traffic.ObjectCondition
 	}{
-		"nobody's":        {nil, traffic.ObjectForeign},
+		"no owner":        {nil, traffic.ObjectForeign},
 		"another split's": {map[string]string{traffic.LabelProxy: "x"}, traffic.ObjectForeign},
 		"an earlier split's of this name is taken on": {map[string]string{traffic.LabelProxy: "web"}, traffic.ObjectOutdated},
 	} {
@@ -182,7 +182,7 @@ func TestAnObjectThatTheCacheDoesNotShowIsNotTaken(t *testing.T) {
 	theirs, err := pieces()[3].wanted(nil, shopTarget(), r.options)
 	must(t, err)
 	theirs.Object["spec"] = map[string]any{"maxUnavailable": "5%"}
-	must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(theirs), client.FieldOwner("somebody")))
+	must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(theirs), client.FieldOwner("another")))
 	if err := r.Apply(t.Context(), shopTarget(), absent); !apierrors.IsConflict(err) {
 		t.Errorf("error %v, want a conflict with the other owner", err)
 	}

@@ -23,7 +23,7 @@ const maxDestinations = 256
 // shares divides the buckets among weights by largest remainder (the method of
 // Hamilton), which is off by less than one bucket. A weight of 0 gets none, and
 // one above 0 gets at least one: rounding neither starves a backend nor gives it
-// traffic that nobody asked for. When all weights are 0, all shares are.
+// traffic that no weight asks for. When all weights are 0, all shares are.
 func shares(weights []int32) []int {
 	out := make([]int, len(weights))
 	var total int64

@@ -21,7 +21,7 @@ func TestShares(t *testing.T) {
 		"the largest remainder gets what is left":     {[]int32{2, 1}, []int{6667, 3333}},
 		"a weight of 0 gets nothing":                  {[]int32{0, 7, 0}, []int{0, 10000, 0}},
 		"no weight at all gives nothing":              {[]int32{0, 0}, []int{0, 0}},
-		"nobody gets nothing":                         {nil, []int{}},
+		"no weights, no shares":                       {nil, []int{}},
 		"a tiny weight is not starved":                {[]int32{math.MaxInt32, 1}, []int{9999, 1}},
 		"many tiny weights are taken off the largest": {[]int32{math.MaxInt32, 1, 1, 1}, []int{9997, 1, 1, 1}},
 		"the largest weights do not overflow":         {[]int32{math.MaxInt32, math.MaxInt32}, []int{5000, 5000}},
@@ -35,7 +35,7 @@ func TestShares(t *testing.T) {
 }
 
 // TestSharesProperties checks what holds for any weights: the shares are whole,
-// they sum to all buckets, zero stays zero, nobody else is starved, and each is off
+// they sum to all buckets, zero stays zero, no other is starved, and each is off
 // by less than one bucket plus what the starved ones were given.
 func TestSharesProperties(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -2,5 +2,5 @@
 
 // Package smi is the router of splits that a service mesh serves by itself. It writes
 // nothing: the mesh reads the TrafficSplit. As no mesh says what its proxies serve,
-// a change counts as in effect after a time.
+// a change counts as programmed after a time.
 package smi

@@ -27,7 +27,7 @@ type Router struct {
 
 var _ traffic.Router = (*Router)(nil)
 
-// New makes a Router that takes a split for in effect after a time; 0 for DefaultSettle.
+// New makes a Router that takes a split for programmed after a time; 0 for DefaultSettle.
 func New(settle time.Duration) *Router {
 	if settle == 0 {
 		settle = DefaultSettle
@@ -65,5 +65,5 @@ func (r *Router) Apply(_ context.Context, _ traffic.Target, object traffic.Objec
 
 // Restore implements traffic.Router.
 func (r *Router) Restore(_ context.Context, _ traffic.Target, object traffic.Object) error {
-	return fmt.Errorf("router %s borrows no %s", Name, object.Kind)
+	return fmt.Errorf("router %s patches no %s", Name, object.Kind)
 }

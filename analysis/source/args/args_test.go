@@ -26,7 +26,7 @@ func TestArgumentsAreFilledInOnce(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"{{args.nobody}}":    "there is no argument nobody; declare it in args",
+		"{{args.absent}}":    "there is no argument absent; declare it in args",
 		"{{service}}":        "what is between {{ and }} is not args.NAME",
 		"{{args.service":     "what is between {{ and }} is not args.NAME",
 		"{{{{args.service}}": "what is between {{ and }} is not args.NAME",
@@ -71,8 +71,8 @@ func TestArgumentsOfAURL(t *testing.T) {
 		"{{args.service}}":                  "not in the host",
 		"http://a.example/{{args.dots}}/x":  "argument dots: is empty or only dots",
 		"http://a.example/{{args.empty}}/x": "argument empty: is empty or only dots",
-		"http://a.example/?{{args.nobody}}": "there is no argument nobody",
-		"http://a.example/{{args.nobody}}":  "there is no argument nobody",
+		"http://a.example/?{{args.absent}}": "there is no argument absent",
+		"http://a.example/{{args.absent}}":  "there is no argument absent",
 	} {
 		if got, err := URL(text, values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %q, %v", text, got, err)

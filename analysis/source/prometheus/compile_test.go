@@ -53,7 +53,7 @@ func TestQueriesThatAreRefusedSayWhatToDo(t *testing.T) {
 	for name, test := range map[string]struct{ query, want string }{
 		"no PromQL":                             {`sum(`, "is no PromQL at character"},
 		"nothing":                               {``, "is no PromQL"},
-		"an argument that nobody declared":      {`up{x="{{args.nobody}}"}`, "label x: there is no argument nobody; declare it in args"},
+		"an argument that is not declared":      {`up{x="{{args.absent}}"}`, "label x: there is no argument absent; declare it in args"},
 		"an argument in an expression":          {`up{x=~"{{args.service}}"}`, "label x: an argument can't be part of a regular expression; use = or !="},
 		"an argument in a negative expression":  {`up{x!~"{{args.service}}"}`, "label x: an argument can't be part of a regular expression"},
 		"an argument as the name of a metric":   {`{__name__="{{args.service}}"}`, "the name of a metric can't be an argument"},

@@ -17,8 +17,8 @@ import (
 	"github.com/serin-dev/serin/analysis/source/sourcetest"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+// timeout is how long a test waits for what must happen.
+const timeout = 30 * time.Second
 
 // exporter serves metrics that the test writes.
 type exporter struct {
@@ -64,7 +64,7 @@ func realServer(t *testing.T, exporters ...*exporter) (address string) {
 // until asks until the answer is as wanted.
 func until(t *testing.T, what string, m *Measurer, holds func(source.Sample, error) bool) source.Sample {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(50 * time.Millisecond) {
 		s, err := m.Measure(t.Context(), time.Now())
 		if holds(s, err) {
 			return s

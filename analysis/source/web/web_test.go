@@ -182,7 +182,7 @@ func TestQueriesThatAreNeverSentNameTheField(t *testing.T) {
 		"the host":                  {func(q *Query) { q.Headers = []Header{{Name: "host", Value: "x"}} }, "headers[0].name: Host is set by Serin"},
 		"a line end in a header":    {func(q *Query) { q.Headers = []Header{{Name: "a", Value: "b\r\nc: d"}} }, "headers[0].value: "},
 		"a header that frames":      {func(q *Query) { q.Headers = []Header{{Name: "transfer-encoding", Value: "chunked"}} }, "headers[0].name: "},
-		"an argument nobody gave":   {func(q *Query) { q.URL = "http://a.example/{{args.x}}" }, "url: there is no argument x"},
+		"an argument without value": {func(q *Query) { q.URL = "http://a.example/{{args.x}}" }, "url: there is no argument x"},
 		"a password in the address": {func(q *Query) { q.URL = "http://a:b@c.example/" }, "url: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 )
 
 // circular is true when proxies follow a split that closes a circle. Unlike anything else that
-// is refused, it does not keep what is in effect: proxies that are in the path follow
-// the new generation by themselves, and would send requests round until they fail.
+// is refused, it does not keep the live weights: its proxies follow the new generation by
+// themselves, and would send requests round until they fail.
 func (o Observation) circular() bool {
 	return o.Means == traffic.MeansProxies && slices.ContainsFunc(o.Problems, func(p traffic.Problem) bool { return p.Reason == splitv1.ReasonCircular })
 }

@@ -15,8 +15,8 @@ import (
 // "" when split has it. others are the other splits of the operator's routers for
 // the same root Service. The one whose proxies the Service selects, or that pinned it, keeps it, so
 // that no edit of another split moves traffic; else the oldest has it, and of two
-// equally old ones the first by name. A split that is being deleted and is not in
-// the path has no claim.
+// equally old ones the first by name. A split that is being deleted and
+// does not hold the Service has no claim.
 func Rival(split *splitv1.TrafficSplit, others []*splitv1.TrafficSplit, root *corev1.Service) string {
 	claimants := append([]*splitv1.TrafficSplit{split}, others...)
 	if root != nil {

@@ -15,7 +15,7 @@ import (
 // accepted says whether the split can be served at all.
 func accepted(o Observation) Condition {
 	switch {
-	case o.Claim == ClaimNobody:
+	case o.Claim == ClaimUnknownRouter:
 		return Condition{metav1.ConditionFalse, splitv1.ReasonUnknownRouter, fmt.Sprintf(
 			"%s: %q is no router of this operator; name another one, or remove it for the default",
 			traffic.FieldRouter, o.Router)}
@@ -58,7 +58,7 @@ func first(problems []traffic.Problem, condition string) (Condition, bool) {
 	return Condition{metav1.ConditionFalse, of[0].Reason, traffic.Summary(of)}, true
 }
 
-// programmed says whether the generation is in effect for every request.
+// programmed says whether the generation is live for every request.
 func programmed(o Observation) Condition {
 	if waits := obstacles(o); len(waits) > 0 {
 		return pending("%s", strings.Join(waits, "; "))
@@ -69,19 +69,19 @@ func programmed(o Observation) Condition {
 	switch {
 	case !o.Endpoints.Known:
 		return Condition{metav1.ConditionUnknown, splitv1.ReasonWaitingForService, "the endpoints of the root Service could not be read"}
-	case !o.inPath(), o.through() == 0, o.around() > 0:
+	case !o.proxied(), o.through() == 0, o.around() > 0:
 		return Condition{
 			metav1.ConditionFalse, splitv1.ReasonWaitingForService,
-			fmt.Sprintf("Service %q is being switched to the proxies", o.Resolved.Root),
+			fmt.Sprintf("Service %q is being cut over to the proxies", o.Resolved.Root),
 		}
 	}
 	if o.Resolved.Limited {
-		return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, "the weights are in effect for every request that matches, and the default backend gets all others"}
+		return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, "the weights are live for every request that matches, and the default backend gets all others"}
 	}
-	return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, "the weights are in effect for every request"}
+	return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, "the weights are live for every request"}
 }
 
-// obstacles are what stands in the way of being in effect other than time.
+// obstacles are what prevents live weights, other than time.
 func obstacles(o Observation) []string {
 	var waits []string
 	switch {
@@ -108,18 +108,19 @@ func obstacles(o Observation) []string {
 	return waits
 }
 
-// inTheWay is why an object can't become what is wanted before somebody else acts, or "".
+// inTheWay is why an object can't become what is wanted before a user or another
+// controller acts, or "".
 func inTheWay(object traffic.Object) string {
 	var why string
 	switch {
 	case object.Unwanted:
 		return ""
-	case object.Borrowed && object.Condition == traffic.ObjectAbsent:
+	case object.Patched && object.Condition == traffic.ObjectAbsent:
 		why = "does not exist; create it, or correct " + traffic.FieldRoutes
-	case object.Borrowed && object.Condition == traffic.ObjectForeign:
+	case object.Patched && object.Condition == traffic.ObjectForeign:
 		why = "is changed by another TrafficSplit; let only one of them name it"
 	case object.Condition == traffic.ObjectForeign:
-		why = "exists and belongs to somebody else; delete or rename it"
+		why = "exists and is not Serin's; delete or rename it"
 	case object.Condition == traffic.ObjectTerminating:
 		why = "is being deleted"
 	default:

@@ -15,7 +15,7 @@ import (
 
 // lost is the observation when another controller took the proxies out of the selector.
 func lost() plan.Observation {
-	o := inEffect()
+	o := live()
 	delete(o.Root.Service.Spec.Selector, traffic.LabelProxy)
 	return o
 }
@@ -47,13 +47,13 @@ func TestWhatDecidesOverACutOver(t *testing.T) {
 			reason: splitv1.ReasonWaitingForProxies,
 		},
 		"the Service is not restored while its own pods are not ready": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				noneReady(o)
 				o.Direct = plan.Direct{Known: true}
 			},
 		},
 		"the Service is not restored while one proxy can take its requests": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				o.DataPlane.Proxies[0].Ready = false
 				o.Direct = plan.Direct{Known: true, ReadyPods: 2}
 			},
@@ -71,32 +71,32 @@ func TestWhatDecidesOverACutOver(t *testing.T) {
 			reason: splitv1.ReasonWaitingForProxies,
 		},
 		"the weights are not live while no proxy is an endpoint": {
-			from: inEffect(), edit: func(o *plan.Observation) { o.Endpoints.Ready = nil }, reason: splitv1.ReasonWaitingForService,
+			from: live(), edit: func(o *plan.Observation) { o.Endpoints.Ready = nil }, reason: splitv1.ReasonWaitingForService,
 		},
 		"the root Service's own endpoints are no backends to keep proxies for": {
 			from: leaving(), edit: func(o *plan.Observation) {
 				o.Direct.ReadyPods, o.BackendEndpoints = 0, map[string]int32{"web": 2}
 			},
-			actions: "GiveBack web",
+			actions: "RestoreRoot web",
 		},
 		"the last proxy finishes its requests before the rest is deleted": {
-			from: givenBack(), edit: func(o *plan.Observation) {
+			from: restored(), edit: func(o *plan.Observation) {
 				o.DataPlane.Objects[1].Condition, o.DataPlane.Proxies = traffic.ObjectAbsent, o.DataPlane.Proxies[:1]
 			},
 		},
 		"pods that answer datagrams stay for the whole time": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				o.Now = noon
-				o.Lingering = []traffic.Object{{Name: "web-linger", Created: noon.Add(-9 * time.Second)}}
+				o.Draining = []traffic.Object{{Name: "web-draining", Created: noon.Add(-9 * time.Second)}}
 			},
 			again: time.Second,
 		},
 		"pods that have answered go at the end of that time": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				o.Now = noon
-				o.Lingering = []traffic.Object{{Name: "web-linger", UID: "l", ResourceVersion: "1", Created: noon.Add(-10 * time.Second)}}
+				o.Draining = []traffic.Object{{Name: "web-draining", UID: "l", ResourceVersion: "1", Created: noon.Add(-10 * time.Second)}}
 			},
-			actions: "Delete web-linger",
+			actions: "Delete web-draining",
 		},
 		"a backend with the live weight 0 had no requests and needs a pod for its first": {
 			from: untouched(), edit: func(o *plan.Observation) {
@@ -131,7 +131,7 @@ func TestWhatDecidesOverACutOver(t *testing.T) {
 }
 
 func TestABackendWithExactlyOnePodKeepsTheServiceNarrowed(t *testing.T) {
-	o := movesFrom(inEffect(), traffic.MeansRoutes)
+	o := movesFrom(live(), traffic.MeansRoutes)
 	o.Pin = plan.Pin{Backend: "stable", Keys: map[string]string{"version": "1"}}
 	for pods, want := range map[int32]int{0: 0, 1: 1, 2: 1} {
 		o.BackendEndpoints["stable"] = pods

@@ -12,7 +12,7 @@ import (
 )
 
 // Decide says what to do about a split and what to report.
-func Decide(o Observation) Decision { return linger(o, decide(o)) }
+func Decide(o Observation) Decision { return drain(o, decide(o)) }
 
 func decide(o Observation) Decision {
 	switch {
@@ -43,10 +43,10 @@ func own(o Observation) Decision {
 func (o Observation) leaving() bool {
 	owns := slices.Contains(o.Split.Finalizers, traffic.Finalizer)
 	return owns && (!o.Split.DeletionTimestamp.IsZero() ||
-		o.Claim == ClaimElsewhere || o.Claim == ClaimNobody || o.Moving || o.Rival != "" || o.circular())
+		o.Claim == ClaimElsewhere || o.Claim == ClaimUnknownRouter || o.Moving || o.Rival != "" || o.circular())
 }
 
-// serve is the way in. It also holds what is in effect when the split is refused.
+// serve is the way in. It also keeps the live weights when the split is refused.
 func serve(o Observation) Decision {
 	report := &Report{
 		Accepted: accepted(o), ResolvedRefs: resolvedRefs(o), Backends: o.lastBackends(), Mirror: o.Split.Status.Mirror,
@@ -61,16 +61,16 @@ func serve(o Observation) Decision {
 		return d
 	}
 	if report.Accepted.Status == metav1.ConditionFalse {
-		report.Programmed = pending("the split was refused; what was in effect before stays in effect")
+		report.Programmed = pending("the split was refused, see Accepted; weights that were live before stay live")
 		if o.Means == traffic.MeansProxies {
-			d.Actions = append(keepPath(o), forgetProxies(o)...)
+			d.Actions = append(keepProxied(o), forgetProxies(o)...)
 		}
 		return d
 	}
 	if !slices.Contains(o.Split.Finalizers, traffic.Finalizer) {
 		d.Actions = append(d.Actions, Action{
 			Type: AddFinalizer, Object: splitObject(o.Split),
-			Why: "the root Service has to be given back before the split is gone",
+			Why: "the root Service must be restored before the split is gone",
 		})
 	}
 	report.Router = o.Leader
@@ -79,19 +79,19 @@ func serve(o Observation) Decision {
 	} else {
 		d.Actions = append(d.Actions, ensure(o)...)
 		d.Actions = append(d.Actions, restore(o, "the split no longer needs it")...)
-		d.Actions = append(d.Actions, enterPath(o)...)
+		d.Actions = append(d.Actions, cutOver(o)...)
 		d.Actions = append(d.Actions, forgetProxies(o)...)
 		report.Programmed, report.Confirmed = programmed(o), nil
 	}
 	if report.Programmed.Status == metav1.ConditionTrue {
-		report.Backends, report.Mirror = o.backendsInEffect(), o.mirrorInEffect()
+		report.Backends, report.Mirror = o.liveBackends(), o.liveMirror()
 	}
 	return d
 }
 
 // ensure makes the objects that are missing or differ. Without ports nothing is
 // known about what is wanted, and the objects stay as they are. Nothing is started
-// for a port that nobody could answer either: proxies carry the root Service's
+// for a port that no backend could answer either: proxies carry the root Service's
 // labels, so they get a share of its requests as soon as they are ready.
 func ensure(o Observation) []Action {
 	var actions []Action
@@ -102,7 +102,7 @@ func ensure(o Observation) []Action {
 	for _, object := range o.DataPlane.Objects {
 		switch {
 		case object.Unwanted, unprepared && !object.Prepares:
-		case object.Condition == traffic.ObjectAbsent && !object.Borrowed:
+		case object.Condition == traffic.ObjectAbsent && !object.Patched:
 			actions = append(actions, Action{Type: Apply, Object: object, Why: "it does not exist"})
 		case object.Condition == traffic.ObjectOutdated:
 			actions = append(actions, Action{Type: Apply, Object: object, Why: "it differs from what is wanted"})
@@ -111,40 +111,39 @@ func ensure(o Observation) []Action {
 	return actions
 }
 
-// enterPath puts the proxies in the path once they can carry it.
-func enterPath(o Observation) []Action {
-	if keep := keepPath(o); keep != nil {
+// cutOver sends the traffic of the root Service through the proxies once they can carry it.
+func cutOver(o Observation) []Action {
+	if keep := keepProxied(o); keep != nil {
 		return keep
 	}
-	if o.inPath() || o.behind() > 0 || o.confirmed() < max(1, o.DataPlane.WantedProxies) || len(obstacles(o)) > 0 {
+	if o.proxied() || o.behind() > 0 || o.confirmed() < max(1, o.DataPlane.WantedProxies) || len(obstacles(o)) > 0 {
 		return nil
 	}
 	return []Action{{
-		Type: TakeOver, Object: serviceObject(o.Root.Service),
+		Type: CutOver, Object: serviceObject(o.Root.Service),
 		Why: fmt.Sprintf("%d proxies serve generation %d", o.confirmed(), o.Split.Generation),
 	}}
 }
 
-// keepPath answers to what happens to a path that was entered.
+// keepProxied answers to what happens after the cutover.
 //
-//	proxies that can carry it | selector's key | record    | action
-//	none, and own pods ready  | there          |           | GiveBack: rather the wrong weights than no answer
-//	some                      | there          | outdated  | TakeOver: record anew
-//	some                      | taken out      | there     | TakeOver: every moment outside the path the weights are not kept
+//	proxies that can carry traffic | selector's key | record    | action
+//	none, and own pods ready       | there          |           | RestoreRoot: fail open
+//	some                           | there          | outdated  | CutOver: record anew
+//	some                           | removed        | there     | CutOver: until then the weights do not apply
 //
-// The last asks for less than the first take-over does, since the weights were in
-// effect before.
-func keepPath(o Observation) []Action {
+// The last asks for less than the first cutover does, since the weights were live before.
+func keepProxied(o Observation) []Action {
 	write := func(t ActionType, why string) []Action {
 		return []Action{{Type: t, Object: serviceObject(o.Root.Service), Why: why}}
 	}
 	switch {
-	case o.inPath() && o.carriers() == 0 && o.Direct.Known && o.Direct.ReadyPods > 0:
-		return write(GiveBack, "no proxy can take its requests, and its own pods can")
-	case o.inPath() && o.carriers() > 0 && !o.recorded():
-		return write(TakeOver, "the selector that was recorded is not what its owner declares now")
+	case o.proxied() && o.carriers() == 0 && o.Direct.Known && o.Direct.ReadyPods > 0:
+		return write(RestoreRoot, "no proxy can take its requests, and its own pods can")
+	case o.proxied() && o.carriers() > 0 && !o.recorded():
+		return write(CutOver, "the selector that was recorded is not what its owner declares now")
 	case o.lost() && o.carriers() > 0:
-		return write(TakeOver, "somebody else took the proxies out of the selector")
+		return write(CutOver, "a user or another controller removed the proxies from the selector")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// before is the observation just before the take-over: two proxies are ready and
+// before is the observation just before the cutover: two proxies are ready and
 // serve the generation.
 func before() plan.Observation {
 	split := &splitv1.TrafficSplit{
@@ -56,8 +56,8 @@ func before() plan.Observation {
 	}
 }
 
-// inEffect is the observation when the split is in effect.
-func inEffect() plan.Observation {
+// live is the observation when the weights of the split are live.
+func live() plan.Observation {
 	o := before()
 	o.Root.Service.Spec.Selector[traffic.LabelProxy] = "web"
 	o.Root.Service.Annotations = map[string]string{plan.AnnotationOriginalSelector: `{"app":"web"}`}
@@ -66,17 +66,17 @@ func inEffect() plan.Observation {
 	return o
 }
 
-// leaving is the observation when the split is deleted while it is in effect.
+// leaving is the observation when the split is deleted while its weights are live.
 func leaving() plan.Observation {
-	o := inEffect()
+	o := live()
 	deleted := metav1.NewTime(time.Unix(1, 0))
 	o.Split.DeletionTimestamp = &deleted
 	o.Direct = plan.Direct{Known: true, ReadyPods: 2}
 	return o
 }
 
-// givenBack is the observation after that, when the endpoints have followed.
-func givenBack() plan.Observation {
+// restored is the observation after that, when the endpoints have followed.
+func restored() plan.Observation {
 	o := leaving()
 	delete(o.Root.Service.Spec.Selector, traffic.LabelProxy)
 	o.Root.Service.Annotations = nil
@@ -102,45 +102,45 @@ func TestDecide(t *testing.T) {
 		// programmed is "status reason" and a part of the message.
 		programmed, message string
 	}{
-		"proxies that all confirm take over": {
-			from: before(), actions: "TakeOver web", programmed: "False WaitingForService",
+		"proxies that all confirm get the traffic": {
+			from: before(), actions: "CutOver web", programmed: "False WaitingForService",
 		},
-		"proxies that report what the controller sees take over, whatever they say of it": {
+		"proxies that report what the controller sees get the traffic, whatever they say of it": {
 			from: before(), edit: func(o *plan.Observation) {
 				for i := range o.DataPlane.Proxies {
 					o.DataPlane.Proxies[i].Configuration, o.DataPlane.Proxies[i].Message = o.Resolved.Digest(), "a backend is missing"
 				}
 			},
-			actions: "TakeOver web", programmed: "False WaitingForService",
+			actions: "CutOver web", programmed: "False WaitingForService",
 		},
 		"a proxy that serves the generation with other Services or groups is waited for": {
 			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Configuration = "0123456789abcdef" },
 			programmed: "False WaitingForProxies", message: "1 of 2",
 		},
-		"a proxy of a former version does not know matches": {
+		"a proxy of an earlier version does not know matches": {
 			from: before(), edit: func(o *plan.Observation) {
 				o.Resolved.Limited, o.Resolved.Ports[0].Default = true, &traffic.Destination{Service: "stable"}
 				o.DataPlane.Proxies[0].Configuration = o.Resolved.Digest()
 			},
 			programmed: "False WaitingForProxies", message: "1 of 2",
 		},
-		"a limited split without a default is not put in effect": {
+		"a limited split without a default is not programmed": {
 			from: before(), edit: func(o *plan.Observation) { o.Resolved.Limited = true },
 			programmed: "False Pending", message: "port 80 has no default backend",
 		},
 		"what proxies no longer need is deleted": {
-			from: inEffect(), edit: func(o *plan.Observation) { o.DataPlane.Objects[0].Unwanted = true },
+			from: live(), edit: func(o *plan.Observation) { o.DataPlane.Objects[0].Unwanted = true },
 			actions: "Delete role", programmed: "True Programmed",
 		},
-		"what proxies no longer need and somebody else has is left alone": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+		"what proxies no longer need and another owner has is left alone": {
+			from: live(), edit: func(o *plan.Observation) {
 				o.DataPlane.Objects[0].Unwanted, o.DataPlane.Objects[0].Condition = true, traffic.ObjectForeign
 			},
 			programmed: "True Programmed",
 		},
-		"nothing is taken over before the finalizer is asked for": {
+		"nothing is cut over before the finalizer is set": {
 			from: before(), edit: func(o *plan.Observation) { o.Split.Finalizers = nil },
-			actions: "AddFinalizer web, TakeOver web", programmed: "False WaitingForService",
+			actions: "AddFinalizer web, CutOver web", programmed: "False WaitingForService",
 		},
 		"a missing object is made, and an outdated one made anew, before anything else": {
 			from: before(), edit: func(o *plan.Observation) {
@@ -150,11 +150,11 @@ func TestDecide(t *testing.T) {
 			},
 			actions: "Apply role, Apply deployment", programmed: "False WaitingForProxies", message: "0 of 2",
 		},
-		"one proxy is not enough for the first take-over": {
+		"one proxy is not enough for the first cutover": {
 			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies = o.DataPlane.Proxies[:1] },
 			programmed: "False WaitingForProxies", message: "1 of 2",
 		},
-		"a proxy that is behind holds the take-over up": {
+		"a proxy that is behind holds the cutover up": {
 			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Generation = 2 },
 			programmed: "False WaitingForProxies",
 		},
@@ -175,10 +175,10 @@ func TestDecide(t *testing.T) {
 				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionResolvedRefs, Message: "no canary"}}
 				o.DataPlane.Proxies[0].Message, o.DataPlane.Proxies[1].Message = "no canary", "no canary"
 			},
-			actions: "TakeOver web", programmed: "False WaitingForService",
+			actions: "CutOver web", programmed: "False WaitingForService",
 		},
 		"why a proxy stays behind is said": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				o.DataPlane.Proxies[0].Generation, o.DataPlane.Proxies[0].Message = 2, "nginx: emerg"
 			},
 			programmed: "False ProxyError", message: "p1 still serves generation 2: nginx: emerg",
@@ -195,16 +195,16 @@ func TestDecide(t *testing.T) {
 			},
 			programmed: "False WaitingForProxies", message: "0 of 2 proxies serve generation 3; exceeded quota: pods",
 		},
-		"no proxy is started for a port that nobody could answer": {
+		"no proxy is started for a port that no backend could answer": {
 			from: before(), edit: func(o *plan.Observation) {
 				o.Resolved.Ports[0].Destinations = nil
 				o.DataPlane.Objects[1].Condition = traffic.ObjectAbsent
 			},
 			programmed: "False Pending", message: "port 80",
 		},
-		"an object of somebody else's is named and not touched": {
+		"an object of another owner is named and not touched": {
 			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Objects[1].Condition = traffic.ObjectForeign },
-			programmed: "False Pending", message: `Deployment "deployment" exists and belongs to somebody else`,
+			programmed: "False Pending", message: `Deployment "deployment" exists and is not Serin's`,
 		},
 		"a root Service that selects another split's proxies is not taken": {
 			from: before(), edit: func(o *plan.Observation) { o.Root.Service.Spec.Selector[traffic.LabelProxy] = "other" },
@@ -215,66 +215,66 @@ func TestDecide(t *testing.T) {
 			programmed: "False Pending", message: "could not be read",
 		},
 		"endpoints that are not known are no proof": {
-			from: inEffect(), edit: func(o *plan.Observation) { o.Endpoints = plan.Endpoints{} },
+			from: live(), edit: func(o *plan.Observation) { o.Endpoints = plan.Endpoints{} },
 			programmed: "Unknown WaitingForService",
 		},
-		"all is in effect and nothing is done": {
-			from: inEffect(), programmed: "True Programmed",
+		"all is live and nothing is done": {
+			from: live(), programmed: "True Programmed",
 		},
 		"an endpoint that is no proxy contradicts": {
-			from: inEffect(), edit: func(o *plan.Observation) { o.Endpoints.Ready = append(o.Endpoints.Ready, "app") },
+			from: live(), edit: func(o *plan.Observation) { o.Endpoints.Ready = append(o.Endpoints.Ready, "app") },
 			programmed: "False WaitingForService",
 		},
 		"an endpoint that still gets requests has to serve the generation, whatever its pod says": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				o.DataPlane.Proxies[0].Terminating, o.DataPlane.Proxies[0].Generation = true, 2
 			},
 			programmed: "False WaitingForProxies",
 		},
 		"one proxy of two carries on alone": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				o.DataPlane.Proxies, o.Endpoints.Ready = o.DataPlane.Proxies[:1], o.Endpoints.Ready[:1]
 			},
 			programmed: "True Programmed",
 		},
-		"the key is taken out by somebody else: it is put back at once, one ready proxy is enough": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+		"another writer removes the key: it is set again at once, one ready proxy is enough": {
+			from: live(), edit: func(o *plan.Observation) {
 				delete(o.Root.Service.Spec.Selector, traffic.LabelProxy)
 				o.DataPlane.Proxies[0].Ready, o.DataPlane.Proxies[1].Generation = false, 2
 			},
-			actions: "TakeOver web", programmed: "False WaitingForProxies",
+			actions: "CutOver web", programmed: "False WaitingForProxies",
 		},
 		"the owner's keys changed: the record follows": {
-			from: inEffect(), edit: func(o *plan.Observation) { o.Root.Service.Spec.Selector["tier"] = "front" },
-			actions: "TakeOver web", programmed: "True Programmed",
+			from: live(), edit: func(o *plan.Observation) { o.Root.Service.Spec.Selector["tier"] = "front" },
+			actions: "CutOver web", programmed: "True Programmed",
 		},
 		"no proxy can take requests: the root Service gets its own pods back": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				o.DataPlane.Proxies[0].Ready, o.DataPlane.Proxies[1].Ready = false, false
 				o.Direct = plan.Direct{Known: true, ReadyPods: 1}
 			},
-			actions: "GiveBack web", programmed: "False WaitingForProxies",
+			actions: "RestoreRoot web", programmed: "False WaitingForProxies",
 		},
-		"no proxy can take requests and nobody knows who else could: nothing is done": {
-			from: inEffect(), edit: func(o *plan.Observation) { o.DataPlane.Proxies = nil },
+		"no proxy can take requests and whether another pod could is not known: nothing is done": {
+			from: live(), edit: func(o *plan.Observation) { o.DataPlane.Proxies = nil },
 			programmed: "False WaitingForProxies",
 		},
 		"a refused generation leaves everything as it is": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonInvalid, Message: "no"}}
 				o.Resolved.Ports = nil
 				o.DataPlane.Objects[1].Condition = traffic.ObjectOutdated
 			},
-			programmed: "False Pending", message: "stays in effect",
+			programmed: "False Pending", message: "stay live",
 		},
 		"the report of a proxy that is gone is removed": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				o.Split.Status.Proxies = []splitv1.ProxyStatus{{Name: "p0"}, {Name: "p1"}}
 			},
 			actions: "ForgetProxy p0", programmed: "True Programmed",
 		},
-		"the split is deleted: first the root Service is given back": {
-			from: leaving(), actions: "GiveBack web", programmed: "False Pending", message: "being given back",
+		"the split is deleted: first the root Service is restored": {
+			from: leaving(), actions: "RestoreRoot web", programmed: "False Pending", message: "being restored",
 		},
 		"deleted, but what the root Service would select is not known": {
 			from: leaving(), edit: func(o *plan.Observation) { o.Direct = plan.Direct{} },
@@ -284,13 +284,13 @@ func TestDecide(t *testing.T) {
 			from: leaving(), edit: func(o *plan.Observation) { o.Direct.ReadyPods = 0 },
 			programmed: "False Pending", message: "selects no ready pod",
 		},
-		"deleted, and nobody is alive: there is nothing to protect": {
+		"deleted, and no pod is alive: there is nothing to protect": {
 			from: leaving(), edit: func(o *plan.Observation) { o.Direct.ReadyPods, o.BackendEndpoints = 0, nil },
-			actions: "GiveBack web", programmed: "False Pending",
+			actions: "RestoreRoot web", programmed: "False Pending",
 		},
 		"deleted, and the proxies are no endpoints any more: there is nothing to protect": {
 			from: leaving(), edit: func(o *plan.Observation) { o.Direct.ReadyPods, o.Endpoints.Ready = 0, nil },
-			actions: "GiveBack web", programmed: "False Pending",
+			actions: "RestoreRoot web", programmed: "False Pending",
 		},
 		"deleted, and the root Service is gone": {
 			from: leaving(), edit: func(o *plan.Observation) { o.Root = plan.Root{Presence: plan.Absent} },
@@ -300,44 +300,44 @@ func TestDecide(t *testing.T) {
 			from: leaving(), edit: func(o *plan.Observation) { o.Root = plan.Root{} },
 			programmed: "False Pending", message: "could not be read",
 		},
-		"given back: the proxies are stopped": {
-			from: givenBack(), actions: "Delete deployment", programmed: "False Pending", message: "stopped",
+		"restored: the proxies are stopped": {
+			from: restored(), actions: "Delete deployment", programmed: "False Pending", message: "stopped",
 		},
-		"given back, but its own pods are no endpoints yet": {
-			from: givenBack(), edit: func(o *plan.Observation) {
+		"restored, but its own pods are no endpoints yet": {
+			from: restored(), edit: func(o *plan.Observation) {
 				o.Endpoints.Ready, o.Direct = []string{"p1", "p2"}, plan.Direct{Known: true, ReadyPods: 1}
 			},
 			programmed: "False Pending", message: "not its own pods yet",
 		},
-		"given back, no pod is ready, and none is waited for": {
-			from: givenBack(), edit: func(o *plan.Observation) {
+		"restored, no pod is ready, and none is waited for": {
+			from: restored(), edit: func(o *plan.Observation) {
 				o.Endpoints.Ready, o.Direct = []string{"p1", "p2"}, plan.Direct{Known: true}
 			},
 			actions: "Delete deployment", programmed: "False Pending",
 		},
-		"given back, but the endpoints are not known": {
-			from: givenBack(), edit: func(o *plan.Observation) { o.Endpoints = plan.Endpoints{} },
+		"restored, but the endpoints are not known": {
+			from: restored(), edit: func(o *plan.Observation) { o.Endpoints = plan.Endpoints{} },
 			programmed: "False Pending", message: "could not be read",
 		},
 		"stopped: the proxies may finish": {
-			from: givenBack(), edit: func(o *plan.Observation) {
+			from: restored(), edit: func(o *plan.Observation) {
 				o.DataPlane.Objects[1].Condition = traffic.ObjectAbsent
 				o.DataPlane.Proxies[0].Terminating = true
 			},
 			programmed: "False Pending", message: "finish their requests",
 		},
 		"no proxy is left: the rest is deleted": {
-			from: givenBack(), edit: func(o *plan.Observation) {
+			from: restored(), edit: func(o *plan.Observation) {
 				o.DataPlane.Objects[1].Condition, o.DataPlane.Proxies = traffic.ObjectAbsent, nil
 			},
 			actions: "Delete role", programmed: "False Pending",
 		},
 		"nothing is left": {
-			from: givenBack(), edit: func(o *plan.Observation) { o.DataPlane = traffic.State{} },
+			from: restored(), edit: func(o *plan.Observation) { o.DataPlane = traffic.State{} },
 			actions: "RemoveFinalizer web",
 		},
-		"somebody else's objects are left alone on the way out": {
-			from: givenBack(), edit: func(o *plan.Observation) {
+		"objects of another owner are left alone on the way out": {
+			from: restored(), edit: func(o *plan.Observation) {
 				o.DataPlane.Objects[0].Condition, o.DataPlane.Objects[1].Condition = traffic.ObjectForeign, traffic.ObjectForeign
 				o.DataPlane.Proxies = nil
 			},
@@ -347,24 +347,24 @@ func TestDecide(t *testing.T) {
 			from: before(), edit: func(o *plan.Observation) { o.Claim, o.Split.Finalizers = plan.ClaimElsewhere, nil },
 		},
 		"a split that turns to another controller is withdrawn first": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				o.Claim, o.Direct = plan.ClaimElsewhere, plan.Direct{Known: true, ReadyPods: 1}
 			},
-			actions: "GiveBack web", programmed: "False Pending",
+			actions: "RestoreRoot web", programmed: "False Pending",
 		},
 		"a split that lost its root Service to another one is withdrawn, and not the other": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				o.Rival, o.Root.Service.Spec.Selector[traffic.LabelProxy] = "other", "other"
 				o.Endpoints.Ready = []string{"q1"}
 			},
 			actions: "Delete deployment", programmed: "False Pending",
 		},
 		"a split that closes a circle is withdrawn, since its proxies follow it by themselves": {
-			from: inEffect(), edit: func(o *plan.Observation) {
+			from: live(), edit: func(o *plan.Observation) {
 				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonCircular, Message: "in a circle"}}
 				o.Direct = plan.Direct{Known: true, ReadyPods: 1}
 			},
-			actions: "GiveBack web", programmed: "False Pending",
+			actions: "RestoreRoot web", programmed: "False Pending",
 		},
 		"a split that closes a circle and has no data plane gets none": {
 			from: before(), edit: func(o *plan.Observation) {
@@ -398,7 +398,7 @@ func TestDecide(t *testing.T) {
 				if a.Why == "" {
 					t.Errorf("%s gives no reason", a.Type)
 				}
-				if (a.Type == plan.Delete || a.Type == plan.GiveBack || a.Type == plan.TakeOver) && (a.Object.UID == "" || a.Object.ResourceVersion == "") {
+				if (a.Type == plan.Delete || a.Type == plan.RestoreRoot || a.Type == plan.CutOver) && (a.Object.UID == "" || a.Object.ResourceVersion == "") {
 					t.Errorf("%s has no precondition: %+v", a.Type, a.Object)
 				}
 			}
@@ -416,7 +416,9 @@ func TestAcceptedAndResolvedRefs(t *testing.T) {
 			edit: func(*plan.Observation) {}, accepted: "True Accepted", resolved: "True Resolved",
 		},
 		"a router that does not exist is named": {
-			edit:     func(o *plan.Observation) { o.Claim, o.Router, o.Split.Finalizers = plan.ClaimNobody, "ngin", nil },
+			edit: func(o *plan.Observation) {
+				o.Claim, o.Router, o.Split.Finalizers = plan.ClaimUnknownRouter, "ngin", nil
+			},
 			accepted: "False UnknownRouter", resolved: "Unknown Pending",
 		},
 		"an older split is named": {
@@ -443,7 +445,7 @@ func TestAcceptedAndResolvedRefs(t *testing.T) {
 }
 
 func TestTheWeightsReportedAreThoseInEffect(t *testing.T) {
-	o := inEffect()
+	o := live()
 	o.Split.Spec.Backends[0].Weight, o.Split.Spec.Backends[1].Weight = 5, 5
 	o.Resolved.Ports[0].Destinations[0].Weight, o.Resolved.Ports[0].Destinations[1].Weight = 5, 5
 	o.Split.Generation = 4
@@ -458,13 +460,13 @@ func TestTheWeightsReportedAreThoseInEffect(t *testing.T) {
 	if got := weights(plan.Decide(o)); got != "stable 5/3, canary 0/1" {
 		t.Errorf("with a backend that no port sends to: %s", got)
 	}
-	if got := weights(plan.Decide(givenBack())); got != "" {
-		t.Errorf("when the root Service was given back: %s", got)
+	if got := weights(plan.Decide(restored())); got != "" {
+		t.Errorf("when the root Service was restored: %s", got)
 	}
 }
 
 func TestWeightsOfPortsAreReportedWhenEachProxyServesThem(t *testing.T) {
-	o := inEffect()
+	o := live()
 	port := func(number int32, protocol traffic.Protocol, destinations ...traffic.Destination) traffic.Port {
 		return traffic.Port{Number: number, Protocol: protocol, Destinations: destinations}
 	}
@@ -494,7 +496,7 @@ func TestWeightsOfPortsAreReportedWhenEachProxyServesThem(t *testing.T) {
 		}},
 	}
 	if diff := cmp.Diff(want, withoutEndpoints(decide(o.Resolved.Digest(), o.Resolved.Digest()))); diff != "" {
-		t.Errorf("in effect (-want +got):\n%s", diff)
+		t.Errorf("live (-want +got):\n%s", diff)
 	}
 	o.Resolved.PortWeights = false
 	for _, b := range decide(o.Resolved.Digest(), o.Resolved.Digest()) {
@@ -538,7 +540,7 @@ func TestRival(t *testing.T) {
 		"the older has it":                {split: aged("a", 2), others: []*splitv1.TrafficSplit{aged("b", 1)}, want: "b"},
 		"the younger waits":               {split: aged("a", 1), others: []*splitv1.TrafficSplit{aged("b", 2)}, want: ""},
 		"of the same age, the first":      {split: aged("b", 1), others: []*splitv1.TrafficSplit{aged("a", 1)}, want: "a"},
-		"the one in the path keeps it":    {split: aged("a", 1), others: []*splitv1.TrafficSplit{aged("b", 2)}, root: root("b"), want: "b"},
+		"the one with proxies keeps it":   {split: aged("a", 1), others: []*splitv1.TrafficSplit{aged("b", 2)}, root: root("b"), want: "b"},
 		"even while it is being deleted":  {split: aged("a", 2), others: []*splitv1.TrafficSplit{gone}, root: root("gone"), want: "gone"},
 		"a holder that is gone is no one": {split: aged("a", 1), others: []*splitv1.TrafficSplit{aged("b", 2)}, root: root("c"), want: ""},
 		"one being deleted has no claim":  {split: aged("a", 2), others: []*splitv1.TrafficSplit{gone}, want: ""},

@@ -32,17 +32,17 @@ const (
 	AddFinalizer ActionType = "AddFinalizer"
 	// Apply an object of the data plane.
 	Apply ActionType = "Apply"
-	// Linger has the pods of the root Service stay among its endpoints for a while.
-	Linger ActionType = "Linger"
-	// TakeOver the root Service: proxies are added to what it selects by.
-	TakeOver ActionType = "TakeOver"
+	// Drain keeps the pods of the root Service among its endpoints for a while.
+	Drain ActionType = "Drain"
+	// CutOver the root Service to the proxies: their key is added to its selector.
+	CutOver ActionType = "CutOver"
 	// PinRoot adds the keys of a backend to what the root Service selects by.
 	PinRoot ActionType = "PinRoot"
 	// UnpinRoot removes those keys.
 	UnpinRoot ActionType = "UnpinRoot"
-	// GiveBack the root Service: the one key is removed from its selector.
-	GiveBack ActionType = "GiveBack"
-	// Restore an object of somebody else that the data plane borrowed.
+	// RestoreRoot removes the proxies' key from the selector of the root Service.
+	RestoreRoot ActionType = "RestoreRoot"
+	// Restore a patched object to what its owner wants without the split.
 	Restore ActionType = "Restore"
 	// Delete an object of the data plane.
 	Delete ActionType = "Delete"
@@ -69,9 +69,9 @@ type Report struct {
 	Accepted, ResolvedRefs, Programmed Condition
 	// Distribution of the traffic among endpoints; nil when no Service asks for one.
 	Distribution *Distribution
-	// Backends are the weights in effect.
+	// Backends are the live weights.
 	Backends []splitv1.BackendStatus
-	// Mirror is the mirroring in effect; nil for none.
+	// Mirror is the live mirroring; nil for none.
 	Mirror *splitv1.MirrorStatus
 	// Router is the name of the router that leads the traffic, or withdraws; "" for none.
 	Router string

@@ -30,7 +30,7 @@ type Placed struct {
 type Endpoint struct {
 	// Name of the pod, or the address when it is no pod.
 	Name string
-	// Zone is "" when nobody knows it.
+	// Zone is "" when it is not known.
 	Zone string
 	// ZoneHint and NodeHint are whether there is such a hint.
 	ZoneHint, NodeHint bool
@@ -117,7 +117,7 @@ func unhinted(p Placed) (Condition, bool) {
 	value := p.Service.Spec.TrafficDistribution
 	if value == nil {
 		return not(splitv1.ReasonHintsMissing,
-			"Service %q has no spec.trafficDistribution, so nobody prefers any of its endpoints; set it as on the other Services of the split", p.Service.Name), true
+			"Service %q has no spec.trafficDistribution, so kube-proxy prefers none of its endpoints; set it as on the other Services of the split", p.Service.Name), true
 	}
 	byNode := *value == corev1.ServiceTrafficDistributionPreferSameNode
 	i := slices.IndexFunc(p.Endpoints, func(e Endpoint) bool { return byNode && !e.NodeHint || !byNode && !e.ZoneHint })

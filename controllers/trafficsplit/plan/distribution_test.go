@@ -101,7 +101,7 @@ func TestDistribute(t *testing.T) {
 			edit:     func(s []plan.Placed) { set("example.com/fast", &s[stable]) },
 			accepted: "False UnknownValue", programmed: "False UnknownValue", message: `"example.com/fast" of Service "web-stable"`,
 		},
-		"the former name of the same zone": {
+		"the previous name of the same zone": {
 			edit:     func(s []plan.Placed) { set("PreferClose", &s[root], &s[stable], &s[canary]) },
 			accepted: "True Accepted", programmed: "True Programmed",
 		},

@@ -7,18 +7,18 @@
 // The way in, each arrow waiting for the observation:
 //
 //	finalizer → objects of the data plane → every proxy wanted serves the generation
-//	→ root Service taken over → its endpoints are proxies only → Programmed
+//	→ root Service cut over → its endpoints are proxies only → Programmed
 //
 // The way out:
 //
-//	root Service given back → its own pods are among its endpoints → workload deleted
+//	root Service restored → its own pods are among its endpoints → workload deleted
 //	→ no proxy left → other objects deleted → finalizer removed
 //
 // Proxies carry the labels that the root Service selects by, so they share its
-// traffic with its own pods from when they are ready until the take-over, and
-// again from when it is given back until they stop. So they are started only when
-// they can answer, and a Service whose selector is reset by somebody else is never
-// without endpoints.
+// traffic with its own pods from when they are ready until the cutover, and again
+// from when it is restored until they stop. So they are started only when they can
+// answer, and a Service whose selector another writer resets is never without
+// endpoints.
 //
 // It must not do I/O, take the time, or know what kind of data plane there is.
 package plan

@@ -14,16 +14,16 @@ import (
 )
 
 // AnnotationOriginalSelector on a root Service records, as JSON, the selector
-// that its owner declares, for as long as the proxies are in the path.
+// that its owner declares, for as long as its traffic goes through the proxies.
 const AnnotationOriginalSelector = "serin.dev/original-selector"
 
-// inPath is true when the root Service selects the proxies of this split.
-func (o Observation) inPath() bool {
+// proxied is true when the root Service selects the proxies of this split.
+func (o Observation) proxied() bool {
 	return o.Root.Presence == Present && o.Root.Service.Spec.Selector[traffic.LabelProxy] == o.Split.Name
 }
 
-// marked is true when the root Service bears the record of a take-over that was
-// not given back, but selects nobody's proxies.
+// marked is true when the root Service bears the record of a cutover that was not
+// restored, but selects no proxies.
 func (o Observation) marked() bool {
 	if o.Root.Presence != Present || o.Root.Service.Spec.Selector[traffic.LabelProxy] != "" {
 		return false
@@ -32,8 +32,8 @@ func (o Observation) marked() bool {
 	return ok
 }
 
-// lost is true when this split's weights were in effect and somebody else then
-// took its proxies out of the root Service's selector.
+// lost is true when this split's weights were live and a user or another controller then
+// removed its proxies from the root Service's selector.
 func (o Observation) lost() bool {
 	return o.marked() && o.Claim == ClaimOurs && o.Rival == "" && len(o.Split.Status.Backends) > 0
 }
@@ -49,15 +49,15 @@ func (o Observation) recorded() bool {
 // select without a proxy.
 func (o Observation) NeedsDirect() bool {
 	if o.leaving() {
-		return o.inPath() || !o.DataPlane.Empty() && o.around() == 0
+		return o.proxied() || !o.DataPlane.Empty() && o.around() == 0
 	}
-	return o.inPath() && o.carriers() == 0
+	return o.proxied() && o.carriers() == 0
 }
 
 // serves is true when a proxy serves the split's generation, with the very Services
 // and HTTPRouteGroups that the controller sees.
 //
-// A proxy of a former version reports no digest. It may count while the split has
+// A proxy of an earlier version reports no digest. It may count while the split has
 // nothing that such a one does not know: then its message has to be what the
 // controller would say.
 func (o Observation) serves(p traffic.Proxy) bool {
@@ -116,22 +116,22 @@ func (o Observation) Proxy(name string) (traffic.Proxy, bool) {
 	return o.DataPlane.Proxies[i], true
 }
 
-// backendsInEffect are the weights of the split: 0 for a backend that no port
+// liveBackends are the weights of the split: 0 for a backend that no port
 // sends traffic to.
-func (o Observation) backendsInEffect() []splitv1.BackendStatus {
+func (o Observation) liveBackends() []splitv1.BackendStatus {
 	var backends []splitv1.BackendStatus
 	for _, b := range o.Split.Spec.Backends {
 		backends = append(backends, splitv1.BackendStatus{
 			Service: b.Service, ReadyEndpoints: o.BackendEndpoints[b.Service],
-			Weight: o.Resolved.Weight(b.Service), Ports: o.portsInEffect(b.Service),
+			Weight: o.Resolved.Weight(b.Service), Ports: o.livePorts(b.Service),
 		})
 	}
 	return backends
 }
 
-// portsInEffect are the weights of a backend on each port that it can take; nil where
+// livePorts are the weights of a backend on each port that it can take; nil where
 // all ports have one.
-func (o Observation) portsInEffect(service string) []splitv1.PortStatus {
+func (o Observation) livePorts(service string) []splitv1.PortStatus {
 	if !o.Resolved.PortWeights {
 		return nil
 	}
@@ -146,8 +146,8 @@ func (o Observation) portsInEffect(service string) []splitv1.PortStatus {
 	return ports
 }
 
-// mirrorInEffect is the mirroring of the split, if any port's requests are copied.
-func (o Observation) mirrorInEffect() *splitv1.MirrorStatus {
+// liveMirror is the mirroring of the split, if any port's requests are copied.
+func (o Observation) liveMirror() *splitv1.MirrorStatus {
 	mirror := o.Resolved.Mirror
 	if mirror == nil || !slices.ContainsFunc(o.Resolved.Ports, func(p traffic.Port) bool { return p.Mirror != nil }) {
 		return nil
@@ -155,7 +155,7 @@ func (o Observation) mirrorInEffect() *splitv1.MirrorStatus {
 	return &splitv1.MirrorStatus{Service: mirror.Service, Percent: mirror.Percent}
 }
 
-// lastBackends are the weights that were last in effect, with today's endpoints.
+// lastBackends are the weights that were last live, with today's endpoints.
 func (o Observation) lastBackends() []splitv1.BackendStatus {
 	var backends []splitv1.BackendStatus
 	for _, b := range o.Split.Status.Backends {
@@ -165,8 +165,8 @@ func (o Observation) lastBackends() []splitv1.BackendStatus {
 	return backends
 }
 
-// unroutable are the ports whose requests nobody could take. What a limited split
-// does not share is left to the root Service where nothing stands in its path.
+// unroutable are the ports whose requests no backend could take. What a limited split
+// does not share is left to the root Service where its traffic goes through no proxies.
 func (o Observation) unroutable() []traffic.Port {
 	split := o.Resolved
 	if o.Means == traffic.MeansRoutes {

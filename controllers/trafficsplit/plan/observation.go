@@ -37,9 +37,9 @@ type Observation struct {
 	Root Root
 	// Endpoints of the root Service that are ready.
 	Endpoints Endpoints
-	// Lingering are the EndpointSlices by which pods of the root Service stay among its
+	// Draining are the EndpointSlices that keep pods of the root Service among its
 	// endpoints for a while.
-	Lingering []traffic.Object
+	Draining []traffic.Object
 	// Leader is the name of the router that the data plane belongs to, and Means are its.
 	Leader string
 	Means  traffic.Means
@@ -47,7 +47,7 @@ type Observation struct {
 	// of the operator's.
 	Next traffic.Means
 	// Confirmed is since when the routes were as wanted at the last look; nil when they
-	// were not, or nobody knows any more.
+	// were not, or it is not known any more.
 	Confirmed *splitv1.ConfirmedStatus
 	// DataPlane is what exists of the data plane.
 	DataPlane traffic.State
@@ -73,11 +73,11 @@ const (
 	ClaimOurs Claim = "Ours"
 	// ClaimElsewhere: another controller serves the split.
 	ClaimElsewhere Claim = "Elsewhere"
-	// ClaimNobody: the split asks for a router that does not exist.
-	ClaimNobody Claim = "Nobody"
+	// ClaimUnknownRouter: the split asks for a router that does not exist.
+	ClaimUnknownRouter Claim = "UnknownRouter"
 )
 
-// Presence says whether something exists. Its zero value is that nobody knows.
+// Presence says whether something exists. Its zero value means unknown.
 type Presence string
 
 // The presences.
@@ -121,7 +121,7 @@ type Endpoints struct {
 	Ready []string
 }
 
-// Direct is what the root Service would select without a proxy in its path.
+// Direct is what the root Service would select without the proxies.
 type Direct struct {
 	// Known is false when it was not, or could not be, looked up.
 	Known bool

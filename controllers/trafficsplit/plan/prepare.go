@@ -17,7 +17,7 @@ import (
 //	… restore the routes | settle | delete what was prepared
 
 // unprepared is how long routes that refer to prepared objects are not to be written
-// yet. Whoever waits for an object to be written learns of that by its event.
+// yet. The event of an object that has to be written first triggers the next look.
 func (o Observation) unprepared() (left time.Duration, waiting bool) {
 	for _, object := range o.DataPlane.Objects {
 		if !object.Prepares || object.Unwanted {

@@ -16,10 +16,10 @@ func waitingForProxies(o Observation) (Condition, bool) {
 		return Condition{metav1.ConditionFalse, splitv1.ReasonProxyError, message}, true
 	}
 	wanted := o.DataPlane.WantedProxies
-	if o.inPath() {
+	if o.proxied() {
 		wanted = 1 // one that was lost is replaced while the others carry on
 	}
-	if o.confirmed() >= max(1, wanted) && o.behind()+lingering(o) == 0 {
+	if o.confirmed() >= max(1, wanted) && o.behind()+draining(o) == 0 {
 		return Condition{}, false
 	}
 	message := fmt.Sprintf("%d of %d proxies serve generation %d",
@@ -37,9 +37,9 @@ func unwilling(o Observation) string {
 	return ""
 }
 
-// lingering is the number of proxies that still are ready endpoints, whatever
+// draining is the number of proxies that still are ready endpoints, whatever
 // their pods say, and do not serve the generation.
-func lingering(o Observation) int {
+func draining(o Observation) int {
 	n := 0
 	for _, name := range o.Endpoints.Ready {
 		if p, ok := o.Proxy(name); ok && !carries(p) && !o.serves(p) {
@@ -50,7 +50,7 @@ func lingering(o Observation) int {
 }
 
 // hindrance is what keeps a proxy from being made, from getting ready, or from
-// seeing the Services that the controller sees, if anybody says so.
+// seeing the Services that the controller sees, if the proxy or the cluster says so.
 func hindrance(o Observation) string {
 	for _, p := range o.DataPlane.Proxies {
 		if !p.Terminating && p.Message != "" && !o.serves(p) {

@@ -16,10 +16,10 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// unconfirmedPatience is how long a withdrawal waits for a gateway or mesh that says
+// unconfirmedTimeout is how long a withdrawal waits for a gateway or mesh that says
 // nothing about the restored routes. It may be gone itself, and a split must not stay
 // for ever because of that.
-const unconfirmedPatience = 30 * time.Second
+const unconfirmedTimeout = 30 * time.Second
 
 // EndpointTime is how long a backend has to have ready endpoints before routes send it its
 // first requests: gateways and meshes watch routes and endpoints apart, and one that sees the
@@ -29,12 +29,11 @@ const EndpointTime = 2 * time.Second
 // lead is the way in of a router whose routes name the backends.
 //
 // The root Service is narrowed first: the requests that reach it past the routes must
-// not meet a version that nobody has looked at. The weights are in effect when every
-// route is confirmed and the proxies behind them had the time to follow.
+// not meet an unverified version. The weights are live when every route is confirmed and the proxies behind them had the time to follow.
 func lead(o Observation, d *Decision) {
 	if !o.heldByOther() {
 		d.Actions = append(d.Actions, pinRoot(o)...)
-		if service, _ := o.unstaffed(); service == "" {
+		if service, _ := o.awaitsEndpoints(); service == "" {
 			d.Actions = append(d.Actions, ensure(o)...)
 		}
 	}
@@ -63,13 +62,13 @@ func pinRoot(o Observation) []Action {
 	}}
 }
 
-// unstaffed is a backend that the routes are to send their first requests to although
-// it has no ready endpoint, or has had one for so short a time that not everybody may know;
+// awaitsEndpoints is a backend that the routes are to send their first requests to although
+// it has no ready endpoint, or has had one for so short a time that not every proxy may know;
 // left is how long that is still so. It is "" when there is none. Gateways and meshes don't
 // leave such a backend out: its share of the requests fails. What had requests before keeps
 // them, and where the root Service has no endpoint either, nothing is lost by writing the
 // routes.
-func (o Observation) unstaffed() (service string, left time.Duration) {
+func (o Observation) awaitsEndpoints() (service string, left time.Duration) {
 	if !o.Endpoints.Known || len(o.Endpoints.Ready) == 0 || o.asWanted() {
 		return "", 0
 	}
@@ -87,7 +86,7 @@ func (o Observation) unstaffed() (service string, left time.Duration) {
 	return service, left
 }
 
-// hadRequests is true for a backend that has a weight in effect.
+// hadRequests is true for a backend that has a live weight.
 func (o Observation) hadRequests(service string) bool {
 	return slices.ContainsFunc(o.Split.Status.Backends, func(b splitv1.BackendStatus) bool { return b.Service == service && b.Weight > 0 })
 }
@@ -118,8 +117,8 @@ func (o Observation) pinStarves() bool {
 	return o.BackendEndpoints[o.Pin.Backend] == 0 && len(o.Endpoints.Ready) > 0
 }
 
-// unpin gives the root Service its own selector back, unless the split moves on to
-// another router, which narrows it as well or takes its path.
+// unpin restores the selector of the root Service, unless the split moves on to another
+// router, which narrows it as well or cuts it over to its proxies.
 func unpin(o Observation) []Action {
 	if !o.pinned() || o.movesOn() {
 		return nil
@@ -132,9 +131,9 @@ func (o Observation) movesOn() bool {
 	return o.Moving && o.Claim == ClaimOurs && o.Split.DeletionTimestamp.IsZero() && o.Rival == "" && !o.circular()
 }
 
-// PinNext are the keys that the root Service is given in the write that takes the
-// proxies out of its path, when routes are to lead from then on: no request may meet a
-// version that nobody has looked at in between.
+// PinNext are the keys that the root Service is given in the write that removes the
+// proxies from its selector, when routes are to lead from then on: in between no request
+// may meet an unverified version.
 func (o Observation) PinNext() map[string]string {
 	if !o.movesOn() || o.Next != traffic.MeansRoutes || o.Pin.Problem != "" || o.BackendEndpoints[o.Pin.Backend] == 0 {
 		return nil
@@ -142,7 +141,8 @@ func (o Observation) PinNext() map[string]string {
 	return o.Pin.Keys
 }
 
-// restore gives back what was borrowed and is not needed any more.
+// restore undoes the patches of objects that the split does not need any more, and deletes
+// those that Serin made.
 func restore(o Observation, why string) []Action {
 	var actions []Action
 	for _, object := range o.DataPlane.Objects {
@@ -150,24 +150,24 @@ func restore(o Observation, why string) []Action {
 		case !object.Unwanted, object.Prepares:
 		case object.Changed:
 			actions = append(actions, Action{Type: Restore, Object: object, Why: why})
-		case !object.Borrowed && exists(object):
+		case !object.Patched && exists(object):
 			actions = append(actions, Action{Type: Delete, Object: object, Why: why})
 		}
 	}
 	return actions
 }
 
-// owed is true for an unwanted object that is not given back yet, and that somebody may
-// still be led by.
+// owed is true for an unwanted object that is not restored yet, and that a proxy may
+// still follow.
 func owed(object traffic.Object) bool {
-	return object.Changed || !object.Borrowed && !object.Prepares && exists(object)
+	return object.Changed || !object.Patched && !object.Prepares && exists(object)
 }
 
 func exists(object traffic.Object) bool {
 	return object.Condition == traffic.ObjectOutdated || object.Condition == traffic.ObjectCurrent
 }
 
-// led says whether the generation is in effect, since when the routes are confirmed,
+// led says whether the generation is live, since when the routes are confirmed,
 // and when to look again.
 func led(o Observation) (Condition, *splitv1.ConfirmedStatus, time.Duration) {
 	if waits := obstacles(o); len(waits) > 0 {
@@ -177,9 +177,9 @@ func led(o Observation) (Condition, *splitv1.ConfirmedStatus, time.Duration) {
 		return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes, fmt.Sprintf(
 			"what the routes are going to refer to is made; proxies have %s to learn of it", o.DataPlane.Settle)}, nil, left
 	}
-	if service, left := o.unstaffed(); left > 0 {
+	if service, left := o.awaitsEndpoints(); left > 0 {
 		return Condition{metav1.ConditionFalse, splitv1.ReasonNoEndpoints, fmt.Sprintf(
-			"Service %q is to get its first requests and has only just had a ready endpoint; the routes are written when everybody knows", service)}, nil, left
+			"Service %q is to get its first requests and has only just had a ready endpoint; the routes are written when every proxy can know it", service)}, nil, left
 	} else if service != "" {
 		return Condition{metav1.ConditionFalse, splitv1.ReasonNoEndpoints, fmt.Sprintf(
 			"Service %q is to get its first requests and has no ready endpoint yet; the routes are written when it has", service)}, nil, 0
@@ -195,9 +195,9 @@ func led(o Observation) (Condition, *splitv1.ConfirmedStatus, time.Duration) {
 		return Condition{metav1.ConditionFalse, splitv1.ReasonSettling, fmt.Sprintf(
 			"the routes are as wanted; the proxies behind them have %s to follow", o.DataPlane.Settle)}, confirmed, left
 	}
-	message := "the weights are in effect for every request that passes the routes"
+	message := "the weights are live for every request that passes the routes"
 	if o.Resolved.Limited {
-		message = "the weights are in effect for every request that passes the routes and matches"
+		message = "the weights are live for every request that passes the routes and matches"
 	}
 	return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, message}, confirmed, 0
 }
@@ -212,7 +212,7 @@ func waitingForRoutes(o Observation) (Condition, bool) {
 		}
 		switch {
 		case object.Unwanted && owed(object):
-			return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes, name + " is being given back"}, true
+			return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes, name + " is being restored"}, true
 		case object.Unwanted:
 		case object.Condition != traffic.ObjectCurrent:
 			return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes, name + " is being written"}, true
@@ -255,7 +255,7 @@ func (o Observation) confirmedSince() *splitv1.ConfirmedStatus {
 }
 
 // configuration tells apart what the routes ask for. It includes their generations, so
-// that a route which somebody changed and Serin restored in between counts as new.
+// that a route which a user changed and Serin patched again in between counts as new.
 func (o Observation) configuration() string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, o.leaving(), o.Resolved.Digest())
@@ -268,7 +268,7 @@ func (o Observation) configuration() string {
 }
 
 // withdrawRoutes is the way out: the routes name the root Service again, the proxies
-// behind them follow, and only then the root Service gets its own selector back.
+// behind them follow, and only then the selector of the root Service is restored.
 func withdrawRoutes(o Observation) Decision {
 	status := o.Split.Status
 	d := Decision{Report: &Report{
@@ -280,8 +280,8 @@ func withdrawRoutes(o Observation) Decision {
 	}
 	if actions := restore(o, "the split leaves"); len(actions) > 0 {
 		d.Actions = actions
-		d.Report.Confirmed = o.confirmedSince() // there is something to settle, whatever was in effect before
-		d.Report.Programmed = pending("being withdrawn: the routes are given back")
+		d.Report.Confirmed = o.confirmedSince() // there is something to settle, whatever was live before
+		d.Report.Programmed = pending("being withdrawn: the routes are being restored")
 		return d
 	}
 	wait, again := o.unsettled(&d)
@@ -297,7 +297,7 @@ func withdrawRoutes(o Observation) Decision {
 	}
 	d.Actions = append(d.Actions, unpin(o)...)
 	if o.Split.DeletionTimestamp.IsZero() && (status.Confirmed != nil || len(status.Backends) > 0) {
-		// Said before the finalizer goes: afterwards nobody knows that it was.
+		// Reported before the finalizer goes: afterwards no field shows that it was there.
 		d.Report.Backends, d.Report.Mirror, d.Report.Confirmed = nil, nil, nil
 		d.Report.Programmed = pending("being withdrawn: no route names the backends any more")
 		return d
@@ -311,7 +311,7 @@ func withdrawRoutes(o Observation) Decision {
 // no route ever named the backends.
 func (o Observation) unsettled(d *Decision) (wait string, left time.Duration) {
 	for _, object := range o.DataPlane.Objects {
-		if !object.Borrowed && !object.Prepares && object.Condition == traffic.ObjectTerminating {
+		if !object.Patched && !object.Prepares && object.Condition == traffic.ObjectTerminating {
 			d.Report.Confirmed = o.Split.Status.Confirmed
 			return fmt.Sprintf("%s %q is being deleted", object.Kind, object.Name), 0
 		}
@@ -323,7 +323,7 @@ func (o Observation) unsettled(d *Decision) (wait string, left time.Duration) {
 	settle := o.DataPlane.Settle
 	for _, object := range o.DataPlane.Objects {
 		if object.Confirmation == traffic.ConfirmationPending {
-			settle = max(settle, unconfirmedPatience)
+			settle = max(settle, unconfirmedTimeout)
 		}
 	}
 	if left = d.Report.Confirmed.Since.Add(settle).Sub(o.Now); left <= 0 {

@@ -23,7 +23,7 @@ var (
 
 const settle = 5 * time.Second
 
-// untouched is the observation of a split whose router borrows one route, before
+// untouched is the observation of a split whose router patches one route, before
 // anything was done.
 func untouched() plan.Observation {
 	o := before()
@@ -33,7 +33,7 @@ func untouched() plan.Observation {
 	o.Pin = plan.Pin{Backend: "stable", Keys: map[string]string{"version": "1"}, Around: 1}
 	o.DataPlane = traffic.State{Settle: settle, Objects: []traffic.Object{{
 		GroupVersionKind: routeKind, Name: "web", UID: "u", ResourceVersion: "1", Generation: 1,
-		Borrowed: true, Condition: traffic.ObjectOutdated, Confirmation: traffic.ConfirmationGiven,
+		Patched: true, Condition: traffic.ObjectOutdated, Confirmation: traffic.ConfirmationGiven,
 	}}}
 	return o
 }
@@ -86,7 +86,7 @@ func TestDecideByRoutes(t *testing.T) {
 			from: untouched(), edit: func(o *plan.Observation) { o.BackendEndpoints["canary"] = 0 },
 			actions: "PinRoot web", reason: splitv1.ReasonNoEndpoints, says: `Service "canary" is to get its first requests`,
 		},
-		"nor to one whose pod not everybody may know yet": {
+		"nor to one whose pod not every proxy may know yet": {
 			from: untouched(), edit: func(o *plan.Observation) { o.Fresh = map[string]time.Duration{"canary": 300 * time.Millisecond} },
 			actions: "PinRoot web", reason: splitv1.ReasonNoEndpoints, says: "has only just had a ready endpoint", again: 300 * time.Millisecond,
 		},
@@ -123,7 +123,7 @@ func TestDecideByRoutes(t *testing.T) {
 		"a split that names no default leaves the root Service as it is": {
 			from: untouched(), edit: func(o *plan.Observation) { o.Pin = plan.Pin{} }, actions: "Apply web", reason: splitv1.ReasonWaitingForRoutes,
 		},
-		"a default that is taken back gives the root Service back": {
+		"a default that is removed restores the root Service": {
 			from: written(), edit: func(o *plan.Observation) { o.Pin = plan.Pin{} }, actions: "UnpinRoot web", reason: splitv1.ReasonSettling, again: settle,
 		},
 		"all traffic on the canary narrows the root Service to it": {
@@ -135,7 +135,7 @@ func TestDecideByRoutes(t *testing.T) {
 		"a default that does not select among the root Service's pods is told": {
 			from: written(), edit: func(o *plan.Observation) { o.Pin = plan.Pin{Backend: "x", Problem: "x is no part"} }, reason: splitv1.ReasonPending, says: "x is no part",
 		},
-		"a port that nobody can take is not written": {
+		"a port that no backend can take is not written": {
 			from: untouched(), edit: func(o *plan.Observation) { o.Resolved.Ports[0].Destinations = nil },
 			actions: "PinRoot web", reason: splitv1.ReasonPending, says: "port 80 has no backend",
 		},
@@ -162,7 +162,7 @@ func TestDecideByRoutes(t *testing.T) {
 		},
 		"a route that the split no longer names is restored": {
 			from: written(), edit: func(o *plan.Observation) { o.DataPlane.Objects[0].Unwanted = true },
-			actions: "Restore web", reason: splitv1.ReasonWaitingForRoutes, says: "being given back",
+			actions: "Restore web", reason: splitv1.ReasonWaitingForRoutes, says: "being restored",
 		},
 		"the proxies behind confirmed routes get time to follow": {
 			from: written(), reason: splitv1.ReasonSettling, again: settle,
@@ -174,14 +174,14 @@ func TestDecideByRoutes(t *testing.T) {
 			from: confirmedAt(noon.Add(-time.Hour)), edit: func(o *plan.Observation) { o.DataPlane.Objects[0].Generation++ },
 			reason: splitv1.ReasonSettling, again: settle,
 		},
-		"then the weights are in effect": {
+		"then the weights are live": {
 			from: confirmedAt(noon.Add(-settle)), reason: splitv1.ReasonProgrammed,
 		},
-		"endpoints beside the version keep it from being in effect": {
+		"endpoints of another version keep its weights from being live": {
 			from: confirmedAt(noon.Add(-time.Hour)), edit: func(o *plan.Observation) { o.Pin.Around = 1 }, reason: splitv1.ReasonWaitingForService,
 		},
 		"a refused split changes nothing": {
-			from: untouched(), edit: refuse, reason: splitv1.ReasonPending, says: "what was in effect before stays in effect",
+			from: untouched(), edit: refuse, reason: splitv1.ReasonPending, says: "weights that were live before stay live",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +210,7 @@ func refuse(o *plan.Observation) {
 func TestTheProxiesTakeThePathOfAPinnedServiceInOneWrite(t *testing.T) {
 	o := before()
 	pin(o.Root.Service)
-	if a := actions(plan.Decide(o)); a != "TakeOver web" {
+	if a := actions(plan.Decide(o)); a != "CutOver web" {
 		t.Errorf("actions: %s", a)
 	}
 }
@@ -228,11 +228,11 @@ func TestASplitThatMovesToAnotherRouterStaysNarrowed(t *testing.T) {
 	if a := actions(plan.Decide(o)); a != "RemoveFinalizer web" {
 		t.Errorf("to proxies: %s", a)
 	}
-	o.Claim = plan.ClaimNobody
+	o.Claim = plan.ClaimUnknownRouter
 	if a := actions(plan.Decide(o)); a != "UnpinRoot web, RemoveFinalizer web" {
-		t.Errorf("to nobody: %s", a)
+		t.Errorf("to no router: %s", a)
 	}
-	back := movesFrom(inEffect(), traffic.MeansRoutes)
+	back := movesFrom(live(), traffic.MeansRoutes)
 	back.Direct = plan.Direct{Known: true, ReadyPods: 2}
 	back.Pin = plan.Pin{Backend: "stable", Keys: map[string]string{"version": "1"}}
 	if keys := back.PinNext(); len(keys) != 1 {
@@ -252,7 +252,7 @@ func TestWhatAnotherRouterLeftMakesASplitSerins(t *testing.T) {
 	}
 }
 
-// deleted is the observation when the split is deleted after it was in effect.
+// deleted is the observation when the split is deleted after its weights were live.
 func deleted() plan.Observation {
 	o := confirmedAt(noon.Add(-time.Hour))
 	at := metav1.NewTime(noon)
@@ -302,17 +302,17 @@ func TestWithdrawByRoutes(t *testing.T) {
 		"the route is restored first": {from: deleted(), actions: "Restore web"},
 		"a route that was made is deleted": {
 			from: deleted(), edit: func(o *plan.Observation) {
-				o.DataPlane.Objects[0].Borrowed, o.DataPlane.Objects[0].Changed = false, false
+				o.DataPlane.Objects[0].Patched, o.DataPlane.Objects[0].Changed = false, false
 			}, actions: "Delete web",
 		},
 		"the proxies get time to follow":            {from: restoredAt(noon, traffic.ConfirmationGiven), again: settle},
-		"then the root Service is given back":       {from: restoredAt(noon.Add(-settle), traffic.ConfirmationGiven), actions: "UnpinRoot web, RemoveFinalizer web"},
+		"then the root Service is restored":         {from: restoredAt(noon.Add(-settle), traffic.ConfirmationGiven), actions: "UnpinRoot web, RemoveFinalizer web"},
 		"a gateway that says nothing is waited for": {from: restoredAt(noon.Add(-settle), traffic.ConfirmationPending), again: 25 * time.Second},
 		"but not for ever":                          {from: restoredAt(noon.Add(-30*time.Second), traffic.ConfirmationPending), actions: "UnpinRoot web, RemoveFinalizer web"},
 		"a refused route of the owner's holds up nothing": {
 			from: restoredAt(noon.Add(-settle), traffic.ConfirmationRefused), actions: "UnpinRoot web, RemoveFinalizer web",
 		},
-		"a root Service that is gone needs no giving back": {
+		"a root Service that is gone needs no restore": {
 			from: restoredAt(noon.Add(-settle), traffic.ConfirmationGiven),
 			edit: func(o *plan.Observation) { o.Root = plan.Root{Presence: plan.Absent} }, actions: "RemoveFinalizer web",
 		},
@@ -322,12 +322,12 @@ func TestWithdrawByRoutes(t *testing.T) {
 		},
 		"a route of the router's that is still being deleted is waited for": {
 			from: restoredAt(noon.Add(-time.Hour), traffic.ConfirmationGiven), edit: func(o *plan.Observation) {
-				o.DataPlane.Objects[0].Borrowed, o.DataPlane.Objects[0].Condition = false, traffic.ObjectTerminating
+				o.DataPlane.Objects[0].Patched, o.DataPlane.Objects[0].Condition = false, traffic.ObjectTerminating
 			},
 		},
-		"a split that stays says that nothing is in effect before it is let go": {
+		"a split that stays says that nothing is live before it is released": {
 			from: restoredAt(noon.Add(-settle), traffic.ConfirmationGiven), edit: func(o *plan.Observation) {
-				o.Split.DeletionTimestamp, o.Claim = nil, plan.ClaimNobody
+				o.Split.DeletionTimestamp, o.Claim = nil, plan.ClaimUnknownRouter
 				o.Split.Status.Confirmed = plan.Decide(at(*o, noon.Add(-settle))).Report.Confirmed
 			},
 			actions: "UnpinRoot web",

@@ -11,7 +11,7 @@ import (
 )
 
 // blockedRecheck is how often pods that no watch reports are looked at again
-// while they keep the root Service from being given back.
+// while they keep the root Service from being restored.
 const blockedRecheck = 5 * time.Second
 
 // withdraw is the way out.
@@ -19,12 +19,12 @@ func withdraw(o Observation) Decision {
 	d := Decision{Report: &Report{
 		Accepted: accepted(o), ResolvedRefs: resolvedRefs(o), Backends: o.lastBackends(), Mirror: o.Split.Status.Mirror, Router: o.Leader,
 	}}
-	if wait, again := leavePath(o, &d); wait != "" {
+	if wait, again := restoreTraffic(o, &d); wait != "" {
 		d.Report.Programmed = pending("being withdrawn: %s", wait)
 		d.RequeueAfter = again
 		return d
 	}
-	d.Report.Backends, d.Report.Mirror = nil, nil // none is in effect any more
+	d.Report.Backends, d.Report.Mirror = nil, nil // none is live any more
 	if wait := dismantle(o, &d); wait != "" {
 		d.Report.Programmed = pending("being withdrawn: %s", wait)
 		return d
@@ -38,16 +38,16 @@ func withdraw(o Observation) Decision {
 	return d
 }
 
-// leavePath takes the proxies out of the root Service's path. It returns what it
-// waits for, and nothing when the traffic flows as without Serin.
-func leavePath(o Observation, d *Decision) (wait string, again time.Duration) {
+// restoreTraffic removes the proxies from the root Service. It returns what it waits for,
+// and nothing when the traffic flows as without Serin.
+func restoreTraffic(o Observation, d *Decision) (wait string, again time.Duration) {
 	switch {
 	case o.Root.gone():
-		return "", 0 // there is no path any more
+		return "", 0 // there is no traffic any more
 	case o.Root.Presence != Present:
 		return "the root Service could not be read", 0
-	case o.inPath() || o.marked():
-		return giveBack(o, d)
+	case o.proxied() || o.marked():
+		return restoreRoot(o, d)
 	case o.DataPlane.Empty():
 		return "", 0
 	case !o.Endpoints.Known:
@@ -63,21 +63,21 @@ func leavePath(o Observation, d *Decision) (wait string, again time.Duration) {
 	}
 }
 
-// giveBack removes the key from the selector unless that would leave the root
+// restoreRoot removes the key from the selector unless that would leave the root
 // Service with no endpoint while the proxies still have backends to serve it from.
-func giveBack(o Observation, d *Decision) (wait string, again time.Duration) {
-	if o.inPath() && !o.Direct.Known {
+func restoreRoot(o Observation, d *Decision) (wait string, again time.Duration) {
+	if o.proxied() && !o.Direct.Known {
 		return "the pods behind the root Service could not be read", 0
 	}
-	if o.inPath() && o.Direct.ReadyPods == 0 && o.through() > 0 && o.backendsReady() > 0 {
-		return fmt.Sprintf("the proxies stay in the path, since the selector of Service %q selects no ready pod without them; "+
+	if o.proxied() && o.Direct.ReadyPods == 0 && o.through() > 0 && o.backendsReady() > 0 {
+		return fmt.Sprintf("traffic still goes through the proxies, since the selector of Service %q selects no ready pod without them; "+
 			"make such a pod ready, or delete the Service or the backends", o.Root.Service.Name), blockedRecheck
 	}
 	d.Actions = append(d.Actions, Action{
-		Type: GiveBack, Object: serviceObject(o.Root.Service),
-		Why: "its own pods take over from the proxies",
+		Type: RestoreRoot, Object: serviceObject(o.Root.Service),
+		Why: "its own pods get its traffic again",
 	})
-	return "the root Service is being given back", 0
+	return "the root Service is being restored", 0
 }
 
 func (o Observation) backendsReady() int32 {

@@ -66,7 +66,7 @@ func crowd(t *testing.T, seed uint64) (*shelf, []*corev1.Service, []*splitv1.Tra
 
 // What the index finds is what a look at every Service of the namespace finds.
 func TestTheServicesThatConcernASplitAreFoundWithoutALookAtAll(t *testing.T) {
-	beside := 0
+	selecting := 0
 	for seed := range uint64(200) {
 		s, services, splits := crowd(t, seed)
 		r := s.controller(t)
@@ -82,8 +82,8 @@ func TestTheServicesThatConcernASplitAreFoundWithoutALookAtAll(t *testing.T) {
 				switch {
 				case slices.Contains(named, service.Name):
 					want = append(want, service.Name)
-				case isBeside(service, root):
-					beside++
+				case selectsPodsOf(service, root):
+					selecting++
 					want = append(want, service.Name)
 				}
 			}
@@ -93,8 +93,8 @@ func TestTheServicesThatConcernASplitAreFoundWithoutALookAtAll(t *testing.T) {
 			}
 		}
 	}
-	if beside < 100 {
-		t.Errorf("only %d Services were beside a root Service: the test says little", beside)
+	if selecting < 100 {
+		t.Errorf("only %d Services select the pods of a root Service: the test says little", selecting)
 	}
 }
 

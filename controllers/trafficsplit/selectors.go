@@ -18,16 +18,16 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// A split concerns the Services that it names, and those beside its root Service that
-// select all of the root Service's pods: they would get the proxies as endpoints. To
-// find the latter, and to find the splits that a Service is beside, without a look at
-// every Service of a namespace, Services are indexed by selectors as a whole:
+// A split concerns the Services that it names, and the others that select all pods of its
+// root Service: they would get the proxies as endpoints. To find those, and to find the
+// splits of the root Services whose pods a Service selects, without a look at every Service
+// of a namespace, Services are indexed by selectors as a whole:
 //
 //	Service "web", selector app=web,tier=front    selects  app=web,tier=front
 //	                                              carries  app=web,tier=front · app=web · tier=front
 //	Service "all", selector tier=front            selects  tier=front
 //
-// "all" is beside "web", since it selects what "web" carries.
+// "all" selects all pods of "web", since it selects what "web" carries.
 const (
 	// indexSelects of a Service is its selector.
 	indexSelects = "trafficsplit.serin.dev/selects"
@@ -82,7 +82,7 @@ func parts(selector map[string]string) []string {
 }
 
 // named are the Services that a split names, each once. The default backend counts
-// beside a split of all requests too: a router that works by routes keeps the requests
+// for a split of all requests too: a router that works by routes keeps the requests
 // to it that pass no route.
 func named(split *splitv1.TrafficSplit) []string {
 	names := traffic.ServiceNames(split)
@@ -112,11 +112,11 @@ func (r *Reconciler) services(ctx context.Context, split *splitv1.TrafficSplit) 
 	if err != nil || services[name] == nil {
 		return services, nil //nolint:nilerr // it has no root Service, which Resolve reports
 	}
-	return services, r.addBeside(ctx, services[name], services)
+	return services, r.addSelecting(ctx, services[name], services)
 }
 
-// addBeside adds the Services that select all pods of a root Service.
-func (r *Reconciler) addBeside(ctx context.Context, root *corev1.Service, services map[string]*corev1.Service) error {
+// addSelecting adds the other Services that select all pods of a root Service.
+func (r *Reconciler) addSelecting(ctx context.Context, root *corev1.Service, services map[string]*corev1.Service) error {
 	declared := traffic.DeclaredSelector(root)
 	lookups := [][]client.ListOption{nil}
 	if len(declared) <= maxKeys {
@@ -131,7 +131,7 @@ func (r *Reconciler) addBeside(ctx context.Context, root *corev1.Service, servic
 			return err
 		}
 		for i := range found {
-			if isBeside(&found[i], root) {
+			if selectsPodsOf(&found[i], root) {
 				services[found[i].Name] = &found[i]
 			}
 		}
@@ -139,8 +139,8 @@ func (r *Reconciler) addBeside(ctx context.Context, root *corev1.Service, servic
 	return nil
 }
 
-// rootsBeside are the names of the Services that a Service is beside.
-func (r *Reconciler) rootsBeside(ctx context.Context, service *corev1.Service) ([]string, error) {
+// rootsSelectedBy are the names of the other Services all of whose pods a Service selects.
+func (r *Reconciler) rootsSelectedBy(ctx context.Context, service *corev1.Service) ([]string, error) {
 	var roots []string
 	if len(service.Spec.Selector) == 0 {
 		return nil, nil
@@ -151,7 +151,7 @@ func (r *Reconciler) rootsBeside(ctx context.Context, service *corev1.Service) (
 			return nil, err
 		}
 		for i := range found {
-			if isBeside(service, &found[i]) {
+			if selectsPodsOf(service, &found[i]) {
 				roots = append(roots, found[i].Name)
 			}
 		}
@@ -159,7 +159,7 @@ func (r *Reconciler) rootsBeside(ctx context.Context, service *corev1.Service) (
 	return roots, nil
 }
 
-func isBeside(service, root *corev1.Service) bool {
+func selectsPodsOf(service, root *corev1.Service) bool {
 	return service.Name != root.Name && len(service.Spec.Selector) > 0 &&
 		labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(traffic.DeclaredSelector(root)))
 }

@@ -28,8 +28,8 @@ const managedBySerin = "serin.dev"
 // the cache keeps no annotations of EndpointSlices.
 const labelMadeAt = "serin.dev/made-at"
 
-// lingering are the EndpointSlices that were made for a split.
-func (r *Reconciler) lingering(ctx context.Context, split *splitv1.TrafficSplit) ([]traffic.Object, error) {
+// draining are the EndpointSlices that were made for a split.
+func (r *Reconciler) draining(ctx context.Context, split *splitv1.TrafficSplit) ([]traffic.Object, error) {
 	var list discoveryv1.EndpointSliceList
 	err := r.Client.List(ctx, &list, client.InNamespace(split.Namespace), client.MatchingFields{traffic.IndexProxy: split.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *Reconciler) lingering(ctx context.Context, split *splitv1.TrafficSplit)
 }
 
 // madeAt is when this controller made an EndpointSlice, by its own clock: that of the API
-// server may be another. It is zero when nobody can say so any more.
+// server may be another. It is zero when the label is gone.
 func madeAt(s *discoveryv1.EndpointSlice) time.Time {
 	seconds, err := strconv.ParseInt(s.Labels[labelMadeAt], 10, 64)
 	if err != nil {
@@ -58,10 +58,10 @@ func madeAt(s *discoveryv1.EndpointSlice) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// linger has the pods of the root Service linger. Where that fails, answers to datagrams are
-// lost that are on their way in one moment, which is no reason to keep the proxies from
-// taking over.
-func (r *Reconciler) linger(ctx context.Context, o *observation) error {
+// drain keeps the pods of the root Service among its endpoints, as terminating ones. Where
+// that fails, answers to datagrams that are on their way in one moment are lost, which is no
+// reason to put off the cutover.
+func (r *Reconciler) drain(ctx context.Context, o *observation) error {
 	err := r.copySlices(ctx, o)
 	if err != nil && ctx.Err() == nil {
 		log.FromContext(ctx).Error(err, "Answers to datagrams that are on their way may be lost")
@@ -71,8 +71,8 @@ func (r *Reconciler) linger(ctx context.Context, o *observation) error {
 }
 
 // copySlices copies the EndpointSlices of the root Service that have a UDP port, with its
-// ready pods as ones that leave. Addresses are asked of the API server, since the cache
-// holds none.
+// ready pods as terminating ones. Addresses come from the API server, since the cache holds
+// none.
 func (r *Reconciler) copySlices(ctx context.Context, o *observation) error {
 	var list discoveryv1.EndpointSliceList
 	err := r.Live.List(ctx, &list, client.InNamespace(o.Split.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: o.Root.Service.Name})
@@ -91,7 +91,7 @@ func (r *Reconciler) copySlices(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// leaving is an EndpointSlice with the ready pods of another one, as ones that leave; nil
+// leaving is an EndpointSlice with the ready pods of another one, as terminating ones; nil
 // when there is nothing to keep.
 func leaving(live *discoveryv1.EndpointSlice, o *observation) *discoveryv1.EndpointSlice {
 	root := o.Root.Service

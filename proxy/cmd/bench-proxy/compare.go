@@ -19,7 +19,7 @@ import (
 type sample struct {
 	// perSecond are requests.
 	perSecond float64
-	p99       time.Duration
+	p50, p99  time.Duration
 	// cpu is what the proxy took for a request: nginx and, with Serin, the agent.
 	cpu time.Duration
 	// busiest is the share of that which the process with most of it took: far above
@@ -49,6 +49,11 @@ func (s settings) compare(ctx context.Context, dir string, backends *server) err
 		return err
 	}
 	defer drawing.stop()
+	others, stop, err := s.startOthers(ctx, dir, backends)
+	defer stop()
+	if err != nil {
+		return err
+	}
 	ours, err := startSerin(ctx, filepath.Join(dir, "serin"), s.workers)
 	if err != nil {
 		return err
@@ -59,10 +64,11 @@ func (s settings) compare(ctx context.Context, dir string, backends *server) err
 		return err
 	}
 	contenders := []*contender{
-		{name: "weights", port: plain.ports[0], pids: func() ([]int, error) { return descendants(plain.command.Process.Pid) }},
-		{name: "split_clients", port: drawing.ports[0], pids: func() ([]int, error) { return descendants(drawing.command.Process.Pid) }},
-		{name: "Serin", port: ours.port, pids: func() ([]int, error) { return ours.processes() }},
+		{name: "weights", port: plain.ports[0], pids: plain.processes},
+		{name: "split_clients", port: drawing.ports[0], pids: drawing.processes},
 	}
+	contenders = append(contenders, others...)
+	contenders = append(contenders, &contender{name: "Serin", port: ours.port, pids: ours.processes})
 	script := filepath.Join(dir, "pauses.lua")
 	if err := os.WriteFile(script, []byte(pauses), 0o600); err != nil {
 		return err
@@ -139,14 +145,17 @@ func printComparison(contenders []*contender, s settings) {
 		fmt.Println()
 	}
 	rate := func(m sample) float64 { return m.perSecond }
+	p50 := func(m sample) float64 { return float64(m.p50) / float64(time.Millisecond) }
 	p99 := func(m sample) float64 { return float64(m.p99) / float64(time.Millisecond) }
 	all := func(c *contender) []sample { return c.samples }
 	row("requests/s", all, rate)
+	row("p50, ms", all, p50)
 	row("p99, ms", all, p99)
 	row("processor time for a request, µs", all, func(m sample) float64 { return float64(m.cpu) / float64(time.Microsecond) })
 	row("of that by the busiest process", all, func(m sample) float64 { return m.busiest })
 	paced := func(c *contender) []sample { return c.paced }
 	row("with pauses: requests/s", paced, rate)
+	row("with pauses: p50, ms", paced, p50)
 	row("with pauses: p99, ms", paced, p99)
 	fmt.Println()
 }
@@ -185,6 +194,7 @@ func (s settings) measure(ctx context.Context, c *contender, more ...string) (sa
 
 var (
 	wrkRate     = regexp.MustCompile(`Requests/sec:\s+([\d.]+)`)
+	wrkP50      = regexp.MustCompile(`50%\s+([\d.]+(?:us|ms|s))`)
 	wrkP99      = regexp.MustCompile(`99%\s+([\d.]+(?:us|ms|s))`)
 	wrkRequests = regexp.MustCompile(`(\d+) requests in`)
 	wrkErrors   = regexp.MustCompile(`(?m)^\s*(Socket errors|Non-2xx).*$`)
@@ -195,11 +205,14 @@ func parseWrk(out string) (m sample, requests int, err error) {
 	if bad := wrkErrors.FindString(out); bad != "" {
 		return m, 0, fmt.Errorf("wrk: %s", strings.TrimSpace(bad))
 	}
-	rate, p99, count := wrkRate.FindStringSubmatch(out), wrkP99.FindStringSubmatch(out), wrkRequests.FindStringSubmatch(out)
-	if rate == nil || p99 == nil || count == nil {
+	rate, p50, p99, count := wrkRate.FindStringSubmatch(out), wrkP50.FindStringSubmatch(out), wrkP99.FindStringSubmatch(out), wrkRequests.FindStringSubmatch(out)
+	if rate == nil || p50 == nil || p99 == nil || count == nil {
 		return m, 0, fmt.Errorf("wrk says something else: %s", out)
 	}
 	if m.perSecond, err = strconv.ParseFloat(rate[1], 64); err != nil {
+		return m, 0, err
+	}
+	if m.p50, err = time.ParseDuration(p50[1]); err != nil {
 		return m, 0, err
 	}
 	if m.p99, err = time.ParseDuration(p99[1]); err != nil {
@@ -232,6 +245,9 @@ func (s *serin) processes() ([]int, error) {
 	of, err := descendants(master)
 	return append(of, os.Getpid()), err
 }
+
+// processes are those of an nginx.
+func (s *server) processes() ([]int, error) { return descendants(s.command.Process.Pid) }
 
 // descendants are a process and its children.
 func descendants(pid int) ([]int, error) {

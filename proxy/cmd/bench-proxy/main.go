@@ -18,6 +18,8 @@ import (
 type settings struct {
 	rounds, connections, workers, changes int
 	duration                              time.Duration
+	// also are files with configurations of nginx that are measured too.
+	also []string
 }
 
 func main() {
@@ -27,6 +29,10 @@ func main() {
 	flag.IntVar(&s.connections, "connections", 32, "connections of the load")
 	flag.IntVar(&s.workers, "workers", 2, "workers of each nginx")
 	flag.IntVar(&s.changes, "changes", 50, "changes of weights to measure")
+	flag.Func("also", "a template of nginx's configuration that is measured too, with .Port, .Stable, .Canary, .Dir and .Workers; can be repeated", func(file string) error {
+		s.also = append(s.also, file)
+		return nil
+	})
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := s.run(ctx)

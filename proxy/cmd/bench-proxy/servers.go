@@ -37,8 +37,7 @@ type server struct {
 // startServer starts nginx with a text of its configuration's http block and waits
 // until it listens.
 func startServer(ctx context.Context, dir, name string, workers int, http string, ports ...int) (*server, error) {
-	file := filepath.Join(dir, name+".conf")
-	text := fmt.Sprintf(`daemon off;
+	return launch(ctx, dir, name, fmt.Sprintf(`daemon off;
 pid %s;
 error_log stderr crit;
 worker_processes %d;
@@ -47,7 +46,12 @@ http {
     access_log off;
     keepalive_requests 100000;
 %s}
-`, filepath.Join(dir, name+".pid"), workers, http)
+`, filepath.Join(dir, name+".pid"), workers, http), ports...)
+}
+
+// launch starts nginx with a whole configuration and waits until it listens.
+func launch(ctx context.Context, dir, name, text string, ports ...int) (*server, error) {
+	file := filepath.Join(dir, name+".conf")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

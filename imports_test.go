@@ -48,11 +48,14 @@ var layers = []layer{
 	{folder: "analysis/egress"},
 	{folder: "controllers/secretkey", imports: []string{"./api", "./analysis/egress", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/rollout", imports: append(controller("rollout"), "./controllers/release", "./schedule", "./controllers/configrevision", "./analysis/judge", "./analysis/settings", "./controllers/notify", "./controllers/sampling/evidence", "./controllers/sampling/metrics", "./controllers/sampling/resolve", "./controllers/sampling/templates", "github.com/prometheus/client_golang")},
-	{folder: "controllers/release", imports: []string{"./api", "./analysis", "./analysis/policy", "./analysis/judge", "./analysis/settings", "./schedule", "./traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "controllers/kit", imports: []string{"k8s.io/apimachinery"}, pure: true},
+	{folder: "controllers/kit/shell", imports: []string{"./api", "./controllers/kit", "./controllers/workload", "k8s.io", "sigs.k8s.io"}},
+	{folder: "controllers/release", imports: []string{"./api", "./controllers/kit", "./controllers/release/versions", "./analysis", "./analysis/policy", "./analysis/judge", "./analysis/settings", "./schedule", "./traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/freeze", imports: []string{"./api", "./schedule", "k8s.io", "sigs.k8s.io"}},
 	{folder: "schedule", imports: []string{"./api", "k8s.io/apimachinery", "github.com/robfig/cron/v3"}, pure: true},
-	{folder: "controllers/canaryrelease", imports: append(controller("canaryrelease"), "./controllers/canaryrelease/chart")},
+	{folder: "controllers/canaryrelease", imports: append(controller("canaryrelease"), "./controllers/canaryrelease/chart", "./controllers/release/helmrelease")},
 	{folder: "controllers/canaryrelease/plan", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "controllers/release/versions", imports: []string{"./api", "./controllers/kit"}, pure: true},
 	{folder: "controllers/configrevision", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/canaryrelease/chart", imports: []string{"./controllers/canaryrelease/chart/compare", "github.com/santhosh-tekuri/jsonschema/v6", "helm.sh/helm/v4", "k8s.io", "sigs.k8s.io/yaml"}},
 	{folder: "controllers/canaryrelease/chart/compare", imports: []string{"./controllers/workload", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml"}, pure: true},
@@ -102,7 +105,7 @@ var layers = []layer{
 // controller is what the shell of a kind may import.
 func controller(kind string) []string {
 	return []string{
-		"./controllers/" + kind, "./traffic", "./controllers/workload", "./analysis", "./api",
+		"./controllers/" + kind, "./controllers/kit", "./traffic", "./controllers/workload", "./analysis", "./api",
 		"github.com/go-logr/logr", "k8s.io", "sigs.k8s.io",
 	}
 }

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/controllers/kit/shell"
 )
 
 const (
 	// calmFor is how long an object has to look the same before a write that names its
 	// version: the Deployment controller writes the status of a Deployment many times
 	// in a row, and each would make the write fail.
-	calmFor = conflictPause
+	calmFor = shell.ConflictPause
 	// calmAtMost is how long is waited for that in all.
 	calmAtMost = 2 * time.Second
 )

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helmrelease
 
 import (
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // story is what happens to a canary, and how it has to end whatever crashes in between.
@@ -144,7 +145,7 @@ var stories = []story{
 		w.run(30)
 		w.helm = helmRelease{}
 		w.deps["web"].absent, w.services["web"].absent = true, true
-		w.rss = slices.DeleteFunc(w.rss, func(rs *replicaSet) bool { return rs.owner == OwnerDeployment && rs.dep == "web" })
+		w.rss = slices.DeleteFunc(w.rss, func(rs *replicaSet) bool { return rs.owner == kit.OwnerDeployment && rs.dep == "web" })
 		w.say("somebody: helm uninstall")
 	}, "Deployment db: db x1; revision 0 ; Deprecated ReleaseChanged"},
 	{"the config is changed and the new canary is adopted", func(w *world) {
@@ -222,7 +223,7 @@ var stories = []story{
 		w.deps["web"].replicas = 3
 	}, "Deployment db: db x1; Deployment web: new x3; canary's pods; revision 5 deployed; Adopted Requested"},
 	{"the Deployment once had the pods of the canary", func(w *world) {
-		w.rss = append(w.rss, &replicaSet{name: "web-0", template: "new", revision: "web-0", dep: "web", uid: w.next(), owner: OwnerDeployment})
+		w.rss = append(w.rss, &replicaSet{name: "web-0", template: "new", revision: "web-0", dep: "web", uid: w.next(), owner: kit.OwnerDeployment})
 		w.run(30)
 		w.transition(v1alpha1.CanaryTransitionAdopted)
 	}, after + "; canary's pods; revision 5 deployed; Adopted Requested"},
@@ -302,7 +303,7 @@ func (w *world) wantStalled(says ...string) {
 }
 
 func (w *world) canaries() []*replicaSet {
-	return slices.DeleteFunc(slices.Clone(w.rss), func(rs *replicaSet) bool { return rs.owner != OwnerCanary })
+	return slices.DeleteFunc(slices.Clone(w.rss), func(rs *replicaSet) bool { return rs.owner != kit.OwnerSerin })
 }
 
 // dump is how it ended, and fails where anything is left of the CanaryRelease.

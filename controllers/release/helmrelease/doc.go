@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan decides what a CanaryRelease does next. Decide is pure: everything it
+// Package helmrelease decides what a CanaryRelease does next. Decide is pure: everything it
 // knows is in the Observation, everything it wants is in the Decision, and it has no
 // clock, client or logger.
 //
@@ -28,9 +28,13 @@
 // (how it ends, and why) is in the status, which is written before anything is acted on.
 // So a crash at any point repeats the same decision.
 //
+// Read decide.go first: a table finds the phase of a snapshot without changing anything, and
+// one function for each phase drafts the decision. How pods and Services of one workload's
+// versions move is in package versions.
+//
 // A Rollout may decide about the weights and the end: see delegation.go.
 //
 // The Helm release decides what the Deployment's pods are. When somebody else changes it,
 // or the Deployment, the canary is taken out; until then the Deployment is held, so that
 // the pods that requests go to are not replaced behind the proxies' backs.
-package plan
+package helmrelease

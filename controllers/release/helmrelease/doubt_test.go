@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helmrelease
 
 import (
 	"slices"
@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 func TestACanaryKeepsItsPodsWhileASplitThatLeadsToThemIsBeingDeleted(t *testing.T) {
@@ -23,7 +24,7 @@ func TestACanaryKeepsItsPodsWhileASplitThatLeadsToThemIsBeingDeleted(t *testing.
 	o.Services[0].Split.Deleting = true
 	d := Decide(o)
 	for _, a := range d.Actions {
-		if _, scales := a.(ScaleReplicaSet); scales {
+		if _, scales := a.(kit.ScaleReplicaSet); scales {
 			t.Errorf("it does %v", names(d.Actions))
 		}
 	}
@@ -36,8 +37,8 @@ func TestAFailedUpgradeIsTriedAgainLessAndLessOften(t *testing.T) {
 	for newest, want := range map[int32]time.Duration{
 		4: time.Minute, 5: time.Minute, 6: 2 * time.Minute, 8: 8 * time.Minute, 11: time.Hour, 2000: time.Hour,
 	} {
-		p := &pass{Observation: Observation{CanaryRelease: &v1alpha1.CanaryRelease{Spec: v1alpha1.CanaryReleaseSpec{Version: 4}}, Release: Release{Newest: newest}}}
-		if got := p.retryAfter(); got != want {
+		s := &snapshot{Observation: Observation{CanaryRelease: &v1alpha1.CanaryRelease{Spec: v1alpha1.CanaryReleaseSpec{Version: 4}}, Release: Release{Newest: newest}}}
+		if got := retryAfter(s); got != want {
 			t.Errorf("after revision %d: %s, want %s", newest, got, want)
 		}
 	}
@@ -93,7 +94,7 @@ func TestNobodyGoesBackWhileItIsNotKnownWhetherHelmHasDeployed(t *testing.T) {
 		}, v1alpha1.CanaryTransitionAdopted},
 		"Helm was never called": {func(o *Observation) { o.CanaryRelease.Status.Release.UpgradeTries = 0 }, v1alpha1.CanaryTransitionDeprecated},
 		"the records can be read": {func(o *Observation) {
-			o.Release = Release{Presence: Present, Newest: o.CanaryRelease.Spec.Version, Deployed: o.CanaryRelease.Spec.Version, Status: "deployed"}
+			o.Release = Release{Presence: kit.Present, Newest: o.CanaryRelease.Spec.Version, Deployed: o.CanaryRelease.Spec.Version, Status: "deployed"}
 		}, v1alpha1.CanaryTransitionDeprecated},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +105,7 @@ func TestNobodyGoesBackWhileItIsNotKnownWhetherHelmHasDeployed(t *testing.T) {
 			o.CanaryRelease.DeletionTimestamp = &metav1.Time{Time: o.Now}
 			o.CanaryRelease.Status.Decision = &v1alpha1.CanaryDecision{Transition: v1alpha1.CanaryTransitionAdopted}
 			o.CanaryRelease.Status.Release.UpgradeTries = 1
-			o.Release = Release{Presence: Unknown, Problem: "secrets is forbidden"}
+			o.Release = Release{Presence: kit.Unknown, Problem: "secrets is forbidden"}
 			test.edit(&o)
 			d := Decide(o)
 			if got := d.Status.Decision.Transition; got != test.want {

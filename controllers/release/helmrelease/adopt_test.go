@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helmrelease
 
 import (
 	"slices"
@@ -9,27 +9,8 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
-
-// The Deployment controller scales both versions in proportion when it adopts a
-// ReplicaSet that is not exactly of its scale.
-func TestOnlyACanaryOfExactlyTheDeploymentsScaleIsHandedOver(t *testing.T) {
-	for name, test := range map[string]struct {
-		canary ReplicaSet
-		want   bool
-	}{
-		"all pods are there and available":       {ReplicaSet{Replicas: 4, Existing: 4, Available: 4, Desired: 4}, true},
-		"there is one pod too many":              {ReplicaSet{Replicas: 4, Existing: 5, Available: 4, Desired: 4}, false},
-		"one pod is not available":               {ReplicaSet{Replicas: 4, Existing: 4, Available: 3, Desired: 4}, false},
-		"one pod more is wanted":                 {ReplicaSet{Replicas: 5, Existing: 4, Available: 4, Desired: 4}, false},
-		"it was last told of another scale":      {ReplicaSet{Replicas: 4, Existing: 4, Available: 4, Desired: 5}, false},
-		"all pods are there, and one is missing": {ReplicaSet{Replicas: 3, Existing: 3, Available: 3, Desired: 4}, false},
-	} {
-		if got := saturated(&Workload{Replicas: 4}, &test.canary); got != test.want {
-			t.Errorf("%s: got %v", name, got)
-		}
-	}
-}
 
 // before returns what is observed when an action with that beginning is due next.
 func (w *world) before(action string) Observation {
@@ -51,16 +32,16 @@ func does(d Decision, action string) bool {
 }
 
 // canaryOf and ownOf are the ReplicaSets of the only workload that change hands.
-func canaryOf(o *Observation) *ReplicaSet {
-	return o.Workloads[0].find(func(r *ReplicaSet) bool { return r.Marked })
+func canaryOf(o *Observation) *kit.ReplicaSet {
+	return o.Workloads[0].find(func(r *kit.ReplicaSet) bool { return r.Marked })
 }
 
-func ownOf(o *Observation) *ReplicaSet {
-	return o.Workloads[0].find(func(r *ReplicaSet) bool { return r.Owner == OwnerDeployment && !r.Marked && r.Current })
+func ownOf(o *Observation) *kit.ReplicaSet {
+	return o.Workloads[0].find(func(r *kit.ReplicaSet) bool { return r.Owner == kit.OwnerDeployment && !r.Marked && r.Current })
 }
 
-func oldOf(o *Observation) *ReplicaSet {
-	return o.Workloads[0].find(func(r *ReplicaSet) bool { return r.Owner == OwnerDeployment && !r.Marked })
+func oldOf(o *Observation) *kit.ReplicaSet {
+	return o.Workloads[0].find(func(r *kit.ReplicaSet) bool { return r.Owner == kit.OwnerDeployment && !r.Marked })
 }
 
 const (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helmrelease
 
 import (
 	"fmt"
@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // world is a cluster with one Helm release and one CanaryRelease. Actors change it one
@@ -75,7 +76,7 @@ type deployment struct {
 type replicaSet struct {
 	name, template, revision, dep string
 	uid                           int
-	owner                         Owner
+	owner                         kit.Owner
 	marked, rolls, deleting       bool
 	replicas, existing, available int32
 	desired                       int32
@@ -112,7 +113,7 @@ func newWorld(t *testing.T) *world {
 	for _, name := range []string{"web", "db"} {
 		d := w.deps[name]
 		w.rss = append(w.rss, &replicaSet{
-			name: name + "-1", template: d.template, revision: name + "-1", dep: name, uid: w.next(), owner: OwnerDeployment,
+			name: name + "-1", template: d.template, revision: name + "-1", dep: name, uid: w.next(), owner: kit.OwnerDeployment,
 			replicas: d.replicas, existing: d.replicas, available: d.replicas, desired: d.replicas,
 		})
 	}
@@ -130,10 +131,10 @@ const lacking = "ServiceAccount serin-canary of namespace shop may not get confi
 func (w *world) observe() Observation {
 	o := Observation{
 		Now: w.now, CanaryRelease: w.cr, UpgradeFailure: w.failure, UpgradeFailedAt: w.failedAt,
-		Release: Release{Presence: Present, Newest: w.helm.newest, Deployed: w.helm.deployed, Status: w.helm.status, Ours: w.helm.ours},
+		Release: Release{Presence: kit.Present, Newest: w.helm.newest, Deployed: w.helm.deployed, Status: w.helm.status, Ours: w.helm.ours},
 	}
 	if w.helm.newest == 0 {
-		o.Release = Release{Presence: Absent}
+		o.Release = Release{Presence: kit.Absent}
 	}
 	if w.locked {
 		o.Release = Release{Problem: "Helm's records can't be read: " + lacking}
@@ -157,12 +158,12 @@ func (w *world) observe() Observation {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		c := Copy{Kind: "ConfigMap", Name: name, Presence: Absent, Wanted: known}
+		c := Copy{Kind: "ConfigMap", Object: kit.Object{Name: name}, Presence: kit.Absent, Wanted: known}
 		if digest, found := w.copies[name]; found {
-			c.Presence, c.Ours, c.Current, c.UID, c.ResourceVersion = Present, true, digest == w.digest, "c", "1"
+			c.Presence, c.Ours, c.Current, c.UID, c.ResourceVersion = kit.Present, true, digest == w.digest, "c", "1"
 		}
 		if w.locked {
-			c = Copy{Kind: c.Kind, Name: c.Name, Denied: lacking}
+			c = Copy{Kind: c.Kind, Object: c.Object, Denied: lacking}
 		}
 		o.Copies = append(o.Copies, c)
 	}
@@ -173,11 +174,11 @@ func (w *world) observeWorkload(name string, known bool) (Workload, bool) {
 	d := w.deps[name]
 	candidate := w.proposed[name] != "" && known
 	out := Workload{
-		Name: name, Presence: Present, Replicas: d.replicas, Paused: d.paused, Held: d.held,
+		Name: name, Presence: kit.Present, Replicas: d.replicas, Paused: d.paused, Held: d.held,
 		Candidate: candidate, Rolls: w.rolls[name], Settled: w.settled(name),
 	}
 	if d.absent {
-		out = Workload{Name: name, Presence: Absent, Candidate: candidate}
+		out = Workload{Name: name, Presence: kit.Absent, Candidate: candidate}
 	}
 	if candidate {
 		out.Revision = name + "-" + w.digest
@@ -188,8 +189,8 @@ func (w *world) observeWorkload(name string, known bool) (Workload, bool) {
 			continue
 		}
 		marked = marked || rs.marked
-		out.ReplicaSets = append(out.ReplicaSets, ReplicaSet{
-			Name: rs.name, UID: types.UID(strconv.Itoa(rs.uid)), ResourceVersion: "1", Owner: rs.owner, Marked: rs.marked, Rolls: rs.rolls,
+		out.ReplicaSets = append(out.ReplicaSets, kit.ReplicaSet{
+			Object: kit.Object{Name: rs.name, UID: types.UID(strconv.Itoa(rs.uid)), ResourceVersion: "1"}, Owner: rs.owner, Marked: rs.marked, Rolls: rs.rolls,
 			Revision: rs.revision, Current: !d.absent && rs.template == d.template, Replicas: rs.replicas, Existing: rs.existing,
 			Available: rs.available, Desired: rs.desired, Deleting: rs.deleting,
 		})
@@ -199,27 +200,27 @@ func (w *world) observeWorkload(name string, known bool) (Workload, bool) {
 }
 
 func (w *world) observeService(s *service, known bool) Service {
-	out := Service{Name: s.name, Presence: Present, Workload: s.dep, Ports: s.ports, Wanted: w.proposed[s.dep] != "" && known && !s.absent}
+	out := Service{Name: s.name, Presence: kit.Present, Workload: s.dep, Ports: s.ports, Wanted: w.proposed[s.dep] != "" && known && !s.absent}
 	if s.absent {
-		out.Presence = Absent
+		out.Presence = kit.Absent
 	}
-	backend := func(revision string) Backend {
+	backend := func(revision string) kit.Backend {
 		if revision == "" {
-			return Backend{Presence: Absent}
+			return kit.Backend{Presence: kit.Absent}
 		}
-		b := Backend{Presence: Present, UID: "b", ResourceVersion: "1", Ours: true, Revision: revision, UpToDate: true}
+		b := kit.Backend{Presence: kit.Present, Object: kit.Object{UID: "b", ResourceVersion: "1"}, Ours: true, Revision: revision, UpToDate: true}
 		if rs := w.byRevision(revision); rs != nil {
 			b.Ready = rs.available
 		}
 		return b
 	}
 	out.Stable, out.Canary = backend(s.stable), backend(s.canary)
-	out.Split = Split{Presence: Absent}
+	out.Split = Split{Split: kit.Split{Presence: kit.Absent}}
 	if sp := s.split; sp != nil {
-		out.Split = Split{
-			Presence: Present, UID: "s", ResourceVersion: "1", Ours: true, Deleting: sp.deleting, Requested: sp.requested,
-			InEffect: sp.inPath && !w.deaf && slices.Equal(sp.requested, sp.served), Proxies: 2,
-		}
+		out.Split = Split{Requested: sp.requested, Proxies: 2, Split: kit.Split{
+			Presence: kit.Present, Object: kit.Object{Name: s.name, UID: "s", ResourceVersion: "1"}, Ours: true, Deleting: sp.deleting,
+			Programmed: sp.inPath && !w.deaf && slices.Equal(sp.requested, sp.served),
+		}}
 	}
 	return out
 }
@@ -236,7 +237,7 @@ func (w *world) byRevision(revision string) *replicaSet {
 func (w *world) settled(name string) bool {
 	d := w.deps[name]
 	for _, rs := range w.rss {
-		if rs.dep == name && rs.owner == OwnerDeployment {
+		if rs.dep == name && rs.owner == kit.OwnerDeployment {
 			current := rs.template == d.template
 			if current && (rs.available != d.replicas || rs.existing != d.replicas) || !current && rs.existing > 0 {
 				return false
@@ -244,7 +245,7 @@ func (w *world) settled(name string) bool {
 		}
 	}
 	return slices.ContainsFunc(w.rss, func(rs *replicaSet) bool {
-		return rs.dep == name && rs.owner == OwnerDeployment && rs.template == d.template
+		return rs.dep == name && rs.owner == kit.OwnerDeployment && rs.template == d.template
 	})
 }
 
@@ -274,20 +275,20 @@ func (w *world) operate() {
 }
 
 // act carries an action out and reports whether it went well.
-func (w *world) act(action Action) bool {
+func (w *world) act(action kit.Action) bool {
 	switch a := action.(type) {
-	case AddFinalizer:
+	case kit.AddFinalizer:
 		w.cr.Finalizers = []string{v1alpha1.FinalizerCanaryRelease}
-	case RemoveFinalizer:
+	case kit.RemoveFinalizer:
 		w.cr.Finalizers = nil
-	case ApplyBackend:
+	case kit.ApplyBackend:
 		if a.Role == v1alpha1.RoleStable {
 			w.services[a.Service].stable = a.Revision
 		} else {
 			w.services[a.Service].canary = a.Revision
 		}
-	case DeleteBackend:
-		root, role := a.Name[:strings.LastIndex(a.Name, "-")], a.Name[strings.LastIndex(a.Name, "-")+1:]
+	case kit.DeleteBackend:
+		root, role := a.Service, a.Role
 		if role == v1alpha1.RoleStable {
 			w.services[root].stable = ""
 		} else {
@@ -299,8 +300,8 @@ func (w *world) act(action Action) bool {
 			s.split = &split{}
 		}
 		s.split.requested, s.split.age = a.Weights, 0
-	case DeleteSplit:
-		w.services[a.Name].split.deleting = true
+	case kit.DeleteSplit:
+		w.services[a.Service].split.deleting = true
 	case KeepCopy:
 		w.copies[a.Name] = w.digest
 	case DropCopy:
@@ -315,7 +316,7 @@ func (w *world) act(action Action) bool {
 	return true
 }
 
-func (w *world) actOnReplicaSet(action Action) {
+func (w *world) actOnReplicaSet(action kit.Action) {
 	switch a := action.(type) {
 	case CreateCanary:
 		revision := a.Workload + "-" + w.digest
@@ -323,26 +324,26 @@ func (w *world) actOnReplicaSet(action Action) {
 			w.Fatalf("canary %s is made twice\n%s", revision, w.history())
 		}
 		w.rss = append(w.rss, &replicaSet{
-			name: revision, template: w.proposed[a.Workload], revision: revision, dep: a.Workload, uid: w.next(), owner: OwnerCanary,
+			name: revision, template: w.proposed[a.Workload], revision: revision, dep: a.Workload, uid: w.next(), owner: kit.OwnerSerin,
 			marked: true, rolls: w.rolls[a.Workload], replicas: a.Replicas, desired: w.deps[a.Workload].replicas,
 		})
-	case ScaleReplicaSet:
-		rs := w.target(a.Target)
+	case kit.ScaleReplicaSet:
+		rs := w.target(a.Object)
 		rs.replicas, rs.desired = a.Replicas, a.Desired
-	case DeleteReplicaSet:
-		rs := w.target(a.Target)
+	case kit.DeleteReplicaSet:
+		rs := w.target(a.Object)
 		if rs.existing > 0 {
 			w.Fatalf("%s is deleted with %d pods\n%s", rs.name, rs.existing, w.history())
 		}
 		rs.deleting = true
-	case ReleaseCanary:
-		w.target(a.Target).owner = OwnerNone
+	case kit.ReleaseCanary:
+		w.target(a.Object).owner = kit.OwnerNone
 	default:
 		w.Fatalf("no such action: %T", action)
 	}
 }
 
-func (w *world) target(t Target) *replicaSet {
+func (w *world) target(t kit.Object) *replicaSet {
 	for _, rs := range w.rss {
 		if strconv.Itoa(rs.uid) == string(t.UID) {
 			return rs

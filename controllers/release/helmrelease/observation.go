@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helmrelease
 
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/serin-dev/serin/api/v1alpha1"
-)
-
-// Presence says whether an object is there. The zero value is Unknown, so that a
-// fact nobody has looked up is never taken for an absent object.
-type Presence int
-
-// Whether an object is there.
-const (
-	// Unknown: it could not be read. Nothing is decided from it.
-	Unknown Presence = iota
-	// Absent: the API said that it does not exist.
-	Absent
-	// Present: it was read.
-	Present
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // Observation is everything a decision is made from.
@@ -59,7 +44,7 @@ type Observation struct {
 type Release struct {
 	// Presence is Unknown when Helm's records could not be read, and Absent when there is
 	// none.
-	Presence Presence
+	Presence kit.Presence
 	// Problem says why they could not be read.
 	Problem string
 	// Newest and Deployed revision; 0 for none.
@@ -86,7 +71,7 @@ type Proposal struct {
 // Workload is a Deployment of the release, with its canary.
 type Workload struct {
 	Name     string
-	Presence Presence
+	Presence kit.Presence
 	// Deleting is whether it has a deletion timestamp.
 	Deleting bool
 	// Candidate is whether the proposal changes its pods. Revision then names them, and
@@ -104,52 +89,13 @@ type Workload struct {
 	// Rollout that manages it; "" for none.
 	Rollout string
 	// ReplicaSets that it controls, and its canaries.
-	ReplicaSets []ReplicaSet
+	ReplicaSets []kit.ReplicaSet
 }
-
-// Owner is the controller of a ReplicaSet.
-type Owner int
-
-// Who controls a ReplicaSet.
-const (
-	// OwnerNone: nobody; the Deployment controller will adopt it.
-	OwnerNone Owner = iota
-	// OwnerDeployment: the workload.
-	OwnerDeployment
-	// OwnerCanary: nobody who acts on it; it is marked as this CanaryRelease's.
-	OwnerCanary
-)
-
-// ReplicaSet is one version of a workload.
-type ReplicaSet struct {
-	Name            string
-	UID             types.UID
-	ResourceVersion string
-	Owner           Owner
-	// Marked is whether this CanaryRelease made it, whoever controls it now.
-	Marked bool
-	// Rolls is whether it was made of pods that read copies.
-	Rolls bool
-	// Revision is the value of the label pod-template-hash.
-	Revision string
-	// Current is whether its template is the workload's template.
-	Current bool
-	// Replicas wanted, existing, and available.
-	Replicas, Existing, Available int32
-	// Desired is the workload's scale that it was last told of.
-	Desired  int32
-	Deleting bool
-	// Failure says why its pods can't be created; "" when they can.
-	Failure string
-}
-
-// gone reports whether no pod of the ReplicaSet exists or will be made.
-func (r ReplicaSet) gone() bool { return r.Replicas == 0 && r.Existing == 0 }
 
 // Service is a root Service: one that clients call.
 type Service struct {
 	Name     string
-	Presence Presence
+	Presence kit.Presence
 	// Workload whose pods it selects; "" when it selects none, or those of several.
 	Workload string
 	// Wanted is whether it selects pods of a candidate now.
@@ -164,7 +110,7 @@ type Service struct {
 
 	Split Split
 	// Stable and Canary are the Services of the versions.
-	Stable, Canary Backend
+	Stable, Canary kit.Backend
 	// Traffic is what both answered lately; nil when that is not known.
 	Traffic *v1alpha1.CanaryTraffic
 }
@@ -178,47 +124,18 @@ type Port struct {
 
 // Split is a TrafficSplit.
 type Split struct {
-	Presence        Presence
-	UID             types.UID
-	ResourceVersion string
-	// Ours is whether this CanaryRelease made it.
-	Ours     bool
-	Deleting bool
+	kit.Split
 	// Requested are the canary's weights in its spec; nil when it is not what Serin writes.
 	Requested []PortWeight
-	// InEffect is whether the present spec is in effect everywhere.
-	InEffect bool
-	// Refused is why the router does not accept it; "" when it does.
-	Refused string
-	// Unserved is whether it is refused and nothing of it is in effect.
-	Unserved bool
-	// Waiting is what the router waits for, for people.
-	Waiting string
 	// Proxies that report on it.
 	Proxies int32
 }
 
-// Backend is the Service of one version.
-type Backend struct {
-	Presence        Presence
-	UID             types.UID
-	ResourceVersion string
-	// Ours is whether this CanaryRelease made it.
-	Ours bool
-	// Revision that it selects.
-	Revision string
-	// UpToDate is whether it is what Serin would make for Revision now.
-	UpToDate bool
-	// Ready are the ready endpoints that are pods of Revision.
-	Ready int32
-}
-
 // Copy is an object that pods of a canary read.
 type Copy struct {
-	Kind, Name      string
-	Presence        Presence
-	UID             types.UID
-	ResourceVersion string
+	kit.Object
+	Kind     string
+	Presence kit.Presence
 	// Ours is whether this CanaryRelease made it.
 	Ours bool
 	// Denied is the right that is lacking to read or delete it, with what to do about it;

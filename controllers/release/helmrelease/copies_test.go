@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helmrelease
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 func TestACopyThatMayNotBeDeletedGoesLastAndIsTold(t *testing.T) {
@@ -20,7 +21,7 @@ func TestACopyThatMayNotBeDeletedGoesLastAndIsTold(t *testing.T) {
 	o := w.observe()
 	o.CanaryRelease.Status.Decision.EndedAt = nil
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		c := Copy{Kind: "Secret", Name: name, Presence: Present, Ours: true, UID: "u", ResourceVersion: "1"}
+		c := Copy{Kind: "Secret", Object: kit.Object{Name: name, UID: "u", ResourceVersion: "1"}, Presence: kit.Present, Ours: true}
 		if name != "e" {
 			c.Denied = "ServiceAccount x may not delete secrets: grant it"
 		}
@@ -67,8 +68,8 @@ func TestARefusalTellsWhatIsOutOfReachToo(t *testing.T) {
 	o := w.observe()
 	o.Proposal.Refused = []string{"StatefulSet db would change"}
 	o.Workloads[0].ReplicaSets = o.Workloads[0].ReplicaSets[:1]
-	o.Services[0].Split, o.Services[0].Stable, o.Services[0].Canary = Split{Presence: Absent}, Backend{Presence: Absent}, Backend{Presence: Absent}
-	o.Copies = []Copy{{Kind: "Secret", Name: "a", Denied: lacking}}
+	o.Services[0].Split, o.Services[0].Stable, o.Services[0].Canary = Split{Split: kit.Split{Presence: kit.Absent}}, kit.Backend{Presence: kit.Absent}, kit.Backend{Presence: kit.Absent}
+	o.Copies = []Copy{{Kind: "Secret", Object: kit.Object{Name: "a"}, Denied: lacking}}
 	ready := meta.FindStatusCondition(Decide(o).Status.Conditions, v1alpha1.ConditionReady)
 	if ready.Reason != v1alpha1.ReasonRefused || !strings.Contains(ready.Message, "StatefulSet db") || !strings.Contains(ready.Message, lacking) {
 		t.Errorf("%+v", ready)

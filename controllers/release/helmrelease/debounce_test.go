@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helmrelease
 
 import (
 	"testing"
@@ -36,7 +36,7 @@ func TestFiguresAloneAreWrittenNowAndThen(t *testing.T) {
 		"when nothing differs":                         {since: time.Second, now: older, want: older},
 		"with a clock that went back":                  {since: -time.Hour, now: newer, want: older, after: figuresEvery},
 		"together with something that people act upon": {since: time.Second, now: newer, edit: func(o *Observation) { o.Services[0].Split.Proxies++ }, want: newer},
-		"while weights are changing":                   {since: time.Second, now: newer, edit: func(o *Observation) { o.Services[0].Split.InEffect = false }},
+		"while weights are changing":                   {since: time.Second, now: newer, edit: func(o *Observation) { o.Services[0].Split.Programmed = false }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

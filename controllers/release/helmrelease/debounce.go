@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helmrelease
 
 import (
 	"time"
@@ -11,21 +11,22 @@ import (
 )
 
 // figuresEvery is how far apart writes of the status are that tell of nothing but what the
-// versions answered. Nobody decides by that, and it is different each time.
+// versions answered. No decision depends on that, and it is different each time.
 const figuresEvery = 15 * time.Second
 
-// withhold puts such a write off, if the status was written not long ago.
-func (p *pass) withhold(d *Decision) {
-	now := &p.CanaryRelease.Status
-	left := min(figuresEvery-p.Now.Sub(p.ReportedAt), figuresEvery)
-	if p.ReportedAt.IsZero() || left <= 0 || apiequality.Semantic.DeepEqual(*now, d.Status) ||
+// debounced puts such a write off, if the status was written not long ago.
+func debounced(s *snapshot, d Decision) Decision {
+	now := &s.CanaryRelease.Status
+	left := min(figuresEvery-s.Now.Sub(s.ReportedAt), figuresEvery)
+	if s.ReportedAt.IsZero() || left <= 0 || apiequality.Semantic.DeepEqual(*now, d.Status) ||
 		!apiequality.Semantic.DeepEqual(withoutFigures(now), withoutFigures(&d.Status)) {
-		return
+		return d
 	}
 	d.Status = *now.DeepCopy()
 	if d.After == 0 || left < d.After {
 		d.After = left
 	}
+	return d
 }
 
 func withoutFigures(s *v1alpha1.CanaryReleaseStatus) *v1alpha1.CanaryReleaseStatus {

@@ -3,40 +3,12 @@
 package canaryrelease
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
 )
-
-// maxNote is the most bytes that the API takes as the note of an event.
-const maxNote = 1024
-
-// announce tells people what they may have to know, in the log and as an event.
-func (r *Reconciler) announce(ctx context.Context, cr *v1alpha1.CanaryRelease, e plan.Event) {
-	log.FromContext(ctx).Info(e.Message, "CanaryRelease", klog.KObj(cr), "reason", e.Reason)
-	kind := corev1.EventTypeNormal
-	if e.Warning {
-		kind = corev1.EventTypeWarning
-	}
-	r.record(cr, kind, e.Reason, e.Message)
-}
-
-func (r *Reconciler) record(cr *v1alpha1.CanaryRelease, kind, reason, note string) {
-	const more = "…"
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote-len(more)], "") + more
-	}
-	r.recorder.Eventf(cr, nil, kind, reason, "Canary", "%s", note)
-}
 
 // safe is what may be said of an error. The API server repeats what it finds invalid, and
 // an admission webhook what it denies, which may be a value of the release: then only the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helmrelease
 
 import (
 	"slices"
@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 func port(number int32, protocol v1alpha1.CanaryProtocol, weight ...int32) v1alpha1.CanaryPort {
@@ -85,7 +86,7 @@ func TestWhatIsRefusedSaysWhatToChange(t *testing.T) {
 		says   string
 	}{
 		{"an older CanaryRelease tries the release", func(o *Observation) { o.Rival = "first" }, v1alpha1.ReasonConflict, `"first" is older`},
-		{"there is no such release", func(o *Observation) { o.Release = Release{Presence: Absent} }, v1alpha1.ReasonReleaseNotFound, "correct spec.release"},
+		{"there is no such release", func(o *Observation) { o.Release = Release{Presence: kit.Absent} }, v1alpha1.ReasonReleaseNotFound, "correct spec.release"},
 		{"the revision does not exist yet", func(o *Observation) { o.Release.Newest, o.Release.Deployed = 3, 3 }, v1alpha1.ReasonReleaseNotFound, "its newest is 3"},
 		{"the revision is not deployed", func(o *Observation) { o.Release.Deployed, o.Release.Status = 3, "failed" }, v1alpha1.ReasonReleaseNotDeployed, "is failed and not deployed"},
 		{"config is invalid", func(o *Observation) {
@@ -94,7 +95,7 @@ func TestWhatIsRefusedSaysWhatToChange(t *testing.T) {
 		{"a StatefulSet would change", func(o *Observation) {
 			o.Proposal.Refused = []string{"StatefulSet db replaces pods in place"}
 		}, v1alpha1.ReasonRefused, "StatefulSet db"},
-		{"the Deployment is gone", func(o *Observation) { o.Workloads[0].Presence = Absent }, v1alpha1.ReasonWorkloadNotFound, `"web"`},
+		{"the Deployment is gone", func(o *Observation) { o.Workloads[0].Presence = kit.Absent }, v1alpha1.ReasonWorkloadNotFound, `"web"`},
 		{"a Rollout manages the Deployment", func(o *Observation) { o.Workloads[0].Rollout = "web" }, v1alpha1.ReasonConflict, `Rollout "web"`},
 		{"somebody paused the Deployment", func(o *Observation) { o.Workloads[0].Paused = true }, v1alpha1.ReasonConflict, "spec.paused"},
 		{"no Service selects the pods", func(o *Observation) { o.Services = nil }, v1alpha1.ReasonRefused, "No Service selects"},
@@ -116,7 +117,7 @@ func TestWhatIsRefusedSaysWhatToChange(t *testing.T) {
 			o.CanaryRelease.Spec.Services = []v1alpha1.CanaryService{{Service: "web", Ports: []v1alpha1.CanaryPort{port(80, ""), port(80, "HTTP")}}}
 		}, v1alpha1.ReasonInvalidSpec, "80/TCP of the Service \"web\" twice"},
 		{"a copy's name is taken", func(o *Observation) {
-			o.Copies = []Copy{{Kind: "ConfigMap", Name: "settings-canary-1", Presence: Present, Wanted: true}}
+			o.Copies = []Copy{{Kind: "ConfigMap", Object: kit.Object{Name: "settings-canary-1"}, Presence: kit.Present, Wanted: true}}
 		}, v1alpha1.ReasonConflict, `"settings-canary-1" of somebody else`},
 	}
 	for _, test := range tests {
@@ -171,11 +172,11 @@ func TestACanaryHasAsManyPodsAsItsLargestWeightAsksFor(t *testing.T) {
 		w.weigh(test.weight)
 		w.cr.Spec.Replicas = test.own
 		w.deps["web"].replicas = test.replicas
-		p := &pass{Observation: w.observe()}
-		if got := p.replicas(&p.Workloads[0], false); got != test.want {
+		s := &snapshot{Observation: w.observe()}
+		if got := s.replicas(&s.Workloads[0], false); got != test.want {
 			t.Errorf("%+v: got %d", test, got)
 		}
-		if got := p.replicas(&p.Workloads[0], true); got != test.replicas {
+		if got := s.replicas(&s.Workloads[0], true); got != test.replicas {
 			t.Errorf("%+v: an adoption has %d", test, got)
 		}
 	}
@@ -186,7 +187,7 @@ func TestACanaryThatLosesItsPodsLosesItsTraffic(t *testing.T) {
 	w.run(30)
 	w.byRevision("web-d1").available = 0
 	d := Decide(w.observe())
-	want := []Action{ApplySplit{Service: "web", Weights: even(w.services["web"].ports, 0)}}
+	want := []kit.Action{ApplySplit{Service: "web", Weights: even(w.services["web"].ports, 0)}}
 	if diff := cmp.Diff(want, d.Actions); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
@@ -222,7 +223,7 @@ func TestADeletionDoesNotWaitForEverForARouter(t *testing.T) {
 	now.Time = w.now
 	deleted.DeletionTimestamp = &now
 	o.CanaryRelease = deleted
-	o.Services[0].Split.InEffect, o.Services[0].Split.Requested = false, even(o.Services[0].Ports, 0)
+	o.Services[0].Split.Programmed, o.Services[0].Split.Requested = false, even(o.Services[0].Ports, 0)
 	d := Decide(o)
 	if len(d.Actions) > 0 || d.After != patience {
 		t.Fatalf("it does %v and looks again after %s", d.Actions, d.After)
@@ -233,12 +234,12 @@ func TestADeletionDoesNotWaitForEverForARouter(t *testing.T) {
 	}
 	o.Now = w.now.Add(patience)
 	d = Decide(o)
-	if !slices.Equal(names(d.Actions), []string{"delete TrafficSplit web"}) {
+	if !slices.Equal(names(d.Actions), []string{"delete the TrafficSplit of web"}) {
 		t.Errorf("it does %v", d.Actions)
 	}
 }
 
-func names(actions []Action) []string {
+func names(actions []kit.Action) []string {
 	var out []string
 	for _, a := range actions {
 		out = append(out, a.String())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helmrelease
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 func init() {
@@ -88,9 +89,9 @@ var delegated = []story{
 	}, before + "; revision 4 deployed; Deprecated Requested"},
 }
 
-func delegatedPass(services []v1alpha1.CanaryService, delegate *v1alpha1.CanaryDelegation, person v1alpha1.CanaryTransition) *pass {
+func delegatedSnapshot(services []v1alpha1.CanaryService, delegate *v1alpha1.CanaryDelegation, person v1alpha1.CanaryTransition) *snapshot {
 	cr := &v1alpha1.CanaryRelease{Spec: v1alpha1.CanaryReleaseSpec{Services: services, Delegation: delegate, Transition: person}}
-	return &pass{Observation: Observation{CanaryRelease: cr, Proposal: Proposal{Known: true, Digest: "d1"}}}
+	return &snapshot{Observation: Observation{CanaryRelease: cr, Proposal: Proposal{Known: true, Digest: "d1"}}}
 }
 
 func TestWeightsThatARolloutDecides(t *testing.T) {
@@ -123,7 +124,7 @@ func TestWeightsThatARolloutDecides(t *testing.T) {
 		{"what another Rollout wrote is nothing", nil, written("another", of("d1", 60)), "0 %"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := text(delegatedPass(test.services, test.delegate, "").wanted(service)); got != test.want {
+			if got := text(delegatedSnapshot(test.services, test.delegate, "").wanted(service)); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
@@ -148,7 +149,7 @@ func TestWhatPeopleDecideGoesBeforeTheRollout(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			delegate := &v1alpha1.CanaryDelegation{Rollout: "website", By: "website", Transition: test.delegated, ManifestDigest: test.digest}
-			got, by := delegatedPass(nil, delegate, test.person).transition()
+			got, by := delegatedSnapshot(nil, delegate, test.person).transition()
 			if got != test.want || got != "" && by != test.by {
 				t.Errorf("got %q, since %s", got, by)
 			}
@@ -160,8 +161,8 @@ func TestWhatPeopleDecideGoesBeforeTheRollout(t *testing.T) {
 // which the Rollout decides.
 func TestAnEndThatMayMeanOtherContentWaits(t *testing.T) {
 	delegate := &v1alpha1.CanaryDelegation{Rollout: "website", By: "website", Transition: v1alpha1.CanaryTransitionDeprecated, ManifestDigest: "d1"}
-	p := delegatedPass(nil, delegate, "")
-	p.CanaryRelease.Spec.Version, p.Release = 4, Release{Presence: Present, Newest: 4, Deployed: 4}
+	p := delegatedSnapshot(nil, delegate, "")
+	p.CanaryRelease.Spec.Version, p.Release = 4, Release{Presence: kit.Present, Newest: 4, Deployed: 4}
 	p.status.ManifestDigest = "d1"
 	if got, _ := p.transition(); got != v1alpha1.CanaryTransitionDeprecated {
 		t.Errorf("of content that is known: %q", got)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helmrelease
 
 import (
 	"fmt"
 	"slices"
+
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // deploymentController does what that of Kubernetes does with these Deployments.
@@ -15,14 +17,14 @@ func (w *world) deploymentController() {
 			continue
 		}
 		for _, rs := range w.rss {
-			if rs.dep == name && rs.owner == OwnerNone {
-				rs.owner = OwnerDeployment
+			if rs.dep == name && rs.owner == kit.OwnerNone {
+				rs.owner = kit.OwnerDeployment
 			}
 		}
 		current := w.newest(name)
 		if current == nil && !d.paused {
 			revision := fmt.Sprintf("%s-%d", name, w.next())
-			current = &replicaSet{name: revision, template: d.template, revision: revision, dep: name, uid: w.next(), owner: OwnerDeployment}
+			current = &replicaSet{name: revision, template: d.template, revision: revision, dep: name, uid: w.next(), owner: kit.OwnerDeployment}
 			w.rss = append(w.rss, current)
 		}
 		if d.paused {
@@ -37,7 +39,7 @@ func (w *world) deploymentController() {
 // the Deployment controller takes.
 func (w *world) newest(name string) *replicaSet {
 	for _, rs := range w.rss {
-		if rs.dep == name && rs.owner == OwnerDeployment && rs.template == w.deps[name].template && !rs.deleting {
+		if rs.dep == name && rs.owner == kit.OwnerDeployment && rs.template == w.deps[name].template && !rs.deleting {
 			return rs
 		}
 	}
@@ -47,7 +49,7 @@ func (w *world) newest(name string) *replicaSet {
 func (w *world) others(name string, current *replicaSet) []*replicaSet {
 	var out []*replicaSet
 	for _, rs := range w.rss {
-		if rs.dep == name && rs.owner == OwnerDeployment && rs != current {
+		if rs.dep == name && rs.owner == kit.OwnerDeployment && rs != current {
 			out = append(out, rs)
 		}
 	}
@@ -132,7 +134,7 @@ func (w *world) router() {
 }
 
 // check holds what must always hold, after every move. The action is what was just done.
-func (w *world) check(a Action) {
+func (w *world) check(a kit.Action) {
 	for _, s := range w.services {
 		if !s.absent && !w.deps[s.dep].absent {
 			w.checkService(s, a)
@@ -140,7 +142,7 @@ func (w *world) check(a Action) {
 	}
 }
 
-func (w *world) checkService(s *service, a Action) {
+func (w *world) checkService(s *service, a kit.Action) {
 	if sp := s.split; sp != nil && sp.inPath {
 		for _, p := range sp.served {
 			if p.Weight > 0 {
@@ -158,7 +160,7 @@ func (w *world) checkService(s *service, a Action) {
 			continue
 		}
 		ready += rs.available
-		if rs.owner == OwnerCanary && rs.existing > 0 && !w.lossy && !w.overdue() {
+		if rs.owner == kit.OwnerSerin && rs.existing > 0 && !w.lossy && !w.overdue() {
 			w.Fatalf("pods of the canary are behind the Service %s, which no split leads (after %v)\n%s", s.name, a, w.history())
 		}
 	}
@@ -177,9 +179,9 @@ func (w *world) overdue() bool {
 }
 
 // checkBackend wants pods where requests go to, that exist and are not about to go.
-func (w *world) checkBackend(s *service, revision string, p PortWeight, a Action) {
+func (w *world) checkBackend(s *service, revision string, p PortWeight, a kit.Action) {
 	rs := w.byRevision(revision)
-	if rs == nil || rs.replicas == 0 && rs.owner == OwnerCanary || rs.available == 0 && !w.broken[rs.template] {
+	if rs == nil || rs.replicas == 0 && rs.owner == kit.OwnerSerin || rs.available == 0 && !w.broken[rs.template] {
 		w.Fatalf("port %s of Service %s sends requests to revision %q, which has no pods (after %v): %+v\n%s", p.Port, s.name, revision, a, rs, w.history())
 	}
 }

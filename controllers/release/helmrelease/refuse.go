@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package helmrelease
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // maxName is the most characters of a root Service's name: those of its versions are
@@ -31,21 +32,21 @@ func refuse(reason v1alpha1.Reason, format string, args ...any) *refusal {
 }
 
 // refused is why no canary can be made; nil when one can.
-func (p *pass) refused() *refusal {
-	for _, check := range []func() *refusal{p.checkRelease, p.checkProposal, p.checkWorkloads, p.checkServices, p.checkSpec, p.checkDelegation, p.checkCopies} {
-		if why := check(); why != nil {
+func refused(s *snapshot) *refusal {
+	for _, check := range []func(*snapshot) *refusal{checkRelease, checkProposal, checkWorkloads, checkServices, checkSpec, checkDelegation, checkCopies} {
+		if why := check(s); why != nil {
 			return why
 		}
 	}
 	return nil
 }
 
-func (p *pass) checkRelease() *refusal {
-	r, spec := p.Release, p.CanaryRelease.Spec
+func checkRelease(s *snapshot) *refusal {
+	r, spec := s.Release, s.CanaryRelease.Spec
 	switch {
-	case p.Rival != "":
-		return refuse(v1alpha1.ReasonConflict, "The CanaryRelease %q is older and tries the release %s already; wait until it has ended, or delete it", p.Rival, spec.Release)
-	case r.Presence == Absent, r.Newest == 0:
+	case s.Rival != "":
+		return refuse(v1alpha1.ReasonConflict, "The CanaryRelease %q is older and tries the release %s already; wait until it has ended, or delete it", s.Rival, spec.Release)
+	case r.Presence == kit.Absent, r.Newest == 0:
 		return refuse(v1alpha1.ReasonReleaseNotFound, "There is no Helm release %s in this namespace; correct spec.release, or install it", spec.Release)
 	case r.Newest < spec.Version:
 		return refuse(v1alpha1.ReasonReleaseNotFound, "Release %s has no revision %d, its newest is %d; correct spec.version", spec.Release, spec.Version, r.Newest)
@@ -62,28 +63,28 @@ func word(status string) string {
 	return status
 }
 
-func (p *pass) checkProposal() *refusal {
+func checkProposal(s *snapshot) *refusal {
 	switch {
-	case p.Proposal.Problem != "":
-		return refuse(v1alpha1.ReasonInvalidSpec, "%s", p.Proposal.Problem)
-	case len(p.Proposal.Refused) > 0:
-		return refuse(v1alpha1.ReasonRefused, "No canary can be made: %s", strings.Join(p.Proposal.Refused, "; "))
+	case s.Proposal.Problem != "":
+		return refuse(v1alpha1.ReasonInvalidSpec, "%s", s.Proposal.Problem)
+	case len(s.Proposal.Refused) > 0:
+		return refuse(v1alpha1.ReasonRefused, "No canary can be made: %s", strings.Join(s.Proposal.Refused, "; "))
 	}
 	return nil
 }
 
-func (p *pass) checkWorkloads() *refusal {
-	want, _ := p.transition()
+func checkWorkloads(s *snapshot) *refusal {
+	want, _ := s.transition()
 	served, exposed := false, 0
-	for i := range p.Workloads {
-		w := &p.Workloads[i]
+	for i := range s.Workloads {
+		w := &s.Workloads[i]
 		if !w.Candidate {
 			continue
 		}
 		switch {
-		case w.Presence != Present || w.Deleting:
+		case w.Presence != kit.Present || w.Deleting:
 			return refuse(v1alpha1.ReasonWorkloadNotFound, "The Deployment %q of the release does not exist; upgrade the release to bring it back", w.Name)
-		case !p.exposed(w):
+		case !s.exposed(w):
 			continue
 		case w.Rollout != "":
 			return refuse(v1alpha1.ReasonConflict, "The Rollout %q releases the Deployment %q; delete one of the two", w.Rollout, w.Name)
@@ -105,45 +106,45 @@ func (p *pass) checkWorkloads() *refusal {
 }
 
 // exposed reports whether a Service selects pods of the candidate.
-func (p *pass) exposed(w *Workload) bool {
-	return slices.ContainsFunc(p.Services, func(s Service) bool { return s.Wanted && s.Workload == w.Name })
+func (s *snapshot) exposed(w *Workload) bool {
+	return slices.ContainsFunc(s.Services, func(svc Service) bool { return svc.Wanted && svc.Workload == w.Name })
 }
 
-func (p *pass) checkServices() *refusal {
-	for i := range p.Services {
-		s := &p.Services[i]
+func checkServices(s *snapshot) *refusal {
+	for i := range s.Services {
+		svc := &s.Services[i]
 		switch {
-		case !s.Wanted:
-		case s.Problem != "":
-			return refuse(v1alpha1.ReasonInvalidService, "%s", s.Problem)
-		case len(s.Name) > maxName:
-			return refuse(v1alpha1.ReasonInvalidService, "The name of the Service %q has more than %d characters, so that Serin can't derive names from it; give it a shorter one", s.Name, maxName)
-		case s.Taken != "":
-			return refuse(v1alpha1.ReasonConflict, "%s; delete one of the two", s.Taken)
+		case !svc.Wanted:
+		case svc.Problem != "":
+			return refuse(v1alpha1.ReasonInvalidService, "%s", svc.Problem)
+		case len(svc.Name) > maxName:
+			return refuse(v1alpha1.ReasonInvalidService, "The name of the Service %q has more than %d characters, so that Serin can't derive names from it; give it a shorter one", svc.Name, maxName)
+		case svc.Taken != "":
+			return refuse(v1alpha1.ReasonConflict, "%s; delete one of the two", svc.Taken)
 		}
 	}
 	return nil
 }
 
-func (p *pass) checkSpec() *refusal {
-	for _, c := range p.CanaryRelease.Spec.Services {
-		i := slices.IndexFunc(p.Services, func(s Service) bool { return s.Name == c.Service && s.Wanted })
+func checkSpec(s *snapshot) *refusal {
+	for _, c := range s.CanaryRelease.Spec.Services {
+		i := slices.IndexFunc(s.Services, func(svc Service) bool { return svc.Name == c.Service && svc.Wanted })
 		if i < 0 {
 			return refuse(v1alpha1.ReasonInvalidSpec, "spec.services: the Service %q selects no pods that config changes; remove it", c.Service)
 		}
-		if why := portProblem(c.Ports, &p.Services[i]); why != "" {
+		if why := portProblem(c.Ports, &s.Services[i]); why != "" {
 			return refuse(v1alpha1.ReasonInvalidSpec, "%s", why)
 		}
 	}
 	return nil
 }
 
-func (p *pass) checkCopies() *refusal {
-	if len(p.Copies) > maxCopies {
-		return refuse(v1alpha1.ReasonRefused, "The canary's pods would read copies of %d objects, and at most %d can be made; try a part of what config changes", len(p.Copies), maxCopies)
+func checkCopies(s *snapshot) *refusal {
+	if len(s.Copies) > maxCopies {
+		return refuse(v1alpha1.ReasonRefused, "The canary's pods would read copies of %d objects, and at most %d can be made; try a part of what config changes", len(s.Copies), maxCopies)
 	}
-	for _, c := range p.Copies {
-		if c.Wanted && c.Presence == Present && !c.Ours {
+	for _, c := range s.Copies {
+		if c.Wanted && c.Presence == kit.Present && !c.Ours {
 			return refuse(v1alpha1.ReasonConflict, "A %s %q of somebody else exists; delete or rename it", c.Kind, c.Name)
 		}
 	}

@@ -15,6 +15,15 @@ const (
 	rolledItself   = "since it was not held"
 )
 
+// adopt sends all traffic to the canary, and then has Helm make the release what it is.
+func adopt(d *draft) {
+	if establish(d) && serve(d, true) && exact(d) {
+		holdAndUpgrade(d)
+		return
+	}
+	adopting(d)
+}
+
 // holdAndUpgrade holds the Deployments and has Helm upgrade the release.
 func holdAndUpgrade(d *draft) {
 	if hold(d) {

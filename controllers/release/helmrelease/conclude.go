@@ -21,21 +21,25 @@ type ending struct {
 // record; nil when nothing changes. The empty one says that an adoption was taken back. A
 // decision to deprecate sticks; one to adopt can be taken back until Helm was called.
 func conclusion(s *snapshot) *ending {
-	if s.decided(v1alpha1.CanaryTransitionDeprecated) || s.adoptedRevision() > 0 {
+	switch {
+	case final(s), inDoubt(s):
 		return nil
-	}
-	if s.upgraded() { // what Helm has deployed can't be deprecated any more
-		if s.status.Decision != nil {
-			return nil
-		}
+	case s.upgraded(): // what Helm has deployed can't be deprecated any more
 		return &ending{v1alpha1.CanaryTransitionAdopted, v1alpha1.ReasonRequested, "it was asked for"}
-	}
-	if inDoubt(s) {
-		return nil
 	}
 	if e := deprecation(s); e != nil {
 		return e
 	}
+	return adoption(s)
+}
+
+// final reports whether what is on record of the end can't change any more.
+func final(s *snapshot) bool {
+	return s.decided(v1alpha1.CanaryTransitionDeprecated) || s.adoptedRevision() > 0 || s.upgraded() && s.status.Decision != nil
+}
+
+// adoption is that the canary has to be adopted, or not any more; nil when neither changes.
+func adoption(s *snapshot) *ending {
 	want, by := s.transition()
 	adopt, decided := want == v1alpha1.CanaryTransitionAdopted, s.status.Decision != nil
 	switch {

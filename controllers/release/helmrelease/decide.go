@@ -131,11 +131,7 @@ func act(d *draft, p phase) (another bool) {
 	case phaseUpgrading:
 		holdAndUpgrade(d)
 	case phaseAdopting:
-		if establish(d) && serve(d, true) && exact(d) {
-			holdAndUpgrade(d)
-		} else {
-			adopting(d)
-		}
+		adopt(d)
 	case phaseServing:
 		live(d)
 	default:

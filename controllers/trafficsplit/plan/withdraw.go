@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -44,7 +45,7 @@ func leavePath(o Observation, d *Decision) (wait string, again time.Duration) {
 	switch {
 	case o.Root.gone():
 		return "", 0 // there is no path any more
-	case o.Root.Presence != Present:
+	case o.Root.Presence != kit.Present:
 		return "the root Service could not be read", 0
 	case o.inPath() || o.marked():
 		return giveBack(o, d)

@@ -5,6 +5,8 @@ package helmrelease
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 )
@@ -47,5 +49,16 @@ func TestOnlyADeploymentOfAFailedUpgradeStaysPaused(t *testing.T) {
 	w.ReplicaSets[0].Current = true
 	if unproven(s, w) {
 		t.Error("a Deployment of the deployed revision stays paused")
+	}
+}
+
+func TestWhatHelmHasDeployedIsAdoptedEvenWhenItIsDeleted(t *testing.T) {
+	s := &snapshot{Observation: Observation{
+		CanaryRelease: &v1alpha1.CanaryRelease{}, Release: Release{Presence: kit.Present, Ours: true, Newest: 5, Deployed: 5},
+	}}
+	s.CanaryRelease.DeletionTimestamp = &metav1.Time{}
+	s.CanaryRelease.DeletionTimestamp.Time = s.Now.AddDate(1, 0, 0)
+	if e := conclusion(s); e == nil || e.transition != v1alpha1.CanaryTransitionAdopted {
+		t.Errorf("it ends as %+v", e)
 	}
 }

@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
+	"github.com/serin-dev/serin/controllers/release/helmrelease"
 )
 
 var errNoCopy = errors.New("the proposal has no such copy")
@@ -55,19 +57,19 @@ func (r *Reconciler) observeCopies(ctx context.Context, s *scene) error {
 	return nil
 }
 
-func (r *Reconciler) observeCopy(ctx context.Context, s *scene, as client.Client, id v1alpha1.CanaryCopy) (plan.Copy, error) {
-	out := plan.Copy{Kind: id.Kind, Name: id.Name}
+func (r *Reconciler) observeCopy(ctx context.Context, s *scene, as client.Client, id v1alpha1.CanaryCopy) (helmrelease.Copy, error) {
+	out := helmrelease.Copy{Kind: id.Kind, Object: kit.Object{Name: id.Name}}
 	live := partial(id.Kind)
 	err := as.Get(ctx, types.NamespacedName{Namespace: s.CanaryRelease.Namespace, Name: id.Name}, live)
 	switch {
 	case apierrors.IsNotFound(err):
-		out.Presence = plan.Absent
+		out.Presence = kit.Absent
 	case apierrors.IsForbidden(err): // a person has to act, which is looked for every few seconds
 		out.Denied = r.denial(err, s.CanaryRelease.Namespace, "get", id.Kind)
 	case err != nil:
 		return out, fmt.Errorf("the %s %q could not be read: %w", id.Kind, id.Name, err)
 	default:
-		out.Presence, out.UID, out.ResourceVersion = plan.Present, live.UID, live.ResourceVersion
+		out.Presence, out.Object = kit.Present, shell.ObjectOf(live)
 		out.Ours = isMarked(live, s.CanaryRelease)
 		out.Current = s.proposal != nil && live.Annotations[v1alpha1.AnnotationCanaryDigest] == s.proposal.Digest
 		out.Denied = s.helm.denied[id]
@@ -95,7 +97,7 @@ func partial(kind string) *metav1.PartialObjectMetadata {
 }
 
 // keepCopy makes an object of the proposal.
-func (r *Reconciler) keepCopy(ctx context.Context, s scene, a plan.KeepCopy) error {
+func (r *Reconciler) keepCopy(ctx context.Context, s scene, a helmrelease.KeepCopy) error {
 	as, err := r.options.As(s.CanaryRelease.Namespace)
 	if err != nil {
 		return err
@@ -107,22 +109,20 @@ func (r *Reconciler) keepCopy(ctx context.Context, s scene, a plan.KeepCopy) err
 		made := &unstructured.Unstructured{Object: c.DeepCopy().Object}
 		made.SetNamespace(s.CanaryRelease.Namespace)
 		mark(made, s.CanaryRelease, "")
-		made.SetAnnotations(with(made.GetAnnotations(), v1alpha1.AnnotationCanaryDigest, s.proposal.Digest))
-		return withoutValues(staleIfThere(as.Create(ctx, made, client.FieldOwner(v1alpha1.FieldManagerCanaryRelease))))
+		made.SetAnnotations(shell.With(made.GetAnnotations(), map[string]string{v1alpha1.AnnotationCanaryDigest: s.proposal.Digest}))
+		return withoutValues(s.writer(as).Create(ctx, made))
 	}
 	return errNoCopy
 }
 
 // dropCopy deletes the exact copy that was observed. A right that is lacking is remembered
 // for the planner to tell. It is an error when it is news: others are deleted first then.
-func (r *Reconciler) dropCopy(ctx context.Context, s scene, a plan.DropCopy) error {
+func (r *Reconciler) dropCopy(ctx context.Context, s scene, a helmrelease.DropCopy) error {
 	as, err := r.options.As(s.CanaryRelease.Namespace)
 	if err != nil {
 		return err
 	}
-	o := partial(a.Kind)
-	o.Namespace, o.Name = s.CanaryRelease.Namespace, a.Name
-	err = remove(ctx, as, a.Target, o)
+	err = s.writer(as).Delete(ctx, a.Object, partial(a.Kind))
 	if !apierrors.IsForbidden(err) {
 		return err
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package canaryrelease is the shell around the planner of CanaryReleases: it observes,
-// asks plan.Decide, writes the status, then acts. It decides nothing itself. It moves
+// asks helmrelease.Decide, writes the status, then acts. It decides nothing itself. It moves
 // traffic by one TrafficSplit for each Service, and knows Helm only as chart.Releases.
 //
 //	read                                                      | from

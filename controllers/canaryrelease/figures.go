@@ -15,7 +15,8 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/helmrelease"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -37,7 +38,7 @@ const lately = time.Minute
 // measured is a Service that is being measured: the weights that are in effect, and since
 // when they were seen to be.
 type measured struct {
-	weights []plan.PortWeight
+	weights []helmrelease.PortWeight
 	since   time.Time
 }
 
@@ -48,7 +49,7 @@ func (r *Reconciler) observeTraffic(ctx context.Context, s *scene) {
 	for i := range s.Services {
 		service := &s.Services[i]
 		root := s.root(service.Name)
-		if sp := service.Split; root == nil || sp.Presence != plan.Present || !sp.Ours || sp.Deleting || !s.speaksHTTP(root) {
+		if sp := service.Split; root == nil || sp.Presence != kit.Present || !sp.Ours || sp.Deleting || !s.speaksHTTP(root) {
 			continue
 		}
 		shared[service.Name] = true
@@ -78,13 +79,13 @@ func (s *scene) key(service string) types.NamespacedName {
 
 // measure notes which weights are in effect. Those of an operator that was restarted count
 // from now on, since nothing was measured before.
-func (k *knowledge) measure(s *plan.Service, now time.Time) analysis.Weight {
+func (k *knowledge) measure(s *helmrelease.Service, now time.Time) analysis.Weight {
 	if k.measured == nil {
 		k.measured = map[string]measured{}
 	}
 	m := k.measured[s.Name]
 	switch {
-	case !s.Split.InEffect || s.Split.Requested == nil:
+	case !s.Split.Programmed || s.Split.Requested == nil:
 		m = measured{}
 	case m.since.IsZero() || !slices.Equal(m.weights, s.Split.Requested):
 		m = measured{weights: s.Split.Requested, since: now}
@@ -135,9 +136,9 @@ func (s *scene) speaksHTTP(root *corev1.Service) bool {
 	return slices.ContainsFunc(root.Spec.Ports, func(p corev1.ServicePort) bool {
 		protocol := traffic.ProtocolOf(p)
 		http := protocol == traffic.ProtocolHTTP || protocol == traffic.ProtocolHTTP2
-		live := plan.Port{Number: p.Port, Transport: string(cmp.Or(p.Protocol, corev1.ProtocolTCP))}
+		live := helmrelease.Port{Number: p.Port, Transport: string(cmp.Or(p.Protocol, corev1.ProtocolTCP))}
 		for _, asked := range s.portsOf(root.Name) {
-			if asked.Protocol != "" && plan.Means(asked, live) {
+			if asked.Protocol != "" && helmrelease.Means(asked, live) {
 				http = asked.Protocol == v1alpha1.CanaryProtocolHTTP
 			}
 		}

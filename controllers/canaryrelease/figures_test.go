@@ -15,7 +15,8 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/helmrelease"
 )
 
 // counts are Measurements that a test fills.
@@ -134,7 +135,7 @@ func TestOtherWeightsAreMeasuredAnew(t *testing.T) {
 
 func TestWeightsThatAreNotInEffectAreNotMeasured(t *testing.T) {
 	k := &knowledge{}
-	service := &plan.Service{Name: "web", Split: plan.Split{InEffect: true, Requested: []plan.PortWeight{{Port: "80/TCP", Weight: 10}, {Port: "81/TCP"}}}}
+	service := &helmrelease.Service{Name: "web", Split: helmrelease.Split{Split: kit.Split{Programmed: true}, Requested: []helmrelease.PortWeight{{Port: "80/TCP", Weight: 10}, {Port: "81/TCP"}}}}
 	start := time.Unix(1e9, 0)
 	if w := k.measure(service, start); w.Percent != 10 || !w.Since.Equal(start) {
 		t.Errorf("at first %+v", w)
@@ -142,11 +143,11 @@ func TestWeightsThatAreNotInEffectAreNotMeasured(t *testing.T) {
 	if w := k.measure(service, start.Add(time.Hour)); !w.Since.Equal(start) {
 		t.Errorf("later %+v", w)
 	}
-	service.Split.InEffect = false
+	service.Split.Programmed = false
 	if w := k.measure(service, start); w != (analysis.Weight{}) {
 		t.Errorf("while they change %+v", w)
 	}
-	service.Split.InEffect = true
+	service.Split.Programmed = true
 	if w := k.measure(service, start.Add(2*time.Hour)); !w.Since.Equal(start.Add(2 * time.Hour)) {
 		t.Errorf("afterwards %+v", w)
 	}

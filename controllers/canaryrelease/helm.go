@@ -16,7 +16,8 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
-	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/helmrelease"
 )
 
 // fresh is how long what Helm said about a release is taken for true. An upgrade looks
@@ -90,7 +91,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *scene) {
 	if age := s.Now.Sub(k.releasedAt); k.releasedAt.IsZero() || age < 0 || age >= fresh {
 		release, err := r.options.Releases.Get(ctx, cr.Namespace, cr.Spec.Release)
 		if err != nil {
-			s.Release = plan.Release{Problem: "Helm's records of release " + cr.Spec.Release + " could not be read: " + safe(err)}
+			s.Release = helmrelease.Release{Problem: "Helm's records of release " + cr.Spec.Release + " could not be read: " + safe(err)}
 			if !errors.As(err, new(chart.InvalidError)) { // a person has to act, which is looked for every few seconds
 				s.retry = errors.Join(s.retry, withoutValues(err))
 			}
@@ -98,12 +99,12 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *scene) {
 		}
 		k.release, k.releasedAt = release, s.Now
 	}
-	s.Release = plan.Release{
-		Presence: plan.Present, Newest: int32(k.release.Newest), Deployed: int32(k.release.Deployed), //nolint:gosec // Helm counts revisions one by one
+	s.Release = helmrelease.Release{
+		Presence: kit.Present, Newest: int32(k.release.Newest), Deployed: int32(k.release.Deployed), //nolint:gosec // Helm counts revisions one by one
 		Status: k.release.Status, Ours: k.release.AdoptedBy != "" && k.release.AdoptedBy == cr.UID,
 	}
 	if k.release.Newest == 0 {
-		s.Release.Presence = plan.Absent
+		s.Release.Presence = kit.Absent
 	}
 }
 
@@ -112,7 +113,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *scene) {
 func (r *Reconciler) observeProposal(ctx context.Context, s *scene) {
 	cr, k := s.CanaryRelease, s.helm
 	version := cr.Spec.Version
-	if s.Release.Presence != plan.Present || s.Release.Newest != version || s.Release.Deployed != version {
+	if s.Release.Presence != kit.Present || s.Release.Newest != version || s.Release.Deployed != version {
 		return
 	}
 	if d := cr.Status.Decision; d != nil && d.Transition == v1alpha1.CanaryTransitionDeprecated {
@@ -138,7 +139,7 @@ func (r *Reconciler) observeProposal(ctx context.Context, s *scene) {
 		k.proposal, k.key, k.proposedAt = &proposal, key, s.Now
 	}
 	s.proposal = k.proposal
-	s.Proposal = plan.Proposal{Known: true, Digest: k.proposal.Digest, Later: k.proposal.Later, Refused: k.proposal.Refused}
+	s.Proposal = helmrelease.Proposal{Known: true, Digest: k.proposal.Digest, Later: k.proposal.Later, Refused: k.proposal.Refused}
 }
 
 // unproposed notes why there is no proposal. A person has to change what is invalid;
@@ -146,10 +147,10 @@ func (r *Reconciler) observeProposal(ctx context.Context, s *scene) {
 func (r *Reconciler) unproposed(s *scene, err error) {
 	var invalid chart.InvalidError
 	if errors.As(err, &invalid) {
-		s.Proposal = plan.Proposal{Invalid: true, Problem: invalid.Error()}
+		s.Proposal = helmrelease.Proposal{Invalid: true, Problem: invalid.Error()}
 		return
 	}
-	s.Proposal = plan.Proposal{Problem: "what release " + s.CanaryRelease.Spec.Release + " would be could not be found out: " + safe(err)}
+	s.Proposal = helmrelease.Proposal{Problem: "what release " + s.CanaryRelease.Spec.Release + " would be could not be found out: " + safe(err)}
 	s.retry = errors.Join(s.retry, withoutValues(err))
 }
 
@@ -203,7 +204,7 @@ func (r *Reconciler) upgrade(ctx context.Context, s scene) error {
 	k.failure, k.failedAt = "", time.Time{}
 	if err != nil {
 		k.failure, k.failedAt = safe(err), r.options.Clock.Now()
-		r.record(s.CanaryRelease, corev1.EventTypeWarning, v1alpha1.ReasonUpgradeFailed, "The upgrade of release "+s.CanaryRelease.Spec.Release+" failed: "+safe(err))
+		r.reporter().Record(s.CanaryRelease, corev1.EventTypeWarning, v1alpha1.ReasonUpgradeFailed, "The upgrade of release "+s.CanaryRelease.Spec.Release+" failed: "+safe(err))
 	}
 	return errAgain
 }

@@ -17,12 +17,13 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
-	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+	"github.com/serin-dev/serin/controllers/kit/shell"
+	"github.com/serin-dev/serin/controllers/release/helmrelease"
 )
 
 // scene is an Observation with the objects that the actions need.
 type scene struct {
-	plan.Observation
+	helmrelease.Observation
 	helm     *knowledge
 	proposal *chart.Proposal // nil when there is none
 	// deployments and services of the namespace, replicaSets and slices by what they are of.
@@ -40,7 +41,7 @@ type scene struct {
 // the whole observation unreadable: the planner then changes nothing.
 func (r *Reconciler) observe(ctx context.Context, cr *v1alpha1.CanaryRelease) (scene, error) {
 	s := scene{
-		Observation: plan.Observation{Now: r.options.Clock.Now(), CanaryRelease: cr}, helm: r.helm.of(cr),
+		Observation: helmrelease.Observation{Now: r.options.Clock.Now(), CanaryRelease: cr}, helm: r.helm.of(cr),
 		deployments: map[string]*appsv1.Deployment{}, services: map[string]*corev1.Service{},
 		slices: map[string][]*discoveryv1.EndpointSlice{}, splits: map[string]*splitv1.TrafficSplit{},
 	}
@@ -130,19 +131,11 @@ func isMarked(o client.Object, cr *v1alpha1.CanaryRelease) bool {
 
 // mark puts the name and the UID of a CanaryRelease on an object that is made for it.
 func mark(o client.Object, cr *v1alpha1.CanaryRelease, workload string) {
-	labels, annotations := with(o.GetLabels(), v1alpha1.LabelCanaryRelease, cr.Name), with(o.GetAnnotations(), v1alpha1.AnnotationCanaryReleaseUID, string(cr.UID))
+	labels := shell.With(o.GetLabels(), map[string]string{v1alpha1.LabelCanaryRelease: cr.Name})
+	annotations := shell.With(o.GetAnnotations(), map[string]string{v1alpha1.AnnotationCanaryReleaseUID: string(cr.UID)})
 	if workload != "" {
 		annotations[v1alpha1.AnnotationCanaryWorkload] = workload
 	}
 	o.SetLabels(labels)
 	o.SetAnnotations(annotations)
-}
-
-func with(m map[string]string, key, value string) map[string]string {
-	out := make(map[string]string, len(m)+1)
-	for k, v := range m {
-		out[k] = v
-	}
-	out[key] = value
-	return out
 }

@@ -20,7 +20,9 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
-	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
+	"github.com/serin-dev/serin/controllers/release/helmrelease"
 )
 
 // Options configure the controller.
@@ -43,8 +45,6 @@ type Options struct {
 const (
 	// recheck is how often Helm's records are read when nothing else happens.
 	recheck = 15 * time.Second
-	// conflictPause lets the cache see what somebody else wrote meanwhile.
-	conflictPause = 100 * time.Millisecond
 	// again follows an upgrade, of which nothing else may tell.
 	again = 10 * time.Millisecond
 )
@@ -77,15 +77,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if failed != nil {
 		log.FromContext(ctx).Error(failed, "Could not observe", "CanaryRelease", klog.KObj(cr))
 	}
-	d := plan.Decide(s.Observation)
+	d := helmrelease.Decide(s.Observation)
 	if err := r.report(ctx, s, d); err != nil {
-		return retry(err)
+		return shell.Retry(err)
 	}
 	if err := r.act(ctx, s, d.Actions); err != nil {
 		if errors.Is(err, errAgain) {
 			return reconcile.Result{RequeueAfter: again}, nil
 		}
-		return retry(err)
+		return shell.Retry(err)
 	}
 	if failed != nil {
 		return reconcile.Result{}, failed
@@ -94,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // sooner is when to look again: at what only time changes, or at Helm's records.
-func sooner(d plan.Decision) time.Duration {
+func sooner(d helmrelease.Decision) time.Duration {
 	switch {
 	case d.Status.Decision != nil && d.Status.Decision.EndedAt != nil:
 		return d.After
@@ -105,7 +105,7 @@ func sooner(d plan.Decision) time.Duration {
 }
 
 // report writes the status when it changed, and then tells people.
-func (r *Reconciler) report(ctx context.Context, s scene, d plan.Decision) error {
+func (r *Reconciler) report(ctx context.Context, s scene, d helmrelease.Decision) error {
 	cr := s.CanaryRelease
 	if !apiequality.Semantic.DeepEqual(cr.Status, d.Status) {
 		next := cr.DeepCopy()
@@ -118,18 +118,18 @@ func (r *Reconciler) report(ctx context.Context, s scene, d plan.Decision) error
 		s.helm.reportedAt = r.options.Clock.Now()
 	}
 	for _, e := range d.Events {
-		r.announce(ctx, cr, e)
+		r.reporter().Announce(ctx, cr, e)
 	}
 	return nil
 }
 
 // act carries the actions out; the first error stops the rest.
-func (r *Reconciler) act(ctx context.Context, s scene, actions []plan.Action) error {
+func (r *Reconciler) act(ctx context.Context, s scene, actions []kit.Action) error {
 	for _, a := range actions {
 		log.FromContext(ctx).V(1).Info("Acting", "CanaryRelease", klog.KObj(s.CanaryRelease), "action", a.String())
 		if err := r.apply(ctx, s, a); err != nil {
 			if !apierrors.IsConflict(err) && !errors.Is(err, errAgain) {
-				r.record(s.CanaryRelease, corev1.EventTypeWarning, "ActionFailed", fmt.Sprintf("Could not %s: %s", a, safe(err)))
+				r.reporter().Record(s.CanaryRelease, corev1.EventTypeWarning, "ActionFailed", fmt.Sprintf("Could not %s: %s", a, safe(err)))
 			}
 			return fmt.Errorf("%s: %w", a, err)
 		}
@@ -137,11 +137,6 @@ func (r *Reconciler) act(ctx context.Context, s scene, actions []plan.Action) er
 	return nil
 }
 
-// retry tries again soon after a conflict, which is no fault of anybody's, and with
-// growing pauses after any other error.
-func retry(err error) (reconcile.Result, error) {
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictPause}, nil
-	}
-	return reconcile.Result{}, err
+func (r *Reconciler) reporter() shell.Reporter {
+	return shell.Reporter{Recorder: r.recorder, Kind: "CanaryRelease", Action: "Canary"}
 }

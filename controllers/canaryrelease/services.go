@@ -14,7 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
+	"github.com/serin-dev/serin/controllers/release/helmrelease"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -69,18 +71,18 @@ func (s *scene) selected(root *corev1.Service) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-func (s *scene) observeService(name string) plan.Service {
-	out := plan.Service{Name: name, Presence: plan.Absent}
+func (s *scene) observeService(name string) helmrelease.Service {
+	out := helmrelease.Service{Name: name, Presence: kit.Absent}
 	root := s.services[name]
 	if root != nil && root.DeletionTimestamp.IsZero() {
-		out.Presence = plan.Present
+		out.Presence = kit.Present
 		selected := s.selected(root)
 		if len(selected) == 1 {
 			out.Workload = selected[0]
 		}
 		out.Wanted = slices.ContainsFunc(selected, func(w string) bool { return s.candidate(w) != nil })
 		for _, p := range root.Spec.Ports {
-			out.Ports = append(out.Ports, plan.Port{Number: p.Port, Transport: string(cmp.Or(p.Protocol, corev1.ProtocolTCP))})
+			out.Ports = append(out.Ports, helmrelease.Port{Number: p.Port, Transport: string(cmp.Or(p.Protocol, corev1.ProtocolTCP))})
 		}
 		out.Problem = s.problem(root, selected)
 	}
@@ -185,15 +187,13 @@ func names(ro *v1alpha1.Rollout, cr *v1alpha1.CanaryRelease) bool {
 	return ref.Kind == v1alpha1.KindCanaryRelease && ref.Name == cr.Name
 }
 
-func (s *scene) observeBackend(root *corev1.Service, name, role string) plan.Backend {
+func (s *scene) observeBackend(root *corev1.Service, name, role string) kit.Backend {
 	live := s.services[workload.BackendName(name, role)]
 	if live == nil || !live.DeletionTimestamp.IsZero() {
-		return plan.Backend{Presence: plan.Absent}
+		return kit.Backend{Presence: kit.Absent}
 	}
 	revision := live.Spec.Selector[revisionLabel]
-	b := plan.Backend{
-		Presence: plan.Present, UID: live.UID, ResourceVersion: live.ResourceVersion, Ours: isMarked(live, s.CanaryRelease), Revision: revision,
-	}
+	b := kit.Backend{Object: shell.ObjectOf(live), Presence: kit.Present, Ours: isMarked(live, s.CanaryRelease), Revision: revision}
 	if root != nil {
 		b.UpToDate = workload.BackendUpToDate(live, s.makeBackend(root, role, revision, ""))
 	}

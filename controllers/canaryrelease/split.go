@@ -9,11 +9,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
+	"github.com/serin-dev/serin/controllers/release/helmrelease"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -27,9 +28,9 @@ const (
 // of it meanwhile.
 // Where ports have weights of their own, these are in its Routing, and spec.backends has
 // the largest of them.
-func (s *scene) setSplit(split *splitv1.TrafficSplit, root *corev1.Service, weights []plan.PortWeight, of string) {
+func (s *scene) setSplit(split *splitv1.TrafficSplit, root *corev1.Service, weights []helmrelease.PortWeight, of string) {
 	mark(split, s.CanaryRelease, of)
-	most := slices.MaxFunc(append(slices.Clone(weights), plan.PortWeight{}), func(a, b plan.PortWeight) int { return int(a.Weight - b.Weight) }).Weight
+	most := slices.MaxFunc(append(slices.Clone(weights), helmrelease.PortWeight{}), func(a, b helmrelease.PortWeight) int { return int(a.Weight - b.Weight) }).Weight
 	split.Spec = splitv1.TrafficSplitSpec{Service: root.Name, Backends: []splitv1.Backend{
 		{Service: workload.BackendName(root.Name, v1alpha1.RoleStable), Weight: totalWeight - most},
 		{Service: workload.BackendName(root.Name, v1alpha1.RoleCanary), Weight: most},
@@ -38,7 +39,7 @@ func (s *scene) setSplit(split *splitv1.TrafficSplit, root *corev1.Service, weig
 }
 
 // routing is what the split of a root Service has to say beyond the specification.
-func (s *scene) routing(root *corev1.Service, weights []plan.PortWeight) splitv1.Routing {
+func (s *scene) routing(root *corev1.Service, weights []helmrelease.PortWeight) splitv1.Routing {
 	r := splitv1.Routing{Router: string(v1alpha1.RouterNginx)}
 	if own := s.CanaryRelease.Spec.Resources; own != nil {
 		r.ProxyResources = &corev1.ResourceRequirements{Requests: own.Requests, Limits: own.Limits}
@@ -51,7 +52,7 @@ func (s *scene) routing(root *corev1.Service, weights []plan.PortWeight) splitv1
 		change(&rule)
 		r.Ports[port] = rule
 	}
-	if slices.ContainsFunc(weights, func(w plan.PortWeight) bool { return w.Weight != weights[0].Weight }) {
+	if slices.ContainsFunc(weights, func(w helmrelease.PortWeight) bool { return w.Weight != weights[0].Weight }) {
 		for _, w := range weights {
 			rules(w.Port, func(p *splitv1.PortRouting) {
 				p.Weights = map[string]splitv1.PortWeight{
@@ -79,37 +80,30 @@ func (s *scene) protocols(root *corev1.Service) map[string]string {
 			if p.Protocol == v1alpha1.CanaryProtocolUDP {
 				transport = corev1.ProtocolUDP
 			}
-			out[plan.Port{Number: p.Port, Transport: string(transport)}.String()] = string(p.Protocol)
+			out[helmrelease.Port{Number: p.Port, Transport: string(transport)}.String()] = string(p.Protocol)
 		}
 	}
 	return out
 }
 
 // observeSplit reads what the split of a Service says and whether that is in effect.
-func (s *scene) observeSplit(name string, root *corev1.Service) plan.Split {
+func (s *scene) observeSplit(name string, root *corev1.Service) helmrelease.Split {
 	split := s.splits[name]
 	if split == nil {
-		return plan.Split{Presence: plan.Absent}
+		return helmrelease.Split{Split: kit.Split{Presence: kit.Absent}}
 	}
-	out := plan.Split{
-		Presence: plan.Present, UID: split.UID, ResourceVersion: split.ResourceVersion, Ours: isMarked(split, s.CanaryRelease),
-		Deleting: !split.DeletionTimestamp.IsZero(), Proxies: int32(len(split.Status.Proxies)), //nolint:gosec // bounded by the schema
+	out := helmrelease.Split{
+		Split:   shell.ObserveSplit(split, isMarked(split, s.CanaryRelease)),
+		Proxies: int32(len(split.Status.Proxies)), //nolint:gosec // bounded by the schema
 	}
 	if root != nil {
 		out.Requested = s.requested(split, root)
-	}
-	if c := splitv1.CurrentCondition(split, splitv1.ConditionAccepted); c != nil && c.Status == metav1.ConditionFalse {
-		out.Refused, out.Unserved = c.Message, len(split.Status.Backends) == 0
-		return out
-	}
-	if c := splitv1.CurrentCondition(split, splitv1.ConditionProgrammed); c != nil {
-		out.InEffect, out.Waiting = c.Status == metav1.ConditionTrue, c.Message
 	}
 	return out
 }
 
 // requested are the weights that a split asks for; nil when it is not what Serin writes.
-func (s *scene) requested(split *splitv1.TrafficSplit, root *corev1.Service) []plan.PortWeight {
+func (s *scene) requested(split *splitv1.TrafficSplit, root *corev1.Service) []helmrelease.PortWeight {
 	stable, canary := workload.BackendName(root.Name, v1alpha1.RoleStable), workload.BackendName(root.Name, v1alpha1.RoleCanary)
 	if split.Spec.Service != root.Name || len(split.Spec.Matches) > 0 || len(split.Spec.Backends) != 2 {
 		return nil
@@ -124,9 +118,9 @@ func (s *scene) requested(split *splitv1.TrafficSplit, root *corev1.Service) []p
 	if err != nil {
 		return nil
 	}
-	var out []plan.PortWeight
+	var out []helmrelease.PortWeight
 	for _, p := range root.Spec.Ports {
-		port := plan.Port{Number: p.Port, Transport: string(p.Protocol)}
+		port := helmrelease.Port{Number: p.Port, Transport: string(p.Protocol)}
 		if p.Protocol == "" {
 			port.Transport = string(corev1.ProtocolTCP)
 		}
@@ -136,9 +130,9 @@ func (s *scene) requested(split *splitv1.TrafficSplit, root *corev1.Service) []p
 				return nil
 			}
 		}
-		out = append(out, plan.PortWeight{Port: port.String(), Weight: weight})
+		out = append(out, helmrelease.PortWeight{Port: port.String(), Weight: weight})
 	}
-	slices.SortFunc(out, func(a, b plan.PortWeight) int { return strings.Compare(a.Port, b.Port) })
+	slices.SortFunc(out, func(a, b helmrelease.PortWeight) int { return strings.Compare(a.Port, b.Port) })
 	if !apiequality.Semantic.DeepEqual(routing, s.routing(root, out)) {
 		return nil
 	}

@@ -15,11 +15,11 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+	"github.com/serin-dev/serin/controllers/release/helmrelease"
 )
 
-func twoPorts(http, dns int32) []plan.PortWeight {
-	return []plan.PortWeight{{Port: "53/UDP", Weight: dns}, {Port: "80/TCP", Weight: http}}
+func twoPorts(http, dns int32) []helmrelease.PortWeight {
+	return []helmrelease.PortWeight{{Port: "53/UDP", Weight: dns}, {Port: "80/TCP", Weight: http}}
 }
 
 // sceneOf is an observation of the cluster with what was changed in it.
@@ -38,7 +38,7 @@ func TestASplitSaysTheWeightsThatWereWritten(t *testing.T) {
 	s := sceneOf(t)
 	root := s.root("web")
 	split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
-	for _, weights := range [][]plan.PortWeight{
+	for _, weights := range [][]helmrelease.PortWeight{
 		twoPorts(0, 0), twoPorts(1, 1), twoPorts(10, 0), twoPorts(0, 10), twoPorts(100, 0), twoPorts(100, 100), twoPorts(33, 34), twoPorts(50, 50),
 	} {
 		s.setSplit(split, root, weights, "web")
@@ -60,9 +60,9 @@ func TestWeightsOfPortsThatTheRouterHasNotSeenAreNotProgrammed(t *testing.T) {
 	s.setSplit(split, root, twoPorts(10, 5), "web")
 	programmed := func() bool {
 		s.splits = map[string]*splitv1.TrafficSplit{"web": split}
-		return s.observeSplit("web", root).InEffect
+		return s.observeSplit("web", root).Programmed
 	}
-	for _, weights := range [][]plan.PortWeight{twoPorts(10, 6), twoPorts(10, 10), twoPorts(10, 0)} {
+	for _, weights := range [][]helmrelease.PortWeight{twoPorts(10, 6), twoPorts(10, 10), twoPorts(10, 0)} {
 		split.Status.ObservedRouting = splitv1.RoutingDigest(split)
 		split.Status.Conditions = []metav1.Condition{{Type: splitv1.ConditionProgrammed, Status: metav1.ConditionTrue}}
 		if !programmed() {

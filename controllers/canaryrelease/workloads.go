@@ -3,7 +3,6 @@
 package canaryrelease
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -19,7 +17,9 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
-	"github.com/serin-dev/serin/controllers/canaryrelease/plan"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
+	"github.com/serin-dev/serin/controllers/release/helmrelease"
 	"github.com/serin-dev/serin/controllers/workload"
 )
 
@@ -97,14 +97,14 @@ func (s *scene) observeWorkloads() error {
 	return nil
 }
 
-func (s *scene) observeWorkload(name string) (plan.Workload, error) {
-	w := plan.Workload{Name: name, Presence: plan.Absent}
+func (s *scene) observeWorkload(name string) (helmrelease.Workload, error) {
+	w := helmrelease.Workload{Name: name, Presence: kit.Absent}
 	d := s.deployments[name]
 	if d != nil {
 		replicas := ptr.Deref(d.Spec.Replicas, 1)
-		w = plan.Workload{
-			Name: name, Presence: plan.Present, Deleting: !d.DeletionTimestamp.IsZero(), Replicas: replicas,
-			Paused: d.Spec.Paused, Held: holdsPause(d), Settled: settled(d, replicas), Rollout: d.Annotations[v1alpha1.AnnotationRollout],
+		w = helmrelease.Workload{
+			Name: name, Presence: kit.Present, Deleting: !d.DeletionTimestamp.IsZero(), Replicas: replicas,
+			Paused: d.Spec.Paused, Held: shell.HoldsPause(d, v1alpha1.FieldManagerCanaryRelease), Settled: shell.Settled(d), Rollout: d.Annotations[v1alpha1.AnnotationRollout],
 		}
 	}
 	if c := s.candidate(name); c != nil {
@@ -124,51 +124,21 @@ func (s *scene) observeWorkload(name string) (plan.Workload, error) {
 }
 
 // observeReplicaSet tells a version of a workload, and its canary.
-func (s *scene) observeReplicaSet(rs *appsv1.ReplicaSet, d *appsv1.Deployment, name string) (plan.ReplicaSet, bool) {
+func (s *scene) observeReplicaSet(rs *appsv1.ReplicaSet, d *appsv1.Deployment, name string) (kit.ReplicaSet, bool) {
 	marked := isMarked(rs, s.CanaryRelease) && rs.Annotations[v1alpha1.AnnotationCanaryWorkload] == name
-	owner := plan.OwnerNone
+	owner := kit.OwnerNone
 	switch c := metav1.GetControllerOfNoCopy(rs); {
 	case c != nil && d != nil && c.UID == d.UID:
-		owner = plan.OwnerDeployment
+		owner = kit.OwnerDeployment
 	case !marked:
-		return plan.ReplicaSet{}, false
+		return kit.ReplicaSet{}, false
 	case c != nil:
-		owner = plan.OwnerCanary
+		owner = kit.OwnerSerin
 	}
-	return plan.ReplicaSet{
-		Name: rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion, Owner: owner, Marked: marked,
-		Rolls:    rs.Annotations[v1alpha1.AnnotationCanaryRolls] == "true",
-		Revision: rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
-		Current:  d != nil && workload.SameTemplate(&rs.Spec.Template, &d.Spec.Template),
-		Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas, Available: rs.Status.AvailableReplicas,
-		Desired: workload.DesiredReplicas(rs), Deleting: !rs.DeletionTimestamp.IsZero(), Failure: failure(rs),
-	}, true
-}
-
-// failure is why the pods of a ReplicaSet can't be created: a quota, for instance.
-func failure(rs *appsv1.ReplicaSet) string {
-	for _, c := range rs.Status.Conditions {
-		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
-			return c.Reason
-		}
-	}
-	return ""
-}
-
-// settled reports whether the Deployment controller has nothing left to do.
-func settled(d *appsv1.Deployment, replicas int32) bool {
-	return d.Status.ObservedGeneration >= d.Generation && d.Status.Replicas == replicas &&
-		d.Status.UpdatedReplicas == replicas && d.Status.AvailableReplicas == replicas
-}
-
-// holdsPause reports whether spec.paused was applied by this controller.
-func holdsPause(d *appsv1.Deployment) bool {
-	for _, m := range d.ManagedFields {
-		if m.Manager == v1alpha1.FieldManagerCanaryRelease && m.FieldsV1 != nil && bytes.Contains(m.FieldsV1.GetRawBytes(), []byte(`"f:paused"`)) {
-			return true
-		}
-	}
-	return false
+	out := shell.ObserveReplicaSet(rs, d)
+	out.Owner, out.Marked, out.Rolls = owner, marked, rs.Annotations[v1alpha1.AnnotationCanaryRolls] == "true"
+	out.Failure = shell.Failed(rs).Reason // its message may quote a value of the release
+	return out, true
 }
 
 // podsOf is the prefix of the names of a ReplicaSet's pods, which the API server cuts off

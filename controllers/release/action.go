@@ -5,30 +5,11 @@ package release
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
-// Action is one idempotent write. Its String is a line of the golden logs.
-type Action interface {
-	fmt.Stringer
-	action()
-}
-
-// Target is the exact object that an action may change: another object of the
-// same name, or a newer version of it, makes the action fail.
-type Target struct {
-	Name            string
-	UID             types.UID
-	ResourceVersion string
-}
-
 type (
-	// AddFinalizer makes sure that Serin is asked before the Rollout is gone.
-	AddFinalizer struct{}
-	// RemoveFinalizer lets the Rollout go.
-	RemoveFinalizer struct{}
 	// SetPaused marks the Deployment as managed and sets spec.paused.
 	SetPaused struct{ Paused bool }
 	// RestoreDeployment removes the mark; spec.paused stays true when Paused.
@@ -38,30 +19,11 @@ type (
 		Revision string
 		Replicas int32
 	}
-	// AdoptCanary takes over an old ReplicaSet of the Deployment, without pods,
-	// whose template is the Deployment's template again.
-	AdoptCanary struct{ Target }
-	// ScaleReplicaSet sets the replicas of a ReplicaSet and tells it the
-	// workload's scale.
-	ScaleReplicaSet struct {
-		Target
-		Replicas, Desired int32
-	}
-	// ReleaseCanary drops the controller reference: the Deployment adopts it.
-	ReleaseCanary struct{ Target }
-	// DeleteReplicaSet deletes a ReplicaSet without pods.
-	DeleteReplicaSet struct{ Target }
-	// ApplyBackend makes the Service of one version select a revision.
-	ApplyBackend struct{ Role, Revision string }
-	// DeleteBackend deletes the Service of one version.
-	DeleteBackend struct {
-		Target
-		Role string
-	}
+	// AdoptCanary makes an old ReplicaSet of the Deployment, without pods, the canary: its
+	// template is the Deployment's template again.
+	AdoptCanary struct{ kit.Object }
 	// ApplySplit writes what goes to the canary; stable gets the rest.
 	ApplySplit struct{ Route }
-	// DeleteSplit deletes the TrafficSplit.
-	DeleteSplit struct{ Target }
 	// KeepContent makes the copy of a ConfigMap or Secret as it is now.
 	KeepContent struct {
 		Kind v1alpha1.ConfigurationKind
@@ -82,27 +44,6 @@ type (
 	ClearDelegation struct{}
 )
 
-func (AddFinalizer) action()      {}
-func (RemoveFinalizer) action()   {}
-func (SetPaused) action()         {}
-func (RestoreDeployment) action() {}
-func (CreateCanary) action()      {}
-func (AdoptCanary) action()       {}
-func (ScaleReplicaSet) action()   {}
-func (ReleaseCanary) action()     {}
-func (DeleteReplicaSet) action()  {}
-func (ApplyBackend) action()      {}
-func (DeleteBackend) action()     {}
-func (ApplySplit) action()        {}
-func (DeleteSplit) action()       {}
-func (KeepContent) action()       {}
-func (SetConfiguration) action()  {}
-func (DropContent) action()       {}
-func (SetDelegation) action()     {}
-func (ClearDelegation) action()   {}
-
-func (AddFinalizer) String() string    { return "add the finalizer" }
-func (RemoveFinalizer) String() string { return "remove the finalizer" }
 func (a SetPaused) String() string {
 	if a.Paused {
 		return "pause the Deployment"
@@ -121,20 +62,8 @@ func (a CreateCanary) String() string {
 	return fmt.Sprintf("create canary %s with %d replicas", a.Revision, a.Replicas)
 }
 func (a AdoptCanary) String() string { return "adopt ReplicaSet " + a.Name + " as canary" }
-func (a ScaleReplicaSet) String() string {
-	return fmt.Sprintf("scale ReplicaSet %s to %d", a.Name, a.Replicas)
-}
 
-func (a ReleaseCanary) String() string {
-	return "hand ReplicaSet " + a.Name + " over to the Deployment"
-}
-func (a DeleteReplicaSet) String() string { return "delete ReplicaSet " + a.Name }
-func (a ApplyBackend) String() string {
-	return fmt.Sprintf("point the Service of %s at %s", a.Role, a.Revision)
-}
-func (a DeleteBackend) String() string { return "delete the Service of " + a.Role }
-func (a ApplySplit) String() string    { return "set the canary's weight to " + a.Route.String() }
-func (DeleteSplit) String() string     { return "delete the TrafficSplit" }
+func (a ApplySplit) String() string { return "set the canary's weight to " + a.Route.String() }
 
 func (a KeepContent) String() string {
 	return fmt.Sprintf("keep a copy of the %s %s", a.Kind, a.Name)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // deploymentController does what sync and rolloutRolling of the real one do with
@@ -23,15 +24,15 @@ func (w *world) deploymentController() {
 		return
 	}
 	for _, rs := range w.rss {
-		if rs.owner == OwnerNone {
-			rs.owner = OwnerDeployment
+		if rs.owner == kit.OwnerNone {
+			rs.owner = kit.OwnerDeployment
 			w.touch(rs)
 			w.say("deployment controller: adopts %s", rs.name)
 		}
 	}
 	current := w.newest()
 	if current == nil && !w.dep.paused {
-		current = w.addReplicaSet(w.dep.template, "k"+w.dep.template, OwnerDeployment, 0)
+		current = w.addReplicaSet(w.dep.template, "k"+w.dep.template, kit.OwnerDeployment, 0)
 	}
 	old, active, scaling := w.versions(current)
 	switch {
@@ -50,7 +51,7 @@ func (w *world) deploymentController() {
 // have replicas, and whether one of them has not been told of the present scale.
 func (w *world) versions(current *replicaSet) (old, active []*replicaSet, scaling bool) {
 	for _, rs := range w.rss {
-		if rs.owner != OwnerDeployment {
+		if rs.owner != kit.OwnerDeployment {
 			continue
 		}
 		if rs != current {
@@ -137,7 +138,7 @@ func (w *world) saturated(rs *replicaSet) bool {
 // of the real controller has it.
 func (w *world) newest() *replicaSet {
 	for _, rs := range w.rss {
-		if rs.owner == OwnerDeployment && rs.template == w.dep.template {
+		if rs.owner == kit.OwnerDeployment && rs.template == w.dep.template {
 			return rs
 		}
 	}
@@ -152,7 +153,7 @@ func (w *world) setReplicas(rs *replicaSet, n int32) {
 	w.touch(rs)
 }
 
-func (w *world) addReplicaSet(template, revision string, owner Owner, replicas int32) *replicaSet {
+func (w *world) addReplicaSet(template, revision string, owner kit.Owner, replicas int32) *replicaSet {
 	w.rv++
 	rs := &replicaSet{
 		name: "website-" + revision, template: template, revision: revision, owner: owner,

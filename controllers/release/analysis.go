@@ -12,6 +12,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // judgeTraffic judges what the canary answered since the last look, at whatever stage
@@ -118,7 +119,7 @@ func putOnRecord(d *draft, state judge.State) {
 		d.status.Analysis = &v1alpha1.AnalysisStatus{}
 	}
 	a, r := d.status.Analysis, d.verdict
-	a.Verdict, a.Reason, a.Message = string(r.Verdict), string(r.Reason), shorten(r.Explain())
+	a.Verdict, a.Reason, a.Message = string(r.Verdict), string(r.Reason), kit.Shorten(r.Explain())
 	a.Evidence, a.Threshold, a.DecidingMetric = figure(r.Evidence), figure(r.Threshold), r.DecidingMetric
 	a.PromotionEvidence, a.PromotionThreshold, a.MinDetectableEffect = "", "", ""
 	if r.PromotionThreshold > 0 {

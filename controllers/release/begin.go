@@ -24,7 +24,7 @@ func supersede(d *draft) {
 		const why = "A newer version superseded it."
 		notifyOutcome(d, v1alpha1.NotifySuperseded, why)
 		closeRelease(d, v1alpha1.OutcomeSuperseded, previous, why)
-		d.note(false, v1alpha1.ReasonSuperseded, "Revision %s is superseded by the newer revision %s", previous, d.revision)
+		d.Note(false, v1alpha1.ReasonSuperseded, "Revision %s is superseded by the newer revision %s", previous, d.revision)
 	}
 	forgetRelease(d)
 }
@@ -66,7 +66,7 @@ func relocate(d *draft) {
 	i := nearest(&d.snapshot, here)
 	switch {
 	case i < 0:
-		d.note(false, "StepsEdited", "The steps were edited: the release goes on at the first one, from no traffic")
+		d.Note(false, "StepsEdited", "The steps were edited: the release goes on at the first one, from no traffic")
 		d.status.Step = nil
 		return
 	case inEffect && d.stepAt(i).sameRequests(here):
@@ -74,7 +74,7 @@ func relocate(d *draft) {
 	default:
 		d.enterStep(i)
 	}
-	d.note(false, "StepsEdited", "The steps were edited: the release goes on at step %s with %s", d.summary(i), d.steps[i].share())
+	d.Note(false, "StepsEdited", "The steps were edited: the release goes on at step %s with %s", d.summary(i), d.steps[i].share())
 }
 
 // number gives the present step its number among the edited steps.
@@ -120,7 +120,7 @@ func stopShare(d *draft) (done bool) {
 	if c.Replicas > 0 {
 		d.target.scale(d, 0)
 	}
-	d.progress(v1alpha1.ReasonPreparing, "The steps were edited, and all of them are higher: removing the canary's pods before the first one.")
+	d.Wait(v1alpha1.ReasonPreparing, "The steps were edited, and all of them are higher: removing the canary's pods before the first one.")
 	return false
 }
 
@@ -130,7 +130,7 @@ func begin(d *draft) (another bool) {
 	back := inRollbackWindow(&d.snapshot)
 	if !back {
 		if end := settlesAt(&d.snapshot); d.Now.Before(end) {
-			d.progress(v1alpha1.ReasonPreparing, "Waiting for a moment whether a ConfigMap or Secret changes too.")
+			d.Wait(v1alpha1.ReasonPreparing, "Waiting for a moment whether a ConfigMap or Secret changes too.")
 			d.wake(end)
 			return false
 		}
@@ -139,7 +139,7 @@ func begin(d *draft) (another bool) {
 		}
 	}
 	d.status.Canary.StartedAt = new(metav1.NewTime(d.Now))
-	d.note(false, "ReleaseStarted", "Revision %s is being released in %d steps", d.revision, len(d.steps))
+	d.Note(false, "ReleaseStarted", "Revision %s is being released in %d steps", d.revision, len(d.steps))
 	notify(d, v1alpha1.NotifyStarted, fmt.Sprintf("Revision %s is being released in %d steps.", d.revision, len(d.steps)))
 	if back {
 		d.enterStep(len(d.steps))

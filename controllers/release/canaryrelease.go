@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // canaryRelease releases a CanaryRelease, which makes the pods and moves the traffic
@@ -38,7 +39,7 @@ const (
 
 func (canaryRelease) identify(s *snapshot) (revision string, c *canary) {
 	revision = s.Delegated.Revision
-	if s.Delegated.Presence != Present && s.status.Canary != nil {
+	if s.Delegated.Presence != kit.Present && s.status.Canary != nil {
 		revision = s.status.Canary.Revision // it is the one that has gone
 	}
 	ready := s.Delegated.Ready
@@ -71,7 +72,7 @@ func (t canaryRelease) hindrance(s *snapshot) phase {
 }
 
 // ends reports whether it is gone, or is not to stay.
-func (c *Delegated) ends() bool { return c.Presence != Present || c.Decision != nil || c.Deleting }
+func (c *Delegated) ends() bool { return c.Presence != kit.Present || c.Decision != nil || c.Deleting }
 
 func (canaryRelease) unprepared(*snapshot) phase { return phaseReleasing }
 
@@ -89,7 +90,7 @@ func (canaryRelease) act(d *draft, p phase) (another bool) {
 
 // consents reports whether the CanaryRelease names this Rollout.
 func consents(s *snapshot) bool {
-	return s.Delegated.Presence == Present && s.Delegated.Rollout == s.Rollout.Name
+	return s.Delegated.Presence == kit.Present && s.Delegated.Rollout == s.Rollout.Name
 }
 
 // over reports whether it has ended, so that nobody decides about it any more.
@@ -104,11 +105,11 @@ func rest(d *draft) {
 	nothing := func(format string, args ...any) {
 		ignoreControl(d)
 		d.status.Weight = nil
-		d.say(v1alpha1.ReasonStable, format, args...)
-		d.state.ready = true
+		d.Say(v1alpha1.ReasonStable, format, args...)
+		d.State.Ready = true
 	}
 	switch {
-	case c.Presence != Present:
+	case c.Presence != kit.Present:
 		nothing("There is no CanaryRelease %q, and nothing to release.", name)
 	case c.over():
 		nothing("The CanaryRelease %q has ended, %s. For the next release, delete it and create another one of that name.", name, ending(c.Decision))
@@ -118,7 +119,7 @@ func rest(d *draft) {
 		nothing("The CanaryRelease %q has no ready pods to release: %s", name, c.Message)
 	default:
 		d.request(Route{})
-		d.progress(v1alpha1.ReasonPreparing, "Waiting until the CanaryRelease %q sends its canary nothing: %s.", name, trafficWait(&d.snapshot, Route{}))
+		d.Wait(v1alpha1.ReasonPreparing, "Waiting until the CanaryRelease %q sends its canary nothing: %s.", name, trafficWait(&d.snapshot, Route{}))
 	}
 }
 
@@ -129,7 +130,7 @@ func endedByOthers(d *draft) (another bool) {
 	case why != cause{}:
 		reject(d, why.reason, why.message)
 	case c.Decision == nil && c.Deleting:
-		d.progress(v1alpha1.ReasonRollingBack, "The CanaryRelease %q is being deleted.", name)
+		d.Wait(v1alpha1.ReasonRollingBack, "The CanaryRelease %q is being deleted.", name)
 		return false
 	case c.Decision == nil:
 		reject(d, v1alpha1.ReasonConflict, withoutConsent(&d.snapshot))
@@ -137,7 +138,7 @@ func endedByOthers(d *draft) (another bool) {
 		decidePromotion(d, reasonPromotedFully, "the CanaryRelease was adopted: "+c.Decision.Message)
 		adopted(d)
 	default:
-		d.progress(v1alpha1.ReasonPromoting, "The CanaryRelease %q is being adopted by a user, and nothing is judged any more: %s", name, c.Message)
+		d.Wait(v1alpha1.ReasonPromoting, "The CanaryRelease %q is being adopted by a user, and nothing is judged any more: %s", name, c.Message)
 		return false
 	}
 	return true
@@ -147,7 +148,7 @@ func endedByOthers(d *draft) (another bool) {
 func lostCause(s *snapshot, deleted string) cause {
 	c, name := &s.Delegated, s.Rollout.Spec.WorkloadRef.Name
 	switch d := c.Decision; {
-	case c.Presence != Present:
+	case c.Presence != kit.Present:
 		return cause{v1alpha1.ReasonDeprecated, fmt.Sprintf("the CanaryRelease %q %s", name, deleted)}
 	case d != nil && d.Transition == v1alpha1.CanaryTransitionDeprecated:
 		return cause{v1alpha1.ReasonDeprecated, fmt.Sprintf("the CanaryRelease %q was deprecated: %s", name, d.Message)}
@@ -171,7 +172,7 @@ func (t canaryRelease) promote(d *draft) (another bool) {
 		d.request(all)
 	}
 	if !ready || !d.routed(all) {
-		d.say(v1alpha1.ReasonPromoting, "Promoting: waiting until the CanaryRelease sends all traffic to the canary: %s.", trafficWait(&d.snapshot, all))
+		d.Say(v1alpha1.ReasonPromoting, "Promoting: waiting until the CanaryRelease sends all traffic to the canary: %s.", trafficWait(&d.snapshot, all))
 		return orTooLate(d)
 	}
 	d.status.Decision.HandedOver = true
@@ -199,7 +200,7 @@ func awaitAdoption(d *draft) (another bool) {
 		decline(d, "the CanaryRelease is being adopted already; to go back, set its spec.transition to Deprecated")
 	}
 	endDelegated(d, fullWeight, v1alpha1.CanaryTransitionAdopted)
-	d.progress(v1alpha1.ReasonPromoting, "Promoting: the CanaryRelease %q is being adopted. %s", name, c.Message)
+	d.Wait(v1alpha1.ReasonPromoting, "Promoting: the CanaryRelease %q is being adopted. %s", name, c.Message)
 	return false
 }
 
@@ -210,7 +211,7 @@ func endDelegated(d *draft, weight int32, t v1alpha1.CanaryTransition) {
 		d.status.Weight = w.DeepCopy()
 	}
 	if consents(&d.snapshot) && d.Delegated.Decision == nil && (d.Delegated.Transition != t || d.Split.Requested.Weight != weight) {
-		d.do(SetDelegation{Weight: weight, Transition: t})
+		d.Do(SetDelegation{Weight: weight, Transition: t})
 	}
 }
 
@@ -219,23 +220,23 @@ func endDelegated(d *draft, weight int32, t v1alpha1.CanaryTransition) {
 func (canaryRelease) rollBack(d *draft) (another bool) {
 	decision, c, name := d.status.Decision, &d.Delegated, d.Rollout.Spec.WorkloadRef.Name
 	switch {
-	case c.Presence != Present:
+	case c.Presence != kit.Present:
 		forgetRelease(d)
 		return true
 	case c.over():
 		ignoreControl(d)
 		d.status.Step, d.status.Weight = nil, nil
-		d.stall(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. The CanaryRelease %q has ended, %s; delete it and create another one of that name to go on.", decision.Revision, decision.Message, name, ending(c.Decision))
+		d.Stall(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. The CanaryRelease %q has ended, %s; delete it and create another one of that name to go on.", decision.Revision, decision.Message, name, ending(c.Decision))
 		return false
 	case c.Decision == nil && !consents(&d.snapshot):
 		ignoreControl(d)
 		d.status.Step, d.status.Weight = nil, nil
-		d.stall(v1alpha1.ReasonRolledBack, "Revision %s is not released any more: %s.", decision.Revision, decision.Message)
+		d.Stall(v1alpha1.ReasonRolledBack, "Revision %s is not released any more: %s.", decision.Revision, decision.Message)
 		return false
 	}
 	if c.Decision != nil || c.Deleting || rampDown(d) {
 		endDelegated(d, 0, v1alpha1.CanaryTransitionDeprecated)
-		d.say(v1alpha1.ReasonRollingBack, "Waiting until the CanaryRelease %q has ended. %s", name, c.Message)
+		d.Say(v1alpha1.ReasonRollingBack, "Waiting until the CanaryRelease %q has ended. %s", name, c.Message)
 	}
 	rollingBack(d)
 	return false
@@ -258,13 +259,13 @@ func (canaryRelease) restore(d *draft) (another bool) {
 			return false
 		}
 	}
-	d.actions = nil
-	d.progress(v1alpha1.ReasonDeleting, "Restoring the CanaryRelease %q.", d.Rollout.Spec.WorkloadRef.Name)
+	d.Actions = nil
+	d.Wait(v1alpha1.ReasonDeleting, "Restoring the CanaryRelease %q.", d.Rollout.Spec.WorkloadRef.Name)
 	d.status.Weight, d.status.Step = nil, nil
 	if consents(&d.snapshot) && d.Delegated.Held {
-		d.do(ClearDelegation{})
+		d.Do(ClearDelegation{})
 	}
-	d.do(RemoveFinalizer{})
+	d.Do(kit.RemoveFinalizer{})
 	return false
 }
 
@@ -275,7 +276,7 @@ func released(d *draft) bool {
 	case c.over():
 		return true
 	case c.Transition != v1alpha1.CanaryTransitionNone:
-		d.progress(v1alpha1.ReasonDeleting, "Waiting until the CanaryRelease %q has ended. %s", name, c.Message)
+		d.Wait(v1alpha1.ReasonDeleting, "Waiting until the CanaryRelease %q has ended. %s", name, c.Message)
 		return false
 	case c.Decision != nil || c.Deleting || c.Unshared:
 		return true
@@ -284,7 +285,7 @@ func released(d *draft) bool {
 	if d.routed(Route{}) {
 		return true
 	}
-	d.progress(v1alpha1.ReasonDeleting, "Waiting until the CanaryRelease %q sends its canary nothing: %s.", name, trafficWait(&d.snapshot, Route{}))
+	d.Wait(v1alpha1.ReasonDeleting, "Waiting until the CanaryRelease %q sends its canary nothing: %s.", name, trafficWait(&d.snapshot, Route{}))
 	return false
 }
 
@@ -314,13 +315,15 @@ func (canaryRelease) count(s *snapshot, v *v1alpha1.VersionStatus) (replicas, re
 // write has the CanaryRelease send that much to its canary.
 func (canaryRelease) write(d *draft, r Route) {
 	if consents(&d.snapshot) {
-		d.do(SetDelegation{Weight: r.Weight})
+		d.Do(SetDelegation{Weight: r.Weight})
 	}
 }
 
 func (canaryRelease) where() string { return "spec.delegation of the CanaryRelease" }
 
-func (canaryRelease) free(s *snapshot) bool { return s.Service.Presence == Absent || s.Split.Unserved }
+func (canaryRelease) free(s *snapshot) bool {
+	return s.Service.Presence == kit.Absent || s.Split.Unserved
+}
 
 func (canaryRelease) repair(*draft) {}
 
@@ -334,7 +337,7 @@ func (canaryRelease) ungoverned(*snapshot) bool { return false }
 func (canaryRelease) gone(*snapshot) bool { return false }
 
 // refuse says why a CanaryRelease can't be released as the spec wants.
-func (canaryRelease) refuse(s *snapshot) *statement {
+func (canaryRelease) refuse(s *snapshot) *kit.Statement {
 	name, c := s.Rollout.Spec.WorkloadRef.Name, &s.Delegated
 	if what := meaningless(s); what != "" {
 		return refusal(v1alpha1.ReasonInvalidSpec, "%s for a CanaryRelease; remove it.", what)
@@ -342,9 +345,9 @@ func (canaryRelease) refuse(s *snapshot) *statement {
 	switch {
 	case c.Unserved:
 		return refusal(v1alpha1.ReasonInvalidSpec, "spec.workloadRef: this operator serves no CanaryReleases; install it with canaryReleases.enabled.")
-	case c.Presence == Present && !consents(s) && !c.over():
+	case c.Presence == kit.Present && !consents(s) && !c.over():
 		return refusal(v1alpha1.ReasonConflict, "spec.workloadRef: the CanaryRelease %q does not let this Rollout decide; set its spec.delegation.rollout to %q.", name, s.Rollout.Name)
-	case c.Presence == Present && c.Problem != "" && c.Decision == nil:
+	case c.Presence == kit.Present && c.Problem != "" && c.Decision == nil:
 		return refusal(v1alpha1.ReasonInvalidService, "spec.service: %s.", c.Problem)
 	}
 	return serviceMissing(s)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // Configuration is what the workload's template says of its ConfigMaps and
@@ -32,7 +33,7 @@ type Configuration struct {
 // Copied is a copy of a ConfigMap or Secret.
 type Copied struct {
 	Kind v1alpha1.ConfigurationKind
-	Target
+	kit.Object
 }
 
 // settleTime is how long a change of a content or of the template waits for one of the
@@ -58,7 +59,7 @@ func settlesAt(s *snapshot) time.Time {
 // now. The first version is rolled out without steps anyway.
 func outdated(s *snapshot) bool {
 	w := s.Workload
-	if w.Presence != Present || w.Deleting || s.Configuration.Template == s.Configuration.Wanted {
+	if w.Presence != kit.Present || w.Deleting || s.Configuration.Template == s.Configuration.Wanted {
 		return false
 	}
 	held := w.ManagedBy == s.Rollout.Name && (w.Paused || s.GuardInForce)
@@ -72,17 +73,17 @@ func configure(d *draft) {
 	noteContents(d)
 	d.status.Configuration = c.Recorded
 	for _, ref := range c.Missing {
-		d.do(KeepContent{Kind: ref.Kind, Name: ref.Name})
+		d.Do(KeepContent{Kind: ref.Kind, Name: ref.Name})
 	}
 	switch {
 	case !d.begun() && contentsChanging(&d.snapshot):
 		d.wake(c.ChangedAt.Add(settleTime))
 	case outdated(&d.snapshot):
-		d.do(SetConfiguration{Value: c.Wanted})
+		d.Do(SetConfiguration{Value: c.Wanted})
 	case d.begun():
 	default:
 		for _, unused := range c.Unused {
-			d.do(DropContent{Copied: unused})
+			d.Do(DropContent{Copied: unused})
 		}
 	}
 }
@@ -91,7 +92,7 @@ func configure(d *draft) {
 func noteContents(d *draft) {
 	for _, now := range d.Configuration.Recorded {
 		if !slices.Contains(d.status.Configuration, now) {
-			d.note(false, v1alpha1.ReasonConfigurationChanged, "The content of the %s %q is kept as %q and is part of the next version", now.Kind, now.Name, now.Copy)
+			d.Note(false, v1alpha1.ReasonConfigurationChanged, "The content of the %s %q is kept as %q and is part of the next version", now.Kind, now.Name, now.Copy)
 		}
 	}
 }

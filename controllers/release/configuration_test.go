@@ -9,6 +9,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/configrevision"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // A template of the world that reads copies is written "v1 ConfigMap/app=app-one".
@@ -45,7 +46,7 @@ func (w *world) observeConfiguration() Configuration {
 	r := configrevision.Resolve(f)
 	c := Configuration{Asked: true, ChangedAt: w.contentAt, Template: annotationOf(w.dep.template), Wanted: r.Template.String(), Recorded: r.Recorded.Status(), Missing: r.Missing}
 	for _, unused := range r.Unused {
-		c.Unused = append(c.Unused, Copied{Kind: unused.Kind, Target: Target{Name: unused.Name}})
+		c.Unused = append(c.Unused, Copied{Kind: unused.Kind, Object: kit.Object{Name: unused.Name}})
 	}
 	return c
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // maxInterventions is how many user actions are kept for one release.
@@ -128,7 +129,7 @@ func passStep(d *draft, c *v1alpha1.Control) {
 	s := d.status.Step
 	s.PassedAt = new(d.micro())
 	s.AnalysisSkipped = s.AnalysisSkipped || c.Action == v1alpha1.ControlSkip
-	d.note(false, string(c.Action), "Step %s: %s %s", s.Summary, strings.ToLower(string(c.Action)), who(c))
+	d.Note(false, string(c.Action), "Step %s: %s %s", s.Summary, strings.ToLower(string(c.Action)), who(c))
 }
 
 // ignoreControl puts on record that a user action came when there was nothing to act on.
@@ -141,8 +142,8 @@ func ignoreControl(d *draft) {
 
 func decline(d *draft, why string) {
 	c := &d.status.Control.Control
-	d.status.Control.Ignored = shortenTo(why, maxIgnored)
-	d.note(true, v1alpha1.ReasonControlIgnored, "%s of revision %s is ignored: %s", c.Action, c.Revision, why)
+	d.status.Control.Ignored = kit.ShortenTo(why, maxIgnored)
+	d.Note(true, v1alpha1.ReasonControlIgnored, "%s of revision %s is ignored: %s", c.Action, c.Revision, why)
 }
 
 func intervene(d *draft, c *v1alpha1.Control, step int32) {
@@ -168,10 +169,10 @@ func retry(d *draft) bool {
 	case c.Action != v1alpha1.ControlRetry:
 		decline(d, "the revision was rolled back; use Retry to release it again")
 	default:
-		d.note(false, string(c.Action), "Revision %s is released again, %s", c.Revision, who(c))
+		d.Note(false, string(c.Action), "Revision %s is released again, %s", c.Revision, who(c))
 		forgetRelease(d)
 		intervene(d, c, 0)
-		d.progress(v1alpha1.ReasonPreparing, "Revision %s is released again.", c.Revision)
+		d.Wait(v1alpha1.ReasonPreparing, "Revision %s is released again.", c.Revision)
 		d.wake(d.Now)
 		return true
 	}

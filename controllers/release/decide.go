@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // Decide returns what to do about a Rollout, given what was observed.
@@ -13,7 +14,7 @@ func Decide(o Observation) Decision {
 	d := newDraft(o)
 	switch {
 	case d.Unreadable != "":
-		d.say(v1alpha1.ReasonObservationFailed, "Waiting: %s. Nothing is changed meanwhile.", d.Unreadable)
+		d.Say(v1alpha1.ReasonObservationFailed, "Waiting: %s. Nothing is changed meanwhile.", d.Unreadable)
 	case d.deleting():
 		converge(d)
 	case d.refusal != nil:
@@ -30,13 +31,13 @@ func Decide(o Observation) Decision {
 // a user changes it.
 func proceed(d *draft) {
 	if !d.begun() && (outdated(&d.snapshot) || contentsChanging(&d.snapshot)) {
-		d.progress(v1alpha1.ReasonConfigurationChanged, "Another content of a ConfigMap or Secret becomes part of the next version.")
+		d.Wait(v1alpha1.ReasonConfigurationChanged, "Another content of a ConfigMap or Secret becomes part of the next version.")
 	} else {
 		converge(d)
 	}
 	configure(d)
 	if !slices.Contains(d.Rollout.Finalizers, v1alpha1.Finalizer) {
-		d.actions = slices.Insert(d.actions, 0, Action(AddFinalizer{}))
+		d.Actions = slices.Insert(d.Actions, 0, kit.Action(kit.AddFinalizer{}))
 	}
 }
 
@@ -48,7 +49,7 @@ const maxTransitions = 32
 func converge(d *draft) {
 	d.target.note(d)
 	for range maxTransitions {
-		d.actions, d.state = nil, statement{}
+		d.Actions, d.State = nil, kit.Statement{}
 		act, p := d.target.act, assess(&d.snapshot)
 		switch p {
 		case phaseRestoring:
@@ -66,7 +67,7 @@ func converge(d *draft) {
 // of a step, makes that another phase. It reports whether the release ended.
 func release(d *draft, _ phase) (ended bool) {
 	for range maxTransitions {
-		d.actions, d.state = nil, statement{}
+		d.Actions, d.State = nil, kit.Statement{}
 		p := assessRelease(&d.snapshot)
 		if another := act(d, p); !another || p == phasePromoting {
 			return another

@@ -7,6 +7,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // Decision is what to do now.
@@ -15,9 +16,9 @@ type Decision struct {
 	// observed one, nothing is written.
 	Status v1alpha1.RolloutStatus
 	// Actions in order; the first error stops the rest.
-	Actions []Action
+	Actions []kit.Action
 	// Events tell people of transitions, after the status was written.
-	Events []Event
+	Events []kit.Event
 	// Measure is whether traffic must be measured now.
 	Measure bool
 	// Weight that is in effect, for the measurement. Its Since is zero while the
@@ -39,15 +40,4 @@ type Question struct {
 	// Index of the step that it is about, counted from 0, of how many, and the step's
 	// weight in percent. Of is 0 where it is about the release as a whole.
 	Index, Of, Weight int32
-}
-
-// Event is a note for people on the Rollout.
-type Event struct {
-	// Warning or Normal.
-	Warning bool
-	// Routine is for the log only. It happens at every step, and there may be a
-	// hundred of them.
-	Routine bool
-	Reason  string
-	Message string
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // delegatedCanary is a CanaryRelease and its controller: what it is told counts for the
@@ -77,26 +78,26 @@ func (c *delegatedCanary) wants() (weight int32, t v1alpha1.CanaryTransition) {
 
 func (w *world) observeDelegated(o *Observation) {
 	o.Workload = Workload{}
-	o.Split = Split{Presence: Absent, Requested: Route{Weight: -1}, Observed: -1}
+	o.Split = Split{Split: kit.Split{Presence: kit.Absent}, Requested: Route{Weight: -1}, Observed: -1}
 	c := w.cr
 	if c == nil {
-		o.Delegated.Presence = Absent
+		o.Delegated.Presence = kit.Absent
 		return
 	}
 	weight, transition := c.wants()
 	o.Delegated = Delegated{
-		Presence: Present, Deleting: c.deleting, Rollout: c.names, Revision: c.uid + "-" + c.content, Stable: fmt.Sprintf("helm-%d", c.helm),
+		Presence: kit.Present, Deleting: c.deleting, Rollout: c.names, Revision: c.uid + "-" + c.content, Stable: fmt.Sprintf("helm-%d", c.helm),
 		Ready: c.ready, Replicas: 2, Transition: transition, Held: c.held, Decision: c.decision, Unshared: w.split == nil, Message: "It says so.",
 	}
-	o.Split = Split{Presence: Present, Ours: c.names == w.ro.Name, Deleting: c.deleting, Requested: Route{Weight: weight}, Observed: -1}
+	o.Split = Split{Split: kit.Split{Presence: kit.Present, Ours: c.names == w.ro.Name, Deleting: c.deleting}, Requested: Route{Weight: weight}, Observed: -1}
 	if s := w.split; s != nil {
 		o.Split.Observed = s.observed
-		o.Split.InEffect = s.served == s.generation && s.observed == weight
+		o.Split.Programmed = s.served == s.generation && s.observed == weight
 	}
 }
 
 // setDelegation is what the API server makes of what the Rollout applies.
-func (w *world) setDelegation(action Action) {
+func (w *world) setDelegation(action kit.Action) {
 	w.t.Helper()
 	if w.cr == nil || w.cr.names != w.ro.Name {
 		w.t.Fatalf("%s: the CanaryRelease does not name the Rollout\n%s", action, w.tail())

@@ -4,6 +4,7 @@ package release
 
 import (
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // deployment releases a Deployment: it is paused on its new template while Serin's
@@ -58,8 +59,8 @@ func (deployment) identify(s *snapshot) (revision string, c *canary) {
 }
 
 // canaryOf is the ReplicaSet of the workload's template that Serin controls.
-func canaryOf(s *snapshot) *ReplicaSet {
-	return s.replicaSet(func(r *ReplicaSet) bool { return r.Owner == OwnerRollout && r.Current && !r.Deleting })
+func canaryOf(s *snapshot) *kit.ReplicaSet {
+	return s.replicaSet(func(r *kit.ReplicaSet) bool { return r.Owner == kit.OwnerSerin && r.Current && !r.Deleting })
 }
 
 // templateRevision names the workload's template without a canary: by the ReplicaSet that
@@ -75,9 +76,9 @@ func templateRevision(s *snapshot) string {
 // the template was set back to an earlier version. The Deployment controller
 // would prefer it to any other ReplicaSet of that template, so it must become
 // the canary.
-func previousOf(s *snapshot) *ReplicaSet {
-	return s.replicaSet(func(r *ReplicaSet) bool {
-		return r.Owner == OwnerDeployment && r.Current && r.gone() && !r.Deleting
+func previousOf(s *snapshot) *kit.ReplicaSet {
+	return s.replicaSet(func(r *kit.ReplicaSet) bool {
+		return r.Owner == kit.OwnerDeployment && r.Current && r.Gone() && !r.Deleting
 	})
 }
 
@@ -98,13 +99,13 @@ func (deployment) assess(s *snapshot) phase {
 }
 
 // assessSettled finds out whether there is anything to release.
-func assessSettled(s *snapshot, stable *ReplicaSet) phase {
+func assessSettled(s *snapshot, stable *kit.ReplicaSet) phase {
 	switch {
 	case stable.Current:
 		return phaseSettled
 	case s.refusal != nil:
 		return phaseReleasing
-	case s.Workload.Replicas == 0 && s.Split.Presence == Absent && s.status.Step == nil && !templateRejected(s):
+	case s.Workload.Replicas == 0 && s.Split.Presence == kit.Absent && s.status.Step == nil && !templateRejected(s):
 		return phaseNoPods
 	case leftovers(s):
 		return phaseLeftovers
@@ -114,11 +115,11 @@ func assessSettled(s *snapshot, stable *ReplicaSet) phase {
 
 // leftovers reports whether objects of an earlier release are still in place.
 func leftovers(s *snapshot) bool {
-	return !s.begun() && (s.StableService.Presence == Present && s.StableService.Revision != s.status.Stable.Revision || s.Split.Deleting)
+	return !s.begun() && (s.StableService.Presence == kit.Present && s.StableService.Revision != s.status.Stable.Revision || s.Split.Deleting)
 }
 
 func (deployment) hindrance(s *snapshot) phase {
-	taken := s.CanaryService.Presence == Present && s.CanaryService.Revision != s.revision && !s.begun()
+	taken := s.CanaryService.Presence == kit.Present && s.CanaryService.Revision != s.revision && !s.begun()
 	if canaryPods(s, canaryOf(s)) || taken && !stopped(s) {
 		return phaseReplacing
 	}
@@ -129,7 +130,7 @@ func (deployment) unprepared(s *snapshot) phase {
 	switch {
 	case s.Workload.Replicas == 0 && !s.decided(v1alpha1.ActionPromote):
 		return phaseSuspended
-	case !s.byReplicas && (s.Split.Presence != Present || s.Split.Deleting) && (s.status.Step.ProgrammedAt != nil || s.Split.Presence != Absent):
+	case !s.byReplicas && (s.Split.Presence != kit.Present || s.Split.Deleting) && (s.status.Step.ProgrammedAt != nil || s.Split.Presence != kit.Absent):
 		return phaseSplitDeleted
 	case !paused(s, true):
 		return phasePausing
@@ -187,11 +188,11 @@ func actBeforeTraffic(d *draft, p phase) (another bool) {
 // than none is still there. Nobody would move its weights any more, so all pods stay
 // until the traffic is off it.
 func leavesRouter(s *snapshot) bool {
-	return s.RouterName == v1alpha1.RouterNone && s.Split.Presence == Present && s.Split.Ours
+	return s.RouterName == v1alpha1.RouterNone && s.Split.Presence == kit.Present && s.Split.Ours
 }
 
 func leaveRouter(d *draft) {
-	d.progress(v1alpha1.ReasonCleaningUp, "The router is none by now: returning the traffic to the Service %q first.", d.Rollout.Spec.Service)
+	d.Wait(v1alpha1.ReasonCleaningUp, "The router is none by now: returning the traffic to the Service %q first.", d.Rollout.Spec.Service)
 	removeSplit(d)
 }
 
@@ -201,7 +202,7 @@ func replace(d *draft) (another bool) {
 	yield(d)
 	keep := canaryOf(&d.snapshot)
 	if canaryPods(&d.snapshot, keep) {
-		d.progress(v1alpha1.ReasonSuperseded, "A newer template supersedes the canary: removing the old canary.")
+		d.Wait(v1alpha1.ReasonSuperseded, "A newer template supersedes the canary: removing the old canary.")
 	}
 	if removeCanaries(d, keep) {
 		stopTraffic(d) // before the Service of the canary means the new one
@@ -213,7 +214,7 @@ func replace(d *draft) (another bool) {
 // to answer and nothing to compare. It begins with its first step again when there
 // are pods.
 func suspend(d *draft) {
-	d.state.progress = true
+	d.State.Progress = true
 	d.target.tidy(d)
 	if s := d.status.Step; s.Index != 0 || s.PreparedAt != nil || s.ProgrammedAt != nil {
 		d.enterStep(0)
@@ -222,9 +223,9 @@ func suspend(d *draft) {
 		return
 	}
 	if rs := canaryOf(&d.snapshot); rs != nil && rs.Replicas > 0 {
-		d.do(ScaleReplicaSet{Target: exact(rs), Replicas: 0, Desired: 0})
+		d.Do(kit.ScaleReplicaSet{Object: rs.Object, Replicas: 0, Desired: 0})
 	}
-	d.say(v1alpha1.ReasonWaitingForPods, "The Deployment is scaled to zero: the release of revision %s begins with its first step when there are pods again.", d.revision)
+	d.Say(v1alpha1.ReasonWaitingForPods, "The Deployment is scaled to zero: the release of revision %s begins with its first step when there are pods again.", d.revision)
 }
 
 // remakeSplit notices that somebody deleted the split: the step begins again when it is
@@ -233,11 +234,11 @@ func remakeSplit(d *draft) (another bool) {
 	d.target.tidy(d)
 	if s := d.status.Step; s.ProgrammedAt != nil {
 		d.enterStep(int(s.Index))
-		if d.Split.Presence == Absent {
+		if d.Split.Presence == kit.Absent {
 			return true
 		}
 	}
-	d.progress(v1alpha1.ReasonWaitingForTraffic, "Step %s: another actor deleted the TrafficSplit; it is made again when it is gone.", d.status.Step.Summary)
+	d.Wait(v1alpha1.ReasonWaitingForTraffic, "Step %s: another actor deleted the TrafficSplit; it is made again when it is gone.", d.status.Step.Summary)
 	return orTooLate(d)
 }
 
@@ -252,13 +253,13 @@ func paused(s *snapshot, want bool) bool {
 
 // pause pauses the Deployment or not.
 func pause(d *draft, want bool) {
-	d.do(SetPaused{Paused: want})
+	d.Do(SetPaused{Paused: want})
 	switch {
-	case d.state.reason != "":
+	case d.State.Reason != "":
 	case want:
-		d.progress(v1alpha1.ReasonPreparing, "Waiting until the Deployment is paused on its new template.")
+		d.Wait(v1alpha1.ReasonPreparing, "Waiting until the Deployment is paused on its new template.")
 	default:
-		d.progress(v1alpha1.ReasonCleaningUp, "Waiting until the Deployment is not paused any more.")
+		d.Wait(v1alpha1.ReasonCleaningUp, "Waiting until the Deployment is not paused any more.")
 	}
 }
 
@@ -267,7 +268,7 @@ func prepared(s *snapshot) bool {
 	if s.byReplicas {
 		return true
 	}
-	if s.Split.Presence == Absent || !selects(s.StableService, s.status.Stable.Revision) || !selects(s.CanaryService, s.revision) {
+	if s.Split.Presence == kit.Absent || !selects(s.StableService, s.status.Stable.Revision) || !selects(s.CanaryService, s.revision) {
 		return false
 	}
 	promoting := s.decided(v1alpha1.ActionPromote) && s.Split.Observed >= 0
@@ -275,41 +276,39 @@ func prepared(s *snapshot) bool {
 	return running || s.routed(Route{})
 }
 
-func selects(b Backend, revision string) bool { return b.Presence == Present && b.Revision == revision }
+func selects(b kit.Backend, revision string) bool {
+	return b.Presence == kit.Present && b.Revision == revision
+}
 
 // prepare puts the traffic under control while there is no canary yet.
 func prepare(d *draft) (another bool) {
 	upkeep(d)
 	ready := selects(d.StableService, d.status.Stable.Revision) && selects(d.CanaryService, d.revision)
-	if ready || d.Split.Presence == Absent {
+	if ready || d.Split.Presence == kit.Absent {
 		d.request(Route{})
 	}
 	if s := d.status.Step; s.PreparedAt == nil {
 		s.PreparedAt = new(d.micro()) // the router has no more time than anybody else
 	}
 	noteLoss(d)
-	d.progress(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control before the canary exists: %s.", d.Rollout.Spec.Service, trafficWait(&d.snapshot, Route{}))
+	d.Wait(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control before the canary exists: %s.", d.Rollout.Spec.Service, trafficWait(&d.snapshot, Route{}))
 	return orTooLate(d)
-}
-
-func exact(r *ReplicaSet) Target {
-	return Target{Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion}
 }
 
 func (deployment) note(*draft) {}
 
 // workloadGone reports whether there is no Deployment, and so nothing to go back to.
-func workloadGone(s *snapshot) bool { return s.Workload.Presence == Absent || s.Workload.Deleting }
+func workloadGone(s *snapshot) bool { return s.Workload.Presence == kit.Absent || s.Workload.Deleting }
 
 func (deployment) gone(s *snapshot) bool {
-	return workloadGone(s) || s.Service.Presence == Absent
+	return workloadGone(s) || s.Service.Presence == kit.Absent
 }
 
-func (deployment) refuse(s *snapshot) *statement {
+func (deployment) refuse(s *snapshot) *kit.Statement {
 	if workloadGone(s) {
 		return refusal(v1alpha1.ReasonWorkloadNotFound, "spec.workloadRef: the Deployment %q does not exist in this namespace; create it or correct the name.", s.Rollout.Spec.WorkloadRef.Name)
 	}
-	for _, why := range []*statement{
+	for _, why := range []*kit.Statement{
 		serviceMissing(s), serviceTaken(s, v1alpha1.RoleStable, &s.StableService),
 		serviceTaken(s, v1alpha1.RoleCanary, &s.CanaryService), splitTaken(s),
 	} {

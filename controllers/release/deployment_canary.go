@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/versions"
 )
 
 func (deployment) scales() bool { return true }
@@ -20,11 +22,11 @@ func (deployment) scale(d *draft, want int32) {
 	rs, previous := canaryOf(&d.snapshot), previousOf(&d.snapshot)
 	switch {
 	case rs == nil && previous != nil:
-		d.do(AdoptCanary{exact(previous)})
+		d.Do(AdoptCanary{previous.Object})
 	case rs == nil:
-		d.do(CreateCanary{Revision: d.revision, Replicas: want})
-	case rs.Replicas != want || rs.Desired != d.Workload.Replicas:
-		d.do(ScaleReplicaSet{Target: exact(rs), Replicas: want, Desired: d.Workload.Replicas})
+		d.Do(CreateCanary{Revision: d.revision, Replicas: want})
+	default:
+		versions.Scale(&d.Draft, rs, want, d.Workload.Replicas)
 	}
 }
 
@@ -41,16 +43,16 @@ func (deployment) missing(s *snapshot, want int32) string {
 }
 
 func (deployment) count(s *snapshot, v *v1alpha1.VersionStatus) (replicas, ready int32) {
-	if r := s.replicaSet(func(r *ReplicaSet) bool { return r.Revision == v.Revision }); r != nil {
+	if r := s.replicaSet(func(r *kit.ReplicaSet) bool { return r.Revision == v.Revision }); r != nil {
 		return r.Replicas, r.Available
 	}
 	return 0, 0
 }
 
 // canaryPods reports whether a canary other than keep has pods.
-func canaryPods(s *snapshot, keep *ReplicaSet) bool {
-	return s.replicaSet(func(r *ReplicaSet) bool {
-		return r.Owner == OwnerRollout && !r.gone() && (keep == nil || r.UID != keep.UID)
+func canaryPods(s *snapshot, keep *kit.ReplicaSet) bool {
+	return s.replicaSet(func(r *kit.ReplicaSet) bool {
+		return r.Owner == kit.OwnerSerin && !r.Gone() && (keep == nil || r.UID != keep.UID)
 	}) != nil
 }
 
@@ -61,37 +63,37 @@ func endRelease(d *draft) (done bool) { return stopTraffic(d) && removeCanaries(
 // removeCanaries removes every canary but keep, and reports whether they are
 // gone. A canary loses its pods only after the router reports that it gets no
 // traffic.
-func removeCanaries(d *draft, keep *ReplicaSet) (done bool) {
+func removeCanaries(d *draft, keep *kit.ReplicaSet) (done bool) {
 	done = true
 	for i := range d.ReplicaSets {
 		r := &d.ReplicaSets[i]
 		switch {
-		case r.Owner != OwnerRollout || keep != nil && r.UID == keep.UID:
-		case !r.gone():
+		case r.Owner != kit.OwnerSerin || keep != nil && r.UID == keep.UID:
+		case !r.Gone():
 			done = false
-			if stopTraffic(d) && r.Replicas > 0 {
-				d.do(ScaleReplicaSet{Target: exact(r), Replicas: 0, Desired: r.Desired})
+			if stopTraffic(d) {
+				versions.Empty(&d.Draft, r)
 			}
 		default:
 			removeEmpty(d, r)
 		}
 	}
-	if !done && d.state.reason == "" {
-		d.progress(v1alpha1.ReasonRollingBack, "Removing the canary's pods.")
+	if !done && d.State.Reason == "" {
+		d.Wait(v1alpha1.ReasonRollingBack, "Removing the canary's pods.")
 	}
 	return done
 }
 
 // removeEmpty deletes a canary without pods. The rejected revision keeps its empty
 // ReplicaSet: by its template it is known again, whatever happens to names and hashes.
-func removeEmpty(d *draft, r *ReplicaSet) {
-	if !isRejected(&d.snapshot, r) && !r.Deleting {
-		d.do(DeleteReplicaSet{exact(r)})
+func removeEmpty(d *draft, r *kit.ReplicaSet) {
+	if !isRejected(&d.snapshot, r) {
+		versions.Delete(&d.Draft, r)
 	}
 }
 
 // isRejected reports whether r is kept to know a rejected template again.
-func isRejected(s *snapshot, r *ReplicaSet) bool {
+func isRejected(s *snapshot, r *kit.ReplicaSet) bool {
 	return s.decided(v1alpha1.ActionRollBack) && r.Revision == s.status.Decision.Revision && r.Current
 }
 
@@ -102,32 +104,31 @@ func (t deployment) promote(d *draft) (another bool) {
 	all, want := Route{Weight: fullWeight}, d.Workload.Replicas
 	if !t.ready(&d.snapshot, want) {
 		t.scale(d, want)
-		d.say(v1alpha1.ReasonPromoting, "Promoting: %s.", t.missing(&d.snapshot, want))
+		d.Say(v1alpha1.ReasonPromoting, "Promoting: %s.", t.missing(&d.snapshot, want))
 		return orTooLate(d)
 	}
 	d.request(all)
 	switch {
-	case !d.routed(all):
-		d.say(v1alpha1.ReasonPromoting, "Promoting: waiting until all traffic goes to the canary: %s.", trafficWait(&d.snapshot, all))
-	case d.canary.Existing != d.canary.Available || d.canary.Existing != want:
-		d.say(v1alpha1.ReasonPromoting, "Promoting: the canary has %d pods and is being scaled to %d.", d.canary.Existing, want)
-	default:
-		d.say(v1alpha1.ReasonPromoting, "Promoting: handing the canary's pods over to the Deployment.")
+	case versions.HandOver(&d.Draft, canaryOf(&d.snapshot), want, func() bool { return d.routed(all) }):
+		d.Say(v1alpha1.ReasonPromoting, "Promoting: handing the canary's pods over to the Deployment.")
 		d.status.Decision.HandedOver = true
-		d.do(ReleaseCanary{exact(canaryOf(&d.snapshot))})
 		return false
+	case !d.routed(all):
+		d.Say(v1alpha1.ReasonPromoting, "Promoting: waiting until all traffic goes to the canary: %s.", trafficWait(&d.snapshot, all))
+	default:
+		d.Say(v1alpha1.ReasonPromoting, "Promoting: the canary has %d pods and is being scaled to %d.", d.canary.Existing, want)
 	}
 	return orTooLate(d)
 }
 
 // handedOver is the ReplicaSet that was promoted and handed over, until it is
 // recorded as stable.
-func handedOver(s *snapshot) *ReplicaSet {
+func handedOver(s *snapshot) *kit.ReplicaSet {
 	if !s.decided(v1alpha1.ActionPromote) || !s.status.Decision.HandedOver {
 		return nil
 	}
-	return s.replicaSet(func(r *ReplicaSet) bool {
-		return r.Owner != OwnerRollout && r.Revision == s.status.Decision.Revision
+	return s.replicaSet(func(r *kit.ReplicaSet) bool {
+		return r.Owner != kit.OwnerSerin && r.Revision == s.status.Decision.Revision
 	})
 }
 
@@ -135,18 +136,18 @@ func handedOver(s *snapshot) *ReplicaSet {
 // are gone; then it is the stable version.
 func adopt(d *draft) (another bool) {
 	r := handedOver(&d.snapshot)
-	if d.Split.Presence == Present && !d.Split.Deleting {
+	if d.Split.Presence == kit.Present && !d.Split.Deleting {
 		d.request(Route{Weight: fullWeight})
 	}
 	left := oldPods(&d.snapshot, r)
-	if r.Owner == OwnerDeployment && len(left) == 0 {
+	if r.Owner == kit.OwnerDeployment && len(left) == 0 {
 		promoted(d, "Revision %s is stable now", r.Revision)
 		d.status.Stable = &v1alpha1.VersionStatus{Revision: r.Revision}
 		return true
 	}
-	d.progress(v1alpha1.ReasonPromoting, "Promoting: waiting for the Deployment to take the canary's pods over.")
-	if r.Owner == OwnerDeployment {
-		d.say(v1alpha1.ReasonPromoting, "Promoting: the old pods are being removed, %d are left.", left[len(left)-1].Existing)
+	d.Wait(v1alpha1.ReasonPromoting, "Promoting: waiting for the Deployment to take the canary's pods over.")
+	if r.Owner == kit.OwnerDeployment {
+		d.Say(v1alpha1.ReasonPromoting, "Promoting: the old pods are being removed, %d are left.", left[len(left)-1].Existing)
 		removeOldPods(d, r, left)
 	}
 	return false
@@ -154,34 +155,27 @@ func adopt(d *draft) (another bool) {
 
 // oldPods are the versions that still have pods beside the promoted one. Where a newer
 // one was rolled out in full past Serin, those of the promoted one are gone themselves.
-func oldPods(s *snapshot, promoted *ReplicaSet) (left []*ReplicaSet) {
-	if !promoted.Current && promoted.gone() {
+func oldPods(s *snapshot, promoted *kit.ReplicaSet) (left []*kit.ReplicaSet) {
+	if !promoted.Current && promoted.Gone() {
 		return nil
 	}
-	for i := range s.ReplicaSets {
-		if old := &s.ReplicaSets[i]; old.Owner == OwnerDeployment && old.UID != promoted.UID && !old.gone() {
-			left = append(left, old)
-		}
-	}
-	return left
+	return versions.Others(s.ReplicaSets, promoted)
 }
 
 // removeOldPods sees to it that no pod is left but those of the promoted version. The
 // Deployment controller does it while the template is that of the promoted version. One
 // that is not paused would bring a newer version up again and again.
-func removeOldPods(d *draft, promoted *ReplicaSet, old []*ReplicaSet) {
+func removeOldPods(d *draft, promoted *kit.ReplicaSet, old []*kit.ReplicaSet) {
 	switch {
 	case promoted.Current && promoted.Replicas != d.Workload.Replicas && d.Workload.Paused:
 		// Scaled in this very moment: a paused Deployment would keep both versions.
-		d.do(SetPaused{Paused: false})
+		d.Do(SetPaused{Paused: false})
 	case promoted.Current:
 	case !d.Workload.Paused:
-		d.do(SetPaused{Paused: true})
+		d.Do(SetPaused{Paused: true})
 	default:
 		for _, r := range old {
-			if r.Replicas > 0 {
-				d.do(ScaleReplicaSet{Target: exact(r), Replicas: 0, Desired: r.Desired})
-			}
+			versions.Empty(&d.Draft, r)
 		}
 	}
 }
@@ -201,9 +195,9 @@ func (deployment) rollBack(d *draft) (another bool) {
 	if previous := previousOf(&d.snapshot); previous != nil && previous.Revision == decision.Revision {
 		// Rejected before it was a canary: a paused Deployment that is scaled from zero
 		// would bring it up again.
-		d.do(AdoptCanary{exact(previous)})
+		d.Do(AdoptCanary{previous.Object})
 	}
-	d.stall(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. Stable revision %s has all traffic; change the template to go on.", decision.Revision, decision.Message, d.status.Stable.Revision)
+	d.Stall(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. Stable revision %s has all traffic; change the template to go on.", decision.Revision, decision.Message, d.status.Stable.Revision)
 	return false
 }
 

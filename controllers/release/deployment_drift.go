@@ -4,6 +4,8 @@ package release
 
 import (
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/versions"
 )
 
 // What other actors change of a release's objects is put back, and never taken for
@@ -27,8 +29,8 @@ func (deployment) recognise(s *snapshot) {
 	if !recogniseSplit(s) {
 		return
 	}
-	for _, b := range []*Backend{&s.StableService, &s.CanaryService} {
-		if b.Presence == Present && !b.Ours {
+	for _, b := range []*kit.Backend{&s.StableService, &s.CanaryService} {
+		if b.Presence == kit.Present && !b.Ours {
 			b.Ours, b.UpToDate = true, false
 		}
 	}
@@ -40,7 +42,7 @@ func recogniseSplit(s *snapshot) bool {
 	if s.status.Weight == nil || !s.begun() && s.status.Stable == nil {
 		return false
 	}
-	if split := &s.Split; split.Presence == Present && !split.Ours {
+	if split := &s.Split; split.Presence == kit.Present && !split.Ours {
 		split.Ours, split.Requested = true, Route{Weight: -1}
 	}
 	return true
@@ -51,11 +53,11 @@ func assessDrift(s *snapshot) phase {
 	switch {
 	case stray(s) != nil:
 		return phaseReclaiming
-	case slipped(s) != nil && templateRejected(s) && s.stable() != nil && !s.stable().gone():
+	case slipped(s) != nil && templateRejected(s) && s.stable() != nil && !s.stable().Gone():
 		return phaseUnpaused
 	case slipped(s) != nil:
 		return phaseUnguarded
-	case stale(s) != nil && s.Split.Presence == Absent:
+	case stale(s) != nil && s.Split.Presence == kit.Absent:
 		return phaseStale
 	}
 	return phaseReleasing
@@ -65,8 +67,8 @@ func actOnDrift(d *draft, p phase) (another bool) {
 	switch p {
 	case phaseReclaiming:
 		r := stray(&d.snapshot)
-		d.progress(v1alpha1.ReasonPreparing, "Restoring ReplicaSet %q, whose mark or controller another actor removed.", r.Name)
-		d.do(AdoptCanary{exact(r)})
+		d.Wait(v1alpha1.ReasonPreparing, "Restoring ReplicaSet %q, whose mark or controller another actor removed.", r.Name)
+		d.Do(AdoptCanary{r.Object})
 	case phaseUnpaused:
 		pushBack(d, slipped(&d.snapshot))
 	case phaseUnguarded:
@@ -74,7 +76,7 @@ func actOnDrift(d *draft, p phase) (another bool) {
 	case phaseStale:
 		old, stable := stale(&d.snapshot), d.stable()
 		yield(d)
-		d.progress(v1alpha1.ReasonDeploying, "Revision %s is stable, but the Deployment came up from zero with revision %s, which is scaled down: %d of %d pods are available.", stable.Revision, old.Revision, stable.Available, d.Workload.Replicas)
+		d.Wait(v1alpha1.ReasonDeploying, "Revision %s is stable, but the Deployment came up from zero with revision %s, which is scaled down: %d of %d pods are available.", stable.Revision, old.Revision, stable.Available, d.Workload.Replicas)
 	}
 	return false
 }
@@ -82,12 +84,12 @@ func actOnDrift(d *draft, p phase) (another bool) {
 // stray is the canary when somebody took its mark or its controller away. The
 // Deployment controller adopts one without a controller at once. Before the traffic
 // was under control there was no canary: pods of its template are the Deployment's.
-func stray(s *snapshot) *ReplicaSet {
+func stray(s *snapshot) *kit.ReplicaSet {
 	if !s.begun() || !underControl(s) {
 		return nil
 	}
-	return s.replicaSet(func(r *ReplicaSet) bool {
-		lost := r.Owner != OwnerRollout && !r.gone() || r.Owner == OwnerRollout && !r.Marked
+	return s.replicaSet(func(r *kit.ReplicaSet) bool {
+		lost := r.Owner != kit.OwnerSerin && !r.Gone() || r.Owner == kit.OwnerSerin && !r.Marked
 		return lost && r.Revision == s.status.Canary.Revision && !r.Deleting && r.Revision != s.status.Stable.Revision
 	})
 }
@@ -95,14 +97,14 @@ func stray(s *snapshot) *ReplicaSet {
 // underControl reports whether the root Service does not select the canary's pods,
 // or is meant to.
 func underControl(s *snapshot) bool {
-	return s.byReplicas || s.Split.Presence == Present && !s.Split.Deleting && s.Split.Observed >= 0
+	return s.byReplicas || s.Split.Presence == kit.Present && !s.Split.Deleting && s.Split.Observed >= 0
 }
 
 // slipped is a ReplicaSet that the Deployment controller brought up past Serin:
 // the template was changed while nothing held the Deployment.
-func slipped(s *snapshot) *ReplicaSet {
-	return s.replicaSet(func(r *ReplicaSet) bool {
-		return r.Owner == OwnerDeployment && r.Current && !r.gone() && r.Revision != s.status.Stable.Revision
+func slipped(s *snapshot) *kit.ReplicaSet {
+	return s.replicaSet(func(r *kit.ReplicaSet) bool {
+		return r.Owner == kit.OwnerDeployment && r.Current && !r.Gone() && r.Revision != s.status.Stable.Revision
 	})
 }
 
@@ -110,28 +112,28 @@ func slipped(s *snapshot) *ReplicaSet {
 // its empty ReplicaSet is kept to know, once it had one.
 func templateRejected(s *snapshot) bool {
 	return s.decided(v1alpha1.ActionRollBack) &&
-		(s.replicaSet(func(r *ReplicaSet) bool { return isRejected(s, r) }) != nil || s.status.Decision.Revision == templateRevision(s))
+		(s.replicaSet(func(r *kit.ReplicaSet) bool { return isRejected(s, r) }) != nil || s.status.Decision.Revision == templateRevision(s))
 }
 
 // pushBack undoes that somebody un-paused the Deployment on a rejected template: a
 // rollback sticks. One that is rolled out in full already is left alone, since
 // its old pods are gone.
-func pushBack(d *draft, r *ReplicaSet) {
-	d.progress(v1alpha1.ReasonRolledBack, "Revision %s was rolled back; the Deployment was un-paused on it and is paused again.", d.status.Decision.Revision)
+func pushBack(d *draft, r *kit.ReplicaSet) {
+	d.Wait(v1alpha1.ReasonRolledBack, "Revision %s was rolled back; the Deployment was un-paused on it and is paused again.", d.status.Decision.Revision)
 	switch {
 	case !paused(&d.snapshot, true):
 		pause(d, true)
-	case r.Replicas > 0:
-		d.do(ScaleReplicaSet{Target: exact(r), Replicas: 0, Desired: r.Desired})
+	default:
+		versions.Empty(&d.Draft, r)
 	}
 }
 
 // rollOutUnguarded lets a version that the Deployment controller already rolls out past
 // Serin come up in full, and calls it stable then: to stop it half way would
 // leave users with two versions. A canary is taken out first.
-func rollOutUnguarded(d *draft, r *ReplicaSet) (another bool) {
+func rollOutUnguarded(d *draft, r *kit.ReplicaSet) (another bool) {
 	switch {
-	case d.Split.Presence == Absent && !canaryPods(&d.snapshot, nil):
+	case d.Split.Presence == kit.Absent && !canaryPods(&d.snapshot, nil):
 	case !paused(&d.snapshot, true):
 		pause(d, true)
 		return false
@@ -143,10 +145,10 @@ func rollOutUnguarded(d *draft, r *ReplicaSet) (another bool) {
 	}
 	if !d.Workload.Settled {
 		letRoll(d, "Revision %s is being rolled out past Serin, without steps: %d of %d pods are available.", r.Revision, d.Workload.Available, d.Workload.Replicas)
-		d.state.reason = v1alpha1.ReasonUnguardedChange
+		d.State.Reason = v1alpha1.ReasonUnguardedChange
 		return false
 	}
-	d.note(true, v1alpha1.ReasonUnguardedChange, "Revision %s was rolled out past Serin, without steps, since nothing held the Deployment when its template changed", r.Revision)
+	d.Note(true, v1alpha1.ReasonUnguardedChange, "Revision %s was rolled out past Serin, without steps, since nothing held the Deployment when its template changed", r.Revision)
 	deployed(d, r, "Rolled out past Serin.")
 	return true
 }
@@ -154,9 +156,9 @@ func rollOutUnguarded(d *draft, r *ReplicaSet) (another bool) {
 // stale is an old version that has pods although it is neither stable nor the
 // template's: a paused Deployment that is scaled from zero brings up the newest of
 // its old ReplicaSets, whichever is stable.
-func stale(s *snapshot) *ReplicaSet {
-	return s.replicaSet(func(r *ReplicaSet) bool {
-		return r.Owner == OwnerDeployment && !r.Current && r.Replicas > 0 && r.Revision != s.status.Stable.Revision
+func stale(s *snapshot) *kit.ReplicaSet {
+	return s.replicaSet(func(r *kit.ReplicaSet) bool {
+		return r.Owner == kit.OwnerDeployment && !r.Current && r.Replicas > 0 && r.Revision != s.status.Stable.Revision
 	})
 }
 
@@ -175,14 +177,14 @@ func yield(d *draft) {
 	}
 	n := d.Workload.Replicas
 	up, down := min(n, stable.Available+(n+3)/4), int32(0)
-	if d.Split.Presence == Absent {
+	if d.Split.Presence == kit.Absent {
 		down = min(old.Replicas, max(0, n-stable.Available))
 	}
 	if up > stable.Replicas {
-		d.do(ScaleReplicaSet{Target: exact(stable), Replicas: up, Desired: n})
+		d.Do(kit.ScaleReplicaSet{Object: stable.Object, Replicas: up, Desired: n})
 	}
 	if down < old.Replicas {
-		d.do(ScaleReplicaSet{Target: exact(old), Replicas: down, Desired: n})
+		d.Do(kit.ScaleReplicaSet{Object: old.Object, Replicas: down, Desired: n})
 	}
 }
 
@@ -191,7 +193,7 @@ func (deployment) tidy(d *draft) {
 	yield(d)
 	keep := canaryOf(&d.snapshot)
 	for i := range d.ReplicaSets {
-		if r := &d.ReplicaSets[i]; r.Owner == OwnerRollout && r.gone() && (keep == nil || r.UID != keep.UID) {
+		if r := &d.ReplicaSets[i]; r.Owner == kit.OwnerSerin && r.Gone() && (keep == nil || r.UID != keep.UID) {
 			removeEmpty(d, r)
 		}
 	}
@@ -202,14 +204,8 @@ func (deployment) keepBackends(d *draft) {
 	if d.byReplicas || d.stable() == nil {
 		return
 	}
-	keepBackend(d, v1alpha1.RoleStable, d.StableService, d.status.Stable.Revision)
-	keepBackend(d, v1alpha1.RoleCanary, d.CanaryService, d.revision)
-}
-
-func keepBackend(d *draft, role string, live Backend, revision string) {
-	if !selects(live, revision) || !live.UpToDate {
-		d.do(ApplyBackend{Role: role, Revision: revision})
-	}
+	versions.KeepBackend(&d.Draft, kit.Version{Role: v1alpha1.RoleStable}, &d.StableService, d.status.Stable.Revision)
+	versions.KeepBackend(&d.Draft, kit.Version{Role: v1alpha1.RoleCanary}, &d.CanaryService, d.revision)
 }
 
 // write asks the router of the split.
@@ -222,8 +218,8 @@ func (deployment) where() string { return "the TrafficSplit" }
 // that could be confirmed, or nothing that could confirm it.
 func (deployment) free(s *snapshot) bool {
 	stable := s.status.Stable
-	traded := stable != nil && s.CanaryService.Presence == Present && s.CanaryService.Revision == stable.Revision
-	return traded || s.Service.Presence == Absent || s.Workload.Presence == Absent || s.Split.Unserved
+	traded := stable != nil && s.CanaryService.Presence == kit.Present && s.CanaryService.Revision == stable.Revision
+	return traded || s.Service.Presence == kit.Absent || s.Workload.Presence == kit.Absent || s.Split.Unserved
 }
 
 // repair writes the Services of the versions again when the router can't
@@ -238,11 +234,11 @@ func (deployment) repair(d *draft) {
 	}
 }
 
-func repairBackend(d *draft, role string, b Backend, revision string) {
-	bad := b.Presence == Absent || b.Presence == Present && b.Ours && (b.Revision != revision || !b.UpToDate)
+func repairBackend(d *draft, role string, b kit.Backend, revision string) {
+	bad := b.Presence == kit.Absent || b.Presence == kit.Present && b.Ours && (b.Revision != revision || !b.UpToDate)
 	// A Service that can't be split is no model for another one.
-	if bad && d.Service.Presence == Present && d.Service.Problem == "" {
-		d.do(ApplyBackend{Role: role, Revision: revision})
+	if bad && d.Service.Presence == kit.Present && d.Service.Problem == "" {
+		d.Do(kit.ApplyBackend{Version: kit.Version{Role: role}, Revision: revision})
 	}
 }
 
@@ -252,19 +248,9 @@ func (deployment) removeBackends(d *draft) (done bool) {
 	if drains(d) {
 		return false
 	}
-	done = true
-	for _, b := range []struct {
-		role string
-		Backend
-	}{{v1alpha1.RoleCanary, d.CanaryService}, {v1alpha1.RoleStable, d.StableService}} {
-		if b.Presence == Present && b.Ours {
-			done = false
-			name := d.Rollout.Spec.Service + "-" + b.role
-			d.do(DeleteBackend{Role: b.role, Target: Target{Name: name, UID: b.UID, ResourceVersion: b.ResourceVersion}})
-		}
-	}
+	done = versions.DropBackends(&d.Draft, "", &d.StableService, &d.CanaryService)
 	if !done {
-		d.progress(v1alpha1.ReasonCleaningUp, "Removing the Services of the single versions.")
+		d.Wait(v1alpha1.ReasonCleaningUp, "Removing the Services of the single versions.")
 	}
 	return done
 }
@@ -283,7 +269,7 @@ func drains(d *draft) bool {
 	if !d.Now.Before(end) {
 		return false
 	}
-	d.progress(v1alpha1.ReasonCleaningUp, "Keeping the Services of the single versions until what reads the TrafficSplit has seen that it is gone.")
+	d.Wait(v1alpha1.ReasonCleaningUp, "Keeping the Services of the single versions until what reads the TrafficSplit has seen that it is gone.")
 	d.wake(end)
 	return true
 }
@@ -292,6 +278,6 @@ func drains(d *draft) bool {
 // the Service spreads the requests over all pods by now, and nobody measures them.
 func (deployment) ungoverned(s *snapshot) bool {
 	unserved := s.Split.Unserved && !s.RouterOffered
-	deleted := s.Split.Presence == Absent && !s.byReplicas && s.canary != nil && s.canary.Replicas+s.canary.Existing > 0
+	deleted := s.Split.Presence == kit.Absent && !s.byReplicas && s.canary != nil && s.canary.Replicas+s.canary.Existing > 0
 	return s.begun() && (unserved || deleted)
 }

@@ -4,6 +4,7 @@ package release
 
 import (
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // Somebody can delete the ReplicaSet of the stable version in the middle of a release.
@@ -39,7 +40,7 @@ func actOnLoss(d *draft, p phase) (another bool) {
 	case phaseFallback:
 		return fallBack(d, fallback(&d.snapshot))
 	case phaseStableLost:
-		d.stall(v1alpha1.ReasonStableLost, "%s Revision %s was rolled back and stays out. Set the template back to bring the stable version up again, or to another one.", loss(&d.snapshot), d.status.Decision.Revision)
+		d.Stall(v1alpha1.ReasonStableLost, "%s Revision %s was rolled back and stays out. Set the template back to bring the stable version up again, or to another one.", loss(&d.snapshot), d.status.Decision.Revision)
 	case phaseLastCopy:
 		return keepLastCopy(d)
 	}
@@ -47,15 +48,17 @@ func actOnLoss(d *draft, p phase) (another bool) {
 }
 
 // fallback is the version that the Deployment brings up instead of the deleted one.
-func fallback(s *snapshot) *ReplicaSet {
-	return s.replicaSet(func(r *ReplicaSet) bool {
-		return r.Owner == OwnerDeployment && !r.Current && r.Replicas > 0 && !r.Deleting
+func fallback(s *snapshot) *kit.ReplicaSet {
+	return s.replicaSet(func(r *kit.ReplicaSet) bool {
+		return r.Owner == kit.OwnerDeployment && !r.Current && r.Replicas > 0 && !r.Deleting
 	})
 }
 
 // lastCopy is the canary that is the only version with pods.
-func lastCopy(s *snapshot) *ReplicaSet {
-	return s.replicaSet(func(r *ReplicaSet) bool { return r.Owner == OwnerRollout && r.Current && !r.gone() && !r.Deleting })
+func lastCopy(s *snapshot) *kit.ReplicaSet {
+	return s.replicaSet(func(r *kit.ReplicaSet) bool {
+		return r.Owner == kit.OwnerSerin && r.Current && !r.Gone() && !r.Deleting
+	})
 }
 
 func loss(s *snapshot) string {
@@ -64,12 +67,12 @@ func loss(s *snapshot) string {
 
 // fallBack makes an older version the stable one: a paused Deployment without pods
 // brings up the newest of its old ReplicaSets.
-func fallBack(d *draft, to *ReplicaSet) (another bool) {
+func fallBack(d *draft, to *kit.ReplicaSet) (another bool) {
 	if n := d.Workload.Replicas; to.Available < n {
-		d.progress(v1alpha1.ReasonDeploying, "%s The Deployment brings up revision %s instead: %d of %d pods are available.", loss(&d.snapshot), to.Revision, to.Available, n)
+		d.Wait(v1alpha1.ReasonDeploying, "%s The Deployment brings up revision %s instead: %d of %d pods are available.", loss(&d.snapshot), to.Revision, to.Available, n)
 		return false
 	}
-	d.note(true, v1alpha1.ReasonStableLost, "%s Revision %s is stable instead", loss(&d.snapshot), to.Revision)
+	d.Note(true, v1alpha1.ReasonStableLost, "%s Revision %s is stable instead", loss(&d.snapshot), to.Revision)
 	d.status.Stable = &v1alpha1.VersionStatus{Revision: to.Revision}
 	if s := d.status.Step; s != nil && !d.decided(v1alpha1.ActionPromote) {
 		d.enterStep(int(s.Index)) // it has to prove itself beside another version
@@ -91,22 +94,22 @@ func keepLastCopy(d *draft) (another bool) {
 	case d.decided(v1alpha1.ActionPromote):
 		return promote(d)
 	}
-	d.stall(v1alpha1.ReasonStableLost, "%s There is nothing to go back to, so the canary keeps its pods and its traffic. Set spec.control to PromoteFull for revision %s, or set the template back to bring the stable version up again.", loss(&d.snapshot), d.revision)
+	d.Stall(v1alpha1.ReasonStableLost, "%s There is nothing to go back to, so the canary keeps its pods and its traffic. Set spec.control to PromoteFull for revision %s, or set the template back to bring the stable version up again.", loss(&d.snapshot), d.revision)
 	return false
 }
 
 // lastCopyToKeep is the canary that becomes the stable version when the Rollout is deleted
 // and there is no other one.
-func lastCopyToKeep(s *snapshot) *ReplicaSet {
+func lastCopyToKeep(s *snapshot) *kit.ReplicaSet {
 	if s.status.Stable == nil || s.stable() != nil || workloadGone(s) ||
-		s.replicaSet(func(r *ReplicaSet) bool { return r.Owner == OwnerDeployment && !r.gone() }) != nil {
+		s.replicaSet(func(r *kit.ReplicaSet) bool { return r.Owner == kit.OwnerDeployment && !r.Gone() }) != nil {
 		return nil
 	}
 	return lastCopy(s)
 }
 
-func handOverLastCopy(d *draft, last *ReplicaSet) {
-	d.progress(v1alpha1.ReasonDeleting, "%s Handing the canary's pods over to the Deployment, since they are all there is.", loss(&d.snapshot))
+func handOverLastCopy(d *draft, last *kit.ReplicaSet) {
+	d.Wait(v1alpha1.ReasonDeleting, "%s Handing the canary's pods over to the Deployment, since they are all there is.", loss(&d.snapshot))
 	d.status.Stable = &v1alpha1.VersionStatus{Revision: last.Revision}
-	d.do(ReleaseCanary{exact(last)})
+	d.Do(kit.ReleaseCanary{Object: last.Object})
 }

@@ -4,6 +4,7 @@ package release
 
 import (
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // firstVersion waits until the Deployment controller has brought up one
@@ -20,10 +21,10 @@ func firstVersion(d *draft) (another bool) {
 	case w.Paused && before != nil:
 		closeRelease(d, v1alpha1.OutcomeDeployed, before.Revision, "It had all pods while the Deployment was paused on another template.")
 		record(d, before)
-		d.progress(v1alpha1.ReasonPreparing, "Revision %s is stable; the Deployment's template is another one, and is released by steps.", before.Revision)
+		d.Wait(v1alpha1.ReasonPreparing, "Revision %s is stable; the Deployment's template is another one, and is released by steps.", before.Revision)
 		d.wake(d.Now)
 	case w.Paused && !w.HeldBySerin:
-		d.say(v1alpha1.ReasonDeploying, "The Deployment is paused and its first version is not up; set its spec.paused to false.")
+		d.Say(v1alpha1.ReasonDeploying, "The Deployment is paused and its first version is not up; set its spec.paused to false.")
 	default:
 		letRoll(d, "Waiting for the first version: %d of %d pods are available.", w.Available, w.Replicas)
 	}
@@ -31,16 +32,16 @@ func firstVersion(d *draft) (another bool) {
 }
 
 // currentOf is the Deployment's own ReplicaSet of its template.
-func currentOf(s *snapshot) *ReplicaSet {
-	return s.replicaSet(func(r *ReplicaSet) bool { return r.Owner == OwnerDeployment && r.Current })
+func currentOf(s *snapshot) *kit.ReplicaSet {
+	return s.replicaSet(func(r *kit.ReplicaSet) bool { return r.Owner == kit.OwnerDeployment && r.Current })
 }
 
 // inUse is the one version that answers while the Deployment is paused on the template
 // of another: a former Rollout may have rejected that one.
-func inUse(s *snapshot) (found *ReplicaSet) {
+func inUse(s *snapshot) (found *kit.ReplicaSet) {
 	for i := range s.ReplicaSets {
 		switch r := &s.ReplicaSets[i]; {
-		case r.gone() || r.Owner != OwnerDeployment:
+		case r.Gone() || r.Owner != kit.OwnerDeployment:
 		case r.Current || found != nil || r.Available < r.Replicas:
 			return nil
 		default:
@@ -64,20 +65,20 @@ func withoutPods(d *draft) (another bool) {
 
 // letRoll leaves the Deployment to its controller.
 func letRoll(d *draft, format string, args ...any) {
-	d.progress(v1alpha1.ReasonDeploying, format, args...)
+	d.Wait(v1alpha1.ReasonDeploying, format, args...)
 	if d.Workload.Paused && d.Workload.HeldBySerin {
-		d.do(SetPaused{Paused: false})
+		d.Do(SetPaused{Paused: false})
 	}
 }
 
 // record makes a version the stable one.
-func record(d *draft, r *ReplicaSet) {
+func record(d *draft, r *kit.ReplicaSet) {
 	d.status.Stable = &v1alpha1.VersionStatus{Revision: r.Revision}
 	forgetRelease(d)
 }
 
 // deployed makes a version the stable one that came up without steps.
-func deployed(d *draft, r *ReplicaSet, why string) {
+func deployed(d *draft, r *kit.ReplicaSet, why string) {
 	forgetRelease(d)
 	closeRelease(d, v1alpha1.OutcomeDeployed, r.Revision, why)
 	record(d, r)
@@ -98,11 +99,11 @@ func settle(d *draft) {
 	}
 	stable, want := d.stable(), d.Workload.Replicas
 	if stable.Available < want || stable.Replicas != want {
-		d.progress(v1alpha1.ReasonDeploying, "Revision %s is stable; %d of %d pods are available.", stable.Revision, stable.Available, want)
+		d.Wait(v1alpha1.ReasonDeploying, "Revision %s is stable; %d of %d pods are available.", stable.Revision, stable.Available, want)
 		return
 	}
-	d.say(v1alpha1.ReasonStable, "Revision %s is stable; all %d pods are available.", stable.Revision, want)
-	d.state.ready = true
+	d.Say(v1alpha1.ReasonStable, "Revision %s is stable; all %d pods are available.", stable.Revision, want)
+	d.State.Ready = true
 }
 
 // handOff is cleanUp and, after it, pausing the Deployment or not. What becomes of the
@@ -130,9 +131,9 @@ func (deployment) restore(d *draft) (another bool) {
 		return false
 	case leavesRouter(&d.snapshot):
 		leaveRouter(d)
-		d.state.reason = v1alpha1.ReasonDeleting
+		d.State.Reason = v1alpha1.ReasonDeleting
 		return false
-	case handedOver(&d.snapshot) != nil && d.Workload.Presence == Present && !d.Workload.Deleting:
+	case handedOver(&d.snapshot) != nil && d.Workload.Presence == kit.Present && !d.Workload.Deleting:
 		return adopt(d)
 	case last != nil:
 		handOverLastCopy(d, last)

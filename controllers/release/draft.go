@@ -4,32 +4,21 @@ package release
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
-
-// statement is the one sentence about a Rollout, with what kstatus wants to know.
-type statement struct {
-	ready    bool
-	stalled  bool
-	reason   v1alpha1.Reason
-	message  string
-	progress bool
-}
 
 // draft is a Decision in the making. Decide makes it, and it never leaves it.
 type draft struct {
 	snapshot
 
-	actions   []Action
-	events    []Event
+	kit.Draft
+
 	questions []Question
-	state     statement
-	after     time.Duration
 	next      time.Time // when the release goes on; zero when it waits for something else
 	measure   bool
 	// leaving is whether the traffic returns to the root Service, and no weight is in
@@ -49,33 +38,10 @@ func newDraft(o Observation) *draft {
 	s.settings, err = parseSettings(&s.Rollout.Spec, s.RouterName, s.Freezes, s.Metrics)
 	if !s.deleting() { // then what can't be read has its default
 		s.refusal = refuse(s, err)
-		s.byReplicas = s.byReplicas && (s.refusal == nil || s.Split.Presence == Absent) // a split that is there leads the traffic
+		s.byReplicas = s.byReplicas && (s.refusal == nil || s.Split.Presence == kit.Absent) // a split that is there leads the traffic
 	}
 	s.revision, s.canary = s.target.identify(s)
 	return d
-}
-
-func (d *draft) do(a ...Action) { d.actions = append(d.actions, a...) }
-
-// say sets the sentence of this decision.
-func (d *draft) say(reason v1alpha1.Reason, format string, args ...any) {
-	d.state.reason, d.state.message = reason, strings.TrimSpace(fmt.Sprintf(format, args...))
-}
-
-// progress says what goes on.
-func (d *draft) progress(reason v1alpha1.Reason, format string, args ...any) {
-	d.say(reason, format, args...)
-	d.state.progress = true
-}
-
-// stall says what a user has to do.
-func (d *draft) stall(reason v1alpha1.Reason, format string, args ...any) {
-	d.say(reason, format, args...)
-	d.state.stalled = true
-}
-
-func (d *draft) note(warning bool, reason, format string, args ...any) {
-	d.events = append(d.events, Event{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
 // goesOn says when the release goes on if nothing else happens, and asks to be
@@ -93,10 +59,7 @@ func (d *draft) wake(t time.Time) {
 	if t.IsZero() {
 		return
 	}
-	after := max(t.Sub(d.Now), time.Millisecond)
-	if d.after == 0 || after < d.after {
-		d.after = after
-	}
+	d.WakeIn(t.Sub(d.Now))
 }
 
 // micro is now as the status stores it, rounded up: what began before it must

@@ -10,6 +10,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // situation is a world in which every actor moves by itself, and the operator is
@@ -20,7 +21,7 @@ type situation struct {
 
 	deeds, crashes int // that may still happen
 
-	pending   []Action // of the present pass
+	pending   []kit.Action // of the present pass
 	seen      seen
 	measuring bool
 }
@@ -178,7 +179,7 @@ func (x *situation) checkBadSample(bad bool) {
 	x.t.Fatalf("L2: a bad sample and weight %s", x.split.requested)
 }
 
-func actionTexts(actions []Action) []string {
+func actionTexts(actions []kit.Action) []string {
 	var out []string
 	for _, a := range actions {
 		out = append(out, a.String())
@@ -199,10 +200,10 @@ func (x *situation) act() {
 }
 
 // write carries an action out as the shell does: with the versions that were seen.
-func (x *situation) write(action Action) bool {
+func (x *situation) write(action kit.Action) bool {
 	same := true
 	switch a := action.(type) {
-	case AddFinalizer, RemoveFinalizer:
+	case kit.AddFinalizer, kit.RemoveFinalizer:
 		same = x.sameRollout()
 	case SetPaused:
 		same = a.Paused || x.dep == x.seen.dep
@@ -210,13 +211,13 @@ func (x *situation) write(action Action) bool {
 		same = a.Paused || x.dep == x.seen.dep
 	case ApplySplit:
 		same = x.sameSplit()
-	case DeleteSplit:
+	case kit.DeleteSplit:
 		same = x.split == nil || x.sameSplit()
 	case CreateCanary:
 		if x.byRevision(a.Revision) != nil {
 			return false
 		}
-		rs := x.addReplicaSet(x.seen.dep.template, a.Revision, OwnerRollout, a.Replicas)
+		rs := x.addReplicaSet(x.seen.dep.template, a.Revision, kit.OwnerSerin, a.Replicas)
 		rs.desired = x.seen.dep.replicas
 		return true
 	}
@@ -333,7 +334,7 @@ func deeds() []move {
 
 func (x *situation) crashing() *replicaSet {
 	for _, rs := range x.rss {
-		if rs.owner == OwnerRollout && rs.available > 0 {
+		if rs.owner == kit.OwnerSerin && rs.available > 0 {
 			return rs
 		}
 	}
@@ -384,7 +385,7 @@ func (x *situation) checkRest() {
 // checkGone: what was Serin's is gone, or the Deployment's.
 func (x *situation) checkGone() {
 	for _, rs := range x.rss {
-		if rs.owner == OwnerRollout && rs.replicas > 0 {
+		if rs.owner == kit.OwnerSerin && rs.replicas > 0 {
 			x.t.Fatalf("L3: canary %s is left", rs.name)
 		}
 	}

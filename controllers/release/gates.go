@@ -25,18 +25,18 @@ func (d *draft) wait(o *obstacle) {
 	d.goesOn(o.goesOn)
 	d.wake(o.look)
 	if o.stalled {
-		d.progress(o.reason, "%s", o.what)
-		d.state.stalled = true
-		notifyOnce(d, v1alpha1.NotifyWaiting, d.state.message)
+		d.Wait(o.reason, "%s", o.what)
+		d.State.Stalled = true
+		notifyOnce(d, v1alpha1.NotifyWaiting, d.State.Message)
 		return
 	}
 	switch step := d.status.Step; {
 	case !d.begun():
-		d.progress(o.reason, "Revision %s is not released yet: %s.", d.revision, o.what)
+		d.Wait(o.reason, "Revision %s is not released yet: %s.", d.revision, o.what)
 	case step != nil && step.ProgrammedAt == nil:
-		d.progress(o.reason, "Step %s: %s. It begins when that is over.", step.Summary, o.what)
+		d.Wait(o.reason, "Step %s: %s. It begins when that is over.", step.Summary, o.what)
 	default:
-		d.progress(o.reason, "%s; %s. %s", where(&d.snapshot), o.what, evidenceSentence(&d.snapshot))
+		d.Wait(o.reason, "%s; %s. %s", where(&d.snapshot), o.what, evidenceSentence(&d.snapshot))
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 const (
 	maxHistory = 20
-	maxMessage = 1024
 	maxIgnored = 512
 	fullWeight = 100
 )
@@ -21,7 +21,7 @@ const (
 func closeRelease(d *draft, outcome, revision, message string) {
 	st := &d.status
 	entry := v1alpha1.HistoryEntry{
-		Revision: revision, Outcome: outcome, Message: shorten(message), EndedAt: metav1.NewTime(d.Now),
+		Revision: revision, Outcome: outcome, Message: kit.Shorten(message), EndedAt: metav1.NewTime(d.Now),
 		Interventions: st.Interventions,
 	}
 	st.Interventions = nil

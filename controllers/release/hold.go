@@ -12,6 +12,7 @@ import (
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/analysis/policy"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // hold waits for time, approval and evidence, and moves on when there is enough of all
@@ -70,7 +71,7 @@ func react(d *draft, i int, stage policy.Stage, action policy.Action) (another b
 		reject(d, string(d.verdict.Reason), "the evidence was inconclusive and spec.analysis.onInconclusive is RollBack: "+d.verdict.Explain())
 		return true
 	case action == policy.Hold:
-		d.say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", where(&d.snapshot), evidenceSentence(&d.snapshot))
+		d.Say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", where(&d.snapshot), evidenceSentence(&d.snapshot))
 		if stage.OnInconclusive != policy.WaitForEvidence {
 			d.wake(d.status.Step.ProgrammedAt.Add(max(stage.Hold, policy.MinObservation)))
 		}
@@ -88,7 +89,7 @@ func startHold(d *draft, s step) {
 		startEvidence(d)
 	}
 	what := fmt.Sprintf("Step %s: %s goes to the canary", d.status.Step.Summary, reached(&d.snapshot, s.Route))
-	d.events = append(d.events, Event{Routine: true, Reason: "WeightInEffect", Message: what})
+	d.Events = append(d.Events, kit.Event{Routine: true, Reason: "WeightInEffect", Message: what})
 	notify(d, v1alpha1.NotifyStepProgrammed, what+".")
 }
 
@@ -108,7 +109,7 @@ func holdOn(d *draft, i int, end time.Time, action policy.Action) (another bool)
 	if d.status.Step.HoldoutUntil != nil {
 		until = "ahead of time, since the evidence suffices; stable keeps the rest until %s, and both are compared"
 	}
-	d.say(v1alpha1.ReasonHolding, "%s "+until+". %s", where(&d.snapshot), endTime(end, d.steps[i].hold), evidenceSentence(&d.snapshot))
+	d.Say(v1alpha1.ReasonHolding, "%s "+until+". %s", where(&d.snapshot), endTime(end, d.steps[i].hold), evidenceSentence(&d.snapshot))
 	d.goesOn(end)
 	return false
 }
@@ -119,7 +120,7 @@ func promoteEarly(d *draft, i int) {
 	d.enterStep(i)
 	s := d.status.Step
 	s.HoldoutUntil, s.HoldoutFrom, s.Weight = &end, s.Weight, holdoutWeight
-	d.events = append(d.events, Event{Routine: true, Reason: "PromotedEarly", Message: fmt.Sprintf(
+	d.Events = append(d.Events, kit.Event{Routine: true, Reason: "PromotedEarly", Message: fmt.Sprintf(
 		"The evidence for revision %s suffices ahead of time: %s", d.revision, d.verdict.Explain())})
 }
 
@@ -132,8 +133,8 @@ func askApproval(d *draft, i int) (approved, ended bool) {
 		}
 		return approved, ended
 	}
-	d.say(v1alpha1.ReasonWaitingForApproval, "%s, and the step waits for approval: set spec.control to Promote, Skip, PromoteFull or Abort for revision %s. %s", where(&d.snapshot), d.revision, evidenceSentence(&d.snapshot))
-	notifyOnce(d, v1alpha1.NotifyWaiting, d.state.message)
+	d.Say(v1alpha1.ReasonWaitingForApproval, "%s, and the step waits for approval: set spec.control to Promote, Skip, PromoteFull or Abort for revision %s. %s", where(&d.snapshot), d.revision, evidenceSentence(&d.snapshot))
+	notifyOnce(d, v1alpha1.NotifyWaiting, d.State.Message)
 	return false, false
 }
 

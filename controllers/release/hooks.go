@@ -9,6 +9,7 @@ import (
 
 	analysis "github.com/serin-dev/serin/analysis/settings"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // askHooks puts the question to every hook of that time, and reports whether all of them
@@ -37,7 +38,7 @@ func ask(d *draft, h v1alpha1.Hook, i int) v1alpha1.HookAnswer {
 		return s.Answer
 	}
 	answer := d.Answers[s.ID]
-	s.Message = shortenTo(answer.Message, maxHookMessage)
+	s.Message = kit.ShortenTo(answer.Message, maxHookMessage)
 	overdue, look := overdue(&d.snapshot, h, s)
 	switch {
 	case answer.Final && answer.Taken:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // check holds the invariants that are visible in one state of the world.
@@ -58,7 +59,7 @@ func (w *world) checkRejected() {
 		if w.cameUpFromZero(rs) {
 			w.rejected = "" // it is rolled out past Serin by now
 		}
-		if rs.template == w.rejected && rs.owner != OwnerRollout && rs.replicas > 0 {
+		if rs.template == w.rejected && rs.owner != kit.OwnerSerin && rs.replicas > 0 {
 			w.t.Fatalf("S4: %s was rolled back and comes up again\n%s", rs.template, w.tail())
 		}
 	}
@@ -71,7 +72,7 @@ func (w *world) checkRejected() {
 // a rejected version from zero in the moment before Serin took it.
 func (w *world) cameUpFromZero(rs *replicaSet) bool {
 	d := w.ro.Status.Decision
-	return w.racing && w.fromZero && d != nil && rs.revision == d.Revision && rs.template == w.rejected && rs.owner == OwnerDeployment && rs.replicas > 0
+	return w.racing && w.fromZero && d != nil && rs.revision == d.Revision && rs.template == w.rejected && rs.owner == kit.OwnerDeployment && rs.replicas > 0
 }
 
 // checkWithoutSplit: the root Service selects every pod, so no unverified version
@@ -81,7 +82,7 @@ func (w *world) checkWithoutSplit() {
 	var available int32
 	for _, rs := range w.rss {
 		available += rs.available
-		if rs.owner == OwnerRollout && rs.existing > 0 && w.routerName() != v1alpha1.RouterNone && !w.tampered && !w.forced() {
+		if rs.owner == kit.OwnerSerin && rs.existing > 0 && w.routerName() != v1alpha1.RouterNone && !w.tampered && !w.forced() {
 			w.t.Fatalf("S1: pods of canary %s while the root Service selects them\n%s", rs.revision, w.tail())
 		}
 	}
@@ -99,14 +100,14 @@ func (w *world) forced() bool {
 }
 
 // checkAction: what an action must find when it is decided on.
-func (w *world) checkAction(action Action) {
+func (w *world) checkAction(action kit.Action) {
 	w.t.Helper()
 	switch a := action.(type) {
 	case ApplySplit:
 		w.checkGrowth(a.Route)
 	case SetDelegation:
 		w.checkDelegation(a)
-	case ReleaseCanary:
+	case kit.ReleaseCanary:
 		for _, rs := range w.rss {
 			if rs.uid == a.UID && !w.saturated(rs) && !w.lost { // the last copy is taken as it is
 				w.t.Fatalf("S1: canary %s is handed over with %d of %d pods\n%s", rs.name, rs.available, w.dep.replicas, w.tail())
@@ -172,7 +173,7 @@ func (w *world) checkWithSplit() {
 func (w *world) scaledFromZero() bool {
 	for _, rs := range w.rss {
 		stable := w.ro.Status.Stable == nil || w.ro.Status.Stable.Revision == rs.revision
-		if rs.owner == OwnerDeployment && rs.replicas > 0 && rs.available > 0 && stable {
+		if rs.owner == kit.OwnerDeployment && rs.replicas > 0 && rs.available > 0 && stable {
 			w.fromZero = false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 const (
@@ -48,7 +49,7 @@ func notifyOnce(d *draft, kind v1alpha1.NotificationKind, message string) {
 
 func post(d *draft, name string, kind v1alpha1.NotificationKind, message string, hook bool) {
 	n := v1alpha1.PendingNotification{
-		Name: name, Kind: kind, Revision: d.revision, Message: shorten(message), Time: d.micro(), Hook: hook,
+		Name: name, Kind: kind, Revision: d.revision, Message: kit.Shorten(message), Time: d.micro(), Hook: hook,
 	}
 	step := 0
 	if s := d.status.Step; s != nil {

@@ -10,20 +10,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
-)
-
-// Presence says whether an object is there. The zero value is Unknown, so that a
-// fact nobody has looked up is never taken for an absent object.
-type Presence int
-
-// Whether an object is there.
-const (
-	// Unknown: it could not be read. Nothing is decided from it.
-	Unknown Presence = iota
-	// Absent: the API said that it does not exist.
-	Absent
-	// Present: it was read.
-	Present
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // Observation is everything a decision is made from.
@@ -51,10 +38,10 @@ type Observation struct {
 	GuardInForce bool
 
 	Workload    Workload
-	ReplicaSets []ReplicaSet
+	ReplicaSets []kit.ReplicaSet
 	Service     Service
 	// StableService and CanaryService are the backend Services.
-	StableService, CanaryService Backend
+	StableService, CanaryService kit.Backend
 	Split                        Split
 
 	// Configuration is what the template says of its ConfigMaps and Secrets.
@@ -113,7 +100,7 @@ type Answer struct {
 
 // Workload is the Deployment.
 type Workload struct {
-	Presence Presence
+	Presence kit.Presence
 	UID      types.UID
 	// Deleting is whether it has a deletion timestamp.
 	Deleting bool
@@ -133,43 +120,6 @@ type Workload struct {
 	HeldBySerin bool
 }
 
-// Owner is the controller of a ReplicaSet.
-type Owner int
-
-// Who controls a ReplicaSet.
-const (
-	// OwnerNone: nobody; the Deployment controller will adopt it.
-	OwnerNone Owner = iota
-	// OwnerDeployment: the workload.
-	OwnerDeployment
-	// OwnerRollout: nobody who acts on it; it is marked as this Rollout's canary.
-	OwnerRollout
-)
-
-// ReplicaSet is one revision of the workload. ReplicaSets of other owners are
-// not observed.
-type ReplicaSet struct {
-	Name            string
-	UID             types.UID
-	ResourceVersion string
-	Owner           Owner
-	Revision        string
-	// Current is whether its template is the workload's template.
-	Current bool
-	// Replicas wanted, existing, and available.
-	Replicas, Existing, Available int32
-	// Desired is the workload's scale that it was last told of.
-	Desired  int32
-	Deleting bool
-	// Marked is whether it carries the mark of this Rollout.
-	Marked bool
-	// Failure says why its pods can't be created; "" when they can.
-	Failure string
-}
-
-// gone reports whether no pod of the ReplicaSet exists or will be made.
-func (r ReplicaSet) gone() bool { return r.Replicas == 0 && r.Existing == 0 }
-
 // Pair is what is behind two Services that people keep themselves.
 type Pair struct {
 	// Missing names a Service that does not exist, stable's before the canary's; ""
@@ -184,7 +134,7 @@ type Pair struct {
 
 // Delegated is a CanaryRelease that the Rollout names.
 type Delegated struct {
-	Presence Presence
+	Presence kit.Presence
 	// Deleting is whether it has a deletion timestamp.
 	Deleting bool
 	// Rollout that it lets decide; "" for none.
@@ -213,46 +163,19 @@ type Delegated struct {
 
 // Service is the root Service.
 type Service struct {
-	Presence Presence
+	Presence kit.Presence
 	// Problem says why it can't be split; "" when it can.
 	Problem string
 }
 
-// Backend is the Service of one version.
-type Backend struct {
-	Presence        Presence
-	UID             types.UID
-	ResourceVersion string
-	// Ours is whether this Rollout made it.
-	Ours bool
-	// Revision that it selects.
-	Revision string
-	// UpToDate is whether it is what Serin would make for Revision now.
-	UpToDate bool
-}
-
 // Split is the TrafficSplit.
 type Split struct {
-	Presence        Presence
-	UID             types.UID
-	ResourceVersion string
-	// Ours is whether this Rollout made it.
-	Ours     bool
-	Deleting bool
+	kit.Split
 	// Requested is what its spec sends to the canary; the weight is -1 when the spec
 	// is not what Serin writes.
 	Requested Route
-	// Observed is the canary's weight that the router reported in effect last, or -1.
+	// Observed is the canary's weight that the router reported programmed last, or -1.
 	Observed int32
-	// InEffect is whether the router reports the present spec in effect everywhere.
-	InEffect bool
-	// Refused is why the router does not accept the split; "" when it does.
-	Refused string
-	// Unserved is whether it is refused and nothing of it is in effect: requests don't
-	// pass by it.
-	Unserved bool
-	// Waiting is what the router waits for, for people.
-	Waiting string
 	// Unresolved is what the split refers to that does not exist; "" when all does.
 	Unresolved string
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/serin-dev/serin/analysis/policy"
 	"github.com/serin-dev/serin/analysis/replay"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // TestTheEngineAndTheReplayDecideTheSame feeds both the same windows: what users try out on
@@ -119,11 +120,11 @@ func (w *world) settle(o *Observation) {
 	weight := o.Rollout.Status.Step.Weight
 	o.Windows = nil
 	for i := range o.ReplicaSets {
-		if rs := &o.ReplicaSets[i]; rs.Owner == OwnerRollout {
+		if rs := &o.ReplicaSets[i]; rs.Owner == kit.OwnerSerin {
 			rs.Replicas, rs.Existing, rs.Available = 2, 2, 2
 		}
 	}
-	o.Split.Requested, o.Split.Observed, o.Split.InEffect = Route{Weight: weight}, weight, true
+	o.Split.Requested, o.Split.Observed, o.Split.Programmed = Route{Weight: weight}, weight, true
 	o.Rollout.Status.Weight = &v1alpha1.WeightStatus{Requested: weight, Observed: &weight, Since: new(metav1.NewMicroTime(o.Now))}
 	o.Rollout.Status = Decide(*o).Status
 	if o.Rollout.Status.Step.ProgrammedAt == nil {

@@ -4,6 +4,7 @@ package release
 
 import (
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // Why a revision is promoted.
@@ -16,9 +17,9 @@ const (
 // decide records the verdict on a revision. It is written before it is acted on.
 func decide(d *draft, a v1alpha1.DecisionAction, reason, message string) {
 	d.status.Decision = &v1alpha1.Decision{
-		Revision: d.revision, Action: a, Reason: reason, Message: shorten(message), Time: d.micro(),
+		Revision: d.revision, Action: a, Reason: reason, Message: kit.Shorten(message), Time: d.micro(),
 	}
-	if d.Split.Presence == Present {
+	if d.Split.Presence == kit.Present {
 		d.status.Decision.Weight = max(d.Split.Observed, 0)
 	}
 }
@@ -26,12 +27,12 @@ func decide(d *draft, a v1alpha1.DecisionAction, reason, message string) {
 // decidePromotion decides that the canary becomes stable.
 func decidePromotion(d *draft, reason, why string) {
 	decide(d, v1alpha1.ActionPromote, reason, "Promoted: "+why+".")
-	d.note(false, v1alpha1.ReasonPromoting, "Revision %s is being promoted: %s", d.revision, why)
+	d.Note(false, v1alpha1.ReasonPromoting, "Revision %s is being promoted: %s", d.revision, why)
 }
 
 // promote has the target take the canary over, once nothing is in the way of all traffic.
 func promote(d *draft) (another bool) {
-	d.state.progress = true
+	d.State.Progress = true
 	upkeep(d)
 	if d.status.Step == nil {
 		d.enterStep(len(d.steps))
@@ -47,7 +48,7 @@ func promoted(d *draft, note string, args ...any) {
 	message := d.status.Decision.Message
 	notifyOutcome(d, v1alpha1.NotifyPromoted, message)
 	closeRelease(d, v1alpha1.OutcomePromoted, d.status.Decision.Revision, message)
-	d.note(false, "Promoted", note, args...)
+	d.Note(false, "Promoted", note, args...)
 	forgetRelease(d)
 	d.measure = false
 }

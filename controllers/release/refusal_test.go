@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // obstacles are what makes a Rollout impossible to serve in the middle of a release.
@@ -198,7 +199,7 @@ func TestTheServicesOfTheVersionsAreNotMadeAfterAnUnsuitableOne(t *testing.T) {
 	w.control(v1alpha1.ControlAbort, "sv2")
 	o := w.observe()
 	o.StableService.UpToDate, o.CanaryService.UpToDate = false, false
-	if slices.ContainsFunc(Decide(o).Actions, func(a Action) bool { _, is := a.(ApplyBackend); return is }) {
+	if slices.ContainsFunc(Decide(o).Actions, func(a kit.Action) bool { _, is := a.(kit.ApplyBackend); return is }) {
 		t.Errorf("they are: %v", Decide(o).Actions)
 	}
 }
@@ -250,10 +251,10 @@ func TestASplitOfSomebodyElseIsLeftAloneByADeletion(t *testing.T) {
 	w.ready()
 	w.remove()
 	o := w.observe()
-	o.Split = Split{Presence: Present, UID: "theirs", ResourceVersion: "7", Requested: Route{Weight: -1}, Observed: -1}
+	o.Split = Split{Split: kit.Split{Presence: kit.Present, Object: kit.Object{UID: "theirs", ResourceVersion: "7"}}, Requested: Route{Weight: -1}, Observed: -1}
 	for _, a := range Decide(o).Actions {
 		switch a.(type) {
-		case ApplySplit, DeleteSplit:
+		case ApplySplit, kit.DeleteSplit:
 			t.Errorf("%s", a)
 		}
 	}
@@ -306,7 +307,7 @@ func TestOfTwoTakenNamesTheSameOneIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.ready()
 	o := w.observe()
-	o.StableService, o.CanaryService = Backend{Presence: Present}, Backend{Presence: Present}
+	o.StableService, o.CanaryService = kit.Backend{Presence: kit.Present}, kit.Backend{Presence: kit.Present}
 	first := Decide(o)
 	for range 200 {
 		if diff := cmp.Diff(first, Decide(o)); diff != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // A Rollout that can't be served begins nothing and goes on with nothing. What it has
@@ -27,12 +28,12 @@ import (
 //	the Deployment, or the Service, does not exist  | nothing: there is nothing to go back to
 //	otherwise                                       | the release stays where it is
 
-func refusal(reason v1alpha1.Reason, format string, args ...any) *statement {
-	return &statement{stalled: true, reason: reason, message: fmt.Sprintf(format, args...)}
+func refusal(reason v1alpha1.Reason, format string, args ...any) *kit.Statement {
+	return &kit.Statement{Stalled: true, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 // refuse says what a user has to fix before Serin can go on; nil when it can.
-func refuse(s *snapshot, err error) *statement {
+func refuse(s *snapshot, err error) *kit.Statement {
 	spec := &s.Rollout.Spec
 	switch {
 	case err != nil:
@@ -51,9 +52,9 @@ func refuse(s *snapshot, err error) *statement {
 }
 
 // refuseObjects says what is wrong with the objects that the spec names.
-func refuseObjects(s *snapshot) *statement {
+func refuseObjects(s *snapshot) *kit.Statement {
 	switch {
-	case s.Service.Presence == Present && s.Service.Problem != "":
+	case s.Service.Presence == kit.Present && s.Service.Problem != "":
 		return refusal(v1alpha1.ReasonInvalidService, "spec.service: %s.", s.Service.Problem)
 	case s.DistributionProblem != "":
 		return refusal(v1alpha1.ReasonInvalidSpec, "spec.trafficDistribution: %s.", s.DistributionProblem)
@@ -64,24 +65,24 @@ func refuseObjects(s *snapshot) *statement {
 }
 
 // serviceMissing says that the root Service does not exist.
-func serviceMissing(s *snapshot) *statement {
-	if s.Service.Presence != Absent {
+func serviceMissing(s *snapshot) *kit.Statement {
+	if s.Service.Presence != kit.Absent {
 		return nil
 	}
 	return refusal(v1alpha1.ReasonServiceNotFound, "spec.service: the Service %q does not exist in this namespace; create it or correct the name.", s.Rollout.Spec.Service)
 }
 
 // serviceTaken says that the name of a version's Service is somebody else's.
-func serviceTaken(s *snapshot, role string, b *Backend) *statement {
-	if b.Presence != Present || b.Ours {
+func serviceTaken(s *snapshot, role string, b *kit.Backend) *kit.Statement {
+	if b.Presence != kit.Present || b.Ours {
 		return nil
 	}
 	return refusal(v1alpha1.ReasonConflict, "The Service %q exists already and is not Serin's; rename or delete it, since a release needs the name.", s.Rollout.Spec.Service+"-"+role)
 }
 
 // splitTaken says that the name of the split is somebody else's.
-func splitTaken(s *snapshot) *statement {
-	if s.Split.Presence != Present || s.Split.Ours {
+func splitTaken(s *snapshot) *kit.Statement {
+	if s.Split.Presence != kit.Present || s.Split.Ours {
 		return nil
 	}
 	return refusal(v1alpha1.ReasonConflict, "The TrafficSplit %q exists already and is not Serin's; rename or delete it, since a release needs the name.", s.Rollout.Name)
@@ -92,7 +93,7 @@ func retreat(d *draft) {
 	why, st := *d.refusal, &d.status
 	underway := st.Stable != nil && (st.Weight != nil || st.Decision != nil || d.begun())
 	if !underway || d.target.gone(&d.snapshot) {
-		d.state = why
+		d.State = why
 		return
 	}
 	converge(d)
@@ -104,23 +105,23 @@ func retreat(d *draft) {
 func stay(d *draft) {
 	d.target.tidy(d)
 	last, now := d.lastAsked(), d.Split.Requested
-	if d.Split.Presence == Present && !d.Split.Deleting && !now.sameRequests(last) && !grows(&d.snapshot) {
+	if d.Split.Presence == kit.Present && !d.Split.Deleting && !now.sameRequests(last) && !grows(&d.snapshot) {
 		d.request(last)
 	}
 	if d.status.Step == nil {
-		d.say(d.refusal.reason, "The release of revision %s stays where it is meanwhile.", d.revision)
+		d.Say(d.refusal.Reason, "The release of revision %s stays where it is meanwhile.", d.revision)
 		return
 	}
-	d.say(d.refusal.reason, "%s, and stays there meanwhile. %s", where(&d.snapshot), evidenceSentence(&d.snapshot))
+	d.Say(d.refusal.Reason, "%s, and stays there meanwhile. %s", where(&d.snapshot), evidenceSentence(&d.snapshot))
 }
 
 // qualify adds the reason of a refusal to what is done in spite of it.
-func qualify(d *draft, why statement) {
-	d.state.ready = false
-	if d.state.progress {
-		d.state.message = shorten(strings.TrimSpace(d.state.message + " " + why.message))
+func qualify(d *draft, why kit.Statement) {
+	d.State.Ready = false
+	if d.State.Progress {
+		d.State.Message = kit.Shorten(strings.TrimSpace(d.State.Message + " " + why.Message))
 		return
 	}
-	d.state.reason, d.state.stalled = cmp.Or(why.reason, d.state.reason), true
-	d.state.message = shorten(strings.TrimSpace(why.message + " " + d.state.message))
+	d.State.Reason, d.State.Stalled = cmp.Or(why.Reason, d.State.Reason), true
+	d.State.Message = kit.Shorten(strings.TrimSpace(why.Message + " " + d.State.Message))
 }

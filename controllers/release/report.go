@@ -10,6 +10,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // decision puts the pass together.
@@ -30,10 +31,10 @@ func (d *draft) decision() Decision {
 		c.ObservedGeneration, c.LastTransitionTime = d.Rollout.Generation, metav1.NewTime(d.Now)
 		meta.SetStatusCondition(&st.Conditions, c)
 	}
-	reportAbnormal(d, v1alpha1.ConditionReconciling, d.state.progress && !d.state.stalled)
-	reportAbnormal(d, v1alpha1.ConditionStalled, d.state.stalled)
+	reportAbnormal(d, v1alpha1.ConditionReconciling, d.State.Progress && !d.State.Stalled)
+	reportAbnormal(d, v1alpha1.ConditionStalled, d.State.Stalled)
 	out := Decision{
-		Status: *st, Actions: d.actions, Events: d.events, Measure: d.measure, Weight: liveWeight(&d.snapshot), After: d.after,
+		Status: *st, Actions: d.Actions, Events: d.Events, Measure: d.measure, Weight: liveWeight(&d.snapshot), After: d.After,
 		Questions: d.questions, Notifications: st.Notifications,
 	}
 	return debounced(&d.snapshot, out)
@@ -57,7 +58,7 @@ func reportWeight(d *draft) {
 	case d.byReplicas:
 		w.Observed = new(podShare(&d.snapshot))
 		return
-	case d.leaving || d.Split.Presence != Present || d.Split.Observed < 0: // nobody knows of one
+	case d.leaving || d.Split.Presence != kit.Present || d.Split.Observed < 0: // nobody knows of one
 		w.Observed, w.Since = nil, nil
 		return
 	}
@@ -75,7 +76,7 @@ func reportWeight(d *draft) {
 // settled reports whether the weight that Serin asked for last is in effect.
 func settled(s *snapshot) bool {
 	w := s.status.Weight
-	return s.Split.InEffect && s.Split.Observed == w.Requested && s.Split.Requested.Weight == w.Requested
+	return s.Split.Programmed && s.Split.Observed == w.Requested && s.Split.Requested.Weight == w.Requested
 }
 
 // podShare is the share of the canary's pods.
@@ -102,21 +103,13 @@ func liveWeight(s *snapshot) analysis.Weight {
 
 func conditions(d *draft) []metav1.Condition {
 	return []metav1.Condition{
-		condition(v1alpha1.ConditionReady, d.state.ready, d.state.reason, d.state.message),
+		kit.Condition(v1alpha1.ConditionReady, d.State.Ready, d.State.Reason, d.State.Message),
 		progressing(d), trafficRouted(d), analysisPassed(&d.snapshot), pausedCondition(&d.snapshot),
 	}
 }
 
-func condition(kind string, is bool, reason, message string) metav1.Condition {
-	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: shorten(message)}
-	if is {
-		c.Status = metav1.ConditionTrue
-	}
-	return c
-}
-
 func progressing(d *draft) metav1.Condition {
-	return condition(v1alpha1.ConditionProgressing, d.state.progress, d.state.reason, d.state.message)
+	return kit.Condition(v1alpha1.ConditionProgressing, d.State.Progress, d.State.Reason, d.State.Message)
 }
 
 func trafficRouted(d *draft) metav1.Condition {
@@ -124,35 +117,35 @@ func trafficRouted(d *draft) metav1.Condition {
 	w := d.status.Weight
 	switch {
 	case !d.RouterOffered:
-		return condition(kind, false, v1alpha1.ReasonRouterUnavailable, d.state.message)
+		return kit.Condition(kind, false, v1alpha1.ReasonRouterUnavailable, d.State.Message)
 	case d.Split.Refused != "":
-		return condition(kind, false, v1alpha1.ReasonRouterRefused, d.Split.Refused)
+		return kit.Condition(kind, false, v1alpha1.ReasonRouterRefused, d.Split.Refused)
 	case d.byReplicas:
-		return condition(kind, true, v1alpha1.ReasonNotInPath, "The router is none: the Service spreads its traffic over the pods of both versions.")
+		return kit.Condition(kind, true, v1alpha1.ReasonNotInPath, "The router is none: the Service spreads its traffic over the pods of both versions.")
 	case w == nil:
-		return condition(kind, true, v1alpha1.ReasonNotInPath, "No release is in progress: traffic flows as without Serin.")
+		return kit.Condition(kind, true, v1alpha1.ReasonNotInPath, "No release is in progress: traffic flows as without Serin.")
 	case d.leaving:
-		return condition(kind, false, v1alpha1.ReasonCleaningUp, "The traffic returns to the Service.")
+		return kit.Condition(kind, false, v1alpha1.ReasonCleaningUp, "The traffic returns to the Service.")
 	case settled(&d.snapshot):
-		return condition(kind, true, v1alpha1.ReasonProgrammed, "The router reports that the requested weight is live.")
+		return kit.Condition(kind, true, v1alpha1.ReasonProgrammed, "The router reports that the requested weight is live.")
 	}
-	return condition(kind, false, v1alpha1.ReasonWaitingForTraffic, "The requested weight is not live yet: "+trafficWait(&d.snapshot, d.Split.Requested)+".")
+	return kit.Condition(kind, false, v1alpha1.ReasonWaitingForTraffic, "The requested weight is not live yet: "+trafficWait(&d.snapshot, d.Split.Requested)+".")
 }
 
 func analysisPassed(s *snapshot) metav1.Condition {
 	const kind = v1alpha1.ConditionAnalysisPassed
 	a := s.status.Analysis
 	if a == nil && s.byReplicas {
-		c := condition(kind, false, v1alpha1.ReasonNotMeasured, "Nothing measures the traffic with the router none: steps go by time and by the pods' readiness.")
+		c := kit.Condition(kind, false, v1alpha1.ReasonNotMeasured, "Nothing measures the traffic with the router none: steps go by time and by the pods' readiness.")
 		c.Status = metav1.ConditionUnknown
 		return c
 	}
 	if a == nil {
-		c := condition(kind, false, v1alpha1.ReasonNoRelease, "No release is being analysed.")
+		c := kit.Condition(kind, false, v1alpha1.ReasonNoRelease, "No release is being analysed.")
 		c.Status = metav1.ConditionUnknown
 		return c
 	}
-	c := condition(kind, a.Verdict == "Pass", a.Reason, a.Message)
+	c := kit.Condition(kind, a.Verdict == "Pass", a.Reason, a.Message)
 	if a.Verdict == "Inconclusive" {
 		c.Status = metav1.ConditionUnknown
 	}
@@ -161,9 +154,9 @@ func analysisPassed(s *snapshot) metav1.Condition {
 
 func pausedCondition(s *snapshot) metav1.Condition {
 	if s.Rollout.Spec.Paused {
-		return condition(v1alpha1.ConditionPaused, true, v1alpha1.ReasonPaused, "No new steps are begun until spec.paused is false.")
+		return kit.Condition(v1alpha1.ConditionPaused, true, v1alpha1.ReasonPaused, "No new steps are begun until spec.paused is false.")
 	}
-	return condition(v1alpha1.ConditionPaused, false, "NotPaused", "Steps go on by themselves.")
+	return kit.Condition(v1alpha1.ConditionPaused, false, "NotPaused", "Steps go on by themselves.")
 }
 
 // reportAbnormal keeps a kstatus condition only while it is true.
@@ -172,7 +165,7 @@ func reportAbnormal(d *draft, kind string, is bool) {
 		meta.RemoveStatusCondition(&d.status.Conditions, kind)
 		return
 	}
-	c := condition(kind, true, d.state.reason, d.state.message)
+	c := kit.Condition(kind, true, d.State.Reason, d.State.Message)
 	c.ObservedGeneration, c.LastTransitionTime = d.Rollout.Generation, metav1.NewTime(d.Now)
 	meta.SetStatusCondition(&d.status.Conditions, c)
 }

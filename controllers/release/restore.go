@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // finalized says that nothing is left to do when the Rollout has no finalizer any more.
@@ -13,7 +14,7 @@ func finalized(d *draft) bool {
 	if slices.Contains(d.Rollout.Finalizers, v1alpha1.Finalizer) {
 		return false
 	}
-	d.say(v1alpha1.ReasonDeleting, "Nothing is left to restore.")
+	d.Say(v1alpha1.ReasonDeleting, "Nothing is left to restore.")
 	return true
 }
 
@@ -22,14 +23,14 @@ func finalized(d *draft) bool {
 func restoreService(d *draft) {
 	d.status.Decision = nil // no rejected revision has to be known again
 	if !takeBack(d) || !cleanUp(d) {
-		d.state.reason = v1alpha1.ReasonDeleting
+		d.State.Reason = v1alpha1.ReasonDeleting
 		return
 	}
-	d.progress(v1alpha1.ReasonDeleting, "Restoring the Deployment.")
-	if d.Workload.Presence == Present && d.Workload.ManagedBy == d.Rollout.Name {
+	d.Wait(v1alpha1.ReasonDeleting, "Restoring the Deployment.")
+	if d.Workload.Presence == kit.Present && d.Workload.ManagedBy == d.Rollout.Name {
 		restoreDeployment(d)
 	}
-	d.do(RemoveFinalizer{})
+	d.Do(kit.RemoveFinalizer{})
 }
 
 // takeBack ends the release. A router that has not confirmed by the deadline that the
@@ -45,9 +46,9 @@ func takeBack(d *draft) (done bool) {
 	if stopTraffic(d) {
 		return endRelease(d)
 	}
-	d.actions = nil
+	d.Actions = nil
 	cleanUp(d)
-	d.say(v1alpha1.ReasonDeleting, "Returning the traffic to the Service %q, since the router did not confirm within %s that the canary gets none: %s.", d.Rollout.Spec.Service, brief(d.deadline), trafficWait(&d.snapshot, Route{}))
+	d.Say(v1alpha1.ReasonDeleting, "Returning the traffic to the Service %q, since the router did not confirm within %s that the canary gets none: %s.", d.Rollout.Spec.Service, brief(d.deadline), trafficWait(&d.snapshot, Route{}))
 	return false
 }
 
@@ -55,8 +56,8 @@ func takeBack(d *draft) (done bool) {
 func restoreDeployment(d *draft) {
 	stable := d.stable()
 	verified := d.status.Stable == nil || stable != nil && stable.Current
-	d.do(RestoreDeployment{Paused: !verified})
+	d.Do(RestoreDeployment{Paused: !verified})
 	if !verified {
-		d.note(true, v1alpha1.ReasonDeleting, "The Deployment %q stays paused, since its template is not the stable version; set the template back, or set spec.paused to false to roll it out", d.Rollout.Spec.WorkloadRef.Name)
+		d.Note(true, v1alpha1.ReasonDeleting, "The Deployment %q stays paused, since its template is not the stable version; set the template back, or set spec.paused to false to roll it out", d.Rollout.Spec.WorkloadRef.Name)
 	}
 }

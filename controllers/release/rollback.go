@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // cause is why a release is rolled back.
@@ -39,15 +40,15 @@ func reject(d *draft, reason, why string) {
 	decide(d, v1alpha1.ActionRollBack, reason, why)
 	notifyOutcome(d, v1alpha1.NotifyRolledBack, why)
 	closeRelease(d, v1alpha1.OutcomeRolledBack, d.revision, why)
-	d.note(true, v1alpha1.ReasonRollingBack, "Revision %s is being rolled back: %s", d.revision, why)
-	d.after, d.measure, d.questions = 0, false, nil
+	d.Note(true, v1alpha1.ReasonRollingBack, "Revision %s is being rolled back: %s", d.revision, why)
+	d.After, d.measure, d.questions = 0, false, nil
 }
 
 // rollingBack says how far the rollback is.
 func rollingBack(d *draft) {
 	decision := d.status.Decision
-	d.state.reason, d.state.progress = v1alpha1.ReasonRollingBack, true
-	d.state.message = shorten(fmt.Sprintf("Rolling back revision %s (%s). %s", decision.Revision, decision.Message, d.state.message))
+	d.State.Reason, d.State.Progress = v1alpha1.ReasonRollingBack, true
+	d.State.Message = kit.Shorten(fmt.Sprintf("Rolling back revision %s (%s). %s", decision.Revision, decision.Message, d.State.Message))
 }
 
 // rampDownStages is how many writes a gradual rollback takes.
@@ -63,14 +64,14 @@ func rampDown(d *draft) (done bool) {
 	}
 	d.wake(look)
 	d.request(Route{Weight: weight})
-	d.say(v1alpha1.ReasonRollingBack, "%d %% of the traffic still goes to the canary, less and less until %s.", weight, endTime(d.status.Decision.Time.Add(d.rollBackOver), d.rollBackOver))
+	d.Say(v1alpha1.ReasonRollingBack, "%d %% of the traffic still goes to the canary, less and less until %s.", weight, endTime(d.status.Decision.Time.Add(d.rollBackOver), d.rollBackOver))
 	return false
 }
 
 // rampedDown is the weight that a gradual rollback leaves the canary now, and until when.
 func rampedDown(s *snapshot) (weight int32, until time.Time) {
 	decision, asked := s.status.Decision, s.Split.Requested
-	if s.rollBackOver <= 0 || decision.Weight <= 0 || s.Split.Presence != Present || s.Split.Deleting ||
+	if s.rollBackOver <= 0 || decision.Weight <= 0 || s.Split.Presence != kit.Present || s.Split.Deleting ||
 		asked.Weight <= 0 || len(asked.Matches) > 0 || s.canary == nil || s.canary.Available == 0 {
 		return 0, until
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // servicePair moves the traffic between two Services, whose pods others make:
@@ -105,12 +106,12 @@ func (servicePair) idle(d *draft) {
 	services := d.Rollout.Spec.Services
 	d.request(Route{})
 	if !d.routed(Route{}) {
-		d.progress(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control: %s.", d.Rollout.Spec.Service, trafficWait(&d.snapshot, Route{}))
+		d.Wait(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control: %s.", d.Rollout.Spec.Service, trafficWait(&d.snapshot, Route{}))
 		return
 	}
 	ignoreControl(d)
-	d.say(v1alpha1.ReasonStable, "The Service %q has all traffic; the Service %q has no ready pods to release.", services.Stable, services.Canary)
-	d.state.ready = d.Pair.Missing == "" || d.Pair.Missing == services.Canary
+	d.Say(v1alpha1.ReasonStable, "The Service %q has all traffic; the Service %q has no ready pods to release.", services.Stable, services.Canary)
+	d.State.Ready = d.Pair.Missing == "" || d.Pair.Missing == services.Canary
 }
 
 // keepPromoted keeps all traffic on the promoted Service.
@@ -123,11 +124,11 @@ func keepPromoted(d *draft) {
 	ignoreControl(d)
 	d.request(all)
 	if !d.routed(all) {
-		d.progress(v1alpha1.ReasonWaitingForTraffic, "Sending all traffic to the Service %q: %s.", s.Service, trafficWait(&d.snapshot, all))
+		d.Wait(v1alpha1.ReasonWaitingForTraffic, "Sending all traffic to the Service %q: %s.", s.Service, trafficWait(&d.snapshot, all))
 		return
 	}
-	d.say(v1alpha1.ReasonStable, "The Service %q was promoted and has all traffic. For the next version, name it as spec.services.stable and another Service as canary.", s.Service)
-	d.state.ready = true
+	d.Say(v1alpha1.ReasonStable, "The Service %q was promoted and has all traffic. For the next version, name it as spec.services.stable and another Service as canary.", s.Service)
+	d.State.Ready = true
 }
 
 // keepRenamed gives all traffic to the Service that is stable by the record, when the
@@ -140,10 +141,10 @@ func keepRenamed(d *draft) {
 	ignoreControl(d)
 	d.request(Route{})
 	if !d.routed(Route{}) {
-		d.stall(v1alpha1.ReasonConflict, "spec.services: the Service %q is stable, but not named; sending all traffic to it: %s.", d.status.Stable.Service, trafficWait(&d.snapshot, Route{}))
+		d.Stall(v1alpha1.ReasonConflict, "spec.services: the Service %q is stable, but not named; sending all traffic to it: %s.", d.status.Stable.Service, trafficWait(&d.snapshot, Route{}))
 		return
 	}
-	d.stall(v1alpha1.ReasonConflict, "spec.services: all traffic is on the Service %q; name it as stable, and the Service of the next version as canary.", d.status.Stable.Service)
+	d.Stall(v1alpha1.ReasonConflict, "spec.services: all traffic is on the Service %q; name it as stable, and the Service of the next version as canary.", d.status.Stable.Service)
 }
 
 // promote gives the canary's Service all traffic for good.
@@ -154,7 +155,7 @@ func (t servicePair) promote(d *draft) (another bool) {
 		d.request(all)
 	}
 	if !ready || !d.routed(all) {
-		d.say(v1alpha1.ReasonPromoting, "Promoting: waiting until all traffic goes to the Service %q: %s.", service, trafficWait(&d.snapshot, all))
+		d.Say(v1alpha1.ReasonPromoting, "Promoting: waiting until all traffic goes to the Service %q: %s.", service, trafficWait(&d.snapshot, all))
 		return orTooLate(d)
 	}
 	promoted(d, "The Service %q (revision %s) has all traffic now", service, d.revision)
@@ -174,7 +175,7 @@ func (servicePair) rollBack(d *draft) (another bool) {
 		return false
 	}
 	decision, services := d.status.Decision, d.Rollout.Spec.Services
-	d.stall(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. The Service %q has all traffic; put other pods behind %q to go on.", decision.Revision, decision.Message, services.Stable, services.Canary)
+	d.Stall(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. The Service %q has all traffic; put other pods behind %q to go on.", decision.Revision, decision.Message, services.Stable, services.Canary)
 	return false
 }
 
@@ -216,7 +217,7 @@ func (servicePair) where() string { return "the TrafficSplit" }
 func (servicePair) free(s *snapshot) bool {
 	stable := s.status.Stable
 	promoted := stable != nil && stable.Service == s.Rollout.Spec.Services.Canary
-	return promoted || s.Service.Presence == Absent || s.Split.Unserved || s.deleting() && stableServiceGone(s)
+	return promoted || s.Service.Presence == kit.Absent || s.Split.Unserved || s.deleting() && stableServiceGone(s)
 }
 
 // stableServiceGone reports whether the Service that has, or would get back, the traffic
@@ -237,10 +238,10 @@ func (servicePair) ungoverned(s *snapshot) bool {
 }
 
 func (servicePair) gone(s *snapshot) bool {
-	return s.Service.Presence == Absent || stableServiceGone(s)
+	return s.Service.Presence == kit.Absent || stableServiceGone(s)
 }
 
-func (servicePair) refuse(s *snapshot) *statement {
+func (servicePair) refuse(s *snapshot) *kit.Statement {
 	if s.byReplicas {
 		return refusal(v1alpha1.ReasonInvalidSpec, "spec.router: none can't move traffic between two Services; name another router.")
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/versions"
 )
 
 // snapshot is everything that is known about a Rollout. Nothing here changes it.
@@ -18,7 +20,7 @@ type snapshot struct {
 	status v1alpha1.RolloutStatus
 	target target
 	// refusal is why the Rollout can't be served; nil when it can.
-	refusal *statement
+	refusal *kit.Statement
 
 	// revision names the version that is released, and canary is nil without its pods.
 	revision string
@@ -70,17 +72,17 @@ func (s *snapshot) called() bool {
 		step := s.status.Step
 		return step != nil && step.ProgrammedAt != nil && step.Weight > 0
 	}
-	return s.Split.Presence == Present && s.Split.Observed > 0
+	return s.Split.Presence == kit.Present && s.Split.Observed > 0
 }
 
 // asked reports whether the router was asked for a route last.
 func (s *snapshot) asked(r Route) bool {
-	return s.Split.Presence == Present && s.Split.Requested.equal(r)
+	return s.Split.Presence == kit.Present && s.Split.Requested.equal(r)
 }
 
 // routed reports whether the router reports a route in effect.
 func (s *snapshot) routed(r Route) bool {
-	return s.byReplicas || s.asked(r) && s.Split.InEffect && s.Split.Observed == r.Weight
+	return s.byReplicas || s.asked(r) && s.Split.Programmed && s.Split.Observed == r.Weight
 }
 
 // lastAsked is what Serin asked the router for last: the route of the present step where
@@ -97,7 +99,7 @@ func (s *snapshot) lastAsked() Route {
 // is to send, and its pods suffice: Serin would write the same now, whoever wrote it.
 func (s *snapshot) asksForStep() bool {
 	next := s.nextRoute()
-	if s.status.Step.ProgrammedAt != nil || s.Split.Presence != Present || !s.Split.Requested.sameRequests(next) {
+	if s.status.Step.ProgrammedAt != nil || s.Split.Presence != kit.Present || !s.Split.Requested.sameRequests(next) {
 		return false
 	}
 	fewer := next.below(s.recordedRoute())
@@ -151,22 +153,17 @@ func (s *snapshot) endOf(i int) time.Time {
 }
 
 // replicaSet finds the first ReplicaSet that matches.
-func (s *snapshot) replicaSet(match func(*ReplicaSet) bool) *ReplicaSet {
-	for i := range s.ReplicaSets {
-		if match(&s.ReplicaSets[i]) {
-			return &s.ReplicaSets[i]
-		}
-	}
-	return nil
+func (s *snapshot) replicaSet(match func(*kit.ReplicaSet) bool) *kit.ReplicaSet {
+	return versions.Find(s.ReplicaSets, match)
 }
 
 // stable is the ReplicaSet of the stable version, nil when none is known.
-func (s *snapshot) stable() *ReplicaSet {
+func (s *snapshot) stable() *kit.ReplicaSet {
 	if s.status.Stable == nil {
 		return nil
 	}
-	return s.replicaSet(func(r *ReplicaSet) bool {
-		return r.Owner == OwnerDeployment && r.Revision == s.status.Stable.Revision
+	return s.replicaSet(func(r *kit.ReplicaSet) bool {
+		return r.Owner == kit.OwnerDeployment && r.Revision == s.status.Stable.Revision
 	})
 }
 

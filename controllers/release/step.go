@@ -14,7 +14,7 @@ import (
 func takeStep(d *draft) (another bool) {
 	i, s := d.present()
 	now, want := d.status.Step, podsOf(&d.snapshot, s)
-	d.state.progress = true
+	d.State.Progress = true
 	upkeep(d)
 	if now.ProgrammedAt == nil {
 		if admitted, ended := admit(d, s.Route, want); !admitted {
@@ -29,13 +29,13 @@ func takeStep(d *draft) (another bool) {
 	switch {
 	case fewer && !routed:
 		// Fewer requests first, and then fewer pods for them.
-		d.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until no more than %s goes to the canary: %s.", now.Summary, s.share(), trafficWait(&d.snapshot, s.Route))
+		d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until no more than %s goes to the canary: %s.", now.Summary, s.share(), trafficWait(&d.snapshot, s.Route))
 	case !ready:
 		d.target.scale(d, want)
-		d.say(v1alpha1.ReasonWaitingForPods, "Step %s: %s.", now.Summary, d.target.missing(&d.snapshot, want))
+		d.Say(v1alpha1.ReasonWaitingForPods, "Step %s: %s.", now.Summary, d.target.missing(&d.snapshot, want))
 		noteLoss(d)
 	case !routed:
-		d.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %s goes to the canary: %s.", now.Summary, s.share(), trafficWait(&d.snapshot, s.Route))
+		d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %s goes to the canary: %s.", now.Summary, s.share(), trafficWait(&d.snapshot, s.Route))
 		noteLoss(d)
 	default:
 		now.InterruptedAt = nil

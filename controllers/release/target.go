@@ -4,6 +4,7 @@ package release
 
 import (
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // target is what a kind of object that is released has of its own. The engine is the
@@ -19,7 +20,7 @@ type target interface {
 	// gone reports whether there is nothing to go back to.
 	gone(s *snapshot) bool
 	// refuse says why it can't be released as the spec wants; nil when it can.
-	refuse(s *snapshot) *statement
+	refuse(s *snapshot) *kit.Statement
 	phases
 	pods
 	traffic

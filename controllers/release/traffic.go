@@ -4,6 +4,8 @@ package release
 
 import (
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/versions"
 )
 
 // stopTraffic sends all traffic to stable, and reports whether that is in effect.
@@ -17,7 +19,7 @@ func stopTraffic(d *draft) (done bool) {
 		return true
 	}
 	d.target.repair(d)
-	d.progress(v1alpha1.ReasonRollingBack, "Sending all traffic to stable: %s.", trafficWait(s, Route{}))
+	d.Wait(v1alpha1.ReasonRollingBack, "Sending all traffic to stable: %s.", trafficWait(s, Route{}))
 	return false
 }
 
@@ -26,7 +28,7 @@ func stopped(s *snapshot) bool { return withoutTraffic(s) || s.routed(Route{}) |
 
 // withoutTraffic reports whether there is nothing that could send the canary traffic.
 func withoutTraffic(s *snapshot) bool {
-	return s.Split.Presence == Absent || !s.Split.Ours || s.Split.Deleting && s.Split.Observed <= 0 || s.target.free(s)
+	return s.Split.Presence == kit.Absent || !s.Split.Ours || s.Split.Deleting && s.Split.Observed <= 0 || s.target.free(s)
 }
 
 // unreachable reports whether no request can reach a canary, although the router
@@ -39,7 +41,7 @@ func unreachable(s *snapshot) bool {
 // says, it is never taken for progress.
 func tampered(s *snapshot) bool {
 	last, now := s.lastAsked(), s.Split.Requested
-	if s.byReplicas || s.Split.Presence != Present || now.sameRequests(last) {
+	if s.byReplicas || s.Split.Presence != kit.Present || now.sameRequests(last) {
 		return false
 	}
 	if !grows(s) || growthObstacle(s) != nil {
@@ -63,7 +65,7 @@ func grows(s *snapshot) bool {
 
 // restoreRoute writes again what Serin asked for last.
 func restoreRoute(d *draft) (another bool) {
-	d.state.progress = true
+	d.State.Progress = true
 	upkeep(d)
 	if grows(&d.snapshot) {
 		if o := growthObstacle(&d.snapshot); o != nil {
@@ -75,7 +77,7 @@ func restoreRoute(d *draft) (another bool) {
 	}
 	last := d.lastAsked()
 	d.request(last)
-	d.say(v1alpha1.ReasonWaitingForTraffic, "Step %s: %s is not what Serin asked for last: setting it back to %s.", d.status.Step.Summary, d.target.where(), last.share())
+	d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: %s is not what Serin asked for last: setting it back to %s.", d.status.Step.Summary, d.target.where(), last.share())
 	noteLoss(d)
 	return orTooLate(d)
 }
@@ -88,34 +90,24 @@ func upkeep(d *draft) {
 
 // trafficWait says why a route is not in effect yet.
 func trafficWait(s *snapshot, r Route) string {
-	switch {
-	case !s.asked(r):
+	if !s.asked(r) {
 		return "the router has not confirmed it yet"
-	case s.Split.Refused != "":
-		return "the router refuses the TrafficSplit: " + s.Split.Refused
-	case s.Split.Waiting != "":
-		return s.Split.Waiting
 	}
-	return "the router has not confirmed it yet"
+	return s.Split.Why()
 }
 
 // writeSplit asks a router for a route.
-func writeSplit(d *draft, r Route) { d.do(ApplySplit{r}) }
+func writeSplit(d *draft, r Route) { d.Do(ApplySplit{r}) }
 
-// removeSplit deletes the TrafficSplit, once.
-func removeSplit(d *draft) {
-	if !d.Split.Deleting {
-		d.do(DeleteSplit{Target{Name: d.Rollout.Name, UID: d.Split.UID, ResourceVersion: d.Split.ResourceVersion}})
-	}
-}
+// removeSplit deletes the TrafficSplit, and reports whether it is gone.
+func removeSplit(d *draft) (gone bool) { return versions.DropSplit(&d.Draft, &d.Split.Split, "") }
 
 // cleanUp returns the traffic to the root Service and removes what was made for
 // the release. It reports whether all of it is gone.
 func cleanUp(d *draft) (done bool) {
 	d.status.Step, d.leaving = nil, true
-	if d.Split.Presence == Present && d.Split.Ours {
-		d.progress(v1alpha1.ReasonCleaningUp, "Returning the traffic to the Service %q.", d.Rollout.Spec.Service)
-		removeSplit(d)
+	if !removeSplit(d) {
+		d.Wait(v1alpha1.ReasonCleaningUp, "Returning the traffic to the Service %q.", d.Rollout.Spec.Service)
 		return false
 	}
 	if !d.target.removeBackends(d) {

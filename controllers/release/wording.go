@@ -32,19 +32,9 @@ func brief(d time.Duration) string {
 
 // detail is the present sentence as a part of another one, which names the sted.
 func (d *draft) detail() string {
-	text := strings.TrimSuffix(d.state.message, ".")
+	text := strings.TrimSuffix(d.State.Message, ".")
 	if s := d.status.Step; s != nil {
 		text = strings.TrimPrefix(text, "Step "+s.Summary+": ")
 	}
 	return text
-}
-
-func shorten(s string) string { return shortenTo(s, maxMessage) }
-
-func shortenTo(s string, limit int) string {
-	r := []rune(s)
-	if len(r) <= limit {
-		return s
-	}
-	return string(r[:limit-1]) + "…"
 }

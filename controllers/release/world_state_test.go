@@ -12,6 +12,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // clone copies what a move of any actor can change. Statuses and specs are replaced
@@ -246,16 +247,16 @@ func (e *encoder) operator() {
 }
 
 // objectOf is the ReplicaSet that an action names.
-func objectOf(action Action) (Target, bool) {
+func objectOf(action kit.Action) (kit.Object, bool) {
 	switch a := action.(type) {
 	case AdoptCanary:
-		return a.Target, true
-	case ScaleReplicaSet:
-		return a.Target, true
-	case ReleaseCanary:
-		return a.Target, true
-	case DeleteReplicaSet:
-		return a.Target, true
+		return a.Object, true
+	case kit.ScaleReplicaSet:
+		return a.Object, true
+	case kit.ReleaseCanary:
+		return a.Object, true
+	case kit.DeleteReplicaSet:
+		return a.Object, true
 	}
-	return Target{}, false
+	return kit.Object{}, false
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/configrevision"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // world is a cluster small enough to run a whole release in microseconds: a
@@ -97,7 +98,7 @@ type fakeDeployment struct {
 
 type replicaSet struct {
 	name, template, revision               string
-	owner                                  Owner
+	owner                                  kit.Owner
 	uid                                    types.UID
 	version                                int
 	replicas, existing, available, desired int32
@@ -249,16 +250,16 @@ func (w *world) observe() Observation {
 	o := Observation{
 		Now: w.now, Rollout: w.ro, RouterOffered: !w.unoffered, RouterName: w.routerName(), ReportedAt: w.reportedAt,
 		Pair: w.pair, Freezes: w.freezes, Answers: w.tried(),
-		Jump: w.lookout.Jump, GuardInForce: w.guard, Service: Service{Presence: Present, Problem: w.problem}, Windows: w.windows,
+		Jump: w.lookout.Jump, GuardInForce: w.guard, Service: Service{Presence: kit.Present, Problem: w.problem}, Windows: w.windows,
 		StableService: w.backend(v1alpha1.RoleStable), CanaryService: w.backend(v1alpha1.RoleCanary),
-		Split: Split{Presence: Absent, Requested: Route{Weight: -1}, Observed: -1},
+		Split: Split{Split: kit.Split{Presence: kit.Absent}, Requested: Route{Weight: -1}, Observed: -1},
 	}
-	if o.Workload.Presence = Absent; !w.dep.absent {
+	if o.Workload.Presence = kit.Absent; !w.dep.absent {
 		o.Workload = w.observeDeployment()
 	}
 	for _, rs := range w.rss {
-		o.ReplicaSets = append(o.ReplicaSets, ReplicaSet{
-			Name: rs.name, UID: rs.uid, ResourceVersion: strconv.Itoa(rs.version), Owner: rs.owner,
+		o.ReplicaSets = append(o.ReplicaSets, kit.ReplicaSet{
+			Object: kit.Object{Name: rs.name, UID: rs.uid, ResourceVersion: strconv.Itoa(rs.version)}, Owner: rs.owner,
 			Revision: rs.revision, Current: !w.dep.absent && rs.template == w.dep.template,
 			Replicas: rs.replicas, Existing: rs.existing, Available: rs.available, Desired: rs.desired,
 			Failure: w.failure(rs), Marked: true,
@@ -267,9 +268,11 @@ func (w *world) observe() Observation {
 	o.Configuration = w.observeConfiguration()
 	if s := w.split; s != nil {
 		o.Split = Split{
-			Presence: Present, UID: "split", ResourceVersion: strconv.Itoa(s.version), Ours: true, Deleting: s.deleting,
-			Requested: s.requested, Observed: s.observed, InEffect: s.served == s.generation && !s.withdrawn,
-			Unserved: s.withdrawn,
+			Split: kit.Split{
+				Presence: kit.Present, Object: kit.Object{UID: "split", ResourceVersion: strconv.Itoa(s.version)}, Ours: true, Deleting: s.deleting,
+				Programmed: s.served == s.generation && !s.withdrawn, Unserved: s.withdrawn,
+			},
+			Requested: s.requested, Observed: s.observed,
 		}
 	}
 	if w.isDelegated() {
@@ -303,24 +306,24 @@ func (w *world) observeDeployment() Workload {
 	d := w.dep
 	var total, available int32
 	for _, rs := range w.rss {
-		if rs.owner == OwnerDeployment {
+		if rs.owner == kit.OwnerDeployment {
 			total, available = total+rs.existing, available+rs.available
 		}
 	}
 	current := w.newest()
 	return Workload{
-		Presence: Present, UID: "dep", Replicas: d.replicas, Paused: d.paused, ManagedBy: d.managedBy, HeldBySerin: d.held,
+		Presence: kit.Present, UID: "dep", Replicas: d.replicas, Paused: d.paused, ManagedBy: d.managedBy, HeldBySerin: d.held,
 		Settled:   current != nil && current.existing == d.replicas && total == d.replicas && available == d.replicas,
 		Available: available, Revision: "s" + d.template,
 	}
 }
 
-func (w *world) backend(role string) Backend {
+func (w *world) backend(role string) kit.Backend {
 	revision, found := w.services[role]
 	if !found {
-		return Backend{Presence: Absent}
+		return kit.Backend{Presence: kit.Absent}
 	}
-	return Backend{Presence: Present, UID: types.UID(role), ResourceVersion: "1", Ours: true, Revision: revision, UpToDate: true}
+	return kit.Backend{Presence: kit.Present, Object: kit.Object{UID: types.UID(role), ResourceVersion: "1"}, Ours: true, Revision: revision, UpToDate: true}
 }
 
 // reconcile is one pass of the shell. It returns whether anything was written.
@@ -413,26 +416,26 @@ func readyMessage(ro *v1alpha1.Rollout) string {
 
 // apply carries one action out, and reports whether the objects that it names are
 // still the ones that were observed.
-func (w *world) apply(action Action) bool {
+func (w *world) apply(action kit.Action) bool {
 	w.t.Helper()
 	switch a := action.(type) {
-	case AddFinalizer:
+	case kit.AddFinalizer:
 		w.ro.Finalizers = []string{v1alpha1.Finalizer}
-	case RemoveFinalizer:
+	case kit.RemoveFinalizer:
 		w.ro.Finalizers, w.gone = nil, true
 	case SetPaused:
 		w.dep.paused, w.dep.held, w.dep.managedBy = a.Paused, true, w.ro.Name
 	case RestoreDeployment:
 		w.dep.paused, w.dep.held, w.dep.managedBy = a.Paused, a.Paused, ""
 	case CreateCanary:
-		w.addReplicaSet(w.dep.template, a.Revision, OwnerRollout, a.Replicas)
-	case ApplyBackend:
+		w.addReplicaSet(w.dep.template, a.Revision, kit.OwnerSerin, a.Replicas)
+	case kit.ApplyBackend:
 		w.services[a.Role] = a.Revision
-	case DeleteBackend:
+	case kit.DeleteBackend:
 		delete(w.services, a.Role)
 	case ApplySplit:
 		w.applySplit(a.Route)
-	case DeleteSplit:
+	case kit.DeleteSplit:
 		if w.split != nil {
 			w.split.deleting, w.split.lag = true, 0
 		}
@@ -460,23 +463,23 @@ func (w *world) applySplit(r Route) {
 	w.split.generation++
 }
 
-func (w *world) applyToReplicaSet(action Action) bool {
+func (w *world) applyToReplicaSet(action kit.Action) bool {
 	var rs *replicaSet
 	switch a := action.(type) {
 	case AdoptCanary:
-		if rs = w.exact(a.Target); rs != nil {
-			rs.owner = OwnerRollout
+		if rs = w.exact(a.Object); rs != nil {
+			rs.owner = kit.OwnerSerin
 		}
-	case ScaleReplicaSet:
-		if rs = w.exact(a.Target); rs != nil {
+	case kit.ScaleReplicaSet:
+		if rs = w.exact(a.Object); rs != nil {
 			rs.replicas, rs.desired = a.Replicas, a.Desired
 		}
-	case ReleaseCanary:
-		if rs = w.exact(a.Target); rs != nil {
-			rs.owner = OwnerNone
+	case kit.ReleaseCanary:
+		if rs = w.exact(a.Object); rs != nil {
+			rs.owner = kit.OwnerNone
 		}
-	case DeleteReplicaSet:
-		if rs = w.exact(a.Target); rs != nil {
+	case kit.DeleteReplicaSet:
+		if rs = w.exact(a.Object); rs != nil {
 			delete(w.served, rs.template) // released again, it is another release
 			w.rss = slices.DeleteFunc(w.rss, func(x *replicaSet) bool { return x == rs })
 		}
@@ -488,7 +491,7 @@ func (w *world) applyToReplicaSet(action Action) bool {
 
 // exact finds the ReplicaSet that the action names, and nothing when that is
 // another version of it by now: the API refuses the write then.
-func (w *world) exact(target Target) *replicaSet {
+func (w *world) exact(target kit.Object) *replicaSet {
 	for _, rs := range w.rss {
 		if rs.at(target) {
 			w.touch(rs)
@@ -498,6 +501,6 @@ func (w *world) exact(target Target) *replicaSet {
 	return nil
 }
 
-func (rs *replicaSet) at(t Target) bool {
+func (rs *replicaSet) at(t kit.Object) bool {
 	return rs.uid == t.UID && strconv.Itoa(rs.version) == t.ResourceVersion
 }

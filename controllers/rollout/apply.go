@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,85 +19,58 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/debounce"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
 )
 
-var (
-	errUnknownAction = errors.New("no such action")
-	// errBusy is a conflict that is sure to come, so that it is not tried.
-	errBusy = apierrors.NewConflict(appsv1.Resource("deployments"), "", errors.New("its controller is at work"))
-)
+// errBusy is a conflict that is sure to come, so that it is not tried.
+var errBusy = apierrors.NewConflict(appsv1.Resource("deployments"), "", errors.New("its controller is at work"))
 
 // apply carries one action out. Every change and deletion of an existing object
 // names the version that the decision was made from.
-func (r *Reconciler) apply(ctx context.Context, s scene, action release.Action) error {
+func (r *Reconciler) apply(ctx context.Context, s scene, action kit.Action) error {
 	switch a := action.(type) {
-	case release.AddFinalizer, release.RemoveFinalizer:
-		return r.setFinalizer(ctx, s, action)
+	case kit.AddFinalizer, kit.RemoveFinalizer:
+		return r.writer(s).SetFinalizer(ctx, s.Rollout, v1alpha1.Finalizer, action)
 	case release.SetPaused:
 		return r.setHold(ctx, s, a.Paused)
 	case release.RestoreDeployment:
 		return r.restoreDeployment(ctx, s, a)
-	case release.ApplyBackend:
-		return r.applyBackend(ctx, s, a.Role, a.Revision)
-	case release.DeleteBackend:
-		return r.remove(ctx, a.Target, &corev1.Service{ObjectMeta: named(s, a.Name)})
+	case kit.ApplyBackend:
+		return r.writer(s).ApplyBackend(ctx, s.backends[a.Role], makeBackend(&s, a.Role, a.Revision))
 	case release.ApplySplit:
 		return r.applySplit(ctx, s, a.Route)
-	case release.DeleteSplit:
-		return r.remove(ctx, a.Target, &splitv1.TrafficSplit{ObjectMeta: named(s, a.Name)})
 	case release.SetDelegation, release.ClearDelegation:
 		return r.applyDelegation(ctx, s, action)
 	case release.KeepContent, release.SetConfiguration, release.DropContent:
 		return r.applyConfiguration(ctx, s, action)
-	}
-	return r.applyToReplicaSet(ctx, s, action)
-}
-
-func (r *Reconciler) applyToReplicaSet(ctx context.Context, s scene, action release.Action) error {
-	switch a := action.(type) {
 	case release.CreateCanary:
 		return r.createCanary(ctx, s, a)
 	case release.AdoptCanary:
-		return r.claim(ctx, s, a.Target)
-	case release.ScaleReplicaSet:
-		return r.scale(ctx, s, a)
-	case release.ReleaseCanary:
-		return r.patchReplicaSet(ctx, s, a.Target, map[string]any{"ownerReferences": nil}, nil)
-	case release.DeleteReplicaSet:
-		return r.remove(ctx, a.Target, &appsv1.ReplicaSet{ObjectMeta: named(s, a.Name)})
+		return r.claim(ctx, s, a.Object)
 	}
-	return fmt.Errorf("%w: %T", errUnknownAction, action)
+	return r.writer(s).Apply(ctx, action)
+}
+
+func (r *Reconciler) writer(s scene) shell.Writer {
+	return shell.Writer{Client: r.client, Manager: v1alpha1.FieldManager, Namespace: s.Rollout.Namespace}
 }
 
 func named(s scene, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.Rollout.Namespace, Name: name}
 }
 
-func (r *Reconciler) setFinalizer(ctx context.Context, s scene, action release.Action) error {
-	next := s.Rollout.DeepCopy()
-	change := controllerutil.AddFinalizer
-	if _, remove := action.(release.RemoveFinalizer); remove {
-		change = controllerutil.RemoveFinalizer
-	}
-	if !change(next, v1alpha1.Finalizer) {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(s.Rollout, client.MergeFromWithOptimisticLock{})
-	return client.IgnoreNotFound(r.client.Patch(ctx, next, patch))
-}
-
 // deploymentPause is how long a Deployment has to look the same before a write that names
 // its version: its controller writes the status many times in a row, and each would make
 // the write fail.
-var deploymentPause = debounce.Pause{Quiet: conflictPause, Most: 2 * time.Second}
+var deploymentPause = debounce.Pause{Quiet: shell.ConflictPause, Most: 2 * time.Second}
 
 // setHold marks the Deployment and pauses it, or lets it go on while its controller rests.
 func (r *Reconciler) setHold(ctx context.Context, s scene, paused bool) error {
@@ -134,41 +106,13 @@ func (r *Reconciler) createCanary(ctx context.Context, s scene, a release.Create
 	return err
 }
 
-// claim takes an old ReplicaSet of the Deployment over.
-func (r *Reconciler) claim(ctx context.Context, s scene, t release.Target) error {
-	return r.patchReplicaSet(ctx, s, t, map[string]any{
+// claim makes an old ReplicaSet of the Deployment the canary.
+func (r *Reconciler) claim(ctx context.Context, s scene, t kit.Object) error {
+	return r.writer(s).PatchReplicaSet(ctx, t, map[string]any{
 		"ownerReferences": []metav1.OwnerReference{workload.CanaryController(s.root)},
 		"labels":          map[string]string{v1alpha1.LabelRollout: s.Rollout.Name},
 		"annotations":     map[string]string{v1alpha1.AnnotationRolloutUID: string(s.Rollout.UID)},
 	}, nil)
-}
-
-func (r *Reconciler) scale(ctx context.Context, s scene, a release.ScaleReplicaSet) error {
-	metadata := map[string]any{"annotations": map[string]string{
-		workload.AnnotationDesiredReplicas: strconv.Itoa(int(a.Desired)),
-	}}
-	return r.patchReplicaSet(ctx, s, a.Target, metadata, map[string]any{"replicas": a.Replicas})
-}
-
-// patchReplicaSet changes the exact ReplicaSet that was observed.
-func (r *Reconciler) patchReplicaSet(ctx context.Context, s scene, t release.Target, metadata, spec map[string]any) error {
-	metadata["uid"], metadata["resourceVersion"] = string(t.UID), t.ResourceVersion
-	body := map[string]any{"metadata": metadata}
-	if spec != nil {
-		body["spec"] = spec
-	}
-	patch, err := json.Marshal(body)
-	if err != nil {
-		return fmt.Errorf("encode the patch: %w", err)
-	}
-	rs := &appsv1.ReplicaSet{ObjectMeta: named(s, t.Name)}
-	return r.client.Patch(ctx, rs, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldManager))
-}
-
-// remove deletes the exact object that was observed.
-func (r *Reconciler) remove(ctx context.Context, t release.Target, obj client.Object, more ...client.DeleteOption) error {
-	more = append(more, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	return client.IgnoreNotFound(r.client.Delete(ctx, obj, more...))
 }
 
 func makeBackend(s *scene, role, revision string) *corev1.Service {
@@ -178,37 +122,13 @@ func makeBackend(s *scene, role, revision string) *corev1.Service {
 	return svc
 }
 
-// applyBackend makes the Service of a version what it has to be, whatever somebody
-// added: it is Serin's alone, so the lists are replaced and not merged.
-func (r *Reconciler) applyBackend(ctx context.Context, s scene, role, revision string) error {
-	want := makeBackend(&s, role, revision)
-	live := s.backends[role]
-	if live == nil {
-		return staleIfThere(r.client.Create(ctx, want, client.FieldOwner(v1alpha1.FieldManager)))
-	}
-	next := live.DeepCopy()
-	next.Labels, next.Annotations = with(next.Labels, want.Labels), with(next.Annotations, want.Annotations)
-	next.Spec.Selector, next.Spec.Ports = want.Spec.Selector, want.Spec.Ports
-	next.Spec.TrafficDistribution, next.Spec.InternalTrafficPolicy = want.Spec.TrafficDistribution, want.Spec.InternalTrafficPolicy
-	return r.client.Update(ctx, next, client.FieldOwner(v1alpha1.FieldManager))
-}
-
-func with(m, more map[string]string) map[string]string {
-	out := maps.Clone(m)
-	if out == nil {
-		out = map[string]string{}
-	}
-	maps.Copy(out, more)
-	return out
-}
-
 // applySplit creates the TrafficSplit, or changes the generation that was observed.
 func (r *Reconciler) applySplit(ctx context.Context, s scene, route release.Route) error {
 	if s.split == nil {
 		ts := &splitv1.TrafficSplit{ObjectMeta: named(s, s.Rollout.Name)}
 		ts.Finalizers = []string{traffic.Finalizer}
 		setSplit(ts, s, route)
-		return staleIfThere(r.client.Create(ctx, ts, client.FieldOwner(v1alpha1.FieldManager)))
+		return r.writer(s).Create(ctx, ts)
 	}
 	next := s.split.DeepCopy()
 	setSplit(next, s, route)
@@ -278,13 +198,4 @@ func staleIfUnmet(err error) error {
 		return err
 	}
 	return apierrors.NewConflict(splitv1.GroupVersion.WithResource("trafficsplits").GroupResource(), "", err)
-}
-
-// staleIfThere turns "already exists" into a conflict: whoever made the object,
-// the cache did not show it yet.
-func staleIfThere(err error) error {
-	if apierrors.IsAlreadyExists(err) {
-		return apierrors.NewConflict(splitv1.GroupVersion.WithResource("trafficsplits").GroupResource(), "", err)
-	}
-	return err
 }

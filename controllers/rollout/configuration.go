@@ -20,6 +20,8 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/configrevision"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release"
 )
 
@@ -64,7 +66,7 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 	facts := configrevision.Facts{
 		References: references, Present: s.present, Template: configrevision.ParseMapping(annotation), Copies: copies,
 		Recorded: configrevision.FromStatus(s.Rollout.Status.Configuration), Versions: s.configurations,
-		Released: slices.ContainsFunc(s.ReplicaSets, func(rs release.ReplicaSet) bool { return rs.Current }),
+		Released: slices.ContainsFunc(s.ReplicaSets, func(rs kit.ReplicaSet) bool { return rs.Current }),
 	}
 	s.resolve(facts)
 	return nil
@@ -96,7 +98,7 @@ func (s *scene) resolve(facts configrevision.Facts) {
 	s.Configuration.Wanted, s.Configuration.Recorded, s.Configuration.Missing = r.Template.String(), r.Recorded.Status(), r.Missing
 	for _, c := range r.Unused {
 		s.Configuration.Unused = append(s.Configuration.Unused, release.Copied{
-			Kind: c.Kind, Target: release.Target{Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion},
+			Kind: c.Kind, Object: kit.Object{Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion},
 		})
 	}
 }
@@ -228,16 +230,16 @@ func ownedBy(o metav1.Object, uid types.UID) bool {
 const uncached = client.DisableReadYourWritesConsistency
 
 // applyConfiguration carries out what concerns contents.
-func (r *Reconciler) applyConfiguration(ctx context.Context, s scene, action release.Action) error {
+func (r *Reconciler) applyConfiguration(ctx context.Context, s scene, action kit.Action) error {
 	switch a := action.(type) {
 	case release.KeepContent:
 		return r.keepContent(ctx, s, configrevision.Reference{Kind: a.Kind, Name: a.Name})
 	case release.SetConfiguration:
 		return r.setConfiguration(ctx, s, a.Value)
 	case release.DropContent:
-		return r.remove(ctx, a.Target, holder(a.Kind, named(s, a.Name)), uncached)
+		return r.writer(s).Delete(ctx, a.Object, holder(a.Kind, named(s, a.Name)), uncached)
 	}
-	return fmt.Errorf("%w: %T", errUnknownAction, action)
+	return fmt.Errorf("%w: %T", shell.ErrUnknownAction, action)
 }
 
 // holder is an object of a kind that holds configuration.

@@ -16,6 +16,8 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release"
 )
 
@@ -38,20 +40,20 @@ func subject(ro *v1alpha1.Rollout) analysis.Subject {
 // observeDelegated reads the CanaryRelease, and takes what it says of its traffic for what a
 // router says of a split.
 func (r *Reconciler) observeDelegated(ctx context.Context, s *scene) error {
-	if s.Split.Presence = release.Absent; !r.options.CanaryReleases {
-		s.Delegated = release.Delegated{Presence: release.Absent, Unserved: true}
+	if s.Split.Presence = kit.Absent; !r.options.CanaryReleases {
+		s.Delegated = release.Delegated{Presence: kit.Absent, Unserved: true}
 		return nil
 	}
 	cr := &v1alpha1.CanaryRelease{}
 	presence, err := r.get(ctx, s.Rollout, s.Rollout.Spec.WorkloadRef.Name, cr)
-	if s.Delegated.Presence = presence; presence != release.Present {
+	if s.Delegated.Presence = presence; presence != kit.Present {
 		return err
 	}
 	s.canaryRelease = cr
 	s.Delegated = delegatedOf(cr)
 	s.Delegated.Problem = unshared(cr, s.Rollout.Spec.Service)
 	s.Split = splitOf(cr, s.Rollout)
-	if s.Service.Presence == release.Present && s.Delegated.Problem == "" {
+	if s.Service.Presence == kit.Present && s.Delegated.Problem == "" {
 		s.Service.Problem = rootProblem(s.root)
 	}
 	return nil
@@ -59,7 +61,7 @@ func (r *Reconciler) observeDelegated(ctx context.Context, s *scene) error {
 
 func delegatedOf(cr *v1alpha1.CanaryRelease) release.Delegated {
 	d := release.Delegated{
-		Presence: release.Present, Deleting: !cr.DeletionTimestamp.IsZero(), Decision: cr.Status.Decision,
+		Presence: kit.Present, Deleting: !cr.DeletionTimestamp.IsZero(), Decision: cr.Status.Decision,
 		Revision: revisionOf(string(cr.UID), cr.Status.ManifestDigest), Unshared: len(cr.Status.Services) == 0 && observed(cr),
 		Message: messageOf(cr),
 	}
@@ -128,16 +130,16 @@ func unshared(cr *v1alpha1.CanaryRelease, service string) string {
 // splitOf is what is asked of a CanaryRelease and what is in effect of it. What was
 // written for other content asks for nothing.
 func splitOf(cr *v1alpha1.CanaryRelease, ro *v1alpha1.Rollout) release.Split {
-	out := release.Split{
-		Presence: release.Present, UID: cr.UID, ResourceVersion: cr.ResourceVersion, Deleting: !cr.DeletionTimestamp.IsZero(),
-		Ours: cr.Spec.Delegation != nil && cr.Spec.Delegation.Rollout == ro.Name, Observed: -1,
+	out := release.Split{Observed: -1, Split: kit.Split{
+		Object: shell.ObjectOf(cr), Presence: kit.Present, Deleting: !cr.DeletionTimestamp.IsZero(),
+		Ours:    cr.Spec.Delegation != nil && cr.Spec.Delegation.Rollout == ro.Name,
 		Waiting: strings.TrimSuffix(messageOf(cr), "."),
-	}
+	}}
 	if meant(cr) {
 		out.Requested.Weight = ptr.Deref(cr.Spec.Delegation.Weight, 0)
 	}
 	if d := cr.Status.Delegation; d != nil {
-		out.Observed, out.InEffect = d.Weight, d.Programmed && observed(cr) && d.Weight == out.Requested.Weight
+		out.Observed, out.Programmed = d.Weight, d.Programmed && observed(cr) && d.Weight == out.Requested.Weight
 	}
 	return out
 }
@@ -149,7 +151,7 @@ var errNoCanaryRelease = errors.New("there is no CanaryRelease")
 // the version that was seen, so that a leader of the past, or a decision about a former
 // state, moves nothing. Its rollout is not written, since that is the owner's consent:
 // without it, the API server refuses the rest.
-func (r *Reconciler) applyDelegation(ctx context.Context, s scene, action release.Action) error {
+func (r *Reconciler) applyDelegation(ctx context.Context, s scene, action kit.Action) error {
 	cr := s.canaryRelease
 	if cr == nil {
 		return errNoCanaryRelease

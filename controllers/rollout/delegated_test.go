@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release"
 )
 
@@ -69,7 +70,7 @@ func TestWhatACanaryReleaseSaysIsTakenForItsContentOnly(t *testing.T) {
 			cr := canary(20)
 			test.change(cr)
 			got := splitOf(cr, delegating())
-			if got.Requested.Weight != test.requested || got.Observed != test.observed || got.InEffect != test.inEffect || got.Ours != test.ours {
+			if got.Requested.Weight != test.requested || got.Observed != test.observed || got.Programmed != test.inEffect || got.Ours != test.ours {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -160,7 +161,7 @@ func TestADelegationIsWrittenForTheContentThatWasSeenAndGivenUpAsAWhole(t *testi
 	cr := canary(0)
 	cr.Spec.Delegation = &v1alpha1.CanaryDelegation{Rollout: "website"}
 	r, c, s := withCanaryRelease(t, cr)
-	apply := func(a release.Action) *v1alpha1.CanaryDelegation {
+	apply := func(a kit.Action) *v1alpha1.CanaryDelegation {
 		t.Helper()
 		s.canaryRelease = live(t, c)
 		if err := r.apply(t.Context(), s, a); err != nil {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/workload"
 )
 
@@ -34,7 +34,7 @@ type distributions struct {
 // and it is asked before a release, since in the middle of one it is too late.
 func (r *Reconciler) observeDistribution(ctx context.Context, s *scene) {
 	wanted := ptr.Deref(s.Rollout.Spec.TrafficDistribution, "")
-	if wanted == "" || s.Service.Presence != release.Present || !s.Rollout.DeletionTimestamp.IsZero() {
+	if wanted == "" || s.Service.Presence != kit.Present || !s.Rollout.DeletionTimestamp.IsZero() {
 		return
 	}
 	if ptr.Deref(s.root.Spec.TrafficDistribution, "") == string(wanted) {

@@ -5,14 +5,14 @@ package rollout
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 )
 
 func conflict() error {
@@ -45,7 +45,7 @@ func TestAStormOfConflictsIsNoEvent(t *testing.T) {
 			})
 			for range 50 {
 				result, err := r.Reconcile(t.Context(), request)
-				if err != nil || result.RequeueAfter != conflictPause {
+				if err != nil || result.RequeueAfter != shell.ConflictPause {
 					t.Fatalf("%+v, %v", result, err)
 				}
 			}
@@ -58,22 +58,9 @@ func TestAStormOfConflictsIsNoEvent(t *testing.T) {
 
 func TestWhatHappensAtEveryStepIsNoEvent(t *testing.T) {
 	r, _, _ := newReconciler(t, func(string) error { return nil })
-	r.announce(t.Context(), &v1alpha1.Rollout{}, release.Event{Routine: true, Reason: "WeightInEffect", Message: "Step 1/2"})
-	r.announce(t.Context(), &v1alpha1.Rollout{}, release.Event{Warning: true, Reason: v1alpha1.ReasonRollingBack, Message: "It fails"})
+	r.reporter().Announce(t.Context(), &v1alpha1.Rollout{}, kit.Event{Routine: true, Reason: "WeightInEffect", Message: "Step 1/2"})
+	r.reporter().Announce(t.Context(), &v1alpha1.Rollout{}, kit.Event{Warning: true, Reason: v1alpha1.ReasonRollingBack, Message: "It fails"})
 	if got := strings.Join(told(t, r), "; "); got != "Warning RollingBack It fails" {
 		t.Errorf("told %q", got)
-	}
-}
-
-func TestANoteIsNoLongerThanTheAPITakes(t *testing.T) {
-	if got := cut("short"); got != "short" {
-		t.Errorf("%q", got)
-	}
-	for n := range 4 {
-		long := strings.Repeat("x", n) + strings.Repeat("é", maxNote)
-		got := cut(long)
-		if len(got) > maxNote || len(got) < maxNote-4 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
-			t.Errorf("%d bytes: %q", len(got), got)
-		}
 	}
 }

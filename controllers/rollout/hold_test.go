@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release"
 )
 
@@ -35,17 +36,17 @@ func TestADeploymentIsNotUnpausedWhileItsControllerIsAtWork(t *testing.T) {
 		return slices.ContainsFunc(*writes, func(w string) bool { return strings.HasPrefix(w, "apply Deployment") })
 	}
 	for range 3 {
-		result, err := retry(unpause())
-		if err != nil || result.RequeueAfter != conflictPause || written() {
+		result, err := shell.Retry(unpause())
+		if err != nil || result.RequeueAfter != shell.ConflictPause || written() {
 			t.Fatalf("result %+v, error %v, written %v: it has to wait and to say nothing", result, err, *writes)
 		}
-		clock.Step(conflictPause / 2)
+		clock.Step(shell.ConflictPause / 2)
 		d.ResourceVersion += "0" // the status is written
 	}
-	if _, err := retry(unpause()); err != nil || written() {
+	if _, err := shell.Retry(unpause()); err != nil || written() {
 		t.Fatalf("error %v, written %v", err, *writes)
 	}
-	clock.Step(conflictPause)
+	clock.Step(shell.ConflictPause)
 	// The fake API server does not know the version that was made up, so that the
 	// write fails: that it is tried is what matters here.
 	if err := unpause(); !written() {

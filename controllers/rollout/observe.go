@@ -3,7 +3,6 @@
 package rollout
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -25,6 +24,8 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/configrevision"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/controllers/sampling/resolve"
 	"github.com/serin-dev/serin/controllers/workload"
@@ -87,15 +88,15 @@ func (r *Reconciler) observeReleased(ctx context.Context, s *scene) error {
 }
 
 // get reads one object of the Rollout's namespace from the cache.
-func (r *Reconciler) get(ctx context.Context, ro *v1alpha1.Rollout, name string, obj client.Object) (release.Presence, error) {
+func (r *Reconciler) get(ctx context.Context, ro *v1alpha1.Rollout, name string, obj client.Object) (kit.Presence, error) {
 	err := r.client.Get(ctx, types.NamespacedName{Namespace: ro.Namespace, Name: name}, obj)
 	switch {
 	case err == nil:
-		return release.Present, nil
+		return kit.Present, nil
 	case apierrors.IsNotFound(err):
-		return release.Absent, nil
+		return kit.Absent, nil
 	}
-	return release.Unknown, fmt.Errorf("%T %q could not be read: %w", obj, name, err)
+	return kit.Unknown, fmt.Errorf("%T %q could not be read: %w", obj, name, err)
 }
 
 // observeRival looks for an older Rollout of the same workload or Service.
@@ -189,7 +190,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scene) (err error) 
 	if s.Workload.Presence, err = r.get(ctx, s.Rollout, name, d); err != nil {
 		return err
 	}
-	if s.Workload.Presence == release.Absent {
+	if s.Workload.Presence == kit.Absent {
 		return r.observeReplicaSets(ctx, s, client.MatchingLabels{v1alpha1.LabelRollout: s.Rollout.Name})
 	}
 	s.deployment = d
@@ -199,12 +200,12 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scene) (err error) 
 		return err
 	}
 	s.Workload = release.Workload{
-		Presence: release.Present, UID: d.UID, Deleting: !d.DeletionTimestamp.IsZero(),
+		Presence: kit.Present, UID: d.UID, Deleting: !d.DeletionTimestamp.IsZero(),
 		Replicas: replicas, Paused: d.Spec.Paused, ManagedBy: d.Annotations[v1alpha1.AnnotationRollout],
-		Settled:   settled(d, replicas),
-		Available: d.Status.AvailableReplicas, Revision: revision, HeldBySerin: holdsPause(d),
+		Settled:   shell.Settled(d),
+		Available: d.Status.AvailableReplicas, Revision: revision, HeldBySerin: shell.HoldsPause(d, v1alpha1.FieldManager),
 	}
-	if s.Service.Presence == release.Present {
+	if s.Service.Presence == kit.Present {
 		s.Service.Problem = serviceProblem(s.root, d)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
@@ -212,22 +213,6 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scene) (err error) 
 		return fmt.Errorf("the Deployment %q has a selector that can't be read: %w", name, err)
 	}
 	return r.observeReplicaSets(ctx, s, client.MatchingLabelsSelector{Selector: selector})
-}
-
-// settled reports whether the Deployment controller has nothing left to do.
-func settled(d *appsv1.Deployment, replicas int32) bool {
-	return d.Status.ObservedGeneration >= d.Generation && d.Status.Replicas == replicas &&
-		d.Status.UpdatedReplicas == replicas && d.Status.AvailableReplicas == replicas
-}
-
-// holdsPause reports whether spec.paused was applied by Serin.
-func holdsPause(d *appsv1.Deployment) bool {
-	for _, m := range d.ManagedFields {
-		if m.Manager == v1alpha1.FieldManager && m.FieldsV1 != nil && bytes.Contains(m.FieldsV1.GetRawBytes(), []byte(`"f:paused"`)) {
-			return true
-		}
-	}
-	return false
 }
 
 // serviceProblem says why the root Service can't be split for a Deployment.
@@ -268,44 +253,28 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which cli
 		if annotation := rs.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]; annotation != "" {
 			s.configurations = append(s.configurations, configrevision.ParseMapping(annotation))
 		}
-		s.ReplicaSets = append(s.ReplicaSets, release.ReplicaSet{
-			Marked: workload.IsMarked(rs, s.Rollout),
-			Name:   rs.Name, UID: rs.UID, ResourceVersion: rs.ResourceVersion, Owner: owner,
-			Revision: rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
-			Current:  s.deployment != nil && workload.SameTemplate(&rs.Spec.Template, &s.deployment.Spec.Template),
-			Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas,
-			Available: rs.Status.AvailableReplicas, Desired: workload.DesiredReplicas(rs),
-			Deleting: !rs.DeletionTimestamp.IsZero(), Failure: failure(rs),
-		})
+		observed := shell.ObserveReplicaSet(rs, s.deployment)
+		observed.Owner, observed.Marked, observed.Failure = owner, workload.IsMarked(rs, s.Rollout), shell.Failed(rs).Message
+		s.ReplicaSets = append(s.ReplicaSets, observed)
 	}
-	slices.SortFunc(s.ReplicaSets, func(a, b release.ReplicaSet) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.ReplicaSets, func(a, b kit.ReplicaSet) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 
-// failure is why the pods of a ReplicaSet can't be created: a quota, for instance.
-func failure(rs *appsv1.ReplicaSet) string {
-	for _, c := range rs.Status.Conditions {
-		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
-			return c.Message
-		}
-	}
-	return ""
-}
-
 // ownerOf says who controls a ReplicaSet, if that concerns the Rollout.
-func (s *scene) ownerOf(rs *appsv1.ReplicaSet) (release.Owner, bool) {
+func (s *scene) ownerOf(rs *appsv1.ReplicaSet) (kit.Owner, bool) {
 	c := metav1.GetControllerOfNoCopy(rs)
 	switch {
 	case c == nil:
-		return release.OwnerNone, true
+		return kit.OwnerNone, true
 	case s.deployment != nil && c.UID == s.deployment.UID:
-		return release.OwnerDeployment, true
+		return kit.OwnerDeployment, true
 	case workload.IsMarked(rs, s.Rollout):
-		return release.OwnerRollout, true
+		return kit.OwnerSerin, true
 	case s.root != nil && c.Kind == "Service" && c.UID == s.root.UID:
 		// Nobody but a Rollout makes ReplicaSets for a Service.
 		uid := rs.Annotations[v1alpha1.AnnotationRolloutUID]
-		return release.OwnerRollout, uid == "" || uid == string(s.Rollout.UID)
+		return kit.OwnerSerin, uid == "" || uid == string(s.Rollout.UID)
 	}
 	return 0, false
 }
@@ -318,20 +287,20 @@ func (r *Reconciler) observeBackends(ctx context.Context, s *scene) error {
 	)
 }
 
-func (r *Reconciler) observeBackend(ctx context.Context, s *scene, role, name string, b *release.Backend) (err error) {
+func (r *Reconciler) observeBackend(ctx context.Context, s *scene, role, name string, b *kit.Backend) (err error) {
 	svc := &corev1.Service{}
-	if b.Presence, err = r.get(ctx, s.Rollout, name, svc); b.Presence != release.Present {
+	if b.Presence, err = r.get(ctx, s.Rollout, name, svc); b.Presence != kit.Present {
 		return err
 	}
 	if !svc.DeletionTimestamp.IsZero() {
-		b.Presence = release.Absent
+		b.Presence = kit.Absent
 		return nil
 	}
-	b.UID, b.ResourceVersion = svc.UID, svc.ResourceVersion
+	b.Object = shell.ObjectOf(svc)
 	s.backends[role] = svc
 	b.Ours = workload.IsMarked(svc, s.Rollout)
 	b.Revision = svc.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey]
-	if s.Service.Presence == release.Present {
+	if s.Service.Presence == kit.Present {
 		b.UpToDate = workload.BackendUpToDate(svc, makeBackend(s, role, b.Revision))
 	}
 	return nil
@@ -339,21 +308,18 @@ func (r *Reconciler) observeBackend(ctx context.Context, s *scene, role, name st
 
 func (r *Reconciler) observeSplit(ctx context.Context, s *scene) (err error) {
 	ts := &splitv1.TrafficSplit{}
-	if s.Split.Presence, err = r.get(ctx, s.Rollout, s.Rollout.Name, ts); s.Split.Presence != release.Present {
+	if s.Split.Presence, err = r.get(ctx, s.Rollout, s.Rollout.Name, ts); s.Split.Presence != kit.Present {
 		return err
 	}
 	s.split = ts
 	stable, canary := backendNames(s.Rollout)
-	s.Split.UID, s.Split.ResourceVersion = ts.UID, ts.ResourceVersion
-	s.Split.Ours = workload.IsMarked(ts, s.Rollout)
-	s.Split.Deleting = !ts.DeletionTimestamp.IsZero()
+	s.Split.Split = shell.ObserveSplit(ts, workload.IsMarked(ts, s.Rollout))
 	s.Split.Requested = requestedRoute(ts, s, stable, canary)
 	s.Split.Observed = observedWeight(ts.Status.Backends, stable, canary)
-	s.Split.InEffect, s.Split.Refused, s.Split.Waiting = splitConditions(ts)
-	if s.Split.InEffect && mirrored(ts) != s.Split.Requested.Mirror {
-		s.Split.InEffect, s.Split.Waiting = false, "the router has not confirmed the copies of requests yet"
+	if s.Split.Programmed && mirrored(ts) != s.Split.Requested.Mirror {
+		s.Split.Programmed, s.Split.Waiting = false, "the router has not confirmed the copies of requests yet"
 	}
-	s.Split.Unresolved, s.Split.Unserved = unresolved(ts), unserved(ts)
+	s.Split.Unresolved = unresolved(ts)
 	return nil
 }
 

@@ -14,12 +14,12 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
 // observePair looks behind two Services that people keep themselves.
 func (r *Reconciler) observePair(ctx context.Context, s *scene) error {
-	if s.Service.Presence == release.Present {
+	if s.Service.Presence == kit.Present {
 		s.Service.Problem = rootProblem(s.root)
 	}
 	// Routers report the pods that can answer in the status of the split.
@@ -50,7 +50,7 @@ func (r *Reconciler) behind(ctx context.Context, s *scene, name string) (string,
 	if err != nil {
 		return "", err
 	}
-	if presence == release.Absent {
+	if presence == kit.Absent {
 		s.Pair.Missing = name
 		return revisionOf(name, ""), nil
 	}

@@ -48,7 +48,7 @@ func TestThePageListsEveryEvent(t *testing.T) {
 			if !ok || len(call.Args) < 2 {
 				return true
 			}
-			if f, ok := call.Fun.(*ast.SelectorExpr); !ok || f.Sel.Name != "note" {
+			if f, ok := call.Fun.(*ast.SelectorExpr); !ok || f.Sel.Name != "Note" {
 				return true
 			}
 			switch reason := call.Args[1].(type) {

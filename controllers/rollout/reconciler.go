@@ -21,7 +21,9 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/debounce"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -111,13 +113,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	d := release.Decide(s.Observation)
 	r.lookouts.lookAgain(req.NamespacedName, d.After)
 	if err := r.report(ctx, ro, d); err != nil {
-		return retry(err)
+		return shell.Retry(err)
 	}
 	if err := errors.Join(r.measure(ctx, &s, d), r.send(ro, d)); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := r.act(ctx, s, d.Actions); err != nil {
-		return retry(err)
+		return shell.Retry(err)
 	}
 	return reconcile.Result{RequeueAfter: sooner(d.After, s.recheck)}, err
 }
@@ -145,7 +147,7 @@ func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d release
 	}
 	r.metrics.show(client.ObjectKeyFromObject(ro), &d.Status)
 	for _, e := range d.Events {
-		r.announce(ctx, ro, e)
+		r.reporter().Announce(ctx, ro, e)
 	}
 	return nil
 }
@@ -169,12 +171,12 @@ func (r *Reconciler) measure(ctx context.Context, s *scene, d release.Decision) 
 }
 
 // act carries the actions out; the first error stops the rest.
-func (r *Reconciler) act(ctx context.Context, s scene, actions []release.Action) error {
+func (r *Reconciler) act(ctx context.Context, s scene, actions []kit.Action) error {
 	for _, a := range actions {
 		log.FromContext(ctx).V(1).Info("Acting", "Rollout", klog.KObj(s.Rollout), "action", a.String())
 		if err := r.apply(ctx, s, a); err != nil {
 			if !apierrors.IsConflict(err) {
-				r.record(s.Rollout, corev1.EventTypeWarning, "ActionFailed", fmt.Sprintf("Could not %s: %v", a, err))
+				r.reporter().Record(s.Rollout, corev1.EventTypeWarning, "ActionFailed", fmt.Sprintf("Could not %s: %v", a, err))
 			}
 			return fmt.Errorf("%s: %w", a, err)
 		}
@@ -182,14 +184,6 @@ func (r *Reconciler) act(ctx context.Context, s scene, actions []release.Action)
 	return nil
 }
 
-// conflictPause lets the cache see what somebody else wrote meanwhile.
-const conflictPause = 100 * time.Millisecond
-
-// retry tries again soon after a conflict, which is no fault of anybody's, and
-// with growing pauses after any other error.
-func retry(err error) (reconcile.Result, error) {
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictPause}, nil
-	}
-	return reconcile.Result{}, err
+func (r *Reconciler) reporter() shell.Reporter {
+	return shell.Reporter{Recorder: r.recorder, Kind: "Rollout", Action: "Release"}
 }

@@ -139,25 +139,6 @@ func canaryWeight(weights map[string]int32, stable, canary string) int32 {
 	return w
 }
 
-// splitConditions says whether the router has put the present spec in effect, why
-// it refuses it, and what it waits for.
-func splitConditions(ts *splitv1.TrafficSplit) (inEffect bool, refused, waiting string) {
-	if c := splitv1.CurrentCondition(ts, splitv1.ConditionAccepted); c != nil && c.Status == metav1.ConditionFalse {
-		return false, c.Message, ""
-	}
-	c := splitv1.CurrentCondition(ts, splitv1.ConditionProgrammed)
-	if c == nil {
-		return false, "", "the router has not seen the TrafficSplit yet"
-	}
-	return c.Status == metav1.ConditionTrue, "", c.Message
-}
-
-// unserved reports whether a split is refused and nothing of it is in effect.
-func unserved(ts *splitv1.TrafficSplit) bool {
-	c := splitv1.CurrentCondition(ts, splitv1.ConditionAccepted)
-	return c != nil && c.Status == metav1.ConditionFalse && len(ts.Status.Backends) == 0
-}
-
 // mirrored is the percentage of requests that are copied by what the router reports:
 // an annotation, and so no part of the generation, asks for it.
 func mirrored(ts *splitv1.TrafficSplit) int32 {

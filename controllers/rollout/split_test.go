@@ -20,6 +20,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
@@ -147,30 +148,6 @@ func TestTheSplitKeepsItsRouterWhereThatOfTheSpecCanServeNone(t *testing.T) {
 	}
 }
 
-func TestASplitIsUnservedWhenItIsRefusedAndNothingIsInEffect(t *testing.T) {
-	split := func(status metav1.ConditionStatus, generation int64, backends ...splitv1.BackendStatus) *splitv1.TrafficSplit {
-		ts := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
-		ts.Status.Conditions = []metav1.Condition{{Type: splitv1.ConditionAccepted, Status: status, ObservedGeneration: generation}}
-		ts.Status.Backends = backends
-		return ts
-	}
-	for name, test := range map[string]struct {
-		split *splitv1.TrafficSplit
-		want  bool
-	}{
-		"nobody has seen it":                  {&splitv1.TrafficSplit{}, false},
-		"accepted":                            {split(metav1.ConditionTrue, 2), false},
-		"refused":                             {split(metav1.ConditionFalse, 2), true},
-		"a former generation was refused":     {split(metav1.ConditionFalse, 1), false},
-		"refused, with the former in effect":  {split(metav1.ConditionFalse, 2, splitv1.BackendStatus{Service: "a"}), false},
-		"nobody knows whether it is accepted": {split(metav1.ConditionUnknown, 2), false},
-	} {
-		if got := unserved(test.split); got != test.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
 func TestTheServiceThatIsStableByTheRecordStaysSo(t *testing.T) {
 	for name, test := range map[string]struct{ recorded, want string }{
 		"nothing is recorded":      {"", "v3"},
@@ -195,7 +172,7 @@ func TestAReplicaSetThatIsMarkedForAnotherRolloutIsNotOurs(t *testing.T) {
 			OwnerReferences: []metav1.OwnerReference{workload.CanaryController(s.root)},
 			Annotations:     map[string]string{v1alpha1.AnnotationRolloutUID: uid},
 		}}
-		if owner, ours := s.ownerOf(rs); ours != want || ours && owner != release.OwnerRollout {
+		if owner, ours := s.ownerOf(rs); ours != want || ours && owner != kit.OwnerSerin {
 			t.Errorf("marked %q: ours %v, owner %v", uid, ours, owner)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -139,9 +140,9 @@ func (r *Reconciler) lackingGroups(split *splitv1.TrafficSplit) []traffic.Proble
 
 func rootOf(service *corev1.Service) plan.Root {
 	if service == nil {
-		return plan.Root{Presence: plan.Absent}
+		return plan.Root{Presence: kit.Absent}
 	}
-	return plan.Root{Presence: plan.Present, Service: service}
+	return plan.Root{Presence: kit.Present, Service: service}
 }
 
 // observeRouter finds the router that the split asks for, and what there is of a

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -476,6 +477,6 @@ func FuzzIndexesAndMaps(f *testing.F) {
 		}
 		(&Options{}).routerName(split)
 		splitOfProxy(nil, s) //nolint:staticcheck // it takes nothing from the context
-		plan.Decide(plan.Observation{Split: split, Claim: plan.ClaimOurs, Root: plan.Root{Presence: plan.Present, Service: s}})
+		plan.Decide(plan.Observation{Split: split, Claim: plan.ClaimOurs, Root: plan.Root{Presence: kit.Present, Service: s}})
 	})
 }

@@ -60,7 +60,7 @@ func TestTheDecisionsOfThisRepositoryAreCachedAndItsProxyIsNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"./controllers/release", "./controllers/trafficsplit/plan", "./controllers/canaryrelease/plan", "./analysis/judge", "./traffic/nginx"} {
+	for _, name := range []string{"./controllers/release", "./controllers/trafficsplit/plan", "./controllers/release/helmrelease", "./analysis/judge", "./traffic/nginx"} {
 		if !slices.Contains(got.Pure, name) {
 			t.Errorf("%s is not among the pure packages %v", name, got.Pure)
 		}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -85,9 +86,9 @@ func programmed(o Observation) Condition {
 func obstacles(o Observation) []string {
 	var waits []string
 	switch {
-	case o.Root.Presence == Absent:
+	case o.Root.Presence == kit.Absent:
 		return []string{fmt.Sprintf("the root Service %q does not exist", o.Resolved.Root)}
-	case o.Root.Presence != Present:
+	case o.Root.Presence != kit.Present:
 		return []string{"the root Service could not be read"}
 	}
 	if holder := traffic.Holder(o.Root.Service); holder != "" && holder != o.Split.Name {

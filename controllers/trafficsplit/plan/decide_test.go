@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -36,7 +37,7 @@ func before() plan.Observation {
 		Resolved: traffic.Split{Root: "web", Ports: []traffic.Port{{Number: 80, Destinations: []traffic.Destination{
 			{Service: "stable", Weight: 9}, {Service: "canary", Weight: 1},
 		}}}},
-		Root:      plan.Root{Presence: plan.Present, Service: root},
+		Root:      plan.Root{Presence: kit.Present, Service: root},
 		Endpoints: plan.Endpoints{Known: true, Ready: []string{"app", "p1", "p2"}},
 		DataPlane: traffic.State{
 			WantedProxies: 2,
@@ -293,7 +294,7 @@ func TestDecide(t *testing.T) {
 			actions: "RestoreRoot web", programmed: "False Pending",
 		},
 		"deleted, and the root Service is gone": {
-			from: leaving(), edit: func(o *plan.Observation) { o.Root = plan.Root{Presence: plan.Absent} },
+			from: leaving(), edit: func(o *plan.Observation) { o.Root = plan.Root{Presence: kit.Absent} },
 			actions: "Delete deployment", programmed: "False Pending",
 		},
 		"deleted, and the root Service is not known": {

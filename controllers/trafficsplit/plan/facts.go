@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -19,13 +20,13 @@ const AnnotationOriginalSelector = "serin.dev/original-selector"
 
 // proxied is true when the root Service selects the proxies of this split.
 func (o Observation) proxied() bool {
-	return o.Root.Presence == Present && o.Root.Service.Spec.Selector[traffic.LabelProxy] == o.Split.Name
+	return o.Root.Presence == kit.Present && o.Root.Service.Spec.Selector[traffic.LabelProxy] == o.Split.Name
 }
 
 // marked is true when the root Service bears the record of a cutover that was not
 // restored, but selects no proxies.
 func (o Observation) marked() bool {
-	if o.Root.Presence != Present || o.Root.Service.Spec.Selector[traffic.LabelProxy] != "" {
+	if o.Root.Presence != kit.Present || o.Root.Service.Spec.Selector[traffic.LabelProxy] != "" {
 		return false
 	}
 	_, ok := o.Root.Service.Annotations[AnnotationOriginalSelector]

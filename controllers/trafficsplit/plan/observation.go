@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -77,27 +78,16 @@ const (
 	ClaimUnknownRouter Claim = "UnknownRouter"
 )
 
-// Presence says whether something exists. Its zero value means unknown.
-type Presence string
-
-// The presences.
-const (
-	// Absent: the API server said that there is none.
-	Absent Presence = "Absent"
-	// Present: there is one.
-	Present Presence = "Present"
-)
-
 // Root is what is known of the root Service.
 type Root struct {
-	Presence Presence
+	Presence kit.Presence
 	// Service is set when it is present.
 	Service *corev1.Service
 }
 
 // gone is true when the root Service does not exist or is being deleted.
 func (r Root) gone() bool {
-	return r.Presence == Absent || r.Presence == Present && !r.Service.DeletionTimestamp.IsZero()
+	return r.Presence == kit.Absent || r.Presence == kit.Present && !r.Service.DeletionTimestamp.IsZero()
 }
 
 // Pin is what the root Service is to be narrowed to.

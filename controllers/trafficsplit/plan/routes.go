@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -47,7 +48,7 @@ func lead(o Observation, d *Decision) {
 // pinRoot keeps the requests past the routes to the backend that the split names. A
 // backend without ready pods is not what requests are moved to.
 func pinRoot(o Observation) []Action {
-	if o.Root.Presence != Present || !o.Endpoints.Known {
+	if o.Root.Presence != kit.Present || !o.Endpoints.Known {
 		return nil
 	}
 	switch live := traffic.PinOf(o.Root.Service).Keys; {
@@ -100,7 +101,7 @@ func (o Observation) asWanted() bool {
 
 // heldByOther is true while another split leads the root Service.
 func (o Observation) heldByOther() bool {
-	if o.Root.Presence != Present {
+	if o.Root.Presence != kit.Present {
 		return false
 	}
 	holder := traffic.Holder(o.Root.Service)
@@ -109,7 +110,7 @@ func (o Observation) heldByOther() bool {
 
 // pinned is true while the root Service bears this split's pin.
 func (o Observation) pinned() bool {
-	return o.Root.Presence == Present && !o.heldByOther() && len(traffic.PinOf(o.Root.Service).Keys) > 0
+	return o.Root.Presence == kit.Present && !o.heldByOther() && len(traffic.PinOf(o.Root.Service).Keys) > 0
 }
 
 // pinStarves is true when the pin would leave the root Service without an endpoint.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -314,7 +315,7 @@ func TestWithdrawByRoutes(t *testing.T) {
 		},
 		"a root Service that is gone needs no restore": {
 			from: restoredAt(noon.Add(-settle), traffic.ConfirmationGiven),
-			edit: func(o *plan.Observation) { o.Root = plan.Root{Presence: plan.Absent} }, actions: "RemoveFinalizer web",
+			edit: func(o *plan.Observation) { o.Root = plan.Root{Presence: kit.Absent} }, actions: "RemoveFinalizer web",
 		},
 		"what no route ever named goes at once": {
 			from: restoredAt(noon, traffic.ConfirmationGiven), edit: func(o *plan.Observation) { o.Split.Status = splitv1.TrafficSplitStatus{} },

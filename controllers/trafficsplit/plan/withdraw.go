@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -44,7 +45,7 @@ func restoreTraffic(o Observation, d *Decision) (wait string, again time.Duratio
 	switch {
 	case o.Root.gone():
 		return "", 0 // there is no traffic any more
-	case o.Root.Presence != Present:
+	case o.Root.Presence != kit.Present:
 		return "the root Service could not be read", 0
 	case o.proxied() || o.marked():
 		return restoreRoot(o, d)

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Presence says whether an object is there. The zero value is Unknown, so that a
+// fact that was not looked up is never taken for an absent object.
+type Presence int
+
+// Whether an object is there.
+const (
+	// Unknown: it could not be read. Nothing is decided from it.
+	Unknown Presence = iota
+	// Absent: the API said that it does not exist.
+	Absent
+	// Present: it was read.
+	Present
+)
+
+// Object is the exact object that was observed. An action that names it fails for another
+// object of the same name, and for a newer version of it.
+type Object struct {
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+}
+
+// Owner is the controller of a ReplicaSet.
+type Owner int
+
+// Who controls a ReplicaSet.
+const (
+	// OwnerNone: the Deployment controller will adopt it.
+	OwnerNone Owner = iota
+	// OwnerDeployment: the workload.
+	OwnerDeployment
+	// OwnerSerin: no other controller acts on it; it is marked as a canary.
+	OwnerSerin
+)
+
+// ReplicaSet is one version of a workload. ReplicaSets of other owners are not observed.
+type ReplicaSet struct {
+	Object
+	Owner    Owner
+	Revision string
+	// Current is whether its template is the workload's template.
+	Current bool
+	// Replicas wanted, existing, and available.
+	Replicas, Existing, Available int32
+	// Desired is the workload's scale that it was last told of.
+	Desired  int32
+	Deleting bool
+	// Marked is whether it carries the mark of what is released.
+	Marked bool
+	// Rolls is whether it was made of pods that read objects of its own, so that the
+	// Deployment makes others.
+	Rolls bool
+	// Failure says why its pods can't be created; "" when they can.
+	Failure string
+}
+
+// Gone reports whether no pod of the ReplicaSet exists or will be made.
+func (r *ReplicaSet) Gone() bool { return r.Replicas == 0 && r.Existing == 0 }
+
+// Backend is the Service of one version.
+type Backend struct {
+	Object
+	Presence Presence
+	// Ours is whether it was made for what is released.
+	Ours bool
+	// Revision that it selects.
+	Revision string
+	// UpToDate is whether it is what Serin would make for Revision now.
+	UpToDate bool
+	// Ready are the ready endpoints that are pods of Revision, where that was looked up.
+	Ready int32
+}
+
+// Selects reports whether it is there and selects a revision.
+func (b *Backend) Selects(revision string) bool {
+	return b.Presence == Present && b.Revision == revision
+}
+
+// Split is what every planner wants to know of a TrafficSplit.
+type Split struct {
+	Object
+	Presence Presence
+	// Ours is whether it was made for what is released.
+	Ours     bool
+	Deleting bool
+	// Programmed is whether the router reports the present spec programmed everywhere.
+	Programmed bool
+	// Refused is why the router does not accept it; "" when it does.
+	Refused string
+	// Unserved is whether it is refused and nothing of it is programmed: requests don't
+	// pass by it.
+	Unserved bool
+	// Waiting is what the router waits for, in words for users.
+	Waiting string
+}
+
+// Why says why the present spec is not programmed yet.
+func (s *Split) Why() string {
+	switch {
+	case s.Refused != "":
+		return "the router refuses the TrafficSplit: " + s.Refused
+	case s.Waiting != "":
+		return s.Waiting
+	}
+	return "the router has not confirmed it yet"
+}

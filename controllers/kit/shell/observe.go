@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shell
+
+import (
+	"bytes"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/workload"
+)
+
+// ObjectOf is the exact object.
+func ObjectOf(o client.Object) kit.Object {
+	return kit.Object{Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
+}
+
+// ObserveReplicaSet reads a version of a Deployment, which is nil when there is none.
+// Who owns it, and why its pods can't be created, is the caller's to say.
+func ObserveReplicaSet(rs *appsv1.ReplicaSet, d *appsv1.Deployment) kit.ReplicaSet {
+	return kit.ReplicaSet{
+		Object:   ObjectOf(rs),
+		Revision: rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
+		Current:  d != nil && workload.SameTemplate(&rs.Spec.Template, &d.Spec.Template),
+		Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas, Available: rs.Status.AvailableReplicas,
+		Desired: workload.DesiredReplicas(rs), Deleting: !rs.DeletionTimestamp.IsZero(),
+	}
+}
+
+// Failed is the condition of a ReplicaSet whose pods can't be created, because of a quota
+// for instance; an empty one when they can.
+func Failed(rs *appsv1.ReplicaSet) appsv1.ReplicaSetCondition {
+	for _, c := range rs.Status.Conditions {
+		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return appsv1.ReplicaSetCondition{}
+}
+
+// Settled reports whether the Deployment controller has nothing left to do.
+func Settled(d *appsv1.Deployment) bool {
+	replicas := ptr.Deref(d.Spec.Replicas, 1)
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.Replicas == replicas &&
+		d.Status.UpdatedReplicas == replicas && d.Status.AvailableReplicas == replicas
+}
+
+// HoldsPause reports whether a field manager applied spec.paused.
+func HoldsPause(d *appsv1.Deployment, manager string) bool {
+	for _, m := range d.ManagedFields {
+		if m.Manager == manager && m.FieldsV1 != nil && bytes.Contains(m.FieldsV1.GetRawBytes(), []byte(`"f:paused"`)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ObserveSplit reads a TrafficSplit, and what its router reports of the present spec.
+func ObserveSplit(split *splitv1.TrafficSplit, ours bool) kit.Split {
+	out := kit.Split{Object: ObjectOf(split), Presence: kit.Present, Ours: ours, Deleting: !split.DeletionTimestamp.IsZero()}
+	if c := splitv1.CurrentCondition(split, splitv1.ConditionAccepted); c != nil && c.Status == metav1.ConditionFalse {
+		out.Refused, out.Unserved = c.Message, len(split.Status.Backends) == 0
+		return out
+	}
+	out.Waiting = "the router has not seen the TrafficSplit yet"
+	if c := splitv1.CurrentCondition(split, splitv1.ConditionProgrammed); c != nil {
+		out.Programmed, out.Waiting = c.Status == metav1.ConditionTrue, c.Message
+	}
+	return out
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shell
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+)
+
+func TestASplitIsUnservedWhenItIsRefusedAndNothingIsProgrammed(t *testing.T) {
+	split := func(status metav1.ConditionStatus, generation int64, backends ...splitv1.BackendStatus) *splitv1.TrafficSplit {
+		ts := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+		ts.Status.Conditions = []metav1.Condition{{Type: splitv1.ConditionAccepted, Status: status, ObservedGeneration: generation}}
+		ts.Status.Backends = backends
+		return ts
+	}
+	for name, test := range map[string]struct {
+		split *splitv1.TrafficSplit
+		want  bool
+	}{
+		"no router has seen it":                  {&splitv1.TrafficSplit{}, false},
+		"accepted":                               {split(metav1.ConditionTrue, 2), false},
+		"refused":                                {split(metav1.ConditionFalse, 2), true},
+		"an earlier generation was refused":      {split(metav1.ConditionFalse, 1), false},
+		"refused, with the earlier one live":     {split(metav1.ConditionFalse, 2, splitv1.BackendStatus{Service: "a"}), false},
+		"it is not known whether it is accepted": {split(metav1.ConditionUnknown, 2), false},
+	} {
+		if got := ObserveSplit(test.split, true).Unserved; got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helmrelease
+
+import (
+	"strings"
+	"time"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
+)
+
+// patience is how long a deletion waits for a router that does not confirm.
+const patience = 10 * time.Minute
+
+// deprecate takes everything out, and reports whether that is done.
+func deprecate(d *draft) (done bool) {
+	freeze(d)
+	if takeDown(d) {
+		end(d)
+		return true
+	}
+	d.State.Message = strings.TrimSpace("Taking the canary out, since " + d.status.Decision.Message + ". " + d.State.Message)
+	if d.State.Reason != v1alpha1.ReasonUpgradeFailed {
+		d.State.Reason = v1alpha1.ReasonDeprecating
+	}
+	return false
+}
+
+// freeze holds the Deployments that somebody changed under the canary: their pods take
+// the requests until the splits are gone, and would be replaced meanwhile.
+func freeze(d *draft) {
+	for i := range d.Workloads {
+		if w := &d.Workloads[i]; d.drifted(w) && !w.Paused {
+			d.Do(SetHold{Workload: w.Name, Paused: true})
+		}
+	}
+}
+
+// takeDown takes out whatever was made, in the order in which nothing is lost. It reports
+// whether nothing is left.
+func takeDown(d *draft) bool {
+	none := func(*Workload, *kit.ReplicaSet) bool { return false }
+	if !dropCanaries(d, none) || !dropServices(d, func(*Service) bool { return false }) {
+		return false
+	}
+	free := letGo(d) // needs no right of the ServiceAccount's, as the copies do
+	return dropCopies(d, func(Copy) bool { return false }) && free
+}
+
+// overdueAt is when a deletion takes too long; zero when there is none.
+func (s *snapshot) overdueAt() time.Time {
+	if !s.deleting() {
+		return time.Time{}
+	}
+	return s.CanaryRelease.DeletionTimestamp.Add(patience)
+}
+
+// overdue reports whether a deletion takes too long.
+func (s *snapshot) overdue() bool { return s.deleting() && !s.Now.Before(s.overdueAt()) }
+
+// letGo gives the Deployments back that were held, and reports whether all are. One whose
+// pods would be those of an upgrade that failed stays paused until Helm has rolled that
+// back: they were never good.
+func letGo(d *draft) bool {
+	done := true
+	for i := range d.Workloads {
+		w := &d.Workloads[i]
+		if w.Presence != kit.Present || w.Deleting || !w.Held || !w.Paused {
+			continue
+		}
+		if unproven(&d.snapshot, w) {
+			if stranded(d, w) {
+				continue
+			}
+			done = false
+			continue
+		}
+		done = false
+		d.Do(SetHold{Workload: w.Name, Paused: false})
+		d.Wait(v1alpha1.ReasonCleaningUp, "Giving the Deployment %s back.", w.Name)
+	}
+	return done
+}
+
+// unproven reports whether the Deployment's pods would be those of an upgrade that failed.
+func unproven(s *snapshot, w *Workload) bool {
+	if stable := s.stable(w); stable == nil || stable.Current {
+		return false
+	}
+	return s.Release.Presence == kit.Unknown || s.Release.Ours && s.Release.Deployed != s.Release.Newest
+}
+
+// stranded says what a person has to do about such a Deployment, and reports whether it is
+// left as it is, because the CanaryRelease is being deleted.
+func stranded(d *draft, w *Workload) bool {
+	spec, unknown := d.CanaryRelease.Spec, d.Release.Presence == kit.Unknown
+	if !d.CanaryRelease.DeletionTimestamp.IsZero() && (!unknown || d.overdue()) {
+		d.Note(true, v1alpha1.ReasonUpgradeFailed, "The Deployment %s stays paused, since its pods would be those of a failed upgrade; "+
+			"run `helm rollback %s %d` and set its spec.paused to false", w.Name, spec.Release, spec.Version)
+		return true
+	}
+	if unknown {
+		d.Say(v1alpha1.ReasonUpgradeFailed, "The Deployment %s stays paused, since its pods may be those of a failed upgrade. %s.", w.Name, strings.TrimSuffix(d.Release.Problem, "."))
+	} else {
+		d.Say(v1alpha1.ReasonUpgradeFailed, "The Deployment %s stays paused, since its pods would be those of revision %d, which is %s; run `helm rollback %s %d`.",
+			w.Name, d.Release.Newest, word(d.Release.Status), spec.Release, spec.Version)
+	}
+	d.State.Stalled = true
+	return false
+}

@@ -33,7 +33,8 @@ func (s *site) setImage(version, stable string) {
 func (s *site) follow(shares *shares, state v1alpha1.Reason) {
 	s.t.Helper()
 	s.await("the state "+state, func(ro *v1alpha1.Rollout) bool {
-		if shares != nil {
+		if st := &ro.Status; shares != nil && st.Step != nil && st.Step.ProgrammedAt != nil && st.Decision == nil {
+			// A weight that is requested next is on record only later; that the step ended is at once.
 			shares.add(window{canary: s.canary, stable: s.stable, weight: ro.Status.Weight}, s.loadReport)
 		}
 		return readyReason(ro) == state

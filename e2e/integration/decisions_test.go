@@ -21,6 +21,8 @@ import (
 
 const (
 	decisionsPolicy = release + "-decisions"
+	promotersPolicy = release + "-promoters"
+	canaryDecisions = release + "-canary-decisions"
 	signingPolicy   = release + "-decided-by"
 )
 
@@ -287,15 +289,20 @@ func TestNullIsNoDecision(t *testing.T) {
 // status what it doubts.
 func TestTheExpressionsAreOfTheRightTypes(t *testing.T) {
 	t.Parallel()
-	policy := &admissionv1.ValidatingAdmissionPolicy{}
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		err := admin.Get(ctx, types.NamespacedName{Name: decisionsPolicy}, policy)
-		return policy.Status.TypeChecking != nil && policy.Status.ObservedGeneration == policy.Generation, err
-	})
-	if err != nil {
-		t.Fatalf("never checked: %v\n%s", err, dump(policy.Status))
-	}
-	for _, warning := range policy.Status.TypeChecking.ExpressionWarnings {
-		t.Errorf("%s: %s", warning.FieldRef, warning.Warning)
+	for _, name := range []string{decisionsPolicy, promotersPolicy, canaryDecisions, rightsPolicy, splitRightsPolicy} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			policy := &admissionv1.ValidatingAdmissionPolicy{}
+			err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+				err := admin.Get(ctx, types.NamespacedName{Name: name}, policy)
+				return policy.Status.TypeChecking != nil && policy.Status.ObservedGeneration == policy.Generation, err
+			})
+			if err != nil {
+				t.Fatalf("never checked: %v\n%s", err, dump(policy.Status))
+			}
+			for _, warning := range policy.Status.TypeChecking.ExpressionWarnings {
+				t.Errorf("%s: %s", warning.FieldRef, warning.Warning)
+			}
+		})
 	}
 }

@@ -28,9 +28,13 @@ var inNamespaces = map[string]struct {
 	label  string
 	values []any
 }{
-	guardName:       {labelGuarded, []any{"true"}},
-	decisionsPolicy: {labelDecisions, []any{signed, unsigned}},
-	signingPolicy:   {labelDecisions, []any{signed}},
+	guardName:         {labelGuarded, []any{"true"}},
+	decisionsPolicy:   {labelDecisions, []any{signed, unsigned}},
+	promotersPolicy:   {labelDecisions, []any{signed, unsigned}},
+	canaryDecisions:   {labelDecisions, []any{signed, unsigned}},
+	rightsPolicy:      {labelDecisions, []any{signed, unsigned}},
+	splitRightsPolicy: {labelDecisions, []any{signed, unsigned}},
+	signingPolicy:     {labelDecisions, []any{signed}},
 }
 
 // policies are those of the chart, and their bindings.

@@ -104,6 +104,7 @@ var layers = []layer{
 	{folder: "cmd", imports: []string{""}},
 	{folder: "cmd/build", pure: true},
 	{folder: "cmd/kubectl-traffic", imports: []string{"./cmd/build", "./cmd/kubectl-traffic", "./api", "./analysis/replay", "./metricsapi/observe", "./schedule", "github.com/spf13/cobra", "golang.org/x/sync", "golang.org/x/term", "k8s.io", "sigs.k8s.io"}},
+	{folder: "cmd/kubectl-traffic/canaryrights", imports: []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client"}, pure: true},
 	{folder: "cmd/kubectl-traffic/trafficblock", imports: []string{"k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/tags", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/trafficstats", imports: []string{"./api", "./metricsapi/observe", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},

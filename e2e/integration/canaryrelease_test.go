@@ -88,8 +88,8 @@ type canaryStage struct {
 func newCanaryStage(t *testing.T, chart string, see ...func(*sight)) *canaryStage {
 	t.Helper()
 	p := &canaryStage{helmScene: newHelmScene(t), chart: chart}
-	p.optIn()
 	p.install(chart, nil)
+	p.optIn(chart)
 	change(p.scene, chart, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(canaryPods)) })
 	p.eventually("the release is available", func(ctx context.Context) bool {
 		d := &appsv1.Deployment{}
@@ -365,7 +365,7 @@ func TestAnOperatorThatBeginsAnewEachTimeDoesNotCallHelmAgainAndAgain(t *testing
 		t.Errorf("Helm has %v; it says %s", p.history("tcp"), dump(cr.Status))
 	}
 	p.revoke()
-	p.optIn()
+	p.optIn(p.chart)
 	p.waitAdmin(true)
 	p.ahead = time.Minute
 	cr = p.until("it is adopted later", hasEnded)
@@ -377,7 +377,7 @@ func TestAnOperatorThatBeginsAnewEachTimeDoesNotCallHelmAgainAndAgain(t *testing
 // revoke takes the ServiceAccount away, with its rights.
 func (p *canaryStage) revoke() {
 	p.Helper()
-	for _, o := range []client.Object{&rbacv1.RoleBinding{}, &corev1.ServiceAccount{}} {
+	for _, o := range []client.Object{&rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ServiceAccount{}} {
 		o.SetNamespace(p.namespace)
 		o.SetName(helmAccount)
 		if err := client.IgnoreNotFound(admin.Delete(p.Context(), o)); err != nil {
@@ -416,7 +416,7 @@ func TestWithoutTheServiceAccountTheCopiesAreLeftUntilItIsBack(t *testing.T) {
 	if left := p.things(); len(left) != len(before)+len(cr.Status.Copies) {
 		t.Errorf("what needs no ServiceAccount is left: %v", slices.Sorted(maps.Keys(left)))
 	}
-	p.optIn()
+	p.optIn(p.chart)
 	p.until("it goes on by itself", hasEnded)
 	if diff := cmp.Diff(before, p.things()); diff != "" {
 		t.Errorf("it is not as before (-before +after):\n%s", diff)

@@ -175,8 +175,8 @@ func TestACanaryReleaseWithoutConsentIsNotTouched(t *testing.T) {
 func TestARolloutHasAHelmReleaseUpgraded(t *testing.T) {
 	t.Parallel()
 	h := newHelmScene(t)
-	h.optIn()
 	h.install("tcp", map[string]any{"maxmemory": "32mb"})
+	h.optIn("tcp")
 	ro := newRollout()
 	ro.Spec.Service = "tcp"
 	ro.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindCanaryRelease, Name: "try"}

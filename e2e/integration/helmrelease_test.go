@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v4/pkg/action"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/kube"
+	releaseapi "helm.sh/helm/v4/pkg/release"
 	rcommon "helm.sh/helm/v4/pkg/release/common"
 	helmrelease "helm.sh/helm/v4/pkg/release/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/canaryrights"
 	helmchart "github.com/serin-dev/serin/controllers/canaryrelease/chart"
 )
 
@@ -49,17 +51,27 @@ func newHelmScene(t *testing.T) *helmScene {
 	return h
 }
 
-// optIn gives the account of the namespace the rights of its people.
-func (h *helmScene) optIn() {
+// optIn gives the account of the namespace what kubectl traffic canary rights makes of the
+// manifest of a release, and no more.
+func (h *helmScene) optIn(release string) {
 	h.Helper()
-	h.create(
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: helmAccount}},
-		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: helmAccount},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: helmAccount, Namespace: h.namespace}},
-		},
-	)
+	found, err := action.NewGet(h.person).Run(release)
+	if err != nil {
+		h.Fatal(err)
+	}
+	accessor, err := releaseapi.NewAccessor(found)
+	if err != nil {
+		h.Fatal(err)
+	}
+	objects, err := decode([]byte(accessor.Manifest()))
+	if err != nil {
+		h.Fatal(err)
+	}
+	rights, _, err := canaryrights.Compute(objects, canaryrights.Account{Namespace: h.namespace, Name: helmAccount}, admin.RESTMapper())
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.create(rights...)
 }
 
 func (h *helmScene) install(name string, values map[string]any) {
@@ -128,8 +140,8 @@ func (h *helmScene) args(name string) string {
 func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 	t.Parallel()
 	h := newHelmScene(t)
-	h.optIn()
 	h.install("tcp", map[string]any{"maxmemory": "32mb"})
+	h.optIn("tcp")
 	q := h.request("tcp", 1, "maxmemory: 128mb")
 
 	p, err := h.releases.Propose(t.Context(), q)
@@ -208,8 +220,8 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 func TestAnUpgradeThatWasBrokenOffIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	h := newHelmScene(t)
-	h.optIn()
 	h.install("tcp", nil)
+	h.optIn("tcp")
 	q := h.request("tcp", 1, "maxmemory: 128mb")
 	if err := h.releases.Adopt(t.Context(), q); err != nil {
 		t.Fatal(err)
@@ -294,8 +306,8 @@ func TestANamespaceThatGaveNoRightsTakesNoPart(t *testing.T) {
 func TestTemplatesLookAtTheCluster(t *testing.T) {
 	t.Parallel()
 	h := newHelmScene(t)
-	h.optIn()
 	h.install("lookup", nil)
+	h.optIn("lookup")
 	p, err := h.releases.Propose(t.Context(), h.request("lookup", 1, "tag: '2'"))
 	if err != nil || len(p.Refused) > 0 || len(p.Canaries) != 1 || p.Canaries[0].Rolls {
 		t.Errorf("%+v %v", p, err)

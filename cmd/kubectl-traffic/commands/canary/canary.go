@@ -25,7 +25,7 @@ func New(c *cli.Cluster) *cobra.Command {
 		Args:    cli.Usage(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	group.AddCommand(newListCommand(c), newAdoptCommand(c), newDeprecateCommand(c))
+	group.AddCommand(newListCommand(c), newAdoptCommand(c), newDeprecateCommand(c), newRightsCommand(c))
 	return group
 }
 

@@ -4,25 +4,18 @@ package rollout
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
 )
-
-// yamlBuffer is how much is read to tell YAML from JSON.
-const yamlBuffer = 4096
 
 func newLintCommand(c *cli.Cluster) *cobra.Command {
 	var file string
@@ -39,7 +32,7 @@ The exit status is 0 when every object would be taken, whatever the advice, and 
 			if file == "" {
 				return cli.UsageErrorf("-f is missing: name the file with the Rollouts")
 			}
-			objects, err := readObjects(cmd, file)
+			objects, err := cli.ReadObjects(cmd, file)
 			if err != nil {
 				return err
 			}
@@ -52,41 +45,6 @@ The exit status is 0 when every object would be taken, whatever the advice, and 
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with Rollouts and other objects")
 	return cmd
-}
-
-// readObjects reads all documents of a file.
-func readObjects(cmd *cobra.Command, file string) ([]*unstructured.Unstructured, error) {
-	if file == stdin {
-		return decodeObjects(cmd.InOrStdin(), file)
-	}
-	in, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	objects, err := decodeObjects(in, file)
-	return objects, errors.Join(err, in.Close())
-}
-
-func decodeObjects(in io.Reader, file string) ([]*unstructured.Unstructured, error) {
-	decoder := yaml.NewYAMLOrJSONDecoder(in, yamlBuffer)
-	var objects []*unstructured.Unstructured
-	for {
-		o := &unstructured.Unstructured{}
-		err := decoder.Decode(&o.Object)
-		switch {
-		case errors.Is(err, io.EOF) && len(objects) == 0:
-			return nil, fmt.Errorf("%s: has no object", file)
-		case errors.Is(err, io.EOF):
-			return objects, nil
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", file, err)
-		case len(o.Object) == 0:
-			continue // nothing between two separators
-		case o.GetKind() == "" || o.GetName() == "":
-			return nil, fmt.Errorf("%s: an object has no kind or no metadata.name", file)
-		}
-		objects = append(objects, o)
-	}
 }
 
 // lint tells of each object, and fails when the API server would refuse one.

@@ -14,9 +14,6 @@ import (
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 )
 
-// stdin is the name of the standard input among files.
-const stdin = "-"
-
 func newReplayCommand() *cobra.Command {
 	var rollout string
 	cmd := &cobra.Command{
@@ -38,8 +35,8 @@ command was called wrongly.`,
   kubectl get rollout shop -o yaml | kubectl traffic rollout replay -f - windows.jsonl`,
 		Args: cli.Usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if rollout == stdin && args[0] == stdin {
-				return cli.WrongUsage(fmt.Errorf("the Rollout and the windows can't both be %q; name a file for one of them", stdin))
+			if rollout == cli.Stdin && args[0] == cli.Stdin {
+				return cli.WrongUsage(fmt.Errorf("the Rollout and the windows can't both be %q; name a file for one of them", cli.Stdin))
 			}
 			return replayFile(cmd, rollout, args[0])
 		},
@@ -93,7 +90,7 @@ func read(cmd *cobra.Command, name string, use func(io.Reader) error) error {
 }
 
 func open(cmd *cobra.Command, name string) (io.ReadCloser, error) {
-	if name == stdin {
+	if name == cli.Stdin {
 		return io.NopCloser(cmd.InOrStdin()), nil
 	}
 	return os.Open(name)

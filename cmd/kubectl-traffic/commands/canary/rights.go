@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package canary
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/canaryrights"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+)
+
+// defaultAccount is the chart's canaryReleases.serviceAccount.
+const defaultAccount = "serin-canary"
+
+func newRightsCommand(c *cli.Cluster) *cobra.Command {
+	var file string
+	account := canaryrights.Account{}
+	cmd := &cobra.Command{
+		Use:   "rights -f FILE",
+		Short: "Write the Role that CanaryReleases of a chart need",
+		Long: `Rights reads what a chart renders and writes the ServiceAccount that Serin calls Helm as, with a Role that has what an upgrade of the release
+needs and no more: to read and write Secrets and ConfigMaps of the namespace (Helm keeps its records there), and the kinds of objects that the
+chart has. Objects that belong to no namespace get a ClusterRole for their names. Nothing is changed: apply what it writes.
+
+Asks the cluster only for the resources of the kinds. "-" reads the standard input.`,
+		Example: `  helm get manifest shop | kubectl traffic canary rights -f - | kubectl apply -f -
+  helm template shop ./chart -f values.yaml | kubectl traffic canary rights -n shop -f -`,
+		Args: cli.Usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file == "" {
+				return cli.UsageErrorf("-f is missing: name the file with what the chart renders")
+			}
+			objects, err := cli.ReadObjects(cmd, file)
+			if err != nil {
+				return err
+			}
+			api, namespace, err := c.Connect()
+			if err != nil {
+				return err
+			}
+			account.Namespace = namespace
+			rights, warnings, err := canaryrights.Compute(objects, account, api.RESTMapper())
+			if err != nil {
+				return err
+			}
+			for _, w := range warnings {
+				fmt.Fprintln(cmd.ErrOrStderr(), "Warning: "+cli.OneLine(w))
+			}
+			for _, o := range rights {
+				text, err := yaml.Marshal(o)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "---\n%s", text)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with the manifests that the chart renders")
+	cmd.Flags().StringVar(&account.Name, "service-account", defaultAccount, "ServiceAccount that the operator calls Helm as")
+	return cmd
+}

@@ -173,6 +173,40 @@ func TestUnpausingTheDeploymentInTheMiddleOfACanaryIsUndoneOrRollsOutInFull(t *t
 	}
 }
 
+// Where the policy is in force, the write that would un-pause the Deployment in the middle of a
+// release leaves it paused and managed, and the rest of the write is let through.
+func TestAPausedDeploymentStaysPausedWhateverAnotherActorWrites(t *testing.T) {
+	t.Parallel()
+	p := begin(t, func(c *cast) { c.guarded = true })
+	p.release()
+	p.mustKubectl("rollout", "resume", "deployment/website")
+	d := p.deployment()
+	rollout := d.Annotations[v1alpha1.AnnotationRollout]
+	if !d.Spec.Paused || rollout == "" {
+		t.Fatalf("resumed, managed by %q", rollout)
+	}
+	for name, annotations := range map[string]map[string]string{"with annotations": {"example.org/owner": "web"}, "without": nil} {
+		d := p.deployment()
+		d.Spec.Paused, d.Annotations, d.Spec.RevisionHistoryLimit = false, annotations, new(int32(7))
+		if err := admin.Update(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if !d.Spec.Paused || d.Annotations[v1alpha1.AnnotationRollout] != rollout || *d.Spec.RevisionHistoryLimit != 7 || annotations != nil && d.Annotations["example.org/owner"] != "web" {
+			t.Errorf("replaced %s: paused %v, annotations %v", name, d.Spec.Paused, d.Annotations)
+		}
+	}
+	p.finish(4)
+	d = p.deployment()
+	if d.Spec.Paused {
+		t.Error("paused after the release")
+	}
+	d.Spec.RevisionHistoryLimit = new(int32(8))
+	d.Spec.Paused = true
+	if err := admin.Update(t.Context(), d, client.DryRunAll); err != nil || !d.Spec.Paused {
+		t.Errorf("%v, paused %v", err, d.Spec.Paused)
+	}
+}
+
 // An abort sticks: whoever un-pauses the Deployment afterwards has not changed its template.
 func TestUnpausingARejectedVersionDoesNotBringItBack(t *testing.T) {
 	t.Parallel()

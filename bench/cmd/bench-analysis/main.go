@@ -11,8 +11,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/serin-dev/serin/analysis/sim"
-	"github.com/serin-dev/serin/analysis/sim/picture"
+	"github.com/serin-dev/serin/bench/sim"
+	"github.com/serin-dev/serin/bench/sim/picture"
 )
 
 // Exit statuses.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/serin-dev/serin/analysis/sim"
-	"github.com/serin-dev/serin/analysis/sim/picture"
+	"github.com/serin-dev/serin/bench/sim"
+	"github.com/serin-dev/serin/bench/sim/picture"
 )
 
 var update = flag.Bool("update", false, "draw the picture of the documentation anew")

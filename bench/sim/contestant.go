@@ -7,7 +7,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/judge"
-	"github.com/serin-dev/serin/analysis/sim/rivals"
+	"github.com/serin-dev/serin/bench/sim/rivals"
 )
 
 // Contestant is a rule that is measured.

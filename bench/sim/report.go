@@ -46,7 +46,7 @@ const setup = `| | |
 | bounds | (≤ …) is the upper 95 %% bound of Clopper and Pearson |
 | seed, runs | seed %d; Serin %d runs per cell with a good canary and %d with a bad one, rivals %d; Serin under other circumstances half as often as Serin |
 
-Run it with other numbers and other traffic: ` + "`go run ./analysis/sim/cmd/bench-analysis -seed 7 -rates 30,300 -bases 0.003 -effects 0,0.02 -families independent,burst`" + `.
+Run it with other numbers and other traffic: ` + "`cd bench && go run ./cmd/bench-analysis -seed 7 -rates 30,300 -bases 0.003 -effects 0,0.02 -families independent,burst`" + `.
 
 `
 

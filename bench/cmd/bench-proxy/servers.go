@@ -143,7 +143,7 @@ func startPlain(ctx context.Context, dir, name string, workers int, backends *se
 `, ports[0], pass), ports...)
 }
 
-// freePorts finds ports that nobody listens on.
+// freePorts finds ports that no process listens on.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for range n {
@@ -222,12 +222,12 @@ func (s *serin) ask(backends *server, weights [2]int32) {
 	}}
 }
 
-// confirmed waits until what was asked is in effect.
+// confirmed waits until the proxy says that the weights are live.
 func (s *serin) confirmed(ctx context.Context) error {
 	select {
 	case served := <-s.reports:
 		if served.Generation != s.generation {
-			return fmt.Errorf("generation %d is in effect instead of %d: %s", served.Generation, s.generation, served.Message)
+			return fmt.Errorf("generation %d is live instead of %d: %s", served.Generation, s.generation, served.Message)
 		}
 		return nil
 	case err := <-s.done:

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/serin-dev/serin/analysis/sim"
+	"github.com/serin-dev/serin/bench/sim"
 )
 
 // options are what the command is asked for.

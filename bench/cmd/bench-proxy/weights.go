@@ -17,7 +17,7 @@ import (
 const replicas = 2
 
 // changeWeights measures how long after a change of weights both proxies say that
-// it is in effect and answer by it. How long the API takes to deliver it is not in it.
+// it is live and answer by it. How long the API takes to deliver it is not in it.
 func (s settings) changeWeights(ctx context.Context, dir string, backends *server) error {
 	var proxies []*serin
 	defer func() {
@@ -56,7 +56,7 @@ func (s settings) changeWeights(ctx context.Context, dir string, backends *serve
 		}
 	}
 	slices.Sort(took)
-	fmt.Printf("%d changes of weights, in effect at %d proxies after: median %s, p99 %s, at most %s\n",
+	fmt.Printf("%d changes of weights, live at %d proxies after: median %s, p99 %s, at most %s\n",
 		len(took), replicas, round(quantile(took, 0.5)), round(quantile(took, 0.99)), round(took[len(took)-1]))
 	return nil
 }
@@ -84,7 +84,7 @@ func (s *serin) answersBy(ctx context.Context, client *http.Client, name string)
 		return err
 	}
 	if string(body) != name {
-		return fmt.Errorf("a proxy that says that its weights are in effect answers %q instead of %q", body, name)
+		return fmt.Errorf("a proxy that says that its weights are live answers %q instead of %q", body, name)
 	}
 	return nil
 }

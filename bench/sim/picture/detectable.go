@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/serin-dev/serin/analysis/sim"
+	"github.com/serin-dev/serin/bench/sim"
 )
 
 // colours tell tolerances apart, also for readers who see few colours and in

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // portion is the exact share of a reference.
@@ -77,7 +78,7 @@ func TestReferencesKeepWhatTheyHave(t *testing.T) {
 		{"group": "", "kind": "Service", "name": "website-stable", "port": int64(80), "weight": int64(9), "filters": filters, "new": "field"},
 		{"group": "", "kind": "Service", "name": "website-canary", "port": int64(80), "weight": int64(1), "filters": filters, "new": "field"},
 	}
-	if digest(listOf(after)) != digest(listOf(want)) {
+	if routes.Digest(listOf(after)) != routes.Digest(listOf(want)) {
 		t.Errorf("got %v, want %v", after, want)
 	}
 }
@@ -117,7 +118,7 @@ func TestSeveralPortsInOneRule(t *testing.T) {
 	for _, ref := range after {
 		weights = append(weights, number(ref, "weight", 0))
 	}
-	if digest(weights) != digest([]int64{27, 3, 20, 10}) {
+	if routes.Digest(weights) != routes.Digest([]int64{27, 3, 20, 10}) {
 		t.Errorf("weights %v, want 27, 3, 20, 10", weights)
 	}
 }

@@ -2,16 +2,18 @@
 
 package istio
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // Name is the value of the field router of a split's routing that chooses this router.
 const Name = "istio"
 
 // annotationOriginal on a VirtualService holds the Record of its routes.
 const annotationOriginal = "serin.dev/original-routes"
-
-// fieldManager owns what the router writes.
-const fieldManager = "serin-trafficsplit"
 
 // Group of Istio's kinds, and the kinds that the router reads and writes.
 const (
@@ -37,4 +39,23 @@ func (k kinds) routes() schema.GroupVersionKind {
 
 func (k kinds) rules() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: k.version, Kind: kindRule}
+}
+
+// servedKinds finds the best version in which the cluster has both kinds.
+func servedKinds(mapper meta.RESTMapper) (kinds, error) {
+	for _, version := range versions {
+		found := 0
+		for _, kind := range []string{kindVirtualService, kindRule} {
+			_, err := mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, version)
+			if err == nil {
+				found++
+			} else if !meta.IsNoMatchError(err) {
+				return kinds{}, fmt.Errorf("ask whether the cluster serves %s: %w", kind, err)
+			}
+		}
+		if found == 2 {
+			return kinds{version: version}, nil
+		}
+	}
+	return kinds{}, nil
 }

@@ -61,20 +61,24 @@ soak: ## Run what takes hours: random order, large explorations, fuzzing, mutati
 
 lint: ## Run the linters (their first build takes some minutes)
 	$(GOLANGCI_LINT) run ./...
+	cd bench && $(GOLANGCI_LINT) run --config ../.golangci.yml ./...
 	cd e2e && $(GOLANGCI_LINT) run --config ../.golangci.yml ./...
 
 bench-judge: ## Measure how long it takes to judge a window
 	go test -run '^$$' -bench . -benchmem ./analysis/judge
 
 bench-analysis: ## Simulate how well the analysis decides, and write docs/benchmarks/analysis.md (about a minute)
-	go run ./analysis/sim/cmd/bench-analysis -o docs/benchmarks/analysis.md $(BENCH_FLAGS)
+	go build -C bench -o ../bin/ ./cmd/bench-analysis
+	bin/bench-analysis -o docs/benchmarks/analysis.md $(BENCH_FLAGS)
 
 plot: ## Draw docs/pictures/detectable-effect.svg
-	go run ./analysis/sim/cmd/bench-analysis -plot docs/pictures/detectable-effect.svg
+	go build -C bench -o ../bin/ ./cmd/bench-analysis
+	bin/bench-analysis -plot docs/pictures/detectable-effect.svg
 
 bench-proxy: ## Compare a proxy with a plain nginx, in turns, and time changes of weights
 	go test -run '^$$' -bench . -benchmem ./traffic/nginx ./proxy/counts ./proxy/weights
-	go run ./proxy/cmd/bench-proxy $(BENCH_FLAGS)
+	go build -C bench -o ../bin/ ./cmd/bench-proxy
+	bin/bench-proxy $(BENCH_FLAGS)
 
 bench-splits: ## Measure what a split and a Service cost among 50 to 500 splits of one namespace
 	go test -run '^$$' -bench 'Splits|EventsOfServices|EndpointSlices' -benchmem ./controllers/trafficsplit

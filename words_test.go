@@ -125,7 +125,6 @@ var notYet = map[string][]string{
 	"proxy/agent tests":                             {"former", "in effect", "somebody", "take over"},
 	"proxy/accesslog":                               {"take over"},
 	"proxy/accesslog tests":                         {"former", "give back", "somebody"},
-	"proxy/cmd/bench-proxy":                         {"in effect", "somebody"},
 	"proxy/nginxproc":                               {"former", "people", "somebody", "take over"},
 	"proxy/nginxproc tests":                         {"somebody"},
 }

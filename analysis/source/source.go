@@ -109,3 +109,15 @@ func (k SecretKey) Read(ctx context.Context, secrets Secrets) (string, error) {
 	}
 	return secrets.Secret(ctx, k.Name, k.Key)
 }
+
+// ReadAll returns the values of several keys, in their order.
+func ReadAll(ctx context.Context, secrets Secrets, keys ...SecretKey) ([]string, error) {
+	values := make([]string, len(keys))
+	for i, k := range keys {
+		var err error
+		if values[i], err = k.Read(ctx, secrets); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}

@@ -16,12 +16,25 @@ import (
 
 // Packages are the packages of the repository, by the stage that tests them.
 type Packages struct {
-	// Pure packages start no goroutines. Concurrent ones do, or guard against others that do.
-	Pure, Concurrent []string
+	Operator, Bench Module
 	// Integration are those of the cluster tests but the scenarios.
 	Integration []string
 	// FuzzTargets of the module of the operator.
 	FuzzTargets []FuzzTarget
+}
+
+// Module has the packages of a module.
+type Module struct {
+	// Pure packages start no goroutines. Concurrent ones do, or guard against others that do.
+	Pure, Concurrent []string
+}
+
+func (m *Module) add(folder string, concurrent bool) {
+	if concurrent {
+		m.Concurrent = append(m.Concurrent, "./"+folder)
+	} else {
+		m.Pure = append(m.Pure, "./"+folder)
+	}
 }
 
 // FuzzTarget is a function that go test -fuzz runs.
@@ -49,17 +62,17 @@ func FindPackages(root fs.FS) (p Packages, err error) {
 		if err != nil {
 			return p, err
 		}
-		p.FuzzTargets = append(p.FuzzTargets, targets...)
-		if concurrent {
-			p.Concurrent = append(p.Concurrent, "./"+folder)
-		} else {
-			p.Pure = append(p.Pure, "./"+folder)
+		if below, isBench := strings.CutPrefix(folder, benchModule+"/"); isBench {
+			p.Bench.add(below, concurrent)
+			continue
 		}
+		p.Operator.add(folder, concurrent)
+		p.FuzzTargets = append(p.FuzzTargets, targets...)
 	}
 	return p, nil
 }
 
-// testedFolders lists the folders with tests of both modules, in order.
+// testedFolders lists the folders with tests of all modules that have stages, in order.
 func testedFolders(root fs.FS) (folders []string, err error) {
 	err = fs.WalkDir(root, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -81,7 +94,7 @@ func testedFolders(root fs.FS) (folders []string, err error) {
 // isModule tells whether a folder is a module that no stage tests: it pins a program.
 func isModule(root fs.FS, folder string) bool {
 	_, err := fs.Stat(root, path.Join(folder, "go.mod"))
-	return err == nil && folder != clusterModule
+	return err == nil && folder != clusterModule && folder != benchModule
 }
 
 // read tells whether the code of a package, without its tests, is concurrent, and which

@@ -25,6 +25,10 @@ func TestPackagesAreTestedByTheStageThatTheirCodeNeeds(t *testing.T) {
 		"untested/untested.go":       file("package untested"),
 		"judge/testdata/x_test.go":   file("package broken {"),
 		".cache/clone/x_test.go":     file("package broken {"),
+		"bench/go.mod":               file("module x/bench"),
+		"bench/sim/sim.go":           file("package sim\nfunc f() { go f() }"),
+		"bench/sim/sim_test.go":      file("package sim\nfunc FuzzTraffic(f *testing.F) {}"),
+		"bench/rivals/rule_test.go":  file("package rivals"),
 		"e2e/go.mod":                 file("module x/e2e"),
 		"e2e/scenario_test.go":       file("package e2e"),
 		"e2e/cluster/up_test.go":     file("package cluster"),
@@ -38,7 +42,8 @@ func TestPackagesAreTestedByTheStageThatTheirCodeNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Packages{
-		Pure: []string{"./judge"}, Concurrent: []string{"./collect", "./proxy"},
+		Operator:    Module{Pure: []string{"./judge"}, Concurrent: []string{"./collect", "./proxy"}},
+		Bench:       Module{Pure: []string{"./rivals"}, Concurrent: []string{"./sim"}},
 		Integration: []string{"./cluster", "./tools"},
 		FuzzTargets: []FuzzTarget{{Package: "./judge", Name: "FuzzWindow"}},
 	}
@@ -61,14 +66,17 @@ func TestTheDecisionsOfThisRepositoryAreCachedAndItsProxyIsNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"./controllers/release", "./controllers/trafficsplit/plan", "./controllers/release/helmrelease", "./analysis/judge", "./traffic/nginx"} {
-		if !slices.Contains(got.Pure, name) {
-			t.Errorf("%s is not among the pure packages %v", name, got.Pure)
+		if !slices.Contains(got.Operator.Pure, name) {
+			t.Errorf("%s is not among the pure packages %v", name, got.Operator.Pure)
 		}
 	}
 	for _, name := range []string{"./proxy/agent", "./controllers/trafficsplit", "./metricsapi/inventory"} {
-		if !slices.Contains(got.Concurrent, name) {
-			t.Errorf("%s is not among the concurrent packages %v", name, got.Concurrent)
+		if !slices.Contains(got.Operator.Concurrent, name) {
+			t.Errorf("%s is not among the concurrent packages %v", name, got.Operator.Concurrent)
 		}
+	}
+	if !slices.Contains(got.Bench.Pure, "./sim/rivals") || !slices.Contains(got.Bench.Concurrent, "./sim") {
+		t.Errorf("benchmarks: %v", got.Bench)
 	}
 	if !slices.Contains(got.Integration, "./integration") || !slices.Contains(got.FuzzTargets, FuzzTarget{"./traffic/nginx", "FuzzRender"}) {
 		t.Errorf("integration: %v, fuzz targets: %v", got.Integration, got.FuzzTargets)

@@ -5,8 +5,8 @@ package stages
 import "slices"
 
 const (
-	// tests of the module of the operator, and of the module of the cluster tests.
-	operatorModule, clusterModule = ".", "e2e"
+	// the modules of the operator, of the benchmarks that simulate or compare, and of the cluster tests.
+	operatorModule, benchModule, clusterModule = ".", "bench", "e2e"
 
 	testTimeout = "30m"
 	soakTimeout = "3h"
@@ -24,10 +24,15 @@ func Tests(p Packages) []Stage {
 			script("generated files", ".ci/check.sh", "generated"),
 			goTest(operatorModule, "."),
 			{Name: "go vet of the operator", Folder: operatorModule, Args: []string{"go", "vet", "./..."}},
+			{Name: "go vet of the benchmarks", Folder: benchModule, Args: []string{"go", "vet", "./..."}},
 			{Name: "go vet of the cluster tests", Folder: clusterModule, Args: []string{"go", "vet", "./..."}},
 		}},
-		{Name: "unit", About: "packages without goroutines, so that Go caches them", Steps: []Step{goTest(operatorModule, p.Pure...)}},
-		{Name: "race", About: "packages with goroutines, with the race detector", Steps: []Step{race(goTest(operatorModule, p.Concurrent...))}},
+		{Name: "unit", About: "packages without goroutines, so that Go caches them", Steps: []Step{
+			goTest(operatorModule, p.Operator.Pure...), goTest(benchModule, p.Bench.Pure...),
+		}},
+		{Name: "race", About: "packages with goroutines, with the race detector", Steps: []Step{
+			race(goTest(operatorModule, p.Operator.Concurrent...)), race(goTest(benchModule, p.Bench.Concurrent...)),
+		}},
 		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Steps: []Step{goTest(clusterModule, p.Integration...)}},
 		{Name: "e2e", About: "scenarios on a real cluster, under traffic", Steps: []Step{verbose(goTest(clusterModule, "."))}},
 	}
@@ -35,14 +40,14 @@ func Tests(p Packages) []Stage {
 
 // Soak are the stages of make soak: what is too long for each change.
 func Soak(p Packages) []Stage {
-	everything := append(slices.Clone(p.Pure), p.Concurrent...)
+	everything := slices.Concat(p.Operator.Pure, p.Operator.Concurrent)
 	return []Stage{
 		{Name: "soak-unit", About: "10,000 histories, and 1,000 schedules", Steps: []Step{
 			soak(goTest(operatorModule, "./controllers/release"), "-histories", "10000"),
 			soak(goTest(operatorModule, "./schedule"), "-histories", "1000"),
 		}},
 		{Name: "soak-race", About: "every package in random order, with the race detector", Steps: []Step{
-			race(shuffled(goTest(operatorModule, everything...))), race(shuffled(goTest(clusterModule, p.Integration...))),
+			race(shuffled(goTest(operatorModule, everything...))), race(shuffled(goTest(benchModule, "./..."))), race(shuffled(goTest(clusterModule, p.Integration...))),
 		}},
 		{Name: "soak-fuzz", About: "random input for parsers and renderers", Steps: fuzz(p.FuzzTargets)},
 		{Name: "soak-mutate", About: "small changes of decisions, each of which a test must notice", Steps: []Step{script("mutations", "make", "mutate")}},

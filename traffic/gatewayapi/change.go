@@ -9,6 +9,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // holderOf is the split whose backends a user's route names, or "".
@@ -58,12 +59,7 @@ func Changed(route *unstructured.Unstructured, target traffic.Target, schema Sch
 		return nil, err
 	}
 	changed := route.DeepCopy()
-	annotations := changed.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[traffic.AnnotationSplit], annotations[AnnotationRecord] = target.Split.Name, encoded
-	changed.SetAnnotations(annotations)
+	routes.Annotate(changed, map[string]string{traffic.AnnotationSplit: target.Split.Name, AnnotationRecord: encoded})
 	return changed, setRules(changed, fieldsOf(rendered))
 }
 
@@ -71,13 +67,7 @@ func Changed(route *unstructured.Unstructured, target traffic.Target, schema Sch
 // is not modified.
 func Restored(route *unstructured.Unstructured, split *splitv1.TrafficSplit) (*unstructured.Unstructured, error) {
 	restored := route.DeepCopy()
-	annotations := restored.GetAnnotations()
-	delete(annotations, traffic.AnnotationSplit)
-	delete(annotations, AnnotationRecord)
-	if len(annotations) == 0 {
-		annotations = nil
-	}
-	restored.SetAnnotations(annotations)
+	routes.Annotate(restored, map[string]string{traffic.AnnotationSplit: "", AnnotationRecord: ""})
 	return restored, setRules(restored, originalRules(route, split))
 }
 
@@ -96,5 +86,5 @@ func same(a, b *unstructured.Unstructured) bool {
 			return false
 		}
 	}
-	return slices.EqualFunc(rulesOf(a), rulesOf(b), func(x, y map[string]any) bool { return digest(x) == digest(y) })
+	return slices.EqualFunc(rulesOf(a), rulesOf(b), func(x, y map[string]any) bool { return routes.Digest(x) == routes.Digest(y) })
 }

@@ -9,8 +9,10 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // Features that a GatewayClass lists in its status when its gateways have them.
@@ -36,7 +38,7 @@ func (o *observer) features(ctx context.Context) error {
 		if !served {
 			continue // Check says so
 		}
-		live, err := o.router.get(ctx, gvk, o.target.Split.Namespace, route.Name)
+		live, err := o.router.objects.Get(ctx, gvk, o.target.Split.Namespace, route.Name)
 		if err != nil {
 			return err
 		}
@@ -71,7 +73,7 @@ func (o *observer) feature(ctx context.Context, namespace string, parent map[str
 	}
 	for _, need := range needs {
 		if !slices.Contains(featuresOf(class), need) {
-			o.problems = append(o.problems, refusal("%s: GatewayClass %q of Gateway %q does not list %s in status.supportedFeatures; "+
+			o.problems = append(o.problems, routes.Refusal("%s: GatewayClass %q of Gateway %q does not list %s in status.supportedFeatures; "+
 				"use a gateway that does, or remove it", traffic.FieldMirror, className, name, need))
 		}
 	}
@@ -84,7 +86,7 @@ func (o *observer) served(ctx context.Context, kind, namespace, name string) (*u
 	if !served {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	object, err := o.router.get(ctx, gvk, namespace, name)
+	object, err := o.router.objects.Get(ctx, gvk, namespace, name)
 	if err != nil {
 		return nil, fmt.Errorf("look for what a gateway can do: %w", err)
 	}
@@ -108,4 +110,38 @@ func featuresOf(class *unstructured.Unstructured) []string {
 		}
 	}
 	return names
+}
+
+// policies refuses a split whose backends would not get the TLS that a policy asks for
+// the root Service: a gateway applies it to the Service that a route names.
+func (o *observer) policies(ctx context.Context) error {
+	gvk, served := o.router.options.Served.Kinds[kindTLSPolicy]
+	if !served || !o.known {
+		return nil
+	}
+	policies, err := o.policiesFor(ctx, gvk, o.target.Resolved.Root)
+	if err != nil || len(policies) == 0 {
+		return err
+	}
+	var bare []string
+	for _, name := range backendsOf(o.target.Resolved) {
+		others, err := o.policiesFor(ctx, gvk, name)
+		if err != nil {
+			return err
+		}
+		if len(others) == 0 {
+			bare = append(bare, name)
+		}
+	}
+	for i := range policies {
+		for _, name := range bare {
+			o.problems = append(o.problems, routes.Refusal("%s %q is for Service %q and would not hold for Service %q; add that to its spec.targetRefs",
+				kindTLSPolicy, policies[i].GetName(), o.target.Resolved.Root, name))
+		}
+	}
+	return nil
+}
+
+func (o *observer) policiesFor(ctx context.Context, gvk schema.GroupVersionKind, service string) ([]unstructured.Unstructured, error) {
+	return o.router.objects.List(ctx, gvk, o.target.Split.Namespace, indexTargets, service)
 }

@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // observer collects what there is of a split's routes.
@@ -20,15 +20,15 @@ type observer struct {
 	target traffic.Target
 	// known is false when nothing is known about what is wanted, and all stays as it is.
 	known bool
-	// asked is false when the split asks for another router, so that nothing of this one
-	// is looked for but what it left.
-	asked    bool
+	// selected is false for a split of another router: then nothing is looked for but what
+	// this one left.
+	selected bool
 	objects  []traffic.Object
 	problems []traffic.Problem
 }
 
 func (o *observer) observe(ctx context.Context) error {
-	if !o.asked {
+	if !o.selected {
 		return o.others(ctx)
 	}
 	for _, route := range traffic.RouteNames(o.target.Split) {
@@ -36,7 +36,7 @@ func (o *observer) observe(ctx context.Context) error {
 		if !served || !slices.Contains(routeKinds, route.Kind) {
 			continue // Check says so
 		}
-		live, err := o.router.get(ctx, gvk, o.target.Split.Namespace, route.Name)
+		live, err := o.router.objects.Get(ctx, gvk, o.target.Split.Namespace, route.Name)
 		if err != nil {
 			return err
 		}
@@ -64,9 +64,9 @@ func (o *observer) named(gvk schema.GroupVersionKind, name string, live *unstruc
 		o.objects = append(o.objects, object)
 		return
 	}
-	o.describe(&object, live)
+	object = describe(live)
 	holder := holderOf(live)
-	object.Changed = holder == o.target.Split.Name
+	object.Patched, object.Changed = true, holder == o.target.Split.Name
 	switch {
 	case object.Condition == traffic.ObjectTerminating:
 	case holder != "" && !object.Changed:
@@ -77,14 +77,11 @@ func (o *observer) named(gvk schema.GroupVersionKind, name string, live *unstruc
 	o.objects = append(o.objects, object)
 }
 
-// describe fills in what is the same for every object that exists.
-func (o *observer) describe(object *traffic.Object, live *unstructured.Unstructured) {
-	object.UID, object.ResourceVersion, object.Generation = live.GetUID(), live.GetResourceVersion(), live.GetGeneration()
+// describe is a route that exists.
+func describe(live *unstructured.Unstructured) traffic.Object {
+	object := routes.Describe(live)
 	object.Confirmation, object.Problem = confirm(live)
-	object.Condition = traffic.ObjectCurrent
-	if live.GetDeletionTimestamp() != nil {
-		object.Condition = traffic.ObjectTerminating
-	}
+	return object
 }
 
 // compare tells whether a user's route is as wanted. One in which the split can't be
@@ -113,13 +110,13 @@ func (o *observer) own(ctx context.Context) error {
 		if !served || err != nil {
 			continue // Check says so
 		}
-		live, err := o.router.get(ctx, gvk, o.target.Split.Namespace, own.name)
+		live, err := o.router.objects.Get(ctx, gvk, o.target.Split.Namespace, own.name)
 		if err != nil {
 			return err
 		}
 		object := traffic.Object{GroupVersionKind: gvk, Name: own.name, Condition: traffic.ObjectAbsent}
 		if live != nil {
-			o.describe(&object, live)
+			object = describe(live)
 			object.Condition = compareOwn(object.Condition, live, o.target.Split.Name, spec)
 		}
 		o.objects = append(o.objects, object)
@@ -128,32 +125,26 @@ func (o *observer) own(ctx context.Context) error {
 }
 
 func compareOwn(observed traffic.ObjectCondition, live *unstructured.Unstructured, split string, spec map[string]any) traffic.ObjectCondition {
-	labels := live.GetLabels()
 	switch {
 	case observed == traffic.ObjectTerminating:
 		return observed
 	case makerOf(live) != split:
 		return traffic.ObjectForeign
-	case !equalSpec(spec, live.Object["spec"]):
+	case !equalSpec(spec, live.Object["spec"]), !routes.Labelled(live, split):
 		return traffic.ObjectOutdated
-	}
-	for key, value := range ownLabels(split) {
-		if labels[key] != value {
-			return traffic.ObjectOutdated
-		}
 	}
 	return traffic.ObjectCurrent
 }
 
 // others observes the routes that belong to the split without being wanted any more.
 func (o *observer) others(ctx context.Context) error {
-	for _, gvk := range o.router.routes() {
-		routes, err := o.router.list(ctx, gvk, o.target.Split.Namespace, client.MatchingFields{indexSplit: o.target.Split.Name})
+	for _, gvk := range o.router.served() {
+		list, err := o.router.objects.List(ctx, gvk, o.target.Split.Namespace, indexSplit, o.target.Split.Name)
 		if err != nil {
 			return err
 		}
-		for i := range routes {
-			o.other(gvk, &routes[i])
+		for i := range list {
+			o.other(gvk, &list[i])
 		}
 	}
 	return nil
@@ -164,8 +155,8 @@ func (o *observer) other(gvk schema.GroupVersionKind, live *unstructured.Unstruc
 	if slices.ContainsFunc(o.objects, func(x traffic.Object) bool { return x.Kind == gvk.Kind && x.Name == live.GetName() }) {
 		return
 	}
-	object := traffic.Object{GroupVersionKind: gvk, Name: live.GetName(), Unwanted: o.known}
-	o.describe(&object, live)
+	object := describe(live)
+	object.Unwanted = o.known
 	object.Changed = makerOf(live) != o.target.Split.Name
 	object.Patched = object.Changed
 	o.objects = append(o.objects, object)
@@ -178,14 +169,14 @@ func (o *observer) besides(ctx context.Context) error {
 	if !o.known || len(o.target.Resolved.Routes) > 0 {
 		return nil
 	}
-	for _, gvk := range o.router.routes() {
-		routes, err := o.router.list(ctx, gvk, o.target.Split.Namespace, client.MatchingFields{indexParents: o.target.Resolved.Root})
+	for _, gvk := range o.router.served() {
+		list, err := o.router.objects.List(ctx, gvk, o.target.Split.Namespace, indexParents, o.target.Resolved.Root)
 		if err != nil {
 			return err
 		}
-		for i := range routes {
-			if live := &routes[i]; len(splitOf(live)) == 0 {
-				o.problems = append(o.problems, refusal("%s %q leads the traffic of Service %q already; name it in %s",
+		for i := range list {
+			if live := &list[i]; len(splitOf(live)) == 0 {
+				o.problems = append(o.problems, routes.Refusal("%s %q leads the traffic of Service %q already; name it in %s",
 					live.GetKind(), live.GetName(), o.target.Resolved.Root, traffic.FieldRoutes))
 			}
 		}

@@ -9,15 +9,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/traffic"
-)
-
-// The labels of each route that the router makes, beside the one that says whose it is.
-const (
-	labelManager, manager     = "app.kubernetes.io/managed-by", "serin"
-	labelComponent, component = "app.kubernetes.io/component", "route"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // ownRoute is a route that the router makes for one port of the root Service. One
@@ -33,11 +29,11 @@ func ownRoutes(split traffic.Split, root *corev1.Service) []ownRoute {
 	if len(split.Routes) > 0 {
 		return nil
 	}
-	routes := make([]ownRoute, 0, len(split.Ports))
+	own := make([]ownRoute, 0, len(split.Ports))
 	for _, port := range split.Ports {
-		routes = append(routes, ownRoute{kind: kindOf(port, root), name: ownName(split.Name, port), port: port})
+		own = append(own, ownRoute{kind: kindOf(port, root), name: ownName(split.Name, port), port: port})
 	}
-	return routes
+	return own
 }
 
 // ownName is the name of the route for a port.
@@ -56,12 +52,11 @@ var ownNames = regexp.MustCompile(`^serin-(.+)-[0-9]+(-udp)?$`)
 // makerOf is the split that the router made a route for, or "". A user may have removed
 // the label that says so: then the other labels and the name show it.
 func makerOf(route client.Object) string {
-	labels := route.GetLabels()
-	if split := labels[traffic.LabelProxy]; split != "" {
+	if split := route.GetLabels()[traffic.LabelProxy]; split != "" {
 		return split
 	}
 	name := ownNames.FindStringSubmatch(route.GetName())
-	if name == nil || labels[labelManager] != manager || labels[labelComponent] != component {
+	if name == nil || !routes.IsOwn(route) {
 		return ""
 	}
 	return name[1]
@@ -163,4 +158,74 @@ var meaningful = map[string]bool{
 func empty(value any) bool {
 	list, ok := value.([]any)
 	return value == nil || ok && len(list) == 0
+}
+
+// Names of the indexes of the cache, so that a pass looks at the objects of one split and
+// not at those of a whole namespace.
+const (
+	// indexSplit of a route is the split that it belongs to: the one that made it, or the
+	// one whose backends it names.
+	indexSplit = "gatewayapi.serin.dev/split"
+	// indexParents of a route are the Services whose traffic it leads.
+	indexParents = "gatewayapi.serin.dev/parents"
+	// indexTargets of a policy are the Services that it is for.
+	indexTargets = "gatewayapi.serin.dev/targets"
+)
+
+// indexes are those of the kinds that are served.
+func (r *Router) indexes() []routes.Index {
+	var all []routes.Index
+	for _, gvk := range r.served() {
+		all = append(all, routes.Index{Kind: gvk, Name: indexSplit, Values: splitOf}, routes.Index{Kind: gvk, Name: indexParents, Values: parentsOf})
+	}
+	if policy, served := r.options.Served.Kinds[kindTLSPolicy]; served {
+		all = append(all, routes.Index{Kind: policy, Name: indexTargets, Values: targetsOf})
+	}
+	return all
+}
+
+// splitOf is the split that a route belongs to.
+func splitOf(o client.Object) []string {
+	if name := makerOf(o); name != "" {
+		return []string{name}
+	}
+	route, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	if name := holderOf(route); name != "" {
+		return []string{name}
+	}
+	return nil
+}
+
+// parentsOf are the Services of its own namespace that are parents of a route.
+func parentsOf(o client.Object) []string {
+	return servicesOf(o, "parentRefs", Group, func(ref map[string]any) bool {
+		namespace := text(ref, "namespace")
+		return namespace == "" || namespace == o.GetNamespace()
+	})
+}
+
+// targetsOf are the Services that a policy is for.
+func targetsOf(o client.Object) []string {
+	return servicesOf(o, "targetRefs", "", func(map[string]any) bool { return true })
+}
+
+// servicesOf are the names of the Services that a list of references has. A reference
+// without a group means the default one.
+func servicesOf(o client.Object, list, defaultGroup string, choose func(ref map[string]any) bool) []string {
+	object, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	refs, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", list)
+	var names []string
+	for _, ref := range objectsOf(refs) {
+		if stringOr(ref, "group", defaultGroup) == "" && text(ref, fieldKind) == kindService && choose(ref) {
+			names = append(names, text(ref, fieldName))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

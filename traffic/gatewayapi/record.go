@@ -3,17 +3,15 @@
 package gatewayapi
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // AnnotationRecord on a user's route records, as JSON, the rules as its owner wrote
@@ -55,7 +53,7 @@ func newRecord(split traffic.Split, rules []map[string]any, written []Rule) reco
 	r := record{Root: split.Root, Split: split.Name, Rules: rules, Backends: backendsOf(split)}
 	for _, port := range split.Ports {
 		if split.Mirror != nil && port.Mirror != nil {
-			r.Mirrors = append(r.Mirrors, digest(mirrorFilter(*port.Mirror, split.Mirror.Percent)))
+			r.Mirrors = append(r.Mirrors, routes.Digest(mirrorFilter(*port.Mirror, split.Mirror.Percent)))
 		}
 	}
 	for _, rule := range written {
@@ -82,17 +80,7 @@ func backendsOf(split traffic.Split) []string {
 }
 
 func traceOf(rule map[string]any) trace {
-	return trace{Rule: digest(rule), Matches: digest(rule[fieldMatches]), Refs: digest(rule[fieldBackendRefs])}
-}
-
-// digest of a value that came from JSON. 16 hexadecimal digits.
-func digest(value any) string {
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // what came from JSON can be written as JSON
-	}
-	sum := sha256.Sum256(encoded)
-	return hex.EncodeToString(sum[:8])
+	return trace{Rule: routes.Digest(rule), Matches: routes.Digest(rule[fieldMatches]), Refs: routes.Digest(rule[fieldBackendRefs])}
 }
 
 // encode writes the record. It fails for a route that is too large to be restored.
@@ -136,7 +124,7 @@ func (r record) original(live []map[string]any) []map[string]any {
 		case at < 0:
 			out = append(out, r.foldStranger(rule))
 		case r.Written[at].Generated:
-		case r.Written[at].Rule == digest(rule):
+		case r.Written[at].Rule == routes.Digest(rule):
 			out = append(out, r.Rules[r.Written[at].Source])
 		default:
 			out = append(out, r.fold(rule, r.Written[at]))
@@ -181,7 +169,7 @@ func (r record) fold(rule map[string]any, written trace) map[string]any {
 	if !named[r.Root] {
 		return rule // Serin changed nothing in it
 	}
-	if digest(rule[fieldBackendRefs]) == written.Refs {
+	if routes.Digest(rule[fieldBackendRefs]) == written.Refs {
 		changed := maps.Clone(rule)
 		changed[fieldBackendRefs] = source[fieldBackendRefs]
 		return r.withoutMirror(changed)
@@ -235,18 +223,15 @@ func (r record) foldRefs(rule map[string]any, ours func(map[string]any) bool) ma
 	return with(rule, reduced(folded))
 }
 
-// reduced divides all weights by what they have in common.
+// reduced gives references the smallest weights with the same shares.
 func reduced(refs []map[string]any) []map[string]any {
-	divisor := new(big.Int)
-	for _, ref := range refs {
-		divisor.GCD(nil, nil, divisor, big.NewInt(number(ref, fieldWeight, 1)))
+	shares := make([]routes.Share, len(refs))
+	for i, ref := range refs {
+		shares[i].Weight = number(ref, fieldWeight, 1)
 	}
-	if divisor.Sign() == 0 {
-		return refs
-	}
-	out := make([]map[string]any, 0, len(refs))
-	for _, ref := range refs {
-		out = append(out, weighed(ref, number(ref, fieldWeight, 1)/divisor.Int64()))
+	out := make([]map[string]any, len(refs))
+	for i, weights := range routes.Weights(shares) {
+		out[i] = weighed(refs[i], weights[0].Int64())
 	}
 	return out
 }
@@ -256,7 +241,7 @@ func reduced(refs []map[string]any) []map[string]any {
 func (r record) withoutMirror(rule map[string]any) map[string]any {
 	filters := objectsOf(rule[fieldFilters])
 	for i, filter := range slices.Backward(filters) {
-		if slices.Contains(r.Mirrors, digest(filter)) {
+		if slices.Contains(r.Mirrors, routes.Digest(filter)) {
 			changed := maps.Clone(rule)
 			changed[fieldFilters] = listOf(slices.Delete(filters, i, i+1))
 			if len(filters) == 1 {

@@ -16,11 +16,12 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // routeWith is a route in the cluster with rules.
 func routeWith(rules ...map[string]any) *unstructured.Unstructured {
-	u := objectOf(schema.GroupVersionKind{Group: Group, Version: "v1", Kind: kindHTTPRoute})
+	u := routes.Empty(schema.GroupVersionKind{Group: Group, Version: "v1", Kind: kindHTTPRoute}, "", "")
 	u.SetNamespace("shop")
 	u.SetName("website")
 	if err := setRules(u, rules); err != nil {

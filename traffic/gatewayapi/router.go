@@ -3,32 +3,42 @@
 package gatewayapi
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // Name is the value of the field router of a split's routing that chooses this router.
 const Name = "gatewayAPI"
 
-// fieldManager owns what the router writes.
-const fieldManager = "serin-trafficsplit"
+// DefaultSettle is how long proxies are given to follow routes that are confirmed. A
+// route's status says that it was taken, never that every proxy serves it.
+const DefaultSettle = 5 * time.Second
+
+// Options of the router.
+type Options struct {
+	// Served is what the cluster serves: see Discover.
+	Served Served
+	// Default is true when splits that name no router are this one's. Of others' splits
+	// it looks for nothing but what it left.
+	Default bool
+	// Settle is how long proxies are given to follow. Default DefaultSettle.
+	Settle time.Duration
+}
 
 // Router serves splits with routes of the Gateway API. It implements traffic.Router.
 type Router struct {
-	reader  client.Reader
-	writer  client.Writer
+	objects routes.Objects
 	options Options
 }
 
@@ -38,25 +48,13 @@ var (
 	_ traffic.Hosted           = (*Router)(nil)
 )
 
-// Cache is what the router reads routes from: the manager's cache itself, since a
-// manager's client reads objects without a Go type past it.
-type Cache interface {
-	client.Reader
-	client.FieldIndexer
-}
-
 // New makes a Router.
-func New(ctx context.Context, cache Cache, writer client.Writer, options Options) (*Router, error) {
+func New(ctx context.Context, cache routes.Cache, writer client.Writer, options Options) (*Router, error) {
 	if options.Settle == 0 {
 		options.Settle = DefaultSettle
 	}
-	r := &Router{reader: cache, writer: writer, options: options}
-	for _, i := range r.indexes() {
-		if err := cache.IndexField(ctx, objectOf(i.kind), i.name, i.values); err != nil {
-			return nil, fmt.Errorf("index %s: %w", i.kind.Kind, err)
-		}
-	}
-	return r, nil
+	r := &Router{objects: routes.Objects{Reader: cache, Writer: writer}, options: options}
+	return r, routes.AddIndexes(ctx, cache, r.indexes())
 }
 
 // Name implements traffic.Router.
@@ -67,7 +65,7 @@ func (r *Router) Means() traffic.Means { return traffic.MeansRoutes }
 
 // Kinds implements traffic.Router.
 func (r *Router) Kinds() []schema.GroupVersionKind {
-	kinds := r.routes()
+	kinds := r.served()
 	if policy, served := r.options.Served.Kinds[kindTLSPolicy]; served {
 		kinds = append(kinds, policy)
 	}
@@ -96,8 +94,8 @@ func (r *Router) DependsOnHosts(split *splitv1.TrafficSplit) bool {
 	return routing.Mirror != nil && len(routing.Routes) > 0
 }
 
-// routes are the kinds of routes that are served.
-func (r *Router) routes() []schema.GroupVersionKind {
+// served are the kinds of routes that are served.
+func (r *Router) served() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, kind := range routeKinds {
 		if gvk, served := r.options.Served.Kinds[kind]; served {
@@ -107,56 +105,11 @@ func (r *Router) routes() []schema.GroupVersionKind {
 	return kinds
 }
 
-// asked is true for a split that asks for this router.
-func (r *Router) asked(split *splitv1.TrafficSplit) bool {
-	name := traffic.RouterName(split, "")
-	return name == Name || name == "" && r.options.Default
-}
-
 // Observe implements traffic.Router.
 func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.State, error) {
-	o := observer{router: r, target: target, known: len(target.Resolved.Ports) > 0, asked: r.asked(target.Split)}
+	o := observer{router: r, target: target, known: len(target.Resolved.Ports) > 0, selected: routes.SelectedBy(target.Split, Name, r.options.Default)}
 	err := o.observe(ctx)
 	return traffic.State{Objects: o.objects, Problems: o.problems, Settle: r.options.Settle}, err
-}
-
-// get reads a route; nil when there is none.
-func (r *Router) get(ctx context.Context, gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
-	route := objectOf(gvk)
-	err := r.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, route)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s %q: %w", gvk.Kind, name, err)
-	}
-	return route, nil
-}
-
-// list reads the objects of a kind in a namespace, by name: the cache has them in any
-// order, and what is said of them must not change with it. They are shared with the cache.
-func (r *Router) list(ctx context.Context, gvk schema.GroupVersionKind, namespace string, options ...client.ListOption) ([]unstructured.Unstructured, error) {
-	var list unstructured.UnstructuredList
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	if err := r.reader.List(ctx, &list, append(options, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
-	}
-	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
-	return list.Items, nil
-}
-
-// observed reads an object again that was observed, and fails when it is not the same
-// any more.
-func (r *Router) observed(ctx context.Context, target traffic.Target, object traffic.Object) (*unstructured.Unstructured, error) {
-	route, err := r.get(ctx, object.GroupVersionKind, target.Split.Namespace, object.Name)
-	if err != nil {
-		return nil, err
-	}
-	if route == nil || route.GetUID() != object.UID || route.GetResourceVersion() != object.ResourceVersion {
-		resource := schema.GroupResource{Group: object.Group, Resource: object.Kind}
-		return nil, apierrors.NewConflict(resource, object.Name, errors.New("it changed since it was observed"))
-	}
-	return route, nil
 }
 
 // Apply implements traffic.Router.
@@ -164,90 +117,82 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 	if !object.Patched {
 		return r.applyOwn(ctx, target, object)
 	}
-	route, err := r.observed(ctx, target, object)
+	live, err := r.objects.Observed(ctx, target.Split.Namespace, object)
 	if err != nil {
 		return err
 	}
-	changed, err := Changed(route, target, r.options.Served.Schema)
+	changed, err := Changed(live, target, r.options.Served.Schema)
 	if err != nil {
 		return err
 	}
-	return r.patch(ctx, route, changed)
+	return r.objects.Patch(ctx, live, changed)
 }
 
 // Restore implements traffic.Router.
 func (r *Router) Restore(ctx context.Context, target traffic.Target, object traffic.Object) error {
-	route, err := r.observed(ctx, target, object)
+	live, err := r.objects.Observed(ctx, target.Split.Namespace, object)
 	if err != nil {
 		return err
 	}
-	restored, err := Restored(route, target.Split)
+	restored, err := Restored(live, target.Split)
 	if err != nil {
 		return err
 	}
-	return r.patch(ctx, route, restored)
+	return r.objects.Patch(ctx, live, restored)
 }
 
-// patch writes the difference and nothing else, if the route is still the one that
-// was read.
-func (r *Router) patch(ctx context.Context, route, changed *unstructured.Unstructured) error {
-	return r.writer.Patch(ctx, changed, client.MergeFromWithOptions(route, client.MergeFromWithOptimisticLock{}),
-		client.FieldOwner(fieldManager), client.DisableReadYourWritesConsistency)
-}
-
-// applyOwn makes a route of the router's own, or gives it the spec that is wanted and
-// nothing else. That is no server-side apply: one would leave what another writer added to
-// the route, such as a hostname.
+// applyOwn makes or corrects a route of the router's own.
 func (r *Router) applyOwn(ctx context.Context, target traffic.Target, object traffic.Object) error {
-	routes := ownRoutes(target.Resolved, target.Root)
-	i := slices.IndexFunc(routes, func(o ownRoute) bool { return o.name == object.Name && o.kind == object.Kind })
+	own := ownRoutes(target.Resolved, target.Root)
+	i := slices.IndexFunc(own, func(o ownRoute) bool { return o.name == object.Name && o.kind == object.Kind })
 	if i < 0 {
 		return fmt.Errorf("router %s makes no %s %q for the split", Name, object.Kind, object.Name)
 	}
-	spec, err := routes[i].spec(target.Resolved, r.options.Served.Schema)
+	spec, err := own[i].spec(target.Resolved, r.options.Served.Schema)
 	if err != nil {
 		return err
 	}
-	if object.ResourceVersion == "" {
-		made := objectOf(object.GroupVersionKind)
-		made.SetNamespace(target.Split.Namespace)
-		made.SetName(object.Name)
-		setOwn(made, target.Split.Name, spec)
-		return r.writer.Create(ctx, made, client.FieldOwner(fieldManager), client.DisableReadYourWritesConsistency)
-	}
-	live, err := r.observed(ctx, target, object)
-	if err != nil {
-		return err
-	}
-	changed := live.DeepCopy()
-	setOwn(changed, target.Split.Name, spec)
-	return r.patch(ctx, live, changed)
+	return r.objects.ApplyOwn(ctx, target, object, spec)
 }
 
-// setOwn sets what the router wants of a route of its own.
-func setOwn(route *unstructured.Unstructured, split string, spec map[string]any) {
-	labels := route.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
+// refusals are one problem for each line of an error.
+func refusals(prefix string, err error) []traffic.Problem {
+	var problems []traffic.Problem
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		problems = append(problems, routes.Refusal("%s%s", prefix, line))
 	}
-	maps.Copy(labels, ownLabels(split))
-	route.SetLabels(labels)
-	route.Object["spec"] = copyOf(spec)
+	return problems
 }
 
-// ownLabels are those of the routes that the router makes. The first says whose they
-// are.
-func ownLabels(split string) map[string]string {
-	return map[string]string{
-		traffic.LabelProxy: split,
-		labelManager:       manager,
-		labelComponent:     component,
+// Check implements traffic.Router. What depends on the routes, Observe finds.
+func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service) []traffic.Problem {
+	problems := traffic.Lacking(split, Name, traffic.AbilityMatch, traffic.AbilityMirror, traffic.AbilityRoutes)
+	problems = append(problems, routes.CheckName(split)...)
+	problems = append(problems, r.checkServed(split, services[split.Root])...)
+	for _, own := range ownRoutes(split, services[split.Root]) {
+		if _, err := own.spec(split, r.options.Served.Schema); err != nil {
+			problems = append(problems, refusals("", err)...)
+		}
 	}
+	return problems
 }
 
-// objectOf is an object of a kind without fields.
-func objectOf(gvk schema.GroupVersionKind) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(gvk)
-	return o
+// checkServed refuses kinds of routes that the cluster lacks.
+func (r *Router) checkServed(split traffic.Split, root *corev1.Service) []traffic.Problem {
+	const install = "install its CustomResourceDefinition and restart the operator, or choose another router"
+	var problems []traffic.Problem
+	for _, route := range split.Routes {
+		switch _, served := r.options.Served.Kinds[route.Kind]; {
+		case !slices.Contains(routeKinds, route.Kind):
+			problems = append(problems, routes.Refusal("%s: %s is no route of the Gateway API; name one of %s", traffic.FieldRoutes, route, strings.Join(routeKinds, ", ")))
+		case !served:
+			problems = append(problems, routes.Refusal("%s: this cluster did not serve %s when the operator started; %s", traffic.FieldRoutes, route.Kind, install))
+		}
+	}
+	for _, own := range ownRoutes(split, root) {
+		if _, served := r.options.Served.Kinds[own.kind]; !served {
+			problems = append(problems, routes.Refusal("spec.service: port %d needs a %s, which this cluster did not serve when the operator started; %s", own.port.Number, own.kind, install))
+		}
+	}
+	return problems
 }

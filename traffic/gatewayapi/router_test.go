@@ -18,6 +18,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // An error of the cache is an error, never a route that is not there.
@@ -61,7 +62,7 @@ func TestTheOrderOfTheCacheDoesNotMatter(t *testing.T) {
 	for _, name := range []string{"serin-website-1", "serin-website-2"} {
 		made := routeWith()
 		made.SetName(name)
-		setOwn(made, "website", map[string]any{})
+		made.SetLabels(routes.Labels("website"))
 		if err := s.client.Create(t.Context(), made); err != nil {
 			t.Fatal(err)
 		}
@@ -109,8 +110,8 @@ func TestARouteOfItsOwnIsNotMadeOverAnotherOne(t *testing.T) {
 	if err := s.client.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.router.Apply(t.Context(), target, state.Objects[0]); !apierrors.IsAlreadyExists(err) {
-		t.Errorf("got %v, want that it exists", err)
+	if err := s.router.Apply(t.Context(), target, state.Objects[0]); !apierrors.IsConflict(err) {
+		t.Errorf("got %v, want a conflict", err)
 	}
 	_, state, _ = s.observe()
 	if state.Objects[0].Condition != traffic.ObjectForeign {

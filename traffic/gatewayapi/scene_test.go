@@ -22,6 +22,7 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // scene is objects of one namespace, and the router that sees them.
@@ -78,7 +79,7 @@ func play(t *testing.T, content string, served Served, hooks interceptor.Funcs) 
 	}
 	builder := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithObjects(live...).WithInterceptorFuncs(hooks)
 	for _, i := range (&Router{options: Options{Served: served}}).indexes() {
-		builder.WithIndex(objectOf(i.kind), i.name, i.values)
+		builder.WithIndex(routes.Empty(i.Kind, "", ""), i.Name, i.Values)
 	}
 	s.client = builder.Build()
 	router, err := New(t.Context(), fakeCache{s.client}, s.client, Options{Served: served, Default: true})
@@ -166,7 +167,7 @@ func (s *scene) enact() (traffic.State, []traffic.Problem) {
 // live reads a route.
 func (s *scene) live(kind, name string) *unstructured.Unstructured {
 	s.Helper()
-	u, err := s.router.get(s.Context(), s.router.options.Served.Kinds[kind], "shop", name)
+	u, err := s.router.objects.Get(s.Context(), s.router.options.Served.Kinds[kind], "shop", name)
 	if err != nil || u == nil {
 		s.Fatalf("%s %s: %v, %v", kind, name, u, err)
 	}

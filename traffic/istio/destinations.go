@@ -5,11 +5,15 @@ package istio
 import (
 	"errors"
 	"fmt"
+	"math"
+	"math/big"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // target is a Service with its weight, in the place of the root Service.
@@ -118,11 +122,11 @@ func replace(list []any, split traffic.Split, by chooser) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shares := make([]share, len(destinations))
+	shares := make([]routes.Share, len(destinations))
 	chosen := make([][]target, len(destinations))
 	found := false
 	for i, d := range destinations {
-		shares[i].weight = d.weight
+		shares[i].Weight = d.weight
 		if !isService(d.host, split.Namespace, split.Root) {
 			continue
 		}
@@ -130,18 +134,41 @@ func replace(list []any, split traffic.Split, by chooser) ([]any, error) {
 			return nil, err
 		}
 		for _, t := range chosen[i] {
-			shares[i].parts = append(shares[i].parts, t.weight)
+			shares[i].Parts = append(shares[i].Parts, t.weight)
 			found = true
 		}
 	}
 	if !found {
 		return list, nil
 	}
-	weights, err := scale(shares)
+	weights, err := checkWeights(routes.Weights(shares))
 	if err != nil {
 		return nil, err
 	}
 	return write(destinations, chosen, weights), nil
+}
+
+// Bounds of Istio and of its proxies: a weight is an int32, and the sum of those of
+// a route fits in 32 bits.
+var (
+	maxWeight = big.NewInt(math.MaxInt32)
+	maxSum    = big.NewInt(math.MaxUint32)
+)
+
+func checkWeights(weights [][]*big.Int) ([][]int64, error) {
+	total := new(big.Int)
+	out := make([][]int64, len(weights))
+	for i, list := range weights {
+		for _, w := range list {
+			total.Add(total, w)
+			if w.Cmp(maxWeight) > 0 || total.Cmp(maxSum) > 0 {
+				return nil, fmt.Errorf("the weights of the route and of the split together need a weight of %s, more than Istio takes; "+
+					"choose weights with a common factor", w)
+			}
+			out[i] = append(out[i], w.Int64())
+		}
+	}
+	return out, nil
 }
 
 // write builds the entries of a route: each like the one that it replaces, with
@@ -174,3 +201,39 @@ func restoreWeight(entry, before map[string]any) {
 	}
 	delete(entry, "weight")
 }
+
+// host is the name of a Service as a VirtualService writes it: the Service's name,
+// and what follows it, such as "", ".shop" or ".shop.svc.cluster.local".
+type host struct {
+	service, domain string
+}
+
+// parseHost reads a host. It is a Service of the namespace if it is a name alone,
+// which Istio reads in the namespace of the VirtualService, or if the namespace and
+// svc follow.
+func parseHost(text, namespace string) (host, bool) {
+	service, domain, qualified := strings.Cut(text, ".")
+	if !qualified {
+		return host{service: service}, service != "" && service != "*"
+	}
+	space, rest, more := strings.Cut(domain, ".")
+	if space != namespace || more && rest != "svc" && !strings.HasPrefix(rest, "svc.") {
+		return host{}, false
+	}
+	return host{service, "." + domain}, service != ""
+}
+
+// hostOf is a host that is known to be a Service of the namespace.
+func hostOf(text string) host {
+	service, _, _ := strings.Cut(text, ".")
+	return host{service, strings.TrimPrefix(text, service)}
+}
+
+// isService tells whether a host stands for a Service of the namespace.
+func isService(text, namespace, service string) bool {
+	h, ok := parseHost(text, namespace)
+	return ok && h.service == service
+}
+
+// named is the host of another Service of the namespace, written the same way.
+func (h host) named(service string) string { return service + h.domain }

@@ -11,15 +11,16 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // world is what there is of Istio's objects in a split's namespace. The objects are
 // shared with the cache and must not be changed.
 type world struct {
 	kinds
-	// asked is false for a split that asks for another router: then nothing is looked for
-	// but what this one left.
-	asked         bool
+	// selected is false for a split of another router: then nothing is looked for but what
+	// this one left.
+	selected      bool
 	routes, rules []unstructured.Unstructured
 }
 
@@ -66,10 +67,10 @@ func (f *found) addRules(w world, split traffic.Split, known bool) bool {
 	for i := range w.rules {
 		u := &w.rules[i]
 		spec, _ := u.Object["spec"].(map[string]any)
-		all = append(all, rule{name: u.GetName(), spec: spec, own: isOwn(u)})
+		all = append(all, rule{name: u.GetName(), spec: spec, own: routes.IsOwn(u)})
 	}
 	var wanted []rule
-	if known && w.asked {
+	if known && w.selected {
 		var unfit *unfitRule
 		if wanted, unfit = makeRules(all, split); unfit != nil {
 			f.refuse("spec.backends: DestinationRule %q: %s", unfit.name, unfit.why)
@@ -82,7 +83,7 @@ func (f *found) addRules(w world, split traffic.Split, known bool) bool {
 	for i := range w.rules {
 		u := &w.rules[i]
 		if madeFor(u, split.Name) && !slices.ContainsFunc(wanted, func(r rule) bool { return r.name == u.GetName() }) {
-			f.add(w.leftOver(kindRule, u, known))
+			f.add(w.leftOver(u, known))
 		}
 	}
 	for i := range f.items {
@@ -95,13 +96,13 @@ func (f *found) addRules(w world, split traffic.Split, known bool) bool {
 // one of its own.
 func (f *found) addRoutes(w world, target traffic.Target, split traffic.Split, known bool) {
 	var named []namedRoute
-	if w.asked {
+	if w.selected {
 		named = namedRoutes(target.Split)
 	}
 	for _, n := range named {
 		f.addPatched(w, n, target, split, known)
 	}
-	inMesh := len(named) == 0 && known && w.asked
+	inMesh := len(named) == 0 && known && w.selected
 	if inMesh {
 		f.addMesh(w, target, split)
 	}
@@ -111,10 +112,10 @@ func (f *found) addRoutes(w world, target traffic.Target, split traffic.Split, k
 		switch {
 		case madeFor(u, split.Name):
 			if u.GetName() != ownName(split.Name) || !inMesh {
-				f.add(w.leftOver(kindVirtualService, u, known))
+				f.add(w.leftOver(u, known))
 			}
 		case holderOf(u) == split.Name && !isNamed:
-			object := w.object(kindVirtualService, u)
+			object := w.object(u)
 			object.Patched, object.Changed, object.Unwanted, object.Condition = true, true, true, traffic.ObjectOutdated
 			f.add(item{Object: object, live: u})
 		}
@@ -156,12 +157,11 @@ func (f *found) addPatched(w world, n namedRoute, target traffic.Target, split t
 		f.add(item{Object: traffic.Object{GroupVersionKind: w.kinds.routes(), Name: n.name, Patched: true, Condition: traffic.ObjectAbsent}})
 		return
 	}
-	out := item{Object: w.object(kindVirtualService, u), live: u}
+	out := item{Object: w.object(u), live: u}
 	holder := holderOf(u)
-	out.Patched, out.Changed, out.Condition = true, holder == split.Name, traffic.ObjectCurrent
+	out.Patched, out.Changed = true, holder == split.Name
 	switch {
-	case !u.GetDeletionTimestamp().IsZero():
-		out.Condition = traffic.ObjectTerminating
+	case out.Condition == traffic.ObjectTerminating:
 	case holder != "" && holder != split.Name:
 		out.Condition = traffic.ObjectForeign
 	case known:
@@ -183,7 +183,7 @@ func (i *item) want(source *splitv1.TrafficSplit, split traffic.Split, only []st
 		return err
 	}
 	i.spec, i.record = rendered, encoded
-	if digest(rendered) != digest(i.live.Object["spec"]) || i.live.GetAnnotations()[annotationOriginal] != encoded ||
+	if routes.Digest(rendered) != routes.Digest(i.live.Object["spec"]) || i.live.GetAnnotations()[annotationOriginal] != encoded ||
 		i.live.GetAnnotations()[traffic.AnnotationSplit] != split.Name {
 		i.Condition = traffic.ObjectOutdated
 	}
@@ -198,7 +198,7 @@ func (f *found) addMesh(w world, target traffic.Target, split traffic.Split) {
 	spec, err := MakeMeshSpec(split, target.Root)
 	theirs := slices.IndexFunc(w.routes, func(o unstructured.Unstructured) bool {
 		other, _ := o.Object["spec"].(map[string]any)
-		return !isOwn(&o) && serves(other, split.Namespace, split.Root)
+		return !routes.IsOwn(&o) && serves(other, split.Namespace, split.Root)
 	})
 	if theirs >= 0 {
 		f.refuse("%s: VirtualService %q has the host of the root Service within the mesh, beside which Istio takes no other; name it",
@@ -208,7 +208,7 @@ func (f *found) addMesh(w world, target traffic.Target, split traffic.Split) {
 	case theirs < 0 && err == nil:
 		f.add(w.own(kindVirtualService, name, u, split.Name, spec))
 	case u != nil && madeFor(u, split.Name):
-		f.add(w.leftOver(kindVirtualService, u, false)) // Check says why
+		f.add(w.leftOver(u, false)) // Check says why
 	}
 }
 
@@ -218,28 +218,22 @@ func (w world) own(kind, name string, u *unstructured.Unstructured, split string
 	if u == nil {
 		return out
 	}
-	out.Object = w.object(kind, u)
+	out.Object = w.object(u)
 	switch {
-	case !u.GetDeletionTimestamp().IsZero():
-		out.Condition = traffic.ObjectTerminating
+	case out.Condition == traffic.ObjectTerminating:
 	case !madeFor(u, split):
 		out.Condition = traffic.ObjectForeign
-	case digest(u.Object["spec"]) != digest(spec), !labelled(u, split):
+	case routes.Digest(u.Object["spec"]) != routes.Digest(spec), !routes.Labelled(u, split):
 		out.Condition = traffic.ObjectOutdated
-	default:
-		out.Condition = traffic.ObjectCurrent
 	}
 	return out
 }
 
 // leftOver is an object of the split that nothing asks for. While nothing is known
 // about what is wanted, it stays.
-func (w world) leftOver(kind string, u *unstructured.Unstructured, known bool) item {
-	out := item{Object: w.object(kind, u), live: u}
-	out.Condition, out.Unwanted = traffic.ObjectCurrent, known
-	if !u.GetDeletionTimestamp().IsZero() {
-		out.Condition = traffic.ObjectTerminating
-	}
+func (w world) leftOver(u *unstructured.Unstructured, known bool) item {
+	out := item{Object: w.object(u), live: u}
+	out.Unwanted = known
 	return out
 }
 
@@ -250,12 +244,9 @@ func (w world) kind(kind string) schema.GroupVersionKind {
 	return w.kinds.routes()
 }
 
-// object is an object that exists, without what is to be said of it.
-func (w world) object(kind string, u *unstructured.Unstructured) traffic.Object {
-	o := traffic.Object{
-		GroupVersionKind: w.kind(kind), Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
-		Generation: u.GetGeneration(), Created: u.GetCreationTimestamp().Time,
-	}
+// object is an object that exists.
+func (w world) object(u *unstructured.Unstructured) traffic.Object {
+	o := routes.Describe(u)
 	o.Confirmation, o.Problem = confirmationOf(u)
 	return o
 }

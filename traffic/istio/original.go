@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // Original is the spec of a VirtualService as its owner has it, from what is there.
@@ -44,7 +46,7 @@ type owner struct {
 func (o *owner) routes(list []any) []any {
 	taken := make([]*Recorded, len(list))
 	for i, item := range list {
-		taken[i] = o.take(digest(item))
+		taken[i] = o.take(routes.Digest(item))
 	}
 	out := make([]any, 0, len(list))
 	for i, item := range list {
@@ -122,7 +124,7 @@ func (o *owner) fold(destinations []destination, services []string) []any {
 		}
 		to, _ := entry["destination"].(map[string]any)
 		to["host"] = hostOf(d.host).named(o.record.Root)
-		key := digest(to)
+		key := routes.Digest(to)
 		if i, found := at[key]; found {
 			first, _ := out[i].(map[string]any)
 			first["weight"] = whole(first["weight"]) + whole(entry["weight"])

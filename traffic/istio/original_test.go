@@ -4,8 +4,6 @@ package istio
 
 import (
 	"encoding/json"
-	"math/big"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -181,45 +179,6 @@ func TestARecordThatHasNoRoomIsRefused(t *testing.T) {
 	_, record := mustRender(t, spec, shopSplit(false))
 	if _, err := record.Encode(); err == nil || !strings.Contains(err.Error(), "to record") {
 		t.Errorf("error %v", err)
-	}
-}
-
-// Every destination has exactly the share that the route and the split say together.
-func TestSharesAreExact(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 2000 {
-		shares := make([]share, 1+r.IntN(4))
-		var total int64
-		for i := range shares {
-			shares[i].weight = int64(r.IntN(101))
-			total += shares[i].weight
-			for range r.IntN(4) {
-				shares[i].parts = append(shares[i].parts, int64(1+r.IntN(10)))
-			}
-		}
-		if total == 0 {
-			continue
-		}
-		weights, err := scale(shares)
-		if err != nil {
-			t.Fatalf("%+v: %v", shares, err)
-		}
-		sumOf := new(big.Int)
-		for _, list := range weights {
-			sumOf.Add(sumOf, sum(list))
-		}
-		for i, s := range shares {
-			parts := s.parts
-			if len(parts) == 0 {
-				parts = []int64{1}
-			}
-			for j, p := range parts {
-				want := new(big.Rat).Mul(big.NewRat(s.weight, total), new(big.Rat).SetFrac(big.NewInt(p), sum(parts)))
-				if got := new(big.Rat).SetFrac(big.NewInt(weights[i][j]), sumOf); got.Cmp(want) != 0 {
-					t.Fatalf("%+v: share %s, want %s", shares, got, want)
-				}
-			}
-		}
 	}
 }
 

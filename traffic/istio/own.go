@@ -10,12 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/serin-dev/serin/traffic"
-)
-
-// Labels of every object that the router makes, beside the one with the name of the split.
-const (
-	labelManager, manager     = "app.kubernetes.io/managed-by", "serin"
-	labelComponent, component = "app.kubernetes.io/component", "route"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 const (
@@ -38,21 +33,10 @@ func short(name string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// ownLabels are those of every object that the router makes.
-func ownLabels(split string) map[string]string {
-	return map[string]string{traffic.LabelProxy: split, labelManager: manager, labelComponent: component}
-}
-
-// isOwn is true for an object that the router made, for whichever split.
-func isOwn(u *unstructured.Unstructured) bool {
-	labels := u.GetLabels()
-	return labels[traffic.LabelProxy] != "" || labels[labelManager] == manager && labels[labelComponent] == component
-}
-
 // madeFor is true for an object that the router made for a split. One that lost the label
 // with the split's name is known by its own name.
 func madeFor(u *unstructured.Unstructured, split string) bool {
-	if name := u.GetLabels()[traffic.LabelProxy]; name != "" || !isOwn(u) {
+	if name := u.GetLabels()[traffic.LabelProxy]; name != "" || !routes.IsOwn(u) {
 		return name == split
 	}
 	return digestInName(u) == short(split)
@@ -73,15 +57,4 @@ func digestInName(u *unstructured.Unstructured) string {
 		return ""
 	}
 	return parts[len(parts)-2]
-}
-
-// labelled is true when an object has all labels of those that the router makes.
-func labelled(u *unstructured.Unstructured, split string) bool {
-	labels := u.GetLabels()
-	for key, value := range ownLabels(split) {
-		if labels[key] != value {
-			return false
-		}
-	}
-	return true
 }

@@ -11,6 +11,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // strip takes the label with the split's name from an object.
@@ -69,7 +70,8 @@ func TestAnOwnObjectWithoutTheNameOfItsSplitIsStillItsOwn(t *testing.T) {
 }
 
 func TestWhichSplitMadeAnObject(t *testing.T) {
-	unnamed := map[string]string{labelManager: manager, labelComponent: component}
+	unnamed := routes.Labels("web")
+	delete(unnamed, traffic.LabelProxy)
 	for name, test := range map[string]struct {
 		kind, name string
 		labels     map[string]string
@@ -83,7 +85,7 @@ func TestWhichSplitMadeAnObject(t *testing.T) {
 		"a rule that lost the label, by its name":     {kindRule, ruleName("web", "web", "web-stable"), unnamed, true},
 		"such a rule with the name of another split":  {kindRule, ruleName("blog", "web", "web-stable"), unnamed, false},
 		"such a rule with a name that no split gives": {kindRule, "web-stable-" + short("web") + "-" + short("web"), unnamed, false},
-		"a rule with the label and any name":          {kindRule, "any", ownLabels("web"), true},
+		"a rule with the label and any name":          {kindRule, "any", routes.Labels("web"), true},
 	} {
 		u := object(t, test.kind, test.name, "{}")
 		u.SetLabels(test.labels)

@@ -3,15 +3,18 @@
 package istio
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // maxRecord is the most bytes of a record: the annotations of an object may have 256 KiB
@@ -52,22 +55,12 @@ func (r *Record) add(section string, item any, out rendered) {
 		return
 	}
 	if out.added != nil {
-		r.Routes = append(r.Routes, Recorded{Section: section, Digest: digest(out.added), Added: true})
+		r.Routes = append(r.Routes, Recorded{Section: section, Digest: routes.Digest(out.added), Added: true})
 	}
 	original, _ := item.(map[string]any)
 	r.Routes = append(r.Routes, Recorded{
-		Section: section, Digest: digest(out.route), Original: runtime.DeepCopyJSON(original), Services: out.services, Mirror: out.mirror,
+		Section: section, Digest: routes.Digest(out.route), Original: runtime.DeepCopyJSON(original), Services: out.services, Mirror: out.mirror,
 	})
-}
-
-// digest tells routes apart. Two objects with the same fields have the same.
-func digest(route any) string {
-	text, err := json.Marshal(route)
-	if err != nil {
-		panic(err) // it was read from JSON
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
 }
 
 // Encode is the text of the annotation.
@@ -98,4 +91,64 @@ func ParseRecord(text string) (Record, error) {
 		}
 	}
 	return r, nil
+}
+
+// holderOf is the split whose backends a VirtualService of a user names, or "".
+func holderOf(u *unstructured.Unstructured) string {
+	if name := u.GetAnnotations()[traffic.AnnotationSplit]; name != "" {
+		return name
+	}
+	r, _ := readRecord(u)
+	return r.Split
+}
+
+// readRecord is the record of a VirtualService. One that can't be read counts as none:
+// it must neither keep the routes as they are nor the split from being deleted.
+func readRecord(u *unstructured.Unstructured) (Record, bool) {
+	text, found := u.GetAnnotations()[annotationOriginal]
+	if !found {
+		return Record{}, false
+	}
+	r, err := ParseRecord(text)
+	return r, err == nil
+}
+
+// originalOf is the spec of a VirtualService as its owner means it to be without the
+// split. A record that was lost is made up for by what the split says.
+func originalOf(u *unstructured.Unstructured, split *splitv1.TrafficSplit) map[string]any {
+	spec, _ := u.Object["spec"].(map[string]any)
+	r, found := readRecord(u)
+	switch {
+	case found:
+		return Original(spec, u.GetNamespace(), r)
+	case holderOf(u) != split.Name:
+		return spec
+	default:
+		return withoutRecord(spec, split)
+	}
+}
+
+// withoutRecord puts the root Service in the place of the backends of a split wherever a
+// route names all of them: such a list was written for the split. A route that names only
+// one of them may as well be its owner's, and stays.
+func withoutRecord(spec map[string]any, split *splitv1.TrafficSplit) map[string]any {
+	root, err := traffic.RootName(split)
+	var services []string
+	for _, b := range split.Spec.Backends {
+		services = appendNew(services, b.Service)
+	}
+	var mirror string
+	if routing, err := splitv1.RoutingOf(split); err == nil && routing.Mirror != nil {
+		mirror = routing.Mirror.Service
+	}
+	lost := Record{Split: split.Name, Root: root}
+	for _, section := range sections {
+		list, _ := spec[section].([]any)
+		for range list {
+			if err == nil && len(services) > 1 {
+				lost.Routes = append(lost.Routes, Recorded{Section: section, Services: services, Mirror: mirror})
+			}
+		}
+	}
+	return Original(spec, split.Namespace, lost)
 }

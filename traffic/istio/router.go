@@ -4,22 +4,18 @@ package istio
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // DefaultSettle is how long Istio's proxies are given to follow a VirtualService.
@@ -28,11 +24,10 @@ const DefaultSettle = 10 * time.Second
 
 // Options of the router.
 type Options struct {
-	// Cache holds the namespaces' objects without a type: the manager's cache itself, since
-	// a manager's client reads them past it.
-	Cache Cache
+	// Cache holds the namespaces' objects without a type.
+	Cache routes.Cache
 	// Client writes.
-	Client client.Client
+	Client client.Writer
 	// Mapper says which versions of Istio's kinds the cluster serves.
 	Mapper meta.RESTMapper
 	// Default is true when splits that name no router are this one's. Of others' splits
@@ -42,15 +37,10 @@ type Options struct {
 	Settle time.Duration
 }
 
-// Cache is what the router reads from.
-type Cache interface {
-	client.Reader
-	client.FieldIndexer
-}
-
 // Router leads traffic by Istio's VirtualServices. It implements traffic.Router.
 type Router struct {
 	kinds   kinds
+	objects routes.Objects
 	options Options
 }
 
@@ -69,30 +59,8 @@ func New(ctx context.Context, options Options) (*Router, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Router{kinds: served, options: options}
-	if err := addIndexes(ctx, options.Cache, r.Kinds()...); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-// servedKinds finds the best version in which the cluster has both kinds.
-func servedKinds(mapper meta.RESTMapper) (kinds, error) {
-	for _, version := range versions {
-		found := 0
-		for _, kind := range []string{kindVirtualService, kindRule} {
-			_, err := mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, version)
-			if err == nil {
-				found++
-			} else if !meta.IsNoMatchError(err) {
-				return kinds{}, fmt.Errorf("ask whether the cluster serves %s: %w", kind, err)
-			}
-		}
-		if found == 2 {
-			return kinds{version: version}, nil
-		}
-	}
-	return kinds{}, nil
+	r := &Router{kinds: served, objects: routes.Objects{Reader: options.Cache, Writer: options.Client}, options: options}
+	return r, routes.AddIndexes(ctx, options.Cache, indexesOf(r.Kinds()))
 }
 
 // Name implements traffic.Router.
@@ -128,35 +96,28 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 		state.Objects = append(state.Objects, i.Object)
 	}
 	for _, refusal := range found.refusals {
-		state.Problems = append(state.Problems, traffic.Problem{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonUnsupported, Message: refusal})
+		state.Problems = append(state.Problems, routes.Refusal("%s", refusal))
 	}
 	return state, nil
 }
 
 // Apply implements traffic.Router.
 func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffic.Object) error {
+	live, err := r.objects.Observed(ctx, target.Split.Namespace, object)
+	if err != nil {
+		return err
+	}
 	w, err := r.world(ctx, target)
 	if err != nil {
 		return err
 	}
 	for _, i := range w.find(target).items {
-		if i.Kind != object.Kind || i.Name != object.Name {
-			continue
-		}
-		if err := unchanged(i.live, object); err != nil {
-			return err
-		}
 		switch {
-		case i.spec == nil: // refused, or not needed
-			continue
+		case i.Kind != object.Kind || i.Name != object.Name || i.spec == nil: // another, refused, or not needed
 		case i.Patched:
-			return r.patch(ctx, target.Split.Namespace, object, i.spec, map[string]any{
-				traffic.AnnotationSplit: target.Split.Name, annotationOriginal: i.record,
-			})
-		case object.ResourceVersion == "":
-			return r.create(ctx, target, i)
+			return r.patch(ctx, live, i.spec, map[string]string{traffic.AnnotationSplit: target.Split.Name, annotationOriginal: i.record})
 		default:
-			return r.update(ctx, target, object, i)
+			return r.objects.ApplyOwn(ctx, target, object, i.spec)
 		}
 	}
 	return fmt.Errorf("router %s wants nothing of %s %q", Name, object.Kind, object.Name)
@@ -164,82 +125,55 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 
 // Restore implements traffic.Router.
 func (r *Router) Restore(ctx context.Context, target traffic.Target, object traffic.Object) error {
-	w, err := r.world(ctx, target)
-	if err != nil {
-		return err
-	}
 	if object.Kind != kindVirtualService {
 		return fmt.Errorf("router %s has not changed %s %q", Name, object.Kind, object.Name)
 	}
-	u := byName(w.routes, object.Name)
-	if err := unchanged(u, object); err != nil {
+	live, err := r.objects.Observed(ctx, target.Split.Namespace, object)
+	if err != nil {
 		return err
 	}
-	return r.patch(ctx, target.Split.Namespace, object, originalOf(u, target.Split), map[string]any{traffic.AnnotationSplit: nil, annotationOriginal: nil})
+	return r.patch(ctx, live, originalOf(live, target.Split), map[string]string{traffic.AnnotationSplit: "", annotationOriginal: ""})
 }
 
-// unchanged is a conflict when an object is no longer the one that was observed: it is
-// gone, there is one where none was, or another client wrote it.
-func unchanged(live *unstructured.Unstructured, object traffic.Object) error {
-	var uid types.UID
-	var version string
-	if live != nil {
-		uid, version = live.GetUID(), live.GetResourceVersion()
-	}
-	if uid == object.UID && version == object.ResourceVersion {
-		return nil
-	}
-	return apierrors.NewConflict(schema.GroupResource{Group: object.Group, Resource: object.Kind}, object.Name, errors.New("it changed since it was observed"))
-}
-
-// patch replaces the lists of routes of a patched object, and the annotations, if it
-// still is the one that was observed. A field that the cluster's schema does not know
-// is an error: to drop it would change what the routes mean.
-func (r *Router) patch(ctx context.Context, namespace string, object traffic.Object, spec, annotations map[string]any) error {
-	lists := map[string]any{}
+// patch replaces the lists of routes of a patched object, and the annotations.
+func (r *Router) patch(ctx context.Context, live *unstructured.Unstructured, spec map[string]any, annotations map[string]string) error {
+	changed := live.DeepCopy()
 	for _, section := range sections {
 		if list, found := spec[section]; found {
-			lists[section] = list
+			if err := unstructured.SetNestedField(changed.Object, runtime.DeepCopyJSONValue(list), "spec", section); err != nil {
+				return err
+			}
 		}
 	}
-	body, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": object.UID, "resourceVersion": object.ResourceVersion, "annotations": annotations},
-		"spec":     lists,
-	})
-	if err != nil {
-		return fmt.Errorf("encode the routes: %w", err)
+	routes.Annotate(changed, annotations)
+	return r.objects.Patch(ctx, live, changed)
+}
+
+// Check finds what Istio can't express, whatever the VirtualServices hold. What can't be
+// expressed in one of them, Observe says of that object.
+func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service) []traffic.Problem {
+	problems := traffic.Lacking(split, Name, traffic.AbilityMatch, traffic.AbilityMirror, traffic.AbilityRoutes)
+	add := func(format string, args ...any) { problems = append(problems, routes.Refusal(format, args...)) }
+	if !r.kinds.served() {
+		add("%s: this cluster did not serve VirtualServices and DestinationRules of %s when the operator started; "+
+			"install Istio and restart the operator, or choose another router", traffic.FieldRouter, group)
+		return problems
 	}
-	u := empty(object.GroupVersionKind, namespace, object.Name)
-	return r.options.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, body),
-		client.FieldOwner(fieldManager), client.FieldValidation("Strict"), client.DisableReadYourWritesConsistency)
-}
-
-func (r *Router) create(ctx context.Context, target traffic.Target, i item) error {
-	u := empty(i.GroupVersionKind, target.Split.Namespace, i.Name)
-	u.SetLabels(ownLabels(target.Split.Name))
-	u.Object["spec"] = runtime.DeepCopyJSONValue(i.spec)
-	return r.options.Client.Create(ctx, u, client.FieldOwner(fieldManager), client.FieldValidation("Strict"), client.DisableReadYourWritesConsistency)
-}
-
-// update writes the whole spec, so that nothing of what another writer added stays.
-func (r *Router) update(ctx context.Context, target traffic.Target, object traffic.Object, i item) error {
-	u := i.live.DeepCopy()
-	u.SetUID(object.UID)
-	u.SetResourceVersion(object.ResourceVersion)
-	labels := u.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
+	problems = append(problems, routes.CheckName(split)...)
+	for _, route := range split.Routes {
+		if route.Kind != kindVirtualService {
+			add("%s: %s is no route of Istio; name a VirtualService, or choose the router gatewayAPI", traffic.FieldRoutes, route)
+		}
 	}
-	maps.Copy(labels, ownLabels(target.Split.Name))
-	u.SetLabels(labels)
-	u.Object["spec"] = runtime.DeepCopyJSONValue(i.spec)
-	return r.options.Client.Update(ctx, u, client.FieldOwner(fieldManager), client.FieldValidation("Strict"), client.DisableReadYourWritesConsistency)
-}
-
-func empty(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetGroupVersionKind(gvk)
-	u.SetNamespace(namespace)
-	u.SetName(name)
-	return u
+	for _, m := range split.Matches {
+		if _, _, err := intersect(block{}, m); err != nil {
+			add("spec.matches: %s: %s", m, err)
+		}
+	}
+	if root := services[split.Root]; root != nil && len(split.Routes) == 0 && len(problems) == 0 && len(split.Ports) > 0 {
+		if _, err := MakeMeshSpec(split, root); err != nil {
+			add("spec.service: %s", err)
+		}
+	}
+	return problems
 }

@@ -25,6 +25,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // mapperOf knows Istio's kinds in the given versions.
@@ -58,10 +59,9 @@ func testRouter(t *testing.T, funcs interceptor.Funcs, objects ...client.Object)
 	}
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Group: group, Version: "v1"})
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapperOf("v1")).WithObjects(objects...)
-	for _, kind := range []string{kindVirtualService, kindRule} {
-		for name, index := range indexers {
-			builder.WithIndex(object(t, kind, "", "{}"), name, index.values)
-		}
+	served := kinds{version: "v1"}
+	for _, i := range indexesOf([]schema.GroupVersionKind{served.routes(), served.rules()}) {
+		builder.WithIndex(object(t, i.Kind.Kind, "", "{}"), i.Name, i.Values)
 	}
 	api := interceptor.NewClient(builder.Build(), funcs)
 	r, err := New(t.Context(), Options{Cache: fakeCache{api}, Client: api, Mapper: mapperOf("v1", "v1beta1"), Default: true})
@@ -73,7 +73,7 @@ func testRouter(t *testing.T, funcs interceptor.Funcs, objects ...client.Object)
 
 func object(tb testing.TB, kind, name, spec string) *unstructured.Unstructured {
 	tb.Helper()
-	u := empty(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, "shop", name)
+	u := routes.Empty(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, "shop", name)
 	u.SetUID(types.UID("uid-" + name))
 	u.Object["spec"] = specOf(tb, spec)
 	return u

@@ -15,6 +15,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/routes"
 )
 
 func TestOnlyWhatMattersToASplitIsRead(t *testing.T) {
@@ -26,7 +27,7 @@ func TestOnlyWhatMattersToASplitIsRead(t *testing.T) {
 		app := fmt.Sprintf("app%d", i)
 		route, rule := object(t, kindVirtualService, app, "{hosts: [x]}"), object(t, kindRule, app, "{host: x}")
 		for _, u := range []*unstructured.Unstructured{route, rule} {
-			u.SetLabels(ownLabels(app))
+			u.SetLabels(routes.Labels(app))
 			objects = append(objects, u)
 		}
 	}

@@ -40,8 +40,8 @@ type Query struct {
 	AccessKeyID, SecretAccessKey, SessionToken source.SecretKey
 }
 
-// Measurer measures one Query.
-type Measurer struct {
+// measurer measures one Query.
+type measurer struct {
 	caller  *fetch.Caller
 	secrets source.Secrets
 	query   Query
@@ -49,8 +49,8 @@ type Measurer struct {
 	seconds int32
 }
 
-// New makes a Measurer. Its error names the field of the Query and the fix.
-func New(caller *fetch.Caller, secrets source.Secrets, q Query) (*Measurer, error) {
+// New makes what measures a Query. Its error names the field of the Query and the fix.
+func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer, error) {
 	checks := []error{fetch.CheckWindow("window", q.Window), fetch.CheckWindow("period", q.Period)}
 	if q.Address != "" {
 		checks = append(checks, fetch.CheckAddress(q.Address))
@@ -69,18 +69,18 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (*Measurer, erro
 		return nil, fmt.Errorf("expression: %w", err)
 	}
 	// The period is at most six hours.
-	return &Measurer{caller: caller, secrets: secrets, query: q, seconds: int32(q.Period / time.Second)}, nil //nolint:gosec // it is bounded
+	return &measurer{caller: caller, secrets: secrets, query: q, seconds: int32(q.Period / time.Second)}, nil //nolint:gosec // it is bounded
 }
 
 // Measure asks the API.
-func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, error) {
+func (m *measurer) Measure(ctx context.Context, at time.Time) (source.Sample, error) {
 	ctx, cancel := m.caller.Limit(ctx)
 	defer cancel()
-	credentials, err := m.credentials(ctx)
+	keys, err := source.ReadAll(ctx, m.secrets, m.query.AccessKeyID, m.query.SecretAccessKey, m.query.SessionToken)
 	if err != nil {
 		return source.Sample{}, err
 	}
-	got, err := m.client(credentials).GetMetricData(ctx, &cw.GetMetricDataInput{
+	got, err := m.client(aws.Credentials{AccessKeyID: keys[0], SecretAccessKey: keys[1], SessionToken: keys[2]}).GetMetricData(ctx, &cw.GetMetricDataInput{
 		StartTime: aws.Time(at.Add(-m.query.Window)), EndTime: aws.Time(at), ScanBy: types.ScanByTimestampDescending,
 		MetricDataQueries: []types.MetricDataQuery{{
 			Id: aws.String("q"), Expression: aws.String(m.query.Expression), Period: aws.Int32(m.seconds),
@@ -92,7 +92,7 @@ func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, er
 	return m.sample(got, at)
 }
 
-func (m *Measurer) sample(got *cw.GetMetricDataOutput, at time.Time) (source.Sample, error) {
+func (m *measurer) sample(got *cw.GetMetricDataOutput, at time.Time) (source.Sample, error) {
 	if got.NextToken != nil || len(got.Messages) > 0 {
 		return source.Sample{}, incomplete()
 	}
@@ -117,7 +117,7 @@ func incomplete() error {
 
 // client goes through the safe transport, tries once, since the next measurement is the
 // next try, and asks no other source for credentials or a region.
-func (m *Measurer) client(credentials aws.Credentials) *cw.Client {
+func (m *measurer) client(credentials aws.Credentials) *cw.Client {
 	o := cw.Options{
 		Region: m.query.Region, HTTPClient: m.caller.HTTP, Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 }),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil }),
@@ -128,19 +128,8 @@ func (m *Measurer) client(credentials aws.Credentials) *cw.Client {
 	return cw.New(o)
 }
 
-func (m *Measurer) credentials(ctx context.Context) (c aws.Credentials, err error) {
-	if c.AccessKeyID, err = m.query.AccessKeyID.Read(ctx, m.secrets); err != nil {
-		return c, err
-	}
-	if c.SecretAccessKey, err = m.query.SecretAccessKey.Read(ctx, m.secrets); err != nil {
-		return c, err
-	}
-	c.SessionToken, err = m.query.SessionToken.Read(ctx, m.secrets)
-	return c, err
-}
-
 // missing leaves out what the API said.
-func (m *Measurer) missing(err error) error {
+func (m *measurer) missing(err error) error {
 	if errors.Is(err, egress.ErrTooLong) {
 		return m.caller.Missing(err)
 	}

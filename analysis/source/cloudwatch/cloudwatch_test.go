@@ -11,14 +11,10 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/serin-dev/serin/analysis/source"
-	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/analysis/source/sourcetest"
 )
 
-var (
-	now     = sourcetest.Now
-	secrets = sourcetest.Secrets{"aws/accessKeyID": "AKIA", "aws/secretAccessKey": "secret", "aws/sessionToken": "session"}
-)
+var now = sourcetest.Now
 
 func query(address string) Query {
 	return Query{
@@ -59,113 +55,63 @@ func answers(t *testing.T, code int, body any) http.HandlerFunc {
 func TestTheNewestPoint(t *testing.T) {
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	found := object{"MetricDataResults": []object{series("Complete", []time.Time{ago(time.Minute), ago(2 * time.Minute)}, .5, 1)}}
-	var asked *http.Request
+	var called *http.Request
 	var body struct {
 		MetricDataQueries []struct {
 			Expression string
 			Period     int
 		}
 	}
-	address := sourcetest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = r
+	s, err := conformance(t).Measure(t, func(w http.ResponseWriter, r *http.Request) {
+		called = r
 		if err := cbor.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
 		}
 		answers(t, 200, found)(w, r)
 	})
-	m, err := New(sourcetest.Caller(5*time.Second), secrets, query(address))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.Measure(t.Context(), now)
 	if err != nil || s.Value != .5 || !s.At.Equal(ago(time.Minute)) {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	signed := asked.Header.Get("Authorization")
-	if !strings.Contains(signed, "Credential=AKIA/") || !strings.Contains(signed, "/eu-central-1/monitoring/") || asked.Header.Get("X-Amz-Security-Token") != "session" ||
-		!strings.HasSuffix(asked.URL.Path, "/operation/GetMetricData") {
-		t.Errorf("asked %s %v", asked.URL, asked.Header)
+	signed := called.Header.Get("Authorization")
+	if !strings.Contains(signed, "Credential=AKIA/") || !strings.Contains(signed, "/eu-central-1/monitoring/") || called.Header.Get("X-Amz-Security-Token") != "session" ||
+		!strings.HasSuffix(called.URL.Path, "/operation/GetMetricData") {
+		t.Errorf("called %s %v", called.URL, called.Header)
 	}
 	if len(body.MetricDataQueries) != 1 || body.MetricDataQueries[0].Expression != "SEARCH('web-canary', 'Average')" || body.MetricDataQueries[0].Period != 60 {
-		t.Errorf("asked for %+v", body)
+		t.Errorf("called with %+v", body)
 	}
 }
 
-func TestAnswersWithoutANumber(t *testing.T) {
+// conformance is a function, since its answers are encoded.
+func conformance(t *testing.T) sourcetest.Conformance[Query] {
+	t.Helper()
 	one := []time.Time{now}
-	for name, test := range map[string]struct {
-		body any
-		want source.Reason
-	}{
-		"nothing":           {object{}, source.NoData},
-		"no points":         {object{"MetricDataResults": []object{series("Complete", nil)}}, source.NoData},
-		"two series":        {object{"MetricDataResults": []object{series("Complete", one, 1), series("Complete", one, 1)}}, source.SeveralSeries},
-		"partial data":      {object{"MetricDataResults": []object{series("PartialData", one, 1)}}, source.Partial},
-		"an internal error": {object{"MetricDataResults": []object{series("InternalError", one, 1)}}, source.Partial},
-		"more to come":      {object{"NextToken": sourcetest.Confidential, "MetricDataResults": []object{series("Complete", one, 1)}}, source.Partial},
-		"a message":         {object{"Messages": []object{{"Code": "x", "Value": sourcetest.Confidential}}, "MetricDataResults": []object{series("Complete", one, 1)}}, source.Partial},
-		"an old point":      {object{"MetricDataResults": []object{series("Complete", []time.Time{now.Add(-time.Hour)}, 1)}}, source.Stale},
-		"a missing number":  {object{"MetricDataResults": []object{series("Complete", one)}}, source.Malformed},
-		"another type":      {object{"MetricDataResults": sourcetest.Confidential}, source.Malformed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, err := New(sourcetest.Caller(5*time.Second), secrets, query(sourcetest.Serve(t, answers(t, 200, test.body))))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := m.Measure(t.Context(), now)
-			sourcetest.WantMissing(t, s, err, test.want)
-		})
+	return sourcetest.Conformance[Query]{
+		New: New, Query: query, Secrets: sourcetest.Secrets{"aws/accessKeyID": "AKIA", "aws/secretAccessKey": "secret", "aws/sessionToken": "session"},
+		Answers: map[string]sourcetest.Answer{
+			"a refusal":         {Handler: answers(t, 400, object{"__type": "com.amazonaws.cloudwatch#InvalidParameterValueException", "message": sourcetest.Confidential}), Want: source.Rejected},
+			"nothing":           {Handler: answers(t, 200, object{}), Want: source.NoData},
+			"no points":         {Handler: answers(t, 200, object{"MetricDataResults": []object{series("Complete", nil)}}), Want: source.NoData},
+			"two series":        {Handler: answers(t, 200, object{"MetricDataResults": []object{series("Complete", one, 1), series("Complete", one, 1)}}), Want: source.SeveralSeries},
+			"partial data":      {Handler: answers(t, 200, object{"MetricDataResults": []object{series("PartialData", one, 1)}}), Want: source.Partial},
+			"an internal error": {Handler: answers(t, 200, object{"MetricDataResults": []object{series("InternalError", one, 1)}}), Want: source.Partial},
+			"more to come":      {Handler: answers(t, 200, object{"NextToken": sourcetest.Confidential, "MetricDataResults": []object{series("Complete", one, 1)}}), Want: source.Partial},
+			"a message":         {Handler: answers(t, 200, object{"Messages": []object{{"Code": "x", "Value": sourcetest.Confidential}}, "MetricDataResults": []object{series("Complete", one, 1)}}), Want: source.Partial},
+			"an old point":      {Handler: answers(t, 200, object{"MetricDataResults": []object{series("Complete", []time.Time{now.Add(-time.Hour)}, 1)}}), Want: source.Stale},
+			"a missing number":  {Handler: answers(t, 200, object{"MetricDataResults": []object{series("Complete", one)}}), Want: source.Malformed},
+			"another type":      {Handler: answers(t, 200, object{"MetricDataResults": sourcetest.Confidential}), Want: source.Malformed},
+		},
+		Mistakes: map[string]func(*Query){
+			"address: ":                      func(q *Query) { q.Address = "aws" },
+			"region: missing":                func(q *Query) { q.Region = "" },
+			"window: 10s; give 1m to":        func(q *Query) { q.Window = 10 * time.Second },
+			"period: 10s; give 1m to":        func(q *Query) { q.Period = 10 * time.Second },
+			"period: 1m30s; give a multiple": func(q *Query) { q.Period = 90 * time.Second },
+			"period: 1h0m0s; give a":         func(q *Query) { q.Period = time.Hour },
+			"expression: there is no":        func(q *Query) { q.Args = nil },
+			"expression: argument service":   func(q *Query) { q.Args = map[string]string{"service": "') OR ('"} },
+		},
 	}
 }
 
-func TestARefusalOfTheAPI(t *testing.T) {
-	body := object{"__type": "com.amazonaws.cloudwatch#InvalidParameterValueException", "message": sourcetest.Confidential}
-	m, err := New(sourcetest.Caller(5*time.Second), secrets, query(sourcetest.Serve(t, answers(t, 400, body))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.Measure(t.Context(), now)
-	sourcetest.WantMissing(t, s, err, source.Rejected)
-}
-
-func TestAServerThatFails(t *testing.T) {
-	sourcetest.Failures(t, func(t *testing.T, caller *fetch.Caller, address string) source.Measurer {
-		t.Helper()
-		m, err := New(caller, secrets, query(address))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
-	})
-}
-
-func TestWithoutACredentialNothingIsAsked(t *testing.T) {
-	for _, lacking := range []sourcetest.Secrets{{}, {"aws/accessKeyID": "AKIA"}, {"aws/accessKeyID": "AKIA", "aws/secretAccessKey": "secret"}} {
-		m, err := New(sourcetest.Caller(time.Second), lacking, query(sourcetest.Serve(t, func(http.ResponseWriter, *http.Request) { t.Error("asked") })))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := m.Measure(t.Context(), now)
-		sourcetest.WantMissing(t, s, err, source.Credentials)
-	}
-}
-
-func TestMistakesNameTheField(t *testing.T) {
-	for want, change := range map[string]func(*Query){
-		"address: ":                      func(q *Query) { q.Address = "aws" },
-		"region: missing":                func(q *Query) { q.Region = "" },
-		"window: 10s; give 1m to":        func(q *Query) { q.Window = 10 * time.Second },
-		"period: 10s; give 1m to":        func(q *Query) { q.Period = 10 * time.Second },
-		"period: 1m30s; give a multiple": func(q *Query) { q.Period = 90 * time.Second },
-		"period: 1h0m0s; give a":         func(q *Query) { q.Period = time.Hour },
-		"expression: there is no":        func(q *Query) { q.Args = nil },
-		"expression: argument service":   func(q *Query) { q.Args = map[string]string{"service": "') OR ('"} },
-	} {
-		q := query("")
-		change(&q)
-		if _, err := New(sourcetest.Caller(time.Second), secrets, q); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
-}
+func TestConformance(t *testing.T) { conformance(t).Test(t) }

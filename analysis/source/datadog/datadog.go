@@ -3,11 +3,9 @@
 package datadog
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,23 +28,26 @@ type Query struct {
 	APIKey, AppKey source.SecretKey
 }
 
-// Measurer measures one Query.
-type Measurer struct {
-	caller  *fetch.Caller
-	secrets source.Secrets
-	query   Query
-}
-
-// New makes a Measurer. Its error names the field of the Query and the fix.
-func New(caller *fetch.Caller, secrets source.Secrets, q Query) (*Measurer, error) {
+// New makes what measures a Query. Its error names the field of the Query and the fix.
+func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer, error) {
 	if err := fetch.First(fetch.CheckAddress(q.Address), fetch.CheckWindow("window", q.Window)); err != nil {
 		return nil, err
 	}
-	var err error
-	if q.Query, err = args.Expand(q.Query, q.Args, args.Plain); err != nil {
+	query, err := args.Expand(q.Query, q.Args, args.Plain)
+	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	return &Measurer{caller: caller, secrets: secrets, query: q}, nil
+	return &fetch.Measurer{
+		Caller: caller, Secrets: secrets, Keys: []source.SecretKey{q.APIKey, q.AppKey},
+		Request: func(at time.Time, keys []string) (fetch.Request, error) {
+			values := url.Values{"query": {query}, "from": {fetch.Unix(at.Add(-q.Window))}, "to": {fetch.Unix(at)}}
+			return fetch.Request{
+				URL:    strings.TrimRight(q.Address, "/") + "/api/v1/query?" + values.Encode(),
+				Header: http.Header{"DD-API-KEY": {keys[0]}, "DD-APPLICATION-KEY": {keys[1]}},
+			}, nil
+		},
+		Read: fetch.JSON(q.read),
+	}, nil
 }
 
 // answer is the part of Datadog's that is needed. A point is a time in milliseconds and
@@ -59,37 +60,14 @@ type answer struct {
 	} `json:"series"`
 }
 
-// Measure asks the API.
-func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, error) {
-	ctx, cancel := m.caller.Limit(ctx)
-	defer cancel()
-	apiKey, err := m.query.APIKey.Read(ctx, m.secrets)
-	if err != nil {
-		return source.Sample{}, err
-	}
-	appKey, err := m.query.AppKey.Read(ctx, m.secrets)
-	if err != nil {
-		return source.Sample{}, err
-	}
-	asked := url.Values{
-		"query": {m.query.Query},
-		"from":  {strconv.FormatInt(at.Add(-m.query.Window).Unix(), 10)},
-		"to":    {strconv.FormatInt(at.Unix(), 10)},
-	}
-	var got answer
-	err = m.caller.JSON(ctx, fetch.Request{
-		URL:    strings.TrimRight(m.query.Address, "/") + "/api/v1/query?" + asked.Encode(),
-		Header: http.Header{"DD-API-KEY": {apiKey}, "DD-APPLICATION-KEY": {appKey}},
-	}, &got)
+func (q Query) read(got answer, at time.Time) (source.Sample, error) {
 	switch {
-	case err != nil:
-		return source.Sample{}, err
 	case got.Status == "error" || got.Error != "":
 		return source.Sample{}, &source.MissingError{Reason: source.Rejected, Message: "Datadog does not accept the query; try it there"}
 	case got.Status != "ok":
 		return source.Sample{}, source.Wrong("is none of Datadog's")
 	}
-	return source.Latest(got.points(), at, m.query.Window)
+	return source.Latest(got.points(), at, q.Window)
 }
 
 func (a answer) points() [][]source.Point {

@@ -5,19 +5,14 @@ package datadog
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/serin-dev/serin/analysis/source"
-	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/analysis/source/sourcetest"
 )
 
-var (
-	now     = sourcetest.Now
-	secrets = sourcetest.Secrets{"datadog/apiKey": "a", "datadog/appKey": "b"}
-)
+var now = sourcetest.Now
 
 func query(address string) Query {
 	return Query{
@@ -38,83 +33,38 @@ func point(age time.Duration, value string) string {
 }
 
 func TestTheNewestPoint(t *testing.T) {
-	var asked *http.Request
-	address := sourcetest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = r
+	var called *http.Request
+	s, err := conformance.Measure(t, func(w http.ResponseWriter, r *http.Request) {
+		called = r
 		fmt.Fprint(w, answered(point(time.Minute, "1")+","+point(40*time.Second, "0.5")+","+point(20*time.Second, "null")))
 	})
-	m, err := New(sourcetest.Caller(time.Second), secrets, query(address))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.Measure(t.Context(), now)
 	if err != nil || s.Value != .5 || !s.At.Equal(now.Add(-40*time.Second)) {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	q := asked.URL.Query()
-	if asked.URL.Path != "/api/v1/query" || q.Get("query") != "avg:trace.errors{service:web-canary}" || q.Get("from") != "1784399700" || q.Get("to") != "1784400000" ||
-		asked.Header.Get("DD-API-KEY") != "a" || asked.Header.Get("DD-APPLICATION-KEY") != "b" {
-		t.Errorf("asked %s %v", asked.URL, asked.Header)
+	q := called.URL.Query()
+	if called.URL.Path != "/api/v1/query" || q.Get("query") != "avg:trace.errors{service:web-canary}" || q.Get("from") != "1784399700" || q.Get("to") != "1784400000" ||
+		called.Header.Get("DD-API-KEY") != "a" || called.Header.Get("DD-APPLICATION-KEY") != "b" {
+		t.Errorf("called %s %v", called.URL, called.Header)
 	}
 }
 
-func TestAnswersWithoutANumber(t *testing.T) {
-	for name, test := range map[string]struct {
-		body string
-		want source.Reason
-	}{
-		"an error":           {`{"status":"error","error":"confidential"}`, source.Rejected},
-		"another status":     {`{}`, source.Malformed},
-		"no series":          {`{"status":"ok","series":[]}`, source.NoData},
-		"two series":         {`{"status":"ok","series":[{"pointlist":[]},{"pointlist":[]}]}`, source.SeveralSeries},
-		"only gaps":          {answered(point(0, "null")), source.NoData},
-		"an old point":       {answered(point(6*time.Minute, "1")), source.Stale},
-		"points that differ": {answered(`["confidential"]`), source.Malformed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, err := New(sourcetest.Caller(time.Second), secrets, query(sourcetest.Serve(t, sourcetest.Says(200, test.body))))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := m.Measure(t.Context(), now)
-			sourcetest.WantMissing(t, s, err, test.want)
-		})
-	}
-}
-
-func TestAServerThatFails(t *testing.T) {
-	sourcetest.Failures(t, func(t *testing.T, caller *fetch.Caller, address string) source.Measurer {
-		t.Helper()
-		m, err := New(caller, secrets, query(address))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
-	})
-}
-
-func TestWithoutACredentialNothingIsAsked(t *testing.T) {
-	for _, lacking := range []sourcetest.Secrets{{}, {"datadog/apiKey": "a"}} {
-		m, err := New(sourcetest.Caller(time.Second), lacking, query(sourcetest.Serve(t, func(http.ResponseWriter, *http.Request) { t.Error("asked") })))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := m.Measure(t.Context(), now)
-		sourcetest.WantMissing(t, s, err, source.Credentials)
-	}
-}
-
-func TestMistakesNameTheField(t *testing.T) {
-	for want, change := range map[string]func(*Query){
+var conformance = sourcetest.Conformance[Query]{
+	New: New, Query: query, Secrets: sourcetest.Secrets{"datadog/apiKey": "a", "datadog/appKey": "b"},
+	Answers: map[string]sourcetest.Answer{
+		"an error":           {Body: `{"status":"error","error":"confidential"}`, Want: source.Rejected},
+		"another status":     {Body: `{}`, Want: source.Malformed},
+		"no series":          {Body: `{"status":"ok","series":[]}`, Want: source.NoData},
+		"two series":         {Body: `{"status":"ok","series":[{"pointlist":[]},{"pointlist":[]}]}`, Want: source.SeveralSeries},
+		"only gaps":          {Body: answered(point(0, "null")), Want: source.NoData},
+		"an old point":       {Body: answered(point(6*time.Minute, "1")), Want: source.Stale},
+		"points that differ": {Body: answered(`["confidential"]`), Want: source.Malformed},
+	},
+	Mistakes: map[string]func(*Query){
 		"address: ":                 func(q *Query) { q.Address = "datadoghq.com" },
 		"window: 10s; give 1m to":   func(q *Query) { q.Window = 10 * time.Second },
 		"query: there is no":        func(q *Query) { q.Args = nil },
 		"query: argument service: ": func(q *Query) { q.Args = map[string]string{"service": "*} or x{"} },
-	} {
-		q := query("https://api.datadoghq.com")
-		change(&q)
-		if _, err := New(sourcetest.Caller(time.Second), secrets, q); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
+	},
 }
+
+func TestConformance(t *testing.T) { conformance.Test(t) }

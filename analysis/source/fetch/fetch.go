@@ -35,7 +35,8 @@ type Request struct {
 	// Method is GET when empty.
 	Method, URL string
 	Header      http.Header
-	Body        []byte
+	// Body is JSON, if there is one.
+	Body []byte
 }
 
 // Limit returns the context of one measurement.
@@ -48,16 +49,6 @@ func (c *Caller) timeout() time.Duration {
 		return DefaultTimeout
 	}
 	return c.Timeout
-}
-
-// JSON sends a request and decodes the answer. Numbers that are decoded into an
-// interface become json.Number.
-func (c *Caller) JSON(ctx context.Context, r Request, into any) error {
-	body, err := c.Bytes(ctx, r)
-	if err != nil {
-		return err
-	}
-	return Decode(body, into)
 }
 
 // Decode reads one JSON value and nothing after it.
@@ -86,6 +77,9 @@ func (c *Caller) Bytes(ctx context.Context, r Request) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
 		return nil, c.Missing(egress.ErrURL)
+	}
+	if len(r.Body) > 0 {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	for name, values := range r.Header {
 		request.Header[http.CanonicalHeaderKey(name)] = values

@@ -3,12 +3,10 @@
 package graphite
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,23 +29,27 @@ type Query struct {
 	Username, Password source.SecretKey
 }
 
-// Measurer measures one Query.
-type Measurer struct {
-	caller  *fetch.Caller
-	secrets source.Secrets
-	query   Query
-}
-
-// New makes a Measurer. Its error names the field of the Query and the fix.
-func New(caller *fetch.Caller, secrets source.Secrets, q Query) (*Measurer, error) {
+// New makes what measures a Query. Its error names the field of the Query and the fix.
+func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer, error) {
 	if err := fetch.First(fetch.CheckAddress(q.Address), fetch.CheckWindow("window", q.Window)); err != nil {
 		return nil, err
 	}
-	var err error
-	if q.Target, err = args.Expand(q.Target, q.Args, args.Plain); err != nil {
+	target, err := args.Expand(q.Target, q.Args, args.Plain)
+	if err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}
-	return &Measurer{caller: caller, secrets: secrets, query: q}, nil
+	return &fetch.Measurer{
+		Caller: caller, Secrets: secrets, Keys: []source.SecretKey{q.Username, q.Password},
+		Request: func(at time.Time, login []string) (fetch.Request, error) {
+			values := url.Values{"target": {target}, "format": {"json"}, "from": {fetch.Unix(at.Add(-q.Window))}, "until": {fetch.Unix(at)}}
+			request := fetch.Request{URL: strings.TrimRight(q.Address, "/") + "/render?" + values.Encode()}
+			if username, password := login[0], login[1]; username != "" {
+				request.Header = http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(username+":"+password))}}
+			}
+			return request, nil
+		},
+		Read: fetch.JSON(q.read),
+	}, nil
 }
 
 // answer is Graphite's. A point is a number or null, and a time in seconds.
@@ -55,23 +57,7 @@ type answer []struct {
 	Points [][2]*float64 `json:"datapoints"`
 }
 
-// Measure asks the server.
-func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, error) {
-	ctx, cancel := m.caller.Limit(ctx)
-	defer cancel()
-	header, err := m.header(ctx)
-	if err != nil {
-		return source.Sample{}, err
-	}
-	asked := url.Values{
-		"target": {m.query.Target}, "format": {"json"},
-		"from":  {strconv.FormatInt(at.Add(-m.query.Window).Unix(), 10)},
-		"until": {strconv.FormatInt(at.Unix(), 10)},
-	}
-	var got answer
-	if err := m.caller.JSON(ctx, fetch.Request{URL: strings.TrimRight(m.query.Address, "/") + "/render?" + asked.Encode(), Header: header}, &got); err != nil {
-		return source.Sample{}, err
-	}
+func (q Query) read(got answer, at time.Time) (source.Sample, error) {
 	series := make([][]source.Point, len(got))
 	for i, s := range got {
 		for _, p := range s.Points {
@@ -80,17 +66,5 @@ func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, er
 			}
 		}
 	}
-	return source.Latest(series, at, m.query.Window)
-}
-
-func (m *Measurer) header(ctx context.Context) (http.Header, error) {
-	username, err := m.query.Username.Read(ctx, m.secrets)
-	if err != nil || username == "" {
-		return http.Header{}, err
-	}
-	password, err := m.query.Password.Read(ctx, m.secrets)
-	if err != nil {
-		return nil, err
-	}
-	return http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(username+":"+password))}}, nil
+	return source.Latest(series, at, q.Window)
 }

@@ -5,19 +5,14 @@ package graphite
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/serin-dev/serin/analysis/source"
-	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/analysis/source/sourcetest"
 )
 
-var (
-	now     = sourcetest.Now
-	secrets = sourcetest.Secrets{"graphite/username": "jane", "graphite/password": "secret"}
-)
+var now = sourcetest.Now
 
 func query(address string) Query {
 	return Query{
@@ -35,83 +30,38 @@ func point(value string, age time.Duration) string {
 }
 
 func TestTheNewestPoint(t *testing.T) {
-	var asked *http.Request
-	address := sourcetest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = r
+	var called *http.Request
+	s, err := conformance.Measure(t, func(w http.ResponseWriter, r *http.Request) {
+		called = r
 		fmt.Fprint(w, answered(point("1", time.Minute)+","+point("2.5", 30*time.Second)+","+point("null", 0)))
 	})
-	m, err := New(sourcetest.Caller(time.Second), secrets, query(address))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.Measure(t.Context(), now)
 	if err != nil || s.Value != 2.5 || !s.At.Equal(now.Add(-30*time.Second)) {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	user, password, _ := asked.BasicAuth()
-	q := asked.URL.Query()
-	if asked.URL.Path != "/render" || q.Get("target") != "sumSeries(stats.web-canary.errors)" || q.Get("format") != "json" || q.Get("from") != "1784399700" || user != "jane" || password != "secret" {
-		t.Errorf("asked %s as %s", asked.URL, user)
+	user, password, _ := called.BasicAuth()
+	q := called.URL.Query()
+	if called.URL.Path != "/render" || q.Get("target") != "sumSeries(stats.web-canary.errors)" || q.Get("format") != "json" || q.Get("from") != "1784399700" || user != "jane" || password != "secret" {
+		t.Errorf("called %s as %s", called.URL, user)
 	}
 }
 
-func TestAnswersWithoutANumber(t *testing.T) {
-	for name, test := range map[string]struct {
-		body string
-		want source.Reason
-	}{
-		"no series":          {`[]`, source.NoData},
-		"two series":         {`[{"datapoints":[]},{"datapoints":[]}]`, source.SeveralSeries},
-		"only gaps":          {answered(point("null", 0)), source.NoData},
-		"an old point":       {answered(point("1", 6*time.Minute)), source.Stale},
-		"points that differ": {answered(`["confidential",1]`), source.Malformed},
-		"NaN":                {answered(point("NaN", 0)), source.Malformed},
-		"another object":     {`{"error":"confidential"}`, source.Malformed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, err := New(sourcetest.Caller(time.Second), secrets, query(sourcetest.Serve(t, sourcetest.Says(200, test.body))))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := m.Measure(t.Context(), now)
-			sourcetest.WantMissing(t, s, err, test.want)
-		})
-	}
-}
-
-func TestAServerThatFails(t *testing.T) {
-	sourcetest.Failures(t, func(t *testing.T, caller *fetch.Caller, address string) source.Measurer {
-		t.Helper()
-		m, err := New(caller, secrets, query(address))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
-	})
-}
-
-func TestWithoutACredentialNothingIsAsked(t *testing.T) {
-	for _, lacking := range []sourcetest.Secrets{{}, {"graphite/username": "jane"}} {
-		m, err := New(sourcetest.Caller(time.Second), lacking, query(sourcetest.Serve(t, func(http.ResponseWriter, *http.Request) { t.Error("asked") })))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := m.Measure(t.Context(), now)
-		sourcetest.WantMissing(t, s, err, source.Credentials)
-	}
-}
-
-func TestMistakesNameTheField(t *testing.T) {
-	for want, change := range map[string]func(*Query){
+var conformance = sourcetest.Conformance[Query]{
+	New: New, Query: query, Secrets: sourcetest.Secrets{"graphite/username": "jane", "graphite/password": "secret"},
+	Answers: map[string]sourcetest.Answer{
+		"no series":          {Body: `[]`, Want: source.NoData},
+		"two series":         {Body: `[{"datapoints":[]},{"datapoints":[]}]`, Want: source.SeveralSeries},
+		"only gaps":          {Body: answered(point("null", 0)), Want: source.NoData},
+		"an old point":       {Body: answered(point("1", 6*time.Minute)), Want: source.Stale},
+		"points that differ": {Body: answered(`["confidential",1]`), Want: source.Malformed},
+		"NaN":                {Body: answered(point("NaN", 0)), Want: source.Malformed},
+		"another object":     {Body: `{"error":"confidential"}`, Want: source.Malformed},
+	},
+	Mistakes: map[string]func(*Query){
 		"address: ":                  func(q *Query) { q.Address = "graphite" },
 		"window: 10s; give 1m to":    func(q *Query) { q.Window = 10 * time.Second },
 		"target: there is no":        func(q *Query) { q.Args = nil },
 		"target: argument service: ": func(q *Query) { q.Args = map[string]string{"service": "*"} },
-	} {
-		q := query("http://graphite.example")
-		change(&q)
-		if _, err := New(sourcetest.Caller(time.Second), secrets, q); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
+	},
 }
+
+func TestConformance(t *testing.T) { conformance.Test(t) }

@@ -4,7 +4,6 @@ package influxdb
 
 import (
 	"bytes"
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -38,16 +37,8 @@ type Query struct {
 	Token source.SecretKey
 }
 
-// Measurer measures one Query.
-type Measurer struct {
-	caller  *fetch.Caller
-	secrets source.Secrets
-	query   Query
-	body    []byte
-}
-
-// New makes a Measurer. Its error names the field of the Query and the fix.
-func New(caller *fetch.Caller, secrets source.Secrets, q Query) (*Measurer, error) {
+// New makes what measures a Query. Its error names the field of the Query and the fix.
+func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer, error) {
 	if err := fetch.First(fetch.CheckAddress(q.Address), fetch.CheckWindow("maxAge", q.MaxAge)); err != nil {
 		return nil, err
 	}
@@ -64,30 +55,23 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (*Measurer, erro
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	return &Measurer{caller: caller, secrets: secrets, query: q, body: body}, nil
-}
-
-// Measure asks the server.
-func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, error) {
-	ctx, cancel := m.caller.Limit(ctx)
-	defer cancel()
-	token, err := m.query.Token.Read(ctx, m.secrets)
-	if err != nil {
-		return source.Sample{}, err
-	}
-	answer, err := m.caller.Bytes(ctx, fetch.Request{
-		Method: http.MethodPost, Body: m.body,
-		URL:    strings.TrimRight(m.query.Address, "/") + "/api/v2/query?" + url.Values{"org": {m.query.Organization}}.Encode(),
-		Header: http.Header{"Authorization": {"Token " + token}, "Content-Type": {"application/json"}, "Accept": {"application/csv"}},
-	})
-	if err != nil {
-		return source.Sample{}, err
-	}
-	tables, err := parse(answer)
-	if err != nil {
-		return source.Sample{}, err
-	}
-	return source.Latest(tables, at, m.query.MaxAge)
+	return &fetch.Measurer{
+		Caller: caller, Secrets: secrets, Keys: []source.SecretKey{q.Token},
+		Request: func(_ time.Time, tokens []string) (fetch.Request, error) {
+			return fetch.Request{
+				Method: http.MethodPost, Body: body,
+				URL:    strings.TrimRight(q.Address, "/") + "/api/v2/query?" + url.Values{"org": {q.Organization}}.Encode(),
+				Header: http.Header{"Authorization": {"Token " + tokens[0]}, "Accept": {"application/csv"}},
+			}, nil
+		},
+		Read: func(answer []byte, at time.Time) (source.Sample, error) {
+			tables, err := parse(answer)
+			if err != nil {
+				return source.Sample{}, err
+			}
+			return source.Latest(tables, at, q.MaxAge)
+		},
+	}, nil
 }
 
 // parse reads CSV with a header. A second header begins another table, and so does

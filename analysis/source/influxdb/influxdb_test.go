@@ -11,14 +11,10 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis/source"
-	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/analysis/source/sourcetest"
 )
 
-var (
-	now     = sourcetest.Now
-	secrets = sourcetest.Secrets{"influx/token": "t0ken"}
-)
+var now = sourcetest.Now
 
 func query(address string) Query {
 	return Query{
@@ -34,58 +30,21 @@ func row(table int, age time.Duration, value string) string {
 }
 
 func TestTheNewestRow(t *testing.T) {
-	var asked *http.Request
+	var called *http.Request
 	var body struct{ Query, Type string }
-	address := sourcetest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = r
+	s, err := conformance.Measure(t, func(w http.ResponseWriter, r *http.Request) {
+		called = r
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
 		}
 		fmt.Fprint(w, head+row(0, time.Minute, "1")+row(0, 10*time.Second, "0.25")+row(0, 0, ""))
 	})
-	m, err := New(sourcetest.Caller(time.Second), secrets, query(address))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.Measure(t.Context(), now)
 	if err != nil || s.Value != .25 || !s.At.Equal(now.Add(-10*time.Second)) {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	if asked.URL.Path != "/api/v2/query" || asked.URL.Query().Get("org") != "the shop" || asked.Header.Get("Authorization") != "Token t0ken" ||
+	if called.URL.Path != "/api/v2/query" || called.URL.Query().Get("org") != "the shop" || called.Header.Get("Authorization") != "Token t0ken" ||
 		body.Type != "flux" || !strings.Contains(body.Query, `r.service == "web-canary"`) {
-		t.Errorf("asked %s %v %+v", asked.URL, asked.Header, body)
-	}
-}
-
-func TestAnswersWithoutANumber(t *testing.T) {
-	for name, test := range map[string]struct {
-		body string
-		want source.Reason
-	}{
-		"nothing":              {"", source.NoData},
-		"an empty line":        {"\r\n", source.NoData},
-		"a header alone":       {head, source.NoData},
-		"two tables":           {head + row(0, 0, "1") + row(1, 0, "1"), source.SeveralSeries},
-		"two headers":          {head + row(0, 0, "1") + head + row(0, 0, "1"), source.SeveralSeries},
-		"an old row":           {head + row(0, time.Hour, "1"), source.Stale},
-		"only gaps":            {head + row(0, 0, ""), source.NoData},
-		"a text":               {head + row(0, 0, "confidential"), source.NotANumber},
-		"NaN":                  {head + row(0, 0, "NaN"), source.NotANumber},
-		"an infinity":          {head + row(0, 0, "+Inf"), source.NotANumber},
-		"other columns":        {",result,table,x\r\n,,0,confidential\r\n", source.Malformed},
-		"half a row":           {head + ",,0\r\n", source.Malformed},
-		"a time that is none":  {head + ",,0,,,confidential,1,errors\r\n", source.Malformed},
-		"quotes that are open": {head + `,,0,"`, source.Malformed},
-		"an error in CSV":      {"error,reference\r\nconfidential,897\r\n", source.Malformed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, err := New(sourcetest.Caller(time.Second), secrets, query(sourcetest.Serve(t, sourcetest.Says(200, test.body))))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := m.Measure(t.Context(), now)
-			sourcetest.WantMissing(t, s, err, test.want)
-		})
+		t.Errorf("called %s %v %+v", called.URL, called.Header, body)
 	}
 }
 
@@ -101,38 +60,32 @@ func FuzzNoAnswerPanics(f *testing.F) {
 	})
 }
 
-func TestAServerThatFails(t *testing.T) {
-	sourcetest.Failures(t, func(t *testing.T, caller *fetch.Caller, address string) source.Measurer {
-		t.Helper()
-		m, err := New(caller, secrets, query(address))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
-	})
-}
-
-func TestWithoutACredentialNothingIsAsked(t *testing.T) {
-	m, err := New(sourcetest.Caller(time.Second), sourcetest.Secrets{}, query(sourcetest.Serve(t, func(http.ResponseWriter, *http.Request) { t.Error("asked") })))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.Measure(t.Context(), now)
-	sourcetest.WantMissing(t, s, err, source.Credentials)
-}
-
-func TestMistakesNameTheField(t *testing.T) {
-	for want, change := range map[string]func(*Query){
+var conformance = sourcetest.Conformance[Query]{
+	New: New, Query: query, Secrets: sourcetest.Secrets{"influx/token": "t0ken"},
+	Answers: map[string]sourcetest.Answer{
+		"nothing":              {Body: "", Want: source.NoData},
+		"an empty line":        {Body: "\r\n", Want: source.NoData},
+		"a header alone":       {Body: head, Want: source.NoData},
+		"two tables":           {Body: head + row(0, 0, "1") + row(1, 0, "1"), Want: source.SeveralSeries},
+		"two headers":          {Body: head + row(0, 0, "1") + head + row(0, 0, "1"), Want: source.SeveralSeries},
+		"an old row":           {Body: head + row(0, time.Hour, "1"), Want: source.Stale},
+		"only gaps":            {Body: head + row(0, 0, ""), Want: source.NoData},
+		"a text":               {Body: head + row(0, 0, "confidential"), Want: source.NotANumber},
+		"NaN":                  {Body: head + row(0, 0, "NaN"), Want: source.NotANumber},
+		"an infinity":          {Body: head + row(0, 0, "+Inf"), Want: source.NotANumber},
+		"other columns":        {Body: ",result,table,x\r\n,,0,confidential\r\n", Want: source.Malformed},
+		"half a row":           {Body: head + ",,0\r\n", Want: source.Malformed},
+		"a time that is none":  {Body: head + ",,0,,,confidential,1,errors\r\n", Want: source.Malformed},
+		"quotes that are open": {Body: head + `,,0,"`, Want: source.Malformed},
+		"an error in CSV":      {Body: "error,reference\r\nconfidential,897\r\n", Want: source.Malformed},
+	},
+	Mistakes: map[string]func(*Query){
 		"address: ":                 func(q *Query) { q.Address = "influx" },
 		"organization: missing":     func(q *Query) { q.Organization = "" },
 		"maxAge: 10s; give 1m to":   func(q *Query) { q.MaxAge = 10 * time.Second },
 		"query: there is no":        func(q *Query) { q.Args = nil },
 		"query: argument service: ": func(q *Query) { q.Args = map[string]string{"service": `" or true`} },
-	} {
-		q := query("http://influx.example")
-		change(&q)
-		if _, err := New(sourcetest.Caller(time.Second), secrets, q); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
+	},
 }
+
+func TestConformance(t *testing.T) { conformance.Test(t) }

@@ -3,7 +3,6 @@
 package newrelic
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,19 +28,11 @@ type Query struct {
 	APIKey source.SecretKey
 }
 
-// Measurer measures one Query.
-type Measurer struct {
-	caller  *fetch.Caller
-	secrets source.Secrets
-	query   Query
-	body    []byte
-}
-
 // document asks for the rows; what is variable in it is passed as a variable.
 const document = `query($account: Int!, $nrql: Nrql!) { actor { account(id: $account) { nrql(query: $nrql) { results } } } }`
 
-// New makes a Measurer. Its error names the field of the Query and the fix.
-func New(caller *fetch.Caller, secrets source.Secrets, q Query) (*Measurer, error) {
+// New makes what measures a Query. Its error names the field of the Query and the fix.
+func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer, error) {
 	if err := fetch.CheckAddress(q.Address); err != nil {
 		return nil, err
 	}
@@ -56,7 +47,13 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (*Measurer, erro
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	return &Measurer{caller: caller, secrets: secrets, query: q, body: body}, nil
+	return &fetch.Measurer{
+		Caller: caller, Secrets: secrets, Keys: []source.SecretKey{q.APIKey},
+		Request: func(_ time.Time, keys []string) (fetch.Request, error) {
+			return fetch.Request{Method: http.MethodPost, URL: q.Address, Body: body, Header: http.Header{"API-Key": {keys[0]}}}, nil
+		},
+		Read: fetch.JSON(read),
+	}, nil
 }
 
 // answer is the part of New Relic's that is needed. A row has its values by name.
@@ -73,23 +70,9 @@ type answer struct {
 	} `json:"data"`
 }
 
-// Measure asks the API.
-func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, error) {
-	ctx, cancel := m.caller.Limit(ctx)
-	defer cancel()
-	key, err := m.query.APIKey.Read(ctx, m.secrets)
-	if err != nil {
-		return source.Sample{}, err
-	}
-	var got answer
-	err = m.caller.JSON(ctx, fetch.Request{
-		Method: http.MethodPost, URL: m.query.Address, Body: m.body,
-		Header: http.Header{"API-Key": {key}, "Content-Type": {"application/json"}},
-	}, &got)
+func read(got answer, at time.Time) (source.Sample, error) {
 	account := got.Data.Actor.Account
 	switch {
-	case err != nil:
-		return source.Sample{}, err
 	case len(got.Errors) > 0:
 		return source.Sample{}, &source.MissingError{Reason: source.Rejected, Message: "New Relic does not accept the query; try it there"}
 	case account == nil || account.NRQL == nil:

@@ -6,21 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/serin-dev/serin/analysis/source"
-	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/analysis/source/sourcetest"
 )
 
-var (
-	now     = sourcetest.Now
-	secrets = sourcetest.Secrets{"newrelic/apiKey": "NRAK-1"}
-)
+var now = sourcetest.Now
 
 func query(address string) Query {
 	return Query{
@@ -34,7 +28,7 @@ func answered(rows string) string {
 }
 
 func TestTheOnlyNumber(t *testing.T) {
-	var asked struct {
+	var called struct {
 		Variables struct {
 			Account int64  `json:"account"`
 			NRQL    string `json:"nrql"`
@@ -42,83 +36,40 @@ func TestTheOnlyNumber(t *testing.T) {
 		Query string `json:"query"`
 	}
 	var key string
-	address := sourcetest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s, err := conformance.Measure(t, func(w http.ResponseWriter, r *http.Request) {
 		key = r.Header.Get("API-Key")
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		if err := json.NewDecoder(r.Body).Decode(&called); err != nil {
 			t.Error(err)
 		}
 		fmt.Fprint(w, answered(`{"percentage":1.25,"appName":"web"}`))
 	})
-	m, err := New(sourcetest.Caller(time.Second), secrets, query(address))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.Measure(t.Context(), now)
 	if diff := cmp.Diff(source.Sample{At: now, Value: 1.25}, s); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
 	want := `SELECT percentage(count(*), WHERE error IS true) FROM Transaction WHERE appName = 'web-canary'`
-	if key != "NRAK-1" || asked.Variables.Account != 7 || asked.Variables.NRQL != want || asked.Query != document {
-		t.Errorf("asked %+v with %s", asked, key)
+	if key != "NRAK-1" || called.Variables.Account != 7 || called.Variables.NRQL != want || called.Query != document {
+		t.Errorf("called %+v with %s", called, key)
 	}
 }
 
-func TestAnswersWithoutANumber(t *testing.T) {
-	for name, test := range map[string]struct {
-		body string
-		want source.Reason
-	}{
-		"an error":           {`{"data":{},"errors":[{"message":"confidential"}]}`, source.Rejected},
-		"another object":     {`{}`, source.Malformed},
-		"no account":         {`{"data":{"actor":{"account":null}}}`, source.Malformed},
-		"no rows":            {answered(``), source.NoData},
-		"two rows":           {answered(`{"a":1},{"a":1}`), source.SeveralSeries},
-		"two numbers":        {answered(`{"a":1,"b":1}`), source.SeveralSeries},
-		"no number":          {answered(`{"a":"confidential","b":null}`), source.NoData},
-		"too large a number": {answered(`{"a":1e999}`), source.NotANumber},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, err := New(sourcetest.Caller(time.Second), secrets, query(sourcetest.Serve(t, sourcetest.Says(200, test.body))))
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := m.Measure(t.Context(), now)
-			sourcetest.WantMissing(t, s, err, test.want)
-		})
-	}
-}
-
-func TestAServerThatFails(t *testing.T) {
-	sourcetest.Failures(t, func(t *testing.T, caller *fetch.Caller, address string) source.Measurer {
-		t.Helper()
-		m, err := New(caller, secrets, query(address))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
-	})
-}
-
-func TestWithoutACredentialNothingIsAsked(t *testing.T) {
-	m, err := New(sourcetest.Caller(time.Second), sourcetest.Secrets{}, query(sourcetest.Serve(t, func(http.ResponseWriter, *http.Request) { t.Error("asked") })))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.Measure(t.Context(), now)
-	sourcetest.WantMissing(t, s, err, source.Credentials)
-}
-
-func TestMistakesNameTheField(t *testing.T) {
-	for want, change := range map[string]func(*Query){
+var conformance = sourcetest.Conformance[Query]{
+	New: New, Query: query, Secrets: sourcetest.Secrets{"newrelic/apiKey": "NRAK-1"},
+	Answers: map[string]sourcetest.Answer{
+		"an error":           {Body: `{"data":{},"errors":[{"message":"confidential"}]}`, Want: source.Rejected},
+		"another object":     {Body: `{}`, Want: source.Malformed},
+		"no account":         {Body: `{"data":{"actor":{"account":null}}}`, Want: source.Malformed},
+		"no rows":            {Body: answered(``), Want: source.NoData},
+		"two rows":           {Body: answered(`{"a":1},{"a":1}`), Want: source.SeveralSeries},
+		"two numbers":        {Body: answered(`{"a":1,"b":1}`), Want: source.SeveralSeries},
+		"no number":          {Body: answered(`{"a":"confidential","b":null}`), Want: source.NoData},
+		"too large a number": {Body: answered(`{"a":1e999}`), Want: source.NotANumber},
+	},
+	Mistakes: map[string]func(*Query){
 		"address: ":                 func(q *Query) { q.Address = "newrelic" },
 		"accountID: missing":        func(q *Query) { q.AccountID = 0 },
 		"query: there is no":        func(q *Query) { q.Args = nil },
 		"query: argument service: ": func(q *Query) { q.Args = map[string]string{"service": "' OR true"} },
-	} {
-		q := query("https://api.newrelic.com/graphql")
-		change(&q)
-		if _, err := New(sourcetest.Caller(time.Second), secrets, q); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
+	},
 }
+
+func TestConformance(t *testing.T) { conformance.Test(t) }

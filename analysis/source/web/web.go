@@ -3,7 +3,6 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,7 +19,7 @@ import (
 
 // Query is one metric.
 type Query struct {
-	// URL that is asked with GET. Arguments can be in its path and its query.
+	// URL that is called with GET. Arguments can be in its path and its query.
 	URL string
 	// Headers of the request.
 	Headers []Header
@@ -43,34 +42,40 @@ type Header struct {
 // SecretPlace is where the value of a Secret goes in a header.
 const SecretPlace = "{{secret}}"
 
-// Measurer measures one Query.
-type Measurer struct {
-	caller  *fetch.Caller
-	secrets source.Secrets
-	url     string
-	headers []Header
-	path    path
-}
-
-// New makes a Measurer. Its error names the field of the Query and the fix.
-func New(caller *fetch.Caller, secrets source.Secrets, q Query) (*Measurer, error) {
-	m := &Measurer{caller: caller, secrets: secrets, headers: q.Headers}
-	var err error
-	if m.url, err = args.URL(q.URL, q.Args); err == nil {
-		err = egress.CheckURL(m.url)
+// New makes what measures a Query. Its error names the field of the Query and the fix.
+func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer, error) {
+	address, err := args.URL(q.URL, q.Args)
+	if err == nil {
+		err = egress.CheckURL(address)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
-	if m.path, err = newPath(q.JSONPath); err != nil {
+	place, err := newPath(q.JSONPath)
+	if err != nil {
 		return nil, fmt.Errorf("jsonPath: %w", err)
 	}
+	keys := make([]source.SecretKey, len(q.Headers))
 	for i, h := range q.Headers {
 		if err := h.validate(); err != nil {
 			return nil, fmt.Errorf("headers[%d].%w", i, err)
 		}
+		keys[i] = h.Secret
 	}
-	return m, nil
+	return &fetch.Measurer{
+		Caller: caller, Secrets: secrets, Keys: keys,
+		Request: func(_ time.Time, values []string) (fetch.Request, error) {
+			header, err := headerOf(q.Headers, values)
+			return fetch.Request{URL: address, Header: header}, err
+		},
+		Read: func(answer []byte, at time.Time) (source.Sample, error) {
+			value, err := place.number(answer)
+			if err != nil {
+				return source.Sample{}, err
+			}
+			return source.Finite(at, value)
+		},
+	}, nil
 }
 
 // taken are headers that say how a message is framed or where it goes.
@@ -90,33 +95,11 @@ func (h Header) validate() error {
 	return nil
 }
 
-// Measure asks the endpoint.
-func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, error) {
-	ctx, cancel := m.caller.Limit(ctx)
-	defer cancel()
-	header, err := m.header(ctx)
-	if err != nil {
-		return source.Sample{}, err
-	}
-	body, err := m.caller.Bytes(ctx, fetch.Request{URL: m.url, Header: header})
-	if err != nil {
-		return source.Sample{}, err
-	}
-	value, err := m.path.number(body)
-	if err != nil {
-		return source.Sample{}, err
-	}
-	return source.Finite(at, value)
-}
-
-func (m *Measurer) header(ctx context.Context) (http.Header, error) {
+// headerOf has the headers with their Secrets' values.
+func headerOf(headers []Header, secrets []string) (http.Header, error) {
 	header := http.Header{"Accept": {"application/json"}}
-	for _, h := range m.headers {
-		secret, err := h.Secret.Read(ctx, m.secrets)
-		if err != nil {
-			return nil, err
-		}
-		value := strings.ReplaceAll(h.Value, SecretPlace, secret)
+	for i, h := range headers {
+		value := strings.ReplaceAll(h.Value, SecretPlace, secrets[i])
 		if !httpguts.ValidHeaderFieldValue(value) {
 			return nil, &source.MissingError{Reason: source.Credentials, Message: "the Secret for the header " + h.Name + " has characters that no header may have, such as a line end; remove them"}
 		}

@@ -3,55 +3,27 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source"
-	"github.com/serin-dev/serin/analysis/source/fetch"
+	"github.com/serin-dev/serin/analysis/source/sourcetest"
 )
 
-var now = time.Unix(1_784_400_000, 0).UTC()
-
-func caller() *fetch.Caller {
-	loopback := egress.Policy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-	return &fetch.Caller{HTTP: egress.NewClient(loopback, egress.Options{Timeout: time.Second}), Timeout: time.Second, UserAgent: "serin/test"}
-}
-
-// secrets are those of one namespace, as name/key.
-type secrets map[string]string
-
-func (s secrets) Secret(_ context.Context, name, key string) (string, error) {
-	if v := s[name+"/"+key]; v != "" {
-		return v, nil
-	}
-	return "", &source.MissingError{Reason: source.Credentials, Message: "there is no such Secret"}
-}
-
-func answers(t *testing.T, handler http.HandlerFunc) string {
+func measure(t *testing.T, s sourcetest.Secrets, q Query) (source.Sample, error) {
 	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-func measure(t *testing.T, s secrets, q Query) (source.Sample, error) {
-	t.Helper()
-	m, err := New(caller(), s, q)
+	m, err := New(sourcetest.Caller(time.Second), s, q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.Measure(t.Context(), now)
+	return m.Measure(t.Context(), sourcetest.Now)
 }
 
 func TestTheNumberInAnAnswer(t *testing.T) {
@@ -72,68 +44,41 @@ func TestTheNumberInAnAnswer(t *testing.T) {
 		"one of a wildcard's": {`{"a":[5]}`, `{.a[*]}`, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := measure(t, nil, Query{URL: answers(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, test.body) }), JSONPath: test.path})
-			if diff := cmp.Diff(source.Sample{At: now, Value: test.want}, s); err != nil || diff != "" {
+			s, err := measure(t, nil, Query{URL: sourcetest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, test.body) }), JSONPath: test.path})
+			if diff := cmp.Diff(source.Sample{At: sourcetest.Now, Value: test.want}, s); err != nil || diff != "" {
 				t.Errorf("%v %s", err, diff)
 			}
 		})
 	}
 }
 
-func TestAnAnswerWithoutOneGoodNumberIsMissing(t *testing.T) {
-	says := func(body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }
-	}
-	for name, test := range map[string]struct {
-		handler http.HandlerFunc
-		want    source.Reason
-	}{
-		"no such field":       {says(`{"x":1}`), source.NoData},
-		"null":                {says(`{"v":null}`), source.NoData},
-		"a truth":             {says(`{"v":true}`), source.NotANumber},
-		"an object":           {says(`{"v":{"confidential":1}}`), source.NotANumber},
-		"a list":              {says(`{"v":[1]}`), source.NotANumber},
-		"a text":              {says(`{"v":"confidential"}`), source.NotANumber},
-		"an empty text":       {says(`{"v":""}`), source.NotANumber},
-		"NaN in a text":       {says(`{"v":"NaN"}`), source.NotANumber},
-		"infinity in a text":  {says(`{"v":"1e999"}`), source.NotANumber},
-		"too large a number":  {says(`{"v":1e999}`), source.Malformed},
-		"a list for a field":  {says(`[1]`), source.NoData},
-		"no JSON":             {says(`confidential`), source.Malformed},
-		"nothing":             {says(``), source.Malformed},
-		"half of the JSON":    {says(`{"v":1`), source.Malformed},
-		"something after it":  {says(`{"v":1} confidential`), source.Malformed},
-		"an error":            {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"v":1}`, http.StatusInternalServerError) }, source.Unavailable},
-		"a refusal":           {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"v":1}`, http.StatusForbidden) }, source.Rejected},
-		"too many requests":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"v":1}`, http.StatusTooManyRequests) }, source.Unavailable},
-		"a redirect":          {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/confidential", http.StatusFound) }, source.Rejected},
-		"a hundred megabytes": {func(w http.ResponseWriter, _ *http.Request) { flood(w) }, source.TooLong},
-		"no answer":           {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, source.Timeout},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, err := measure(t, nil, Query{URL: answers(t, test.handler), JSONPath: `{.v}`})
-			var missing *source.MissingError
-			if !errors.As(err, &missing) || missing.Reason != test.want {
-				t.Fatalf("got %+v, %#v", s, err)
-			}
-			if missing.Message == "" || strings.Contains(missing.Message, "confidential") {
-				t.Errorf("the message is %q", missing.Message)
-			}
-		})
-	}
-}
-
-func flood(w http.ResponseWriter) {
-	for chunk, left := strings.Repeat(" ", 64<<10), 100<<20; left > 0; left -= len(chunk) {
-		if _, err := fmt.Fprint(w, chunk); err != nil {
-			return
-		}
-	}
+func TestConformance(t *testing.T) {
+	sourcetest.Conformance[Query]{
+		New:   New,
+		Query: func(address string) Query { return Query{URL: address, JSONPath: `{.v}`} },
+		Answers: map[string]sourcetest.Answer{
+			"no such field":      {Body: `{"x":1}`, Want: source.NoData},
+			"null":               {Body: `{"v":null}`, Want: source.NoData},
+			"a truth":            {Body: `{"v":true}`, Want: source.NotANumber},
+			"an object":          {Body: `{"v":{"confidential":1}}`, Want: source.NotANumber},
+			"a list":             {Body: `{"v":[1]}`, Want: source.NotANumber},
+			"a text":             {Body: `{"v":"confidential"}`, Want: source.NotANumber},
+			"an empty text":      {Body: `{"v":""}`, Want: source.NotANumber},
+			"NaN in a text":      {Body: `{"v":"NaN"}`, Want: source.NotANumber},
+			"infinity in a text": {Body: `{"v":"1e999"}`, Want: source.NotANumber},
+			"too large a number": {Body: `{"v":1e999}`, Want: source.Malformed},
+			"a list for a field": {Body: `[1]`, Want: source.NoData},
+			"no JSON":            {Body: `confidential`, Want: source.Malformed},
+			"nothing":            {Body: ``, Want: source.Malformed},
+			"half of the JSON":   {Body: `{"v":1`, Want: source.Malformed},
+			"something after it": {Body: `{"v":1} confidential`, Want: source.Malformed},
+		},
+	}.Test(t)
 }
 
 func TestArgumentsAndCredentialsAreSent(t *testing.T) {
 	var got *http.Request
-	address := answers(t, func(w http.ResponseWriter, r *http.Request) {
+	address := sourcetest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r
 		fmt.Fprint(w, `{"v":1}`)
 	})
@@ -141,14 +86,14 @@ func TestArgumentsAndCredentialsAreSent(t *testing.T) {
 		URL: address + "/api/{{args.service}}?of={{args.service}}", JSONPath: "{.v}", Args: map[string]string{"service": "a/b c"},
 		Headers: []Header{{Name: "authorization", Value: "Bearer {{secret}}", Secret: source.SecretKey{Name: "api", Key: "token"}}, {Name: "X-Org", Value: "7"}},
 	}
-	if _, err := measure(t, secrets{"api/token": "t0ken"}, q); err != nil {
+	if _, err := measure(t, sourcetest.Secrets{"api/token": "t0ken"}, q); err != nil {
 		t.Fatal(err)
 	}
 	if got.URL.EscapedPath() != "/api/a%2Fb%20c" || got.URL.Query().Get("of") != "a/b c" || got.Header.Get("Authorization") != "Bearer t0ken" || got.Header.Get("X-Org") != "7" {
 		t.Errorf("got %s %v", got.URL, got.Header)
 	}
 	got = nil
-	for name, s := range map[string]secrets{"no Secret": {}, "a line end in the Secret": {"api/token": "t0ken\r\nHost: confidential"}} {
+	for name, s := range map[string]sourcetest.Secrets{"no Secret": {}, "a line end in the Secret": {"api/token": "t0ken\r\nHost: confidential"}} {
 		_, err := measure(t, s, q)
 		var missing *source.MissingError
 		if !errors.As(err, &missing) || missing.Reason != source.Credentials || strings.Contains(missing.Message, "confidential") {
@@ -188,7 +133,7 @@ func TestQueriesThatAreNeverSentNameTheField(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q := Query{URL: "http://a.example/", JSONPath: "{.v}"}
 			test.change(&q)
-			if _, err := New(caller(), nil, q); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			if _, err := New(sourcetest.Caller(time.Second), nil, q); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -119,8 +119,8 @@ func TestADecisionTakesTheVerbPromote(t *testing.T) {
 			{"an admin decides", "admin", `{"spec":{"control":{"action":"Abort","by":null}}}`, false},
 			{"an editor may not", "editor", `{"spec":{"control":{"action":"Abort","by":null}}}`, true},
 			{"nor for another revision", "editor", `{"spec":{"control":{"revision":"6c","by":null}}}`, true},
-			{"nor for another step", "editor", `{"spec":{"control":{"step":2,"by":null}}}`, true},
-			{"nor for every step", "editor", `{"spec":{"control":{"step":null,"by":null}}}`, true},
+			{"nor for another step", "editor", `{"spec":{"control":{"stepIndex":1,"by":null}}}`, true},
+			{"nor for every step", "editor", `{"spec":{"control":{"stepIndex":null,"by":null}}}`, true},
 			{"nor for another reason", "editor", `{"spec":{"control":{"reason":"x","by":null}}}`, true},
 			{"nor for no reason", "editor", `{"spec":{"control":{"reason":null,"by":null}}}`, true},
 			{"nor while they edit something else", "editor", `{"spec":{"paused":true,"control":{"action":"Skip","by":null}}}`, true},
@@ -207,7 +207,7 @@ func TestADecisionIsSignedByWhoeverMadeItLast(t *testing.T) {
 	for _, step := range []struct{ user, patch, by string }{
 		{"editor", `{"spec":{"paused":true}}`, "admin"},
 		{"editor", `{"spec":{"control":{"by":null}}}`, "admin"},
-		{"oncall", `{"spec":{"control":{"step":2}}}`, "oncall"},
+		{"oncall", `{"spec":{"control":{"stepIndex":1}}}`, "oncall"},
 		{"admin", `{"spec":{"control":{"action":"Abort","by":"oncall"}}}`, "admin"},
 	} {
 		s.wantError(s.merge(step.user, ro, step.patch), "")

@@ -43,10 +43,10 @@ func (r Race) Still(now v1alpha1.Control) error {
 
 // place is what a decision is about.
 func place(c v1alpha1.Control) string {
-	if c.Step == nil {
+	if c.StepIndex == nil {
 		return "revision " + c.Revision
 	}
-	return fmt.Sprintf("step %d of revision %s", *c.Step, c.Revision)
+	return fmt.Sprintf("step %d of revision %s", *c.StepIndex+1, c.Revision)
 }
 
 // with is text after what introduces it; "" if there is none.

@@ -104,7 +104,7 @@ func TestTree(t *testing.T) {
 }
 
 func TestDecide(t *testing.T) {
-	first, third := int32(1), int32(3)
+	first, third := int32(0), int32(2)
 	with := func(change func(*v1alpha1.Rollout)) *v1alpha1.Rollout {
 		ro := released()
 		change(ro)
@@ -127,8 +127,8 @@ func TestDecide(t *testing.T) {
 		want    v1alpha1.Control
 		err     string
 	}{
-		{"promote the present step", released(), rolloutview.Wish{Action: v1alpha1.ControlPromote, Reason: "good"}, v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromote, Step: &first, Reason: "good"}, ""},
-		{"skip a later step", released(), rolloutview.Wish{Action: v1alpha1.ControlSkip, Step: 3}, v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlSkip, Step: &third}, ""},
+		{"promote the present step", released(), rolloutview.Wish{Action: v1alpha1.ControlPromote, Reason: "good"}, v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromote, StepIndex: &first, Reason: "good"}, ""},
+		{"skip a later step", released(), rolloutview.Wish{Action: v1alpha1.ControlSkip, Step: 3}, v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlSkip, StepIndex: &third}, ""},
 		{"promote fully is about no step", released(), rolloutview.Wish{Action: v1alpha1.ControlPromoteFull, Step: 3}, v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromoteFull}, ""},
 		{"the revision that was looked at", released(), rolloutview.Wish{Action: v1alpha1.ControlAbort, Revision: "657bc99986"}, v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlAbort}, ""},
 		{"another revision by now", released(), rolloutview.Wish{Action: v1alpha1.ControlAbort, Revision: "old"}, v1alpha1.Control{}, "releases revision 657bc99986, not old"},

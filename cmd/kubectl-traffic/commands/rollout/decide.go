@@ -70,7 +70,7 @@ With --full all steps that are left are skipped: the version gets all traffic an
 
 // addStep adds the flag --step.
 func (d *decision) addStep(cmd *cobra.Command) {
-	cmd.Flags().Int32Var(&d.wish.Step, "step", 0, "the step to end, counted from 1; the present one when unset")
+	cmd.Flags().Int32Var(&d.wish.Step, "step", 0, "the step to end, counted from 1 as in \"step 1/2\"; the present one when unset")
 	cli.Complete(cmd, "step", cobra.NoFileCompletions)
 }
 
@@ -113,8 +113,8 @@ func (d *decision) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	step := ""
-	if control.Step != nil {
-		step = fmt.Sprintf(" in step %d", *control.Step)
+	if control.StepIndex != nil {
+		step = fmt.Sprintf(" in step %d", *control.StepIndex+1)
 	}
 	return d.output.Done(cmd, api, ro, fmt.Sprintf("asked for: %s of revision %s%s", control.Action, control.Revision, step), *d.dryRun)
 }

@@ -47,8 +47,8 @@ func atTheSameMoment(t *testing.T, change func(*v1alpha1.Rollout)) client.Client
 }
 
 func TestDecisionsAtTheSameMomentDoNotOverwriteEachOther(t *testing.T) {
-	first := int32(1)
-	promote := v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromote, Step: &first}
+	first := int32(0)
+	promote := v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromote, StepIndex: &first}
 	abort := v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlAbort, By: "jane"}
 	for _, test := range []struct {
 		name   string

@@ -62,7 +62,7 @@ nothing would be found, and where nothing is compared. Freezes that you may not 
 func planRows(planned []rolloutview.Planned) [][]string {
 	var rows [][]string
 	for _, p := range planned {
-		row := []string{strconv.Itoa(p.Number), fmt.Sprintf("%d%%", p.Weight), p.State, moment(p, p.Begins), moment(p, p.Ends), cli.OrNone(p.MinDetectableEffect), cli.OrNone(p.Waits)}
+		row := []string{strconv.Itoa(p.Index + 1), fmt.Sprintf("%d%%", p.Weight), p.State, moment(p, p.Begins), moment(p, p.Ends), cli.OrNone(p.MinDetectableEffect), cli.OrNone(p.Waits)}
 		if p.State == rolloutview.Promotion {
 			row[0], row[4] = cli.OrNone(""), cli.OrNone("")
 		}

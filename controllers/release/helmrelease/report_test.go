@@ -35,7 +35,7 @@ func TestFiguresAloneAreWrittenNowAndThen(t *testing.T) {
 		"after a restart":                              {since: -1, now: newer, want: newer},
 		"when nothing differs":                         {since: time.Second, now: older, want: older},
 		"with a clock that went back":                  {since: -time.Hour, now: newer, want: older, after: figuresEvery},
-		"together with something that people act upon": {since: time.Second, now: newer, edit: func(o *Observation) { o.Services[0].Split.Proxies++ }, want: newer},
+		"together with something that users act upon": {since: time.Second, now: newer, edit: func(o *Observation) { o.Services[0].Split.Proxies++ }, want: newer},
 		"while weights are changing":                   {since: time.Second, now: newer, edit: func(o *Observation) { o.Services[0].Split.Programmed = false }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ const helmAccount = "serin-canary"
 
 // helmScene is a namespace whose people use Helm.
 type helmScene struct {
-	*observation
+	*scene
 	person   *action.Configuration
 	releases helmchart.Releases
 }

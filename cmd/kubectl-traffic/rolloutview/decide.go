@@ -14,7 +14,7 @@ import (
 // Wish is what a user wants to decide.
 type Wish struct {
 	Action v1alpha1.ControlAction
-	// Revision that the person has looked at; "" for the one that is being released.
+	// Revision that the user has looked at; "" for the one that is being released.
 	Revision string
 	// Step, counted from 1 as it is printed, that Promote and Skip end; 0 for the present one.
 	Step   int32

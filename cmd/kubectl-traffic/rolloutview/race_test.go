@@ -26,7 +26,7 @@ func TestRace(t *testing.T) {
 		{"only the status was written after an earlier decision", abort, abort, false, ""},
 		{"the earlier decision was taken away", abort, nil, false, ""},
 		{"another user has decided the same", nil, &signed, true, ""},
-		{"another user has decided something else", nil, abort, false, "Abort was decided for revision 657bc99986 by jane: wrong prices at the same moment, and Promote was not written; look at the Rollout website again"},
+		{"another user has decided something else", nil, abort, false, "Abort was decided for revision 657bc99986 by jane: wrong prices at the same time, and Promote was not written; look at the Rollout website again"},
 		{"another user has replaced an earlier decision", &signed, abort, false, "Abort was decided"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

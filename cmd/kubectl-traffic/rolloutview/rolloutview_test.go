@@ -74,7 +74,7 @@ func TestTree(t *testing.T) {
 	rejected.Status.Analysis, rejected.Status.Step, rejected.Status.Weight, rejected.Status.NextTransitionTime = nil, nil, nil, nil
 	rejected.Status.Decision = &v1alpha1.Decision{Revision: "657bc99986", Action: v1alpha1.ActionRollBack}
 	rejected.Status.Conditions[0].Reason, rejected.Status.Conditions[0].Message = v1alpha1.ReasonRolledBack, "Revision 657bc99986 was rolled back."
-	for name, scene := range map[string]rolloutview.Scene{
+	for name, snapshot := range map[string]rolloutview.Snapshot{
 		"gate": {
 			Rollout:     released(),
 			ReplicaSets: []appsv1.ReplicaSet{replicaSet("657bc99986", 1, 2), replicaSet("5d4f8c7b9", 4, 4)},
@@ -86,7 +86,7 @@ func TestTree(t *testing.T) {
 		"rolledback": {Rollout: rejected},
 		"unseen":     {Rollout: idle},
 	} {
-		got := rolloutview.Tree(scene)
+		got := rolloutview.Tree(snapshot)
 		golden := filepath.Join("testdata", name+".txt")
 		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -186,7 +186,7 @@ func TestExplain(t *testing.T) {
 		"Serin has not looked at the last change of the spec yet.",
 		"It does not go on by itself: a user has to change something.",
 		"spec.paused stops new steps; kubectl traffic rollout resume website lets it go on.",
-		"The traffic is not where it was asked to be: Two proxies have not confirmed it.",
+		"The traffic is not where it has to be: Two proxies have not confirmed it.",
 		"The analysis says Inconclusive (MoreNeeded): Canary fails as often as stable.",
 		"If nothing else happens it goes on at 2026-03-01T12:00:00Z.",
 		"The decision Skip about revision old did nothing: its revision is gone",

@@ -21,7 +21,7 @@ import (
 // scenario is what happens to a canary, and how it has to end whatever crashes in between.
 type scenario struct {
 	name string
-	run func(*world)
+	run  func(*world)
 	want string
 }
 

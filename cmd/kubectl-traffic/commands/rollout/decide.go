@@ -25,11 +25,11 @@ type decision struct {
 	wish    rolloutview.Wish
 }
 
-// boundTo is told in the help of each decision.
+// boundTo is in the help of each decision.
 const boundTo = `
 
 The decision names the revision that is being released when the command runs, or the one of --revision, and is never carried out for another
-one. It needs the verb "promote" on the Rollout, beside the right to patch it. When another user decides something else at the same moment, the
+one. It needs the verb "promote" on the Rollout, and the right to patch it. When another user decides something else at the same time, the
 later of the two is not written and the exit status is 1.`
 
 func newDecision(c *cli.Cluster, verb string, action v1alpha1.ControlAction, words cli.Words) (*cobra.Command, *decision) {
@@ -77,7 +77,7 @@ func (d *decision) addStep(cmd *cobra.Command) {
 func newAbortCommand(c *cli.Cluster) *cobra.Command {
 	cmd, _ := newDecision(c, "abort", v1alpha1.ControlAbort, cli.NewWords(
 		"Roll back",
-		`Abort rolls the release back: all traffic goes back to the stable version, then the pods of the new one go. Windows, freezes and
+		`Abort rolls the release back: all traffic goes to the stable version, then the pods of the new one go. Windows, freezes and
 spec.paused do not hold it up.`,
 		`  kubectl traffic rollout abort website --reason "wrong prices"`,
 	))
@@ -116,7 +116,7 @@ func (d *decision) run(cmd *cobra.Command, name string) error {
 	if control.StepIndex != nil {
 		step = fmt.Sprintf(" in step %d", *control.StepIndex+1)
 	}
-	return d.output.Done(cmd, api, ro, fmt.Sprintf("asked for: %s of revision %s%s", control.Action, control.Revision, step), *d.dryRun)
+	return d.output.Done(cmd, api, ro, fmt.Sprintf("requested: %s of revision %s%s", control.Action, control.Revision, step), *d.dryRun)
 }
 
 // decide writes the decision, and reads the Rollout again when it was changed since:

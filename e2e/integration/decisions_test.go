@@ -43,7 +43,7 @@ func (s *scene) waitForPolicies(decisions string) {
 }
 
 func decision(action v1alpha1.ControlAction, by string) *v1alpha1.Control {
-	return &v1alpha1.Control{Revision: "5d4f8c7b9", Action: action, Step: ptr.To[int32](1), Reason: "seen", By: by}
+	return &v1alpha1.Control{Revision: "5d4f8c7b9", Action: action, StepIndex: ptr.To[int32](0), Reason: "seen", By: by}
 }
 
 // team is a namespace whose decisions are checked, with people of different rights:

@@ -45,7 +45,7 @@ var layers = []layer{
 	{folder: "controllers/rollout", imports: append(controller("rollout"), "./controllers/release", "./schedule", "./controllers/configrevision", "./analysis/judge", "./analysis/settings", "./controllers/notify", "./controllers/sampling/evidence", "./controllers/sampling/metrics", "./controllers/sampling/resolve", "./controllers/sampling/templates", "github.com/prometheus/client_golang")},
 	{folder: "controllers/kit", imports: []string{"k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/kit/shell", imports: []string{"./api", "./controllers/kit", "./controllers/workload", "k8s.io", "sigs.k8s.io"}},
-	{folder: "controllers/release", imports: []string{"./api", "./controllers/kit", "./controllers/kit/debounce", "./controllers/release/versions", "./analysis", "./analysis/policy", "./analysis/judge", "./analysis/settings", "./schedule", "./traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "controllers/release", imports: []string{"./api", "./controllers/kit", "./controllers/kit/debounce", "./controllers/release/versions", "./analysis", "./analysis/policy", "./analysis/judge", "./analysis/settings", "./schedule", "./traffic", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/ptr"}, pure: true},
 	{folder: "controllers/freeze", imports: []string{"./api", "./schedule", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/kit/debounce"},
 	{folder: "controllers/kit/changes", imports: []string{"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/event"}},
@@ -105,7 +105,7 @@ var layers = []layer{
 	{folder: "cmd/kubectl-traffic/tags", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/trafficstats", imports: []string{"./api", "./metricsapi/observe", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/boxgraph", pure: true},
-	{folder: "cmd/kubectl-traffic/rolloutview", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/settings", "./schedule", "github.com/xlab/treeprint", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/cli-runtime/pkg/printers"}, pure: true},
+	{folder: "cmd/kubectl-traffic/rolloutview", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/settings", "./schedule", "github.com/xlab/treeprint", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/cli-runtime/pkg/printers", "k8s.io/utils/ptr"}, pure: true},
 }
 
 // controller is what the shell of a kind may import.

@@ -268,7 +268,7 @@ func (s *site) requireAdopted(part canaryPart, canaries []string) int32 {
 	}
 	s.requireRevision(part, revision)
 	history := s.helm("history", part.release)
-	if rows := strings.Count(history, "\n") - 1; !strings.Contains(history, "superseded") || rows != int(revision) || strings.Count(history, "broken off") != rows-2 {
+	if rows := strings.Count(history, "\n") - 1; !strings.Contains(history, "superseded") || rows != int(revision) || strings.Count(history, "interrupted") != rows-2 {
 		s.t.Errorf("helm history %s: %s", part.release, history)
 	}
 	s.requireNoDifference(part.release)

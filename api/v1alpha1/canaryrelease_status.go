@@ -83,7 +83,7 @@ type CanaryHelmRelease struct {
 	AdoptedRevision int32 `json:"adoptedRevision,omitempty"`
 
 	// upgradeTries is how often Helm was called for the adoption that is under way. Each is
-	// counted before the call, so that one that was broken off counts too.
+	// counted before the call, so that one that was interrupted counts too.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	UpgradeTries int32 `json:"upgradeTries,omitempty"`
@@ -274,7 +274,7 @@ const (
 	FieldManagerCanaryRelease = "serin-canaryrelease"
 )
 
-// Reasons of the conditions of a CanaryRelease, beside those that it has in common with
+// Reasons of the conditions of a CanaryRelease, in addition to those that it has in common with
 // a Rollout.
 const (
 	// ReasonReleaseNotFound: there is no Helm release of that name, or not that revision.
@@ -295,7 +295,7 @@ const (
 	ReasonUpgradeFailed Reason = "UpgradeFailed"
 	// ReasonAdopted: the release is what the canary was.
 	ReasonAdopted Reason = "Adopted"
-	// ReasonDeprecating: the canary is being taken out.
+	// ReasonDeprecating: the canary is being removed.
 	ReasonDeprecating Reason = "Deprecating"
 	// ReasonDeprecated: the canary is gone and left no trace.
 	ReasonDeprecated Reason = "Deprecated"

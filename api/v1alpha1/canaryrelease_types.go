@@ -8,7 +8,7 @@ import (
 )
 
 // CanaryRelease tries other values of a Helm release on a share of its traffic. The
-// pods that would change run beside those of the release until a user adopts them,
+// pods that would change run together with those of the release until a user adopts them,
 // which upgrades the Helm release, or deprecates them, which leaves no trace.
 //
 // +kubebuilder:object:root=true
@@ -80,7 +80,7 @@ type CanaryReleaseSpec struct {
 	// config is YAML of the values to try, merged over the values of the release at path
 	// as `helm upgrade --reuse-values -f` would. At most 64 KiB. Users who may read the
 	// CanaryRelease can read it: use configFrom for values that are secret. When it is
-	// changed, the canary is taken out and made anew.
+	// changed, the canary is removed and made anew.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536

@@ -100,9 +100,9 @@ const (
 	ReasonPaused Reason = "Paused"
 	// ReasonPromoting: the canary is being made stable.
 	ReasonPromoting Reason = "Promoting"
-	// ReasonRollingBack: the canary is being taken out.
+	// ReasonRollingBack: the canary is being removed.
 	ReasonRollingBack Reason = "RollingBack"
-	// ReasonRolledBack: the canary was taken out; the workload is held until its
+	// ReasonRolledBack: the canary was removed; the workload stays paused until its
 	// template changes.
 	ReasonRolledBack Reason = "RolledBack"
 	// ReasonSuperseded: the template changed again during a release.
@@ -139,7 +139,7 @@ const (
 	// ReasonCanaryUnavailable: no pod of the canary was available while it got traffic.
 	ReasonCanaryUnavailable Reason = "CanaryUnavailable"
 	// ReasonStableLost: the ReplicaSet of the stable version was deleted in the
-	// middle of a release, so that there is nothing to go back to.
+	// middle of a release, so that there is nothing to return to.
 	ReasonStableLost Reason = "StableLost"
 	// ReasonObservationFailed: something that is needed to decide could not be read.
 	ReasonObservationFailed Reason = "ObservationFailed"

@@ -22,13 +22,14 @@ type Control struct {
 	// +required
 	Action ControlAction `json:"action"`
 
-	// step is the step, counted from 1, that Promote or Skip ends: an earlier one
-	// makes them do nothing, a later one is waited for. When unset, the step that is
-	// present when the decision is seen.
+	// stepIndex is the step that Promote or Skip ends, counted from 0 like
+	// status.step.index. A decision about an earlier step does nothing; one about a
+	// later step waits for it. When unset, it is the step that is in progress when
+	// Serin sees the decision.
 	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100
-	Step *int32 `json:"step,omitempty"`
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=99
+	StepIndex *int32 `json:"stepIndex,omitempty"`
 
 	// reason is kept in the history.
 	// +optional
@@ -83,11 +84,12 @@ type Intervention struct {
 	// +required
 	Action ControlAction `json:"action"`
 
-	// step in which it was carried out, counted from 1.
+	// stepIndex is the step in which it was carried out, counted from 0 like
+	// status.step.index. Unset when no step had begun.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=101
-	Step int32 `json:"step,omitempty"`
+	// +kubebuilder:validation:Maximum=100
+	StepIndex *int32 `json:"stepIndex,omitempty"`
 
 	// by is the name of the user who decided.
 	// +optional

@@ -18,7 +18,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.graphite) == (self.type == 'graphite')",message="graphite: belongs to type graphite; give both or neither"
 // +kubebuilder:validation:XValidation:rule="has(self.influxDB) == (self.type == 'influxDB')",message="influxDB: belongs to type influxDB; give both or neither"
 type MetricProvider struct {
-	// type of the provider: the name of the field beside it that is given.
+	// type of the provider: the name of the other field that is given.
 	// +required
 	// +kubebuilder:validation:Enum=trafficMetrics;prometheus;web;job;datadog;cloudWatch;newRelic;graphite;influxDB
 	Type ProviderType `json:"type"`
@@ -53,7 +53,7 @@ type MetricProvider struct {
 // +kubebuilder:validation:XValidation:rule="has(self.web) == (self.type == 'web')",message="web: belongs to type web; give both or neither"
 // +kubebuilder:validation:XValidation:rule="has(self.job) == (self.type == 'job')",message="job: belongs to type job; give both or neither"
 type InlineProvider struct {
-	// type of the provider: the name of the field beside it that is given.
+	// type of the provider: the name of the other field that is given.
 	// +required
 	// +kubebuilder:validation:Enum=trafficMetrics;prometheus;web;job
 	Type ProviderType `json:"type"`

@@ -8,7 +8,7 @@ import (
 
 // Rollout releases every change of a workload's pod template step by step:
 // traffic moves to the new version by weights, evidence from live traffic
-// decides whether to go on, and a bad version is taken out before users notice.
+// decides whether to go on, and a bad version is removed before users notice.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -66,7 +66,7 @@ type RolloutSpec struct {
 
 	// service is the name of the root Service in the same namespace: the one that
 	// clients call. Its selector must select the workload's pods. Serin creates
-	// "<service>-stable" and "<service>-canary" beside it while a release is in
+	// "<service>-stable" and "<service>-canary" while a release is in
 	// progress, which is why the name has at most 56 characters. It can't be changed.
 	// +required
 	// +kubebuilder:validation:MinLength=1

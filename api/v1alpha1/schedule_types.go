@@ -8,7 +8,7 @@ import (
 
 // CronExpression names points in time by minute, hour, day of month, month and
 // day of week, such as "0 9 * * MON-FRI", or by one of @hourly, @daily, @weekly,
-// @monthly and @yearly. It is read in a time zone that the field beside it names.
+// @monthly and @yearly. It is read in a time zone that another field of the same object names.
 //
 // +kubebuilder:validation:Pattern=`^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|[-0-9A-Za-z*/,?]+( +[-0-9A-Za-z*/,?]+){4})$`
 // +kubebuilder:validation:MaxLength=128
@@ -61,7 +61,7 @@ const (
 // Window is a time that comes again and again.
 type Window struct {
 	// start is when it begins, as a cron expression. Where clocks are set forward
-	// over it, it begins at the moment of the change; where they are set back, it
+	// over it, it begins at the time of the change; where they are set back, it
 	// begins once, at the first of the two times.
 	// +required
 	Start CronExpression `json:"start"`

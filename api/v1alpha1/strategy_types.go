@@ -13,7 +13,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.type != 'ABTest' || has(self.steps) && self.steps.all(s, has(s.matches))",message="spec.strategy.steps: every step of the type ABTest needs matches; add them, or use the type Canary"
 type Strategy struct {
 	// type is Canary (weights by steps or ramp), BlueGreen (the new version at full
-	// size beside the old one, then all traffic at once) or ABTest (requests that
+	// size next to the old one, then all traffic at once) or ABTest (requests that
 	// match go to the new version, all others stay). Default Canary.
 	// +optional
 	// +kubebuilder:default=Canary
@@ -83,7 +83,7 @@ const (
 	OnFailurePause FailurePolicy = "Pause"
 )
 
-// Step is one stage of a release.
+// Step is one weight of a release, with how long it lasts.
 type Step struct {
 	// weight is the percentage of requests that the canary gets, 0 to 100; with
 	// matches, of those that match. The canary is scaled to the same share of the
@@ -94,13 +94,13 @@ type Step struct {
 	// +kubebuilder:validation:Maximum=100
 	Weight int32 `json:"weight"`
 
-	// hold is how long the step lasts, counted from the moment at which the router
+	// hold is how long the step lasts, counted from the time at which the router
 	// reports the weight as programmed. The next step also needs a Pass from the
 	// analysis. When unset or zero, the step ends at the first Pass.
 	// +optional
 	Hold Duration `json:"hold,omitempty"`
 
-	// until is what has to happen, beside hold and analysis, before the step ends:
+	// until is what has to happen, in addition to hold and analysis, before the step ends:
 	// Manual waits until a user promotes (spec.control) or a hook of the kind Gate
 	// approves. When unset, nothing.
 	// +optional
@@ -200,7 +200,7 @@ type BlueGreen struct {
 	Hold Duration `json:"hold,omitempty"`
 
 	// until Manual waits before the switch until a user promotes or a hook of the
-	// kind Gate approves. When unset, nothing is waited for beside hold.
+	// kind Gate approves. When unset, the step waits for hold only.
 	// +optional
 	Until StepEnd `json:"until,omitempty"`
 

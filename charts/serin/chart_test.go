@@ -120,7 +120,7 @@ func TestRolesHaveNoWildcardsAndNoSecrets(t *testing.T) {
 // secretRole is rendered only for namespaces that the values name.
 const secretRole = "secretrole.yaml"
 
-func TestSecretsAreReadOnlyInNamespacesThatSomebodyNames(t *testing.T) {
+func TestSecretsAreReadOnlyInNamespacesThatTheValuesName(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("templates", secretRole))
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ const oneSecret = `]
 // canaryRole is the only one that lets the manager impersonate.
 const canaryRole = "canaryrole.yaml"
 
-func TestTheManagerActsAsNobodyButTheServiceAccountForCanaryReleases(t *testing.T) {
+func TestTheManagerActsOnlyAsTheServiceAccountForCanaryReleases(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("templates", canaryRole))
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestTheMetricsServersReadAndTellTheirAPIServiceNothingMore(t *testing.T) {
 }
 
 // View gives every resource of the API and its edges.
-func TestWhoeverMayViewANamespaceMayReadItsTrafficMetrics(t *testing.T) {
+func TestWithViewOnANamespaceItsTrafficMetricsCanBeRead(t *testing.T) {
 	given := map[string]bool{}
 	for _, rule := range rules(t, "userroles.yaml") {
 		if slices.Contains(rule.APIGroups, "metrics.smi-spec.io") {

@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	// Libraries tell their troubles past the commands.
+	// Libraries log their troubles past the commands.
 	klog.LogToStderr(false)
 	klog.SetOutput(terminal.NewClean(os.Stderr))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -28,7 +28,7 @@ var (
 
 // apply carries one action out. Every change and deletion of an existing object names the
 // version that the decision was made from.
-func (r *Reconciler) apply(ctx context.Context, s scene, action kit.Action) error {
+func (r *Reconciler) apply(ctx context.Context, s observation, action kit.Action) error {
 	switch a := action.(type) {
 	case kit.AddFinalizer, kit.RemoveFinalizer:
 		return s.writer(r.client).SetFinalizer(ctx, s.CanaryRelease, v1alpha1.FinalizerCanaryRelease, action)
@@ -51,12 +51,12 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action kit.Action) erro
 }
 
 // writer acts on what was observed, through a client.
-func (s *scene) writer(c client.Client) shell.Writer {
+func (s *observation) writer(c client.Client) shell.Writer {
 	return shell.Writer{Client: c, Manager: v1alpha1.FieldManagerCanaryRelease, Namespace: s.CanaryRelease.Namespace}
 }
 
 // of is the workload that the objects of a Service are made for.
-func (s *scene) of(service string) string {
+func (s *observation) of(service string) string {
 	for i := range s.Services {
 		if s.Services[i].Name == service {
 			return s.Services[i].Workload
@@ -66,7 +66,7 @@ func (s *scene) of(service string) string {
 }
 
 // applyBackend makes the Service of a version what it has to be.
-func (r *Reconciler) applyBackend(ctx context.Context, s scene, a kit.ApplyBackend) error {
+func (r *Reconciler) applyBackend(ctx context.Context, s observation, a kit.ApplyBackend) error {
 	root := s.root(a.Service)
 	if root == nil {
 		return fmt.Errorf("%w: Service %q", errGone, a.Service)
@@ -76,7 +76,7 @@ func (r *Reconciler) applyBackend(ctx context.Context, s scene, a kit.ApplyBacke
 }
 
 // applySplit creates the TrafficSplit of a Service, or changes the one that was observed.
-func (r *Reconciler) applySplit(ctx context.Context, s scene, a helmrelease.ApplySplit) error {
+func (r *Reconciler) applySplit(ctx context.Context, s observation, a helmrelease.ApplySplit) error {
 	root := s.root(a.Service)
 	if root == nil {
 		return fmt.Errorf("%w: Service %q", errGone, a.Service)
@@ -95,7 +95,7 @@ func (r *Reconciler) applySplit(ctx context.Context, s scene, a helmrelease.Appl
 
 // setHold owns just spec.paused. What was seen is named when it is given up: a template
 // that was changed meanwhile must be known before it rolls.
-func (r *Reconciler) setHold(ctx context.Context, s scene, a helmrelease.SetHold) error {
+func (r *Reconciler) setHold(ctx context.Context, s observation, a helmrelease.SetHold) error {
 	live := s.deployments[a.Workload]
 	if live == nil {
 		return fmt.Errorf("%w: Deployment %q", errGone, a.Workload)
@@ -111,7 +111,7 @@ func (r *Reconciler) setHold(ctx context.Context, s scene, a helmrelease.SetHold
 
 // createCanary makes the ReplicaSet of a candidate. Its controller is a root Service of
 // it, so that the Deployment controller leaves it alone.
-func (r *Reconciler) createCanary(ctx context.Context, s scene, a helmrelease.CreateCanary) error {
+func (r *Reconciler) createCanary(ctx context.Context, s observation, a helmrelease.CreateCanary) error {
 	d, c := s.deployments[a.Workload], s.candidate(a.Workload)
 	root, revision := s.controllerOf(a.Workload)
 	if d == nil || c == nil || root == nil {
@@ -126,7 +126,7 @@ func (r *Reconciler) createCanary(ctx context.Context, s scene, a helmrelease.Cr
 }
 
 // controllerOf is the first Service of a workload, and the revision of its candidate.
-func (s *scene) controllerOf(name string) (root *corev1.Service, revision string) {
+func (s *observation) controllerOf(name string) (root *corev1.Service, revision string) {
 	for _, w := range s.Workloads {
 		if w.Name == name {
 			revision = w.Revision

@@ -26,7 +26,7 @@ var errNoCopy = errors.New("the proposal has no such copy")
 // observeCopies looks at the objects that pods of the canary read: those of the proposal,
 // and those on record. The manager may not read them; the ServiceAccount that Helm is
 // called as may. It may be gone, or have lost its rights: then they are unknown.
-func (r *Reconciler) observeCopies(ctx context.Context, s *scene) error {
+func (r *Reconciler) observeCopies(ctx context.Context, s *observation) error {
 	wanted := map[v1alpha1.CanaryCopy]bool{}
 	order := append([]v1alpha1.CanaryCopy(nil), s.CanaryRelease.Status.Copies...)
 	for _, c := range order {
@@ -57,14 +57,14 @@ func (r *Reconciler) observeCopies(ctx context.Context, s *scene) error {
 	return nil
 }
 
-func (r *Reconciler) observeCopy(ctx context.Context, s *scene, as client.Client, id v1alpha1.CanaryCopy) (helmrelease.Copy, error) {
+func (r *Reconciler) observeCopy(ctx context.Context, s *observation, as client.Client, id v1alpha1.CanaryCopy) (helmrelease.Copy, error) {
 	out := helmrelease.Copy{Kind: id.Kind, Object: kit.Object{Name: id.Name}}
 	live := partial(id.Kind)
 	err := as.Get(ctx, types.NamespacedName{Namespace: s.CanaryRelease.Namespace, Name: id.Name}, live)
 	switch {
 	case apierrors.IsNotFound(err):
 		out.Presence = kit.Absent
-	case apierrors.IsForbidden(err): // a person has to act, which is looked for every few seconds
+	case apierrors.IsForbidden(err): // a user has to act, which is looked for every few seconds
 		out.Denied = r.denial(err, s.CanaryRelease.Namespace, "get", id.Kind)
 	case err != nil:
 		return out, fmt.Errorf("the %s %q could not be read: %w", id.Kind, id.Name, err)
@@ -97,7 +97,7 @@ func partial(kind string) *metav1.PartialObjectMetadata {
 }
 
 // keepCopy makes an object of the proposal.
-func (r *Reconciler) keepCopy(ctx context.Context, s scene, a helmrelease.KeepCopy) error {
+func (r *Reconciler) keepCopy(ctx context.Context, s observation, a helmrelease.KeepCopy) error {
 	as, err := r.options.As(s.CanaryRelease.Namespace)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (r *Reconciler) keepCopy(ctx context.Context, s scene, a helmrelease.KeepCo
 
 // dropCopy deletes the exact copy that was observed. A right that is lacking is remembered
 // for the planner to tell. It is an error when it is news: others are deleted first then.
-func (r *Reconciler) dropCopy(ctx context.Context, s scene, a helmrelease.DropCopy) error {
+func (r *Reconciler) dropCopy(ctx context.Context, s observation, a helmrelease.DropCopy) error {
 	as, err := r.options.As(s.CanaryRelease.Namespace)
 	if err != nil {
 		return err

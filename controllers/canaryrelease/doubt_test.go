@@ -74,7 +74,7 @@ func TestOtherValuesThanThoseThatWereTriedAreNotDeployed(t *testing.T) {
 	c.must(c.r.unchanged(c.Context(), cr, request))
 }
 
-// A root Service that somebody made select by one more label does not select the pods of
+// A root Service that a user made select by one more label does not select the pods of
 // stable any more: the Service of stable goes on to.
 func TestTheServiceOfStableGoesOnToSelectItsPods(t *testing.T) {
 	c := newCluster(t)

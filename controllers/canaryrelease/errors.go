@@ -40,7 +40,7 @@ func plain(err error) bool {
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err)
 }
 
-// unvalued is an error of which only what is safe is told, also in the log.
+// unvalued is an error of which only what is safe is printed, also in the log.
 type unvalued struct{ error }
 
 func (u unvalued) Error() string { return safe(u.error) }

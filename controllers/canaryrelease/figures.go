@@ -35,8 +35,8 @@ type Measurements interface {
 // lately is how far back the figures of the status go.
 const lately = time.Minute
 
-// measured is a Service that is being measured: the weights that are in effect, and since
-// when they were seen to be.
+// measured is a Service that is being measured: the live weights, and since when they were
+// seen to be.
 type measured struct {
 	weights []helmrelease.PortWeight
 	since   time.Time
@@ -44,7 +44,7 @@ type measured struct {
 
 // observeTraffic has the Services measured whose traffic is shared, and reads what was
 // counted. Nothing is decided by that, so what is missing keeps nothing from going on.
-func (r *Reconciler) observeTraffic(ctx context.Context, s *scene) {
+func (r *Reconciler) observeTraffic(ctx context.Context, s *observation) {
 	shared := map[string]bool{}
 	for i := range s.Services {
 		service := &s.Services[i]
@@ -73,11 +73,11 @@ func (r *Reconciler) observeTraffic(ctx context.Context, s *scene) {
 	}
 }
 
-func (s *scene) key(service string) types.NamespacedName {
+func (s *observation) key(service string) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.CanaryRelease.Namespace, Name: service}
 }
 
-// measure notes which weights are in effect. Those of an operator that was restarted count
+// measure notes which weights are live. Those of an operator that was restarted count
 // from now on, since nothing was measured before.
 func (k *knowledge) measure(s *helmrelease.Service, now time.Time) analysis.Weight {
 	if k.measured == nil {
@@ -132,14 +132,14 @@ func figures(windows []analysis.Window, health analysis.Health, since time.Time)
 }
 
 // speaksHTTP reports whether any port of a Service does: only requests of HTTP are counted.
-func (s *scene) speaksHTTP(root *corev1.Service) bool {
+func (s *observation) speaksHTTP(root *corev1.Service) bool {
 	return slices.ContainsFunc(root.Spec.Ports, func(p corev1.ServicePort) bool {
 		protocol := traffic.ProtocolOf(p)
 		http := protocol == traffic.ProtocolHTTP || protocol == traffic.ProtocolHTTP2
 		live := helmrelease.Port{Number: p.Port, Transport: string(cmp.Or(p.Protocol, corev1.ProtocolTCP))}
-		for _, asked := range s.portsOf(root.Name) {
-			if asked.Protocol != "" && helmrelease.Means(asked, live) {
-				http = asked.Protocol == v1alpha1.CanaryProtocolHTTP
+		for _, named := range s.portsOf(root.Name) {
+			if named.Protocol != "" && helmrelease.Means(named, live) {
+				http = named.Protocol == v1alpha1.CanaryProtocolHTTP
 			}
 		}
 		return http
@@ -147,7 +147,7 @@ func (s *scene) speaksHTTP(root *corev1.Service) bool {
 }
 
 // portsOf are the ports of a Service in the spec.
-func (s *scene) portsOf(service string) []v1alpha1.CanaryPort {
+func (s *observation) portsOf(service string) []v1alpha1.CanaryPort {
 	for _, c := range s.CanaryRelease.Spec.Services {
 		if c.Service == service {
 			return c.Ports

@@ -74,7 +74,7 @@ func TestFiguresAreTheSumOfWholeWindows(t *testing.T) {
 		want    *v1alpha1.CanaryTraffic
 	}{
 		"of those that began with the weights":        {windows, analysis.Health{}, start.Add(15 * time.Second), both},
-		"that is zero where nobody called":            {[]analysis.Window{window(15, analysis.Arm{}, analysis.Arm{})}, analysis.Health{}, start, &v1alpha1.CanaryTraffic{EndedAt: metav1.NewMicroTime(start.Add(15 * time.Second)), Seconds: 15}},
+		"that is zero where no client called":         {[]analysis.Window{window(15, analysis.Arm{}, analysis.Arm{})}, analysis.Health{}, start, &v1alpha1.CanaryTraffic{EndedAt: metav1.NewMicroTime(start.Add(15 * time.Second)), Seconds: 15}},
 		"and unknown without a window":                {nil, analysis.Health{}, start, nil},
 		"and unknown while weights change":            {windows, analysis.Health{}, time.Time{}, nil},
 		"and unknown when all began before them":      {windows, analysis.Health{}, start.Add(time.Minute), nil},
@@ -133,7 +133,7 @@ func TestOtherWeightsAreMeasuredAnew(t *testing.T) {
 	}
 }
 
-func TestWeightsThatAreNotInEffectAreNotMeasured(t *testing.T) {
+func TestWeightsThatAreNotLiveAreNotMeasured(t *testing.T) {
 	k := &knowledge{}
 	service := &helmrelease.Service{Name: "web", Split: helmrelease.Split{Split: kit.Split{Programmed: true}, Requested: []helmrelease.PortWeight{{Port: "80/TCP", Weight: 10}, {Port: "81/TCP"}}}}
 	start := time.Unix(1e9, 0)
@@ -185,7 +185,7 @@ func TestACanaryReleaseThatIsGoneIsNotMeasured(t *testing.T) {
 	c.run(12)
 	c.must(c.Delete(t.Context(), c.canaryRelease()))
 	gone := c.canaryRelease()
-	gone.Finalizers = nil // somebody forces it
+	gone.Finalizers = nil // a user forces it
 	c.must(c.Update(t.Context(), gone))
 	c.reconcile()
 	if len(c.counts.weights) > 0 {

@@ -21,7 +21,7 @@ import (
 )
 
 // fresh is how long what Helm said about a release is taken for true. An upgrade looks
-// itself whether somebody else was there.
+// itself whether another one was made.
 const fresh = 2 * time.Second
 
 // memory keeps what is expensive to ask Helm for, and what became of upgrades.
@@ -82,17 +82,17 @@ func (m *memory) forget(key client.ObjectKey) knowledge {
 
 // observeRelease asks Helm what there is. That it can't say is a fact, which keeps the
 // planner from going on, but not from taking back.
-func (r *Reconciler) observeRelease(ctx context.Context, s *scene) {
+func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 	k, cr := s.helm, s.CanaryRelease
 	if d := cr.Status.Decision; d == nil || d.Transition != v1alpha1.CanaryTransitionAdopted {
-		k.failure, k.failedAt = "", time.Time{} // of an adoption that was taken back
+		k.failure, k.failedAt = "", time.Time{} // of an adoption that was withdrawn
 	}
 	s.UpgradeFailure, s.UpgradeFailedAt = k.failure, k.failedAt
 	if age := s.Now.Sub(k.releasedAt); k.releasedAt.IsZero() || age < 0 || age >= fresh {
 		release, err := r.options.Releases.Get(ctx, cr.Namespace, cr.Spec.Release)
 		if err != nil {
 			s.Release = helmrelease.Release{Problem: "Helm's records of release " + cr.Spec.Release + " could not be read: " + safe(err)}
-			if !errors.As(err, new(chart.InvalidError)) { // a person has to act, which is looked for every few seconds
+			if !errors.As(err, new(chart.InvalidError)) { // a user has to act, which is looked for every few seconds
 				s.retry = errors.Join(s.retry, withoutValues(err))
 			}
 			return
@@ -110,7 +110,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *scene) {
 
 // observeProposal asks Helm what the release would be, where that still matters: it is
 // compared with the revision of the spec only.
-func (r *Reconciler) observeProposal(ctx context.Context, s *scene) {
+func (r *Reconciler) observeProposal(ctx context.Context, s *observation) {
 	cr, k := s.CanaryRelease, s.helm
 	version := cr.Spec.Version
 	if s.Release.Presence != kit.Present || s.Release.Newest != version || s.Release.Deployed != version {
@@ -142,9 +142,9 @@ func (r *Reconciler) observeProposal(ctx context.Context, s *scene) {
 	s.Proposal = helmrelease.Proposal{Known: true, Digest: k.proposal.Digest, Later: k.proposal.Later, Refused: k.proposal.Refused}
 }
 
-// unproposed notes why there is no proposal. A person has to change what is invalid;
+// unproposed notes why there is no proposal. A user has to change what is invalid;
 // anything else is tried again.
-func (r *Reconciler) unproposed(s *scene, err error) {
+func (r *Reconciler) unproposed(s *observation, err error) {
 	var invalid chart.InvalidError
 	if errors.As(err, &invalid) {
 		s.Proposal = helmrelease.Proposal{Invalid: true, Problem: invalid.Error()}
@@ -190,8 +190,8 @@ func (r *Reconciler) request(ctx context.Context, cr *v1alpha1.CanaryRelease) (c
 const maxConfig = 64 << 10
 
 // upgrade makes the release what the canary is. How that failed is remembered: the
-// planner tells it, and says when to try again.
-func (r *Reconciler) upgrade(ctx context.Context, s scene) error {
+// planner reports it, and says when to try again.
+func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 	k := s.helm
 	k.releasedAt = time.Time{}
 	request, err := r.request(ctx, s.CanaryRelease)
@@ -210,7 +210,7 @@ func (r *Reconciler) upgrade(ctx context.Context, s scene) error {
 }
 
 // unchanged is an error when the values are not those any more that the canary has: what
-// nobody has tried is not deployed.
+// was not tried is not deployed.
 func (r *Reconciler) unchanged(ctx context.Context, cr *v1alpha1.CanaryRelease, request chart.Request) error {
 	proposal, err := r.options.Releases.Propose(ctx, request)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/serin-dev/serin/controllers/release/helmrelease"
 )
 
-// scene is an Observation with the objects that the actions need.
-type scene struct {
+// observation is an Observation with the objects that the actions need.
+type observation struct {
 	helmrelease.Observation
 	helm     *knowledge
 	proposal *chart.Proposal // nil when there is none
@@ -39,8 +39,8 @@ type scene struct {
 
 // observe reads everything that a decision needs. What of the cluster can't be read makes
 // the whole observation unreadable: the planner then changes nothing.
-func (r *Reconciler) observe(ctx context.Context, cr *v1alpha1.CanaryRelease) (scene, error) {
-	s := scene{
+func (r *Reconciler) observe(ctx context.Context, cr *v1alpha1.CanaryRelease) (observation, error) {
+	s := observation{
 		Observation: helmrelease.Observation{Now: r.options.Clock.Now(), CanaryRelease: cr}, helm: r.helm.of(cr),
 		deployments: map[string]*appsv1.Deployment{}, services: map[string]*corev1.Service{},
 		slices: map[string][]*discoveryv1.EndpointSlice{}, splits: map[string]*splitv1.TrafficSplit{},
@@ -70,7 +70,7 @@ func (r *Reconciler) observe(ctx context.Context, cr *v1alpha1.CanaryRelease) (s
 }
 
 // read lists what the namespace has, from the caches.
-func (r *Reconciler) read(ctx context.Context, s *scene) error {
+func (r *Reconciler) read(ctx context.Context, s *observation) error {
 	rivals, deployments, services := &v1alpha1.CanaryReleaseList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{}
 	replicaSets, endpoints := &appsv1.ReplicaSetList{}, &discoveryv1.EndpointSliceList{}
 	splits, rollouts := &splitv1.TrafficSplitList{}, &v1alpha1.RolloutList{}

@@ -32,7 +32,7 @@ type Options struct {
 	// As returns a client that acts as the ServiceAccount of a namespace that Helm is
 	// called as, and reads from the API server.
 	As func(namespace string) (client.Client, error)
-	// Account is the name of that ServiceAccount, for people.
+	// Account is the name of that ServiceAccount, for messages.
 	Account string
 	// Measurements of the traffic, for the figures of the status.
 	Measurements Measurements
@@ -104,8 +104,8 @@ func sooner(d helmrelease.Decision) time.Duration {
 	return recheck
 }
 
-// report writes the status when it changed, and then tells people.
-func (r *Reconciler) report(ctx context.Context, s scene, d helmrelease.Decision) error {
+// report writes the status when it changed, and then the events.
+func (r *Reconciler) report(ctx context.Context, s observation, d helmrelease.Decision) error {
 	cr := s.CanaryRelease
 	if !apiequality.Semantic.DeepEqual(cr.Status, d.Status) {
 		next := cr.DeepCopy()
@@ -124,7 +124,7 @@ func (r *Reconciler) report(ctx context.Context, s scene, d helmrelease.Decision
 }
 
 // act carries the actions out; the first error stops the rest.
-func (r *Reconciler) act(ctx context.Context, s scene, actions []kit.Action) error {
+func (r *Reconciler) act(ctx context.Context, s observation, actions []kit.Action) error {
 	for _, a := range actions {
 		log.FromContext(ctx).V(1).Info("Acting", "CanaryRelease", klog.KObj(s.CanaryRelease), "action", a.String())
 		if err := r.apply(ctx, s, a); err != nil {

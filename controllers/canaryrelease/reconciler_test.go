@@ -68,7 +68,7 @@ func (c *cluster) wantNothingLeft() {
 	}
 }
 
-// wantNoSecret looks for the value in what people can read.
+// wantNoSecret looks for the value in what users can read.
 func (c *cluster) wantNoSecret() {
 	c.Helper()
 	text, err := json.Marshal(c.canaryRelease().Status)
@@ -150,7 +150,7 @@ func TestADeletionTakesTheCanaryOut(t *testing.T) {
 	}
 }
 
-func TestTheReleaseOfSomebodyElseEndsTheCanary(t *testing.T) {
+func TestTheUpgradeOfAnotherUserEndsTheCanary(t *testing.T) {
 	c := newCluster(t)
 	c.run(12)
 	c.helm.Newest, c.helm.Deployed = 5, 5
@@ -283,8 +283,8 @@ func TestValuesComeFromASecretToo(t *testing.T) {
 	secret.Data["values.yaml"] = []byte("token: " + secretValue)
 	c.must(c.Update(t.Context(), secret))
 	c.run(12)
-	if ready := c.ready(); ready.Reason != v1alpha1.ReasonServing || string(c.helm.asked.Config) != "token: "+secretValue {
-		t.Errorf("%+v %s", ready, c.helm.asked.Config)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonServing || string(c.helm.request.Config) != "token: "+secretValue {
+		t.Errorf("%+v %s", ready, c.helm.request.Config)
 	}
 	c.wantNoSecret()
 }
@@ -292,15 +292,15 @@ func TestValuesComeFromASecretToo(t *testing.T) {
 func TestHelmIsAskedForTheSameThingOnce(t *testing.T) {
 	c := newCluster(t)
 	c.run(12)
-	c.helm.asked = chart.Request{}
+	c.helm.request = chart.Request{}
 	c.run(5)
-	if c.helm.asked.Release != "" {
-		t.Error("it was asked again")
+	if c.helm.request.Release != "" {
+		t.Error("Helm was called again")
 	}
 	c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Config = "other: value" })
 	c.run(1)
-	if string(c.helm.asked.Config) != "other: value" {
-		t.Errorf("it was asked %+v", c.helm.asked)
+	if string(c.helm.request.Config) != "other: value" {
+		t.Errorf("Helm was called with %+v", c.helm.request)
 	}
 }
 

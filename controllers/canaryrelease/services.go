@@ -23,7 +23,7 @@ import (
 
 // observeServices finds the Services that select pods of a canary, and those that have
 // objects of this CanaryRelease.
-func (s *scene) observeServices() {
+func (s *observation) observeServices() {
 	names := map[string]bool{}
 	for name, service := range s.services {
 		if isMarked(service, s.CanaryRelease) {
@@ -49,7 +49,7 @@ func rootOf(backend *corev1.Service) string {
 
 // selected are the workloads of the observation whose pods a root Service selects, those
 // of candidates and canaries.
-func (s *scene) selected(root *corev1.Service) []string {
+func (s *observation) selected(root *corev1.Service) []string {
 	selector := traffic.DeclaredSelector(root)
 	if len(selector) == 0 || root.Spec.Type == corev1.ServiceTypeExternalName || root.Labels[v1alpha1.LabelRole] != "" {
 		return nil
@@ -71,7 +71,7 @@ func (s *scene) selected(root *corev1.Service) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-func (s *scene) observeService(name string) helmrelease.Service {
+func (s *observation) observeService(name string) helmrelease.Service {
 	out := helmrelease.Service{Name: name, Presence: kit.Absent}
 	root := s.services[name]
 	if root != nil && root.DeletionTimestamp.IsZero() {
@@ -98,7 +98,7 @@ func (s *scene) observeService(name string) helmrelease.Service {
 }
 
 // recorded is the workload that the objects of a Service were made for.
-func (s *scene) recorded(name string) string {
+func (s *observation) recorded(name string) string {
 	if split := s.splits[name]; split != nil && isMarked(split, s.CanaryRelease) {
 		return split.Annotations[v1alpha1.AnnotationCanaryWorkload]
 	}
@@ -112,7 +112,7 @@ func (s *scene) recorded(name string) string {
 
 // problem says why the traffic of a Service can't be shared by versions of one Deployment;
 // "" when it can.
-func (s *scene) problem(root *corev1.Service, selected []string) string {
+func (s *observation) problem(root *corev1.Service, selected []string) string {
 	if root.Spec.ClusterIP == corev1.ClusterIPNone {
 		return fmt.Sprintf("The Service %q selects pods that config changes and is headless, so that clients pick pods themselves; give it a cluster IP, or upgrade the release instead", root.Name)
 	}
@@ -134,7 +134,7 @@ func (s *scene) problem(root *corev1.Service, selected []string) string {
 		return ""
 	}
 	for _, pod := range slices.Sorted(maps.Keys(s.readyPods(root.Name))) {
-		// Proxies have the labels of the pods, and are endpoints before they are in the path.
+		// Proxies have the labels of the pods, and are endpoints before traffic goes through them.
 		if !s.belongs(pod, selected[0]) && !strings.HasPrefix(pod, traffic.ProxyName(root.Name)+"-") {
 			return fmt.Sprintf("The Service %q selects the pod %q too, which is not of the Deployment %q; give them Services of their own", root.Name, pod, selected[0])
 		}
@@ -143,7 +143,7 @@ func (s *scene) problem(root *corev1.Service, selected []string) string {
 }
 
 // readyPods are the pods that are ready endpoints of a Service.
-func (s *scene) readyPods(service string) map[string]bool {
+func (s *observation) readyPods(service string) map[string]bool {
 	pods := map[string]bool{}
 	for _, slice := range s.slices[service] {
 		for _, e := range slice.Endpoints {
@@ -157,7 +157,7 @@ func (s *scene) readyPods(service string) map[string]bool {
 
 // taken says which other object shares the traffic of a Service already, or has a name
 // that is needed; "" when none does.
-func (s *scene) taken(name string) string {
+func (s *observation) taken(name string) string {
 	for _, other := range slices.Sorted(maps.Keys(s.splits)) {
 		split := s.splits[other]
 		root, err := traffic.RootName(split)
@@ -174,7 +174,7 @@ func (s *scene) taken(name string) string {
 	for _, role := range []string{v1alpha1.RoleStable, v1alpha1.RoleCanary} {
 		backend := workload.BackendName(name, role)
 		if live := s.services[backend]; live != nil && !isMarked(live, s.CanaryRelease) {
-			return fmt.Sprintf("The Service %q is somebody else's, and this CanaryRelease needs the name for a version of %q", backend, name)
+			return fmt.Sprintf("The Service %q is not of this CanaryRelease, which needs the name for a version of %q", backend, name)
 		}
 	}
 	return ""
@@ -187,7 +187,7 @@ func names(ro *v1alpha1.Rollout, cr *v1alpha1.CanaryRelease) bool {
 	return ref.Kind == v1alpha1.KindCanaryRelease && ref.Name == cr.Name
 }
 
-func (s *scene) observeBackend(root *corev1.Service, name, role string) kit.Backend {
+func (s *observation) observeBackend(root *corev1.Service, name, role string) kit.Backend {
 	live := s.services[workload.BackendName(name, role)]
 	if live == nil || !live.DeletionTimestamp.IsZero() {
 		return kit.Backend{Presence: kit.Absent}
@@ -206,7 +206,7 @@ func (s *scene) observeBackend(root *corev1.Service, name, role string) kit.Back
 }
 
 // ofRevision reports whether a pod is one of a revision, by its name.
-func (s *scene) ofRevision(pod, revision string) bool {
+func (s *observation) ofRevision(pod, revision string) bool {
 	for i := range s.replicaSets {
 		if rs := &s.replicaSets[i]; rs.Labels[revisionLabel] == revision && strings.HasPrefix(pod, podsOf(rs.Name)) {
 			return true
@@ -218,7 +218,7 @@ func (s *scene) ofRevision(pod, revision string) bool {
 // selectorFor is what selects the pods of a version: what the root Service declares, or
 // what the Service of the version has already where the root Service was changed so that
 // it does not select them any more.
-func (s *scene) selectorFor(root *corev1.Service, role, revision string) map[string]string {
+func (s *observation) selectorFor(root *corev1.Service, role, revision string) map[string]string {
 	declared := traffic.DeclaredSelector(root)
 	live := s.services[workload.BackendName(root.Name, role)]
 	if live == nil || !isMarked(live, s.CanaryRelease) {
@@ -235,7 +235,7 @@ func (s *scene) selectorFor(root *corev1.Service, role, revision string) map[str
 	return declared
 }
 
-func (s *scene) makeBackend(root *corev1.Service, role, revision, of string) *corev1.Service {
+func (s *observation) makeBackend(root *corev1.Service, role, revision, of string) *corev1.Service {
 	svc := workload.MakeBackend(root, s.selectorFor(root, role, revision), role, revision)
 	mark(svc, s.CanaryRelease, of)
 	return svc

@@ -24,11 +24,10 @@ const (
 	totalWeight   = 100
 )
 
-// setSplit makes a TrafficSplit what it has to be for some weights, whatever somebody made
-// of it meanwhile.
-// Where ports have weights of their own, these are in its Routing, and spec.backends has
-// the largest of them.
-func (s *scene) setSplit(split *splitv1.TrafficSplit, root *corev1.Service, weights []helmrelease.PortWeight, of string) {
+// setSplit makes a TrafficSplit what it has to be for some weights, whatever was changed in
+// it meanwhile. Where ports have weights of their own, these are in its Routing, and
+// spec.backends has the largest of them.
+func (s *observation) setSplit(split *splitv1.TrafficSplit, root *corev1.Service, weights []helmrelease.PortWeight, of string) {
 	mark(split, s.CanaryRelease, of)
 	most := slices.MaxFunc(append(slices.Clone(weights), helmrelease.PortWeight{}), func(a, b helmrelease.PortWeight) int { return int(a.Weight - b.Weight) }).Weight
 	split.Spec = splitv1.TrafficSplitSpec{Service: root.Name, Backends: []splitv1.Backend{
@@ -39,7 +38,7 @@ func (s *scene) setSplit(split *splitv1.TrafficSplit, root *corev1.Service, weig
 }
 
 // routing is what the split of a root Service has to say beyond the specification.
-func (s *scene) routing(root *corev1.Service, weights []helmrelease.PortWeight) splitv1.Routing {
+func (s *observation) routing(root *corev1.Service, weights []helmrelease.PortWeight) splitv1.Routing {
 	r := splitv1.Routing{Router: string(v1alpha1.RouterNginx)}
 	if own := s.CanaryRelease.Spec.Resources; own != nil {
 		r.ProxyResources = &corev1.ResourceRequirements{Requests: own.Requests, Limits: own.Limits}
@@ -69,7 +68,7 @@ func (s *scene) routing(root *corev1.Service, weights []helmrelease.PortWeight) 
 }
 
 // protocols are what spec.services says that ports of a Service speak, by port.
-func (s *scene) protocols(root *corev1.Service) map[string]string {
+func (s *observation) protocols(root *corev1.Service) map[string]string {
 	out := map[string]string{}
 	for _, service := range s.CanaryRelease.Spec.Services {
 		for _, p := range service.Ports {
@@ -86,8 +85,8 @@ func (s *scene) protocols(root *corev1.Service) map[string]string {
 	return out
 }
 
-// observeSplit reads what the split of a Service says and whether that is in effect.
-func (s *scene) observeSplit(name string, root *corev1.Service) helmrelease.Split {
+// observeSplit reads what the split of a Service says and whether that is programmed.
+func (s *observation) observeSplit(name string, root *corev1.Service) helmrelease.Split {
 	split := s.splits[name]
 	if split == nil {
 		return helmrelease.Split{Split: kit.Split{Presence: kit.Absent}}
@@ -103,7 +102,7 @@ func (s *scene) observeSplit(name string, root *corev1.Service) helmrelease.Spli
 }
 
 // requested are the weights that a split asks for; nil when it is not what Serin writes.
-func (s *scene) requested(split *splitv1.TrafficSplit, root *corev1.Service) []helmrelease.PortWeight {
+func (s *observation) requested(split *splitv1.TrafficSplit, root *corev1.Service) []helmrelease.PortWeight {
 	stable, canary := workload.BackendName(root.Name, v1alpha1.RoleStable), workload.BackendName(root.Name, v1alpha1.RoleCanary)
 	if split.Spec.Service != root.Name || len(split.Spec.Matches) > 0 || len(split.Spec.Backends) != 2 {
 		return nil
@@ -151,7 +150,7 @@ func share(weights map[string]splitv1.PortWeight, stable, canary string) (int32,
 }
 
 // root is the root Service of a name; nil when there is none to share the traffic of.
-func (s *scene) root(name string) *corev1.Service {
+func (s *observation) root(name string) *corev1.Service {
 	if root := s.services[name]; root != nil && len(traffic.DeclaredSelector(root)) > 0 {
 		return root
 	}

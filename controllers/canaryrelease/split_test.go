@@ -22,8 +22,8 @@ func twoPorts(http, dns int32) []helmrelease.PortWeight {
 	return []helmrelease.PortWeight{{Port: "53/UDP", Weight: dns}, {Port: "80/TCP", Weight: http}}
 }
 
-// sceneOf is an observation of the cluster with what was changed in it.
-func sceneOf(t *testing.T, more ...func(*cluster)) scene {
+// observationOf is an observation of the cluster with what was changed in it.
+func observationOf(t *testing.T, more ...func(*cluster)) observation {
 	t.Helper()
 	c := newCluster(t)
 	for _, change := range more {
@@ -35,7 +35,7 @@ func sceneOf(t *testing.T, more ...func(*cluster)) scene {
 }
 
 func TestASplitSaysTheWeightsThatWereWritten(t *testing.T) {
-	s := sceneOf(t)
+	s := observationOf(t)
 	root := s.root("web")
 	split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	for _, weights := range [][]helmrelease.PortWeight{
@@ -54,7 +54,7 @@ func TestASplitSaysTheWeightsThatWereWritten(t *testing.T) {
 }
 
 func TestWeightsOfPortsThatTheRouterHasNotSeenAreNotProgrammed(t *testing.T) {
-	s := sceneOf(t)
+	s := observationOf(t)
 	root := s.root("web")
 	split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	s.setSplit(split, root, twoPorts(10, 5), "web")
@@ -76,8 +76,8 @@ func TestWeightsOfPortsThatTheRouterHasNotSeenAreNotProgrammed(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodyMadeOfASplitIsNotTakenForWeights(t *testing.T) {
-	s := sceneOf(t)
+func TestAnEditOfASplitIsNotTakenForWeights(t *testing.T) {
+	s := observationOf(t)
 	root := s.root("web")
 	for name, edit := range map[string]func(*splitv1.TrafficSplit){
 		"another router": func(ts *splitv1.TrafficSplit) {
@@ -107,7 +107,7 @@ func TestWhatSomebodyMadeOfASplitIsNotTakenForWeights(t *testing.T) {
 }
 
 func TestProtocolsAndResourcesOfTheSpecAreInTheSplit(t *testing.T) {
-	s := sceneOf(t)
+	s := observationOf(t)
 	s.CanaryRelease.Spec.Resources = &v1alpha1.CanaryResources{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
 	s.CanaryRelease.Spec.Services = []v1alpha1.CanaryService{{Service: "web", Ports: []v1alpha1.CanaryPort{
 		{Port: 80, Protocol: v1alpha1.CanaryProtocolHTTPS}, {Port: 53, Protocol: v1alpha1.CanaryProtocolUDP},
@@ -157,7 +157,7 @@ func TestAServiceThatCantBeSharedIsNamed(t *testing.T) {
 		}, `Rollout "ours"`},
 		{"the name of a version is taken", func(c *cluster) {
 			c.must(c.Create(c.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web-canary", Namespace: "shop"}}))
-		}, `"web-canary" is somebody else's`},
+		}, `"web-canary" is not of this CanaryRelease`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestOnlyARolloutOfSomethingElseTakesAServiceAway(t *testing.T) {
 		"of another CanaryRelease": {v1alpha1.WorkloadReference{APIVersion: "serin.dev/v1alpha1", Kind: v1alpha1.KindCanaryRelease, Name: "other"}, true},
 		"of a Deployment":          {v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: v1alpha1.KindDeployment, Name: "try"}, true},
 	} {
-		s := sceneOf(t, func(c *cluster) {
+		s := observationOf(t, func(c *cluster) {
 			ro := &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop"}}
 			ro.Spec.Service, ro.Spec.WorkloadRef = "web", test.ref
 			c.must(c.Create(c.Context(), ro))
@@ -194,7 +194,7 @@ func TestOnlyARolloutOfSomethingElseTakesAServiceAway(t *testing.T) {
 // Of several obstacles always the same one is reported: a message that changes from look
 // to look is written to the status each time.
 func TestOfSeveralObstaclesTheSameOneIsReported(t *testing.T) {
-	s := sceneOf(t, func(*cluster) {})
+	s := observationOf(t, func(*cluster) {})
 	var slice discoveryv1.EndpointSlice
 	for _, name := range []string{"c", "a", "d", "b"} {
 		s.splits[name] = &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: splitv1.TrafficSplitSpec{Service: "web"}}
@@ -223,7 +223,7 @@ func TestACanaryGetsWhatItsRolloutGivesIt(t *testing.T) {
 			c.run(5)
 		}
 		if diff := cmp.Diff(&v1alpha1.CanaryDelegationStatus{Weight: weight, Programmed: true}, c.canaryRelease().Status.Delegation); diff != "" {
-			t.Errorf("in effect (-want +got):\n%s", diff)
+			t.Errorf("programmed (-want +got):\n%s", diff)
 		}
 		split := &splitv1.TrafficSplit{}
 		c.must(c.Get(t.Context(), key("web"), split))

@@ -25,7 +25,7 @@ import (
 
 // complete has the API server fill the templates of a proposal in and check them, before
 // anything is made of them.
-func (r *Reconciler) complete(ctx context.Context, s *scene, proposal *chart.Proposal) error {
+func (r *Reconciler) complete(ctx context.Context, s *observation, proposal *chart.Proposal) error {
 	for i := range proposal.Canaries {
 		c := &proposal.Canaries[i]
 		d := s.deployments[c.Name]
@@ -58,7 +58,7 @@ func makeCanary(d *appsv1.Deployment, c *chart.Canary, controller metav1.OwnerRe
 }
 
 // candidate is what the proposal makes of a Deployment; nil when nothing.
-func (s *scene) candidate(name string) *chart.Canary {
+func (s *observation) candidate(name string) *chart.Canary {
 	if s.proposal == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (s *scene) candidate(name string) *chart.Canary {
 
 // observeWorkloads finds the Deployments that the proposal changes, that have a canary, and
 // that are on record.
-func (s *scene) observeWorkloads() error {
+func (s *observation) observeWorkloads() error {
 	names := map[string]bool{}
 	if s.proposal != nil {
 		for _, c := range s.proposal.Canaries {
@@ -97,7 +97,7 @@ func (s *scene) observeWorkloads() error {
 	return nil
 }
 
-func (s *scene) observeWorkload(name string) (helmrelease.Workload, error) {
+func (s *observation) observeWorkload(name string) (helmrelease.Workload, error) {
 	w := helmrelease.Workload{Name: name, Presence: kit.Absent}
 	d := s.deployments[name]
 	if d != nil {
@@ -124,7 +124,7 @@ func (s *scene) observeWorkload(name string) (helmrelease.Workload, error) {
 }
 
 // observeReplicaSet tells a version of a workload, and its canary.
-func (s *scene) observeReplicaSet(rs *appsv1.ReplicaSet, d *appsv1.Deployment, name string) (kit.ReplicaSet, bool) {
+func (s *observation) observeReplicaSet(rs *appsv1.ReplicaSet, d *appsv1.Deployment, name string) (kit.ReplicaSet, bool) {
 	marked := isMarked(rs, s.CanaryRelease) && rs.Annotations[v1alpha1.AnnotationCanaryWorkload] == name
 	owner := kit.OwnerNone
 	switch c := metav1.GetControllerOfNoCopy(rs); {
@@ -150,7 +150,7 @@ func podsOf(replicaSet string) string {
 }
 
 // belongs reports whether a pod is one of a Deployment, or of its canary, by its name.
-func (s *scene) belongs(pod, deployment string) bool {
+func (s *observation) belongs(pod, deployment string) bool {
 	for i := range s.replicaSets {
 		rs := &s.replicaSets[i]
 		if !strings.HasPrefix(pod, podsOf(rs.Name)) {

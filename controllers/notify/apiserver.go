@@ -20,7 +20,7 @@ const apiService = "kubernetes"
 
 // APIServer finds the addresses of the API server for an egress.Policy: those of the
 // Service kubernetes, of its endpoints, and further ones that are known otherwise.
-// It is asked for each connection, so the reader should be a cache.
+// It is read for each connection, so the reader should be a cache.
 func APIServer(cached client.Reader, known ...netip.Addr) func(context.Context) ([]netip.Addr, error) {
 	return func(ctx context.Context) ([]netip.Addr, error) {
 		service := &corev1.Service{}

@@ -28,12 +28,12 @@ func TestThePolicyHoldsForTheAddressThatANameLeadsTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "127.1", "2130706433", "0x7f000001"} {
-		got := once(t, cluster(), egress.Policy{}, Options{}, ask("q", "http://"+host+":"+port))
+		got := once(t, cluster(), egress.Policy{}, Options{}, question("q", "http://"+host+":"+port))
 		if got.outcome != Failed {
 			t.Errorf("%s: %+v", host, got)
 		}
 	}
-	got := once(t, cluster(), egress.Policy{}, Options{}, ask("q", "http://localhost:"+port))
+	got := once(t, cluster(), egress.Policy{}, Options{}, question("q", "http://localhost:"+port))
 	if !strings.Contains(got.message, "a loopback address") {
 		t.Errorf("got %q", got.message)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/serin-dev/serin/analysis/egress"
 )
 
-// The headers of a request beside Content-Type and User-Agent.
+// The headers of a request other than Content-Type and User-Agent.
 const (
 	// HeaderKey carries the UID of the Rollout, a slash, and the request's ID.
 	HeaderKey = "Idempotency-Key"

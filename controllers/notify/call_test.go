@@ -63,7 +63,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 					fmt.Fprint(w, "confidential")
 				}
 			})
-			got := once(t, cluster(), loopback, Options{}, ask("q", e.URL))
+			got := once(t, cluster(), loopback, Options{}, question("q", e.URL))
 			if got.outcome != test.outcome || got.message != test.message {
 				t.Errorf("got %s %q", got.outcome, got.message)
 			}
@@ -75,7 +75,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	target := listen(t, nil)
 	for _, code := range []int{301, 302, 303, 307, 308} {
 		e := listen(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target.URL, code) })
-		got := once(t, cluster(), loopback, Options{}, ask("q", e.URL))
+		got := once(t, cluster(), loopback, Options{}, question("q", e.URL))
 		if got.outcome != Failed || !strings.Contains(got.message, "redirects are not followed") || strings.Contains(got.message, target.URL) {
 			t.Errorf("%d: %+v", code, got)
 		}
@@ -99,7 +99,7 @@ func TestAHugeAnswerIsNotRead(t *testing.T) {
 			}
 		}
 	})
-	if got := once(t, cluster(), loopback, Options{}, ask("q", e.URL)); got.outcome != Delivered {
+	if got := once(t, cluster(), loopback, Options{}, question("q", e.URL)); got.outcome != Delivered {
 		t.Errorf("got %+v", got)
 	}
 	receive(t, "the end of the answer", ended)
@@ -121,7 +121,7 @@ func TestAnAnswerThatDripsIsCutOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := speak(t, test.say, true)
-			got := once(t, cluster(), loopback, Options{Timeout: 100 * time.Millisecond}, ask("q", "http://"+address))
+			got := once(t, cluster(), loopback, Options{Timeout: 100 * time.Millisecond}, question("q", "http://"+address))
 			if got.outcome != test.want || test.want == Failed && got.message != "no answer within 100ms" {
 				t.Errorf("got %+v", got)
 			}
@@ -165,7 +165,7 @@ func speak(tb testing.TB, bytes string, hold bool) (address string) {
 
 func TestHeadersWithoutEndAreNotTaken(t *testing.T) {
 	address := speak(t, "HTTP/1.1 200 OK\r\n"+strings.Repeat("X-Filler: "+strings.Repeat("a", 1000)+"\r\n", 200)+"\r\n", false)
-	if got := once(t, cluster(), loopback, Options{}, ask("q", "http://"+address)); got.outcome != Failed {
+	if got := once(t, cluster(), loopback, Options{}, question("q", "http://"+address)); got.outcome != Failed {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -173,7 +173,7 @@ func TestHeadersWithoutEndAreNotTaken(t *testing.T) {
 func TestRequestsAreSignedWithTheKeyAsItIsNow(t *testing.T) {
 	e := listen(t, nil)
 	api := cluster(secret("shop", "key", "Jefe"), secret("else", "key", "other"))
-	r := signed(ask("q", e.URL))
+	r := signed(question("q", e.URL))
 	r.Body = []byte("what do ya want for nothing?") // RFC 4231, test case 2
 	if got := once(t, api, loopback, Options{}, r); got.outcome != Delivered {
 		t.Fatalf("got %+v", got)
@@ -229,7 +229,7 @@ func TestWithoutItsKeyARequestIsNotSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{ServiceAccount: "serin-system/serin", Timeout: 200 * time.Millisecond}
-			got := once(t, test.secrets, loopback, o, signed(ask("q", e.URL)))
+			got := once(t, test.secrets, loopback, o, signed(question("q", e.URL)))
 			if got.outcome != Failed || got.message != test.want {
 				t.Errorf("got %s %q", got.outcome, got.message)
 			}
@@ -263,7 +263,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 		"no TLS at all":        {roots, "https://" + speak(t, "HTTP/1.1 400 Bad Request\r\n\r\n", false), Failed, "no TLS connection could be made"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := once(t, cluster(), loopback, Options{Roots: test.roots}, ask("q", test.url))
+			got := once(t, cluster(), loopback, Options{Roots: test.roots}, question("q", test.url))
 			if got.outcome != test.outcome || got.message != test.message {
 				t.Errorf("got %s %q", got.outcome, got.message)
 			}
@@ -275,7 +275,7 @@ func TestURLsThatAreNotCalled(t *testing.T) {
 	for _, address := range []string{
 		"", "ftp://example.org", "file:///etc/passwd", "http://", "http:///x", "http://user:secret@127.0.0.1/", "http://[::1", "http://a b/", "gopher://127.0.0.1:70/",
 	} {
-		got := once(t, cluster(), loopback, Options{}, ask("q", address))
+		got := once(t, cluster(), loopback, Options{}, question("q", address))
 		if got.outcome != Failed || got.message != "endpoint.url: "+egress.ErrURL.Error() {
 			t.Errorf("%q: %s %q", address, got.outcome, got.message)
 		}
@@ -284,7 +284,7 @@ func TestURLsThatAreNotCalled(t *testing.T) {
 
 func TestAnIDThatIsNoHeaderIsNotSent(t *testing.T) {
 	e := listen(t, nil)
-	got := once(t, cluster(), loopback, Options{}, ask("q\r\nX: y", e.URL))
+	got := once(t, cluster(), loopback, Options{}, question("q\r\nX: y", e.URL))
 	if got.outcome != Failed || len(e.heard()) != 0 {
 		t.Errorf("got %+v", got)
 	}
@@ -313,7 +313,7 @@ func FuzzNoWordOfTheEndpointGetsIntoAMessage(f *testing.F) {
 	f.Add("HTTP/1.1 200 OK\r\nContent-Length: confidential\r\n\r\n")
 	f.Add("HTTP/1.1 200 OK\r\nTransfer-Encoding: confidential\r\n\r\n")
 	f.Fuzz(func(t *testing.T, said string) {
-		got := once(t, cluster(), loopback, Options{Timeout: time.Second}, ask("q", "http://"+speak(t, said, false)))
+		got := once(t, cluster(), loopback, Options{Timeout: time.Second}, question("q", "http://"+speak(t, said, false)))
 		if !messages.MatchString(got.message) {
 			t.Errorf("said %q, got %q", said, got.message)
 		}

@@ -76,7 +76,7 @@ func (s *Sender) finish(d *delivery, a answer) (delay time.Duration, again bool)
 	before := d.result
 	d.result = Result{Outcome: a.outcome, Attempts: before.Attempts + 1, Message: a.message}
 	if before.Outcome != a.outcome || before.Message != a.message {
-		s.untold.Add(d.rollout)
+		s.unreported.Add(d.rollout)
 	}
 	if a.outcome.Final() {
 		s.metrics.unsettled.Dec()
@@ -107,7 +107,7 @@ func (s *Sender) delay(d *delivery, a answer) (delay time.Duration, again bool) 
 		return 0, false
 	case NotYet:
 		s.backoff.Forget(d)
-		delay = s.options.AskAgain
+		delay = s.options.CallAgain
 	default:
 		delay = s.backoff.When(d)
 	}

@@ -3,7 +3,7 @@
 // Package notify sends the HTTP requests of hooks and notifications, outside of
 // every reconcile.
 //
-// What is asked and told is decided by the planner and kept in the Rollout's
+// What is sent is decided by the planner and kept in the Rollout's
 // status; a controller hands it over with Send, as often as it likes, and reads
 // what became of it with Results. Nothing is kept across a restart: the same
 // requests are handed over again, with the same identity in the header
@@ -11,7 +11,7 @@
 //
 //	Send ──> queue ──> one of Workers ──> at most PerHost at once ──> endpoint
 //	           ^                                                        │
-//	           └── not yet: after AskAgain · failed: back-off ──────────┤
+//	           └── not yet: after CallAgain · failed: back-off ──────────┤
 //	                                                                    │
 //	Changed <── outcome or message is another one <─────────────────────┘
 //

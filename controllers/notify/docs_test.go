@@ -159,7 +159,7 @@ func TestThePagesAnswers(t *testing.T) {
 			w.WriteHeader(code)
 			_, _ = io.WriteString(w, "thrown away")
 		})
-		if got := once(t, cluster(), loopback, Options{}, ask("q", e.URL)); got.outcome != want {
+		if got := once(t, cluster(), loopback, Options{}, question("q", e.URL)); got.outcome != want {
 			t.Errorf("%d: %s", code, got.outcome)
 		}
 	}

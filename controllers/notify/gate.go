@@ -41,7 +41,7 @@ func (g *gate) leave(d *delivery) {
 }
 
 // next takes the first delivery that waits at a host with room; nil when there is
-// none. A caller who gets one that does not run after all has to ask for the next.
+// none. A caller that gets one that does not run after all has to take the next.
 func (g *gate) next(host string) *delivery {
 	l := g.lanes[host]
 	if l == nil || len(l.waiting) == 0 || l.running >= g.limit {

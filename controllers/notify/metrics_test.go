@@ -18,10 +18,10 @@ func TestMetrics(t *testing.T) {
 	if err := registry.Register(s.Sender); err != nil {
 		t.Fatal(err)
 	}
-	s.Send(website, ask("a", good.URL))
-	s.Send(website, ask("b", good.URL))
-	s.Send(website, ask("c", refusing.URL))
-	s.Send(website, ask("d", waiting.URL))
+	s.Send(website, question("a", good.URL))
+	s.Send(website, question("b", good.URL))
+	s.Send(website, question("c", refusing.URL))
+	s.Send(website, question("d", waiting.URL))
 	s.outcome("a", Delivered)
 	s.outcome("b", Delivered)
 	s.outcome("c", Refused)

@@ -19,8 +19,8 @@ type Options struct {
 	// Timeout of one attempt, from the reading of the key to the end of the answer.
 	// Default 10 s.
 	Timeout time.Duration
-	// AskAgain is when an endpoint is asked again that said "not yet". Default 10 s.
-	AskAgain time.Duration
+	// CallAgain is when an endpoint is called again that said "not yet". Default 10 s.
+	CallAgain time.Duration
 	// FirstRetry is how long after the first failure it is tried again; twice as long
 	// after each further one, up to MaxRetry. Default 1 s and 5 min. A quarter at most
 	// is added at random, so that what failed together does not come back together.
@@ -35,7 +35,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.UserAgent, "serin")
 	setDefault(&o.ServiceAccount, "the operator's")
 	setDefault(&o.Timeout, 10*time.Second)
-	setDefault(&o.AskAgain, 10*time.Second)
+	setDefault(&o.CallAgain, 10*time.Second)
 	setDefault(&o.FirstRetry, time.Second)
 	setDefault(&o.MaxRetry, 5*time.Minute)
 	setDefault(&o.Workers, 32)

@@ -39,7 +39,7 @@ const (
 	Pending Outcome = iota
 	// Delivered was answered with 200 to 299, except 202. It is final.
 	Delivered
-	// NotYet was answered with 202 or 425; the endpoint is asked again.
+	// NotYet was answered with 202 or 425; the endpoint is called again.
 	NotYet
 	// Refused was answered with 403. It is final.
 	Refused

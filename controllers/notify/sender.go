@@ -29,10 +29,10 @@ type Sender struct {
 	backoff workqueue.TypedRateLimiter[*delivery]
 	metrics *telemetry
 
-	// untold are the Rollouts whose results changed, each once, however late
+	// unreported are the Rollouts whose results changed, each once, however late
 	// they are received.
-	untold  workqueue.TypedInterface[types.NamespacedName]
-	changed chan event.TypedGenericEvent[types.NamespacedName]
+	unreported workqueue.TypedInterface[types.NamespacedName]
+	changed    chan event.TypedGenericEvent[types.NamespacedName]
 
 	mu         sync.Mutex
 	deliveries map[types.NamespacedName]map[string]*delivery
@@ -66,7 +66,7 @@ func New(secrets client.Reader, policy egress.Policy, clk clock.WithTicker, opti
 		}),
 		backoff:    workqueue.NewTypedItemExponentialFailureRateLimiter[*delivery](options.FirstRetry, options.MaxRetry),
 		metrics:    newTelemetry(),
-		untold:     workqueue.NewTyped[types.NamespacedName](),
+		unreported: workqueue.NewTyped[types.NamespacedName](),
 		changed:    make(chan event.TypedGenericEvent[types.NamespacedName]),
 		deliveries: map[types.NamespacedName]map[string]*delivery{},
 		gate:       gate{limit: options.PerHost, lanes: map[string]*lane{}},
@@ -148,18 +148,18 @@ func (s *Sender) Start(ctx context.Context) error {
 	for range s.options.Workers {
 		workers.Go(func() { s.work(ctx) })
 	}
-	workers.Go(func() { s.tell(ctx) })
+	workers.Go(func() { s.notify(ctx) })
 	<-ctx.Done()
 	s.queue.ShutDown()
-	s.untold.ShutDown()
+	s.unreported.ShutDown()
 	workers.Wait()
 	return nil
 }
 
-// tell passes on whose results changed.
-func (s *Sender) tell(ctx context.Context) {
+// notify passes on whose results changed.
+func (s *Sender) notify(ctx context.Context) {
 	for {
-		rollout, over := s.untold.Get()
+		rollout, over := s.unreported.Get()
 		if over {
 			return
 		}
@@ -167,6 +167,6 @@ func (s *Sender) tell(ctx context.Context) {
 		case s.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: rollout}:
 		case <-ctx.Done():
 		}
-		s.untold.Done(rollout)
+		s.unreported.Done(rollout)
 	}
 }

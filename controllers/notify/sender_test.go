@@ -22,18 +22,18 @@ func TestARequestIsDeliveredOnceHoweverOftenItIsHandedOver(t *testing.T) {
 	e := listen(t, nil)
 	s := play(t, cluster(), loopback, Options{UserAgent: "serin/1.2.3"})
 	for range 3 {
-		s.Send(website, ask("q1", e.URL+"/hook?a=b"))
+		s.Send(website, question("q1", e.URL+"/hook?a=b"))
 	}
 	if got := s.outcome("q1", Delivered); got.Attempts != 1 || got.Message != "answered 200 OK" {
 		t.Errorf("got %+v", got)
 	}
-	s.Send(website, ask("q1", e.URL+"/hook?a=b"))
-	s.Send(website, ask("q1", e.URL+"/elsewhere")) // settled is settled
-	s.Send(website, ask("q2", e.URL+"/hook?a=b"))
+	s.Send(website, question("q1", e.URL+"/hook?a=b"))
+	s.Send(website, question("q1", e.URL+"/elsewhere")) // settled is settled
+	s.Send(website, question("q2", e.URL+"/hook?a=b"))
 	s.outcome("q2", Delivered)
 	heard := e.heard()
 	if len(heard) != 2 {
-		t.Fatalf("told %d times: %+v", len(heard), heard)
+		t.Fatalf("called %d times: %+v", len(heard), heard)
 	}
 	first := heard[0]
 	if first.method != http.MethodPost || first.path != "/hook?a=b" || first.body != `{"id":"q1"}` {
@@ -53,7 +53,7 @@ func TestTheKeyTellsRolloutsApart(t *testing.T) {
 	s := play(t, cluster(), loopback, Options{})
 	names := map[types.UID]types.NamespacedName{"1": website, "2": {Namespace: "shop-staging", Name: "website"}}
 	for uid, name := range names {
-		r := ask("tests-6c8f9d7b5", e.URL)
+		r := question("tests-6c8f9d7b5", e.URL)
 		r.UID = uid
 		s.Send(name, r)
 	}
@@ -75,38 +75,38 @@ func TestTheOwnerIsToldWhenTheOutcomeChangesAndOnlyThen(t *testing.T) {
 		}
 	})
 	s := play(t, cluster(), loopback, Options{})
-	s.Send(website, ask("q", e.URL))
+	s.Send(website, question("q", e.URL))
 	var changes int
-	for s.Results(website)["q"].Outcome != Delivered || s.untold.Len() > 0 {
+	for s.Results(website)["q"].Outcome != Delivered || s.unreported.Len() > 0 {
 		select {
 		case c := <-s.Changed():
 			if changes++; c.Object != website {
-				t.Errorf("told of %v", c.Object)
+				t.Errorf("notified of %v", c.Object)
 			}
 		case <-time.After(2 * time.Millisecond):
 			s.clock.Step(time.Second)
 		}
 	}
 	if changes != 2 {
-		t.Errorf("told %d times of one failure and one success", changes)
+		t.Errorf("notified %d times of one failure and one success", changes)
 	}
 }
 
-func TestNoChangeIsLostWhileNobodyListens(t *testing.T) {
+func TestNoChangeIsLostWhileItsReceiverIsAway(t *testing.T) {
 	e := listen(t, nil)
 	s := play(t, cluster(), loopback, Options{})
 	want := map[types.NamespacedName]bool{}
 	for i := range 50 {
 		name := types.NamespacedName{Namespace: "shop", Name: strconv.Itoa(i)}
 		want[name] = true
-		s.Send(name, ask("q", e.URL))
+		s.Send(name, question("q", e.URL))
 	}
 	for deadline := time.After(waitLimit); len(want) > 0; {
 		select {
 		case c := <-s.Changed():
 			delete(want, c.Object)
 		case <-deadline:
-			t.Fatalf("not told of %v", want)
+			t.Fatalf("not notified of %v", want)
 		}
 	}
 }
@@ -124,14 +124,14 @@ func TestNotYetIsAskedAgainUntilItIsApproved(t *testing.T) {
 		}
 	})
 	s := play(t, cluster(), loopback, Options{})
-	s.Send(website, ask("q", e.URL))
+	s.Send(website, question("q", e.URL))
 	s.outcome("q", NotYet)
 	if got := s.outcome("q", Delivered); got.Attempts != 3 || got.Message != "answered 204 No Content" {
 		t.Errorf("got %+v", got)
 	}
 	for _, h := range e.heard() {
 		if h.header.Get(HeaderKey) != "q" || h.body != `{"id":"q"}` {
-			t.Errorf("asked something else: %+v", h)
+			t.Errorf("called with something else: %+v", h)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestAnEndpointThatIsDownIsTriedUntilItIsUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := play(t, cluster(), loopback, Options{})
-	s.Send(website, ask("q", "http://"+address))
+	s.Send(website, question("q", "http://"+address))
 	if got := s.outcome("q", Failed); got.Message != "the connection was refused" {
 		t.Errorf("got %+v", got)
 	}
@@ -160,7 +160,7 @@ func TestAnEndpointThatIsDownIsTriedUntilItIsUp(t *testing.T) {
 	defer e.Close()
 	s.outcome("q", Delivered)
 	if heard := e.heard(); len(heard) != 1 || heard[0].header.Get(HeaderKey) != "q" {
-		t.Errorf("told %+v", heard)
+		t.Errorf("called with %+v", heard)
 	}
 }
 
@@ -172,14 +172,14 @@ func TestAfterARestartTheSameIsSentWithTheSameIdentity(t *testing.T) {
 		}
 	})
 	before := play(t, cluster(), loopback, Options{})
-	before.Send(website, ask("q", e.URL))
+	before.Send(website, question("q", e.URL))
 	before.outcome("q", Failed)
 	before.stop()
 	after := play(t, cluster(), loopback, Options{})
 	if got := after.Results(website); len(got) != 0 {
 		t.Errorf("knows of %v", got)
 	}
-	after.Send(website, ask("q", e.URL))
+	after.Send(website, question("q", e.URL))
 	after.outcome("q", Delivered)
 	heard := e.heard()
 	first, last := heard[0], heard[len(heard)-1]
@@ -188,7 +188,7 @@ func TestAfterARestartTheSameIsSentWithTheSameIdentity(t *testing.T) {
 	}
 }
 
-// blocker is an endpoint that answers when it is told to.
+// blocker is an endpoint that answers when the test says so.
 type blocker struct {
 	*endpoint
 	arrived         chan string
@@ -240,13 +240,13 @@ func TestASlowEndpointDelaysNoOther(t *testing.T) {
 	s := play(t, cluster(), loopback, Options{Workers: 3, PerHost: 2, Timeout: time.Minute})
 	const many = 10
 	for i := range many {
-		s.Send(website, ask("slow-"+strconv.Itoa(i), slow.URL))
+		s.Send(website, question("slow-"+strconv.Itoa(i), slow.URL))
 	}
 	receive(t, "a slow one", slow.arrived)
 	receive(t, "another slow one", slow.arrived)
 	for i := range many {
 		id := "quick-" + strconv.Itoa(i)
-		s.Send(website, ask(id, quick.URL))
+		s.Send(website, question(id, quick.URL))
 		s.outcome(id, Delivered)
 	}
 	close(slow.release)
@@ -266,10 +266,10 @@ func TestASlowEndpointDelaysNoOther(t *testing.T) {
 func TestWhatIsForgottenIsCancelledAndMakesRoomForOthers(t *testing.T) {
 	b := block(t)
 	s := play(t, cluster(), loopback, Options{PerHost: 1, Timeout: time.Minute})
-	s.Send(website, ask("runs", b.URL))
+	s.Send(website, question("runs", b.URL))
 	receive(t, "the first", b.arrived)
-	s.Send(website, ask("waits", b.URL))
-	s.Send(website, ask("stays", b.URL))
+	s.Send(website, question("waits", b.URL))
+	s.Send(website, question("stays", b.URL))
 	s.await("both wait", 0, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -294,9 +294,9 @@ func TestNothingIsKeptOfARolloutThatIsGone(t *testing.T) {
 	b := block(t)
 	other := types.NamespacedName{Namespace: "shop", Name: "other"}
 	s := play(t, cluster(), loopback, Options{Timeout: time.Minute})
-	s.Send(website, ask("a", b.URL))
-	s.Send(website, ask("b", "http://127.0.0.1:1"))
-	s.Send(other, ask("a", b.URL))
+	s.Send(website, question("a", b.URL))
+	s.Send(website, question("b", "http://127.0.0.1:1"))
+	s.Send(other, question("a", b.URL))
 	receive(t, "one", b.arrived)
 	receive(t, "the other", b.arrived)
 	s.outcome("b", Failed)
@@ -317,20 +317,20 @@ func TestNothingIsKeptOfARolloutThatIsGone(t *testing.T) {
 func TestACorrectedEndpointIsTriedAtOnce(t *testing.T) {
 	wrong, right := listen(t, status(http.StatusNotFound)), listen(t, nil)
 	s := play(t, cluster(), loopback, Options{FirstRetry: time.Hour, MaxRetry: time.Hour})
-	s.Send(website, ask("q", wrong.URL))
+	s.Send(website, question("q", wrong.URL))
 	s.await("a failure", 0, func() bool { return s.Results(website)["q"].Outcome == Failed })
-	s.Send(website, ask("q", wrong.URL)) // changes nothing
+	s.Send(website, question("q", wrong.URL)) // changes nothing
 	if got := s.Results(website)["q"]; got.Outcome != Failed {
 		t.Errorf("got %+v", got)
 	}
-	s.Send(website, ask("q", right.URL))
+	s.Send(website, question("q", right.URL))
 	s.await("delivered", 0, func() bool { return s.Results(website)["q"].Outcome == Delivered })
 }
 
 func TestTheEndCancelsWhatIsBeingSent(t *testing.T) {
 	b := block(t)
 	s := play(t, cluster(), loopback, Options{Timeout: time.Minute})
-	s.Send(website, ask("q", b.URL))
+	s.Send(website, question("q", b.URL))
 	receive(t, "it", b.arrived)
 	s.stop()
 	if id := receive(t, "its end", b.cancelledByPeer); id != "q" {
@@ -346,7 +346,7 @@ func TestTheEndCancelsWhatIsBeingSent(t *testing.T) {
 
 func TestDelays(t *testing.T) {
 	s := New(cluster(), egress.Policy{}, play(t, cluster(), egress.Policy{}, Options{}).clock, Options{
-		FirstRetry: time.Second, MaxRetry: 10 * time.Second, AskAgain: 3 * time.Second,
+		FirstRetry: time.Second, MaxRetry: 10 * time.Second, CallAgain: 3 * time.Second,
 	})
 	d := &delivery{}
 	for i, step := range []struct {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
@@ -36,14 +38,7 @@ func (s *snapshot) control() *v1alpha1.Control {
 // sameControl compares what is wanted; who wants it makes no new action. Another
 // reason does: that is how the same revision is retried twice.
 func sameControl(a, b v1alpha1.Control) bool {
-	return a.Revision == b.Revision && a.Action == b.Action && stepOf(a) == stepOf(b) && a.Reason == b.Reason
-}
-
-func stepOf(c v1alpha1.Control) int32 {
-	if c.Step == nil {
-		return 0
-	}
-	return *c.Step
+	return a.Revision == b.Revision && a.Action == b.Action && ptr.Equal(a.StepIndex, b.StepIndex) && a.Reason == b.Reason
 }
 
 // applicable reports whether there is a user action that can be answered now. While the
@@ -88,11 +83,11 @@ func effectOnPromotion(s *snapshot, c *v1alpha1.Control) (e effect, why string) 
 
 func effectOnStep(s *snapshot, c *v1alpha1.Control) (e effect, why string) {
 	step := s.status.Step
-	switch want := stepOf(*c); {
-	case want > step.Index+1:
+	switch want := ptr.Deref(c.StepIndex, step.Index); {
+	case want > step.Index:
 		return pending, ""
-	case want != 0 && want < step.Index+1:
-		return declined, fmt.Sprintf("step %d is over; the release is at step %s", want, step.Summary)
+	case want < step.Index:
+		return declined, fmt.Sprintf("the step with the index %d is over; status.step.index is %d", want, step.Index)
 	}
 	return applied, ""
 }
@@ -106,9 +101,9 @@ func applyControl(d *draft) {
 		decline(d, why)
 		return
 	}
-	step := int32(0)
+	var step *int32
 	if d.status.Step != nil {
-		step = d.status.Step.Index + 1
+		step = new(d.status.Step.Index)
 	}
 	intervene(d, c, step) // on record first, since what is applied may end the release
 	switch {
@@ -146,9 +141,9 @@ func decline(d *draft, why string) {
 	d.Note(true, v1alpha1.ReasonControlIgnored, "%s of revision %s is ignored: %s", c.Action, c.Revision, why)
 }
 
-func intervene(d *draft, c *v1alpha1.Control, step int32) {
+func intervene(d *draft, c *v1alpha1.Control, step *int32) {
 	d.status.Interventions = append(d.status.Interventions, v1alpha1.Intervention{
-		Action: c.Action, Step: step, By: c.By, Reason: c.Reason, Time: d.micro(),
+		Action: c.Action, StepIndex: step, By: c.By, Reason: c.Reason, Time: d.micro(),
 	})
 	if n := len(d.status.Interventions); n > maxInterventions {
 		d.status.Interventions = slices.Clone(d.status.Interventions[n-maxInterventions:])
@@ -171,7 +166,7 @@ func retry(d *draft) bool {
 	default:
 		d.Note(false, string(c.Action), "Revision %s is released again, %s", c.Revision, who(c))
 		forgetRelease(d)
-		intervene(d, c, 0)
+		intervene(d, c, nil)
 		d.Wait(v1alpha1.ReasonPreparing, "Revision %s is released again.", c.Revision)
 		d.wake(d.Now)
 		return true

@@ -89,7 +89,7 @@ var lives = []story{
 		w.control(v1alpha1.ControlSkip, "sv2")
 		w.untilWeight(50)
 		w.run(60)
-		w.edit("skips step 2", func(s *v1alpha1.RolloutSpec) { s.Control.Step = new(int32(2)) })
+		w.edit("skips step 2", func(s *v1alpha1.RolloutSpec) { s.Control.StepIndex = new(int32(1)) })
 		w.ready()
 	}},
 	{"a person promotes fully", func(w *world) {

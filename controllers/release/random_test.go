@@ -188,7 +188,7 @@ func (w *world) decide(r *rand.Rand) {
 	}
 	w.control(actions[r.IntN(len(actions))], revision)
 	if r.IntN(2) == 0 {
-		w.ro.Spec.Control.Step = new(int32(1 + r.IntN(4)))
+		w.ro.Spec.Control.StepIndex = new(int32(r.IntN(4)))
 	}
 }
 
@@ -223,7 +223,7 @@ func (w *world) comeToRest() {
 		// Somebody has to open the gates.
 		if c := w.ro.Status.Canary; c != nil && (w.is(v1alpha1.ReasonWaitingForApproval) || w.is(v1alpha1.ReasonAnalysisFailed)) {
 			w.control(v1alpha1.ControlSkip, c.Revision)
-			w.ro.Spec.Control.Step = new(w.ro.Status.Step.Index + 1)
+			w.ro.Spec.Control.StepIndex = new(w.ro.Status.Step.Index)
 		}
 	}
 	w.t.Fatalf("never at rest: %s\n%s", readyMessage(w.ro), w.tail())

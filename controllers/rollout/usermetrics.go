@@ -116,7 +116,7 @@ func (r *Reconciler) attachMetrics(s *scene, judged time.Time) {
 	if len(s.Windows) > 0 || inEffect.IsZero() || s.Now.Sub(last) <= judge.Defaults().StaleAfter {
 		return
 	}
-	s.Values = evidence.Beside(series, judged, inEffect)
+	s.Values = evidence.KnownSince(series, judged, inEffect)
 }
 
 // measureMetrics has the metrics of a release measured that is under way.

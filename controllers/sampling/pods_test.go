@@ -68,7 +68,7 @@ func TestTheRunningProxiesOfTheSplitAreMeasuredAndTheOwnerIsTold(t *testing.T) {
 		t.Error(diff)
 	}
 	if e := <-p.Changes; e.Object != key {
-		t.Errorf("told of %v", e.Object)
+		t.Errorf("notified of %v", e.Object)
 	}
 	p.Forget(key)
 	if windows, health := p.Windows(key, time.Time{}); len(windows) > 0 || health != (analysis.Health{}) {

@@ -128,7 +128,7 @@ func TestWindowsCloseEachIntervalAndTheOwnerIsTold(t *testing.T) {
 			t.Errorf("%d windows after the end of the newest, want none", len(later))
 		}
 		if got, want := len(c.Changes), len(windows)+1; got != want {
-			t.Errorf("told %d times, want %d: for each window and for the first scrape", got, want)
+			t.Errorf("notified %d times, want %d: for each window and for the first scrape", got, want)
 		}
 	})
 }
@@ -154,7 +154,7 @@ func TestRoundsDoNotDrift(t *testing.T) {
 	})
 }
 
-func TestATargetThatHangsDelaysNobodyAndIsGivenUpAfterAnInterval(t *testing.T) {
+func TestATargetThatHangsDelaysNoOtherAndIsGivenUpAfterAnInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newCounting()
 		s.read["hangs"] = func(ctx context.Context, _ analysis.Scrape) (analysis.Scrape, error) {
@@ -362,7 +362,7 @@ func TestHealthSaysWhyDataIsMissingAndTheOwnerIsToldOnce(t *testing.T) {
 					t.Errorf("health (-want +got):\n%s", diff)
 				}
 				if n := len(c.Changes); n != 1 {
-					t.Errorf("told %d times, want once", n)
+					t.Errorf("notified %d times, want once", n)
 				}
 			})
 		})
@@ -428,14 +428,14 @@ func TestForgettingEndsTheMeasuring(t *testing.T) {
 		}
 		c.watch(k, targetOf("c"), analysis.Weight{Since: time.Now()})
 		pass(10*time.Second + 500*time.Millisecond) // a scrape is under way
-		toldBefore := len(c.Changes)
+		before := len(c.Changes)
 		c.Forget(k)
 		pass(20 * time.Second)
 		if windows, health := c.Windows(k, time.Time{}); len(windows) != 0 || health != (analysis.Health{}) {
 			t.Errorf("%d windows, health %+v after Forget, want nothing", len(windows), health)
 		}
-		if n := len(c.Changes); n != toldBefore {
-			t.Errorf("told %d times more after Forget", n-toldBefore)
+		if n := len(c.Changes); n != before {
+			t.Errorf("notified %d times more after Forget", n-before)
 		}
 		if n := len(s.scrapes("c")); n != 3 {
 			t.Errorf("%d scrapes, want 3 from before", n)
@@ -470,7 +470,7 @@ func TestStoppingIsNotAFaultOfTheTarget(t *testing.T) {
 			t.Errorf("Run = %v, want nil", err)
 		}
 		if _, health := c.Windows(k, time.Time{}); health != (analysis.Health{}) || len(c.Changes) != 0 {
-			t.Errorf("health %+v, told %d times; want nothing", health, len(c.Changes))
+			t.Errorf("health %+v, notified %d times; want nothing", health, len(c.Changes))
 		}
 	})
 }

@@ -84,7 +84,7 @@ func counted(m *metricsv1.TrafficMetrics, name string) (int64, bool) {
 	return 0, false
 }
 
-// window makes a window of a reading, or tells why it gives none.
+// window makes a window of a reading, or says why it gives none.
 //
 //	the metrics                              then
 //	are not there, or lack a version         NoData: that is not zero

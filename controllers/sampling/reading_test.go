@@ -62,7 +62,7 @@ func TestAWindowIsMadeOnlyOfMetricsThatAreKnown(t *testing.T) {
 		message string
 	}{
 		{name: "both versions", items: both(second(60)), want: analysis.Window{Canary: analysis.Arm{Requests: 10, Failures: 2}, Stable: analysis.Arm{Requests: 91, Failures: 1}}},
-		{name: "after the former window", items: both(second(60)), ended: second(30), want: analysis.Window{Canary: analysis.Arm{Requests: 10, Failures: 2}, Stable: analysis.Arm{Requests: 91, Failures: 1}}},
+		{name: "after the previous window", items: both(second(60)), ended: second(30), want: analysis.Window{Canary: analysis.Arm{Requests: 10, Failures: 2}, Stable: analysis.Arm{Requests: 91, Failures: 1}}},
 		{name: "estimates are rounded", items: []metricsv1.TrafficMetrics{item(second(60), "website-stable", "90600m", "1"), item(second(60), "website-canary", "0", "400m")}, want: analysis.Window{Stable: analysis.Arm{Requests: 92, Failures: 1}}},
 		{name: "clients know better than servers", items: append([]metricsv1.TrafficMetrics{item(second(60), "website-canary", "500", "0", server)}, append(both(second(60)), item(second(60), "website-stable", "500", "0", server))...), want: analysis.Window{Canary: analysis.Arm{Requests: 10, Failures: 2}, Stable: analysis.Arm{Requests: 91, Failures: 1}}},
 		{name: "nothing", reason: analysis.ReasonNoData, message: "the TrafficMetrics API has no metrics of the TrafficSplit yet; if requests are sent, look what serin metrics says of its source"},
@@ -76,7 +76,7 @@ func TestAWindowIsMadeOnlyOfMetricsThatAreKnown(t *testing.T) {
 		{name: "old metrics", items: both(second(60)), now: second(130), reason: analysis.ReasonGap, message: "the newest TrafficMetrics are of 2026-03-01T12:01:00Z"},
 		{name: "metrics of the future", items: both(second(60)), now: second(50), reason: analysis.ReasonOutOfOrder, message: "the TrafficMetrics are of the future; set the clocks of the cluster"},
 		{name: "a window with two weights", items: both(second(60)), weight: analysis.Weight{Percent: 10, Since: second(31)}, reason: analysis.ReasonWeightChanging},
-		{name: "a window in which a scraper may still have seen the former weight", items: both(second(60)), weight: analysis.Weight{Percent: 10, Since: second(16)}, reason: analysis.ReasonWeightChanging},
+		{name: "a window in which a scraper may still have seen the previous weight", items: both(second(60)), weight: analysis.Weight{Percent: 10, Since: second(16)}, reason: analysis.ReasonWeightChanging},
 		{name: "a weight that is changing", items: both(second(60)), weight: analysis.Weight{Percent: 10}, reason: analysis.ReasonWeightChanging},
 		{name: "too long a window", items: []metricsv1.TrafficMetrics{
 			item(second(120), "website-stable", "1", "1", func(m *metricsv1.TrafficMetrics) { m.Window.Duration = 2 * time.Minute }),

@@ -21,7 +21,7 @@ import (
 
 // Measurements measure TrafficSplits in the background.
 type Measurements interface {
-	// Measure begins to measure a split, or tells what changed.
+	// Measure begins to measure a split, or says what changed.
 	Measure(ctx context.Context, rollout types.NamespacedName, of analysis.Subject, w analysis.Weight) error
 	// Forget ends the measurement.
 	Forget(rollout types.NamespacedName)
@@ -90,7 +90,7 @@ func (r *Routed) Measure(ctx context.Context, key types.NamespacedName, of analy
 	return r.others.Measure(ctx, key, of, w)
 }
 
-// choose notes the router of a Rollout's split and tells whether proxies of Serin's serve it.
+// choose notes the router of a Rollout's split and reports whether proxies of Serin's serve it.
 func (r *Routed) choose(key types.NamespacedName, router string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
-// place measures what it is told to.
+// place measures what the test says.
 type place struct {
 	measured []types.NamespacedName
 	health   analysis.Health

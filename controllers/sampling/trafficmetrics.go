@@ -78,7 +78,7 @@ func (m *TrafficMetrics) Forget(key types.NamespacedName) {
 }
 
 // Windows returns the windows that ended after a time, oldest first, and how well the
-// split is measured. They have no latencies: the API tells quantiles, which can't be
+// split is measured. They have no latencies: the API has quantiles, which can't be
 // compared or added.
 func (m *TrafficMetrics) Windows(key types.NamespacedName, after time.Time) ([]analysis.Window, analysis.Health) {
 	m.mu.Lock()

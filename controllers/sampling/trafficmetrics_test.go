@@ -124,7 +124,7 @@ func TestARolloutIsMeasuredByASplitOfAnotherName(t *testing.T) {
 			t.Error("what has the split's name is measured, and not the Rollout")
 		}
 		if e := <-m.changes; e.Object != ro {
-			t.Errorf("told of %v", e.Object)
+			t.Errorf("notified of %v", e.Object)
 		}
 	})
 }
@@ -207,7 +207,7 @@ func TestTheAPIMayComeAndGo(t *testing.T) {
 			t.Errorf("before: %v %+v", windows, health)
 		}
 		if e := <-m.changes; e.Object != website {
-			t.Errorf("told of %v", e.Object)
+			t.Errorf("notified of %v", e.Object)
 		}
 		a.answer(nil)
 		pass(2 * time.Minute)

@@ -36,7 +36,7 @@ func inRelease(t *testing.T, label ...func(map[string]string)) (s *scene, stable
 	ro.Status.Stable = &v1alpha1.VersionStatus{Revision: stable, Replicas: 1, Ready: 1}
 	ro.Status.Canary = &v1alpha1.VersionStatus{Revision: canary, Replicas: 1, Ready: 1}
 	ro.Status.Step = &v1alpha1.StepStatus{Index: 1, Of: 2, StartedAt: now}
-	ro.Status.Interventions = []v1alpha1.Intervention{{Action: v1alpha1.ControlSkip, Step: 1, By: "jane", Reason: "known", Time: now}}
+	ro.Status.Interventions = []v1alpha1.Intervention{{Action: v1alpha1.ControlSkip, StepIndex: new(int32(1)), By: "jane", Reason: "known", Time: now}}
 	ro.Status.History = []v1alpha1.HistoryEntry{
 		{Revision: stable, Outcome: "Promoted", EndedAt: metav1.Now(), Interventions: ro.Status.Interventions},
 		{Revision: "6c", Outcome: "RolledBack", EndedAt: metav1.Now()},
@@ -103,14 +103,14 @@ func TestTheCommandsOfThePageAboutDecisionsWork(t *testing.T) {
 			t.Errorf("control is %+v after\n%s", c, block[1])
 			continue
 		}
-		if (c.Step != nil) != strings.Contains(block[1], "step:") || c.Step != nil && *c.Step != 2 {
-			t.Errorf("step is %v after\n%s", c.Step, block[1])
+		if (c.StepIndex != nil) != strings.Contains(block[1], "stepIndex:") || c.StepIndex != nil && *c.StepIndex != 1 {
+			t.Errorf("stepIndex is %v after\n%s", c.StepIndex, block[1])
 		}
 	}
 	if len(decided) != 5 {
 		t.Errorf("the page shows %v, want all five actions", decided)
 	}
-	for _, want := range []string{canary, "yes", " Skip at step 1 by jane: known\n", stable + " Promoted\n  ", " 6c RolledBack\n"} {
+	for _, want := range []string{canary, "yes", " Skip at stepIndex 1 by jane: known\n", stable + " Promoted\n  ", " 6c RolledBack\n"} {
 		if !strings.Contains(printed.String(), want) {
 			t.Errorf("nothing printed %q:\n%s", want, printed)
 		}

@@ -34,7 +34,7 @@ func (s *scene) mustKubectl(user, manifest string, args ...string) {
 }
 
 // decisionInGit is a manifest with a decision and without a name.
-const decisionInGit = smallest + `  control: {revision: 5d4f8c7b9, action: Promote, step: 1, reason: seen}
+const decisionInGit = smallest + `  control: {revision: 5d4f8c7b9, action: Promote, stepIndex: 0, reason: seen}
 `
 
 // waysToApply are those of people, and of GitOps tools.

@@ -45,7 +45,7 @@ func (s *scene) waitForPolicies(decisions string) {
 }
 
 func decision(action v1alpha1.ControlAction, by string) *v1alpha1.Control {
-	return &v1alpha1.Control{Revision: "5d4f8c7b9", Action: action, Step: ptr.To[int32](1), Reason: "seen", By: by}
+	return &v1alpha1.Control{Revision: "5d4f8c7b9", Action: action, StepIndex: ptr.To[int32](0), Reason: "seen", By: by}
 }
 
 // team is a namespace whose decisions are checked, with people of different rights:
@@ -121,8 +121,8 @@ func TestADecisionTakesTheVerbPromote(t *testing.T) {
 			{"an admin decides", "admin", `{"spec":{"control":{"action":"Abort","by":null}}}`, false},
 			{"an editor may not", "editor", `{"spec":{"control":{"action":"Abort","by":null}}}`, true},
 			{"nor for another revision", "editor", `{"spec":{"control":{"revision":"6c","by":null}}}`, true},
-			{"nor for another step", "editor", `{"spec":{"control":{"step":2,"by":null}}}`, true},
-			{"nor for every step", "editor", `{"spec":{"control":{"step":null,"by":null}}}`, true},
+			{"nor for another step", "editor", `{"spec":{"control":{"stepIndex":1,"by":null}}}`, true},
+			{"nor for every step", "editor", `{"spec":{"control":{"stepIndex":null,"by":null}}}`, true},
 			{"nor for another reason", "editor", `{"spec":{"control":{"reason":"x","by":null}}}`, true},
 			{"nor for no reason", "editor", `{"spec":{"control":{"reason":null,"by":null}}}`, true},
 			{"nor while they edit something else", "editor", `{"spec":{"paused":true,"control":{"action":"Skip","by":null}}}`, true},
@@ -209,7 +209,7 @@ func TestADecisionIsSignedByWhoeverMadeItLast(t *testing.T) {
 	for _, step := range []struct{ user, patch, by string }{
 		{"editor", `{"spec":{"paused":true}}`, "admin"},
 		{"editor", `{"spec":{"control":{"by":null}}}`, "admin"},
-		{"oncall", `{"spec":{"control":{"step":2}}}`, "oncall"},
+		{"oncall", `{"spec":{"control":{"stepIndex":1}}}`, "oncall"},
 		{"admin", `{"spec":{"control":{"action":"Abort","by":"oncall"}}}`, "admin"},
 	} {
 		s.wantError(s.merge(step.user, ro, step.patch), "")

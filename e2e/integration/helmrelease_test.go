@@ -181,7 +181,7 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 		t.Errorf("the digest was %s and is %s: %v", p.Digest, again.Digest, err)
 	}
 
-	// The Service is given back before anybody goes on with server-side apply, to which
+	// The Service is restored before a user goes on with server-side apply, to which
 	// a selector is one field: with Serin's key in it there is a conflict.
 	back := action.NewRollback(h.person)
 	back.Version, back.WaitStrategy, back.ServerSideApply = 1, kube.HookOnlyStrategy, "auto"
@@ -202,7 +202,7 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 		t.Errorf("a rollback counts as ours: %+v %v", state, err)
 	}
 	var invalid helmchart.InvalidError
-	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "revision 4 of release tcp was made by somebody else") {
+	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "revision 4 of release tcp is not of this CanaryRelease") {
 		t.Error(err)
 	}
 	// Whoever prefers server-side apply goes on with it.
@@ -231,7 +231,7 @@ func TestAnUpgradeThatWasBrokenOffIsTriedAgain(t *testing.T) {
 	if err := h.releases.Adopt(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"superseded Install complete", "failed Canary release try: broken off, and tried again", "deployed Canary release try adopted"}
+	want := []string{"superseded Install complete", "failed Canary release try: interrupted, and tried again", "deployed Canary release try adopted"}
 	if diff := cmp.Diff(want, h.history("tcp")); diff != "" {
 		t.Error(diff)
 	}
@@ -239,7 +239,7 @@ func TestAnUpgradeThatWasBrokenOffIsTriedAgain(t *testing.T) {
 	h.mark("tcp", 4, rcommon.StatusPendingUpgrade)
 	var invalid helmchart.InvalidError
 	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.HasPrefix(h.history("tcp")[3], "pending-upgrade") {
-		t.Errorf("an upgrade of somebody else that is under way was touched: %v", err)
+		t.Errorf("an upgrade of another user that is under way was touched: %v", err)
 	}
 }
 

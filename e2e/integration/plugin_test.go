@@ -258,7 +258,7 @@ func TestDecisionsFromTheCommandLineAreBoundToWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	s := team(t, signed)
 	released(t, s)
-	step := int32(1)
+	step := int32(0)
 	for _, test := range []struct {
 		user, line string
 		status     int
@@ -269,9 +269,9 @@ func TestDecisionsFromTheCommandLineAreBoundToWhatWasSeen(t *testing.T) {
 		{"oncall", "rollout promote website --reason good --dry-run=server", 0, "(server dry run)", nil},
 		{"oncall", "rollout promote website --revision=other", 1, "releases revision canary2, not other", nil},
 		{"oncall", "rollout retry website", 1, "was not rolled back", nil},
-		{"oncall", "rollout promote website --reason good", 0, "asked for: Promote of revision canary2 in step 1", &v1alpha1.Control{Revision: "canary2", Action: "Promote", Step: &step, Reason: "good", By: "oncall"}},
-		{"oncall", "rollout promote website --reason good", 1, "that was decided before", &v1alpha1.Control{Revision: "canary2", Action: "Promote", Step: &step, Reason: "good", By: "oncall"}},
-		{"oncall", "rollout skip website", 0, "Skip of revision canary2 in step 1", &v1alpha1.Control{Revision: "canary2", Action: "Skip", Step: &step, By: "oncall"}},
+		{"oncall", "rollout promote website --reason good", 0, "requested: Promote of revision canary2 in step 1", &v1alpha1.Control{Revision: "canary2", Action: "Promote", StepIndex: &step, Reason: "good", By: "oncall"}},
+		{"oncall", "rollout promote website --reason good", 1, "that was decided before", &v1alpha1.Control{Revision: "canary2", Action: "Promote", StepIndex: &step, Reason: "good", By: "oncall"}},
+		{"oncall", "rollout skip website", 0, "Skip of revision canary2 in step 1", &v1alpha1.Control{Revision: "canary2", Action: "Skip", StepIndex: &step, By: "oncall"}},
 		{"admin", "rollout promote website --full", 0, "PromoteFull of revision canary2", &v1alpha1.Control{Revision: "canary2", Action: "PromoteFull", By: "admin"}},
 		{"oncall", "rollout abort website --reason bad", 0, "Abort of revision canary2", &v1alpha1.Control{Revision: "canary2", Action: "Abort", Reason: "bad", By: "oncall"}},
 	} {

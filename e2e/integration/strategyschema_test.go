@@ -34,7 +34,7 @@ func TestEveryStrategyAndSettingIsAccepted(t *testing.T) {
 		"an hour":        deploymentRef + `strategy: {steps: [{weight: 10}, {weight: 50, at: "0 9 * * MON-FRI"}]}`,
 		"pause, slowly":  deploymentRef + "strategy: {onFailure: Pause, rollBackOver: 5m, steps: [{weight: 10}]}",
 		"an override":    deploymentRef + "strategy: {steps: [{weight: 10, analysis: {minRequests: 10, tolerance: 2pp, onInconclusive: Promote}}]}",
-		"a decision":     deploymentRef + oneStep + "control: {revision: 6c8f9d7b5, action: Promote, step: 1, reason: looked at it}",
+		"a decision":     deploymentRef + oneStep + "control: {revision: 6c8f9d7b5, action: Promote, stepIndex: 0, reason: looked at it}",
 		"a hook":         deploymentRef + oneStep + "hooks: [{name: tests, when: BeforeStep, endpoint: {url: https://ci.example/hook}, timeout: 10m}]",
 		"a notification": deploymentRef + oneStep + "notifications: [{name: chat, format: Slack, events: [RolledBack], endpoint: {url: https://chat.example/x}}]",
 		"a way back":     deploymentRef + oneStep + "rollbackWindow: {revisions: 3}\nhistoryLimit: 20\nrouter: none",

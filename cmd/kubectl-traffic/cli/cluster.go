@@ -35,7 +35,7 @@ const FieldManager = "kubectl-traffic"
 // Cluster is what the flags of kubectl choose: where to ask, and as whom.
 type Cluster struct {
 	flags *genericclioptions.ConfigFlags
-	// Errs is told warnings of the API server.
+	// Errs gets warnings of the API server.
 	Errs   io.Writer
 	Screen *terminal.Screen
 }

@@ -27,8 +27,8 @@ const (
 // lookEvery is how long one beat is.
 const lookEvery = time.Second
 
-// Follower says how something is followed.
-type Follower struct {
+// Watch says how something is watched.
+type Watch struct {
 	// Look looks once.
 	Look func(ctx context.Context) error
 	// Show shows what was seen, or that the look failed, and reports whether there is
@@ -39,8 +39,8 @@ type Follower struct {
 	End func(end, last error) error
 }
 
-// Wait follows something once a second, for at most a limit if there is one.
-func Wait(ctx context.Context, limit time.Duration, f Follower) error {
+// Wait looks at something once a second, for at most a limit if there is one.
+func Wait(ctx context.Context, limit time.Duration, w Watch) error {
 	if limit > 0 {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
@@ -48,12 +48,12 @@ func Wait(ctx context.Context, limit time.Duration, f Follower) error {
 	}
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	return f.Follow(ctx, ticker.C)
+	return w.Run(ctx, ticker.C)
 }
 
-// Follow looks at each beat until nothing is left to wait for, or the context is done. A
+// Run looks at each beat until nothing is left to wait for, or the context is done. A
 // look that fails in passing is done again, after more beats each time.
-func (f Follower) Follow(ctx context.Context, beats <-chan time.Time) error {
+func (f Watch) Run(ctx context.Context, beats <-chan time.Time) error {
 	failed := 0
 	var last error
 	for {
@@ -84,7 +84,7 @@ func (f Follower) Follow(ctx context.Context, beats <-chan time.Time) error {
 	}
 }
 
-func (f Follower) look(ctx context.Context) error {
+func (f Watch) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	return f.Look(ctx)

@@ -137,7 +137,7 @@ func (m *Metrics) explain(ctx context.Context, err error, q Question) error {
 	return err
 }
 
-// served is whether there is the API at all. It is when that can't be told.
+// served is whether there is the API at all. It is when that is not known.
 func (m *Metrics) served(ctx context.Context) bool {
 	err := m.rest.Get().AbsPath("/apis/" + metricsv1.GroupVersion.String()).Do(ctx).Error()
 	return !apierrors.IsNotFound(err)

@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
 // Wish is what a user wants to decide.
 type Wish struct {
 	Action v1alpha1.ControlAction
-	// Revision that the person has looked at; "" for the one that is being released.
+	// Revision that the user has looked at; "" for the one that is being released.
 	Revision string
-	// Step, counted from 1, that Promote and Skip end; 0 for the present one.
+	// Step, counted from 1 as it is printed, that Promote and Skip end; 0 for the present one.
 	Step   int32
 	Reason string
 }
@@ -38,10 +40,9 @@ func Decide(ro *v1alpha1.Rollout, w Wish) (v1alpha1.Control, error) {
 	if step := ro.Status.Step; w.Action == v1alpha1.ControlPromote || w.Action == v1alpha1.ControlSkip {
 		switch {
 		case w.Step > 0:
-			c.Step = &w.Step
+			c.StepIndex = new(w.Step - 1)
 		case step != nil:
-			present := step.Index + 1
-			c.Step = &present
+			c.StepIndex = new(step.Index)
 		}
 	}
 	if known := ro.Spec.Control; known != nil && same(*known, c) {
@@ -69,13 +70,7 @@ func suits(ro *v1alpha1.Rollout, action v1alpha1.ControlAction) error {
 
 // same compares what users decide; who did is written by the cluster.
 func same(a, b v1alpha1.Control) bool {
-	step := func(c v1alpha1.Control) int32 {
-		if c.Step == nil {
-			return 0
-		}
-		return *c.Step
-	}
-	return a.Revision == b.Revision && a.Action == b.Action && a.Reason == b.Reason && step(a) == step(b)
+	return a.Revision == b.Revision && a.Action == b.Action && a.Reason == b.Reason && ptr.Equal(a.StepIndex, b.StepIndex)
 }
 
 // outcome of the decision in spec.control, as far as Serin has seen it.

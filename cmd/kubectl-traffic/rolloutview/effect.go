@@ -50,14 +50,14 @@ func Detect(ro *v1alpha1.Rollout, plan []Planned, now Traffic) error {
 		if len(steps[i].Matches) > 0 {
 			continue
 		}
-		plan[i].tell(r.play(own.Judge, steps[i].Weight, hold))
+		plan[i].note(r.play(own.Judge, steps[i].Weight, hold))
 	}
 	return nil
 }
 
-// tell notes an effect, unless the step is over, nothing is compared in it, or nothing
+// note notes an effect, unless the step is over, nothing is compared in it, or nothing
 // would be found.
-func (p *Planned) tell(effect float64) {
+func (p *Planned) note(effect float64) {
 	if p.State != Done && p.Weight > 0 && p.Weight < 100 && effect > 0 && effect < 1 {
 		p.MinDetectableEffect = strconv.FormatFloat(100*effect, 'g', 2, 64) + "pp"
 	}

@@ -40,7 +40,7 @@ func Explain(ro *v1alpha1.Rollout, events []corev1.Event) []string {
 		add("The decision %s about revision %s did nothing: %s", c.Control.Action, c.Control.Revision, c.Ignored)
 	}
 	for _, i := range ro.Status.Interventions {
-		add("%s was decided by %s at %s%s.", i.Action, orSomebody(i.By), i.Time.UTC().Format(time.RFC3339), because(i.Reason))
+		add("%s was decided by %s at %s%s.", i.Action, orUser(i.By), i.Time.UTC().Format(time.RFC3339), because(i.Reason))
 	}
 	for _, e := range events {
 		add("%s %s: %s", eventTime(e).UTC().Format(time.RFC3339), e.Reason, e.Message)
@@ -48,16 +48,16 @@ func Explain(ro *v1alpha1.Rollout, events []corev1.Event) []string {
 	return list
 }
 
-// routed says where the traffic is, unless that is as it was asked for.
+// routed says where the traffic is, unless that is where it has to be.
 func routed(ro *v1alpha1.Rollout) string {
 	c := meta.FindStatusCondition(ro.Status.Conditions, v1alpha1.ConditionTrafficRouted)
 	if c == nil || c.Status == metav1.ConditionTrue {
 		return ""
 	}
-	return "The traffic is not where it was asked to be: " + c.Message
+	return "The traffic is not where it has to be: " + c.Message
 }
 
-func orSomebody(name string) string {
+func orUser(name string) string {
 	if name == "" {
 		return "a user"
 	}

@@ -16,8 +16,9 @@ import (
 // zero when it is not known: a user has to decide first, or the schedule does not open.
 // Last comes the promotion, which only begins.
 type Planned struct {
-	// Number of the step, counted from 1; one more than the last step for the promotion.
-	Number int `json:"step"`
+	// Index of the step, counted from 0 as in status.step.index; one more than that of the
+	// last step for the promotion.
+	Index int `json:"stepIndex"`
 	// Weight of the canary in percent.
 	Weight int32 `json:"weight"`
 	// State is Done, Present, Later or Promotion; all steps are Later where nothing is
@@ -63,7 +64,7 @@ func Plan(ro *v1alpha1.Rollout, calendar schedule.Calendar, now time.Time) ([]Pl
 		}
 		list = append(list, next)
 	}
-	last := Planned{Number: len(steps) + 1, Weight: 100, State: Promotion}
+	last := Planned{Index: len(steps), Weight: 100, State: Promotion}
 	last.Begins, last.Waits, err = p.opens("")
 	return append(list, last), err
 }
@@ -108,7 +109,7 @@ type planner struct {
 }
 
 func (p *planner) step(i int, s *v1alpha1.Step) (Planned, error) {
-	out := Planned{Number: i + 1, Weight: s.Weight, State: p.state(i)}
+	out := Planned{Index: i, Weight: s.Weight, State: p.state(i)}
 	if out.State == Done {
 		return out, nil
 	}

@@ -37,8 +37,8 @@ func TestPlan(t *testing.T) {
 	finish := windows.DeepCopy()
 	finish.WhenClosed = v1alpha1.ClosedFinish
 	five := int32(5)
-	promotion := func(number int, begins time.Time, waits string) rolloutview.Planned {
-		return rolloutview.Planned{Number: number, Weight: 100, State: rolloutview.Promotion, Begins: begins, Waits: waits}
+	promotion := func(index int, begins time.Time, waits string) rolloutview.Planned {
+		return rolloutview.Planned{Index: index, Weight: 100, State: rolloutview.Promotion, Begins: begins, Waits: waits}
 	}
 	const (
 		person   = "a user or a hook"
@@ -55,86 +55,86 @@ func TestPlan(t *testing.T) {
 		want     []rolloutview.Planned
 	}{
 		{name: "a release that begins now", strategy: plain(steps...), want: []rolloutview.Planned{
-			{Number: 1, Weight: 10, State: rolloutview.Later, Begins: noon, Ends: at(0, 10)},
-			{Number: 2, Weight: 20, State: rolloutview.Later, Begins: at(3, 0), Ends: at(4, 0)},
-			{Number: 3, Weight: 50, State: rolloutview.Later, Begins: at(4, 0), Ends: at(4, 5)},
-			promotion(4, at(4, 5), ""),
+			{Index: 0, Weight: 10, State: rolloutview.Later, Begins: noon, Ends: at(0, 10)},
+			{Index: 1, Weight: 20, State: rolloutview.Later, Begins: at(3, 0), Ends: at(4, 0)},
+			{Index: 2, Weight: 50, State: rolloutview.Later, Begins: at(4, 0), Ends: at(4, 5)},
+			promotion(3, at(4, 5), ""),
 		}},
 		{name: "a step that ends while the window is closed is followed when it opens", strategy: plain(steps...), schedule: windows, want: []rolloutview.Planned{
-			{Number: 1, Weight: 10, State: rolloutview.Later, Begins: at(2, 0), Ends: at(2, 10), Waits: closed},
-			{Number: 2, Weight: 20, State: rolloutview.Later, Begins: at(3, 0), Ends: at(4, 0)},
-			{Number: 3, Weight: 50, State: rolloutview.Later, Begins: at(26, 0), Ends: at(26, 5), Waits: tomorrow},
-			promotion(4, at(26, 5), ""),
+			{Index: 0, Weight: 10, State: rolloutview.Later, Begins: at(2, 0), Ends: at(2, 10), Waits: closed},
+			{Index: 1, Weight: 20, State: rolloutview.Later, Begins: at(3, 0), Ends: at(4, 0)},
+			{Index: 2, Weight: 50, State: rolloutview.Later, Begins: at(26, 0), Ends: at(26, 5), Waits: tomorrow},
+			promotion(3, at(26, 5), ""),
 		}},
 		{name: "the promotion waits for a window too", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "3h"}), schedule: windows, want: []rolloutview.Planned{
-			{Number: 1, Weight: 10, State: rolloutview.Later, Begins: at(2, 0), Ends: at(5, 0), Waits: closed},
-			promotion(2, at(26, 0), tomorrow),
+			{Index: 0, Weight: 10, State: rolloutview.Later, Begins: at(2, 0), Ends: at(5, 0), Waits: closed},
+			promotion(1, at(26, 0), tomorrow),
 		}},
 		{name: "a release that has begun finishes while the window is closed", strategy: plain(steps...), schedule: finish, want: []rolloutview.Planned{
-			{Number: 1, Weight: 10, State: rolloutview.Later, Begins: at(2, 0), Ends: at(2, 10), Waits: closed},
-			{Number: 2, Weight: 20, State: rolloutview.Later, Begins: at(3, 0), Ends: at(4, 0)},
-			{Number: 3, Weight: 50, State: rolloutview.Later, Begins: at(4, 0), Ends: at(4, 5)},
-			promotion(4, at(4, 5), ""),
+			{Index: 0, Weight: 10, State: rolloutview.Later, Begins: at(2, 0), Ends: at(2, 10), Waits: closed},
+			{Index: 1, Weight: 20, State: rolloutview.Later, Begins: at(3, 0), Ends: at(4, 0)},
+			{Index: 2, Weight: 50, State: rolloutview.Later, Begins: at(4, 0), Ends: at(4, 5)},
+			promotion(3, at(4, 5), ""),
 		}},
 		{
 			name: "a Freeze of operators holds that release too", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "3h"}), schedule: finish, freezes: []v1alpha1.Freeze{frozen(at(4, 0), at(6, 0))},
 			want: []rolloutview.Planned{
-				{Number: 1, Weight: 10, State: rolloutview.Later, Begins: at(2, 0), Ends: at(5, 0), Waits: closed},
-				promotion(2, at(6, 0), "the Freezes of operators to be over"),
+				{Index: 0, Weight: 10, State: rolloutview.Later, Begins: at(2, 0), Ends: at(5, 0), Waits: closed},
+				promotion(1, at(6, 0), "the Freezes of operators to be over"),
 			},
 		},
 		{name: "a paused release", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "10m"}, v1alpha1.Step{Weight: 20}), present: &v1alpha1.StepStatus{Index: 0, ProgrammedAt: &programmed}, paused: true, want: []rolloutview.Planned{
-			{Number: 1, Weight: 10, State: rolloutview.Present, Begins: programmed.Time, Ends: at(0, 6)},
-			{Number: 2, Weight: 20, State: rolloutview.Later, Waits: "spec.paused to be false"},
-			promotion(3, time.Time{}, ""),
-		}},
-		{name: "a step that ends at the very time of the next", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "3h"}, v1alpha1.Step{Weight: 20, At: "0 15 * * *"}), want: []rolloutview.Planned{
-			{Number: 1, Weight: 10, State: rolloutview.Later, Begins: noon, Ends: at(3, 0)},
-			{Number: 2, Weight: 20, State: rolloutview.Later, Begins: at(3, 0), Ends: at(3, 0)},
-			promotion(3, at(3, 0), ""),
-		}},
-		{name: "a time that never comes", strategy: plain(v1alpha1.Step{Weight: 10, At: "0 0 30 2 *"}), want: []rolloutview.Planned{
-			{Number: 1, Weight: 10, State: rolloutview.Later, Waits: `the time "0 0 30 2 *", which never comes`},
+			{Index: 0, Weight: 10, State: rolloutview.Present, Begins: programmed.Time, Ends: at(0, 6)},
+			{Index: 1, Weight: 20, State: rolloutview.Later, Waits: "spec.paused to be false"},
 			promotion(2, time.Time{}, ""),
 		}},
+		{name: "a step that ends at the very time of the next", strategy: plain(v1alpha1.Step{Weight: 10, Hold: "3h"}, v1alpha1.Step{Weight: 20, At: "0 15 * * *"}), want: []rolloutview.Planned{
+			{Index: 0, Weight: 10, State: rolloutview.Later, Begins: noon, Ends: at(3, 0)},
+			{Index: 1, Weight: 20, State: rolloutview.Later, Begins: at(3, 0), Ends: at(3, 0)},
+			promotion(2, at(3, 0), ""),
+		}},
+		{name: "a time that never comes", strategy: plain(v1alpha1.Step{Weight: 10, At: "0 0 30 2 *"}), want: []rolloutview.Planned{
+			{Index: 0, Weight: 10, State: rolloutview.Later, Waits: `the time "0 0 30 2 *", which never comes`},
+			promotion(1, time.Time{}, ""),
+		}},
 		{name: "a release in progress", strategy: plain(steps[:1]...), present: &v1alpha1.StepStatus{Index: 0, ProgrammedAt: &programmed}, want: []rolloutview.Planned{
-			{Number: 1, Weight: 10, State: rolloutview.Present, Begins: programmed.Time, Ends: at(0, 6)},
-			promotion(2, at(0, 6), ""),
+			{Index: 0, Weight: 10, State: rolloutview.Present, Begins: programmed.Time, Ends: at(0, 6)},
+			promotion(1, at(0, 6), ""),
 		}},
 		{name: "a step whose time is over waits for evidence", strategy: plain(steps[:1]...), present: &v1alpha1.StepStatus{Index: 0, ProgrammedAt: &overdue}, want: []rolloutview.Planned{
-			{Number: 1, Weight: 10, State: rolloutview.Present, Begins: overdue.Time, Ends: noon},
-			promotion(2, noon, ""),
+			{Index: 0, Weight: 10, State: rolloutview.Present, Begins: overdue.Time, Ends: noon},
+			promotion(1, noon, ""),
 		}},
 		{name: "after a gate nothing is known", strategy: plain(v1alpha1.Step{Weight: 5}, v1alpha1.Step{Weight: 10, Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 20}), present: &v1alpha1.StepStatus{Index: 1}, want: []rolloutview.Planned{
-			{Number: 1, Weight: 5, State: rolloutview.Done},
-			{Number: 2, Weight: 10, State: rolloutview.Present, Begins: noon, Ends: noon, Waits: person},
-			{Number: 3, Weight: 20, State: rolloutview.Later},
-			promotion(4, time.Time{}, ""),
+			{Index: 0, Weight: 5, State: rolloutview.Done},
+			{Index: 1, Weight: 10, State: rolloutview.Present, Begins: noon, Ends: noon, Waits: person},
+			{Index: 2, Weight: 20, State: rolloutview.Later},
+			promotion(3, time.Time{}, ""),
 		}},
 		{name: "a gate that was passed", strategy: plain(v1alpha1.Step{Weight: 10, Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 20}), present: &v1alpha1.StepStatus{Index: 0, PassedAt: &programmed}, want: []rolloutview.Planned{
-			{Number: 1, Weight: 10, State: rolloutview.Present, Begins: noon, Ends: noon},
-			{Number: 2, Weight: 20, State: rolloutview.Later, Begins: noon, Ends: noon},
-			promotion(3, noon, ""),
+			{Index: 0, Weight: 10, State: rolloutview.Present, Begins: noon, Ends: noon},
+			{Index: 1, Weight: 20, State: rolloutview.Later, Begins: noon, Ends: noon},
+			promotion(2, noon, ""),
 		}},
 		{name: "a ramp", strategy: v1alpha1.Strategy{Ramp: &v1alpha1.Ramp{From: 5, To: 12, By: &five, Every: "10m"}}, present: &v1alpha1.StepStatus{Index: 1, ProgrammedAt: &programmed}, want: []rolloutview.Planned{
-			{Number: 1, Weight: 5, State: rolloutview.Done},
-			{Number: 2, Weight: 10, State: rolloutview.Present, Begins: programmed.Time, Ends: at(0, 6)},
-			{Number: 3, Weight: 12, State: rolloutview.Later, Begins: at(0, 6), Ends: at(0, 16)},
-			promotion(4, at(0, 16), ""),
+			{Index: 0, Weight: 5, State: rolloutview.Done},
+			{Index: 1, Weight: 10, State: rolloutview.Present, Begins: programmed.Time, Ends: at(0, 6)},
+			{Index: 2, Weight: 12, State: rolloutview.Later, Begins: at(0, 6), Ends: at(0, 16)},
+			promotion(3, at(0, 16), ""),
 		}},
 		{
 			name:     "blue-green with a preview, and a switch at its time",
 			strategy: v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{Hold: "30m", At: "0 15 * * *", ScaleDownDelay: "1h"}},
 			want: []rolloutview.Planned{
-				{Number: 1, State: rolloutview.Later, Begins: noon, Ends: at(0, 30)},
-				{Number: 2, Weight: 100, State: rolloutview.Later, Begins: at(3, 0), Ends: at(4, 0)},
-				promotion(3, at(4, 0), ""),
+				{Index: 0, State: rolloutview.Later, Begins: noon, Ends: at(0, 30)},
+				{Index: 1, Weight: 100, State: rolloutview.Later, Begins: at(3, 0), Ends: at(4, 0)},
+				promotion(2, at(4, 0), ""),
 			},
 		},
 		{name: "blue-green with nothing set", strategy: v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen}, want: []rolloutview.Planned{
-			{Number: 1, State: rolloutview.Later, Begins: noon, Ends: noon},
-			{Number: 2, Weight: 100, State: rolloutview.Later, Begins: noon, Ends: noon.Add(30 * time.Second)},
-			promotion(3, noon.Add(30*time.Second), ""),
+			{Index: 0, State: rolloutview.Later, Begins: noon, Ends: noon},
+			{Index: 1, Weight: 100, State: rolloutview.Later, Begins: noon, Ends: noon.Add(30 * time.Second)},
+			promotion(2, noon.Add(30*time.Second), ""),
 		}},
 	}
 	for _, test := range tests {

@@ -18,7 +18,7 @@ type Race struct {
 }
 
 // Decided is whether another user has decided the same in the meantime. It is an error if
-// they have decided something else, which the person who decides has not seen.
+// they have decided something else, which the user who decides has not seen.
 func (r Race) Decided(now *v1alpha1.Rollout) (bool, error) {
 	theirs := now.Spec.Control
 	switch was := r.Before.Spec.Control; {
@@ -27,7 +27,7 @@ func (r Race) Decided(now *v1alpha1.Rollout) (bool, error) {
 	case same(r.Mine, *theirs):
 		return true, nil
 	}
-	return false, fmt.Errorf("%s was decided for revision %s%s%s at the same moment, and %s was not written; look at the Rollout %s again before you decide",
+	return false, fmt.Errorf("%s was decided for revision %s%s%s at the same time, and %s was not written; look at the Rollout %s again before you decide",
 		theirs.Action, theirs.Revision, with(" by ", theirs.By), with(": ", theirs.Reason), r.Mine.Action, now.Name)
 }
 
@@ -37,16 +37,16 @@ func (r Race) Still(now v1alpha1.Control) error {
 	if same(r.Mine, now) {
 		return nil
 	}
-	return fmt.Errorf("the release went on in this moment, from %s to %s, and %s was not written; look at the Rollout %s again before you decide",
+	return fmt.Errorf("the release went on meanwhile, from %s to %s, and %s was not written; look at the Rollout %s again before you decide",
 		place(r.Mine), place(now), r.Mine.Action, r.Before.Name)
 }
 
 // place is what a decision is about.
 func place(c v1alpha1.Control) string {
-	if c.Step == nil {
+	if c.StepIndex == nil {
 		return "revision " + c.Revision
 	}
-	return fmt.Sprintf("step %d of revision %s", *c.Step, c.Revision)
+	return fmt.Sprintf("step %d of revision %s", *c.StepIndex+1, c.Revision)
 }
 
 // with is text after what introduces it; "" if there is none.

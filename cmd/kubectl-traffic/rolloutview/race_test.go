@@ -11,8 +11,8 @@ import (
 )
 
 func TestRace(t *testing.T) {
-	first, second := int32(1), int32(2)
-	mine := v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromote, Step: &first}
+	first, second := int32(0), int32(1)
+	mine := v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromote, StepIndex: &first}
 	abort := &v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlAbort, By: "jane", Reason: "wrong prices"}
 	signed := mine
 	signed.By = "jane"
@@ -26,7 +26,7 @@ func TestRace(t *testing.T) {
 		{"only the status was written after an earlier decision", abort, abort, false, ""},
 		{"the earlier decision was taken away", abort, nil, false, ""},
 		{"another user has decided the same", nil, &signed, true, ""},
-		{"another user has decided something else", nil, abort, false, "Abort was decided for revision 657bc99986 by jane: wrong prices at the same moment, and Promote was not written; look at the Rollout website again"},
+		{"another user has decided something else", nil, abort, false, "Abort was decided for revision 657bc99986 by jane: wrong prices at the same time, and Promote was not written; look at the Rollout website again"},
 		{"another user has replaced an earlier decision", &signed, abort, false, "Abort was decided"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestRace(t *testing.T) {
 	}
 	t.Run("the step that was looked at is over", func(t *testing.T) {
 		later := mine
-		later.Step = &second
+		later.StepIndex = &second
 		err := rolloutview.Race{Before: released(), Mine: mine}.Still(later)
 		if err == nil || !strings.Contains(err.Error(), "from step 1 of revision 657bc99986 to step 2 of revision 657bc99986") {
 			t.Errorf("got %v", err)

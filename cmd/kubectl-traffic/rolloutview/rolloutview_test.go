@@ -74,7 +74,7 @@ func TestTree(t *testing.T) {
 	rejected.Status.Analysis, rejected.Status.Step, rejected.Status.Weight, rejected.Status.NextTransitionTime = nil, nil, nil, nil
 	rejected.Status.Decision = &v1alpha1.Decision{Revision: "657bc99986", Action: v1alpha1.ActionRollBack}
 	rejected.Status.Conditions[0].Reason, rejected.Status.Conditions[0].Message = v1alpha1.ReasonRolledBack, "Revision 657bc99986 was rolled back."
-	for name, scene := range map[string]rolloutview.Scene{
+	for name, snapshot := range map[string]rolloutview.Snapshot{
 		"gate": {
 			Rollout:     released(),
 			ReplicaSets: []appsv1.ReplicaSet{replicaSet("657bc99986", 1, 2), replicaSet("5d4f8c7b9", 4, 4)},
@@ -86,7 +86,7 @@ func TestTree(t *testing.T) {
 		"rolledback": {Rollout: rejected},
 		"unseen":     {Rollout: idle},
 	} {
-		got := rolloutview.Tree(scene)
+		got := rolloutview.Tree(snapshot)
 		golden := filepath.Join("testdata", name+".txt")
 		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -104,7 +104,7 @@ func TestTree(t *testing.T) {
 }
 
 func TestDecide(t *testing.T) {
-	first, third := int32(1), int32(3)
+	first, third := int32(0), int32(2)
 	with := func(change func(*v1alpha1.Rollout)) *v1alpha1.Rollout {
 		ro := released()
 		change(ro)
@@ -127,8 +127,8 @@ func TestDecide(t *testing.T) {
 		want    v1alpha1.Control
 		err     string
 	}{
-		{"promote the present step", released(), rolloutview.Wish{Action: v1alpha1.ControlPromote, Reason: "good"}, v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromote, Step: &first, Reason: "good"}, ""},
-		{"skip a later step", released(), rolloutview.Wish{Action: v1alpha1.ControlSkip, Step: 3}, v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlSkip, Step: &third}, ""},
+		{"promote the present step", released(), rolloutview.Wish{Action: v1alpha1.ControlPromote, Reason: "good"}, v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromote, StepIndex: &first, Reason: "good"}, ""},
+		{"skip a later step", released(), rolloutview.Wish{Action: v1alpha1.ControlSkip, Step: 3}, v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlSkip, StepIndex: &third}, ""},
 		{"promote fully is about no step", released(), rolloutview.Wish{Action: v1alpha1.ControlPromoteFull, Step: 3}, v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromoteFull}, ""},
 		{"the revision that was looked at", released(), rolloutview.Wish{Action: v1alpha1.ControlAbort, Revision: "657bc99986"}, v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlAbort}, ""},
 		{"another revision by now", released(), rolloutview.Wish{Action: v1alpha1.ControlAbort, Revision: "old"}, v1alpha1.Control{}, "releases revision 657bc99986, not old"},
@@ -186,7 +186,7 @@ func TestExplain(t *testing.T) {
 		"Serin has not looked at the last change of the spec yet.",
 		"It does not go on by itself: a user has to change something.",
 		"spec.paused stops new steps; kubectl traffic rollout resume website lets it go on.",
-		"The traffic is not where it was asked to be: Two proxies have not confirmed it.",
+		"The traffic is not where it has to be: Two proxies have not confirmed it.",
 		"The analysis says Inconclusive (MoreNeeded): Canary fails as often as stable.",
 		"If nothing else happens it goes on at 2026-03-01T12:00:00Z.",
 		"The decision Skip about revision old did nothing: its revision is gone",

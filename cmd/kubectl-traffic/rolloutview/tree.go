@@ -18,8 +18,8 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// Scene is a Rollout with what runs its versions.
-type Scene struct {
+// Snapshot is a Rollout with what runs its versions.
+type Snapshot struct {
 	Rollout     *v1alpha1.Rollout
 	ReplicaSets []appsv1.ReplicaSet
 	Pods        []corev1.Pod
@@ -32,8 +32,8 @@ type branch struct {
 	children []*branch
 }
 
-// Tree is the scene as a tree in a table, with sentences below.
-func Tree(s Scene) string {
+// Tree is the snapshot as a tree in a table, with sentences below.
+func Tree(s Snapshot) string {
 	root := &branch{name: "Rollout " + s.Rollout.Name, cells: []string{State(s.Rollout), stepCell(s.Rollout), ""}}
 	stableWeight, canaryWeight := Weights(s.Rollout)
 	for _, v := range []struct {
@@ -65,7 +65,7 @@ func stepCell(ro *v1alpha1.Rollout) string {
 	return "step " + ro.Status.Step.Summary
 }
 
-func (s Scene) version(role, weight string, v *v1alpha1.VersionStatus) *branch {
+func (s Snapshot) version(role, weight string, v *v1alpha1.VersionStatus) *branch {
 	name := role + " " + v.Revision
 	if v.Service != "" {
 		name += " (Service " + v.Service + ")"
@@ -91,7 +91,7 @@ func verdict(ro *v1alpha1.Rollout, role string) string {
 	return "Promoted"
 }
 
-func (s Scene) replicaSet(set *appsv1.ReplicaSet) *branch {
+func (s Snapshot) replicaSet(set *appsv1.ReplicaSet) *branch {
 	b := &branch{name: "ReplicaSet " + set.Name, cells: []string{"", "", fmt.Sprintf("%d/%d", set.Status.ReadyReplicas, set.Status.Replicas)}}
 	for i := range s.Pods {
 		if metav1.IsControlledBy(&s.Pods[i], set) {

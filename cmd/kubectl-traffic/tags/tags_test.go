@@ -128,7 +128,7 @@ func TestATagIsRefusedWhereItsServiceCouldNotAnswer(t *testing.T) {
 	}
 }
 
-func TestAServiceOfSomebodyElseIsNeverTaken(t *testing.T) {
+func TestAServiceOfAnotherOwnerIsNeverTaken(t *testing.T) {
 	want, err := tags.Make("candidate", split(), root, second)
 	if err != nil {
 		t.Fatal(err)

@@ -69,8 +69,8 @@ func items(values []string) []string {
 	return list
 }
 
-// pair splits "left=right".
-func pair(item string) (left, right string, err error) {
+// cutAtEquals splits "left=right".
+func cutAtEquals(item string) (left, right string, err error) {
 	left, right, found := strings.Cut(item, "=")
 	if !found || left == "" || right == "" || strings.Contains(right, "=") {
 		return "", "", fmt.Errorf("expecting the value format in value1=value2, given %q", item)
@@ -82,7 +82,7 @@ func parseTags(list []string) ([]tagging, error) {
 	var tags []tagging
 	latest := false
 	for _, item := range list {
-		revision, tag, err := pair(item)
+		revision, tag, err := cutAtEquals(item)
 		if err != nil {
 			return nil, fmt.Errorf("--tag: %w", err)
 		}
@@ -102,7 +102,7 @@ func parseTraffic(list []string) ([]portion, error) {
 	var portions []portion
 	var sum int32
 	for _, item := range list {
-		reference, text, err := pair(item)
+		reference, text, err := cutAtEquals(item)
 		if err != nil {
 			return nil, fmt.Errorf("--traffic: %w", err)
 		}

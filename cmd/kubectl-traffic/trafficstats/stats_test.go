@@ -45,7 +45,7 @@ func item(name, edge string, metrics ...string) string {
 
 const received = `{"direction":"from","side":"server","resource":{}}`
 
-func TestFiguresForPeople(t *testing.T) {
+func TestFiguresForUsers(t *testing.T) {
 	tests := []struct {
 		name    string
 		metrics []string

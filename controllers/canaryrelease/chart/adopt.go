@@ -36,12 +36,12 @@ const (
 	stepDone step = iota
 	// stepUpgrade: Helm can upgrade.
 	stepUpgrade
-	// stepFail: an upgrade of ours was broken off; Helm waits for it until its record says so.
+	// stepFail: an upgrade of ours was interrupted; Helm waits for it until its record says so.
 	stepFail
 )
 
-// nextStep decides what a release needs for a request to be adopted. An upgrade of
-// somebody else, before or in between, ends it: values of theirs would be undone.
+// nextStep decides what a release needs for a request to be adopted. Another upgrade, before
+// or in between, ends it: the adoption would undo its values.
 func nextStep(r Release, q Request) (step, error) {
 	if r.Newest == 0 {
 		return 0, InvalidError{fieldRelease, fmt.Sprintf("there is no release %s in namespace %s", q.Release, q.Namespace)}
@@ -54,7 +54,7 @@ func nextStep(r Release, q Request) (step, error) {
 		return stepUpgrade, nil
 	}
 	if r.AdoptedBy != q.UID || r.Newest < q.Version {
-		return 0, stranger(r.Newest, q)
+		return 0, otherUpgrade(r.Newest, q)
 	}
 	switch rcommon.Status(r.Status) {
 	case rcommon.StatusDeployed:
@@ -68,8 +68,8 @@ func nextStep(r Release, q Request) (step, error) {
 	}
 }
 
-func stranger(newest int, q Request) error {
-	return InvalidError{fieldVersion, fmt.Sprintf("revision %d of release %s was made by somebody else: start again from it", newest, q.Release)}
+func otherUpgrade(newest int, q Request) error {
+	return InvalidError{fieldVersion, fmt.Sprintf("revision %d of release %s is not of this CanaryRelease: start again from it", newest, q.Release)}
 }
 
 func (r *releases) Adopt(ctx context.Context, q Request) error {
@@ -104,7 +104,7 @@ func (s *session) adopt(ctx context.Context, q Request) error {
 	return s.upgrade(ctx, q, c, state.Newest+1)
 }
 
-// fail puts on record that an upgrade was broken off.
+// fail puts on record that an upgrade was interrupted.
 func (s *session) fail(q Request, revision int) error {
 	records := driver.NewSecrets(s.client.CoreV1().Secrets(s.namespace))
 	stored, err := records.Get(recordName(q.Release, revision))
@@ -116,13 +116,13 @@ func (s *session) fail(q Request, revision int) error {
 		return InvalidError{fieldRelease, fmt.Sprintf("the record of revision %d of release %s can't be read", revision, q.Release)}
 	}
 	release.Info.Status = rcommon.StatusFailed
-	release.Info.Description = "Canary release " + q.Name + ": broken off, and tried again"
+	release.Info.Description = "Canary release " + q.Name + ": interrupted, and tried again"
 	return records.Update(recordName(q.Release, revision), release)
 }
 
 // upgrade is helm upgrade. It applies on the client's side: a merge of the old
-// manifest, the new one and what runs leaves alone what others added, as the key in
-// a Service's selector while proxies are in its path, and spec.paused of a
+// manifest, the new one and what runs leaves alone what others added, such as the key in
+// a Service's selector while traffic goes through proxies, and spec.paused of a
 // Deployment. A server-side apply would meet them as conflicts.
 func (s *session) upgrade(ctx context.Context, q Request, c *candidate, revision int) error {
 	chart, err := c.chart()
@@ -139,7 +139,7 @@ func (s *session) upgrade(ctx context.Context, q Request, c *candidate, revision
 	up.ServerSideApply = "false"
 	up.WaitStrategy = kube.HookOnlyStrategy
 	up.Timeout = hookTimeout
-	if revision == q.Version+1 { // later tries must not push people's revisions out of the history
+	if revision == q.Version+1 { // later tries must not push revisions of users out of the history
 		up.MaxHistory = maxHistory
 	}
 	// The values are given in full; without them Helm takes the last ones.
@@ -176,7 +176,7 @@ func (s *session) explainUpgrade(err error, q Request, revision int) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, errOtherRevision) || errors.Is(err, driver.ErrReleaseExists):
-		return stranger(revision, q)
+		return otherUpgrade(revision, q)
 	case s.trouble() != nil:
 		return s.trouble()
 	case strings.Contains(err.Error(), "hooks failed"):

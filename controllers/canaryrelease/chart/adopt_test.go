@@ -28,7 +28,7 @@ func TestTheStateOfAReleaseIsReadOffLabels(t *testing.T) {
 		{name: "a failed upgrade", records: []metav1.ObjectMeta{record("1", "deployed", "", ""), record("2", "failed", "", "")}, want: Release{Newest: 2, Deployed: 1, Status: "failed"}},
 		{name: "uninstalled, with history", records: []metav1.ObjectMeta{record("1", "uninstalled", "", "")}, want: Release{Newest: 1, Status: "uninstalled"}},
 		{name: "adopted", records: []metav1.ObjectMeta{record("2", "deployed", "u1", "2")}, want: Release{Newest: 2, Deployed: 2, Status: "deployed", AdoptedBy: "u1"}},
-		{name: "labels that Helm handed on to somebody else's upgrade", records: []metav1.ObjectMeta{record("3", "deployed", "u1", "2")}, want: Release{Newest: 3, Deployed: 3, Status: "deployed"}},
+		{name: "labels that Helm handed on to another user's upgrade", records: []metav1.ObjectMeta{record("3", "deployed", "u1", "2")}, want: Release{Newest: 3, Deployed: 3, Status: "deployed"}},
 		{name: "no record of Helm", records: []metav1.ObjectMeta{record("x", "deployed", "", "")}, fails: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestTheStateOfAReleaseIsReadOffLabels(t *testing.T) {
 	}
 }
 
-func TestNobodyElsesRevisionIsTouched(t *testing.T) {
+func TestOnlyItsOwnRevisionIsTouched(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		state Release
@@ -52,13 +52,13 @@ func TestNobodyElsesRevisionIsTouched(t *testing.T) {
 	}{
 		{name: "the revision is deployed", state: Release{Newest: 1, Status: "deployed"}, want: stepUpgrade},
 		{name: "adopted before", state: Release{Newest: 2, Status: "deployed", AdoptedBy: "u1"}, want: stepDone},
-		{name: "broken off", state: Release{Newest: 2, Status: "pending-upgrade", AdoptedBy: "u1"}, want: stepFail},
+		{name: "interrupted", state: Release{Newest: 2, Status: "pending-upgrade", AdoptedBy: "u1"}, want: stepFail},
 		{name: "failed before", state: Release{Newest: 2, Status: "failed", AdoptedBy: "u1"}, want: stepUpgrade},
 		{name: "the revision was made by an adoption of the same object", state: Release{Newest: 1, Status: "deployed", AdoptedBy: "u1"}, want: stepUpgrade},
 		{name: "no release", error: "spec.release: there is no release tcp in namespace shop"},
-		{name: "somebody else's", state: Release{Newest: 2, Status: "deployed"}, error: "spec.version: revision 2 of release tcp was made by somebody else"},
-		{name: "somebody else's, under way", state: Release{Newest: 2, Status: "pending-upgrade", AdoptedBy: "u2"}, error: "made by somebody else"},
-		{name: "somebody else's rollback of the same revision", state: Release{Newest: 1, Status: "pending-rollback"}, error: "spec.version: revision 1 of release tcp is pending-rollback"},
+		{name: "another user's", state: Release{Newest: 2, Status: "deployed"}, error: "spec.version: revision 2 of release tcp is not of this CanaryRelease"},
+		{name: "another user's, under way", state: Release{Newest: 2, Status: "pending-upgrade", AdoptedBy: "u2"}, error: "is not of this CanaryRelease"},
+		{name: "another user's rollback of the same revision", state: Release{Newest: 1, Status: "pending-rollback"}, error: "spec.version: revision 1 of release tcp is pending-rollback"},
 		{name: "uninstalled", state: Release{Newest: 2, Status: "uninstalled", AdoptedBy: "u1"}, error: "spec.release: release tcp is uninstalled since its revision 2"},
 		{name: "a revision that is not there yet", state: Release{Newest: 0}, error: "there is no release"},
 	} {
@@ -98,9 +98,9 @@ func TestAnAdoptionIsARevisionOfHelm(t *testing.T) {
 	}
 	w.upgrade(t, "shop", map[string]any{})
 	if state, err = w.releases().Get(t.Context(), namespace, "shop"); err != nil || state.Newest != 3 || state.AdoptedBy != "" {
-		t.Errorf("somebody else's upgrade: %+v %v", state, err)
+		t.Errorf("another user's upgrade: %+v %v", state, err)
 	}
-	if err := w.releases().Adopt(t.Context(), q); err == nil || !strings.Contains(err.Error(), "revision 3 of release shop was made by somebody else") {
+	if err := w.releases().Adopt(t.Context(), q); err == nil || !strings.Contains(err.Error(), "revision 3 of release shop is not of this CanaryRelease") {
 		t.Error(err)
 	}
 }
@@ -166,7 +166,7 @@ func write(t *testing.T, tracker ktesting.ObjectTracker, a ktesting.Action, cras
 	return crash
 }
 
-func TestAnUpgradeOfSomebodyElseInBetweenIsKept(t *testing.T) {
+func TestAnUpgradeOfAnotherUserInBetweenIsKept(t *testing.T) {
 	w := newWorld()
 	w.install(t, "tcp", map[string]any{})
 	s := w.session()
@@ -176,7 +176,7 @@ func TestAnUpgradeOfSomebodyElseInBetweenIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.upgrade(t, "tcp", map[string]any{"maxmemory": "9mb"})
-	if err := s.upgrade(t.Context(), q, c, 2); err == nil || !strings.Contains(err.Error(), "was made by somebody else") {
+	if err := s.upgrade(t.Context(), q, c, 2); err == nil || !strings.Contains(err.Error(), "is not of this CanaryRelease") {
 		t.Error(err)
 	}
 	if r := w.stored(t, "tcp", 2); r.Config["maxmemory"] != "9mb" || r.Info.Status != "deployed" {
@@ -184,7 +184,7 @@ func TestAnUpgradeOfSomebodyElseInBetweenIsKept(t *testing.T) {
 	}
 	w.mark(t, "tcp", 2, "pending-upgrade")
 	if err := w.releases().Adopt(t.Context(), q); err == nil || w.stored(t, "tcp", 2).Info.Status != "pending-upgrade" {
-		t.Errorf("an upgrade of somebody else that is under way was touched: %v", err)
+		t.Errorf("an upgrade of another user that is under way was touched: %v", err)
 	}
 }
 

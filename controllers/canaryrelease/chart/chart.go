@@ -237,7 +237,7 @@ func (s *session) claims(ctx context.Context, names []string) (map[string][]core
 	return modes, nil
 }
 
-// keyOf is for names of contents: unknown to whoever may not read the release's
+// keyOf is for names of contents: unknown to users who may not read the release's
 // record, and the same for as long as the record says the same.
 func keyOf(q Request, r *helm.Release) ([]byte, error) {
 	config, err := json.Marshal([]any{q.UID, q.Version, r.Info.LastDeployed.UTC().Format(time.RFC3339Nano), r.Manifest, r.Config})

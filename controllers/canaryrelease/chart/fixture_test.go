@@ -112,7 +112,7 @@ func (w *world) install(t testing.TB, name string, values map[string]any) {
 	}
 }
 
-// upgrade makes the next revision as a person would.
+// upgrade makes the next revision as a user would.
 func (w *world) upgrade(t testing.TB, name string, values map[string]any) {
 	t.Helper()
 	up := action.NewUpgrade(w.configuration(t))
@@ -155,7 +155,7 @@ func (w *world) stored(t testing.TB, name string, revision int) *helm.Release {
 	return r.(*helm.Release)
 }
 
-// mark sets the status of a revision, as a crash or a person leaves it.
+// mark sets the status of a revision, as a crash or a user leaves it.
 func (w *world) mark(t testing.TB, name string, revision int, status string) {
 	t.Helper()
 	r := w.stored(t, name, revision)

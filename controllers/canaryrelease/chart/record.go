@@ -30,8 +30,7 @@ const (
 	LabelRevision = "serin.dev/canary-release-revision"
 )
 
-// maxRecord bounds a record in memory: a megabyte of a Secret unpacks to a thousand
-// when somebody wants it to.
+// maxRecord bounds a record in memory: a megabyte of a Secret can unpack to a thousand.
 const maxRecord = 64 << 20
 
 // stateOf reads a release off the labels of its records, which Helm 3 and Helm 4
@@ -96,7 +95,7 @@ func unpackSecret(secret *corev1.Secret) (*record, error) {
 	return r, nil
 }
 
-// fresh is a chart that nobody has changed; Helm changes a chart as it renders it.
+// fresh is an unchanged chart; Helm changes a chart as it renders it.
 func (r *record) fresh() (*helm.Release, error) { return unpack(r.packed) }
 
 // unpack reads a record. Its errors say nothing of the content.

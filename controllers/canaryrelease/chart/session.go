@@ -30,7 +30,7 @@ import (
 )
 
 // manager is Helm's own field manager. What an adoption writes has to be Helm's, or
-// the next upgrade by server-side apply would meet a stranger's fields.
+// the next upgrade by server-side apply would meet the fields of another manager.
 const manager = "helm"
 
 func init() { kube.ManagedFieldsManager = manager }

@@ -78,7 +78,7 @@ type Releases interface {
 	Adopt(ctx context.Context, r Request) error
 }
 
-// InvalidError tells that a person has to change something. Its text is safe to
+// InvalidError says that a user has to change something. Its text is safe to
 // show: it holds no value and nothing that a template printed.
 type InvalidError struct{ Field, Message string }
 

@@ -142,7 +142,7 @@ func subCharts(c *chartv2.Chart) map[string]*chartv2.Chart {
 }
 
 // checkEnabled looks for the sub-chart of a path in a chart of which the disabled
-// ones have been taken out.
+// ones have been removed.
 func checkEnabled(c *chartv2.Chart, path []string) error {
 	for _, name := range path {
 		i := slices.IndexFunc(c.Dependencies(), func(s *chartv2.Chart) bool { return s.Name() == name })

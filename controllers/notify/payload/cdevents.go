@@ -73,7 +73,7 @@ func renderCDEvent(ro Rollout, n v1alpha1.PendingNotification) (Payload, error) 
 
 // cdEventType chooses the predicate. The vocabulary speaks of a service when its
 // version changed: it was upgraded when the new version has been promoted and
-// rolled back when the old one has all traffic again. What is told on the way has
+// rolled back when the old one has all traffic again. What happens on the way has
 // no word there and is an event of Serin's own, so that no receiver counts a canary as
 // a deployment.
 func cdEventType(kind v1alpha1.NotificationKind) string {

@@ -9,7 +9,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// Question is what a hook is asked, or told after a release.
+// Question is what a hook is called with.
 type Question struct {
 	// ID stays the same when the question is repeated.
 	ID string
@@ -38,7 +38,7 @@ type Step struct {
 	Weight int32 `json:"weight"`
 }
 
-// hookKind is the kind of a hook's body, beside the version of the API.
+// hookKind is the kind of a hook's body.
 const hookKind = "HookRequest"
 
 type hookRequest struct {

@@ -63,7 +63,7 @@ func (ro Rollout) source() string {
 	return "/apis/" + v1alpha1.GroupVersion.String() + "/namespaces/" + escape(ro.Namespace) + "/rollouts/" + escape(ro.Name)
 }
 
-// event is what a notification tells, in CloudEvents and in the custom data of
+// event is what a notification says, in CloudEvents and in the custom data of
 // CDEvents.
 type event struct {
 	Rollout  rolloutReference          `json:"rollout"`

@@ -114,7 +114,7 @@ func (w *world) replicaSetController() {
 	w.rss = kept
 }
 
-// router puts splits in effect after a while, and gives the Service back when one goes.
+// router programs splits after a while, and restores the Service when one goes.
 func (w *world) router() {
 	for _, s := range w.services {
 		sp := s.split
@@ -168,14 +168,14 @@ func (w *world) checkService(s *service, a kit.Action) {
 		w.Fatalf("the Service %s has no ready pod (after %v)\n%s", s.name, a, w.history())
 	}
 	if n := w.deps[s.dep].replicas; w.overdue() && ready < n {
-		w.Fatalf("only %d of %d pods are behind the Service %s, which was given back unconfirmed (after %v)\n%s", ready, n, s.name, a, w.history())
+		w.Fatalf("only %d of %d pods are behind the Service %s, which was restored unconfirmed (after %v)\n%s", ready, n, s.name, a, w.history())
 	}
 }
 
 // overdue reports whether a deletion may go on without the router.
 func (w *world) overdue() bool {
 	since := w.cr.DeletionTimestamp
-	return since != nil && !w.now.Before(since.Add(patience))
+	return since != nil && !w.now.Before(since.Add(routerTimeout))
 }
 
 // checkBackend wants pods where requests go to, that exist and are not about to go.

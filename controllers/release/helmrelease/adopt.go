@@ -90,7 +90,7 @@ func settle(d *draft, w *Workload) bool {
 	case w.Presence == kit.Absent || w.Deleting: // uninstalled meanwhile
 		return dropCanaries(d, func(other *Workload, _ *kit.ReplicaSet) bool { return other.Name != w.Name })
 	case c == nil:
-		return giveBack(d, w)
+		return restore(d, w)
 	case c.Owner != kit.OwnerSerin:
 		return handedOver(d, w, c)
 	}
@@ -100,7 +100,7 @@ func settle(d *draft, w *Workload) bool {
 	return handOver(d, w, c)
 }
 
-// unfit says why the Deployment can't take the canary's pods over; "" when it can.
+// unfit says why the Deployment can't adopt the canary's pods; "" when it can.
 func unfit(w *Workload, c *kit.ReplicaSet) string {
 	own := w.find(func(r *kit.ReplicaSet) bool { return r.Owner == kit.OwnerDeployment && r.Current && !r.Gone() })
 	switch {
@@ -127,8 +127,8 @@ func handOver(d *draft, w *Workload, c *kit.ReplicaSet) bool {
 	return false
 }
 
-// keep sees to it that the weights of a workload's Services stay what they are, and reports
-// whether they are in effect, or nothing leads the Services any more.
+// keep keeps the weights of a workload's Services what they are, and reports
+// whether they are live, or no split leads the Services any more.
 func keep(d *draft, w *Workload, weight int32) bool {
 	done := true
 	for _, s := range d.servicesOf(w.Name) {
@@ -143,16 +143,16 @@ func handedOver(d *draft, w *Workload, c *kit.ReplicaSet) bool {
 	old := versions.Others(w.ReplicaSets, c)
 	switch {
 	case c.Owner != kit.OwnerDeployment:
-		d.Wait(v1alpha1.ReasonAdopting, "Waiting for the Deployment %s to take the canary's pods over.", w.Name)
+		d.Wait(v1alpha1.ReasonAdopting, "Waiting for the Deployment %s to adopt the canary's pods.", w.Name)
 	case !c.Current:
 		// It was changed again meanwhile: its new pods take the place of the canary's.
 		return superseded(d, w, c)
 	case len(old) == 0:
-		return giveBack(d, w)
+		return restore(d, w)
 	case c.Replicas != w.Replicas && w.Paused && w.Held:
-		// Scaled in this very moment: a paused Deployment would keep both versions.
+		// Scaled in the meantime: a paused Deployment would keep both versions.
 		d.Do(SetHold{Workload: w.Name, Paused: false})
-		d.Wait(v1alpha1.ReasonAdopting, "Giving the Deployment %s back.", w.Name)
+		d.Wait(v1alpha1.ReasonAdopting, "Restoring the Deployment %s.", w.Name)
 	default:
 		d.Wait(v1alpha1.ReasonAdopting, "The old pods of Deployment %s are being removed, %d are left.", w.Name, old[0].Existing)
 	}
@@ -172,16 +172,16 @@ func superseded(d *draft, w *Workload, c *kit.ReplicaSet) bool {
 			return false
 		}
 	}
-	return giveBack(d, w)
+	return restore(d, w)
 }
 
-// giveBack lets the Deployment go on by itself, and waits until it has all its pods.
-func giveBack(d *draft, w *Workload) bool {
+// restore ends the pause of the Deployment, and reports whether it is ended.
+func restore(d *draft, w *Workload) bool {
 	if w.Presence != kit.Present || w.Deleting || !w.Held || !w.Paused {
 		return true
 	}
 	d.Do(SetHold{Workload: w.Name, Paused: false})
-	d.Wait(v1alpha1.ReasonAdopting, "Giving the Deployment %s back.", w.Name)
+	d.Wait(v1alpha1.ReasonAdopting, "Restoring the Deployment %s.", w.Name)
 	return false
 }
 
@@ -215,7 +215,7 @@ func replace(d *draft, w *Workload, c *kit.ReplicaSet, why string) bool {
 // Deployment's pods it stays there.
 func keepUnlessReturned(d *draft, w *Workload) {
 	for _, s := range d.servicesOf(w.Name) {
-		if s.led() && !s.asked(even(s.Ports, 0)) {
+		if s.led() && !s.requests(even(s.Ports, 0)) {
 			route(d, s, even(s.Ports, fullWeight))
 		}
 	}

@@ -68,9 +68,9 @@ func TestEachStepOfAnAdoptionWaitsForTheOneBefore(t *testing.T) {
 		{"a canary with one pod too many keeps Helm from being called", false, callHelm, func(o *Observation) { canaryOf(o).Existing++ }, "", callHelm},
 		{"a canary with one pod too many is not handed over", false, handOverAny, func(o *Observation) { canaryOf(o).Existing++ }, "", handOverAny},
 		{"a canary with a pod that is not available is not handed over", false, handOverAny, func(o *Observation) { canaryOf(o).Available-- }, "", handOverAny},
-		{"a canary that was told of another scale is told of the right one first", false, handOverAny, func(o *Observation) { canaryOf(o).Desired++ }, scaleAny, handOverAny},
+		{"a canary that announces another scale announces the right one first", false, handOverAny, func(o *Observation) { canaryOf(o).Desired++ }, scaleAny, handOverAny},
 		{"pods that read copies are replaced", false, handOverAny, func(o *Observation) { canaryOf(o).Rolls = true }, "", handOverAny},
-		{"the Deployment makes pods of its own when somebody released it", false, handOverAny, func(o *Observation) { o.Workloads[0].Paused = false }, "", handOverAny},
+		{"the Deployment makes pods of its own when it is not paused any more", false, handOverAny, func(o *Observation) { o.Workloads[0].Paused = false }, "", handOverAny},
 		{"the Deployment is held until the last old pod is gone", false, goOnWeb, func(o *Observation) { oldOf(o).Existing = 1 }, "", goOnWeb},
 		{"a Deployment that is scaled meanwhile is released, since it would keep both versions", false, goOnWeb, func(o *Observation) {
 			oldOf(o).Existing, o.Workloads[0].Replicas = 1, 6

@@ -25,7 +25,7 @@ func conclusion(s *snapshot) *ending {
 	case final(s), inDoubt(s):
 		return nil
 	case s.upgraded(): // what Helm has deployed can't be deprecated any more
-		return &ending{v1alpha1.CanaryTransitionAdopted, v1alpha1.ReasonRequested, "it was asked for"}
+		return &ending{v1alpha1.CanaryTransitionAdopted, v1alpha1.ReasonRequested, "the adoption was requested"}
 	}
 	if e := deprecation(s); e != nil {
 		return e
@@ -67,7 +67,7 @@ func deprecation(s *snapshot) *ending {
 }
 
 // inDoubt reports whether Helm may have deployed what this CanaryRelease tried: it was
-// called, and its records can't be read. Who went back now would leave a release that is
+// called, and its records can't be read. To deprecate now would leave a release that is
 // upgraded. A deletion waits for an answer as long as it waits for a router.
 func inDoubt(s *snapshot) bool {
 	r := s.status.Release
@@ -75,7 +75,7 @@ func inDoubt(s *snapshot) bool {
 	return called && s.Release.Presence == kit.Unknown && !s.overdue()
 }
 
-// changed says who changed what the canary is compared with; "" when nobody did.
+// changed says what changed of that which the canary is compared with; "" when nothing did.
 func changed(s *snapshot) (reason v1alpha1.Reason, why string) {
 	r, spec := s.Release, s.CanaryRelease.Spec
 	if r.Ours || r.Presence == kit.Unknown {
@@ -83,17 +83,17 @@ func changed(s *snapshot) (reason v1alpha1.Reason, why string) {
 	}
 	switch {
 	case r.Newest > spec.Version:
-		return v1alpha1.ReasonReleaseChanged, fmt.Sprintf("revision %d of release %s was made by somebody else", r.Newest, spec.Release)
+		return v1alpha1.ReasonReleaseChanged, fmt.Sprintf("revision %d of release %s is not of this CanaryRelease", r.Newest, spec.Release)
 	case !s.begun():
 		return "", ""
 	case r.Presence == kit.Absent, r.Newest == spec.Version && strings.HasPrefix(r.Status, "uninstall"):
-		return v1alpha1.ReasonReleaseChanged, fmt.Sprintf("release %s was uninstalled by somebody else", spec.Release)
+		return v1alpha1.ReasonReleaseChanged, fmt.Sprintf("release %s was uninstalled", spec.Release)
 	case r.Newest < spec.Version:
-		return v1alpha1.ReasonReleaseChanged, fmt.Sprintf("release %s was installed anew by somebody else", spec.Release)
+		return v1alpha1.ReasonReleaseChanged, fmt.Sprintf("release %s was installed again", spec.Release)
 	}
 	for i := range s.Workloads {
 		if w := &s.Workloads[i]; s.drifted(w) {
-			return v1alpha1.ReasonWorkloadChanged, fmt.Sprintf("the pods of Deployment %s were changed by somebody else", w.Name)
+			return v1alpha1.ReasonWorkloadChanged, fmt.Sprintf("the pod template of Deployment %s was changed outside of this CanaryRelease", w.Name)
 		}
 	}
 	return "", ""
@@ -138,7 +138,7 @@ func conclude(d *draft) {
 		d.Note(warning, v1alpha1.ReasonAdopting, "Release %s is being made what the canary is", d.CanaryRelease.Spec.Release)
 		return
 	}
-	d.Note(warning, v1alpha1.ReasonDeprecating, "The canary of release %s is being taken out: %s", d.CanaryRelease.Spec.Release, e.why)
+	d.Note(warning, v1alpha1.ReasonDeprecating, "The canary of release %s is being removed: %s", d.CanaryRelease.Spec.Release, e.why)
 }
 
 // end records that nothing is left to do.

@@ -13,7 +13,7 @@ import (
 
 // dropCopies removes the copies that are not kept, and reports whether they are gone. They
 // are the only thing that Serin can't remove with rights of its own: a right that the
-// ServiceAccount lacks is said, for a person, and what it allows goes first.
+// ServiceAccount lacks is in the message, and what it allows goes first.
 func dropCopies(d *draft, keep func(Copy) bool) bool {
 	var denied []Copy
 	done := true
@@ -63,7 +63,7 @@ func dropCopy(d *draft, c Copy) {
 	}
 }
 
-// sayDenied tells a person which copies are out of reach, and which right is lacking. It
+// sayDenied says which copies are out of reach, and which right is lacking. It
 // comes after what is said already. Nothing is under way when nothing else is left to do.
 func sayDenied(d *draft, copies []Copy) {
 	const most = 3

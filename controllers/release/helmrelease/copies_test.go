@@ -43,7 +43,7 @@ func TestACopyThatMayNotBeDeletedGoesLastAndIsTold(t *testing.T) {
 	}
 	o.Copies = o.Copies[:4]
 	if d = Decide(o); !meta.IsStatusConditionTrue(d.Status.Conditions, v1alpha1.ConditionStalled) {
-		t.Errorf("when only a person can act it says %+v", d.Status.Conditions)
+		t.Errorf("when only a user can act it says %+v", d.Status.Conditions)
 	}
 }
 

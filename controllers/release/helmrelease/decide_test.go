@@ -97,7 +97,7 @@ func TestWhatIsRefusedSaysWhatToChange(t *testing.T) {
 		}, v1alpha1.ReasonRefused, "StatefulSet db"},
 		{"the Deployment is gone", func(o *Observation) { o.Workloads[0].Presence = kit.Absent }, v1alpha1.ReasonWorkloadNotFound, `"web"`},
 		{"a Rollout manages the Deployment", func(o *Observation) { o.Workloads[0].Rollout = "web" }, v1alpha1.ReasonConflict, `Rollout "web"`},
-		{"somebody paused the Deployment", func(o *Observation) { o.Workloads[0].Paused = true }, v1alpha1.ReasonConflict, "spec.paused"},
+		{"the Deployment is paused", func(o *Observation) { o.Workloads[0].Paused = true }, v1alpha1.ReasonConflict, "spec.paused"},
 		{"no Service selects the pods", func(o *Observation) { o.Services = nil }, v1alpha1.ReasonRefused, "No Service selects"},
 		{"a Service is headless", func(o *Observation) { o.Services[0].Problem = `the Service "web" is headless` }, v1alpha1.ReasonInvalidService, "headless"},
 		{"a Service is split already", func(o *Observation) { o.Services[0].Taken = `The TrafficSplit "mine" has the Service "web"` }, v1alpha1.ReasonConflict, `"mine"`},
@@ -118,7 +118,7 @@ func TestWhatIsRefusedSaysWhatToChange(t *testing.T) {
 		}, v1alpha1.ReasonInvalidSpec, "80/TCP of the Service \"web\" twice"},
 		{"a copy's name is taken", func(o *Observation) {
 			o.Copies = []Copy{{Kind: "ConfigMap", Object: kit.Object{Name: "settings-canary-1"}, Presence: kit.Present, Wanted: true}}
-		}, v1alpha1.ReasonConflict, `"settings-canary-1" of somebody else`},
+		}, v1alpha1.ReasonConflict, `"settings-canary-1" exists that is not of this CanaryRelease`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestAnEditOfTheSplitIsPutBack(t *testing.T) {
 	}
 }
 
-func TestATrafficSplitThatSomebodyDeletedIsMadeAgain(t *testing.T) {
+func TestADeletedTrafficSplitIsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	w.run(30)
 	w.lossy = true
@@ -225,14 +225,14 @@ func TestADeletionDoesNotWaitForEverForARouter(t *testing.T) {
 	o.CanaryRelease = deleted
 	o.Services[0].Split.Programmed, o.Services[0].Split.Requested = false, even(o.Services[0].Ports, 0)
 	d := Decide(o)
-	if len(d.Actions) > 0 || d.After != patience {
+	if len(d.Actions) > 0 || d.After != routerTimeout {
 		t.Fatalf("it does %v and looks again after %s", d.Actions, d.After)
 	}
-	o.Now = w.now.Add(patience - time.Second)
+	o.Now = w.now.Add(routerTimeout - time.Second)
 	if d = Decide(o); len(d.Actions) > 0 || d.After != time.Second {
 		t.Errorf("a second before the end it does %v and looks again after %s", d.Actions, d.After)
 	}
-	o.Now = w.now.Add(patience)
+	o.Now = w.now.Add(routerTimeout)
 	d = Decide(o)
 	if !slices.Equal(names(d.Actions), []string{"delete the TrafficSplit of web"}) {
 		t.Errorf("it does %v", d.Actions)

@@ -38,7 +38,7 @@ func (s *snapshot) delegated() bool {
 // transition is how the CanaryRelease is to end, and who says so.
 func (s *snapshot) transition() (t v1alpha1.CanaryTransition, by string) {
 	spec := &s.CanaryRelease.Spec
-	// While nobody can say what the content is by now, the Rollout may mean another one.
+	// While the present content is not known, the Rollout may mean another one.
 	unknown := !s.Proposal.Known && s.Release.Deployed == spec.Version && s.status.Decision == nil
 	if spec.Transition != v1alpha1.CanaryTransitionNone || !s.delegated() || unknown {
 		return spec.Transition, fmt.Sprintf("spec.transition is %s", spec.Transition)
@@ -80,7 +80,7 @@ func checkDelegation(s *snapshot) *refusal {
 func (s *snapshot) shared() []*Service {
 	var out []*Service
 	for i := range s.Services {
-		// Which are wanted is not known while Helm can't be asked; those that are led are.
+		// Which are wanted is not known while Helm does not answer; those that a split leads are.
 		if svc := &s.Services[i]; (svc.Wanted || svc.led()) && largest(wanted(&s.CanaryRelease.Spec, svc)) > 0 {
 			out = append(out, svc)
 		}
@@ -88,7 +88,7 @@ func (s *snapshot) shared() []*Service {
 	return out
 }
 
-// reportDelegation says which weight is in effect on all ports that a Rollout decides about.
+// reportDelegation says which weight is live on all ports that a Rollout decides about.
 func reportDelegation(d *draft) {
 	if d.CanaryRelease.Spec.Delegation == nil || d.ended() {
 		d.status.Delegation = nil
@@ -97,7 +97,7 @@ func reportDelegation(d *draft) {
 	weight, even, led := d.served()
 	switch {
 	case !led:
-		d.status.Delegation = nil // requests pass no split, and nobody can say what the canary gets
+		d.status.Delegation = nil // requests pass no split, and what the canary gets is not known
 	case even:
 		d.status.Delegation = &v1alpha1.CanaryDelegationStatus{Weight: weight, Programmed: true}
 	case d.status.Delegation != nil:
@@ -105,7 +105,7 @@ func reportDelegation(d *draft) {
 	}
 }
 
-// served is the weight in effect on every port that a Rollout decides about, whether it is
+// served is the live weight of every port that a Rollout decides about, whether it is
 // the same on all of them, and whether a split leads any.
 func (s *snapshot) served() (weight int32, same, led bool) {
 	weight, same = -1, true

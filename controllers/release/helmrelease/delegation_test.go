@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	stories = append(stories, delegated...)
+	scenarios = append(scenarios, delegated...)
 }
 
 // delegates lets a Rollout decide.
@@ -29,7 +29,7 @@ func (w *world) delegate(digest string, weight int32, t v1alpha1.CanaryTransitio
 	w.say("Rollout: weight %d, transition %q for %s", weight, t, digest)
 }
 
-// most is the largest weight in effect.
+// most is the largest live weight.
 func (w *world) most() int32 {
 	if sp := w.services["web"].split; sp != nil {
 		return largest(sp.served)
@@ -37,7 +37,7 @@ func (w *world) most() int32 {
 	return 0
 }
 
-var delegated = []story{
+var delegated = []scenario{
 	{"a Rollout takes a canary to its adoption", func(w *world) {
 		w.delegates()
 		w.run(30)
@@ -54,7 +54,7 @@ var delegated = []story{
 		w.run(20)
 		w.delegate("d1", 0, v1alpha1.CanaryTransitionDeprecated)
 	}, before + "; revision 4 deployed; Deprecated Requested"},
-	{"config is changed in the moment in which a Rollout has the canary adopted", func(w *world) {
+	{"config is changed while a Rollout has the canary adopted", func(w *world) {
 		w.delegates()
 		w.run(30)
 		w.delegate("d1", 100, "")
@@ -63,10 +63,10 @@ var delegated = []story{
 		w.delegate("d1", 100, v1alpha1.CanaryTransitionAdopted)
 		w.run(60)
 		if w.helm.newest != 4 {
-			w.Fatalf("what nobody has judged was adopted\n%s", w.history())
+			w.Fatalf("what was not judged was adopted\n%s", w.history())
 		}
 		if w.rand == nil && w.most() != 0 {
-			w.Fatalf("%d %% of the traffic goes to what nobody has judged\n%s", w.most(), w.history())
+			w.Fatalf("%d %% of the traffic goes to what was not judged\n%s", w.most(), w.history())
 		}
 		w.delegate("d1", 0, v1alpha1.CanaryTransitionDeprecated)
 		w.run(20)
@@ -75,7 +75,7 @@ var delegated = []story{
 		}
 		w.delegate("d2", 0, v1alpha1.CanaryTransitionDeprecated)
 	}, before + "; revision 4 deployed; Deprecated Requested"},
-	{"a Rollout gives its fields up in the middle, and a person deprecates", func(w *world) {
+	{"a Rollout clears its fields in the middle, and a user deprecates", func(w *world) {
 		w.delegates()
 		w.run(30)
 		w.delegate("d1", 50, "")
@@ -83,7 +83,7 @@ var delegated = []story{
 		w.delegates()
 		w.run(20)
 		if w.rand == nil && w.most() != 0 {
-			w.Fatalf("%d %% of the traffic goes to a canary that nobody watches\n%s", w.most(), w.history())
+			w.Fatalf("%d %% of the traffic goes to a canary that is not watched\n%s", w.most(), w.history())
 		}
 		w.transition(v1alpha1.CanaryTransitionDeprecated)
 	}, before + "; revision 4 deployed; Deprecated Requested"},
@@ -131,7 +131,7 @@ func TestWeightsThatARolloutDecides(t *testing.T) {
 	}
 }
 
-func TestWhatPeopleDecideGoesBeforeTheRollout(t *testing.T) {
+func TestWhatUsersDecideGoesBeforeTheRollout(t *testing.T) {
 	const adopted, deprecated = v1alpha1.CanaryTransitionAdopted, v1alpha1.CanaryTransitionDeprecated
 	for _, test := range []struct {
 		name              string
@@ -140,12 +140,12 @@ func TestWhatPeopleDecideGoesBeforeTheRollout(t *testing.T) {
 		want              v1alpha1.CanaryTransition
 		by                string
 	}{
-		{"nobody decides", "", "", "d1", "", ""},
+		{"no decision", "", "", "d1", "", ""},
 		{"the Rollout promotes", "", adopted, "d1", adopted, `the Rollout "website" has promoted it`},
 		{"the Rollout rolls back", "", deprecated, "d1", deprecated, `the Rollout "website" has rolled it back`},
 		{"the Rollout means other content", "", adopted, "d0", "", ""},
-		{"a person deprecates what the Rollout promotes", deprecated, adopted, "d1", deprecated, "spec.transition is Deprecated"},
-		{"a person adopts what the Rollout rolls back", adopted, deprecated, "d1", adopted, "spec.transition is Adopted"},
+		{"a user deprecates what the Rollout promotes", deprecated, adopted, "d1", deprecated, "spec.transition is Deprecated"},
+		{"a user adopts what the Rollout rolls back", adopted, deprecated, "d1", adopted, "spec.transition is Adopted"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			delegate := &v1alpha1.CanaryDelegation{Rollout: "website", By: "website", Transition: test.delegated, ManifestDigest: test.digest}
@@ -173,15 +173,15 @@ func TestAnEndThatMayMeanOtherContentWaits(t *testing.T) {
 	}
 }
 
-func TestTheStatusSaysWhichOfTheRolloutsWeightsIsInEffect(t *testing.T) {
+func TestTheStatusSaysWhichOfTheRolloutsWeightsIsLive(t *testing.T) {
 	w := newWorld(t)
 	w.delegates()
 	if w.operate(); w.cr.Status.Delegation != nil {
-		t.Errorf("before anything is in the path: %+v", w.cr.Status.Delegation)
+		t.Errorf("before a split leads the Service: %+v", w.cr.Status.Delegation)
 	}
-	want := func(when string, weight int32, inEffect bool) {
+	want := func(when string, weight int32, programmed bool) {
 		t.Helper()
-		if diff := cmp.Diff(&v1alpha1.CanaryDelegationStatus{Weight: weight, Programmed: inEffect}, w.cr.Status.Delegation); diff != "" {
+		if diff := cmp.Diff(&v1alpha1.CanaryDelegationStatus{Weight: weight, Programmed: programmed}, w.cr.Status.Delegation); diff != "" {
 			t.Errorf("%s (-want +got):\n%s\n%s", when, diff, w.history())
 		}
 	}
@@ -192,10 +192,10 @@ func TestTheStatusSaysWhichOfTheRolloutsWeightsIsInEffect(t *testing.T) {
 	w.run(8)
 	want("on the way", 0, false)
 	w.run(30)
-	want("in effect", 40, true)
+	want("live", 40, true)
 	w.services["web"].split.requested[0].Weight = 77
 	w.operate()
-	want("after somebody's edit", 40, false)
+	want("after an edit by another user", 40, false)
 	w.cr.Spec.Delegation = nil
 	w.run(20)
 	if w.cr.Status.Delegation != nil {

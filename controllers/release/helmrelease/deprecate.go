@@ -10,26 +10,26 @@ import (
 	"github.com/serin-dev/serin/controllers/kit"
 )
 
-// patience is how long a deletion waits for a router that does not confirm.
-const patience = 10 * time.Minute
+// routerTimeout is how long a deletion waits for a router that does not confirm.
+const routerTimeout = 10 * time.Minute
 
-// deprecate takes everything out, and reports whether that is done.
+// deprecate removes everything, and reports whether that is done.
 func deprecate(d *draft) (done bool) {
-	freeze(d)
-	if takeDown(d) {
+	holdDrifted(d)
+	if remove(d) {
 		end(d)
 		return true
 	}
-	d.State.Message = strings.TrimSpace("Taking the canary out, since " + d.status.Decision.Message + ". " + d.State.Message)
+	d.State.Message = strings.TrimSpace("Removing the canary, since " + d.status.Decision.Message + ". " + d.State.Message)
 	if d.State.Reason != v1alpha1.ReasonUpgradeFailed {
 		d.State.Reason = v1alpha1.ReasonDeprecating
 	}
 	return false
 }
 
-// freeze holds the Deployments that somebody changed under the canary: their pods take
-// the requests until the splits are gone, and would be replaced meanwhile.
-func freeze(d *draft) {
+// holdDrifted pauses the Deployments that another user or tool changed under the canary: their
+// pods take the requests until the splits are gone, and would be replaced meanwhile.
+func holdDrifted(d *draft) {
 	for i := range d.Workloads {
 		if w := &d.Workloads[i]; d.drifted(w) && !w.Paused {
 			d.Do(SetHold{Workload: w.Name, Paused: true})
@@ -37,14 +37,14 @@ func freeze(d *draft) {
 	}
 }
 
-// takeDown takes out whatever was made, in the order in which nothing is lost. It reports
+// remove removes all that was made, in the order in which no request is lost. It reports
 // whether nothing is left.
-func takeDown(d *draft) bool {
+func remove(d *draft) bool {
 	none := func(*Workload, *kit.ReplicaSet) bool { return false }
 	if !dropCanaries(d, none) || !dropServices(d, func(*Service) bool { return false }) {
 		return false
 	}
-	free := letGo(d) // needs no right of the ServiceAccount's, as the copies do
+	free := restoreAll(d) // needs no right of the ServiceAccount's, as the copies do
 	return dropCopies(d, func(Copy) bool { return false }) && free
 }
 
@@ -53,16 +53,15 @@ func (s *snapshot) overdueAt() time.Time {
 	if !s.deleting() {
 		return time.Time{}
 	}
-	return s.CanaryRelease.DeletionTimestamp.Add(patience)
+	return s.CanaryRelease.DeletionTimestamp.Add(routerTimeout)
 }
 
 // overdue reports whether a deletion takes too long.
 func (s *snapshot) overdue() bool { return s.deleting() && !s.Now.Before(s.overdueAt()) }
 
-// letGo gives the Deployments back that were held, and reports whether all are. One whose
-// pods would be those of an upgrade that failed stays paused until Helm has rolled that
-// back: they were never good.
-func letGo(d *draft) bool {
+// restoreAll restores the Deployments that Serin paused, and reports whether all are. One
+// whose pods would be those of a failed upgrade stays paused until Helm has rolled that back.
+func restoreAll(d *draft) bool {
 	done := true
 	for i := range d.Workloads {
 		w := &d.Workloads[i]
@@ -78,7 +77,7 @@ func letGo(d *draft) bool {
 		}
 		done = false
 		d.Do(SetHold{Workload: w.Name, Paused: false})
-		d.Wait(v1alpha1.ReasonCleaningUp, "Giving the Deployment %s back.", w.Name)
+		d.Wait(v1alpha1.ReasonCleaningUp, "Restoring the Deployment %s.", w.Name)
 	}
 	return done
 }
@@ -91,7 +90,7 @@ func unproven(s *snapshot, w *Workload) bool {
 	return s.Release.Presence == kit.Unknown || s.Release.Ours && s.Release.Deployed != s.Release.Newest
 }
 
-// stranded says what a person has to do about such a Deployment, and reports whether it is
+// stranded says what the user has to do about such a Deployment, and reports whether it is
 // left as it is, because the CanaryRelease is being deleted.
 func stranded(d *draft, w *Workload) bool {
 	spec, unknown := d.CanaryRelease.Spec, d.Release.Presence == kit.Unknown

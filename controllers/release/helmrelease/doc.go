@@ -4,7 +4,7 @@
 // knows is in the Observation, everything it wants is in the Decision, and it has no
 // clock, client or logger.
 //
-// Each stage waits for the observation that the one before is in effect:
+// Each stage waits until the cluster shows that the stage before is done:
 //
 //	stage     | what happens                                        | waits for
 //	----------+-----------------------------------------------------+----------------------------
@@ -21,12 +21,12 @@
 //	clean up  | splits deleted                                      | gone
 //	          | backend Services and copies deleted                 |
 //
-// A deletion gives up on a router that confirms nothing after a patience: the splits go
-// first then, while the pods of both versions answer behind their Services.
+// A deletion waits ten minutes for a router that confirms nothing. Then it deletes the
+// splits first, while the pods of both versions answer behind their Services.
 //
-// The present stage is derived from the observation each time. What can't be derived
-// (how it ends, and why) is in the status, which is written before anything is acted on.
-// So a crash at any point repeats the same decision.
+// Each look derives the stage from the observation. What can't be derived (how it ends, and
+// why) is in the status, which is written before any action. So a crash at any point repeats
+// the same decision.
 //
 // Read decide.go first: a table finds the phase of a snapshot without changing anything, and
 // one function for each phase drafts the decision. How pods and Services of one workload's
@@ -34,7 +34,7 @@
 //
 // A Rollout may decide about the weights and the end: see delegation.go.
 //
-// The Helm release decides what the Deployment's pods are. When somebody else changes it,
-// or the Deployment, the canary is taken out; until then the Deployment is held, so that
-// the pods that requests go to are not replaced behind the proxies' backs.
+// The Helm release decides what the Deployment's pods are. When another user or tool changes
+// it, or the Deployment, the canary is removed. The Deployment stays paused until then, so
+// that the pods that requests go to are not replaced.
 package helmrelease

@@ -82,14 +82,14 @@ func TestMoreThanTheStatusCanTellIsRefused(t *testing.T) {
 
 // Helm may have deployed the canary when its records can't be read any more. To take the
 // canary out then would leave the release upgraded, and call that going back.
-func TestNobodyGoesBackWhileItIsNotKnownWhetherHelmHasDeployed(t *testing.T) {
+func TestNothingIsDeprecatedWhileItIsNotKnownWhetherHelmHasDeployed(t *testing.T) {
 	for name, test := range map[string]struct {
 		edit func(*Observation)
 		want v1alpha1.CanaryTransition
 	}{
 		"a deletion":                             {func(*Observation) {}, v1alpha1.CanaryTransitionAdopted},
-		"a deletion that has waited long enough": {func(o *Observation) { o.Now = o.Now.Add(patience) }, v1alpha1.CanaryTransitionDeprecated},
-		"a person who wants to go back": {func(o *Observation) {
+		"a deletion that has waited long enough": {func(o *Observation) { o.Now = o.Now.Add(routerTimeout) }, v1alpha1.CanaryTransitionDeprecated},
+		"a user who deprecates": {func(o *Observation) {
 			o.CanaryRelease.DeletionTimestamp, o.CanaryRelease.Spec.Transition = nil, v1alpha1.CanaryTransitionDeprecated
 		}, v1alpha1.CanaryTransitionAdopted},
 		"Helm was never called": {func(o *Observation) { o.CanaryRelease.Status.Release.UpgradeTries = 0 }, v1alpha1.CanaryTransitionDeprecated},

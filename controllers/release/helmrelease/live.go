@@ -14,7 +14,7 @@ import (
 
 // live gives the canary the traffic that the spec asks for.
 func live(d *draft) {
-	if !establish(d) || !letGo(d) || !serve(d, false) {
+	if !establish(d) || !restoreAll(d) || !serve(d, false) {
 		return
 	}
 	who := "spec.services"
@@ -25,7 +25,7 @@ func live(d *draft) {
 	d.State.Ready = true
 }
 
-// guard makes sure that Serin is asked before the CanaryRelease is gone.
+// guard keeps the CanaryRelease until Serin has removed the canary.
 func guard(d *draft) {
 	if !d.finalized() {
 		d.Do(kit.AddFinalizer{})
@@ -66,10 +66,10 @@ func doubt(s *snapshot) (why string, doubtful bool) {
 	return "", false
 }
 
-// retreat takes out what there is, since no canary can be made any more.
+// retreat removes what there is, since no canary can be made any more.
 func retreat(d *draft, why *refusal) {
-	gone, left := takeDown(d), ""
-	if d.State.Stalled { // a person has to act for that too
+	gone, left := remove(d), ""
+	if d.State.Stalled { // a user has to act for that too
 		left = d.State.Message
 	}
 	d.Say(why.reason, "%s. %s", strings.TrimSuffix(why.message, "."), left)
@@ -148,7 +148,7 @@ func prepareService(d *draft, s *Service) bool {
 	nothing := even(s.Ports, 0)
 	canary := d.canary(w)
 	if s.Split.Presence == kit.Present && s.Split.Deleting {
-		d.Wait(v1alpha1.ReasonPreparing, "Somebody deleted the TrafficSplit %s; it is made again when it is gone.", s.Name)
+		d.Wait(v1alpha1.ReasonPreparing, "The TrafficSplit %s is being deleted; it is made again when it is gone.", s.Name)
 		return false
 	}
 	// The Service of the canary selects other pods only while it gets no traffic.
@@ -206,7 +206,7 @@ func keepCopies(d *draft) bool {
 }
 
 // serve scales the canaries and writes the weights; all traffic and all pods when full.
-// It reports whether everything is in effect.
+// It reports whether all of that is live.
 func serve(d *draft, full bool) bool {
 	done := true
 	for _, w := range d.candidates() {
@@ -257,7 +257,7 @@ func serveService(d *draft, s *Service, c *kit.ReplicaSet, ready, full bool) boo
 		return route(d, s, even(s.Ports, 0)) // said with the pods
 	case !grows(s.Split.Requested, target), ready && s.Canary.Ready > 0:
 		return route(d, s, target)
-	case s.Split.Requested == nil: // somebody else's edit is never taken for ours
+	case s.Split.Requested == nil: // the edit of another user or tool is not ours
 		return route(d, s, even(s.Ports, 0)) && ready
 	case ready:
 		d.Wait(v1alpha1.ReasonWaitingForPods, "Waiting until the Service of the canary of %s has ready endpoints.", s.Name)

@@ -89,7 +89,7 @@ func checkWorkloads(s *snapshot) *refusal {
 		case w.Rollout != "":
 			return refuse(v1alpha1.ReasonConflict, "The Rollout %q releases the Deployment %q; delete one of the two", w.Rollout, w.Name)
 		case w.Paused && !w.Held:
-			return refuse(v1alpha1.ReasonConflict, "Somebody paused the Deployment %q; set its spec.paused to false", w.Name)
+			return refuse(v1alpha1.ReasonConflict, "The Deployment %q is paused, and not by Serin; set its spec.paused to false", w.Name)
 		case w.Replicas == 0 && want == v1alpha1.CanaryTransitionAdopted:
 			return refuse(v1alpha1.ReasonRefused, "The Deployment %q is scaled to zero, so that no pod of the canary could be handed over to it; scale it up", w.Name)
 		}
@@ -145,7 +145,7 @@ func checkCopies(s *snapshot) *refusal {
 	}
 	for _, c := range s.Copies {
 		if c.Wanted && c.Presence == kit.Present && !c.Ours {
-			return refuse(v1alpha1.ReasonConflict, "A %s %q of somebody else exists; delete or rename it", c.Kind, c.Name)
+			return refuse(v1alpha1.ReasonConflict, "A %s %q exists that is not of this CanaryRelease; delete or rename it", c.Kind, c.Name)
 		}
 	}
 	return nil

@@ -49,14 +49,14 @@ func follow(d *draft, s *Service, stable *kit.ReplicaSet) (current bool) {
 	return versions.KeepBackend(&d.Draft, kit.Version{Service: s.Name, Role: v1alpha1.RoleStable}, &s.Stable, stable.Revision)
 }
 
-// asked reports whether the split says what Serin wrote last for these weights.
-func (s *Service) asked(w []PortWeight) bool {
+// requests reports whether the split says what Serin writes for these weights.
+func (s *Service) requests(w []PortWeight) bool {
 	return s.Split.Requested != nil && slices.Equal(s.Split.Requested, w)
 }
 
-// route writes weights and reports whether they are in effect.
+// route writes weights and reports whether they are live.
 func route(d *draft, s *Service, w []PortWeight) bool {
-	if !s.asked(w) {
+	if !s.requests(w) {
 		d.Do(ApplySplit{Service: s.Name, Weights: w})
 		d.Wait(v1alpha1.ReasonWaitingForTraffic, "Waiting until %s of Service %s goes to the canary.", text(w), s.Name)
 		return false
@@ -75,17 +75,17 @@ func (s *Service) led() bool {
 }
 
 // leaving reports whether a split is being deleted that requests to the Service still
-// pass: they go by its last weights until the Service is given back.
+// pass: they go by its last weights until the Service is restored.
 func (s *Service) leaving() bool {
 	return s.Presence == kit.Present && s.Split.Presence == kit.Present && s.Split.Ours && s.Split.Deleting
 }
 
-// lead writes the weights of a Service that a split leads, and reports whether they are in
-// effect. Where no split leads it, nothing can be confirmed: the pods of both versions
+// lead writes the weights of a Service that a split leads, and reports whether they are
+// live. Where no split leads it, nothing can be confirmed: the pods of both versions
 // answer behind it.
 //
-// A deletion does not wait for ever for a router that confirms nothing: then the split
-// goes first, and its weights with it, while the pods of both versions still answer.
+// A deletion does not wait longer than routerTimeout for a router that confirms nothing: then
+// it deletes the split first, while the pods of both versions still answer.
 func lead(d *draft, s *Service, weights []PortWeight) bool {
 	switch {
 	case s.leaving():
@@ -94,14 +94,13 @@ func lead(d *draft, s *Service, weights []PortWeight) bool {
 	case !s.led():
 		return true
 	case !s.Split.Programmed && d.overdue():
-		d.Note(true, v1alpha1.ReasonDeleting, "The deletion takes longer than %s: the traffic of Service %s goes back to it without waiting for the router", patience, s.Name)
+		d.Note(true, v1alpha1.ReasonDeleting, "The deletion takes longer than %s: the Service %s is restored without waiting for the router", routerTimeout, s.Name)
 		return dropSplit(d, s)
 	}
 	return route(d, s, weights)
 }
 
-// withdraw sends all traffic of a workload to stable, and reports whether that is in
-// effect.
+// withdraw sends all traffic of a workload to stable, and reports whether that is live.
 func withdraw(d *draft, w *Workload) bool {
 	stable := d.stable(w)
 	done := true
@@ -138,13 +137,13 @@ func dropCanary(d *draft, w *Workload, r *kit.ReplicaSet) {
 		d.Wait(v1alpha1.ReasonCleaningUp, "Waiting until the ReplicaSet %s is gone.", r.Name)
 		versions.Delete(&d.Draft, r)
 	case withdraw(d, w):
-		d.Wait(v1alpha1.ReasonCleaningUp, "Taking the canary's pods of Deployment %s out, %d are left.", w.Name, r.Existing)
+		d.Wait(v1alpha1.ReasonCleaningUp, "Removing the canary's pods of Deployment %s, %d are left.", w.Name, r.Existing)
 		versions.Empty(&d.Draft, r)
 	}
 }
 
-// dropServices gives the traffic of the Services that are not kept back to them, and then
-// removes what was made for them. It reports whether all of that is gone.
+// dropServices restores the Services that are not kept, and then removes what was made for
+// them. It reports whether all of that is gone.
 func dropServices(d *draft, keep func(*Service) bool) bool {
 	done := true
 	for i := range d.Services {

@@ -29,7 +29,7 @@ func retryAfter(s *snapshot) time.Duration {
 // record before Helm is called: an operator that dies meanwhile, and begins anew, waits too.
 func upgrade(d *draft) {
 	r := d.status.Release
-	if r == nil { // Helm was called for an adoption whose record somebody removed
+	if r == nil { // Helm was called for an adoption whose record was removed
 		r = &v1alpha1.CanaryHelmRelease{Revision: d.CanaryRelease.Spec.Version}
 		d.status.Release = r
 	}
@@ -54,8 +54,8 @@ func sayUpgradeFailed(d *draft) {
 	release := d.CanaryRelease.Spec.Release
 	why := d.UpgradeFailure
 	if why == "" { // the operator was started anew since
-		why = fmt.Sprintf("it was broken off, or see `helm history %s`", release)
+		why = fmt.Sprintf("it was interrupted; see `helm history %s`", release)
 	}
-	d.Say(v1alpha1.ReasonUpgradeFailed, "The upgrade of release %s failed: %s. The canary keeps all traffic, and the upgrade is tried again after %s; set spec.transition to Deprecated to go back.",
+	d.Say(v1alpha1.ReasonUpgradeFailed, "The upgrade of release %s failed: %s. The canary keeps all traffic, and the upgrade is tried again after %s; set spec.transition to Deprecated to end the canary.",
 		release, why, retryAfter(&d.snapshot))
 }

@@ -148,7 +148,7 @@ func grows(from, to []PortWeight) bool {
 	return false
 }
 
-// text of weights for people: one number where all are equal.
+// text of weights in messages: one number where all are equal.
 func text(weights []PortWeight) string {
 	if len(weights) == 0 {
 		return "nothing"

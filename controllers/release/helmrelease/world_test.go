@@ -56,7 +56,7 @@ type world struct {
 	uninstalled  bool
 	lastStatus   v1alpha1.CanaryReleaseStatus
 	writes       int
-	foreignWrite bool // somebody made pods go that take requests
+	foreignWrite bool // another user removed pods that take requests
 }
 
 type helmRelease struct {
@@ -362,7 +362,7 @@ func (w *world) upgrade() bool {
 	w.failedAt = w.now
 	if !w.helm.ours {
 		if w.helm.newest != w.cr.Spec.Version {
-			w.failure = "somebody else was there"
+			w.failure = "another upgrade was made"
 			return false
 		}
 		w.helm = helmRelease{newest: w.helm.newest + 1, deployed: w.helm.deployed, status: "pending-upgrade", ours: true}

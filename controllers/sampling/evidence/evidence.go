@@ -84,9 +84,9 @@ func Attach(windows []analysis.Window, series []metrics.Series, judged, liveSinc
 	return out
 }
 
-// Beside are the numbers that became known since the last one that was judged, in the
+// KnownSince are the numbers that became known since the last one that was judged, in the
 // order of that: for when no traffic can be measured, which must not hide them.
-func Beside(series []metrics.Series, judged, liveSince time.Time) (out []analysis.KnownValue) {
+func KnownSince(series []metrics.Series, judged, liveSince time.Time) (out []analysis.KnownValue) {
 	for _, s := range series {
 		if s.Metric.DryRun || s.Metric.Compare != nil {
 			continue

@@ -145,7 +145,7 @@ func TestNumbersCountByThemselvesWhereNoTrafficCanBeMeasured(t *testing.T) {
 	tried.Metric.DryRun = true
 	compared := metrics.Series{Metric: resolve.Metric{Name: "orders", Compare: &resolve.Comparison{}}, Samples: []metrics.Sample{missing(9, source.NoData)}}
 	smoke := metrics.Series{Metric: resolve.Metric{Name: "smoke"}, Samples: []metrics.Sample{number(7, 0), missing(12, source.Pending)}}
-	got := Beside([]metrics.Series{queue(number(2, 1), number(4, 2), number(6, 3), missing(8, source.Timeout)), smoke, tried, compared}, at(2), at(4))
+	got := KnownSince([]metrics.Series{queue(number(2, 1), number(4, 2), number(6, 3), missing(8, source.Timeout)), smoke, tried, compared}, at(2), at(4))
 	want := []analysis.KnownValue{
 		{At: at(6), Value: analysis.Value{Name: "queue", Value: new(3.0)}},
 		{At: at(7), Value: analysis.Value{Name: "smoke", Value: new(0.0)}},

@@ -20,7 +20,7 @@ import (
 // timeout of the calls to the API for one measurement.
 const timeout = 10 * time.Second
 
-// kept is how many Jobs of a repeated metric are kept beside the present one.
+// kept is how many Jobs of a repeated metric are kept, without the present one.
 const kept = 3
 
 // Measurer runs the Jobs of one metric.

@@ -44,7 +44,7 @@ type Spec struct {
 	Began string
 }
 
-// The labels of a Job beside those of its template.
+// The labels of a Job, in addition to those of its template.
 const (
 	LabelRollout = "serin.dev/rollout"
 	LabelMetric  = "serin.dev/metric"
@@ -109,7 +109,7 @@ func (s Spec) Name(ordinal string) string {
 	return s.Metric + "-" + hex.EncodeToString(sum[:8])
 }
 
-// ordinal is the same for everybody who asks in the same step or interval.
+// ordinal is the same for all calls in the same step or interval.
 func (s Spec) ordinal(at time.Time) string {
 	if !s.Repeat {
 		return fmt.Sprint("step-", s.Step, "-", s.Began)

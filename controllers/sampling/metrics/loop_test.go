@@ -71,8 +71,8 @@ func (p *place) count(name string) int {
 	return p.asked[name]
 }
 
-// scene is a Loop at work.
-type scene struct {
+// fixture is a Loop at work.
+type fixture struct {
 	*Loop
 	t     *testing.T
 	clock *clocktesting.FakeClock
@@ -80,7 +80,7 @@ type scene struct {
 	api   client.WithWatch
 }
 
-func play(t *testing.T, funcs interceptor.Funcs) *scene {
+func play(t *testing.T, funcs interceptor.Funcs) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -105,11 +105,11 @@ func play(t *testing.T, funcs interceptor.Funcs) *scene {
 			t.Error(err)
 		}
 	})
-	return &scene{Loop: l, t: t, clock: clock, place: p, api: api}
+	return &fixture{Loop: l, t: t, clock: clock, place: p, api: api}
 }
 
 // until lets time pass, a second at a time, until a condition holds.
-func (s *scene) until(what string, holds func() bool) {
+func (s *fixture) until(what string, holds func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(waitLimit); !holds(); {
 		if time.Now().After(deadline) {
@@ -123,7 +123,7 @@ func (s *scene) until(what string, holds func() bool) {
 	}
 }
 
-func (s *scene) result() v1alpha1.AnalysisResult {
+func (s *fixture) result() v1alpha1.AnalysisResult {
 	s.t.Helper()
 	var r v1alpha1.AnalysisResult
 	if err := client.IgnoreNotFound(s.api.Get(s.t.Context(), website, &r)); err != nil {
@@ -351,7 +351,7 @@ func TestMemoryAndResultAreBounded(t *testing.T) {
 func TestResultsAreWrittenSeldomAndUntilItWorks(t *testing.T) {
 	var mu sync.Mutex
 	var writes []time.Time
-	var s *scene
+	var s *fixture
 	failing := 2
 	s = play(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 		mu.Lock()

@@ -69,7 +69,7 @@ var builders = map[v1alpha1.ProviderType]builder{
 	v1alpha1.ProviderInfluxDB:       given(func(m resolve.Metric) *v1alpha1.InfluxDBQuery { return m.Provider.InfluxDB }, buildInfluxDB),
 }
 
-// request is what a builder needs beside the query.
+// request is what a builder needs in addition to the query.
 type request struct {
 	Providers
 	metric  resolve.Metric

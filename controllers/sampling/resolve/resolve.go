@@ -51,7 +51,7 @@ func fromTemplate(ref v1alpha1.TemplateReference, field string, templates []Temp
 		return nil, fmt.Errorf("%s: there is no %s %s; create it or correct the name", field, kind, ref.Name)
 	}
 	t := templates[at]
-	s := scope{field: kind + " " + t.Name + ": spec", asked: field, trusted: kind == v1alpha1.KindClusterAnalysisTemplate, release: r}
+	s := scope{field: kind + " " + t.Name + ": spec", usedAt: field, trusted: kind == v1alpha1.KindClusterAnalysisTemplate, release: r}
 	if err := s.declare(t.Spec.Args, ref.Args); err != nil {
 		return nil, err
 	}

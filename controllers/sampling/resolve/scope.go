@@ -10,11 +10,11 @@ import (
 
 // scope holds the arguments of a template, or of a Rollout's own metrics.
 type scope struct {
-	// field says where the arguments are declared, and asked where the template is
+	// field says where the arguments are declared, and usedAt where the template is
 	// named; "" for a Rollout's own.
-	field, asked string
-	trusted      bool
-	release      Release
+	field, usedAt string
+	trusted       bool
+	release       Release
 
 	stable, canary map[string]string
 	secrets        map[string]v1alpha1.SecretKeyReference
@@ -44,15 +44,15 @@ func (s *scope) declare(declared []v1alpha1.MetricArgument, given []v1alpha1.Arg
 			s.canary[d.Name], _ = s.release.field(d.Field, s.release.CanaryService, s.release.CanaryRevision)
 		case d.SecretKeyRef != nil:
 			s.secrets[d.Name] = *d.SecretKeyRef
-		case s.asked == "":
+		case s.usedAt == "":
 			return fmt.Errorf("%s.args[%d]: %s has no value; give value, field or secretKeyRef", s.field, i, d.Name)
 		default:
-			return fmt.Errorf("%s.args: %s has no value, and the template has none for it; add it", s.asked, d.Name)
+			return fmt.Errorf("%s.args: %s has no value, and the template has none for it; add it", s.usedAt, d.Name)
 		}
 	}
 	for i, g := range given {
 		if _, left := values[g.Name]; left {
-			return fmt.Errorf("%s.args[%d]: the template has no argument %s; remove it", s.asked, i, g.Name)
+			return fmt.Errorf("%s.args[%d]: the template has no argument %s; remove it", s.usedAt, i, g.Name)
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ the canary's pods become those of the release. A CanaryRelease that is deprecate
 func newDeprecateCommand(c *cli.Cluster) *cobra.Command {
 	return newTransition(c, "deprecate", v1alpha1.CanaryTransitionDeprecated, cli.NewWords(
 		"Take a canary of a Helm release out",
-		`Deprecate sets spec.transition to Deprecated: all traffic goes back to the Helm release, then the canary goes and leaves no trace. That is
+		`Deprecate sets spec.transition to Deprecated: all traffic goes to the Helm release, then the canary goes and leaves no trace. That is
 final. What was adopted is taken back with helm rollback.`,
 		`  kubectl traffic canary deprecate shop
   kubectl traffic canary deprecate shop --wait`,
@@ -118,7 +118,7 @@ func (t *transition) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if t.wait.asked {
-		if err := cli.Wait(cmd.Context(), t.wait.limit, t.follower(api, cr, cmd.ErrOrStderr())); err != nil {
+		if err := cli.Wait(cmd.Context(), t.wait.limit, t.watch(api, cr, cmd.ErrOrStderr())); err != nil {
 			return err
 		}
 		did = strings.ToLower(string(t.wanted))
@@ -147,16 +147,16 @@ func (t *transition) ask(ctx context.Context, api client.Client, cr *v1alpha1.Ca
 		}
 		before := cr.DeepCopy()
 		cr.Spec.Transition = t.wanted
-		did = "asked for: " + string(t.wanted)
+		did = "requested: " + string(t.wanted)
 		return cli.Patch(ctx, api, cr, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), *t.dryRun)
 	})
 	return did, err
 }
 
-// follower tells of each change until the transition has ended.
-func (t *transition) follower(api client.Client, cr *v1alpha1.CanaryRelease, told io.Writer) cli.Follower {
+// watch tells of each change until the transition has ended.
+func (t *transition) watch(api client.Client, cr *v1alpha1.CanaryRelease, out io.Writer) cli.Watch {
 	said, asked, ended := "", cr.DeepCopy(), false
-	return cli.Follower{
+	return cli.Watch{
 		Look: func(ctx context.Context) (err error) {
 			ended, err = t.look(ctx, api, cr, asked)
 			return err
@@ -166,7 +166,7 @@ func (t *transition) follower(api client.Client, cr *v1alpha1.CanaryRelease, tol
 				return true, nil
 			}
 			if line := t.line(cr, failed); line != said {
-				fmt.Fprintln(told, line)
+				fmt.Fprintln(out, line)
 				said = line
 			}
 			return false, nil

@@ -71,7 +71,7 @@ func TestAdoptingWritesTheTransitionAlone(t *testing.T) {
 	}}, shopCanary())
 	version := stored(t, api).ResourceVersion
 	did, err := adoption(cli.DryNone).ask(t.Context(), api, key())
-	if err != nil || did != "asked for: Adopted" || stored(t, api).Spec.Transition != v1alpha1.CanaryTransitionAdopted {
+	if err != nil || did != "requested: Adopted" || stored(t, api).Spec.Transition != v1alpha1.CanaryTransitionAdopted {
 		t.Fatalf("%s: %v", did, err)
 	}
 	if want := fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"spec":{"transition":"Adopted"}}`, version); len(patches) != 1 || patches[0] != want {
@@ -87,7 +87,7 @@ func TestADryRunAdoptsNothing(t *testing.T) {
 		api := canaryAPI(t, interceptor.Funcs{}, shopCanary())
 		cr := key()
 		did, err := adoption(dry).ask(t.Context(), api, cr)
-		if err != nil || did != "asked for: Adopted" || cr.Spec.Transition != v1alpha1.CanaryTransitionAdopted {
+		if err != nil || did != "requested: Adopted" || cr.Spec.Transition != v1alpha1.CanaryTransitionAdopted {
 			t.Errorf("%s: %s %v, shown %q", dry, did, err, cr.Spec.Transition)
 		}
 		if got := stored(t, api).Spec.Transition; got != v1alpha1.CanaryTransitionNone {
@@ -117,7 +117,7 @@ func meddler(change func(*v1alpha1.CanaryRelease)) interceptor.Funcs {
 
 func TestOnlyAnEditOfTheSpecMeanwhileStopsAnAdoption(t *testing.T) {
 	api := canaryAPI(t, meddler(func(cr *v1alpha1.CanaryRelease) { cr.Labels = map[string]string{"a": "b"} }), shopCanary())
-	if did, err := adoption(cli.DryNone).ask(t.Context(), api, key()); err != nil || did != "asked for: Adopted" {
+	if did, err := adoption(cli.DryNone).ask(t.Context(), api, key()); err != nil || did != "requested: Adopted" {
 		t.Errorf("after a write beside the spec: %s: %v", did, err)
 	}
 	api = canaryAPI(t, meddler(func(cr *v1alpha1.CanaryRelease) { cr.Generation, cr.Spec.Config = 2, "replicas: 2" }), shopCanary())
@@ -180,7 +180,7 @@ func TestWaitingForATransition(t *testing.T) {
 		wanted v1alpha1.CanaryTransition
 		states []*v1alpha1.CanaryRelease
 		status int
-		told   string
+		out    string
 	}{
 		"it is adopted": {
 			v1alpha1.CanaryTransitionAdopted,
@@ -198,14 +198,14 @@ func TestWaitingForATransition(t *testing.T) {
 		"it is deleted, which deprecates it": {v1alpha1.CanaryTransitionDeprecated, []*v1alpha1.CanaryRelease{in(v1alpha1.ReasonDeprecating), nil}, cli.ExitDone, "web: Deprecating: Deprecating now.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told bytes.Buffer
+			var out bytes.Buffer
 			tr := adoption(cli.DryNone)
 			tr.wanted = test.wanted
 			ctx, cancel := context.WithDeadline(t.Context(), endOf(test.states))
 			defer cancel()
-			err := tr.follower(canaryAPI(t, looks(test.states...)), shopCanary(), &told).Follow(ctx, ticks(len(test.states)-1))
-			if cli.Status(err) != test.status || told.String() != test.told {
-				t.Errorf("exit status %d: %v, told %q", cli.Status(err), err, told.String())
+			err := tr.watch(canaryAPI(t, looks(test.states...)), shopCanary(), &out).Run(ctx, ticks(len(test.states)-1))
+			if cli.Status(err) != test.status || out.String() != test.out {
+				t.Errorf("exit status %d: %v, printed %q", cli.Status(err), err, out.String())
 			}
 		})
 	}
@@ -231,21 +231,21 @@ func TestAWaitOutlivesARestartOfTheAPIServer(t *testing.T) {
 		}
 		return nil
 	}})
-	var told bytes.Buffer
+	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := adoption(cli.DryNone).follower(api, shopCanary(), &told).Follow(ctx, ticks(8)); err != nil {
+	if err := adoption(cli.DryNone).watch(api, shopCanary(), &out).Run(ctx, ticks(8)); err != nil {
 		t.Error(err)
 	}
-	if got := strings.Count(told.String(), "tried again: starting"); got != 1 {
-		t.Errorf("told %q", told.String())
+	if got := strings.Count(out.String(), "tried again: starting"); got != 1 {
+		t.Errorf("printed %q", out.String())
 	}
 }
 
 func TestAnInterruptedWaitSaysSo(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	err := adoption(cli.DryNone).follower(canaryAPI(t, looks(shopCanary())), shopCanary(), &bytes.Buffer{}).Follow(ctx, nil)
+	err := adoption(cli.DryNone).watch(canaryAPI(t, looks(shopCanary())), shopCanary(), &bytes.Buffer{}).Run(ctx, nil)
 	if cli.Status(err) != cli.ExitMissed || !strings.Contains(err.Error(), "is not adopted yet, and it was interrupted: Serin has not looked at it yet.") {
 		t.Errorf("%v", err)
 	}
@@ -315,7 +315,7 @@ func TestALookThatTheEndCutsOffIsNoErrorOfItsOwn(t *testing.T) {
 	api := canaryAPI(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return limit
 	}})
-	err := adoption(cli.DryNone).follower(api, shopCanary(), &bytes.Buffer{}).Follow(ctx, nil)
+	err := adoption(cli.DryNone).watch(api, shopCanary(), &bytes.Buffer{}).Run(ctx, nil)
 	if cli.Status(err) != cli.ExitMissed || !strings.Contains(err.Error(), "is not adopted yet, and the time of") {
 		t.Errorf("%v", err)
 	}

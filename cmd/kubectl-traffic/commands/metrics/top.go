@@ -175,13 +175,13 @@ func (t *top) list(ctx context.Context, m *cli.Metrics, q cli.Question) (*metric
 
 // addSent adds what resources send to a list that only tells what they receive.
 func addSent(ctx context.Context, m *cli.Metrics, q cli.Question, list *metricsv1.TrafficMetricsList) error {
-	told := map[trafficstats.Node]bool{}
+	received := map[trafficstats.Node]bool{}
 	for i := range list.Items {
 		if list.Items[i].Edge.Direction == metricsv1.DirectionTo {
-			told[trafficstats.NodeOf(list.Items[i].Resource)] = true
+			received[trafficstats.NodeOf(list.Items[i].Resource)] = true
 		}
 	}
-	nodes := slices.DeleteFunc(nodesOf(list), func(n trafficstats.Node) bool { return told[n] })
+	nodes := slices.DeleteFunc(nodesOf(list), func(n trafficstats.Node) bool { return received[n] })
 	found, err := edgesOf(ctx, m, q, nodes)
 	if err != nil {
 		return err

@@ -25,11 +25,11 @@ type decision struct {
 	wish    rolloutview.Wish
 }
 
-// boundTo is told in the help of each decision.
+// boundTo is in the help of each decision.
 const boundTo = `
 
 The decision names the revision that is being released when the command runs, or the one of --revision, and is never carried out for another
-one. It needs the verb "promote" on the Rollout, beside the right to patch it. When another user decides something else at the same moment, the
+one. It needs the verb "promote" on the Rollout, and the right to patch it. When another user decides something else at the same time, the
 later of the two is not written and the exit status is 1.`
 
 func newDecision(c *cli.Cluster, verb string, action v1alpha1.ControlAction, words cli.Words) (*cobra.Command, *decision) {
@@ -70,14 +70,14 @@ With --full all steps that are left are skipped: the version gets all traffic an
 
 // addStep adds the flag --step.
 func (d *decision) addStep(cmd *cobra.Command) {
-	cmd.Flags().Int32Var(&d.wish.Step, "step", 0, "the step to end, counted from 1; the present one when unset")
+	cmd.Flags().Int32Var(&d.wish.Step, "step", 0, "the step to end, counted from 1 as in \"step 1/2\"; the present one when unset")
 	cli.Complete(cmd, "step", cobra.NoFileCompletions)
 }
 
 func newAbortCommand(c *cli.Cluster) *cobra.Command {
 	cmd, _ := newDecision(c, "abort", v1alpha1.ControlAbort, cli.NewWords(
 		"Roll back",
-		`Abort rolls the release back: all traffic goes back to the stable version, then the pods of the new one go. Windows, freezes and
+		`Abort rolls the release back: all traffic goes to the stable version, then the pods of the new one go. Windows, freezes and
 spec.paused do not hold it up.`,
 		`  kubectl traffic rollout abort website --reason "wrong prices"`,
 	))
@@ -113,10 +113,10 @@ func (d *decision) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	step := ""
-	if control.Step != nil {
-		step = fmt.Sprintf(" in step %d", *control.Step)
+	if control.StepIndex != nil {
+		step = fmt.Sprintf(" in step %d", *control.StepIndex+1)
 	}
-	return d.output.Done(cmd, api, ro, fmt.Sprintf("asked for: %s of revision %s%s", control.Action, control.Revision, step), *d.dryRun)
+	return d.output.Done(cmd, api, ro, fmt.Sprintf("requested: %s of revision %s%s", control.Action, control.Revision, step), *d.dryRun)
 }
 
 // decide writes the decision, and reads the Rollout again when it was changed since:

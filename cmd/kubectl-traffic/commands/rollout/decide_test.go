@@ -47,8 +47,8 @@ func atTheSameMoment(t *testing.T, change func(*v1alpha1.Rollout)) client.Client
 }
 
 func TestDecisionsAtTheSameMomentDoNotOverwriteEachOther(t *testing.T) {
-	first := int32(1)
-	promote := v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromote, Step: &first}
+	first := int32(0)
+	promote := v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlPromote, StepIndex: &first}
 	abort := v1alpha1.Control{Revision: "657bc99986", Action: v1alpha1.ControlAbort, By: "jane"}
 	for _, test := range []struct {
 		name   string
@@ -59,8 +59,8 @@ func TestDecisionsAtTheSameMomentDoNotOverwriteEachOther(t *testing.T) {
 		{"nothing else", func(*v1alpha1.Rollout) {}, v1alpha1.ControlPromote, ""},
 		{"Serin writes its status", func(ro *v1alpha1.Rollout) { ro.Status.Step.Weight = 20 }, v1alpha1.ControlPromote, ""},
 		{"another user decides the same", func(ro *v1alpha1.Rollout) { ro.Spec.Control = &promote }, v1alpha1.ControlPromote, ""},
-		{"another user aborts", func(ro *v1alpha1.Rollout) { ro.Spec.Control = &abort }, v1alpha1.ControlAbort, "Abort was decided for revision 657bc99986 by jane at the same moment"},
-		{"the step ends", func(ro *v1alpha1.Rollout) { ro.Status.Step.Index = 1 }, "", "the release went on in this moment, from step 1"},
+		{"another user aborts", func(ro *v1alpha1.Rollout) { ro.Spec.Control = &abort }, v1alpha1.ControlAbort, "Abort was decided for revision 657bc99986 by jane at the same time"},
+		{"the step ends", func(ro *v1alpha1.Rollout) { ro.Status.Step.Index = 1 }, "", "the release went on meanwhile, from step 1"},
 		{"the release ends", func(ro *v1alpha1.Rollout) { ro.Status.Canary = nil }, "", "releases nothing at present"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

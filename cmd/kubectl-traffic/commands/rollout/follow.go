@@ -14,23 +14,23 @@ import (
 )
 
 // looker reads what is followed.
-type looker func(context.Context) (rolloutview.Scene, error)
+type looker func(context.Context) (rolloutview.Snapshot, error)
 
-// follower shows the scene whenever it has changed, until it is settled, if that is waited
+// watcher shows the snapshot whenever it has changed, until it is settled, if that is waited
 // for.
-func (g *getter) follower(look looker) cli.Follower {
-	var scene rolloutview.Scene
+func (g *getter) watcher(look looker) cli.Watch {
+	var snapshot rolloutview.Snapshot
 	var shown picture
-	return cli.Follower{
+	return cli.Watch{
 		Look: func(ctx context.Context) error {
 			seen, err := look(ctx)
 			if err == nil {
-				scene = seen
+				snapshot = seen
 			}
 			return err
 		},
 		Show: func(failed error) (bool, error) {
-			if now := g.picture(scene, failed); now != shown {
+			if now := g.picture(snapshot, failed); now != shown {
 				if err := g.cluster.Screen.Show(now.body, now.foot); err != nil {
 					return false, err
 				}
@@ -39,29 +39,29 @@ func (g *getter) follower(look looker) cli.Follower {
 			if failed != nil {
 				return false, nil
 			}
-			return g.settled(scene.Rollout)
+			return g.settled(snapshot.Rollout)
 		},
 		End: g.over,
 	}
 }
 
-// picture is what is shown of a scene.
+// picture is what is shown of a snapshot.
 type picture struct{ body, foot string }
 
 // picture is the tree, or a line where the output is no terminal, with the error of the
 // last look below it. A line that says nothing new is not written again for an error.
-func (g *getter) picture(scene rolloutview.Scene, err error) picture {
+func (g *getter) picture(snapshot rolloutview.Snapshot, err error) picture {
 	foot := ""
 	if err != nil {
 		foot = "It can't be read at present, and is tried again: " + strings.ReplaceAll(err.Error(), "\n", " ") + "\n"
 	}
 	switch {
-	case g.cluster.Screen.Terminal() && scene.Rollout != nil:
-		return picture{rolloutview.Tree(scene), foot}
+	case g.cluster.Screen.Terminal() && snapshot.Rollout != nil:
+		return picture{rolloutview.Tree(snapshot), foot}
 	case err != nil:
 		return picture{foot: foot}
 	}
-	return picture{body: rolloutview.Line(scene.Rollout) + "\n"}
+	return picture{body: rolloutview.Line(snapshot.Rollout) + "\n"}
 }
 
 func (g *getter) settled(ro *v1alpha1.Rollout) (bool, error) {

@@ -76,7 +76,7 @@ func newGetCommand(c *cli.Cluster) *cobra.Command {
 as after a rollback, or when the time is over. While the API server does not answer, or has too much to do, the last picture stays with the
 error below it. When the Rollout is gone or may not be read any more, following ends and the exit status is 1.
 
-The Rollout is ready for a moment still after its Deployment was changed, until Serin has seen that.`,
+The Rollout stays ready after a change of its Deployment until Serin has seen that change.`,
 		Example: `  kubectl traffic rollout get website --watch
   kubectl traffic rollout get website --until=ready --timeout=15m`,
 		Args: cli.Usage(cobra.ExactArgs(1)), ValidArgsFunction: cli.First(c.Rollouts),
@@ -118,23 +118,23 @@ func (g *getter) run(cmd *cobra.Command, name string) error {
 	if g.output.Object() {
 		return g.output.Print(cmd.OutOrStdout(), api.Scheme(), ro)
 	}
-	look := func(ctx context.Context) (rolloutview.Scene, error) {
-		return sceneOf(ctx, api, client.ObjectKeyFromObject(ro))
+	look := func(ctx context.Context) (rolloutview.Snapshot, error) {
+		return snapshotOf(ctx, api, client.ObjectKeyFromObject(ro))
 	}
 	if !g.watch {
-		scene, err := look(cmd.Context())
+		snapshot, err := look(cmd.Context())
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprint(cmd.OutOrStdout(), rolloutview.Tree(scene))
+		_, err = fmt.Fprint(cmd.OutOrStdout(), rolloutview.Tree(snapshot))
 		return err
 	}
-	return cli.Wait(cmd.Context(), g.timeout, g.follower(look))
+	return cli.Wait(cmd.Context(), g.timeout, g.watcher(look))
 }
 
-// sceneOf reads a Rollout with what runs its versions.
-func sceneOf(ctx context.Context, api client.Client, key client.ObjectKey) (rolloutview.Scene, error) {
-	s := rolloutview.Scene{Rollout: &v1alpha1.Rollout{}}
+// snapshotOf reads a Rollout with what runs its versions.
+func snapshotOf(ctx context.Context, api client.Client, key client.ObjectKey) (rolloutview.Snapshot, error) {
+	s := rolloutview.Snapshot{Rollout: &v1alpha1.Rollout{}}
 	if err := api.Get(ctx, key, s.Rollout); err != nil {
 		return s, err
 	}

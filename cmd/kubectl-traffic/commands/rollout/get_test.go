@@ -29,8 +29,8 @@ import (
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/terminal"
 )
 
-// in is a scene in a state.
-func in(reason string, conditions ...string) rolloutview.Scene {
+// in is a snapshot in a state.
+func in(reason string, conditions ...string) rolloutview.Snapshot {
 	ro := &v1alpha1.Rollout{}
 	ro.Name = "website"
 	ready := metav1.ConditionFalse
@@ -41,20 +41,20 @@ func in(reason string, conditions ...string) rolloutview.Scene {
 	for _, c := range conditions {
 		ro.Status.Conditions = append(ro.Status.Conditions, metav1.Condition{Type: c, Status: metav1.ConditionTrue})
 	}
-	return rolloutview.Scene{Rollout: ro}
+	return rolloutview.Snapshot{Rollout: ro}
 }
 
 // look is what one look sees.
 type look struct {
-	scene rolloutview.Scene
-	err   error
+	snapshot rolloutview.Snapshot
+	err      error
 }
 
 // saw are looks that succeed.
-func saw(scenes ...rolloutview.Scene) []look {
+func saw(snapshots ...rolloutview.Snapshot) []look {
 	var looks []look
-	for _, s := range scenes {
-		looks = append(looks, look{scene: s})
+	for _, s := range snapshots {
+		looks = append(looks, look{snapshot: s})
 	}
 	return looks
 }
@@ -62,11 +62,11 @@ func saw(scenes ...rolloutview.Scene) []look {
 // follow follows looks, the last of them again and again.
 func follow(ctx context.Context, g *getter, beats <-chan time.Time, looks []look) error {
 	at := 0
-	return g.follower(func(context.Context) (rolloutview.Scene, error) {
+	return g.watcher(func(context.Context) (rolloutview.Snapshot, error) {
 		at++
 		now := looks[min(at, len(looks))-1]
-		return now.scene, now.err
-	}).Follow(ctx, beats)
+		return now.snapshot, now.err
+	}).Run(ctx, beats)
 }
 
 // ticks has a beat for each of n looks.
@@ -131,11 +131,11 @@ func TestFollowingEnds(t *testing.T) {
 		status      int
 		says        string
 	}{
-		{"ready", untilReady, t.Context(), look{scene: in(v1alpha1.ReasonStable)}, cli.ExitDone, ""},
-		{"a rollback", untilReady, t.Context(), look{scene: in(v1alpha1.ReasonRolledBack, v1alpha1.ConditionStalled)}, cli.ExitMissed, "does not become ready by itself"},
-		{"the time is over", untilReady, over, look{scene: in(v1alpha1.ReasonHolding)}, cli.ExitMissed, "the Rollout is not ready yet, and the time of 1m0s is over"},
-		{"interrupted", untilReady, interrupted, look{scene: in(v1alpha1.ReasonHolding)}, cli.ExitMissed, "it was interrupted"},
-		{"the time is over and nothing was waited for", "", over, look{scene: in(v1alpha1.ReasonHolding)}, cli.ExitDone, ""},
+		{"ready", untilReady, t.Context(), look{snapshot: in(v1alpha1.ReasonStable)}, cli.ExitDone, ""},
+		{"a rollback", untilReady, t.Context(), look{snapshot: in(v1alpha1.ReasonRolledBack, v1alpha1.ConditionStalled)}, cli.ExitMissed, "does not become ready by itself"},
+		{"the time is over", untilReady, over, look{snapshot: in(v1alpha1.ReasonHolding)}, cli.ExitMissed, "the Rollout is not ready yet, and the time of 1m0s is over"},
+		{"interrupted", untilReady, interrupted, look{snapshot: in(v1alpha1.ReasonHolding)}, cli.ExitMissed, "it was interrupted"},
+		{"the time is over and nothing was waited for", "", over, look{snapshot: in(v1alpha1.ReasonHolding)}, cli.ExitDone, ""},
 		{"the time is over while it can't be read", untilReady, over, look{err: syscall.ECONNREFUSED}, cli.ExitMissed, "whether the Rollout is ready is not known"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -176,8 +176,8 @@ func TestFollowingGoesOnOverErrorsThatPass(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
 			g := &getter{cluster: &cli.Cluster{Screen: terminal.NewScreen(&out)}, until: untilReady}
-			holding := look{scene: in(v1alpha1.ReasonHolding)}
-			err := follow(t.Context(), g, ticks(20), []look{holding, {err: test.err}, {err: test.err}, {err: test.err}, holding, {scene: in(v1alpha1.ReasonStable)}})
+			holding := look{snapshot: in(v1alpha1.ReasonHolding)}
+			err := follow(t.Context(), g, ticks(20), []look{holding, {err: test.err}, {err: test.err}, {err: test.err}, holding, {snapshot: in(v1alpha1.ReasonStable)}})
 			if !test.passes {
 				if !errors.Is(err, test.err) || cli.Status(err) != cli.ExitError {
 					t.Errorf("exit status %d: %v", cli.Status(err), err)
@@ -202,7 +202,7 @@ func TestALookThatTheEndCutsOffIsNoErrorOfItsOwn(t *testing.T) {
 	g := &getter{cluster: &cli.Cluster{Screen: terminal.NewScreen(io.Discard)}, until: untilReady, timeout: time.Second}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	err := follow(ctx, g, ticks(1), []look{{scene: in(v1alpha1.ReasonHolding)}, {err: limit}})
+	err := follow(ctx, g, ticks(1), []look{{snapshot: in(v1alpha1.ReasonHolding)}, {err: limit}})
 	if cli.Status(err) != cli.ExitMissed || !strings.Contains(err.Error(), "the Rollout is not ready yet, and the time of 1s is over") {
 		t.Errorf("%v", err)
 	}

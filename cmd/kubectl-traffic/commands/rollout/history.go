@@ -54,11 +54,19 @@ func newHistoryCommand(c *cli.Cluster) *cobra.Command {
 		for _, e := range ro.Status.History {
 			rows = append(rows, []string{e.Revision, e.Outcome, instant(e.StartedAt), instant(&e.EndedAt), e.Message})
 			for _, i := range e.Interventions {
-				rows = append(rows, []string{"", string(i.Action), "", i.Time.UTC().Format(time.RFC3339), fmt.Sprintf("by %s in step %d: %s", cli.OrNone(i.By), i.Step, i.Reason)})
+				rows = append(rows, []string{"", string(i.Action), "", i.Time.UTC().Format(time.RFC3339), fmt.Sprintf("by %s%s: %s", cli.OrNone(i.By), inStep(i), i.Reason)})
 			}
 		}
 		return o.Table(cmd.OutOrStdout(), cli.Columns("REVISION", "OUTCOME", "STARTED", "ENDED", "MESSAGE"), rows)
 	})
+}
+
+// inStep counts steps from 1, as all that is printed does; "" before the first step.
+func inStep(i v1alpha1.Intervention) string {
+	if i.StepIndex == nil {
+		return ""
+	}
+	return fmt.Sprintf(" in step %d", *i.StepIndex+1)
 }
 
 func instant(t *metav1.Time) string {

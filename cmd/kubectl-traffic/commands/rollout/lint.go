@@ -21,7 +21,7 @@ func newLintCommand(c *cli.Cluster) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "lint -f FILE",
-		Short: "Ask whether the cluster would take Rollouts, and for advice",
+		Short: "Check whether the cluster would take Rollouts, and give advice",
 		Long: `Lint sends the objects of a file to the API server as a dry run: its schema, its rules and its admission policies judge them, and fields that it
 does not know are errors. For Rollouts it adds advice on what is allowed and yet seldom wanted. Nothing is changed.
 

@@ -92,7 +92,7 @@ Where the Deployment comes from Git, revert the commit there instead, or it will
 			return undo(cmd, api, ro, undoing{o, *dry, revision})
 		},
 	}
-	cmd.Flags().StringVar(&revision, "to-revision", "", "the revision to go back to, as kubectl traffic rollout history shows it; the stable one when unset")
+	cmd.Flags().StringVar(&revision, "to-revision", "", "the revision to return to, as kubectl traffic rollout history shows it; the stable one when unset")
 	cli.Complete(cmd, "to-revision", cobra.NoFileCompletions)
 	o = cli.AddOutput(cmd, cli.AsName, cli.AsJSON, cli.AsYAML)
 	dry = cli.AddDryRun(cmd)

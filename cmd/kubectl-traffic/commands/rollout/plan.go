@@ -30,8 +30,8 @@ schedule of the Rollout and the Freezes of the cluster. Evidence may take longer
 steps of a ramp and of BlueGreen are those that Serin makes of them; the last line is the promotion.
 
 FINDS is how much more often than stable the canary would have to fail for half of such releases to be rolled back by the end of the step, if
-the Service goes on to receive what it received in the last window, as TrafficMetrics tell. It is "-" where the traffic is not known, where
-nothing would be found, and where nothing is compared. Freezes that you may not see are left out, which is told.`,
+the Service goes on to receive what it received in the last window, as TrafficMetrics say. It is "-" where the traffic is not known, where
+nothing would be found, and where nothing is compared. Freezes that you may not see are left out, and a message says so.`,
 		Example: `  kubectl traffic rollout plan website`,
 	}
 	return newReader(c, cmd, []string{cli.AsJSON, cli.AsYAML}, func(cmd *cobra.Command, api client.Client, ro *v1alpha1.Rollout, o *cli.Output) error {
@@ -62,7 +62,7 @@ nothing would be found, and where nothing is compared. Freezes that you may not 
 func planRows(planned []rolloutview.Planned) [][]string {
 	var rows [][]string
 	for _, p := range planned {
-		row := []string{strconv.Itoa(p.Number), fmt.Sprintf("%d%%", p.Weight), p.State, moment(p, p.Begins), moment(p, p.Ends), cli.OrNone(p.MinDetectableEffect), cli.OrNone(p.Waits)}
+		row := []string{strconv.Itoa(p.Index + 1), fmt.Sprintf("%d%%", p.Weight), p.State, timeOf(p, p.Begins), timeOf(p, p.Ends), cli.OrNone(p.MinDetectableEffect), cli.OrNone(p.Waits)}
 		if p.State == rolloutview.Promotion {
 			row[0], row[4] = cli.OrNone(""), cli.OrNone("")
 		}
@@ -96,8 +96,8 @@ func trafficOf(c *cli.Cluster, cmd *cobra.Command, ro *v1alpha1.Rollout) *rollou
 	return unknown("the Service " + ro.Spec.Service + " received no request that was measured")
 }
 
-// moment is a time of a step for users.
-func moment(p rolloutview.Planned, t time.Time) string {
+// timeOf is a time of a step for users.
+func timeOf(p rolloutview.Planned, t time.Time) string {
 	switch {
 	case p.State == rolloutview.Done:
 		return "-"

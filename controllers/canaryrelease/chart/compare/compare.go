@@ -144,12 +144,12 @@ func (c *comparison) object(k key) {
 	}
 }
 
-// service refuses what would change where clients end up at the very moment of the
+// service refuses what would change where clients end up at the time of the
 // adoption, or would take the Service from under the split.
 func (c *comparison) service(k key) {
 	if !c.both(k) {
 		if c.candidate[k] == nil {
-			c.refuse("%s would be deleted, and its clients would find nobody: upgrade without a canary", k)
+			c.refuse("%s would be deleted, and its clients would find no pod: upgrade without a canary", k)
 			return
 		}
 		c.delay(k)

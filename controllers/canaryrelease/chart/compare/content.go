@@ -75,7 +75,7 @@ func copyOf(r reference, namespace, name string, c content) (*unstructured.Unstr
 }
 
 // digits of a digest in the name of a copy: 40 bits, of contents of one object in
-// the life of one CanaryRelease.
+// the lifetime of one CanaryRelease.
 const digits = 10
 
 const maxName = 253
@@ -90,7 +90,7 @@ func copyName(key []byte, r reference, c content) (string, error) {
 	return r.name[:min(len(r.name), maxName-len(suffix))] + suffix, nil
 }
 
-// digestOf names things for whoever has the key. Without it nobody can try values
+// digestOf names things for those who have the key. Without it no user can try values
 // until one has the same name.
 func digestOf(key []byte, things ...any) (string, error) {
 	// Maps are encoded in the order of their keys.

@@ -53,7 +53,7 @@ func (v visitor) configMap(name *string) { v.visit(configMapKind, name) }
 
 func (v visitor) secret(name *string) { v.visit(secretKind, name) }
 
-// visit leaves names alone that stay the same: a template may be somebody else's.
+// visit leaves names alone that stay the same: a template may be another tool's.
 func (v visitor) visit(kind string, name *string) {
 	if *name == "" {
 		return

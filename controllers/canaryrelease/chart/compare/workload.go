@@ -120,7 +120,7 @@ func (c *comparison) canary(k key, next *appsv1.Deployment, read []reference) {
 		return r.name
 	})
 	c.result.Canaries = append(c.result.Canaries, Canary{Name: k.name, Template: *template, Rolls: len(read) > 0})
-	c.beside(k)
+	c.rest(k)
 }
 
 // copy makes the copy of a content, once for all who read it. It returns why it can't.
@@ -145,11 +145,11 @@ func (c *comparison) copy(r reference) string {
 	return ""
 }
 
-// beside tells of what else changes in a Deployment with a canary.
-func (c *comparison) beside(k key) {
+// rest reports what else changes in a Deployment with a canary.
+func (c *comparison) rest(k key) {
 	now, next := withoutTemplate(c.current[k]), withoutTemplate(c.candidate[k])
 	if !same(now, next) {
-		c.result.Later = append(c.result.Later, k.String()+" (beside its template)")
+		c.result.Later = append(c.result.Later, k.String()+" (outside of its template)")
 	}
 }
 

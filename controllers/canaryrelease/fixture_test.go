@@ -66,7 +66,7 @@ type helm struct {
 	c       *cluster
 	copies  bool
 	failure error
-	asked   chart.Request
+	request chart.Request
 	// unreadable is why the records can't be read.
 	unreadable error
 }
@@ -88,7 +88,7 @@ func (h *helm) Propose(_ context.Context, r chart.Request) (chart.Proposal, erro
 	if err := h.c.call("helm propose"); err != nil {
 		return chart.Proposal{}, err
 	}
-	h.asked = r
+	h.request = r
 	p := chart.Proposal{Digest: "d1", Canaries: []chart.Canary{{Name: "web", Template: h.template(), Rolls: h.copies}}, Later: []string{"Role/web"}}
 	if h.copies {
 		o := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"token": "aHVudGVyMg=="}}}
@@ -356,7 +356,7 @@ func (c *cluster) deployments() {
 	c.must(c.Status().Update(c.Context(), d))
 }
 
-// splits are in effect at once.
+// splits are programmed at once.
 func (c *cluster) splits() {
 	list := &splitv1.TrafficSplitList{}
 	c.must(c.List(c.Context(), list))
@@ -412,7 +412,7 @@ func (c *cluster) transition(t v1alpha1.CanaryTransition) {
 	c.change(func(s *v1alpha1.CanaryReleaseSpec) { s.Transition = t })
 }
 
-// dump is what of the namespace a person would compare.
+// dump is what of the namespace a user would compare.
 func (c *cluster) dump() map[string]any {
 	out := map[string]any{}
 	services, deployments, splits, secrets := &corev1.ServiceList{}, &appsv1.DeploymentList{}, &splitv1.TrafficSplitList{}, &corev1.SecretList{}

@@ -31,8 +31,8 @@ var (
 // waitLimit is how long a test waits for what must happen.
 const waitLimit = 20 * time.Second
 
-// scene is a Sender at work.
-type scene struct {
+// fixture is a Sender at work.
+type fixture struct {
 	*Sender
 	t     *testing.T
 	clock *clocktesting.FakeClock
@@ -40,7 +40,7 @@ type scene struct {
 	stop func()
 }
 
-func play(t *testing.T, secrets client.Reader, policy egress.Policy, o Options) *scene {
+func play(t *testing.T, secrets client.Reader, policy egress.Policy, o Options) *fixture {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Unix(1e9, 0))
 	s := New(secrets, policy, clock, o)
@@ -54,11 +54,11 @@ func play(t *testing.T, secrets client.Reader, policy egress.Policy, o Options) 
 		}
 	})
 	t.Cleanup(stop)
-	return &scene{Sender: s, t: t, clock: clock, stop: stop}
+	return &fixture{Sender: s, t: t, clock: clock, stop: stop}
 }
 
 // await lets time pass in steps until a condition holds.
-func (s *scene) await(what string, step time.Duration, holds func() bool) {
+func (s *fixture) await(what string, step time.Duration, holds func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(waitLimit); !holds(); {
 		if time.Now().After(deadline) {
@@ -73,23 +73,23 @@ func (s *scene) await(what string, step time.Duration, holds func() bool) {
 }
 
 // outcome waits until a request has an outcome.
-func (s *scene) outcome(id string, want Outcome) Result {
+func (s *fixture) outcome(id string, want Outcome) Result {
 	s.t.Helper()
 	s.await(id+" "+want.String(), time.Second, func() bool { return s.Results(website)[id].Outcome == want })
 	return s.Results(website)[id]
 }
 
-// told is a request as an endpoint got it.
-type told struct {
+// received is a request as an endpoint got it.
+type received struct {
 	method, path, body string
 	header             http.Header
 }
 
-// endpoint records what it is told and answers as the test says.
+// endpoint records its requests and answers as the test says.
 type endpoint struct {
 	*httptest.Server
-	mu   sync.Mutex
-	told []told
+	mu       sync.Mutex
+	received []received
 }
 
 func listen(t *testing.T, answer http.HandlerFunc) *endpoint {
@@ -108,7 +108,7 @@ func (e *endpoint) record(t *testing.T, answer http.HandlerFunc) http.HandlerFun
 			t.Error(err)
 		}
 		e.mu.Lock()
-		e.told = append(e.told, told{method: r.Method, path: r.URL.String(), body: string(body), header: r.Header})
+		e.received = append(e.received, received{method: r.Method, path: r.URL.String(), body: string(body), header: r.Header})
 		e.mu.Unlock()
 		if answer != nil {
 			answer(w, r)
@@ -116,17 +116,17 @@ func (e *endpoint) record(t *testing.T, answer http.HandlerFunc) http.HandlerFun
 	}
 }
 
-func (e *endpoint) heard() []told {
+func (e *endpoint) heard() []received {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return append([]told(nil), e.told...)
+	return append([]received(nil), e.received...)
 }
 
 func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-func ask(id, url string) Request {
+func question(id, url string) Request {
 	return Request{ID: id, Endpoint: v1alpha1.Endpoint{URL: url}, ContentType: "application/json", Body: []byte(`{"id":"` + id + `"}`)}
 }
 

@@ -28,15 +28,15 @@ func TestFiguresAloneAreWrittenNowAndThen(t *testing.T) {
 		want  *v1alpha1.CanaryTraffic
 		after time.Duration
 	}{
-		"long after the last write":                    {since: figuresEvery, now: newer, want: newer},
-		"soon after the last write":                    {since: 10 * time.Second, now: newer, want: older, after: 5 * time.Second},
-		"soon after it, when they are not known now":   {since: 10 * time.Second, want: older, after: 5 * time.Second},
-		"later, when they are not known any more":      {since: figuresEvery},
-		"after a restart":                              {since: -1, now: newer, want: newer},
-		"when nothing differs":                         {since: time.Second, now: older, want: older},
-		"with a clock that went back":                  {since: -time.Hour, now: newer, want: older, after: figuresEvery},
-		"together with something that people act upon": {since: time.Second, now: newer, edit: func(o *Observation) { o.Services[0].Split.Proxies++ }, want: newer},
-		"while weights are changing":                   {since: time.Second, now: newer, edit: func(o *Observation) { o.Services[0].Split.Programmed = false }},
+		"long after the last write":                   {since: figuresEvery, now: newer, want: newer},
+		"soon after the last write":                   {since: 10 * time.Second, now: newer, want: older, after: 5 * time.Second},
+		"soon after it, when they are not known now":  {since: 10 * time.Second, want: older, after: 5 * time.Second},
+		"later, when they are not known any more":     {since: figuresEvery},
+		"after a restart":                             {since: -1, now: newer, want: newer},
+		"when nothing differs":                        {since: time.Second, now: older, want: older},
+		"with a clock that went back":                 {since: -time.Hour, now: newer, want: older, after: figuresEvery},
+		"together with something that users act upon": {since: time.Second, now: newer, edit: func(o *Observation) { o.Services[0].Split.Proxies++ }, want: newer},
+		"while weights are changing":                  {since: time.Second, now: newer, edit: func(o *Observation) { o.Services[0].Split.Programmed = false }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -18,10 +18,10 @@ import (
 	"github.com/serin-dev/serin/controllers/kit"
 )
 
-// story is what happens to a canary, and how it has to end whatever crashes in between.
-type story struct {
+// scenario is what happens to a canary, and how it has to end whatever crashes in between.
+type scenario struct {
 	name string
-	tell func(*world)
+	run  func(*world)
 	want string
 }
 
@@ -60,8 +60,8 @@ func (w *world) runToUpgrade() {
 }
 
 // deleteUnheard deletes the CanaryRelease in the middle of an adoption, when Helm has
-// deployed it, and from then on the router confirms nothing. Until the patience is over
-// nobody may take the canary from its splits.
+// deployed it, and from then on the router confirms nothing. Until the timeout is over
+// the canary stays in its splits.
 func (w *world) deleteUnheard() {
 	w.run(30)
 	w.onUpgrade = func() {
@@ -73,22 +73,22 @@ func (w *world) deleteUnheard() {
 	if len(w.canaries()) == 0 || w.services["web"].split == nil || w.services["web"].split.deleting {
 		w.Fatalf("it did not wait for the router\n%s", w.history())
 	}
-	w.say("the patience is over")
-	w.now = w.now.Add(patience)
+	w.say("the timeout is over")
+	w.now = w.now.Add(routerTimeout)
 	w.run(1)
-	if w.rand == nil && !strings.Contains(w.history(), "event Deleting: The deletion takes longer than 10m0s: the traffic of Service web") {
-		w.Fatalf("it does not say that it gives the router up\n%s", w.history())
+	if w.rand == nil && !strings.Contains(w.history(), "event Deleting: The deletion takes longer than 10m0s: the Service web") {
+		w.Fatalf("it does not say that it stops to wait for the router\n%s", w.history())
 	}
 }
 
-// upgradeBySomebody is another person's helm upgrade.
-func (w *world) upgradeBySomebody(template string) {
+// upgradeElsewhere is another user's helm upgrade.
+func (w *world) upgradeElsewhere(template string) {
 	w.helm = helmRelease{newest: w.helm.newest + 1, deployed: w.helm.newest + 1, status: "deployed"}
 	w.deps["web"].template = template
-	w.say("somebody: helm upgrade to %s", template)
+	w.say("another user: helm upgrade to %s", template)
 }
 
-var stories = []story{
+var scenarios = []scenario{
 	{"a canary is adopted and its pods stay", func(w *world) {
 		w.run(30)
 		for _, weight := range []int32{10, 50, 0, 100, 20} {
@@ -122,31 +122,31 @@ var stories = []story{
 		w.run(40)
 		w.transition(v1alpha1.CanaryTransitionDeprecated)
 	}, before + "; revision 4 deployed; Deprecated Requested"},
-	{"somebody else upgrades the release", func(w *world) {
+	{"another user upgrades the release", func(w *world) {
 		w.run(30)
 		w.weigh(40)
 		w.run(20)
-		w.upgradeBySomebody("other")
+		w.upgradeElsewhere("other")
 	}, "Deployment db: db x1; Deployment web: other x4; revision 5 deployed; Deprecated ReleaseChanged"},
-	{"somebody else upgrades the release in the middle of an adoption", func(w *world) {
+	{"another user upgrades the release in the middle of an adoption", func(w *world) {
 		w.run(30)
 		w.transition(v1alpha1.CanaryTransitionAdopted)
 		w.run(3)
 		if !w.helm.ours {
-			w.upgradeBySomebody("other")
+			w.upgradeElsewhere("other")
 		}
 	}, "Deployment db: db x1; Deployment web: other x4; revision 5 deployed; Deprecated ReleaseChanged"},
-	{"somebody changes the Deployment past Helm", func(w *world) {
+	{"another user changes the Deployment past Helm", func(w *world) {
 		w.run(30)
 		w.deps["web"].template = "edited"
-		w.say("somebody: kubectl edit")
+		w.say("another user: kubectl edit")
 	}, "Deployment db: db x1; Deployment web: edited x4; revision 4 deployed; Deprecated WorkloadChanged"},
 	{"the release is uninstalled", func(w *world) {
 		w.run(30)
 		w.helm = helmRelease{}
 		w.deps["web"].absent, w.services["web"].absent = true, true
 		w.rss = slices.DeleteFunc(w.rss, func(rs *replicaSet) bool { return rs.owner == kit.OwnerDeployment && rs.dep == "web" })
-		w.say("somebody: helm uninstall")
+		w.say("another user: helm uninstall")
 	}, "Deployment db: db x1; revision 0 ; Deprecated ReleaseChanged"},
 	{"the config is changed and the new canary is adopted", func(w *world) {
 		w.run(30)
@@ -195,13 +195,13 @@ var stories = []story{
 		}
 		w.helm = helmRelease{newest: 6, deployed: 6, status: "deployed"}
 		w.deps["web"].template = "old"
-		w.say("somebody: helm rollback")
+		w.say("another user: helm rollback")
 	}, before + "; revision 6 deployed; Deprecated Requested"},
-	{"somebody upgrades the release again after the adoption's upgrade", func(w *world) {
+	{"another user upgrades the release again after the adoption's upgrade", func(w *world) {
 		w.run(30)
 		w.transition(v1alpha1.CanaryTransitionAdopted)
 		w.runToUpgrade()
-		w.upgradeBySomebody("other")
+		w.upgradeElsewhere("other")
 	}, "Deployment db: db x1; Deployment web: other x4; revision 6 deployed; Adopted Requested"},
 	{"a CanaryRelease is deleted after the upgrade and the router confirms nothing", func(w *world) {
 		w.deleteUnheard()
@@ -210,9 +210,9 @@ var stories = []story{
 		w.rolls["web"] = true
 		w.deleteUnheard()
 	}, "Deployment db: db x1; Deployment web: new with its own names x4; revision 5 deployed; Adopted Requested"},
-	{"a CanaryRelease is deleted after the upgrade, the router confirms nothing, and somebody upgrades again", func(w *world) {
+	{"a CanaryRelease is deleted after the upgrade, the router confirms nothing, and another user upgrades again", func(w *world) {
 		w.deleteUnheard()
-		w.upgradeBySomebody("other")
+		w.upgradeElsewhere("other")
 	}, "Deployment db: db x1; Deployment web: other x4; revision 6 deployed; Adopted Requested"},
 	{"the Deployment is scaled in the middle of an adoption", func(w *world) {
 		w.run(30)
@@ -232,7 +232,7 @@ var stories = []story{
 		w.weigh(50)
 		w.run(30)
 		if got := text(w.services["admin"].split.served); got != "0 %" {
-			w.Fatalf("the Service that nobody named sends %s to the canary", got)
+			w.Fatalf("the Service that the spec does not name sends %s to the canary", got)
 		}
 		w.transition(v1alpha1.CanaryTransitionAdopted)
 	}, after + "; canary's pods; revision 5 deployed; Adopted Requested"},
@@ -249,7 +249,7 @@ var stories = []story{
 		}
 		w.locked = false
 	}, before + "; revision 4 deployed; Deprecated Requested"},
-	{"a Deployment that is held is given back when Helm's records can be read again", func(w *world) {
+	{"a Deployment that is paused is restored when Helm's records can be read again", func(w *world) {
 		w.run(30)
 		w.transition(v1alpha1.CanaryTransitionDeprecated)
 		w.deps["web"].template = "edited"
@@ -267,12 +267,12 @@ var stories = []story{
 		if len(w.cr.Finalizers) == 0 {
 			w.Fatalf("it left copies at once\n%s", w.history())
 		}
-		w.now = w.now.Add(patience)
+		w.now = w.now.Add(routerTimeout)
 		w.run(10)
 		if w.rand == nil && (w.cr.Status.Decision.EndedAt == nil || !strings.Contains(w.history(), "settings-web can't be removed and may be left; delete it. "+lacking)) {
 			w.Fatalf("it waits for ever, or says nothing\n%s", w.history())
 		}
-		delete(w.copies, "settings-web") // by the person who was told
+		delete(w.copies, "settings-web") // by a user who read the message
 	}, before + "; revision 4 deployed; Deprecated Deleting"},
 	{"no canary can be made any more", func(w *world) {
 		w.run(30)
@@ -285,7 +285,7 @@ var stories = []story{
 	}, before + "; revision 4 deployed; Deprecated Requested"},
 }
 
-// wantStalled wants Ready to say what a person has to do.
+// wantStalled wants Ready to say what the user has to do.
 func (w *world) wantStalled(says ...string) {
 	w.Helper()
 	if w.rand != nil {
@@ -362,11 +362,11 @@ func (w *world) end(ticks int) {
 	}
 }
 
-func TestEveryStoryEndsAsItShouldWhateverCrashes(t *testing.T) {
-	for _, s := range stories {
+func TestEveryScenarioEndsAsItShouldWhateverCrashes(t *testing.T) {
+	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t)
-			s.tell(w)
+			s.run(w)
 			w.end(100)
 			if got := w.dump(); got != s.want {
 				t.Fatalf("it ends as\n%s\nand not as\n%s\n%s", got, s.want, w.history())
@@ -374,7 +374,7 @@ func TestEveryStoryEndsAsItShouldWhateverCrashes(t *testing.T) {
 			for at := 1; at <= w.acted; at++ {
 				again := newWorld(t)
 				again.crashAt = at
-				s.tell(again)
+				s.run(again)
 				again.end(100)
 				if got := again.dump(); got != s.want {
 					t.Fatalf("with a crash before action %d it ends as\n%s\nand not as\n%s\n%s", at, got, s.want, again.history())
@@ -384,12 +384,12 @@ func TestEveryStoryEndsAsItShouldWhateverCrashes(t *testing.T) {
 	}
 }
 
-func TestStoriesEndWellInAnyOrderOfMoves(t *testing.T) {
+func TestScenariosEndWellInAnyOrderOfMoves(t *testing.T) {
 	seeds := 20
 	if testing.Short() {
 		seeds = 4
 	}
-	for _, s := range stories {
+	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range seeds {
@@ -398,7 +398,7 @@ func TestStoriesEndWellInAnyOrderOfMoves(t *testing.T) {
 				w.rand = rand.New(rand.NewPCG(uint64(seed), 7))
 				w.routerLag = w.rand.IntN(4)
 				w.crashAt = w.rand.IntN(40)
-				s.tell(w)
+				s.run(w)
 				w.end(600)
 				w.dump() // what it ends as depends on who came first
 			}

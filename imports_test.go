@@ -59,6 +59,8 @@ var layers = []layer{
 	{folder: "controllers/canaryrelease/chart/compare", imports: []string{"./controllers/workload", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml"}, pure: true},
 	{folder: "controllers/trafficsplit", imports: controller("trafficsplit")},
 	{folder: "controllers/trafficsplit/plan", imports: []string{"./api", "./controllers/kit", "./traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "controllers/trafficsplit/reporting", imports: []string{"./api", "./controllers/kit", "./controllers/trafficsplit/plan", "k8s.io/apimachinery"}, pure: true},
+	{folder: "controllers/trafficsplit/served", imports: []string{"./api", "./traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "traffic", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/json"}},
 	{folder: "traffic/routes", imports: []string{"./api", "./traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "traffic/istio", imports: []string{"./api", "./traffic", "./traffic/routes", "k8s.io", "sigs.k8s.io"}},

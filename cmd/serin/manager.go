@@ -35,6 +35,7 @@ import (
 	"github.com/serin-dev/serin/controllers/freeze"
 	"github.com/serin-dev/serin/controllers/rollout"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
+	"github.com/serin-dev/serin/controllers/trafficsplit/served"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/gatewayapi"
 	"github.com/serin-dev/serin/traffic/istio"
@@ -123,7 +124,7 @@ func (o *managerOptions) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask what the cluster serves: %w", err)
 	}
-	if o.splits, err = trafficsplit.DiscoverServed(cluster); err != nil {
+	if o.splits, err = served.Discover(cluster); err != nil {
 		return err
 	}
 	mgr, err := o.newManager(ctx, restConfig)
@@ -154,7 +155,7 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 	// The API server's priority and fairness limits the rate; the client need not.
 	restConfig.QPS = -1
 	byObject := trafficsplit.CacheOptions()
-	maps.Copy(byObject, trafficsplit.ServedCacheOptions(o.splits))
+	maps.Copy(byObject, served.CacheOptions(o.splits))
 	maps.Copy(byObject, rollout.CacheOptions(o.secretNamespaces...))
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: newScheme(o.splits), Logger: ctrl.LoggerFrom(ctx),

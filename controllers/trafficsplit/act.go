@@ -14,10 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -26,59 +27,54 @@ import (
 const FieldManager = "serin-trafficsplit"
 
 // act carries the actions out in order and stops at the first that fails.
-func (r *Reconciler) act(ctx context.Context, o *observation, actions []plan.Action) error {
+func (r *Reconciler) act(ctx context.Context, o *observation, actions []kit.Action) error {
 	for _, action := range actions {
-		if err := r.do(ctx, o, action); err != nil {
-			return fmt.Errorf("%s %s %q: %w", action.Type, action.Object.Kind, action.Object.Name, err)
+		if err := r.apply(ctx, o, action); err != nil {
+			return fmt.Errorf("%s: %w", action, err)
 		}
-		log.FromContext(ctx).Info(string(action.Type), action.Object.Kind,
-			klog.KRef(o.Split.Namespace, action.Object.Name), "reason", action.Why)
+		log.FromContext(ctx).Info(action.String(), "TrafficSplit", klog.KObj(o.Split))
 	}
 	return nil
 }
 
-func (r *Reconciler) do(ctx context.Context, o *observation, action plan.Action) error {
-	switch action.Type {
-	case plan.AddFinalizer, plan.RemoveFinalizer:
-		return r.setFinalizer(ctx, o.Split, action.Type == plan.AddFinalizer)
+func (r *Reconciler) apply(ctx context.Context, o *observation, action kit.Action) error {
+	switch a := action.(type) {
+	case kit.AddFinalizer, kit.RemoveFinalizer:
+		return r.writer(o.Split.Namespace).SetFinalizer(ctx, o.Split, traffic.Finalizer, action)
 	case plan.Apply:
-		return o.router.Apply(ctx, o.target, action.Object)
+		return o.router.Apply(ctx, o.target, a.Object)
+	case plan.Restore:
+		return o.router.Restore(ctx, o.target, a.Object)
+	case plan.Delete:
+		return r.remove(ctx, o.Split.Namespace, a.Object)
+	case plan.ForgetProxy:
+		return r.forgetProxy(ctx, o.Split, a.Object.Name)
 	case plan.Drain:
 		return r.drain(ctx, o)
-	case plan.CutOver:
-		return r.cutOver(ctx, o.Root.Service, o.Split.Name)
-	case plan.PinRoot:
-		return r.pin(ctx, o.Root.Service, traffic.Pin{Split: o.Split.Name, Keys: o.Pin.Keys})
-	case plan.UnpinRoot:
-		return r.pin(ctx, o.Root.Service, traffic.Pin{})
-	case plan.Restore:
-		return o.router.Restore(ctx, o.target, action.Object)
-	case plan.RestoreRoot:
-		return r.restoreRoot(ctx, o.Root.Service, traffic.Pin{Split: o.Split.Name, Keys: o.PinNext()})
-	case plan.Delete:
-		return r.remove(ctx, o.Split.Namespace, action.Object)
-	case plan.ForgetProxy:
-		return r.forget(ctx, o.Split, action.Object.Name)
-	default:
-		return fmt.Errorf("unknown action %q", action.Type)
 	}
+	return r.applyRoot(ctx, o, action)
 }
 
-// setFinalizer changes the split that was observed; its resourceVersion is kept
-// up to date for the writes that follow.
-func (r *Reconciler) setFinalizer(ctx context.Context, split *splitv1.TrafficSplit, present bool) error {
-	base := split.DeepCopy()
-	changed := split.DeepCopy()
-	if present {
-		controllerutil.AddFinalizer(changed, traffic.Finalizer)
-	} else {
-		controllerutil.RemoveFinalizer(changed, traffic.Finalizer)
+// applyRoot changes the root Service.
+func (r *Reconciler) applyRoot(ctx context.Context, o *observation, action kit.Action) error {
+	root, pin := o.Root.Service, traffic.Pin{Split: o.Split.Name}
+	switch action.(type) {
+	case plan.CutOver:
+		return r.cutOver(ctx, root, o.Split.Name)
+	case plan.PinRoot:
+		pin.Keys = o.Pin.Keys
+		return r.pin(ctx, root, pin)
+	case plan.UnpinRoot:
+		return r.pin(ctx, root, pin)
+	case plan.RestoreRoot:
+		pin.Keys = o.PinNext()
+		return r.restoreRoot(ctx, root, pin)
 	}
-	if err := r.patch(ctx, base, changed); err != nil {
-		return err
-	}
-	split.Finalizers, split.ResourceVersion = changed.Finalizers, changed.ResourceVersion
-	return nil
+	return fmt.Errorf("%w: %T", shell.ErrUnknownAction, action)
+}
+
+func (r *Reconciler) writer(namespace string) shell.Writer {
+	return shell.Writer{Client: r.Client, Manager: FieldManager, Namespace: namespace}
 }
 
 // cutOver adds the proxies' key to what the root Service selects by, and
@@ -136,18 +132,14 @@ func (r *Reconciler) patch(ctx context.Context, base, changed client.Object) err
 func (r *Reconciler) remove(ctx context.Context, namespace string, object traffic.Object) error {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(object.GroupVersionKind)
-	meta.Namespace, meta.Name = namespace, object.Name
-	err := r.Client.Delete(ctx, meta,
-		client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion},
-		client.PropagationPolicy(metav1.DeletePropagationBackground))
-	return client.IgnoreNotFound(err)
+	return r.writer(namespace).Delete(ctx, kit.Object{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}, meta)
 }
 
-// forget removes the report of a proxy whose pod is gone: nothing is applied in
+// forgetProxy removes the report of a proxy whose pod is gone: nothing is applied in
 // its name, so that the fields which it alone owned go. The API server is asked
 // first, since a proxy may be quicker than the cache that has to show its pod, and
 // a proxy does not repeat what it reported.
-func (r *Reconciler) forget(ctx context.Context, split *splitv1.TrafficSplit, proxy string) error {
+func (r *Reconciler) forgetProxy(ctx context.Context, split *splitv1.TrafficSplit, proxy string) error {
 	pod := &metav1.PartialObjectMetadata{}
 	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: split.Namespace, Name: proxy}, pod)

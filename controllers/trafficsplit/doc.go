@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package trafficsplit is the controller of TrafficSplits. It observes a split
-// with everything that it refers to, lets the pure package plan decide, carries
-// the actions out in order, each with the preconditions of what was observed, and
-// reports in one write of the status that is left out when nothing changed.
+// with everything that it refers to, lets the pure package plan decide, reports in one
+// write of the status that is left out when nothing changed, and carries the actions
+// out in order, each with the preconditions of what was observed.
 //
 // It reads from the cache. The exceptions are steps that can't be undone, for
 // which a cache that lags behind is not good enough: what a root Service selects

@@ -47,7 +47,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if err != nil {
 		return nil, err
 	}
-	o := &observation{Observation: plan.Observation{Split: split, Now: r.Options.Clock.Now(), Confirmed: r.settling.at(key)}}
+	o := &observation{Observation: plan.Observation{Split: split, Now: r.Options.Clock.Now(), Confirmed: r.settling.of(key)}}
 	known := traffic.Known{Services: services, Groups: groups, Proxied: r.Options.means(split) == traffic.MeansProxies}
 	o.Resolved, o.Problems = traffic.Resolve(split, known)
 	o.Root = rootOf(services[o.Resolved.Root])

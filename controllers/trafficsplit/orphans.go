@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -39,21 +41,29 @@ func (r *Reconciler) clearOrphans(ctx context.Context, split types.NamespacedNam
 		if err := o.router.Restore(ctx, o.target, o.Object); err != nil {
 			return fmt.Errorf("restore %s %q: %w", o.Kind, o.Name, err)
 		}
-		log.FromContext(ctx).Info("Restore", o.Kind, klog.KRef(split.Namespace, o.Name), "reason", "its TrafficSplit is gone")
+		logOrphan(ctx, split, plan.Restore{Write: orphan(o.Object)})
 	}
 	for i := range services.Items {
 		if err := r.restoreRoot(ctx, &services.Items[i], traffic.Pin{}); err != nil {
 			return err
 		}
-		log.FromContext(ctx).Info("RestoreRoot", "Service", klog.KObj(&services.Items[i]), "reason", "its TrafficSplit is gone")
+		logOrphan(ctx, split, plan.RestoreRoot{Write: orphan(traffic.Object{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Service"), Name: services.Items[i].Name})})
 	}
 	for _, object := range made {
 		if err := r.remove(ctx, split.Namespace, object); err != nil {
 			return err
 		}
-		log.FromContext(ctx).Info("Delete", object.Kind, klog.KRef(split.Namespace, object.Name), "reason", "its TrafficSplit is gone")
+		logOrphan(ctx, split, plan.Delete{Write: orphan(object)})
 	}
 	return nil
+}
+
+func orphan(object traffic.Object) plan.Write {
+	return plan.Write{Object: object, Why: "its TrafficSplit is gone"}
+}
+
+func logOrphan(ctx context.Context, split types.NamespacedName, action kit.Action) {
+	log.FromContext(ctx).Info(action.String(), "TrafficSplit", klog.KRef(split.Namespace, split.Name))
 }
 
 // patchedObject is a patched object with the router that changed it.

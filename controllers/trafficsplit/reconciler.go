@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/debounce"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 )
@@ -35,46 +37,68 @@ type Reconciler struct {
 	withoutGroups bool
 	// waiting are reports that are out of date soon.
 	waiting debounce.Waits[types.NamespacedName]
-	// settling knows since when routes are as wanted.
-	settling settling
+	// settling is since when the routes of splits are as wanted, so that this is on record
+	// only once the weights are live. A restart that forgets it gives the proxies behind the
+	// routes their whole time again.
+	settling memory[*splitv1.ConfirmedStatus]
+	// failures are why the last action on a split failed, where that repeats until a user
+	// changes something. A restart tries the action once more, and learns it again.
+	failures memory[string]
 	// ages knows since when backends have endpoints.
 	ages endpointAges
 }
 
-// Reconcile is one pass over one split: observe, decide, act, report.
+// Reconcile is one pass over one split: observe, decide, report, act. What was decided is
+// on record before anything happens because of it.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	o, err := r.observe(ctx, req.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if o == nil {
-		r.waiting.Forget(req.NamespacedName)
-		r.ages.forget(req.NamespacedName)
-		r.settling.note(req.NamespacedName, nil)
+		r.forget(req.NamespacedName)
 		return settle(ctx, ctrl.Result{}, r.clearOrphans(ctx, req.NamespacedName))
 	}
 	decision := plan.Decide(o.Observation)
-	if decision.Report != nil {
-		decision.Report.Distribution = plan.Distribute(o.placed)
-		r.settling.note(req.NamespacedName, decision.Report.Confirmed)
-	}
-	result := ctrl.Result{RequeueAfter: decision.RequeueAfter}
-	if err := r.act(ctx, o, decision.Actions); err != nil {
-		if final(err) && decision.Report != nil {
-			decision.Report.Programmed = plan.Condition{
-				Status: metav1.ConditionFalse, Reason: splitv1.ReasonPending, Message: err.Error(),
-			}
-			if _, failed := r.report(ctx, o, decision.Report); failed != nil {
-				log.FromContext(ctx).Error(failed, "Could not report")
-			}
+	if report := decision.Report; report != nil {
+		report.Distribution = plan.Distribute(o.placed)
+		r.settling.note(req.NamespacedName, report.Confirmed)
+		if why := r.failures.of(req.NamespacedName); why != "" && report.Programmed.Status != metav1.ConditionTrue {
+			report.Programmed = plan.Condition{Status: metav1.ConditionFalse, Reason: splitv1.ReasonPending, Message: why}
 		}
-		return settle(ctx, result, err)
 	}
 	again, err := r.report(ctx, o, decision.Report)
+	if err == nil {
+		err = r.act(ctx, o, decision.Actions)
+		r.noteFailure(o, err)
+	}
+	result := ctrl.Result{RequeueAfter: decision.After}
 	if again > 0 && (result.RequeueAfter == 0 || again < result.RequeueAfter) {
 		result.RequeueAfter = again
 	}
 	return settle(ctx, result, err)
+}
+
+// noteFailure remembers why an action failed, for the report of the next pass.
+func (r *Reconciler) noteFailure(o *observation, err error) {
+	why := ""
+	switch {
+	case final(err):
+		why = kit.Shorten(err.Error())
+	case err != nil:
+		return
+	}
+	if r.failures.note(client.ObjectKeyFromObject(o.Split), why) && why != "" {
+		r.reporter().Record(o.Split, corev1.EventTypeWarning, "ActionFailed", why)
+	}
+}
+
+// forget is called when a split is gone.
+func (r *Reconciler) forget(split types.NamespacedName) {
+	r.waiting.Forget(split)
+	r.ages.forget(split)
+	r.settling.note(split, nil)
+	r.failures.note(split, "")
 }
 
 // settle turns a failed precondition into another look: what was observed is not

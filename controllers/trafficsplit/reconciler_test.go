@@ -25,6 +25,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
+	"github.com/serin-dev/serin/controllers/trafficsplit/reporting"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -135,7 +136,7 @@ func TestAReportThatIsOutOfDateSoonWaits(t *testing.T) {
 		return w.writes - before, again
 	}
 	t.Run("a new generation that the proxies follow at once", func(t *testing.T) {
-		if n, again := reports(func() { w.weights(50, 50) }); n != 0 || again != reportPause {
+		if n, again := reports(func() { w.weights(50, 50) }); n != 0 || again != reporting.Pause {
 			t.Errorf("%d writes, again in %v", n, again)
 		}
 		w.clock.Step(time.Second)
@@ -148,7 +149,7 @@ func TestAReportThatIsOutOfDateSoonWaits(t *testing.T) {
 	})
 	t.Run("a new generation that the proxies don't follow", func(t *testing.T) {
 		reports(func() { w.weights(40, 60) })
-		w.clock.Step(reportPause)
+		w.clock.Step(reporting.Pause)
 		if n, _ := reports(func() {}); n != 1 {
 			t.Errorf("%d writes", n)
 		}
@@ -172,10 +173,10 @@ func TestAReportThatIsOutOfDateSoonWaits(t *testing.T) {
 			w.create(makePod("app-2", map[string]string{"app": "web", "version": "2"}))
 			w.endpoints()
 		})
-		if n != 0 || again != reportPause {
+		if n != 0 || again != reporting.Pause {
 			t.Errorf("%d writes, again in %v", n, again)
 		}
-		w.clock.Step(reportPause)
+		w.clock.Step(reporting.Pause)
 		if n, _ := reports(func() {}); n != 1 {
 			t.Errorf("%d writes after the pause", n)
 		}
@@ -204,16 +205,13 @@ func TestAStaleCacheFailsByPrecondition(t *testing.T) {
 	w.must(w.api.Get(w.ctx(), client.ObjectKey{Namespace: namespace, Name: deployment.Name}, d))
 	d.Labels["touched"] = "yes"
 	w.must(w.api.Update(w.ctx(), d))
-	for _, action := range []plan.Action{
-		{Type: plan.CutOver, Object: traffic.Object{Name: "web"}},
-		{Type: plan.RestoreRoot, Object: traffic.Object{Name: "web"}},
-		{Type: plan.RemoveFinalizer, Object: traffic.Object{Name: "web"}},
-		{Type: plan.Apply, Object: deployment},
-		{Type: plan.Delete, Object: deployment},
-		{Type: plan.ForgetProxy, Object: traffic.Object{Name: "gone"}},
+	for _, action := range []kit.Action{
+		plan.CutOver{}, plan.RestoreRoot{}, kit.RemoveFinalizer{},
+		plan.Apply{Write: plan.Write{Object: deployment}}, plan.Delete{Write: plan.Write{Object: deployment}},
+		plan.ForgetProxy{Write: plan.Write{Object: traffic.Object{Name: "gone"}}},
 	} {
-		if err := r.act(w.ctx(), o, []plan.Action{action}); !apierrors.IsConflict(err) {
-			t.Errorf("%s: error %v, want a conflict", action.Type, err)
+		if err := r.act(w.ctx(), o, []kit.Action{action}); !apierrors.IsConflict(err) {
+			t.Errorf("%s: error %v, want a conflict", action, err)
 		}
 	}
 	stale := plan.Report{Programmed: plan.Condition{Status: metav1.ConditionFalse, Reason: "Stale"}}
@@ -248,8 +246,14 @@ func TestWhatTheAPIForbidsIsToldInTheStatus(t *testing.T) {
 		}
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "roles"}, "serin-proxy-web", errors.New("exceeded quota"))
 	}
-	if _, err := w.controller().Reconcile(w.ctx(), request); !apierrors.IsForbidden(err) {
-		t.Errorf("error %v", err)
+	r := w.controller()
+	for range 3 { // the first reports what it expects, the next what came of it, and then nothing is new
+		if _, err := r.Reconcile(w.ctx(), request); !apierrors.IsForbidden(err) {
+			t.Errorf("error %v", err)
+		}
+	}
+	if w.writes != 3 { // the status twice, and the finalizer
+		t.Errorf("%d writes", w.writes)
 	}
 	if c := programmed(w); c == nil || !strings.Contains(c.Message, "exceeded quota") || !strings.Contains(c.Message, "ServiceAccount") {
 		t.Errorf("Programmed: %+v", c)
@@ -271,8 +275,11 @@ func TestAnObjectOfSomebodyElsesThatTheCacheDoesNotShowIsToldInTheStatus(t *test
 		}
 		return nil
 	}
-	if _, err := w.controller().Reconcile(w.ctx(), request); !apierrors.IsConflict(err) {
-		t.Errorf("error %v, want a conflict that is told", err)
+	r := w.controller()
+	for range 2 {
+		if _, err := r.Reconcile(w.ctx(), request); !apierrors.IsConflict(err) {
+			t.Errorf("error %v, want a conflict that the status says", err)
+		}
 	}
 	if c := programmed(w); c == nil || !strings.Contains(c.Message, "PodDisruptionBudget") || !strings.Contains(c.Message, "another") {
 		t.Errorf("Programmed: %+v", c)

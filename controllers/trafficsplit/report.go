@@ -4,19 +4,24 @@ package trafficsplit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/kit/debounce"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
+	"github.com/serin-dev/serin/controllers/trafficsplit/reporting"
 )
+
+// statusManager owns the annotation with the status, apart from what the controller
+// writes with other patches.
+const statusManager = FieldManager + "-status"
 
 // report writes the status when it differs, and then the events of what changed. It
 // returns when to look again, if the report may wait.
@@ -26,17 +31,13 @@ func (r *Reconciler) report(ctx context.Context, o *observation, report *plan.Re
 	}
 	split := o.Split
 	now, key := r.Options.Clock.Now(), client.ObjectKeyFromObject(split)
-	next := statusOf(split, report, now)
-	if equality.Semantic.DeepEqual(next.Conditions, split.Status.Conditions) &&
-		equality.Semantic.DeepEqual(next.Backends, split.Status.Backends) &&
-		equality.Semantic.DeepEqual(next.Mirror, split.Status.Mirror) &&
-		equality.Semantic.DeepEqual(next.Confirmed, split.Status.Confirmed) && next.Router == split.Status.Router &&
-		next.ObservedRouting == split.Status.ObservedRouting {
+	next := reporting.Status(split, report, now)
+	if !reporting.Changed(split.Status, next) {
 		r.waiting.Forget(key)
 		return 0, nil
 	}
-	if mayWait(split, next) {
-		if left := r.waiting.Look(key, "", debounce.Pause{Quiet: pauseOf(report, o.DataPlane.Settle)}, now); left > 0 {
+	if reporting.MayWait(split, next) {
+		if left := r.waiting.Look(key, "", debounce.Pause{Quiet: reporting.PauseOf(report, o.DataPlane.Settle)}, now); left > 0 {
 			return left, nil
 		}
 	}
@@ -48,8 +49,8 @@ func (r *Reconciler) write(ctx context.Context, split *splitv1.TrafficSplit, nex
 	if err := r.writeStatus(ctx, split, next); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
-	for _, e := range eventsOf(split, next) {
-		r.Options.Recorder.Eventf(split, nil, e.kind, e.reason, e.action, "%s", e.note)
+	for _, e := range reporting.Events(split, next) {
+		r.reporter().Announce(ctx, split, e)
 	}
 	return nil
 }
@@ -60,7 +61,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, split *splitv1.TrafficSpli
 		return err
 	}
 	if r.Options.Served.NoStatus {
-		return r.annotateStatus(ctx, config, next)
+		return r.annotateStatus(ctx, split, config, next)
 	}
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&next)
 	if err != nil {
@@ -70,31 +71,28 @@ func (r *Reconciler) writeStatus(ctx context.Context, split *splitv1.TrafficSpli
 	config.Object["status"] = body
 	err = r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(config),
 		client.FieldOwner(FieldManager), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	if err == nil {
+		split.ResourceVersion = config.GetResourceVersion() // the actions change this version
+	}
 	return client.IgnoreNotFound(err)
 }
 
-// statusOf is the status that follows from a report. The time of a transition is
-// kept while the condition's status stays.
-func statusOf(split *splitv1.TrafficSplit, report *plan.Report, now time.Time) splitv1.TrafficSplitStatus {
-	next := split.Status.DeepCopy()
-	set := func(name string, c plan.Condition) {
-		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
-			Type: name, Status: c.Status, Reason: c.Reason, Message: c.Message,
-			ObservedGeneration: split.Generation,
-			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
-		})
+// annotateStatus writes the status of a split that has none of its own.
+func (r *Reconciler) annotateStatus(ctx context.Context, split *splitv1.TrafficSplit, config *unstructured.Unstructured, next splitv1.TrafficSplitStatus) error {
+	next.Proxies = nil
+	text, err := json.Marshal(next)
+	if err != nil {
+		return err
 	}
-	set(splitv1.ConditionAccepted, report.Accepted)
-	set(splitv1.ConditionResolvedRefs, report.ResolvedRefs)
-	set(splitv1.ConditionProgrammed, report.Programmed)
-	if d := report.Distribution; d != nil {
-		set(splitv1.ConditionTrafficDistributionAccepted, d.Accepted)
-		set(splitv1.ConditionTrafficDistributionProgrammed, d.Programmed)
-	} else {
-		meta.RemoveStatusCondition(&next.Conditions, splitv1.ConditionTrafficDistributionAccepted)
-		meta.RemoveStatusCondition(&next.Conditions, splitv1.ConditionTrafficDistributionProgrammed)
+	config.SetAnnotations(map[string]string{splitv1.AnnotationStatus: string(text)})
+	err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(config),
+		client.FieldOwner(statusManager), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	if err == nil {
+		split.ResourceVersion = config.GetResourceVersion()
 	}
-	next.Backends, next.Mirror, next.Confirmed, next.Router = report.Backends, report.Mirror, report.Confirmed, report.Router
-	next.ObservedRouting = splitv1.RoutingDigest(split)
-	return *next
+	return client.IgnoreNotFound(err)
+}
+
+func (r *Reconciler) reporter() shell.Reporter {
+	return shell.Reporter{Recorder: r.Options.Recorder, Kind: "TrafficSplit", Action: "Program"}
 }

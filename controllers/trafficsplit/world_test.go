@@ -33,6 +33,7 @@ import (
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/trafficsplit/reporting"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
 	"github.com/serin-dev/serin/traffic/smi"
@@ -220,7 +221,7 @@ func (w *world) settle() {
 			r = w.controller()
 		case err != nil:
 			w.t.Fatalf("reconcile: %v\n%s", err, strings.Join(w.log, "\n"))
-		case w.writes == before && again > 0 && again <= reportPause:
+		case w.writes == before && again > 0 && again <= reporting.Pause:
 			w.clock.Step(again) // a report waits
 		case w.writes == before:
 			return
@@ -238,9 +239,8 @@ func (w *world) reconcile(r *Reconciler) (time.Duration, error) {
 
 // tidy turns a log entry into a line that reads well.
 func tidy(args string) string {
-	args = strings.NewReplacer(`"level"=0 "msg"=`, "", ` "namespace"="`+namespace+`"}`, "", `{"name"=`, "",
-		` "reason"=`, " because ").Replace(args)
-	return strings.ReplaceAll(strings.ReplaceAll(args, `"`, ""), "=", " ")
+	return strings.NewReplacer(`"level"=0 "msg"=`, "", ` "TrafficSplit"={"name"="web" "namespace"="`+namespace+`"}`, "",
+		`"reason"=`, "event ", `\"`, `"`, `"`, "").Replace(args)
 }
 
 func (w *world) ctx() context.Context { return logr.NewContext(w.t.Context(), logr.Discard()) }
@@ -315,7 +315,7 @@ func (w *world) summary() string {
 	for _, c := range split.Status.Conditions {
 		parts = append(parts, fmt.Sprintf("%s=%s@%d (%s: %s)", c.Type, c.Status, c.ObservedGeneration, c.Reason, c.Message))
 	}
-	parts = append(parts, "live: ["+weights(split.Status.Backends)+"]")
+	parts = append(parts, "live: ["+reporting.Weights(split.Status.Backends)+"]")
 	if m := split.Status.Mirror; m != nil {
 		parts = append(parts, fmt.Sprintf("mirrored: %d %% to %s", m.Percent, m.Service))
 	}

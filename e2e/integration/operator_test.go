@@ -23,6 +23,7 @@ import (
 	"github.com/serin-dev/serin/controllers/notify"
 	"github.com/serin-dev/serin/controllers/rollout"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
+	splitserved "github.com/serin-dev/serin/controllers/trafficsplit/served"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
 	"github.com/serin-dev/serin/traffic/smi"
@@ -61,7 +62,7 @@ func (s *scene) startOperator(m *measurements, change ...func(*sight)) *operator
 		f(&see)
 	}
 	byObject := trafficsplit.CacheOptions()
-	maps.Copy(byObject, trafficsplit.ServedCacheOptions(served))
+	maps.Copy(byObject, splitserved.CacheOptions(served))
 	maps.Copy(byObject, rollout.CacheOptions(see.secrets...))
 	log := logOf(s.T)
 	if see.passes != nil {

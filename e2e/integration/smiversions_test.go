@@ -21,7 +21,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/trafficsplit"
+	splitserved "github.com/serin-dev/serin/controllers/trafficsplit/served"
 	"github.com/serin-dev/serin/e2e/controlplane"
 	"github.com/serin-dev/serin/e2e/controlplane/fakenode"
 	"github.com/serin-dev/serin/traffic"
@@ -136,7 +136,7 @@ func serve(t *testing.T, kind *unstructured.Unstructured, want traffic.Served) {
 		}
 	})
 	s.eventually("TrafficSplits are served", func(context.Context) bool {
-		served, err = trafficsplit.DiscoverServed(cluster)
+		served, err = splitserved.Discover(cluster)
 		if err != nil || served != want {
 			return false
 		}

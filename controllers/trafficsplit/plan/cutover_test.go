@@ -117,8 +117,8 @@ func TestWhatDecidesOverACutOver(t *testing.T) {
 			if got := actions(d); got != test.actions {
 				t.Errorf("actions: %q, want %q", got, test.actions)
 			}
-			if d.RequeueAfter != test.again {
-				t.Errorf("it looks again after %v, want %v", d.RequeueAfter, test.again)
+			if d.After != test.again {
+				t.Errorf("it looks again after %v, want %v", d.After, test.again)
 			}
 			if test.reason == "" {
 				return

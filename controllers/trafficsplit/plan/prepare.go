@@ -5,6 +5,7 @@ package plan
 import (
 	"time"
 
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -34,11 +35,11 @@ func (o Observation) unprepared() (left time.Duration, waiting bool) {
 }
 
 // unprepare deletes prepared objects that no route refers to any more.
-func unprepare(o Observation, why string) []Action {
-	var actions []Action
+func unprepare(o Observation, why string) []kit.Action {
+	var actions []kit.Action
 	for _, object := range o.DataPlane.Objects {
 		if object.Prepares && object.Unwanted && exists(object) {
-			actions = append(actions, Action{Type: Delete, Object: object, Why: why})
+			actions = append(actions, Delete{Write{object, why}})
 		}
 	}
 	return actions

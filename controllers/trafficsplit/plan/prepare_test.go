@@ -3,7 +3,6 @@
 package plan_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -64,12 +63,8 @@ func TestWhatRoutesReferToIsThereBeforeAndAfterThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := plan.Decide(test.from)
-			var actions []string
-			for _, a := range d.Actions {
-				actions = append(actions, string(a.Type)+" "+a.Object.Name)
-			}
-			if got := strings.Join(actions, ", "); got != test.actions || d.RequeueAfter != test.again {
-				t.Errorf("%q again in %s, want %q again in %s", got, d.RequeueAfter, test.actions, test.again)
+			if got := actions(d); got != test.actions || d.After != test.again {
+				t.Errorf("%q again in %s, want %q again in %s", got, d.After, test.actions, test.again)
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func lead(o Observation, d *Decision) {
 		}
 	}
 	d.Actions = append(d.Actions, restore(o, "the split no longer names it")...)
-	d.Report.Programmed, d.Report.Confirmed, d.RequeueAfter = led(o)
+	d.Report.Programmed, d.Report.Confirmed, d.After = led(o)
 	if d.Report.Programmed.Status == metav1.ConditionTrue {
 		d.Actions = append(d.Actions, unprepare(o, "no route refers to it any more")...)
 	}
@@ -47,20 +47,17 @@ func lead(o Observation, d *Decision) {
 
 // pinRoot keeps the requests past the routes to the backend that the split names. A
 // backend without ready pods is not what requests are moved to.
-func pinRoot(o Observation) []Action {
+func pinRoot(o Observation) []kit.Action {
 	if o.Root.Presence != kit.Present || !o.Endpoints.Known {
 		return nil
 	}
 	switch live := traffic.PinOf(o.Root.Service).Keys; {
 	case o.Pin.Backend == "" && len(live) > 0:
-		return []Action{{Type: UnpinRoot, Object: serviceObject(o.Root.Service), Why: "the split names no backend for requests past its routes"}}
+		return []kit.Action{UnpinRoot{Write{serviceObject(o.Root.Service), "the split names no backend for requests past its routes"}}}
 	case o.Pin.Backend == "", o.Pin.Problem != "", maps.Equal(live, o.Pin.Keys), o.pinStarves():
 		return nil
 	}
-	return []Action{{
-		Type: PinRoot, Object: serviceObject(o.Root.Service),
-		Why: fmt.Sprintf("requests past the routes are for Service %q", o.Pin.Backend),
-	}}
+	return []kit.Action{PinRoot{Write{serviceObject(o.Root.Service), fmt.Sprintf("requests past the routes are for Service %q", o.Pin.Backend)}}}
 }
 
 // awaitsEndpoints is a backend that the routes are to send their first requests to although
@@ -120,11 +117,11 @@ func (o Observation) pinStarves() bool {
 
 // unpin restores the selector of the root Service, unless the split moves on to another
 // router, which narrows it as well or cuts it over to its proxies.
-func unpin(o Observation) []Action {
+func unpin(o Observation) []kit.Action {
 	if !o.pinned() || o.movesOn() {
 		return nil
 	}
-	return []Action{{Type: UnpinRoot, Object: serviceObject(o.Root.Service), Why: "no route names the backends any more"}}
+	return []kit.Action{UnpinRoot{Write{serviceObject(o.Root.Service), "no route names the backends any more"}}}
 }
 
 // movesOn is true when another router of the operator is to lead the split next.
@@ -144,15 +141,15 @@ func (o Observation) PinNext() map[string]string {
 
 // restore undoes the patches of objects that the split does not need any more, and deletes
 // those that Serin made.
-func restore(o Observation, why string) []Action {
-	var actions []Action
+func restore(o Observation, why string) []kit.Action {
+	var actions []kit.Action
 	for _, object := range o.DataPlane.Objects {
 		switch {
 		case !object.Unwanted, object.Prepares:
 		case object.Changed:
-			actions = append(actions, Action{Type: Restore, Object: object, Why: why})
+			actions = append(actions, Restore{Write{object, why}})
 		case !object.Patched && exists(object):
-			actions = append(actions, Action{Type: Delete, Object: object, Why: why})
+			actions = append(actions, Delete{Write{object, why}})
 		}
 	}
 	return actions
@@ -292,7 +289,7 @@ func withdrawRoutes(o Observation) Decision {
 		}
 	}
 	if wait != "" {
-		d.RequeueAfter = again
+		d.After = again
 		d.Report.Programmed = pending("being withdrawn: %s", wait)
 		return d
 	}
@@ -304,7 +301,7 @@ func withdrawRoutes(o Observation) Decision {
 		return d
 	}
 	d.Report = nil // what there is to say without a data plane, the next pass says
-	d.Actions = append(d.Actions, Action{Type: RemoveFinalizer, Object: splitObject(o.Split), Why: "nothing of the data plane is left"})
+	d.Actions = append(d.Actions, kit.RemoveFinalizer{})
 	return d
 }
 

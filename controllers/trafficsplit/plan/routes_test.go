@@ -197,8 +197,8 @@ func TestDecideByRoutes(t *testing.T) {
 			if c := got.Report.Programmed; c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
 				t.Errorf("Programmed: %+v, want %s %q", c, test.reason, test.says)
 			}
-			if got.RequeueAfter != test.again {
-				t.Errorf("again after %s, want %s", got.RequeueAfter, test.again)
+			if got.After != test.again {
+				t.Errorf("again after %s, want %s", got.After, test.again)
 			}
 		})
 	}
@@ -288,8 +288,8 @@ func TestARestoredRouteSettlesWhateverWasInEffectBefore(t *testing.T) {
 	}
 	o.Split.Status.Confirmed = first.Report.Confirmed
 	o.DataPlane.Objects[0].Changed, o.DataPlane.Objects[0].Generation = false, 3
-	if d := plan.Decide(o); actions(d) != "" || d.RequeueAfter != settle {
-		t.Errorf("actions: %s, again after %s", actions(d), d.RequeueAfter)
+	if d := plan.Decide(o); actions(d) != "" || d.After != settle {
+		t.Errorf("actions: %s, again after %s", actions(d), d.After)
 	}
 }
 
@@ -343,8 +343,8 @@ func TestWithdrawByRoutes(t *testing.T) {
 			if a := actions(got); a != test.actions {
 				t.Errorf("actions: %q, want %q", a, test.actions)
 			}
-			if got.RequeueAfter != test.again {
-				t.Errorf("again after %s, want %s", got.RequeueAfter, test.again)
+			if got.After != test.again {
+				t.Errorf("again after %s, want %s", got.After, test.again)
 			}
 		})
 	}

@@ -22,7 +22,7 @@ func withdraw(o Observation) Decision {
 	}}
 	if wait, again := restoreTraffic(o, &d); wait != "" {
 		d.Report.Programmed = pending("being withdrawn: %s", wait)
-		d.RequeueAfter = again
+		d.After = again
 		return d
 	}
 	d.Report.Backends, d.Report.Mirror = nil, nil // none is live any more
@@ -32,10 +32,7 @@ func withdraw(o Observation) Decision {
 	}
 	d.Report = nil // what there is to say without a data plane, the next pass says
 	d.Actions = append(d.Actions, unpin(o)...)
-	d.Actions = append(d.Actions, Action{
-		Type: RemoveFinalizer, Object: splitObject(o.Split),
-		Why: "nothing of the data plane is left",
-	})
+	d.Actions = append(d.Actions, kit.RemoveFinalizer{})
 	return d
 }
 
@@ -74,10 +71,7 @@ func restoreRoot(o Observation, d *Decision) (wait string, again time.Duration) 
 		return fmt.Sprintf("traffic still goes through the proxies, since the selector of Service %q selects no ready pod without them; "+
 			"make such a pod ready, or delete the Service or the backends", o.Root.Service.Name), blockedRecheck
 	}
-	d.Actions = append(d.Actions, Action{
-		Type: RestoreRoot, Object: serviceObject(o.Root.Service),
-		Why: "its own pods get its traffic again",
-	})
+	d.Actions = append(d.Actions, RestoreRoot{Write{serviceObject(o.Root.Service), "its own pods get its traffic again"}})
 	return "the root Service is being restored", 0
 }
 
@@ -121,11 +115,11 @@ func dismantle(o Observation, d *Decision) (wait string) {
 }
 
 // deleteAll deletes in the reverse of the order in which the objects were made.
-func deleteAll(objects []traffic.Object, why string) []Action {
-	var actions []Action
+func deleteAll(objects []traffic.Object, why string) []kit.Action {
+	var actions []kit.Action
 	for _, object := range slices.Backward(objects) {
 		if object.Condition != traffic.ObjectTerminating {
-			actions = append(actions, Action{Type: Delete, Object: object, Why: why})
+			actions = append(actions, Delete{Write{object, why}})
 		}
 	}
 	return actions

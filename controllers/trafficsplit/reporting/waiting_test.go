@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package trafficsplit
+package reporting
 
 import (
 	"testing"
@@ -55,7 +55,7 @@ func TestWhatMayWait(t *testing.T) {
 			}
 			split.Status.Backends = test.had
 			next := splitv1.TrafficSplitStatus{Conditions: []metav1.Condition{test.now}, Backends: test.has}
-			if got := mayWait(split, next); got != test.want {
+			if got := MayWait(split, next); got != test.want {
 				t.Errorf("%v", got)
 			}
 		})

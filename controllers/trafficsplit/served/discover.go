@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package trafficsplit
+package served
 
 import (
 	"fmt"
@@ -20,9 +20,9 @@ type ResourceLister interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// DiscoverServed asks in which version the cluster serves TrafficSplits, and with what. A
+// Discover asks in which version the cluster serves TrafficSplits, and with what. A
 // cluster that does not have them yet will get those of the chart.
-func DiscoverServed(cluster ResourceLister) (traffic.Served, error) {
+func Discover(cluster ResourceLister) (traffic.Served, error) {
 	for _, version := range splitv1.Versions {
 		gv := schema.GroupVersion{Group: splitv1.GroupVersion.Group, Version: version}
 		list, err := cluster.ServerResourcesForGroupVersion(gv.String())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package trafficsplit
+package reporting
 
 import (
 	"slices"
@@ -14,23 +14,23 @@ import (
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 )
 
-// reportPause is how long a report waits that is likely to be out of date at once:
+// Pause is how long a report waits that is likely to be out of date at once:
 // proxies take some hundred milliseconds to follow a new generation, and pods become
 // ready one by one. What it would say is in the report that comes after.
-const reportPause = 2 * time.Second
+const Pause = 2 * time.Second
 
-// pauseOf is how long a report waits. One that says that proxies are given time says
+// PauseOf is how long a report waits. One that says that proxies are given time says
 // nothing that the report after that time does not.
-func pauseOf(report *plan.Report, settle time.Duration) time.Duration {
+func PauseOf(report *plan.Report, settle time.Duration) time.Duration {
 	if report.Programmed.Reason == splitv1.ReasonSettling {
-		return reportPause + settle
+		return Pause + settle
 	}
-	return reportPause
+	return Pause
 }
 
-// mayWait reports whether what is new in a status may be written a moment later. Of a
+// MayWait reports whether what is new in a status may be written a moment later. Of a
 // split that is being deleted, only why that takes so long is read.
-func mayWait(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) bool {
+func MayWait(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) bool {
 	old, deleting := split.Status, !split.DeletionTimestamp.IsZero()
 	if (old.Confirmed == nil) != (next.Confirmed == nil) || old.Router != next.Router {
 		return false // a withdrawal begins with what is written

@@ -1,37 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package trafficsplit
+package reporting
 
 import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 )
 
-// event is one event to record.
-type event struct {
-	kind, reason, action, note string
-}
-
-// maxNote is the most bytes that the API allows in an event's note.
-const maxNote = 1024
-
-// eventsOf are the events of a transition of the status. Waiting is no event: the
+// Events are the events of a transition of the status. Waiting is no event: the
 // condition says it, and it happens at every change of a weight. Weights that an
 // annotation changes are no new generation, and get an event all the same. The weights of
 // a Rollout's split are in its status.
-func eventsOf(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) []event {
-	var events []event
+func Events(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) []kit.Event {
+	var events []kit.Event
 	old, released := split.Status, split.Labels[v1alpha1.LabelRollout] != ""
 	for _, c := range next.Conditions {
 		before := meta.FindStatusCondition(old.Conditions, c.Type)
-		worth := worthEvent(before, c) || isLive(c) && weights(old.Backends) != weights(next.Backends)
+		worth := worthEvent(before, c) || isLive(c) && Weights(old.Backends) != Weights(next.Backends)
 		if worth && !(released && isLive(c)) {
 			events = append(events, eventOf(c, next.Backends))
 		}
@@ -64,24 +56,16 @@ func isLive(c metav1.Condition) bool {
 	return c.Type == splitv1.ConditionProgrammed && c.Status == metav1.ConditionTrue
 }
 
-func eventOf(c metav1.Condition, backends []splitv1.BackendStatus) event {
-	e := event{kind: corev1.EventTypeNormal, reason: c.Reason, action: "Resolve", note: c.Message}
-	if c.Status == metav1.ConditionFalse {
-		e.kind = corev1.EventTypeWarning
-	}
-	if c.Type == splitv1.ConditionProgrammed {
-		e.action = "Program"
-		if c.Status == metav1.ConditionTrue {
-			e.note = "live weights: " + weights(backends)
-		}
-	}
-	if len(e.note) > maxNote {
-		e.note = strings.ToValidUTF8(e.note[:maxNote], "")
+func eventOf(c metav1.Condition, backends []splitv1.BackendStatus) kit.Event {
+	e := kit.Event{Warning: c.Status == metav1.ConditionFalse, Reason: c.Reason, Message: c.Message}
+	if isLive(c) {
+		e.Message = "live weights: " + Weights(backends)
 	}
 	return e
 }
 
-func weights(backends []splitv1.BackendStatus) string {
+// Weights are those of backends in one line.
+func Weights(backends []splitv1.BackendStatus) string {
 	parts := make([]string, 0, len(backends))
 	for _, b := range backends {
 		part := fmt.Sprintf("%s %d", b.Service, b.Weight)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package trafficsplit
+package served
 
 import (
 	"errors"
@@ -45,7 +45,7 @@ func TestTheBestServedVersionOfTrafficSplitsIsUsed(t *testing.T) {
 		"a group that has other kinds": {cluster{"split.smi-spec.io/v1alpha4": {"others"}, "split.smi-spec.io/v1alpha2": both}, traffic.Served{Version: "v1alpha2", NoMatches: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := DiscoverServed(test.cluster)
+			got, err := Discover(test.cluster)
 			if err != nil || got != test.want {
 				t.Errorf("got %+v and %v, want %+v", got, err, test.want)
 			}
@@ -54,7 +54,7 @@ func TestTheBestServedVersionOfTrafficSplitsIsUsed(t *testing.T) {
 }
 
 func TestAVersionThatCanNotBeAskedForIsNotTakenForAbsent(t *testing.T) {
-	if got, err := DiscoverServed(cluster{"split.smi-spec.io/v1alpha4": {""}, "split.smi-spec.io/v1alpha2": {"trafficsplits"}}); err == nil {
+	if got, err := Discover(cluster{"split.smi-spec.io/v1alpha4": {""}, "split.smi-spec.io/v1alpha2": {"trafficsplits"}}); err == nil {
 		t.Errorf("got %+v", got)
 	}
 }

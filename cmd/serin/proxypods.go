@@ -18,6 +18,8 @@ import (
 type proxyPodOptions struct {
 	replicas, maxReplicas, targetCPU int32
 	requests, limits                 map[string]string
+	pullPolicy                       string
+	pullSecrets                      []string
 }
 
 func (o *proxyPodOptions) bind(flags *pflag.FlagSet) {
@@ -25,14 +27,19 @@ func (o *proxyPodOptions) bind(flags *pflag.FlagSet) {
 	flags.Int32Var(&o.maxReplicas, "proxy-max-replicas", 0, "make a HorizontalPodAutoscaler for the proxies of each TrafficSplit, with this many at most; 0: none")
 	flags.Int32Var(&o.targetCPU, "proxy-target-cpu", 80, "mean use of CPU that the autoscaler aims at, in percent of the request")
 	flags.StringToStringVar(&o.requests, "proxy-requests", nil, "resources that a proxy requests, such as cpu=50m,memory=96Mi; default: for a few thousand requests a second")
+	flags.StringVar(&o.pullPolicy, "proxy-pull-policy", "", "when nodes pull the proxies' image: Always, IfNotPresent or Never; default: IfNotPresent")
+	flags.StringSliceVar(&o.pullSecrets, "proxy-pull-secret", nil, "name of a Secret, in the namespace of each TrafficSplit, to pull the proxies' image with; can be repeated")
 	flags.StringToStringVar(&o.limits, "proxy-limits", nil, "limits of a proxy's resources, such as memory=384Mi; they replace the default ones together with --proxy-requests")
 }
 
 // options are those of the nginx router.
 func (o *proxyPodOptions) options(image string) (nginx.Options, error) {
-	out := nginx.Options{Image: image, Replicas: o.replicas}
+	out := nginx.Options{Image: image, Replicas: o.replicas, PullPolicy: corev1.PullPolicy(o.pullPolicy), PullSecrets: o.pullSecrets}
 	if o.replicas < 1 {
 		return out, fmt.Errorf("--proxy-replicas: %d must be at least 1", o.replicas)
+	}
+	if known := []string{"", "Always", "IfNotPresent", "Never"}; !slices.Contains(known, o.pullPolicy) {
+		return out, fmt.Errorf("--proxy-pull-policy: %q is none of %q", o.pullPolicy, known[1:])
 	}
 	if o.maxReplicas != 0 {
 		out.Autoscaling = &nginx.Autoscaling{MaxReplicas: o.maxReplicas, CPUUtilization: o.targetCPU}

@@ -31,6 +31,11 @@ func TestFlagsOfTheProxiesPods(t *testing.T) {
 				},
 			},
 		},
+		"an image that needs a Secret": {
+			args: []string{"--proxy-pull-policy=Always", "--proxy-pull-secret=a", "--proxy-pull-secret=b"},
+			want: nginx.Options{Image: "i", Replicas: 2, PullPolicy: corev1.PullAlways, PullSecrets: []string{"a", "b"}},
+		},
+		"a pull policy that is none": {args: []string{"--proxy-pull-policy=never"}, err: `--proxy-pull-policy: "never" is none of ["Always" "IfNotPresent" "Never"]`},
 		"no proxy":                  {args: []string{"--proxy-replicas=0"}, err: "--proxy-replicas: 0 must be at least 1"},
 		"a quantity that is none":   {args: []string{"--proxy-requests=cpu=much"}, err: `--proxy-requests: cpu="much" is not a quantity`},
 		"a quantity below zero":     {args: []string{"--proxy-limits=memory=-1"}, err: `memory="-1" is not a quantity`},

@@ -7,21 +7,35 @@ import (
 	"fmt"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/serin-dev/serin/e2e/images/debian"
 )
 
+// base is the layer that lies under the program, and what it is made of.
+type base struct {
+	layer    v1.Layer
+	packages []debian.Package
+}
+
 // makeBase makes the layer that lies under the program.
-func (b *Builder) makeBase(ctx context.Context, base Base) (v1.Layer, error) {
+func (b *Builder) makeBase(ctx context.Context, name Base) (made base, err error) {
 	files := identityFiles()
-	if base == Scratch {
-		return makeLayer(files)
+	if name != Scratch {
+		from, known := debianBases[name]
+		if !known {
+			return base{}, fmt.Errorf("no base is called %q: use one of the constants of type Base", name)
+		}
+		programs, packages, err := from.files(ctx, b.debian())
+		if err != nil {
+			return base{}, err
+		}
+		files, made.packages = append(append(files, mergedFolders...), programs...), packages
 	}
-	debian, known := debianBases[base]
-	if !known {
-		return nil, fmt.Errorf("no base is called %q: use one of the constants of type Base", base)
-	}
-	programs, err := debian.files(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	return makeLayer(append(files, programs...))
+	made.layer, err = makeLayer(files, b.Publish != nil)
+	return made, err
+}
+
+// debian is where packages come from. What is published has their newest versions.
+func (b *Builder) debian() debian.Source {
+	return debian.Source{Folder: b.Packages, Architecture: b.architecture(), Newest: b.Publish != nil, Out: b.Out}
 }

@@ -3,6 +3,7 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,12 +12,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/serin-dev/serin/e2e/images/debian"
 	"github.com/serin-dev/serin/e2e/tools"
 )
 
@@ -32,6 +35,30 @@ type Builder struct {
 	Tools *tools.Builder
 	// Out is told what is being built.
 	Out io.Writer
+	// Architecture of the machines that the images run on; when empty, that of this one.
+	Architecture string
+	// Publish is what images say about themselves in a registry; nil for those of a local
+	// cluster.
+	Publish *Stamp
+}
+
+// Stamp is what a published image says about itself.
+type Stamp struct {
+	// Version of Serin, and Revision of its source in Git.
+	Version, Revision string
+	// Created is the time of the image. It is that of the revision, so that the same
+	// revision gives the same image.
+	Created time.Time
+}
+
+// Made is an image and what it is made of.
+type Made struct {
+	Image v1.Image
+	// Program is the path of the image's own program on this machine; empty for a program
+	// of the base.
+	Program string
+	// Packages are those of Debian that files come from.
+	Packages []debian.Package
 }
 
 // NewBuilder builds the images of a checkout.
@@ -62,7 +89,7 @@ func (b *Builder) Build(ctx context.Context, images ...Image) ([]Archive, error)
 		return nil, err
 	}
 	defer release()
-	bases := map[Base]v1.Layer{}
+	bases := map[Base]base{}
 	var archives []Archive
 	var errs []error
 	for _, image := range images {
@@ -76,44 +103,56 @@ func (b *Builder) Build(ctx context.Context, images ...Image) ([]Archive, error)
 	return archives, errors.Join(errs...)
 }
 
-// build builds one image over its base, which is made once for all images.
-func (b *Builder) build(ctx context.Context, image Image, bases map[Base]v1.Layer) (_ Archive, err error) {
-	if bases[image.Base] == nil {
-		if bases[image.Base], err = b.makeBase(ctx, image.Base); err != nil {
-			return Archive{}, err
-		}
-	}
-	layers := []v1.Layer{bases[image.Base]}
-	if image.Program == "" {
-		top, err := b.top(ctx, image)
-		if err != nil {
-			return Archive{}, err
-		}
-		layers = append(layers, top)
-	}
-	built, err := assemble(image, layers...)
+// build builds one image into its archive.
+func (b *Builder) build(ctx context.Context, image Image, bases map[Base]base) (Archive, error) {
+	made, err := b.make(ctx, image, bases)
 	if err != nil {
 		return Archive{}, err
 	}
-	digest, err := built.Digest()
+	digest, err := made.Image.Digest()
 	if err != nil {
 		return Archive{}, err
 	}
 	archive := Archive{Reference: image.Reference, Digest: digest.String(), Path: filepath.Join(b.Cache, archiveName(image.Reference))}
-	return archive, b.save(archive, built)
+	return archive, b.save(archive, made.Image)
 }
 
-// top is the layer with the image's own program.
-func (b *Builder) top(ctx context.Context, image Image) (v1.Layer, error) {
-	binary, err := b.program(ctx, image)
-	if err != nil {
-		return nil, err
+// Make builds one image.
+func (b *Builder) Make(ctx context.Context, image Image) (Made, error) {
+	return b.make(ctx, image, map[Base]base{})
+}
+
+// make builds one image over its base, which is made once for all images.
+func (b *Builder) make(ctx context.Context, image Image, bases map[Base]base) (made Made, err error) {
+	under, known := bases[image.Base]
+	if !known {
+		if under, err = b.makeBase(ctx, image.Base); err != nil {
+			return Made{}, err
+		}
+		bases[image.Base] = under
 	}
-	return makeLayer([]file{{path: "/" + image.binary(), mode: 0o755, content: binary}})
+	made.Packages = under.packages
+	layers := []v1.Layer{under.layer}
+	if image.Program == "" {
+		if made.Program, err = b.program(ctx, image); err != nil {
+			return Made{}, err
+		}
+		content, err := os.ReadFile(made.Program)
+		if err != nil {
+			return Made{}, fmt.Errorf("read the program: %w", err)
+		}
+		top, err := makeLayer([]file{{path: "/" + image.binary(), mode: 0o755, content: content}}, b.Publish != nil)
+		if err != nil {
+			return Made{}, err
+		}
+		layers = append(layers, top)
+	}
+	made.Image, err = b.assemble(image, layers...)
+	return made, err
 }
 
 // assemble puts the layers together and says how a container is run.
-func assemble(image Image, layers ...v1.Layer) (v1.Image, error) {
+func (b *Builder) assemble(image Image, layers ...v1.Layer) (v1.Image, error) {
 	start := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	stacked, err := mutate.AppendLayers(start, layers...)
 	if err != nil {
@@ -124,42 +163,37 @@ func assemble(image Image, layers ...v1.Layer) (v1.Image, error) {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", runtime.GOARCH
+	config.OS, config.Architecture = "linux", b.architecture()
 	config.Created = v1.Time{Time: epoch}
 	config.Config.Entrypoint = image.entrypoint()
 	config.Config.User = fmt.Sprintf("%[1]d:%[1]d", Unprivileged)
 	config.Config.WorkingDir = "/"
 	config.Config.Env = image.env()
-	return mutate.ConfigFile(stacked, config)
-}
-
-// program is the content of the image's program.
-func (b *Builder) program(ctx context.Context, image Image) ([]byte, error) {
-	if image.Tool == nil {
-		return b.compile(ctx, image)
+	if b.Publish == nil {
+		return mutate.ConfigFile(stacked, config)
 	}
-	built, err := b.Tools.Build(ctx, *image.Tool)
+	config.Created = v1.Time{Time: b.Publish.Created.UTC()}
+	config.Config.Labels = b.Publish.Annotations(image)
+	published, err := mutate.ConfigFile(stacked, config)
 	if err != nil {
 		return nil, err
 	}
-	content, err := os.ReadFile(built.Path(image.binary()))
-	if err != nil {
-		return nil, fmt.Errorf("read the program: %w", err)
-	}
-	return content, nil
+	return mutate.Annotations(published, config.Config.Labels).(v1.Image), nil //nolint:errcheck,forcetypeassert // as its documentation says
 }
 
-// compile builds the program, as whoever else runs it does.
-func (b *Builder) compile(ctx context.Context, image Image) ([]byte, error) {
-	path, err := b.Checkout.Program(ctx, image.Package)
-	if err != nil {
-		return nil, err
+func (b *Builder) architecture() string { return cmp.Or(b.Architecture, runtime.GOARCH) }
+
+// program is the path of the image's program, which is built.
+func (b *Builder) program(ctx context.Context, image Image) (string, error) {
+	if image.Tool != nil {
+		built, err := b.Tools.Build(ctx, *image.Tool)
+		return built.Path(image.binary()), err
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the program: %w", err)
+	target := tools.Target{OS: "linux", Architecture: b.architecture()}
+	if b.Publish != nil {
+		target.Version = b.Publish.Version
 	}
-	return content, nil
+	return b.Checkout.ProgramFor(ctx, image.Package, target)
 }
 
 // save writes the archive unless the one that is there has the same digest,

@@ -43,6 +43,7 @@ func (t tree) withLibraries(programs []string) ([]file, error) {
 func (t tree) follow(name string) ([]file, error) {
 	var chain []file
 	for range maxLinks {
+		name = merged(name)
 		entry, ok := t[name]
 		if !ok {
 			return nil, fmt.Errorf("%s is in none of the packages", name)
@@ -91,7 +92,7 @@ func (t tree) needs(binary file) ([]string, error) {
 func (t tree) find(library string) string {
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		folder := path.Dir(name)
-		if path.Base(name) == library && (strings.HasPrefix(folder, "/lib/") || strings.HasPrefix(folder, "/usr/lib/")) && strings.HasSuffix(folder, "-linux-gnu") {
+		if path.Base(name) == library && strings.HasPrefix(folder, "/usr/lib/") && strings.HasSuffix(folder, "-linux-gnu") {
 			return name
 		}
 	}

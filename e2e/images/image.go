@@ -26,9 +26,8 @@ type Image struct {
 	Base Base
 	// Version is given to the program as VERSION in its environment, where not empty.
 	Version string
-	// Dockerfile is the file beside this one that builds the same image for real
-	// use. Images that are never published have none.
-	Dockerfile string
+	// Title and Description are what a registry shows of an image that is published.
+	Title, Description string
 }
 
 // Base is what an image consists of besides its binary.
@@ -56,11 +55,23 @@ var (
 	Echo        = Image{Reference: "docker.io/serin-dev/echo:dev", Package: "e2e/testdata/echo", Base: Scratch}
 )
 
+// Serin and SerinProxy are what a release publishes.
+var (
+	Serin = Image{
+		Reference: "docker.io/serin-dev/serin:dev", Package: "cmd/serin", Base: Scratch,
+		Title: "Serin", Description: "The control plane of Serin: the manager and the metrics server",
+	}
+	SerinProxy = Image{
+		Reference: "docker.io/serin-dev/serin-proxy:dev", Package: "cmd/serin-proxy", Base: Nginx,
+		Title: "Serin proxy", Description: "The data plane of Serin: nginx and its agent",
+	}
+)
+
 // Table is every image that the demo and the end-to-end tests need in a cluster.
 var Table = []Image{
-	{Reference: "docker.io/serin-dev/serin:dev", Package: "cmd/serin", Base: Nginx, Dockerfile: "serin.Dockerfile"},
+	Serin, SerinProxy,
 	demoApp("v1"), demoApp("v2"), demoApp("v3"), demoApp("v4"),
-	{Reference: "docker.io/serin-dev/loadgen:dev", Package: "e2e/demo/load", Base: Scratch, Dockerfile: "loadgen.Dockerfile"},
+	{Reference: "docker.io/serin-dev/loadgen:dev", Package: "e2e/demo/load", Base: Scratch},
 }
 
 // demoApp is one version of the demo's application. The versions share a binary
@@ -69,7 +80,7 @@ func demoApp(version string) Image {
 	return Image{
 		Reference: "docker.io/serin-dev/demo-app:" + version,
 		Package:   "e2e/demo/app", Base: Scratch,
-		Version: version, Dockerfile: "demo-app.Dockerfile",
+		Version: version,
 	}
 }
 

@@ -216,12 +216,12 @@ func unpackBase(t *testing.T, base Base) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := NewBuilder(checkout, io.Discard).makeBase(t.Context(), base) // the cache saves the download
+	made, err := NewBuilder(checkout, io.Discard).makeBase(t.Context(), base) // the cache saves the download
 	if err != nil {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	content, err := layer.Uncompressed()
+	content, err := made.layer.Uncompressed()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -30,9 +32,9 @@ type file struct {
 }
 
 // makeLayer packs files into a layer, in the order of their paths and owned by
-// root: a process of another user cannot change them. It is not compressed, since
-// it only ever goes to a runtime on this machine.
-func makeLayer(files []file) (v1.Layer, error) {
+// root: a process of another user cannot change them. A layer that only ever goes to a
+// runtime on this machine need not be compressed.
+func makeLayer(files []file, compress bool) (v1.Layer, error) {
 	var content bytes.Buffer
 	archive := tar.NewWriter(&content)
 	for _, entry := range withFolders(files) {
@@ -46,7 +48,11 @@ func makeLayer(files []file) (v1.Layer, error) {
 	if err := archive.Close(); err != nil {
 		return nil, fmt.Errorf("pack a layer: %w", err)
 	}
-	return static.NewLayer(content.Bytes(), types.OCIUncompressedLayer), nil
+	if !compress {
+		return static.NewLayer(content.Bytes(), types.OCIUncompressedLayer), nil
+	}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content.Bytes())), nil }
+	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
 func (f file) header() *tar.Header {

@@ -5,6 +5,8 @@ package images
 import (
 	"context"
 	"fmt"
+
+	"github.com/serin-dev/serin/e2e/images/debian"
 )
 
 // fromDebian is a base whose programs come from Debian's packages.
@@ -13,8 +15,7 @@ type fromDebian struct {
 	programs []string
 	// data are files taken as they are.
 	data []string
-	// packages hold those files and the libraries. Of names joined by "|" the first
-	// that the machine's package lists know is meant.
+	// packages hold those files and the libraries.
 	packages []string
 }
 
@@ -24,39 +25,39 @@ var debianBases = map[Base]fromDebian{
 		data:     []string{"/etc/nginx/mime.types"},
 		packages: []string{
 			"nginx", "nginx-common", "libnginx-mod-stream",
-			"libc6", "libcrypt1", "libpcre2-8-0", "libssl3|libssl3t64", "zlib1g",
+			"libc6", "libcrypt1", "libpcre2-8-0", "libssl3t64", "libzstd1", "zlib1g",
 		},
 	},
 	Redis: {
 		programs: []string{"/usr/bin/redis-server"},
 		packages: []string{
 			"redis-server", "redis-tools", "libatomic1", "libc6", "libcap2", "libgcc-s1", "libgcrypt20", "libgpg-error0",
-			"libjemalloc2", "liblz4-1", "liblzf1", "liblzma5", "libssl3|libssl3t64", "libstdc++6", "libsystemd0", "libzstd1",
+			"libjemalloc2", "liblz4-1", "liblzf1", "liblzma5", "libssl3t64", "libstdc++6", "libsystemd0", "libzstd1", "zlib1g",
 		},
 	},
 }
 
 // files takes the programs out of Debian's packages. They are not installed: a
 // machine that builds images does not get a server from it.
-func (d fromDebian) files(ctx context.Context, b *Builder) ([]file, error) {
-	packages, err := b.fetchPackages(ctx, d.packages)
+func (d fromDebian) files(ctx context.Context, source debian.Source) ([]file, []debian.Package, error) {
+	packages, err := source.Fetch(ctx, d.packages...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tree, err := unpack(ctx, packages)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	files, err := tree.withLibraries(d.programs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, path := range d.data {
 		data, ok := tree[path]
 		if !ok {
-			return nil, fmt.Errorf("%s is in none of the packages %v", path, d.packages)
+			return nil, nil, fmt.Errorf("%s is in none of the packages %v", path, d.packages)
 		}
 		files = append(files, data)
 	}
-	return files, nil
+	return files, packages, nil
 }

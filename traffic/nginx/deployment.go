@@ -92,7 +92,7 @@ func proxyContainer(split string, listeners []Listener, opts Options) *coreac.Co
 	return coreac.Container().
 		WithName(container).
 		WithImage(opts.Image).WithImagePullPolicy(opts.PullPolicy).
-		WithArgs("proxy", "--namespace=$(POD_NAMESPACE)", "--split="+split, "--pod=$(POD_NAME)").
+		WithArgs("--namespace=$(POD_NAMESPACE)", "--split="+split, "--pod=$(POD_NAME)").
 		WithEnv(
 			fieldEnv("POD_NAME", "metadata.name"),
 			fieldEnv("POD_NAMESPACE", "metadata.namespace"),

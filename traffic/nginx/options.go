@@ -12,7 +12,7 @@ import (
 
 // Options of the router: what the pods of proxies are made from.
 type Options struct {
-	// Image that holds `serin` and nginx. Required.
+	// Image that holds `serin-proxy` and nginx. Required.
 	Image string
 	// PullPolicy of the image. Default IfNotPresent.
 	PullPolicy corev1.PullPolicy

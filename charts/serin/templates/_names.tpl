@@ -24,7 +24,18 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- define "serin.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ .registry }}/{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag }}{{ end }}
+{{- end }}
+
+{{- define "serin.managerImage" -}}
+{{- include "serin.image" (merge (dict "tag" (.Values.image.tag | default .Chart.AppVersion)) .Values.image) }}
+{{- end }}
+
+{{- define "serin.proxyImage" -}}
+{{- $own := .Values.proxy.image }}
+{{- include "serin.image" (merge (dict
+  "registry" ($own.registry | default .Values.image.registry)
+  "tag" ($own.tag | default .Values.image.tag | default .Chart.AppVersion)) $own) }}
 {{- end }}
 
 {{- /* What the metrics servers mount: one key of each, so that nothing else of a Secret

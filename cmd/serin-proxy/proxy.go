@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/proxy/agent"
@@ -36,8 +36,8 @@ const maxWorkers = 4
 // applyTimeout bounds a start or a reload of nginx.
 const applyTimeout = 15 * time.Second
 
-// proxyOptions are the flags of serin proxy.
-type proxyOptions struct {
+// options are the flags of serin-proxy.
+type options struct {
 	namespace, split, pod      string
 	dir, binary, streamModule  string
 	statusAddress              string
@@ -45,10 +45,10 @@ type proxyOptions struct {
 	drain, quitTimeout, settle time.Duration
 }
 
-func newProxyCommand() *cobra.Command {
-	var o proxyOptions
+func newCommand() *cobra.Command {
+	var o options
 	cmd := &cobra.Command{
-		Use:   "proxy",
+		Use:   "serin-proxy",
 		Short: "Run nginx for the traffic of a Service, as a TrafficSplit says",
 		Long: `Run nginx for the traffic of a Service, as a TrafficSplit says.
 
@@ -75,7 +75,7 @@ which does the work, and again when that crashes; nginx serves meanwhile.`,
 	return cmd
 }
 
-func (o *proxyOptions) bind(flags *pflag.FlagSet) {
+func (o *options) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the TrafficSplit")
 	flags.StringVar(&o.split, "split", "", "name of the TrafficSplit")
 	flags.StringVar(&o.pod, "pod", "", "name of this pod, for the split's status")
@@ -92,7 +92,7 @@ func (o *proxyOptions) bind(flags *pflag.FlagSet) {
 }
 
 // supervise runs this very command as the agent.
-func (o *proxyOptions) supervise(ctx context.Context) error {
+func (o *options) supervise(ctx context.Context) error {
 	if _, err := o.render(ctx); err != nil {
 		return err // no other start of it would find anything else
 	}
@@ -102,13 +102,13 @@ func (o *proxyOptions) supervise(ctx context.Context) error {
 	}
 	supervisor := fdstore.Supervisor{
 		Executable: executable, Args: os.Args[1:],
-		Clock: clock.RealClock{}, Log: ctrl.LoggerFrom(ctx).WithValues("TrafficSplit", klog.KRef(o.namespace, o.split)),
+		Clock: clock.RealClock{}, Log: ctrllog.FromContext(ctx).WithValues("TrafficSplit", klog.KRef(o.namespace, o.split)),
 	}
 	return supervisor.Run(ctx)
 }
 
-func (o *proxyOptions) run(ctx context.Context) error {
-	log := ctrl.LoggerFrom(ctx).WithValues("TrafficSplit", klog.KRef(o.namespace, o.split))
+func (o *options) run(ctx context.Context) error {
+	log := ctrllog.FromContext(ctx).WithValues("TrafficSplit", klog.KRef(o.namespace, o.split))
 	files, err := fdstore.FromSupervisor()
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (o *proxyOptions) run(ctx context.Context) error {
 }
 
 // render finds out the facts that nginx's configuration depends on.
-func (o *proxyOptions) render(ctx context.Context) (nginx.RenderOptions, error) {
+func (o *options) render(ctx context.Context) (nginx.RenderOptions, error) {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return nginx.RenderOptions{}, fmt.Errorf("--dir: %w", err)
 	}

@@ -102,7 +102,7 @@ func nearest(s *snapshot, here Route) int {
 // startAgain enters the first step from no traffic, since all steps are higher than what
 // the canary has.
 func startAgain(d *draft) (another bool) {
-	d.target.tidy(d)
+	tidy(d)
 	if !stopTraffic(d) || !stopShare(d) {
 		return false
 	}
@@ -118,7 +118,7 @@ func stopShare(d *draft) (done bool) {
 		return true
 	}
 	if c.Replicas > 0 {
-		d.target.scale(d, 0)
+		scale(d, 0)
 	}
 	d.Wait(v1alpha1.ReasonPreparing, "The steps were edited, and all of them are higher: removing the canary's pods before the first one.")
 	return false
@@ -126,7 +126,7 @@ func stopShare(d *draft) (done bool) {
 
 // begin starts the release as soon as nothing is in its way.
 func begin(d *draft) (another bool) {
-	d.target.tidy(d)
+	tidy(d)
 	back := inRollbackWindow(&d.snapshot)
 	if !back {
 		if end := settlesAt(&d.snapshot); d.Now.Before(end) {

@@ -37,27 +37,25 @@ const (
 	phaseEndedByOthers phase = "EndedByOthers"
 )
 
-func (canaryRelease) identify(s *snapshot) (revision string, c *canary) {
-	revision = s.Delegated.Revision
-	if s.Delegated.Presence != kit.Present && s.status.Canary != nil {
-		revision = s.status.Canary.Revision // it is the one that has gone
+func (t canaryRelease) observe(s *snapshot) facts {
+	c := &s.Delegated
+	f := facts{
+		revision: c.Revision, canary: &canary{Replicas: c.Replicas, Existing: c.Replicas, Available: c.Ready}, unfit: refuseCanaryRelease(s),
+		noPods: fmt.Sprintf("the CanaryRelease %q has no ready pods", s.Rollout.Spec.WorkloadRef.Name),
+		place:  "spec.delegation of the CanaryRelease", writer: t,
 	}
-	ready := s.Delegated.Ready
-	return revision, &canary{Replicas: ready, Existing: ready, Available: ready}
-}
-
-// note puts on record what runs beside the canary.
-func (canaryRelease) note(d *draft) {
-	if d.status.Stable == nil || d.Delegated.Stable != "" {
-		d.status.Stable = &v1alpha1.VersionStatus{Revision: d.Delegated.Stable}
+	if c.Presence != kit.Present && s.status.Canary != nil {
+		f.revision = s.status.Canary.Revision // it is the one that has gone
 	}
+	if s.status.Stable == nil || c.Stable != "" {
+		f.newStable = &v1alpha1.VersionStatus{Revision: c.Stable}
+	}
+	return f
 }
-
-func (canaryRelease) recognise(*snapshot) {} // nothing that it makes has a mark
 
 func (canaryRelease) assess(*snapshot) phase { return phaseReleasing }
 
-func (t canaryRelease) hindrance(s *snapshot) phase {
+func (canaryRelease) hindrance(s *snapshot) phase {
 	switch {
 	case s.decided(v1alpha1.ActionPromote) && s.status.Decision.HandedOver:
 		return phaseDelegated
@@ -65,7 +63,7 @@ func (t canaryRelease) hindrance(s *snapshot) phase {
 		return phaseEndedByOthers
 	case s.begun():
 		return phaseReleasing
-	case s.Delegated.ends(), s.refusal == nil && (!t.ready(s, 0) || !s.routed(Route{})):
+	case s.Delegated.ends(), s.refusal == nil && (!s.ready(0) || !s.routed(Route{})):
 		return phaseUndelegated
 	}
 	return phaseReleasing
@@ -84,6 +82,14 @@ func (canaryRelease) act(d *draft, p phase) (another bool) {
 		return awaitAdoption(d)
 	case phaseEndedByOthers:
 		return endedByOthers(d)
+	case phasePromoting:
+		return promoteCanaryRelease(d)
+	case phaseRolledBack:
+		return rollBackCanaryRelease(d)
+	case phaseWithdrawn:
+		d.request(Route{})
+	case phaseRestoring:
+		return restoreCanaryRelease(d)
 	}
 	return false
 }
@@ -165,9 +171,9 @@ func adopted(d *draft) {
 	promoted(d, "The CanaryRelease %q (revision %s) was adopted", d.Rollout.Spec.WorkloadRef.Name, d.revision)
 }
 
-// promote gives the canary all traffic, and then has it adopted.
-func (t canaryRelease) promote(d *draft) (another bool) {
-	all, ready := Route{Weight: fullWeight}, t.ready(&d.snapshot, 0)
+// promoteCanaryRelease gives the canary all traffic, and then has it adopted.
+func promoteCanaryRelease(d *draft) (another bool) {
+	all, ready := Route{Weight: fullWeight}, d.ready(0)
 	if ready {
 		d.request(all)
 	}
@@ -215,9 +221,9 @@ func endDelegated(d *draft, weight int32, t v1alpha1.CanaryTransition) {
 	}
 }
 
-// rollBack has the CanaryRelease take its canary out, and stays there until it
+// rollBackCanaryRelease has the CanaryRelease take its canary out, and stays there until it
 // has other content, or another one takes its place.
-func (canaryRelease) rollBack(d *draft) (another bool) {
+func rollBackCanaryRelease(d *draft) (another bool) {
 	decision, c, name := d.status.Decision, &d.Delegated, d.Rollout.Spec.WorkloadRef.Name
 	switch {
 	case c.Presence != kit.Present:
@@ -242,12 +248,10 @@ func (canaryRelease) rollBack(d *draft) (another bool) {
 	return false
 }
 
-// restore gives up what the Rollout decides. A canary that it gave traffic loses that
+// restoreCanaryRelease gives up what the Rollout decides. A canary that it gave traffic loses that
 // first, and an end that it asked for comes first, both for as long as the deadline.
-func (canaryRelease) restore(d *draft) (another bool) {
+func restoreCanaryRelease(d *draft) (another bool) {
 	switch {
-	case finalized(d):
-		return false
 	case d.status.Canary != nil && d.status.Canary.Revision != d.revision:
 		supersede(d)
 		return true
@@ -289,29 +293,6 @@ func released(d *draft) bool {
 	return false
 }
 
-func (canaryRelease) withdraw(d *draft) { d.request(Route{}) }
-
-func (canaryRelease) scales() bool { return false }
-
-func (canaryRelease) tidy(*draft) {}
-
-func (canaryRelease) ready(s *snapshot, _ int32) bool { return s.Delegated.Ready > 0 }
-
-func (canaryRelease) scale(*draft, int32) {}
-
-func (canaryRelease) missing(s *snapshot, _ int32) string {
-	return fmt.Sprintf("the CanaryRelease %q has no ready pods", s.Rollout.Spec.WorkloadRef.Name)
-}
-
-// count is how many pods of the canary can answer. Those of stable are the Deployments',
-// which nobody asks about here.
-func (canaryRelease) count(s *snapshot, v *v1alpha1.VersionStatus) (replicas, ready int32) {
-	if v == s.status.Canary {
-		return s.Delegated.Replicas, s.Delegated.Ready
-	}
-	return 0, 0
-}
-
 // write has the CanaryRelease send that much to its canary.
 func (canaryRelease) write(d *draft, r Route) {
 	if consents(&d.snapshot) {
@@ -319,25 +300,8 @@ func (canaryRelease) write(d *draft, r Route) {
 	}
 }
 
-func (canaryRelease) where() string { return "spec.delegation of the CanaryRelease" }
-
-func (canaryRelease) free(s *snapshot) bool {
-	return s.Service.Presence == kit.Absent || s.Split.Unserved
-}
-
-func (canaryRelease) repair(*draft) {}
-
-func (canaryRelease) keepBackends(*draft) {}
-
-func (canaryRelease) removeBackends(*draft) bool { return true }
-
-func (canaryRelease) ungoverned(*snapshot) bool { return false }
-
-// gone is false: a CanaryRelease takes its canary out itself.
-func (canaryRelease) gone(*snapshot) bool { return false }
-
-// refuse says why a CanaryRelease can't be released as the spec wants.
-func (canaryRelease) refuse(s *snapshot) *kit.Statement {
+// refuseCanaryRelease says why a CanaryRelease can't be released as the spec wants.
+func refuseCanaryRelease(s *snapshot) *kit.Statement {
 	name, c := s.Rollout.Spec.WorkloadRef.Name, &s.Delegated
 	if what := meaningless(s); what != "" {
 		return refusal(v1alpha1.ReasonInvalidSpec, "%s for a CanaryRelease; remove it.", what)

@@ -15,8 +15,10 @@ import (
 
 func TestOneReadyPodBehindTheCanarysServiceCanAnswer(t *testing.T) {
 	for ready, want := range map[int32]bool{0: false, 1: true, 2: true} {
-		s := snapshot{Observation: Observation{Pair: Pair{CanaryRevision: "v2", CanaryReady: ready}}}
-		if got := (servicePair{}).ready(&s, 1); got != want {
+		s := snapshot{Observation: Observation{Rollout: &v1alpha1.Rollout{}, Pair: Pair{CanaryRevision: "v2", CanaryReady: ready}}}
+		s.Rollout.Spec.Services = &v1alpha1.ServicePair{Stable: "web-v1", Canary: "web-v2"}
+		s.facts = servicePair{}.observe(&s)
+		if got := s.ready(1); got != want {
 			t.Errorf("with %d ready pods: %v", ready, got)
 		}
 	}

@@ -47,17 +47,16 @@ const maxTransitions = 32
 // converge acts for the phase that the Rollout is in. What ends a release, or makes
 // another version stable, makes that another phase, which is acted for in the same look.
 func converge(d *draft) {
-	d.target.note(d)
+	if d.newStable != nil {
+		d.status.Stable = d.newStable
+	}
 	for range maxTransitions {
 		d.Actions, d.State = nil, kit.Statement{}
-		act, p := d.target.act, assess(&d.snapshot)
-		switch p {
-		case phaseRestoring:
-			act = func(d *draft, _ phase) bool { return d.target.restore(d) }
-		case phaseReleasing:
-			act = release
+		p, step := assess(&d.snapshot), act
+		if p == phaseReleasing {
+			step = release
 		}
-		if another := act(d, p); !another {
+		if another := step(d, p); !another {
 			return
 		}
 	}
@@ -106,7 +105,7 @@ func assess(s *snapshot) phase {
 	if s.deleting() {
 		return phaseRestoring
 	}
-	return s.target.assess(s)
+	return targetOf(s.Rollout).assess(s)
 }
 
 // assessRelease finds the phase of a release, by the first row that holds. "Refused" is
@@ -136,7 +135,7 @@ func assessRelease(s *snapshot) phase {
 	if s.rolledBack() {
 		return phaseRolledBack
 	}
-	if p := s.target.hindrance(s); p != phaseReleasing {
+	if p := targetOf(s.Rollout).hindrance(s); p != phaseReleasing {
 		return p
 	}
 	if s.refusal != nil {
@@ -168,7 +167,7 @@ func assessServed(s *snapshot) phase {
 
 // assessTraffic finds the phase of a release that has begun.
 func assessTraffic(s *snapshot) phase {
-	if p := s.target.unprepared(s); p != phaseReleasing {
+	if p := targetOf(s.Rollout).unprepared(s); p != phaseReleasing {
 		return p
 	}
 	switch {
@@ -190,7 +189,7 @@ func assessRefused(s *snapshot) phase {
 		return phaseUnjudged
 	case failed(s):
 		return phaseFailed
-	case s.target.ungoverned(s):
+	case s.begun() && s.ungoverned:
 		return phaseUngoverned
 	case s.begun():
 		return phaseStaying
@@ -226,13 +225,13 @@ func act(d *draft, p phase) (another bool) {
 // actOnTraffic acts for the phases that move traffic or wait.
 func actOnTraffic(d *draft, p phase) (another bool) {
 	switch p {
-	case phaseRolledBack:
-		return d.target.rollBack(d)
+	case phaseRestoring:
+		if finalized(d) {
+			return false
+		}
+		return targetOf(d.Rollout).act(d, p)
 	case phaseStaying:
 		stay(d)
-	case phaseWithdrawn:
-		d.target.tidy(d)
-		d.target.withdraw(d)
 	case phaseLowered:
 		return startAgain(d)
 	case phaseWaiting:
@@ -244,7 +243,7 @@ func actOnTraffic(d *draft, p phase) (another bool) {
 	case phaseStepping:
 		return takeStep(d)
 	default:
-		return d.target.act(d, p)
+		return targetOf(d.Rollout).act(d, p)
 	}
 	return false
 }

@@ -50,12 +50,27 @@ const (
 	phaseNothing       phase = "Nothing"
 )
 
-func (deployment) identify(s *snapshot) (revision string, c *canary) {
-	rs := canaryOf(s)
-	if rs == nil {
-		return templateRevision(s), nil
+func (t deployment) observe(s *snapshot) facts {
+	recognise(s)
+	f := facts{
+		revision: templateRevision(s), unfit: refuseDeployment(s), gone: workloadGone(s) || s.Service.Presence == kit.Absent,
+		place: "the TrafficSplit", unconfirmed: s.Workload.Presence == kit.Absent, writer: splitWriter{}, maker: t,
 	}
-	return rs.Revision, &canary{Replicas: rs.Replicas, Existing: rs.Existing, Available: rs.Available, Failure: rs.Failure}
+	if s.CanaryService.Presence == kit.Present {
+		f.canaryEnd = s.CanaryService.Revision
+	}
+	if rs := canaryOf(s); rs != nil {
+		f.revision, f.canary = rs.Revision, &canary{Replicas: rs.Replicas, Existing: rs.Existing, Available: rs.Available, Desired: rs.Desired, Failure: rs.Failure}
+	}
+	f.ungoverned = ungoverned(s, f.canary)
+	return f
+}
+
+// ungoverned reports whether the router or the split is gone, and its weights with it:
+// the Service spreads the requests over all pods by now, and nothing measures them.
+func ungoverned(s *snapshot, c *canary) bool {
+	unserved := s.Split.Unserved && !s.RouterOffered
+	return unserved || s.Split.Presence == kit.Absent && !s.byReplicas && c != nil && c.Replicas+c.Existing > 0
 }
 
 // canaryOf is the ReplicaSet of the workload's template that Serin controls.
@@ -120,7 +135,7 @@ func leftovers(s *snapshot) bool {
 
 func (deployment) hindrance(s *snapshot) phase {
 	taken := s.CanaryService.Presence == kit.Present && s.CanaryService.Revision != s.revision && !s.begun()
-	if canaryPods(s, canaryOf(s)) || taken && !stopped(s) {
+	if s.canaryPods(canaryOf(s)) || taken && !stopped(s) {
 		return phaseReplacing
 	}
 	return phaseReleasing
@@ -155,19 +170,30 @@ func (deployment) act(d *draft, p phase) (another bool) {
 	case phaseLeftovers:
 		yield(d)
 		cleanUp(d)
-	case phaseFallback, phaseStableLost, phaseLastCopy:
-		return actOnLoss(d, p)
+	case phaseFallback:
+		return fallBack(d, fallback(&d.snapshot))
 	case phaseReclaiming, phaseUnpaused, phaseUnguarded, phaseStale:
 		return actOnDrift(d, p)
+	case phaseRestoring:
+		return restore(d)
+	case phaseRolledBack:
+		rollBack(d)
 	default:
-		return actBeforeTraffic(d, p)
+		return actInRelease(d, p)
 	}
 	return false
 }
 
-// actBeforeTraffic acts for the phases of a release before its traffic may move.
-func actBeforeTraffic(d *draft, p phase) (another bool) {
+// actInRelease acts for the phases of a release, and for those without a stable version.
+func actInRelease(d *draft, p phase) (another bool) {
 	switch p {
+	case phaseStableLost, phaseLastCopy:
+		stall(d, p)
+	case phasePromoting:
+		return promoteReplicaSet(d)
+	case phaseWithdrawn:
+		tidy(d)
+		stopTraffic(d)
 	case phaseReplacing:
 		return replace(d)
 	case phaseSuspended:
@@ -175,7 +201,7 @@ func actBeforeTraffic(d *draft, p phase) (another bool) {
 	case phaseSplitDeleted:
 		return remakeSplit(d)
 	case phasePausing:
-		d.target.tidy(d)
+		tidy(d)
 		pause(d, true)
 		return orTooLate(d)
 	case phasePreparing:
@@ -201,7 +227,7 @@ func leaveRouter(d *draft) {
 func replace(d *draft) (another bool) {
 	yield(d)
 	keep := canaryOf(&d.snapshot)
-	if canaryPods(&d.snapshot, keep) {
+	if d.canaryPods(keep) {
 		d.Wait(v1alpha1.ReasonSuperseded, "A newer template supersedes the canary: removing the old canary.")
 	}
 	if removeCanaries(d, keep) {
@@ -215,7 +241,7 @@ func replace(d *draft) (another bool) {
 // are pods.
 func suspend(d *draft) {
 	d.State.Progress = true
-	d.target.tidy(d)
+	tidy(d)
 	if s := d.status.Step; s.Index != 0 || s.PreparedAt != nil || s.ProgrammedAt != nil {
 		d.enterStep(0)
 	}
@@ -231,7 +257,7 @@ func suspend(d *draft) {
 // remakeSplit notices that somebody deleted the split: the step begins again when it is
 // back.
 func remakeSplit(d *draft) (another bool) {
-	d.target.tidy(d)
+	tidy(d)
 	if s := d.status.Step; s.ProgrammedAt != nil {
 		d.enterStep(int(s.Index))
 		if d.Split.Presence == kit.Absent {
@@ -295,16 +321,11 @@ func prepare(d *draft) (another bool) {
 	return orTooLate(d)
 }
 
-func (deployment) note(*draft) {}
-
 // workloadGone reports whether there is no Deployment, and so nothing to go back to.
 func workloadGone(s *snapshot) bool { return s.Workload.Presence == kit.Absent || s.Workload.Deleting }
 
-func (deployment) gone(s *snapshot) bool {
-	return workloadGone(s) || s.Service.Presence == kit.Absent
-}
-
-func (deployment) refuse(s *snapshot) *kit.Statement {
+// refuseDeployment says why a Deployment can't be released.
+func refuseDeployment(s *snapshot) *kit.Statement {
 	if workloadGone(s) {
 		return refusal(v1alpha1.ReasonWorkloadNotFound, "spec.workloadRef: the Deployment %q does not exist in this namespace; create it or correct the name.", s.Rollout.Spec.WorkloadRef.Name)
 	}

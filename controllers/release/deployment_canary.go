@@ -3,20 +3,10 @@
 package release
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release/versions"
 )
-
-func (deployment) scales() bool { return true }
-
-func (deployment) ready(s *snapshot, want int32) bool {
-	c := canaryOf(s)
-	return c != nil && c.Available >= want && c.Replicas == want && c.Desired == s.Workload.Replicas
-}
 
 func (deployment) scale(d *draft, want int32) {
 	rs, previous := canaryOf(&d.snapshot), previousOf(&d.snapshot)
@@ -28,32 +18,6 @@ func (deployment) scale(d *draft, want int32) {
 	default:
 		versions.Scale(&d.Draft, rs, want, d.Workload.Replicas)
 	}
-}
-
-func (deployment) missing(s *snapshot, want int32) string {
-	var now canary
-	if s.canary != nil {
-		now = *s.canary
-	}
-	text := fmt.Sprintf("%d of the canary's %d pods are available", now.Available, want)
-	if now.Failure != "" {
-		text += ". Its pods can't be created: " + strings.TrimSuffix(now.Failure, ".")
-	}
-	return text
-}
-
-func (deployment) count(s *snapshot, v *v1alpha1.VersionStatus) (replicas, ready int32) {
-	if r := s.replicaSet(func(r *kit.ReplicaSet) bool { return r.Revision == v.Revision }); r != nil {
-		return r.Replicas, r.Available
-	}
-	return 0, 0
-}
-
-// canaryPods reports whether a canary other than keep has pods.
-func canaryPods(s *snapshot, keep *kit.ReplicaSet) bool {
-	return s.replicaSet(func(r *kit.ReplicaSet) bool {
-		return r.Owner == kit.OwnerSerin && !r.Gone() && (keep == nil || r.UID != keep.UID)
-	}) != nil
 }
 
 // endRelease sends all traffic to stable, even when the canary is gone already,
@@ -97,14 +61,14 @@ func isRejected(s *snapshot, r *kit.ReplicaSet) bool {
 	return s.decided(v1alpha1.ActionRollBack) && r.Revision == s.status.Decision.Revision && r.Current
 }
 
-// promote hands the canary over to the Deployment. One that is not exactly at full
+// promoteReplicaSet hands the canary over to the Deployment. One that is not exactly at full
 // scale, down to its last pod, is never handed over: the Deployment controller would
 // scale both versions in proportion.
-func (t deployment) promote(d *draft) (another bool) {
+func promoteReplicaSet(d *draft) (another bool) {
 	all, want := Route{Weight: fullWeight}, d.Workload.Replicas
-	if !t.ready(&d.snapshot, want) {
-		t.scale(d, want)
-		d.Say(v1alpha1.ReasonPromoting, "Promoting: %s.", t.missing(&d.snapshot, want))
+	if !d.ready(want) {
+		scale(d, want)
+		d.Say(v1alpha1.ReasonPromoting, "Promoting: %s.", d.missing(want))
 		return orTooLate(d)
 	}
 	d.request(all)
@@ -182,14 +146,14 @@ func removeOldPods(d *draft, promoted *kit.ReplicaSet, old []*kit.ReplicaSet) {
 
 // rollBack takes the rejected canary out, and stays there until the template
 // changes. It never waits for the canary to be healthy.
-func (deployment) rollBack(d *draft) (another bool) {
+func rollBack(d *draft) {
 	yield(d)
 	if !rampDown(d) || !endRelease(d) || !handOff(d, true) {
 		rollingBack(d)
-		return false
+		return
 	}
 	if retry(d) {
-		return false
+		return
 	}
 	decision := d.status.Decision
 	if previous := previousOf(&d.snapshot); previous != nil && previous.Revision == decision.Revision {
@@ -198,7 +162,4 @@ func (deployment) rollBack(d *draft) (another bool) {
 		d.Do(AdoptCanary{previous.Object})
 	}
 	d.Stall(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. Stable revision %s has all traffic; change the template to go on.", decision.Revision, decision.Message, d.status.Stable.Revision)
-	return false
 }
-
-func (deployment) withdraw(d *draft) { stopTraffic(d) }

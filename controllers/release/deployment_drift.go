@@ -25,7 +25,7 @@ import (
 // recognise takes objects for ours that lost their mark in the middle of a
 // release: the names were ours a moment ago, and a bad canary must not go on
 // because of a missing label. They are written again.
-func (deployment) recognise(s *snapshot) {
+func recognise(s *snapshot) {
 	if !recogniseSplit(s) {
 		return
 	}
@@ -133,7 +133,7 @@ func pushBack(d *draft, r *kit.ReplicaSet) {
 // leave users with two versions. A canary is taken out first.
 func rollOutUnguarded(d *draft, r *kit.ReplicaSet) (another bool) {
 	switch {
-	case d.Split.Presence == kit.Absent && !canaryPods(&d.snapshot, nil):
+	case d.Split.Presence == kit.Absent && !d.canaryPods(nil):
 	case !paused(&d.snapshot, true):
 		pause(d, true)
 		return false
@@ -208,24 +208,10 @@ func (deployment) keepBackends(d *draft) {
 	versions.KeepBackend(&d.Draft, kit.Version{Role: v1alpha1.RoleCanary}, &d.CanaryService, d.revision)
 }
 
-// write asks the router of the split.
-func (deployment) write(d *draft, r Route) { writeSplit(d, r) }
-
-func (deployment) where() string { return "the TrafficSplit" }
-
-// free reports whether the split's "canary" is the version that is stable by now, so that
-// weight 0 would take the traffic away from the good pods, or whether there is no traffic
-// that could be confirmed, or nothing that could confirm it.
-func (deployment) free(s *snapshot) bool {
-	stable := s.status.Stable
-	traded := stable != nil && s.CanaryService.Presence == kit.Present && s.CanaryService.Revision == stable.Revision
-	return traded || s.Service.Presence == kit.Absent || s.Workload.Presence == kit.Absent || s.Split.Unserved
-}
-
-// repair writes the Services of the versions again when the router can't
+// repairBackends writes the Services of the versions again when the router can't
 // carry the split because of them: without that, traffic could never be taken away
 // from the canary.
-func (deployment) repair(d *draft) {
+func (deployment) repairBackends(d *draft) {
 	if s := d.status.Stable; s != nil {
 		repairBackend(d, v1alpha1.RoleStable, d.StableService, s.Revision)
 	}
@@ -272,12 +258,4 @@ func drains(d *draft) bool {
 	d.Wait(v1alpha1.ReasonCleaningUp, "Keeping the Services of the single versions until what reads the TrafficSplit has seen that it is gone.")
 	d.wake(end)
 	return true
-}
-
-// ungoverned reports whether the router or the split is gone, and its weights with it:
-// the Service spreads the requests over all pods by now, and nobody measures them.
-func (deployment) ungoverned(s *snapshot) bool {
-	unserved := s.Split.Unserved && !s.RouterOffered
-	deleted := s.Split.Presence == kit.Absent && !s.byReplicas && s.canary != nil && s.canary.Replicas+s.canary.Existing > 0
-	return s.begun() && (unserved || deleted)
 }

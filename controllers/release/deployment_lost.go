@@ -28,23 +28,38 @@ func assessLost(s *snapshot) phase {
 	case lost && templateRejected(s):
 		return phaseStableLost
 	case lost && lastCopy(s) != nil:
-		return phaseLastCopy
+		return assessLastCopy(s)
 	case s.refusal != nil:
 		return phaseNothing
 	}
 	return phaseFirst
 }
 
-func actOnLoss(d *draft, p phase) (another bool) {
-	switch p {
-	case phaseFallback:
-		return fallBack(d, fallback(&d.snapshot))
-	case phaseStableLost:
-		d.Stall(v1alpha1.ReasonStableLost, "%s Revision %s was rolled back and stays out. Set the template back to bring the stable version up again, or to another one.", loss(&d.snapshot), d.status.Decision.Revision)
-	case phaseLastCopy:
-		return keepLastCopy(d)
+// assessLastCopy leaves the canary its pods and its traffic, since there is nothing to go
+// back to. Only a user may give it all of it.
+func assessLastCopy(s *snapshot) phase {
+	c := s.control()
+	switch {
+	case s.refusal != nil:
+		return phaseLastCopy
+	case c != nil && c.Action == v1alpha1.ControlPromoteFull && applicable(s):
+		return phaseControlled
+	case s.decided(v1alpha1.ActionPromote) && tampered(s):
+		return phaseTampered
+	case s.decided(v1alpha1.ActionPromote):
+		return phasePromoting
 	}
-	return false
+	return phaseLastCopy
+}
+
+// stall says what the user has to do.
+func stall(d *draft, p phase) {
+	lost := loss(&d.snapshot)
+	if p == phaseStableLost {
+		d.Stall(v1alpha1.ReasonStableLost, "%s Revision %s was rolled back and stays out. Set the template back to bring the stable version up again, or to another one.", lost, d.status.Decision.Revision)
+		return
+	}
+	d.Stall(v1alpha1.ReasonStableLost, "%s There is nothing to go back to, so the canary keeps its pods and its traffic. Set spec.control to PromoteFull for revision %s, or set the template back to bring the stable version up again.", lost, d.revision)
 }
 
 // fallback is the version that the Deployment brings up instead of the deleted one.
@@ -78,24 +93,6 @@ func fallBack(d *draft, to *kit.ReplicaSet) (another bool) {
 		d.enterStep(int(s.Index)) // it has to prove itself beside another version
 	}
 	return d.refusal == nil
-}
-
-// keepLastCopy leaves the canary its pods and its traffic, since there is nothing to go
-// back to. Only a user may give it all of it.
-func keepLastCopy(d *draft) (another bool) {
-	c := d.control()
-	switch {
-	case d.refusal != nil:
-	case c != nil && c.Action == v1alpha1.ControlPromoteFull && applicable(&d.snapshot):
-		applyControl(d)
-		return true
-	case d.decided(v1alpha1.ActionPromote) && tampered(&d.snapshot):
-		return restoreRoute(d)
-	case d.decided(v1alpha1.ActionPromote):
-		return promote(d)
-	}
-	d.Stall(v1alpha1.ReasonStableLost, "%s There is nothing to go back to, so the canary keeps its pods and its traffic. Set spec.control to PromoteFull for revision %s, or set the template back to bring the stable version up again.", loss(&d.snapshot), d.revision)
-	return false
 }
 
 // lastCopyToKeep is the canary that becomes the stable version when the Rollout is deleted

@@ -124,11 +124,9 @@ func handOff(d *draft, wantPaused bool) (done bool) {
 // restore gives everything back: first the traffic, then the Deployment. A
 // promotion that was handed over is seen through; any other release is rolled
 // back.
-func (deployment) restore(d *draft) (another bool) {
+func restore(d *draft) (another bool) {
 	last := lastCopyToKeep(&d.snapshot)
 	switch {
-	case finalized(d):
-		return false
 	case leavesRouter(&d.snapshot):
 		leaveRouter(d)
 		d.State.Reason = v1alpha1.ReasonDeleting

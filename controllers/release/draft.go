@@ -27,20 +27,18 @@ type draft struct {
 }
 
 func newDraft(o Observation) *draft {
-	d := &draft{snapshot: snapshot{Observation: o, status: *o.Rollout.Status.DeepCopy(), target: targetOf(o.Rollout)}}
+	d := &draft{snapshot: snapshot{Observation: o, status: *o.Rollout.Status.DeepCopy()}}
 	s := &d.snapshot
 	clearOutbox(d)
-	s.target.recognise(s)
-	if s.Unreadable != "" {
-		return d
-	}
 	var err error
-	s.settings, err = parseSettings(&s.Rollout.Spec, s.RouterName, s.Freezes, s.Metrics)
+	if s.Unreadable == "" {
+		s.settings, err = parseSettings(&s.Rollout.Spec, s.RouterName, s.Freezes, s.Metrics)
+	}
+	s.facts = targetOf(s.Rollout).observe(s)
 	if !s.deleting() { // then what can't be read has its default
 		s.refusal = refuse(s, err)
 		s.byReplicas = s.byReplicas && (s.refusal == nil || s.Split.Presence == kit.Absent) // a split that is there leads the traffic
 	}
-	s.revision, s.canary = s.target.identify(s)
 	return d
 }
 
@@ -79,7 +77,7 @@ func (d *draft) request(r Route) {
 	}
 	d.status.Weight.Requested, d.status.Weight.Matches, d.status.Weight.LeftAt = r.Weight, r.Matches, nil
 	if !d.byReplicas && !d.asked(r) {
-		d.target.write(d, r)
+		d.writer.write(d, r)
 	}
 }
 

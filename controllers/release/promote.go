@@ -40,7 +40,7 @@ func promote(d *draft) (another bool) {
 	if admitted, ended := admit(d, Route{Weight: fullWeight}, d.Workload.Replicas); !admitted {
 		return ended
 	}
-	return d.target.promote(d)
+	return targetOf(d.Rollout).act(d, phasePromoting)
 }
 
 // promoted closes a release: the canary is stable now, as the note says.

@@ -48,7 +48,7 @@ func refuse(s *snapshot, err error) *kit.Statement {
 	if why := refuseObjects(s); why != nil {
 		return why
 	}
-	return s.target.refuse(s)
+	return s.unfit
 }
 
 // refuseObjects says what is wrong with the objects that the spec names.
@@ -92,7 +92,7 @@ func splitTaken(s *snapshot) *kit.Statement {
 func retreat(d *draft) {
 	why, st := *d.refusal, &d.status
 	underway := st.Stable != nil && (st.Weight != nil || st.Decision != nil || d.begun())
-	if !underway || d.target.gone(&d.snapshot) {
+	if !underway || d.gone {
 		d.State = why
 		return
 	}
@@ -103,7 +103,7 @@ func retreat(d *draft) {
 // stay keeps the release where it is, and says where that is. What somebody else gives
 // the canary is taken away again.
 func stay(d *draft) {
-	d.target.tidy(d)
+	tidy(d)
 	last, now := d.lastAsked(), d.Split.Requested
 	if d.Split.Presence == kit.Present && !d.Split.Deleting && !now.sameRequests(last) && !grows(&d.snapshot) {
 		d.request(last)

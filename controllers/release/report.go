@@ -44,7 +44,7 @@ func (d *draft) decision() Decision {
 func reportVersions(d *draft) {
 	for _, v := range []*v1alpha1.VersionStatus{d.status.Stable, d.status.Canary} {
 		if v != nil {
-			v.Replicas, v.Ready = d.target.count(&d.snapshot, v)
+			v.Replicas, v.Ready = d.count(v)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func settled(s *snapshot) bool {
 func podShare(s *snapshot) int32 {
 	var canary, stable int32
 	if c := s.status.Canary; c != nil {
-		_, canary = s.target.count(s, c) // they may be the Deployment's already
+		_, canary = s.count(c) // they may be the Deployment's already
 	}
 	if rs := s.stable(); rs != nil {
 		stable = rs.Available

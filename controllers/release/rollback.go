@@ -22,7 +22,7 @@ func failure(s *snapshot) cause {
 	if s.failing && !s.pauseOnFailure {
 		return cause{string(s.verdict.Reason), s.verdict.Explain()}
 	}
-	called, scales := s.called(), s.target.scales()
+	called, scales := s.called(), s.scales()
 	switch {
 	case !called || !scales && !s.begun():
 		return cause{}

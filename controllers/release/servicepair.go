@@ -30,16 +30,37 @@ const (
 	phaseRenamed  phase = "Renamed"
 )
 
-func (servicePair) identify(s *snapshot) (revision string, c *canary) {
-	revision = s.Pair.CanaryRevision
-	if revision == "" && s.status.Canary != nil {
-		revision = s.status.Canary.Revision // what was decided about it still holds when it comes back
+func (servicePair) observe(s *snapshot) facts {
+	recogniseSplit(s)
+	services, lost := s.Rollout.Spec.Services, stableServiceGone(s)
+	f := facts{
+		revision: s.Pair.CanaryRevision, newStable: stableOf(s), stableReady: s.Pair.StableReady, unfit: refusePair(s),
+		gone: s.Service.Presence == kit.Absent || lost, noPods: fmt.Sprintf("the Service %q has no ready pods", services.Canary),
+		place: "the TrafficSplit", canaryEnd: services.Canary, unconfirmed: s.deleting() && lost,
+		ungoverned: s.Split.Unserved && !s.RouterOffered, writer: splitWriter{},
 	}
-	ready := s.Pair.canaryReady()
-	if s.Pair.Missing == s.Rollout.Spec.Services.Canary && s.begun() {
-		return revision, nil
+	if f.revision == "" && s.status.Canary != nil {
+		f.revision = s.status.Canary.Revision // what was decided about it still holds when it comes back
 	}
-	return revision, &canary{Replicas: ready, Existing: ready, Available: ready}
+	if ready := s.Pair.canaryReady(); s.Pair.Missing != services.Canary || !s.begun() {
+		f.canary = &canary{Replicas: ready, Existing: ready, Available: ready}
+	}
+	return f
+}
+
+// stableOf is which version is stable; nil once the Rollout is deleted.
+func stableOf(s *snapshot) *v1alpha1.VersionStatus {
+	if s.deleting() {
+		return nil
+	}
+	name, stable := s.Rollout.Spec.Services.Stable, s.status.Stable.DeepCopy()
+	if stable == nil {
+		stable = &v1alpha1.VersionStatus{Service: name}
+	}
+	if stable.Service == name {
+		stable.Revision = cmp.Or(s.Pair.StableRevision, stable.Revision)
+	}
+	return stable
 }
 
 // canaryReady is how many pods can answer behind the canary's Service; those of no
@@ -50,8 +71,6 @@ func (p Pair) canaryReady() int32 {
 	}
 	return p.CanaryReady
 }
-
-func (servicePair) recognise(s *snapshot) { recogniseSplit(s) }
 
 func (servicePair) assess(s *snapshot) phase {
 	switch s.status.Stable.Service {
@@ -66,8 +85,8 @@ func (servicePair) assess(s *snapshot) phase {
 	return phaseRenamed
 }
 
-func (t servicePair) hindrance(s *snapshot) phase {
-	if s.refusal == nil && !s.begun() && (!s.routed(Route{}) || !t.ready(s, 0)) {
+func (servicePair) hindrance(s *snapshot) phase {
+	if s.refusal == nil && !s.begun() && (!s.routed(Route{}) || !s.ready(0)) {
 		return phaseIdle
 	}
 	return phaseReleasing
@@ -75,34 +94,28 @@ func (t servicePair) hindrance(s *snapshot) phase {
 
 func (servicePair) unprepared(*snapshot) phase { return phaseReleasing }
 
-func (t servicePair) act(d *draft, p phase) (another bool) {
+func (servicePair) act(d *draft, p phase) (another bool) {
 	switch p {
 	case phaseIdle:
-		t.idle(d)
+		idle(d)
 	case phasePromoted:
 		keepPromoted(d)
 	case phaseRenamed:
 		keepRenamed(d)
+	case phasePromoting:
+		return promotePair(d)
+	case phaseRolledBack:
+		rollBackPair(d)
+	case phaseWithdrawn:
+		d.request(Route{})
+	case phaseRestoring:
+		restoreService(d)
 	}
 	return false
 }
 
-// note puts on record which version is stable, unless the Rollout is deleted.
-func (servicePair) note(d *draft) {
-	if d.deleting() {
-		return
-	}
-	services, st := d.Rollout.Spec.Services, &d.status
-	if st.Stable == nil {
-		st.Stable = &v1alpha1.VersionStatus{Revision: d.Pair.StableRevision, Service: services.Stable}
-	}
-	if st.Stable.Service == services.Stable {
-		st.Stable.Revision = cmp.Or(d.Pair.StableRevision, st.Stable.Revision)
-	}
-}
-
 // idle keeps all traffic on stable while there is nothing to release.
-func (servicePair) idle(d *draft) {
+func idle(d *draft) {
 	services := d.Rollout.Spec.Services
 	d.request(Route{})
 	if !d.routed(Route{}) {
@@ -147,10 +160,10 @@ func keepRenamed(d *draft) {
 	d.Stall(v1alpha1.ReasonConflict, "spec.services: all traffic is on the Service %q; name it as stable, and the Service of the next version as canary.", d.status.Stable.Service)
 }
 
-// promote gives the canary's Service all traffic for good.
-func (t servicePair) promote(d *draft) (another bool) {
+// promotePair gives the canary's Service all traffic for good.
+func promotePair(d *draft) (another bool) {
 	all, service := Route{Weight: fullWeight}, d.Rollout.Spec.Services.Canary
-	ready := t.ready(&d.snapshot, 0)
+	ready := d.ready(0)
 	if ready {
 		d.request(all)
 	}
@@ -163,61 +176,19 @@ func (t servicePair) promote(d *draft) (another bool) {
 	return true
 }
 
-// rollBack keeps all traffic on stable until other pods are behind the
+// rollBackPair keeps all traffic on stable until other pods are behind the
 // canary's Service.
-func (servicePair) rollBack(d *draft) (another bool) {
+func rollBackPair(d *draft) {
 	if !rampDown(d) || !stopTraffic(d) {
 		rollingBack(d)
-		return false
+		return
 	}
 	d.status.Step = nil
 	if retry(d) {
-		return false
+		return
 	}
 	decision, services := d.status.Decision, d.Rollout.Spec.Services
 	d.Stall(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. The Service %q has all traffic; put other pods behind %q to go on.", decision.Revision, decision.Message, services.Stable, services.Canary)
-	return false
-}
-
-// restore ends the release, and deletes the split.
-func (servicePair) restore(d *draft) (another bool) {
-	if !finalized(d) {
-		restoreService(d)
-	}
-	return false
-}
-
-func (servicePair) withdraw(d *draft) { d.request(Route{}) }
-
-func (servicePair) scales() bool { return false }
-
-func (servicePair) tidy(*draft) {}
-
-func (servicePair) ready(s *snapshot, _ int32) bool { return s.Pair.canaryReady() > 0 }
-
-func (servicePair) scale(*draft, int32) {}
-
-func (servicePair) missing(s *snapshot, _ int32) string {
-	return fmt.Sprintf("the Service %q has no ready pods", s.Rollout.Spec.Services.Canary)
-}
-
-func (servicePair) count(s *snapshot, v *v1alpha1.VersionStatus) (replicas, ready int32) {
-	if v.Service == s.Rollout.Spec.Services.Canary || v == s.status.Canary {
-		return s.Pair.canaryReady(), s.Pair.canaryReady()
-	}
-	return s.Pair.StableReady, s.Pair.StableReady
-}
-
-func (servicePair) write(d *draft, r Route) { writeSplit(d, r) }
-
-func (servicePair) where() string { return "the TrafficSplit" }
-
-// free reports whether the Service that spec.services names as canary was promoted: the
-// other one may have no pods any more; or whether nothing can confirm a weight.
-func (servicePair) free(s *snapshot) bool {
-	stable := s.status.Stable
-	promoted := stable != nil && stable.Service == s.Rollout.Spec.Services.Canary
-	return promoted || s.Service.Presence == kit.Absent || s.Split.Unserved || s.deleting() && stableServiceGone(s)
 }
 
 // stableServiceGone reports whether the Service that has, or would get back, the traffic
@@ -227,21 +198,8 @@ func stableServiceGone(s *snapshot) bool {
 	return s.Pair.Missing == services.Stable && (stable == nil || stable.Service != services.Canary)
 }
 
-func (servicePair) repair(*draft) {}
-
-func (servicePair) keepBackends(*draft) {}
-
-func (servicePair) removeBackends(*draft) bool { return true }
-
-func (servicePair) ungoverned(s *snapshot) bool {
-	return s.begun() && s.Split.Unserved && !s.RouterOffered
-}
-
-func (servicePair) gone(s *snapshot) bool {
-	return s.Service.Presence == kit.Absent || stableServiceGone(s)
-}
-
-func (servicePair) refuse(s *snapshot) *kit.Statement {
+// refusePair says why a pair can't be released.
+func refusePair(s *snapshot) *kit.Statement {
 	if s.byReplicas {
 		return refusal(v1alpha1.ReasonInvalidSpec, "spec.router: none can't move traffic between two Services; name another router.")
 	}

@@ -18,13 +18,9 @@ type snapshot struct {
 
 	// status is the record: the observed one, with what was decided in this look.
 	status v1alpha1.RolloutStatus
-	target target
+	facts
 	// refusal is why the Rollout can't be served; nil when it can.
 	refusal *kit.Statement
-
-	// revision names the version that is released, and canary is nil without its pods.
-	revision string
-	canary   *canary
 
 	// judged is whether the traffic since the last look was judged in this one, and
 	// failing whether it missed what it is held against, whatever is done about that.

@@ -22,7 +22,7 @@ func takeStep(d *draft) (another bool) {
 		}
 	}
 	fewer := lowers(&d.snapshot, s) || spares(&d.snapshot, want)
-	routed, ready := d.routed(s.Route), d.target.ready(&d.snapshot, want)
+	routed, ready := d.routed(s.Route), d.ready(want)
 	if fewer || ready {
 		d.request(s.Route)
 	}
@@ -31,8 +31,8 @@ func takeStep(d *draft) (another bool) {
 		// Fewer requests first, and then fewer pods for them.
 		d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until no more than %s goes to the canary: %s.", now.Summary, s.share(), trafficWait(&d.snapshot, s.Route))
 	case !ready:
-		d.target.scale(d, want)
-		d.Say(v1alpha1.ReasonWaitingForPods, "Step %s: %s.", now.Summary, d.target.missing(&d.snapshot, want))
+		scale(d, want)
+		d.Say(v1alpha1.ReasonWaitingForPods, "Step %s: %s.", now.Summary, d.missing(want))
 		noteLoss(d)
 	case !routed:
 		d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %s goes to the canary: %s.", now.Summary, s.share(), trafficWait(&d.snapshot, s.Route))
@@ -52,7 +52,7 @@ func lowers(s *snapshot, step step) bool {
 // spares reports whether a step needs fewer pods than the one before, so that those
 // there are suffice for either route.
 func spares(s *snapshot, pods int32) bool {
-	return !s.byReplicas && s.target.scales() && s.status.Step.ProgrammedAt == nil && s.canary != nil && s.canary.Replicas > pods && s.canary.Available >= pods
+	return !s.byReplicas && s.scales() && s.status.Step.ProgrammedAt == nil && s.canary != nil && s.canary.Replicas > pods && s.canary.Available >= pods
 }
 
 // podsOf is how many pods a step needs now.

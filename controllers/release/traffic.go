@@ -18,7 +18,9 @@ func stopTraffic(d *draft) (done bool) {
 	if stopped(s) {
 		return true
 	}
-	d.target.repair(d)
+	if m := d.maker; m != nil {
+		m.repairBackends(d)
+	}
 	d.Wait(v1alpha1.ReasonRollingBack, "Sending all traffic to stable: %s.", trafficWait(s, Route{}))
 	return false
 }
@@ -28,13 +30,14 @@ func stopped(s *snapshot) bool { return withoutTraffic(s) || s.routed(Route{}) |
 
 // withoutTraffic reports whether there is nothing that could send the canary traffic.
 func withoutTraffic(s *snapshot) bool {
-	return s.Split.Presence == kit.Absent || !s.Split.Ours || s.Split.Deleting && s.Split.Observed <= 0 || s.target.free(s)
+	served := s.Split.Presence != kit.Absent && s.Split.Ours && !s.Split.Unserved && s.Service.Presence != kit.Absent
+	return !served || s.Split.Deleting && s.Split.Observed <= 0 || s.unconfirmed || s.canaryIsStable()
 }
 
 // unreachable reports whether no request can reach a canary, although the router
 // can't confirm it: there is none, and nothing ever was in effect.
 func unreachable(s *snapshot) bool {
-	return s.target.scales() && s.asked(Route{}) && s.Split.Observed < 0 && !canaryPods(s, nil)
+	return s.scales() && s.asked(Route{}) && s.Split.Observed < 0 && !s.canaryPods(nil)
 }
 
 // tampered reports whether somebody else wrote what goes to the canary. Whatever that
@@ -77,15 +80,31 @@ func restoreRoute(d *draft) (another bool) {
 	}
 	last := d.lastAsked()
 	d.request(last)
-	d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: %s is not what Serin asked for last: setting it back to %s.", d.status.Step.Summary, d.target.where(), last.share())
+	d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: %s is not what Serin asked for last: setting it back to %s.", d.status.Step.Summary, d.place, last.share())
 	noteLoss(d)
 	return orTooLate(d)
 }
 
 // upkeep puts right what nothing has to wait for.
 func upkeep(d *draft) {
-	d.target.tidy(d)
-	d.target.keepBackends(d)
+	tidy(d)
+	if m := d.maker; m != nil {
+		m.keepBackends(d)
+	}
+}
+
+// tidy removes what earlier releases left.
+func tidy(d *draft) {
+	if m := d.maker; m != nil {
+		m.tidy(d)
+	}
+}
+
+// scale sees to it that the canary has so many pods, where Serin makes them.
+func scale(d *draft, want int32) {
+	if m := d.maker; m != nil {
+		m.scale(d, want)
+	}
 }
 
 // trafficWait says why a route is not in effect yet.
@@ -96,8 +115,10 @@ func trafficWait(s *snapshot, r Route) string {
 	return s.Split.Why()
 }
 
-// writeSplit asks a router for a route.
-func writeSplit(d *draft, r Route) { d.Do(ApplySplit{r}) }
+// splitWriter asks the router of the split.
+type splitWriter struct{}
+
+func (splitWriter) write(d *draft, r Route) { d.Do(ApplySplit{r}) }
 
 // removeSplit deletes the TrafficSplit, and reports whether it is gone.
 func removeSplit(d *draft) (gone bool) { return versions.DropSplit(&d.Draft, &d.Split.Split, "") }
@@ -110,7 +131,7 @@ func cleanUp(d *draft) (done bool) {
 		d.Wait(v1alpha1.ReasonCleaningUp, "Returning the traffic to the Service %q.", d.Rollout.Spec.Service)
 		return false
 	}
-	if !d.target.removeBackends(d) {
+	if m := d.maker; m != nil && !m.removeBackends(d) {
 		return false
 	}
 	d.status.Weight, d.leaving = nil, false

@@ -8,7 +8,7 @@ import "fmt"
 type Action interface{ fmt.Stringer }
 
 type (
-	// AddFinalizer makes sure that Serin is asked before what is released is gone.
+	// AddFinalizer keeps the object until Serin has restored what it changed.
 	AddFinalizer struct{}
 	// RemoveFinalizer lets it go.
 	RemoveFinalizer struct{}
@@ -30,8 +30,8 @@ type (
 		Object
 		Service string
 	}
-	// ScaleReplicaSet sets the replicas of a ReplicaSet and tells it the workload's
-	// scale.
+	// ScaleReplicaSet sets the replicas of a ReplicaSet and records the workload's scale
+	// on it.
 	ScaleReplicaSet struct {
 		Object
 		Replicas, Desired int32

@@ -61,7 +61,7 @@ func (d *Draft) Note(warning bool, reason, format string, args ...any) {
 	d.Events = append(d.Events, Event{Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
-// WakeIn asks to be called again after some time at the latest.
+// WakeIn has the planner called again after some time at the latest.
 func (d *Draft) WakeIn(after time.Duration) {
 	if after = max(after, time.Millisecond); d.After == 0 || after < d.After {
 		d.After = after

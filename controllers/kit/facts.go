@@ -5,7 +5,7 @@ package kit
 import "k8s.io/apimachinery/pkg/types"
 
 // Presence says whether an object is there. The zero value is Unknown, so that a
-// fact that was not looked up is never taken for an absent object.
+// fact that was not looked up never counts as an absent object.
 type Presence int
 
 // Whether an object is there.
@@ -48,7 +48,7 @@ type ReplicaSet struct {
 	Current bool
 	// Replicas wanted, existing, and available.
 	Replicas, Existing, Available int32
-	// Desired is the workload's scale that it was last told of.
+	// Desired is the workload's scale that is recorded on it.
 	Desired  int32
 	Deleting bool
 	// Marked is whether it carries the mark of what is released.

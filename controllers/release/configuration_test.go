@@ -10,6 +10,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/configrevision"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // A template of the world that reads copies is written "v1 ConfigMap/app=app-one".
@@ -29,9 +30,9 @@ func (w *world) configure(annotation string) {
 }
 
 // observeConfiguration is what the shell finds out about the one ConfigMap.
-func (w *world) observeConfiguration() Configuration {
+func (w *world) observeConfiguration() state.Configuration {
 	if w.content == "" {
-		return Configuration{Template: annotationOf(w.dep.template)}
+		return state.Configuration{Template: annotationOf(w.dep.template)}
 	}
 	app := configrevision.Reference{Kind: v1alpha1.ConfigurationConfigMap, Name: "app"}
 	f := configrevision.Facts{
@@ -44,9 +45,9 @@ func (w *world) observeConfiguration() Configuration {
 		f.Released = f.Released || rs.template == w.dep.template
 	}
 	r := configrevision.Resolve(f)
-	c := Configuration{Asked: true, ChangedAt: w.contentAt, Template: annotationOf(w.dep.template), Wanted: r.Template.String(), Recorded: r.Recorded.Status(), Missing: r.Missing}
+	c := state.Configuration{Wants: true, ChangedAt: w.contentAt, Template: annotationOf(w.dep.template), Wanted: r.Template.String(), Recorded: r.Recorded.Status(), Missing: r.Missing}
 	for _, unused := range r.Unused {
-		c.Unused = append(c.Unused, Copied{Kind: unused.Kind, Object: kit.Object{Name: unused.Name}})
+		c.Unused = append(c.Unused, state.Copied{Kind: unused.Kind, Object: kit.Object{Name: unused.Name}})
 	}
 	return c
 }

@@ -11,18 +11,19 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit/debounce"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // quietTime is how long the status may be behind with what costs a write each and decides
 // nothing: pods that get ready one by one, evidence that grows with every window, and what
 // a step is waiting for. Nothing is lost by a crash: pods are counted again, windows that
-// were not put on record are judged again, and a route that the split asks for already is
+// were not put on record are judged again, and a route that the split requests already is
 // known by the step that wants it.
 const quietTime = 15 * time.Second
 
 // debounced puts a new status off that differs from the present one in nothing that must
 // not be forgotten, if that was written not long ago. What is announced is on record first.
-func debounced(s *snapshot, d Decision) Decision {
+func debounced(s *state.Snapshot, d state.Decision) state.Decision {
 	now := &s.Rollout.Status
 	left := debounce.Left(s.ReportedAt, quietTime, s.Now)
 	if left <= 0 || len(d.Events) > 0 || // first what costs nothing: this is the usual case

@@ -7,30 +7,34 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/evidence"
+	"github.com/serin-dev/serin/controllers/release/record"
+	"github.com/serin-dev/serin/controllers/release/routing"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // Decide returns what to do about a Rollout, given what was observed.
-func Decide(o Observation) Decision {
+func Decide(o state.Observation) state.Decision {
 	d := newDraft(o)
 	switch {
 	case d.Unreadable != "":
 		d.Say(v1alpha1.ReasonObservationFailed, "Waiting: %s. Nothing is changed meanwhile.", d.Unreadable)
-	case d.deleting():
+	case d.Deleting():
 		converge(d)
-	case d.refusal != nil:
+	case d.Refusal != nil:
 		retreat(d)
 	default:
 		proceed(d)
 	}
-	return d.decision()
+	return conclude(d)
 }
 
 // proceed decides about a Rollout that can be served. Which version the workload's
 // template is comes first; but in the middle of a release it comes last: what the
 // traffic says never waits for it, and the template changes under the release as when
 // a user changes it.
-func proceed(d *draft) {
-	if !d.begun() && (outdated(&d.snapshot) || contentsChanging(&d.snapshot)) {
+func proceed(d *state.Draft) {
+	if !d.Begun() && (outdated(&d.Snapshot) || contentsChanging(&d.Snapshot)) {
 		d.Wait(v1alpha1.ReasonConfigurationChanged, "Another content of a ConfigMap or Secret becomes part of the next version.")
 	} else {
 		converge(d)
@@ -46,18 +50,17 @@ const maxTransitions = 32
 
 // converge acts for the phase that the Rollout is in. What ends a release, or makes
 // another version stable, makes that another phase, which is acted for in the same look.
-func converge(d *draft) {
-	d.target.note(d)
+func converge(d *state.Draft) {
+	if d.NewStable != nil {
+		d.Status.Stable = d.NewStable
+	}
 	for range maxTransitions {
 		d.Actions, d.State = nil, kit.Statement{}
-		act, p := d.target.act, assess(&d.snapshot)
-		switch p {
-		case phaseRestoring:
-			act = func(d *draft, _ phase) bool { return d.target.restore(d) }
-		case phaseReleasing:
-			act = release
+		p, step := assess(&d.Snapshot), act
+		if p == state.PhaseReleasing {
+			step = release
 		}
-		if another := act(d, p); !another {
+		if another := step(d, p); !another {
 			return
 		}
 	}
@@ -65,48 +68,23 @@ func converge(d *draft) {
 
 // release does so within a release: what changes its record, as a user action or the end
 // of a step, makes that another phase. It reports whether the release ended.
-func release(d *draft, _ phase) (ended bool) {
+func release(d *state.Draft, _ state.Phase) (ended bool) {
 	for range maxTransitions {
 		d.Actions, d.State = nil, kit.Statement{}
-		p := assessRelease(&d.snapshot)
-		if another := act(d, p); !another || p == phasePromoting {
+		p := assessRelease(&d.Snapshot)
+		if another := act(d, p); !another || p == state.PhasePromoting {
 			return another
 		}
 	}
 	return false
 }
 
-// phase is where a Rollout is.
-type phase string
-
-// The phases of a release, whatever is released. Those of one kind of target are in its
-// file.
-const (
-	phaseReleasing  phase = "Releasing" // one of those below
-	phaseRestoring  phase = "Restoring"
-	phaseSuperseded phase = "Superseded"
-	phaseRolledBack phase = "RolledBack"
-	phaseNew        phase = "New"
-	phaseEdited     phase = "Edited"
-	phaseControlled phase = "Controlled"
-	phaseUnjudged   phase = "Unjudged"
-	phaseFailed     phase = "Failed"
-	phaseUngoverned phase = "Ungoverned"
-	phaseStaying    phase = "Staying"
-	phaseWithdrawn  phase = "Withdrawn"
-	phaseLowered    phase = "Lowered"
-	phaseWaiting    phase = "Waiting"
-	phaseTampered   phase = "Tampered"
-	phasePromoting  phase = "Promoting"
-	phaseStepping   phase = "Stepping"
-)
-
 // assess finds the phase outside of a release. It changes nothing.
-func assess(s *snapshot) phase {
-	if s.deleting() {
-		return phaseRestoring
+func assess(s *state.Snapshot) state.Phase {
+	if s.Deleting() {
+		return state.PhaseRestoring
 	}
-	return s.target.assess(s)
+	return targetOf(s.Rollout).Assess(s)
 }
 
 // assessRelease finds the phase of a release, by the first row that holds. "Refused" is
@@ -126,97 +104,97 @@ func assess(s *snapshot) phase {
 //	Lowered     | all steps are higher than what the canary has    | no traffic, then the first step
 //	Waiting     | it has not begun                                 | it begins when it may
 //	of a target | traffic and pods are not under control           | see the file of the target
-//	Tampered    | somebody else changed the canary's traffic       | it is set back
+//	Tampered    | another actor changed the canary's traffic       | it is set back
 //	Promoting   | the promotion was decided                        | all traffic, then it is stable
 //	Stepping    | otherwise                                        | pods, traffic, time and evidence
-func assessRelease(s *snapshot) phase {
-	if c := s.status.Canary; c != nil && c.Revision != s.revision {
-		return phaseSuperseded
+func assessRelease(s *state.Snapshot) state.Phase {
+	if c := s.Status.Canary; c != nil && c.Revision != s.Revision {
+		return state.PhaseSuperseded
 	}
-	if s.rolledBack() {
-		return phaseRolledBack
+	if s.RolledBack() {
+		return state.PhaseRolledBack
 	}
-	if p := s.target.hindrance(s); p != phaseReleasing {
+	if p := targetOf(s.Rollout).Hindrance(s); p != state.PhaseReleasing {
 		return p
 	}
-	if s.refusal != nil {
+	if s.Refusal != nil {
 		return assessRefused(s)
 	}
 	return assessServed(s)
 }
 
 // assessServed finds the phase of a release that may go on.
-func assessServed(s *snapshot) phase {
+func assessServed(s *state.Snapshot) state.Phase {
 	switch {
-	case s.status.Canary == nil:
-		return phaseNew
+	case s.Status.Canary == nil:
+		return state.PhaseNew
 	case edited(s):
-		return phaseEdited
-	case applicable(s):
-		return phaseControlled
-	case !s.judged:
-		return phaseUnjudged
-	case failed(s):
-		return phaseFailed
-	case s.status.Step == nil:
-		return phaseLowered
-	case !s.begun():
-		return phaseWaiting
+		return state.PhaseEdited
+	case record.Applicable(s):
+		return state.PhaseControlled
+	case !s.Judged:
+		return state.PhaseUnjudged
+	case evidence.Failed(s):
+		return state.PhaseFailed
+	case s.Status.Step == nil:
+		return state.PhaseLowered
+	case !s.Begun():
+		return state.PhaseWaiting
 	}
 	return assessTraffic(s)
 }
 
 // assessTraffic finds the phase of a release that has begun.
-func assessTraffic(s *snapshot) phase {
-	if p := s.target.unprepared(s); p != phaseReleasing {
+func assessTraffic(s *state.Snapshot) state.Phase {
+	if p := targetOf(s.Rollout).Unprepared(s); p != state.PhaseReleasing {
 		return p
 	}
 	switch {
-	case tampered(s):
-		return phaseTampered
-	case s.decided(v1alpha1.ActionPromote):
-		return phasePromoting
+	case routing.Tampered(s):
+		return state.PhaseTampered
+	case s.Decided(v1alpha1.ActionPromote):
+		return state.PhasePromoting
 	default:
-		return phaseStepping
+		return state.PhaseStepping
 	}
 }
 
 // assessRefused finds the phase of a release that can't go on.
-func assessRefused(s *snapshot) phase {
+func assessRefused(s *state.Snapshot) state.Phase {
 	switch {
-	case applicable(s):
-		return phaseControlled
-	case !s.judged:
-		return phaseUnjudged
-	case failed(s):
-		return phaseFailed
-	case s.target.ungoverned(s):
-		return phaseUngoverned
-	case s.begun():
-		return phaseStaying
+	case record.Applicable(s):
+		return state.PhaseControlled
+	case !s.Judged:
+		return state.PhaseUnjudged
+	case evidence.Failed(s):
+		return state.PhaseFailed
+	case s.Begun() && s.Ungoverned:
+		return state.PhaseUngoverned
+	case s.Begun():
+		return state.PhaseStaying
 	default:
-		return phaseWithdrawn
+		return state.PhaseWithdrawn
 	}
 }
 
 // act acts for a phase, and reports whether that made another one of it.
-func act(d *draft, p phase) (another bool) {
+func act(d *state.Draft, p state.Phase) (another bool) {
 	switch p {
-	case phaseSuperseded:
-		supersede(d)
-	case phaseNew:
+	case state.PhaseSuperseded:
+		record.Supersede(d)
+	case state.PhaseNew:
 		enter(d)
-	case phaseEdited:
+	case state.PhaseEdited:
 		relocate(d)
-	case phaseControlled:
-		applyControl(d)
-	case phaseUnjudged:
-		judgeTraffic(d)
-	case phaseFailed:
-		why := failure(&d.snapshot)
-		reject(d, why.reason, why.message)
-	case phaseUngoverned:
-		reject(d, v1alpha1.ReasonRouterUnavailable, "no router serves its TrafficSplit any more, so its weights have no effect")
+	case state.PhaseControlled:
+		record.ApplyControl(d)
+	case state.PhaseUnjudged:
+		evidence.JudgeTraffic(d)
+	case state.PhaseFailed:
+		why := evidence.Failure(&d.Snapshot)
+		record.Reject(d, why.Reason, why.Message)
+	case state.PhaseUngoverned:
+		record.Reject(d, v1alpha1.ReasonRouterUnavailable, "no router serves its TrafficSplit any more, so its weights have no effect")
 	default:
 		return actOnTraffic(d, p)
 	}
@@ -224,27 +202,27 @@ func act(d *draft, p phase) (another bool) {
 }
 
 // actOnTraffic acts for the phases that move traffic or wait.
-func actOnTraffic(d *draft, p phase) (another bool) {
+func actOnTraffic(d *state.Draft, p state.Phase) (another bool) {
 	switch p {
-	case phaseRolledBack:
-		return d.target.rollBack(d)
-	case phaseStaying:
+	case state.PhaseRestoring:
+		if finalized(d) {
+			return false
+		}
+		return targetOf(d.Rollout).Act(d, p)
+	case state.PhaseStaying:
 		stay(d)
-	case phaseWithdrawn:
-		d.target.tidy(d)
-		d.target.withdraw(d)
-	case phaseLowered:
+	case state.PhaseLowered:
 		return startAgain(d)
-	case phaseWaiting:
+	case state.PhaseWaiting:
 		return begin(d)
-	case phaseTampered:
-		return restoreRoute(d)
-	case phasePromoting:
+	case state.PhaseTampered:
+		return routing.RestoreRoute(d)
+	case state.PhasePromoting:
 		return promote(d)
-	case phaseStepping:
+	case state.PhaseStepping:
 		return takeStep(d)
 	default:
-		return d.target.act(d, p)
+		return targetOf(d.Rollout).Act(d, p)
 	}
 	return false
 }

@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 func init() {
-	stories = append(stories, delegated...)
+	stories = append(stories, delegatedScenarios...)
 }
 
-var delegated = []story{
+var delegatedScenarios = []story{
 	{"a CanaryRelease is promoted, and another one after it", func(w *world) {
 		w.begins(50)
 		w.until("promoted", w.promotedAs("a-v2"))
@@ -210,7 +211,7 @@ func TestTheDeletionOfADelegatedRolloutIsNotHeldUpForEver(t *testing.T) {
 	}
 }
 
-const defaultDeadlineSeconds = int(defaultProgressDeadline / 1e9)
+const defaultDeadlineSeconds = int(strategy.DefaultProgressDeadline / 1e9)
 
 func TestAnAbortComesTooLateForAnAdoption(t *testing.T) {
 	w := newWorld(t)
@@ -220,7 +221,7 @@ func TestAnAbortComesTooLateForAnAdoption(t *testing.T) {
 	w.until("adopting", func() bool { return w.cr.decision != nil })
 	w.control(v1alpha1.ControlAbort, "a-v2")
 	w.run(5)
-	if c := w.ro.Status.Control; c == nil || !strings.Contains(c.Ignored, "to go back, set its spec.transition to Deprecated") {
+	if c := w.ro.Status.Control; c == nil || !strings.Contains(c.Ignored, "to roll back, set its spec.transition to Deprecated") {
 		t.Errorf("%+v", c)
 	}
 	if w.cr.told.Transition != v1alpha1.CanaryTransitionAdopted {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 // delegatedCanary is a CanaryRelease and its controller: what it is told counts for the
@@ -17,7 +19,7 @@ type delegatedCanary struct {
 	uid, content string
 	// names is the Rollout in spec.delegation; told is the rest of that, for a content.
 	names      string
-	told       SetDelegation
+	told       state.SetDelegation
 	forContent string
 	held       bool
 	// person is spec.transition.
@@ -56,7 +58,7 @@ func (w *world) delegated() {
 // tries is what kubectl apply of a CanaryRelease does.
 func (w *world) tries(uid, content string) {
 	w.cr = &delegatedCanary{uid: uid, content: content, of: content, names: w.ro.Name, helm: 4}
-	w.split, w.dirty, w.passed = &split{observed: -1, requested: Route{}, generation: 1}, true, false
+	w.split, w.dirty, w.passed = &split{observed: -1, requested: strategy.Route{}, generation: 1}, true, false
 	w.say("user: a CanaryRelease of %s", content)
 }
 
@@ -76,20 +78,20 @@ func (c *delegatedCanary) wants() (weight int32, t v1alpha1.CanaryTransition) {
 	return weight, t
 }
 
-func (w *world) observeDelegated(o *Observation) {
-	o.Workload = Workload{}
-	o.Split = Split{Split: kit.Split{Presence: kit.Absent}, Requested: Route{Weight: -1}, Observed: -1}
+func (w *world) observeDelegated(o *state.Observation) {
+	o.Workload = state.Workload{}
+	o.Split = state.Split{Split: kit.Split{Presence: kit.Absent}, Requested: strategy.Route{Weight: -1}, Observed: -1}
 	c := w.cr
 	if c == nil {
 		o.Delegated.Presence = kit.Absent
 		return
 	}
 	weight, transition := c.wants()
-	o.Delegated = Delegated{
+	o.Delegated = state.Delegated{
 		Presence: kit.Present, Deleting: c.deleting, Rollout: c.names, Revision: c.uid + "-" + c.content, Stable: fmt.Sprintf("helm-%d", c.helm),
 		Ready: c.ready, Replicas: 2, Transition: transition, Held: c.held, Decision: c.decision, Unshared: w.split == nil, Message: "It says so.",
 	}
-	o.Split = Split{Split: kit.Split{Presence: kit.Present, Ours: c.names == w.ro.Name, Deleting: c.deleting}, Requested: Route{Weight: weight}, Observed: -1}
+	o.Split = state.Split{Split: kit.Split{Presence: kit.Present, Ours: c.names == w.ro.Name, Deleting: c.deleting}, Requested: strategy.Route{Weight: weight}, Observed: -1}
 	if s := w.split; s != nil {
 		o.Split.Observed = s.observed
 		o.Split.Programmed = s.served == s.generation && s.observed == weight
@@ -103,8 +105,8 @@ func (w *world) setDelegation(action kit.Action) {
 		w.t.Fatalf("%s: the CanaryRelease does not name the Rollout\n%s", action, w.tail())
 	}
 	w.dirty, w.cr.held = true, false
-	w.cr.told, w.cr.forContent = SetDelegation{}, ""
-	if a, ok := action.(SetDelegation); ok {
+	w.cr.told, w.cr.forContent = state.SetDelegation{}, ""
+	if a, ok := action.(state.SetDelegation); ok {
 		w.passed = w.passed && w.cr.told.Weight == a.Weight
 		w.cr.told, w.cr.forContent, w.cr.held = a, w.cr.content, true
 	}
@@ -189,7 +191,7 @@ func (w *world) weighs(weight int32) {
 		weight = 0
 	}
 	if w.split.requested.Weight != weight {
-		w.split.requested, w.split.lag = Route{Weight: weight}, 0
+		w.split.requested, w.split.lag = strategy.Route{Weight: weight}, 0
 		w.split.generation++
 	}
 }
@@ -209,7 +211,7 @@ func (w *world) checkDelegated() {
 }
 
 // checkDelegation: the weight grows, and the canary is adopted, only on a Pass.
-func (w *world) checkDelegation(a SetDelegation) {
+func (w *world) checkDelegation(a state.SetDelegation) {
 	w.t.Helper()
 	had, _ := w.cr.wants()
 	waived := len(w.ro.Status.Interventions) > 0
@@ -222,7 +224,7 @@ func (w *world) checkDelegation(a SetDelegation) {
 	if bad := w.failures[w.cr.content] > 0; bad && a.Transition == v1alpha1.CanaryTransitionAdopted && !waived {
 		w.t.Fatalf("S2: a bad canary is adopted\n%s", w.tail())
 	}
-	if !w.declared(Route{Weight: a.Weight}) {
+	if !w.declared(strategy.Route{Weight: a.Weight}) {
 		w.t.Fatalf("S3: weight %d is no step\n%s", a.Weight, w.tail())
 	}
 }

@@ -4,10 +4,10 @@
 // knows is in the Observation, everything it wants is in the Decision, and it
 // has no clock, client or logger.
 //
-// A release of a Deployment goes through these stages. Each waits for the
-// observation that the one before is in effect:
+// A release of a Deployment goes through these phases. Each waits until the
+// one before is observed:
 //
-//	stage      | what happens                                     | waits for
+//	phase      | what happens                                     | waits for
 //	-----------+--------------------------------------------------+-----------------------------------
 //	hold       | the Deployment is paused on the new template     | paused
 //	prepare    | backend Services, split at 100 % stable          | split programmed
@@ -30,10 +30,16 @@
 // anything is acted on. So a crash at any point repeats the same decision.
 //
 // Read decide.go first. The engine takes a snapshot, finds the phase in a table without
-// changing anything, and calls one function for it, which drafts the decision. What differs
-// between the kinds of objects that are released is behind a target: a Deployment, two
-// Services that users keep, a CanaryRelease.
+// changing anything, and calls one function for it, which drafts the decision. Its rooms
+// import one way, in this order:
 //
-// What others do in between is in deployment_drift.go and deployment_lost.go; what is still
-// done about a Rollout that can't be served, in refuse.go.
+//	strategy   the spec as steps and settings
+//	state      what one look knows, and the decision in the making
+//	evidence   judges the traffic
+//	record     writes verdicts, history, user actions and notifications into the status
+//	gates      says what has to be open before the canary gets more traffic
+//	routing    moves the traffic, and waits until it has moved
+//	deployment, servicepair, delegated   what the kinds of targets have of their own
+//
+// What is still done about a Rollout that can't be served is in refuse.go.
 package release

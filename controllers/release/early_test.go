@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 func init() { stories = append(stories, earlyStories...) }
@@ -63,7 +64,7 @@ var earlyStories = []story{
 		early(w)
 		w.until("asked", func() bool { return len(w.asked) > 0 })
 		for id := range w.asked {
-			w.answers[id] = Answer{Final: true, Taken: true}
+			w.answers[id] = state.Answer{Final: true, Taken: true}
 		}
 		w.until("weight 95", w.observes(95))
 		w.ready()

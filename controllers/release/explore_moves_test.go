@@ -11,6 +11,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // situation is a world in which every actor moves by itself, and the operator is
@@ -147,7 +148,7 @@ func (x *situation) decide() {
 	d, _ := x.look()
 	after := withoutFigures(&x.ro.Status)
 	// Nothing is withheld, and every look is in time: else there are only more times to wait.
-	x.reportedAt, x.lookout = time.Time{}, Lookout{}
+	x.reportedAt, x.lookout = time.Time{}, state.Lookout{}
 	// A write of the status brings the next look only where more than sentences and
 	// figures for people changed: they are no part of what tells situations apart.
 	x.pending, x.dirty, x.measuring = d.Actions, !sameStatus(before, after), d.Measure
@@ -173,7 +174,7 @@ func (x *situation) checkBadSample(bad bool) {
 	if d := x.ro.Status.Decision; !bad || d != nil && (d.HandedOver || d.Action == v1alpha1.ActionRollBack) {
 		return
 	}
-	if x.split == nil || x.split.deleting || x.split.requested.Weight == 0 || slices.Contains(actionTexts(x.pending), ApplySplit{}.String()) {
+	if x.split == nil || x.split.deleting || x.split.requested.Weight == 0 || slices.Contains(actionTexts(x.pending), state.ApplySplit{}.String()) {
 		return
 	}
 	x.t.Fatalf("L2: a bad sample and weight %s", x.split.requested)
@@ -205,15 +206,15 @@ func (x *situation) write(action kit.Action) bool {
 	switch a := action.(type) {
 	case kit.AddFinalizer, kit.RemoveFinalizer:
 		same = x.sameRollout()
-	case SetPaused:
+	case state.SetPaused:
 		same = a.Paused || x.dep == x.seen.dep
-	case RestoreDeployment:
+	case state.RestoreDeployment:
 		same = a.Paused || x.dep == x.seen.dep
-	case ApplySplit:
+	case state.ApplySplit:
 		same = x.sameSplit()
 	case kit.DeleteSplit:
 		same = x.split == nil || x.sameSplit()
-	case CreateCanary:
+	case state.CreateCanary:
 		if x.byRevision(a.Revision) != nil {
 			return false
 		}

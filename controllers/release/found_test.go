@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 // What the exploration and the random histories found, each with the way there.
@@ -102,7 +104,7 @@ func TestAWeightThatWasNeverWrittenIsHeldUpByAPause(t *testing.T) {
 		w.replicaSetController()
 	}
 	d, _ := w.look() // and the operator crashes before it writes
-	if !slices.Contains(actionTexts(d.Actions), ApplySplit{Route{Weight: 10}}.String()) {
+	if !slices.Contains(actionTexts(d.Actions), state.ApplySplit{Route: strategy.Route{Weight: 10}}.String()) {
 		t.Fatalf("the weight is not asked for, but %v is done", d.Actions)
 	}
 	w.edit("paused", func(s *v1alpha1.RolloutSpec) { s.Paused = true })
@@ -241,7 +243,7 @@ func TestARivalLeavesTheDeploymentAlone(t *testing.T) {
 	o := w.observe()
 	o.Rival, o.Workload.ManagedBy, o.Workload.Paused = "older", "older", false
 	for _, a := range Decide(o).Actions {
-		if _, hold := a.(SetPaused); hold {
+		if _, hold := a.(state.SetPaused); hold {
 			t.Errorf("acts: %s", a)
 		}
 	}
@@ -251,8 +253,8 @@ func TestARivalLeavesTheDeploymentAlone(t *testing.T) {
 func TestATemplateThatIsGoneDoesNotLoosenTheLimitsOfTheTraffic(t *testing.T) {
 	spec := newWorld(t).ro.Spec
 	spec.Analysis = &v1alpha1.Analysis{Tolerance: "0.1pp", MinSuccessRate: "99%"}
-	s, err := parseSettings(&spec, v1alpha1.RouterNginx, nil, Metrics{Problem: "spec.analysis.templateRefs[0]: there is none"})
-	if err == nil || s.judge.Tolerance != .001 || len(s.judge.Limits) != 1 {
-		t.Errorf("%v: %+v", err, s.judge)
+	s, err := strategy.Parse(&spec, v1alpha1.RouterNginx, nil, strategy.Metrics{Problem: "spec.analysis.templateRefs[0]: there is none"})
+	if err == nil || s.Judge.Tolerance != .001 || len(s.Judge.Limits) != 1 {
+		t.Errorf("%v: %+v", err, s.Judge)
 	}
 }

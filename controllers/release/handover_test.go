@@ -7,24 +7,26 @@ import (
 	"testing"
 
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 // The Deployment controller scales both versions in proportion when it adopts a canary
 // that is not exactly of its scale.
 func TestACanaryIsHandedOverOnlyWithExactlyItsPods(t *testing.T) {
-	releases := func(o Observation) bool {
+	releases := func(o state.Observation) bool {
 		return slices.ContainsFunc(Decide(o).Actions, func(a kit.Action) bool { _, ok := a.(kit.ReleaseCanary); return ok })
 	}
 	w := newWorld(t)
 	w.ready()
 	w.setTemplate("v2")
-	w.until("all traffic asked for", func() bool { return w.split != nil && w.split.requested.Weight == fullWeight })
+	w.until("all traffic asked for", func() bool { return w.split != nil && w.split.requested.Weight == strategy.FullWeight })
 	due := w.observe()
-	due.Split.Programmed, due.Split.Observed = true, fullWeight
+	due.Split.Programmed, due.Split.Observed = true, strategy.FullWeight
 	if !releases(due) {
 		t.Fatalf("it is not due\n%s", w.tail())
 	}
-	canary := func(o *Observation) *kit.ReplicaSet {
+	canary := func(o *state.Observation) *kit.ReplicaSet {
 		i := slices.IndexFunc(o.ReplicaSets, func(r kit.ReplicaSet) bool { return r.Owner == kit.OwnerSerin && r.Current })
 		return &o.ReplicaSets[i]
 	}

@@ -13,29 +13,34 @@ import (
 	"github.com/serin-dev/serin/analysis/policy"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/evidence"
+	"github.com/serin-dev/serin/controllers/release/gates"
+	"github.com/serin-dev/serin/controllers/release/record"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 // hold waits for time, approval and evidence, and moves on when there is enough of all
 // of them. What a verdict means is the policy's; users, approvals and gates come here.
-func hold(d *draft, i int) (another bool) {
-	s, now := d.stepAt(i), d.status.Step
+func hold(d *state.Draft, i int) (another bool) {
+	s, now := d.StepAt(i), d.Status.Step
 	if now.ProgrammedAt == nil {
 		startHold(d, s)
 	}
-	end := d.endOf(i)
+	end := d.EndOf(i)
 	held := now.PassedAt == nil && d.Now.Before(end)
-	stage := stageOf(&d.snapshot, i)
-	action := stage.React(progressOf(&d.snapshot, i), d.verdict)
+	stage := stageOf(&d.Snapshot, i)
+	action := stage.React(progressOf(&d.Snapshot, i), d.Verdict)
 	switch {
 	case now.AnalysisSkipped:
 		return next(d, i, "a user skipped the rest of a step")
-	case d.paused():
-		d.wait(failureObstacle(&d.snapshot))
+	case d.Paused():
+		gates.WaitFor(d, gates.FailureObstacle(&d.Snapshot))
 		return false
 	case held && action != policy.RollBack:
 		return holdOn(d, i, end, action)
-	case s.manual && now.PassedAt == nil && action != policy.RollBack:
-		if approved, ended := askApproval(d, i); !approved {
+	case s.Manual && now.PassedAt == nil && action != policy.RollBack:
+		if approved, ended := awaitApproval(d, i); !approved {
 			return ended
 		}
 	}
@@ -43,60 +48,60 @@ func hold(d *draft, i int) (another bool) {
 }
 
 // stageOf is a step as the policy knows it.
-func stageOf(s *snapshot, i int) policy.Stage {
-	step := s.stepAt(i)
+func stageOf(s *state.Snapshot, i int) policy.Stage {
+	step := s.StepAt(i)
 	return policy.Stage{
-		Weight: step.Weight, Hold: step.hold, Judge: step.judge, OnInconclusive: policy.Inconclusive(step.onInconclusive), Early: s.early,
-		Untested: s.byReplicas || step.Weight == 0 && len(step.judge.Limits) == 0,
+		Weight: step.Weight, Hold: step.Hold, Judge: step.Judge, OnInconclusive: policy.Inconclusive(step.OnInconclusive), Early: s.Early,
+		Untested: s.ByReplicas || step.Weight == 0 && len(step.Judge.Limits) == 0,
 	}
 }
 
-// progressOf is how far the present step, which is in effect, has come.
-func progressOf(s *snapshot, i int) policy.Progress {
-	now := s.status.Step
+// progressOf is how far the present step, which is live, has come.
+func progressOf(s *state.Snapshot, i int) policy.Progress {
+	now := s.Status.Step
 	holdout := now.HoldoutUntil != nil
 	return policy.Progress{
-		Held: s.Now.Sub(now.ProgrammedAt.Time), Last: i == len(s.steps)-1, Holdout: holdout,
+		Held: s.Now.Sub(now.ProgrammedAt.Time), Last: i == len(s.Steps)-1, Holdout: holdout,
 		Ended: now.PassedAt != nil || holdout && !s.Now.Before(now.HoldoutUntil.Time),
 	}
 }
 
 // react does what the policy says about a step that is over in time.
-func react(d *draft, i int, stage policy.Stage, action policy.Action) (another bool) {
+func react(d *state.Draft, i int, stage policy.Stage, action policy.Action) (another bool) {
 	switch {
-	case action == policy.RollBack && d.verdict.Verdict == judge.Fail:
-		reject(d, string(d.verdict.Reason), d.verdict.Explain())
+	case action == policy.RollBack && d.Verdict.Verdict == judge.Fail:
+		record.Reject(d, string(d.Verdict.Reason), d.Verdict.Explain())
 		return true
 	case action == policy.RollBack:
-		reject(d, string(d.verdict.Reason), "the evidence was inconclusive and spec.analysis.onInconclusive is RollBack: "+d.verdict.Explain())
+		record.Reject(d, string(d.Verdict.Reason), "the evidence was inconclusive and spec.analysis.onInconclusive is RollBack: "+d.Verdict.Explain())
 		return true
 	case action == policy.Hold:
-		d.Say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", where(&d.snapshot), evidenceSentence(&d.snapshot))
+		d.Say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", gates.Where(&d.Snapshot), evidence.EvidenceSentence(&d.Snapshot))
 		if stage.OnInconclusive != policy.WaitForEvidence {
-			d.wake(d.status.Step.ProgrammedAt.Add(max(stage.Hold, policy.MinObservation)))
+			d.Wake(d.Status.Step.ProgrammedAt.Add(max(stage.Hold, policy.MinObservation)))
 		}
 		return false
-	case stage.Passes(d.verdict):
+	case stage.Passes(d.Verdict):
 		return next(d, i, "every step passed")
 	}
 	return next(d, i, "the evidence was inconclusive and spec.analysis.onInconclusive is Promote")
 }
 
-// startHold notes that the weight of the step is in effect.
-func startHold(d *draft, s step) {
-	d.status.Step.ProgrammedAt = new(d.micro())
-	if !d.byReplicas {
-		startEvidence(d)
+// startHold notes that the weight of the step is live.
+func startHold(d *state.Draft, s strategy.Step) {
+	d.Status.Step.ProgrammedAt = new(d.Micro())
+	if !d.ByReplicas {
+		evidence.StartEvidence(d)
 	}
-	what := fmt.Sprintf("Step %s: %s goes to the canary", d.status.Step.Summary, reached(&d.snapshot, s.Route))
-	d.Events = append(d.Events, kit.Event{Routine: true, Reason: "WeightInEffect", Message: what})
-	notify(d, v1alpha1.NotifyStepProgrammed, what+".")
+	what := fmt.Sprintf("Step %s: %s goes to the canary", d.Status.Step.Summary, gates.Reached(&d.Snapshot, s.Route))
+	d.Events = append(d.Events, kit.Event{Routine: true, Reason: "WeightLive", Message: what})
+	record.Notify(d, v1alpha1.NotifyStepProgrammed, what+".")
 }
 
 // holdOn waits for the end of the hold, unless the evidence brings it forward.
-func holdOn(d *draft, i int, end time.Time, action policy.Action) (another bool) {
+func holdOn(d *state.Draft, i int, end time.Time, action policy.Action) (another bool) {
 	if action == policy.Promote {
-		opened, ended := open(d, len(d.steps), d.Now)
+		opened, ended := gates.Open(d, len(d.Steps), d.Now)
 		if ended {
 			return true
 		}
@@ -106,57 +111,57 @@ func holdOn(d *draft, i int, end time.Time, action policy.Action) (another bool)
 		}
 	}
 	until := "until %s at least"
-	if d.status.Step.HoldoutUntil != nil {
+	if d.Status.Step.HoldoutUntil != nil {
 		until = "ahead of time, since the evidence suffices; stable keeps the rest until %s, and both are compared"
 	}
-	d.Say(v1alpha1.ReasonHolding, "%s "+until+". %s", where(&d.snapshot), endTime(end, d.steps[i].hold), evidenceSentence(&d.snapshot))
-	d.goesOn(end)
+	d.Say(v1alpha1.ReasonHolding, "%s "+until+". %s", gates.Where(&d.Snapshot), state.EndTime(end, d.Steps[i].Hold), evidence.EvidenceSentence(&d.Snapshot))
+	d.GoesOn(end)
 	return false
 }
 
 // promoteEarly gives a canary that has proved itself nearly all of the traffic.
-func promoteEarly(d *draft, i int) {
-	end := metav1.NewMicroTime(d.endOf(i))
-	d.enterStep(i)
-	s := d.status.Step
-	s.HoldoutUntil, s.HoldoutFrom, s.Weight = &end, s.Weight, holdoutWeight
+func promoteEarly(d *state.Draft, i int) {
+	end := metav1.NewMicroTime(d.EndOf(i))
+	d.EnterStep(i)
+	s := d.Status.Step
+	s.HoldoutUntil, s.HoldoutFrom, s.Weight = &end, s.Weight, strategy.HoldoutWeight
 	d.Events = append(d.Events, kit.Event{Routine: true, Reason: "PromotedEarly", Message: fmt.Sprintf(
-		"The evidence for revision %s suffices ahead of time: %s", d.revision, d.verdict.Explain())})
+		"The evidence for revision %s suffices ahead of time: %s", d.Revision, d.Verdict.Explain())})
 }
 
-// askApproval asks the hooks of a manual gate, or says that it waits for a user.
-func askApproval(d *draft, i int) (approved, ended bool) {
+// awaitApproval calls the hooks of a manual step, or says that it waits for a user.
+func awaitApproval(d *state.Draft, i int) (approved, ended bool) {
 	if slices.ContainsFunc(d.Rollout.Spec.Hooks, func(h v1alpha1.Hook) bool { return h.When == v1alpha1.HookGate }) {
-		approved, ended = askHooks(d, v1alpha1.HookGate, i)
+		approved, ended = gates.CallHooks(d, v1alpha1.HookGate, i)
 		if approved {
-			d.status.Step.PassedAt = new(d.micro())
+			d.Status.Step.PassedAt = new(d.Micro())
 		}
 		return approved, ended
 	}
-	d.Say(v1alpha1.ReasonWaitingForApproval, "%s, and the step waits for approval: set spec.control to Promote, Skip, PromoteFull or Abort for revision %s. %s", where(&d.snapshot), d.revision, evidenceSentence(&d.snapshot))
-	notifyOnce(d, v1alpha1.NotifyWaiting, d.State.Message)
+	d.Say(v1alpha1.ReasonWaitingForApproval, "%s, and the step waits for approval: set spec.control to Promote, Skip, PromoteFull or Abort for revision %s. %s", gates.Where(&d.Snapshot), d.Revision, evidence.EvidenceSentence(&d.Snapshot))
+	record.NotifyOnce(d, v1alpha1.NotifyWaiting, d.State.Message)
 	return false, false
 }
 
-// next enters the next step as soon as nothing is in its way, or decides to promote
+// next enters the next step as soon as nothing holds it up, or decides to promote
 // after the last one.
-func next(d *draft, i int, why string) (another bool) {
-	if opened, ended := open(d, i+1, overSince(&d.snapshot, i)); !opened {
+func next(d *state.Draft, i int, why string) (another bool) {
+	if opened, ended := gates.Open(d, i+1, overSince(&d.Snapshot, i)); !opened {
 		return ended
 	}
-	insisted := d.status.Step.AnalysisSkipped && (d.paused() || d.verdict.Reason == judge.ReasonSuspected)
-	d.enterStep(i + 1)
-	d.status.Step.FailureAccepted = insisted
-	if i+1 == len(d.steps) {
-		decidePromotion(d, reasonPassed, why)
+	insisted := d.Status.Step.AnalysisSkipped && (d.Paused() || d.Verdict.Reason == judge.ReasonSuspected)
+	d.EnterStep(i + 1)
+	d.Status.Step.FailureAccepted = insisted
+	if i+1 == len(d.Steps) {
+		record.DecidePromotion(d, state.ReasonPassed, why)
 	}
 	return true
 }
 
 // overSince is when step i could have ended first.
-func overSince(s *snapshot, i int) time.Time {
-	if step := s.status.Step; step.PassedAt != nil {
+func overSince(s *state.Snapshot, i int) time.Time {
+	if step := s.Status.Step; step.PassedAt != nil {
 		return step.PassedAt.Time
 	}
-	return s.endOf(i)
+	return s.EndOf(i)
 }

@@ -8,6 +8,9 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/record"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 // check holds the invariants that are visible in one state of the world.
@@ -40,7 +43,7 @@ func (w *world) check() {
 	if wt := w.ro.Status.Weight; wt != nil && (wt.Requested < 0 || wt.Requested > 100) {
 		w.t.Fatalf("S8: weight %d", wt.Requested)
 	}
-	if len(w.ro.Status.History) > maxHistory {
+	if len(w.ro.Status.History) > record.MaxHistory {
 		w.t.Fatalf("history has %d entries", len(w.ro.Status.History))
 	}
 }
@@ -94,18 +97,18 @@ func (w *world) checkWithoutSplit() {
 
 // forced is whether a deletion has waited for the router for long enough.
 func (w *world) forced() bool {
-	s, err := parseSettings(&w.ro.Spec, w.routerName(), nil, Metrics{})
+	s, err := strategy.Parse(&w.ro.Spec, w.routerName(), nil, strategy.Metrics{})
 	deleted := w.ro.DeletionTimestamp
-	return err == nil && deleted != nil && !w.now.Before(deleted.Add(s.deadline))
+	return err == nil && deleted != nil && !w.now.Before(deleted.Add(s.Deadline))
 }
 
 // checkAction: what an action must find when it is decided on.
 func (w *world) checkAction(action kit.Action) {
 	w.t.Helper()
 	switch a := action.(type) {
-	case ApplySplit:
+	case state.ApplySplit:
 		w.checkGrowth(a.Route)
-	case SetDelegation:
+	case state.SetDelegation:
 		w.checkDelegation(a)
 	case kit.ReleaseCanary:
 		for _, rs := range w.rss {
@@ -119,16 +122,16 @@ func (w *world) checkAction(action kit.Action) {
 // checkGrowth: a weight grows only when nothing forbids it (windows, freezes,
 // pauses), when the pods for the new share are available, and after the analysis
 // passed the step before, or a person answers for it.
-func (w *world) checkGrowth(r Route) {
+func (w *world) checkGrowth(r strategy.Route) {
 	w.t.Helper()
-	if w.split == nil || r.exposure() <= w.split.requested.exposure() || w.split.requested.Weight < 0 {
+	if w.split == nil || r.Exposure() <= w.split.requested.Exposure() || w.split.requested.Weight < 0 {
 		return
 	}
 	if w.tampered { // what somebody took away is put back
 		return
 	}
 	st := &w.ro.Status
-	returning := st.Decision != nil && st.Decision.Reason == reasonRollbackWindow
+	returning := st.Decision != nil && st.Decision.Reason == state.ReasonRollbackWindow
 	if w.ro.Spec.Services != nil {
 		return
 	}
@@ -182,30 +185,30 @@ func (w *world) scaledFromZero() bool {
 
 // declared reports whether a route is one of the steps, nothing, everything, or on
 // the way back from one.
-func (w *world) declared(r Route) bool {
-	if r.equal(Route{}) || r.equal(Route{Weight: 100}) || r.Weight < 0 {
+func (w *world) declared(r strategy.Route) bool {
+	if r.Equal(strategy.Route{}) || r.Equal(strategy.Route{Weight: 100}) || r.Weight < 0 {
 		return true
 	}
 	if d := w.ro.Status.Decision; d != nil && d.Action == v1alpha1.ActionRollBack && w.ro.Spec.Strategy.RollBackOver != "" {
 		return r.Weight <= d.Weight
 	}
 	w.everSteps()
-	return slices.ContainsFunc(w.routes, r.sameRequests)
+	return slices.ContainsFunc(w.routes, r.SameRequests)
 }
 
 // everSteps collects every step that was ever declared: an edit takes effect at
 // the next look.
 func (w *world) everSteps() {
-	s, err := parseSettings(&w.ro.Spec, w.routerName(), nil, Metrics{})
+	s, err := strategy.Parse(&w.ro.Spec, w.routerName(), nil, strategy.Metrics{})
 	if err != nil {
 		return // it declares nothing
 	}
-	for _, step := range s.steps {
-		if !slices.ContainsFunc(w.routes, step.equal) {
+	for _, step := range s.Steps {
+		if !slices.ContainsFunc(w.routes, step.Equal) {
 			w.routes = append(w.routes, step.Route)
 		}
 	}
-	if held := (Route{Weight: holdoutWeight}); s.early && !slices.ContainsFunc(w.routes, held.equal) {
+	if held := (strategy.Route{Weight: strategy.HoldoutWeight}); s.Early && !slices.ContainsFunc(w.routes, held.Equal) {
 		w.routes = append(w.routes, held)
 	}
 }

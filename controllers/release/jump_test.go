@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // suspend lets the cluster go on without the operator. When its process goes on, it sees
@@ -19,7 +20,7 @@ func (w *world) suspend(seconds, behind int) {
 	for range seconds {
 		w.passes()
 	}
-	w.behind = func(now Observation) Observation {
+	w.behind = func(now state.Observation) state.Observation {
 		before.Now, before.Rollout, before.Jump = now.Now, now.Rollout, now.Jump
 		return before
 	}
@@ -61,7 +62,7 @@ func TestADeadlineThatPassedWhileTheOperatorSleptIsNotJudgedOnWhatItSawBefore(t 
 		w.suspend(3600, 30)
 		resumed := w.now.Add(-30 * time.Second)
 		w.until("rolled back", w.rolledBack)
-		if took := w.now.Sub(resumed); took > catchUpTime+10*time.Second {
+		if took := w.now.Sub(resumed); took > state.CatchUpTime+10*time.Second {
 			t.Errorf("rolled back after %s\n%s", took, w.tail())
 		}
 	})
@@ -78,7 +79,7 @@ func TestADeadlineThatPassedWhileTheOperatorSleptIsNotJudgedOnWhatItSawBefore(t 
 	t.Run("a process that crashed meanwhile reads everything anew, and judges at once", func(t *testing.T) {
 		w := inMidHold(t)
 		w.suspend(3600, 0)
-		w.lookout, w.reportedAt = Lookout{}, time.Time{}
+		w.lookout, w.reportedAt = state.Lookout{}, time.Time{}
 		w.run(30)
 		if !w.rolledBack() && w.ro.Status.Decision == nil {
 			t.Errorf("%s\n%s", readyMessage(w.ro), w.tail())
@@ -105,36 +106,6 @@ func TestAHookThatTimedOutWhileTheOperatorSleptMayStillAnswer(t *testing.T) {
 	w.until("it is asked", func() bool { return len(w.ro.Status.Hooks) > 0 })
 	w.run(60)
 	w.suspend(3600, 30)
-	w.answer(Answer{Tried: true, Final: true, Taken: true})
+	w.answer(state.Answer{Tried: true, Final: true, Taken: true})
 	w.ready()
-}
-
-// A clock of a process stands still while the machine is suspended, and the times of the
-// API don't: what counts is the time of day.
-func TestAJumpIsALookThatIsLate(t *testing.T) {
-	start := time.Now()
-	for name, test := range map[string]struct {
-		looks  []time.Duration
-		asked  time.Duration
-		jumped bool
-	}{
-		"the first look":                {looks: []time.Duration{time.Hour}},
-		"a look in time":                {looks: []time.Duration{0, time.Minute}, asked: time.Minute},
-		"a look that an event brings":   {looks: []time.Duration{0, time.Second}, asked: time.Minute},
-		"a look that nothing asked for": {looks: []time.Duration{0, time.Hour}},
-		"a look in a long queue":        {looks: []time.Duration{0, time.Minute + lateLook}, asked: time.Minute},
-		"a late look":                   {looks: []time.Duration{0, time.Hour}, asked: time.Minute, jumped: true},
-	} {
-		var l Lookout
-		for _, at := range test.looks {
-			l = l.Look(start.Add(at))
-			l = l.LookAgain(test.asked)
-		}
-		if l.at != l.at.Round(0) {
-			t.Errorf("%s: the time is that of a clock that stands still", name)
-		}
-		if jumped := l.Jump != (Jump{}); jumped != test.jumped {
-			t.Errorf("%s: %+v", name, l.Jump)
-		}
-	}
 }

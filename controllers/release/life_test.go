@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 // edit changes the spec as kubectl apply does.
@@ -49,7 +51,7 @@ func (w *world) untilWeight(weight int32) {
 }
 
 // answer is what every hook and endpoint says from now on to what it was asked.
-func (w *world) answer(a Answer) {
+func (w *world) answer(a state.Answer) {
 	for id := range w.asked {
 		w.answers[id] = a
 	}
@@ -278,7 +280,7 @@ var lives = []story{
 		w.setTemplate("v2")
 		w.untilReason(v1alpha1.ReasonWaitingForHook)
 		w.run(60)
-		w.answer(Answer{Final: true, Taken: true})
+		w.answer(state.Answer{Final: true, Taken: true})
 		w.ready()
 	}},
 	{"a hook refuses a step", func(w *world) {
@@ -286,10 +288,10 @@ var lives = []story{
 		w.ready()
 		w.setTemplate("v2")
 		w.untilReason(v1alpha1.ReasonWaitingForHook)
-		w.answer(Answer{Final: true, Taken: true})
+		w.answer(state.Answer{Final: true, Taken: true})
 		w.untilWeight(10)
 		w.untilReason(v1alpha1.ReasonWaitingForHook)
-		w.answer(Answer{Final: true})
+		w.answer(state.Answer{Final: true})
 		w.until("rolled back", w.rolledBack)
 	}},
 	{"a hook does not answer in time", func(w *world) {
@@ -304,10 +306,10 @@ var lives = []story{
 		w.ready()
 		w.setTemplate("v2")
 		w.untilReason(v1alpha1.ReasonWaitingForHook)
-		w.answer(Answer{Final: true, Taken: true})
+		w.answer(state.Answer{Final: true, Taken: true})
 		w.ready()
 		w.run(30)
-		w.answer(Answer{Final: true, Taken: true})
+		w.answer(state.Answer{Final: true, Taken: true})
 	}},
 	{"people are told", func(w *world) {
 		w.ro.Spec.Notifications = []v1alpha1.Notification{
@@ -316,10 +318,10 @@ var lives = []story{
 		w.ready()
 		w.setTemplate("v2")
 		w.untilWeight(50)
-		w.answer(Answer{Final: true, Taken: true})
+		w.answer(state.Answer{Final: true, Taken: true})
 		w.ready()
 		w.run(30)
-		w.answer(Answer{Final: true, Taken: true})
+		w.answer(state.Answer{Final: true, Taken: true})
 	}},
 	{"shares of replicas instead of a router", func(w *world) {
 		w.ro.Spec.Router, w.dep.replicas = v1alpha1.RouterNone, 10
@@ -367,7 +369,7 @@ var lives = []story{
 		w.ready()
 		w.setTemplate("v2")
 		w.untilWeight(10)
-		w.drift(Route{Weight: -1})
+		w.drift(strategy.Route{Weight: -1})
 		w.ready()
 	}},
 	{"somebody deletes the split", func(w *world) {
@@ -383,7 +385,7 @@ var lives = []story{
 func (w *world) hooks(hooks ...v1alpha1.Hook) { w.ro.Spec.Hooks = hooks }
 
 // drift is somebody else's edit of the split, which the router carries out.
-func (w *world) drift(r Route) {
+func (w *world) drift(r strategy.Route) {
 	w.split.requested = r
 	w.split.generation++
 	w.split.lag = 0
@@ -394,7 +396,7 @@ func (w *world) drift(r Route) {
 }
 
 // asks is what is open with endpoints.
-func (w *world) asks(d Decision) {
+func (w *world) asks(d state.Decision) {
 	if len(d.Questions)+len(d.Notifications)+len(w.asked) == 0 {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // losesStable is kubectl delete replicaset.
@@ -87,7 +88,7 @@ func TestTheLastCopyIsNeverTakenAway(t *testing.T) {
 			})
 			w.control(v1alpha1.ControlPromoteFull, "sv2")
 			w.run(5)
-			w.answer(Answer{Final: true})
+			w.answer(state.Answer{Final: true})
 		},
 		"the Rollout is deleted": func(w *world) { w.remove() },
 	} {

@@ -4,6 +4,8 @@ package release
 
 import (
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 func init() {
@@ -15,7 +17,7 @@ func (w *world) twoServices() {
 	w.dep.absent = true
 	w.ro.Spec.WorkloadRef = v1alpha1.WorkloadReference{}
 	w.ro.Spec.Services = &v1alpha1.ServicePair{Stable: "foobar-v1", Canary: "foobar-v2"}
-	w.pair = Pair{StableRevision: "v1", CanaryRevision: "none", StableReady: 3}
+	w.pair = state.Pair{StableRevision: "v1", CanaryRevision: "none", StableReady: 3}
 	w.untilReason(v1alpha1.ReasonStable)
 }
 
@@ -35,8 +37,8 @@ var pairs = []story{
 		w.edit("services foobar-v2, foobar-v3", func(s *v1alpha1.RolloutSpec) {
 			s.Services = &v1alpha1.ServicePair{Stable: "foobar-v2", Canary: "foobar-v3"}
 		})
-		w.split.requested, w.split.observed, w.split.served = Route{Weight: -1}, -1, w.split.generation // other names
-		w.pair = Pair{StableRevision: "v2", CanaryRevision: "v3", StableReady: 2, CanaryReady: 2}
+		w.split.requested, w.split.observed, w.split.served = strategy.Route{Weight: -1}, -1, w.split.generation // other names
+		w.pair = state.Pair{StableRevision: "v2", CanaryRevision: "v3", StableReady: 2, CanaryReady: 2}
 		w.untilWeight(50)
 		w.untilReason(v1alpha1.ReasonStable)
 	}},

@@ -16,6 +16,8 @@ import (
 	"github.com/serin-dev/serin/analysis/replay"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 // TestTheEngineAndTheReplayDecideTheSame feeds both the same windows: what users try out on
@@ -101,7 +103,7 @@ func draw(r *rand.Rand, requests int64, rate float64) analysis.Arm {
 }
 
 // meaning is what the decision on a window is in the words of the policy.
-func meaning(d Decision, step int32) policy.Action {
+func meaning(d state.Decision, step int32) policy.Action {
 	st := d.Status
 	switch {
 	case st.Decision != nil && st.Decision.Action == v1alpha1.ActionRollBack:
@@ -115,7 +117,7 @@ func meaning(d Decision, step int32) policy.Action {
 }
 
 // settle makes the weight of the present step live.
-func (w *world) settle(o *Observation) {
+func (w *world) settle(o *state.Observation) {
 	w.t.Helper()
 	weight := o.Rollout.Status.Step.Weight
 	o.Windows = nil
@@ -124,7 +126,7 @@ func (w *world) settle(o *Observation) {
 			rs.Replicas, rs.Existing, rs.Available = 2, 2, 2
 		}
 	}
-	o.Split.Requested, o.Split.Observed, o.Split.Programmed = Route{Weight: weight}, weight, true
+	o.Split.Requested, o.Split.Observed, o.Split.Programmed = strategy.Route{Weight: weight}, weight, true
 	o.Rollout.Status.Weight = &v1alpha1.WeightStatus{Requested: weight, Observed: &weight, Since: new(metav1.NewMicroTime(o.Now))}
 	o.Rollout.Status = Decide(*o).Status
 	if o.Rollout.Status.Step.ProgrammedAt == nil {

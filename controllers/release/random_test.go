@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 // histories is how many random lives are lived. make soak lives 10,000.
@@ -163,7 +165,7 @@ func (w *world) disturb(r *rand.Rand) {
 			w.edit("other steps", func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps = drawSteps(r, w.routerName() != v1alpha1.RouterNone) })
 		}
 	case 12:
-		w.answer(Answer{Final: r.IntN(3) > 0, Taken: r.IntN(4) > 0})
+		w.answer(state.Answer{Final: r.IntN(3) > 0, Taken: r.IntN(4) > 0})
 	case 13:
 		w.dep.replicas = 0
 		w.say("user: scales to 0")
@@ -196,7 +198,7 @@ func (w *world) decide(r *rand.Rand) {
 func (w *world) meddle(r *rand.Rand) {
 	switch {
 	case w.split != nil && !w.split.deleting && r.IntN(2) == 0:
-		w.drift(Route{Weight: -1})
+		w.drift(strategy.Route{Weight: -1})
 	case w.split != nil && !w.split.deleting:
 		w.split.deleting, w.split.lag, w.tampered = true, 0, true
 		w.say("user: deletes the TrafficSplit")
@@ -214,7 +216,7 @@ func (w *world) comeToRest() {
 	w.run(1)
 	for range 40 {
 		if len(w.asked) > 0 {
-			w.answer(Answer{Final: true, Taken: true})
+			w.answer(state.Answer{Final: true, Taken: true})
 		}
 		w.run(100)
 		if w.gone || w.atRest() && len(w.asked) == 0 {

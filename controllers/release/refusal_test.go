@@ -12,6 +12,8 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 // obstacles are what makes a Rollout impossible to serve in the middle of a release.
@@ -106,7 +108,7 @@ func TestWhatCantBeServedCanStillBeTakenBack(t *testing.T) {
 			})
 			t.Run("somebody gives the canary more traffic", func(t *testing.T) {
 				w := hindered(t, name)
-				w.drift(Route{Weight: 90})
+				w.drift(strategy.Route{Weight: 90})
 				w.run(10)
 				if w.split.requested.Weight != 50 {
 					t.Errorf("weight %s\n%s", w.split.requested, w.tail())
@@ -114,7 +116,7 @@ func TestWhatCantBeServedCanStillBeTakenBack(t *testing.T) {
 			})
 			t.Run("somebody takes all of it away", func(t *testing.T) {
 				w := hindered(t, name)
-				w.drift(Route{})
+				w.drift(strategy.Route{})
 				w.run(10)
 				if w.split.requested.Weight != 0 {
 					t.Errorf("weight %s\n%s", w.split.requested, w.tail())
@@ -251,10 +253,10 @@ func TestASplitOfSomebodyElseIsLeftAloneByADeletion(t *testing.T) {
 	w.ready()
 	w.remove()
 	o := w.observe()
-	o.Split = Split{Split: kit.Split{Presence: kit.Present, Object: kit.Object{UID: "theirs", ResourceVersion: "7"}}, Requested: Route{Weight: -1}, Observed: -1}
+	o.Split = state.Split{Split: kit.Split{Presence: kit.Present, Object: kit.Object{UID: "theirs", ResourceVersion: "7"}}, Requested: strategy.Route{Weight: -1}, Observed: -1}
 	for _, a := range Decide(o).Actions {
 		switch a.(type) {
-		case ApplySplit, kit.DeleteSplit:
+		case state.ApplySplit, kit.DeleteSplit:
 			t.Errorf("%s", a)
 		}
 	}
@@ -289,8 +291,8 @@ func TestAReleaseOfTwoServicesThatAreNamedNoMoreSendsTheTrafficHome(t *testing.T
 	w.edit("services foobar-v3, foobar-v4", func(s *v1alpha1.RolloutSpec) {
 		s.Services = &v1alpha1.ServicePair{Stable: "foobar-v3", Canary: "foobar-v4"}
 	})
-	w.split.requested, w.split.observed = Route{Weight: -1}, -1 // other names
-	w.pair = Pair{StableRevision: "v3", CanaryRevision: "v4", StableReady: 2, CanaryReady: 2}
+	w.split.requested, w.split.observed = strategy.Route{Weight: -1}, -1 // other names
+	w.pair = state.Pair{StableRevision: "v3", CanaryRevision: "v4", StableReady: 2, CanaryReady: 2}
 	w.untilWeight(0)
 	w.run(60)
 	if !w.is(v1alpha1.ReasonConflict) || w.split.requested.Weight != 0 || w.ro.Status.Step != nil {

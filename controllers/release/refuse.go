@@ -4,95 +4,69 @@ package release
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/evidence"
+	"github.com/serin-dev/serin/controllers/release/gates"
+	"github.com/serin-dev/serin/controllers/release/routing"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // A Rollout that can't be served begins nothing and goes on with nothing. What it has
-// begun can still be taken back: all that this needs is in the status and in the
-// objects that run.
+// begun it can still undo: the status and the running objects say all that this needs.
 //
 //	meanwhile                                       | then
 //	------------------------------------------------+---------------------------------------
 //	nothing was in progress                         | nothing is touched
-//	the analysis fails, or the canary's pods are gone | rolled back
-//	a user aborts                                 | rolled back
-//	the split is gone, or nobody serves it          | rolled back: nobody governs the traffic
-//	somebody gives the canary more traffic          | taken away again
-//	the template is stable's again, or another one  | the canary is taken out
-//	it was being rolled back, or was handed over    | seen through
+//	the analysis fails, or its pods are gone        | rolled back
+//	a user aborts                                   | rolled back
+//	the split is gone, or no router serves it       | rolled back: nothing governs the traffic
+//	another actor gives the canary more traffic     | removed again
+//	the template is stable's again, or another one  | the canary is removed
+//	it was being rolled back, or was handed over    | completed
 //	the Deployment, or the Service, does not exist  | nothing: there is nothing to go back to
 //	otherwise                                       | the release stays where it is
 
-func refusal(reason v1alpha1.Reason, format string, args ...any) *kit.Statement {
-	return &kit.Statement{Stalled: true, Reason: reason, Message: fmt.Sprintf(format, args...)}
-}
-
 // refuse says what a user has to fix before Serin can go on; nil when it can.
-func refuse(s *snapshot, err error) *kit.Statement {
+func refuse(s *state.Snapshot, err error) *kit.Statement {
 	spec := &s.Rollout.Spec
 	switch {
 	case err != nil:
-		return refusal(v1alpha1.ReasonInvalidSpec, "%s.", err)
+		return state.Refuse(v1alpha1.ReasonInvalidSpec, "%s.", err)
 	case s.Rival != "":
-		return refusal(v1alpha1.ReasonConflict, "The older Rollout %q already claims the %s %q or the Service %q; delete one of the two Rollouts.", s.Rival, cmp.Or(spec.WorkloadRef.Kind, v1alpha1.KindDeployment), spec.WorkloadRef.Name, spec.Service)
+		return state.Refuse(v1alpha1.ReasonConflict, "The older Rollout %q already claims the %s %q or the Service %q; delete one of the two Rollouts.", s.Rival, cmp.Or(spec.WorkloadRef.Kind, v1alpha1.KindDeployment), spec.WorkloadRef.Name, spec.Service)
 	case !s.RouterOffered:
-		return refusal(v1alpha1.ReasonRouterUnavailable, "spec.router: this operator does not offer the router %q; leave the field out to use its default.", s.RouterName)
+		return state.Refuse(v1alpha1.ReasonRouterUnavailable, "spec.router: this operator does not offer the router %q; leave the field out to use its default.", s.RouterName)
 	case s.Unmatchable != "" && slices.ContainsFunc(spec.Strategy.Steps, func(s v1alpha1.Step) bool { return len(s.Matches) > 0 }):
-		return refusal(v1alpha1.ReasonRouterUnavailable, "spec.strategy.steps: matches: %s.", s.Unmatchable)
+		return state.Refuse(v1alpha1.ReasonRouterUnavailable, "spec.strategy.steps: matches: %s.", s.Unmatchable)
 	}
 	if why := refuseObjects(s); why != nil {
 		return why
 	}
-	return s.target.refuse(s)
+	return s.Unfit
 }
 
 // refuseObjects says what is wrong with the objects that the spec names.
-func refuseObjects(s *snapshot) *kit.Statement {
+func refuseObjects(s *state.Snapshot) *kit.Statement {
 	switch {
 	case s.Service.Presence == kit.Present && s.Service.Problem != "":
-		return refusal(v1alpha1.ReasonInvalidService, "spec.service: %s.", s.Service.Problem)
+		return state.Refuse(v1alpha1.ReasonInvalidService, "spec.service: %s.", s.Service.Problem)
 	case s.DistributionProblem != "":
-		return refusal(v1alpha1.ReasonInvalidSpec, "spec.trafficDistribution: %s.", s.DistributionProblem)
+		return state.Refuse(v1alpha1.ReasonInvalidSpec, "spec.trafficDistribution: %s.", s.DistributionProblem)
 	case s.Configuration.Problem != "":
-		return refusal(v1alpha1.ReasonConfigurationUnavailable, "spec.configuration: %s.", s.Configuration.Problem)
+		return state.Refuse(v1alpha1.ReasonConfigurationUnavailable, "spec.configuration: %s.", s.Configuration.Problem)
 	}
 	return nil
 }
 
-// serviceMissing says that the root Service does not exist.
-func serviceMissing(s *snapshot) *kit.Statement {
-	if s.Service.Presence != kit.Absent {
-		return nil
-	}
-	return refusal(v1alpha1.ReasonServiceNotFound, "spec.service: the Service %q does not exist in this namespace; create it or correct the name.", s.Rollout.Spec.Service)
-}
-
-// serviceTaken says that the name of a version's Service is somebody else's.
-func serviceTaken(s *snapshot, role string, b *kit.Backend) *kit.Statement {
-	if b.Presence != kit.Present || b.Ours {
-		return nil
-	}
-	return refusal(v1alpha1.ReasonConflict, "The Service %q exists already and is not Serin's; rename or delete it, since a release needs the name.", s.Rollout.Spec.Service+"-"+role)
-}
-
-// splitTaken says that the name of the split is somebody else's.
-func splitTaken(s *snapshot) *kit.Statement {
-	if s.Split.Presence != kit.Present || s.Split.Ours {
-		return nil
-	}
-	return refusal(v1alpha1.ReasonConflict, "The TrafficSplit %q exists already and is not Serin's; rename or delete it, since a release needs the name.", s.Rollout.Name)
-}
-
-// retreat takes back what was begun, after a refusal.
-func retreat(d *draft) {
-	why, st := *d.refusal, &d.status
-	underway := st.Stable != nil && (st.Weight != nil || st.Decision != nil || d.begun())
-	if !underway || d.target.gone(&d.snapshot) {
+// retreat undoes what was begun, after a refusal.
+func retreat(d *state.Draft) {
+	why, st := *d.Refusal, &d.Status
+	underway := st.Stable != nil && (st.Weight != nil || st.Decision != nil || d.Begun())
+	if !underway || d.Gone {
 		d.State = why
 		return
 	}
@@ -100,23 +74,23 @@ func retreat(d *draft) {
 	qualify(d, why)
 }
 
-// stay keeps the release where it is, and says where that is. What somebody else gives
-// the canary is taken away again.
-func stay(d *draft) {
-	d.target.tidy(d)
-	last, now := d.lastAsked(), d.Split.Requested
-	if d.Split.Presence == kit.Present && !d.Split.Deleting && !now.sameRequests(last) && !grows(&d.snapshot) {
-		d.request(last)
+// stay keeps the release where it is, and says where that is. It removes
+// again what another actor gives the canary.
+func stay(d *state.Draft) {
+	routing.Tidy(d)
+	last, now := d.LastRequested(), d.Split.Requested
+	if d.Split.Presence == kit.Present && !d.Split.Deleting && !now.SameRequests(last) && !routing.Grows(&d.Snapshot) {
+		d.Request(last)
 	}
-	if d.status.Step == nil {
-		d.Say(d.refusal.Reason, "The release of revision %s stays where it is meanwhile.", d.revision)
+	if d.Status.Step == nil {
+		d.Say(d.Refusal.Reason, "The release of revision %s stays where it is meanwhile.", d.Revision)
 		return
 	}
-	d.Say(d.refusal.Reason, "%s, and stays there meanwhile. %s", where(&d.snapshot), evidenceSentence(&d.snapshot))
+	d.Say(d.Refusal.Reason, "%s, and stays there meanwhile. %s", gates.Where(&d.Snapshot), evidence.EvidenceSentence(&d.Snapshot))
 }
 
 // qualify adds the reason of a refusal to what is done in spite of it.
-func qualify(d *draft, why kit.Statement) {
+func qualify(d *state.Draft, why kit.Statement) {
 	d.State.Ready = false
 	if d.State.Progress {
 		d.State.Message = kit.Shorten(strings.TrimSpace(d.State.Message + " " + why.Message))
@@ -124,4 +98,13 @@ func qualify(d *draft, why kit.Statement) {
 	}
 	d.State.Reason, d.State.Stalled = cmp.Or(why.Reason, d.State.Reason), true
 	d.State.Message = kit.Shorten(strings.TrimSpace(why.Message + " " + d.State.Message))
+}
+
+// finalized says that nothing is left to do when the Rollout has no finalizer any more.
+func finalized(d *state.Draft) bool {
+	if slices.Contains(d.Rollout.Finalizers, v1alpha1.Finalizer) {
+		return false
+	}
+	d.Say(v1alpha1.ReasonDeleting, "Nothing is left to restore.")
+	return true
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 // notBusy fails the test when the operator looks again although nothing changes.
@@ -55,7 +57,7 @@ func TestAFailedAnalysisHoldsThePromotionToo(t *testing.T) {
 	w.untilReason(v1alpha1.ReasonWaitingForHook)
 	w.failures["v2"] = 20
 	w.untilReason(v1alpha1.ReasonAnalysisFailed)
-	w.answer(Answer{Final: true, Taken: true})
+	w.answer(state.Answer{Final: true, Taken: true})
 	w.run(300)
 	if w.split.requested.Weight != 50 {
 		t.Fatalf("weight %s\n%s", w.split.requested, w.tail())
@@ -65,7 +67,7 @@ func TestAFailedAnalysisHoldsThePromotionToo(t *testing.T) {
 	}
 	w.control(v1alpha1.ControlPromoteFull, "sv2")
 	w.until("asked", func() bool { return w.is(v1alpha1.ReasonWaitingForHook) || w.is(v1alpha1.ReasonPromoting) })
-	w.answer(Answer{Final: true, Taken: true})
+	w.answer(state.Answer{Final: true, Taken: true})
 	w.ready()
 }
 
@@ -85,7 +87,7 @@ func TestTheHookBeforePromotionIsAskedBeforeAllTrafficMoves(t *testing.T) {
 			if w.split.requested.Weight == 100 {
 				t.Fatalf("not asked\n%s", w.tail())
 			}
-			w.answer(Answer{Final: true, Taken: true})
+			w.answer(state.Answer{Final: true, Taken: true})
 			w.ready()
 			if n := strings.Count(strings.Join(w.log, "\n"), "> approval"); n != 1 {
 				t.Errorf("asked %d times\n%s", n, strings.Join(w.log, "\n"))
@@ -100,7 +102,7 @@ func TestTheHookBeforePromotionIsAskedBeforeAllTrafficMoves(t *testing.T) {
 		w.setTemplate("v2")
 		w.untilReason(v1alpha1.ReasonWaitingForHook)
 		w.run(100)
-		w.answer(Answer{Final: true, Taken: true})
+		w.answer(state.Answer{Final: true, Taken: true})
 		w.ready()
 	})
 }
@@ -118,7 +120,7 @@ func TestAHookHasItsTimeAfterAFreeze(t *testing.T) {
 	if !w.is(v1alpha1.ReasonWaitingForHook) {
 		t.Fatalf("it was not asked in the freeze: %s", w.tail())
 	}
-	w.answer(Answer{Final: true, Taken: true})
+	w.answer(state.Answer{Final: true, Taken: true})
 	w.untilWeight(10)
 	w.run(1)
 	w.until("rolled back", w.rolledBack) // nobody answers before the next step
@@ -126,12 +128,12 @@ func TestAHookHasItsTimeAfterAFreeze(t *testing.T) {
 
 func TestAHookIsAskedOnceMoreAfterTheOperatorWasDownForAllOfItsTime(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer Answer
+		answer state.Answer
 		want   func(*world) bool
 	}{
-		"and approves":       {Answer{Tried: true, Final: true, Taken: true}, func(w *world) bool { return w.split != nil && w.split.observed == 10 }},
-		"and says nothing":   {Answer{Tried: true}, (*world).rolledBack},
-		"and is unreachable": {Answer{Tried: true, Message: "no route to host"}, (*world).rolledBack},
+		"and approves":       {state.Answer{Tried: true, Final: true, Taken: true}, func(w *world) bool { return w.split != nil && w.split.observed == 10 }},
+		"and says nothing":   {state.Answer{Tried: true}, (*world).rolledBack},
+		"and is unreachable": {state.Answer{Tried: true, Message: "no route to host"}, (*world).rolledBack},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -141,7 +143,7 @@ func TestAHookIsAskedOnceMoreAfterTheOperatorWasDownForAllOfItsTime(t *testing.T
 			w.untilReason(v1alpha1.ReasonWaitingForHook)
 			w.now = w.now.Add(time.Hour)
 			open := w.asked
-			w.asked, w.lookout, w.dirty = nil, Lookout{}, true
+			w.asked, w.lookout, w.dirty = nil, state.Lookout{}, true
 			w.reconcile()
 			if !w.is(v1alpha1.ReasonWaitingForHook) {
 				t.Fatalf("it was not asked: %s", readyMessage(w.ro))
@@ -307,9 +309,9 @@ func TestWeightObservedIsUnknownWithoutASplit(t *testing.T) {
 func TestARampThatPassedTheSchemaBySteepness(t *testing.T) {
 	done := make(chan int, 1)
 	go func() {
-		var s settings
-		_ = s.ramp(&v1alpha1.Ramp{From: 1, To: 50, By: new(int32(1<<31 - 1))})
-		done <- len(s.steps)
+		var s strategy.Settings
+		_ = s.Ramp(&v1alpha1.Ramp{From: 1, To: 50, By: new(int32(1<<31 - 1))})
+		done <- len(s.Steps)
 	}()
 	select {
 	case n := <-done:
@@ -350,7 +352,7 @@ func TestAPromotionDoesNotFightOverATemplateThatMovedOn(t *testing.T) {
 	w.dep.paused, w.dep.held = false, false
 	w.say("user: un-pauses the Deployment")
 	w.deploymentController()
-	if got := Decide(w.observe()).Actions; len(got) != 1 || got[0] != (SetPaused{Paused: true}) {
+	if got := Decide(w.observe()).Actions; len(got) != 1 || got[0] != (state.SetPaused{Paused: true}) {
 		t.Fatalf("%v, although the Deployment controller would undo it", got)
 	}
 	w.dep.paused, w.dep.held = true, true

@@ -3,93 +3,78 @@
 package release
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/release/gates"
+	"github.com/serin-dev/serin/controllers/release/routing"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
-// takeStep takes the present step as far as it goes now: pods, then traffic, then time
-// and evidence. A step that takes something away takes the traffic first.
-func takeStep(d *draft) (another bool) {
-	i, s := d.present()
-	now, want := d.status.Step, podsOf(&d.snapshot, s)
+// promote has the target make the canary stable, once nothing holds all traffic up.
+func promote(d *state.Draft) (another bool) {
 	d.State.Progress = true
-	upkeep(d)
+	routing.Upkeep(d)
+	if d.Status.Step == nil {
+		d.EnterStep(len(d.Steps))
+	}
+	if admitted, ended := gates.Admit(d, strategy.Route{Weight: strategy.FullWeight}, d.Workload.Replicas); !admitted {
+		return ended
+	}
+	return targetOf(d.Rollout).Act(d, state.PhasePromoting)
+}
+
+// takeStep takes the present step as far as it goes now: pods, then traffic, then time
+// and evidence. A step that removes something removes the traffic first.
+func takeStep(d *state.Draft) (another bool) {
+	i, s := d.Present()
+	now, want := d.Status.Step, podsOf(&d.Snapshot, s)
+	d.State.Progress = true
+	routing.Upkeep(d)
 	if now.ProgrammedAt == nil {
-		if admitted, ended := admit(d, s.Route, want); !admitted {
+		if admitted, ended := gates.Admit(d, s.Route, want); !admitted {
 			return ended
 		}
 	}
-	fewer := lowers(&d.snapshot, s) || spares(&d.snapshot, want)
-	routed, ready := d.routed(s.Route), d.target.ready(&d.snapshot, want)
+	fewer := lowers(&d.Snapshot, s) || spares(&d.Snapshot, want)
+	routed, ready := d.Routed(s.Route), d.Ready(want)
 	if fewer || ready {
-		d.request(s.Route)
+		d.Request(s.Route)
 	}
 	switch {
 	case fewer && !routed:
 		// Fewer requests first, and then fewer pods for them.
-		d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until no more than %s goes to the canary: %s.", now.Summary, s.share(), trafficWait(&d.snapshot, s.Route))
+		d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until no more than %s goes to the canary: %s.", now.Summary, s.Share(), routing.TrafficWait(&d.Snapshot, s.Route))
 	case !ready:
-		d.target.scale(d, want)
-		d.Say(v1alpha1.ReasonWaitingForPods, "Step %s: %s.", now.Summary, d.target.missing(&d.snapshot, want))
-		noteLoss(d)
+		routing.Scale(d, want)
+		d.Say(v1alpha1.ReasonWaitingForPods, "Step %s: %s.", now.Summary, d.Missing(want))
+		routing.NoteLoss(d)
 	case !routed:
-		d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %s goes to the canary: %s.", now.Summary, s.share(), trafficWait(&d.snapshot, s.Route))
-		noteLoss(d)
+		d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %s goes to the canary: %s.", now.Summary, s.Share(), routing.TrafficWait(&d.Snapshot, s.Route))
+		routing.NoteLoss(d)
 	default:
 		now.InterruptedAt = nil
 		return hold(d, i)
 	}
-	return orTooLate(d)
+	return routing.OrTooLate(d)
 }
 
-// lowers reports whether a step takes traffic away from the canary.
-func lowers(s *snapshot, step step) bool {
-	return !s.byReplicas && s.status.Step.ProgrammedAt == nil && s.Split.Observed > step.Weight && slices.Equal(s.lastAsked().Matches, step.Matches)
+// lowers reports whether a step removes traffic from the canary.
+func lowers(s *state.Snapshot, step strategy.Step) bool {
+	return !s.ByReplicas && s.Status.Step.ProgrammedAt == nil && s.Split.Observed > step.Weight && slices.Equal(s.LastRequested().Matches, step.Matches)
 }
 
 // spares reports whether a step needs fewer pods than the one before, so that those
 // there are suffice for either route.
-func spares(s *snapshot, pods int32) bool {
-	return !s.byReplicas && s.target.scales() && s.status.Step.ProgrammedAt == nil && s.canary != nil && s.canary.Replicas > pods && s.canary.Available >= pods
+func spares(s *state.Snapshot, pods int32) bool {
+	return !s.ByReplicas && s.Scales() && s.Status.Step.ProgrammedAt == nil && s.Canary != nil && s.Canary.Replicas > pods && s.Canary.Available >= pods
 }
 
 // podsOf is how many pods a step needs now.
-func podsOf(s *snapshot, step step) int32 {
-	if s.byReplicas && step.pods == nil {
-		return sharedReplicas(step.Weight, s.Workload.Replicas)
+func podsOf(s *state.Snapshot, step strategy.Step) int32 {
+	if s.ByReplicas && step.Pods == nil {
+		return strategy.SharedReplicas(step.Weight, s.Workload.Replicas)
 	}
-	return step.canaryPods(s.Workload.Replicas)
-}
-
-// noteLoss begins the time that a step has to be in effect again. Restarts of single
-// pods begin it anew only when all of them were back.
-func noteLoss(d *draft) {
-	if s := d.status.Step; s.ProgrammedAt != nil && s.InterruptedAt == nil {
-		s.InterruptedAt = new(d.micro())
-	}
-}
-
-// orTooLate rolls back a step that takes too long to get ready, or to be ready again, and
-// reports whether it does.
-func orTooLate(d *draft) (rejected bool) {
-	s := d.status.Step
-	if s == nil || !d.begun() {
-		return false
-	}
-	since, what := s.PreparedAt, "was not live"
-	if s.ProgrammedAt != nil {
-		since, what = s.InterruptedAt, "was not live again"
-	}
-	if since == nil {
-		return false
-	}
-	over, look := d.over(since.Add(d.deadline))
-	if !over {
-		d.wake(look)
-		return false
-	}
-	reject(d, v1alpha1.ReasonProgressDeadlineExceeded, fmt.Sprintf("step %s %s within %s: %s", s.Summary, what, brief(d.deadline), d.detail()))
-	return true
+	return step.CanaryPods(s.Workload.Replicas)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // clone copies what a move of any actor can change. Statuses and specs are replaced
@@ -249,7 +250,7 @@ func (e *encoder) operator() {
 // objectOf is the ReplicaSet that an action names.
 func objectOf(action kit.Action) (kit.Object, bool) {
 	switch a := action.(type) {
-	case AdoptCanary:
+	case state.AdoptCanary:
 		return a.Object, true
 	case kit.ScaleReplicaSet:
 		return a.Object, true

@@ -20,6 +20,8 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/configrevision"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 // world is a cluster small enough to run a whole release in microseconds: a
@@ -44,10 +46,10 @@ type world struct {
 	failures   map[string]int64
 	rps        int64
 	freezes    []v1alpha1.Freeze
-	answers    map[string]Answer
+	answers    map[string]state.Answer
 	asked      map[string]bool // questions and notifications that are open
 	fresh      []string
-	pair       Pair             // what is behind two Services that people keep
+	pair       state.Pair       // what is behind two Services that people keep
 	cr         *delegatedCanary // that the Rollout names; nil for none
 	content    string           // of the ConfigMap that the template reads; "" where none is part of a version
 	contentAt  time.Time
@@ -70,21 +72,21 @@ type world struct {
 	log      []string
 	lastSaid string
 	gone     bool
-	passed   bool    // the analysis has passed at the present weight
-	tampered bool    // somebody took the split away
-	fromZero bool    // scaled to zero, and no pod of the Deployment is up again
-	aborted  string  // template that was rolled back and must get no traffic
-	rejected string  // template that must not come up again: aborted, whatever becomes of the status
-	routes   []Route // every step that was ever declared
-	answered bool    // whether some pod answered in the state before
+	passed   bool             // the analysis has passed at the present weight
+	tampered bool             // somebody took the split away
+	fromZero bool             // scaled to zero, and no pod of the Deployment is up again
+	aborted  string           // template that was rolled back and must get no traffic
+	rejected string           // template that must not come up again: aborted, whatever becomes of the status
+	routes   []strategy.Route // every step that was ever declared
+	answered bool             // whether some pod answered in the state before
 
 	written    int       // statuses
 	reportedAt time.Time // of the last one
 
 	// lookout is what the operator remembers of its looks, and behind what its caches make
 	// of what is there; nil when they follow.
-	lookout Lookout
-	behind  func(Observation) Observation
+	lookout state.Lookout
+	behind  func(state.Observation) state.Observation
 
 	served map[string]types.UID // template → the ReplicaSet whose pods served it
 }
@@ -106,7 +108,7 @@ type replicaSet struct {
 }
 
 type split struct {
-	requested          Route
+	requested          strategy.Route
 	observed           int32
 	generation, served int
 	lag                int
@@ -123,7 +125,7 @@ func newWorld(tb testing.TB) *world {
 	steps := []v1alpha1.Step{{Weight: 10, Hold: "30s"}, {Weight: 50, Hold: "30s"}}
 	return &world{
 		t: tb, now: epoch, services: map[string]string{}, podDelay: 2, routerLag: 1, rps: 200,
-		broken: map[string]bool{}, failures: map[string]int64{}, served: map[string]types.UID{}, answers: map[string]Answer{},
+		broken: map[string]bool{}, failures: map[string]int64{}, served: map[string]types.UID{}, answers: map[string]state.Answer{},
 		dep: fakeDeployment{template: "v1", replicas: 4},
 		ro: &v1alpha1.Rollout{
 			ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop", UID: "ro", Generation: 1},
@@ -246,13 +248,13 @@ func (w *world) byRevision(revision string) *replicaSet {
 }
 
 // observe is what the shell reads.
-func (w *world) observe() Observation {
-	o := Observation{
+func (w *world) observe() state.Observation {
+	o := state.Observation{
 		Now: w.now, Rollout: w.ro, RouterOffered: !w.unoffered, RouterName: w.routerName(), ReportedAt: w.reportedAt,
 		Pair: w.pair, Freezes: w.freezes, Answers: w.tried(),
-		Jump: w.lookout.Jump, GuardInForce: w.guard, Service: Service{Presence: kit.Present, Problem: w.problem}, Windows: w.windows,
+		Jump: w.lookout.Jump, GuardInForce: w.guard, Service: state.Service{Presence: kit.Present, Problem: w.problem}, Windows: w.windows,
 		StableService: w.backend(v1alpha1.RoleStable), CanaryService: w.backend(v1alpha1.RoleCanary),
-		Split: Split{Split: kit.Split{Presence: kit.Absent}, Requested: Route{Weight: -1}, Observed: -1},
+		Split: state.Split{Split: kit.Split{Presence: kit.Absent}, Requested: strategy.Route{Weight: -1}, Observed: -1},
 	}
 	if o.Workload.Presence = kit.Absent; !w.dep.absent {
 		o.Workload = w.observeDeployment()
@@ -267,7 +269,7 @@ func (w *world) observe() Observation {
 	}
 	o.Configuration = w.observeConfiguration()
 	if s := w.split; s != nil {
-		o.Split = Split{
+		o.Split = state.Split{
 			Split: kit.Split{
 				Presence: kit.Present, Object: kit.Object{UID: "split", ResourceVersion: strconv.Itoa(s.version)}, Ours: true, Deleting: s.deleting,
 				Programmed: s.served == s.generation && !s.withdrawn, Unserved: s.withdrawn,
@@ -282,14 +284,14 @@ func (w *world) observe() Observation {
 }
 
 // tried is what became of what was asked: without an answer, only that it was.
-func (w *world) tried() map[string]Answer {
+func (w *world) tried() map[string]state.Answer {
 	if len(w.asked) == 0 {
 		return w.answers
 	}
 	out := maps.Clone(w.answers)
 	for id := range w.asked {
 		if _, found := out[id]; !found {
-			out[id] = Answer{Tried: true}
+			out[id] = state.Answer{Tried: true}
 		}
 	}
 	return out
@@ -302,7 +304,7 @@ func (w *world) failure(rs *replicaSet) string {
 	return ""
 }
 
-func (w *world) observeDeployment() Workload {
+func (w *world) observeDeployment() state.Workload {
 	d := w.dep
 	var total, available int32
 	for _, rs := range w.rss {
@@ -311,7 +313,7 @@ func (w *world) observeDeployment() Workload {
 		}
 	}
 	current := w.newest()
-	return Workload{
+	return state.Workload{
 		Presence: kit.Present, UID: "dep", Replicas: d.replicas, Paused: d.paused, ManagedBy: d.managedBy, HeldBySerin: d.held,
 		Settled:   current != nil && current.existing == d.replicas && total == d.replicas && available == d.replicas,
 		Available: available, Revision: "s" + d.template,
@@ -337,7 +339,7 @@ func (w *world) reconcile() bool {
 		w.acted++
 		if w.acted == w.crashAt {
 			w.say("operator: crashes")
-			w.windows, w.lookout = nil, Lookout{} // what was measured and not judged is lost
+			w.windows, w.lookout = nil, state.Lookout{} // what was measured and not judged is lost
 			return true
 		}
 		w.say("  - %s", a)
@@ -352,7 +354,7 @@ func (w *world) reconcile() bool {
 
 // look is the first half of a pass, up to the write of the status. It returns
 // whether that was written.
-func (w *world) look() (d Decision, changed bool) {
+func (w *world) look() (d state.Decision, changed bool) {
 	w.t.Helper()
 	w.lookout = w.lookout.Look(w.now)
 	o := w.observe()
@@ -423,29 +425,29 @@ func (w *world) apply(action kit.Action) bool {
 		w.ro.Finalizers = []string{v1alpha1.Finalizer}
 	case kit.RemoveFinalizer:
 		w.ro.Finalizers, w.gone = nil, true
-	case SetPaused:
+	case state.SetPaused:
 		w.dep.paused, w.dep.held, w.dep.managedBy = a.Paused, true, w.ro.Name
-	case RestoreDeployment:
+	case state.RestoreDeployment:
 		w.dep.paused, w.dep.held, w.dep.managedBy = a.Paused, a.Paused, ""
-	case CreateCanary:
+	case state.CreateCanary:
 		w.addReplicaSet(w.dep.template, a.Revision, kit.OwnerSerin, a.Replicas)
 	case kit.ApplyBackend:
 		w.services[a.Role] = a.Revision
 	case kit.DeleteBackend:
 		delete(w.services, a.Role)
-	case ApplySplit:
+	case state.ApplySplit:
 		w.applySplit(a.Route)
 	case kit.DeleteSplit:
 		if w.split != nil {
 			w.split.deleting, w.split.lag = true, 0
 		}
-	case SetDelegation, ClearDelegation:
+	case state.SetDelegation, state.ClearDelegation:
 		w.setDelegation(action)
-	case KeepContent:
+	case state.KeepContent:
 		w.copies = append(w.copies, configrevision.Copy{Kind: a.Kind, Name: a.Name + "-" + w.content})
-	case DropContent:
+	case state.DropContent:
 		w.copies = slices.DeleteFunc(w.copies, func(c configrevision.Copy) bool { return c.Name == a.Name })
-	case SetConfiguration:
+	case state.SetConfiguration:
 		w.configure(a.Value)
 	default:
 		return w.applyToReplicaSet(action)
@@ -453,12 +455,12 @@ func (w *world) apply(action kit.Action) bool {
 	return true
 }
 
-func (w *world) applySplit(r Route) {
+func (w *world) applySplit(r strategy.Route) {
 	if w.split == nil {
 		w.split = &split{observed: -1}
 	}
 	w.rv++
-	w.passed = w.passed && w.split.requested.sameRequests(r)
+	w.passed = w.passed && w.split.requested.SameRequests(r)
 	w.split.requested, w.split.lag, w.split.version = r, 0, w.rv
 	w.split.generation++
 }
@@ -466,7 +468,7 @@ func (w *world) applySplit(r Route) {
 func (w *world) applyToReplicaSet(action kit.Action) bool {
 	var rs *replicaSet
 	switch a := action.(type) {
-	case AdoptCanary:
+	case state.AdoptCanary:
 		if rs = w.exact(a.Object); rs != nil {
 			rs.owner = kit.OwnerSerin
 		}

@@ -25,7 +25,8 @@ import (
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/debounce"
 	"github.com/serin-dev/serin/controllers/kit/shell"
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -39,21 +40,21 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action kit.Action) erro
 	switch a := action.(type) {
 	case kit.AddFinalizer, kit.RemoveFinalizer:
 		return r.writer(s).SetFinalizer(ctx, s.Rollout, v1alpha1.Finalizer, action)
-	case release.SetPaused:
+	case state.SetPaused:
 		return r.setHold(ctx, s, a.Paused)
-	case release.RestoreDeployment:
+	case state.RestoreDeployment:
 		return r.restoreDeployment(ctx, s, a)
 	case kit.ApplyBackend:
 		return r.writer(s).ApplyBackend(ctx, s.backends[a.Role], makeBackend(&s, a.Role, a.Revision))
-	case release.ApplySplit:
+	case state.ApplySplit:
 		return r.applySplit(ctx, s, a.Route)
-	case release.SetDelegation, release.ClearDelegation:
+	case state.SetDelegation, state.ClearDelegation:
 		return r.applyDelegation(ctx, s, action)
-	case release.KeepContent, release.SetConfiguration, release.DropContent:
+	case state.KeepContent, state.SetConfiguration, state.DropContent:
 		return r.applyConfiguration(ctx, s, action)
-	case release.CreateCanary:
+	case state.CreateCanary:
 		return r.createCanary(ctx, s, a)
-	case release.AdoptCanary:
+	case state.AdoptCanary:
 		return r.claim(ctx, s, a.Object)
 	}
 	return r.writer(s).Apply(ctx, action)
@@ -92,11 +93,11 @@ func (r *Reconciler) applyHold(ctx context.Context, s scene, annotations map[str
 }
 
 // restoreDeployment gives up the mark, and spec.paused too unless it has to stay.
-func (r *Reconciler) restoreDeployment(ctx context.Context, s scene, a release.RestoreDeployment) error {
+func (r *Reconciler) restoreDeployment(ctx context.Context, s scene, a state.RestoreDeployment) error {
 	return r.applyHold(ctx, s, nil, a.Paused)
 }
 
-func (r *Reconciler) createCanary(ctx context.Context, s scene, a release.CreateCanary) error {
+func (r *Reconciler) createCanary(ctx context.Context, s scene, a state.CreateCanary) error {
 	rs := workload.MakeCanary(s.deployment, workload.CanaryController(s.root), a.Revision, a.Replicas)
 	workload.Mark(rs, s.Rollout)
 	err := r.client.Create(ctx, rs, client.FieldOwner(v1alpha1.FieldManager))
@@ -123,7 +124,7 @@ func makeBackend(s *scene, role, revision string) *corev1.Service {
 }
 
 // applySplit creates the TrafficSplit, or changes the generation that was observed.
-func (r *Reconciler) applySplit(ctx context.Context, s scene, route release.Route) error {
+func (r *Reconciler) applySplit(ctx context.Context, s scene, route strategy.Route) error {
 	if s.split == nil {
 		ts := &splitv1.TrafficSplit{ObjectMeta: named(s, s.Rollout.Name)}
 		ts.Finalizers = []string{traffic.Finalizer}

@@ -22,7 +22,7 @@ import (
 	"github.com/serin-dev/serin/controllers/configrevision"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/shell"
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // ConfigurationOptions say what spec.configuration may ask for.
@@ -44,12 +44,12 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 	}
 	settings, annotation := s.Rollout.Spec.Configuration, s.deployment.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]
 	if settings == nil {
-		s.Configuration = release.Configuration{Template: annotation}
+		s.Configuration = state.Configuration{Template: annotation}
 		r.contents.forget(client.ObjectKeyFromObject(s.Rollout))
 		return nil
 	}
 	// What can't be known stays as it is.
-	s.Configuration = release.Configuration{Asked: true, Template: annotation, Wanted: annotation, Recorded: s.Rollout.Status.Configuration}
+	s.Configuration = state.Configuration{Wants: true, Template: annotation, Wanted: annotation, Recorded: s.Rollout.Status.Configuration}
 	references := configrevision.References(&s.deployment.Spec.Template, settings)
 	var err error
 	if s.Configuration.Problem, err = r.configurationProblem(ctx, s, references); s.Configuration.Problem != "" || err != nil {
@@ -97,7 +97,7 @@ func (s *scene) resolve(facts configrevision.Facts) {
 	r := configrevision.Resolve(facts)
 	s.Configuration.Wanted, s.Configuration.Recorded, s.Configuration.Missing = r.Template.String(), r.Recorded.Status(), r.Missing
 	for _, c := range r.Unused {
-		s.Configuration.Unused = append(s.Configuration.Unused, release.Copied{
+		s.Configuration.Unused = append(s.Configuration.Unused, state.Copied{
 			Kind: c.Kind, Object: kit.Object{Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion},
 		})
 	}
@@ -232,11 +232,11 @@ const uncached = client.DisableReadYourWritesConsistency
 // applyConfiguration carries out what concerns contents.
 func (r *Reconciler) applyConfiguration(ctx context.Context, s scene, action kit.Action) error {
 	switch a := action.(type) {
-	case release.KeepContent:
+	case state.KeepContent:
 		return r.keepContent(ctx, s, configrevision.Reference{Kind: a.Kind, Name: a.Name})
-	case release.SetConfiguration:
+	case state.SetConfiguration:
 		return r.setConfiguration(ctx, s, a.Value)
-	case release.DropContent:
+	case state.DropContent:
 		return r.writer(s).Delete(ctx, a.Object, holder(a.Kind, named(s, a.Name)), uncached)
 	}
 	return fmt.Errorf("%w: %T", shell.ErrUnknownAction, action)

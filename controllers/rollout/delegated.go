@@ -18,7 +18,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/shell"
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // isDelegated reports whether a Rollout releases a CanaryRelease.
@@ -41,7 +41,7 @@ func subject(ro *v1alpha1.Rollout) analysis.Subject {
 // router says of a split.
 func (r *Reconciler) observeDelegated(ctx context.Context, s *scene) error {
 	if s.Split.Presence = kit.Absent; !r.options.CanaryReleases {
-		s.Delegated = release.Delegated{Presence: kit.Absent, Unserved: true}
+		s.Delegated = state.Delegated{Presence: kit.Absent, Unserved: true}
 		return nil
 	}
 	cr := &v1alpha1.CanaryRelease{}
@@ -59,8 +59,8 @@ func (r *Reconciler) observeDelegated(ctx context.Context, s *scene) error {
 	return nil
 }
 
-func delegatedOf(cr *v1alpha1.CanaryRelease) release.Delegated {
-	d := release.Delegated{
+func delegatedOf(cr *v1alpha1.CanaryRelease) state.Delegated {
+	d := state.Delegated{
 		Presence: kit.Present, Deleting: !cr.DeletionTimestamp.IsZero(), Decision: cr.Status.Decision,
 		Revision: revisionOf(string(cr.UID), cr.Status.ManifestDigest), Unshared: len(cr.Status.Services) == 0 && observed(cr),
 		Message: messageOf(cr),
@@ -129,8 +129,8 @@ func unshared(cr *v1alpha1.CanaryRelease, service string) string {
 
 // splitOf is what is asked of a CanaryRelease and what is in effect of it. What was
 // written for other content asks for nothing.
-func splitOf(cr *v1alpha1.CanaryRelease, ro *v1alpha1.Rollout) release.Split {
-	out := release.Split{Observed: -1, Split: kit.Split{
+func splitOf(cr *v1alpha1.CanaryRelease, ro *v1alpha1.Rollout) state.Split {
+	out := state.Split{Observed: -1, Split: kit.Split{
 		Object: shell.ObjectOf(cr), Presence: kit.Present, Deleting: !cr.DeletionTimestamp.IsZero(),
 		Ours:    cr.Spec.Delegation != nil && cr.Spec.Delegation.Rollout == ro.Name,
 		Waiting: strings.TrimSuffix(messageOf(cr), "."),
@@ -162,14 +162,14 @@ func (r *Reconciler) applyDelegation(ctx context.Context, s scene, action kit.Ac
 	u.SetName(cr.Name)
 	u.SetUID(cr.UID)
 	u.SetResourceVersion(cr.ResourceVersion)
-	if a, ok := action.(release.SetDelegation); ok { // else nothing is owned any more
+	if a, ok := action.(state.SetDelegation); ok { // else nothing is owned any more
 		u.Object["spec"] = map[string]any{"delegation": delegationOf(a, s.Rollout.Name, cr.Status.ManifestDigest)}
 	}
 	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
 // delegationOf is what an action of a Rollout asks of a content.
-func delegationOf(a release.SetDelegation, by, digest string) map[string]any {
+func delegationOf(a state.SetDelegation, by, digest string) map[string]any {
 	delegation := map[string]any{"weight": int64(a.Weight), "manifestDigest": digest, "by": by}
 	if a.Transition != v1alpha1.CanaryTransitionNone {
 		delegation["transition"] = string(a.Transition)

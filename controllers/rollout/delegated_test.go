@@ -19,7 +19,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // canary is a CanaryRelease that serves: what its Rollout asked for is in effect.
@@ -169,16 +169,16 @@ func TestADelegationIsWrittenForTheContentThatWasSeenAndGivenUpAsAWhole(t *testi
 		}
 		return live(t, c).Spec.Delegation
 	}
-	if d := apply(release.SetDelegation{Weight: 30}); d == nil || d.Weight == nil || *d.Weight != 30 || d.ManifestDigest != "d1" || d.Transition != "" || d.Rollout != "website" {
+	if d := apply(state.SetDelegation{Weight: 30}); d == nil || d.Weight == nil || *d.Weight != 30 || d.ManifestDigest != "d1" || d.Transition != "" || d.Rollout != "website" {
 		t.Errorf("a weight: %+v", d)
 	}
-	if d := apply(release.SetDelegation{Weight: 100, Transition: v1alpha1.CanaryTransitionAdopted}); *d.Weight != 100 || d.Transition != v1alpha1.CanaryTransitionAdopted {
+	if d := apply(state.SetDelegation{Weight: 100, Transition: v1alpha1.CanaryTransitionAdopted}); *d.Weight != 100 || d.Transition != v1alpha1.CanaryTransitionAdopted {
 		t.Errorf("a transition: %+v", d)
 	}
-	if d := apply(release.SetDelegation{}); d.Weight == nil || *d.Weight != 0 || d.Transition != "" {
+	if d := apply(state.SetDelegation{}); d.Weight == nil || *d.Weight != 0 || d.Transition != "" {
 		t.Errorf("the transition is taken back: %+v", d)
 	}
-	if d := apply(release.ClearDelegation{}); d == nil || d.Weight != nil || d.ManifestDigest != "" || d.Rollout != "website" {
+	if d := apply(state.ClearDelegation{}); d == nil || d.Weight != nil || d.ManifestDigest != "" || d.Rollout != "website" {
 		t.Errorf("given up: %+v", d)
 	}
 	if got := live(t, c).Spec.Config; got != "a: b" {
@@ -188,7 +188,7 @@ func TestADelegationIsWrittenForTheContentThatWasSeenAndGivenUpAsAWhole(t *testi
 
 func TestADelegationTakesAWeightOverThatSomebodyElseWrote(t *testing.T) {
 	r, c, s := withCanaryRelease(t, canary(90))
-	if err := r.apply(t.Context(), s, release.SetDelegation{Weight: 0}); err != nil {
+	if err := r.apply(t.Context(), s, state.SetDelegation{Weight: 0}); err != nil {
 		t.Fatal(err)
 	}
 	if w := live(t, c).Spec.Delegation.Weight; w == nil || *w != 0 {
@@ -199,7 +199,7 @@ func TestADelegationTakesAWeightOverThatSomebodyElseWrote(t *testing.T) {
 func TestADelegationThatWasDecidedAboutAFormerStateMovesNothing(t *testing.T) {
 	r, c, s := withCanaryRelease(t, canary(10))
 	s.canaryRelease.ResourceVersion = "0" // somebody wrote meanwhile
-	if err := r.apply(t.Context(), s, release.SetDelegation{Weight: 50}); !apierrors.IsConflict(err) {
+	if err := r.apply(t.Context(), s, state.SetDelegation{Weight: 50}); !apierrors.IsConflict(err) {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	if w := live(t, c).Spec.Delegation.Weight; *w != 10 {

@@ -58,7 +58,7 @@ func TestAStormOfConflictsIsNoEvent(t *testing.T) {
 
 func TestWhatHappensAtEveryStepIsNoEvent(t *testing.T) {
 	r, _, _ := newReconciler(t, func(string) error { return nil })
-	r.reporter().Announce(t.Context(), &v1alpha1.Rollout{}, kit.Event{Routine: true, Reason: "WeightInEffect", Message: "Step 1/2"})
+	r.reporter().Announce(t.Context(), &v1alpha1.Rollout{}, kit.Event{Routine: true, Reason: "WeightLive", Message: "Step 1/2"})
 	r.reporter().Announce(t.Context(), &v1alpha1.Rollout{}, kit.Event{Warning: true, Reason: v1alpha1.ReasonRollingBack, Message: "It fails"})
 	if got := strings.Join(told(t, r), "; "); got != "Warning RollingBack It fails" {
 		t.Errorf("told %q", got)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // Each API server takes notice of a policy for itself, so one that is new is not relied on yet.
@@ -41,7 +41,7 @@ func TestAPolicyThatHoldsDeploymentsIsReliedOnSomeSecondsAfterItAndItsBindingAre
 		t.Run(name, func(t *testing.T) {
 			r, _, _ := newReconcilerOf(t, func(string) error { return nil }, test.objects...)
 			r.options.GuardServed, r.options.GuardPolicy = true, "guard"
-			s := scene{Observation: release.Observation{Now: now}}
+			s := scene{Observation: state.Observation{Now: now}}
 			if err := r.observeGuard(t.Context(), &s); err != nil {
 				t.Fatal(err)
 			}

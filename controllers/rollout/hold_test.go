@@ -14,7 +14,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit/shell"
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 func TestADeploymentIsNotUnpausedWhileItsControllerIsAtWork(t *testing.T) {
@@ -30,7 +30,7 @@ func TestADeploymentIsNotUnpausedWhileItsControllerIsAtWork(t *testing.T) {
 		s.Now = clock.Now()
 		s.deployment.Spec.Paused = true
 		s.Rollout = rolloutOf(t, c)
-		return r.apply(t.Context(), s, release.SetPaused{Paused: false})
+		return r.apply(t.Context(), s, state.SetPaused{Paused: false})
 	}
 	written := func() bool {
 		return slices.ContainsFunc(*writes, func(w string) bool { return strings.HasPrefix(w, "apply Deployment") })

@@ -8,22 +8,22 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // lookouts remembers when each Rollout was looked at, so that the planner learns when the
 // operator could not look. A restart that forgets it has read everything anew.
 type lookouts struct {
 	mu sync.Mutex
-	of map[types.NamespacedName]release.Lookout
+	of map[types.NamespacedName]state.Lookout
 }
 
 // look notes a look and returns the last jump.
-func (l *lookouts) look(rollout types.NamespacedName, now time.Time) release.Jump {
+func (l *lookouts) look(rollout types.NamespacedName, now time.Time) state.Jump {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of == nil {
-		l.of = map[types.NamespacedName]release.Lookout{}
+		l.of = map[types.NamespacedName]state.Lookout{}
 	}
 	l.of[rollout] = l.of[rollout].Look(now)
 	return l.of[rollout].Jump

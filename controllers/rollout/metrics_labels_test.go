@@ -70,15 +70,20 @@ func appendReason(names []string, e ast.Expr) []string {
 	return names
 }
 
-// parse reads the sources of a folder without its tests.
+// parse reads the sources of a folder and of those in it, without tests and without what
+// decides about CanaryReleases.
 func parse(t *testing.T, folder string) (files []*ast.File) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
+	below, err := filepath.Glob(filepath.Join(folder, "*", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(names, below...) {
+		if strings.HasSuffix(name, "_test.go") || filepath.Base(filepath.Dir(name)) == "helmrelease" {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
@@ -124,8 +129,8 @@ func TestEveryReasonThatThePlannerGivesHasALabel(t *testing.T) {
 		givers  []string
 		atLeast int
 	}{
-		{what: "states", list: states, givers: []string{"Say", "Wait", "Stall", "refusal", "obstacle"}, atLeast: 20},
-		{what: "causes", list: causes, givers: []string{"reject", "cause"}, atLeast: 5},
+		{what: "states", list: states, givers: []string{"Say", "Wait", "Stall", "Refuse", "Obstacle"}, atLeast: 20},
+		{what: "causes", list: causes, givers: []string{"Reject", "Cause"}, atLeast: 5},
 	} {
 		names := reasonsOf(t, engine, test.givers...)
 		if len(names) < test.atLeast {

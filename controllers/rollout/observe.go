@@ -26,7 +26,8 @@ import (
 	"github.com/serin-dev/serin/controllers/configrevision"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/shell"
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 	"github.com/serin-dev/serin/controllers/sampling/resolve"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/schedule"
@@ -35,7 +36,7 @@ import (
 
 // scene is an Observation with the objects that the actions need.
 type scene struct {
-	release.Observation
+	state.Observation
 	deployment *appsv1.Deployment
 	root       *corev1.Service
 	split      *splitv1.TrafficSplit // nil when there is none
@@ -54,15 +55,15 @@ type scene struct {
 // observe reads everything that a decision needs. What can't be read makes the
 // whole observation unreadable: the planner then changes nothing.
 func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, error) {
-	s := scene{backends: map[string]*corev1.Service{}, Observation: release.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
+	s := scene{backends: map[string]*corev1.Service{}, Observation: state.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
 	s.RouterName = cmp.Or(ro.Spec.Router, r.options.DefaultRouter)
 	if isDelegated(ro) {
 		s.RouterName = cmp.Or(ro.Spec.Router, v1alpha1.RouterNginx) // it has no other, whatever the default
 	}
-	s.Linger = r.options.Drain[s.RouterName]
+	s.DrainTime = r.options.Drain[s.RouterName]
 	s.RouterOffered = slices.Contains(r.options.Routers, s.RouterName)
 	s.Unmatchable = r.options.Served.RefuseMatches()
-	s.Split.Requested, s.Split.Observed = release.Route{Weight: -1}, -1
+	s.Split.Requested, s.Split.Observed = strategy.Route{Weight: -1}, -1
 	s.ReportedAt = r.reports.at(ro)
 	s.Jump = r.lookouts.look(client.ObjectKeyFromObject(ro), s.Now)
 	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeMetrics(ctx, &s), r.observeReleased(ctx, &s))
@@ -199,7 +200,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *scene) (err error) 
 	if err != nil {
 		return err
 	}
-	s.Workload = release.Workload{
+	s.Workload = state.Workload{
 		Presence: kit.Present, UID: d.UID, Deleting: !d.DeletionTimestamp.IsZero(),
 		Replicas: replicas, Paused: d.Spec.Paused, ManagedBy: d.Annotations[v1alpha1.AnnotationRollout],
 		Settled:   shell.Settled(d),

@@ -14,7 +14,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/notify"
 	"github.com/serin-dev/serin/controllers/notify/payload"
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // Outbox delivers questions and notifications in the background.
@@ -34,16 +34,16 @@ func (r *Reconciler) observeAnswers(s *scene) {
 	if len(s.Rollout.Status.Hooks) == 0 && len(s.Rollout.Status.Notifications) == 0 {
 		return
 	}
-	s.Answers = map[string]release.Answer{}
+	s.Answers = map[string]state.Answer{}
 	for id, result := range r.options.Outbox.Results(client.ObjectKeyFromObject(s.Rollout)) {
-		s.Answers[id] = release.Answer{
+		s.Answers[id] = state.Answer{
 			Tried: result.Attempts > 0, Final: result.Outcome.Final(), Taken: result.Outcome == notify.Delivered, Message: result.Message,
 		}
 	}
 }
 
 // send hands over what is open, and forgets what is not any more.
-func (r *Reconciler) send(ro *v1alpha1.Rollout, d release.Decision) error {
+func (r *Reconciler) send(ro *v1alpha1.Rollout, d state.Decision) error {
 	key := client.ObjectKeyFromObject(ro)
 	about := payload.Rollout{Namespace: ro.Namespace, Name: ro.Name, UID: ro.UID, Service: ro.Spec.Service}
 	ids := make([]string, 0, len(d.Questions)+len(d.Notifications))
@@ -63,7 +63,7 @@ func (r *Reconciler) send(ro *v1alpha1.Rollout, d release.Decision) error {
 	return nil
 }
 
-func (r *Reconciler) ask(key types.NamespacedName, about payload.Rollout, q release.Question) error {
+func (r *Reconciler) ask(key types.NamespacedName, about payload.Rollout, q state.Question) error {
 	question := payload.Question{ID: q.ID, Hook: q.Hook.Name, When: q.Hook.When, Revision: q.Revision}
 	if q.Of > 0 {
 		question.Step = &payload.Step{Index: q.Index, Of: q.Of, Weight: q.Weight}

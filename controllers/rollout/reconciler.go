@@ -25,6 +25,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit/debounce"
 	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/state"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -133,7 +134,7 @@ func sooner(a, b time.Duration) time.Duration {
 }
 
 // report writes the status when it changed, and then tells people.
-func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d release.Decision) error {
+func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d state.Decision) error {
 	if !apiequality.Semantic.DeepEqual(ro.Status, d.Status) {
 		next := ro.DeepCopy()
 		next.Status = d.Status
@@ -154,7 +155,7 @@ func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d release
 
 // measure tells the measurement what is going on before the weight is changed. Where
 // that is not known it goes on as it was.
-func (r *Reconciler) measure(ctx context.Context, s *scene, d release.Decision) error {
+func (r *Reconciler) measure(ctx context.Context, s *scene, d state.Decision) error {
 	if s.Unreadable != "" {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -35,11 +35,11 @@ func backendNames(ro *v1alpha1.Rollout) (stable, canary string) {
 
 // unknownRoute is what a split says that is not what Serin writes: somebody else's
 // edit is drift, whatever it says.
-var unknownRoute = release.Route{Weight: -1}
+var unknownRoute = strategy.Route{Weight: -1}
 
 // requestedRoute is what the split sends to the canary; unknownRoute when it says anything
 // that Serin would not write.
-func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) release.Route {
+func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) strategy.Route {
 	routing, err := splitv1.RoutingOf(ts)
 	if err != nil || ts.Spec.Service != s.Rollout.Spec.Service {
 		return unknownRoute
@@ -48,7 +48,7 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) r
 	for _, b := range ts.Spec.Backends {
 		weights[b.Service] = b.Weight
 	}
-	route := release.Route{Weight: canaryWeight(weights, stable, canary)}
+	route := strategy.Route{Weight: canaryWeight(weights, stable, canary)}
 	for _, m := range ts.Spec.Matches {
 		if m.Kind != matchKind {
 			return unknownRoute
@@ -66,7 +66,7 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) r
 }
 
 // routing is what a split has to say of a route beyond the specification.
-func (s *scene) routing(route release.Route) splitv1.Routing {
+func (s *scene) routing(route strategy.Route) splitv1.Routing {
 	r := splitv1.Routing{Router: string(s.splitRouter()), DefaultBackend: defaultBackend(s.Rollout, route)}
 	for _, ref := range s.Rollout.Spec.RouteRefs {
 		r.Routes = append(r.Routes, splitv1.RouteReference{Kind: string(ref.Kind), Name: ref.Name, Section: ref.Section})
@@ -82,7 +82,7 @@ func (s *scene) routing(route release.Route) splitv1.Routing {
 // match nothing, and those that reach the root Service past a gateway or mesh. With all
 // traffic on the canary it is the canary, since stable is about to lose its pods. Of two
 // Services that people keep themselves, nobody knows whether they share the root Service.
-func defaultBackend(ro *v1alpha1.Rollout, route release.Route) string {
+func defaultBackend(ro *v1alpha1.Rollout, route strategy.Route) string {
 	stable, canary := backendNames(ro)
 	switch {
 	case len(route.Matches) > 0:
@@ -106,7 +106,7 @@ func (s *scene) splitRouter() v1alpha1.RouterName {
 
 // setSplit makes a TrafficSplit what it has to be for a route, whatever somebody
 // made of it meanwhile.
-func setSplit(ts *splitv1.TrafficSplit, s scene, route release.Route) {
+func setSplit(ts *splitv1.TrafficSplit, s scene, route strategy.Route) {
 	stable, canary := backendNames(s.Rollout)
 	workload.Mark(ts, s.Rollout)
 	splitv1.SetRouting(ts, s.routing(route))

@@ -21,7 +21,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -46,19 +46,19 @@ func TestAPatchOfTheSplitMakesItWhatItHasToBe(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		live  func() *splitv1.TrafficSplit
-		route release.Route
+		route strategy.Route
 	}{
-		"from nothing": {blank, release.Route{Weight: 20}},
+		"from nothing": {blank, strategy.Route{Weight: 20}},
 		"from another route, whose annotations go": {func() *splitv1.TrafficSplit {
 			ts := blank()
-			setSplit(ts, sceneOf(website(), nil), release.Route{Weight: 50, Matches: []string{"testers"}, Mirror: 10})
+			setSplit(ts, sceneOf(website(), nil), strategy.Route{Weight: 50, Matches: []string{"testers"}, Mirror: 10})
 			return ts
-		}, release.Route{Weight: 20}},
+		}, strategy.Route{Weight: 20}},
 		"beside what others wrote": {func() *splitv1.TrafficSplit {
 			ts := blank()
 			ts.Labels, ts.Annotations = map[string]string{"team": "a"}, map[string]string{"example.com/a~b": "c"}
 			return ts
-		}, release.Route{Weight: 0, Mirror: 5}},
+		}, strategy.Route{Weight: 0, Mirror: 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(test.live()).Build()
@@ -96,7 +96,7 @@ func TestAPatchOfAnotherGenerationOrSplitIsAConflict(t *testing.T) {
 			seen := stored.DeepCopy()
 			change(seen)
 			r := &Reconciler{client: c}
-			if err := r.applySplit(t.Context(), sceneOf(website(), seen), release.Route{Weight: 20}); err == nil {
+			if err := r.applySplit(t.Context(), sceneOf(website(), seen), strategy.Route{Weight: 20}); err == nil {
 				t.Fatal("it is written")
 			}
 			got := &splitv1.TrafficSplit{}
@@ -125,7 +125,7 @@ func TestTheFailedTestOfAPatchIsAConflictAndAnInvalidObjectIsNot(t *testing.T) {
 // has it can.
 func TestTheSplitKeepsItsRouterWhereThatOfTheSpecCanServeNone(t *testing.T) {
 	live := &splitv1.TrafficSplit{}
-	setSplit(live, sceneOf(website(), nil), release.Route{Weight: 20})
+	setSplit(live, sceneOf(website(), nil), strategy.Route{Weight: 20})
 	for name, test := range map[string]struct {
 		router  v1alpha1.RouterName
 		offered bool
@@ -183,14 +183,14 @@ func TestWhatIsNotSplitGoesToTheVersionThatKeepsItsPods(t *testing.T) {
 	pair.Spec.Services = &v1alpha1.ServicePair{Stable: "v1", Canary: "v2"}
 	for name, test := range map[string]struct {
 		ro    *v1alpha1.Rollout
-		route release.Route
+		route strategy.Route
 		want  string
 	}{
-		"stable, while it shares the traffic":                       {website(), release.Route{Weight: 60}, "website-stable"},
-		"the canary, when it has all of it":                         {website(), release.Route{Weight: 100}, "website-canary"},
-		"stable, when the canary has all that match":                {website(), release.Route{Weight: 100, Matches: []string{"testers"}}, "website-stable"},
-		"nobody in particular, with Services that somebody keeps":   {pair, release.Route{Weight: 60}, ""},
-		"stable of such Services, when there are requests to match": {pair, release.Route{Weight: 60, Matches: []string{"testers"}}, "v1"},
+		"stable, while it shares the traffic":                       {website(), strategy.Route{Weight: 60}, "website-stable"},
+		"the canary, when it has all of it":                         {website(), strategy.Route{Weight: 100}, "website-canary"},
+		"stable, when the canary has all that match":                {website(), strategy.Route{Weight: 100, Matches: []string{"testers"}}, "website-stable"},
+		"nobody in particular, with Services that somebody keeps":   {pair, strategy.Route{Weight: 60}, ""},
+		"stable of such Services, when there are requests to match": {pair, strategy.Route{Weight: 60, Matches: []string{"testers"}}, "v1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ts, s := &splitv1.TrafficSplit{}, sceneOf(test.ro, nil)
@@ -215,7 +215,7 @@ func TestTheRoutesOfTheSpecAreNamedByTheSplit(t *testing.T) {
 	ro := website()
 	ro.Spec.RouteRefs = []v1alpha1.RouteReference{{Kind: "HTTPRoute", Name: "web"}, {Kind: "VirtualService", Name: "web", Section: "checkout"}}
 	ts, s := &splitv1.TrafficSplit{}, sceneOf(ro, nil)
-	setSplit(ts, s, release.Route{Weight: 20})
+	setSplit(ts, s, strategy.Route{Weight: 20})
 	if got := fmt.Sprint(traffic.RouteNames(ts)); got != "[HTTPRoute/web VirtualService/web:checkout]" {
 		t.Errorf("routes %s", got)
 	}
@@ -232,13 +232,13 @@ func TestTheRoutesOfTheSpecAreNamedByTheSplit(t *testing.T) {
 func TestWeightsOfSinglePortsAreDrift(t *testing.T) {
 	for _, rules := range []splitv1.PortRouting{{Protocol: "TCP"}, {Weights: map[string]splitv1.PortWeight{"website-stable": 1}}} {
 		ts, s := &splitv1.TrafficSplit{}, sceneOf(website(), nil)
-		setSplit(ts, s, release.Route{Weight: 20})
+		setSplit(ts, s, strategy.Route{Weight: 20})
 		splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.Ports = map[string]splitv1.PortRouting{"80/TCP": rules} })
 		s.split = ts
 		if got := requestedRoute(ts, &s, "website-stable", "website-canary"); got.Weight != unknownRoute.Weight {
 			t.Errorf("%+v is not drift: %+v", rules, got)
 		}
-		setSplit(ts, s, release.Route{Weight: 20})
+		setSplit(ts, s, strategy.Route{Weight: 20})
 		if routing, err := splitv1.RoutingOf(ts); err != nil || routing.Ports != nil {
 			t.Errorf("it stays: %+v, %v", routing, err)
 		}

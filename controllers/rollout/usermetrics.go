@@ -14,7 +14,8 @@ import (
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/analysis/settings"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 	"github.com/serin-dev/serin/controllers/sampling/evidence"
 	"github.com/serin-dev/serin/controllers/sampling/metrics"
 	"github.com/serin-dev/serin/controllers/sampling/resolve"
@@ -54,15 +55,15 @@ func (r *Reconciler) observeMetrics(ctx context.Context, s *scene) error {
 
 // heldAgainst are the user's metrics as the judge takes them. A mistake in them is the
 // user's to mend, and no fault of the observation.
-func (s *scene) heldAgainst() release.Metrics {
+func (s *scene) heldAgainst() strategy.Metrics {
 	resolved, err := s.resolveMetrics(&s.Rollout.Status)
 	if err != nil {
-		return release.Metrics{Problem: err.Error()}
+		return strategy.Metrics{Problem: err.Error()}
 	}
 	// A mistake in what is read here is told of where the rest of the settings is.
 	read, _ := settings.Of(s.Rollout.Spec.Analysis)
 	of := evidence.Of(resolved, read.Judge.Tolerance)
-	return release.Metrics{Limits: of.Limits, Comparisons: of.Comparisons}
+	return strategy.Metrics{Limits: of.Limits, Comparisons: of.Comparisons}
 }
 
 // resolveMetrics are the metrics of the release that a status is about.
@@ -120,7 +121,7 @@ func (r *Reconciler) attachMetrics(s *scene, judged time.Time) {
 }
 
 // measureMetrics has the metrics of a release measured that is under way.
-func (r *Reconciler) measureMetrics(s *scene, d release.Decision) {
+func (r *Reconciler) measureMetrics(s *scene, d state.Decision) {
 	key := client.ObjectKeyFromObject(s.Rollout)
 	if !asksForMetrics(s.Rollout) || !d.Measure || d.Status.Canary == nil {
 		r.options.Metrics.Forget(key)

@@ -17,7 +17,7 @@ type Channel chan event.TypedGenericEvent[types.NamespacedName]
 func New() Channel { return make(Channel, backlog) }
 
 // Notify passes on that something changed. It never blocks: a change that finds no room is
-// dropped, so only what changes again and again may be told this way.
+// dropped, so it suits only what changes again and again.
 func (c Channel) Notify(object types.NamespacedName) {
 	select {
 	case c <- event.TypedGenericEvent[types.NamespacedName]{Object: object}:

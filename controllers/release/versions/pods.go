@@ -14,7 +14,7 @@ func Find(all []kit.ReplicaSet, match func(*kit.ReplicaSet) bool) *kit.ReplicaSe
 	return nil
 }
 
-// Others are the versions of the Deployment beside one of them that still have pods.
+// Others are the versions of the Deployment, except one of them, that still have pods.
 func Others(all []kit.ReplicaSet, than *kit.ReplicaSet) (left []*kit.ReplicaSet) {
 	for i := range all {
 		if r := &all[i]; r.Owner == kit.OwnerDeployment && r.UID != than.UID && !r.Gone() {
@@ -31,14 +31,14 @@ func Saturated(r *kit.ReplicaSet, scale int32) bool {
 	return r.Replicas == scale && r.Existing == scale && r.Available == scale && r.Desired == scale
 }
 
-// Scale gives a version so many pods and tells it the workload's scale, where they differ.
+// Scale gives a version so many pods and records the workload's scale on it, where they differ.
 func Scale(d *kit.Draft, r *kit.ReplicaSet, replicas, scale int32) {
 	if r.Replicas != replicas || r.Desired != scale {
 		d.Do(kit.ScaleReplicaSet{Object: r.Object, Replicas: replicas, Desired: scale})
 	}
 }
 
-// Empty takes the pods of a version that gets no traffic.
+// Empty removes the pods of a version that gets no traffic.
 func Empty(d *kit.Draft, r *kit.ReplicaSet) { Scale(d, r, 0, r.Desired) }
 
 // Delete deletes a version without pods, once.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +26,8 @@ const mayOnlyDecide = `: user "promoter" may only decide`
 func addPromoter(s *scene) {
 	s.Helper()
 	s.bindClusterRole("promoter", release+"-promoter")
+	// They may even create Jobs themselves: what is refused is to have a Rollout do so.
+	s.allow("promoter", rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create"}})
 	s.waitRights("promoter", may{"promote", "rollouts", ""}, may{"promote", "canaryreleases", ""}, may{"patch", "canaryreleases", ""})
 	s.waitRights("admin", may{"promote", "canaryreleases", ""})
 	s.eventually("promoters may only decide", func(ctx context.Context) bool {

@@ -186,24 +186,17 @@ func TestAPausedDeploymentStaysPausedWhateverAnotherActorWrites(t *testing.T) {
 		t.Fatalf("resumed, managed by %q", rollout)
 	}
 	for name, annotations := range map[string]map[string]string{"with annotations": {"example.org/owner": "web"}, "without": nil} {
-		d := p.deployment()
-		d.Spec.Paused, d.Annotations, d.Spec.RevisionHistoryLimit = false, annotations, new(int32(7))
-		if err := admin.Update(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		d := &appsv1.Deployment{}
+		change(p.scene, "website", d, func(d *appsv1.Deployment) {
+			d.Spec.Paused, d.Annotations, d.Spec.RevisionHistoryLimit = false, annotations, new(int32(7))
+		})
 		if !d.Spec.Paused || d.Annotations[v1alpha1.AnnotationRollout] != rollout || *d.Spec.RevisionHistoryLimit != 7 || annotations != nil && d.Annotations["example.org/owner"] != "web" {
 			t.Errorf("replaced %s: paused %v, annotations %v", name, d.Spec.Paused, d.Annotations)
 		}
 	}
 	p.finish(4)
-	d = p.deployment()
-	if d.Spec.Paused {
+	if p.deployment().Spec.Paused {
 		t.Error("paused after the release")
-	}
-	d.Spec.RevisionHistoryLimit = new(int32(8))
-	d.Spec.Paused = true
-	if err := admin.Update(t.Context(), d, client.DryRunAll); err != nil || !d.Spec.Paused {
-		t.Errorf("%v, paused %v", err, d.Spec.Paused)
 	}
 }
 

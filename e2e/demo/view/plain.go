@@ -86,7 +86,7 @@ func (s screen) line() string {
 		parts = append(parts, "step "+s.step)
 	}
 	if s.requested != nil {
-		parts = append(parts, fmt.Sprintf("weight %s requested, %s in effect", weightOf(s.requested), weightOf(s.observed)))
+		parts = append(parts, fmt.Sprintf("weight %s requested, %s live", weightOf(s.requested), weightOf(s.observed)))
 	}
 	for _, v := range s.versions {
 		parts = append(parts, v.line())

@@ -103,9 +103,9 @@ func (s screen) headline() string {
 		line += "  step " + clean(s.step)
 	}
 	if s.inPath {
-		return line + faint.Render("  Serin's proxies are in the path")
+		return line + faint.Render("  through Serin's proxies")
 	}
-	return line + faint.Render("  nothing of Serin is in the path")
+	return line + faint.Render("  not through Serin's proxies")
 }
 
 func (s screen) weightBar() string {
@@ -115,7 +115,7 @@ func (s screen) weightBar() string {
 	observed := "not known yet"
 	share := 0.0
 	if s.observed != nil {
-		observed, share = percent(*s.observed)+" in effect", float64(*s.observed)/100
+		observed, share = percent(*s.observed)+" live", float64(*s.observed)/100
 	}
 	return bar(share) + fmt.Sprintf("  %s requested, %s", percent(*s.requested), observed)
 }

@@ -20,7 +20,7 @@ type screen struct {
 	reason, message string
 	// step is such as "1/2", "" when no release is in progress.
 	step string
-	// inPath tells whether Serin's proxies are in the path of the traffic.
+	// inPath tells whether the traffic goes through Serin's proxies.
 	inPath bool
 	// requested and observed are the canary's weight in percent; nil when there is none.
 	requested, observed *int32

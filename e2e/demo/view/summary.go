@@ -20,7 +20,7 @@ func WriteSummary(out io.Writer, s story.Summary, next []string) error {
 		fmt.Fprintf(&b, "  %-26s%s\n", name, fmt.Sprintf(format, args...))
 	}
 	b.WriteString("\nSummary\n")
-	row("story", "%s", orNever(s.Took))
+	row("total", "%s", orNever(s.Took))
 	row("v2 promoted in", "%s", orNever(s.Promoted))
 	row("v3 out of traffic in", "%s, at most %d %% of the traffic went to it", orNever(s.OutOfTraffic), s.BadWeight)
 	row("v3 rolled back in", "%s", orNever(s.RolledBack))

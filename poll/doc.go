@@ -6,7 +6,7 @@
 //	Set ──> due on the grid of the task ──> one of the workers ──> Do
 //	                 ^                                             │
 //	                 └─────────────────────────────────────────────┘
-//	Now ──> due at once, beside the grid
+//	Now ──> due at once, off the grid
 //
 // A task that takes long delays only itself, and what it misses is not made up for. The
 // package knows nothing of what is done: who reads keeps the outcome, its errors and its

@@ -115,7 +115,7 @@ func (c Calendar) opens(s *search, at time.Time, frozen union) time.Time {
 	}
 }
 
-// closed tells whether anything closes a moment, and until when one such does.
+// closed reports whether anything closes a moment, and until when one such does.
 func (c Calendar) closed(s *search, at time.Time, frozen union) (until time.Time, closed bool) {
 	for _, u := range []union{frozen, c.freezes} {
 		if sp := u.at(s, at); sp.inside {

@@ -111,7 +111,7 @@ func (e *expression) lastOfDay(start minute) minute {
 	return minute(floorDiv(int64(start), minutesPerDay)*minutesPerDay + m)
 }
 
-// names tells whether the expression names a day, counted from 1970-01-01, and
+// names reports whether the expression names a day, counted from 1970-01-01, and
 // its month at all.
 func (e *expression) names(day int64) (matches, month bool) {
 	date := dateOf(day)

@@ -34,7 +34,7 @@ func Parse(s *v1alpha1.Schedule, freezes []v1alpha1.Freeze) (Calendar, error) {
 	return r.Calendar, nil
 }
 
-// Applies tells whether a Freeze concerns a namespace with these labels. One whose
+// Applies reports whether a Freeze concerns a namespace with these labels. One whose
 // selector can't be read concerns all.
 func Applies(f *v1alpha1.Freeze, namespaceLabels map[string]string) bool {
 	if f.Spec.NamespaceSelector == nil {

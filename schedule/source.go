@@ -14,7 +14,7 @@ const (
 	maxSteps = 1 << 15
 )
 
-// search is what one question needs beside the Calendar.
+// search is what one question needs in addition to the Calendar.
 type search struct {
 	cursors []cursor
 	steps   int
@@ -51,7 +51,7 @@ type spell struct {
 
 // source is intervals of time.
 type source interface {
-	// inside tells whether a moment is in one of them and, if so, when the run of
+	// inside reports whether a moment is in one of them and, if so, when the run of
 	// intervals that overlap or touch ends (zero: no end is known).
 	inside(s *search, at time.Time) (end time.Time, inside bool)
 	// next is the first start after a moment.

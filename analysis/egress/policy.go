@@ -21,7 +21,7 @@ import (
 type Policy struct {
 	// Allowed networks are reached in spite of all that is refused.
 	Allowed []netip.Prefix
-	// Refused networks beside those that always are, for instance the node's address.
+	// Refused networks in addition to those that always are, for instance the node's address.
 	Refused []netip.Prefix
 	// APIServer returns the addresses of the cluster's API server. When it fails, no
 	// connection is made to what is not in Allowed. Nil when there is none to protect.

@@ -22,8 +22,8 @@ const (
 	edgeTolerance = edgeMargin / toleranceShare
 )
 
-// moment is what is known of a window before it is looked at.
-type moment struct {
+// timing is what is known of a window before it is looked at.
+type timing struct {
 	start, end int64
 	// starting means that the canary is in its start-up phase.
 	starting bool
@@ -46,7 +46,7 @@ func (c *Config) absorb(s *State, w *analysis.Window) {
 		return
 	}
 	c.begin(s, w, start)
-	at := c.moment(s, w, start, end)
+	at := c.timing(s, w, start, end)
 	c.stake(s, &at)
 	c.play(s, w, &at)
 	if s.first != 0 {
@@ -81,8 +81,8 @@ func (c *Config) begin(s *State, w *analysis.Window, start int64) {
 	c.alignComparisons(s)
 }
 
-func (c *Config) moment(s *State, w *analysis.Window, start, end int64) moment {
-	at := moment{start: start, end: end, keep: decay(time.Duration(end - s.last)), starting: start-s.first < int64(c.Startup.For)}
+func (c *Config) timing(s *State, w *analysis.Window, start, end int64) timing {
+	at := timing{start: start, end: end, keep: decay(time.Duration(end - s.last)), starting: start-s.first < int64(c.Startup.For)}
 	at.warm = s.first != 0 && !at.starting
 	at.favourable = at.warm && start >= s.step.start && c.MaxBadPromotion > 0 &&
 		w.Canary.Requests > 0 && w.Stable.Requests > 0
@@ -95,7 +95,7 @@ func (c *Config) moment(s *State, w *analysis.Window, start, end int64) moment {
 
 // stake puts what is due on every bet. It depends on the time alone, so it is
 // known before the window's counts.
-func (c *Config) stake(s *State, at *moment) {
+func (c *Config) stake(s *State, at *timing) {
 	if s.first == 0 {
 		return
 	}
@@ -115,7 +115,7 @@ func (c *Config) stake(s *State, at *moment) {
 }
 
 // play bets on every metric that the window says something about.
-func (c *Config) play(s *State, w *analysis.Window, at *moment) {
+func (c *Config) play(s *State, w *analysis.Window, at *timing) {
 	traffic := observation{canary: &w.Canary, stable: &w.Stable}
 	c.playMetric(s, failuresSlot, traffic, at)
 	if s.first == 0 || s.timed {
@@ -128,7 +128,7 @@ func (c *Config) play(s *State, w *analysis.Window, at *moment) {
 	}
 }
 
-func (c *Config) playMetric(s *State, slot int, o observation, at *moment) {
+func (c *Config) playMetric(s *State, slot int, o observation, at *timing) {
 	m := &s.metrics[slot]
 	null := c.nulls(s, slot, at)
 	m.play(o, &null, c.temperings(s, slot), at.keep)
@@ -156,7 +156,7 @@ func (m *metric) takes(sample *analysis.Sample, w *analysis.Window, step int64) 
 }
 
 // nulls are the edges that a metric is bet against at a moment.
-func (c *Config) nulls(s *State, slot int, at *moment) nulls {
+func (c *Config) nulls(s *State, slot int, at *timing) nulls {
 	n := nulls{maxWin: math.Inf(-1), maxFavour: math.Inf(-1)}
 	tolerance := c.Tolerance
 	if slot >= userSlots {
@@ -187,7 +187,7 @@ func (c *Config) nulls(s *State, slot int, at *moment) nulls {
 // remember adds a window to what is known of how both versions vary, and counts
 // what it said about the difference. It comes after the bets, which use what was
 // known before.
-func (c *Config) remember(s *State, w *analysis.Window, at *moment) {
+func (c *Config) remember(s *State, w *analysis.Window, at *timing) {
 	if at.warm && w.Canary.Requests > 0 && w.Stable.Requests > 0 {
 		n := c.temperings(s, failuresSlot).against(counts{nc: float64(w.Canary.Requests), ns: float64(w.Stable.Requests)})
 		s.informative.nc, s.informative.ns = rough(s.informative.nc+n.nc), rough(s.informative.ns+n.ns)
@@ -214,7 +214,7 @@ func (c *Config) remember(s *State, w *analysis.Window, at *moment) {
 }
 
 // absorbStep adds a window that lies within the present step.
-func (c *Config) absorbStep(s *State, w *analysis.Window, at *moment) {
+func (c *Config) absorbStep(s *State, w *analysis.Window, at *timing) {
 	s.step.windows++
 	s.step.canary.add(&w.Canary)
 	s.step.stable.add(&w.Stable)

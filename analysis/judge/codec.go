@@ -62,8 +62,8 @@ func (c *codec) count(values ...*int64) {
 	}
 }
 
-// moment is a time in Unix nanoseconds that is likely to be near another one.
-func (c *codec) moment(x *int64, near int64) {
+// timestamp is a time in Unix nanoseconds that is likely to be near another one.
+func (c *codec) timestamp(x *int64, near int64) {
 	distance := near - *x
 	c.count(&distance)
 	*x = near - distance

@@ -191,7 +191,7 @@ func within(x, limit float64) bool { return x > 0 && x <= limit }
 // MaxComparisons is how many metrics of the user's one Config can compare.
 const MaxComparisons = analysis.MaxSamples
 
-// Comparison compares a metric that the user named with stable, beside
+// Comparison compares a metric that the user named with stable, in addition to
 // failures and latency: one that comes as counts of events of which some are
 // bad, or as a histogram of which more is worse.
 type Comparison struct {

@@ -129,7 +129,7 @@ func (m *metric) code(c *codec, now int64) {
 	small(c, &m.kind)
 	small(c, &m.open)
 	c.flag(&m.apart)
-	c.moment(&m.end, now)
+	c.timestamp(&m.end, now)
 	if m.open == 0 {
 		m.before.code(c)
 	}
@@ -199,7 +199,7 @@ func (l *limitState) code(c *codec, now int64) {
 	}
 	c.key(&l.key)
 	c.count(&l.share.Total, &l.share.Within, &l.share.Beyond)
-	c.moment(&l.at, now)
+	c.timestamp(&l.at, now)
 	small(c, &l.missed)
 	small(c, &l.phase)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // A canary without requests yet, as in a preview, is judged by the user's numbers.
-func TestACanaryThatNobodyCallsPassesByItsNumbersOnly(t *testing.T) {
+func TestACanaryThatIsNotCalledPassesByItsNumbersOnly(t *testing.T) {
 	value := judge.ValueBetween("smoke", 1, math.Inf(1))
 	for _, test := range []struct {
 		name   string

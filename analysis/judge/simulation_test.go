@@ -156,7 +156,7 @@ func TestADefectThatBeginsLateIsStillFoundSoon(t *testing.T) {
 // Simpson's paradox: the weight grows while an incident raises everybody's
 // failure rate, so most canary requests were made in bad times. In total the
 // canary looks far worse; in no window it is.
-func TestTotalsOverSeveralWeightsDeceiveNobody(t *testing.T) {
+func TestTotalsOverSeveralWeightsDeceiveNoUser(t *testing.T) {
 	for seed := range uint64(200) {
 		flow := newTraffic(seed, 200)
 		late := func(at time.Duration) float64 {

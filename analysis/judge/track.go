@@ -10,7 +10,7 @@ import (
 // A metric is compared by one or several tracks, each a running bet on the
 // share of some kind of bad event: failed requests, or requests slower than
 // a bound. Bets against "the canary is no worse" (rollback) and against "it is
-// worse by the tolerance or more" (promotion) run beside each other.
+// worse by the tolerance or more" (promotion) run in parallel.
 const (
 	historyWeight = 200             // events that the usual share of bad ones counts for
 	baseDecay     = 0.9             // of the memory of shares

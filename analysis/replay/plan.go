@@ -56,7 +56,7 @@ func (p Plan) stage(step, lastRecorded int) (policy.Stage, bool, error) {
 	return p.stages[step], step == len(p.stages)-1, nil
 }
 
-// ReadPlan reads the Rollout from YAML that may hold other objects beside it.
+// ReadPlan reads the Rollout from YAML that may hold other objects too.
 // Unknown fields of the Rollout are errors.
 func ReadPlan(in io.Reader) (Plan, error) {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(in))

@@ -77,7 +77,7 @@ func TestNoRequestIsLostOrCountedTwice(t *testing.T) {
 	w := town()
 	for seed := range uint64(300) {
 		s := random(rand.New(rand.NewPCG(seed, 1)))
-		traffic := newScene(s, w)
+		traffic := newResolved(s, w)
 		of := func(kind observe.Kind, d metricsv1.Direction) map[string]float64 {
 			sums := map[string]float64{}
 			wanted := map[types.NamespacedName]bool{}

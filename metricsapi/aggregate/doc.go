@@ -2,7 +2,7 @@
 
 // Package aggregate makes the TrafficMetrics of resources out of flows.
 //
-//	Snapshot ──► scene: whose pods the ends of each flow are, and which of two
+//	Snapshot ──► resolved: whose pods the ends of each flow are, and which of two
 //	             sides that saw the same requests counts
 //	         ──► Metrics: a sum for each resource
 //	         ──► Edges: a sum for each other end of one resource

@@ -27,7 +27,7 @@ func Edges(s observe.Snapshot, inventory observe.Inventory, r observe.Request) [
 	if r.Kind == observe.TrafficSplits {
 		return items
 	}
-	t := newScene(s, inventory)
+	t := newResolved(s, inventory)
 	of := ref{r.Kind, types.NamespacedName{Namespace: r.Namespace, Name: r.Name}}
 	for e, total := range t.edges(of) {
 		items = append(items, item(of, metricsv1.Edge{Direction: e.direction, Side: e.side, Resource: e.other.object()}, total, &s))
@@ -36,7 +36,7 @@ func Edges(s observe.Snapshot, inventory observe.Inventory, r observe.Request) [
 	return items
 }
 
-func (t *scene) edges(of ref) map[edge]*sum {
+func (t *resolved) edges(of ref) map[edge]*sum {
 	sums := map[edge]*sum{}
 	add := func(f *flow, d metricsv1.Direction, other ref) {
 		e := edge{d, f.Side, other}

@@ -21,7 +21,7 @@ import (
 //	only sent        to         client, unless only servers saw it
 //	TrafficSplit     from       client, unless only servers saw it
 func Metrics(s observe.Snapshot, inventory observe.Inventory, r observe.Request) []metricsv1.TrafficMetrics {
-	t := newScene(s, inventory)
+	t := newResolved(s, inventory)
 	items := []metricsv1.TrafficMetrics{}
 	if r.Kind == observe.TrafficSplits {
 		for _, name := range names(inventory, r) {
@@ -61,7 +61,7 @@ func names(inventory observe.Inventory, r observe.Request) []types.NamespacedNam
 }
 
 // totals add up what some resources of a kind received or sent.
-func (t *scene) totals(kind observe.Kind, wanted map[types.NamespacedName]bool, d metricsv1.Direction) map[types.NamespacedName]*sum {
+func (t *resolved) totals(kind observe.Kind, wanted map[types.NamespacedName]bool, d metricsv1.Direction) map[types.NamespacedName]*sum {
 	totals := map[types.NamespacedName]*sum{}
 	for i := range t.flows {
 		f := &t.flows[i]
@@ -87,7 +87,7 @@ func (t *scene) totals(kind observe.Kind, wanted map[types.NamespacedName]bool, 
 
 // split returns an item for each backend, once anything was sent to the split: a backend
 // that nothing was sent to then had no requests, unless part of the traffic is not known.
-func (t *scene) split(name types.NamespacedName, s *observe.Snapshot) []metricsv1.TrafficMetrics {
+func (t *resolved) split(name types.NamespacedName, s *observe.Snapshot) []metricsv1.TrafficMetrics {
 	split, found := t.inventory.Split(name)
 	if !found {
 		return nil
@@ -113,7 +113,7 @@ func (t *scene) split(name types.NamespacedName, s *observe.Snapshot) []metricsv
 }
 
 // backends add up what was sent to each backend of a split, by clients if they counted.
-func (t *scene) backends(namespace string, split observe.Split) (sums []sum, sent bool) {
+func (t *resolved) backends(namespace string, split observe.Split) (sums []sum, sent bool) {
 	byClients, byServers := make([]sum, len(split.Backends)), make([]sum, len(split.Backends))
 	var clients bool
 	for i := range t.flows {
@@ -137,10 +137,10 @@ func (t *scene) backends(namespace string, split observe.Split) (sums []sum, sen
 	return byServers, sent
 }
 
-// through tells whether a flow took a backend of a split. Where the place of measurement
+// through reports whether a flow took a backend of a split. Where the place of measurement
 // does not say what was called, a request to the backend's Service, or to a pod of it, is
 // taken for one.
-func (t *scene) through(f *flow, apex, backend string) bool {
+func (t *resolved) through(f *flow, apex, backend string) bool {
 	switch {
 	case f.Apex != "":
 		return f.Apex == apex && f.Backend == backend

@@ -24,8 +24,8 @@ const (
 	// retry is how long an answer is kept that may be better the next moment: an
 	// error, or a snapshot that is due to be followed by the next one.
 	retry = time.Second
-	// tellEvery is how often the log says that the source can't be read.
-	tellEvery = 30 * time.Second
+	// logEvery is how often the log says that the source can't be read.
+	logEvery = 30 * time.Second
 )
 
 // Options configure a Provider. Zero fields take their defaults.
@@ -45,8 +45,8 @@ type Provider struct {
 	timeout   time.Duration
 	flights   singleflight.Group
 	// kept has the last observation of each scope that was asked for lately.
-	kept *cache.LRUExpireCache
-	told rate.Sometimes
+	kept   *cache.LRUExpireCache
+	logged rate.Sometimes
 }
 
 // observation is what a source said of a scope.
@@ -67,7 +67,7 @@ func NewProvider(source observe.Source, inventory observe.Inventory, clock clock
 	}
 	return &Provider{
 		source: source, inventory: inventory, clock: clock, timeout: o.Timeout,
-		kept: cache.NewLRUExpireCacheWithClock(o.Scopes, clock), told: rate.Sometimes{Interval: tellEvery},
+		kept: cache.NewLRUExpireCacheWithClock(o.Scopes, clock), logged: rate.Sometimes{Interval: logEvery},
 	}
 }
 
@@ -122,7 +122,7 @@ func (p *Provider) snapshot(ctx context.Context, r observe.Request) (observe.Sna
 		if err != nil && ctx.Err() != nil {
 			err = &observe.UnavailableError{Message: "the source of the metrics did not answer in time", Cause: err}
 		}
-		p.tell(ctx, namespace, err)
+		p.log(ctx, namespace, err)
 		p.kept.Add(namespace, observation{s, err}, keepFor(s, err, p.clock.Now()))
 		return s, err
 	})
@@ -135,10 +135,10 @@ func (p *Provider) snapshot(ctx context.Context, r observe.Request) (observe.Sna
 	}
 }
 
-// tell logs why a source said nothing, now and then: users don't see the cause.
-func (p *Provider) tell(ctx context.Context, namespace string, err error) {
+// log says why a source said nothing, now and then: users don't see the cause.
+func (p *Provider) log(ctx context.Context, namespace string, err error) {
 	if unavailable, ok := errors.AsType[*observe.UnavailableError](err); ok && unavailable.Cause != nil {
-		p.told.Do(func() {
+		p.logged.Do(func() {
 			klog.FromContext(ctx).Error(unavailable.Cause, "Traffic could not be read", "namespace", namespace, "answer", unavailable.Message)
 		})
 	}

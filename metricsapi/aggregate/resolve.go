@@ -48,8 +48,8 @@ type flow struct {
 	client, server end
 }
 
-// scene is a snapshot beside the inventory, for one answer.
-type scene struct {
+// resolved has the flows of a snapshot with the owners of their ends, for one answer.
+type resolved struct {
 	inventory observe.Inventory
 	flows     []flow
 	owned     map[types.NamespacedName]ref
@@ -58,9 +58,9 @@ type scene struct {
 	sent, served map[ref]bool
 }
 
-// newScene finds out whose the flows are. Flows without requests say nothing.
-func newScene(s observe.Snapshot, inventory observe.Inventory) *scene {
-	t := &scene{
+// newResolved finds out whose the flows are. Flows without requests say nothing.
+func newResolved(s observe.Snapshot, inventory observe.Inventory) *resolved {
+	t := &resolved{
 		inventory: inventory, flows: make([]flow, 0, len(s.Flows)), owned: map[types.NamespacedName]ref{},
 		behind: newBehind(inventory), sent: map[ref]bool{}, served: map[ref]bool{},
 	}
@@ -82,11 +82,11 @@ func newScene(s observe.Snapshot, inventory observe.Inventory) *scene {
 
 func isCount(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 
-// counts tells whether a flow is to be counted in a direction. Where both sides saw the
+// counts reports whether a flow is to be counted in a direction. Where both sides saw the
 // requests, the side of the resource in question counts: the server for what was
 // received and the client for what was sent. That is decided for each workload, since a
 // mesh has all of its pods or none.
-func (t *scene) counts(f *flow, d metricsv1.Direction) bool {
+func (t *resolved) counts(f *flow, d metricsv1.Direction) bool {
 	if d == metricsv1.DirectionFrom {
 		return f.Side == metricsv1.SideServer || f.server.owner == ref{} || !t.served[f.server.owner]
 	}
@@ -94,7 +94,7 @@ func (t *scene) counts(f *flow, d metricsv1.Direction) bool {
 }
 
 // end finds out what a party is that some Services stand for, the called one first.
-func (t *scene) end(p observe.Party, services ...string) end {
+func (t *resolved) end(p observe.Party, services ...string) end {
 	e := end{namespace: p.Namespace, workload: p.Workload}
 	for _, name := range services {
 		if name != "" && !slices.Contains(e.services, name) {
@@ -117,7 +117,7 @@ func (t *scene) end(p observe.Party, services ...string) end {
 
 // guess finds the kind of a workload of which only the name is known. A pod without
 // an owner is its own workload.
-func (t *scene) guess(e *end) {
+func (t *resolved) guess(e *end) {
 	name := types.NamespacedName{Namespace: e.namespace, Name: e.workload.Name}
 	for _, kind := range owners {
 		if t.inventory.Exists(kind, name) {
@@ -131,7 +131,7 @@ func (t *scene) guess(e *end) {
 }
 
 // owner is what the pods of an end belong to, or as much as is known of them.
-func (t *scene) owner(e *end) ref {
+func (t *resolved) owner(e *end) ref {
 	if known, found := t.owned[e.pod]; found && e.pod.Name != "" {
 		return known
 	}
@@ -149,7 +149,7 @@ func (t *scene) owner(e *end) ref {
 }
 
 // in are the objects of a kind that an end is part of.
-func (t *scene) in(e *end, kind observe.Kind) []types.NamespacedName {
+func (t *resolved) in(e *end, kind observe.Kind) []types.NamespacedName {
 	switch {
 	case kind == observe.Namespaces && e.namespace != "":
 		return []types.NamespacedName{{Name: e.namespace}}
@@ -162,7 +162,7 @@ func (t *scene) in(e *end, kind observe.Kind) []types.NamespacedName {
 }
 
 // holders are the objects of a kind that contain the pods of an end.
-func (t *scene) holders(e *end, kind observe.Kind) []types.NamespacedName {
+func (t *resolved) holders(e *end, kind observe.Kind) []types.NamespacedName {
 	if e.pod.Name != "" {
 		if holders := t.inventory.Holders(kind, e.pod); len(holders) > 0 {
 			return holders
@@ -182,7 +182,7 @@ func (t *scene) holders(e *end, kind observe.Kind) []types.NamespacedName {
 
 // inServices are the Services that the requests were sent to, and then those that have
 // the pod among their endpoints.
-func (t *scene) inServices(e *end) []types.NamespacedName {
+func (t *resolved) inServices(e *end) []types.NamespacedName {
 	var all []types.NamespacedName
 	for _, name := range e.services {
 		all = append(all, types.NamespacedName{Namespace: e.namespace, Name: name})
@@ -198,9 +198,9 @@ func (t *scene) inServices(e *end) []types.NamespacedName {
 	return all
 }
 
-// other is how an end is named beside a resource of a kind: by the object of the same
+// other is how an end is named next to a resource of a kind: by the object of the same
 // kind, otherwise by its workload or its pod.
-func (t *scene) other(e *end, kind observe.Kind) ref {
+func (t *resolved) other(e *end, kind observe.Kind) ref {
 	if same := t.in(e, kind); len(same) > 0 {
 		return ref{kind, same[0]}
 	}

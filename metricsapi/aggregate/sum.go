@@ -44,7 +44,7 @@ func (s *sum) side() metricsv1.Side {
 	return metricsv1.SideClient
 }
 
-// sound tells whether a histogram can be one.
+// sound reports whether a histogram can be one.
 func sound(h *observe.Histogram) bool {
 	if h == nil || len(h.Counts) != len(h.LE) || !isCount(h.Total) {
 		return false

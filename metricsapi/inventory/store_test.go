@@ -101,7 +101,7 @@ func TestHoldersAreWhatContainsAPod(t *testing.T) {
 		"its Services, each once, if they exist": {observe.Services, "web-5d-a", []types.NamespacedName{name("shop", "web"), name("shop", "web-stable")}},
 		"no Service":                             {observe.Services, "db-0", nil},
 		"no TrafficSplit":                        {observe.TrafficSplits, "web-5d-a", nil},
-		"nothing of a pod that is not there":     {observe.Namespaces, "nobody", nil},
+		"nothing of a pod that is not there":     {observe.Namespaces, "absent", nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			got := s.Holders(test.kind, name("shop", test.pod))
@@ -149,7 +149,7 @@ func TestAnAddressIsThatOfOnePod(t *testing.T) {
 	expect("first address", "10.0.0.1", "web-5d-a")
 	expect("second address", "fd00::1", "web-5d-a")
 	expect("written as IPv6", "::ffff:10.0.0.1", "web-5d-a")
-	expect("nobody's", "10.9.9.9", "")
+	expect("no pod's", "10.9.9.9", "")
 
 	leaving := pod(metaOf("shop", "web-5d-a", "", "", ""), "node-1", "10.0.0.1")
 	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}

@@ -117,7 +117,7 @@ func newConfig(o Options) (*genericapiserver.Config, error) {
 	namer := apiopenapi.NewDefinitionNamer(scheme)
 	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(openapi.Definitions, namer)
 	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.Definitions, namer)
-	//nolint:staticcheck // the library fills this field, and refuses the newer one beside it
+	//nolint:staticcheck // the library fills this field, and refuses the newer one together with it
 	config.OpenAPIConfig.GetOperationIDAndTags, config.OpenAPIV3Config.GetOperationIDAndTags = operation, operation
 	config.OpenAPIConfig.Info.Title, config.OpenAPIV3Config.Info.Title = title, title
 	serving := genericoptions.NewSecureServingOptions()

@@ -77,7 +77,7 @@ func TestAnswersHaveTheShapesOfTheSpecification(t *testing.T) {
 	}
 }
 
-func TestTablesAreForPeople(t *testing.T) {
+func TestTablesAreForUsers(t *testing.T) {
 	h := handler(t, shop(), nil)
 	for name, path := range map[string]string{
 		"table-pods":   "/namespaces/shop/pods",

@@ -20,7 +20,7 @@ func TestReaderCountsEachLineOnce(t *testing.T) {
 	for range 20_000 {
 		client := fmt.Sprintf("10.0.%d.%d", random.IntN(6), random.IntN(250))
 		if random.IntN(50) == 0 {
-			client = "nobody"
+			client = "unknown"
 		}
 		fmt.Fprintf(&log, "b1\t+\t200\t0.001\t-\tOK\tsplit\t%s\n", client)
 		want[client]++
@@ -35,7 +35,7 @@ func TestReaderCountsEachLineOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, dropped, position := map[string]uint64{}, 0, int64(0)
 			r := NewReader(func(e Entry) {
-				client := "nobody"
+				client := "unknown"
 				if e.Valid {
 					client = e.Record.Client.String()
 				}

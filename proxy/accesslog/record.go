@@ -15,7 +15,7 @@ type Record struct {
 	Backend string
 	// Code is the final status, three digits.
 	Code string
-	// Seconds that the backend took, over all tries; negative when not known. For
+	// Seconds that the backend needed, in all tries; negative when not known. For
 	// an upgraded connection, the time until it was upgraded.
 	Seconds float64
 	// Complete is whether the whole answer was sent.
@@ -116,7 +116,7 @@ func parseClient(field []byte) (client netip.Addr, ok bool) {
 	return client.Unmap(), true
 }
 
-// isID tells whether a field is a backend's ID.
+// isID reports whether a field is a backend's ID.
 func isID(field []byte) bool {
 	if len(field) == 0 || len(field) > 32 {
 		return false

@@ -231,7 +231,7 @@ func (s *saved) Take(chunk []byte)    { s.taken += int64(len(chunk)) }
 func (s *saved) Save() (int64, error) { return s.position, nil }
 func (s *saved) Finish() error        { s.finished = true; return nil }
 
-func TestNothingIsGivenBackThatANextAgentNeeds(t *testing.T) {
+func TestNothingIsDiscardedThatANextAgentNeeds(t *testing.T) {
 	file := openTestLog(t, filepath.Join(memoryDir(t), "access.log"))
 	const size = 2 * DiscardBytes
 	if _, err := file.Write([]byte(strings.Repeat("x", size))); err != nil {
@@ -246,7 +246,7 @@ func TestNothingIsGivenBackThatANextAgentNeeds(t *testing.T) {
 		t.Errorf("%d bytes were taken and %d read, want %d", s.taken, f.read, size)
 	}
 	if f.discarded != DiscardBytes {
-		t.Errorf("given back up to %d, want the page of %d", f.discarded, s.position)
+		t.Errorf("discarded up to %d, want the page of %d", f.discarded, s.position)
 	}
 	got := make([]byte, 1)
 	if _, err := file.ReadAt(got, s.position); err != nil || got[0] != 'x' {

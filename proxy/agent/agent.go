@@ -85,11 +85,11 @@ type Agent struct {
 	// instance is the number of the newest nginx, and tables are its weights.
 	instance int
 	tables   *weights.Tables
-	// split in effect.
+	// split that is live.
 	split traffic.Split
-	// rendering in effect; its key is "" before nginx serves for the first time.
+	// rendering that is live; its key is "" before nginx serves for the first time.
 	rendering nginx.Rendering
-	// generation in effect, and the digest of split.
+	// generation that is live, and the digest of split.
 	generation    int64
 	configuration string
 	draining      bool
@@ -140,7 +140,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	tailer := accesslog.NewTailer(log, a.counts.Position(), a.Clock, a.counts)
-	if err := tailer.CatchUp(); err != nil { // before anybody sees the counts
+	if err := tailer.CatchUp(); err != nil { // before a Prometheus sees the counts
 		return err
 	}
 	retry := a.resume(work)
@@ -165,7 +165,7 @@ func (a *Agent) Run(ctx context.Context) error {
 }
 
 // prepare makes what nginx and the agent need, and opens the access log. Without
-// anything to take over it empties the folder of what a former process left.
+// anything to adopt it empties the folder of what a previous process left.
 func (a *Agent) prepare() (*os.File, error) {
 	dir := a.Render.Dir
 	if err := os.MkdirAll(string(dir), 0o700); err != nil {
@@ -202,7 +202,7 @@ func empty(folder string) error {
 	return nil
 }
 
-// serve puts in effect what the feed wants until a stop was asked for and the
+// serve makes live what the feed wants until a stop was asked for and the
 // drain is over, or until requests can't be counted any more. retry says when to try
 // again what failed before.
 func (a *Agent) serve(ctx, work context.Context, retry <-chan time.Time, failures, followed <-chan error) error {
@@ -301,7 +301,7 @@ func (a *Agent) quit(ctx context.Context) error {
 	return a.server.Stop(ctx)
 }
 
-// attempt puts a want in effect and reports. After an error the channel says when
+// attempt makes a want live and reports. After an error the channel says when
 // to try again.
 func (a *Agent) attempt(ctx context.Context, want feed.Want, backoff time.Duration) <-chan time.Time {
 	err := a.apply(ctx, want)
@@ -311,17 +311,17 @@ func (a *Agent) attempt(ctx context.Context, want feed.Want, backoff time.Durati
 		a.report(traffic.Summary(want.Problems))
 		return nil
 	}
-	a.Log.Error(err, "The former configuration stays in effect", "generation", want.Split.Generation, "served", a.generation)
+	a.Log.Error(err, "The previous configuration stays live", "generation", want.Split.Generation, "served", a.generation)
 	a.report(err.Error())
 	return a.Clock.After(backoff)
 }
 
-// report says what is in effect.
+// report says what is live.
 func (a *Agent) report(message string) {
 	a.Feed.Report(feed.Served{Generation: a.generation, Configuration: a.configuration, Message: message})
 }
 
-// apply puts a want in effect: only the table of weights when that is all that
+// apply makes a want live: only the table of weights when that is all that
 // differs, else the configuration.
 func (a *Agent) apply(ctx context.Context, want feed.Want) error {
 	if len(want.Split.Ports) == 0 {
@@ -350,11 +350,11 @@ func (a *Agent) apply(ctx context.Context, want feed.Want) error {
 	if err := a.settle(want.Split, r); err != nil {
 		return err
 	}
-	a.Log.Info("In effect", "generation", a.generation, "configuration", r.Key)
+	a.Log.Info("Live", "generation", a.generation, "configuration", r.Key)
 	return nil
 }
 
-// reweigh puts a table of weights in effect.
+// reweigh makes a table of weights live.
 func (a *Agent) reweigh(ctx context.Context, table nginx.Table) error {
 	if err := a.tables.Write(table); err != nil {
 		return err
@@ -369,7 +369,7 @@ func (a *Agent) reweigh(ctx context.Context, table nginx.Table) error {
 	return nil
 }
 
-// settle notes what is in effect now.
+// settle notes what is live now.
 func (a *Agent) settle(split traffic.Split, r nginx.Rendering) error {
 	if err := a.udp.Open(r.Datagrams); err != nil {
 		return err

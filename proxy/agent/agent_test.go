@@ -89,7 +89,7 @@ func (s *fakeServer) taken() []string {
 }
 
 // nodeClock is a fake clock that can be set while what waits goes on to wait, and that
-// remembers for how long somebody has waited.
+// remembers for how long each caller has waited.
 type nodeClock struct {
 	*clocktesting.FakeClock
 	mu     sync.Mutex
@@ -116,15 +116,15 @@ func (c *nodeClock) After(d time.Duration) <-chan time.Time {
 	return c.FakeClock.After(d)
 }
 
-// awaits tells whether somebody has begun to wait for so long.
+// awaits reports whether a caller has begun to wait for so long.
 func (c *nodeClock) awaits(d time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Contains(c.waited, d)
 }
 
-// stage is an agent with everything around it in the test's hands.
-type stage struct {
+// fixture is an agent with everything around it in the test's hands.
+type fixture struct {
 	*memoryFeed
 	server *fakeServer
 	clock  *nodeClock
@@ -135,13 +135,13 @@ type stage struct {
 	done   chan error
 }
 
-func newStage(t *testing.T, change ...func(*Options)) *stage {
+func newFixture(t *testing.T, change ...func(*Options)) *fixture {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{
+	s := &fixture{
 		memoryFeed: newMemoryFeed(), server: &fakeServer{fail: map[string]error{}},
 		clock:  &nodeClock{FakeClock: clocktesting.NewFakeClock(time.Unix(1000, 0))},
 		status: listener.Addr().String(), dir: nginx.Dir(proxytest.MemoryDir(t)), done: make(chan error, 1),
@@ -172,7 +172,7 @@ func newStage(t *testing.T, change ...func(*Options)) *stage {
 }
 
 // passTimeUntil lets the fake time pass until a condition holds.
-func (s *stage) passTimeUntil(t *testing.T, what string, condition func() bool) {
+func (s *fixture) passTimeUntil(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	proxytest.Eventually(t, what, func() bool {
 		s.clock.Step(500 * time.Millisecond)
@@ -181,29 +181,29 @@ func (s *stage) passTimeUntil(t *testing.T, what string, condition func() bool) 
 }
 
 // goTo lets the fake time pass until the next second has lasted for so long.
-func (s *stage) goTo(part time.Duration) {
+func (s *fixture) goTo(part time.Duration) {
 	now := s.clock.Now()
 	s.clock.Step(now.Truncate(time.Second).Add(time.Second + part).Sub(now))
 }
 
 // report lets the fake time pass until the agent reports.
-func (s *stage) report(t *testing.T) feed.Served {
+func (s *fixture) report(t *testing.T) feed.Served {
 	t.Helper()
 	s.passTimeUntil(t, "a report", s.reported)
 	return <-s.reports
 }
 
 // reportAtOnce is a report for which no time has to pass.
-func (s *stage) reportAtOnce(t *testing.T) feed.Served {
+func (s *fixture) reportAtOnce(t *testing.T) feed.Served {
 	t.Helper()
 	proxytest.Eventually(t, "a report", s.reported)
 	return <-s.reports
 }
 
-func (s *stage) reported() bool { return len(s.reports) > 0 }
+func (s *fixture) reported() bool { return len(s.reports) > 0 }
 
-// closing tells whether the newest nginx asks clients to close their connections.
-func (s *stage) closing(t *testing.T) bool {
+// closing reports whether the newest nginx asks clients to close their connections.
+func (s *fixture) closing(t *testing.T) bool {
 	t.Helper()
 	newest, err := nginxproc.LastInstance(s.dir)
 	if err != nil {
@@ -216,7 +216,7 @@ func (s *stage) closing(t *testing.T) bool {
 	return table == "empty" // the empty folder, which no request is found in
 }
 
-func (s *stage) readyz(t *testing.T) string {
+func (s *fixture) readyz(t *testing.T) string {
 	t.Helper()
 	_, body := get(t, "http://"+s.status+"/readyz")
 	return strings.TrimSpace(body)
@@ -233,7 +233,7 @@ func wanted(generation int64, weights ...int32) feed.Want {
 }
 
 func TestTheAgentReloadsOnlyForBackends(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	if got := s.readyz(t); got != "starting" {
 		t.Errorf("ready before anything is served: %q", got)
 	}
@@ -277,7 +277,7 @@ func TestTheLastGoodConfigurationStays(t *testing.T) {
 		"the Service has gone away": {"", feed.Want{}, "nothing can be served: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.wants <- wanted(1, 100, 0)
 			s.report(t)
 			s.server.taken()
@@ -285,9 +285,9 @@ func TestTheLastGoodConfigurationStays(t *testing.T) {
 				s.server.failNext(test.call, errors.New("invalid port"))
 			}
 			s.wants <- test.want
-			former := served(wanted(1, 100, 0))
-			former.Message = test.message
-			if diff := cmp.Diff(former, s.report(t)); diff != "" {
+			previous := served(wanted(1, 100, 0))
+			previous.Message = test.message
+			if diff := cmp.Diff(previous, s.report(t)); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
 			if got := s.readyz(t); got != "ok" {
@@ -309,7 +309,7 @@ func TestTheLastGoodConfigurationStays(t *testing.T) {
 }
 
 func TestAnAgentThatCantStartNginxIsNotReadyAndTriesAgain(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.server.failNext("start", errors.New("port is taken"))
 	s.wants <- wanted(1, 100)
 	if diff := cmp.Diff(feed.Served{Message: "port is taken"}, s.report(t)); diff != "" {
@@ -327,7 +327,7 @@ func TestAnAgentThatCantStartNginxIsNotReadyAndTriesAgain(t *testing.T) {
 }
 
 func TestDraining(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
 	start := s.clock.Now()
@@ -364,7 +364,7 @@ func TestDraining(t *testing.T) {
 }
 
 func TestNginxIsStartedAgainWhenItEnds(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
 	s.server.taken()
@@ -398,7 +398,7 @@ func TestNginxIsStartedAgainWhenItEnds(t *testing.T) {
 // At 0.3 s of a second nginx remembers until 0.7 s later; 0.15 s are for its delays.
 func TestWhatNginxRemembersIsWaitedFor(t *testing.T) {
 	const forgotten = 850 * time.Millisecond
-	s := newStage(t)
+	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
 	at := func(what string, d time.Duration, act func()) {
@@ -411,13 +411,13 @@ func TestWhatNginxRemembersIsWaitedFor(t *testing.T) {
 	}
 	at("new weights are reported later", forgotten, func() { s.wants <- wanted(2, 50, 50) })
 	s.report(t)
-	at("clients of a former nginx are asked to close for long enough", forgotten+time.Second, func() { s.wants <- wanted(3, 100) })
+	at("clients of a previous nginx are asked to close for long enough", forgotten+time.Second, func() { s.wants <- wanted(3, 100) })
 	s.report(t)
 	at("and before a proxy ends", forgotten+10*time.Second, s.stop)
 }
 
 func TestANginxThatRemembersForLongIsReplaced(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
 	s.server.taken()
@@ -425,9 +425,9 @@ func TestANginxThatRemembersForLongIsReplaced(t *testing.T) {
 	s.wants <- wanted(2, 50, 50)
 	proxytest.Eventually(t, "new weights are written", func() bool { return s.clock.awaits(850 * time.Millisecond) })
 	s.clock.setBack(time.Hour)
-	former := served(wanted(1, 100, 0))
-	former.Message = errClockSetBack.Error()
-	if diff := cmp.Diff(former, s.report(t)); diff != "" {
+	previous := served(wanted(1, 100, 0))
+	previous.Message = errClockSetBack.Error()
+	if diff := cmp.Diff(previous, s.report(t)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(served(wanted(2, 50, 50)), s.report(t)); diff != "" {
@@ -441,15 +441,15 @@ func TestANginxThatRemembersForLongIsReplaced(t *testing.T) {
 func TestWhileTwoMayServeAnotherIsStartedWhateverIsWanted(t *testing.T) {
 	for name, next := range map[string]feed.Want{"the same": wanted(2, 100), "what was before": wanted(3, 50, 50)} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.wants <- wanted(1, 100, 0)
 			s.report(t)
 			s.server.taken()
 			s.server.failNext("retire", errors.New("workers accept still"))
 			s.wants <- wanted(2, 100)
-			former := served(wanted(1, 100, 0))
-			former.Message = "workers accept still"
-			if diff := cmp.Diff(former, s.report(t)); diff != "" {
+			previous := served(wanted(1, 100, 0))
+			previous.Message = "workers accept still"
+			if diff := cmp.Diff(previous, s.report(t)); diff != "" {
 				t.Errorf("report (-want +got):\n%s", diff)
 			}
 			s.wants <- next
@@ -472,15 +472,15 @@ type leftBehind struct {
 func (l leftBehind) Kept() map[string]int { return l.kept }
 
 func TestAnNginxThatEndedWithItsAgentIsStartedAgainBeforeAnythingIsWanted(t *testing.T) {
-	former := wanted(1, 90, 10)
+	previous := wanted(1, 90, 10)
 	server := &fakeServer{fail: map[string]error{"start": errors.New("no memory")}}
-	s := newStage(t, func(o *Options) {
+	s := newFixture(t, func(o *Options) {
 		fd, err := o.Listen(nginx.Socket{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Files = leftBehind{kept: map[string]int{fdstore.SocketPrefix + "tcp 0.0.0.0:8080": fd}}
-		if err := saveState(o.Render.Dir, state{Split: former.Split, Instance: 1}); err != nil {
+		if err := saveState(o.Render.Dir, state{Split: previous.Split, Instance: 1}); err != nil {
 			t.Fatal(err)
 		}
 		o.Server = func(func(int)) (Server, error) { return server, nil }
@@ -493,7 +493,7 @@ func TestAnNginxThatEndedWithItsAgentIsStartedAgainBeforeAnythingIsWanted(t *tes
 	if diff := cmp.Diff([]string{"start", "start", "retire"}, got); diff != "" {
 		t.Errorf("asked nginx (-want +got):\n%s", diff)
 	}
-	proxytest.Eventually(t, "it serves what the former agent had in effect", func() bool { return s.readyz(t) == "ok" })
+	proxytest.Eventually(t, "it serves what was live with the previous agent", func() bool { return s.readyz(t) == "ok" })
 	s.wants <- wanted(2, 50, 50)
 	if diff := cmp.Diff(served(wanted(2, 50, 50)), s.report(t)); diff != "" {
 		t.Errorf("weights after that (-want +got):\n%s", diff)
@@ -504,7 +504,7 @@ func TestAnNginxThatEndedWithItsAgentIsStartedAgainBeforeAnythingIsWanted(t *tes
 }
 
 func TestProbes(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	if code, _ := get(t, "http://"+s.status+"/healthz"); code != http.StatusOK {
 		t.Errorf("/healthz answers %d while nginx is not running", code)
 	}
@@ -514,7 +514,7 @@ func TestProbes(t *testing.T) {
 }
 
 func TestLastCountsWaitForTheOneWhoScrapes(t *testing.T) {
-	for name, scrapes := range map[string]bool{"somebody scrapes": true, "nobody scrapes": false} {
+	for name, scrapes := range map[string]bool{"a Prometheus scrapes": true, "none scrapes": false} {
 		t.Run(name, func(t *testing.T) {
 			status := newStatusServer(prometheus.NewRegistry())
 			if scrapes {

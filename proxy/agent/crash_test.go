@@ -105,7 +105,7 @@ func (c *crew) stop(t *testing.T) error {
 	}
 }
 
-// serve asks for backends and returns when they are in effect.
+// serve asks for backends and returns when they are live.
 func (c *crew) serve(t *testing.T, destinations ...traffic.Destination) {
 	t.Helper()
 	c.generation++
@@ -119,10 +119,10 @@ func (c *crew) serve(t *testing.T, destinations ...traffic.Destination) {
 func (c *crew) awaitGeneration(t *testing.T) {
 	t.Helper()
 	want := fmt.Sprintf("%d ", c.generation)
-	proxytest.Eventually(t, "generation "+want+"is in effect", func() bool { return c.lastReport(t) == want })
+	proxytest.Eventually(t, "generation "+want+" is live", func() bool { return c.lastReport(t) == want })
 }
 
-// killAgent kills the agent, and returns when another has taken over.
+// killAgent kills the agent, and returns when another runs in its place.
 func (c *crew) killAgent(t *testing.T) {
 	t.Helper()
 	var agent int
@@ -143,8 +143,8 @@ func (c *crew) killAgent(t *testing.T) {
 	c.awaitGeneration(t)
 }
 
-// killMaster kills nginx's master process, and returns when another one has taken
-// over and the workers of the killed one accept nothing any more.
+// killMaster kills nginx's master process, and returns when another one runs in
+// its place and the workers of the killed one accept nothing any more.
 func (c *crew) killMaster(t *testing.T) {
 	t.Helper()
 	masters := c.masters(t)
@@ -152,7 +152,7 @@ func (c *crew) killMaster(t *testing.T) {
 	if err := syscall.Kill(killed.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	proxytest.Eventually(t, "another nginx has taken over", func() bool {
+	proxytest.Eventually(t, "another nginx runs in its place", func() bool {
 		members, err := killed.Members()
 		if err != nil {
 			t.Fatal(err)

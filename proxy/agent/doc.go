@@ -11,13 +11,13 @@
 //
 // An fdstore.Supervisor is the parent of the agent. It keeps the sockets that clients
 // connect to, so that nginx serves on when the agent crashes and the next agent
-// takes over.
+// runs.
 //
 //	Feed ──Want──> Agent ──Render──> nginx.conf ──(only when it differs)──> another nginx
 //	  ^              │     └───────> table of weights ──(rename)──> every worker, within a second
 //	  └───Served─────┘
 //	nginx ──access log──> Tailer ──> counts ──> /metrics
 //
-// What it is made of has rooms of its own beside it: weights, sockets, udp, counts,
+// What it is made of has packages of its own: weights, sockets, udp, counts,
 // accesslog, nginxproc, feed and fdstore.
 package agent

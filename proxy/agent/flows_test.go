@@ -15,7 +15,7 @@ import (
 )
 
 // A header can say anything. Whose connection it is can't be made up.
-func TestTheClientOfAFlowIsWhoeverConnected(t *testing.T) {
+func TestTheClientOfAFlowIsTheOneThatConnected(t *testing.T) {
 	for _, protocol := range []traffic.Protocol{traffic.ProtocolHTTP, traffic.ProtocolHTTP2} {
 		t.Run(string(protocol), func(t *testing.T) {
 			r := startRig(t, rigOptions{})

@@ -408,9 +408,9 @@ func TestNoCallIsLostWhileBackendsChange(t *testing.T) {
 	}
 }
 
-// A connection that a former nginx accepted so late that it never says GOAWAY on it is
+// A connection that a previous nginx accepted so late that it never says GOAWAY on it is
 // served by the present weights all the same, and its requests are counted once.
-func TestAConnectionToAFormerNginxIsServedByTheWeightsInEffect(t *testing.T) {
+func TestAConnectionToAPreviousNginxIsServedByTheLiveWeights(t *testing.T) {
 	r := startRig(t, rigOptions{})
 	stable, canary := startCalls(t, "calls-stable"), startCalls(t, "calls-canary")
 	r.want(t, traffic.ProtocolHTTP2, stable.destination(1), canary.destination(0))
@@ -564,7 +564,7 @@ func TestRequestsOfHTTP2ArriveAsTheyWereSent(t *testing.T) {
 	}
 }
 
-func TestNobodyToServeHTTP2(t *testing.T) {
+func TestNoBackendToServeHTTP2(t *testing.T) {
 	r := startRig(t, rigOptions{})
 	gone := startCalls(t, "calls-stable")
 	r.want(t, traffic.ProtocolHTTP2, gone.destination(0))

@@ -12,13 +12,13 @@ import (
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
-// succeed has every other nginx hand requests over to the instance with a number.
+// handOver has every other nginx hand requests over to the instance with a number.
 //
-// A former nginx tells its clients of HTTP/2 by GOAWAY to go elsewhere. But a
+// A previous nginx tells its clients of HTTP/2 by GOAWAY to go elsewhere. But a
 // connection that it had only just accepted at that moment is never told, and a client
 // may keep it for as long as it likes. What is asked on it must not be served by
-// weights that are no longer in effect.
-func succeed(dir nginx.Dir, number int) error {
+// weights that are no longer live.
+func handOver(dir nginx.Dir, number int) error {
 	successor := dir.Instance(number)
 	if err := replace.Link(filepath.Base(string(successor)), dir.Current()); err != nil {
 		return fmt.Errorf("name the present nginx: %w", err)
@@ -28,12 +28,12 @@ func succeed(dir nginx.Dir, number int) error {
 		return err
 	}
 	for _, n := range numbers {
-		former := dir.Instance(n)
-		if former == successor {
+		previous := dir.Instance(n)
+		if previous == successor {
 			continue
 		}
-		if err := os.WriteFile(former.Retired(), nil, 0o600); err != nil && !os.IsNotExist(err) {
-			return fmt.Errorf("have a former nginx hand over: %w", err)
+		if err := os.WriteFile(previous.Retired(), nil, 0o600); err != nil && !os.IsNotExist(err) {
+			return fmt.Errorf("have a previous nginx hand over: %w", err)
 		}
 	}
 	return nil

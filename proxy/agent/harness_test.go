@@ -160,7 +160,7 @@ type rig struct {
 
 type rigOptions struct {
 	drain, settle time.Duration
-	// leftovers are files that a former agent left, relative to the folder.
+	// leftovers are files that a previous agent left, relative to the folder.
 	leftovers []string
 }
 
@@ -228,7 +228,7 @@ func (w *logWriter) count(what string) int {
 	return strings.Count(w.text.String(), what)
 }
 
-// want asks for a split of the rig's port and returns when it is in effect.
+// want asks for a split of the rig's port and returns when it is live.
 func (r *rig) want(t *testing.T, protocol traffic.Protocol, destinations ...traffic.Destination) {
 	t.Helper()
 	r.wantSplit(t, traffic.Split{
@@ -236,7 +236,7 @@ func (r *rig) want(t *testing.T, protocol traffic.Protocol, destinations ...traf
 	})
 }
 
-// wantSplit asks for a split and returns when it is in effect.
+// wantSplit asks for a split and returns when it is live.
 func (r *rig) wantSplit(t *testing.T, split traffic.Split) {
 	t.Helper()
 	r.generation++

@@ -99,7 +99,7 @@ func (f *fileFeed) Wants() <-chan feed.Want { return f.wants }
 
 // Run delivers what the file holds whenever that changes.
 func (f *fileFeed) Run(ctx context.Context) error {
-	former := ""
+	previous := ""
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -109,7 +109,7 @@ func (f *fileFeed) Run(ctx context.Context) error {
 			return nil
 		}
 		data, err := os.ReadFile(f.crewConfig.Wants)
-		if errors.Is(err, os.ErrNotExist) || string(data) == former {
+		if errors.Is(err, os.ErrNotExist) || string(data) == previous {
 			continue
 		}
 		var want feed.Want
@@ -119,7 +119,7 @@ func (f *fileFeed) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		former = string(data)
+		previous = string(data)
 		select {
 		case f.wants <- want:
 		case <-ctx.Done():

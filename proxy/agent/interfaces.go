@@ -23,17 +23,17 @@ type Feed interface {
 
 // Server is nginx as the agent uses it. nginxproc.Process is the real one.
 //
-// A configuration is not put in effect by a reload but by another nginx on the same
-// sockets, beside the one that runs. So the start after a crash is the same as
+// A configuration does not go live by a reload but by another nginx on the same
+// sockets, next to the one that runs. So the start after a crash is the same as
 // any change, and what fails to start disturbs nothing.
 type Server interface {
 	// Start starts an nginx and returns when all its workers serve the key. After an
-	// error nothing of it is left. Clients are served by the former ones as well.
+	// error nothing of it is left. Clients are served by the previous ones as well.
 	Start(ctx context.Context, launch nginxproc.Launch) error
-	// Adopt takes over the nginx that another agent started in a folder, and the
-	// former ones. It fails when that one does not serve the key.
+	// Adopt continues with the nginx that another agent started in a folder, and the
+	// previous ones. It fails when that one does not serve the key.
 	Adopt(ctx context.Context, launch nginxproc.Launch) error
-	// Retire has all former ones finish their requests, and returns when none of them
+	// Retire has all previous ones finish their requests, and returns when none of them
 	// accepts connections any more.
 	Retire(ctx context.Context) error
 	// Stop lets requests finish until the context ends, and ends every nginx.

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// errElsewhere is the error of a connection that is somebody else's.
+// errElsewhere is the error of a connection of another server.
 var errElsewhere = errors.New("this connection goes to another proxy")
 
 // load sends requests at a steady rate and keeps count of what came of each.
@@ -27,10 +27,10 @@ type load struct {
 	// keep is whether connections are used again.
 	keep   bool
 	method string
-	// elsewhere is set when new connections are sent to somebody else: they fail.
+	// elsewhere is set when new connections are sent elsewhere: they fail.
 	elsewhere *atomic.Bool
-	// phase is a name for what is in effect now, or 0 while that changes; nil when
-	// nobody asks.
+	// phase is a name for what is live now, or 0 while that changes; nil when
+	// unused.
 	phase *atomic.Int64
 
 	mu       sync.Mutex
@@ -143,7 +143,7 @@ func startLoads(t *testing.T, url string, senders int) (stop func() []*load, els
 	return startPhasedLoads(t, url, senders, elsewhere, nil), elsewhere
 }
 
-// startPhasedLoads is startLoads with a name for what is in effect.
+// startPhasedLoads is startLoads with a name for what is live.
 func startPhasedLoads(t *testing.T, url string, senders int, elsewhere *atomic.Bool, phase *atomic.Int64) (stop func() []*load) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -197,7 +197,7 @@ func TestNginxMatchesAsRE2Does(t *testing.T) {
 }
 
 // TestAnExpressionThatTakesTooLongMatchesNothing sends what would take an engine
-// that goes back longer than the test may run.
+// that backtracks longer than the test may run.
 func TestAnExpressionThatTakesTooLongMatchesNothing(t *testing.T) {
 	r := startRig(t, rigOptions{})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)

@@ -22,15 +22,15 @@ type metrics struct {
 func newMetrics(others ...prometheus.Collector) (*metrics, *prometheus.Registry) {
 	m := &metrics{
 		backends: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: exposition.BackendInfo, Help: "1 for each backend of the configuration in effect.",
+			Name: exposition.BackendInfo, Help: "1 for each backend of the live configuration.",
 		}, []string{exposition.Backend}),
 		generation: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: exposition.Prefix + "generation", Help: "Generation of the TrafficSplit that is in effect.",
+			Name: exposition.Prefix + "generation", Help: "Generation of the TrafficSplit that is live.",
 		}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: exposition.Prefix + "reloads_total", Help: "Configurations that nginx was started with, by result.",
 		}, []string{exposition.Result}),
-		updates:  counter("weight_updates_total", "Tables of weights that were put in effect without a reload."),
+		updates:  counter("weight_updates_total", "Tables of weights that went live without a reload."),
 		restarts: counter("nginx_restarts_total", "Times that nginx had ended by itself and was started again."),
 	}
 	registry := prometheus.NewRegistry()

@@ -177,10 +177,10 @@ func hang(t *testing.T) (b *backend, letGo func()) {
 	return b, sync.OnceFunc(func() { close(end) })
 }
 
-// TestASlowMirrorSlowsNobody has a canary that never answers. nginx holds a
+// TestASlowMirrorSlowsNoUser has a canary that never answers. nginx holds a
 // client's connection until the copies of its requests are done, so without the
 // server in between, the second request of each client would wait.
-func TestASlowMirrorSlowsNobody(t *testing.T) {
+func TestASlowMirrorSlowsNoUser(t *testing.T) {
 	r := startRig(t, rigOptions{})
 	stable := startBackend(t, "web-stable", nil)
 	canary, letGo := hang(t)
@@ -218,7 +218,7 @@ func TestASlowMirrorSlowsNobody(t *testing.T) {
 	}
 }
 
-func TestAMirrorThatIsDownFailsNobody(t *testing.T) {
+func TestAMirrorThatIsDownFailsNoUser(t *testing.T) {
 	r := startRig(t, rigOptions{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

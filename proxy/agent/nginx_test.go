@@ -35,7 +35,7 @@ func TestWeightsAreInEffectWhenReported(t *testing.T) {
 	for _, step := range []struct{ stable, canary int32 }{{1, 0}, {0, 1}, {1, 0}, {0, 5}, {1, 0}} {
 		start := time.Now()
 		r.want(t, traffic.ProtocolHTTP, stable.destination(step.stable), canary.destination(step.canary))
-		t.Logf("in effect after %s", time.Since(start))
+		t.Logf("live after %s", time.Since(start))
 		want := "web-stable"
 		if step.canary > 0 {
 			want = "web-canary"
@@ -55,7 +55,7 @@ func TestWeightsAreInEffectWhenReported(t *testing.T) {
 	}
 }
 
-func TestNobodyToServe(t *testing.T) {
+func TestNoBackendToServe(t *testing.T) {
 	r := startRig(t, rigOptions{})
 	stable := startBackend(t, "web-stable", nil)
 	r.want(t, traffic.ProtocolHTTP, stable.destination(0))

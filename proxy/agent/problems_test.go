@@ -12,7 +12,7 @@ import (
 )
 
 func TestWhatHasNoBackendIsReportedUntilItHas(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	missing := wanted(1, 100)
 	missing.Problems = []traffic.Problem{{Condition: splitv1.ConditionResolvedRefs, Message: `spec.backends: Service "web-canary" does not exist yet`}}
 	s.wants <- missing

@@ -21,7 +21,7 @@ import (
 )
 
 // TestAPortThatIsTakenIsReportedAndTheRestStaysServed has the Service gain a
-// port that somebody else listens on.
+// port that another process listens on.
 func TestAPortThatIsTakenIsReportedAndTheRestStaysServed(t *testing.T) {
 	r := startRig(t, rigOptions{})
 	b := startBackend(t, "web-stable", nil)

@@ -35,7 +35,7 @@ func newlyUsed(before, after traffic.Split) []string {
 	return slices.DeleteFunc(used(after), func(address string) bool { return slices.Contains(known, address) })
 }
 
-// used are the addresses that get users' requests. Copies of requests may as well
+// used are the addresses that get users' requests. Mirrored requests may as well
 // be lost, so what gets only those need not be reached.
 func used(split traffic.Split) []string {
 	var out []string

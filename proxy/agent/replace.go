@@ -18,22 +18,22 @@ import (
 // This file is how one nginx takes the place of another: for another
 // configuration, after nginx crashed, and after the agent crashed.
 //
-//	the former one serves ──┬─> the new one serves as well ──> the former one asks
+//	the previous one serves ──┬─> the new one serves as well ──> the previous one asks
 //	                        │   clients to close ──> it finishes what it has
 //	                        └─> the new one fails: nothing has happened
 
-// replace puts a configuration in effect.
+// replace makes a configuration live.
 func (a *Agent) replace(ctx context.Context, r nginx.Rendering) error {
 	ctx, cancel := context.WithTimeout(ctx, a.ApplyTimeout+nginx.LookupsKept+a.Settle)
 	defer cancel()
-	former := a.tables
+	previous := a.tables
 	if err := a.launch(ctx, r); err != nil {
 		a.metrics.reloads.WithLabelValues(exposition.Failure).Inc()
 		return errors.Join(err, a.sockets.CloseAllBut(a.rendering.Open()))
 	}
 	a.metrics.reloads.WithLabelValues(exposition.Success).Inc()
-	if former != nil {
-		a.askToMove(ctx, former)
+	if previous != nil {
+		a.askToMove(ctx, previous)
 	}
 	if err := a.retireOthers(ctx, a.instance, r); err != nil {
 		a.renew = true // two may serve
@@ -44,7 +44,7 @@ func (a *Agent) replace(ctx context.Context, r nginx.Rendering) error {
 
 // retireOthers has every nginx but the one with a number end, once it serves.
 func (a *Agent) retireOthers(ctx context.Context, number int, r nginx.Rendering) error {
-	if err := succeed(a.Render.Dir, number); err != nil {
+	if err := handOver(a.Render.Dir, number); err != nil {
 		return err
 	}
 	if err := a.server.Retire(ctx); err != nil {
@@ -53,7 +53,7 @@ func (a *Agent) retireOthers(ctx context.Context, number int, r nginx.Rendering)
 	return a.sockets.CloseAllBut(r.Open())
 }
 
-// launch starts an nginx beside those that run.
+// launch starts an nginx next to those that run.
 func (a *Agent) launch(ctx context.Context, r nginx.Rendering) error {
 	a.instance++
 	folder := a.Render.Dir.Instance(a.instance)
@@ -98,14 +98,14 @@ func (a *Agent) furnish(folder nginx.Instance, r nginx.Rendering) (*weights.Tabl
 	return tables, nil
 }
 
-// askToMove has a former nginx ask clients to close their connections, for a
+// askToMove has a previous nginx ask clients to close their connections, for a
 // while. It closes idle ones when it retires, and a request that arrives on one at
 // that moment is lost.
-func (a *Agent) askToMove(ctx context.Context, former *weights.Tables) {
+func (a *Agent) askToMove(ctx context.Context, previous *weights.Tables) {
 	if len(a.rendering.Table) == 0 || a.Settle <= 0 || a.draining {
 		return
 	}
-	if err := former.AskToClose(); err != nil {
+	if err := previous.AskToClose(); err != nil {
 		a.Log.Error(err, "Clients are not asked to move on")
 		return
 	}
@@ -115,7 +115,7 @@ func (a *Agent) askToMove(ctx context.Context, former *weights.Tables) {
 }
 
 // restart starts nginx again after its master has ended by itself. Workers that
-// are left serve on until then, and nobody else would tell them to end. After an
+// are left serve on until then, and no other process would end them. After an
 // error the channel says when to try again.
 func (a *Agent) restart(ctx context.Context, backoff time.Duration) <-chan time.Time {
 	a.Log.Info("nginx has ended by itself and is started again")
@@ -126,31 +126,31 @@ func (a *Agent) restart(ctx context.Context, backoff time.Duration) <-chan time.
 		return a.Clock.After(backoff)
 	}
 	if err := a.settle(a.split, a.rendering); err != nil {
-		a.Log.Error(err, "What is in effect is not noted")
+		a.Log.Error(err, "The live configuration is not noted")
 	}
 	return nil
 }
 
-// resume takes over what another agent left. When nginx has ended as well and could not be
+// resume continues with what another agent left. When nginx has ended as well and could not be
 // started again, the channel says when to try that again; after other errors the next want is
-// put in effect as if there were nothing yet.
+// made live as if there were nothing yet.
 func (a *Agent) resume(ctx context.Context) <-chan time.Time {
 	if !a.sockets.Inherited() {
 		return nil
 	}
-	err := a.takeOver(ctx)
+	err := a.cutOver(ctx)
 	if err == nil {
 		return nil
 	}
-	a.Log.Error(err, "What another agent left can't be taken over")
+	a.Log.Error(err, "What another agent left can't be adopted")
 	if !a.renew {
 		return nil
 	}
 	return a.Clock.After(retryFirst)
 }
 
-// takeOver serves what the other agent had in effect.
-func (a *Agent) takeOver(ctx context.Context) error {
+// cutOver serves what was live with the other agent.
+func (a *Agent) cutOver(ctx context.Context) error {
 	noted, err := loadState(a.Render.Dir)
 	if err != nil || noted == nil {
 		return err
@@ -173,7 +173,7 @@ func (a *Agent) takeOver(ctx context.Context) error {
 	return a.settle(noted.Split, r)
 }
 
-// adopt takes over an nginx with its tables, and has all others finish, as the
+// adopt continues with an nginx with its tables, and has all others finish, as the
 // other agent was about to do.
 func (a *Agent) adopt(ctx context.Context, number int, r nginx.Rendering) error {
 	ctx, cancel := context.WithTimeout(ctx, a.ApplyTimeout)

@@ -14,10 +14,10 @@ import (
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
-// state is what an agent notes of what is in effect. One that takes over serves
+// state is what an agent notes of what is live. The next agent serves
 // the same until it has learned what is wanted.
 type state struct {
-	// Split in effect.
+	// Split that is live.
 	Split traffic.Split `json:"split"`
 	// Instance that serves it: the number of its folder.
 	Instance int `json:"instance"`
@@ -29,12 +29,12 @@ func saveState(dir nginx.Dir, s state) error {
 		err = replace.File(dir.State(), data)
 	}
 	if err != nil {
-		return fmt.Errorf("note what is in effect: %w", err)
+		return fmt.Errorf("note what is live: %w", err)
 	}
 	return nil
 }
 
-// loadState finds what another agent noted; nil when that had nothing in effect.
+// loadState finds what another agent noted; nil when nothing was live.
 func loadState(dir nginx.Dir) (*state, error) {
 	data, err := os.ReadFile(dir.State())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,7 @@ func loadState(dir nginx.Dir) (*state, error) {
 		err = json.Unmarshal(data, &s)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find out what is in effect: %w", err)
+		return nil, fmt.Errorf("find out what is live: %w", err)
 	}
 	return &s, nil
 }

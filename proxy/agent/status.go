@@ -60,7 +60,7 @@ func (s *statusServer) readyz(w http.ResponseWriter, _ *http.Request) {
 func writeText(w http.ResponseWriter, code int, body string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write([]byte(body)) // the client is gone: nobody to tell
+	_, _ = w.Write([]byte(body)) // the client is gone
 }
 
 // run serves until the context ends.
@@ -73,11 +73,11 @@ func (s *statusServer) run(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// awaitScrape waits until metrics have been fetched once more. When nobody ever
+// awaitScrape waits until metrics have been fetched once more. When none ever
 // fetched them it does not wait.
 func (s *statusServer) awaitScrape(timeout <-chan time.Time) {
 	select {
-	case <-s.scraped: // an earlier one: somebody does scrape
+	case <-s.scraped: // an earlier one: a Prometheus does scrape
 	default:
 		return
 	}
@@ -90,7 +90,7 @@ func (s *statusServer) awaitScrape(timeout <-chan time.Time) {
 // statusName is the name under which the listener of the probes and metrics is kept.
 const statusName = "status"
 
-// StatusListener is the listener of the probes and metrics: the one that a former
+// StatusListener is the listener of the probes and metrics: the one that a previous
 // agent left, so that who asks in between waits instead of being refused, or else
 // one that listens on the address.
 func StatusListener(ctx context.Context, store fdstore.Store, address string) (net.Listener, error) {

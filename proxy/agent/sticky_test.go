@@ -92,7 +92,7 @@ func TestAClientComesBackToItsBackend(t *testing.T) {
 	}
 }
 
-// Who has a cookie is measured like who has none, and counted beside.
+// Who has a cookie is measured like who has none, and counted as well.
 func TestRequestsThatComeBackAreCountedTwice(t *testing.T) {
 	r := startRig(t, rigOptions{})
 	stable := startBackend(t, "web-stable", nil)

@@ -82,7 +82,7 @@ func TestConnectionsOutliveAChangeOfWeights(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatNobodyServesIsClosed(t *testing.T) {
+func TestAConnectionWithoutABackendIsClosed(t *testing.T) {
 	r := startRig(t, rigOptions{})
 	stable := listenTCP(t, "db-stable")
 	r.want(t, traffic.ProtocolTCP, stable.destination(0))
@@ -92,7 +92,7 @@ func TestAConnectionThatNobodyServesIsClosed(t *testing.T) {
 	}
 }
 
-// within tells whether k of n is what a share p gives, with 99.9 % probability
+// within reports whether k of n is what a share p gives, with 99.9 % probability
 // (normal approximation of the binomial: 3.29 standard deviations).
 func within(n, k int, p float64) bool {
 	return math.Abs(float64(k)-float64(n)*p) <= 3.29*math.Sqrt(float64(n)*p*(1-p))+1

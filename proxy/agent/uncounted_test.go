@@ -33,7 +33,7 @@ func breakCounts(t *testing.T, dir nginx.Dir) (fix func()) {
 }
 
 // fillLog writes so much into the access log that the counts have to be saved. What it
-// writes counts as lines that nobody understands.
+// writes counts as lines that no reader understands.
 func fillLog(t *testing.T, dir nginx.Dir) (lines int) {
 	t.Helper()
 	const line = "not a line of nginx\n"
@@ -50,7 +50,7 @@ func fillLog(t *testing.T, dir nginx.Dir) (lines int) {
 }
 
 func TestAnAgentThatCantCountEndsAndLeavesNginxToTheNext(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
 	s.server.taken()
@@ -71,7 +71,7 @@ func TestAnAgentThatCantCountEndsAndLeavesNginxToTheNext(t *testing.T) {
 }
 
 func TestAnAgentThatCantCountWhileItDrainsDrainsToTheEnd(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
 	s.server.taken()

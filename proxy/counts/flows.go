@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxPairs bounds the pairs of a client and a backend that are told apart. One is
+	// maxPairs bounds the pairs of a client and a backend that are distinct apart. One is
 	// 19 series of Prometheus and 2.6 KB of an answer.
 	maxPairs = 1000
-	// pairAge is how long a pair is told without a request: longer than the readers
+	// pairAge is how long a pair is distinct without a request: longer than the readers
 	// of the counts wait.
 	pairAge = 10 * time.Minute
 	// pairSweepInterval is how often it is looked for pairs that are older.
@@ -27,17 +27,17 @@ const (
 // are fewer than durationBounds, because pairs are many.
 var flowBounds = [...]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
 
-// flows counts users' requests by who sent them. Who can't be told apart any more is
+// flows counts users' requests by who sent them. Who can't be distinct apart any more is
 // counted as the zero client of the same backend, so the sum is always that of all.
 type flows struct {
 	// Pairs by the kind of request, the backend Service and the client's address.
 	Pairs map[string]map[string]map[netip.Addr]*pair `json:"pairs"`
-	// Folded are requests of clients that are not told apart.
+	// Folded are requests of clients that are not distinct apart.
 	Folded uint64 `json:"folded"`
 	// swept is when it was looked for old pairs.
 	swept time.Time
-	// told is the number of pairs whose client is known.
-	told int
+	// distinct is the number of pairs whose client is known.
+	distinct int
 }
 
 // pair are the counts of the requests of one client to one backend.
@@ -87,7 +87,7 @@ func (f *flows) pair(kind, service string, client netip.Addr, n uint64) *pair {
 	if p := clients[client]; p != nil {
 		return p
 	}
-	if client.IsValid() && f.told >= maxPairs {
+	if client.IsValid() && f.distinct >= maxPairs {
 		f.Folded += n
 		return f.pair(kind, service, netip.Addr{}, n)
 	}
@@ -102,7 +102,7 @@ func (f *flows) pair(kind, service string, client netip.Addr, n uint64) *pair {
 		f.Pairs[kind][service] = clients
 	}
 	if client.IsValid() {
-		f.told++
+		f.distinct++
 	}
 	p := &pair{}
 	clients[client] = p
@@ -114,7 +114,7 @@ func (f *flows) sweep(now time.Time) {
 	if now.Sub(f.swept) < pairSweepInterval {
 		return
 	}
-	f.swept, f.told = now, 0
+	f.swept, f.distinct = now, 0
 	for _, services := range f.Pairs {
 		for _, clients := range services {
 			for client, p := range clients {
@@ -122,7 +122,7 @@ func (f *flows) sweep(now time.Time) {
 				case now.Sub(time.Unix(p.Last, 0)) > pairAge:
 					delete(clients, client)
 				case client.IsValid():
-					f.told++
+					f.distinct++
 				}
 			}
 		}

@@ -174,8 +174,8 @@ func TestPairsWithoutRequestsAreForgotten(t *testing.T) {
 	if diff := cmp.Diff(want, s.flows(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if told := s.requests.state.Flows.told; told != 1 {
-		t.Errorf("%d pairs count for the bound, want 1", told)
+	if distinct := s.requests.state.Flows.distinct; distinct != 1 {
+		t.Errorf("%d pairs count for the bound, want 1", distinct)
 	}
 }
 

@@ -30,7 +30,7 @@ const (
 	restartMost  = 10 * time.Second
 )
 
-// Supervised tells whether this process is an agent that a Supervisor started.
+// Supervised reports whether this process is an agent that a Supervisor started.
 func Supervised() bool { return os.Getenv(storeVariable) != "" }
 
 // Supervisor is the parent of an agent, and process 1 of its container. It does
@@ -181,7 +181,7 @@ func (s *Supervisor) serveStore(connection int) error {
 	}
 }
 
-// isGone tells whether an error is that the agent has ended.
+// isGone reports whether an error is that the agent has ended.
 func isGone(err error) bool { return errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) }
 
 // reap collects every process that has ended, and tells whether one of them is pid.

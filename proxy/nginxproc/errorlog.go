@@ -31,7 +31,7 @@ type errorLog struct {
 	done chan struct{}
 }
 
-// openErrorLog takes over the pipe of a former agent or makes one, and passes on
+// openErrorLog adopts the pipe of a previous agent or makes one, and passes on
 // what comes out of it until close.
 func openErrorLog(store fdstore.Store, e *errorWriter) (*errorLog, error) {
 	read, write, err := errorPipe(store)
@@ -75,7 +75,7 @@ func errorPipe(store fdstore.Store) (read, write int, err error) {
 // pass reads until the file is closed or its deadline has passed.
 func (l *errorLog) pass() {
 	defer close(l.done)
-	// The log is for people; that it can't be passed on must not stop anything.
+	// The log is for users; that it can't be passed on must not stop anything.
 	_, _ = io.CopyBuffer(struct{ io.Writer }{l.writer}, struct{ io.Reader }{l.read}, make([]byte, 64<<10))
 }
 

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// maxEmergency bounds a remembered line of nginx's error log.
-const maxEmergency = 512
+// maxErrorLine bounds a remembered line of nginx's error log.
+const maxErrorLine = 512
 
 // errorWriter passes nginx's error log on and remembers the first line that says
 // why nginx could not take a configuration over.
@@ -50,7 +50,7 @@ func (e *errorWriter) Write(p []byte) (int, error) {
 // of the function of PCRE or PCRE2 is before it.
 var matchFailed = []byte("() failed: -")
 
-// workerKilled is what a master says of a worker that somebody killed, or that
+// workerKilled is what a master says of a worker that was killed, or that
 // crashed. It is looked for at the beginning of a line, where no client can write.
 var workerKilled = regexp.MustCompile(`(?m)^[0-9/]+ [0-9:]+ \[alert\] [0-9#]+: worker process [0-9]+ exited on signal `)
 
@@ -60,7 +60,7 @@ func (e *errorWriter) remember(p []byte) {
 		if !found {
 			continue
 		}
-		text = bytes.TrimSpace(text[:min(len(text), maxEmergency)])
+		text = bytes.TrimSpace(text[:min(len(text), maxErrorLine)])
 		e.mu.Lock()
 		if e.first == "" {
 			e.first = string(bytes.ToValidUTF8(text, nil))
@@ -75,7 +75,7 @@ func (e *errorWriter) reset() {
 	e.first = ""
 }
 
-// explain adds the first emergency since the reset to an error.
+// explain adds the first such error since the reset to an error.
 func (e *errorWriter) explain(err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -112,7 +112,7 @@ func FindMaster(folder nginx.Instance) (*Master, error) {
 // Members are the master process and its workers that have not ended.
 func (m *Master) Members() ([]Member, error) { return groupMembers(procDir, m.PID) }
 
-// runs tells whether the master process runs.
+// runs reports whether the master process runs.
 func (m *Master) runs() (bool, error) {
 	members, err := m.Members()
 	return slices.ContainsFunc(members, func(o Member) bool { return o.PID == m.PID }), err

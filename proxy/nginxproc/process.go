@@ -66,13 +66,13 @@ type Launch struct {
 	Sockets []int
 }
 
-// Process is a real nginx, and the former ones that still have requests.
+// Process is a real nginx, and the previous ones that still have requests.
 type Process struct {
 	Options
 	log *errorLog
 	// current is nil while there is none.
-	current *Master
-	former  []*Master
+	current  *Master
+	previous []*Master
 	// stopped is closed when there is nothing to watch any more.
 	stopped chan struct{}
 }
@@ -113,13 +113,13 @@ func (p *Process) Start(ctx context.Context, launch Launch) error {
 	}
 	if p.current != nil {
 		p.countLost()
-		p.former = append(p.former, p.current)
+		p.previous = append(p.previous, p.current)
 	}
 	p.current = m
 	return nil
 }
 
-// countLost counts the workers that ended with their master, of which nobody else tells.
+// countLost counts the workers that ended with their master, which no other log has.
 func (p *Process) countLost() {
 	select {
 	case <-p.current.ended:
@@ -132,7 +132,7 @@ func (p *Process) countLost() {
 	}
 }
 
-// Adopt takes over what another agent started.
+// Adopt continues with what another agent started.
 func (p *Process) Adopt(ctx context.Context, launch Launch) error {
 	numbers, err := Instances(p.Dir)
 	if err != nil {
@@ -149,7 +149,7 @@ func (p *Process) Adopt(ctx context.Context, launch Launch) error {
 		case m.folder == launch.Folder:
 			current = m
 		default:
-			p.former = append(p.former, m)
+			p.previous = append(p.previous, m)
 		}
 	}
 	if current == nil {
@@ -170,7 +170,7 @@ func (p *Process) Adopt(ctx context.Context, launch Launch) error {
 	return nil
 }
 
-// watch waits for the end of a master that is somebody else's child.
+// watch waits for the end of a master that is the child of another process.
 func (p *Process) watch(m *Master) {
 	ticker := p.Clock.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -187,20 +187,20 @@ func (p *Process) watch(m *Master) {
 	}
 }
 
-// Retire has the former ones finish, and waits until none of them accepts connections.
+// Retire has the previous ones finish, and waits until none of them accepts connections.
 func (p *Process) Retire(ctx context.Context) error {
-	for _, m := range p.former {
+	for _, m := range p.previous {
 		if err := m.quit(); err != nil {
 			return err
 		}
 	}
-	return p.await(ctx, func(members []Member) bool { return Accepting(members) == 0 }, p.former)
+	return p.await(ctx, func(members []Member) bool { return Accepting(members) == 0 }, p.previous)
 }
 
 // Stop lets every nginx finish its requests. When the context ends sooner, what is
 // left is cut off. It returns when all have ended.
 func (p *Process) Stop(ctx context.Context) error {
-	all := p.former
+	all := p.previous
 	if p.current != nil {
 		all = append(all, p.current)
 	}
@@ -258,10 +258,10 @@ func (p *Process) await(ctx context.Context, condition func([]Member) bool, mast
 	}
 }
 
-// sweep forgets former ones that have ended, and removes their folders.
+// sweep forgets previous ones that have ended, and removes their folders.
 func (p *Process) sweep() error {
 	var left []*Master
-	for _, m := range p.former {
+	for _, m := range p.previous {
 		members, err := m.Members()
 		if err != nil {
 			return err
@@ -271,10 +271,10 @@ func (p *Process) sweep() error {
 			continue
 		}
 		if err := os.RemoveAll(string(m.folder)); err != nil {
-			return fmt.Errorf("remove what a former nginx left: %w", err)
+			return fmt.Errorf("remove what a previous nginx left: %w", err)
 		}
 	}
-	p.former = left
+	p.previous = left
 	return nil
 }
 

@@ -34,7 +34,7 @@ func TestGroupMembers(t *testing.T) {
 	process(15, "", "")                                                        // just ended
 	process(16, "16 (nginx) S 1 10 1 0", "nginx: worker process\x00")          // its master was killed
 	process(17, "17 (nginx) Z 1 10 1 0", "")                                   // not collected yet
-	process(18, "18 (sh) S 1 10 1 0", "sh\x00-c\x00nginx: worker process\x00") // somebody else's
+	process(18, "18 (sh) S 1 10 1 0", "sh\x00-c\x00nginx: worker process\x00") // of another program
 	if err := os.Mkdir(filepath.Join(proc, "19"), 0o700); err != nil {
 		t.Fatal(err)
 	}

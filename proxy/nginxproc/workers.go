@@ -37,7 +37,7 @@ type Member struct {
 
 // groupMembers are the processes of nginx in a group that have not ended. An nginx is a
 // group, named by the id of its master: the workers stay in it when the master is
-// killed, and the system gives the id to nobody else before all of them have
+// killed, and the system gives the id to no other process before all of them have
 // ended. proc is where the proc file system is.
 func groupMembers(proc string, group int) ([]Member, error) {
 	folders, err := os.ReadDir(proc)

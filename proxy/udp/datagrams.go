@@ -197,8 +197,8 @@ func (p *port) receive() {
 
 // Errors of a datagram that no backend can take.
 var (
-	errNobody     = errors.New("no backend has weight for this port")
-	errNobodyElse = errors.New("the backend refused it, and no other one has weight for this port and answers")
+	errNoBackend = errors.New("no backend has weight for this port")
+	errNoOther   = errors.New("the backend refused it, and no other one has weight for this port and answers")
 )
 
 // forward sends a client's datagram to the backend of its session.
@@ -272,12 +272,12 @@ func (p *port) reroute(s *session, err error, try int) {
 func (p *port) begin(client netip.AddrPort, try int) (*session, error) {
 	d := p.draw.Load()
 	if d.total == 0 || p.closed() {
-		return nil, errNobody
+		return nil, errNoBackend
 	}
 	now := p.clock.Now()
 	to, probes, admitted := p.outliers.choose(d, now, randomBelow)
 	if try > 1 && !admitted {
-		return nil, errNobodyElse
+		return nil, errNoOther
 	}
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to.address))
 	if err != nil {

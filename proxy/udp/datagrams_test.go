@@ -153,7 +153,7 @@ func TestASessionWhoseBackendIsGoneBeginsAnew(t *testing.T) {
 	}
 }
 
-func TestADatagramThatNobodyCanTakeIsCounted(t *testing.T) {
+func TestADatagramThatNoBackendTakesIsCounted(t *testing.T) {
 	d, _, l := heldPort(t)
 	if _, err := proxytest.DialUDP(t, "127.0.0.1", l.Number).Write([]byte("a")); err != nil {
 		t.Fatal(err)

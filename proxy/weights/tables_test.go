@@ -19,7 +19,7 @@ import (
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
-// has tells whether a backend has a bucket by a table, as nginx looks it up.
+// has reports whether a backend has a bucket by a table, as nginx looks it up.
 func has(tb testing.TB, table string, listener int, id string, bucket int) bool {
 	tb.Helper()
 	info, err := os.Stat(filepath.Join(table, nginx.Folder(listener, id), twoDigits(bucket/hundred), twoDigits(bucket%hundred)))
@@ -30,7 +30,7 @@ func has(tb testing.TB, table string, listener int, id string, bucket int) bool 
 	return info.Mode()&0o100 != 0
 }
 
-// hasWhole tells whether a backend has all of a part by a table, as nginx looks it up.
+// hasWhole reports whether a backend has all of a part by a table, as nginx looks it up.
 func hasWhole(tb testing.TB, table string, listener int, id string, part int) bool {
 	tb.Helper()
 	info, err := os.Stat(filepath.Join(table, nginx.Whole(listener, id, twoDigits(part))))
@@ -175,7 +175,7 @@ func TestNoLookUpFailsWhileTablesChange(t *testing.T) {
 	wg.Wait()
 }
 
-func TestFormerTablesAreRemoved(t *testing.T) {
+func TestPreviousTablesAreRemoved(t *testing.T) {
 	tb := testTables(t)
 	table := weights(nginx.Range{Target: "a", Buckets: nginx.Buckets})
 	for range keptGenerations + 3 {

@@ -13,115 +13,115 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// refused are the rows of the page's table, each with a scene and what the router
+// refused are the rows of the page's table, each with a fixture and what the router
 // says about it.
 var refused = map[string]struct {
-	scene  string
-	says   string
-	served func(*Served)
+	fixture string
+	says    string
+	served  func(*Served)
 }{
 	"a route without a reference to the root Service": {
-		scene: named(`[{backendRefs: [{name: other, port: 80}]}]`), says: "none has a backendRef",
+		fixture: named(`[{backendRefs: [{name: other, port: 80}]}]`), says: "none has a backendRef",
 	},
 	"a reference to a port that the root Service does not have": {
-		scene: named(`[{backendRefs: [{name: website, port: 8080}]}]`), says: "refers to port 8080, which Service \"website\" does not have",
+		fixture: named(`[{backendRefs: [{name: website, port: 8080}]}]`), says: "refers to port 8080, which Service \"website\" does not have",
 	},
 	"a kind of route that the cluster does not serve": {
-		scene: named(`[]`), says: "did not serve HTTPRoute", served: without(kindHTTPRoute),
+		fixture: named(`[]`), says: "did not serve HTTPRoute", served: without(kindHTTPRoute),
 	},
 	"a VirtualService in `routes`": {
-		scene: parts(split(`routes: [{kind: VirtualService, name: website}]`), services), says: "VirtualService/website is no route of the Gateway API",
+		fixture: parts(split(`routes: [{kind: VirtualService, name: website}]`), services), says: "VirtualService/website is no route of the Gateway API",
 	},
 	"a port whose kind of route the cluster does not serve": {
-		scene: parts(split(""), services), says: "port 80 needs a HTTPRoute", served: without(kindHTTPRoute),
+		fixture: parts(split(""), services), says: "port 80 needs a HTTPRoute", served: without(kindHTTPRoute),
 	},
 	"a route of another user with the root Service as its parent": {
-		scene: parts(split(""), services, strings.Replace(route(kindHTTPRoute, `[{backendRefs: [{name: website, port: 80}]}]`), "{name: public}", `{group: "", kind: Service, name: website}`, 1)),
-		says:  `HTTPRoute "website" leads the traffic of Service "website" already`,
+		fixture: parts(split(""), services, strings.Replace(route(kindHTTPRoute, `[{backendRefs: [{name: website, port: 80}]}]`), "{name: public}", `{group: "", kind: Service, name: website}`, 1)),
+		says:    `HTTPRoute "website" leads the traffic of Service "website" already`,
 	},
 	"a BackendTLSPolicy for the root Service and not for a backend": {
-		scene: parts(named(plain), policy("website"), policy("website-stable")), says: `would not hold for Service "website-canary"`,
+		fixture: parts(named(plain), policy("website"), policy("website-stable")), says: `would not hold for Service "website-canary"`,
 	},
 	"more than 16 references in a rule": {
-		scene: named(`[{backendRefs: [{name: website, port: 80}` + strings.Repeat(", {name: other, port: 80}", 15) + `]}]`), says: "would have 17 backendRefs; the Gateway API allows 16",
+		fixture: named(`[{backendRefs: [{name: website, port: 80}` + strings.Repeat(", {name: other, port: 80}", 15) + `]}]`), says: "would have 17 backendRefs; the Gateway API allows 16",
 	},
 	"weights that need a reference above 1,000,000": {
-		scene: strings.Replace(named(plain), "weight: 90", "weight: 1000001", 1), says: "the Gateway API allows 1000000",
+		fixture: strings.Replace(named(plain), "weight: 90", "weight: 1000001", 1), says: "the Gateway API allows 1000000",
 	},
 	"more than 16 rules with those that are added": {
-		scene: limited(`{headers: {x: "1"}}`, rules(9)), says: "would have 18 rules; the Gateway API allows 16",
+		fixture: limited(`{headers: {x: "1"}}`, rules(9)), says: "would have 18 rules; the Gateway API allows 16",
 	},
 	"more than 64 matches in a rule that is added": {
-		scene: limited(`{headers: {x: "1"}, methods: [GET, HEAD, POST]}`, `[{matches: [`+matches(22)+`], backendRefs: [{name: website, port: 80}]}]`), says: "a rule with 66 matches; the Gateway API allows 64",
+		fixture: limited(`{headers: {x: "1"}, methods: [GET, HEAD, POST]}`, `[{matches: [`+matches(22)+`], backendRefs: [{name: website, port: 80}]}]`), says: "a rule with 66 matches; the Gateway API allows 64",
 	},
 	"more than 128 matches in all": {
-		scene: limited(`{headers: {x: "1"}}`, strings.Repeat("", 0)+`[{matches: [`+matches(33)+`], backendRefs: [{name: website, port: 80}]}, {matches: [`+matchesFrom(33, 66)+`], backendRefs: [{name: website, port: 80}]}]`),
-		says:  "would have 132 matches; the Gateway API allows 128",
+		fixture: limited(`{headers: {x: "1"}}`, strings.Repeat("", 0)+`[{matches: [`+matches(33)+`], backendRefs: [{name: website, port: 80}]}, {matches: [`+matchesFrom(33, 66)+`], backendRefs: [{name: website, port: 80}]}]`),
+		says:    "would have 132 matches; the Gateway API allows 128",
 	},
 	"more than 16 headers in a match": {
-		scene: limited(`{headers: {x: "1"}}`, `[{matches: [{headers: [`+headers(16)+`]}], backendRefs: [{name: website, port: 80}]}]`), says: "would have 17 conditions on headers",
+		fixture: limited(`{headers: {x: "1"}}`, `[{matches: [{headers: [`+headers(16)+`]}], backendRefs: [{name: website, port: 80}]}]`), says: "would have 17 conditions on headers",
 	},
 	"`spec.matches` with a TCPRoute, TLSRoute or UDPRoute": {
-		scene: strings.ReplaceAll(limited(`{headers: {x: "1"}}`, plain), "kind: "+kindHTTPRoute+", name", "kind: "+kindTCPRoute+", name") + "\n---\n" + route(kindTCPRoute, plain), says: "a TCPRoute passes connections on unread, so its requests can't be matched",
+		fixture: strings.ReplaceAll(limited(`{headers: {x: "1"}}`, plain), "kind: "+kindHTTPRoute+", name", "kind: "+kindTCPRoute+", name") + "\n---\n" + route(kindTCPRoute, plain), says: "a TCPRoute passes connections on unread, so its requests can't be matched",
 	},
 	"`mirror` with a TCPRoute, TLSRoute or UDPRoute": {
-		scene: parts(split(`routes: [{kind: TLSRoute, name: website}], mirror: {service: copies, percent: 10}`), services, service("copies"), route(kindTLSRoute, plain)), says: "a TLSRoute passes connections on unread, so its requests can't be mirrored",
+		fixture: parts(split(`routes: [{kind: TLSRoute, name: website}], mirror: {service: copies, percent: 10}`), services, service("copies"), route(kindTLSRoute, plain)), says: "a TLSRoute passes connections on unread, so its requests can't be mirrored",
 	},
 	"a `pathRegex` that is not made of paths and prefixes": {
-		scene: limited(`{pathRegex: "/v[0-9]+/"}`, plain), says: "can't be said as exact paths and prefixes",
+		fixture: limited(`{pathRegex: "/v[0-9]+/"}`, plain), says: "can't be said as exact paths and prefixes",
 	},
 	"a `pathRegex` for a GRPCRoute": {
-		scene: strings.ReplaceAll(limited(`{pathRegex: "/a$"}`, plain), "kind: "+kindHTTPRoute+", name", "kind: "+kindGRPCRoute+", name") + "\n---\n" + route(kindGRPCRoute, plain), says: "has a pathRegex; match by headers",
+		fixture: strings.ReplaceAll(limited(`{pathRegex: "/a$"}`, plain), "kind: "+kindHTTPRoute+", name", "kind: "+kindGRPCRoute+", name") + "\n---\n" + route(kindGRPCRoute, plain), says: "has a pathRegex; match by headers",
 	},
 	"a `pathRegex` beside an expression on the path in the route": {
-		scene: limited(`{pathRegex: "/a$"}`, `[{matches: [{path: {type: RegularExpression, value: "/.*"}}], backendRefs: [{name: website, port: 80}]}]`), says: "has an expression for the path, and so has",
+		fixture: limited(`{pathRegex: "/a$"}`, `[{matches: [{path: {type: RegularExpression, value: "/.*"}}], backendRefs: [{name: website, port: 80}]}]`), says: "has an expression for the path, and so has",
 	},
 	"a `pathRegex` beside a filter that replaces the prefix of the path": {
-		scene: limited(`{pathRegex: "/a(/|$)"}`, `[{filters: [{type: URLRewrite, urlRewrite: {path: {type: ReplacePrefixMatch, replacePrefixMatch: /b}}}], matches: [{path: {type: PathPrefix, value: /}}], backendRefs: [{name: website, port: 80}]}]`),
-		says:  "replaces the prefix of the path",
+		fixture: limited(`{pathRegex: "/a(/|$)"}`, `[{filters: [{type: URLRewrite, urlRewrite: {path: {type: ReplacePrefixMatch, replacePrefixMatch: /b}}}], matches: [{path: {type: PathPrefix, value: /}}], backendRefs: [{name: website, port: 80}]}]`),
+		says:    "replaces the prefix of the path",
 	},
 	"a header with an expression both in the route and in the split": {
-		scene: limited(`{headers: {x: "1"}}`, `[{matches: [{headers: [{type: RegularExpression, name: X, value: "a.*"}]}], backendRefs: [{name: website, port: 80}]}]`), says: "has an expression for the header x, and so has",
+		fixture: limited(`{headers: {x: "1"}}`, `[{matches: [{headers: [{type: RegularExpression, name: X, value: "a.*"}]}], backendRefs: [{name: website, port: 80}]}]`), says: "has an expression for the header x, and so has",
 	},
 	"the header `host`": {
-		scene: limited(`{headers: {host: "a"}}`, plain), says: "routes tell hosts apart by their hostnames",
+		fixture: limited(`{headers: {host: "a"}}`, plain), says: "routes tell hosts apart by their hostnames",
 	},
 	"a condition in a match of the route that Serin does not know": {
-		scene: limited(`{headers: {x: "1"}}`, `[{matches: [{cookies: [a]}], backendRefs: [{name: website, port: 80}]}]`), says: "matches[0].cookies: is a condition that this version of Serin does not know",
+		fixture: limited(`{headers: {x: "1"}}`, `[{matches: [{cookies: [a]}], backendRefs: [{name: website, port: 80}]}]`), says: "matches[0].cookies: is a condition that this version of Serin does not know",
 	},
 	"a match that would take requests from another rule": {
-		scene: limited(`{headers: {x: "1"}}`, `[{backendRefs: [{name: website, port: 80}]}, {matches: [{method: GET}], backendRefs: [{name: other, port: 80}]}, {matches: [{headers: [{name: y, value: "1"}]}], backendRefs: [{name: other, port: 80}]}]`),
-		says:  "spec.rules[0]: with the conditions of spec.matches added, would get requests that spec.rules[2] gets now",
+		fixture: limited(`{headers: {x: "1"}}`, `[{backendRefs: [{name: website, port: 80}]}, {matches: [{method: GET}], backendRefs: [{name: other, port: 80}]}, {matches: [{headers: [{name: y, value: "1"}]}], backendRefs: [{name: other, port: 80}]}]`),
+		says:    "spec.rules[0]: with the conditions of spec.matches added, would get requests that spec.rules[2] gets now",
 	},
 	"a path that one match of the split holds and another leaves out": {
-		scene: limited(`{pathRegex: "/a/"}, {name: other, headers: {x: "1"}}`, plain), says: "in one of the split's matches and left out of another",
+		fixture: limited(`{pathRegex: "/a/"}, {name: other, headers: {x: "1"}}`, plain), says: "in one of the split's matches and left out of another",
 	},
 	"`mirror` in a rule that sends requests elsewhere too": {
-		scene: mirrored(`[{backendRefs: [{name: website, port: 80}, {name: other, port: 80}]}]`), says: `sends requests to "other" as well`,
+		fixture: mirrored(`[{backendRefs: [{name: website, port: 80}, {name: other, port: 80}]}]`), says: `sends requests to "other" as well`,
 	},
 	"`mirror` for a Service that answers requests too": {
-		scene: parts(split(`routes: [{kind: HTTPRoute, name: website}], mirror: {service: website-canary, percent: 10}`), services, route(kindHTTPRoute, plain)), says: `Service "website-canary" answers requests too`,
+		fixture: parts(split(`routes: [{kind: HTTPRoute, name: website}], mirror: {service: website-canary, percent: 10}`), services, route(kindHTTPRoute, plain)), says: `Service "website-canary" answers requests too`,
 	},
 	"`mirror` below 100 % where the API can't say it": {
-		scene: mirrored(plain), says: "mirrors all requests or none", served: func(s *Served) { s.Schema.MirrorPercent = false },
+		fixture: mirrored(plain), says: "mirrors all requests or none", served: func(s *Served) { s.Schema.MirrorPercent = false },
 	},
 	"`mirror` through a gateway whose class does not say that it can": {
-		scene: parts(mirrored(plain), gateway, class("{name: HTTPRouteRequestMirror}")), says: `GatewayClass "public" of Gateway "public" does not list HTTPRouteRequestPercentageMirror`,
+		fixture: parts(mirrored(plain), gateway, class("{name: HTTPRouteRequestMirror}")), says: `GatewayClass "public" of Gateway "public" does not list HTTPRouteRequestPercentageMirror`,
 	},
 	"a rule with 16 filters and `mirror`": {
-		scene: mirrored(`[{filters: [` + strings.TrimSuffix(strings.Repeat("{type: ExtensionRef}, ", 16), ", ") + `], backendRefs: [{name: website, port: 80}]}]`), says: "has no room for that of the mirror",
+		fixture: mirrored(`[{filters: [` + strings.TrimSuffix(strings.Repeat("{type: ExtensionRef}, ", 16), ", ") + `], backendRefs: [{name: website, port: 80}]}]`), says: "has no room for that of the mirror",
 	},
 	"a route whose record would be larger than 128 KiB": {
-		scene: named(`[{future: "` + strings.Repeat("x", maxRecord) + `", backendRefs: [{name: website, port: 80}]}]`), says: "too many to be remembered",
+		fixture: named(`[{future: "` + strings.Repeat("x", maxRecord) + `", backendRefs: [{name: website, port: 80}]}]`), says: "too many to be remembered",
 	},
 	"`ports.weights`": {
-		scene: parts(split(`ports: {"80/TCP": {weights: {website-canary: 1}}}`), services), says: "can't give ports weights of their own",
+		fixture: parts(split(`ports: {"80/TCP": {weights: {website-canary: 1}}}`), services), says: "can't give ports weights of their own",
 	},
 	"`ports.protocol`": {
-		scene: parts(split(`ports: {"80/TCP": {protocol: HTTP2}}`), services), says: "takes what the Service says of its ports",
+		fixture: parts(split(`ports: {"80/TCP": {protocol: HTTP2}}`), services), says: "takes what the Service says of its ports",
 	},
 	"a name of a split with more than 63 characters": {
-		scene: strings.Replace(named(plain), "name: website\n", "name: "+strings.Repeat("x", 64)+"\n", 1), says: "has more than 63 characters",
+		fixture: strings.Replace(named(plain), "name: website\n", "name: "+strings.Repeat("x", 64)+"\n", 1), says: "has more than 63 characters",
 	},
 }
 
@@ -228,7 +228,7 @@ func TestEachLimitOfThePageIsRefused(t *testing.T) {
 			if test.served != nil {
 				test.served(&served)
 			}
-			s := play(t, test.scene, served, interceptor.Funcs{})
+			s := newFixture(t, test.fixture, served, interceptor.Funcs{})
 			state, problems := s.enact()
 			if !traffic.Refused(problems) || !strings.Contains(traffic.Summary(problems), test.says) {
 				t.Errorf("%v\nwant a refusal that says %q", problems, test.says)

@@ -21,7 +21,7 @@ func TestAMirrorNeedsAGatewayThatSaysItCan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := play(t, parts(mirrored(plain), test.objects), everything(), interceptor.Funcs{})
+			s := newFixture(t, parts(mirrored(plain), test.objects), everything(), interceptor.Funcs{})
 			_, _, problems := s.observe()
 			if (len(problems) > 0) != test.refused {
 				t.Errorf("problems %+v", problems)

@@ -34,7 +34,7 @@ func TestRoutes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := play(t, string(content), everything(), interceptor.Funcs{})
+			s := newFixture(t, string(content), everything(), interceptor.Funcs{})
 			state, problems := s.enact()
 			compareGolden(t, strings.Replace(file, "in.yaml", "out.yaml", 1), s.result(state, problems))
 			if traffic.Refused(problems) {
@@ -51,7 +51,7 @@ func TestRoutes(t *testing.T) {
 }
 
 // result is what there is of routes, or why there is none.
-func (s *scene) result(state traffic.State, problems []traffic.Problem) string {
+func (s *fixture) result(state traffic.State, problems []traffic.Problem) string {
 	s.Helper()
 	var out []string
 	for _, p := range problems {
@@ -81,7 +81,7 @@ func tidy(u *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // checkRestored restores everything and compares it with what there was.
-func (s *scene) checkRestored(state traffic.State) {
+func (s *fixture) checkRestored(state traffic.State) {
 	s.Helper()
 	target, _, _ := s.observe()
 	for _, o := range state.Objects {

@@ -16,7 +16,7 @@ import (
 func TestAPassLooksAtNoObjectsOfOthers(t *testing.T) {
 	t.Parallel()
 	lists := 0
-	s := play(t, parts(split(""), services, policy("website")), everything(), interceptor.Funcs{
+	s := newFixture(t, parts(split(""), services, policy("website")), everything(), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			lists++
 			if selector := (&client.ListOptions{}).ApplyOptions(opts).FieldSelector; selector == nil || selector.Empty() {

@@ -274,7 +274,7 @@ func headerCondition(header traffic.Header) (valueMatch, error) {
 	return valueMatch{Type: typeRegex, Name: header.Name, Value: traffic.WholeValue(header.Regex)}, nil
 }
 
-// holdsFor tells whether a value meets a condition on a header, as the specification
+// holdsFor reports whether a value meets a condition on a header, as the specification
 // of the match has it: a part of the value matches, and it is not empty.
 func holdsFor(header traffic.Header, value string) bool {
 	re, err := regexp.Compile(header.Regex)

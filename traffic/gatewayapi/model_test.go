@@ -42,7 +42,7 @@ func serve(rules []map[string]any, r request) int {
 	return at
 }
 
-// meets tells whether a request meets a match, and how the match ranks.
+// meets reports whether a request meets a match, and how the match ranks.
 func meets(m map[string]any, r request) ([]int, bool) {
 	rank := []int{0, 0, 0, 0, 0}
 	path, _ := m["path"].(map[string]any)

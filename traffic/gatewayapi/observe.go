@@ -48,7 +48,7 @@ func (o *observer) observe(ctx context.Context) error {
 	if err := o.others(ctx); err != nil {
 		return err
 	}
-	if err := o.besides(ctx); err != nil {
+	if err := o.conflicts(ctx); err != nil {
 		return err
 	}
 	if err := o.features(ctx); err != nil {
@@ -84,7 +84,7 @@ func describe(live *unstructured.Unstructured) traffic.Object {
 	return object
 }
 
-// compare tells whether a user's route is as wanted. One in which the split can't be
+// compare reports whether a user's route is as wanted. One in which the split can't be
 // expressed stays as it is, and refuses the split.
 func (o *observer) compare(live *unstructured.Unstructured) traffic.ObjectCondition {
 	changed, err := Changed(live, o.target, o.router.options.Served.Schema)
@@ -162,10 +162,10 @@ func (o *observer) other(gvk schema.GroupVersionKind, live *unstructured.Unstruc
 	o.objects = append(o.objects, object)
 }
 
-// besides refuses a split that would need a route of the router's own beside one that
+// conflicts refuses a split that would need a route of the router's own where one exists that
 // leads the root Service's traffic already: which of two routes a mesh follows depends
 // on their age.
-func (o *observer) besides(ctx context.Context) error {
+func (o *observer) conflicts(ctx context.Context) error {
 	if !o.known || len(o.target.Resolved.Routes) > 0 {
 		return nil
 	}

@@ -132,7 +132,7 @@ func TestEverythingElseInARouteStays(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodyChangesInBetweenIsTheNewIntention(t *testing.T) {
+func TestWhatAUserChangesInBetweenIsTheNewIntention(t *testing.T) {
 	t.Parallel()
 	ref := func(name string, weight int64) map[string]any {
 		return map[string]any{"name": name, "port": int64(80), "weight": weight}

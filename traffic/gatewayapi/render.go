@@ -36,7 +36,7 @@ type Rule struct {
 	Fields map[string]any
 	// Source is the index of the rule that it was made from.
 	Source int
-	// Generated is true for a rule that was added beside its source.
+	// Generated is true for a rule that was added to its source.
 	Generated bool
 	// narrowed are the matches of a generated rule.
 	narrowed []narrowed
@@ -186,7 +186,7 @@ func (r *renderer) narrow(rule map[string]any) (excluded, included []narrowed, e
 	return excluded, included, nil
 }
 
-// generate makes the rules that are added beside a rule. One that replaces the prefix
+// generate makes the rules that are added to a rule. One that replaces the prefix
 // of the path can have a single match.
 func generate(source int, rule map[string]any, matches []narrowed) []Rule {
 	var rules []Rule

@@ -33,7 +33,7 @@ func TestAnErrorIsNotTakenForAbsence(t *testing.T) {
 			return broken
 		}},
 	} {
-		s := play(t, named(plain), everything(), hooks)
+		s := newFixture(t, named(plain), everything(), hooks)
 		resolved, _ := traffic.Resolve(s.split, s.known)
 		state, err := s.router.Observe(t.Context(), traffic.Target{Split: s.split, Resolved: resolved})
 		if !errors.Is(err, broken) {
@@ -50,7 +50,7 @@ func TestTheOrderOfTheCacheDoesNotMatter(t *testing.T) {
 		return strings.NewReplacer("{name: website}\nspec", "{name: "+name+"}\nspec", "{name: public}", "{kind: Service, group: \"\", name: website}").Replace(route(kindHTTPRoute, plain))
 	}
 	backwards := false
-	s := play(t, parts(split(""), services, led("a"), led("b"), policy("website")), everything(), interceptor.Funcs{
+	s := newFixture(t, parts(split(""), services, led("a"), led("b"), policy("website")), everything(), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			err := c.List(ctx, list, opts...)
 			if u, ok := list.(*unstructured.UnstructuredList); ok && backwards {
@@ -84,7 +84,7 @@ func TestTheOrderOfTheCacheDoesNotMatter(t *testing.T) {
 // Every write is for the object that was observed.
 func TestAWriteFailsWhenTheRouteChangedSince(t *testing.T) {
 	t.Parallel()
-	s := play(t, named(plain), everything(), interceptor.Funcs{})
+	s := newFixture(t, named(plain), everything(), interceptor.Funcs{})
 	target, state, _ := s.observe()
 	live := s.live(kindHTTPRoute, "website")
 	live.SetLabels(map[string]string{"changed": "since"})
@@ -103,7 +103,7 @@ func TestAWriteFailsWhenTheRouteChangedSince(t *testing.T) {
 
 func TestARouteOfItsOwnIsNotMadeOverAnotherOne(t *testing.T) {
 	t.Parallel()
-	s := play(t, parts(split(""), services), everything(), interceptor.Funcs{})
+	s := newFixture(t, parts(split(""), services), everything(), interceptor.Funcs{})
 	target, state, _ := s.observe()
 	other := routeWith(map[string]any{"backendRefs": []any{}})
 	other.SetName("serin-website-80")
@@ -122,7 +122,7 @@ func TestARouteOfItsOwnIsNotMadeOverAnotherOne(t *testing.T) {
 // What the split does not name any more is restored, what it was not known to want stays.
 func TestWhatIsNotWantedAnyMore(t *testing.T) {
 	t.Parallel()
-	s := play(t, named(plain), everything(), interceptor.Funcs{})
+	s := newFixture(t, named(plain), everything(), interceptor.Funcs{})
 	s.enact()
 	splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.Routes = []splitv1.RouteReference{{Kind: "GRPCRoute", Name: "other"}} })
 	_, state, _ := s.observe()
@@ -168,7 +168,7 @@ func TestWhatIsNotWantedAnyMore(t *testing.T) {
 
 func TestRoutesOfPortsThatAreGoneAreDeleted(t *testing.T) {
 	t.Parallel()
-	s := play(t, parts(split(""), services), everything(), interceptor.Funcs{})
+	s := newFixture(t, parts(split(""), services), everything(), interceptor.Funcs{})
 	s.enact()
 	for _, service := range s.known.Services {
 		service.Spec.Ports[0].Port = 81
@@ -198,7 +198,7 @@ func TestARouteOfItsOwnIsKnownWithoutItsLabel(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			s := play(t, parts(split(""), services), everything(), interceptor.Funcs{})
+			s := newFixture(t, parts(split(""), services), everything(), interceptor.Funcs{})
 			s.enact()
 			live := s.live(kindHTTPRoute, name)
 			live.SetLabels(test.labels)
@@ -275,7 +275,7 @@ func TestWhatServesRoutesIsWatchedForMirrors(t *testing.T) {
 		t.Errorf("where there are no gateways, watches %v", got)
 	}
 	for content, want := range map[string]bool{named(plain): false, mirrored(plain): true, parts(split("mirror: {service: copies, percent: 10}"), services): false} {
-		if s := play(t, content, everything(), interceptor.Funcs{}); router.DependsOnHosts(s.split) != want {
+		if s := newFixture(t, content, everything(), interceptor.Funcs{}); router.DependsOnHosts(s.split) != want {
 			t.Errorf("with %v, want %v", s.split.Annotations, want)
 		}
 	}

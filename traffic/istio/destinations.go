@@ -229,7 +229,7 @@ func hostOf(text string) host {
 	return host{service, strings.TrimPrefix(text, service)}
 }
 
-// isService tells whether a host stands for a Service of the namespace.
+// isService reports whether a host stands for a Service of the namespace.
 func isService(text, namespace, service string) bool {
 	h, ok := parseHost(text, namespace)
 	return ok && h.service == service

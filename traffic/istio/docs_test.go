@@ -34,7 +34,7 @@ var refusals = map[string]func(t *testing.T) string{
 		other := port
 		other.Number = 81
 		target.Resolved.Ports, target.Resolved.Mirror = []traffic.Port{port, other}, &traffic.Mirror{Service: "web-canary", Percent: 10}
-		return told(t, target, object(t, kindVirtualService, "website",
+		return messagesOf(t, target, object(t, kindVirtualService, "website",
 			"http: [{route: [{destination: {host: web, port: {number: 80}}, weight: 1}, {destination: {host: web, port: {number: 81}}, weight: 1}]}]"))
 	},
 	"matches or a mirror for a `tls` or `tcp` route":                             golden("refused-matches-of-a-tls-route"),
@@ -45,12 +45,12 @@ var refusals = map[string]func(t *testing.T) string{
 	"a VirtualService whose changed routes take more than 96 KiB": func(t *testing.T) string {
 		t.Helper()
 		large := strings.Replace(website, "  - name: website\n", "  - name: "+strings.Repeat("x", 96<<10)+"\n", 1)
-		return told(t, shopTarget("VirtualService/website"), object(t, kindVirtualService, "website", large))
+		return messagesOf(t, shopTarget("VirtualService/website"), object(t, kindVirtualService, "website", large))
 	},
 	"a DestinationRule of a backend without a subset that the root Service's has": golden("refused-a-rule-without-the-subset"),
 	"a split without routes beside a VirtualService with the same host within the mesh": func(t *testing.T) string {
 		t.Helper()
-		return told(t, shopTarget(""), object(t, kindVirtualService, "theirs", "hosts: [web]"))
+		return messagesOf(t, shopTarget(""), object(t, kindVirtualService, "theirs", "hosts: [web]"))
 	},
 	"a split without routes for a TLS port": golden("refused-mesh-tls"),
 	"a split without routes for a UDP port": golden("refused-mesh-udp"),
@@ -70,8 +70,8 @@ var refusals = map[string]func(t *testing.T) string{
 	},
 }
 
-// told is what the router says of a split in view of the objects that there are.
-func told(t *testing.T, target traffic.Target, objects ...client.Object) string {
+// messagesOf is what the router says of a split in view of the objects that there are.
+func messagesOf(t *testing.T, target traffic.Target, objects ...client.Object) string {
 	t.Helper()
 	r, _ := testRouter(t, interceptor.Funcs{}, objects...)
 	state, err := r.Observe(t.Context(), target)
@@ -90,11 +90,11 @@ func messages(problems []traffic.Problem) string {
 	return strings.Join(out, "\n")
 }
 
-// golden is a scene of the golden files, as the router is given it.
+// golden is a fixture of the golden files, as the router is given it.
 func golden(name string) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
-		s := readScene(t, "testdata/"+name+"/in.yaml")
+		s := readFixture(t, "testdata/"+name+"/in.yaml")
 		target := traffic.Target{Split: s.split, Root: s.known.Services["web"], Resolved: s.resolve(t)}
 		var objects []client.Object
 		for _, u := range s.routes {
@@ -112,7 +112,7 @@ func golden(name string) func(*testing.T) string {
 			u.Object["spec"] = r.spec
 			objects = append(objects, u)
 		}
-		return told(t, target, objects...)
+		return messagesOf(t, target, objects...)
 	}
 }
 

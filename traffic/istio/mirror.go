@@ -12,7 +12,7 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// addMirror has a share of a route's requests copied, beside the copies that its
+// addMirror has a share of a route's requests mirrored, in addition to the mirrors that its
 // owner asks for. Istio copies a share of all requests of a route: that is the share
 // of those to other backends only if the mirror's backend gets none of them, and only
 // if every destination is the root Service.
@@ -30,7 +30,7 @@ func addMirror(out, route map[string]any, split traffic.Split) error {
 		return err
 	}
 	if route["mirror"] != nil {
-		return errors.New("it has a mirror of its own, beside which Istio takes no other; write it as an entry of mirrors")
+		return errors.New("it has a mirror of its own, and Istio takes no second one; write it as an entry of mirrors")
 	}
 	to := map[string]any{"host": hostOf(destinations[0].host).named(split.Mirror.Service)}
 	if port != 0 {
@@ -48,7 +48,7 @@ func addMirror(out, route map[string]any, split traffic.Split) error {
 func mirrorPort(destinations []destination, split traffic.Split) (port int64, copied bool, err error) {
 	for i, d := range destinations {
 		if !isService(d.host, split.Namespace, split.Root) {
-			return 0, false, fmt.Errorf("it has a destination beside Service %q, whose requests Istio would copy too; "+
+			return 0, false, fmt.Errorf("it has another destination than Service %q, whose requests Istio would copy too; "+
 				"remove the mirror, or move the destination to a route of its own", split.Root)
 		}
 		if i > 0 && d.port != port {

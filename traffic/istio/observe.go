@@ -201,7 +201,7 @@ func (f *found) addMesh(w world, target traffic.Target, split traffic.Split) {
 		return !routes.IsOwn(&o) && serves(other, split.Namespace, split.Root)
 	})
 	if theirs >= 0 {
-		f.refuse("%s: VirtualService %q has the host of the root Service within the mesh, beside which Istio takes no other; name it",
+		f.refuse("%s: VirtualService %q has the host of the root Service within the mesh, and Istio takes no second one; name it",
 			traffic.FieldRoutes, w.routes[theirs].GetName())
 	}
 	switch {

@@ -23,17 +23,17 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// scene is what an in.yaml holds: objects of one namespace.
-type scene struct {
+// fixture is what an in.yaml holds: objects of one namespace.
+type fixture struct {
 	split  *splitv1.TrafficSplit
 	known  traffic.Known
 	routes []*unstructured.Unstructured
 	rules  []rule
 }
 
-func parseScene(tb testing.TB, content string) scene {
+func parseFixture(tb testing.TB, content string) fixture {
 	tb.Helper()
-	s := scene{known: traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}}
+	s := fixture{known: traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}}
 	for document := range strings.SplitSeq(content, "\n---\n") {
 		text, err := yaml.YAMLToJSON([]byte(document))
 		if err != nil {
@@ -73,7 +73,7 @@ func parseScene(tb testing.TB, content string) scene {
 	return s
 }
 
-func (s scene) resolve(tb testing.TB) traffic.Split {
+func (s fixture) resolve(tb testing.TB) traffic.Split {
 	tb.Helper()
 	split, problems := traffic.Resolve(s.split, s.known)
 	if traffic.Refused(problems) {
@@ -94,9 +94,9 @@ type outcomeOf struct {
 	Spec    map[string]any `json:"spec,omitempty"`
 }
 
-// render is what the router makes of a scene. A VirtualService with the annotation
+// render is what the router makes of a fixture. A VirtualService with the annotation
 // test/only is rendered for the route of that name only.
-func (s scene) render(tb testing.TB) outcome {
+func (s fixture) render(tb testing.TB) outcome {
 	tb.Helper()
 	split := s.resolve(tb)
 	var out outcome
@@ -127,7 +127,7 @@ func (s scene) render(tb testing.TB) outcome {
 	return out
 }
 
-// only are the routes that a scene names.
+// only are the routes that a fixture names.
 func only(u *unstructured.Unstructured) []string {
 	if name := u.GetAnnotations()["test/only"]; name != "" {
 		return []string{name}
@@ -144,20 +144,20 @@ func goldens(tb testing.TB) []string {
 	return files
 }
 
-func readScene(tb testing.TB, file string) scene {
+func readFixture(tb testing.TB, file string) fixture {
 	tb.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return parseScene(tb, string(content))
+	return parseFixture(tb, string(content))
 }
 
 func TestRender(t *testing.T) {
 	for _, in := range goldens(t) {
 		folder := filepath.Dir(in)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
-			got, err := yaml.Marshal(readScene(t, in).render(t))
+			got, err := yaml.Marshal(readFixture(t, in).render(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +180,7 @@ func TestRender(t *testing.T) {
 
 func TestWhatWasRenderedIsRestoredExactly(t *testing.T) {
 	for _, in := range goldens(t) {
-		s := readScene(t, in)
+		s := readFixture(t, in)
 		for _, u := range s.routes {
 			spec, _ := u.Object["spec"].(map[string]any)
 			before := runtime.DeepCopyJSON(spec)

@@ -131,7 +131,7 @@ func get(t *testing.T, c client.Client, kind, name string) *unstructured.Unstruc
 	return u
 }
 
-func TestABorrowedRouteIsWrittenAndRestored(t *testing.T) {
+func TestAPatchedRouteIsWrittenAndRestored(t *testing.T) {
 	theirs := object(t, kindVirtualService, "website", website)
 	theirs.SetAnnotations(map[string]string{"team": "web"})
 	rule := object(t, kindRule, "web", "{host: web, subsets: [{name: eu, labels: {region: eu}}]}")

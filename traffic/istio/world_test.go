@@ -93,7 +93,7 @@ func TestASplitOfAnotherRouterIsToldOnlyWhatIstioLeft(t *testing.T) {
 	}
 }
 
-func TestWhatASplitThatMovesToAnotherRouterLeavesIsGivenBack(t *testing.T) {
+func TestWhatASplitThatMovesToAnotherRouterLeavesIsRestored(t *testing.T) {
 	for name, target := range map[string]traffic.Target{"patched": shopTarget("VirtualService/website"), "own": shopTarget("")} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := testRouter(t, interceptor.Funcs{}, object(t, kindVirtualService, "website", website), object(t, kindRule, "web", "{host: web}"))

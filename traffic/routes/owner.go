@@ -16,8 +16,8 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// The labels of each object that a router makes, beside traffic.LabelProxy, which says
-// whose it is.
+// The labels of each object that a router makes, in addition to traffic.LabelProxy, which
+// says whose it is.
 const (
 	LabelManager, manager     = "app.kubernetes.io/managed-by", "serin"
 	LabelComponent, component = "app.kubernetes.io/component", "route"

@@ -55,7 +55,7 @@ func FuzzNoAnswerPanics(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer string) {
 		tables, err := parse([]byte(answer))
 		if err != nil && tables != nil {
-			t.Errorf("%v beside %v", tables, err)
+			t.Errorf("%v with %v", tables, err)
 		}
 	})
 }

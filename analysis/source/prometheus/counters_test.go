@@ -186,7 +186,7 @@ func TestWhatIsNoCounterIsNotCounted(t *testing.T) {
 }
 
 func TestTheMemoryOfVanishedSeriesIsBounded(t *testing.T) {
-	var l life
+	var l run
 	for round := range 4 {
 		values := map[model.Fingerprint]float64{}
 		for i := range maxGone / 2 {

@@ -150,7 +150,7 @@ func (r Reduction) of(points []model.SamplePair) float64 {
 	}
 }
 
-// check turns what the client says beside the answer into a Missing. A warning means
+// check turns what the client says apart from the answer into a Missing. A warning means
 // that the answer may be incomplete: that some of several servers did not answer, for
 // instance. An info is advice about the query, and changes nothing.
 func (m *Measurer) check(err error, warnings promv1.Warnings, _ promv1.Infos) error {

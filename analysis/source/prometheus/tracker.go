@@ -8,19 +8,19 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// tracker tells lives of a target apart. As soon as one of its counters goes backwards,
+// tracker numbers the runs of a target. As soon as one of its counters goes backwards,
 // vanishes, or comes back, the sum over the target is no counter any more: from then on
 // the target has another name, and is measured afresh. A series that appears for the
 // first time, as that of the first failure does, began at zero and changes nothing.
 //
 // It is a value: begin makes the successor, which end returns.
 type tracker struct {
-	lives map[string]life
-	// next numbers the lives, so that no name is given twice.
+	runs map[string]run
+	// next numbers the runs, so that no name is given twice.
 	next int
 }
 
-type life struct {
+type run struct {
 	number int
 	values map[model.Fingerprint]float64
 	// gone are series that vanished; one that comes back did not begin at zero.
@@ -29,12 +29,12 @@ type life struct {
 
 // naming is one round.
 type naming struct {
-	before map[string]life
+	before map[string]run
 	after  tracker
 }
 
 func (t tracker) begin() *naming {
-	return &naming{before: t.lives, after: tracker{lives: map[string]life{}, next: t.next}}
+	return &naming{before: t.runs, after: tracker{runs: map[string]run{}, next: t.next}}
 }
 
 // end forgets the targets that were not named in this round. One that comes back was
@@ -50,11 +50,11 @@ func (n *naming) name(key string, values map[model.Fingerprint]float64) string {
 	}
 	l.gone = l.missing(values)
 	l.values = values
-	n.after.lives[key] = l
+	n.after.runs[key] = l
 	return key + "#" + strconv.Itoa(l.number)
 }
 
-func (l life) ended(values map[model.Fingerprint]float64) bool {
+func (l run) ended(values map[model.Fingerprint]float64) bool {
 	for series, before := range l.values {
 		if now, found := values[series]; !found || now < before {
 			return true
@@ -69,7 +69,7 @@ func (l life) ended(values map[model.Fingerprint]float64) bool {
 }
 
 // missing are the series that were there once and are not now.
-func (l life) missing(values map[model.Fingerprint]float64) map[model.Fingerprint]bool {
+func (l run) missing(values map[model.Fingerprint]float64) map[model.Fingerprint]bool {
 	gone := map[model.Fingerprint]bool{}
 	for series := range l.values {
 		if _, found := values[series]; !found {

@@ -41,7 +41,7 @@ func TestASecretKeepsABundle(t *testing.T) {
 	}
 }
 
-func TestASecretThatSomebodyElseWroteIsAConflict(t *testing.T) {
+func TestASecretThatAnotherClientWroteIsAConflict(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("patch", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "serin-metrics", errors.New("newer"))

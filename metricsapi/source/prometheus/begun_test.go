@@ -118,7 +118,7 @@ func TestWhatIsNewAtATargetCountsInFullAndWhatIsNewToTheStoreDoesNot(t *testing.
 func awaitSeries(t *testing.T, s *Source, text string, want model.SampleValue) {
 	t.Helper()
 	var last model.Vector
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(waitLimit); ; time.Sleep(50 * time.Millisecond) {
 		answer, _, err := s.ask(t.Context(), text, time.Now())
 		if err == nil && len(answer) == 1 && answer[0].Value == want {
 			return

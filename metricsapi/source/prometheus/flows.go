@@ -24,25 +24,25 @@ type between struct {
 	apex, backend  string
 }
 
-// tally is what was counted of one flow.
-type tally struct {
+// flowCount is what was counted of one flow.
+type flowCount struct {
 	success, failure float64
 	// buckets by their bound in seconds, cumulative.
 	buckets map[float64]float64
 }
 
-// tallies puts the answers to all queries of an observation together.
-type tallies struct {
+// flowCounts puts the answers to all queries of an observation together.
+type flowCounts struct {
 	reader reader
-	flows  map[between]*tally
+	flows  map[between]*flowCount
 }
 
-func newTallies(services Services) *tallies {
-	return &tallies{reader: reader{services: services, joined: map[string]types.NamespacedName{}}, flows: map[between]*tally{}}
+func newFlowCounts(services Services) *flowCounts {
+	return &flowCounts{reader: reader{services: services, joined: map[string]types.NamespacedName{}}, flows: map[between]*flowCount{}}
 }
 
 // add adds the answer to one query. What is no count is not known, and left out.
-func (t *tallies) add(q query, answer model.Vector) {
+func (t *flowCounts) add(q query, answer model.Vector) {
 	for _, s := range answer {
 		v := float64(s.Value)
 		if s.Histogram != nil || !(v >= 0) || math.IsInf(v, 1) {
@@ -62,7 +62,7 @@ func (t *tallies) add(q query, answer model.Vector) {
 	}
 }
 
-func (t *tallies) addBucket(v *View, m model.Metric, n float64) {
+func (t *flowCounts) addBucket(v *View, m model.Metric, n float64) {
 	le, err := strconv.ParseFloat(string(m[model.BucketLabel]), 64)
 	if err != nil || math.IsNaN(le) {
 		return
@@ -109,7 +109,7 @@ func (c *Counter) failedCall(m model.Metric) bool {
 
 // flow finds the flow of a series. What was called and what was chosen are the same where
 // the traffic was not split.
-func (t *tallies) flow(v *View, m model.Metric) *tally {
+func (t *flowCounts) flow(v *View, m model.Metric) *flowCount {
 	key := between{
 		side: v.Side, client: t.reader.party(m, &v.Client), server: t.reader.party(m, &v.Server),
 		apex: t.reader.name(m, v.Apex), backend: t.reader.name(m, v.Backend),
@@ -127,13 +127,13 @@ func (t *tallies) flow(v *View, m model.Metric) *tally {
 		key.apex, key.backend, key.server.Service = "", "", ""
 	}
 	if t.flows[key] == nil {
-		t.flows[key] = &tally{buckets: map[float64]float64{}}
+		t.flows[key] = &flowCount{buckets: map[float64]float64{}}
 	}
 	return t.flows[key]
 }
 
 // list are the flows with requests that concern a namespace.
-func (t *tallies) list(namespace string) []observe.Flow {
+func (t *flowCounts) list(namespace string) []observe.Flow {
 	flows := make([]observe.Flow, 0, len(t.flows))
 	for key, n := range t.flows {
 		// An end of which only the address is known may be anywhere.
@@ -151,7 +151,7 @@ func (t *tallies) list(namespace string) []observe.Flow {
 
 // histogram is the latency; nil without the bucket of all requests. Increases of buckets
 // that were estimated one by one may miss their order by a little.
-func (n *tally) histogram() *observe.Histogram {
+func (n *flowCount) histogram() *observe.Histogram {
 	total, found := n.buckets[math.Inf(1)]
 	if !found {
 		return nil

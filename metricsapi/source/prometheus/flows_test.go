@@ -84,7 +84,7 @@ func TestFlowsAreReadFromTheLabelsOfEachDataPlane(t *testing.T) {
 			"client: shop/load-a deployments:load → shop/web-2 deployments:web [web web-canary] 8+2 [0.01 0.1] [4 9] 10",
 			"server: / → shop/web-2 deployments:web [ ] 3+0",
 		}},
-		{"linkerd, where nobody split the traffic, and outside of the cluster", "linkerd", map[int]model.Vector{
+		{"linkerd, where no split is, and outside of the cluster", "linkerd", map[int]model.Vector{
 			0: {
 				sample(8, "namespace=shop", "pod=a", "dst_namespace=shop", "dst_pod=db-0", "authority=db.shop.svc.cluster.local:80", "dst_service=db", "classification=success"),
 				sample(1, "namespace=shop", "pod=a", "authority=example.com:443", "classification=success"),
@@ -135,7 +135,7 @@ func TestFlowsAreReadFromTheLabelsOfEachDataPlane(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := newTallies(services("shop/web", "shop/web-canary", "a/b-c", "a-b/c"))
+			got := newFlowCounts(services("shop/web", "shop/web-canary", "a/b-c", "a-b/c"))
 			for i, answer := range tt.answers {
 				got.add(queries[i], answer)
 			}
@@ -155,7 +155,7 @@ func TestFlowsOfANamespaceHaveOneEndInIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := newTallies(nil)
+	got := newFlowCounts(nil)
 	for _, ends := range [][2]string{{"shop", "other"}, {"other", "shop"}, {"other", "other"}} {
 		got.add(queries[0], model.Vector{sample(1, "source_workload_namespace="+ends[0], "destination_service_namespace="+ends[1], "response_code=200")})
 	}

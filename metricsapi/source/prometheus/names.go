@@ -15,7 +15,7 @@ import (
 // unknown is what Istio writes where it does not know.
 const unknown = "unknown"
 
-// Services tells whether there is a Service.
+// Services reports whether there is a Service.
 type Services func(types.NamespacedName) bool
 
 // reader reads names out of labels.

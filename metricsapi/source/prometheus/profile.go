@@ -60,7 +60,7 @@ type Counter struct {
 	// StatusLabel has the status of the answer, from which failures are told as
 	// everywhere in Serin.
 	StatusLabel string `json:"statusLabel,omitempty"`
-	// GRPCStatusLabel, beside StatusLabel, has the number of a call's grpc-status: a call
+	// GRPCStatusLabel, in addition to StatusLabel, has the number of a call's grpc-status: a call
 	// fails with the HTTP status 200. It is empty or absent for other requests.
 	GRPCStatusLabel string `json:"grpcStatusLabel,omitempty"`
 	// FailureLabel is failure for requests that failed.
@@ -260,7 +260,7 @@ func (c *Counter) validate() error {
 	case set != 1:
 		return errors.New("outcome: give exactly one of outcome, statusLabel and failureLabel")
 	case c.GRPCStatusLabel != "" && c.StatusLabel == "":
-		return errors.New("grpcStatusLabel: only beside statusLabel")
+		return errors.New("grpcStatusLabel: only with statusLabel")
 	case c.Outcome != "" && c.Outcome != Success && c.Outcome != Failure:
 		return fmt.Errorf("outcome: %q; give success or failure", c.Outcome)
 	}

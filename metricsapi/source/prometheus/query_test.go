@@ -136,7 +136,7 @@ func TestProfilesThatCannotBeAreNamedWithTheirFix(t *testing.T) {
 		{"an outcome that is none", "views: [{side: client, counters: [{metric: x_total, outcome: fine}]}]", `views[0].counters[0].outcome: "fine"; give success or failure`},
 		{"PromQL for a metric", `views: [{side: client, counters: [{metric: "x or up", outcome: success}]}]`, `views[0].counters[0].metric: "x or up" is no name of a metric`},
 		{"PromQL for a label", `views: [{side: client, counters: [{metric: x, outcome: success, labels: {"a=~b": c}}]}]`, `views[0].counters[0].labels: "a=~b" is no name of a label`},
-		{"nobody answers", "views: [{side: client, counters: [{metric: x, outcome: success}]}]", "views[0].server: empty; name the labels that tell who answered"},
+		{"no server", "views: [{side: client, counters: [{metric: x, outcome: success}]}]", "views[0].server: empty; name the labels that tell who answered"},
 		{"a form that is none", "views: [{side: client, counters: [{metric: x, outcome: success}], server: {service: {label: a, form: odd}}}]", `views[0].server.service.form: "odd"; give host or joined, or leave it out`},
 		{"a kind that has no pods", "views: [{side: client, counters: [{metric: x, outcome: success}], server: {workload: {label: a}, workloadKind: nodes}}]", `views[0].server.workloadKind: "nodes"; give the plural of a kind that has pods, such as deployments`},
 		{"a histogram without a unit", "views: [{side: client, counters: [{metric: x, outcome: success}], latency: {metric: x_bucket}}]", `views[0].latency.unit: ""; give s or ms`},

@@ -20,8 +20,8 @@ import (
 	"github.com/serin-dev/serin/metricsapi/observe"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+// waitLimit is how long a test waits for what must happen.
+const waitLimit = 30 * time.Second
 
 // runServer runs a Prometheus that scrapes a target so often.
 func runServer(tb testing.TB, target http.Handler, interval string) (address string) {
@@ -74,7 +74,7 @@ func realSource(tb testing.TB, address string, window time.Duration) (*Source, *
 		tb.Fatal(err)
 	}
 	c := clocktesting.NewFakePassiveClock(time.Now())
-	s, err := New(Options{API: api, Profile: p, Clock: c, Window: window, Timeout: patience})
+	s, err := New(Options{API: api, Profile: p, Clock: c, Window: window, Timeout: waitLimit})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func (w *totals) check(t *testing.T, sent int) {
 	}
 }
 
-// BenchmarkList observes what a thousand pods sent one another, beside the slowest of
+// BenchmarkList observes what a thousand pods sent one another, and the slowest of
 // the queries that takes.
 func BenchmarkList(b *testing.B) {
 	const pods = 1000
@@ -205,7 +205,7 @@ func BenchmarkList(b *testing.B) {
 	}
 	send()
 	s, c := realSource(b, runServer(b, m.handler(), "2s"), 4*time.Second)
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Second) {
+	for deadline := time.Now().Add(waitLimit); ; time.Sleep(time.Second) {
 		send()
 		c.SetTime(time.Now())
 		snapshot, err := s.Observe(b.Context(), "shop")

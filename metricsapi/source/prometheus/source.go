@@ -32,7 +32,7 @@ type Options struct {
 	API promv1.API
 	// Profile of the data plane.
 	Profile Profile
-	// Services tells whether there is a Service; for labels that join several names.
+	// Services reports whether there is a Service; for labels that join several names.
 	Services Services
 	Clock    clock.PassiveClock
 	// Window is the length of a window; DefaultWindow when zero.
@@ -87,7 +87,7 @@ func (s *Source) Observe(ctx context.Context, namespace string) (observe.Snapsho
 	if err := asking.Wait(); err != nil {
 		return observe.Snapshot{}, err
 	}
-	t := newTallies(s.options.Services)
+	t := newFlowCounts(s.options.Services)
 	for i, q := range queries {
 		t.add(q, answers[i])
 	}

@@ -177,7 +177,7 @@ func TestAWindowIsWhatAllProxiesCountedInIt(t *testing.T) {
 
 	f.set("a", proxy{start: 1, text: text(pairText("10.0.0.1", "web-stable", 120, 11, 60, 131), pairText("192.0.2.1", "web-canary", 3, 1, 0, 4),
 		strings.ReplaceAll(pairText("192.0.2.1", "web-stable", 2, 0, 2, 2), `apex="web"`, `apex=""`))})
-	turn("", "client /(192.0.2.1) → shop/web-stable web-stable web-stable: 2+0 [0.1 1] [2 2] 2") // nobody split it
+	turn("", "client /(192.0.2.1) → shop/web-stable web-stable web-stable: 2+0 [0.1 1] [2 2] 2") // no split
 
 	f.set("b", proxy{start: 2, text: text(pairText("10.0.0.1", "web-stable", 500, 0, 0, 500))})
 	f.set("a", proxy{start: 1, text: text(pairText("", "web-stable", 1, 0, 1, 1), pairText("10.0.0.1", "web-stable", 121, 11, 60, 132))})

@@ -25,8 +25,8 @@ import (
 	"github.com/serin-dev/serin/traffic/routes"
 )
 
-// scene is objects of one namespace, and the router that sees them.
-type scene struct {
+// fixture is objects of one namespace, and the router that sees them.
+type fixture struct {
 	*testing.T
 	split  *splitv1.TrafficSplit
 	known  traffic.Known
@@ -51,10 +51,10 @@ func (fakeCache) IndexField(context.Context, client.Object, string, client.Index
 	return nil
 }
 
-// play reads a scene.
-func play(t *testing.T, content string, served Served, hooks interceptor.Funcs) *scene {
+// newFixture reads a fixture.
+func newFixture(t *testing.T, content string, served Served, hooks interceptor.Funcs) *fixture {
 	t.Helper()
-	s := &scene{T: t, known: traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}}
+	s := &fixture{T: t, known: traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}}
 	var live []client.Object
 	for document := range strings.SplitSeq(content, "\n---\n") {
 		text, err := yaml.YAMLToJSON([]byte(document))
@@ -91,7 +91,7 @@ func play(t *testing.T, content string, served Served, hooks interceptor.Funcs) 
 }
 
 // take keeps an object that is no route.
-func (s *scene) take(u *unstructured.Unstructured) {
+func (s *fixture) take(u *unstructured.Unstructured) {
 	s.Helper()
 	into := func(object any) {
 		s.Helper()
@@ -125,7 +125,7 @@ func (s *scene) take(u *unstructured.Unstructured) {
 }
 
 // observe resolves the split and looks, as the controller does.
-func (s *scene) observe() (traffic.Target, traffic.State, []traffic.Problem) {
+func (s *fixture) observe() (traffic.Target, traffic.State, []traffic.Problem) {
 	s.Helper()
 	resolved, problems := traffic.Resolve(s.split, s.known)
 	target := traffic.Target{Split: s.split, Root: s.known.Services[resolved.Root], Resolved: resolved}
@@ -140,7 +140,7 @@ func (s *scene) observe() (traffic.Target, traffic.State, []traffic.Problem) {
 }
 
 // enact does what the controller would do now, and looks again.
-func (s *scene) enact() (traffic.State, []traffic.Problem) {
+func (s *fixture) enact() (traffic.State, []traffic.Problem) {
 	s.Helper()
 	target, state, problems := s.observe()
 	if traffic.Refused(problems) {
@@ -165,7 +165,7 @@ func (s *scene) enact() (traffic.State, []traffic.Problem) {
 }
 
 // live reads a route.
-func (s *scene) live(kind, name string) *unstructured.Unstructured {
+func (s *fixture) live(kind, name string) *unstructured.Unstructured {
 	s.Helper()
 	u, err := s.router.objects.Get(s.Context(), s.router.options.Served.Kinds[kind], "shop", name)
 	if err != nil || u == nil {

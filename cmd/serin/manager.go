@@ -240,7 +240,7 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 		CanaryReleases: o.canaryServiceAccount != "",
 		Configuration:  rollout.ConfigurationOptions{Policy: o.configurationPolicy, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader()},
 	})
-	if err := metrics.Registry.Register(r); err != nil {
+	if err := metrics.Registry.Register(r.Metrics()); err != nil {
 		return fmt.Errorf("register the metrics of Rollouts: %w", err)
 	}
 	return r.SetupWithManager(ctx, mgr, measured.Changed())

@@ -36,7 +36,7 @@ var errBusy = apierrors.NewConflict(appsv1.Resource("deployments"), "", errors.N
 
 // apply carries one action out. Every change and deletion of an existing object
 // names the version that the decision was made from.
-func (r *Reconciler) apply(ctx context.Context, s scene, action kit.Action) error {
+func (r *Reconciler) apply(ctx context.Context, s snapshot, action kit.Action) error {
 	switch a := action.(type) {
 	case kit.AddFinalizer, kit.RemoveFinalizer:
 		return r.writer(s).SetFinalizer(ctx, s.Rollout, v1alpha1.Finalizer, action)
@@ -60,11 +60,11 @@ func (r *Reconciler) apply(ctx context.Context, s scene, action kit.Action) erro
 	return r.writer(s).Apply(ctx, action)
 }
 
-func (r *Reconciler) writer(s scene) shell.Writer {
+func (r *Reconciler) writer(s snapshot) shell.Writer {
 	return shell.Writer{Client: r.client, Manager: v1alpha1.FieldManager, Namespace: s.Rollout.Namespace}
 }
 
-func named(s scene, name string) metav1.ObjectMeta {
+func named(s snapshot, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.Rollout.Namespace, Name: name}
 }
 
@@ -74,7 +74,7 @@ func named(s scene, name string) metav1.ObjectMeta {
 var deploymentPause = debounce.Pause{Quiet: shell.ConflictPause, Most: 2 * time.Second}
 
 // setHold marks the Deployment and pauses it, or lets it go on while its controller rests.
-func (r *Reconciler) setHold(ctx context.Context, s scene, paused bool) error {
+func (r *Reconciler) setHold(ctx context.Context, s snapshot, paused bool) error {
 	if !paused && s.deployment.Spec.Paused && r.busy.Look(s.deployment.UID, s.deployment.ResourceVersion, deploymentPause, s.Now) > 0 {
 		return errBusy
 	}
@@ -83,7 +83,7 @@ func (r *Reconciler) setHold(ctx context.Context, s scene, paused bool) error {
 
 // applyHold owns just the mark and spec.paused. Un-pausing names the version of
 // the Deployment that was seen: a template changed meanwhile must not roll.
-func (r *Reconciler) applyHold(ctx context.Context, s scene, annotations map[string]string, paused bool) error {
+func (r *Reconciler) applyHold(ctx context.Context, s snapshot, annotations map[string]string, paused bool) error {
 	d := applyappsv1.Deployment(s.deployment.Name, s.deployment.Namespace).WithUID(s.deployment.UID).
 		WithAnnotations(annotations).WithSpec(applyappsv1.DeploymentSpec().WithPaused(paused))
 	if !paused {
@@ -92,12 +92,12 @@ func (r *Reconciler) applyHold(ctx context.Context, s scene, annotations map[str
 	return r.client.Apply(ctx, d, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
-// restoreDeployment gives up the mark, and spec.paused too unless it has to stay.
-func (r *Reconciler) restoreDeployment(ctx context.Context, s scene, a state.RestoreDeployment) error {
+// restoreDeployment removes the mark, and spec.paused too unless it has to stay.
+func (r *Reconciler) restoreDeployment(ctx context.Context, s snapshot, a state.RestoreDeployment) error {
 	return r.applyHold(ctx, s, nil, a.Paused)
 }
 
-func (r *Reconciler) createCanary(ctx context.Context, s scene, a state.CreateCanary) error {
+func (r *Reconciler) createCanary(ctx context.Context, s snapshot, a state.CreateCanary) error {
 	rs := workload.MakeCanary(s.deployment, workload.CanaryController(s.root), a.Revision, a.Replicas)
 	workload.Mark(rs, s.Rollout)
 	err := r.client.Create(ctx, rs, client.FieldOwner(v1alpha1.FieldManager))
@@ -108,7 +108,7 @@ func (r *Reconciler) createCanary(ctx context.Context, s scene, a state.CreateCa
 }
 
 // claim makes an old ReplicaSet of the Deployment the canary.
-func (r *Reconciler) claim(ctx context.Context, s scene, t kit.Object) error {
+func (r *Reconciler) claim(ctx context.Context, s snapshot, t kit.Object) error {
 	return r.writer(s).PatchReplicaSet(ctx, t, map[string]any{
 		"ownerReferences": []metav1.OwnerReference{workload.CanaryController(s.root)},
 		"labels":          map[string]string{v1alpha1.LabelRollout: s.Rollout.Name},
@@ -116,7 +116,7 @@ func (r *Reconciler) claim(ctx context.Context, s scene, t kit.Object) error {
 	}, nil)
 }
 
-func makeBackend(s *scene, role, revision string) *corev1.Service {
+func makeBackend(s *snapshot, role, revision string) *corev1.Service {
 	svc := workload.MakeBackend(s.root, traffic.DeclaredSelector(s.root), role, revision)
 	svc.Spec.TrafficDistribution = workload.Distribution(s.Rollout, s.root)
 	workload.Mark(svc, s.Rollout)
@@ -124,7 +124,7 @@ func makeBackend(s *scene, role, revision string) *corev1.Service {
 }
 
 // applySplit creates the TrafficSplit, or changes the generation that was observed.
-func (r *Reconciler) applySplit(ctx context.Context, s scene, route strategy.Route) error {
+func (r *Reconciler) applySplit(ctx context.Context, s snapshot, route strategy.Route) error {
 	if s.split == nil {
 		ts := &splitv1.TrafficSplit{ObjectMeta: named(s, s.Rollout.Name)}
 		ts.Finalizers = []string{traffic.Finalizer}

@@ -39,7 +39,7 @@ func CacheOptions(secretNamespaces ...string) map[client.Object]cache.ByObject {
 	return options
 }
 
-// transformContent keeps what tells an object and a copy. Only their metadata are
+// transformContent keeps what distinguishes an object and a copy. Only their metadata are
 // ever watched.
 func transformContent(object any) (any, error) {
 	if o, ok := object.(*metav1.PartialObjectMetadata); ok {
@@ -52,13 +52,13 @@ func transformContent(object any) (any, error) {
 }
 
 // transformDeployment keeps of the managed fields only those of Serin's managers,
-// which tell who paused a Deployment, and routers whether one of theirs has drifted.
+// which say who paused a Deployment, and whether a router's own one has drifted.
 func transformDeployment(object any) (any, error) {
 	if d, ok := object.(*appsv1.Deployment); ok {
 		own := slices.DeleteFunc(d.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
 			return !strings.HasPrefix(m.Manager, "serin-")
 		})
-		d.ManagedFields = slices.Clone(own) // the former array has room for all of them
+		d.ManagedFields = slices.Clone(own) // the previous array has room for all of them
 		delete(d.Annotations, corev1.LastAppliedConfigAnnotation)
 	}
 	return object, nil

@@ -25,7 +25,7 @@ import (
 	"github.com/serin-dev/serin/controllers/release/state"
 )
 
-// ConfigurationOptions say what spec.configuration may ask for.
+// ConfigurationOptions say what spec.configuration may request.
 type ConfigurationOptions struct {
 	// Policy is the name of the MutatingAdmissionPolicy, and of its binding, that
 	// puts the names of copies in pods. "" switches the ability off.
@@ -37,8 +37,8 @@ type ConfigurationOptions struct {
 }
 
 // observeConfiguration finds out which contents the template means. A Rollout that
-// does not ask for it costs nothing.
-func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
+// does not use it costs nothing.
+func (r *Reconciler) observeConfiguration(ctx context.Context, s *snapshot) error {
 	if s.deployment == nil || !s.Rollout.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 	r.contents.use(client.ObjectKeyFromObject(s.Rollout), references)
 	copies, err := r.observeContents(ctx, s, references)
 	if err != nil {
-		// A release in progress must still be judged, and go back.
+		// A release in progress must still be judged, and rolled back.
 		s.Configuration.Problem = strings.TrimSuffix(err.Error(), ".")
 		s.recheck = sooner(s.recheck, contentPause)
 		return nil
@@ -72,17 +72,17 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *scene) error {
 	return nil
 }
 
-// contentPatience is how long the cache may take to know of contents: where the operator
-// may not watch them, it never does. contentPause is when it is asked again.
+// contentTimeout is how long the cache may take to know of contents: where the operator
+// may not watch them, it never does. contentPause is when it is read again.
 const (
-	contentPatience = 2 * time.Second
-	contentPause    = 10 * time.Second
+	contentTimeout = 2 * time.Second
+	contentPause   = 10 * time.Second
 )
 
 // observeContents finds out what the copies of the present contents are called, and
 // which copies there are.
-func (r *Reconciler) observeContents(ctx context.Context, s *scene, references []configrevision.Reference) ([]configrevision.Copy, error) {
-	ctx, cancel := context.WithTimeout(ctx, contentPatience)
+func (r *Reconciler) observeContents(ctx context.Context, s *snapshot, references []configrevision.Reference) ([]configrevision.Copy, error) {
+	ctx, cancel := context.WithTimeout(ctx, contentTimeout)
 	defer cancel()
 	s.present = configrevision.Mapping{}
 	for _, ref := range references {
@@ -93,7 +93,7 @@ func (r *Reconciler) observeContents(ctx context.Context, s *scene, references [
 	return r.copies(ctx, s, s.Rollout.Spec.Configuration.Kinds)
 }
 
-func (s *scene) resolve(facts configrevision.Facts) {
+func (s *snapshot) resolve(facts configrevision.Facts) {
 	r := configrevision.Resolve(facts)
 	s.Configuration.Wanted, s.Configuration.Recorded, s.Configuration.Missing = r.Template.String(), r.Recorded.Status(), r.Missing
 	for _, c := range r.Unused {
@@ -104,7 +104,7 @@ func (s *scene) resolve(facts configrevision.Facts) {
 }
 
 // configurationProblem says why the configuration can't be part of a version here.
-func (r *Reconciler) configurationProblem(ctx context.Context, s *scene, references []configrevision.Reference) (string, error) {
+func (r *Reconciler) configurationProblem(ctx context.Context, s *snapshot, references []configrevision.Reference) (string, error) {
 	o := r.options.Configuration
 	switch {
 	case !r.options.GuardServed:
@@ -124,7 +124,7 @@ func (r *Reconciler) configurationProblem(ctx context.Context, s *scene, referen
 }
 
 // observeContent finds out what the copy of the present content is called.
-func (r *Reconciler) observeContent(ctx context.Context, s *scene, ref configrevision.Reference) error {
+func (r *Reconciler) observeContent(ctx context.Context, s *snapshot, ref configrevision.Reference) error {
 	meta, err := r.metadata(ctx, ref.Kind, types.NamespacedName{Namespace: s.Rollout.Namespace, Name: ref.Name})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -155,7 +155,7 @@ func (r *Reconciler) observeContent(ctx context.Context, s *scene, ref configrev
 }
 
 // contentIs notes a digest; "" is a content that can't be kept.
-func (s *scene) contentIs(ref configrevision.Reference, digest string) {
+func (s *snapshot) contentIs(ref configrevision.Reference, digest string) {
 	if digest != "" {
 		s.present[ref] = configrevision.CopyName(ref.Name, s.deployment.UID, digest)
 	}
@@ -175,7 +175,7 @@ func digestOf(object client.Object) string {
 
 // read reads a content from the API server, so that it is never held for longer
 // than one look.
-func (r *Reconciler) read(ctx context.Context, s *scene, ref configrevision.Reference) (client.Object, error) {
+func (r *Reconciler) read(ctx context.Context, s *snapshot, ref configrevision.Reference) (client.Object, error) {
 	object := holder(ref.Kind, metav1.ObjectMeta{})
 	err := r.options.Configuration.Reader.Get(ctx, types.NamespacedName{Namespace: s.Rollout.Namespace, Name: ref.Name}, object)
 	if err != nil {
@@ -190,7 +190,7 @@ func partial(kind v1alpha1.ConfigurationKind) *metav1.PartialObjectMetadata {
 	return meta
 }
 
-// metadata reads from the cache, which begins to watch a kind when it is first asked.
+// metadata reads from the cache, which begins to watch a kind when it is first read.
 func (r *Reconciler) metadata(ctx context.Context, kind v1alpha1.ConfigurationKind, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
 	if err := r.contents.watch(kind); err != nil {
 		return nil, fmt.Errorf("watch objects of kind %s: %w", kind, err)
@@ -200,7 +200,7 @@ func (r *Reconciler) metadata(ctx context.Context, kind v1alpha1.ConfigurationKi
 }
 
 // copies are those that were made for the Deployment.
-func (r *Reconciler) copies(ctx context.Context, s *scene, kinds []v1alpha1.ConfigurationKind) (out []configrevision.Copy, err error) {
+func (r *Reconciler) copies(ctx context.Context, s *snapshot, kinds []v1alpha1.ConfigurationKind) (out []configrevision.Copy, err error) {
 	for _, kind := range kinds {
 		if err := r.contents.watch(kind); err != nil {
 			return nil, fmt.Errorf("watch objects of kind %s: %w", kind, err)
@@ -230,7 +230,7 @@ func ownedBy(o metav1.Object, uid types.UID) bool {
 const uncached = client.DisableReadYourWritesConsistency
 
 // applyConfiguration carries out what concerns contents.
-func (r *Reconciler) applyConfiguration(ctx context.Context, s scene, action kit.Action) error {
+func (r *Reconciler) applyConfiguration(ctx context.Context, s snapshot, action kit.Action) error {
 	switch a := action.(type) {
 	case state.KeepContent:
 		return r.keepContent(ctx, s, configrevision.Reference{Kind: a.Kind, Name: a.Name})
@@ -253,7 +253,7 @@ func holder(kind v1alpha1.ConfigurationKind, meta metav1.ObjectMeta) client.Obje
 var errChangedAgain = errors.New("its content has changed again")
 
 // keepContent copies the very content that was decided about.
-func (r *Reconciler) keepContent(ctx context.Context, s scene, ref configrevision.Reference) error {
+func (r *Reconciler) keepContent(ctx context.Context, s snapshot, ref configrevision.Reference) error {
 	source, err := r.read(ctx, &s, ref)
 	if err != nil {
 		return err
@@ -283,9 +283,9 @@ func (r *Reconciler) keepContent(ctx context.Context, s scene, ref configrevisio
 	return fmt.Errorf("a %s %q that Serin did not make has the name that the copy needs; delete it: %w", ref.Kind, kept.GetName(), err)
 }
 
-// setConfiguration changes the very template that was seen. It takes any client's
-// annotation away too, which an apply of Serin's own fields could not.
-func (r *Reconciler) setConfiguration(ctx context.Context, s scene, value string) error {
+// setConfiguration changes the very template that was seen. It removes any client's
+// annotation too, which an apply of Serin's own fields could not.
+func (r *Reconciler) setConfiguration(ctx context.Context, s snapshot, value string) error {
 	annotations := map[string]any{v1alpha1.AnnotationConfiguration: value}
 	if value == "" {
 		annotations[v1alpha1.AnnotationConfiguration] = nil

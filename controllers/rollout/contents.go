@@ -46,7 +46,7 @@ func newContents() *contents {
 	}
 }
 
-// watch begins to watch a kind if nobody has asked for it before.
+// watch begins to watch a kind if it is not watched yet.
 func (c *contents) watch(kind v1alpha1.ConfigurationKind) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ func (c *contents) forget(rollout types.NamespacedName) {
 }
 
 // changed finds the Rollouts that an object concerns: those that read it, and the
-// one that it is a copy for. A digest that nobody needs any more is dropped.
+// one that it is a copy for. A digest that no Rollout needs any more is dropped.
 func (c *contents) changed(ctx context.Context, kind v1alpha1.ConfigurationKind, object client.Object) []reconcile.Request {
 	requests := rolloutByLabel(ctx, object)
 	ref := configrevision.Reference{Kind: kind, Name: object.GetName()}

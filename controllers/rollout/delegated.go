@@ -39,7 +39,7 @@ func subject(ro *v1alpha1.Rollout) analysis.Subject {
 
 // observeDelegated reads the CanaryRelease, and takes what it says of its traffic for what a
 // router says of a split.
-func (r *Reconciler) observeDelegated(ctx context.Context, s *scene) error {
+func (r *Reconciler) observeDelegated(ctx context.Context, s *snapshot) error {
 	if s.Split.Presence = kit.Absent; !r.options.CanaryReleases {
 		s.Delegated = state.Delegated{Presence: kit.Absent, Unserved: true}
 		return nil
@@ -89,8 +89,8 @@ func meant(cr *v1alpha1.CanaryRelease) bool {
 func observed(cr *v1alpha1.CanaryRelease) bool { return cr.Status.ObservedGeneration == cr.Generation }
 
 // podsOf are the pods of all of the canary's workloads. None is ready while one of the
-// workloads has no ready pod: its requests would meet nobody. One that is to have none is
-// of former content.
+// workloads has no ready pod: its requests would meet no pod. A workload that is to have
+// none is of earlier content.
 func podsOf(cr *v1alpha1.CanaryRelease) (replicas, ready int32) {
 	missing := false
 	for _, w := range cr.Status.Workloads {
@@ -112,7 +112,7 @@ func messageOf(cr *v1alpha1.CanaryRelease) string {
 	return c.Message
 }
 
-// unshared says why the traffic of a Service tells nothing of the canary; "" when it does,
+// unshared says why the traffic of a Service says nothing of the canary; "" when it does,
 // or when that is not known yet.
 func unshared(cr *v1alpha1.CanaryRelease, service string) string {
 	shared := cr.Status.Services
@@ -127,8 +127,8 @@ func unshared(cr *v1alpha1.CanaryRelease, service string) string {
 	return fmt.Sprintf("the CanaryRelease %q does not share the traffic of the Service %q; make a Rollout for one of %s", cr.Name, service, strings.Join(names, ", "))
 }
 
-// splitOf is what is asked of a CanaryRelease and what is in effect of it. What was
-// written for other content asks for nothing.
+// splitOf is what was requested of a CanaryRelease and what is live. What was written for
+// other content requests nothing.
 func splitOf(cr *v1alpha1.CanaryRelease, ro *v1alpha1.Rollout) state.Split {
 	out := state.Split{Observed: -1, Split: kit.Split{
 		Object: shell.ObjectOf(cr), Presence: kit.Present, Deleting: !cr.DeletionTimestamp.IsZero(),
@@ -147,11 +147,11 @@ func splitOf(cr *v1alpha1.CanaryRelease, ro *v1alpha1.Rollout) state.Split {
 var errNoCanaryRelease = errors.New("there is no CanaryRelease")
 
 // applyDelegation owns what a Rollout decides of a CanaryRelease, and nothing else of it. It is
-// forced: whoever else wrote a weight must not keep a bad canary in its traffic. It names
-// the version that was seen, so that a leader of the past, or a decision about a former
+// forced: another actor that wrote a weight must not keep a bad canary in its traffic. It names
+// the version that was seen, so that an earlier leader, or a decision about an earlier
 // state, moves nothing. Its rollout is not written, since that is the owner's consent:
 // without it, the API server refuses the rest.
-func (r *Reconciler) applyDelegation(ctx context.Context, s scene, action kit.Action) error {
+func (r *Reconciler) applyDelegation(ctx context.Context, s snapshot, action kit.Action) error {
 	cr := s.canaryRelease
 	if cr == nil {
 		return errNoCanaryRelease
@@ -168,7 +168,7 @@ func (r *Reconciler) applyDelegation(ctx context.Context, s scene, action kit.Ac
 	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
-// delegationOf is what an action of a Rollout asks of a content.
+// delegationOf is what an action of a Rollout requests of a content.
 func delegationOf(a state.SetDelegation, by, digest string) map[string]any {
 	delegation := map[string]any{"weight": int64(a.Weight), "manifestDigest": digest, "by": by}
 	if a.Transition != v1alpha1.CanaryTransitionNone {

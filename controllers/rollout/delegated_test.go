@@ -122,7 +122,7 @@ func TestAServiceThatTheCanaryReleaseDoesNotShareIsNamed(t *testing.T) {
 
 // withCanaryRelease has the CanaryRelease in a fake API server that knows nothing of its Go type: of
 // that it would take fields that are empty for fields that were applied.
-func withCanaryRelease(t *testing.T, cr *v1alpha1.CanaryRelease) (*Reconciler, client.Client, scene) {
+func withCanaryRelease(t *testing.T, cr *v1alpha1.CanaryRelease) (*Reconciler, client.Client, snapshot) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	kind := v1alpha1.GroupVersion.WithKind(v1alpha1.KindCanaryRelease)

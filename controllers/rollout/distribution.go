@@ -24,15 +24,15 @@ import (
 const fieldDistribution = "spec.trafficDistribution"
 
 // distributions are the values of spec.trafficDistribution that the API server took.
-// It takes few, so each is asked for once until the operator restarts.
+// It takes few, so each is tried once until the operator restarts.
 type distributions struct {
 	taken sync.Map
 }
 
-// observeDistribution asks whether the API server takes the traffic distribution that
-// the Rollout wants. Which values it takes depends on its version, so only it can tell;
-// and it is asked before a release, since in the middle of one it is too late.
-func (r *Reconciler) observeDistribution(ctx context.Context, s *scene) {
+// observeDistribution tries whether the API server takes the traffic distribution that
+// the Rollout wants. Which values it takes depends on its version, so only it knows;
+// and it is tried before a release, since in the middle of one it is too late.
+func (r *Reconciler) observeDistribution(ctx context.Context, s *snapshot) {
 	wanted := ptr.Deref(s.Rollout.Spec.TrafficDistribution, "")
 	if wanted == "" || s.Service.Presence != kit.Present || !s.Rollout.DeletionTimestamp.IsZero() {
 		return
@@ -56,7 +56,7 @@ func (r *Reconciler) observeDistribution(ctx context.Context, s *scene) {
 	default:
 		if s.DistributionProblem = refusedDistribution(err); s.DistributionProblem == "" {
 			// Nothing against the value: a quota, for instance, is met when the Service is made.
-			log.FromContext(ctx).Info("Could not ask whether the traffic distribution is taken", "value", wanted, "reason", err.Error())
+			log.FromContext(ctx).Info("Could not try whether the API server takes the traffic distribution", "value", wanted, "reason", err.Error())
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rollout is the shell around the planner of Rollouts: it observes,
-// asks release.Decide, writes the status, then acts. It decides nothing itself and
+// calls release.Decide, writes the status, then acts. It decides nothing itself and
 // moves traffic only by the weights of a TrafficSplit, or by spec.delegation of a
 // CanaryRelease, which has splits of its own.
 //
@@ -13,5 +13,5 @@
 //	measurements                                             | Measurements
 //
 // Nothing is polled: a reconcile follows a change of one of these objects, a new
-// window of measurement, or the time that the planner asked for.
+// window of measurement, or the time that the planner named.
 package rollout

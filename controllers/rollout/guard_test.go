@@ -41,7 +41,7 @@ func TestAPolicyThatHoldsDeploymentsIsReliedOnSomeSecondsAfterItAndItsBindingAre
 		t.Run(name, func(t *testing.T) {
 			r, _, _ := newReconcilerOf(t, func(string) error { return nil }, test.objects...)
 			r.options.GuardServed, r.options.GuardPolicy = true, "guard"
-			s := scene{Observation: state.Observation{Now: now}}
+			s := snapshot{Observation: state.Observation{Now: now}}
 			if err := r.observeGuard(t.Context(), &s); err != nil {
 				t.Fatal(err)
 			}

@@ -26,7 +26,7 @@ func TestADeploymentIsNotUnpausedWhileItsControllerIsAtWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	unpause := func() error {
-		s := scene{deployment: d.DeepCopy()}
+		s := snapshot{deployment: d.DeepCopy()}
 		s.Now = clock.Now()
 		s.deployment.Spec.Paused = true
 		s.Rollout = rolloutOf(t, c)

@@ -3,181 +3,45 @@
 package rollout
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-func registered(t *testing.T, r *Reconciler) *prometheus.Registry {
+// wantMetric fails unless the Reconciler shows a line of the exposition.
+func wantMetric(t *testing.T, r *Reconciler, line string) {
 	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(r); err != nil {
-		t.Fatal(err)
-	}
-	return registry
-}
-
-// figure is one series of the exposition, -1 when there is none.
-func figure(t *testing.T, g prometheus.Gatherer, name string, labels ...string) float64 {
-	t.Helper()
-	families, err := g.Gather()
+	text, err := testutil.CollectAndFormat(r.Metrics(), expfmt.TypeTextPlain, "serin_releases_total", "serin_rollouts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			var have []string
-			for _, l := range m.GetLabel() {
-				have = append(have, l.GetName()+"="+l.GetValue())
-			}
-			if f.GetName() == name && strings.Join(have, ",") == strings.Join(labels, ",") {
-				return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
-			}
-		}
-	}
-	return -1
-}
-
-func status(reason string, s v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
-	s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: reason}}
-	return &s
-}
-
-func key(i int) types.NamespacedName {
-	return types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i%100), Name: fmt.Sprintf("app-%d", i)}
-}
-
-// releasing is a release that began i seconds after midnight, at a weight.
-func releasing(i int, weight *int32) *v1alpha1.RolloutStatus {
-	s := atStep("b", 1, 0)
-	start := after(time.Duration(i) * time.Second)
-	s.Canary.StartedAt, s.Weight = &start, &v1alpha1.WeightStatus{Requested: 20, Observed: weight}
-	s.Analysis = &v1alpha1.AnalysisStatus{Evidence: "50", Threshold: "100", PromotionEvidence: "2.5", PromotionThreshold: "100"}
-	return status(v1alpha1.ReasonHolding, s)
-}
-
-func TestSeriesAreBoundedWhateverTheNumberOfRollouts(t *testing.T) {
-	const total, inProgress = 5000, 2000
-	r := New(nil, nil, Options{})
-	registry := registered(t, r)
-	idle, err := testutil.GatherAndCount(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range total {
-		s := status(v1alpha1.ReasonStable, v1alpha1.RolloutStatus{})
-		if i < inProgress {
-			s = releasing(i, new(int32(20)))
-		}
-		r.metrics.show(key(i), s)
-		r.metrics.count(transition{
-			ended: []v1alpha1.HistoryEntry{{Outcome: strconv.Itoa(i), StartedAt: new(after(0)), EndedAt: after(time.Hour)}},
-			cause: fmt.Sprint("cause", i), verdict: fmt.Sprint("verdict", i),
-			interventions: []v1alpha1.Intervention{{Action: v1alpha1.ControlAction(strconv.Itoa(i))}},
-		})
-	}
-	full, err := testutil.GatherAndCount(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Four for each release that is shown, and the duration of unknown outcomes.
-	if want := idle + 4*maxReleases + 1; full != want || idle > 100 {
-		t.Errorf("%d series of 5,000 Rollouts, want %d; %d without any", full, want, idle)
-	}
-	for name, want := range map[string]float64{"serin_rollout_evidence_ratio": .5, "serin_rollout_promotion_ratio": .025} {
-		if got := figure(t, registry, name, "name=app-1", "namespace=team-1"); got != want {
-			t.Errorf("%s is %v, want %v", name, got, want)
-		}
-	}
-	for name, want := range map[string]float64{"Stable": total - inProgress, "Holding": inProgress, "Other": 0} {
-		if got := figure(t, registry, "serin_rollouts", "state="+name); got != want {
-			t.Errorf("%v are %s, want %v", got, name, want)
-		}
-	}
-	if got := figure(t, registry, "serin_rollouts_omitted"); got != inProgress-maxReleases {
-		t.Errorf("%v omitted", got)
-	}
-	if got := figure(t, registry, "serin_rollbacks_total", "cause=Other"); got != total {
-		t.Errorf("%v rollbacks of other causes", got)
-	}
-	problems, err := testutil.GatherAndLint(registry)
-	if err != nil || len(problems) > 0 {
-		t.Errorf("%v %v", problems, err)
-	}
-}
-
-func TestAReleaseHasItsSeriesUntilItEnds(t *testing.T) {
-	r := New(nil, nil, Options{})
-	registry := registered(t, r)
-	for i := range maxReleases + 1 {
-		r.metrics.show(key(i), releasing(i, new(int32(20))))
-	}
-	first, last := []string{"name=app-0", "namespace=team-0"}, []string{"name=app-500", "namespace=team-0"}
-	if got := figure(t, registry, "serin_rollout_step", first...); got != 2 {
-		t.Errorf("the oldest release is at step %v", got)
-	}
-	if got := figure(t, registry, "serin_rollout_weight", last...); got != -1 {
-		t.Errorf("the youngest release has weight %v and should be left out", got)
-	}
-	r.metrics.show(key(0), status(v1alpha1.ReasonStable, v1alpha1.RolloutStatus{}))
-	if got := figure(t, registry, "serin_rollout_step", first...); got != -1 {
-		t.Errorf("a release that ended is at step %v", got)
-	}
-	if got := figure(t, registry, "serin_rollout_weight", last...); got != 20 {
-		t.Errorf("the youngest release has weight %v after another ended", got)
-	}
-	r.metrics.forget(key(500))
-	if got := figure(t, registry, "serin_rollout_weight", last...); got != -1 {
-		t.Errorf("a Rollout that is gone has weight %v", got)
-	}
-	r.metrics.show(key(1), releasing(1, nil))
-	if got := figure(t, registry, "serin_rollout_weight", "name=app-1", "namespace=team-1"); got != -1 {
-		t.Errorf("a weight that nobody knows is %v", got)
+	if !strings.Contains(string(text), "\n"+line+"\n") {
+		t.Errorf("no line %s", line)
 	}
 }
 
 // The first look at the fixture's Deployment finds its version deployed.
 func TestWhatWasWrittenIsCountedOnce(t *testing.T) {
 	r, c, _ := newReconciler(t, func(string) error { return nil })
-	registry := registered(t, r)
-	deployed := func(g prometheus.Gatherer) float64 {
-		return figure(t, g, "serin_releases_total", "outcome=Deployed")
-	}
 	for range 3 {
 		if _, err := r.Reconcile(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := deployed(registry); got != 1 {
-		t.Errorf("%v releases were counted", got)
-	}
+	wantMetric(t, r, `serin_releases_total{outcome="Deployed"} 1`)
 	restarted := New(c, r.recorder, r.options)
-	registry = registered(t, restarted)
 	if _, err := restarted.Reconcile(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
-	if got := deployed(registry); got != 0 {
-		t.Errorf("%v releases were counted after a restart", got)
-	}
-	total := 0.0
-	for _, s := range states {
-		total += figure(t, registry, "serin_rollouts", "state="+s)
-	}
-	if total != 1 {
-		t.Errorf("%v Rollouts after a restart", total)
-	}
+	wantMetric(t, restarted, `serin_releases_total{outcome="Deployed"} 0`)
+	wantMetric(t, restarted, `serin_rollouts{state="Deploying"} 1`)
 }
 
 func TestWhatCouldNotBeWrittenIsNotCounted(t *testing.T) {
@@ -187,24 +51,21 @@ func TestWhatCouldNotBeWrittenIsNotCounted(t *testing.T) {
 		}
 		return nil
 	})
-	registry := registered(t, r)
 	if _, err := r.Reconcile(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
-	if got := figure(t, registry, "serin_releases_total", "outcome=Deployed"); got != 0 {
-		t.Errorf("%v releases were counted", got)
-	}
+	wantMetric(t, r, `serin_releases_total{outcome="Deployed"} 0`)
 }
 
 func TestARolloutThatIsGoneIsNotCountedAnyMore(t *testing.T) {
 	r, c, _ := newReconciler(t, func(string) error { return nil })
-	registry := registered(t, r)
 	ro := &v1alpha1.Rollout{}
 	if err := c.Get(t.Context(), request.NamespacedName, ro); err != nil {
 		t.Fatal(err)
 	}
 	ro.Finalizers = nil
-	r.metrics.show(request.NamespacedName, releasing(0, nil))
+	r.Metrics().Show(request.NamespacedName, &v1alpha1.RolloutStatus{})
+	wantMetric(t, r, `serin_rollouts{state="Other"} 1`)
 	if err := c.Update(t.Context(), ro); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +75,5 @@ func TestARolloutThatIsGoneIsNotCountedAnyMore(t *testing.T) {
 	if _, err := r.Reconcile(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
-	if got := figure(t, registry, "serin_rollouts", "state=Holding"); got != 0 {
-		t.Errorf("%v Rollouts are held", got)
-	}
+	wantMetric(t, r, `serin_rollouts{state="Other"} 0`)
 }

@@ -34,8 +34,8 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// scene is an Observation with the objects that the actions need.
-type scene struct {
+// snapshot is an Observation with the objects that the actions need.
+type snapshot struct {
 	state.Observation
 	deployment *appsv1.Deployment
 	root       *corev1.Service
@@ -54,8 +54,8 @@ type scene struct {
 
 // observe reads everything that a decision needs. What can't be read makes the
 // whole observation unreadable: the planner then changes nothing.
-func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, error) {
-	s := scene{backends: map[string]*corev1.Service{}, Observation: state.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
+func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (snapshot, error) {
+	s := snapshot{backends: map[string]*corev1.Service{}, Observation: state.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
 	s.RouterName = cmp.Or(ro.Spec.Router, r.options.DefaultRouter)
 	if isDelegated(ro) {
 		s.RouterName = cmp.Or(ro.Spec.Router, v1alpha1.RouterNginx) // it has no other, whatever the default
@@ -64,8 +64,8 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 	s.RouterOffered = slices.Contains(r.options.Routers, s.RouterName)
 	s.Unmatchable = r.options.Served.RefuseMatches()
 	s.Split.Requested, s.Split.Observed = strategy.Route{Weight: -1}, -1
-	s.ReportedAt = r.reports.at(ro)
-	s.Jump = r.lookouts.look(client.ObjectKeyFromObject(ro), s.Now)
+	before := r.memory.look(client.ObjectKeyFromObject(ro), s.Now)
+	s.ReportedAt, s.Jump = before.reportedAt, before.lookout.Jump
 	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeMetrics(ctx, &s), r.observeReleased(ctx, &s))
 	if err != nil {
 		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -78,7 +78,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (scene, 
 }
 
 // observeReleased reads what is released, and what shares its traffic.
-func (r *Reconciler) observeReleased(ctx context.Context, s *scene) error {
+func (r *Reconciler) observeReleased(ctx context.Context, s *snapshot) error {
 	switch {
 	case isDelegated(s.Rollout):
 		return r.observeDelegated(ctx, s)
@@ -101,7 +101,7 @@ func (r *Reconciler) get(ctx context.Context, ro *v1alpha1.Rollout, name string,
 }
 
 // observeRival looks for an older Rollout of the same workload or Service.
-func (r *Reconciler) observeRival(ctx context.Context, s *scene) error {
+func (r *Reconciler) observeRival(ctx context.Context, s *snapshot) error {
 	for _, key := range claims(s.Rollout) {
 		list := &v1alpha1.RolloutList{}
 		err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), client.MatchingFields{indexClaims: key})
@@ -133,7 +133,7 @@ func older(a, b *v1alpha1.Rollout) bool {
 const guardSettles = 5 * time.Second
 
 // observeGuard looks whether the policy that holds changed Deployments is in force.
-func (r *Reconciler) observeGuard(ctx context.Context, s *scene) (err error) {
+func (r *Reconciler) observeGuard(ctx context.Context, s *snapshot) (err error) {
 	if r.options.GuardServed && r.options.GuardPolicy != "" {
 		s.GuardInForce, err = r.inForce(ctx, s, r.options.GuardPolicy)
 	}
@@ -141,7 +141,7 @@ func (r *Reconciler) observeGuard(ctx context.Context, s *scene) (err error) {
 }
 
 // inForce looks whether an admission policy and its binding are in place.
-func (r *Reconciler) inForce(ctx context.Context, s *scene, policy string) (bool, error) {
+func (r *Reconciler) inForce(ctx context.Context, s *snapshot, policy string) (bool, error) {
 	inForce := true
 	for _, obj := range []client.Object{&admissionv1.MutatingAdmissionPolicy{}, &admissionv1.MutatingAdmissionPolicyBinding{}} {
 		err := r.client.Get(ctx, types.NamespacedName{Name: policy}, obj)
@@ -159,7 +159,7 @@ func (r *Reconciler) inForce(ctx context.Context, s *scene, policy string) (bool
 }
 
 // observeFreezes finds the operator's Freezes that concern the namespace.
-func (r *Reconciler) observeFreezes(ctx context.Context, s *scene) error {
+func (r *Reconciler) observeFreezes(ctx context.Context, s *snapshot) error {
 	list := &v1alpha1.FreezeList{}
 	if err := r.client.List(ctx, list); err != nil {
 		return fmt.Errorf("freezes could not be listed: %w", err)
@@ -179,13 +179,13 @@ func (r *Reconciler) observeFreezes(ctx context.Context, s *scene) error {
 	return nil
 }
 
-func (r *Reconciler) observeRoot(ctx context.Context, s *scene) (err error) {
+func (r *Reconciler) observeRoot(ctx context.Context, s *snapshot) (err error) {
 	s.root = &corev1.Service{}
 	s.Service.Presence, err = r.get(ctx, s.Rollout, s.Rollout.Spec.Service, s.root)
 	return err
 }
 
-func (r *Reconciler) observeWorkload(ctx context.Context, s *scene) (err error) {
+func (r *Reconciler) observeWorkload(ctx context.Context, s *snapshot) (err error) {
 	d := &appsv1.Deployment{}
 	name := s.Rollout.Spec.WorkloadRef.Name
 	if s.Workload.Presence, err = r.get(ctx, s.Rollout, name, d); err != nil {
@@ -240,7 +240,7 @@ func rootProblem(root *corev1.Service) string {
 	return ""
 }
 
-func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which client.ListOption) error {
+func (r *Reconciler) observeReplicaSets(ctx context.Context, s *snapshot, which client.ListOption) error {
 	list := &appsv1.ReplicaSetList{}
 	if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), which, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("ReplicaSets could not be listed: %w", err)
@@ -263,7 +263,7 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *scene, which cli
 }
 
 // ownerOf says who controls a ReplicaSet, if that concerns the Rollout.
-func (s *scene) ownerOf(rs *appsv1.ReplicaSet) (kit.Owner, bool) {
+func (s *snapshot) ownerOf(rs *appsv1.ReplicaSet) (kit.Owner, bool) {
 	c := metav1.GetControllerOfNoCopy(rs)
 	switch {
 	case c == nil:
@@ -273,14 +273,14 @@ func (s *scene) ownerOf(rs *appsv1.ReplicaSet) (kit.Owner, bool) {
 	case workload.IsMarked(rs, s.Rollout):
 		return kit.OwnerSerin, true
 	case s.root != nil && c.Kind == "Service" && c.UID == s.root.UID:
-		// Nobody but a Rollout makes ReplicaSets for a Service.
+		// Only a Rollout makes ReplicaSets for a Service.
 		uid := rs.Annotations[v1alpha1.AnnotationRolloutUID]
 		return kit.OwnerSerin, uid == "" || uid == string(s.Rollout.UID)
 	}
 	return 0, false
 }
 
-func (r *Reconciler) observeBackends(ctx context.Context, s *scene) error {
+func (r *Reconciler) observeBackends(ctx context.Context, s *snapshot) error {
 	stable, canary := backendNames(s.Rollout)
 	return errors.Join(
 		r.observeBackend(ctx, s, v1alpha1.RoleStable, stable, &s.StableService),
@@ -288,7 +288,7 @@ func (r *Reconciler) observeBackends(ctx context.Context, s *scene) error {
 	)
 }
 
-func (r *Reconciler) observeBackend(ctx context.Context, s *scene, role, name string, b *kit.Backend) (err error) {
+func (r *Reconciler) observeBackend(ctx context.Context, s *snapshot, role, name string, b *kit.Backend) (err error) {
 	svc := &corev1.Service{}
 	if b.Presence, err = r.get(ctx, s.Rollout, name, svc); b.Presence != kit.Present {
 		return err
@@ -307,7 +307,7 @@ func (r *Reconciler) observeBackend(ctx context.Context, s *scene, role, name st
 	return nil
 }
 
-func (r *Reconciler) observeSplit(ctx context.Context, s *scene) (err error) {
+func (r *Reconciler) observeSplit(ctx context.Context, s *snapshot) (err error) {
 	ts := &splitv1.TrafficSplit{}
 	if s.Split.Presence, err = r.get(ctx, s.Rollout, s.Rollout.Name, ts); s.Split.Presence != kit.Present {
 		return err
@@ -318,14 +318,14 @@ func (r *Reconciler) observeSplit(ctx context.Context, s *scene) (err error) {
 	s.Split.Requested = requestedRoute(ts, s, stable, canary)
 	s.Split.Observed = observedWeight(ts.Status.Backends, stable, canary)
 	if s.Split.Programmed && mirrored(ts) != s.Split.Requested.Mirror {
-		s.Split.Programmed, s.Split.Waiting = false, "the router has not confirmed the copies of requests yet"
+		s.Split.Programmed, s.Split.Waiting = false, "the router has not confirmed the mirrored requests yet"
 	}
 	s.Split.Unresolved = unresolved(ts)
 	return nil
 }
 
 // observeTraffic reads what was measured since the last window that was judged.
-func (r *Reconciler) observeTraffic(s *scene) {
+func (r *Reconciler) observeTraffic(s *snapshot) {
 	var after time.Time
 	if a := s.Rollout.Status.Analysis; a != nil && a.LastWindowEnd != nil {
 		after = a.LastWindowEnd.Time

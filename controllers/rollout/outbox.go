@@ -4,8 +4,6 @@ package rollout
 
 import (
 	"slices"
-	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,8 +27,8 @@ type Outbox interface {
 	Changed() <-chan event.TypedGenericEvent[types.NamespacedName]
 }
 
-// observeAnswers reads what endpoints made of what they were asked and told.
-func (r *Reconciler) observeAnswers(s *scene) {
+// observeAnswers reads what endpoints made of calls and notifications.
+func (r *Reconciler) observeAnswers(s *snapshot) {
 	if len(s.Rollout.Status.Hooks) == 0 && len(s.Rollout.Status.Notifications) == 0 {
 		return
 	}
@@ -49,13 +47,13 @@ func (r *Reconciler) send(ro *v1alpha1.Rollout, d state.Decision) error {
 	ids := make([]string, 0, len(d.Questions)+len(d.Notifications))
 	for _, q := range d.Questions {
 		ids = append(ids, q.ID)
-		if err := r.ask(key, about, q); err != nil {
+		if err := r.call(key, about, q); err != nil {
 			return err
 		}
 	}
 	for _, n := range d.Notifications {
 		ids = append(ids, n.ID)
-		if err := r.tell(ro, about, n); err != nil {
+		if err := r.notify(ro, about, n); err != nil {
 			return err
 		}
 	}
@@ -63,7 +61,7 @@ func (r *Reconciler) send(ro *v1alpha1.Rollout, d state.Decision) error {
 	return nil
 }
 
-func (r *Reconciler) ask(key types.NamespacedName, about payload.Rollout, q state.Question) error {
+func (r *Reconciler) call(key types.NamespacedName, about payload.Rollout, q state.Question) error {
 	question := payload.Question{ID: q.ID, Hook: q.Hook.Name, When: q.Hook.When, Revision: q.Revision}
 	if q.Of > 0 {
 		question.Step = &payload.Step{Index: q.Index, Of: q.Of, Weight: q.Weight}
@@ -76,15 +74,15 @@ func (r *Reconciler) ask(key types.NamespacedName, about payload.Rollout, q stat
 	return nil
 }
 
-// tell sends a notification, or tells a hook how a release ended.
-func (r *Reconciler) tell(ro *v1alpha1.Rollout, about payload.Rollout, n v1alpha1.PendingNotification) error {
+// notify sends a notification, or calls a hook with the end of a release.
+func (r *Reconciler) notify(ro *v1alpha1.Rollout, about payload.Rollout, n v1alpha1.PendingNotification) error {
 	var p payload.Payload
 	var to v1alpha1.Endpoint
 	var err error
 	if n.Hook {
 		i := slices.IndexFunc(ro.Spec.Hooks, func(h v1alpha1.Hook) bool { return h.Name == n.Name })
 		if i < 0 {
-			return nil // taken out of the spec: the next decision drops it
+			return nil // removed from the spec: the next decision drops it
 		}
 		to = ro.Spec.Hooks[i].Endpoint
 		p, err = payload.Hook(about, payload.Question{
@@ -103,29 +101,4 @@ func (r *Reconciler) tell(ro *v1alpha1.Rollout, about payload.Rollout, n v1alpha
 	}
 	r.options.Outbox.Send(client.ObjectKeyFromObject(ro), notify.Request{ID: n.ID, Endpoint: to, ContentType: p.ContentType, Body: p.Body})
 	return nil
-}
-
-// reports remembers when the status of each Rollout was written last. It is only
-// used to write figures less often: a restart that forgets it costs one write.
-type reports struct {
-	mu    sync.Mutex
-	times map[types.UID]time.Time
-}
-
-func (r *reports) at(ro *v1alpha1.Rollout) time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.times[ro.UID]
-}
-
-func (r *reports) note(ro *v1alpha1.Rollout, now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.times == nil {
-		r.times = map[types.UID]time.Time{}
-	}
-	r.times[ro.UID] = now
-	if !ro.DeletionTimestamp.IsZero() {
-		delete(r.times, ro.UID) // a deleted Rollout is not remembered
-	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/serin-dev/serin/controllers/kit"
 )
 
-// observePair looks behind two Services that people keep themselves.
-func (r *Reconciler) observePair(ctx context.Context, s *scene) error {
+// observePair looks behind two Services that users keep.
+func (r *Reconciler) observePair(ctx context.Context, s *snapshot) error {
 	if s.Service.Presence == kit.Present {
 		s.Service.Problem = rootProblem(s.root)
 	}
@@ -43,8 +43,8 @@ func (r *Reconciler) observePair(ctx context.Context, s *scene) error {
 
 // behind identifies what a Service selects: its newest ReplicaSet that has pods; ""
 // when all are scaled to zero, which is no other version. Pods without one, of a
-// StatefulSet for instance, are told by the Service's name only.
-func (r *Reconciler) behind(ctx context.Context, s *scene, name string) (string, error) {
+// StatefulSet for instance, are known by the Service's name only.
+func (r *Reconciler) behind(ctx context.Context, s *snapshot, name string) (string, error) {
 	svc := &corev1.Service{}
 	presence, err := r.get(ctx, s.Rollout, name, svc)
 	if err != nil {

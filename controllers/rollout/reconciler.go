@@ -26,13 +26,14 @@ import (
 	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/rollout/telemetry"
 	"github.com/serin-dev/serin/traffic"
 )
 
 // Measurements are the traffic of both versions, measured in the background
 // while a release needs it.
 type Measurements interface {
-	// Measure begins to measure a TrafficSplit for a Rollout, or tells what changed. Since of
+	// Measure begins to measure a TrafficSplit for a Rollout, or notes what changed. Since of
 	// the weight is zero while the weight is changing.
 	Measure(ctx context.Context, rollout types.NamespacedName, of analysis.Subject, w analysis.Weight) error
 	// Forget ends the measurement.
@@ -67,7 +68,7 @@ type Options struct {
 	GuardServed bool
 	// CanaryReleases is whether the operator serves them, and a Rollout may release one.
 	CanaryReleases bool
-	// Configuration says what spec.configuration may ask for.
+	// Configuration says what spec.configuration may request.
 	Configuration ConfigurationOptions
 	// Concurrency is how many Rollouts are reconciled at once.
 	Concurrency int
@@ -78,10 +79,9 @@ type Reconciler struct {
 	client   client.Client
 	recorder events.EventRecorder
 	options  Options
-	reports  reports
 	busy     debounce.Waits[types.UID] // Deployments that their controller is writing
-	lookouts lookouts
-	metrics  *telemetry
+	memory   memory
+	metrics  *telemetry.Metrics
 	contents *contents
 
 	distributions distributions
@@ -89,8 +89,11 @@ type Reconciler struct {
 
 // New returns a Reconciler that reads and writes through c.
 func New(c client.Client, recorder events.EventRecorder, o Options) *Reconciler {
-	return &Reconciler{client: c, recorder: recorder, options: o, metrics: newTelemetry(), contents: newContents()}
+	return &Reconciler{client: c, recorder: recorder, options: o, metrics: telemetry.New(), contents: newContents()}
 }
+
+// Metrics are the metrics of what it does: register them once.
+func (r *Reconciler) Metrics() *telemetry.Metrics { return r.metrics }
 
 // Reconcile observes, decides, reports and acts, in this order: what was decided
 // is on record before anything happens because of it.
@@ -101,9 +104,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			r.options.Measurements.Forget(req.NamespacedName)
 			r.options.Metrics.Forget(req.NamespacedName)
 			r.options.Outbox.Keep(req.NamespacedName, nil)
-			r.metrics.forget(req.NamespacedName)
+			r.metrics.Forget(req.NamespacedName)
 			r.contents.forget(req.NamespacedName)
-			r.lookouts.forget(req.NamespacedName)
+			r.memory.forget(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -112,7 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		log.FromContext(ctx).Error(err, "Could not observe", "Rollout", klog.KObj(ro))
 	}
 	d := release.Decide(s.Observation)
-	r.lookouts.lookAgain(req.NamespacedName, d.After)
+	r.memory.lookAgain(req.NamespacedName, d.After)
 	if err := r.report(ctx, ro, d); err != nil {
 		return shell.Retry(err)
 	}
@@ -133,7 +136,7 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// report writes the status when it changed, and then tells people.
+// report writes the status when it changed, and then announces the events.
 func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d state.Decision) error {
 	if !apiequality.Semantic.DeepEqual(ro.Status, d.Status) {
 		next := ro.DeepCopy()
@@ -143,19 +146,19 @@ func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d state.D
 		}
 		// The finalizer is changed by the same pass, on top of this version.
 		ro.ResourceVersion = next.ResourceVersion
-		r.reports.note(ro, r.options.Clock.Now())
-		r.metrics.count(compare(&ro.Status, &d.Status))
+		r.memory.reported(client.ObjectKeyFromObject(ro), r.options.Clock.Now())
+		r.metrics.Count(&ro.Status, &d.Status)
 	}
-	r.metrics.show(client.ObjectKeyFromObject(ro), &d.Status)
+	r.metrics.Show(client.ObjectKeyFromObject(ro), &d.Status)
 	for _, e := range d.Events {
 		r.reporter().Announce(ctx, ro, e)
 	}
 	return nil
 }
 
-// measure tells the measurement what is going on before the weight is changed. Where
+// measure hands the measurement what is going on before the weight is changed. Where
 // that is not known it goes on as it was.
-func (r *Reconciler) measure(ctx context.Context, s *scene, d state.Decision) error {
+func (r *Reconciler) measure(ctx context.Context, s *snapshot, d state.Decision) error {
 	if s.Unreadable != "" {
 		return nil
 	}
@@ -172,7 +175,7 @@ func (r *Reconciler) measure(ctx context.Context, s *scene, d state.Decision) er
 }
 
 // act carries the actions out; the first error stops the rest.
-func (r *Reconciler) act(ctx context.Context, s scene, actions []kit.Action) error {
+func (r *Reconciler) act(ctx context.Context, s snapshot, actions []kit.Action) error {
 	for _, a := range actions {
 		log.FromContext(ctx).V(1).Info("Acting", "Rollout", klog.KObj(s.Rollout), "action", a.String())
 		if err := r.apply(ctx, s, a); err != nil {

@@ -56,7 +56,7 @@ func claims(ro *v1alpha1.Rollout) []string {
 // indexPairs finds the Rollouts that name two Services.
 const indexPairs = "pairs"
 
-// pairs are the Services that people keep themselves.
+// pairs are the Services that users keep.
 func pairs(ro *v1alpha1.Rollout) []string {
 	if ro.Spec.Services == nil {
 		return nil
@@ -165,7 +165,7 @@ func rolloutByLabel(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
 }
 
-// rolloutsOfReplicaSet finds the Rollout of a ReplicaSet, whoever controls it now.
+// rolloutsOfReplicaSet finds the Rollout of a ReplicaSet, whichever controls it now.
 func (r *Reconciler) rolloutsOfReplicaSet(ctx context.Context, o client.Object) []reconcile.Request {
 	if marked := rolloutByLabel(ctx, o); len(marked) > 0 {
 		return marked

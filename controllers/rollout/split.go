@@ -33,13 +33,13 @@ func backendNames(ro *v1alpha1.Rollout) (stable, canary string) {
 	return workload.BackendName(ro.Spec.Service, v1alpha1.RoleStable), workload.BackendName(ro.Spec.Service, v1alpha1.RoleCanary)
 }
 
-// unknownRoute is what a split says that is not what Serin writes: somebody else's
+// unknownRoute is what a split says that is not what Serin writes: another actor's
 // edit is drift, whatever it says.
 var unknownRoute = strategy.Route{Weight: -1}
 
 // requestedRoute is what the split sends to the canary; unknownRoute when it says anything
 // that Serin would not write.
-func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) strategy.Route {
+func requestedRoute(ts *splitv1.TrafficSplit, s *snapshot, stable, canary string) strategy.Route {
 	routing, err := splitv1.RoutingOf(ts)
 	if err != nil || ts.Spec.Service != s.Rollout.Spec.Service {
 		return unknownRoute
@@ -66,7 +66,7 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *scene, stable, canary string) s
 }
 
 // routing is what a split has to say of a route beyond the specification.
-func (s *scene) routing(route strategy.Route) splitv1.Routing {
+func (s *snapshot) routing(route strategy.Route) splitv1.Routing {
 	r := splitv1.Routing{Router: string(s.splitRouter()), DefaultBackend: defaultBackend(s.Rollout, route)}
 	for _, ref := range s.Rollout.Spec.RouteRefs {
 		r.Routes = append(r.Routes, splitv1.RouteReference{Kind: string(ref.Kind), Name: ref.Name, Section: ref.Section})
@@ -81,7 +81,7 @@ func (s *scene) routing(route strategy.Route) splitv1.Routing {
 // defaultBackend is the Service that gets the requests that are not split: those that
 // match nothing, and those that reach the root Service past a gateway or mesh. With all
 // traffic on the canary it is the canary, since stable is about to lose its pods. Of two
-// Services that people keep themselves, nobody knows whether they share the root Service.
+// Services that users keep, it is not known whether they share the root Service.
 func defaultBackend(ro *v1alpha1.Rollout, route strategy.Route) string {
 	stable, canary := backendNames(ro)
 	switch {
@@ -95,18 +95,18 @@ func defaultBackend(ro *v1alpha1.Rollout, route strategy.Route) string {
 	return stable
 }
 
-// splitRouter is the router that the split asks for: the one of the spec. Where that
-// can serve no split, one that is there keeps its own, which takes the traffic back.
-func (s *scene) splitRouter() v1alpha1.RouterName {
+// splitRouter is the router that the split names: the one of the spec. Where that
+// can serve no split, one that is there keeps its own, which restores the traffic.
+func (s *snapshot) splitRouter() v1alpha1.RouterName {
 	if s.split == nil || s.RouterOffered && s.RouterName != v1alpha1.RouterNone {
 		return s.RouterName
 	}
 	return v1alpha1.RouterName(traffic.RouterName(s.split, string(s.RouterName)))
 }
 
-// setSplit makes a TrafficSplit what it has to be for a route, whatever somebody
+// setSplit makes a TrafficSplit what it has to be for a route, whatever other actors
 // made of it meanwhile.
-func setSplit(ts *splitv1.TrafficSplit, s scene, route strategy.Route) {
+func setSplit(ts *splitv1.TrafficSplit, s snapshot, route strategy.Route) {
 	stable, canary := backendNames(s.Rollout)
 	workload.Mark(ts, s.Rollout)
 	splitv1.SetRouting(ts, s.routing(route))
@@ -119,12 +119,12 @@ func setSplit(ts *splitv1.TrafficSplit, s scene, route strategy.Route) {
 	}
 }
 
-// observedWeight is the canary's weight in effect, or -1 when it is unknown.
+// observedWeight is the canary's live weight, or -1 when it is unknown.
 func observedWeight(backends []splitv1.BackendStatus, stable, canary string) int32 {
 	weights := map[string]int32{}
 	for _, b := range backends {
 		if slices.ContainsFunc(b.Ports, func(p splitv1.PortStatus) bool { return p.Weight != b.Weight }) {
-			return -1 // ports differ, by somebody else's edit that is still in effect
+			return -1 // ports differ, by another actor's edit that is still live
 		}
 		weights[b.Service] = b.Weight
 	}
@@ -139,8 +139,7 @@ func canaryWeight(weights map[string]int32, stable, canary string) int32 {
 	return w
 }
 
-// mirrored is the percentage of requests that are copied by what the router reports:
-// an annotation, and so no part of the generation, asks for it.
+// mirrored is the percentage of mirrored requests that the router reports.
 func mirrored(ts *splitv1.TrafficSplit) int32 {
 	if ts.Status.Mirror == nil {
 		return 0

@@ -26,8 +26,8 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-func sceneOf(ro *v1alpha1.Rollout, split *splitv1.TrafficSplit) scene {
-	s := scene{split: split}
+func sceneOf(ro *v1alpha1.Rollout, split *splitv1.TrafficSplit) snapshot {
+	s := snapshot{split: split}
 	s.Rollout, s.RouterName, s.RouterOffered = ro, v1alpha1.RouterNginx, true
 	return s
 }

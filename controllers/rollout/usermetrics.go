@@ -24,7 +24,7 @@ import (
 
 // UserMetrics are measured in the background while a release needs them.
 type UserMetrics interface {
-	// Watch begins to measure a release, or tells what changed.
+	// Watch begins to measure a release, or notes what changed.
 	Watch(rollout types.NamespacedName, r metrics.Release)
 	// Forget ends the measurement.
 	Forget(rollout types.NamespacedName)
@@ -41,7 +41,7 @@ func asksForMetrics(ro *v1alpha1.Rollout) bool {
 }
 
 // observeMetrics finds out what the user's metrics are.
-func (r *Reconciler) observeMetrics(ctx context.Context, s *scene) error {
+func (r *Reconciler) observeMetrics(ctx context.Context, s *snapshot) error {
 	if !asksForMetrics(s.Rollout) {
 		return nil
 	}
@@ -54,20 +54,20 @@ func (r *Reconciler) observeMetrics(ctx context.Context, s *scene) error {
 }
 
 // heldAgainst are the user's metrics as the judge takes them. A mistake in them is the
-// user's to mend, and no fault of the observation.
-func (s *scene) heldAgainst() strategy.Metrics {
+// user's to fix, and no fault of the observation.
+func (s *snapshot) heldAgainst() strategy.Metrics {
 	resolved, err := s.resolveMetrics(&s.Rollout.Status)
 	if err != nil {
 		return strategy.Metrics{Problem: err.Error()}
 	}
-	// A mistake in what is read here is told of where the rest of the settings is.
+	// A mistake in what is read here is reported where the rest of the settings is.
 	read, _ := settings.Of(s.Rollout.Spec.Analysis)
 	of := evidence.Of(resolved, read.Judge.Tolerance)
 	return strategy.Metrics{Limits: of.Limits, Comparisons: of.Comparisons}
 }
 
 // resolveMetrics are the metrics of the release that a status is about.
-func (s *scene) resolveMetrics(status *v1alpha1.RolloutStatus) ([]resolve.Metric, error) {
+func (s *snapshot) resolveMetrics(status *v1alpha1.RolloutStatus) ([]resolve.Metric, error) {
 	ro := s.Rollout
 	stable, canary := backendNames(ro)
 	of := resolve.Release{
@@ -86,7 +86,7 @@ func (s *scene) resolveMetrics(status *v1alpha1.RolloutStatus) ([]resolve.Metric
 	return resolve.Resolve(ro.Spec.Analysis, s.templates, of)
 }
 
-// measurable leaves out what is measured once for a step, until the step is in effect:
+// measurable leaves out what is measured once for a step, until the step is live:
 // what it gives before says nothing about it.
 func measurable(list []resolve.Metric, step *v1alpha1.StepStatus) []resolve.Metric {
 	if step != nil && step.ProgrammedAt != nil {
@@ -97,31 +97,31 @@ func measurable(list []resolve.Metric, step *v1alpha1.StepStatus) []resolve.Metr
 
 // attachMetrics adds what the user's metrics gave to the windows of traffic; where
 // there have been none for too long, the numbers count by themselves.
-func (r *Reconciler) attachMetrics(s *scene, judged time.Time) {
+func (r *Reconciler) attachMetrics(s *snapshot, judged time.Time) {
 	if !asksForMetrics(s.Rollout) {
 		return
 	}
-	var inEffect time.Time
+	var live time.Time
 	if step := s.Rollout.Status.Step; step != nil && step.ProgrammedAt != nil {
-		inEffect = step.ProgrammedAt.Time
+		live = step.ProgrammedAt.Time
 	}
 	last := judged
 	if a := s.Rollout.Status.Analysis; a != nil && a.LastValueAt != nil && a.LastValueAt.After(judged) {
 		judged = a.LastValueAt.Time
 	}
 	series := r.options.Metrics.Samples(client.ObjectKeyFromObject(s.Rollout))
-	s.Windows = evidence.Attach(s.Windows, series, judged, inEffect)
-	if inEffect.After(last) {
-		last = inEffect
+	s.Windows = evidence.Attach(s.Windows, series, judged, live)
+	if live.After(last) {
+		last = live
 	}
-	if len(s.Windows) > 0 || inEffect.IsZero() || s.Now.Sub(last) <= judge.Defaults().StaleAfter {
+	if len(s.Windows) > 0 || live.IsZero() || s.Now.Sub(last) <= judge.Defaults().StaleAfter {
 		return
 	}
-	s.Values = evidence.KnownSince(series, judged, inEffect)
+	s.Values = evidence.KnownSince(series, judged, live)
 }
 
 // measureMetrics has the metrics of a release measured that is under way.
-func (r *Reconciler) measureMetrics(s *scene, d state.Decision) {
+func (r *Reconciler) measureMetrics(s *snapshot, d state.Decision) {
 	key := client.ObjectKeyFromObject(s.Rollout)
 	if !asksForMetrics(s.Rollout) || !d.Measure || d.Status.Canary == nil {
 		r.options.Metrics.Forget(key)

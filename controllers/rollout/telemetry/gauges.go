@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package telemetry
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ type figures struct {
 	state string
 	// startedAt is when the release in progress began; zero when there is none.
 	startedAt time.Time
-	// weight in effect in percent, -1 when it is not known.
+	// weight that is live in percent, -1 when it is not known.
 	weight int32
 	// step counted from 1; one past the last while the version is being promoted.
 	step int32
@@ -32,15 +32,15 @@ type figures struct {
 	evidence, promotion float64
 }
 
-// show makes the gauges tell a status.
-func (m *telemetry) show(key types.NamespacedName, s *v1alpha1.RolloutStatus) {
+// Show has the gauges show a status.
+func (m *Metrics) Show(key types.NamespacedName, s *v1alpha1.RolloutStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen[key] = figuresOf(s)
 }
 
-// forget takes a Rollout that is gone out of the gauges.
-func (m *telemetry) forget(key types.NamespacedName) {
+// Forget removes a Rollout that is gone from the gauges.
+func (m *Metrics) Forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.seen, key)
@@ -74,7 +74,7 @@ func ratio(part, whole string) float64 {
 	return p / w
 }
 
-// release is a release in progress.
+// shownRelease is a release in progress.
 type shownRelease struct {
 	types.NamespacedName
 	figures
@@ -96,7 +96,7 @@ func releasesOf(seen map[types.NamespacedName]figures, limit int) (shown []shown
 }
 
 // gauges are what the Rollouts are like now.
-func (m *telemetry) gauges() (out []prometheus.Metric) {
+func (m *Metrics) gauges() (out []prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	count := map[string]int{}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package telemetry
 
 import (
 	"slices"
@@ -47,7 +47,7 @@ var causes = []string{
 // verdicts of the analysis.
 var verdicts = []string{string(judge.Pass), string(judge.Fail), string(judge.Inconclusive)}
 
-// interventions of persons.
+// interventions of users.
 var interventions = []string{
 	string(v1alpha1.ControlPromote), string(v1alpha1.ControlSkip), string(v1alpha1.ControlPromoteFull),
 	string(v1alpha1.ControlAbort), string(v1alpha1.ControlRetry),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package telemetry
 
 import (
 	"testing"
@@ -80,7 +80,7 @@ func TestATransitionIsWhatOneWriteOfTheStatusTells(t *testing.T) {
 		{name: "the analysis is forgotten", before: judged("Pass")},
 
 		{
-			name:   "a person intervened again",
+			name:   "a user intervened again",
 			before: v1alpha1.RolloutStatus{Interventions: []v1alpha1.Intervention{skipped(1)}},
 			after:  v1alpha1.RolloutStatus{Interventions: []v1alpha1.Intervention{skipped(1), skipped(time.Hour)}},
 			want:   transition{interventions: []v1alpha1.Intervention{skipped(time.Hour)}},

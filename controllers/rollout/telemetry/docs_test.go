@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package telemetry
 
 import (
 	"os"
@@ -20,7 +20,7 @@ import (
 var metricRow = regexp.MustCompile("(?m)^\\| `(serin_[a-z_]+)(?:\\{([a-z,]+)\\})?` \\| ([a-z]+) \\|")
 
 func TestThePageListsEveryMetricWithItsLabels(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,10 +28,10 @@ func TestThePageListsEveryMetricWithItsLabels(t *testing.T) {
 	for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
 		documented[row[1]] = row[3] + " " + strings.Join(slices.Sorted(slices.Values(strings.Split(row[2], ","))), ",")
 	}
-	r := New(nil, nil, Options{})
-	r.metrics.show(key(0), releasing(0, new(int32(20))))
-	r.metrics.count(transition{ended: []v1alpha1.HistoryEntry{{Outcome: "Promoted", StartedAt: new(after(0)), EndedAt: after(time.Hour)}}})
-	families, err := registered(t, r).Gather()
+	m := New()
+	m.Show(key(0), releasing(0, new(int32(20))))
+	m.count(transition{ended: []v1alpha1.HistoryEntry{{Outcome: "Promoted", StartedAt: new(after(0)), EndedAt: after(time.Hour)}}})
+	families, err := registered(t, m).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package telemetry
 
 import (
 	"go/ast"
@@ -19,13 +19,13 @@ import (
 func TestThePageExplainsEveryReason(t *testing.T) {
 	var pages []byte
 	for _, name := range []string{"rollout.md", "canaryrelease.md", "schedule.md"} {
-		page, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		pages = append(pages, page...)
 	}
-	constants := valuesOf(t, filepath.Join("..", "..", "api", "v1alpha1"))
+	constants := valuesOf(t, filepath.Join("..", "..", "..", "api", "v1alpha1"))
 	for _, name := range slices.Sorted(maps.Keys(constants)) {
 		described := strings.HasPrefix(name, "Reason") || strings.HasPrefix(name, "Condition") || strings.HasPrefix(name, "Outcome")
 		if described && !strings.Contains(string(pages), "`"+constants[name]+"`") {
@@ -34,13 +34,13 @@ func TestThePageExplainsEveryReason(t *testing.T) {
 	}
 }
 
-// Events are few, so that people read them: the page says what each means.
+// Events are few, so that users read them: the page says what each means.
 func TestThePageListsEveryEvent(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "rollout.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "rollout.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	constants := valuesOf(t, filepath.Join("..", "..", "api", "v1alpha1"))
+	constants := valuesOf(t, filepath.Join("..", "..", "..", "api", "v1alpha1"))
 	reasons := []string{"ActionFailed"}
 	for _, file := range parse(t, engine) {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -56,7 +56,7 @@ func TestThePageListsEveryEvent(t *testing.T) {
 				reasons = append(reasons, strings.Trim(reason.Value, `"`))
 			case *ast.SelectorExpr:
 				reasons = append(reasons, constants[reason.Sel.Name])
-			default: // the name of a person's decision
+			default: // the name of a user action
 				reasons = append(reasons, string(v1alpha1.ControlPromote), string(v1alpha1.ControlSkip), string(v1alpha1.ControlRetry))
 			}
 			return true

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package telemetry
 
 import (
 	"go/ast"
@@ -15,7 +15,7 @@ import (
 )
 
 // engine is the folder of what decides about a Rollout.
-var engine = filepath.Join("..", "release")
+var engine = filepath.Join("..", "..", "release")
 
 // reasonsOf are the names of the reasons that are given to some functions, or written into
 // literals of some types. Those that say the state also give the reasons that it is assigned.
@@ -122,7 +122,7 @@ func valuesOf(t *testing.T, folder string) map[string]string {
 }
 
 func TestEveryReasonThatThePlannerGivesHasALabel(t *testing.T) {
-	constants := valuesOf(t, filepath.Join("..", "..", "api", "v1alpha1"))
+	constants := valuesOf(t, filepath.Join("..", "..", "..", "api", "v1alpha1"))
 	for _, test := range []struct {
 		what    string
 		list    []string
@@ -138,7 +138,7 @@ func TestEveryReasonThatThePlannerGivesHasALabel(t *testing.T) {
 		}
 		for _, name := range names {
 			if value := constants[name]; value == "" || !slices.Contains(test.list, value) {
-				t.Errorf("the list of %s in metrics_labels.go is without v1alpha1.%s, which is then counted as %s", test.what, name, other)
+				t.Errorf("the list of %s in labels.go is without v1alpha1.%s, which is then counted as %s", test.what, name, other)
 			}
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package telemetry
 
 import (
 	"slices"
@@ -8,11 +8,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// telemetry are the metrics of Rollouts. Only the weight, the step and the evidence
+// Metrics are the metrics of Rollouts. Only the weight, the step and the evidence
 // of releases in progress name a Rollout, and only of maxReleases of them at a time.
-type telemetry struct {
+type Metrics struct {
 	releases, rollbacks, verdicts, interventions *prometheus.CounterVec
 	releaseDuration                              *prometheus.HistogramVec
 	stepDuration                                 prometheus.Histogram
@@ -23,12 +25,12 @@ type telemetry struct {
 	seen map[types.NamespacedName]figures
 }
 
-func newTelemetry() *telemetry {
-	return &telemetry{
+func New() *Metrics {
+	return &Metrics{
 		releases:      counters("serin_releases_total", "Releases that ended, by outcome.", "outcome", outcomes),
 		rollbacks:     counters("serin_rollbacks_total", "Rollbacks that were decided, by cause.", "cause", causes),
 		verdicts:      counters("serin_verdicts_total", "Changes of the verdict of the analysis, by the new verdict.", "verdict", verdicts),
-		interventions: counters("serin_interventions_total", "Decisions of persons that were carried out, by action.", "action", interventions),
+		interventions: counters("serin_interventions_total", "User actions that were carried out, by action.", "action", interventions),
 		releaseDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "serin_release_duration_seconds",
 			Help: "Time from the start of a release until its outcome was settled, by outcome.",
@@ -41,7 +43,7 @@ func newTelemetry() *telemetry {
 			Buckets: []float64{5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400},
 		}),
 		rollouts:  prometheus.NewDesc("serin_rollouts", "Rollouts by state, which is the reason of the condition Ready.", []string{"state"}, nil),
-		weight:    prometheus.NewDesc("serin_rollout_weight", "Weight of the canary in effect in percent, of a release in progress.", []string{"namespace", "name"}, nil),
+		weight:    prometheus.NewDesc("serin_rollout_weight", "Live weight of the canary in percent, of a release in progress.", []string{"namespace", "name"}, nil),
 		step:      prometheus.NewDesc("serin_rollout_step", "Step of a release in progress, counted from 1; one past the last while the canary is being promoted.", []string{"namespace", "name"}, nil),
 		evidence:  prometheus.NewDesc("serin_rollout_evidence_ratio", "Evidence against the canary of a release in progress, as a share of what rolls it back.", []string{"namespace", "name"}, nil),
 		promotion: prometheus.NewDesc("serin_rollout_promotion_ratio", "Evidence for promoting the canary of a release in progress ahead of time, as a share of what promotes it.", []string{"namespace", "name"}, nil),
@@ -60,8 +62,10 @@ func counters(name, help, label string, values []string) *prometheus.CounterVec 
 	return c
 }
 
-// count adds what happened, after it was written.
-func (m *telemetry) count(t transition) {
+// Count adds what happened between the status that was read and the one that was written.
+func (m *Metrics) Count(before, after *v1alpha1.RolloutStatus) { m.count(compare(before, after)) }
+
+func (m *Metrics) count(t transition) {
 	for i := range t.ended {
 		e := &t.ended[i]
 		outcome := oneOf(outcomes, e.Outcome)
@@ -85,13 +89,12 @@ func (m *telemetry) count(t transition) {
 }
 
 // collectors are the metrics that count.
-func (m *telemetry) collectors() []prometheus.Collector {
+func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.releases, m.rollbacks, m.verdicts, m.interventions, m.releaseDuration, m.stepDuration}
 }
 
-// Describe makes the Reconciler a collector of its own metrics: register it once.
-func (r *Reconciler) Describe(ch chan<- *prometheus.Desc) {
-	m := r.metrics
+// Describe makes Metrics a collector: register it once.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range m.collectors() {
 		c.Describe(ch)
 	}
@@ -100,10 +103,9 @@ func (r *Reconciler) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect makes the Reconciler a collector of its own metrics. A replica that is
+// Collect makes Metrics a collector. A replica that is
 // not the leader has seen no Rollout and reports none.
-func (r *Reconciler) Collect(ch chan<- prometheus.Metric) {
-	m := r.metrics
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range m.collectors() {
 		c.Collect(ch)
 	}

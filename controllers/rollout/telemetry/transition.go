@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package telemetry
 
 import (
 	"slices"
@@ -23,7 +23,7 @@ type transition struct {
 	step time.Duration
 	// verdict of the analysis; "" when it stayed what it was.
 	verdict string
-	// interventions of persons that were carried out.
+	// interventions of users that were carried out.
 	interventions []v1alpha1.Intervention
 }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/controllers/release/state"
+)
+
+// memory is what the shell remembers between its looks at the Rollouts. A restart may
+// forget it: that costs one write of figures, and a new process has read everything anew.
+type memory struct {
+	mu sync.Mutex
+	of map[types.NamespacedName]remembered
+}
+
+type remembered struct {
+	// lookout knows when the operator could not look.
+	lookout state.Lookout
+	// reportedAt is when the status was written last, so that figures are written less often.
+	reportedAt time.Time
+}
+
+// look notes a look, and returns what is remembered.
+func (m *memory) look(rollout types.NamespacedName, now time.Time) remembered {
+	return m.change(rollout, func(r *remembered) { r.lookout = r.lookout.Look(now) })
+}
+
+// lookAgain notes how long after its last look a Rollout is to be looked at again.
+func (m *memory) lookAgain(rollout types.NamespacedName, after time.Duration) {
+	m.change(rollout, func(r *remembered) { r.lookout = r.lookout.LookAgain(after) })
+}
+
+// reported notes that a status was written.
+func (m *memory) reported(rollout types.NamespacedName, now time.Time) {
+	m.change(rollout, func(r *remembered) { r.reportedAt = now })
+}
+
+func (m *memory) change(rollout types.NamespacedName, change func(*remembered)) remembered {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of == nil {
+		m.of = map[types.NamespacedName]remembered{}
+	}
+	r := m.of[rollout]
+	change(&r)
+	m.of[rollout] = r
+	return r
+}
+
+// forget drops a Rollout that is gone.
+func (m *memory) forget(rollout types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.of, rollout)
+}

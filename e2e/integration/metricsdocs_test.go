@@ -59,7 +59,7 @@ func expressions(t *testing.T, page string) map[string]string {
 func servedByRollouts(t *testing.T) map[string]map[string][]string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(rollout.New(nil, nil, rollout.Options{})); err != nil {
+	if err := registry.Register(rollout.New(nil, nil, rollout.Options{}).Metrics()); err != nil {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()

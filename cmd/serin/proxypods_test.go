@@ -36,10 +36,10 @@ func TestFlagsOfTheProxiesPods(t *testing.T) {
 			want: nginx.Options{Image: "i", Replicas: 2, PullPolicy: corev1.PullAlways, PullSecrets: []string{"a", "b"}},
 		},
 		"a pull policy that is none": {args: []string{"--proxy-pull-policy=never"}, err: `--proxy-pull-policy: "never" is none of ["Always" "IfNotPresent" "Never"]`},
-		"no proxy":                  {args: []string{"--proxy-replicas=0"}, err: "--proxy-replicas: 0 must be at least 1"},
-		"a quantity that is none":   {args: []string{"--proxy-requests=cpu=much"}, err: `--proxy-requests: cpu="much" is not a quantity`},
-		"a quantity below zero":     {args: []string{"--proxy-limits=memory=-1"}, err: `memory="-1" is not a quantity`},
-		"a resource without a name": {args: []string{"--proxy-limits=disk=1"}, err: `--proxy-limits: "disk" is none of`},
+		"no proxy":                   {args: []string{"--proxy-replicas=0"}, err: "--proxy-replicas: 0 must be at least 1"},
+		"a quantity that is none":    {args: []string{"--proxy-requests=cpu=much"}, err: `--proxy-requests: cpu="much" is not a quantity`},
+		"a quantity below zero":      {args: []string{"--proxy-limits=memory=-1"}, err: `memory="-1" is not a quantity`},
+		"a resource without a name":  {args: []string{"--proxy-limits=disk=1"}, err: `--proxy-limits: "disk" is none of`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o proxyPodOptions

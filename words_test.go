@@ -110,8 +110,6 @@ var notYet = map[string][]string{
 	"controllers/canaryrelease/chart/compare tests": {"somebody"},
 	"controllers/release/helmrelease":               {"give back", "in effect", "linger", "people", "somebody"},
 	"controllers/release/helmrelease tests":         {"give back", "in effect", "linger", "people", "somebody"},
-	"controllers/release tests":                     {"former", "give back", "heed", "in effect", "mend", "people", "somebody", "take over"},
-	"controllers/rollout tests":                     {"former", "in effect", "somebody"},
 	"controllers/sampling tests":                    {"former"},
 	"docs":                                          {"copies", "give back", "heed", "in effect", "mend", "people", "somebody", "take over", "the path"},
 	"docs/decisions":                                {"borrow", "copies", "former", "give back", "in effect", "people", "somebody", "take over", "the path"},

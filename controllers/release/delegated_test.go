@@ -127,7 +127,7 @@ func (w *world) promotedAs(revision string) func() bool {
 	}
 }
 
-// TestWhatMeansNothingForACanaryReleaseIsRefused: it would seem to be obeyed.
+// TestWhatMeansNothingForACanaryReleaseIsRefused: it would seem to be applied.
 func TestWhatMeansNothingForACanaryReleaseIsRefused(t *testing.T) {
 	mirror, pods := int32(10), intstr.FromInt32(3)
 	value := v1alpha1.TrafficDistribution("PreferSameZone")

@@ -23,7 +23,7 @@ var histories = flag.Int("histories", 1000, "how many random histories of a rele
 // TestRandomHistoriesEndWellAndStaySo lets users, pods, the router, endpoints,
 // other actors and the operator's process do what they like, in seeded order,
 // checks the invariants at every tick, and then wants everything to come to rest
-// (L1, L4) or, where the Rollout was deleted, to be given back (L3).
+// (L1, L4) or, where the Rollout was deleted, to be restored (L3).
 func TestRandomHistoriesEndWellAndStaySo(t *testing.T) {
 	n := *histories
 	if testing.Short() {

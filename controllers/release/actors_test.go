@@ -48,7 +48,7 @@ func (w *world) deploymentController() {
 }
 
 // versions are the Deployment's ReplicaSets other than the current one, those that
-// have replicas, and whether one of them has not been told of the present scale.
+// have replicas, and whether one of them does not know the present scale.
 func (w *world) versions(current *replicaSet) (old, active []*replicaSet, scaling bool) {
 	for _, rs := range w.rss {
 		if rs.owner != kit.OwnerDeployment {
@@ -86,7 +86,7 @@ func (w *world) scaleDeployment(current *replicaSet, old, active []*replicaSet) 
 }
 
 // scaleInProportion is what a paused Deployment does with several versions. Serin
-// must never bring it about; people who scale at the wrong moment can.
+// must never bring it about; users who scale at the wrong time can.
 func (w *world) scaleInProportion(active []*replicaSet) {
 	w.t.Helper()
 	var total, allowed int32
@@ -222,7 +222,7 @@ func (w *world) router() {
 		s.served, s.observed = s.generation, s.requested.Weight
 		w.rv++
 		s.version, w.dirty, s.inPath = w.rv, true, true
-		w.say("router: weight %d in effect", s.observed)
+		w.say("router: weight %d live", s.observed)
 	}
 }
 

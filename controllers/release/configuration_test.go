@@ -64,15 +64,15 @@ func (w *world) setImage() {
 	w.setTemplate(strings.TrimSpace("v2 " + annotationOf(w.dep.template)))
 }
 
-func init() { stories = append(stories, configurationStories()...) }
+func init() { scenarios = append(scenarios, configurationScenarios()...) }
 
-func configurationStories() []story {
+func configurationScenarios() []scenario {
 	const one, two = "ConfigMap/app=app-one", "ConfigMap/app=app-two"
 	begin := func(w *world) {
 		w.content = "one"
 		w.ready()
 	}
-	return []story{
+	return []scenario{
 		{"a content is released like a template", func(w *world) {
 			begin(w)
 			w.setContent("two")
@@ -97,7 +97,7 @@ func configurationStories() []story {
 			w.run(2)
 			w.ready()
 		}},
-		{"a version that is undone reads its former content", func(w *world) {
+		{"a version that is undone reads its earlier content", func(w *world) {
 			w.guard = true
 			begin(w)
 			w.setContent("two")
@@ -118,7 +118,7 @@ func configurationStories() []story {
 			w.run(2)
 			w.ready()
 		}},
-		{"a template changes, and its content a moment later", func(w *world) {
+		{"a template changes, and its content some seconds later", func(w *world) {
 			begin(w)
 			w.setImage()
 			w.run(2)
@@ -138,7 +138,7 @@ func configurationStories() []story {
 
 // The template must say what its pods read before any of them exists.
 func TestNoCanaryIsMadeOfATemplateThatDoesNotSayWhatItReads(t *testing.T) {
-	for _, s := range configurationStories() {
+	for _, s := range configurationScenarios() {
 		w := newWorld(t)
 		s.tell(w)
 		for i, line := range w.log {

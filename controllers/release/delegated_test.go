@@ -13,10 +13,10 @@ import (
 )
 
 func init() {
-	stories = append(stories, delegatedScenarios...)
+	scenarios = append(scenarios, delegatedScenarios...)
 }
 
-var delegatedScenarios = []story{
+var delegatedScenarios = []scenario{
 	{"a CanaryRelease is promoted, and another one after it", func(w *world) {
 		w.begins(50)
 		w.until("promoted", w.promotedAs("a-v2"))
@@ -48,7 +48,7 @@ var delegatedScenarios = []story{
 	}},
 	{"a CanaryRelease is deprecated meanwhile", func(w *world) {
 		w.begins(50)
-		w.asPerson(v1alpha1.CanaryTransitionDeprecated)
+		w.asUser(v1alpha1.CanaryTransitionDeprecated)
 		w.until("rolled back", w.rolledBack)
 	}},
 	{"a CanaryRelease is deleted in the middle", func(w *world) {
@@ -58,9 +58,9 @@ var delegatedScenarios = []story{
 		w.until("gone", func() bool { return w.cr == nil })
 		w.untilReason(v1alpha1.ReasonStable)
 	}},
-	{"a person adopts a CanaryRelease in the middle", func(w *world) {
+	{"a user adopts a CanaryRelease in the middle", func(w *world) {
 		w.begins(10)
-		w.asPerson(v1alpha1.CanaryTransitionAdopted)
+		w.asUser(v1alpha1.CanaryTransitionAdopted)
 		w.until("promoted", w.promotedAs("a-v2"))
 	}},
 	{"a CanaryRelease gets other content in the middle", func(w *world) {
@@ -80,13 +80,13 @@ var delegatedScenarios = []story{
 		w.cr.broken = true
 		w.until("rolled back", w.rolledBack)
 	}},
-	{"the adoption of a CanaryRelease fails, and a person deprecates it", func(w *world) {
+	{"the adoption of a CanaryRelease fails, and a user deprecates it", func(w *world) {
 		w.delegated()
 		w.tries("a", "v2")
 		w.cr.stuck = true
 		w.until("adopting", func() bool { return w.cr.decision != nil })
 		w.run(3600)
-		w.asPerson(v1alpha1.CanaryTransitionDeprecated)
+		w.asUser(v1alpha1.CanaryTransitionDeprecated)
 		w.until("rolled back", w.rolledBack)
 	}},
 	{"the Rollout of a CanaryRelease is deleted in the middle", func(w *world) {
@@ -105,17 +105,17 @@ var delegatedScenarios = []story{
 		w.cr.stuck = false
 		w.until("gone", func() bool { return w.gone })
 	}},
-	{"somebody else writes the weight of a CanaryRelease", func(w *world) {
+	{"another actor writes the weight of a CanaryRelease", func(w *world) {
 		w.begins(10)
-		w.cr.told.Weight, w.dirty = 90, true
-		w.say("somebody: weight 90")
+		w.cr.delegation.Weight, w.dirty = 90, true
+		w.say("another actor: weight 90")
 		w.untilWeight(10)
 		w.until("promoted", w.promotedAs("a-v2"))
 	}},
 }
 
-func (w *world) asPerson(t v1alpha1.CanaryTransition) {
-	w.cr.person = t
+func (w *world) asUser(t v1alpha1.CanaryTransition) {
+	w.cr.byUser = t
 	w.say("user: spec.transition %s", t)
 }
 
@@ -127,7 +127,7 @@ func (w *world) promotedAs(revision string) func() bool {
 	}
 }
 
-// TestWhatMeansNothingForACanaryReleaseIsRefused: it would seem to be obeyed.
+// TestWhatMeansNothingForACanaryReleaseIsRefused: it would seem to be applied.
 func TestWhatMeansNothingForACanaryReleaseIsRefused(t *testing.T) {
 	mirror, pods := int32(10), intstr.FromInt32(3)
 	value := v1alpha1.TrafficDistribution("PreferSameZone")
@@ -158,7 +158,7 @@ func TestWhatMeansNothingForACanaryReleaseIsRefused(t *testing.T) {
 }
 
 // TestACanaryReleaseIsDelegatedOnlyWithItsConsent: an adoption is a Helm upgrade, with rights
-// that whoever makes a Rollout may not have.
+// that the author of a Rollout may not have.
 func TestACanaryReleaseIsDelegatedOnlyWithItsConsent(t *testing.T) {
 	w := newWorld(t)
 	w.delegated()
@@ -224,8 +224,8 @@ func TestAnAbortComesTooLateForAnAdoption(t *testing.T) {
 	if c := w.ro.Status.Control; c == nil || !strings.Contains(c.Ignored, "to roll back, set its spec.transition to Deprecated") {
 		t.Errorf("%+v", c)
 	}
-	if w.cr.told.Transition != v1alpha1.CanaryTransitionAdopted {
-		t.Errorf("it is told %s", w.cr.told)
+	if w.cr.delegation.Transition != v1alpha1.CanaryTransitionAdopted {
+		t.Errorf("it gets %s", w.cr.delegation)
 	}
 	w.cr.stuck = false
 	w.until("promoted", w.promotedAs("a-v2"))
@@ -255,7 +255,7 @@ func TestAMistakeDoesNotKeepADelegationFromItsEnd(t *testing.T) {
 		w.failures["v2"] = failures
 		w.delegated()
 		w.tries("a", "v2")
-		w.until("decided", func() bool { return w.cr.told.Transition != "" })
+		w.until("decided", func() bool { return w.cr.delegation.Transition != "" })
 		w.edit("a mistake", func(s *v1alpha1.RolloutSpec) { s.Router = v1alpha1.RouterSMI })
 		w.until("ended", func() bool {
 			h := w.ro.Status.History

@@ -18,13 +18,13 @@ type mishap struct {
 
 var mishaps = []mishap{
 	{"other content", func(w *world, r *rand.Rand) { w.cr.content = fmt.Sprintf("v%d", 2+r.IntN(4)) }},
-	{"deprecated", func(w *world, _ *rand.Rand) { w.cr.person = v1alpha1.CanaryTransitionDeprecated }},
-	{"adopted", func(w *world, _ *rand.Rand) { w.cr.person = v1alpha1.CanaryTransitionAdopted }},
+	{"deprecated", func(w *world, _ *rand.Rand) { w.cr.byUser = v1alpha1.CanaryTransitionDeprecated }},
+	{"adopted", func(w *world, _ *rand.Rand) { w.cr.byUser = v1alpha1.CanaryTransitionAdopted }},
 	{"deleted", func(w *world, _ *rand.Rand) { w.cr.deleting = true }},
 	{"no pods", func(w *world, _ *rand.Rand) { w.cr.broken = true }},
 	{"pods again", func(w *world, _ *rand.Rand) { w.cr.broken = false }},
 	{"upgrade fails", func(w *world, _ *rand.Rand) { w.cr.stuck = w.cr.decision == nil }},
-	{"another weight", func(w *world, r *rand.Rand) { w.cr.told.Weight, w.tampered = int32(r.IntN(101)), true }},
+	{"another weight", func(w *world, r *rand.Rand) { w.cr.delegation.Weight, w.tampered = int32(r.IntN(101)), true }},
 	{"no consent", func(w *world, _ *rand.Rand) { w.cr.names = "" }},
 	{"consent", func(w *world, _ *rand.Rand) { w.cr.names = w.ro.Name }},
 	{"a mistake", func(w *world, _ *rand.Rand) {
@@ -58,13 +58,13 @@ func (w *world) befall(r *rand.Rand, seconds int) {
 	}
 }
 
-// mend takes everything away that keeps a release from ending.
-func (w *world) mend() {
-	w.edit("mended", func(s *v1alpha1.RolloutSpec) { s.Router, s.Paused = "", false })
+// fix takes everything away that keeps a release from ending.
+func (w *world) fix() {
+	w.edit("fixed", func(s *v1alpha1.RolloutSpec) { s.Router, s.Paused = "", false })
 	if w.cr != nil {
 		w.cr.broken, w.cr.stuck, w.cr.names = false, false, w.ro.Name
 	}
-	w.say("everything is mended")
+	w.say("everything is fixed")
 }
 
 // TestADelegatedReleaseEndsWellWhateverHappens: after finitely many mishaps it is promoted or
@@ -85,7 +85,7 @@ func TestADelegatedReleaseEndsWellWhateverHappens(t *testing.T) {
 		w.delegated()
 		w.tries("a", "v2")
 		w.befall(r, 400)
-		w.mend()
+		w.fix()
 		if r.IntN(4) == 0 {
 			w.remove()
 			w.until(fmt.Sprintf("gone, seed %d", seed), func() bool { return w.gone })

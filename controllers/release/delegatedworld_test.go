@@ -13,17 +13,17 @@ import (
 	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
-// delegatedCanary is a CanaryRelease and its controller: what it is told counts for the
-// content that it is told for, and every change takes a moment.
+// delegatedCanary is a CanaryRelease and its controller: what it gets counts for the
+// content that it is meant for, and every change takes some time.
 type delegatedCanary struct {
 	uid, content string
-	// names is the Rollout in spec.delegation; told is the rest of that, for a content.
+	// names is the Rollout in spec.delegation; delegation is the rest of that, for a content.
 	names      string
-	told       state.SetDelegation
+	delegation state.SetDelegation
 	forContent string
 	held       bool
-	// person is spec.transition.
-	person v1alpha1.CanaryTransition
+	// byUser is spec.transition.
+	byUser v1alpha1.CanaryTransition
 	// pods that are ready, and of which content.
 	ready    int32
 	of       string
@@ -41,7 +41,7 @@ func (c *delegatedCanary) end() string {
 	case c == nil:
 		return ""
 	case c.decision == nil:
-		return fmt.Sprintf("%s %s %s", c.uid, c.content, c.told)
+		return fmt.Sprintf("%s %s %s", c.uid, c.content, c.delegation)
 	}
 	return fmt.Sprintf("%s %s %s %v", c.uid, c.content, c.decision.Transition, c.decision.EndedAt != nil)
 }
@@ -70,10 +70,10 @@ func (w *world) begins(weight int32) {
 	w.untilWeight(weight)
 }
 
-// told to the CanaryRelease, about its present content.
+// delegated to the CanaryRelease, about its present content.
 func (c *delegatedCanary) wants() (weight int32, t v1alpha1.CanaryTransition) {
 	if c.forContent == c.content {
-		weight, t = c.told.Weight, c.told.Transition
+		weight, t = c.delegation.Weight, c.delegation.Transition
 	}
 	return weight, t
 }
@@ -105,10 +105,10 @@ func (w *world) setDelegation(action kit.Action) {
 		w.t.Fatalf("%s: the CanaryRelease does not name the Rollout\n%s", action, w.tail())
 	}
 	w.dirty, w.cr.held = true, false
-	w.cr.told, w.cr.forContent = state.SetDelegation{}, ""
+	w.cr.delegation, w.cr.forContent = state.SetDelegation{}, ""
 	if a, ok := action.(state.SetDelegation); ok {
-		w.passed = w.passed && w.cr.told.Weight == a.Weight
-		w.cr.told, w.cr.forContent, w.cr.held = a, w.cr.content, true
+		w.passed = w.passed && w.cr.delegation.Weight == a.Weight
+		w.cr.delegation, w.cr.forContent, w.cr.held = a, w.cr.content, true
 	}
 }
 
@@ -119,8 +119,8 @@ func (w *world) canaryController() {
 		return
 	}
 	weight, t := c.wants()
-	if c.person != "" {
-		t = c.person
+	if c.byUser != "" {
+		t = c.byUser
 	}
 	switch over := c.decision != nil && c.decision.EndedAt != nil; {
 	case over && c.deleting:
@@ -132,7 +132,7 @@ func (w *world) canaryController() {
 	case c.decision == nil && c.deleting:
 		w.concludes(v1alpha1.CanaryTransitionDeprecated, v1alpha1.ReasonDeleting, "the CanaryRelease is being deleted")
 	case (c.decision == nil || c.stuck) && t != "" && (c.decision == nil || c.decision.Transition != t):
-		w.concludes(t, v1alpha1.ReasonRequested, "somebody wants it")
+		w.concludes(t, v1alpha1.ReasonRequested, "a user wants it")
 	}
 	if c.decision != nil && w.concluded() {
 		return
@@ -205,7 +205,7 @@ func (w *world) checkDelegated() {
 	if w.split.observed > 0 && w.cr.ready == 0 && !w.cr.broken {
 		w.t.Fatalf("S1: weight %d without pods of the canary\n%s", w.split.observed, w.tail())
 	}
-	if d := w.ro.Status.Decision; d != nil && d.Action == v1alpha1.ActionRollBack && w.cr.decision == nil && w.cr.told.Transition == v1alpha1.CanaryTransitionAdopted {
+	if d := w.ro.Status.Decision; d != nil && d.Action == v1alpha1.ActionRollBack && w.cr.decision == nil && w.cr.delegation.Transition == v1alpha1.CanaryTransitionAdopted {
 		w.t.Fatalf("S4: what was rolled back is to be adopted\n%s", w.tail())
 	}
 }

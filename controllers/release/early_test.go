@@ -10,7 +10,7 @@ import (
 	"github.com/serin-dev/serin/controllers/release/state"
 )
 
-func init() { stories = append(stories, earlyStories...) }
+func init() { scenarios = append(scenarios, earlyScenarios...) }
 
 // early is a world whose last step is long, and cut short by evidence.
 func early(w *world) {
@@ -25,7 +25,7 @@ func (w *world) observes(weight int32) func() bool {
 	return func() bool { return w.split != nil && w.split.observed == weight }
 }
 
-var earlyStories = []story{
+var earlyScenarios = []scenario{
 	{"a canary that proves itself is promoted ahead of time", func(w *world) {
 		early(w)
 		w.until("weight 95", w.observes(95))
@@ -45,7 +45,7 @@ var earlyStories = []story{
 		w.freezes = nil
 		w.ready()
 	}},
-	{"nobody wants an early promotion any more in the middle of one", func(w *world) {
+	{"early promotion is switched off in the middle of one", func(w *world) {
 		early(w)
 		w.until("weight 95", w.observes(95))
 		w.ro.Spec.Analysis.OnConclusive = v1alpha1.ConclusiveHold
@@ -59,7 +59,7 @@ var earlyStories = []story{
 		w.until("weight 20", w.observes(20))
 		w.ready()
 	}},
-	{"a hook is asked once before an early promotion", func(w *world) {
+	{"a hook is called once before an early promotion", func(w *world) {
 		w.ro.Spec.Hooks = []v1alpha1.Hook{{Name: "change", When: v1alpha1.HookBeforePromotion, Timeout: "10m"}}
 		early(w)
 		w.until("asked", func() bool { return len(w.asked) > 0 })
@@ -71,7 +71,7 @@ var earlyStories = []story{
 	}},
 }
 
-func TestACanaryIsPromotedAheadOfTimeOnlyWhereSomebodyAskedAndTheLastStepAllowsIt(t *testing.T) {
+func TestACanaryIsPromotedAheadOfTimeOnlyWhereTheSpecAndTheLastStepAllowIt(t *testing.T) {
 	ask := &v1alpha1.Analysis{OnConclusive: v1alpha1.ConclusivePromote}
 	for _, test := range []struct {
 		name     string

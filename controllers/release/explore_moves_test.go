@@ -14,13 +14,13 @@ import (
 	"github.com/serin-dev/serin/controllers/release/state"
 )
 
-// situation is a world in which every actor moves by itself, and the operator is
+// explored is a world in which every actor moves by itself, and the operator is
 // seen between any two of its writes.
-type situation struct {
+type explored struct {
 	*world
 	begin func(*world)
 
-	deeds, crashes int // that may still happen
+	actions, crashes int // that may still happen
 
 	pending   []kit.Action // of the present pass
 	seen      seen
@@ -35,7 +35,7 @@ type seen struct {
 	deleting   bool
 }
 
-// explorations are the situations to begin with.
+// explorations are the states to begin with.
 var explorations = []struct {
 	name  string
 	begin func(*world)
@@ -66,7 +66,7 @@ func stepsOf(weights ...int32) []v1alpha1.Step {
 	return out
 }
 
-func newSituation(tb testing.TB, begin func(*world), deeds int) *situation {
+func newExplored(tb testing.TB, begin func(*world), actions int) *explored {
 	tb.Helper()
 	w := newWorld(referee{tb})
 	w.mute, w.racing = true, true
@@ -78,30 +78,30 @@ func newSituation(tb testing.TB, begin func(*world), deeds int) *situation {
 	w.ro.Spec.Strategy.Steps = stepsOf(20, 50, 80)
 	w.windows, w.routes, w.dirty, w.reportedAt = nil, nil, true, time.Time{}
 	w.passed, w.tampered = false, false
-	return &situation{world: w, begin: begin, deeds: deeds, crashes: 1}
+	return &explored{world: w, begin: begin, actions: actions, crashes: 1}
 }
 
-func (x *situation) clone() *situation {
+func (x *explored) clone() *explored {
 	c := *x
 	c.world = x.world.clone()
 	return &c
 }
 
-func (x *situation) sameSplit() bool { return x.splitVersion() == x.seen.split }
+func (x *explored) sameSplit() bool { return x.splitVersion() == x.seen.split }
 
-func (x *situation) splitVersion() int {
+func (x *explored) splitVersion() int {
 	if x.split == nil {
 		return 0
 	}
 	return x.split.version
 }
 
-func (x *situation) sameRollout() bool {
+func (x *explored) sameRollout() bool {
 	return x.ro.Generation == x.seen.generation && (x.ro.DeletionTimestamp != nil) == x.seen.deleting
 }
 
 // move lets one actor make one move, and looks at what came of it.
-func (x *situation) move(m int) {
+func (x *explored) move(m int) {
 	moves[m].do(x)
 	if !x.gone {
 		x.check()
@@ -111,37 +111,37 @@ func (x *situation) move(m int) {
 // a move is what one actor does in one go.
 type move struct {
 	name string
-	can  func(*situation) bool
-	do   func(*situation)
-	// calm moves happen when nobody disturbs, in this order.
-	calm bool
+	can  func(*explored) bool
+	do   func(*explored)
+	// quiet moves happen when no actor disturbs, in this order.
+	quiet bool
 	// last is whether nothing else will happen when this changes nothing.
 	last bool
 }
 
 var moves = slices.Concat([]move{
-	{name: "the operator writes", calm: true, can: func(x *situation) bool { return len(x.pending) > 0 }, do: (*situation).act},
-	{name: "the operator looks", calm: true, can: (*situation).awake, do: (*situation).decide},
-	{name: "the Deployment controller syncs", calm: true, can: (*situation).alive, do: func(x *situation) { x.deploymentController() }},
+	{name: "the operator writes", quiet: true, can: func(x *explored) bool { return len(x.pending) > 0 }, do: (*explored).act},
+	{name: "the operator looks", quiet: true, can: (*explored).awake, do: (*explored).decide},
+	{name: "the Deployment controller syncs", quiet: true, can: (*explored).alive, do: func(x *explored) { x.deploymentController() }},
 }, podMoves(4), []move{
-	{name: "the router acts", calm: true, can: func(x *situation) bool { return !x.gone && x.split != nil }, do: func(x *situation) { x.router() }},
-	{name: "traffic is good", calm: true, last: true, can: (*situation).measured, do: func(x *situation) { x.pass(1000, 0) }},
-	{name: "time passes without traffic", calm: true, can: (*situation).idle, do: func(x *situation) { x.pass(0, 0) }},
-	{name: "traffic is bad", can: (*situation).measured, do: func(x *situation) { x.pass(1000, 1000) }},
-	{name: "the operator restarts", can: (*situation).mayCrash, do: (*situation).crash},
-	{name: "the operator is down until something is due", can: func(x *situation) bool { return x.mayCrash() && x.due.After(x.now) }, do: func(x *situation) {
+	{name: "the router acts", quiet: true, can: func(x *explored) bool { return !x.gone && x.split != nil }, do: func(x *explored) { x.router() }},
+	{name: "traffic is good", quiet: true, last: true, can: (*explored).measured, do: func(x *explored) { x.pass(1000, 0) }},
+	{name: "time passes without traffic", quiet: true, can: (*explored).idle, do: func(x *explored) { x.pass(0, 0) }},
+	{name: "traffic is bad", can: (*explored).measured, do: func(x *explored) { x.pass(1000, 1000) }},
+	{name: "the operator restarts", can: (*explored).mayCrash, do: (*explored).crash},
+	{name: "the operator is down until something is due", can: func(x *explored) bool { return x.mayCrash() && x.due.After(x.now) }, do: func(x *explored) {
 		x.now = x.due
 		x.crash()
 	}},
-}, deeds())
+}, actions())
 
-func (x *situation) alive() bool { return !x.gone }
+func (x *explored) alive() bool { return !x.gone }
 
-func (x *situation) awake() bool {
+func (x *explored) awake() bool {
 	return !x.gone && len(x.pending) == 0 && (x.dirty || !x.due.IsZero() && !x.now.Before(x.due))
 }
 
-func (x *situation) decide() {
+func (x *explored) decide() {
 	bad := slices.ContainsFunc(x.windows, func(w analysis.Window) bool { return w.Canary.Failures > 0 })
 	x.seen = seen{dep: x.dep, split: x.splitVersion(), generation: x.ro.Generation, deleting: x.ro.DeletionTimestamp != nil}
 	before := withoutFigures(&x.ro.Status)
@@ -150,7 +150,7 @@ func (x *situation) decide() {
 	// Nothing is withheld, and every look is in time: else there are only more times to wait.
 	x.reportedAt, x.lookout = time.Time{}, state.Lookout{}
 	// A write of the status brings the next look only where more than sentences and
-	// figures for people changed: they are no part of what tells situations apart.
+	// figures for users changed: they are no part of what distinguishes states.
 	x.pending, x.dirty, x.measuring = d.Actions, !sameStatus(before, after), d.Measure
 	for _, a := range d.Actions {
 		x.checkAction(a)
@@ -170,7 +170,7 @@ func (x *situation) decide() {
 
 // checkBadSample: a bad sample takes the canary's traffic away in the very pass that
 // sees it (L2), whatever else goes on.
-func (x *situation) checkBadSample(bad bool) {
+func (x *explored) checkBadSample(bad bool) {
 	if d := x.ro.Status.Decision; !bad || d != nil && (d.HandedOver || d.Action == v1alpha1.ActionRollBack) {
 		return
 	}
@@ -189,7 +189,7 @@ func actionTexts(actions []kit.Action) []string {
 }
 
 // act writes what comes next. The first conflict ends the pass.
-func (x *situation) act() {
+func (x *explored) act() {
 	a := x.pending[0]
 	x.pending, x.dirty = x.pending[1:], true
 	if x.write(a) {
@@ -201,7 +201,7 @@ func (x *situation) act() {
 }
 
 // write carries an action out as the shell does: with the versions that were seen.
-func (x *situation) write(action kit.Action) bool {
+func (x *explored) write(action kit.Action) bool {
 	same := true
 	switch a := action.(type) {
 	case kit.AddFinalizer, kit.RemoveFinalizer:
@@ -226,20 +226,20 @@ func (x *situation) write(action kit.Action) bool {
 }
 
 // measured is whether traffic is being compared.
-func (x *situation) measured() bool {
+func (x *explored) measured() bool {
 	s := x.split
 	return x.quiet() && x.measuring && s != nil && s.served == s.generation && s.observed == s.requested.Weight && !x.since().IsZero()
 }
 
 // quiet is whether the operator has nothing to do but wait.
-func (x *situation) quiet() bool { return !x.gone && len(x.pending) == 0 && !x.awake() }
+func (x *explored) quiet() bool { return !x.gone && len(x.pending) == 0 && !x.awake() }
 
-func (x *situation) idle() bool {
+func (x *explored) idle() bool {
 	return x.quiet() && (!x.due.IsZero() || x.measured())
 }
 
 // pass lets time pass until something is due, or a window of traffic is over.
-func (x *situation) pass(requests, failures int64) {
+func (x *explored) pass(requests, failures int64) {
 	from := x.now
 	x.now = x.due
 	if end := from.Add(exploredWindow); x.measured() && (x.due.IsZero() || end.Before(x.due)) {
@@ -258,11 +258,11 @@ func (x *situation) pass(requests, failures int64) {
 	x.windows, x.dirty = append(x.windows, w), true
 }
 
-func (x *situation) mayCrash() bool { return !x.gone && x.crashes > 0 }
+func (x *explored) mayCrash() bool { return !x.gone && x.crashes > 0 }
 
 // crash ends the operator's process: what it was about to write, what it had measured
 // and what it knew of itself are lost.
-func (x *situation) crash() {
+func (x *explored) crash() {
 	x.crashes--
 	x.pending, x.windows, x.measuring = nil, nil, false
 	x.due, x.dirty = time.Time{}, true
@@ -272,9 +272,9 @@ func (x *situation) crash() {
 func podMoves(n int) []move {
 	var out []move
 	for i := range n {
-		out = append(out, move{name: fmt.Sprintf("pods of ReplicaSet %d", i+1), calm: true, can: func(x *situation) bool {
+		out = append(out, move{name: fmt.Sprintf("pods of ReplicaSet %d", i+1), quiet: true, can: func(x *explored) bool {
 			return !x.gone && i < len(x.rss) && !x.rss[i].settled(x.broken[x.rss[i].template])
-		}, do: func(x *situation) { x.podsOf(x.rss[i]) }})
+		}, do: func(x *explored) { x.podsOf(x.rss[i]) }})
 	}
 	return out
 }
@@ -283,7 +283,7 @@ func (rs *replicaSet) settled(broken bool) bool {
 	return rs.existing == rs.replicas && (rs.available == rs.existing || broken)
 }
 
-func (x *situation) podsOf(rs *replicaSet) {
+func (x *explored) podsOf(rs *replicaSet) {
 	if rs.existing != rs.replicas {
 		rs.existing = rs.replicas
 		rs.available = min(rs.available, rs.existing)
@@ -294,38 +294,38 @@ func (x *situation) podsOf(rs *replicaSet) {
 	x.touch(rs)
 }
 
-// deeds are what people do, and what happens to pods.
-func deeds() []move {
+// actions are what users do, and what happens to pods.
+func actions() []move {
 	var out []move
-	deed := func(name string, can func(*situation) bool, do func(*situation)) {
-		out = append(out, move{name: name, can: func(x *situation) bool { return !x.gone && x.deeds > 0 && can(x) }, do: func(x *situation) {
-			x.deeds--
+	add := func(name string, can func(*explored) bool, do func(*explored)) {
+		out = append(out, move{name: name, can: func(x *explored) bool { return !x.gone && x.actions > 0 && can(x) }, do: func(x *explored) {
+			x.actions--
 			x.dirty = true
 			do(x)
 		}})
 	}
 	for _, template := range templates {
-		deed("template "+template, func(x *situation) bool { return x.dep.template != template }, func(x *situation) { x.setTemplate(template) })
+		add("template "+template, func(x *explored) bool { return x.dep.template != template }, func(x *explored) { x.setTemplate(template) })
 	}
 	for n := range int32(3) {
-		deed(fmt.Sprint("scale to ", n), func(x *situation) bool { return x.dep.replicas != n }, func(x *situation) { x.dep.replicas = n })
+		add(fmt.Sprint("scale to ", n), func(x *explored) bool { return x.dep.replicas != n }, func(x *explored) { x.dep.replicas = n })
 	}
 	for _, action := range []v1alpha1.ControlAction{
 		v1alpha1.ControlAbort, v1alpha1.ControlPromote, v1alpha1.ControlSkip, v1alpha1.ControlPromoteFull, v1alpha1.ControlRetry,
 	} {
-		deed(string(action), func(x *situation) bool {
+		add(string(action), func(x *explored) bool {
 			c := x.ro.Spec.Control
 			return x.ro.DeletionTimestamp == nil && (c == nil || c.Action != action || c.Revision != x.subject())
-		}, func(x *situation) { x.control(action, x.subject()) })
+		}, func(x *explored) { x.control(action, x.subject()) })
 	}
-	deed("edit the steps", func(x *situation) bool { return x.ro.Spec.Strategy.Steps[0].Weight == 20 }, func(x *situation) {
+	add("edit the steps", func(x *explored) bool { return x.ro.Spec.Strategy.Steps[0].Weight == 20 }, func(x *explored) {
 		x.edit("other steps", func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps = stepsOf(30, 50) })
 	})
-	deed("pause or go on", (*situation).alive, func(x *situation) {
+	add("pause or go on", (*explored).alive, func(x *explored) {
 		x.edit("pause or go on", func(s *v1alpha1.RolloutSpec) { s.Paused = !s.Paused })
 	})
-	deed("delete the Rollout", func(x *situation) bool { return x.ro.DeletionTimestamp == nil }, func(x *situation) { x.remove() })
-	deed("the canary's pods crash", func(x *situation) bool { return x.crashing() != nil }, func(x *situation) {
+	add("delete the Rollout", func(x *explored) bool { return x.ro.DeletionTimestamp == nil }, func(x *explored) { x.remove() })
+	add("the canary's pods crash", func(x *explored) bool { return x.crashing() != nil }, func(x *explored) {
 		rs := x.crashing()
 		x.broken[rs.template], rs.available = true, 0
 		x.touch(rs)
@@ -333,7 +333,7 @@ func deeds() []move {
 	return out
 }
 
-func (x *situation) crashing() *replicaSet {
+func (x *explored) crashing() *replicaSet {
 	for _, rs := range x.rss {
 		if rs.owner == kit.OwnerSerin && rs.available > 0 {
 			return rs
@@ -343,7 +343,7 @@ func (x *situation) crashing() *replicaSet {
 }
 
 // subject is the revision that a user decides about.
-func (x *situation) subject() string {
+func (x *explored) subject() string {
 	if c := x.ro.Status.Canary; c != nil {
 		return c.Revision
 	}
@@ -351,7 +351,7 @@ func (x *situation) subject() string {
 }
 
 // checkRest: where nothing happens any more, it is the right end.
-func (x *situation) checkRest() {
+func (x *explored) checkRest() {
 	if x.gone {
 		x.checkGone()
 		return
@@ -376,7 +376,7 @@ func (x *situation) checkRest() {
 	case x.is(v1alpha1.ReasonWaitingForPods):
 		ok = x.dep.replicas == 0
 	case x.is(v1alpha1.ReasonDeploying), x.is(v1alpha1.ReasonUnguardedChange):
-		ok = x.broken[x.dep.template] // it came up while there was nobody to see
+		ok = x.broken[x.dep.template] // it came up while the operator was down
 	}
 	if !ok {
 		x.t.Fatalf("L1: a wrong end: %s", readyMessage(x.ro))
@@ -384,7 +384,7 @@ func (x *situation) checkRest() {
 }
 
 // checkGone: what was Serin's is gone, or the Deployment's.
-func (x *situation) checkGone() {
+func (x *explored) checkGone() {
 	for _, rs := range x.rss {
 		if rs.owner == kit.OwnerSerin && rs.replicas > 0 {
 			x.t.Fatalf("L3: canary %s is left", rs.name)

@@ -21,36 +21,36 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// TestEveryReachableSituationIsSound lets everybody move in every order: each
+// TestEveryReachableStateIsSound lets everybody move in every order: each
 // controller, the router, time, traffic that is good, bad or absent, pods that don't
-// get ready, people, and crashes of the operator before each of its writes. It visits
-// every situation that can be reached within the budget of people and crashes, holds
+// get ready, users, and crashes of the operator before each of its writes. It visits
+// every explored that can be reached within the budget of users and crashes, holds
 // the invariants in each, and from each one lets the world go on undisturbed: it has
 // to come to rest, and to the right one.
-func TestEveryReachableSituationIsSound(t *testing.T) {
+func TestEveryReachableStateIsSound(t *testing.T) {
 	for _, c := range explorations {
 		t.Run(c.name, func(t *testing.T) {
-			n := *exploredDeeds
-			if n == defaultDeeds && testing.Short() {
+			n := *exploredActions
+			if n == defaultActions && testing.Short() {
 				n--
 			}
-			e := &exploration{t: t, start: newSituation(t, c.begin, n), seen: map[key]int32{}, ends: map[string]int{}}
+			e := &exploration{t: t, start: newExplored(t, c.begin, n), seen: map[key]int32{}, ends: map[string]int{}}
 			e.explore()
 			got := e.size()
-			t.Logf("%d deeds of people: %s; the longest way to rest has %d moves; at rest: %v", n, got, e.longest, e.ends)
+			t.Logf("%d user actions: %s; the longest way to rest has %d moves; at rest: %v", n, got, e.longest, e.ends)
 			for _, end := range []string{"Gone", v1alpha1.ReasonStable, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWaitingForApproval} {
 				if e.ends[end] == 0 {
 					t.Errorf("no way ends in %s: what is explored is not what it should be", end)
 				}
 			}
-			if n == defaultDeeds {
+			if n == defaultActions {
 				checkPage(t, c.name, got)
 			}
 		})
 	}
 }
 
-// page tells people how large the exploration is: it is the golden file of it.
+// page says how large the exploration is: it is the golden file of it.
 var page = filepath.Join("..", "..", "docs", "verification.md")
 
 // checkPage compares the size of an exploration with its row of the page's table, or
@@ -92,7 +92,7 @@ func TestThePageSumsUpTheExploration(t *testing.T) {
 		}
 		total += n
 	}
-	if want := ": " + thousands(total) + " situations."; !strings.Contains(string(text), want) {
+	if want := ": " + thousands(total) + " states."; !strings.Contains(string(text), want) {
 		t.Errorf("docs/verification.md does not say %q", want)
 	}
 }
@@ -105,67 +105,67 @@ func thousands(n int) string {
 	return s
 }
 
-// exploredDeeds is how many things people do on each way. One more takes many times
+// exploredActions is how many things users do on each way. One more takes many times
 // as long.
-var exploredDeeds = flag.Int("deeds", defaultDeeds, "how many things people do in the exploration")
+var exploredActions = flag.Int("actions", defaultActions, "how many things users do in the exploration")
 
-const defaultDeeds = 2
+const defaultActions = 2
 
 // size is what an exploration found.
 type size struct{ states, transitions, rests int }
 
 func (s size) String() string {
-	return fmt.Sprintf("%d situations, %d transitions, %d situations at rest", s.states, s.transitions, s.rests)
+	return fmt.Sprintf("%d states, %d transitions, %d states at rest", s.states, s.transitions, s.rests)
 }
 
 // exploration is a search in breadth: the way to a violation is a shortest one.
 type exploration struct {
 	t     *testing.T
-	start *situation
+	start *explored
 
 	seen        map[key]int32
 	nodes       []node
 	transitions int
 	longest     int
-	ends        map[string]int // situations at rest by their reason
+	ends        map[string]int // states at rest by their reason
 	twins       []twin
 }
 
-// node is one situation that was reached.
+// node is one state that was reached.
 type node struct {
 	parent int32
 	move   uint8
-	// calm is the situation that follows undisturbed; itself: at rest.
-	calm     int32
+	// quiet is the explored that follows undisturbed; itself: at rest.
+	quiet    int32
 	calmMove uint8
 	// future is a digest of all that can follow.
 	future uint64
 }
 
-// twin is a situation with the same key as an earlier one.
+// twin is a explored with the same key as an earlier one.
 type twin struct {
 	node  int32
-	world *situation
+	world *explored
 }
 
 type found struct {
 	from  int32
 	move  uint8
-	calm  bool
+	quiet bool
 	key   key
-	world *situation // nil when it was seen before
+	world *explored // nil when it was seen before
 }
 
-// batch is how many situations are expanded before their successors are sorted in.
+// batch is how many states are expanded before their successors are sorted in.
 const batch = 2048
 
 func (e *exploration) explore() {
 	var scratch []byte
 	e.seen[e.start.key(&scratch)] = 0
-	e.nodes = []node{{calm: -1}}
+	e.nodes = []node{{quiet: -1}}
 	type open struct {
 		id    int32
-		world *situation
+		world *explored
 	}
 	level := []open{{0, e.start}}
 	for len(level) > 0 {
@@ -177,7 +177,7 @@ func (e *exploration) explore() {
 			})
 			for i, successors := range results {
 				n := &e.nodes[chunk[i].id]
-				n.calm, n.future = chunk[i].id, digest(successors)
+				n.quiet, n.future = chunk[i].id, digest(successors)
 				if ends[i] != "" {
 					e.ends[ends[i]]++
 				}
@@ -187,13 +187,13 @@ func (e *exploration) explore() {
 					if !known {
 						id = int32(len(e.nodes))
 						e.seen[f.key] = id
-						e.nodes = append(e.nodes, node{parent: f.from, move: f.move, calm: -1})
+						e.nodes = append(e.nodes, node{parent: f.from, move: f.move, quiet: -1})
 						next = append(next, open{id, f.world})
 					} else if f.world != nil && f.key.sampled() && len(e.twins) < maxTwins {
 						e.twins = append(e.twins, twin{id, f.world})
 					}
-					if f.calm {
-						e.nodes[chunk[i].id].calm, e.nodes[chunk[i].id].calmMove = id, f.move
+					if f.quiet {
+						e.nodes[chunk[i].id].quiet, e.nodes[chunk[i].id].calmMove = id, f.move
 					}
 				}
 			}
@@ -204,7 +204,7 @@ func (e *exploration) explore() {
 	e.checkCalm()
 }
 
-// sampled is whether situations with this key are followed twice.
+// sampled is whether states with this key are followed twice.
 func (k key) sampled() bool { return k[0] < 16 }
 
 const (
@@ -234,34 +234,34 @@ func (e *exploration) inParallel(n int, do func(i int, scratch *[]byte)) {
 	})
 }
 
-// expand makes every move that is possible in a situation, and says where it is
-// at rest; "" when somebody goes on undisturbed.
-func (e *exploration) expand(id int32, x *situation, scratch *[]byte) (out []found, end string) {
+// expand makes every move that is possible in a explored, and says where it is
+// at rest; "" when an actor goes on undisturbed.
+func (e *exploration) expand(id int32, x *explored, scratch *[]byte) (out []found, end string) {
 	here := x.key(scratch)
-	calm := false
+	quiet := false
 	for m := range moves {
 		if !moves[m].can(x) {
 			continue
 		}
 		next := x.clone()
 		if err := violated(func() { next.move(m) }); err != nil {
-			panic(violation(fmt.Sprintf("%v\n%s", err, e.story(id, uint8(m)))))
+			panic(violation(fmt.Sprintf("%v\n%s", err, e.scenario(id, uint8(m)))))
 		}
 		k := next.key(scratch)
-		if moves[m].last && !calm && (k == here || returns(next, here, scratch)) {
-			calm, end = true, e.rest(id, x)
+		if moves[m].last && !quiet && (k == here || returns(next, here, scratch)) {
+			quiet, end = true, e.rest(id, x)
 		}
 		if k == here {
 			continue
 		}
-		f := found{from: id, move: uint8(m), key: k, world: next, calm: moves[m].calm && !calm}
+		f := found{from: id, move: uint8(m), key: k, world: next, quiet: moves[m].quiet && !quiet}
 		if _, known := e.seen[k]; known && !k.sampled() {
 			f.world = nil
 		}
-		calm = calm || f.calm
+		quiet = quiet || f.quiet
 		out = append(out, f)
 	}
-	if !calm {
+	if !quiet {
 		end = e.rest(id, x)
 	}
 	return out, end
@@ -269,7 +269,7 @@ func (e *exploration) expand(id int32, x *situation, scratch *[]byte) (out []fou
 
 // returns reports whether the operator looks at more of the same and nothing becomes
 // of it.
-func returns(next *situation, here key, scratch *[]byte) bool {
+func returns(next *explored, here key, scratch *[]byte) bool {
 	y := next.clone()
 	for range 3 {
 		if len(y.pending) > 0 || !y.awake() {
@@ -280,10 +280,10 @@ func returns(next *situation, here key, scratch *[]byte) bool {
 	return y.key(scratch) == here
 }
 
-// rest checks that a situation at rest is a right end, and names it.
-func (e *exploration) rest(id int32, x *situation) string {
+// rest checks that a explored at rest is a right end, and names it.
+func (e *exploration) rest(id int32, x *explored) string {
 	if err := violated(x.checkRest); err != nil {
-		panic(violation(fmt.Sprintf("%v\n%s", err, e.story(id))))
+		panic(violation(fmt.Sprintf("%v\n%s", err, e.scenario(id))))
 	}
 	if x.gone {
 		return "Gone"
@@ -299,13 +299,13 @@ func readyReason(ro *v1alpha1.Rollout) string {
 	return c.Reason
 }
 
-// story is how a situation was reached, with everything that was said on the way.
-func (e *exploration) story(id int32, last ...uint8) string {
+// scenario is how a explored was reached, with everything that was said on the way.
+func (e *exploration) scenario(id int32, last ...uint8) string {
 	way := slices.Clone(last)
 	for ; id != 0; id = e.nodes[id].parent {
 		way = append([]uint8{e.nodes[id].move}, way...)
 	}
-	x := newSituation(e.t, e.start.begin, e.start.deeds)
+	x := newExplored(e.t, e.start.begin, e.start.actions)
 	x.mute = false
 	x.log = nil
 	for _, m := range way {
@@ -343,7 +343,7 @@ func digest(successors []found) uint64 {
 }
 
 // checkTwins: what has the same key has the same future, or the exploration would
-// not be one of every situation.
+// not be one of every explored.
 func (e *exploration) checkTwins() {
 	futures := make([]uint64, len(e.twins))
 	e.inParallel(len(e.twins), func(i int, scratch *[]byte) {
@@ -352,24 +352,24 @@ func (e *exploration) checkTwins() {
 	})
 	for i, t := range e.twins {
 		if futures[i] != e.nodes[t.node].future {
-			e.t.Fatalf("two situations with the same key have different futures:\n%s", e.story(t.node))
+			e.t.Fatalf("two states with the same key have different futures:\n%s", e.scenario(t.node))
 		}
 	}
 }
 
-// checkCalm: undisturbed, every situation comes to rest (L1, L3).
+// checkCalm: undisturbed, every explored comes to rest (L1, L3).
 func (e *exploration) checkCalm() {
 	length := make([]int, len(e.nodes)) // moves until rest, plus one
 	for i := range e.nodes {
 		var way []int32
 		n := int32(i)
-		for length[n] == 0 && e.nodes[n].calm != n {
+		for length[n] == 0 && e.nodes[n].quiet != n {
 			if len(way) > maxCalm {
 				from, moved := e.undisturbed(way[:min(len(way), 100)])
-				e.t.Fatalf("L1: it never comes to rest:\n%s", e.story(from, moved...))
+				e.t.Fatalf("L1: it never comes to rest:\n%s", e.scenario(from, moved...))
 			}
 			way = append(way, n)
-			n = e.nodes[n].calm
+			n = e.nodes[n].quiet
 		}
 		length[n] = max(length[n], 1)
 		for j, m := range slices.Backward(way) {
@@ -382,7 +382,7 @@ func (e *exploration) checkCalm() {
 func (e *exploration) size() size {
 	s := size{states: len(e.nodes), transitions: e.transitions}
 	for i, n := range e.nodes {
-		if n.calm == int32(i) {
+		if n.quiet == int32(i) {
 			s.rests++
 		}
 	}

@@ -16,8 +16,8 @@ import (
 // What the exploration and the random histories found, each with the way there.
 
 func init() {
-	stories = append(stories,
-		story{"a version that was rolled back stays out when the workload is scaled to zero and back", func(w *world) {
+	scenarios = append(scenarios,
+		scenario{"a version that was rolled back stays out when the workload is scaled to zero and back", func(w *world) {
 			w.failures["v2"] = 50
 			w.ready()
 			w.setTemplate("v2")
@@ -29,7 +29,7 @@ func init() {
 			w.say("user: scales to 4")
 			w.run(30)
 		}},
-		story{"an older version that is stable comes back from zero while another is released", func(w *world) {
+		scenario{"an older version that is stable comes back from zero while another is released", func(w *world) {
 			w.olderIsStable()
 			w.dep.replicas = 0
 			w.say("user: scales to 0")
@@ -42,7 +42,7 @@ func init() {
 			w.freeze("")
 			w.ready()
 		}},
-		story{"an older version that is stable comes back from zero in the middle of a release", func(w *world) {
+		scenario{"an older version that is stable comes back from zero in the middle of a release", func(w *world) {
 			w.olderIsStable()
 			w.setTemplate("v3")
 			w.untilWeight(10)
@@ -125,7 +125,7 @@ func TestAWeightThatIsNotOnRecordYetIsTheSteps(t *testing.T) {
 		w.routerLag = 5
 		w.ready()
 		w.setTemplate("v2")
-		w.until("asked for", func() bool { return w.split != nil && w.split.requested.Weight == 10 })
+		w.until("requested", func() bool { return w.split != nil && w.split.requested.Weight == 10 })
 		if record := w.ro.Status.Weight.Requested; record != 0 {
 			t.Fatalf("weight %d is on record already", record)
 		}
@@ -166,13 +166,13 @@ func TestPodsFromBeforeTheTrafficIsUnderControlAreNoCanary(t *testing.T) {
 	w.deploymentController()
 	w.ready()
 	for _, line := range w.log {
-		if strings.Contains(line, "take over ReplicaSet website-kv2") {
+		if strings.Contains(line, "adopt ReplicaSet website-kv2") {
 			t.Errorf("the Deployment's own pods were taken for a canary:\n%s", w.tail())
 		}
 	}
 }
 
-// A rejected version keeps its empty ReplicaSet. A person who wants all of it at once
+// A rejected version keeps its empty ReplicaSet. A user who wants all of it at once
 // does not bring up its pods before the traffic is under control.
 func TestPromotingARejectedVersionFullyWaitsForTheRouterBeforeItsPods(t *testing.T) {
 	w := newWorld(t)
@@ -232,7 +232,7 @@ func TestANewRolloutReleasesByStepsWhatAFormerOneRejected(t *testing.T) {
 	w.ready()
 }
 
-// Two Rollouts for one Deployment: the younger one gives back what it began, and
+// Two Rollouts for one Deployment: the younger one restores what it began, and
 // leaves the Deployment to the older one.
 func TestARivalLeavesTheDeploymentAlone(t *testing.T) {
 	w := newWorld(t)

@@ -31,12 +31,12 @@ func TestACanaryIsHandedOverOnlyWithExactlyItsPods(t *testing.T) {
 		return &o.ReplicaSets[i]
 	}
 	for name, change := range map[string]func(*kit.ReplicaSet){
-		"one pod too many, not available":   func(r *kit.ReplicaSet) { r.Existing++ },
-		"one pod too many, available":       func(r *kit.ReplicaSet) { r.Existing++; r.Available++ },
-		"one pod too few":                   func(r *kit.ReplicaSet) { r.Existing--; r.Available-- },
-		"one pod that is not available":     func(r *kit.ReplicaSet) { r.Available-- },
-		"one pod more is wanted":            func(r *kit.ReplicaSet) { r.Replicas++ },
-		"it was last told of another scale": func(r *kit.ReplicaSet) { r.Desired++ },
+		"one pod too many, not available": func(r *kit.ReplicaSet) { r.Existing++ },
+		"one pod too many, available":     func(r *kit.ReplicaSet) { r.Existing++; r.Available++ },
+		"one pod too few":                 func(r *kit.ReplicaSet) { r.Existing--; r.Available-- },
+		"one pod that is not available":   func(r *kit.ReplicaSet) { r.Available-- },
+		"one pod more is wanted":          func(r *kit.ReplicaSet) { r.Replicas++ },
+		"it has another scale on record":  func(r *kit.ReplicaSet) { r.Desired++ },
 	} {
 		o := due
 		o.ReplicaSets = slices.Clone(due.ReplicaSets)

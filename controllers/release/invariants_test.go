@@ -49,7 +49,7 @@ func (w *world) check() {
 }
 
 // checkRejected: what was rolled back does not come up by any way, until there is
-// another template or somebody wants it again (S4).
+// another template or a user wants it again (S4).
 func (w *world) checkRejected() {
 	w.t.Helper()
 	if w.aborted != "" {
@@ -72,14 +72,14 @@ func (w *world) checkRejected() {
 }
 
 // cameUpFromZero is whether the Deployment controller brought up its own ReplicaSet of
-// a rejected version from zero in the moment before Serin took it.
+// a rejected version from zero just before Serin took it.
 func (w *world) cameUpFromZero(rs *replicaSet) bool {
 	d := w.ro.Status.Decision
 	return w.racing && w.fromZero && d != nil && rs.revision == d.Revision && rs.template == w.rejected && rs.owner == kit.OwnerDeployment && rs.replicas > 0
 }
 
 // checkWithoutSplit: the root Service selects every pod, so no unverified version
-// may have any, and somebody must answer.
+// may have any, and some pods must answer.
 func (w *world) checkWithoutSplit() {
 	w.t.Helper()
 	var available int32
@@ -90,7 +90,7 @@ func (w *world) checkWithoutSplit() {
 		}
 	}
 	if available == 0 && w.answered && w.dep.replicas > 0 && !w.scaledFromZero() {
-		w.t.Fatalf("S1: nobody answers any more\n%s", w.tail())
+		w.t.Fatalf("S1: no pod answers any more\n%s", w.tail())
 	}
 	w.answered = available > 0
 }
@@ -121,13 +121,13 @@ func (w *world) checkAction(action kit.Action) {
 
 // checkGrowth: a weight grows only when nothing forbids it (windows, freezes,
 // pauses), when the pods for the new share are available, and after the analysis
-// passed the step before, or a person answers for it.
+// passed the step before, or a user answers for it.
 func (w *world) checkGrowth(r strategy.Route) {
 	w.t.Helper()
 	if w.split == nil || r.Exposure() <= w.split.requested.Exposure() || w.split.requested.Weight < 0 {
 		return
 	}
-	if w.tampered { // what somebody took away is put back
+	if w.tampered { // what another actor removed is restored
 		return
 	}
 	st := &w.ro.Status
@@ -151,7 +151,7 @@ func (w *world) checkGrowth(r strategy.Route) {
 	}
 }
 
-// checkWithSplit: each backend with a weight in effect has pods that answer, and
+// checkWithSplit: each backend with a live weight has pods that answer, and
 // the weight is one of the declared ones.
 func (w *world) checkWithSplit() {
 	w.t.Helper()

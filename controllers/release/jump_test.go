@@ -92,7 +92,7 @@ func TestADeadlineThatPassedWhileTheOperatorSleptIsNotJudgedOnWhatItSawBefore(t 
 		w.run(5)
 		w.suspend(3600, 30)
 		w.until("gone", func() bool { return w.gone })
-		if all := strings.Join(w.log, "\n"); strings.Contains(all, "did not confirm within") || !strings.Contains(all, "weight 0 in effect") {
+		if all := strings.Join(w.log, "\n"); strings.Contains(all, "did not confirm within") || !strings.Contains(all, "weight 0 live") {
 			t.Errorf("the split went with its weights\n%s", all)
 		}
 	})

@@ -83,9 +83,9 @@ func TestACanaryThatLosesAPartOfItsPodsHasTheProgressDeadlineToGetThemBack(t *te
 	})
 }
 
-// The testers' requests go to all pods until the router has confirmed that nobody but
+// The testers' requests go to all pods until the router has confirmed that only
 // a share of everybody's goes to fewer of them.
-func TestAStepWithFewerPodsTakesThemAwayOnlyWhenItsRouteIsInEffect(t *testing.T) {
+func TestAStepWithFewerPodsTakesThemAwayOnlyWhenItsRouteIsLive(t *testing.T) {
 	w := newWorld(t)
 	all := intstr.FromString("100%")
 	w.steps(
@@ -98,7 +98,7 @@ func TestAStepWithFewerPodsTakesThemAwayOnlyWhenItsRouteIsInEffect(t *testing.T)
 	w.until("the testers meet it", func() bool { return w.split != nil && w.split.inPath && len(w.split.requested.Matches) > 0 })
 	w.until("fewer pods", func() bool { return w.byRevision("sv2").replicas == 1 })
 	if w.split.served != w.split.generation || len(w.split.requested.Matches) > 0 {
-		t.Errorf("pods went while the route was %s, in effect: %v\n%s", w.split.requested, w.split.served == w.split.generation, w.tail())
+		t.Errorf("pods went while the route was %s, live: %v\n%s", w.split.requested, w.split.served == w.split.generation, w.tail())
 	}
 	w.ready()
 }
@@ -176,7 +176,7 @@ func TestADeletedSplitIsWaitedForBeforeTheRejectedCanaryLosesItsPods(t *testing.
 	for w.split != nil {
 		w.tick()
 		if rs := w.byRevision("sv2"); w.split != nil && rs.available == 0 {
-			t.Fatalf("no pods while weight %d is in effect\n%s", w.split.observed, w.tail())
+			t.Fatalf("no pods while weight %d is live\n%s", w.split.observed, w.tail())
 		}
 	}
 	w.until("rolled back", w.rolledBack)

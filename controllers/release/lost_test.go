@@ -30,26 +30,26 @@ func init() {
 		w.untilReason(v1alpha1.ReasonStableLost)
 		w.run(1200)
 	}
-	stories = append(stories,
-		story{"somebody deletes stable's ReplicaSet, and a person promotes the canary", func(w *world) {
+	scenarios = append(scenarios,
+		scenario{"another actor deletes stable's ReplicaSet, and a user promotes the canary", func(w *world) {
 			inTheMiddle(w)
 			w.control(v1alpha1.ControlAbort, "sv2") // there is nothing to go back to
 			w.run(60)
 			w.control(v1alpha1.ControlPromoteFull, "sv2")
 			w.ready()
 		}},
-		story{"somebody deletes stable's ReplicaSet, and the template is set back", func(w *world) {
+		scenario{"another actor deletes stable's ReplicaSet, and the template is set back", func(w *world) {
 			inTheMiddle(w)
 			w.setTemplate("v1")
 			w.ready()
 		}},
-		story{"somebody deletes stable's ReplicaSet, and then the Rollout", func(w *world) {
+		scenario{"another actor deletes stable's ReplicaSet, and then the Rollout", func(w *world) {
 			inTheMiddle(w)
 			w.remove()
 			w.until("gone", func() bool { return w.gone })
 			w.run(10)
 		}},
-		story{"somebody deletes stable's ReplicaSet, and an older version comes up in its place", func(w *world) {
+		scenario{"another actor deletes stable's ReplicaSet, and an older version comes up in its place", func(w *world) {
 			w.ready()
 			w.setTemplate("v2")
 			w.run(2)
@@ -61,7 +61,7 @@ func init() {
 			w.lost = false
 			w.ready()
 		}},
-		story{"somebody deletes stable's ReplicaSet after a rollback", func(w *world) {
+		scenario{"another actor deletes stable's ReplicaSet after a rollback", func(w *world) {
 			w.failures["v2"] = 5
 			w.ready()
 			w.setTemplate("v2")

@@ -9,10 +9,10 @@ import (
 )
 
 func init() {
-	stories = append(stories, pairs...)
+	scenarios = append(scenarios, pairs...)
 }
 
-// twoServices is a Rollout of two Services that people keep themselves.
+// twoServices is a Rollout of two Services that users keep.
 func (w *world) twoServices() {
 	w.dep.absent = true
 	w.ro.Spec.WorkloadRef = v1alpha1.WorkloadReference{}
@@ -27,7 +27,7 @@ func (w *world) behindCanary(revision string, ready int32) {
 	w.say("user: %d pods of %s behind the canary's Service", ready, revision)
 }
 
-var pairs = []story{
+var pairs = []scenario{
 	{"traffic moves between two Services, and on to the next", func(w *world) {
 		w.twoServices()
 		w.behindCanary("v2", 2)
@@ -65,7 +65,7 @@ var pairs = []story{
 		w.twoServices()
 		w.behindCanary("v2", 2)
 		w.untilWeight(50)
-		w.tampered = true // nobody but Serin takes the traffic away
+		w.tampered = true // only Serin takes the traffic away
 		w.behindCanary("v2", 0)
 		w.until("rolled back", w.rolledBack)
 		w.tampered = false

@@ -17,13 +17,13 @@ import (
 	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
-// histories is how many random lives are lived. make soak lives 10,000.
+// histories is how many random histories are played; make soak plays 10,000.
 var histories = flag.Int("histories", 1000, "how many random histories of a release are played")
 
 // TestRandomHistoriesEndWellAndStaySo lets users, pods, the router, endpoints,
 // other actors and the operator's process do what they like, in seeded order,
 // checks the invariants at every tick, and then wants everything to come to rest
-// (L1, L4) or, where the Rollout was deleted, to be given back (L3).
+// (L1, L4) or, where the Rollout was deleted, to be restored (L3).
 func TestRandomHistoriesEndWellAndStaySo(t *testing.T) {
 	n := *histories
 	if testing.Short() {
@@ -51,7 +51,7 @@ func live(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w := newWorld(t)
 	w.watch = seed%5 == 0 // to watch all would take twice the time
-	w.beBorn(r)
+	w.draw(r)
 	w.ready()
 	for range 4 + r.IntN(8) {
 		w.run(1 + r.IntN(60))
@@ -64,8 +64,8 @@ func live(t *testing.T, seed uint64) {
 	w.checkQuiet()
 }
 
-// beBorn draws the circumstances of a life.
-func (w *world) beBorn(r *rand.Rand) {
+// draw draws the circumstances of a history.
+func (w *world) draw(r *rand.Rand) {
 	w.guard = r.IntN(2) == 0
 	w.podDelay, w.routerLag = r.IntN(5), r.IntN(4)
 	w.dep.replicas = int32(1 + r.IntN(9))
@@ -194,7 +194,7 @@ func (w *world) decide(r *rand.Rand) {
 	}
 }
 
-// meddle is what people and other controllers should not do.
+// meddle is what users and other controllers should not do.
 func (w *world) meddle(r *rand.Rand) {
 	switch {
 	case w.split != nil && !w.split.deleting && r.IntN(2) == 0:
@@ -222,7 +222,7 @@ func (w *world) comeToRest() {
 		if w.gone || w.atRest() && len(w.asked) == 0 {
 			return
 		}
-		// Somebody has to open the gates.
+		// A user has to open the gates.
 		if c := w.ro.Status.Canary; c != nil && (w.is(v1alpha1.ReasonWaitingForApproval) || w.is(v1alpha1.ReasonAnalysisFailed)) {
 			w.control(v1alpha1.ControlSkip, c.Revision)
 			w.ro.Spec.Control.StepIndex = new(w.ro.Status.Step.Index)
@@ -251,7 +251,7 @@ func (w *world) atRest() bool {
 		return true // nothing can be released as long as stable is not up
 	}
 	if r != nil && w.broken[r.template] {
-		return w.is(v1alpha1.ReasonDeploying) || w.is(v1alpha1.ReasonUnguardedChange) // it came up while there was nobody to see
+		return w.is(v1alpha1.ReasonDeploying) || w.is(v1alpha1.ReasonUnguardedChange) // it came up while the operator was down
 	}
 	return w.is("Stable") && r != nil && w.ro.Status.Stable.Revision == r.revision && w.split == nil
 }

@@ -106,7 +106,7 @@ func TestWhatCantBeServedCanStillBeTakenBack(t *testing.T) {
 					t.Errorf("the history begins with %s", got)
 				}
 			})
-			t.Run("somebody gives the canary more traffic", func(t *testing.T) {
+			t.Run("another actor gives the canary more traffic", func(t *testing.T) {
 				w := hindered(t, name)
 				w.drift(strategy.Route{Weight: 90})
 				w.run(10)
@@ -114,7 +114,7 @@ func TestWhatCantBeServedCanStillBeTakenBack(t *testing.T) {
 					t.Errorf("weight %s\n%s", w.split.requested, w.tail())
 				}
 			})
-			t.Run("somebody takes all of it away", func(t *testing.T) {
+			t.Run("another actor removes all of it", func(t *testing.T) {
 				w := hindered(t, name)
 				w.drift(strategy.Route{})
 				w.run(10)
@@ -124,13 +124,13 @@ func TestWhatCantBeServedCanStillBeTakenBack(t *testing.T) {
 				obstacle.leave(w)
 				w.ready()
 			})
-			t.Run("somebody deletes the split", func(t *testing.T) {
+			t.Run("another actor deletes the split", func(t *testing.T) {
 				w := hindered(t, name)
 				w.split.deleting, w.split.lag, w.tampered, w.dirty = true, 0, true, true
 				w.until("gone", func() bool { return w.split == nil })
 				w.run(10)
 				if pods := w.byRevision("sv2").existing; pods > 0 && w.routerName() != v1alpha1.RouterNone {
-					t.Errorf("%d pods that nobody governs\n%s", pods, w.tail())
+					t.Errorf("%d pods that nothing governs\n%s", pods, w.tail())
 				}
 			})
 			t.Run("no other decision is carried out", func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestTheServicesOfTheVersionsAreNotMadeAfterAnUnsuitableOne(t *testing.T) {
 	}
 }
 
-func TestAReleaseWhoseRouterIsGoneIsRolledBackSinceNobodyGovernsItsTraffic(t *testing.T) {
+func TestAReleaseWhoseRouterIsGoneIsRolledBackSinceNothingGovernsItsTraffic(t *testing.T) {
 	w := hindered(t, "a router that is not offered")
 	w.split.withdrawn, w.split.observed, w.tampered, w.dirty = true, -1, true, true
 	w.say("router: gives the Service back")
@@ -248,7 +248,7 @@ func TestARouterThatConfirmsNothingIsNotWaitedForForEverByADeletion(t *testing.T
 	}
 }
 
-func TestASplitOfSomebodyElseIsLeftAloneByADeletion(t *testing.T) {
+func TestADeletionLeavesASplitOfAnotherOwnerAlone(t *testing.T) {
 	w := newWorld(t)
 	w.ready()
 	w.remove()
@@ -267,7 +267,7 @@ func TestAPairWhoseStableServiceIsGoneIsDeleted(t *testing.T) {
 	w.twoServices()
 	w.behindCanary("v2", 2)
 	w.untilWeight(50)
-	w.routerLag = 1 << 30 // nobody could take the requests that stable would get
+	w.routerLag = 1 << 30 // no pod could take the requests that stable would get
 	w.pair.Missing, w.pair.StableReady, w.tampered = "foobar-v1", 0, true
 	w.dirty = true
 	w.run(5)

@@ -123,7 +123,7 @@ func TestAHookHasItsTimeAfterAFreeze(t *testing.T) {
 	w.answer(state.Answer{Final: true, Taken: true})
 	w.untilWeight(10)
 	w.run(1)
-	w.until("rolled back", w.rolledBack) // nobody answers before the next step
+	w.until("rolled back", w.rolledBack) // no endpoint answers before the next step
 }
 
 func TestAHookIsAskedOnceMoreAfterTheOperatorWasDownForAllOfItsTime(t *testing.T) {

@@ -20,15 +20,15 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-type story struct {
+type scenario struct {
 	name string
 	tell func(w *world)
 }
 
-// stories are whole lives of a Rollout. Each is kept as a golden log, which is
+// scenarios are whole releases. Each is kept as a golden log, which is
 // also the documentation of the order of writes, and is run again with a crash of
 // the operator before every single action.
-var stories = []story{
+var scenarios = []scenario{
 	{"a good version is promoted", func(w *world) {
 		w.ready()
 		w.setTemplate("v2")
@@ -123,7 +123,7 @@ var stories = []story{
 	{"a version is rolled out past Serin", func(w *world) {
 		w.guard = true
 		w.ready()
-		w.dep.template = "v2" // written by somebody whom the policy does not see
+		w.dep.template = "v2" // written by an actor whom the policy does not see
 		w.say("user: template v2, past the policy")
 		w.deploymentController()
 		w.run(2)
@@ -167,25 +167,25 @@ func (w *world) ready() {
 
 func (w *world) rolledBack() bool { return w.is(v1alpha1.ReasonRolledBack) }
 
-// golden is the file of a story's log.
-func (s story) golden() string {
+// golden is the file of a scenario's log.
+func (s scenario) golden() string {
 	return filepath.Join("testdata", strings.ReplaceAll(s.name, " ", "-")+".log")
 }
 
-func TestEveryGoldenLogHasAStory(t *testing.T) {
+func TestEveryGoldenLogHasAScenario(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		if !slices.ContainsFunc(stories, func(s story) bool { return s.golden() == file }) {
-			t.Errorf("%s: no story writes it; delete it", file)
+		if !slices.ContainsFunc(scenarios, func(s scenario) bool { return s.golden() == file }) {
+			t.Errorf("%s: no scenario writes it; delete it", file)
 		}
 	}
 }
 
 func TestWholeReleasesFollowTheGoldenLogs(t *testing.T) {
-	for _, s := range stories {
+	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t)
 			s.tell(w)
@@ -217,7 +217,7 @@ func TestMain(m *testing.M) {
 // TestDecideIsAPureFunction: the shell's cache is shared, and a decision that depends on
 // more than what was observed, as on the order of a map, can't be relied on.
 func TestDecideIsAPureFunction(t *testing.T) {
-	for _, s := range stories {
+	for _, s := range scenarios {
 		w := newWorld(t)
 		w.watch = true
 		s.tell(w)
@@ -225,7 +225,7 @@ func TestDecideIsAPureFunction(t *testing.T) {
 }
 
 func TestACrashBeforeAnyActionEndsTheSame(t *testing.T) {
-	for _, s := range stories {
+	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			calm := newWorld(t)
 			s.tell(calm)

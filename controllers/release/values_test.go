@@ -12,7 +12,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
-// A number of the user rolls back although nobody can measure the traffic, and none is
+// A number of the user rolls back although nothing can measure the traffic, and none is
 // judged twice.
 func TestANumberRollsBackWhileTheProxiesCantBeRead(t *testing.T) {
 	w := newWorld(t)

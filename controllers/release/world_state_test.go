@@ -37,11 +37,11 @@ func (w *world) clone() *world {
 }
 
 // key is equal for two worlds that nothing can tell apart from now on. Times count
-// from now, and only as long as somebody still waits for them; names of objects are
-// their place; figures and sentences for people don't count.
+// from now, and only as long as an actor still waits for them; names of objects are
+// their place; figures and sentences for users don't count.
 type key [16]byte
 
-func (x *situation) key(scratch *[]byte) key {
+func (x *explored) key(scratch *[]byte) key {
 	e := encoder{buf: (*scratch)[:0], x: x}
 	e.deployment()
 	e.replicaSets()
@@ -56,7 +56,7 @@ func (x *situation) key(scratch *[]byte) key {
 
 type encoder struct {
 	buf []byte
-	x   *situation
+	x   *explored
 }
 
 func (e *encoder) word(s string) { e.buf = append(append(e.buf, s...), 0) }
@@ -73,7 +73,7 @@ func (e *encoder) flags(flags ...bool) {
 	}
 }
 
-// since is how long ago something was, up to a limit from which on nobody cares.
+// since is how long ago something was, up to a limit from which on it does not matter.
 func (e *encoder) since(t time.Time, limit time.Duration) {
 	if t.IsZero() {
 		e.word("never")
@@ -121,7 +121,7 @@ func (e *encoder) traffic() {
 	}
 }
 
-// rollout is what people wrote.
+// rollout is what users wrote.
 func (e *encoder) rollout() {
 	ro := e.x.ro
 	e.flags(ro.Spec.Paused, len(ro.Finalizers) > 0, ro.DeletionTimestamp != nil, ro.Generation == ro.Status.ObservedGeneration)
@@ -229,7 +229,7 @@ func (e *encoder) operator() {
 	e.word(x.aborted)
 	e.word(x.rejected)
 	e.number(int64(len(x.routes)))
-	e.number(int64(x.deeds)<<8 | int64(x.crashes))
+	e.number(int64(x.actions)<<8 | int64(x.crashes))
 	if e.flags(!x.due.IsZero()); !x.due.IsZero() {
 		e.number(int64(max(x.due.Sub(x.now), 0)))
 	}

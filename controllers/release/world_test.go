@@ -49,7 +49,7 @@ type world struct {
 	answers    map[string]state.Answer
 	asked      map[string]bool // questions and notifications that are open
 	fresh      []string
-	pair       state.Pair       // what is behind two Services that people keep
+	pair       state.Pair       // what is behind two Services that users keep
 	cr         *delegatedCanary // that the Rollout names; nil for none
 	content    string           // of the ConfigMap that the template reads; "" where none is part of a version
 	contentAt  time.Time
@@ -57,7 +57,7 @@ type world struct {
 	quota      string // why no pod of a broken template can be created
 	problem    string // why the root Service can't be split
 	unoffered  bool   // the operator does not offer the router that the spec names
-	lost       bool   // somebody deleted the stable version
+	lost       bool   // another actor deleted the stable version
 	windows    []analysis.Window
 	windowFrom time.Time
 
@@ -66,14 +66,14 @@ type world struct {
 
 	crashAt  int // the action before which the operator crashes; 0: never
 	acted    int
-	mute     bool // nobody reads the log
+	mute     bool // the log is not read
 	watch    bool // check that Decide changes nothing that it observed, and decides the same again
 	racing   bool // others move between the operator's look and its writes
 	log      []string
 	lastSaid string
 	gone     bool
 	passed   bool             // the analysis has passed at the present weight
-	tampered bool             // somebody took the split away
+	tampered bool             // another actor removed the split
 	fromZero bool             // scaled to zero, and no pod of the Deployment is up again
 	aborted  string           // template that was rolled back and must get no traffic
 	rejected string           // template that must not come up again: aborted, whatever becomes of the status

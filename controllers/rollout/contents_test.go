@@ -65,6 +65,6 @@ func TestAChangedObjectConcernsWhoReadsItAndWhoItIsACopyFor(t *testing.T) {
 	object.Labels = nil
 	c.changed(t.Context(), app.Kind, object)
 	if len(c.digests) != 0 {
-		t.Error("a digest that nobody needs is kept")
+		t.Error("a digest that no Rollout needs is kept")
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/serin-dev/serin/controllers/release/state"
 )
 
-// canary is a CanaryRelease that serves: what its Rollout asked for is in effect.
+// canary is a CanaryRelease that serves: what its Rollout requested is live.
 func canary(weight int32) *v1alpha1.CanaryRelease {
 	return &v1alpha1.CanaryRelease{
 		ObjectMeta: metav1.ObjectMeta{Name: "try", Namespace: "shop", UID: "cr", Generation: 3},
@@ -51,18 +51,18 @@ func TestWhatACanaryReleaseSaysIsTakenForItsContentOnly(t *testing.T) {
 		name                string
 		change              func(*v1alpha1.CanaryRelease)
 		requested, observed int32
-		inEffect, ours      bool
+		programmed, ours    bool
 	}{
-		{"what was asked for is in effect", func(*v1alpha1.CanaryRelease) {}, 20, 20, true, true},
-		{"nothing was asked for: that is 0", func(cr *v1alpha1.CanaryRelease) {
+		{"what was requested is live", func(*v1alpha1.CanaryRelease) {}, 20, 20, true, true},
+		{"nothing was requested: that is 0", func(cr *v1alpha1.CanaryRelease) {
 			cr.Spec.Delegation = &v1alpha1.CanaryDelegation{Rollout: "website"}
 			cr.Status.Delegation.Weight = 0
 		}, 0, 0, true, true},
-		{"it was asked for other content", func(cr *v1alpha1.CanaryRelease) { cr.Status.ManifestDigest = "d2" }, 0, 20, false, true},
-		{"the status is about a former spec", func(cr *v1alpha1.CanaryRelease) { cr.Generation = 4 }, 20, 20, false, true},
+		{"it was requested for other content", func(cr *v1alpha1.CanaryRelease) { cr.Status.ManifestDigest = "d2" }, 0, 20, false, true},
+		{"the status is about an earlier spec", func(cr *v1alpha1.CanaryRelease) { cr.Generation = 4 }, 20, 20, false, true},
 		{"another weight is on its way", func(cr *v1alpha1.CanaryRelease) { cr.Status.Delegation.Programmed = false }, 20, 20, false, true},
 		{"it was taken back, since no pod can answer", func(cr *v1alpha1.CanaryRelease) { cr.Status.Delegation.Weight = 0 }, 20, 0, false, true},
-		{"nobody says what is in effect", func(cr *v1alpha1.CanaryRelease) { cr.Status.Delegation = nil }, 20, -1, false, true},
+		{"no status says what is live", func(cr *v1alpha1.CanaryRelease) { cr.Status.Delegation = nil }, 20, -1, false, true},
 		{"it names another Rollout", func(cr *v1alpha1.CanaryRelease) { cr.Spec.Delegation.Rollout = "other" }, 0, 20, false, false},
 		{"it names none", func(cr *v1alpha1.CanaryRelease) { cr.Spec.Delegation = nil }, 0, 20, false, false},
 	} {
@@ -70,7 +70,7 @@ func TestWhatACanaryReleaseSaysIsTakenForItsContentOnly(t *testing.T) {
 			cr := canary(20)
 			test.change(cr)
 			got := splitOf(cr, delegating())
-			if got.Requested.Weight != test.requested || got.Observed != test.observed || got.Programmed != test.inEffect || got.Ours != test.ours {
+			if got.Requested.Weight != test.requested || got.Observed != test.observed || got.Programmed != test.programmed || got.Ours != test.ours {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -88,7 +88,7 @@ func TestACanaryReleaseIsReadyOnlyWithAllOfItsWorkloads(t *testing.T) {
 	}
 	cr.Status.Workloads[1].Replicas = 0
 	if d := delegatedOf(cr); d.Ready != 2 {
-		t.Errorf("with a workload of former content: %+v", d)
+		t.Errorf("with a workload of earlier content: %+v", d)
 	}
 	cr.Status.Release.AdoptedRevision = 5
 	if d := delegatedOf(cr); d.Stable != "helm-5" {
@@ -116,7 +116,7 @@ func TestAServiceThatTheCanaryReleaseDoesNotShareIsNamed(t *testing.T) {
 	}
 	cr.Status.Delegation = nil
 	if got := unshared(cr, "db"); got != "" {
-		t.Errorf("before it serves nobody knows: %q", got)
+		t.Errorf("before it serves it is not known: %q", got)
 	}
 }
 
@@ -138,7 +138,7 @@ func withCanaryRelease(t *testing.T, cr *v1alpha1.CanaryRelease) (*Reconciler, c
 	if err := c.Create(t.Context(), made, client.FieldOwner("kubectl-create")); err != nil {
 		t.Fatal(err)
 	}
-	s := sceneOf(delegating(), nil)
+	s := snapshotOf(delegating(), nil)
 	s.canaryRelease = live(t, c)
 	return &Reconciler{client: c}, c, s
 }
@@ -186,7 +186,7 @@ func TestADelegationIsWrittenForTheContentThatWasSeenAndGivenUpAsAWhole(t *testi
 	}
 }
 
-func TestADelegationTakesAWeightOverThatSomebodyElseWrote(t *testing.T) {
+func TestADelegationReplacesAWeightThatAnotherActorWrote(t *testing.T) {
 	r, c, s := withCanaryRelease(t, canary(90))
 	if err := r.apply(t.Context(), s, state.SetDelegation{Weight: 0}); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestADelegationTakesAWeightOverThatSomebodyElseWrote(t *testing.T) {
 
 func TestADelegationThatWasDecidedAboutAFormerStateMovesNothing(t *testing.T) {
 	r, c, s := withCanaryRelease(t, canary(10))
-	s.canaryRelease.ResourceVersion = "0" // somebody wrote meanwhile
+	s.canaryRelease.ResourceVersion = "0" // another actor wrote meanwhile
 	if err := r.apply(t.Context(), s, state.SetDelegation{Weight: 50}); !apierrors.IsConflict(err) {
 		t.Errorf("got %v, want a conflict", err)
 	}

@@ -19,8 +19,8 @@ func conflict() error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "rollouts"}, "website", errInjected)
 }
 
-// told are the events so far.
-func told(t *testing.T, r *Reconciler) (out []string) {
+// announced are the events so far.
+func announced(t *testing.T, r *Reconciler) (out []string) {
 	t.Helper()
 	recorder, ok := r.recorder.(*events.FakeRecorder)
 	if !ok {
@@ -49,7 +49,7 @@ func TestAStormOfConflictsIsNoEvent(t *testing.T) {
 					t.Fatalf("%+v, %v", result, err)
 				}
 			}
-			if got := told(t, r); conflicts != 50 || len(got) > 0 {
+			if got := announced(t, r); conflicts != 50 || len(got) > 0 {
 				t.Errorf("after %d conflicts: %v", conflicts, got)
 			}
 		})
@@ -60,7 +60,7 @@ func TestWhatHappensAtEveryStepIsNoEvent(t *testing.T) {
 	r, _, _ := newReconciler(t, func(string) error { return nil })
 	r.reporter().Announce(t.Context(), &v1alpha1.Rollout{}, kit.Event{Routine: true, Reason: "WeightLive", Message: "Step 1/2"})
 	r.reporter().Announce(t.Context(), &v1alpha1.Rollout{}, kit.Event{Warning: true, Reason: v1alpha1.ReasonRollingBack, Message: "It fails"})
-	if got := strings.Join(told(t, r), "; "); got != "Warning RollingBack It fails" {
-		t.Errorf("told %q", got)
+	if got := strings.Join(announced(t, r), "; "); got != "Warning RollingBack It fails" {
+		t.Errorf("announced %q", got)
 	}
 }

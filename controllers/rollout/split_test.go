@@ -26,7 +26,7 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-func sceneOf(ro *v1alpha1.Rollout, split *splitv1.TrafficSplit) snapshot {
+func snapshotOf(ro *v1alpha1.Rollout, split *splitv1.TrafficSplit) snapshot {
 	s := snapshot{split: split}
 	s.Rollout, s.RouterName, s.RouterOffered = ro, v1alpha1.RouterNginx, true
 	return s
@@ -51,10 +51,10 @@ func TestAPatchOfTheSplitMakesItWhatItHasToBe(t *testing.T) {
 		"from nothing": {blank, strategy.Route{Weight: 20}},
 		"from another route, whose annotations go": {func() *splitv1.TrafficSplit {
 			ts := blank()
-			setSplit(ts, sceneOf(website(), nil), strategy.Route{Weight: 50, Matches: []string{"testers"}, Mirror: 10})
+			setSplit(ts, snapshotOf(website(), nil), strategy.Route{Weight: 50, Matches: []string{"testers"}, Mirror: 10})
 			return ts
 		}, strategy.Route{Weight: 20}},
-		"beside what others wrote": {func() *splitv1.TrafficSplit {
+		"in addition to what others wrote": {func() *splitv1.TrafficSplit {
 			ts := blank()
 			ts.Labels, ts.Annotations = map[string]string{"team": "a"}, map[string]string{"example.com/a~b": "c"}
 			return ts
@@ -67,7 +67,7 @@ func TestAPatchOfTheSplitMakesItWhatItHasToBe(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := &Reconciler{client: c}
-			s := sceneOf(website(), live)
+			s := snapshotOf(website(), live)
 			if err := r.applySplit(t.Context(), s, test.route); err != nil {
 				t.Fatal(err)
 			}
@@ -89,14 +89,14 @@ func TestAPatchOfAnotherGenerationOrSplitIsAConflict(t *testing.T) {
 	stored := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "website", Namespace: "shop", UID: "split", Generation: 3}}
 	for name, change := range map[string]func(*splitv1.TrafficSplit){
 		"another generation": func(ts *splitv1.TrafficSplit) { ts.Generation = 2 },
-		"another split":      func(ts *splitv1.TrafficSplit) { ts.UID = "former" },
+		"another split":      func(ts *splitv1.TrafficSplit) { ts.UID = "another" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(stored.DeepCopy()).Build()
 			seen := stored.DeepCopy()
 			change(seen)
 			r := &Reconciler{client: c}
-			if err := r.applySplit(t.Context(), sceneOf(website(), seen), strategy.Route{Weight: 20}); err == nil {
+			if err := r.applySplit(t.Context(), snapshotOf(website(), seen), strategy.Route{Weight: 20}); err == nil {
 				t.Fatal("it is written")
 			}
 			got := &splitv1.TrafficSplit{}
@@ -125,7 +125,7 @@ func TestTheFailedTestOfAPatchIsAConflictAndAnInvalidObjectIsNot(t *testing.T) {
 // has it can.
 func TestTheSplitKeepsItsRouterWhereThatOfTheSpecCanServeNone(t *testing.T) {
 	live := &splitv1.TrafficSplit{}
-	setSplit(live, sceneOf(website(), nil), strategy.Route{Weight: 20})
+	setSplit(live, snapshotOf(website(), nil), strategy.Route{Weight: 20})
 	for name, test := range map[string]struct {
 		router  v1alpha1.RouterName
 		offered bool
@@ -136,7 +136,7 @@ func TestTheSplitKeepsItsRouterWhereThatOfTheSpecCanServeNone(t *testing.T) {
 		"none":        {v1alpha1.RouterNone, true, v1alpha1.RouterNginx},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sceneOf(website(), live)
+			s := snapshotOf(website(), live)
 			s.RouterName, s.RouterOffered = test.router, test.offered
 			if got := s.splitRouter(); got != test.want {
 				t.Errorf("router %s", got)
@@ -166,7 +166,7 @@ func TestTheServiceThatIsStableByTheRecordStaysSo(t *testing.T) {
 
 func TestAReplicaSetThatIsMarkedForAnotherRolloutIsNotOurs(t *testing.T) {
 	for uid, want := range map[string]bool{"": true, "ro": true, "other": false} {
-		s := sceneOf(website(), nil)
+		s := snapshotOf(website(), nil)
 		s.root = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "website", UID: "root"}}
 		rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
 			OwnerReferences: []metav1.OwnerReference{workload.CanaryController(s.root)},
@@ -189,11 +189,11 @@ func TestWhatIsNotSplitGoesToTheVersionThatKeepsItsPods(t *testing.T) {
 		"stable, while it shares the traffic":                       {website(), strategy.Route{Weight: 60}, "website-stable"},
 		"the canary, when it has all of it":                         {website(), strategy.Route{Weight: 100}, "website-canary"},
 		"stable, when the canary has all that match":                {website(), strategy.Route{Weight: 100, Matches: []string{"testers"}}, "website-stable"},
-		"nobody in particular, with Services that somebody keeps":   {pair, strategy.Route{Weight: 60}, ""},
+		"no version in particular, with Services that users keep":   {pair, strategy.Route{Weight: 60}, ""},
 		"stable of such Services, when there are requests to match": {pair, strategy.Route{Weight: 60, Matches: []string{"testers"}}, "v1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ts, s := &splitv1.TrafficSplit{}, sceneOf(test.ro, nil)
+			ts, s := &splitv1.TrafficSplit{}, snapshotOf(test.ro, nil)
 			setSplit(ts, s, test.route)
 			if got := traffic.DefaultBackend(ts); got != test.want {
 				t.Errorf("default %q, want %q", got, test.want)
@@ -214,7 +214,7 @@ func TestWhatIsNotSplitGoesToTheVersionThatKeepsItsPods(t *testing.T) {
 func TestTheRoutesOfTheSpecAreNamedByTheSplit(t *testing.T) {
 	ro := website()
 	ro.Spec.RouteRefs = []v1alpha1.RouteReference{{Kind: "HTTPRoute", Name: "web"}, {Kind: "VirtualService", Name: "web", Section: "checkout"}}
-	ts, s := &splitv1.TrafficSplit{}, sceneOf(ro, nil)
+	ts, s := &splitv1.TrafficSplit{}, snapshotOf(ro, nil)
 	setSplit(ts, s, strategy.Route{Weight: 20})
 	if got := fmt.Sprint(traffic.RouteNames(ts)); got != "[HTTPRoute/web VirtualService/web:checkout]" {
 		t.Errorf("routes %s", got)
@@ -231,7 +231,7 @@ func TestTheRoutesOfTheSpecAreNamedByTheSplit(t *testing.T) {
 
 func TestWeightsOfSinglePortsAreDrift(t *testing.T) {
 	for _, rules := range []splitv1.PortRouting{{Protocol: "TCP"}, {Weights: map[string]splitv1.PortWeight{"website-stable": 1}}} {
-		ts, s := &splitv1.TrafficSplit{}, sceneOf(website(), nil)
+		ts, s := &splitv1.TrafficSplit{}, snapshotOf(website(), nil)
 		setSplit(ts, s, strategy.Route{Weight: 20})
 		splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.Ports = map[string]splitv1.PortRouting{"80/TCP": rules} })
 		s.split = ts
@@ -245,7 +245,7 @@ func TestWeightsOfSinglePortsAreDrift(t *testing.T) {
 	}
 }
 
-func TestTheWeightInEffectIsUnknownWhilePortsDiffer(t *testing.T) {
+func TestTheLiveWeightIsUnknownWhilePortsDiffer(t *testing.T) {
 	backends := func(stable, canary int32) []splitv1.BackendStatus {
 		ports := func(udp, tcp int32) []splitv1.PortStatus {
 			return []splitv1.PortStatus{{Port: 53, Protocol: "UDP", Weight: udp}, {Port: 53, Protocol: "TCP", Weight: tcp}}

@@ -37,18 +37,18 @@ type Facts struct {
 	// Ungoverned is whether weights have no effect any more.
 	Ungoverned bool
 	// Writer writes a route.
-	Writer writer
+	Writer Writer
 	// Maker makes the pods and Services of the versions; nil where others make them.
-	Maker maker
+	Maker Maker
 }
 
-// writer writes what the canary gets.
-type writer interface {
+// Writer writes what the canary gets.
+type Writer interface {
 	Write(d *Draft, r strategy.Route)
 }
 
-// maker makes the objects of the versions.
-type maker interface {
+// Maker makes the objects of the versions.
+type Maker interface {
 	// Scale sees to it that the canary has so many pods.
 	Scale(d *Draft, want int32)
 	// Tidy removes what earlier releases left, which nothing waits for.

@@ -68,12 +68,12 @@ func (w *world) freeze(reason string) {
 }
 
 func init() {
-	stories = append(stories, lives...)
+	scenarios = append(scenarios, userScenarios...)
 }
 
-// lives are stories of what people and other actors do to a release.
-var lives = []story{
-	{"a gate waits for a person who promotes", func(w *world) {
+// userScenarios are what users and other actors do to a release.
+var userScenarios = []scenario{
+	{"a manual step waits for a user who promotes", func(w *world) {
 		w.steps(v1alpha1.Step{Weight: 10, Hold: "30s", Until: v1alpha1.UntilManual}, v1alpha1.Step{Weight: 50, Hold: "10s"})
 		w.ready()
 		w.setTemplate("v2")
@@ -83,7 +83,7 @@ var lives = []story{
 		w.ready()
 		w.run(60)
 	}},
-	{"a person skips a step that has no traffic", func(w *world) {
+	{"a user skips a step that has no traffic", func(w *world) {
 		w.rps = 0
 		w.ready()
 		w.setTemplate("v2")
@@ -94,7 +94,7 @@ var lives = []story{
 		w.edit("skips step 2", func(s *v1alpha1.RolloutSpec) { s.Control.StepIndex = new(int32(1)) })
 		w.ready()
 	}},
-	{"a person promotes fully", func(w *world) {
+	{"a user promotes fully", func(w *world) {
 		w.ready()
 		w.setTemplate("v2")
 		w.untilWeight(10)
@@ -206,7 +206,7 @@ var lives = []story{
 		w.control(v1alpha1.ControlPromote, "sv2")
 		w.ready()
 	}},
-	{"blue-green goes back in one write", func(w *world) {
+	{"blue-green rolls back in one write", func(w *world) {
 		w.ro.Spec.Strategy = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{ScaleDownDelay: "60s"}}
 		w.ro.Spec.Analysis = &v1alpha1.Analysis{MinSuccessRate: "99%"}
 		w.failures["v2"] = 20
@@ -214,7 +214,7 @@ var lives = []story{
 		w.setTemplate("v2")
 		w.until("rolled back", w.rolledBack)
 	}},
-	{"people who match see the new version first", func(w *world) {
+	{"users who match see the new version first", func(w *world) {
 		w.steps(v1alpha1.Step{Weight: 100, Matches: []string{"testers"}, Hold: "20s"}, v1alpha1.Step{Weight: 20, Hold: "20s"})
 		w.ready()
 		w.setTemplate("v2")
@@ -233,7 +233,7 @@ var lives = []story{
 		w.setTemplate("v2")
 		w.ready()
 	}},
-	{"a failed analysis leaves it to a person, who aborts", func(w *world) {
+	{"a failed analysis leaves it to a user, who aborts", func(w *world) {
 		w.ro.Spec.Strategy.OnFailure = v1alpha1.OnFailurePause
 		w.failures["v2"] = 5
 		w.ready()
@@ -243,7 +243,7 @@ var lives = []story{
 		w.control(v1alpha1.ControlAbort, "sv2")
 		w.until("rolled back", w.rolledBack)
 	}},
-	{"a failed analysis leaves it to a person, who goes on", func(w *world) {
+	{"a failed analysis leaves it to a user, who goes on", func(w *world) {
 		w.ro.Spec.Strategy.OnFailure = v1alpha1.OnFailurePause
 		w.failures["v2"] = 5
 		w.ready()
@@ -274,7 +274,7 @@ var lives = []story{
 		w.run(2)
 		w.ready()
 	}},
-	{"a hook is asked before the release begins", func(w *world) {
+	{"a hook is called before the release begins", func(w *world) {
 		w.hooks(v1alpha1.Hook{Name: "tickets", When: v1alpha1.HookBeforeRelease})
 		w.ready()
 		w.setTemplate("v2")
@@ -311,7 +311,7 @@ var lives = []story{
 		w.run(30)
 		w.answer(state.Answer{Final: true, Taken: true})
 	}},
-	{"people are told", func(w *world) {
+	{"users are notified", func(w *world) {
 		w.ro.Spec.Notifications = []v1alpha1.Notification{
 			{Name: "everything"}, {Name: "ends", Events: []v1alpha1.NotificationKind{v1alpha1.NotifyPromoted, v1alpha1.NotifyRolledBack}},
 		}
@@ -365,14 +365,14 @@ var lives = []story{
 		w.setTemplate("v2")
 		w.until("rolled back", w.rolledBack)
 	}},
-	{"somebody edits the split's weights", func(w *world) {
+	{"another actor edits the split's weights", func(w *world) {
 		w.ready()
 		w.setTemplate("v2")
 		w.untilWeight(10)
 		w.drift(strategy.Route{Weight: -1})
 		w.ready()
 	}},
-	{"somebody deletes the split", func(w *world) {
+	{"another actor deletes the split", func(w *world) {
 		w.ready()
 		w.setTemplate("v2")
 		w.untilWeight(10)
@@ -384,7 +384,7 @@ var lives = []story{
 
 func (w *world) hooks(hooks ...v1alpha1.Hook) { w.ro.Spec.Hooks = hooks }
 
-// drift is somebody else's edit of the split, which the router carries out.
+// drift is another actor's edit of the split, which the router carries out.
 func (w *world) drift(r strategy.Route) {
 	w.split.requested = r
 	w.split.generation++

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
+)
+
+// promoting is a release of v2 with 4 pods whose promotion was decided, and all of whose
+// traffic is live.
+func promoting(change func(*state.Draft)) *state.Draft {
+	began := metav1.Unix(0, 0)
+	d := &state.Draft{}
+	d.Now, d.Rollout = time.Unix(60, 0), &v1alpha1.Rollout{}
+	d.Rollout.Name = "web"
+	d.Workload = state.Workload{Presence: kit.Present, Replicas: 4, Paused: true, HeldBySerin: true, ManagedBy: "web"}
+	d.ReplicaSets = []kit.ReplicaSet{
+		{Object: kit.Object{Name: "v1", UID: "1"}, Owner: kit.OwnerDeployment, Revision: "v1", Replicas: 4, Existing: 4, Available: 4},
+		{Object: kit.Object{Name: "v2", UID: "2"}, Owner: kit.OwnerSerin, Revision: "v2", Current: true, Marked: true, Replicas: 4, Existing: 4, Available: 4, Desired: 4},
+	}
+	d.Split = state.Split{Split: kit.Split{Presence: kit.Present, Ours: true, Programmed: true}, Requested: strategy.Route{Weight: 100}, Observed: 100}
+	d.Status = v1alpha1.RolloutStatus{
+		Stable: &v1alpha1.VersionStatus{Revision: "v1"}, Canary: &v1alpha1.VersionStatus{Revision: "v2", StartedAt: &began},
+		Step:     &v1alpha1.StepStatus{Summary: "1/1", ProgrammedAt: new(metav1.NewMicroTime(began.Time))},
+		Decision: &v1alpha1.Decision{Action: v1alpha1.ActionPromote, Revision: "v2"}, Weight: &v1alpha1.WeightStatus{Requested: 100},
+	}
+	change(d)
+	d.Facts = Target{}.Observe(&d.Snapshot)
+	return d
+}
+
+func TestACanaryIsHandedOverOnlyCompleteAndWithAllTraffic(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*state.Draft)
+		want   bool
+	}{
+		"complete":                 {func(*state.Draft) {}, true},
+		"a part of the traffic":    {func(d *state.Draft) { d.Split.Observed = 99 }, false},
+		"one pod is not available": {func(d *state.Draft) { d.ReplicaSets[1].Available = 3 }, false},
+		"one pod too many":         {func(d *state.Draft) { d.ReplicaSets[1].Existing = 5 }, false},
+		"scaled meanwhile":         {func(d *state.Draft) { d.Workload.Replicas = 5 }, false},
+	} {
+		d := promoting(test.change)
+		Target{}.Act(d, state.PhasePromoting)
+		if d.Status.Decision.HandedOver != test.want {
+			t.Errorf("%s: %v", name, d.Actions)
+		}
+	}
+}
+
+func TestAPromotionEndsWhenTheOldPodsAreGone(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*state.Draft)
+		want   string
+	}{
+		"old pods are left":              {func(*state.Draft) {}, "v1"},
+		"they are gone":                  {func(d *state.Draft) { d.ReplicaSets[0].Replicas, d.ReplicaSets[0].Existing = 0, 0 }, "v2"},
+		"one of them is still there":     {func(d *state.Draft) { d.ReplicaSets[0].Replicas, d.ReplicaSets[0].Existing = 0, 1 }, "v1"},
+		"the Deployment has not adopted": {func(d *state.Draft) { d.ReplicaSets = d.ReplicaSets[1:]; d.ReplicaSets[0].Owner = kit.OwnerNone }, "v1"},
+	} {
+		d := promoting(func(d *state.Draft) {
+			d.Status.Decision.HandedOver, d.ReplicaSets[1].Owner = true, kit.OwnerDeployment
+			test.change(d)
+		})
+		if p := (Target{}).Assess(&d.Snapshot); p != phaseAdopting {
+			t.Fatalf("%s: %s", name, p)
+		}
+		Target{}.Act(d, phaseAdopting)
+		if got := d.Status.Stable.Revision; got != test.want {
+			t.Errorf("%s: %s is stable", name, got)
+		}
+	}
+}
+
+func TestWithoutTheStableVersionWhatAnswersStays(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*state.Draft)
+		want   state.Phase
+	}{
+		"only the canary has pods": {func(*state.Draft) {}, phaseLastCopy},
+		"the canary has none":      {func(d *state.Draft) { d.ReplicaSets[0].Replicas, d.ReplicaSets[0].Existing = 0, 0 }, phaseFirst},
+		"an earlier version comes up": {func(d *state.Draft) {
+			d.ReplicaSets = append(d.ReplicaSets, kit.ReplicaSet{Owner: kit.OwnerDeployment, Revision: "v0", Replicas: 1})
+		}, phaseFallback},
+		"the template was rolled back": {func(d *state.Draft) {
+			d.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionRollBack, Revision: "v2"}
+		}, phaseStableLost},
+		"a user promotes fully": {func(d *state.Draft) {
+			d.Rollout.Spec.Control = &v1alpha1.Control{Revision: "v2", Action: v1alpha1.ControlPromoteFull}
+		}, state.PhaseControlled},
+		"the promotion was decided": {func(d *state.Draft) {
+			d.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionPromote, Revision: "v2"}
+		}, state.PhasePromoting},
+		"another actor paused": {func(d *state.Draft) { d.Workload.HeldBySerin = false }, phaseFirst},
+	} {
+		d := promoting(func(d *state.Draft) {
+			d.ReplicaSets, d.Status.Decision = d.ReplicaSets[1:], nil
+			test.change(d)
+		})
+		if got := (Target{}).Assess(&d.Snapshot); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+func TestADeletedSplitBeginsTheStepAgainWhereItWasLive(t *testing.T) {
+	for live, want := range map[bool]bool{true: true, false: false} {
+		d := promoting(func(d *state.Draft) {
+			d.Status.Decision, d.Split, d.Steps = nil, state.Split{}, []strategy.Step{{}}
+			d.Split.Presence = kit.Absent
+			if !live {
+				d.Status.Step.ProgrammedAt = nil
+			}
+		})
+		if again := (Target{}).Act(d, phaseSplitDeleted); again != want || d.Status.Step.ProgrammedAt != nil {
+			t.Errorf("live %v: %v", live, again)
+		}
+	}
+}
+
+func TestWhatOthersDidToThePodsIsFound(t *testing.T) {
+	slipped := func(d *state.Draft) { d.ReplicaSets[1].Owner = kit.OwnerDeployment }
+	for name, test := range map[string]struct {
+		change func(*state.Draft)
+		want   state.Phase
+	}{
+		"nothing":                              {func(*state.Draft) {}, state.PhaseReleasing},
+		"the canary lost its mark":             {func(d *state.Draft) { d.ReplicaSets[1].Marked = false }, phaseReclaiming},
+		"the canary lost its controller":       {slipped, phaseReclaiming},
+		"before the traffic was under control": {func(d *state.Draft) { slipped(d); d.Split.Observed = -1 }, phaseUnguarded},
+		"no release had begun":                 {func(d *state.Draft) { slipped(d); d.Status.Canary = nil }, phaseUnguarded},
+		"the template was rolled back": {func(d *state.Draft) {
+			slipped(d)
+			d.Status.Canary = nil
+			d.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionRollBack, Revision: "v2"}
+		}, phaseUnpaused},
+		"an old version came up from zero": {func(d *state.Draft) {
+			d.Split.Presence = kit.Absent
+			d.ReplicaSets = append(d.ReplicaSets, kit.ReplicaSet{Owner: kit.OwnerDeployment, Revision: "v0", Replicas: 1})
+		}, phaseStale},
+		"an old version, while there is a split": {func(d *state.Draft) {
+			d.ReplicaSets = append(d.ReplicaSets, kit.ReplicaSet{Owner: kit.OwnerDeployment, Revision: "v0", Replicas: 1})
+		}, state.PhaseReleasing},
+	} {
+		if got := assessDrift(&promoting(test.change).Snapshot); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}

@@ -26,7 +26,7 @@ func TestWeightsOfEveryVersionAreRead(t *testing.T) {
 		"a quantity in thousandths that is whole": {weight: `"2000m"`, want: 2},
 		"zero":                                  {weight: `0`},
 		"none":                                  {weight: `null`},
-		"a negative number is told apart later": {weight: `-1`, want: -1},
+		"a negative number is refused later": {weight: `-1`, want: -1},
 		"half of one, as v1alpha1 writes it":    {weight: `"500m"`, invalid: `the weight "500m" of "web" is not whole`},
 		"a fraction":                            {weight: `1.5`, invalid: `the weight "1.5" of "web" is not whole`},
 		"more than fits":                        {weight: `2147483648`, invalid: "is too large"},

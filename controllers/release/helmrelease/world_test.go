@@ -94,7 +94,7 @@ type service struct {
 type split struct {
 	requested, served []PortWeight
 	age               int
-	deleting, leads  bool
+	deleting, leads   bool
 }
 
 func newWorld(t *testing.T) *world {

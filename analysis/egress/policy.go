@@ -68,7 +68,7 @@ var embedding = []struct {
 }{
 	{netip.MustParsePrefix("::/96"), 12},          // IPv4-compatible, RFC 4291
 	{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64, RFC 6052
-	{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // NAT64 of one's own, RFC 8215
+	{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // NAT64 for local use, RFC 8215
 	{netip.MustParsePrefix("2002::/16"), 2},       // 6to4, RFC 3056
 }
 

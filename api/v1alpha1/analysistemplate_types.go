@@ -169,3 +169,127 @@ const (
 	KindAnalysisTemplate        = "AnalysisTemplate"
 	KindClusterAnalysisTemplate = "ClusterAnalysisTemplate"
 )
+
+// Metric is one measurement that is made again and again while a release takes traffic.
+// A plain number has to stay between min and max; counters are compared with those of
+// stable; a Job has to succeed. What can't be measured is Inconclusive, never a Pass.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.compare) == (has(self.provider.prometheus) && has(self.provider.prometheus.counters))",message="compare: belongs to provider.prometheus.counters; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.compare) || self.provider.type == 'job' ? !has(self.min) && !has(self.max) : has(self.min) || has(self.max)",message="min, max: a plain number needs one or both of them, and a comparison or a job none; add or remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || double(self.min) <= double(self.max)",message="min: must not be greater than max; swap them"
+type Metric struct {
+	MetricSettings `json:",inline"`
+
+	// provider says where and what to measure.
+	// +required
+	Provider MetricProvider `json:"provider"`
+}
+
+// InlineMetric is a Metric in a Rollout. It has the providers that need no account
+// elsewhere; the others are used by a template.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.compare) == (has(self.provider.prometheus) && has(self.provider.prometheus.counters))",message="compare: belongs to provider.prometheus.counters; give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.compare) || self.provider.type == 'job' ? !has(self.min) && !has(self.max) : has(self.min) || has(self.max)",message="min, max: a plain number needs one or both of them, and a comparison or a job none; add or remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || double(self.min) <= double(self.max)",message="min: must not be greater than max; swap them"
+type InlineMetric struct {
+	MetricSettings `json:",inline"`
+
+	// provider says where and what to measure. Those that need an account elsewhere
+	// are used by a template.
+	// +required
+	Provider InlineProvider `json:"provider"`
+}
+
+// Full is the same metric with the type of those in templates.
+func (m InlineMetric) Full() Metric {
+	return Metric{MetricSettings: m.MetricSettings, Provider: MetricProvider{Type: m.Provider.Type, BasicProviders: m.Provider.BasicProviders}}
+}
+
+// MetricSettings are what all metrics have in common.
+type MetricSettings struct {
+	// name of the metric, unique among all metrics of a Rollout.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// min is the lowest acceptable number. When unset, there is none.
+	// +optional
+	Min Decimal `json:"min,omitempty"`
+
+	// max is the highest acceptable number. When unset, there is none.
+	// +optional
+	Max Decimal `json:"max,omitempty"`
+
+	// compare says how the canary's counters are compared with stable's.
+	// +optional
+	Compare *Comparison `json:"compare,omitempty"`
+
+	// interval from one measurement to the next, 5s to 1h. A comparison needs at most
+	// 50s: drift within longer windows is not shared by both versions. Default 30s.
+	// +optional
+	// +kubebuilder:default="30s"
+	Interval Duration `json:"interval,omitempty"`
+
+	// consecutiveFailureLimit is how many measurements in a row must be outside of min and max
+	// before the release is rolled back. A missing one neither counts nor breaks the
+	// row. A comparison does not use it. Default 3, and 1 for a job.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	ConsecutiveFailureLimit *int32 `json:"consecutiveFailureLimit,omitempty"`
+
+	// minSamples is how many numbers must have been measured in a step before the
+	// step can end. A comparison does not use it: spec.analysis.minRequests counts
+	// there. Default 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MinSamples *int32 `json:"minSamples,omitempty"`
+
+	// dryRun measures and reports, and has no influence on the release. Default false.
+	// +optional
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// Decimal is a number such as "0.99" or "-5". It is a text so that it means the same
+// everywhere.
+//
+// +kubebuilder:validation:Pattern=`^-?[0-9]{1,15}(\.[0-9]{1,9})?$`
+// +kubebuilder:validation:MaxLength=26
+type Decimal string
+
+// Comparison says how the counters of two versions are compared.
+type Comparison struct {
+	// better is Fewer, when what counters.failures counts is bad, as errors are, or
+	// More, when it is good, as purchases are. Latency is always better when shorter.
+	// Default Fewer.
+	// +optional
+	// +kubebuilder:default=Fewer
+	// +kubebuilder:validation:Enum=Fewer;More
+	Better Direction `json:"better,omitempty"`
+
+	// weight of this metric's evidence among all that are compared: the evidence of a
+	// release is the mean by weight. The comparison by Serin's own proxies has the
+	// weight 10. Default 10.
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Weight *int32 `json:"weight,omitempty"`
+
+	// tolerance is how many percentage points worse than stable the canary may be.
+	// When unset, that of spec.analysis.
+	// +optional
+	Tolerance PercentagePoints `json:"tolerance,omitempty"`
+}
+
+// Direction says which of two rates is better.
+type Direction string
+
+// Directions of a comparison.
+const (
+	BetterFewer Direction = "Fewer"
+	BetterMore  Direction = "More"
+)

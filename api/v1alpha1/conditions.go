@@ -145,8 +145,8 @@ const (
 	ReasonObservationFailed Reason = "ObservationFailed"
 	// ReasonProgrammed: the weight requested is the live weight.
 	ReasonProgrammed Reason = "Programmed"
-	// ReasonNotInPath: no split is in place; traffic flows as without Serin.
-	ReasonNotInPath Reason = "NotInPath"
+	// ReasonNoTrafficSplit: there is no TrafficSplit; traffic flows as without Serin.
+	ReasonNoTrafficSplit Reason = "NoTrafficSplit"
 	// ReasonNotMeasured: nothing measures the traffic.
 	ReasonNotMeasured Reason = "NotMeasured"
 	// ReasonNoRelease: there is no release in progress.

@@ -28,8 +28,8 @@ func TestAPrometheusIsChosenByFlags(t *testing.T) {
 	const address = "--prometheus-address=http://prometheus.monitoring:9090"
 	for _, tt := range []struct{ name, args, want string }{
 		{"a Prometheus", "--prometheus-profile=linkerd " + address, ""},
-		{"a profile of one's own", "--prometheus-profile-file=" + own + " " + address, ""},
-		{"a profile of one's own that can't be", "--prometheus-profile-file=" + bad + " " + address, "--prometheus-profile-file: views: empty; add at least one place of measurement"},
+		{"an own profile", "--prometheus-profile-file=" + own + " " + address, ""},
+		{"an own profile that can't be", "--prometheus-profile-file=" + bad + " " + address, "--prometheus-profile-file: views: empty; add at least one place of measurement"},
 		{"no profile", address, "--prometheus-profile: give it or --prometheus-profile-file"},
 		{"a profile that there is not", "--prometheus-profile=x " + address, `--prometheus-profile: "x"; give one of envoy-gateway, istio, linkerd, nginx, traefik, or a file of your own`},
 		{"no address", "--prometheus-profile=istio", "--prometheus-address: is no URL of http or https; write it like http://prometheus.monitoring:9090"},

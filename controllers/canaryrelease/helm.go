@@ -111,20 +111,16 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 // observeProposal asks Helm what the release would be, where that still matters: it is
 // compared with the revision of the spec only.
 func (r *Reconciler) observeProposal(ctx context.Context, s *observation) {
+	if !s.comparable() {
+		return
+	}
 	cr, k := s.CanaryRelease, s.helm
-	version := cr.Spec.Version
-	if s.Release.Presence != kit.Present || s.Release.Newest != version || s.Release.Deployed != version {
-		return
-	}
-	if d := cr.Status.Decision; d != nil && d.Transition == v1alpha1.CanaryTransitionDeprecated {
-		return
-	}
 	request, err := r.request(ctx, cr)
 	if err != nil {
 		r.unproposed(s, err)
 		return
 	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", version, cr.Spec.Path, request.Config))
+	key := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", cr.Spec.Version, cr.Spec.Path, request.Config))
 	// What refuses it may be in the cluster, and be gone by now.
 	stale := k.proposal != nil && len(k.proposal.Refused) > 0 && s.Now.Sub(k.proposedAt) >= recheck
 	if k.proposal == nil || k.key != key || stale {
@@ -140,6 +136,13 @@ func (r *Reconciler) observeProposal(ctx context.Context, s *observation) {
 	}
 	s.proposal = k.proposal
 	s.Proposal = helmrelease.Proposal{Known: true, Digest: k.proposal.Digest, Later: k.proposal.Later, Refused: k.proposal.Refused}
+}
+
+// comparable reports whether the release is the one of the spec, and not deprecated.
+func (s *observation) comparable() bool {
+	version, d := s.CanaryRelease.Spec.Version, s.CanaryRelease.Status.Decision
+	deprecated := d != nil && d.Transition == v1alpha1.CanaryTransitionDeprecated
+	return s.Release.Presence == kit.Present && s.Release.Newest == version && s.Release.Deployed == version && !deprecated
 }
 
 // unproposed notes why there is no proposal. A user has to change what is invalid;

@@ -133,10 +133,15 @@ func (s *observation) problem(root *corev1.Service, selected []string) string {
 	if len(selected) != 1 || root.Spec.Selector[traffic.LabelProxy] != "" {
 		return ""
 	}
+	return s.otherPod(root, selected[0])
+}
+
+// otherPod says which pod of another owner a Service selects; "" when there is none.
+func (s *observation) otherPod(root *corev1.Service, workload string) string {
 	for _, pod := range slices.Sorted(maps.Keys(s.readyPods(root.Name))) {
 		// Proxies have the labels of the pods, and are endpoints before traffic goes through them.
-		if !s.belongs(pod, selected[0]) && !strings.HasPrefix(pod, traffic.ProxyName(root.Name)+"-") {
-			return fmt.Sprintf("The Service %q selects the pod %q too, which is not of the Deployment %q; give them Services of their own", root.Name, pod, selected[0])
+		if !s.belongs(pod, workload) && !strings.HasPrefix(pod, traffic.ProxyName(root.Name)+"-") {
+			return fmt.Sprintf("The Service %q selects the pod %q too, which is not of the Deployment %q; give them Services of their own", root.Name, pod, workload)
 		}
 	}
 	return ""
@@ -171,6 +176,11 @@ func (s *observation) taken(name string) string {
 			return fmt.Sprintf("The Rollout %q has the Service %q, and this CanaryRelease needs it too", ro.Name, name)
 		}
 	}
+	return s.takenBackend(name)
+}
+
+// takenBackend says which Service has the name of a version's; "" when none does.
+func (s *observation) takenBackend(name string) string {
 	for _, role := range []string{v1alpha1.RoleStable, v1alpha1.RoleCanary} {
 		backend := workload.BackendName(name, role)
 		if live := s.services[backend]; live != nil && !isMarked(live, s.CanaryRelease) {

@@ -54,7 +54,7 @@ type Resolution struct {
 //
 //	the object             the template          then it reads
 //	differs from record    any                   the present content
-//	is as recorded         of a known version    what it reads: a user went back to it
+//	is as recorded         of a known version    what it reads: a user returned to it
 //	is as recorded         new                   the present content
 //	does not exist         any                   what it reads
 //

@@ -46,12 +46,12 @@ func TestResolve(t *testing.T) {
 			want:  Resolution{Template: v2, Recorded: v2},
 		},
 		{
-			name:  "a version that a user went back to keeps its content",
+			name:  "a version that a user returned to keeps its content",
 			facts: Facts{References: []Reference{app}, Present: v2, Template: v1, Released: true, Recorded: v2, Versions: []Mapping{v1, v2}, Copies: both},
 			want:  Resolution{Template: v1, Recorded: v2},
 		},
 		{
-			name:  "a new version has the present content, also after a user went back",
+			name:  "a new version has the present content, also after a user returned to an old one",
 			facts: Facts{References: []Reference{app}, Present: v2, Template: v1, Recorded: v2, Versions: []Mapping{v1, v2}, Copies: both},
 			want:  Resolution{Template: v2, Recorded: v2},
 		},

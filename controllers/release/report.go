@@ -125,9 +125,9 @@ func trafficRouted(d *state.Draft) metav1.Condition {
 	case d.Split.Refused != "":
 		return kit.Condition(kind, false, v1alpha1.ReasonRouterRefused, d.Split.Refused)
 	case d.ByReplicas:
-		return kit.Condition(kind, true, v1alpha1.ReasonNotInPath, "The router is none: the Service spreads its traffic over the pods of both versions.")
+		return kit.Condition(kind, true, v1alpha1.ReasonNoTrafficSplit, "The router is none: the Service spreads its traffic over the pods of both versions.")
 	case w == nil:
-		return kit.Condition(kind, true, v1alpha1.ReasonNotInPath, "No release is in progress: traffic flows as without Serin.")
+		return kit.Condition(kind, true, v1alpha1.ReasonNoTrafficSplit, "No release is in progress: traffic flows as without Serin.")
 	case d.Leaving:
 		return kit.Condition(kind, false, v1alpha1.ReasonCleaningUp, "The traffic returns to the Service.")
 	case settled(&d.Snapshot):

@@ -98,7 +98,6 @@ func counted(m *metricsv1.TrafficMetrics, name string) (int64, bool) {
 // than the weight a window has to begin.
 func (t *split) window(r reading, found bool, now time.Time) (analysis.Window, analysis.Reason, string) {
 	w := analysis.Window{Start: r.start, End: r.end, Weight: t.weight.Percent}
-	length := r.end.Sub(r.start)
 	if !found {
 		return w, analysis.ReasonNoData, "the TrafficMetrics API has no metrics of the TrafficSplit yet; if requests are sent, look what serin metrics says of its source"
 	}
@@ -108,22 +107,29 @@ func (t *split) window(r reading, found bool, now time.Time) (analysis.Window, a
 			return w, analysis.ReasonNoData, fmt.Sprintf("the TrafficMetrics API has no metrics of the backend %q", name)
 		}
 	}
-	switch {
-	case r.end.After(now.Add(skew)):
-		return w, analysis.ReasonOutOfOrder, "the TrafficMetrics are of the future; set the clocks of the cluster"
-	case now.Sub(r.end) > 2*length+skew:
-		return w, analysis.ReasonGap, "the newest TrafficMetrics are of " + r.end.UTC().Format(time.RFC3339)
-	case r.end.Equal(t.ended):
-		return w, t.health.Reason, t.health.Message
-	case r.start.Before(t.ended):
-		return w, analysis.ReasonOutOfOrder, ""
-	case length > analysis.MaxGap:
-		return w, analysis.ReasonGap, fmt.Sprintf("the window of the TrafficMetrics, %s, is longer than a minute; shorten it", length)
-	case t.weight.Since.IsZero() || r.start.Add(-length/2).Before(t.weight.Since):
-		return w, analysis.ReasonWeightChanging, ""
-	}
-	if w.Validate() != nil {
+	reason, message := t.place(r, now)
+	if reason == "" && !r.end.Equal(t.ended) && w.Validate() != nil {
 		return w, analysis.ReasonNoData, "the TrafficMetrics can't be right"
 	}
-	return w, "", ""
+	return w, reason, message
+}
+
+// place says why the time of a reading gives no window.
+func (t *split) place(r reading, now time.Time) (analysis.Reason, string) {
+	length := r.end.Sub(r.start)
+	switch {
+	case r.end.After(now.Add(skew)):
+		return analysis.ReasonOutOfOrder, "the TrafficMetrics are of the future; set the clocks of the cluster"
+	case now.Sub(r.end) > 2*length+skew:
+		return analysis.ReasonGap, "the newest TrafficMetrics are of " + r.end.UTC().Format(time.RFC3339)
+	case r.end.Equal(t.ended):
+		return t.health.Reason, t.health.Message
+	case r.start.Before(t.ended):
+		return analysis.ReasonOutOfOrder, ""
+	case length > analysis.MaxGap:
+		return analysis.ReasonGap, fmt.Sprintf("the window of the TrafficMetrics, %s, is longer than a minute; shorten it", length)
+	case t.weight.Since.IsZero() || r.start.Add(-length/2).Before(t.weight.Since):
+		return analysis.ReasonWeightChanging, ""
+	}
+	return "", ""
 }

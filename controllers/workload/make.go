@@ -43,7 +43,7 @@ func CanaryController(root *corev1.Service) metav1.OwnerReference {
 }
 
 // MakeCanary builds the ReplicaSet of the canary: the Deployment's template and
-// selector, told apart by revision. The Deployment controller leaves it alone as
+// selector, with the label of the revision. The Deployment controller leaves it alone as
 // long as another object is its controller and would adopt it without.
 func MakeCanary(d *appsv1.Deployment, controller metav1.OwnerReference, revision string, replicas int32) *appsv1.ReplicaSet {
 	template := *d.Spec.Template.DeepCopy()

@@ -37,8 +37,8 @@ func withoutHash(t *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 
 // Revision names a template: the value of the label pod-template-hash of its
 // canary. It only has to be unique among the workload's ReplicaSets; whether two
-// templates are the same is never read off it (see SameTemplate). The salt tells
-// apart the revisions of two workloads whose Services select alike.
+// templates are the same is never read off it (see SameTemplate). The salt makes
+// the revisions of two workloads differ whose Services select alike.
 func Revision(salt string, t *corev1.PodTemplateSpec) (string, error) {
 	b, err := json.Marshal(withoutHash(t))
 	if err != nil {

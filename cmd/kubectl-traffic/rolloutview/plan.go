@@ -200,29 +200,35 @@ func (p *planner) opens(at v1alpha1.CronExpression) (time.Time, string, error) {
 		}
 		begin = next
 	}
-	state := p.calendar.At(begin)
-	if state.Open || p.finishes && p.begun && !state.Frozen {
-		return begin, "", nil
-	}
-	if p.finishes && p.begun && !state.Until.IsZero() {
+	begin, waits := p.window(begin)
+	return begin, waits, nil
+}
+
+// window is when the schedule lets a step begin that could at a time, and what it waits for.
+func (p *planner) window(begin time.Time) (time.Time, string) {
+	state, finishes := p.calendar.At(begin), p.finishes && p.begun
+	switch {
+	case state.Open || finishes && !state.Frozen:
+		return begin, ""
+	case finishes && !state.Until.IsZero():
 		return p.thaw(state)
 	}
-	return state.Opens, state.Reason, nil
+	return state.Opens, state.Reason
 }
 
 // thaw is when the Freezes of operators are over, one after the other, for a release that
 // closed windows do not hold.
-func (p *planner) thaw(state schedule.State) (time.Time, string, error) {
+func (p *planner) thaw(state schedule.State) (time.Time, string) {
 	for range mostFreezes {
 		begin := state.Until
 		if state = p.calendar.At(begin); !state.Frozen {
-			return begin, freezes, nil
+			return begin, freezes
 		}
 		if state.Until.IsZero() {
 			break
 		}
 	}
-	return time.Time{}, freezes, nil
+	return time.Time{}, freezes
 }
 
 // mostFreezes are the most that are looked at, one after the other.

@@ -120,15 +120,15 @@ func (w *world) router() {
 		sp := s.split
 		switch {
 		case sp == nil:
-		case sp.deleting && sp.inPath:
-			sp.inPath = false
+		case sp.deleting && sp.leads:
+			sp.leads = false
 		case sp.deleting:
 			s.split = nil
 		case s.absent, w.deaf:
 		case sp.age < w.routerLag:
 			sp.age++
 		default:
-			sp.served, sp.inPath = sp.requested, true
+			sp.served, sp.leads = sp.requested, true
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (w *world) check(a kit.Action) {
 }
 
 func (w *world) checkService(s *service, a kit.Action) {
-	if sp := s.split; sp != nil && sp.inPath {
+	if sp := s.split; sp != nil && sp.leads {
 		for _, p := range sp.served {
 			if p.Weight > 0 {
 				w.checkBackend(s, s.canary, p, a)

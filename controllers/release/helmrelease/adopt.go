@@ -199,16 +199,20 @@ func replace(d *draft, w *Workload, c *kit.ReplicaSet, why string) bool {
 		keepUnlessReturned(d, w)
 		return false
 	}
+	if followAll(d, w, own) && withdraw(d, w) {
+		dropCanary(d, w, c)
+	}
+	return false
+}
+
+// followAll has the Services of stable select a version that has endpoints there.
+func followAll(d *draft, w *Workload, version *kit.ReplicaSet) bool {
 	for _, s := range d.servicesOf(w.Name) {
-		if s.led() && (!follow(d, s, own) || s.Stable.Ready < min(own.Available, 1)) {
+		if s.led() && (!follow(d, s, version) || s.Stable.Ready < min(version.Available, 1)) {
 			return false
 		}
 	}
-	if !withdraw(d, w) {
-		return false
-	}
-	dropCanary(d, w, c)
-	return false
+	return true
 }
 
 // keepUnlessReturned keeps all traffic on the canary. Once it was returned to the

@@ -146,7 +146,6 @@ func prepare(d *draft) bool {
 func prepareService(d *draft, s *Service) bool {
 	w := d.workload(s.Workload)
 	nothing := even(s.Ports, 0)
-	canary := d.canary(w)
 	if s.Split.Presence == kit.Present && s.Split.Deleting {
 		d.Wait(v1alpha1.ReasonPreparing, "The TrafficSplit %s is being deleted; it is made again when it is gone.", s.Name)
 		return false
@@ -155,23 +154,24 @@ func prepareService(d *draft, s *Service) bool {
 	if c := s.Canary; c.Presence == kit.Present && c.Revision != w.Revision && s.led() && !route(d, s, nothing) {
 		return false
 	}
-	ready := follow(d, s, d.stable(w))
-	if c := s.Canary; !c.Selects(w.Revision) || !c.UpToDate {
-		d.Do(kit.ApplyBackend{Version: kit.Version{Service: s.Name, Role: v1alpha1.RoleCanary}, Revision: w.Revision})
-		ready = false
-	}
-	if !ready {
+	if !prepareBackends(d, s, w) {
 		d.Wait(v1alpha1.ReasonPreparing, "Making the Services of the single versions of %s.", s.Name)
 		return false
 	}
-	if s.Split.Presence == kit.Present && canary != nil {
-		return true // serve writes its weights
-	}
-	if route(d, s, nothing) {
-		return true
+	if s.Split.Presence == kit.Present && d.canary(w) != nil || route(d, s, nothing) {
+		return true // serve writes the weights of a canary
 	}
 	d.State.Reason = v1alpha1.ReasonPreparing
 	return false
+}
+
+func prepareBackends(d *draft, s *Service, w *Workload) bool {
+	ready := follow(d, s, d.stable(w))
+	if c := s.Canary; !c.Selects(w.Revision) || !c.UpToDate {
+		d.Do(kit.ApplyBackend{Version: kit.Version{Service: s.Name, Role: v1alpha1.RoleCanary}, Revision: w.Revision})
+		return false
+	}
+	return ready
 }
 
 func (s *snapshot) workload(name string) *Workload {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/versions"
 )
 
 // Observation is everything a decision is made from.
@@ -187,12 +188,7 @@ func (s *snapshot) microOf(t time.Time) *metav1.MicroTime {
 
 // find returns the first ReplicaSet that matches, or nil.
 func (w *Workload) find(match func(*kit.ReplicaSet) bool) *kit.ReplicaSet {
-	for i := range w.ReplicaSets {
-		if match(&w.ReplicaSets[i]) {
-			return &w.ReplicaSets[i]
-		}
-	}
-	return nil
+	return versions.Find(w.ReplicaSets, match)
 }
 
 // servicesOf are the Services of a workload.

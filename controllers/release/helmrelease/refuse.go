@@ -74,33 +74,41 @@ func checkProposal(s *snapshot) *refusal {
 }
 
 func checkWorkloads(s *snapshot) *refusal {
-	want, _ := s.transition()
-	served, exposed := false, 0
+	exposed := 0
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
 		if !w.Candidate {
 			continue
 		}
-		switch {
-		case w.Presence != kit.Present || w.Deleting:
+		if w.Presence != kit.Present || w.Deleting {
 			return refuse(v1alpha1.ReasonWorkloadNotFound, "The Deployment %q of the release does not exist; upgrade the release to bring it back", w.Name)
-		case !s.exposed(w):
-			continue
-		case w.Rollout != "":
-			return refuse(v1alpha1.ReasonConflict, "The Rollout %q releases the Deployment %q; delete one of the two", w.Rollout, w.Name)
-		case w.Paused && !w.Held:
-			return refuse(v1alpha1.ReasonConflict, "The Deployment %q is paused, and not by Serin; set its spec.paused to false", w.Name)
-		case w.Replicas == 0 && want == v1alpha1.CanaryTransitionAdopted:
-			return refuse(v1alpha1.ReasonRefused, "The Deployment %q is scaled to zero, so that no pod of the canary could be handed over to it; scale it up", w.Name)
 		}
-		served = true
+		if !s.exposed(w) {
+			continue
+		}
+		if why := checkWorkload(s, w); why != nil {
+			return why
+		}
 		exposed++
 	}
-	if exposed > maxWorkloads {
+	switch {
+	case exposed > maxWorkloads:
 		return refuse(v1alpha1.ReasonRefused, "config changes the pods of %d Deployments, and a canary can have at most %d; try a part of it", exposed, maxWorkloads)
-	}
-	if !served {
+	case exposed == 0:
 		return refuse(v1alpha1.ReasonRefused, "No Service selects the pods that config changes, so that nothing could send them a share; upgrade the release instead")
+	}
+	return nil
+}
+
+func checkWorkload(s *snapshot, w *Workload) *refusal {
+	want, _ := s.transition()
+	switch {
+	case w.Rollout != "":
+		return refuse(v1alpha1.ReasonConflict, "The Rollout %q releases the Deployment %q; delete one of the two", w.Rollout, w.Name)
+	case w.Paused && !w.Held:
+		return refuse(v1alpha1.ReasonConflict, "The Deployment %q is paused, and not by Serin; set its spec.paused to false", w.Name)
+	case w.Replicas == 0 && want == v1alpha1.CanaryTransitionAdopted:
+		return refuse(v1alpha1.ReasonRefused, "The Deployment %q is scaled to zero, so that no pod of the canary could be handed over to it; scale it up", w.Name)
 	}
 	return nil
 }

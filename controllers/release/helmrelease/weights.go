@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -32,12 +34,8 @@ func even(ports []Port, weight int32) []PortWeight {
 	for _, p := range ports {
 		out = append(out, PortWeight{Port: p.String(), Weight: weight})
 	}
-	return ordered(out)
-}
-
-func ordered(weights []PortWeight) []PortWeight {
-	slices.SortFunc(weights, func(a, b PortWeight) int { return strings.Compare(a.Port, b.Port) })
-	return weights
+	slices.SortFunc(out, func(a, b PortWeight) int { return strings.Compare(a.Port, b.Port) })
+	return out
 }
 
 // wanted are the weights that the spec gives the ports of a Service.
@@ -60,17 +58,10 @@ func wanted(spec *v1alpha1.CanaryReleaseSpec, s *Service) []PortWeight {
 				continue
 			}
 			at := slices.IndexFunc(out, func(w PortWeight) bool { return w.Port == live.String() })
-			out[at].Weight = weightOf(p)
+			out[at].Weight = ptr.Deref(p.Config.Weight, defaultWeight)
 		}
 	}
 	return out
-}
-
-func weightOf(p v1alpha1.CanaryPort) int32 {
-	if p.Config.Weight == nil {
-		return defaultWeight
-	}
-	return *p.Config.Weight
 }
 
 // Means reports whether an entry of the spec is about a port of a Service. Without a

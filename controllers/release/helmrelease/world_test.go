@@ -94,7 +94,7 @@ type service struct {
 type split struct {
 	requested, served []PortWeight
 	age               int
-	deleting, inPath  bool
+	deleting, leads   bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -219,7 +219,7 @@ func (w *world) observeService(s *service, known bool) Service {
 	if sp := s.split; sp != nil {
 		out.Split = Split{Requested: sp.requested, Proxies: 2, Split: kit.Split{
 			Presence: kit.Present, Object: kit.Object{Name: s.name, UID: "s", ResourceVersion: "1"}, Ours: true, Deleting: sp.deleting,
-			Programmed: sp.inPath && !w.deaf && slices.Equal(sp.requested, sp.served),
+			Programmed: sp.leads && !w.deaf && slices.Equal(sp.requested, sp.served),
 		}}
 	}
 	return out

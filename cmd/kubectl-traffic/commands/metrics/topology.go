@@ -58,7 +58,7 @@ of RESOURCE.
 			if err != nil {
 				return err
 			}
-			return topology(cmd.Context(), m, q, form, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return topology(cmd, m, q, form)
 		},
 	}
 	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "show those of all namespaces")
@@ -117,7 +117,8 @@ func edgesOf(ctx context.Context, m *cli.Metrics, q cli.Question, nodes []traffi
 	return found, group.Wait()
 }
 
-func topology(ctx context.Context, m *cli.Metrics, q cli.Question, form *cli.Output, out, errs io.Writer) error {
+func topology(cmd *cobra.Command, m *cli.Metrics, q cli.Question, form *cli.Output) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	var nodes []trafficstats.Node
 	var list *metricsv1.TrafficMetricsList
 	var err error
@@ -139,7 +140,7 @@ func topology(ctx context.Context, m *cli.Metrics, q cli.Question, form *cli.Out
 		return cli.PrintValue(out, form.Form, graph.Topology())
 	}
 	if len(graph.Nodes) == 0 {
-		fmt.Fprintf(errs, "No traffic of %s was measured %s in the last window.\n", q.Kind.Resource, q.Place())
+		fmt.Fprintf(cmd.ErrOrStderr(), "No traffic of %s was measured %s in the last window.\n", q.Kind.Resource, q.Place())
 		return nil
 	}
 	return draw(out, graph, form)

@@ -118,12 +118,16 @@ func (c *comparison) content(k key) {
 			c.refuse("%s is immutable and its content changes, which no upgrade can do: give it a name that changes with the content", k)
 		}
 	}
-	stable := c.again[k] != nil
-	if stable {
-		twice, ok := contentOf(c.again[k])
-		stable = ok && twice.same(next)
+	c.changes[reference{k.kind, k.name}] = change{content: next, unstable: !c.rendersAgain(k, next)}
+}
+
+// rendersAgain reports whether the second rendering gave an object the same content.
+func (c *comparison) rendersAgain(k key, want content) bool {
+	if c.again[k] == nil {
+		return false
 	}
-	c.changes[reference{k.kind, k.name}] = change{content: next, unstable: !stable}
+	twice, ok := contentOf(c.again[k])
+	return ok && twice.same(want)
 }
 
 // object sorts out one object by its kind.

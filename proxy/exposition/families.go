@@ -107,8 +107,8 @@ func Histogram(in *dto.Histogram) (*analysis.Histogram, error) {
 		}
 	}
 	h.Counts = append(h.Counts, int64(total))
-	arm := analysis.Arm{Requests: analysis.MaxCount, Latency: h}
-	return h, arm.Validate()
+	variant := analysis.Variant{Requests: analysis.MaxCount, Latency: h}
+	return h, variant.Validate()
 }
 
 var errNotCount = errors.New("not a count: a whole number that is not negative was expected")

@@ -138,7 +138,7 @@ func TestGoodCanariesWhoseFailuresComeInClustersAreKept(t *testing.T) {
 	}
 }
 
-// failed plays windows until the verdict is Fail, and tells whether it was by the end.
+// failed plays windows until the verdict is Fail, and reports whether it was by the end.
 func (c *clustered) failed(config judge.Config, length time.Duration) bool {
 	var s judge.State
 	var r judge.Result

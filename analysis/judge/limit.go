@@ -220,7 +220,7 @@ func (l *Limit) measure(s analysis.Share) (met, missed bool) {
 	return float64(s.Within) >= need, float64(s.Total-s.Beyond) < need
 }
 
-// key tells limits apart by what they bound, so that the counts of a limit
+// key distinguishes limits by what they bound, so that the counts of a limit
 // follow it when the list is edited during a rollout. It is never 0.
 func (l *Limit) key() uint64 {
 	h := newHash()

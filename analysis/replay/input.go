@@ -24,7 +24,7 @@ type Window struct {
 	// T is the end of the window in seconds since the start, as it was given.
 	T float64
 	// Step is the index of the step of the release; steps without a number are
-	// told apart by their weights.
+	// distinguished by their weights.
 	Step int
 }
 

@@ -14,7 +14,7 @@ import (
 
 // metrics is what one proxy says.
 type metrics struct {
-	// start tells apart the runs of one proxy.
+	// start distinguishes the runs of one proxy.
 	start    string
 	counters analysis.PodCounters
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	// maxPairs is more than a proxy tells: a thousand, and one for each backend whose
-	// other clients are not told apart.
+	// other clients are not distinguished.
 	maxPairs = 1200
 )
 

@@ -17,7 +17,7 @@ type Histogram struct {
 	// Counts[i] is the number of requests that took at most LE[i], so Counts
 	// never descends. A last element beyond the bounds is the number of all
 	// requests that were timed (the bucket +Inf); without it every request of
-	// the arm was timed.
+	// the variant was timed.
 	Counts []int64 `json:"counts"`
 }
 
@@ -35,7 +35,7 @@ type Share struct {
 
 // ShareWithin counts the requests that took at most limit seconds. It never
 // interpolates inside a bucket. The argument requests is the number of
-// requests of the arm.
+// requests of the variant.
 func (h *Histogram) ShareWithin(limit float64, requests int64) Share {
 	s := Share{Total: h.Total(requests)}
 	i, exact := slices.BinarySearch(h.LE, limit)
@@ -52,7 +52,7 @@ func (h *Histogram) ShareWithin(limit float64, requests int64) Share {
 	return s
 }
 
-// Total is the number of requests that were timed, where requests is that of the arm.
+// Total is the number of requests that were timed, where requests is that of the variant.
 func (h *Histogram) Total(requests int64) int64 {
 	if len(h.Counts) > len(h.LE) {
 		return h.Counts[len(h.LE)]

@@ -14,7 +14,7 @@ const (
 	// StaleAfter is how old the newest window may be for a verdict to count.
 	StaleAfter = 4 * WindowLength
 	// MaxGap is the longest stretch of time that one window may cover. Beyond it,
-	// drift inside the window would no longer be shared by both arms.
+	// drift inside the window would no longer be shared by both variants.
 	MaxGap = time.Minute
 
 	minWindowLength = time.Second

@@ -26,8 +26,8 @@ type Sample struct {
 	// Canary and Stable are the counts: events, and how many of them were bad in
 	// Failures, or a histogram in Latency of which more is worse. A sample that
 	// has a histogram is judged by it alone.
-	Canary Arm `json:"canary"`
-	Stable Arm `json:"stable"`
+	Canary Variant `json:"canary"`
+	Stable Variant `json:"stable"`
 }
 
 // Value is one measurement of a plain number that a user named, such as the

@@ -23,8 +23,8 @@ func TestSamplesAndValuesThatCannotBeAreNamedWithTheirFix(t *testing.T) {
 		{"a sample without a name", func(w *analysis.Window) { w.Samples[0].Name = "" }, "samples[0].name: empty or too long; give 1 to 63 characters"},
 		{"the same sample twice", func(w *analysis.Window) { w.Samples = append(w.Samples, w.Samples[0]) }, `samples[1].name: "orders" is there twice; give each metric once`},
 		{"a sample that begins when the window ends", func(w *analysis.Window) { w.Samples[0].Start = w.End }, "samples[0].start: not before the end of the window; give the time at which counting began"},
-		{"more bad events than events", func(w *analysis.Window) { w.Samples[0].Canary = arm(1, 2) }, "samples[0].canary.failures: 2 is more than the 1 requests; count each failure as a request too"},
-		{"a negative number of events", func(w *analysis.Window) { w.Samples[0].Stable = arm(-1, 0) }, "samples[0].stable.requests: -1 is outside 0 to 2^53; give the increase of the counter"},
+		{"more bad events than events", func(w *analysis.Window) { w.Samples[0].Canary = variant(1, 2) }, "samples[0].canary.failures: 2 is more than the 1 requests; count each failure as a request too"},
+		{"a negative number of events", func(w *analysis.Window) { w.Samples[0].Stable = variant(-1, 0) }, "samples[0].stable.requests: -1 is outside 0 to 2^53; give the increase of the counter"},
 		{"too many samples", func(w *analysis.Window) { w.Samples = make([]analysis.Sample, 9) }, "samples: 9; give at most 8"},
 		{"a value without a name", func(w *analysis.Window) { w.Values[0].Name = "" }, "values[0].name: empty or too long; give 1 to 63 characters"},
 		{"the same value twice", func(w *analysis.Window) { w.Values = append(w.Values, w.Values[0]) }, `values[1].name: "queue" is there twice; give each metric once`},
@@ -35,8 +35,8 @@ func TestSamplesAndValuesThatCannotBeAreNamedWithTheirFix(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := analysis.Window{
-				Start: at(0), End: at(5), Canary: arm(10, 1), Stable: arm(90, 2),
-				Samples: []analysis.Sample{{Name: "orders", Canary: arm(3, 0), Stable: arm(20, 1)}},
+				Start: at(0), End: at(5), Canary: variant(10, 1), Stable: variant(90, 2),
+				Samples: []analysis.Sample{{Name: "orders", Canary: variant(3, 0), Stable: variant(20, 1)}},
 				Values:  []analysis.Value{{Name: "queue"}},
 			}
 			tt.change(&w)
@@ -72,8 +72,8 @@ func TestAValueIsANumberOrMissing(t *testing.T) {
 func TestWindowsKeepSamplesAndMissingValuesInJSON(t *testing.T) {
 	x := 2.5
 	want := analysis.Window{
-		Start: at(0), End: at(5), Weight: 10, Canary: arm(10, 1), Stable: arm(90, 2),
-		Samples: []analysis.Sample{{Name: "orders", Start: at(-55).UTC(), Canary: arm(3, 0), Stable: arm(20, 1)}},
+		Start: at(0), End: at(5), Weight: 10, Canary: variant(10, 1), Stable: variant(90, 2),
+		Samples: []analysis.Sample{{Name: "orders", Start: at(-55).UTC(), Canary: variant(3, 0), Stable: variant(20, 1)}},
 		Values:  []analysis.Value{{Name: "queue", Value: &x}, {Name: "load"}},
 	}
 	text, err := json.Marshal(want)

@@ -53,10 +53,10 @@ type Scrape struct {
 	Missed []Missed
 }
 
-// PodCounters are the counters of one proxy since it started. Both arms come
+// PodCounters are the counters of one proxy since it started. Both variants come
 // from one response, so that they cover the same time.
 type PodCounters struct {
-	Canary, Stable Arm
+	Canary, Stable Variant
 }
 
 // Missed says why one pod could not be read.

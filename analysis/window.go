@@ -16,9 +16,9 @@ const (
 	lastSecond = 1 << 33 // Unix seconds, in the year 2242: nanoseconds still fit an int64
 )
 
-// Arm counts what one version answered, either during one window or, in a
+// Variant counts what one version answered, either during one window or, in a
 // Scrape, since the proxy started. Which answers count is decided by Classify.
-type Arm struct {
+type Variant struct {
 	// Requests is the number of answers that were a Success or a Failure.
 	Requests int64 `json:"requests"`
 	// Failures is how many of Requests were a Failure.
@@ -40,15 +40,15 @@ type Spread struct {
 	Squares float64 `json:"squares"`
 }
 
-// spread is that of an arm that one proxy counted.
-func (a Arm) spread() Spread {
+// spread is that of an variant that one proxy counted.
+func (a Variant) spread() Spread {
 	if a.Requests == 0 {
 		return Spread{}
 	}
 	return Spread{Proxies: 1, Squares: float64(a.Failures) * float64(a.Failures) / float64(a.Requests)}
 }
 
-func (s Spread) validate(a Arm) error {
+func (s Spread) validate(a Variant) error {
 	// k²/n is at most k, so the sum is at most all failures; the slack is for rounding.
 	if s.Proxies < 0 || s.Proxies > a.Requests || !(s.Squares >= 0 && s.Squares <= float64(a.Failures)*(1+1e-9)) {
 		return fmt.Errorf("spread: %d proxies, squares %v for %d failures; give the sum of failures²/requests over the proxies, or leave it out",
@@ -63,9 +63,9 @@ type Window struct {
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
 	// Weight is the share of requests sent to the canary, in percent.
-	Weight int32 `json:"weight"`
-	Canary Arm   `json:"canary"`
-	Stable Arm   `json:"stable"`
+	Weight int32   `json:"weight"`
+	Canary Variant `json:"canary"`
+	Stable Variant `json:"stable"`
 	// Samples are metrics that users named and that compare the versions; at most
 	// MaxSamples. A metric that was not due is not in it.
 	Samples []Sample `json:"samples,omitempty"`
@@ -75,9 +75,9 @@ type Window struct {
 	Values []Value `json:"values,omitempty"`
 }
 
-// Validate returns an error that names the field when the arm cannot have been
+// Validate returns an error that names the field when the variant cannot have been
 // counted: negative numbers, more failures than requests, a broken histogram.
-func (a Arm) Validate() error {
+func (a Variant) Validate() error {
 	switch {
 	case a.Requests < 0 || a.Requests > MaxCount:
 		return fmt.Errorf("requests: %d is outside 0 to 2^53; give the increase of the counter", a.Requests)
@@ -125,8 +125,8 @@ func (w Window) Validate() error {
 
 // Increase is what a counted since prev was read from the same series; false
 // when it cannot be the same series, because a counter went backwards.
-func (a Arm) Increase(prev Arm) (Arm, bool) {
-	d := Arm{Requests: a.Requests - prev.Requests, Failures: a.Failures - prev.Failures}
+func (a Variant) Increase(prev Variant) (Variant, bool) {
+	d := Variant{Requests: a.Requests - prev.Requests, Failures: a.Failures - prev.Failures}
 	d.Spread = d.spread()
 	if prev.Latency == nil && prev.Requests > 0 {
 		// What was counted before the histogram began is unknown.
@@ -134,15 +134,15 @@ func (a Arm) Increase(prev Arm) (Arm, bool) {
 	}
 	var ok bool
 	if d.Latency, ok = a.Latency.increase(prev.Latency); !ok {
-		return Arm{}, false
+		return Variant{}, false
 	}
 	return d, d.Validate() == nil
 }
 
-// Plus adds two arms. The sum has a latency only if every arm that answered
+// Plus adds two variants. The sum has a latency only if every variant that answered
 // requests has one with the same bounds: half a histogram would be biased.
-func (a Arm) Plus(b Arm) Arm {
-	sum := Arm{Requests: a.Requests + b.Requests, Failures: a.Failures + b.Failures}
+func (a Variant) Plus(b Variant) Variant {
+	sum := Variant{Requests: a.Requests + b.Requests, Failures: a.Failures + b.Failures}
 	sum.Spread = Spread{Proxies: a.Spread.Proxies + b.Spread.Proxies, Squares: a.Spread.Squares + b.Spread.Squares}
 	switch {
 	case a.Latency == nil && a.Requests == 0:

@@ -41,7 +41,7 @@ func TestWindowMistakesAreNamed(t *testing.T) {
 		{"more timed than answered", func(w *analysis.Window) { w.Stable.Latency = hist([]float64{.1, 1}, 3, 11) }, "stable.latency.counts: more than the requests; give the increase over the same window"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := analysis.Window{Start: at(0), End: at(5), Weight: 10, Canary: analysis.Arm{Requests: 10, Failures: 1}, Stable: analysis.Arm{Requests: 10}}
+			w := analysis.Window{Start: at(0), End: at(5), Weight: 10, Canary: analysis.Variant{Requests: 10, Failures: 1}, Stable: analysis.Variant{Requests: 10}}
 			tt.change(&w)
 			got := ""
 			if err := w.Validate(); err != nil {
@@ -79,8 +79,8 @@ func TestShareWithinNeverInterpolates(t *testing.T) {
 	}
 }
 
-// The arms are written as recorded windows are: see docs/analysis.md.
-func TestArmsAreReadFromRecordedWindows(t *testing.T) {
+// The variants are written as recorded windows are: see docs/analysis.md.
+func TestVariantsAreReadFromRecordedWindows(t *testing.T) {
 	const line = `{"weight": 20, "canary": {"requests": 512, "failures": 3, "latency": {"le": [0.1, 0.5], "counts": [400, 500]}}, "stable": {"requests": 2048, "failures": 9}}`
 	var got analysis.Window
 	if err := json.Unmarshal([]byte(line), &got); err != nil {
@@ -88,8 +88,8 @@ func TestArmsAreReadFromRecordedWindows(t *testing.T) {
 	}
 	want := analysis.Window{
 		Weight: 20,
-		Canary: analysis.Arm{Requests: 512, Failures: 3, Latency: &analysis.Histogram{LE: []float64{.1, .5}, Counts: []int64{400, 500}}},
-		Stable: analysis.Arm{Requests: 2048, Failures: 9},
+		Canary: analysis.Variant{Requests: 512, Failures: 3, Latency: &analysis.Histogram{LE: []float64{.1, .5}, Counts: []int64{400, 500}}},
+		Stable: analysis.Variant{Requests: 2048, Failures: 9},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

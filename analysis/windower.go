@@ -52,7 +52,7 @@ func (w *Window) addIncreases(prev, cur map[string]PodCounters) int {
 		canary, canaryOK := now.Canary.Increase(before.Canary)
 		stable, stableOK := now.Stable.Increase(before.Stable)
 		if !canaryOK || !stableOK {
-			// One arm without the other would compare different traffic.
+			// One variant without the other would compare different traffic.
 			continue
 		}
 		w.Canary, w.Stable = w.Canary.Plus(canary), w.Stable.Plus(stable)

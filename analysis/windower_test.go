@@ -20,22 +20,22 @@ func at(seconds float64) time.Time {
 	return time.Unix(1_700_000_000, 0).UTC().Add(time.Duration(seconds * float64(time.Second)))
 }
 
-func arm(requests, failures int64) analysis.Arm {
-	return analysis.Arm{Requests: requests, Failures: failures}
+func variant(requests, failures int64) analysis.Variant {
+	return analysis.Variant{Requests: requests, Failures: failures}
 }
 
 // withoutSpread leaves to TestAWindowTellsHowFailuresWereDividedBetweenProxies
 // what it is about.
-var withoutSpread = cmpopts.IgnoreFields(analysis.Arm{}, "Spread")
+var withoutSpread = cmpopts.IgnoreFields(analysis.Variant{}, "Spread")
 
-// timed is an arm whose requests took up to 0.1 s, up to 1 s, or longer.
-func timed(requests int64, counts ...int64) analysis.Arm {
-	return analysis.Arm{Requests: requests, Latency: &analysis.Histogram{LE: []float64{.1, 1}, Counts: counts}}
+// timed is an variant whose requests took up to 0.1 s, up to 1 s, or longer.
+func timed(requests int64, counts ...int64) analysis.Variant {
+	return analysis.Variant{Requests: requests, Latency: &analysis.Histogram{LE: []float64{.1, 1}, Counts: counts}}
 }
 
 type pods = map[string]analysis.PodCounters
 
-func counters(canary, stable analysis.Arm) analysis.PodCounters {
+func counters(canary, stable analysis.Variant) analysis.PodCounters {
 	return analysis.PodCounters{Canary: canary, Stable: stable}
 }
 
@@ -45,10 +45,10 @@ func scrape(seconds float64, p pods) analysis.Scrape {
 
 func TestWindower(t *testing.T) {
 	settled := analysis.Weight{Percent: 20, Since: at(-100)}
-	window := func(start, end float64, canary, stable analysis.Arm) analysis.Window {
+	window := func(start, end float64, canary, stable analysis.Variant) analysis.Window {
 		return analysis.Window{Start: at(start), End: at(end), Weight: 20, Canary: canary, Stable: stable}
 	}
-	first := scrape(0, pods{"a@1": counters(arm(100, 1), arm(900, 9)), "b@1": counters(arm(200, 2), arm(800, 8))})
+	first := scrape(0, pods{"a@1": counters(variant(100, 1), variant(900, 9)), "b@1": counters(variant(200, 2), variant(800, 8))})
 	for _, tt := range []struct {
 		name   string
 		second analysis.Scrape
@@ -58,47 +58,47 @@ func TestWindower(t *testing.T) {
 	}{
 		{
 			"adds up what every pod counted",
-			scrape(5, pods{"a@1": counters(arm(110, 2), arm(990, 9)), "b@1": counters(arm(205, 2), arm(850, 10))}), settled,
-			window(0, 5, arm(15, 1), arm(140, 2)), "",
+			scrape(5, pods{"a@1": counters(variant(110, 2), variant(990, 9)), "b@1": counters(variant(205, 2), variant(850, 10))}), settled,
+			window(0, 5, variant(15, 1), variant(140, 2)), "",
 		},
 		{
 			"counts nothing as zero when nothing was asked",
 			scrape(5, first.Pods), settled,
-			window(0, 5, arm(0, 0), arm(0, 0)), "",
+			window(0, 5, variant(0, 0), variant(0, 0)), "",
 		},
 		{
 			"leaves out a pod that was not read",
-			scrape(5, pods{"b@1": counters(arm(205, 2), arm(850, 10))}), settled,
-			window(0, 5, arm(5, 0), arm(50, 2)), "",
+			scrape(5, pods{"b@1": counters(variant(205, 2), variant(850, 10))}), settled,
+			window(0, 5, variant(5, 0), variant(50, 2)), "",
 		},
 		{
 			"leaves out a pod that is new, however much it has counted",
-			scrape(5, pods{"b@1": counters(arm(205, 2), arm(850, 10)), "c@1": counters(arm(7777, 7), arm(7777, 7))}), settled,
-			window(0, 5, arm(5, 0), arm(50, 2)), "",
+			scrape(5, pods{"b@1": counters(variant(205, 2), variant(850, 10)), "c@1": counters(variant(7777, 7), variant(7777, 7))}), settled,
+			window(0, 5, variant(5, 0), variant(50, 2)), "",
 		},
 		{
 			"leaves out a proxy that restarted",
-			scrape(5, pods{"a@2": counters(arm(500, 0), arm(5000, 0)), "b@1": counters(arm(205, 2), arm(850, 10))}), settled,
-			window(0, 5, arm(5, 0), arm(50, 2)), "",
+			scrape(5, pods{"a@2": counters(variant(500, 0), variant(5000, 0)), "b@1": counters(variant(205, 2), variant(850, 10))}), settled,
+			window(0, 5, variant(5, 0), variant(50, 2)), "",
 		},
 		{
-			"leaves out both arms of a pod when one counter went backwards",
-			scrape(5, pods{"a@1": counters(arm(99, 1), arm(5000, 9)), "b@1": counters(arm(205, 2), arm(850, 10))}), settled,
-			window(0, 5, arm(5, 0), arm(50, 2)), "",
+			"leaves out both variants of a pod when one counter went backwards",
+			scrape(5, pods{"a@1": counters(variant(99, 1), variant(5000, 9)), "b@1": counters(variant(205, 2), variant(850, 10))}), settled,
+			window(0, 5, variant(5, 0), variant(50, 2)), "",
 		},
 		{
 			"leaves out a pod whose failures alone went backwards",
-			scrape(5, pods{"a@1": counters(arm(200, 0), arm(5000, 9)), "b@1": counters(arm(205, 2), arm(850, 10))}), settled,
-			window(0, 5, arm(5, 0), arm(50, 2)), "",
+			scrape(5, pods{"a@1": counters(variant(200, 0), variant(5000, 9)), "b@1": counters(variant(205, 2), variant(850, 10))}), settled,
+			window(0, 5, variant(5, 0), variant(50, 2)), "",
 		},
 		{
 			"leaves out a pod whose successes went backwards while the sum grew",
-			scrape(5, pods{"a@1": counters(arm(101, 50), arm(5000, 9)), "b@1": counters(arm(205, 2), arm(850, 10))}), settled,
-			window(0, 5, arm(5, 0), arm(50, 2)), "",
+			scrape(5, pods{"a@1": counters(variant(101, 50), variant(5000, 9)), "b@1": counters(variant(205, 2), variant(850, 10))}), settled,
+			window(0, 5, variant(5, 0), variant(50, 2)), "",
 		},
 		{
 			"has no window when no pod is left",
-			scrape(5, pods{"a@2": counters(arm(500, 0), arm(5000, 0)), "b@1": counters(arm(0, 0), arm(0, 0))}), settled,
+			scrape(5, pods{"a@2": counters(variant(500, 0), variant(5000, 0)), "b@1": counters(variant(0, 0), variant(0, 0))}), settled,
 			analysis.Window{},
 			analysis.ReasonSeriesChanged,
 		},
@@ -110,13 +110,13 @@ func TestWindower(t *testing.T) {
 		},
 		{
 			"drops a scrape of the same time",
-			scrape(0, pods{"a@1": counters(arm(110, 2), arm(990, 9))}), settled,
+			scrape(0, pods{"a@1": counters(variant(110, 2), variant(990, 9))}), settled,
 			analysis.Window{},
 			analysis.ReasonOutOfOrder,
 		},
 		{
 			"drops a late scrape",
-			scrape(-1, pods{"a@1": counters(arm(110, 2), arm(990, 9))}), settled,
+			scrape(-1, pods{"a@1": counters(variant(110, 2), variant(990, 9))}), settled,
 			analysis.Window{},
 			analysis.ReasonOutOfOrder,
 		},
@@ -144,7 +144,7 @@ func TestWindower(t *testing.T) {
 			"has a window that began when the weight took effect",
 			scrape(5, first.Pods),
 			analysis.Weight{Percent: 20, Since: at(0)},
-			window(0, 5, arm(0, 0), arm(0, 0)), "",
+			window(0, 5, variant(0, 0), variant(0, 0)), "",
 		},
 		{
 			"has no window for a weight that cannot be",
@@ -171,72 +171,72 @@ func TestWindower(t *testing.T) {
 }
 
 func TestWindowerLatency(t *testing.T) {
-	other := analysis.Arm{Requests: 10, Latency: &analysis.Histogram{LE: []float64{.2, 1}, Counts: []int64{1, 2, 3}}}
+	other := analysis.Variant{Requests: 10, Latency: &analysis.Histogram{LE: []float64{.2, 1}, Counts: []int64{1, 2, 3}}}
 	for _, tt := range []struct {
 		name          string
-		first, second []analysis.Arm // of the canary in each pod
-		want          analysis.Arm
+		first, second []analysis.Variant // of the canary in each pod
+		want          analysis.Variant
 	}{
 		{
 			"adds up the increases of the buckets",
-			[]analysis.Arm{timed(10, 5, 9, 10), timed(20, 20, 20, 20)},
-			[]analysis.Arm{timed(15, 6, 13, 15), timed(30, 25, 30, 30)},
+			[]analysis.Variant{timed(10, 5, 9, 10), timed(20, 20, 20, 20)},
+			[]analysis.Variant{timed(15, 6, 13, 15), timed(30, 25, 30, 30)},
 			timed(15, 6, 14, 15),
 		},
 		{
 			"counts a histogram that began with the first request from zero",
-			[]analysis.Arm{arm(0, 0)},
-			[]analysis.Arm{timed(15, 6, 13, 15)},
+			[]analysis.Variant{variant(0, 0)},
+			[]analysis.Variant{timed(15, 6, 13, 15)},
 			timed(15, 6, 13, 15),
 		},
 		{
 			"takes a pod that answered nothing for no obstacle",
-			[]analysis.Arm{arm(0, 0), timed(10, 5, 9, 10), arm(0, 0)},
-			[]analysis.Arm{arm(0, 0), timed(15, 6, 13, 15), arm(0, 0)},
+			[]analysis.Variant{variant(0, 0), timed(10, 5, 9, 10), variant(0, 0)},
+			[]analysis.Variant{variant(0, 0), timed(15, 6, 13, 15), variant(0, 0)},
 			timed(5, 1, 4, 5),
 		},
 		{
 			"does not know the latency if a pod does not",
-			[]analysis.Arm{timed(10, 5, 9, 10), arm(10, 0)},
-			[]analysis.Arm{timed(15, 6, 13, 15), arm(20, 0)},
-			arm(15, 0),
+			[]analysis.Variant{timed(10, 5, 9, 10), variant(10, 0)},
+			[]analysis.Variant{timed(15, 6, 13, 15), variant(20, 0)},
+			variant(15, 0),
 		},
 		{
 			"does not know the latency of requests from before there was a histogram",
-			[]analysis.Arm{arm(10, 0)},
-			[]analysis.Arm{timed(15, 6, 13, 15)},
-			arm(5, 0),
+			[]analysis.Variant{variant(10, 0)},
+			[]analysis.Variant{timed(15, 6, 13, 15)},
+			variant(5, 0),
 		},
 		{
 			"does not add buckets of different bounds",
-			[]analysis.Arm{timed(10, 5, 9, 10), {}},
-			[]analysis.Arm{timed(15, 6, 13, 15), other},
-			arm(15, 0),
+			[]analysis.Variant{timed(10, 5, 9, 10), {}},
+			[]analysis.Variant{timed(15, 6, 13, 15), other},
+			variant(15, 0),
 		},
 		{
 			"leaves out a pod whose bounds changed",
-			[]analysis.Arm{timed(10, 5, 9, 10), timed(5, 1, 2, 3)},
-			[]analysis.Arm{timed(15, 6, 13, 15), other},
+			[]analysis.Variant{timed(10, 5, 9, 10), timed(5, 1, 2, 3)},
+			[]analysis.Variant{timed(15, 6, 13, 15), other},
 			timed(5, 1, 4, 5),
 		},
 		{
 			"leaves out a pod whose buckets went backwards",
-			[]analysis.Arm{timed(10, 5, 9, 10), timed(20, 20, 20, 20)},
-			[]analysis.Arm{timed(15, 6, 13, 15), timed(25, 19, 25, 25)},
+			[]analysis.Variant{timed(10, 5, 9, 10), timed(20, 20, 20, 20)},
+			[]analysis.Variant{timed(15, 6, 13, 15), timed(25, 19, 25, 25)},
 			timed(5, 1, 4, 5),
 		},
 		{
 			"leaves out a pod whose histogram vanished",
-			[]analysis.Arm{timed(10, 5, 9, 10), timed(20, 20, 20, 20)},
-			[]analysis.Arm{timed(15, 6, 13, 15), arm(25, 0)},
+			[]analysis.Variant{timed(10, 5, 9, 10), timed(20, 20, 20, 20)},
+			[]analysis.Variant{timed(15, 6, 13, 15), variant(25, 0)},
 			timed(5, 1, 4, 5),
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			both := func(seconds float64, arms []analysis.Arm) analysis.Scrape {
+			both := func(seconds float64, variants []analysis.Variant) analysis.Scrape {
 				p := pods{}
-				for i, a := range arms {
-					p[string(rune('a'+i))] = counters(a, arm(0, 0))
+				for i, a := range variants {
+					p[string(rune('a'+i))] = counters(a, variant(0, 0))
 				}
 				return scrape(seconds, p)
 			}
@@ -264,7 +264,7 @@ func TestWindowsNeverOverlapAndNeverHoldMoreThanWasCounted(t *testing.T) {
 			windows []analysis.Window
 			since   = 0.0
 			sums    = pods{"a": {}, "b": {}, "c": {}}
-			total   analysis.Arm
+			total   analysis.Variant
 		)
 		for range 60 {
 			now += 1 + 9*rng.Float64()
@@ -310,9 +310,9 @@ func TestWindowsNeverOverlapAndNeverHoldMoreThanWasCounted(t *testing.T) {
 	}
 }
 
-func checkWindows(t *testing.T, seed uint64, windows []analysis.Window, total analysis.Arm) {
+func checkWindows(t *testing.T, seed uint64, windows []analysis.Window, total analysis.Variant) {
 	t.Helper()
-	var sum analysis.Arm
+	var sum analysis.Variant
 	for i, w := range windows {
 		if err := w.Validate(); err != nil {
 			t.Fatalf("seed %d: window %d: %v", seed, i, err)
@@ -331,19 +331,19 @@ func checkWindows(t *testing.T, seed uint64, windows []analysis.Window, total an
 }
 
 func TestAWindowTellsHowFailuresWereDividedBetweenProxies(t *testing.T) {
-	pods := func(a, b, idle analysis.Arm) map[string]analysis.PodCounters {
+	pods := func(a, b, idle analysis.Variant) map[string]analysis.PodCounters {
 		return map[string]analysis.PodCounters{"a": {Stable: a}, "b": {Stable: b, Canary: a}, "idle": {Stable: idle}}
 	}
 	settled := analysis.Weight{Percent: 20, Since: at(0)}
-	w, _, _ := analysis.Windower{}.Add(analysis.Scrape{At: at(0), Pods: pods(arm(100, 7), arm(50, 1), arm(9, 9))}, settled)
-	_, got, reason := w.Add(analysis.Scrape{At: at(5), Pods: pods(arm(150, 17), arm(70, 5), arm(9, 9))}, settled)
+	w, _, _ := analysis.Windower{}.Add(analysis.Scrape{At: at(0), Pods: pods(variant(100, 7), variant(50, 1), variant(9, 9))}, settled)
+	_, got, reason := w.Add(analysis.Scrape{At: at(5), Pods: pods(variant(150, 17), variant(70, 5), variant(9, 9))}, settled)
 	if reason != "" {
 		t.Fatalf("reason = %q, want a window", reason)
 	}
 	want := analysis.Window{
 		Start: at(0), End: at(5), Weight: 20,
-		Canary: analysis.Arm{Requests: 50, Failures: 10, Spread: analysis.Spread{Proxies: 1, Squares: 10. * 10 / 50}},
-		Stable: analysis.Arm{Requests: 70, Failures: 14, Spread: analysis.Spread{Proxies: 2, Squares: 10.*10/50 + 4.*4/20}},
+		Canary: analysis.Variant{Requests: 50, Failures: 10, Spread: analysis.Spread{Proxies: 1, Squares: 10. * 10 / 50}},
+		Stable: analysis.Variant{Requests: 70, Failures: 14, Spread: analysis.Spread{Proxies: 2, Squares: 10.*10/50 + 4.*4/20}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("window (-want +got):\n%s", diff)

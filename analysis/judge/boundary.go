@@ -16,7 +16,7 @@ func (b boundary) at(s float64) float64 { return b.slope*s + b.d }
 // rates is a point: the share of bad events of both versions.
 type rates struct{ s, c float64 }
 
-// counts are the events n and bad events k of both arms in one window. They
+// counts are the events n and bad events k of both variants in one window. They
 // are not whole numbers where counts are tempered.
 type counts struct{ nc, kc, ns, ks float64 }
 

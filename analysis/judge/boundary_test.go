@@ -57,12 +57,12 @@ var allNulls = []null{
 // bet is worth at most what it cost. Here it is checked by summing over every
 // possible outcome.
 func TestABetOnAnyAlternativeIsWorthAtMostItsStakeEverywhereInTheNull(t *testing.T) {
-	arms := [][2]int{{1, 1}, {1, 8}, {8, 1}, {3, 5}, {12, 4}, {2, 40}, {20, 20}}
+	variants := [][2]int{{1, 1}, {1, 8}, {8, 1}, {3, 5}, {12, 4}, {2, 40}, {20, 20}}
 	for _, h := range allNulls {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
 			var worst float64
-			for _, n := range arms {
+			for _, n := range variants {
 				groups := [2][]int{ones(n[0]), ones(n[1])}
 				worst = max(worst, h.worstExpectation(t, groups, 0, independent))
 			}

@@ -117,7 +117,7 @@ func (c *codec) bytes(n int) []byte {
 
 func (c *codec) fail() { c.err = errors.Join(errTruncated) }
 
-// hash mixes words and text into 64 bits without allocating. It tells apart what
+// hash mixes words and text into 64 bits without allocating. It distinguishes what
 // users name; nothing depends on it being hard to forge.
 type hash uint64
 

@@ -163,7 +163,7 @@ func (c *Config) checkLists(m *mistakes) {
 	}
 }
 
-// maxTolerate leaves room above it for something worse to be told apart.
+// maxTolerate leaves room above it for something worse to be distinguished.
 const maxTolerate = 0.9
 
 // valid is Validate without the explanations and without allocating.

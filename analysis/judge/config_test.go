@@ -101,7 +101,7 @@ func TestConfigMistakesAreNamedWithTheirFixAndNeverPass(t *testing.T) {
 			if tt.want == "" {
 				return
 			}
-			s, r := c.Next(judge.State{}, window(0, 50, arm(1e6, 0), arm(1e6, 0)))
+			s, r := c.Next(judge.State{}, window(0, 50, variant(1e6, 0), variant(1e6, 0)))
 			if r.Verdict != judge.Inconclusive || r.Reason != judge.ReasonInvalidConfig || s != (judge.State{}) {
 				t.Errorf("Next = %s (%s), want Inconclusive (InvalidConfig) and an unchanged state", r.Verdict, r.Reason)
 			}

@@ -61,7 +61,7 @@ func TestMoreRequestsDetectSmallerEffects(t *testing.T) {
 	}
 	for i := range 100 {
 		var r judge.Result
-		s, r = plain().Next(s, window(i, 10, arm(100, 0), arm(900, 1)))
+		s, r = plain().Next(s, window(i, 10, variant(100, 0), variant(900, 1)))
 		if r.MinDetectableEffect > last*1.001 || r.MinDetectableEffect <= 0 {
 			t.Fatalf("window %d: %v after %v", i, r.MinDetectableEffect, last)
 		}

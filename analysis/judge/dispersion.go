@@ -145,7 +145,7 @@ func (s Scale) size() float64 {
 
 // add counts one window of stable; before is the window that ended when it
 // began, zero if there was none.
-func (d *Dispersion) add(before counter, stable *analysis.Arm, lasted time.Duration) {
+func (d *Dispersion) add(before counter, stable *analysis.Variant, lasted time.Duration) {
 	if stable.Requests == 0 {
 		return
 	}

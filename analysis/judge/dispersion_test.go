@@ -25,16 +25,16 @@ type clustered struct {
 
 func (c *clustered) next() analysis.Window {
 	w := c.traffic.next()
-	w.Canary = c.arm(w.Canary.Requests, c.canary(c.at-c.length))
-	w.Stable = c.arm(w.Stable.Requests, c.stable(c.at-c.length))
+	w.Canary = c.variant(w.Canary.Requests, c.canary(c.at-c.length))
+	w.Stable = c.variant(w.Stable.Requests, c.stable(c.at-c.length))
 	return w
 }
 
-func (c *clustered) arm(n int64, p float64) analysis.Arm {
+func (c *clustered) variant(n int64, p float64) analysis.Variant {
 	if c.shared > 0 {
 		p *= math.Exp(c.shared*c.rng.NormFloat64() - c.shared*c.shared/2)
 	}
-	var sum analysis.Arm
+	var sum analysis.Variant
 	for range c.proxies {
 		part := n / c.proxies
 		bad := c.size * c.binomial(part/c.size, p)
@@ -138,7 +138,7 @@ func TestGoodCanariesWhoseFailuresComeInClustersAreKept(t *testing.T) {
 	}
 }
 
-// failed plays windows until the verdict is Fail, and tells whether it was by the end.
+// failed plays windows until the verdict is Fail, and reports whether it was by the end.
 func (c *clustered) failed(config judge.Config, length time.Duration) bool {
 	var s judge.State
 	var r judge.Result
@@ -210,7 +210,7 @@ func TestADispersionIsStoredAndHandedToTheNextRelease(t *testing.T) {
 	}
 	c := plain()
 	c.Dispersion = back
-	s, _ := c.Next(judge.State{}, window(0, 50, arm(100, 0), arm(100, 0)))
+	s, _ := c.Next(judge.State{}, window(0, 50, variant(100, 0), variant(100, 0)))
 	if diff := cmp.Diff(d, s.Dispersion()); diff != "" {
 		t.Errorf("known in the next release (-want +got):\n%s", diff)
 	}
@@ -241,7 +241,7 @@ func TestACanaryWhoseOwnFailuresComeInClustersIsSeldomPromotedEarlyBetweenThem(t
 		var r judge.Result
 		for flow.at < 10*time.Minute && r.Verdict != judge.Fail && !r.MayPromote {
 			w := flow.next()
-			w.Canary = groups.arm(w.Canary.Requests, flow.canary(flow.at))
+			w.Canary = groups.variant(w.Canary.Requests, flow.canary(flow.at))
 			s, r = c.Next(s, w)
 		}
 		if r.MayPromote {

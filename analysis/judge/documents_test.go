@@ -17,11 +17,11 @@ func TestTheSentencesOfTheDocumentationAreWhatTheJudgeSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, w := range map[string]struct {
-		canary, stable analysis.Arm
+		canary, stable analysis.Variant
 	}{
-		"a canary that fails more":  {arm(160, 8), arm(1440, 2)},
+		"a canary that fails more":  {variant(160, 8), variant(1440, 2)},
 		"a canary that is slower":   {timed(1000, 500, 800, 990, 1000), timed(1000, 500, 950, 990, 1000)},
-		"a canary that is no worse": {arm(500, 1), arm(4500, 9)},
+		"a canary that is no worse": {variant(500, 1), variant(4500, 9)},
 	} {
 		var s judge.State
 		var r judge.Result

@@ -21,7 +21,7 @@ func busy(tb testing.TB) judge.State {
 	}
 	s := judge.State{}.StartStep(epoch)
 	for i := range 10 {
-		s, _ = c.Next(s, window(i, 33, arm(170, 40), arm(330, 7)))
+		s, _ = c.Next(s, window(i, 33, variant(170, 40), variant(330, 7)))
 	}
 	return s
 }
@@ -105,7 +105,7 @@ func checkRead(t *testing.T, text []byte) {
 	if back := stored(t, s); back != s {
 		t.Error("another state was read the second time")
 	}
-	w := window(0, 50, arm(1000, 10), arm(1000, 10))
+	w := window(0, 50, variant(1000, 10), variant(1000, 10))
 	if end := s.End(); !end.IsZero() && end.Before(time.Unix(1<<32, 0)) {
 		w.Start, w.End = end, end.Add(5*time.Second)
 	}

@@ -16,8 +16,8 @@ type game struct {
 	begin  State
 	every  time.Duration
 	truth  []rates
-	// arms are the counts of both versions in which k of 2 requests were bad.
-	arms func(kc, ks int64) (canary, stable analysis.Arm)
+	// variants are the counts of both versions in which k of 2 requests were bad.
+	variants func(kc, ks int64) (canary, stable analysis.Variant)
 	// worth is what is to be worth at most 1 on average.
 	worth func(Config, State) float64
 }
@@ -32,7 +32,7 @@ func (g game) expectation(s State, at time.Duration, truth []rates) float64 {
 		for ks := range n + 1 {
 			start := time.Unix(1_700_000_000, 0).Add(at)
 			w := analysis.Window{Start: start, End: start.Add(g.every), Weight: 50}
-			w.Canary, w.Stable = g.arms(int64(kc), int64(ks))
+			w.Canary, w.Stable = g.variants(int64(kc), int64(ks))
 			w.Samples = []analysis.Sample{{Name: "orders", Canary: w.Canary, Stable: w.Stable}}
 			next, _ := g.config.Next(s, w)
 			p := binomial(n, kc, truth[0].c) * binomial(n, ks, truth[0].s)
@@ -42,20 +42,20 @@ func (g game) expectation(s State, at time.Duration, truth []rates) float64 {
 	return sum
 }
 
-func failed(kc, ks int64) (canary, stable analysis.Arm) {
-	return analysis.Arm{Requests: 2, Failures: kc}, analysis.Arm{Requests: 2, Failures: ks}
+func failed(kc, ks int64) (canary, stable analysis.Variant) {
+	return analysis.Variant{Requests: 2, Failures: kc}, analysis.Variant{Requests: 2, Failures: ks}
 }
 
-func slow(kc, ks int64) (canary, stable analysis.Arm) {
-	took := func(k int64) analysis.Arm {
-		return analysis.Arm{Requests: 2, Latency: &analysis.Histogram{LE: []float64{.1}, Counts: []int64{2 - k}}}
+func slow(kc, ks int64) (canary, stable analysis.Variant) {
+	took := func(k int64) analysis.Variant {
+		return analysis.Variant{Requests: 2, Latency: &analysis.Histogram{LE: []float64{.1}, Counts: []int64{2 - k}}}
 	}
 	return took(kc), took(ks)
 }
 
 // slowAndFailed makes the same requests fail that are slow: two metrics could
 // not depend on each other more.
-func slowAndFailed(kc, ks int64) (canary, stable analysis.Arm) {
+func slowAndFailed(kc, ks int64) (canary, stable analysis.Variant) {
 	canary, stable = slow(kc, ks)
 	canary.Failures, stable.Failures = kc, ks
 	return canary, stable
@@ -66,11 +66,11 @@ func evidence(_ Config, s State) float64 { return s.Evidence() }
 // known is a state in which stable was seen before the canary got traffic, so
 // that every metric is bet on from the first window on.
 func known(c Config) State {
-	stable := analysis.Arm{Requests: thorough, Failures: thorough / 10, Latency: &analysis.Histogram{LE: []float64{.1}, Counts: []int64{thorough * 9 / 10}}}
+	stable := analysis.Variant{Requests: thorough, Failures: thorough / 10, Latency: &analysis.Histogram{LE: []float64{.1}, Counts: []int64{thorough * 9 / 10}}}
 	start := time.Unix(1_700_000_000, 0).Add(-time.Minute)
 	s, _ := c.Next(State{}, analysis.Window{
 		Start: start, End: start.Add(5 * time.Second), Stable: stable,
-		Samples: []analysis.Sample{{Name: "orders", Stable: analysis.Arm{Requests: 200, Failures: 20}}},
+		Samples: []analysis.Sample{{Name: "orders", Stable: analysis.Variant{Requests: 200, Failures: 20}}},
 	})
 	if s.metrics[latencySlot].open != 1 || len(c.Comparisons) > 0 && s.metrics[userSlots].open != 1 {
 		panic("nothing is known of stable: the test would show nothing")
@@ -94,19 +94,19 @@ func TestTheExpectedEvidenceNeverExceedsOneOverEveryOutcomeOfFourWindows(t *test
 	four := func(r rates) []rates { return []rates{r, r, r, r} }
 	slowEdge := func(s float64) rates { return rates{s, edgeSlope*s + edgeMargin} }
 	for name, g := range map[string]game{
-		"equal versions":          {config: plain, truth: four(rates{.1, .1}), arms: failed},
-		"on the edge of the null": {config: plain, truth: four(rates{.1, .111}), arms: failed},
+		"equal versions":          {config: plain, truth: four(rates{.1, .1}), variants: failed},
+		"on the edge of the null": {config: plain, truth: four(rates{.1, .111}), variants: failed},
 		"on the edge, while the base rate drifts": {
 			config: plain, every: time.Minute,
-			truth: []rates{{.001, .0021}, {.5, .551}, {.2, .221}, {0, .001}}, arms: failed,
+			truth: []rates{{.001, .0021}, {.5, .551}, {.2, .221}, {0, .001}}, variants: failed,
 		},
 		"on the edge of the start-up phase and after it": {
 			config: with(func(c *Config) { c.Startup = Startup{For: 10 * time.Second, Tolerate: .25} }),
-			truth:  []rates{{.1, .361}, {.2, .471}, {.1, .111}, {.2, .221}}, arms: failed,
+			truth:  []rates{{.1, .361}, {.2, .471}, {.1, .111}, {.2, .221}}, variants: failed,
 		},
-		"on the edge with clusters that were stated":    {config: with(func(c *Config) { c.MaxCorrelatedFailures = 2 }), truth: four(rates{.1, .111}), arms: failed},
-		"on the edge of the latency":                    {config: plain, begin: known(plain), truth: four(slowEdge(.1)), arms: slow},
-		"on all edges, by requests that fail when slow": {config: several, begin: known(several), truth: four(rates{.1, .111}), arms: slowAndFailed},
+		"on the edge with clusters that were stated":    {config: with(func(c *Config) { c.MaxCorrelatedFailures = 2 }), truth: four(rates{.1, .111}), variants: failed},
+		"on the edge of the latency":                    {config: plain, begin: known(plain), truth: four(slowEdge(.1)), variants: slow},
+		"on all edges, by requests that fail when slow": {config: several, begin: known(several), truth: four(rates{.1, .111}), variants: slowAndFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -133,11 +133,11 @@ func TestTheExpectedEvidenceForABadCanaryNeverExceedsOne(t *testing.T) {
 	four := func(r rates) []rates { return []rates{r, r, r, r} }
 	promotion := func(c Config, s State) float64 { return c.merge(&s).assurance }
 	for name, g := range map[string]game{
-		"just bad":                      {config: c, truth: four(rates{.1, .2}), arms: failed},
-		"far worse":                     {config: c, truth: four(rates{.1, .6}), arms: failed},
-		"just bad, while both drift":    {config: c, every: time.Minute, truth: []rates{{.01, .11}, {.5, .6}, {.2, .3}, {0, .1}}, arms: failed},
-		"just too slow":                 {config: c, begin: known(c), truth: four(rates{.1, edgeSlope*.1 + edgeTolerance}), arms: slow},
-		"bad in everything at the same": {config: several, begin: known(several), truth: four(rates{.1, .2}), arms: slowAndFailed},
+		"just bad":                      {config: c, truth: four(rates{.1, .2}), variants: failed},
+		"far worse":                     {config: c, truth: four(rates{.1, .6}), variants: failed},
+		"just bad, while both drift":    {config: c, every: time.Minute, truth: []rates{{.01, .11}, {.5, .6}, {.2, .3}, {0, .1}}, variants: failed},
+		"just too slow":                 {config: c, begin: known(c), truth: four(rates{.1, edgeSlope*.1 + edgeTolerance}), variants: slow},
+		"bad in everything at the same": {config: several, begin: known(several), truth: four(rates{.1, .2}), variants: slowAndFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -123,7 +123,7 @@ func TestASlowStartDoesNotFailACanaryAndLaterSlownessDoes(t *testing.T) {
 	for i := range 12 {
 		canary := slow
 		if i < 6 {
-			canary = arm(0, 0) // so much of stable is known that latency is bet on from the canary's first request on
+			canary = variant(0, 0) // so much of stable is known that latency is bet on from the canary's first request on
 		}
 		s, r = judge.Defaults().Next(s, window(i, 50, canary, fast))
 		if startsUp := i < 9; startsUp && r.Evidence > 1 {
@@ -152,24 +152,24 @@ func TestASlowCanaryIsExplained(t *testing.T) {
 
 func TestLatencyIsComparedOnlyWhereItIsMeasured(t *testing.T) {
 	slow, fast := timed(1000, 0, 0, 0, 1000), timed(1000, 1000, 1000, 1000, 1000)
-	other := arm(1000, 0)
+	other := variant(1000, 0)
 	other.Latency = &analysis.Histogram{LE: []float64{.3, 3}, Counts: []int64{1000, 1000}}
 	off := plain()
 	off.LatencyWeight = 0
 	for _, tt := range []struct {
 		name           string
 		config         judge.Config
-		canary, stable analysis.Arm
+		canary, stable analysis.Variant
 		verdict        judge.Verdict
 	}{
 		{"measured", plain(), slow, fast, judge.Fail},
 		{"not asked for", off, slow, fast, judge.Pass},
-		{"not measured in stable", plain(), slow, arm(1000, 0), judge.Pass},
-		{"not measured in the canary", plain(), arm(1000, 0), fast, judge.Pass},
+		{"not measured in stable", plain(), slow, variant(1000, 0), judge.Pass},
+		{"not measured in the canary", plain(), variant(1000, 0), fast, judge.Pass},
 		{"counted by other bounds", plain(), other, fast, judge.Pass},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, r := tt.config.Next(judge.State{}, window(0, 50, arm(0, 0), fast))
+			s, r := tt.config.Next(judge.State{}, window(0, 50, variant(0, 0), fast))
 			for i := 1; i < 10; i++ {
 				s, r = tt.config.Next(s, window(i, 50, tt.canary, tt.stable))
 			}
@@ -190,7 +190,7 @@ func TestTheEdgesAreSettledFromManyRequestsOfStable(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		history int // windows in which the canary gets nothing
-		stable  analysis.Arm
+		stable  analysis.Variant
 		found   bool
 	}{
 		{"thousands of requests before the canary's first", 60, usual, true},
@@ -204,7 +204,7 @@ func TestTheEdgesAreSettledFromManyRequestsOfStable(t *testing.T) {
 			for i := range tt.history + 60 {
 				canary, stable := slow, tt.stable
 				if i < tt.history {
-					canary = arm(0, 0)
+					canary = variant(0, 0)
 				}
 				if i == 0 {
 					stable = lucky
@@ -239,10 +239,10 @@ func TestAQuietStableSettlesTheEdgesOnceAHundredRequestsAreKnown(t *testing.T) {
 }
 
 func TestTheLatencyIsNotStakedOnWhereProxiesDoNotMeasureIt(t *testing.T) {
-	with, _ := plain().Next(judge.State{}, window(0, 50, arm(100, 3), arm(100, 0)))
+	with, _ := plain().Next(judge.State{}, window(0, 50, variant(100, 3), variant(100, 0)))
 	c := plain()
 	c.LatencyWeight = 0
-	without, _ := c.Next(judge.State{}, window(0, 50, arm(100, 3), arm(100, 0)))
+	without, _ := c.Next(judge.State{}, window(0, 50, variant(100, 3), variant(100, 0)))
 	if with.Evidence() != without.Evidence() {
 		t.Errorf("evidence = %v, want the %v of a configuration without latency", with.Evidence(), without.Evidence())
 	}

@@ -192,9 +192,9 @@ func validLimits(limits []Limit) bool {
 	return true
 }
 
-// share counts how many requests of an arm were within the limit and how many
-// were beyond it; false when the arm does not tell.
-func (l *Limit) share(a *analysis.Arm) (analysis.Share, bool) {
+// share counts how many requests of an variant were within the limit and how many
+// were beyond it; false when the variant does not tell.
+func (l *Limit) share(a *analysis.Variant) (analysis.Share, bool) {
 	if l.Metric == SuccessRate {
 		return analysis.Share{Total: a.Requests, Within: a.Requests - a.Failures, Beyond: a.Failures}, true
 	}
@@ -220,7 +220,7 @@ func (l *Limit) measure(s analysis.Share) (met, missed bool) {
 	return float64(s.Within) >= need, float64(s.Total-s.Beyond) < need
 }
 
-// key tells limits apart by what they bound, so that the counts of a limit
+// key distinguishes limits by what they bound, so that the counts of a limit
 // follow it when the list is edited during a rollout. It is never 0.
 func (l *Limit) key() uint64 {
 	h := newHash()

@@ -98,7 +98,7 @@ func (c *Config) alignComparisons(s *State) {
 	copy(s.metrics[userSlots:], aligned[:])
 }
 
-// nameKey tells names apart; it is never 0.
+// nameKey distinguishes names; it is never 0.
 func nameKey(name string) uint64 {
 	h := newHash()
 	h.addString(name)

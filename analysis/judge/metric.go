@@ -53,7 +53,7 @@ type metric struct {
 }
 
 // observation is what one window says about a metric.
-type observation struct{ canary, stable *analysis.Arm }
+type observation struct{ canary, stable *analysis.Variant }
 
 // counts are those of one track; false when the bounds of the histograms do not
 // tell, since they changed.
@@ -71,7 +71,7 @@ func (o observation) counts(k kind, edge float64) (counts, bool) {
 
 // beyond counts what was timed and what was beyond an edge; false unless the
 // edge is a bound of the histogram.
-func beyond(a *analysis.Arm, edge float64) (n, k float64, ok bool) {
+func beyond(a *analysis.Variant, edge float64) (n, k float64, ok bool) {
 	if a.Latency == nil {
 		return 0, 0, a.Requests == 0
 	}
@@ -101,7 +101,7 @@ func (m *metric) play(o observation, null *nulls, t temperings, keep float64) {
 // enough of them, given as the number that settles the edges of a histogram. It
 // is called after play, so that no event is bet on with what it taught. The stake
 // that is due by then is put on the new bets at once.
-func (m *metric) learn(stable *analysis.Arm, enough int64, spent, spentFavour float64) {
+func (m *metric) learn(stable *analysis.Variant, enough int64, spent, spentFavour float64) {
 	if m.open > 0 {
 		return
 	}
@@ -122,7 +122,7 @@ func (m *metric) learn(stable *analysis.Arm, enough int64, spent, spentFavour fl
 	m.stake(spent, spentFavour)
 }
 
-func kindOf(stable *analysis.Arm) kind {
+func kindOf(stable *analysis.Variant) kind {
 	switch {
 	case stable.Latency != nil:
 		return histogram
@@ -206,7 +206,7 @@ type preview struct {
 	within [maxBounds]uint32
 }
 
-func (p *preview) addCounts(stable *analysis.Arm) {
+func (p *preview) addCounts(stable *analysis.Variant) {
 	p.events += stable.Requests
 	p.bad += stable.Failures
 }
@@ -221,7 +221,7 @@ func (p *preview) settleCounts(tracks *[edges]track) int32 {
 }
 
 // addHistogram adds what stable counted. Bounds that change begin again.
-func (p *preview) addHistogram(stable *analysis.Arm) {
+func (p *preview) addHistogram(stable *analysis.Variant) {
 	h := stable.Latency
 	if key := boundsKey(h.LE); key != p.bounds {
 		*p = preview{bounds: key}

@@ -25,12 +25,12 @@ func comparing(names ...string) judge.Config {
 
 // sampled is a window in which nothing failed, with samples.
 func sampled(i int, samples ...analysis.Sample) analysis.Window {
-	w := window(i, 50, arm(1000, 0), arm(1000, 0))
+	w := window(i, 50, variant(1000, 0), variant(1000, 0))
 	w.Samples = samples
 	return w
 }
 
-func sample(name string, canary, stable analysis.Arm) analysis.Sample {
+func sample(name string, canary, stable analysis.Variant) analysis.Sample {
 	return analysis.Sample{Name: name, Canary: canary, Stable: stable}
 }
 
@@ -47,11 +47,11 @@ func untilFail(c judge.Config, next func(i int) analysis.Window) judge.Result {
 func TestAUsersMetricThatIsWorseFailsTheCanaryAndIsNamed(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
-		canary, stable analysis.Arm
+		canary, stable analysis.Variant
 		explain        string
 	}{
 		{
-			"counts", arm(200, 40), arm(200, 4),
+			"counts", variant(200, 40), variant(200, 4),
 			"canary is worse than stable in orders: lately 20.0 % of its events were bad, and 2.0 % of stable's",
 		},
 		{
@@ -74,8 +74,8 @@ func TestAUsersMetricThatIsWorseFailsTheCanaryAndIsNamed(t *testing.T) {
 
 func TestAMetricThatIsNotWorseDilutesTheEvidenceByItsWeightOnly(t *testing.T) {
 	bad := func(i int) analysis.Window {
-		w := window(i, 50, arm(100, 12), arm(100, 0))
-		w.Samples = []analysis.Sample{sample("orders", arm(500, 5), arm(500, 5))}
+		w := window(i, 50, variant(100, 12), variant(100, 0))
+		w.Samples = []analysis.Sample{sample("orders", variant(500, 5), variant(500, 5))}
 		return w
 	}
 	alone, _ := plain().Next(judge.State{}, bad(0))
@@ -95,8 +95,8 @@ func TestAMetricThatIsNotWorseDilutesTheEvidenceByItsWeightOnly(t *testing.T) {
 }
 
 func TestASampleIsCountedOnceAndOnlyForAMetricThatIsCompared(t *testing.T) {
-	good := sample("orders", arm(200, 4), arm(200, 4))
-	bad := sample("orders", arm(200, 60), arm(200, 4))
+	good := sample("orders", variant(200, 4), variant(200, 4))
+	bad := sample("orders", variant(200, 60), variant(200, 4))
 	before, _ := comparing("orders").Next(judge.State{}, sampled(0, good))
 	without, _ := comparing("orders").Next(before, sampled(1))
 	at := func(start time.Time) analysis.Sample {
@@ -113,8 +113,8 @@ func TestASampleIsCountedOnceAndOnlyForAMetricThatIsCompared(t *testing.T) {
 		{"the next stretch of time", comparing("orders"), bad, true},
 		{"a sample that says that it is the next", comparing("orders"), at(before.End()), true},
 		{"a sample that begins within the one before", comparing("orders"), at(before.End().Add(-time.Second)), false},
-		{"another metric", comparing("orders"), sample("carts", arm(200, 60), arm(200, 4)), false},
-		{"no stable events", comparing("orders"), sample("orders", arm(200, 60), arm(0, 0)), false},
+		{"another metric", comparing("orders"), sample("carts", variant(200, 60), variant(200, 4)), false},
+		{"no stable events", comparing("orders"), sample("orders", variant(200, 60), variant(0, 0)), false},
 		{"a histogram where there were counts", comparing("orders"), sample("orders", timed(200, 0, 0, 200), timed(200, 0, 0, 200)), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -128,9 +128,9 @@ func TestASampleIsCountedOnceAndOnlyForAMetricThatIsCompared(t *testing.T) {
 
 func TestASampleThatBeganUnderAnotherWeightIsLeftOut(t *testing.T) {
 	c := comparing("orders")
-	before, _ := c.Next(judge.State{}, sampled(0, sample("orders", arm(200, 4), arm(200, 4))))
-	without, _ := c.Next(before.StartStep(window(2, 50, arm(0, 0), arm(0, 0)).Start), sampled(2))
-	spanning, own := sampled(2, sample("orders", arm(200, 60), arm(200, 4))), sampled(2, sample("orders", arm(200, 60), arm(200, 4)))
+	before, _ := c.Next(judge.State{}, sampled(0, sample("orders", variant(200, 4), variant(200, 4))))
+	without, _ := c.Next(before.StartStep(window(2, 50, variant(0, 0), variant(0, 0)).Start), sampled(2))
+	spanning, own := sampled(2, sample("orders", variant(200, 60), variant(200, 4))), sampled(2, sample("orders", variant(200, 60), variant(200, 4)))
 	spanning.Samples[0].Start = spanning.Start.Add(-time.Second)
 	after, _ := c.Next(before.StartStep(spanning.Start), spanning)
 	// It counts apart from now on, which is less than the sum of both.
@@ -149,9 +149,9 @@ func TestSamplesOfOtherStretchesOfTimeAreNotAddedToTheRest(t *testing.T) {
 		var s judge.State
 		c := comparing("orders")
 		for i := range 6 {
-			w := window(i, 50, arm(200, 6), arm(200, 1))
+			w := window(i, 50, variant(200, 6), variant(200, 1))
 			if i%2 == 1 {
-				m := sample("orders", arm(400, 14), arm(400, 4))
+				m := sample("orders", variant(400, 14), variant(400, 4))
 				if apart {
 					m.Start = w.Start.Add(-5 * time.Second)
 				}
@@ -172,7 +172,7 @@ func TestSamplesOfOtherStretchesOfTimeAreNotAddedToTheRest(t *testing.T) {
 
 func TestComparisonsKeepTheirBetsWhenTheListIsEdited(t *testing.T) {
 	bad := func(i int) analysis.Window {
-		return sampled(i, sample("a", arm(200, 11), arm(200, 4)), sample("b", arm(200, 4), arm(200, 4)))
+		return sampled(i, sample("a", variant(200, 11), variant(200, 4)), sample("b", variant(200, 4), variant(200, 4)))
 	}
 	ab, ba := comparing("a", "b"), comparing("b", "a")
 	var kept, swapped judge.State

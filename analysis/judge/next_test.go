@@ -59,8 +59,8 @@ func (s *script) number() float64 {
 	return float64(b) / 100
 }
 
-func (s *script) arm() analysis.Arm {
-	a := analysis.Arm{Requests: s.count()}
+func (s *script) variant() analysis.Variant {
+	a := analysis.Variant{Requests: s.count()}
 	if b := s.pick(); b > 200 {
 		a.Failures = s.count()
 	} else if a.Requests > 0 {
@@ -92,13 +92,13 @@ func (s *script) window() analysis.Window {
 		w.Start = time.Unix(s.count(), 0)
 	}
 	w.End = w.Start.Add(length)
-	w.Canary, w.Stable = s.arm(), s.arm()
+	w.Canary, w.Stable = s.variant(), s.variant()
 	for _, name := range []string{"orders", "sizes"} {
 		switch s.pick() % 4 {
 		case 0:
-			w.Samples = append(w.Samples, analysis.Sample{Name: name, Canary: s.arm(), Stable: s.arm()})
+			w.Samples = append(w.Samples, analysis.Sample{Name: name, Canary: s.variant(), Stable: s.variant()})
 		case 1:
-			w.Samples = append(w.Samples, analysis.Sample{Name: name, Start: w.Start.Add(-3 * time.Second), Canary: s.arm(), Stable: s.arm()})
+			w.Samples = append(w.Samples, analysis.Sample{Name: name, Start: w.Start.Add(-3 * time.Second), Canary: s.variant(), Stable: s.variant()})
 		}
 	}
 	if s.pick()%4 == 0 {
@@ -190,9 +190,9 @@ func TestRandomSequencesOfWindowsAreJudgedSoundly(t *testing.T) {
 // stable does meanwhile.
 func TestMissingDataIsNeverAVerdict(t *testing.T) {
 	for name, missing := range map[string]func(*analysis.Window){
-		"no canary requests":           func(w *analysis.Window) { w.Canary = analysis.Arm{} },
-		"no stable requests":           func(w *analysis.Window) { w.Stable = analysis.Arm{} },
-		"no requests":                  func(w *analysis.Window) { w.Canary, w.Stable = analysis.Arm{}, analysis.Arm{} },
+		"no canary requests":           func(w *analysis.Window) { w.Canary = analysis.Variant{} },
+		"no stable requests":           func(w *analysis.Window) { w.Stable = analysis.Variant{} },
+		"no requests":                  func(w *analysis.Window) { w.Canary, w.Stable = analysis.Variant{}, analysis.Variant{} },
 		"no latency of the canary":     func(w *analysis.Window) { w.Canary.Latency = nil },
 		"no number":                    func(w *analysis.Window) { w.Values = nil },
 		"a number that is none":        func(w *analysis.Window) { x := math.NaN(); w.Values[0].Value = &x },
@@ -205,7 +205,7 @@ func TestMissingDataIsNeverAVerdict(t *testing.T) {
 			var s judge.State
 			for i := range 100 {
 				w := window(i, 50, timed(1000, 400, 950, 1000), timed(1000, 400, 950, 1000))
-				w.Samples = []analysis.Sample{sample("orders", arm(100, 1), arm(100, 1)), sample("sizes", timed(100, 50, 90, 100), timed(100, 50, 90, 100))}
+				w.Samples = []analysis.Sample{sample("orders", variant(100, 1), variant(100, 1)), sample("sizes", timed(100, 50, 90, 100), timed(100, 50, 90, 100))}
 				w.Values = []analysis.Value{{Name: "queue", Value: &one}}
 				missing(&w)
 				var r judge.Result
@@ -267,9 +267,9 @@ func randomWindow(flow *traffic, rng *rand.Rand) analysis.Window {
 		return &analysis.Histogram{LE: []float64{.1, .5, 1}, Counts: []int64{fast / 2, fast, n}}
 	}
 	w.Canary.Latency, w.Stable.Latency = hist(w.Canary.Requests), hist(w.Stable.Requests)
-	w.Samples = []analysis.Sample{sample("orders", flow.arm(3000, .02), flow.arm(4000, .02))}
+	w.Samples = []analysis.Sample{sample("orders", flow.variant(3000, .02), flow.variant(4000, .02))}
 	if rng.IntN(3) == 0 {
-		sizes := sample("sizes", analysis.Arm{Requests: 9000}, analysis.Arm{Requests: 9000})
+		sizes := sample("sizes", analysis.Variant{Requests: 9000}, analysis.Variant{Requests: 9000})
 		sizes.Canary.Latency, sizes.Stable.Latency = hist(9000), hist(9000)
 		w.Samples = append(w.Samples, sizes)
 	}

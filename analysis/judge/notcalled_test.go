@@ -32,7 +32,7 @@ func TestACanaryThatIsNotCalledPassesByItsNumbersOnly(t *testing.T) {
 			start := time.Unix(1e9, 0)
 			s := judge.State{}.StartStep(start)
 			_, r := c.Next(s, analysis.Window{
-				Start: start, End: start.Add(5 * time.Second), Stable: analysis.Arm{Requests: 100},
+				Start: start, End: start.Add(5 * time.Second), Stable: analysis.Variant{Requests: 100},
 				Values: []analysis.Value{{Name: "smoke", Value: test.value}},
 			})
 			if passes := test.want == judge.ReasonNotCalled; r.Reason != test.want || (r.Verdict == judge.Pass) != passes {
@@ -54,7 +54,7 @@ func TestACanaryThatOnlySomeMeetIsCompared(t *testing.T) {
 	} {
 		c := plain(value)
 		_, r := c.Next(judge.State{}, analysis.Window{
-			Start: epoch, End: epoch.Add(5 * time.Second), Canary: arm(100, tt.failures), Stable: arm(100, 0),
+			Start: epoch, End: epoch.Add(5 * time.Second), Canary: variant(100, tt.failures), Stable: variant(100, 0),
 			Values: []analysis.Value{{Name: "smoke", Value: new(1.0)}},
 		})
 		if r.Reason != tt.want {

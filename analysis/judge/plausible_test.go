@@ -32,7 +32,7 @@ func played(tb testing.TB, n int64) State {
 		}
 	}
 	hist := &analysis.Histogram{LE: []float64{.1, .2, .4, .8}, Counts: []int64{n / 2, n / 10 * 9, n / 100 * 99, n}}
-	busy := analysis.Arm{Requests: n, Failures: 1234, Latency: hist, Spread: analysis.Spread{Proxies: 7, Squares: 3}}
+	busy := analysis.Variant{Requests: n, Failures: 1234, Latency: hist, Spread: analysis.Spread{Proxies: 7, Squares: 3}}
 	s := State{}.StartStep(time.Unix(1_700_000_000, 1))
 	for i := range 10 {
 		start := time.Unix(1_700_000_000, 1).Add(time.Duration(i) * 5 * time.Second)

@@ -26,7 +26,7 @@ func TestEdgesAreTheBoundsNearestToStablesQuantiles(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := metric{}
-			m.learn(&analysis.Arm{Requests: 1000, Latency: &analysis.Histogram{LE: le, Counts: tt.counts}}, opening, 0, 0)
+			m.learn(&analysis.Variant{Requests: 1000, Latency: &analysis.Histogram{LE: le, Counts: tt.counts}}, opening, 0, 0)
 			var got []float64
 			for _, track := range m.tracks[:m.open] {
 				got = append(got, track.edge)
@@ -39,8 +39,8 @@ func TestEdgesAreTheBoundsNearestToStablesQuantiles(t *testing.T) {
 }
 
 func TestEdgesAreSettledOnceAndFromEnoughRequests(t *testing.T) {
-	few := func(le ...float64) *analysis.Arm {
-		return &analysis.Arm{Requests: 40, Latency: &analysis.Histogram{LE: le, Counts: []int64{20, 40}}}
+	few := func(le ...float64) *analysis.Variant {
+		return &analysis.Variant{Requests: 40, Latency: &analysis.Histogram{LE: le, Counts: []int64{20, 40}}}
 	}
 	var m metric
 	for i, want := range []int32{0, 0, 2} {
@@ -49,7 +49,7 @@ func TestEdgesAreSettledOnceAndFromEnoughRequests(t *testing.T) {
 		}
 	}
 	before := m
-	if m.learn(&analysis.Arm{Requests: 1e6, Latency: &analysis.Histogram{LE: []float64{.1, .5}, Counts: []int64{0, 1e6}}}, opening, 0, 0); m != before {
+	if m.learn(&analysis.Variant{Requests: 1e6, Latency: &analysis.Histogram{LE: []float64{.1, .5}, Counts: []int64{0, 1e6}}}, opening, 0, 0); m != before {
 		t.Error("the edges changed after they were settled")
 	}
 
@@ -65,7 +65,7 @@ func TestEdgesAreSettledOnceAndFromEnoughRequests(t *testing.T) {
 func TestAMetricThatIsSettledLateBeginsWithTheWholeStake(t *testing.T) {
 	var m metric
 	const spent, inFavour = .7, .55
-	m.learn(&analysis.Arm{Requests: 500, Failures: 3}, opening, spent, inFavour)
+	m.learn(&analysis.Variant{Requests: 500, Failures: 3}, opening, spent, inFavour)
 	if e, f := m.evidence(spent), m.assurance(inFavour); e < 1-1e-6 || e > 1 || f < 1-1e-6 || f > 1 {
 		t.Errorf("evidence %v and %v, want 1: nothing was bet yet, and nothing may be lost or won", e, f)
 	}

@@ -144,18 +144,18 @@ func TestEveryMetricMustSpeakForAPromotion(t *testing.T) {
 		}
 		return r
 	}
-	orders := func(canary, stable analysis.Arm) func(int) *analysis.Sample {
+	orders := func(canary, stable analysis.Variant) func(int) *analysis.Sample {
 		return func(int) *analysis.Sample { return &analysis.Sample{Name: "orders", Canary: canary, Stable: stable} }
 	}
-	if r := play(orders(arm(500, 5), arm(500, 5))); !r.MayPromote {
+	if r := play(orders(variant(500, 5), variant(500, 5))); !r.MayPromote {
 		t.Errorf("all metrics are good: %s, promotion evidence %v; want a promotion", r.Explain(), r.PromotionEvidence)
 	}
 	for name, sample := range map[string]func(int) *analysis.Sample{
 		"a metric has no sample":             func(int) *analysis.Sample { return nil },
-		"a metric has no events":             orders(arm(0, 0), arm(0, 0)),
-		"a metric has no events of a canary": orders(arm(0, 0), arm(500, 5)),
-		"a metric has too few":               orders(arm(2, 0), arm(2, 0)),
-		"a metric is just too bad":           orders(arm(500, 10), arm(500, 5)),
+		"a metric has no events":             orders(variant(0, 0), variant(0, 0)),
+		"a metric has no events of a canary": orders(variant(0, 0), variant(500, 5)),
+		"a metric has too few":               orders(variant(2, 0), variant(2, 0)),
+		"a metric is just too bad":           orders(variant(500, 10), variant(500, 5)),
 	} {
 		if r := play(sample); r.MayPromote || r.PromotionEvidence >= r.PromotionThreshold {
 			t.Errorf("%s: may be promoted with evidence %v", name, r.PromotionEvidence)
@@ -168,7 +168,7 @@ func TestNoCanaryIsPromotedEarlyWithout(t *testing.T) {
 		s := judge.State{}.StartStep(epoch)
 		var r judge.Result
 		for i := range windows {
-			s, r = c.Next(s, window(i, weight, arm(1e5, 10), arm(1e5, 10)))
+			s, r = c.Next(s, window(i, weight, variant(1e5, 10), variant(1e5, 10)))
 		}
 		return r
 	}
@@ -199,7 +199,7 @@ func TestNoCanaryIsPromotedEarlyWithout(t *testing.T) {
 
 func TestAWindowThatBeganBeforeTheStepDoesNotSpeakForAPromotion(t *testing.T) {
 	c := plain()
-	good := arm(1e5, 10)
+	good := variant(1e5, 10)
 	s, _ := c.Next(judge.State{}, window(0, 10, good, good))
 	s = s.StartStep(window(1, 50, good, good).Start.Add(time.Second))
 	s, r := c.Next(s, window(1, 50, good, good))
@@ -219,7 +219,7 @@ func TestASuspectedCanaryIsNotPromoted(t *testing.T) {
 	var seen bool
 	for i := range 100 {
 		var r judge.Result
-		s, r = c.Next(s, window(i, 50, arm(100, 15), arm(100, 4)))
+		s, r = c.Next(s, window(i, 50, variant(100, 15), variant(100, 4)))
 		if r.Reason == judge.ReasonSuspected {
 			seen = true
 			if r.MayPromote {
@@ -236,7 +236,7 @@ func TestAPromotionIsExplained(t *testing.T) {
 	s := judge.State{}
 	var r judge.Result
 	for i := range 6 {
-		s, r = plain().Next(s, window(i, 50, arm(1e5, 100), arm(1e5, 100)))
+		s, r = plain().Next(s, window(i, 50, variant(1e5, 100), variant(1e5, 100)))
 	}
 	const want = "canary fails as often as stable over 600000 canary and 600000 stable requests; evidence 0.5 of 100 needed to roll back; a difference of 0.2 pp would show by now; that suffices to promote early"
 	if diff := cmp.Diff(want, r.Explain()); diff != "" {

@@ -169,7 +169,7 @@ func TestTotalsOverSeveralWeightsDeceiveNoUser(t *testing.T) {
 		var (
 			s              judge.State
 			r              judge.Result
-			canary, stable analysis.Arm
+			canary, stable analysis.Variant
 		)
 		for flow.at < 5*time.Minute {
 			w := flow.next()
@@ -186,7 +186,7 @@ func TestTotalsOverSeveralWeightsDeceiveNoUser(t *testing.T) {
 }
 
 // standardised is by how many standard errors the failure rates differ.
-func standardised(a, b analysis.Arm) float64 {
+func standardised(a, b analysis.Variant) float64 {
 	pa, pb := float64(a.Failures)/float64(a.Requests), float64(b.Failures)/float64(b.Requests)
 	return (pa - pb) / math.Sqrt(pa*(1-pa)/float64(a.Requests)+pb*(1-pb)/float64(b.Requests))
 }
@@ -196,7 +196,7 @@ func TestOneWindowAloneNeverRollsBackAFreshCanary(t *testing.T) {
 		flow := newTraffic(1, 1)
 		bad := func() analysis.Window {
 			w := flow.next()
-			w.Canary, w.Stable = analysis.Arm{Requests: n, Failures: n}, analysis.Arm{Requests: n}
+			w.Canary, w.Stable = analysis.Variant{Requests: n, Failures: n}, analysis.Variant{Requests: n}
 			return w
 		}
 		s, first := judge.Defaults().Next(judge.State{}, bad())
@@ -218,8 +218,8 @@ func TestAWindowInWhichOneVersionAnsweredNothingIsNoEvidence(t *testing.T) {
 		s, _ = judge.Defaults().Next(s, flow.next())
 	}
 	for name, w := range map[string]analysis.Window{
-		"no canary request": {Weight: 10, Stable: analysis.Arm{Requests: 1000, Failures: 1000}},
-		"no stable request": {Weight: 10, Canary: analysis.Arm{Requests: 1000, Failures: 1000}},
+		"no canary request": {Weight: 10, Stable: analysis.Variant{Requests: 1000, Failures: 1000}},
+		"no stable request": {Weight: 10, Canary: analysis.Variant{Requests: 1000, Failures: 1000}},
 		"no request":        {Weight: 10},
 	} {
 		w.Start, w.End = s.End(), s.End().Add(5*time.Second)

@@ -124,7 +124,7 @@ func (s *step) answered() (canary, stable counter) {
 	return s.canary, s.stable
 }
 
-func (t *counter) add(a *analysis.Arm) {
+func (t *counter) add(a *analysis.Variant) {
 	const most = 1 << 62 // far beyond what can be counted; an overflow would turn a sum negative
 	t.requests = min(t.requests+a.Requests, most)
 	t.failures = min(t.failures+a.Failures, most)

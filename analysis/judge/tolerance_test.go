@@ -23,11 +23,11 @@ type average struct {
 type counter struct{ requests, failures int64 }
 
 func (a *average) next() analysis.Window {
-	grow := func(t *counter, n int64) analysis.Arm {
+	grow := func(t *counter, n int64) analysis.Variant {
 		before := *t
 		t.requests += n
 		t.failures = int64(math.Round(float64(t.requests) * a.base))
-		return arm(n, t.failures-before.failures)
+		return variant(n, t.failures-before.failures)
 	}
 	a.i++
 	return window(a.i-1, a.weight, grow(&a.canary, a.perWindow), grow(&a.stable, a.perWindow*int64(100-a.weight)/int64(a.weight)))

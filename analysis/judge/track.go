@@ -79,7 +79,7 @@ type nulls struct {
 	maxWin, maxFavour float64
 }
 
-// betAgainst plays one window for a rollback. An arm without events says nothing
+// betAgainst plays one window for a rollback. An variant without events says nothing
 // about the difference.
 func (t *track) betAgainst(n counts, null *nulls) {
 	if math.IsInf(null.maxWin, -1) || !(n.nc > 0 && n.ns > 0) {

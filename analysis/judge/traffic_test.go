@@ -44,13 +44,13 @@ func (t *traffic) next() analysis.Window {
 	canary := int64(math.Round(total * float64(weight) / 100))
 	return analysis.Window{
 		Start: epoch.Add(start), End: epoch.Add(t.at), Weight: weight,
-		Canary: t.arm(canary, t.canary(start)),
-		Stable: t.arm(int64(math.Round(total))-canary, t.stable(start)),
+		Canary: t.variant(canary, t.canary(start)),
+		Stable: t.variant(int64(math.Round(total))-canary, t.stable(start)),
 	}
 }
 
-func (t *traffic) arm(n int64, p float64) analysis.Arm {
-	return analysis.Arm{Requests: n, Failures: t.binomial(n, p)}
+func (t *traffic) variant(n int64, p float64) analysis.Variant {
+	return analysis.Variant{Requests: n, Failures: t.binomial(n, p)}
 }
 
 // binomial draws the number of failures by jumping from one to the next.

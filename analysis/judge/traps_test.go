@@ -16,7 +16,7 @@ import (
 // versions, and those of the version that got less traffic weigh more.
 func TestRetriesOfClientsDoNotFailAGoodCanary(t *testing.T) {
 	const runs, attempts = 100, 4
-	retried := func(flow *traffic, a analysis.Arm) analysis.Arm {
+	retried := func(flow *traffic, a analysis.Variant) analysis.Variant {
 		for failed, i := a.Failures, 1; i < attempts; i++ {
 			// Three in four of the requests that failed fail again.
 			again := flow.binomial(failed, .75)
@@ -48,13 +48,13 @@ func TestRetriesOfClientsDoNotFailAGoodCanary(t *testing.T) {
 // A late scrape would tell of time that was judged already. It changes nothing,
 // and the window that follows is judged as if it had not come.
 func TestALateWindowNeverRevisesOneThatWasJudged(t *testing.T) {
-	s, _ := plain().Next(judge.State{}, window(0, 50, arm(100, 0), arm(100, 0)))
-	s, _ = plain().Next(s, window(1, 50, arm(100, 0), arm(100, 0)))
-	late, r := plain().Next(s, window(0, 50, arm(100, 90), arm(100, 0)))
+	s, _ := plain().Next(judge.State{}, window(0, 50, variant(100, 0), variant(100, 0)))
+	s, _ = plain().Next(s, window(1, 50, variant(100, 0), variant(100, 0)))
+	late, r := plain().Next(s, window(0, 50, variant(100, 90), variant(100, 0)))
 	if late != s || r.Reason != judge.ReasonOutOfOrder {
 		t.Errorf("a late window was judged %s (%s) and changed the state: %v", r.Verdict, r.Reason, late != s)
 	}
-	next := window(2, 50, arm(100, 1), arm(100, 1))
+	next := window(2, 50, variant(100, 1), variant(100, 1))
 	want, _ := plain().Next(s, next)
 	if got, _ := plain().Next(late, next); got != want {
 		t.Error("the window after it was judged otherwise")
@@ -70,8 +70,8 @@ func TestAColdStartIsForgotten(t *testing.T) {
 		if i < 3 {
 			failures = 20 // of 100: less than the 25 pp that are tolerated
 		}
-		cold, _ = judge.Defaults().Next(cold, window(i, 50, arm(100, failures), arm(100, 0)))
-		warm, _ = judge.Defaults().Next(warm, window(i, 50, arm(100, 0), arm(100, 0)))
+		cold, _ = judge.Defaults().Next(cold, window(i, 50, variant(100, failures), variant(100, 0)))
+		warm, _ = judge.Defaults().Next(warm, window(i, 50, variant(100, 0), variant(100, 0)))
 	}
 	if cold.Evidence() > 2*warm.Evidence() {
 		t.Errorf("evidence = %v after a cold start, and %v without one", cold.Evidence(), warm.Evidence())

@@ -24,7 +24,7 @@ type Window struct {
 	// T is the end of the window in seconds since the start, as it was given.
 	T float64
 	// Step is the index of the step of the release; steps without a number are
-	// told apart by their weights.
+	// distinguished by their weights.
 	Step int
 }
 
@@ -38,11 +38,11 @@ type line struct {
 	Seconds *float64 `json:"seconds"`
 	Weight  *int32   `json:"weight"`
 	Step    *int     `json:"step"`
-	Canary  *arm     `json:"canary"`
-	Stable  *arm     `json:"stable"`
+	Canary  *variant `json:"canary"`
+	Stable  *variant `json:"stable"`
 }
 
-type arm struct {
+type variant struct {
 	Requests *int64   `json:"requests"`
 	Failures *int64   `json:"failures"`
 	Latency  *latency `json:"latency"`
@@ -138,7 +138,7 @@ func (l line) complete() error {
 	return nil
 }
 
-func (a *arm) complete() error {
+func (a *variant) complete() error {
 	switch {
 	case a == nil:
 		return errors.New(": missing; give requests and failures, which may be 0")
@@ -150,8 +150,8 @@ func (a *arm) complete() error {
 	return nil
 }
 
-func (a *arm) counted() analysis.Arm {
-	out := analysis.Arm{Requests: *a.Requests, Failures: *a.Failures}
+func (a *variant) counted() analysis.Variant {
+	out := analysis.Variant{Requests: *a.Requests, Failures: *a.Failures}
 	if a.Latency != nil {
 		out.Latency = &analysis.Histogram{LE: a.Latency.LE, Counts: a.Latency.Counts}
 	}

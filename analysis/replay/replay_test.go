@@ -84,7 +84,7 @@ func TestAMalformedLineIsAnErrorWithItsNumber(t *testing.T) {
 		"an empty line":    {``, "line 2: unexpected end"},
 		"something behind": {okLine + ` {}`, "line 2: invalid character"},
 		"an unknown field": {strings.Replace(okLine, `"step"`, `"stpe"`, 1), `line 2: unknown field "stpe"`},
-		"an unknown field of an arm": {
+		"an unknown field of an variant": {
 			strings.Replace(okLine, `"failures": 1`, `"failures": 1, "errors": 1`, 1), `line 2: unknown field "canary.errors"`,
 		},
 		"a field twice":              {strings.Replace(okLine, `"t": 5`, `"t": 4, "t": 5`, 1), `line 2: duplicate field "t"`},

@@ -50,8 +50,8 @@ func (t Traffic) window(r random, since time.Duration, weight int32) analysis.Wi
 	share := float64(weight) / 100
 	w := analysis.Window{
 		Start: epoch.Add(since), End: epoch.Add(since + length), Weight: weight,
-		Canary: t.arm(r, expected*share, t.Canary(middle)),
-		Stable: t.arm(r, expected*(1-share), t.Stable(middle)),
+		Canary: t.variant(r, expected*share, t.Canary(middle)),
+		Stable: t.variant(r, expected*(1-share), t.Stable(middle)),
 	}
 	if t.StableLatency != nil {
 		w.Canary.Latency = t.CanaryLatency(middle).histogram(r, w.Canary.Requests)
@@ -63,14 +63,14 @@ func (t Traffic) window(r random, since time.Duration, weight int32) analysis.Wi
 // proxies is how many of them carry the traffic.
 const proxies = 4
 
-// arm draws the requests of one version. What it does in one window is the same
+// variant draws the requests of one version. What it does in one window is the same
 // at every proxy; a burst is at one of them.
-func (t Traffic) arm(r random, expected, p float64) analysis.Arm {
+func (t Traffic) variant(r random, expected, p float64) analysis.Variant {
 	share := p
 	if t.Burst <= 1 {
 		share = r.share(p, t.Correlation)
 	}
-	var sum analysis.Arm
+	var sum analysis.Variant
 	for range proxies {
 		n := r.count(expected / proxies)
 		var k int64

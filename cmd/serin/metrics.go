@@ -166,17 +166,17 @@ func (o *metricsOptions) certificate(ctx, parts context.Context, running *sync.W
 		return provided, func() error { return nil }, nil
 	}
 	service := types.NamespacedName{Namespace: o.namespace, Name: o.service}
-	keeper := certificate.NewKeeper(certificate.Options{
+	rotator := certificate.NewRotator(certificate.Options{
 		Hosts:     []string{service.Name + "." + service.Namespace + ".svc"},
 		Store:     certificate.Secret{Client: clients.kubernetes.CoreV1().Secrets(o.namespace), Name: o.secret},
 		Announcer: certificate.APIService{Client: clients.dynamic, Name: o.apiService, Service: service},
 		Clock:     clock.RealClock{}, Log: ctrl.LoggerFrom(ctx).WithName("certificate"),
 	})
 	begun := make(chan struct{})
-	running.Go(func() { keeper.Run(parts, func() { close(begun) }) })
+	running.Go(func() { rotator.Run(parts, func() { close(begun) }) })
 	select {
 	case <-begun:
-		return keeper, keeper.Ready, nil
+		return rotator, rotator.Ready, nil
 	case <-ctx.Done():
 		return nil, nil, errors.New("stopped before there was a certificate")
 	}

@@ -119,7 +119,7 @@ func figures(windows []analysis.Window, health analysis.Health, since time.Time)
 		}
 		covered += w.End.Sub(w.Start)
 		out.EndedAt = metav1.NewMicroTime(w.End)
-		for arm, counts := range map[*analysis.Arm]*v1alpha1.CanaryCounts{&w.Stable: &out.Stable, &w.Canary: &out.Canary} {
+		for arm, counts := range map[*analysis.Variant]*v1alpha1.CanaryCounts{&w.Stable: &out.Stable, &w.Canary: &out.Canary} {
 			counts.Requests += arm.Requests
 			counts.Failures += arm.Failures
 		}

@@ -51,7 +51,7 @@ func (m *counts) Windows(split types.NamespacedName, after time.Time) ([]analysi
 }
 
 // window of a quarter of a minute that ends so many seconds after the test began.
-func window(end int, stable, canary analysis.Arm) analysis.Window {
+func window(end int, stable, canary analysis.Variant) analysis.Window {
 	at := time.Unix(1e9, 0).Add(time.Duration(end) * time.Second)
 	return analysis.Window{Start: at.Add(-15 * time.Second), End: at, Stable: stable, Canary: canary}
 }
@@ -59,9 +59,9 @@ func window(end int, stable, canary analysis.Arm) analysis.Window {
 func TestFiguresAreTheSumOfWholeWindows(t *testing.T) {
 	start := time.Unix(1e9, 0)
 	windows := []analysis.Window{
-		window(15, analysis.Arm{Requests: 1000}, analysis.Arm{Requests: 1000}),
-		window(30, analysis.Arm{Requests: 90, Failures: 1}, analysis.Arm{Requests: 10, Failures: 2}),
-		window(45, analysis.Arm{Requests: 80}, analysis.Arm{}),
+		window(15, analysis.Variant{Requests: 1000}, analysis.Variant{Requests: 1000}),
+		window(30, analysis.Variant{Requests: 90, Failures: 1}, analysis.Variant{Requests: 10, Failures: 2}),
+		window(45, analysis.Variant{Requests: 80}, analysis.Variant{}),
 	}
 	both := &v1alpha1.CanaryTraffic{
 		EndedAt: metav1.NewMicroTime(start.Add(45 * time.Second)), Seconds: 30,
@@ -74,7 +74,7 @@ func TestFiguresAreTheSumOfWholeWindows(t *testing.T) {
 		want    *v1alpha1.CanaryTraffic
 	}{
 		"of those that began with the weights":        {windows, analysis.Health{}, start.Add(15 * time.Second), both},
-		"that is zero where no client called":         {[]analysis.Window{window(15, analysis.Arm{}, analysis.Arm{})}, analysis.Health{}, start, &v1alpha1.CanaryTraffic{EndedAt: metav1.NewMicroTime(start.Add(15 * time.Second)), Seconds: 15}},
+		"that is zero where no client called":         {[]analysis.Window{window(15, analysis.Variant{}, analysis.Variant{})}, analysis.Health{}, start, &v1alpha1.CanaryTraffic{EndedAt: metav1.NewMicroTime(start.Add(15 * time.Second)), Seconds: 15}},
 		"and unknown without a window":                {nil, analysis.Health{}, start, nil},
 		"and unknown while weights change":            {windows, analysis.Health{}, time.Time{}, nil},
 		"and unknown when all began before them":      {windows, analysis.Health{}, start.Add(time.Minute), nil},
@@ -98,7 +98,7 @@ func TestWhatTheVersionsAnsweredIsInTheStatusWhileTheCanaryIsThere(t *testing.T)
 		t.Errorf("nothing was counted, and it says %+v", got)
 	}
 	end := c.clock.Now()
-	c.counts.windows = []analysis.Window{{Start: end.Add(-10 * time.Second), End: end, Stable: analysis.Arm{Requests: 99, Failures: 3}, Canary: analysis.Arm{Requests: 1}}}
+	c.counts.windows = []analysis.Window{{Start: end.Add(-10 * time.Second), End: end, Stable: analysis.Variant{Requests: 99, Failures: 3}, Canary: analysis.Variant{Requests: 1}}}
 	writes := c.names["update status v1alpha1.CanaryRelease"]
 	c.run(1)
 	got := c.canaryRelease().Status.Services[0].Traffic
@@ -106,7 +106,7 @@ func TestWhatTheVersionsAnsweredIsInTheStatusWhileTheCanaryIsThere(t *testing.T)
 		t.Fatalf("%+v", got)
 	}
 	for range 10 { // half a minute, with something new each time
-		c.counts.windows = append(c.counts.windows, analysis.Window{Start: c.clock.Now().Add(-3 * time.Second), End: c.clock.Now(), Canary: analysis.Arm{Requests: 1}})
+		c.counts.windows = append(c.counts.windows, analysis.Window{Start: c.clock.Now().Add(-3 * time.Second), End: c.clock.Now(), Canary: analysis.Variant{Requests: 1}})
 		c.run(1)
 	}
 	if more := c.names["update status v1alpha1.CanaryRelease"] - writes; more != 3 {

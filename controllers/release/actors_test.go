@@ -240,9 +240,9 @@ func (w *world) traffic() {
 		return
 	}
 	n := w.rps * 5
-	arm := func(role string, share int64) analysis.Arm {
+	arm := func(role string, share int64) analysis.Variant {
 		requests := n * share / 100
-		return analysis.Arm{Requests: requests, Failures: requests * w.failures[w.templateOf(role)] / 100}
+		return analysis.Variant{Requests: requests, Failures: requests * w.failures[w.templateOf(role)] / 100}
 	}
 	w.windows = append(w.windows, analysis.Window{
 		Start: w.windowFrom, End: w.now, Weight: s.observed,

@@ -250,10 +250,10 @@ func (x *explored) pass(requests, failures int64) {
 	}
 	w := analysis.Window{Start: from, End: x.now, Weight: x.split.observed}
 	if w.Weight > 0 {
-		w.Canary = analysis.Arm{Requests: requests, Failures: failures}
+		w.Canary = analysis.Variant{Requests: requests, Failures: failures}
 	}
 	if w.Weight < 100 {
-		w.Stable = analysis.Arm{Requests: requests}
+		w.Stable = analysis.Variant{Requests: requests}
 	}
 	x.windows, x.dirty = append(x.windows, w), true
 }

@@ -92,8 +92,8 @@ func (w *world) judgeAlone(r *rand.Rand, requests int64, rate float64) (windows 
 	return windows, actions
 }
 
-func draw(r *rand.Rand, requests int64, rate float64) analysis.Arm {
-	arm := analysis.Arm{Requests: requests}
+func draw(r *rand.Rand, requests int64, rate float64) analysis.Variant {
+	arm := analysis.Variant{Requests: requests}
 	for range requests {
 		if r.Float64() < rate {
 			arm.Failures++

@@ -59,7 +59,7 @@ func (s *counting) Scrape(ctx context.Context, t analysis.Target, at time.Time) 
 	seconds := int64(at.Sub(s.begun) / time.Second)
 	out := analysis.Scrape{At: at, Pods: map[string]analysis.PodCounters{}}
 	for _, p := range t.Pods {
-		out.Pods[p.UID] = analysis.PodCounters{Canary: analysis.Arm{Requests: 10 * seconds}, Stable: analysis.Arm{Requests: 90 * seconds}}
+		out.Pods[p.UID] = analysis.PodCounters{Canary: analysis.Variant{Requests: 10 * seconds}, Stable: analysis.Variant{Requests: 90 * seconds}}
 	}
 	if read, ok := s.read[t.Canary]; ok {
 		return read(ctx, out)
@@ -497,6 +497,6 @@ func TestManyGoroutinesMayUseACollector(t *testing.T) {
 }
 
 // counted is what one proxy answered without failures.
-func arm(requests int64) analysis.Arm {
-	return analysis.Arm{Requests: requests, Spread: analysis.Spread{Proxies: 1}}
+func arm(requests int64) analysis.Variant {
+	return analysis.Variant{Requests: requests, Spread: analysis.Spread{Proxies: 1}}
 }

@@ -19,7 +19,7 @@ const skew = 5 * time.Second
 // reading is what the newest TrafficMetrics say of one split.
 type reading struct {
 	start, end time.Time
-	arms       map[string]analysis.Arm
+	arms       map[string]analysis.Variant
 }
 
 // readings sorts the items of a list by the split that they are of. What can't be read
@@ -41,7 +41,7 @@ func readings(items []metricsv1.TrafficMetrics) map[types.NamespacedName]reading
 		switch {
 		case r.arms == nil || end.After(r.end):
 			// One window for both arms: what is older belongs to another.
-			r = reading{start: start, end: end, arms: map[string]analysis.Arm{}}
+			r = reading{start: start, end: end, arms: map[string]analysis.Variant{}}
 		case !end.Equal(r.end) || !start.Equal(r.start):
 			continue
 		}
@@ -60,15 +60,15 @@ type backendOf struct {
 }
 
 // armOf reads the counts of an item that is the total of one backend of a split.
-func armOf(m *metricsv1.TrafficMetrics) (analysis.Arm, bool) {
+func armOf(m *metricsv1.TrafficMetrics) (analysis.Variant, bool) {
 	other := m.Edge.Resource
 	total := other == nil || other.Kind == "" && other.Name == "" && other.Namespace == ""
 	if m.Backend == nil || !total || m.Window.Duration <= 0 || m.Edge.Direction == metricsv1.DirectionTo {
-		return analysis.Arm{}, false
+		return analysis.Variant{}, false
 	}
 	success, known := counted(m, metricsv1.MetricSuccessCount)
 	failure, alsoKnown := counted(m, metricsv1.MetricFailureCount)
-	arm := analysis.Arm{Requests: success + failure, Failures: failure}
+	arm := analysis.Variant{Requests: success + failure, Failures: failure}
 	return arm, known && alsoKnown && arm.Validate() == nil
 }
 
@@ -101,7 +101,7 @@ func (t *split) window(r reading, found bool, now time.Time) (analysis.Window, a
 	if !found {
 		return w, analysis.ReasonNoData, "the TrafficMetrics API has no metrics of the TrafficSplit yet; if requests are sent, look what serin metrics says of its source"
 	}
-	for name, arm := range map[string]*analysis.Arm{t.Stable: &w.Stable, t.Canary: &w.Canary} {
+	for name, arm := range map[string]*analysis.Variant{t.Stable: &w.Stable, t.Canary: &w.Canary} {
 		var known bool
 		if *arm, known = r.arms[name]; !known {
 			return w, analysis.ReasonNoData, fmt.Sprintf("the TrafficMetrics API has no metrics of the backend %q", name)

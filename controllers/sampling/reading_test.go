@@ -61,10 +61,10 @@ func TestAWindowIsMadeOnlyOfMetricsThatAreKnown(t *testing.T) {
 		reason  analysis.Reason
 		message string
 	}{
-		{name: "both versions", items: both(second(60)), want: analysis.Window{Canary: analysis.Arm{Requests: 10, Failures: 2}, Stable: analysis.Arm{Requests: 91, Failures: 1}}},
-		{name: "after the previous window", items: both(second(60)), ended: second(30), want: analysis.Window{Canary: analysis.Arm{Requests: 10, Failures: 2}, Stable: analysis.Arm{Requests: 91, Failures: 1}}},
-		{name: "estimates are rounded", items: []metricsv1.TrafficMetrics{item(second(60), "website-stable", "90600m", "1"), item(second(60), "website-canary", "0", "400m")}, want: analysis.Window{Stable: analysis.Arm{Requests: 92, Failures: 1}}},
-		{name: "clients know better than servers", items: append([]metricsv1.TrafficMetrics{item(second(60), "website-canary", "500", "0", server)}, append(both(second(60)), item(second(60), "website-stable", "500", "0", server))...), want: analysis.Window{Canary: analysis.Arm{Requests: 10, Failures: 2}, Stable: analysis.Arm{Requests: 91, Failures: 1}}},
+		{name: "both versions", items: both(second(60)), want: analysis.Window{Canary: analysis.Variant{Requests: 10, Failures: 2}, Stable: analysis.Variant{Requests: 91, Failures: 1}}},
+		{name: "after the previous window", items: both(second(60)), ended: second(30), want: analysis.Window{Canary: analysis.Variant{Requests: 10, Failures: 2}, Stable: analysis.Variant{Requests: 91, Failures: 1}}},
+		{name: "estimates are rounded", items: []metricsv1.TrafficMetrics{item(second(60), "website-stable", "90600m", "1"), item(second(60), "website-canary", "0", "400m")}, want: analysis.Window{Stable: analysis.Variant{Requests: 92, Failures: 1}}},
+		{name: "clients know better than servers", items: append([]metricsv1.TrafficMetrics{item(second(60), "website-canary", "500", "0", server)}, append(both(second(60)), item(second(60), "website-stable", "500", "0", server))...), want: analysis.Window{Canary: analysis.Variant{Requests: 10, Failures: 2}, Stable: analysis.Variant{Requests: 91, Failures: 1}}},
 		{name: "nothing", reason: analysis.ReasonNoData, message: "the TrafficMetrics API has no metrics of the TrafficSplit yet; if requests are sent, look what serin metrics says of its source"},
 		{name: "no item for the canary", items: both(second(60))[:1], reason: analysis.ReasonNoData, message: `the TrafficMetrics API has no metrics of the backend "website-canary"`},
 		{name: "an older item for the canary", items: []metricsv1.TrafficMetrics{both(second(60))[0], both(second(30))[1]}, reason: analysis.ReasonNoData, message: `the TrafficMetrics API has no metrics of the backend "website-canary"`},

@@ -272,7 +272,7 @@ func TestTheListIsReadFromAnAPIServerToItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := reading{start: second(30), end: second(60), arms: map[string]analysis.Arm{"website-stable": {Requests: 91, Failures: 1}, "website-canary": {Requests: 10, Failures: 2}}}
+	want := reading{start: second(30), end: second(60), arms: map[string]analysis.Variant{"website-stable": {Requests: 91, Failures: 1}, "website-canary": {Requests: 10, Failures: 2}}}
 	if diff := cmp.Diff(map[types.NamespacedName]reading{website: want}, got.readings, cmp.AllowUnexported(reading{})); diff != "" {
 		t.Error(diff)
 	}

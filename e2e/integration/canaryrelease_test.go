@@ -69,7 +69,7 @@ func (constant) Forget(types.NamespacedName) {}
 
 func (constant) Windows(types.NamespacedName, time.Time) ([]analysis.Window, analysis.Health) {
 	begin := time.Now().Add(time.Second) // not before the weights were seen
-	return []analysis.Window{{Start: begin, End: begin.Add(15 * time.Second), Stable: analysis.Arm{Requests: 99, Failures: 1}}}, analysis.Health{}
+	return []analysis.Window{{Start: begin, End: begin.Add(15 * time.Second), Stable: analysis.Variant{Requests: 99, Failures: 1}}}, analysis.Health{}
 }
 
 // canaryStage is a namespace with a Helm release that is tried. TrafficSplits are served by

@@ -195,8 +195,8 @@ func (m *measurements) Windows(split types.NamespacedName, after time.Time) ([]a
 }
 
 // answered are requests that took at most 100 milliseconds.
-func answered(n int64) analysis.Arm {
-	return analysis.Arm{Requests: n, Latency: &analysis.Histogram{LE: []float64{0.1, 0.5}, Counts: []int64{n, n}}}
+func answered(n int64) analysis.Variant {
+	return analysis.Variant{Requests: n, Latency: &analysis.Histogram{LE: []float64{0.1, 0.5}, Counts: []int64{n, n}}}
 }
 
 func isReady(pod *corev1.Pod) bool {

@@ -54,7 +54,7 @@ func TestReleasesAreMeasuredThroughTheAPIAsSoonAsItIsThere(t *testing.T) {
 			return errors.New(health.Message)
 		}
 		w := windows[0]
-		if w.Stable != (analysis.Arm{Requests: 90}) || w.Canary != (analysis.Arm{Requests: 10, Failures: 2}) || !w.End.Equal(snapshot.End) {
+		if w.Stable != (analysis.Variant{Requests: 90}) || w.Canary != (analysis.Variant{Requests: 10, Failures: 2}) || !w.End.Equal(snapshot.End) {
 			t.Fatalf("%+v", w)
 		}
 		return nil

@@ -134,7 +134,7 @@ func serveTraffic(t *testing.T, source observe.Source) *replica {
 	})
 	running.Go(func() { watcher.Run(ctx) })
 	service := types.NamespacedName{Namespace: operatorSpace, Name: metricsService}
-	keeper := certificate.NewKeeper(certificate.Options{
+	keeper := certificate.NewRotator(certificate.Options{
 		Hosts:     []string{metricsService + "." + operatorSpace + ".svc"},
 		Store:     certificate.Secret{Client: core.CoreV1().Secrets(operatorSpace), Name: metricsService},
 		Announcer: certificate.APIService{Client: other, Name: apiService, Service: service},

@@ -32,7 +32,7 @@ var owners = []observe.Kind{
 // end is one end of a flow, as the cluster knows it.
 type end struct {
 	namespace string
-	// pod is zero where pods are not told apart.
+	// pod is zero where pods are not distinguished.
 	pod      types.NamespacedName
 	workload observe.Workload
 	// services that the requests were sent to, from the one that the client called to

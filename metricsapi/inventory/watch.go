@@ -113,10 +113,10 @@ var _ cache.ReflectorStore = (*feed)(nil)
 // Transformer has lists trimmed while they come in.
 func (f *feed) Transformer() cache.TransformFunc { return f.trim }
 
-// Add is told of a new object.
+// Add is called for a new object.
 func (f *feed) Add(o any) error { return f.Update(o) }
 
-// Update is told of a changed object.
+// Update is called for a changed object.
 func (f *feed) Update(o any) error {
 	object, ok := o.(runtime.Object)
 	if !ok {
@@ -125,7 +125,7 @@ func (f *feed) Update(o any) error {
 	return f.set(object)
 }
 
-// Delete is told of an object that is gone.
+// Delete is called for an object that is gone.
 func (f *feed) Delete(o any) error {
 	name, err := accessName(o)
 	if err == nil {
@@ -134,7 +134,7 @@ func (f *feed) Delete(o any) error {
 	return err
 }
 
-// Replace is told of all that there is.
+// Replace is called for all that there is.
 func (f *feed) Replace(all []any, _ string) error {
 	there := make(map[types.NamespacedName]bool, len(all))
 	for _, o := range all {

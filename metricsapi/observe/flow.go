@@ -18,9 +18,9 @@ type Party struct {
 	Pod string
 	// Address is that of the pod where its name is not known.
 	Address netip.Addr
-	// Workload is the object that makes the pods, where pods are not told apart.
+	// Workload is the object that makes the pods, where pods are not distinguished.
 	Workload Workload
-	// Service that the requests were sent to, where pods are not told apart.
+	// Service that the requests were sent to, where pods are not distinguished.
 	Service string
 }
 

@@ -8,7 +8,7 @@ type Reader struct {
 	cache cache
 }
 
-// NewReader makes a Reader. count is told of each line, and of equal ones together;
+// NewReader makes a Reader. count is called for each line, and of equal ones together;
 // dropped of each line that is too long or has no end.
 func NewReader(count func(Entry), dropped func()) *Reader {
 	r := &Reader{cache: cache{of: map[string]*Entry{}, count: count}}

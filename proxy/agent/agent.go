@@ -41,7 +41,7 @@ type Options struct {
 	// Render are the facts of the pod that nginx runs in.
 	Render nginx.RenderOptions
 	// Server makes nginx, not started. killed is to be called when workers ended
-	// without being told to, with their number.
+	// on their own, with their number.
 	Server func(killed func(workers int)) (Server, error)
 	// Files holds what must stay open when the agent crashes. Default: fdstore.None.
 	Files fdstore.Store

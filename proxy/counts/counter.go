@@ -21,7 +21,7 @@ import (
 )
 
 // durationBounds are the upper bounds of the latency histogram, in seconds.
-// nginx measures in milliseconds, so there is nothing to tell apart below one.
+// nginx measures in milliseconds, so there is nothing to distinguish below one.
 var durationBounds = []float64{
 	0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.025, 0.05, 0.075,
 	0.1, 0.15, 0.25, 0.5, 0.75, 1, 2.5, 5, 10, 30, 60,
@@ -63,7 +63,7 @@ type state struct {
 	CopyDrops map[string]uint64 `json:"copyDrops"`
 	// Dropped are lines that could not be understood.
 	Dropped uint64 `json:"dropped"`
-	// Killed are workers of nginx that ended without being told to.
+	// Killed are workers of nginx that ended on their own.
 	Killed uint64 `json:"killed"`
 }
 
@@ -166,7 +166,7 @@ func (c *Counter) Serve(services map[string]string) {
 	}
 }
 
-// Killed counts workers that ended without being told to.
+// Killed counts workers that ended on their own.
 func (c *Counter) Killed(workers int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,7 @@ func Parse(body []byte) (Families, error) {
 }
 
 // Start is when the proxy started, in seconds since 1970 in the shortest form that is
-// exact. It tells apart the runs of one proxy.
+// exact. It distinguishes the runs of one proxy.
 func (f Families) Start() (string, error) {
 	series, err := f.Series(Start, dto.MetricType_GAUGE)
 	if err != nil {
@@ -107,8 +107,8 @@ func Histogram(in *dto.Histogram) (*analysis.Histogram, error) {
 		}
 	}
 	h.Counts = append(h.Counts, int64(total))
-	arm := analysis.Arm{Requests: analysis.MaxCount, Latency: h}
-	return h, arm.Validate()
+	variant := analysis.Variant{Requests: analysis.MaxCount, Latency: h}
+	return h, variant.Validate()
 }
 
 var errNotCount = errors.New("not a count: a whole number that is not negative was expected")

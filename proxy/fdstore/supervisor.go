@@ -184,7 +184,7 @@ func (s *Supervisor) serveStore(connection int) error {
 // isGone reports whether an error is that the agent has ended.
 func isGone(err error) bool { return errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) }
 
-// reap collects every process that has ended, and tells whether one of them is pid.
+// reap collects every process that has ended, and reports whether one of them is pid.
 func reap(pid int) (status unix.WaitStatus, ended bool, err error) {
 	for {
 		var s unix.WaitStatus

@@ -119,7 +119,7 @@ func (m *Master) runs() (bool, error) {
 }
 
 // quit has it finish its requests and end. When the master process is gone, the
-// workers are told one by one.
+// workers are signalled one by one.
 func (m *Master) quit() error {
 	runs, err := m.runs()
 	if err != nil {

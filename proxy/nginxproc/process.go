@@ -47,7 +47,7 @@ type Options struct {
 	Workers int
 	// Log takes nginx's error log.
 	Log io.Writer
-	// Killed is called with the number of workers that ended without being told to.
+	// Killed is called with the number of workers that ended on their own.
 	Killed func(workers int)
 	// Files keeps the pipe of the error log open, so that nginx can go on to write to
 	// it when the agent crashes.

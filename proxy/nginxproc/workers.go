@@ -20,7 +20,7 @@ import (
 const (
 	// titleNginx begins the title of every process of a running nginx.
 	titleNginx = "nginx: "
-	// titleWorker is the title of a worker that accepts connections. One that is told to
+	// titleWorker is the title of a worker that accepts connections. One that is ordered to
 	// finish changes its title before it stops accepting, in one go.
 	titleWorker = "nginx: worker process"
 )

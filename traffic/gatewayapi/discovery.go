@@ -50,7 +50,7 @@ var routeVersions = map[string][]string{
 // routeKinds are the kinds of routes in the order in which they are handled.
 var routeKinds = []string{kindHTTPRoute, kindGRPCRoute, kindTCPRoute, kindTLSRoute, kindUDPRoute}
 
-// readsRequests is true for the kinds of routes that tell requests apart. The others
+// readsRequests is true for the kinds of routes that distinguish requests. The others
 // pass connections on unread.
 func readsRequests(kind string) bool {
 	return slices.Contains([]string{kindHTTPRoute, kindGRPCRoute}, kind)

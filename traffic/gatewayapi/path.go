@@ -59,7 +59,7 @@ func (p pathMatch) inBoth(c pathMatch) (pathMatch, bool) {
 type pathSet struct {
 	conditions []pathMatch
 	// but are paths that are in the tree of one of the conditions and do not belong to
-	// the set. An exact path goes before every prefix, so they can be told apart.
+	// the set. An exact path goes before every prefix, so they can be distinguished.
 	but []string
 	// expression that the set was made from.
 	expression *regexp.Regexp

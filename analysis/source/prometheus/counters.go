@@ -32,20 +32,20 @@ func (m *Measurer) counters(ctx context.Context, server promv1.API, at time.Time
 		}
 		return matrix, nil
 	}
-	var arms [2]readings
-	for i, queries := range []arm{m.text.stable, m.text.canary} {
+	var variants [2]readings
+	for i, queries := range []variant{m.text.stable, m.text.canary} {
 		var err error
-		if arms[i].requests, err = read(queries.requests); err != nil {
+		if variants[i].requests, err = read(queries.requests); err != nil {
 			return source.Sample{}, err
 		}
-		if arms[i].latency, err = read(queries.latency); err != nil {
+		if variants[i].latency, err = read(queries.latency); err != nil {
 			return source.Sample{}, err
 		}
-		if arms[i].failures, err = read(queries.failures); err != nil {
+		if variants[i].failures, err = read(queries.failures); err != nil {
 			return source.Sample{}, err
 		}
 	}
-	return m.scrape(at, arms[0], arms[1])
+	return m.scrape(at, variants[0], variants[1])
 }
 
 // scrape puts the counters of both versions together as if they had been read from the
@@ -56,17 +56,17 @@ func (m *Measurer) scrape(at time.Time, stable, canary readings) (source.Sample,
 	for _, version := range []struct {
 		prefix string
 		read   readings
-		put    func(analysis.Arm) analysis.PodCounters
+		put    func(analysis.Variant) analysis.PodCounters
 	}{
-		{"stable/", stable, func(a analysis.Arm) analysis.PodCounters { return analysis.PodCounters{Stable: a} }},
-		{"canary/", canary, func(a analysis.Arm) analysis.PodCounters { return analysis.PodCounters{Canary: a} }},
+		{"stable/", stable, func(a analysis.Variant) analysis.PodCounters { return analysis.PodCounters{Stable: a} }},
+		{"canary/", canary, func(a analysis.Variant) analysis.PodCounters { return analysis.PodCounters{Canary: a} }},
 	} {
 		targets, err := version.read.targets(at)
 		if err != nil {
 			return source.Sample{}, err
 		}
 		for _, t := range targets {
-			counted, err := t.arm()
+			counted, err := t.variant()
 			if err != nil {
 				return source.Sample{}, err
 			}

@@ -54,41 +54,41 @@ func windows(t *testing.T, rounds ...reading) (list []analysis.Window) {
 	return list
 }
 
-func canary(requests, failures int64) analysis.Arm {
-	return analysis.Arm{Requests: requests, Failures: failures}
+func canary(requests, failures int64) analysis.Variant {
+	return analysis.Variant{Requests: requests, Failures: failures}
 }
 
 func TestWindowsOfRawCounters(t *testing.T) {
 	of := func(list ...*model.SampleStream) model.Matrix { return list }
 	for name, test := range map[string]struct {
 		rounds []reading
-		want   []analysis.Arm
+		want   []analysis.Variant
 	}{
 		"the increase between two readings": {
 			[]reading{
 				{100, readings{requests: of(series("a", "200", "", 100, 7, 10)), failures: of(series("a", "500", "", 100, 1, 1))}},
 				{110, readings{requests: of(series("a", "200", "", 110, 20, 30)), failures: of(series("a", "500", "", 110, 2, 3))}},
-			}, []analysis.Arm{canary(20, 2)},
+			}, []analysis.Variant{canary(20, 2)},
 		},
 		"the first failure ever is counted": {
 			[]reading{
 				{100, readings{requests: of(series("a", "200", "", 100, 7, 10))}},
 				{110, readings{requests: of(series("a", "200", "", 110, 20, 30), series("a", "500", "", 110, 4)), failures: of(series("a", "500", "", 110, 4))}},
-			}, []analysis.Arm{canary(24, 4)},
+			}, []analysis.Variant{canary(24, 4)},
 		},
 		"a restarted pod is left out of one window, the others count": {
 			[]reading{
 				{100, readings{requests: of(series("a", "200", "", 100, 90, 100), series("b", "200", "", 100, 90, 100))}},
 				{110, readings{requests: of(series("a", "200", "", 110, 4, 5), series("b", "200", "", 110, 120, 130))}},
 				{120, readings{requests: of(series("a", "200", "", 120, 10, 15), series("b", "200", "", 120, 150, 150))}},
-			}, []analysis.Arm{canary(30, 0), canary(30, 0)},
+			}, []analysis.Variant{canary(30, 0), canary(30, 0)},
 		},
 		"a reset that the sum would hide is seen": {
 			[]reading{
 				{100, readings{requests: of(series("a", "200", "", 100, 5), series("a", "404", "", 100, 100))}},
 				{110, readings{requests: of(series("a", "200", "", 110, 500), series("a", "404", "", 110, 2))}},
 				{120, readings{requests: of(series("a", "200", "", 120, 510), series("a", "404", "", 120, 2))}},
-			}, []analysis.Arm{canary(10, 0)},
+			}, []analysis.Variant{canary(10, 0)},
 		},
 		"a series that vanished and came back is no increase": {
 			[]reading{
@@ -97,28 +97,28 @@ func TestWindowsOfRawCounters(t *testing.T) {
 				{120, readings{requests: of(series("a", "200", "", 120, 7))}},
 				{130, readings{requests: of(series("a", "200", "", 130, 8), series("a", "404", "", 130, 1001))}},
 				{140, readings{requests: of(series("a", "200", "", 140, 9), series("a", "404", "", 140, 1002))}},
-			}, []analysis.Arm{canary(1, 0), canary(2, 0)},
+			}, []analysis.Variant{canary(1, 0), canary(2, 0)},
 		},
 		"a new pod begins with its second reading": {
 			[]reading{
 				{100, readings{requests: of(series("a", "200", "", 100, 1))}},
 				{110, readings{requests: of(series("a", "200", "", 110, 2), series("b", "200", "", 110, 1000))}},
 				{120, readings{requests: of(series("a", "200", "", 120, 4), series("b", "200", "", 120, 1003))}},
-			}, []analysis.Arm{canary(1, 0), canary(5, 0)},
+			}, []analysis.Variant{canary(1, 0), canary(5, 0)},
 		},
 		"a pod that ended does not hold the others up": {
 			[]reading{
 				{100, readings{requests: of(series("a", "200", "", 100, 1, 1), series("b", "200", "", 100, 5, 5))}},
 				{110, readings{requests: of(series("a", "200", "", 110, 2, 2), series("b", "200", "", 101, 5, 5))}},
 				{120, readings{requests: of(series("a", "200", "", 120, 4, 4), series("b", "200", "", 101, 5, 5))}},
-			}, []analysis.Arm{canary(1, 0), canary(2, 0)},
+			}, []analysis.Variant{canary(1, 0), canary(2, 0)},
 		},
 		"what was scraped between the queries is left for the next window": {
 			[]reading{
 				{100, readings{requests: of(series("a", "200", "", 100, 10)), failures: of(series("a", "500", "", 100, 0))}},
 				{110, readings{requests: of(series("a", "200", "", 110, 20)), failures: of(series("a", "500", "", 111, 10, 20))}},
 				{120, readings{requests: of(series("a", "200", "", 120, 40)), failures: of(series("a", "500", "", 120, 20))}},
-			}, []analysis.Arm{canary(10, 10), canary(20, 10)},
+			}, []analysis.Variant{canary(10, 10), canary(20, 10)},
 		},
 		"nothing new closes no window": {
 			[]reading{
@@ -130,11 +130,11 @@ func TestWindowsOfRawCounters(t *testing.T) {
 			[]reading{
 				{100, readings{latency: of(series("a", "", "0.1", 100, 1), series("a", "", "+Inf", 100, 2))}},
 				{110, readings{latency: of(series("a", "", "0.1", 110, 4), series("a", "", "+Inf", 110, 7))}},
-			}, []analysis.Arm{{Requests: 5, Latency: &analysis.Histogram{LE: []float64{.1}, Counts: []int64{3, 5}}}},
+			}, []analysis.Variant{{Requests: 5, Latency: &analysis.Histogram{LE: []float64{.1}, Counts: []int64{3, 5}}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got []analysis.Arm
+			var got []analysis.Variant
 			for _, w := range windows(t, test.rounds...) {
 				w.Canary.Spread = analysis.Spread{} // not what this test is about
 				got = append(got, w.Canary)

@@ -81,11 +81,11 @@ func (q Query) maxAge() time.Duration {
 // compiled is a Query that can be sent.
 type compiled struct {
 	number         string
-	stable, canary arm
+	stable, canary variant
 }
 
-// arm are the queries for the counters of one version; "" for none.
-type arm struct{ requests, latency, failures string }
+// variant are the queries for the counters of one version; "" for none.
+type variant struct{ requests, latency, failures string }
 
 // compile returns an error that names the field and the fix.
 func (q Query) compile() (compiled, error) {
@@ -141,7 +141,7 @@ func (q Query) compileCounters() (c compiled, err error) {
 	return c, nil
 }
 
-func (c Counters) compile(s Scope, over time.Duration) (a arm, err error) {
+func (c Counters) compile(s Scope, over time.Duration) (a variant, err error) {
 	for _, f := range []struct {
 		name, query string
 		into        *string

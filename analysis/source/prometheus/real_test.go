@@ -97,11 +97,11 @@ func TestARealPrometheus(t *testing.T) {
 	stable.set(counted("stable", 1000, 10), false)
 	canary.set(counted("canary", 100, 1)+"odd{namespace=\"shop\"} NaN\nhuge{namespace=\"shop\"} +Inf\n", false)
 	address := realServer(t, stable, canary)
-	arm := func(version string) Scope {
+	variant := func(version string) Scope {
 		return Scope{Args: map[string]string{"service": "web-" + version}, Namespace: "shop"}
 	}
 	plain := func(query string) *Measurer {
-		m, err := New(caller(), token{}, Query{Address: address, PromQL: query, MaxAge: 3 * time.Second, Canary: arm("canary")})
+		m, err := New(caller(), token{}, Query{Address: address, PromQL: query, MaxAge: 3 * time.Second, Canary: variant("canary")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestARealPrometheus(t *testing.T) {
 	}
 
 	compared, err := New(caller(), token{}, Query{
-		Address: address, MaxAge: 3 * time.Second, Stable: arm("stable"), Canary: arm("canary"),
+		Address: address, MaxAge: 3 * time.Second, Stable: variant("stable"), Canary: variant("canary"),
 		Counters: &Counters{Requests: `x_total{service="{{args.service}}"}`, Failures: `x_total{service="{{args.service}}",code=~"5.."}`},
 	})
 	if err != nil {

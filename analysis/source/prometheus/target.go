@@ -107,10 +107,10 @@ func latest(series []*model.SampleStream) (last model.Time, between time.Duratio
 	return last, between
 }
 
-// arm adds the counters of the target up. Those that were not in its scrape do not
+// variant adds the counters of the target up. Those that were not in its scrape do not
 // count: the tracker sees to it that nothing is made of their coming and going.
-func (t *target) arm() (analysis.Arm, error) {
-	var a analysis.Arm
+func (t *target) variant() (analysis.Variant, error) {
+	var a analysis.Variant
 	var err error
 	if a.Latency, err = t.histogram(); err != nil {
 		return a, err

@@ -67,7 +67,7 @@ func target(addresses ...string) analysis.Target {
 }
 
 func fixtureCounters() analysis.PodCounters {
-	return analysis.PodCounters{Canary: analysis.Arm{
+	return analysis.PodCounters{Canary: analysis.Variant{
 		Requests: 105, Failures: 5,
 		Latency: &analysis.Histogram{LE: []float64{.001, .1, 60}, Counts: []int64{1, 90, 104, 105}},
 	}}

@@ -14,7 +14,7 @@ import (
 
 // metrics is what one proxy says.
 type metrics struct {
-	// start tells apart the runs of one proxy.
+	// start distinguishes the runs of one proxy.
 	start    string
 	counters analysis.PodCounters
 }
@@ -32,28 +32,28 @@ func parse(body []byte, t analysis.Target) (metrics, error) {
 	if m.start, err = f.Start(); err != nil {
 		return metrics{}, err
 	}
-	if m.counters.Canary, err = f.arm(t.Canary); err != nil {
+	if m.counters.Canary, err = f.variant(t.Canary); err != nil {
 		return metrics{}, err
 	}
-	if m.counters.Stable, err = f.arm(t.Stable); err != nil {
+	if m.counters.Stable, err = f.variant(t.Stable); err != nil {
 		return metrics{}, err
 	}
 	return m, nil
 }
 
-// arm reads the counters of one backend.
-func (f families) arm(backend string) (analysis.Arm, error) {
+// variant reads the counters of one backend.
+func (f families) variant(backend string) (analysis.Variant, error) {
 	if err := f.serves(backend); err != nil {
-		return analysis.Arm{}, err
+		return analysis.Variant{}, err
 	}
-	arm, err := f.requests(backend)
+	variant, err := f.requests(backend)
 	if err != nil {
-		return analysis.Arm{}, err
+		return analysis.Variant{}, err
 	}
-	if arm.Latency, err = f.latency(backend); err != nil {
-		return analysis.Arm{}, err
+	if variant.Latency, err = f.latency(backend); err != nil {
+		return analysis.Variant{}, err
 	}
-	return arm, nil
+	return variant, nil
 }
 
 // serves is an error unless the proxy says that it serves the backend, for only
@@ -70,36 +70,36 @@ func (f families) serves(backend string) error {
 }
 
 // requests sums the counters of one backend over the status codes.
-func (f families) requests(backend string) (analysis.Arm, error) {
+func (f families) requests(backend string) (analysis.Variant, error) {
 	series, err := f.Of(exposition.Requests, dto.MetricType_COUNTER, backend)
 	if err != nil {
-		return analysis.Arm{}, err
+		return analysis.Variant{}, err
 	}
-	var arm analysis.Arm
+	var variant analysis.Variant
 	seen := make(map[int]bool, len(series))
 	for _, s := range series {
 		code, err := strconv.Atoi(exposition.Label(s, exposition.Code))
 		if err != nil || code < 0 {
-			return analysis.Arm{}, fmt.Errorf("%s: a series of backend %q has a label %s that is not a status", exposition.Requests, backend, exposition.Code)
+			return analysis.Variant{}, fmt.Errorf("%s: a series of backend %q has a label %s that is not a status", exposition.Requests, backend, exposition.Code)
 		}
 		if seen[code] {
-			return analysis.Arm{}, fmt.Errorf("%s: several series for backend %q and code %d", exposition.Requests, backend, code)
+			return analysis.Variant{}, fmt.Errorf("%s: several series for backend %q and code %d", exposition.Requests, backend, code)
 		}
 		seen[code] = true
 		n, err := exposition.Count(s.GetCounter().GetValue())
 		if err != nil {
-			return analysis.Arm{}, fmt.Errorf("%s: backend %q, code %d: %w", exposition.Requests, backend, code, err)
+			return analysis.Variant{}, fmt.Errorf("%s: backend %q, code %d: %w", exposition.Requests, backend, code, err)
 		}
 		switch analysis.Classify(code) {
 		case analysis.Failure:
-			arm.Failures += n
-			arm.Requests += n
+			variant.Failures += n
+			variant.Requests += n
 		case analysis.Success:
-			arm.Requests += n
+			variant.Requests += n
 		case analysis.Ignored:
 		}
 	}
-	return arm, nil
+	return variant, nil
 }
 
 // latency is the histogram of one backend; nil when there is none yet.

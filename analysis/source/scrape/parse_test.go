@@ -25,7 +25,7 @@ func fixture(tb testing.TB) string {
 	return string(text)
 }
 
-func TestParseReadsBothArms(t *testing.T) {
+func TestParseReadsBothVariants(t *testing.T) {
 	got, err := parse([]byte(fixture(t)), web)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestParseReadsBothArms(t *testing.T) {
 	if got.start != "1784321234.25" {
 		t.Errorf("start = %q", got.start)
 	}
-	want := analysis.PodCounters{Canary: analysis.Arm{
+	want := analysis.PodCounters{Canary: analysis.Variant{
 		Requests: 105, Failures: 5,
 		Latency: &analysis.Histogram{LE: []float64{.001, .1, 60}, Counts: []int64{1, 90, 104, 105}},
 	}}
@@ -107,8 +107,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for name, arm := range map[string]analysis.Arm{"canary": m.counters.Canary, "stable": m.counters.Stable} {
-			if err := arm.Validate(); err != nil {
+		for name, variant := range map[string]analysis.Variant{"canary": m.counters.Canary, "stable": m.counters.Stable} {
+			if err := variant.Validate(); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

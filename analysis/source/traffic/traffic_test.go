@@ -18,7 +18,7 @@ var start = sourcetest.Now
 // window is the n-th of five seconds.
 func window(n int, requests, failures int64, counts ...int64) analysis.Window {
 	w := analysis.Window{Start: start.Add(time.Duration(n-1) * 5 * time.Second), End: start.Add(time.Duration(n) * 5 * time.Second)}
-	w.Canary = analysis.Arm{Requests: requests, Failures: failures}
+	w.Canary = analysis.Variant{Requests: requests, Failures: failures}
 	if counts != nil {
 		w.Canary.Latency = &analysis.Histogram{LE: []float64{.1, .5, 1}, Counts: counts}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/serin-dev/serin/bench/sim"
 )
 
-// colours tell tolerances apart, also for readers who see few colours and in
+// colours distinguish tolerances, also for readers who see few colours and in
 // print: the palette of Okabe and Ito.
 var colours = map[float64]color.RGBA{
 	.001: {R: 0x00, G: 0x72, B: 0xB2, A: 0xFF},

@@ -14,7 +14,7 @@ const Interval = time.Minute
 // counts are requests and failures of one version.
 type counts struct{ requests, failures float64 }
 
-func (c *counts) add(a analysis.Arm) {
+func (c *counts) add(a analysis.Variant) {
 	c.requests += float64(a.Requests)
 	c.failures += float64(a.Failures)
 }

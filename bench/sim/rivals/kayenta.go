@@ -52,7 +52,7 @@ func (k *Kayenta) Next(w analysis.Window) policy.Action {
 	return planned
 }
 
-func appendRate(points []float64, a analysis.Arm) []float64 {
+func appendRate(points []float64, a analysis.Variant) []float64 {
 	if a.Requests == 0 {
 		return points
 	}

@@ -79,7 +79,7 @@ func TestPercentileIsThatOfCommonsMath(t *testing.T) {
 
 func TestKayenta(t *testing.T) {
 	varied := func(base int64) minute {
-		return minute{50, analysis.Arm{Requests: 1000, Failures: base}, analysis.Arm{Requests: 1000, Failures: 10}}
+		return minute{50, analysis.Variant{Requests: 1000, Failures: base}, analysis.Variant{Requests: 1000, Failures: 10}}
 	}
 	if got := play(t, NewKayenta(plan), repeat(varied(10), 10)...); got[9] != promote {
 		t.Errorf("equal points: %v", got)
@@ -99,7 +99,7 @@ func TestKayenta(t *testing.T) {
 func TestKayentaIsNotMovedByASingleFailure(t *testing.T) {
 	k := NewKayenta(plan)
 	for i := range 12 {
-		w := analysis.Window{Canary: analysis.Arm{Requests: 3}, Stable: analysis.Arm{Requests: 60}}
+		w := analysis.Window{Canary: analysis.Variant{Requests: 3}, Stable: analysis.Variant{Requests: 60}}
 		if i == 5 {
 			w.Canary.Failures = 1
 		}

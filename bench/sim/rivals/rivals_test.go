@@ -22,14 +22,14 @@ type rule interface {
 // minute is one minute of twelve equal windows.
 type minute struct {
 	weight         int32
-	canary, stable analysis.Arm // of each window
+	canary, stable analysis.Variant // of each window
 }
 
 // good and bad are minutes in which nothing and a tenth of the canary's requests fail.
 var (
-	good = minute{10, analysis.Arm{Requests: 100}, analysis.Arm{Requests: 900}}
-	bad  = minute{10, analysis.Arm{Requests: 100, Failures: 10}, analysis.Arm{Requests: 900}}
-	none = minute{10, analysis.Arm{}, analysis.Arm{Requests: 900}}
+	good = minute{10, analysis.Variant{Requests: 100}, analysis.Variant{Requests: 900}}
+	bad  = minute{10, analysis.Variant{Requests: 100, Failures: 10}, analysis.Variant{Requests: 900}}
+	none = minute{10, analysis.Variant{}, analysis.Variant{Requests: 900}}
 )
 
 // play plays minutes and returns the action at the end of each; it stops after
@@ -75,7 +75,7 @@ const (
 
 func TestFlagger(t *testing.T) {
 	// The limits are those of the documentation: a success rate of 99 is not below 99.
-	edge := minute{10, analysis.Arm{Requests: 100, Failures: 1}, analysis.Arm{Requests: 900}}
+	edge := minute{10, analysis.Variant{Requests: 100, Failures: 1}, analysis.Variant{Requests: 900}}
 	for _, tt := range []struct {
 		name    string
 		minutes []minute
@@ -101,7 +101,7 @@ func TestFlagger(t *testing.T) {
 }
 
 func TestArgo(t *testing.T) {
-	edge := minute{10, analysis.Arm{Requests: 100, Failures: 1}, analysis.Arm{Requests: 900}}
+	edge := minute{10, analysis.Variant{Requests: 100, Failures: 1}, analysis.Variant{Requests: 900}}
 	for _, tt := range []struct {
 		name    string
 		minutes []minute
@@ -124,7 +124,7 @@ func TestArgo(t *testing.T) {
 }
 
 func TestArgoOnTheDifferenceIsNotDeceivedByAnIncident(t *testing.T) {
-	both := minute{10, analysis.Arm{Requests: 100, Failures: 10}, analysis.Arm{Requests: 900, Failures: 90}}
+	both := minute{10, analysis.Variant{Requests: 100, Failures: 10}, analysis.Variant{Requests: 900, Failures: 90}}
 	if got := play(t, NewArgoDifference(plan), repeat(both, 10)...); got[len(got)-1] != promote {
 		t.Errorf("both fail equally: %v", got)
 	}
@@ -210,8 +210,8 @@ func TestZTestLooksWhenItSays(t *testing.T) {
 
 // Totals over several weights deceive the tests that use them: Simpson's paradox.
 func TestTheTotalsOfAnIncidentAtAHighWeightDeceiveTheZTest(t *testing.T) {
-	quiet := minute{5, analysis.Arm{Requests: 50}, analysis.Arm{Requests: 950}}
-	incident := minute{50, analysis.Arm{Requests: 500, Failures: 25}, analysis.Arm{Requests: 500, Failures: 25}}
+	quiet := minute{5, analysis.Variant{Requests: 50}, analysis.Variant{Requests: 950}}
+	incident := minute{50, analysis.Variant{Requests: 500, Failures: 25}, analysis.Variant{Requests: 500, Failures: 25}}
 	if got := play(t, NewFixedZ(plan), append(repeat(quiet, 5), repeat(incident, 5)...)...); got[9] != rollBack {
 		t.Errorf("got %v", got)
 	}
@@ -262,7 +262,7 @@ func TestLindonMalekIsAMartingale(t *testing.T) {
 }
 
 func TestLindonMalekRollsBackOnlyWhatFailsMore(t *testing.T) {
-	better := minute{50, analysis.Arm{Requests: 500}, analysis.Arm{Requests: 500, Failures: 50}}
+	better := minute{50, analysis.Variant{Requests: 500}, analysis.Variant{Requests: 500, Failures: 50}}
 	if got := play(t, NewLindonMalek(plan), repeat(better, 10)...); got[9] != promote {
 		t.Errorf("the canary fails less: %v", got)
 	}
@@ -275,9 +275,9 @@ func TestLindonMalekRollsBackOnlyWhatFailsMore(t *testing.T) {
 
 func TestLindonMalekKeepsItsFactorWhenTheWeightChanges(t *testing.T) {
 	l := NewLindonMalek(plan)
-	l.Next(analysis.Window{End: time.Time{}.Add(5 * time.Second), Weight: 10, Canary: analysis.Arm{Requests: 10, Failures: 3}, Stable: analysis.Arm{Requests: 90}})
+	l.Next(analysis.Window{End: time.Time{}.Add(5 * time.Second), Weight: 10, Canary: analysis.Variant{Requests: 10, Failures: 3}, Stable: analysis.Variant{Requests: 90}})
 	before := l.logBayesFactor()
-	l.Next(analysis.Window{End: time.Time{}.Add(5 * time.Second), Weight: 20, Canary: analysis.Arm{Requests: 10}, Stable: analysis.Arm{Requests: 90}})
+	l.Next(analysis.Window{End: time.Time{}.Add(5 * time.Second), Weight: 20, Canary: analysis.Variant{Requests: 10}, Stable: analysis.Variant{Requests: 90}})
 	if l.log != before || before <= 0 {
 		t.Errorf("kept %v of %v", l.log, before)
 	}

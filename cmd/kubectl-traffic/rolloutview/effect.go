@@ -90,8 +90,8 @@ func (r *release) play(config judge.Config, weight int32, hold time.Duration) fl
 	return effect
 }
 
-func arm(all, failed *sum, requests, rate float64) analysis.Arm {
-	a := analysis.Arm{Requests: all.add(requests)}
+func arm(all, failed *sum, requests, rate float64) analysis.Variant {
+	a := analysis.Variant{Requests: all.add(requests)}
 	a.Failures = min(failed.add(requests*rate), a.Requests)
 	return a
 }

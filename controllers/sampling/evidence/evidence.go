@@ -135,7 +135,7 @@ func value(name string, s *metrics.Sample) analysis.Value {
 }
 
 // arm counts what is bad: the rest, where what was counted is good.
-func arm(a analysis.Arm, more bool) analysis.Arm {
+func arm(a analysis.Variant, more bool) analysis.Variant {
 	if more {
 		a.Failures = a.Requests - a.Failures
 	}

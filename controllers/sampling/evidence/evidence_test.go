@@ -90,12 +90,12 @@ func TestWindowsThatAreJudgedLaterGetTheSameNumbers(t *testing.T) {
 
 func TestCountersAreComparedAndTurnedRoundWhereMoreIsBetter(t *testing.T) {
 	window := metrics.Window{Known: at(7), Window: analysis.Window{
-		Start: at(-20), End: at(6), Canary: analysis.Arm{Requests: 10, Failures: 3}, Stable: analysis.Arm{Requests: 100, Failures: 1},
+		Start: at(-20), End: at(6), Canary: analysis.Variant{Requests: 10, Failures: 3}, Stable: analysis.Variant{Requests: 100, Failures: 1},
 	}}
 	for _, more := range []bool{false, true} {
 		m := resolve.Metric{Name: "orders", Compare: &resolve.Comparison{More: more}}
 		got := Attach(windows(2), []metrics.Series{{Metric: m, Windows: []metrics.Window{window}}}, time.Time{}, time.Time{})
-		want := analysis.Sample{Name: "orders", Start: at(-20), Canary: analysis.Arm{Requests: 10, Failures: 3}, Stable: analysis.Arm{Requests: 100, Failures: 1}}
+		want := analysis.Sample{Name: "orders", Start: at(-20), Canary: analysis.Variant{Requests: 10, Failures: 3}, Stable: analysis.Variant{Requests: 100, Failures: 1}}
 		if more {
 			want.Canary.Failures, want.Stable.Failures = 7, 99
 		}

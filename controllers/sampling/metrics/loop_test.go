@@ -172,7 +172,7 @@ func TestCountersBecomeWindowsThatKnowTheWeight(t *testing.T) {
 	var requests int64
 	s.place.set("a", func(_ context.Context, at time.Time) (source.Sample, error) {
 		requests += 10
-		return source.Sample{At: at, Counters: &analysis.Scrape{At: at, Pods: map[string]analysis.PodCounters{"p": {Canary: analysis.Arm{Requests: requests}}}}}, nil
+		return source.Sample{At: at, Counters: &analysis.Scrape{At: at, Pods: map[string]analysis.PodCounters{"p": {Canary: analysis.Variant{Requests: requests}}}}}, nil
 	})
 	m := metricOf("a")
 	m.Compare = &resolve.Comparison{}
@@ -330,7 +330,7 @@ func TestMemoryAndResultAreBounded(t *testing.T) {
 			s := source.Sample{At: at, Value: -1.2345678901234567e-300}
 			if m.spec.Compare != nil {
 				n := int64(j) << 43
-				a := analysis.Arm{Requests: n, Failures: n}
+				a := analysis.Variant{Requests: n, Failures: n}
 				s.Counters = &analysis.Scrape{At: at, Pods: map[string]analysis.PodCounters{"p": {Canary: a, Stable: a}}}
 				m.weight = analysis.Weight{Since: epoch}
 			}

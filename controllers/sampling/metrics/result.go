@@ -60,7 +60,7 @@ func makeMeasurement(s Sample) v1alpha1.Measurement {
 	return m
 }
 
-func count(a analysis.Arm) *v1alpha1.ArmCount {
+func count(a analysis.Variant) *v1alpha1.ArmCount {
 	return &v1alpha1.ArmCount{Requests: a.Requests, Failures: a.Failures}
 }
 

@@ -95,14 +95,14 @@ func TestWhatMustBeReplaced(t *testing.T) {
 
 // cluster is the Secret and the APIService that all replicas share.
 type cluster struct {
-	bundle      certificate.Bundle
-	version     int
-	announced   []byte
-	failLoad    error
-	failSave    error
-	failTell    error
-	beforeSave  func()
-	saves, told int
+	bundle               certificate.Bundle
+	version              int
+	announced            []byte
+	failLoad             error
+	failSave             error
+	failAnnounce         error
+	beforeSave           func()
+	saves, announcements int
 }
 
 func (c *cluster) Load(context.Context) (certificate.Bundle, string, error) {
@@ -125,19 +125,19 @@ func (c *cluster) Save(_ context.Context, b certificate.Bundle, version string) 
 }
 
 func (c *cluster) Announce(_ context.Context, authorities []byte) error {
-	if c.failTell != nil {
-		return c.failTell
+	if c.failAnnounce != nil {
+		return c.failAnnounce
 	}
-	c.announced, c.told = authorities, c.told+1
+	c.announced, c.announcements = authorities, c.announcements+1
 	return nil
 }
 
-func replica(t *testing.T, c *cluster, now *clocktesting.FakeClock) *certificate.Keeper {
+func replica(t *testing.T, c *cluster, now *clocktesting.FakeClock) *certificate.Rotator {
 	t.Helper()
-	return certificate.NewKeeper(certificate.Options{Hosts: hosts, Store: c, Announcer: c, Clock: now, Log: testr.New(t)})
+	return certificate.NewRotator(certificate.Options{Hosts: hosts, Store: c, Announcer: c, Clock: now, Log: testr.New(t)})
 }
 
-func step(t *testing.T, k *certificate.Keeper) time.Duration {
+func step(t *testing.T, k *certificate.Rotator) time.Duration {
 	t.Helper()
 	pause, err := k.Step(t.Context())
 	if err != nil {
@@ -147,7 +147,7 @@ func step(t *testing.T, k *certificate.Keeper) time.Duration {
 }
 
 // check fails unless a client with what was announced trusts the replica.
-func check(t *testing.T, c *cluster, k *certificate.Keeper, now time.Time) {
+func check(t *testing.T, c *cluster, k *certificate.Rotator, now time.Time) {
 	t.Helper()
 	cert, key := k.CurrentCertKeyContent()
 	if err := trusted(cert, key, c.announced, hosts[0], now); err != nil {
@@ -179,7 +179,7 @@ func TestReplicasThatBeginTogetherShareOneCertificate(t *testing.T) {
 // time.
 func TestClientsTrustEveryReplicaWhileCertificatesAreRenewed(t *testing.T) {
 	c, now := &cluster{}, clocktesting.NewFakeClock(began)
-	replicas := []*certificate.Keeper{replica(t, c, now), replica(t, c, now)}
+	replicas := []*certificate.Rotator{replica(t, c, now), replica(t, c, now)}
 	next := []time.Time{began, began.Add(17 * time.Second)}
 	for end := began.AddDate(1, 0, 0); now.Now().Before(end); {
 		for i, k := range replicas {
@@ -227,18 +227,18 @@ func TestTroubleKeepsWhatThereIs(t *testing.T) {
 	if err := k.Ready(); err == nil {
 		t.Error("ready without a certificate")
 	}
-	c.failTell = errors.New("forbidden")
+	c.failAnnounce = errors.New("forbidden")
 	if _, err := k.Step(t.Context()); err == nil || k.Ready() == nil {
 		t.Error("ready although no client knows the authority")
 	}
-	c.failTell = nil
+	c.failAnnounce = nil
 	step(t, k)
 	check(t, c, k, began)
 	now.Step(61 * 24 * time.Hour)
 	for _, fail := range []*error{&c.failLoad, &c.failSave} {
 		*fail = errors.New("the API is away")
 		if _, err := k.Step(t.Context()); err == nil {
-			t.Error("no error is told")
+			t.Error("no error is returned")
 		}
 		check(t, c, k, now.Now())
 		*fail = nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package certificate gives all replicas of an aggregated API server one certificate,
-// renews it in time, and tells the kube-apiserver by which authority it is known.
+// renews it in time, and announces to the kube-apiserver by which authority it is known.
 //
 //	Secret (certificate, key, authorities) ◄── each replica: read, renew when due
 //	APIService.spec.caBundle               ◄── the authorities of the Secret

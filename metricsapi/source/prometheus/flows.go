@@ -17,7 +17,7 @@ import (
 	"github.com/serin-dev/serin/metricsapi/observe"
 )
 
-// between tells flows apart.
+// between distinguishes flows.
 type between struct {
 	side           metricsv1.Side
 	client, server observe.Party

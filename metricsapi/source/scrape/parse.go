@@ -17,7 +17,7 @@ import (
 
 const (
 	// maxPairs is more than a proxy tells: a thousand, and one for each backend whose
-	// other clients are not told apart.
+	// other clients are not distinguished.
 	maxPairs = 1200
 )
 
@@ -35,12 +35,12 @@ type pair struct {
 // reading is what one proxy counted. All of its histograms have the same bounds.
 type reading struct {
 	le    []float64
-	pairs map[pair]analysis.Arm
+	pairs map[pair]analysis.Variant
 }
 
 // parse reads the flows of one proxy in a namespace.
 func parse(f exposition.Families, namespace string) (reading, error) {
-	r := reading{pairs: map[pair]analysis.Arm{}}
+	r := reading{pairs: map[pair]analysis.Variant{}}
 	requests, err := f.Series(exposition.FlowRequests, dto.MetricType_COUNTER)
 	if err != nil {
 		return r, err

@@ -26,7 +26,7 @@ const (
 
 	// concurrency bounds how many answers of that size are in memory at once.
 	concurrency = 4
-	// outdated is after how many windows without a reading the last one is not told.
+	// outdated is after how many windows without a reading the last one is not reported.
 	outdated = 3
 )
 

@@ -308,14 +308,14 @@ func BenchmarkMemory(b *testing.B) {
 		out := round{readings: map[string]reading{}}
 		for _, name := range []string{"a@1", "b@1"} {
 			le := make([]float64, 14)
-			got := reading{le: le, pairs: map[pair]analysis.Arm{}}
+			got := reading{le: le, pairs: map[pair]analysis.Variant{}}
 			for i := range clients {
 				key, err := pairOf(nil)
 				if err != nil {
 					b.Fatal(err)
 				}
 				key.client = netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
-				got.pairs[key] = analysis.Arm{Requests: from, Latency: &analysis.Histogram{LE: le, Counts: make([]int64, len(le)+1)}}
+				got.pairs[key] = analysis.Variant{Requests: from, Latency: &analysis.Histogram{LE: le, Counts: make([]int64, len(le)+1)}}
 			}
 			out.readings[name] = got
 		}

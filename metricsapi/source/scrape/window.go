@@ -28,7 +28,7 @@ type round struct {
 
 // window is what was counted between two rounds.
 type window struct {
-	pairs map[pair]analysis.Arm
+	pairs map[pair]analysis.Variant
 	// begun and broken are how many proxies were not in the round before, and how many
 	// counted backwards.
 	begun, broken int
@@ -36,7 +36,7 @@ type window struct {
 
 // between compares two rounds.
 func between(before, now round) window {
-	w := window{pairs: map[pair]analysis.Arm{}}
+	w := window{pairs: map[pair]analysis.Variant{}}
 	for proxy, r := range now.readings {
 		old, known := before.readings[proxy]
 		switch {
@@ -51,7 +51,7 @@ func between(before, now round) window {
 
 // add adds the increases of one proxy; none of them if one can't be.
 func (w *window) add(before, now reading) bool {
-	increases := make(map[pair]analysis.Arm, len(now.pairs))
+	increases := make(map[pair]analysis.Variant, len(now.pairs))
 	for key, counted := range now.pairs {
 		// A pair that was not there before was counted from zero: its proxy runs since.
 		d, ok := counted.Increase(before.pairs[key])

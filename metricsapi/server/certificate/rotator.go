@@ -19,7 +19,7 @@ const (
 	period = time.Minute
 	// retry is the pause after something failed.
 	retry = 2 * time.Second
-	// settle is how long a new authority must have been told before the certificate
+	// settle is how long a new authority must have been announced before the certificate
 	// that it signed is shown: the kube-apiserver takes note in its own time.
 	settle = 10 * time.Second
 )
@@ -36,12 +36,12 @@ type Store interface {
 	Save(ctx context.Context, b Bundle, version string) error
 }
 
-// Announcer tells the kube-apiserver by which authorities the server is known.
+// Announcer publishes to the kube-apiserver by which authorities the server is known.
 type Announcer interface {
 	Announce(ctx context.Context, authorities []byte) error
 }
 
-// Options of a Keeper.
+// Options of a Rotator.
 type Options struct {
 	// Hosts are the DNS names that the kube-apiserver uses.
 	Hosts     []string
@@ -51,8 +51,8 @@ type Options struct {
 	Log       logr.Logger
 }
 
-// Keeper holds the certificate that this replica shows, and keeps it right.
-type Keeper struct {
+// Rotator holds the certificate that this replica shows, and keeps it right.
+type Rotator struct {
 	options Options
 
 	mu        sync.Mutex
@@ -63,57 +63,57 @@ type Keeper struct {
 	listeners []dynamiccertificates.Listener
 }
 
-var _ dynamiccertificates.CertKeyContentProvider = (*Keeper)(nil)
+var _ dynamiccertificates.CertKeyContentProvider = (*Rotator)(nil)
 
-// NewKeeper makes a Keeper that shows no certificate before it has run.
-func NewKeeper(o Options) *Keeper {
-	return &Keeper{options: o, announced: errors.New("the authority of the certificate has not been announced yet")}
+// NewRotator makes a Rotator that shows no certificate before it has run.
+func NewRotator(o Options) *Rotator {
+	return &Rotator{options: o, announced: errors.New("the authority of the certificate has not been announced yet")}
 }
 
-// Name tells the certificate from others in logs.
-func (k *Keeper) Name() string { return "serin-metrics" }
+// Name names the certificate in logs.
+func (r *Rotator) Name() string { return "serin-metrics" }
 
 // CurrentCertKeyContent returns the certificate to show and its key.
-func (k *Keeper) CurrentCertKeyContent() (certificate, key []byte) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.shown.Certificate, k.shown.Key
+func (r *Rotator) CurrentCertKeyContent() (certificate, key []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.shown.Certificate, r.shown.Key
 }
 
-// AddListener has a listener told of a new certificate.
-func (k *Keeper) AddListener(l dynamiccertificates.Listener) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.listeners = append(k.listeners, l)
+// AddListener has a listener notified of a new certificate.
+func (r *Rotator) AddListener(l dynamiccertificates.Listener) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listeners = append(r.listeners, l)
 }
 
 // Ready says why clients could not trust what is shown; nil when they can.
-func (k *Keeper) Ready() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (r *Rotator) Ready() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
-	case len(k.shown.Certificate) == 0:
+	case len(r.shown.Certificate) == 0:
 		return errors.New("there is no serving certificate yet")
-	case k.shown.Expired(k.options.Clock.Now()):
+	case r.shown.Expired(r.options.Clock.Now()):
 		return errors.New("the serving certificate has expired; the log says why it was not renewed")
 	}
-	return k.announced
+	return r.announced
 }
 
 // Run keeps the certificate right until ctx ends. It calls begin once, as soon as there
 // is a certificate to show.
-func (k *Keeper) Run(ctx context.Context, begin func()) {
+func (r *Rotator) Run(ctx context.Context, begin func()) {
 	begun := false
 	for ctx.Err() == nil {
-		pause, err := k.Step(ctx)
+		pause, err := r.Step(ctx)
 		if err != nil && ctx.Err() == nil {
-			k.options.Log.Error(err, "The serving certificate could not be looked after; trying again")
+			r.options.Log.Error(err, "The serving certificate could not be looked after; trying again")
 		}
-		if certificate, _ := k.CurrentCertKeyContent(); !begun && len(certificate) > 0 {
+		if certificate, _ := r.CurrentCertKeyContent(); !begun && len(certificate) > 0 {
 			begun = true
 			begin()
 		}
-		timer := k.options.Clock.NewTimer(pause)
+		timer := r.options.Clock.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -123,77 +123,77 @@ func (k *Keeper) Run(ctx context.Context, begin func()) {
 }
 
 // Step looks once at what there is and does what is due. It returns when to look again.
-func (k *Keeper) Step(ctx context.Context) (time.Duration, error) {
-	b, err := k.load(ctx)
+func (r *Rotator) Step(ctx context.Context) (time.Duration, error) {
+	b, err := r.load(ctx)
 	if errors.Is(err, ErrConflict) {
 		return 0, nil // another replica has just made one
 	}
 	if err != nil {
 		return retry, err
 	}
-	announced := k.options.Announcer.Announce(ctx, b.Authorities)
+	announced := r.options.Announcer.Announce(ctx, b.Authorities)
 	if announced != nil {
 		announced = fmt.Errorf("announce the authority of the serving certificate: %w", announced)
 	}
-	pause := k.take(b, announced, k.options.Clock.Now())
+	pause := r.take(b, announced, r.options.Clock.Now())
 	return pause, announced
 }
 
 // load returns the bundle of all replicas, made anew when that is due.
-func (k *Keeper) load(ctx context.Context) (Bundle, error) {
-	b, version, err := k.options.Store.Load(ctx)
+func (r *Rotator) load(ctx context.Context) (Bundle, error) {
+	b, version, err := r.options.Store.Load(ctx)
 	if err != nil {
 		return b, fmt.Errorf("read the serving certificate: %w", err)
 	}
-	now := k.options.Clock.Now()
-	reason := b.Due(k.options.Hosts, now)
+	now := r.options.Clock.Now()
+	reason := b.Due(r.options.Hosts, now)
 	if reason == "" {
 		return b, nil
 	}
 	previous := b
 	if len(previous.Authorities) == 0 { // it was emptied: replicas still show what was there
-		k.mu.Lock()
-		previous = k.shown
-		k.mu.Unlock()
+		r.mu.Lock()
+		previous = r.shown
+		r.mu.Unlock()
 	}
-	if b, err = Make(k.options.Hosts, now, previous); err != nil {
+	if b, err = Make(r.options.Hosts, now, previous); err != nil {
 		return b, err
 	}
-	if err := k.options.Store.Save(ctx, b, version); err != nil {
+	if err := r.options.Store.Save(ctx, b, version); err != nil {
 		return b, fmt.Errorf("write the serving certificate: %w", err)
 	}
-	k.options.Log.Info("Made a serving certificate", "reason", reason)
+	r.options.Log.Info("Made a serving certificate", "reason", reason)
 	return b, nil
 }
 
 // take shows a bundle, at once when there is nothing else to show, else when its
 // authority has been announced for a while. It returns when to look again.
-func (k *Keeper) take(b Bundle, announced error, now time.Time) time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.announced = announced
+func (r *Rotator) take(b Bundle, announced error, now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.announced = announced
 	pause := period
 	if announced != nil {
 		pause = retry
 	}
-	if k.shown.same(b) {
-		k.shown, k.next = b, Bundle{}
+	if r.shown.same(b) {
+		r.shown, r.next = b, Bundle{}
 		return pause
 	}
-	if len(k.shown.Certificate) > 0 && !k.shown.Expired(now) {
+	if len(r.shown.Certificate) > 0 && !r.shown.Expired(now) {
 		if announced != nil {
 			return retry
 		}
-		if !k.next.same(b) {
-			k.next, k.since = b, now
+		if !r.next.same(b) {
+			r.next, r.since = b, now
 			return settle
 		}
-		if waited := now.Sub(k.since); waited < settle {
+		if waited := now.Sub(r.since); waited < settle {
 			return settle - waited
 		}
 	}
-	k.shown, k.next = b, Bundle{}
-	for _, l := range k.listeners {
+	r.shown, r.next = b, Bundle{}
+	for _, l := range r.listeners {
 		l.Enqueue()
 	}
 	return pause

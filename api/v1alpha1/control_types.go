@@ -24,8 +24,7 @@ type Control struct {
 
 	// stepIndex is the step that Promote or Skip ends, counted from 0 like
 	// status.step.index. A decision about an earlier step does nothing; one about a
-	// later step waits for it. When unset, it is the step that is in progress when
-	// Serin sees the decision.
+	// later step waits. When unset, it is the step in progress.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
@@ -64,7 +63,7 @@ const (
 
 // ControlStatus is a decision of a user that Serin has seen.
 type ControlStatus struct {
-	// control as it was seen.
+	// control that was seen.
 	// +required
 	Control Control `json:"control"`
 
@@ -72,7 +71,7 @@ type ControlStatus struct {
 	// +required
 	SeenAt metav1.MicroTime `json:"seenAt"`
 
-	// ignored says why nothing was done. Unset when it was carried out.
+	// ignored says why nothing was done.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Ignored string `json:"ignored,omitempty"`
@@ -84,8 +83,7 @@ type Intervention struct {
 	// +required
 	Action ControlAction `json:"action"`
 
-	// stepIndex is the step in which it was carried out, counted from 0 like
-	// status.step.index. Unset when no step had begun.
+	// stepIndex is the step that it was carried out in. Unset before the first.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100

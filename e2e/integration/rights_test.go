@@ -84,13 +84,13 @@ const aJob = `{name: steal, provider: {type: job, job: {template: {spec: {templa
 func TestARolloutHasSerinDoWhatItsAuthorMayDo(t *testing.T) {
 	t.Parallel()
 	s := writers(t)
-	const noRoutes = `spec.routeRefs: user "%s" may not patch all of `
+	const noRoutes = `spec.routeRefs: user "%s" may not patch `
 	for i, test := range []struct{ does, user, spec, want string }{
 		{"a metric of a Job", "writer", "analysis: {metrics: [" + aJob + "]}", `the metric "steal" runs a Job, and user "writer" may not create Jobs (jobs.batch) in the namespace`},
 		{"a metric of a Job by a user who may", "runner", "analysis: {metrics: [" + aJob + "]}", ""},
 		{"a route", "writer", "{router: gatewayAPI, routeRefs: [{kind: HTTPRoute, name: web}]}", fmt.Sprintf(noRoutes, "writer") + "HTTPRoute/web in the namespace"},
 		{"a route that they may patch", "router", "{router: gatewayAPI, routeRefs: [{kind: HTTPRoute, name: web}]}", ""},
-		{"another route beside it", "router", "{router: gatewayAPI, routeRefs: [{kind: HTTPRoute, name: web}, {kind: HTTPRoute, name: bank}]}", fmt.Sprintf(noRoutes, "router") + "HTTPRoute/web, HTTPRoute/bank"},
+		{"another route beside it", "router", "{router: gatewayAPI, routeRefs: [{kind: HTTPRoute, name: web}, {kind: HTTPRoute, name: bank}]}", fmt.Sprintf(noRoutes, "router") + "HTTPRoute/bank in the namespace"},
 		{"a route of another kind", "runner", "{router: gatewayAPI, routeRefs: [{kind: TLSRoute, name: web}]}", fmt.Sprintf(noRoutes, "runner") + "TLSRoute/web"},
 		{"a VirtualService", "runner", "{router: istio, routeRefs: [{kind: VirtualService, name: web}]}", fmt.Sprintf(noRoutes, "runner") + "VirtualService/web"},
 		{"a route that the router makes", "router", "router: gatewayAPI", `spec.router: user "router" may not create httproutes.gateway.networking.k8s.io`},

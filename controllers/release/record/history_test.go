@@ -55,9 +55,9 @@ func TestAUserActionMeansOneRevisionAndOneStep(t *testing.T) {
 		"the present step":               {func(*state.Snapshot, *v1alpha1.Control) {}, applied},
 		"another revision":               {func(_ *state.Snapshot, c *v1alpha1.Control) { c.Revision = "v1" }, declined},
 		"a retry of what is in progress": {func(_ *state.Snapshot, c *v1alpha1.Control) { c.Action = v1alpha1.ControlRetry }, declined},
-		"a step that is over":            {func(_ *state.Snapshot, c *v1alpha1.Control) { c.Step = new(int32(1)) }, declined},
-		"this step by its number":        {func(_ *state.Snapshot, c *v1alpha1.Control) { c.Step = new(int32(2)) }, applied},
-		"a later step":                   {func(_ *state.Snapshot, c *v1alpha1.Control) { c.Step = new(int32(3)) }, pending},
+		"a step that is over":            {func(_ *state.Snapshot, c *v1alpha1.Control) { c.StepIndex = new(int32(0)) }, declined},
+		"this step by its number":        {func(_ *state.Snapshot, c *v1alpha1.Control) { c.StepIndex = new(int32(1)) }, applied},
+		"a later step":                   {func(_ *state.Snapshot, c *v1alpha1.Control) { c.StepIndex = new(int32(2)) }, pending},
 		"no step yet":                    {func(s *state.Snapshot, _ *v1alpha1.Control) { s.Status.Step = nil }, pending},
 		"a promotion in progress": {func(s *state.Snapshot, _ *v1alpha1.Control) {
 			s.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionPromote}

@@ -13,6 +13,7 @@ var rolloutVerbs = []func(*cli.Cluster) *cobra.Command{
 	newListCommand,
 	newGetCommand,
 	newExplainCommand,
+	newStatusCommand,
 	newHistoryCommand,
 	newPlanCommand,
 	newLintCommand,

@@ -65,9 +65,9 @@ its place, and when the time is over. That the Rollout is ready for the version 
 
 // watch waits for the version. Which one that is is decided once: what is applied later is
 // another version.
-func (w *statusWait) watch(api client.Client, key client.ObjectKey, out io.Writer) cli.Follower {
+func (w *statusWait) watch(api client.Client, key client.ObjectKey, out io.Writer) cli.Watch {
 	said := ""
-	return cli.Follower{
+	return cli.Watch{
 		Look: func(ctx context.Context) error {
 			arrival, err := arrivalOf(ctx, api, key, w.wanted)
 			if err == nil {

@@ -42,9 +42,9 @@ func TestCommandLinesRefused(t *testing.T) {
 		"metrics with half of one":     {[]string{"metrics", "--namespace=a", "--service=b", "--tls-cert-file=c"}, "tls-private-key-file"},
 		"metrics with two of them":     {[]string{"metrics", "--namespace=a", "--service=b", "--tls-cert-file=c", "--tls-private-key-file=d", "--certificate-secret=e"}, "certificate-secret"},
 		"metrics of an unknown source": {[]string{"metrics", "--namespace=a", "--service=b", "--certificate-secret=c", "--source=guess"}, "--source"},
-		"a proxy without a split":      {[]string{"proxy", "--namespace=a", "--pod=b"}, "split"},
-		"a proxy with an argument":     {[]string{"proxy", "--namespace=a", "--pod=b", "--split=c", "d"}, "unknown command"},
-		"a proxy that can't keep any":  {[]string{"proxy", "--namespace=a", "--pod=b", "--split=c", "--dir=/proc/none"}, "--dir"},
+		"a proxy without a split":      {[]string{"proxy", "--namespace=a", "--pod-uid=b"}, "split"},
+		"a proxy with an argument":     {[]string{"proxy", "--namespace=a", "--pod-uid=b", "--split=c", "d"}, "unknown command"},
+		"a proxy that can't keep any":  {[]string{"proxy", "--namespace=a", "--pod-uid=b", "--split=c", "--dir=/proc/none"}, "--dir"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := execute(t, test.args...)

@@ -31,13 +31,11 @@ func Refused(problems []Problem) bool {
 	return false
 }
 
-// maxSummary is the most bytes that ProxyStatus.Message holds.
+// maxSummary is the most bytes that ProxyStatus.Message of a status holds.
 const maxSummary = 1024
 
 // Summary is the problems as one line, empty when there are none. A proxy
-// reports it as its message, so that the controller can tell whether the proxy
-// sees the same Services as it does: the generation alone does not say so when
-// a Service appears after the split.
+// reports it as its message.
 func Summary(problems []Problem) string {
 	messages := make([]string, 0, len(problems))
 	for _, p := range problems {

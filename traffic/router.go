@@ -197,10 +197,13 @@ type Proxy struct {
 	Selected bool
 	// Terminating proxies finish what they have and take nothing new.
 	Terminating bool
-	// Generation of the split that the proxy reports; 0 when it reports nothing.
+	// Unread is true while nothing was read of the proxy, nor failed to be read, since what
+	// it is to serve is what it is now.
+	Unread bool
+	// Generation of the split that the proxy serves; 0 when that is not known.
 	Generation int64
-	// Configuration is the digest of what the proxy serves (see Split.Digest); ""
-	// when it does not report it.
+	// Configuration is the digest of what the proxy serves (see Split.Digest); "" when
+	// that is not known.
 	Configuration string
 	// Message is what the proxy, or the cluster about it, has to say.
 	Message string

@@ -32,6 +32,6 @@ func (s Served) RefuseProxies() string {
 	if !s.NoStatus {
 		return ""
 	}
-	return fmt.Sprintf("TrafficSplits of this cluster, served in the version %s, have no status in which proxies could report; "+
+	return fmt.Sprintf("TrafficSplits of this cluster, served in the version %s, are not those that proxies read; "+
 		"install trafficsplits.split.smi-spec.io of this operator's chart and restart the operator", s.Version)
 }

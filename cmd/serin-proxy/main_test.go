@@ -18,9 +18,9 @@ func TestCommandLinesRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"without a split":       {[]string{"--namespace=a", "--pod=b"}, "split"},
-		"with an argument":      {[]string{"--namespace=a", "--pod=b", "--split=c", "d"}, "unknown command"},
-		"with a useless folder": {[]string{"--namespace=a", "--pod=b", "--split=c", "--dir=/proc/none"}, "--dir"},
+		"without a split":       {[]string{"--namespace=a", "--pod-uid=b"}, "split"},
+		"with an argument":      {[]string{"--namespace=a", "--pod-uid=b", "--split=c", "d"}, "unknown command"},
+		"with a useless folder": {[]string{"--namespace=a", "--pod-uid=b", "--split=c", "--dir=/proc/none"}, "--dir"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := program.Complete(newCommand())

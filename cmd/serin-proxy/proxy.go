@@ -53,8 +53,8 @@ func newCommand() *cobra.Command {
 		Long: `Run nginx for the traffic of a Service, as a TrafficSplit says.
 
 This is what the pods of the nginx router run; you do not start it by hand.
-It watches one TrafficSplit, serves its root Service's ports, reports the
-generation it serves in the split's status, and counts requests at /metrics.
+It watches one TrafficSplit, serves its root Service's ports, says at /served
+which generation it serves, and counts requests at /metrics.
 
 The process that is started is a supervisor. It starts this command once more,
 which does the work, and again when that crashes; nginx serves meanwhile.`,
@@ -67,7 +67,7 @@ which does the work, and again when that crashes; nginx serves meanwhile.`,
 		},
 	}
 	o.bind(cmd.Flags())
-	for _, required := range []string{"namespace", "split", "pod"} {
+	for _, required := range []string{"namespace", "split", "pod-uid"} {
 		if err := cmd.MarkFlagRequired(required); err != nil {
 			panic(err) // the flag is bound four lines above
 		}
@@ -78,7 +78,7 @@ which does the work, and again when that crashes; nginx serves meanwhile.`,
 func (o *options) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the TrafficSplit")
 	flags.StringVar(&o.split, "split", "", "name of the TrafficSplit")
-	flags.StringVar(&o.pod, "pod", "", "name of this pod, for the split's status")
+	flags.StringVar(&o.pod, "pod-uid", "", "UID of this pod, which it says with what it serves")
 	flags.StringVar(&o.dir, "dir", string(nginx.DefaultDir), "folder in memory for configuration, tables and logs; it is emptied at the start")
 	flags.StringVar(&o.binary, "nginx", "nginx", "nginx's executable")
 	flags.StringVar(&o.streamModule, "stream-module", "/usr/lib/nginx/modules/ngx_stream_module.so",
@@ -139,7 +139,8 @@ func (o *options) run(ctx context.Context) error {
 				Binary: o.binary, Dir: render.Dir, Workers: render.Workers, Log: os.Stderr, Killed: killed, Files: files, Clock: wall,
 			})
 		},
-		Feed:     proxyfeed.New(proxyfeed.Options{Split: split, Pod: o.pod, Cluster: cluster, Clock: wall, Log: log}),
+		Feed:     proxyfeed.New(proxyfeed.Options{Split: split, Cluster: cluster, Clock: wall, Log: log}),
+		Pod:      types.UID(o.pod),
 		Listener: listener,
 		Drain:    o.drain, QuitTimeout: o.quitTimeout, ApplyTimeout: applyTimeout, Settle: o.settle,
 		Clock: wall, Log: log,

@@ -35,6 +35,7 @@ import (
 	"github.com/serin-dev/serin/controllers/freeze"
 	"github.com/serin-dev/serin/controllers/rollout"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
+	"github.com/serin-dev/serin/controllers/trafficsplit/reports"
 	"github.com/serin-dev/serin/controllers/trafficsplit/served"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/gatewayapi"
@@ -131,11 +132,15 @@ func (o *managerOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	routers, err := o.routers(ctx, mgr)
+	confirmed := reports.New(reports.Options{Source: reports.NewHTTP(), Clock: clock.RealClock{}})
+	if err := mgr.Add(confirmed); err != nil {
+		return err
+	}
+	routers, err := o.routers(ctx, mgr, confirmed)
 	if err != nil {
 		return err
 	}
-	if err := o.addTrafficSplits(ctx, mgr, routers); err != nil {
+	if err := o.addTrafficSplits(ctx, mgr, routers, confirmed); err != nil {
 		return fmt.Errorf("set up the TrafficSplit controller: %w", err)
 	}
 	if err := o.addRollouts(ctx, mgr, routers); err != nil {
@@ -179,11 +184,12 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 }
 
 // routers are the routers that this operator offers. A new one is one more line.
-func (o *managerOptions) routers(ctx context.Context, mgr manager.Manager) ([]traffic.Router, error) {
+func (o *managerOptions) routers(ctx context.Context, mgr manager.Manager, confirmed traffic.ProxyReports) ([]traffic.Router, error) {
 	options, err := o.proxyPods.options(o.proxyImage)
 	if err != nil {
 		return nil, err
 	}
+	options.Reports = confirmed
 	n, err := nginx.New(mgr.GetClient(), options)
 	if err != nil {
 		return nil, fmt.Errorf("set up the nginx router: %w", err)
@@ -201,10 +207,10 @@ func (o *managerOptions) routers(ctx context.Context, mgr manager.Manager) ([]tr
 	return []traffic.Router{n, gateway, mesh, smi.New(o.smiSettle)}, nil
 }
 
-func (o *managerOptions) addTrafficSplits(ctx context.Context, mgr manager.Manager, routers []traffic.Router) error {
+func (o *managerOptions) addTrafficSplits(ctx context.Context, mgr manager.Manager, routers []traffic.Router, confirmed *reports.Reports) error {
 	return trafficsplit.SetupWithManager(ctx, mgr, trafficsplit.Options{
 		Routers: routers, DefaultRouter: o.defaultRouter, Served: o.splits,
-		Recorder: mgr.GetEventRecorder("serin-trafficsplit"), Clock: clock.RealClock{},
+		Recorder: mgr.GetEventRecorder("serin-trafficsplit"), Clock: clock.RealClock{}, Changed: confirmed.Changed(),
 	})
 }
 

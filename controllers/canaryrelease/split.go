@@ -92,8 +92,10 @@ func (s *observation) observeSplit(name string, root *corev1.Service) helmreleas
 		return helmrelease.Split{Split: kit.Split{Presence: kit.Absent}}
 	}
 	out := helmrelease.Split{
-		Split:   shell.ObserveSplit(split, isMarked(split, s.CanaryRelease)),
-		Proxies: int32(len(split.Status.Proxies)), //nolint:gosec // bounded by the schema
+		Split: shell.ObserveSplit(split, isMarked(split, s.CanaryRelease)),
+	}
+	if p := split.Status.Proxies; p != nil {
+		out.Proxies = p.Ready
 	}
 	if root != nil {
 		out.Requested = s.requested(split, root)

@@ -9,7 +9,6 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/klog/v2"
@@ -47,8 +46,6 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, action kit.Actio
 		return o.router.Restore(ctx, o.target, a.Object)
 	case plan.Delete:
 		return r.remove(ctx, o.Split.Namespace, a.Object)
-	case plan.ForgetProxy:
-		return r.forgetProxy(ctx, o.Split, a.Object.Name)
 	case plan.Drain:
 		return r.drain(ctx, o)
 	}
@@ -133,31 +130,6 @@ func (r *Reconciler) remove(ctx context.Context, namespace string, object traffi
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(object.GroupVersionKind)
 	return r.writer(namespace).Delete(ctx, kit.Object{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}, meta)
-}
-
-// forgetProxy removes the report of a proxy whose pod is gone: nothing is applied in
-// its name, so that the fields which it alone owned go. The API server is asked
-// first, since a proxy may be quicker than the cache that has to show its pod, and
-// a proxy does not repeat what it reported.
-func (r *Reconciler) forgetProxy(ctx context.Context, split *splitv1.TrafficSplit, proxy string) error {
-	pod := &metav1.PartialObjectMetadata{}
-	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: split.Namespace, Name: proxy}, pod)
-	if err == nil {
-		return nil // its event is on the way
-	}
-	if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("look for its pod: %w", err)
-	}
-	nothing, err := r.identity(split)
-	if err != nil {
-		return err
-	}
-	if err := r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(nothing), client.FieldOwner(proxy), client.DisableReadYourWritesConsistency); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	split.ResourceVersion = nothing.GetResourceVersion()
-	return nil
 }
 
 // identity is a split's name with the UID and resourceVersion that a write of it

@@ -12,8 +12,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
@@ -35,10 +35,11 @@ func (w *world) deploy() {
 			}
 			wanted[name] = true
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Name: name, Namespace: d.Namespace, Labels: d.Spec.Template.Labels, Finalizers: []string{"test/running"},
+				Name: name, Namespace: d.Namespace, UID: types.UID(name), Labels: d.Spec.Template.Labels, Finalizers: []string{"test/running"},
 			}}
 			if err := w.api.Create(w.ctx(), pod); !apierrors.IsAlreadyExists(err) {
 				w.must(err)
+				delete(w.said, pod.UID) // another pod of that name has said nothing yet
 			}
 		}
 	}
@@ -85,6 +86,7 @@ func (w *world) ready(names ...string) {
 func (w *world) makeReady(pod *corev1.Pod) {
 	w.t.Helper()
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	pod.Status.PodIP = "10.0.0.1"
 	w.must(w.api.Status().Update(w.ctx(), pod))
 }
 
@@ -130,24 +132,12 @@ func (w *world) digest(split *splitv1.TrafficSplit) string {
 
 // report makes one proxy say why it can't follow.
 func (w *world) report(proxy string, generation int64, message string) {
-	w.t.Helper()
-	w.reportEntry(map[string]any{"name": proxy, "observedGeneration": generation, "message": message})
+	w.said[types.UID(proxy)] = traffic.Reading{Done: true, Serves: traffic.Want{Generation: generation}, Message: message}
 }
 
-// serve makes one proxy report what it serves.
+// serve makes one proxy say what it serves.
 func (w *world) serve(proxy string, generation int64, configuration string) {
-	w.t.Helper()
-	w.reportEntry(map[string]any{"name": proxy, "observedGeneration": generation, "configuration": configuration})
-}
-
-func (w *world) reportEntry(entry map[string]any) {
-	w.t.Helper()
-	config := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "split.smi-spec.io/v1alpha4", "kind": "TrafficSplit",
-		"metadata": map[string]any{"name": "web", "namespace": namespace},
-		"status":   map[string]any{"proxies": []any{entry}},
-	}}
-	w.must(w.api.Status().Apply(w.ctx(), client.ApplyConfigurationFromUnstructured(config), client.FieldOwner(fmt.Sprint(entry["name"]))))
+	w.said[types.UID(proxy)] = traffic.Reading{Done: true, Serves: traffic.Want{Generation: generation, Configuration: configuration}}
 }
 
 // endpoints brings the EndpointSlices up to date.

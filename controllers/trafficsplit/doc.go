@@ -5,10 +5,10 @@
 // write of the status that is left out when nothing changed, and carries the actions
 // out in order, each with the preconditions of what was observed.
 //
-// It reads from the cache. The exceptions are steps that can't be undone, for
+// It reads from the cache, and through its router what proxies say that they serve. The exceptions are steps that can't be undone, for
 // which a cache that lags behind is not good enough: what a root Service selects
-// is looked up when it is about to lose its proxies, a proxy's pod before its
-// report is removed, and a split before a Service is taken for its orphan.
+// is looked up when it is about to lose its proxies, and a split before a Service is
+// taken for its orphan.
 //
 // It knows nothing of Rollouts, and of routers only the interface.
 package trafficsplit

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -29,6 +31,8 @@ type Options struct {
 	Elsewhere []string
 	// Served is how the cluster serves TrafficSplits.
 	Served traffic.Served
+	// Changed are splits of whose proxies something else was read. Optional.
+	Changed <-chan event.TypedGenericEvent[types.NamespacedName]
 	// Recorder of events.
 	Recorder events.EventRecorder
 	// Clock gives the time of transitions.

@@ -67,7 +67,6 @@ func (r *Reconciler) writeStatus(ctx context.Context, split *splitv1.TrafficSpli
 	if err != nil {
 		return err
 	}
-	delete(body, "proxies") // each is its proxy's own
 	config.Object["status"] = body
 	err = r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(config),
 		client.FieldOwner(FieldManager), client.ForceOwnership, client.DisableReadYourWritesConsistency)
@@ -79,7 +78,6 @@ func (r *Reconciler) writeStatus(ctx context.Context, split *splitv1.TrafficSpli
 
 // annotateStatus writes the status of a split that has none of its own.
 func (r *Reconciler) annotateStatus(ctx context.Context, split *splitv1.TrafficSplit, config *unstructured.Unstructured, next splitv1.TrafficSplitStatus) error {
-	next.Proxies = nil
 	text, err := json.Marshal(next)
 	if err != nil {
 		return err

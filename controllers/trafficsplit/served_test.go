@@ -31,7 +31,7 @@ func TestASplitWithoutAStatusIsToldInItsAnnotation(t *testing.T) {
 		t.Fatalf("%v in %v", err, split.Annotations)
 	}
 	c := meta.FindStatusCondition(status.Conditions, splitv1.ConditionAccepted)
-	if c == nil || c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "v1alpha2, have no status in which proxies could report") {
+	if c == nil || c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "v1alpha2, are not those that proxies read") {
 		t.Errorf("the annotation says %+v", c)
 	}
 	live := &splitv1.TrafficSplit{}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
@@ -133,7 +134,7 @@ func (shelfStatus) Apply(context.Context, runtime.ApplyConfiguration, ...client.
 // controller is one that reads from the shelf.
 func (s *shelf) controller(tb testing.TB) *Reconciler {
 	tb.Helper()
-	router, err := nginx.New(s, nginx.Options{Image: "serin:test"})
+	router, err := nginx.New(s, nginx.Options{Image: "serin:test", Reports: silent{}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -221,4 +222,11 @@ func (s *shelf) every(tb testing.TB) (*Reconciler, []reconcile.Request) {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o.(client.Object))})
 	}
 	return s.controller(tb), requests
+}
+
+// silent reads nothing.
+type silent struct{}
+
+func (silent) Read(types.NamespacedName, traffic.Want, map[types.UID]string) map[types.UID]traffic.Reading {
+	return nil
 }

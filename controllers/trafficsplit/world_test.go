@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +53,9 @@ type world struct {
 	events *events.FakeRecorder
 	log    []string
 
+	// said is what each proxy says that it serves, by its UID.
+	said map[types.UID]traffic.Reading
+
 	// killAfter is how many writes of the controller succeed before it is killed;
 	// negative for all.
 	killAfter int
@@ -91,7 +93,7 @@ func newWorld(t *testing.T) *world {
 		builder = builder.WithIndex(i.object, i.name, i.values)
 	}
 	return &world{
-		t: t, api: builder.Build(), killAfter: -1,
+		t: t, api: builder.Build(), killAfter: -1, said: map[types.UID]traffic.Reading{},
 		clock:  testingclock.NewFakeClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
 		events: events.NewFakeRecorder(1000),
 	}
@@ -101,7 +103,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) controller() *Reconciler {
 	w.t.Helper()
 	written := interceptor.NewClient(w.api, w.interceptor())
-	router, err := nginx.New(written, nginx.Options{Image: "serin:test"})
+	router, err := nginx.New(written, nginx.Options{Image: "serin:test", Reports: w})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -126,6 +128,15 @@ func (w *world) controller() *Reconciler {
 		},
 	})
 	return &Reconciler{Client: written, Live: live, Options: options}
+}
+
+// Read is what proxies say that they serve.
+func (w *world) Read(_ types.NamespacedName, _ traffic.Want, pods map[types.UID]string) map[types.UID]traffic.Reading {
+	out := map[types.UID]traffic.Reading{}
+	for uid := range pods {
+		out[uid] = w.said[uid]
+	}
+	return out
 }
 
 // interceptor counts the writes of the controller, and lets them fail.
@@ -392,8 +403,7 @@ func (w *world) truthful(split *splitv1.TrafficSplit, root *corev1.Service) {
 			w.t.Errorf("Programmed, but traffic does not go through the proxies:\n%s", strings.Join(w.log, "\n"))
 		}
 		for _, pod := range w.proxies() {
-			i := slices.IndexFunc(split.Status.Proxies, func(p splitv1.ProxyStatus) bool { return p.Name == pod.Name })
-			if podReady(&pod) && (i < 0 || split.Status.Proxies[i].ObservedGeneration != split.Generation) {
+			if podReady(&pod) && w.said[pod.UID].Serves.Generation != split.Generation {
 				w.t.Errorf("Programmed, but proxy %s does not serve the generation:\n%s", pod.Name, strings.Join(w.log, "\n"))
 			}
 		}

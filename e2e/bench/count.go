@@ -38,7 +38,7 @@ const (
 	ByRollouts Who = "Rollout"
 	// BySplits is the controller of TrafficSplits with its router.
 	BySplits Who = "TrafficSplit"
-	// ByProxies are the proxies, which report what they serve.
+	// ByProxies are the proxies, which should write nothing.
 	ByProxies Who = "proxies"
 )
 

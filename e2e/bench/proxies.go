@@ -5,99 +5,95 @@ package bench
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
+	"os/exec"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/proxy/confirmation"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx"
 )
 
-// The label of a proxy's pod is the name of its split.
-const proxyLabel = "serin.dev/proxy"
+const (
+	// podNetwork has the addresses of the stand-in's pods.
+	podNetwork = "10.250.0.0/16"
+	// byAddress of a pod is its address.
+	byAddress = "bench/address"
+)
 
-// reportProxies stands in for the agents of the nginx router until ctx ends: each
-// ready proxy reports that it serves the newest generation of its split, in one
-// write, as a real one does after it has reloaded nginx.
-func reportProxies(ctx context.Context, s *stage, f fleet) error {
+// serveProxies stands in for the agents of the nginx router until ctx ends: this machine
+// answers at the addresses of all pods, and each ready proxy says that it serves the newest
+// configuration of its split, as a real one does after it has reloaded nginx.
+func serveProxies(ctx context.Context, s *stage, f fleet) error {
 	if f.router != v1alpha1.RouterNginx {
 		return nil
 	}
+	if out, err := exec.CommandContext(ctx, "ip", "route", "replace", "local", podNetwork, "dev", "lo").CombinedOutput(); err != nil {
+		return fmt.Errorf("answer at the addresses of proxies, which takes root and iproute2: %w: %s", err, out)
+	}
 	config := rest.CopyConfig(s.plane.Config)
 	config.UserAgent = agentOfProxies
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: newScheme(), Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-	})
+	c, err := cache.New(config, cache.Options{Scheme: newScheme()})
 	if err != nil {
 		return fmt.Errorf("stand in for the proxies: %w", err)
 	}
-	byLabel := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		split := o.GetLabels()[proxyLabel]
-		if split == "" {
-			return nil
-		}
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: split}}}
-	})
-	err = ctrl.NewControllerManagedBy(mgr).Named("proxies-"+f.name).
-		For(&splitv1.TrafficSplit{}).Watches(&corev1.Pod{}, byLabel).
-		Complete(proxies{mgr.GetClient()})
+	err = c.IndexField(ctx, &corev1.Pod{}, byAddress, func(o client.Object) []string { return []string{o.(*corev1.Pod).Status.PodIP} })
 	if err != nil {
 		return fmt.Errorf("stand in for the proxies: %w", err)
 	}
-	go func() { _ = mgr.Start(ctx) }() // it ends with ctx; without reports no release goes on, which shows
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", fmt.Sprintf(":%d", nginx.AgentPort))
+	if err != nil {
+		return fmt.Errorf("stand in for the proxies: %w", err)
+	}
+	server := &http.Server{Handler: proxies{c}, ReadHeaderTimeout: 5 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	context.AfterFunc(ctx, func() {
+		_ = server.Close() // without proxies no release goes on, which shows
+		_ = exec.Command("ip", "route", "del", "local", podNetwork, "dev", "lo").Run()
+	})
+	go func() { _ = c.Start(ctx) }()
+	go func() { _ = server.Serve(listener) }()
 	return nil
 }
 
-type proxies struct{ client.Client }
+type proxies struct{ client.Reader }
 
-// Reconcile reports for each proxy of a split.
-func (p proxies) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	ts := &splitv1.TrafficSplit{}
-	if err := p.Get(ctx, req.NamespacedName, ts); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
+// ServeHTTP says what the pod serves at whose address it was asked.
+func (p proxies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pods := &corev1.PodList{}
-	if err := p.List(ctx, pods, client.InNamespace(req.Namespace), client.MatchingLabels{proxyLabel: req.Name}); err != nil {
-		return reconcile.Result{}, err
+	address, _, _ := strings.Cut(r.Host, ":")
+	if err := p.List(r.Context(), pods, client.MatchingFields{byAddress: address}); err != nil || len(pods.Items) != 1 || !podReady(&pods.Items[0]) {
+		http.Error(w, "no such proxy", http.StatusServiceUnavailable)
+		return
 	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if !podReady(pod) || serves(ts, pod.Name) {
-			continue
-		}
-		if err := p.report(ctx, ts, pod.Name); err != nil {
-			return reconcile.Result{}, err
-		}
+	pod, ts := &pods.Items[0], &splitv1.TrafficSplit{}
+	if err := p.Get(r.Context(), client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[traffic.LabelProxy]}, ts); err != nil {
+		http.Error(w, "no such split", http.StatusServiceUnavailable)
+		return
 	}
-	return reconcile.Result{}, nil
+	confirmation.Write(w, confirmation.Served{Pod: pod.UID, Generation: ts.Generation, Configuration: p.digest(r.Context(), ts)})
 }
 
-func (p proxies) report(ctx context.Context, ts *splitv1.TrafficSplit, pod string) error {
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": ts.Name, "namespace": ts.Namespace, "uid": string(ts.UID)},
-		"status":   map[string]any{"proxies": []any{map[string]any{"name": pod, "observedGeneration": ts.Generation}}},
-	}}
-	u.SetGroupVersionKind(splitv1.GroupVersion.WithKind("TrafficSplit"))
-	err := p.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(pod), client.ForceOwnership)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the split went meanwhile
+// digest is that of what a proxy serves.
+func (p proxies) digest(ctx context.Context, ts *splitv1.TrafficSplit) string {
+	known := traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}, Proxied: true}
+	for _, name := range traffic.ServiceNames(ts) {
+		if o := (&corev1.Service{}); p.Get(ctx, client.ObjectKey{Namespace: ts.Namespace, Name: name}, o) == nil {
+			known.Services[name] = o
+		}
 	}
-	return err
-}
-
-func serves(ts *splitv1.TrafficSplit, pod string) bool {
-	return slices.ContainsFunc(ts.Status.Proxies, func(s splitv1.ProxyStatus) bool {
-		return s.Name == pod && s.ObservedGeneration == ts.Generation
-	})
+	resolved, _ := traffic.Resolve(ts, known)
+	return resolved.Digest()
 }
 
 func podReady(pod *corev1.Pod) bool {

@@ -138,7 +138,7 @@ func (o Options) measure(ctx context.Context, p program, f fleet, use func(conte
 	if m.rollouts, err = watchRollouts(ctx, s); err != nil {
 		return err
 	}
-	if err := reportProxies(ctx, s, f); err != nil {
+	if err := serveProxies(ctx, s, f); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Out, "%s: creating %d Rollouts of %d pods each\n", f.name, len(f.apps), f.replicas)

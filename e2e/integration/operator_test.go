@@ -79,13 +79,13 @@ func (s *scene) startOperator(m *measurements, change ...func(*sight)) *operator
 func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) {
 	t.Helper()
 	ctx := t.Context()
-	router, err := nginx.New(mgr.GetClient(), nginx.Options{Image: "example.invalid/serin:test"})
+	router, err := nginx.New(mgr.GetClient(), nginx.Options{Image: "example.invalid/serin:test", Reports: proxies})
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = trafficsplit.SetupWithManager(ctx, mgr, trafficsplit.Options{
 		Routers: []traffic.Router{router, addGateway(ctx, t, mgr, see), smi.New(meshSettle)}, DefaultRouter: nginx.Name, Clock: clock.RealClock{}, Served: served,
-		Recorder: mgr.GetEventRecorder("serin-trafficsplit"),
+		Recorder: mgr.GetEventRecorder("serin-trafficsplit"), Changed: proxies.changed(t),
 	})
 	if err != nil {
 		t.Fatal(err)

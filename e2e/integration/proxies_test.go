@@ -4,38 +4,63 @@ package integration
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 )
 
-// standIns stand in for the agents of all proxies: each ready proxy reports the newest
-// configuration of its split, as the real agent does after it has reloaded nginx. Like
-// the agent they act on what a watch says, and ask nothing while nothing changes.
+// standIns stand in for the agents of all proxies, and for what reads them: each ready proxy
+// serves the newest configuration of its split, as the real agent does after it has
+// reloaded nginx, and operators are notified of each change.
 type standIns struct {
 	reader client.Reader
-	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
-	mu     sync.Mutex
-	served map[string]*scene
+	mu        sync.Mutex
+	served    map[string]*scene
+	operators map[chan event.TypedGenericEvent[types.NamespacedName]]bool
 }
 
 func newStandIns(reader client.Reader) *standIns {
 	return &standIns{
-		reader: reader, served: map[string]*scene{},
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
+		reader: reader, served: map[string]*scene{}, operators: map[chan event.TypedGenericEvent[types.NamespacedName]]bool{},
 	}
 }
 
-// serveProxies has the proxies of the namespace report until the test ends.
+// changed is what an operator learns of changes by, until the test ends.
+func (p *standIns) changed(t *testing.T) <-chan event.TypedGenericEvent[types.NamespacedName] {
+	channel := make(chan event.TypedGenericEvent[types.NamespacedName], 4096)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.operators[channel] = true
+	t.Cleanup(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.operators, channel)
+	})
+	return channel
+}
+
+func (p *standIns) notify(split types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for channel := range p.operators {
+		select {
+		case channel <- event.TypedGenericEvent[types.NamespacedName]{Object: split}:
+		default: // it looks again by itself
+		}
+	}
+}
+
+// serveProxies has the proxies of the namespace serve until the test ends.
 func (s *scene) serveProxies() {
 	s.Helper()
 	proxies.mu.Lock()
@@ -46,7 +71,7 @@ func (s *scene) serveProxies() {
 		defer proxies.mu.Unlock()
 		delete(proxies.served, s.namespace)
 	})
-	proxies.all(s.Context(), s.namespace)
+	proxies.all(s.Context(), s.namespace, func(*splitv1.TrafficSplit) bool { return true })
 }
 
 func (p *standIns) serves(namespace string) *scene {
@@ -64,81 +89,47 @@ func (p *standIns) told(o client.Object) {
 	switch o := o.(type) {
 	case *corev1.Pod:
 		if split := o.Labels[traffic.LabelProxy]; split != "" {
-			p.queue.Add(types.NamespacedName{Namespace: o.Namespace, Name: split})
+			p.notify(types.NamespacedName{Namespace: o.Namespace, Name: split})
 		}
 	case *splitv1.TrafficSplit:
-		p.queue.Add(client.ObjectKeyFromObject(o))
-	case *corev1.Service, *specsv1.HTTPRouteGroup:
-		p.all(s.Context(), o.GetNamespace())
+		p.notify(client.ObjectKeyFromObject(o))
+	case *corev1.Service:
+		p.all(s.Context(), o.GetNamespace(), func(ts *splitv1.TrafficSplit) bool { return slices.Contains(traffic.ServiceNames(ts), o.Name) })
+	case *specsv1.HTTPRouteGroup:
+		p.all(s.Context(), o.GetNamespace(), func(ts *splitv1.TrafficSplit) bool { return slices.Contains(traffic.GroupNames(ts), o.Name) })
 	}
 }
 
-func (p *standIns) all(ctx context.Context, namespace string) {
+func (p *standIns) all(ctx context.Context, namespace string, concerned func(*splitv1.TrafficSplit) bool) {
 	splits := &splitv1.TrafficSplitList{}
 	if err := p.reader.List(ctx, splits, client.InNamespace(namespace)); err != nil {
 		return // the test has ended
 	}
 	for i := range splits.Items {
-		p.queue.Add(client.ObjectKeyFromObject(&splits.Items[i]))
-	}
-}
-
-func (p *standIns) run(ctx context.Context) {
-	const workers = 4
-	for range workers {
-		go func() {
-			for p.reportNext(ctx) {
-			}
-		}()
-	}
-}
-
-func (p *standIns) reportNext(ctx context.Context) bool {
-	key, shutdown := p.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer p.queue.Done(key)
-	s := p.serves(key.Namespace)
-	if s == nil {
-		return true
-	}
-	if err := p.report(ctx, key); err != nil && s.Context().Err() == nil {
-		p.queue.AddRateLimited(key)
-		return true
-	}
-	p.queue.Forget(key)
-	return true
-}
-
-// report writes what is new of each ready proxy of a split.
-func (p *standIns) report(ctx context.Context, key types.NamespacedName) error {
-	ts, pods := &splitv1.TrafficSplit{}, &corev1.PodList{}
-	if err := p.reader.Get(ctx, key, ts); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if err := p.reader.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabels{traffic.LabelProxy: key.Name}); err != nil {
-		return err
-	}
-	digest := p.digest(ctx, ts)
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if digest == "" || !isReady(pod) || pod.DeletionTimestamp != nil || reported(ts, pod.Name, digest) {
-			continue
-		}
-		u := &unstructured.Unstructured{Object: map[string]any{
-			"metadata": map[string]any{"name": ts.Name, "namespace": ts.Namespace},
-			"status": map[string]any{"proxies": []any{map[string]any{
-				"name": pod.Name, "observedGeneration": ts.Generation, "configuration": digest,
-			}}},
-		}}
-		u.SetGroupVersionKind(splitv1.GroupVersion.WithKind("TrafficSplit"))
-		err := admin.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(pod.Name), client.ForceOwnership)
-		if client.IgnoreNotFound(err) != nil {
-			return err
+		if concerned(&splits.Items[i]) {
+			p.notify(client.ObjectKeyFromObject(&splits.Items[i]))
 		}
 	}
-	return nil
+}
+
+// Read implements traffic.ProxyReports.
+func (p *standIns) Read(key types.NamespacedName, _ traffic.Want, pods map[types.UID]string) map[types.UID]traffic.Reading {
+	s, out := p.serves(key.Namespace), map[types.UID]traffic.Reading{}
+	ts, list := &splitv1.TrafficSplit{}, &corev1.PodList{}
+	if s == nil || p.reader.Get(s.Context(), key, ts) != nil {
+		return out
+	}
+	if err := p.reader.List(s.Context(), list, client.InNamespace(key.Namespace), client.MatchingLabels{traffic.LabelProxy: key.Name}); err != nil {
+		return out
+	}
+	digest := p.digest(s.Context(), ts)
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if _, asked := pods[pod.UID]; asked && digest != "" && isReady(pod) && pod.DeletionTimestamp == nil {
+			out[pod.UID] = traffic.Reading{Done: true, Serves: traffic.Want{Generation: ts.Generation, Configuration: digest}}
+		}
+	}
+	return out
 }
 
 // digest is that of what proxies serve of a split: "" when it is refused, and they
@@ -160,14 +151,4 @@ func (p *standIns) digest(ctx context.Context, ts *splitv1.TrafficSplit) string 
 		return ""
 	}
 	return resolved.Digest()
-}
-
-// reported reports whether a split says that a pod serves a configuration.
-func reported(ts *splitv1.TrafficSplit, pod, digest string) bool {
-	for _, p := range ts.Status.Proxies {
-		if p.Name == pod {
-			return p.ObservedGeneration == ts.Generation && p.Configuration == digest
-		}
-	}
-	return false
 }

@@ -56,7 +56,6 @@ func startShared(ctx context.Context) error {
 			panic(err)
 		}
 	}()
-	go proxies.run(ctx)
 	if !c.WaitForCacheSync(ctx) {
 		return fmt.Errorf("the shared cache did not start: %w", ctx.Err())
 	}

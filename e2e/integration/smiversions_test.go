@@ -218,7 +218,7 @@ func TestWhatTheTrafficSplitsOfAMeshHaveNoRoomForIsRefused(t *testing.T) {
 	})
 	for name, want := range map[string]string{
 		"odd":     `the weight "1.5" of "birds-blue" is not whole`,
-		"proxied": "have no status in which proxies could report",
+		"proxied": "are not those that proxies read",
 	} {
 		s.eventually(name+" is refused", func(context.Context) bool {
 			c := meta.FindStatusCondition(s.annotated(name).Conditions, splitv1.ConditionAccepted)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/proxy/accesslog"
+	"github.com/serin-dev/serin/proxy/confirmation"
 	"github.com/serin-dev/serin/proxy/counts"
 	"github.com/serin-dev/serin/proxy/fdstore"
 	"github.com/serin-dev/serin/proxy/feed"
@@ -45,8 +46,12 @@ type Options struct {
 	Server func(killed func(workers int)) (Server, error)
 	// Files holds what must stay open when the agent crashes. Default: fdstore.None.
 	Files fdstore.Store
+	// Pod is the UID of the pod that the agent runs in.
+	Pod types.UID
 	// Feed says what to serve.
 	Feed Feed
+	// Served is called with what is served whenever that may have changed. Optional.
+	Served func(confirmation.Served)
 	// Listener of the probes and metrics.
 	Listener net.Listener
 	// Drain is how long requests are still served after a stop was asked for, until
@@ -113,7 +118,7 @@ func New(opts Options) *Agent {
 	a.udp = udp.New(a.sockets, opts.Clock, opts.Log)
 	var registry *prometheus.Registry
 	a.metrics, registry = newMetrics(append(a.udp.Collectors(), a.counts)...)
-	a.status = newStatusServer(registry)
+	a.status = newStatusServer(registry, a.Pod)
 	return a
 }
 
@@ -306,8 +311,6 @@ func (a *Agent) quit(ctx context.Context) error {
 func (a *Agent) attempt(ctx context.Context, want feed.Want, backoff time.Duration) <-chan time.Time {
 	err := a.apply(ctx, want)
 	if err == nil {
-		// What is missing is said too: the controller takes a proxy for one that serves
-		// the generation only if it sees the same Services as the controller does.
 		a.report(traffic.Summary(want.Problems))
 		return nil
 	}
@@ -318,7 +321,11 @@ func (a *Agent) attempt(ctx context.Context, want feed.Want, backoff time.Durati
 
 // report says what is live.
 func (a *Agent) report(message string) {
-	a.Feed.Report(feed.Served{Generation: a.generation, Configuration: a.configuration, Message: message})
+	served := confirmation.Served{Pod: a.Pod, Generation: a.generation, Configuration: a.configuration, Message: message}
+	a.status.report(served)
+	if a.Served != nil {
+		a.Served(served)
+	}
 }
 
 // apply makes a want live: only the table of weights when that is all that

@@ -22,6 +22,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/proxy/confirmation"
 	"github.com/serin-dev/serin/proxy/fdstore"
 	"github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
@@ -148,7 +149,7 @@ func newFixture(t *testing.T, change ...func(*Options)) *fixture {
 	}
 	opts := Options{
 		Render: nginx.RenderOptions{Dir: s.dir, Workers: 1, Connections: 64},
-		Server: func(func(int)) (Server, error) { return s.server, nil }, Feed: s, Listener: listener,
+		Server: func(func(int)) (Server, error) { return s.server, nil }, Feed: s, Served: s.Report, Listener: listener,
 		Drain: 10 * time.Second, QuitTimeout: time.Minute, ApplyTimeout: time.Minute, Settle: time.Second,
 		Listen: func(nginx.Socket) (int, error) { return unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0) },
 		Dial: func(context.Context, string, string) (net.Conn, error) {
@@ -187,14 +188,14 @@ func (s *fixture) goTo(part time.Duration) {
 }
 
 // report lets the fake time pass until the agent reports.
-func (s *fixture) report(t *testing.T) feed.Served {
+func (s *fixture) report(t *testing.T) confirmation.Served {
 	t.Helper()
 	s.passTimeUntil(t, "a report", s.reported)
 	return <-s.reports
 }
 
 // reportAtOnce is a report for which no time has to pass.
-func (s *fixture) reportAtOnce(t *testing.T) feed.Served {
+func (s *fixture) reportAtOnce(t *testing.T) confirmation.Served {
 	t.Helper()
 	proxytest.Eventually(t, "a report", s.reported)
 	return <-s.reports
@@ -312,7 +313,7 @@ func TestAnAgentThatCantStartNginxIsNotReadyAndTriesAgain(t *testing.T) {
 	s := newFixture(t)
 	s.server.failNext("start", errors.New("port is taken"))
 	s.wants <- wanted(1, 100)
-	if diff := cmp.Diff(feed.Served{Message: "port is taken"}, s.report(t)); diff != "" {
+	if diff := cmp.Diff(confirmation.Served{Message: "port is taken"}, s.report(t)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	if got := s.readyz(t); got != "starting" {
@@ -516,7 +517,7 @@ func TestProbes(t *testing.T) {
 func TestLastCountsWaitForTheOneWhoScrapes(t *testing.T) {
 	for name, scrapes := range map[string]bool{"a Prometheus scrapes": true, "none scrapes": false} {
 		t.Run(name, func(t *testing.T) {
-			status := newStatusServer(prometheus.NewRegistry())
+			status := newStatusServer(prometheus.NewRegistry(), "uid")
 			if scrapes {
 				status.scraped <- struct{}{}
 			}

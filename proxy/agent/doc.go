@@ -3,7 +3,7 @@
 // Package agent runs nginx where the requests to a root Service go through.
 //
 // It learns from a feed what to serve, has package nginx render it, puts the
-// configuration and the table of weights where nginx finds them, and reports a
+// configuration and the table of weights where nginx finds them, and says that it serves a
 // generation only when every request that arrives is served by it. It counts
 // requests from nginx's access log, serves probes and metrics, and drains on
 // stop. It decides nothing about traffic: weights come from the TrafficSplit,
@@ -14,8 +14,8 @@
 // runs.
 //
 //	Feed ──Want──> Agent ──Render──> nginx.conf ──(only when it differs)──> another nginx
-//	  ^              │     └───────> table of weights ──(rename)──> every worker, within a second
-//	  └───Served─────┘
+//	                 │     └───────> table of weights ──(rename)──> every worker, within a second
+//	                 └──────> what is served, for the operator that reads it
 //	nginx ──access log──> Tailer ──> counts ──> /metrics
 //
 // What it is made of has packages of its own: weights, sockets, udp, counts,

@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/config/testenv"
+	"github.com/serin-dev/serin/proxy/confirmation"
 	"github.com/serin-dev/serin/proxy/exposition"
 	"github.com/serin-dev/serin/proxy/fdstore"
 	"github.com/serin-dev/serin/proxy/feed"
@@ -55,26 +56,26 @@ func nginxBinary(t *testing.T) string {
 // memoryFeed is a Feed without an API.
 type memoryFeed struct {
 	wants   chan feed.Want
-	reports chan feed.Served
+	reports chan confirmation.Served
 }
 
 func newMemoryFeed() *memoryFeed {
-	return &memoryFeed{wants: make(chan feed.Want, 1), reports: make(chan feed.Served, 1000)}
+	return &memoryFeed{wants: make(chan feed.Want, 1), reports: make(chan confirmation.Served, 1000)}
 }
 
 func (f *memoryFeed) Run(ctx context.Context) error { <-ctx.Done(); return nil }
 func (f *memoryFeed) Wants() <-chan feed.Want       { return f.wants }
-func (f *memoryFeed) Report(s feed.Served)          { f.reports <- s }
+func (f *memoryFeed) Report(s confirmation.Served)  { f.reports <- s }
 
 // awaitReport returns the next report.
-func (f *memoryFeed) awaitReport(t *testing.T) feed.Served {
+func (f *memoryFeed) awaitReport(t *testing.T) confirmation.Served {
 	t.Helper()
 	select {
 	case s := <-f.reports:
 		return s
 	case <-time.After(30 * time.Second):
 		t.Fatal("the agent did not report within 30 s")
-		return feed.Served{}
+		return confirmation.Served{}
 	}
 }
 
@@ -180,7 +181,7 @@ func startRig(t *testing.T, o rigOptions) *rig {
 	}
 	r := &rig{memoryFeed: newMemoryFeed(), dir: render.Dir, port: proxytest.FreePort(t), status: listener.Addr().String(), done: make(chan error, 1), log: &logWriter{t: t}}
 	r.agent = New(Options{
-		Render: render, Feed: r, Listener: listener,
+		Render: render, Feed: r, Served: r.Report, Listener: listener,
 		Server: func(killed func(int)) (Server, error) {
 			return nginxproc.New(nginxproc.Options{
 				Binary: binary, Dir: render.Dir, Workers: render.Workers, Log: r.log, Killed: killed, Files: fdstore.None{}, Clock: clock.RealClock{},
@@ -250,8 +251,8 @@ func (r *rig) wantSplit(t *testing.T, split traffic.Split) {
 }
 
 // served is the report of an agent that serves what is wanted.
-func served(want feed.Want) feed.Served {
-	return feed.Served{
+func served(want feed.Want) confirmation.Served {
+	return confirmation.Served{
 		Generation: want.Split.Generation, Configuration: want.Split.Digest(), Message: traffic.Summary(want.Problems),
 	}
 }

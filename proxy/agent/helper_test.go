@@ -19,6 +19,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/utils/clock"
 
+	"github.com/serin-dev/serin/proxy/confirmation"
 	"github.com/serin-dev/serin/proxy/fdstore"
 	"github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
@@ -73,8 +74,9 @@ func (c crewConfig) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	feed := newFileFeed(c)
 	return New(Options{
-		Render: c.Render, Files: files, Feed: newFileFeed(c), Listener: listener,
+		Render: c.Render, Files: files, Feed: feed, Served: feed.Report, Listener: listener,
 		Server: func(killed func(int)) (Server, error) {
 			return nginxproc.New(nginxproc.Options{
 				Binary: c.Binary, Dir: c.Render.Dir, Workers: c.Render.Workers, Log: os.Stderr, Killed: killed, Files: files, Clock: clock.RealClock{},
@@ -128,7 +130,7 @@ func (f *fileFeed) Run(ctx context.Context) error {
 	}
 }
 
-func (f *fileFeed) Report(s feed.Served) {
+func (f *fileFeed) Report(s confirmation.Served) {
 	file, err := os.OpenFile(f.Reports, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = fmt.Fprintf(file, "%d %s\n", s.Generation, s.Message)

@@ -9,16 +9,13 @@ import (
 	"github.com/serin-dev/serin/proxy/nginxproc"
 )
 
-// Feed is where the agent learns what to serve and tells what it serves. feed.Feed is the real one.
+// Feed is where the agent learns what to serve. feed.Feed is the real one.
 type Feed interface {
 	// Run keeps the feed going until the context ends.
 	Run(ctx context.Context) error
 	// Wants delivers what is to be served whenever it changes. One that was not
 	// taken is replaced by the next.
 	Wants() <-chan feed.Want
-	// Report says what is served now. It does not wait for anything; the feed sees
-	// to it that the last report arrives.
-	Report(served feed.Served)
 }
 
 // Server is nginx as the agent uses it. nginxproc.Process is the real one.

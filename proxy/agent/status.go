@@ -14,7 +14,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/serin-dev/serin/proxy/confirmation"
 	"github.com/serin-dev/serin/proxy/fdstore"
 )
 
@@ -23,18 +25,22 @@ type statusServer struct {
 	// ready is "" when requests are served as they should be, or else the reason
 	// why they are not.
 	ready atomic.Pointer[string]
+	// served is what is served.
+	served atomic.Pointer[confirmation.Served]
 	// scraped gets a value after each answer with metrics.
 	scraped chan struct{}
 	http    *http.Server
 }
 
-func newStatusServer(metrics prometheus.Gatherer) *statusServer {
+func newStatusServer(metrics prometheus.Gatherer, pod types.UID) *statusServer {
 	s := &statusServer{scraped: make(chan struct{}, 1)}
+	s.report(confirmation.Served{Pod: pod})
 	s.setReady("starting")
 	metricsHandler := promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.HandleFunc("GET "+confirmation.Path, func(w http.ResponseWriter, _ *http.Request) { confirmation.Write(w, *s.served.Load()) })
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		metricsHandler.ServeHTTP(w, r)
 		select {
@@ -56,6 +62,9 @@ func (s *statusServer) readyz(w http.ResponseWriter, _ *http.Request) {
 	}
 	writeText(w, http.StatusOK, "ok\n")
 }
+
+// report says what is served from now on.
+func (s *statusServer) report(served confirmation.Served) { s.served.Store(&served) }
 
 func writeText(w http.ResponseWriter, code int, body string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

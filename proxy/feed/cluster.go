@@ -24,8 +24,8 @@ type Cluster struct {
 	// Cache of the one split and of the Services and HTTPRouteGroups of its
 	// namespace, not started.
 	Cache cache.Cache
-	// Client reads past the cache, and writes.
-	Client client.Client
+	// Client reads past the cache.
+	Client client.Reader
 }
 
 // NewCluster connects to the API. It sends nothing yet, and never asks the API

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -42,25 +41,11 @@ type Want struct {
 	Problems []traffic.Problem
 }
 
-// Served is what is being served.
-type Served struct {
-	// Generation of the TrafficSplit that every request is served by; 0 for none.
-	Generation int64
-	// Configuration is the digest of the split that is served; "" for none.
-	Configuration string
-	// Message says why a newer generation is not served, or what of this one has no
-	// backend; empty when neither is so.
-	Message string
-}
-
 // Options are what a Feed needs.
 type Options struct {
 	// Split that the agent serves.
 	Split types.NamespacedName
-	// Pod is the name of the agent's pod. It names the agent's entry in the split's
-	// status, and its field manager.
-	Pod string
-	// Cluster to read and write.
+	// Cluster to read.
 	Cluster Cluster
 	// Clock that retries wait by.
 	Clock clock.WithTicker
@@ -76,13 +61,9 @@ type Feed struct {
 	changed chan struct{}
 	wants   chan Want
 
-	mu     sync.Mutex
-	served *Served
-
 	// The rest belongs to the goroutine of Run.
 
-	last    *Want
-	written written
+	last *Want
 	// groups is set while HTTPRouteGroups are watched.
 	groups cache.Informer
 }
@@ -95,14 +76,6 @@ func New(opts Options) *Feed {
 // Wants delivers what is to be served whenever it changes. One that was not taken is
 // replaced by the next.
 func (f *Feed) Wants() <-chan Want { return f.wants }
-
-// Report says what is served now. It does not wait for anything; the last report arrives.
-func (f *Feed) Report(served Served) {
-	f.mu.Lock()
-	f.served = &served
-	f.mu.Unlock()
-	f.signal()
-}
 
 // signal asks Run to look again.
 func (f *Feed) signal() {
@@ -188,19 +161,18 @@ func (f *Feed) watchKind(ctx context.Context, object client.Object) (cache.Infor
 	return informer, nil
 }
 
-// reconcile brings the agent what is to be served, and the API what is.
+// reconcile brings the agent what is to be served.
 func (f *Feed) reconcile(ctx context.Context) error {
 	split := &splitv1.TrafficSplit{}
 	if err := f.Cluster.Cache.Get(ctx, f.Split, split); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	var err error
 	// Its backends go when the split does. But an agent that starts only now still
 	// has the traffic that comes until the Service is restored.
-	if split.DeletionTimestamp.IsZero() || f.last == nil {
-		err = f.want(ctx, split)
+	if !split.DeletionTimestamp.IsZero() && f.last != nil {
+		return nil
 	}
-	return errors.Join(err, f.report(ctx, split))
+	return f.want(ctx, split)
 }
 
 // want resolves the split and hands it to the agent when it differs from before.

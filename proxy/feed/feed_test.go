@@ -5,7 +5,6 @@ package feed
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
@@ -54,10 +52,9 @@ func (l *late) List(ctx context.Context, list client.ObjectList, opts ...client.
 // stage is a feed whose cluster is in the test's hands.
 type stage struct {
 	*Feed
-	t      *testing.T
-	api    client.WithWatch
-	cache  *late
-	writes int
+	t     *testing.T
+	api   client.WithWatch
+	cache *late
 	// fail is the error of the next read past the cache.
 	fail error
 }
@@ -77,14 +74,10 @@ func newStage(t *testing.T, objects ...client.Object) *stage {
 			}
 			return c.Get(ctx, key, o, opts...)
 		},
-		SubResourceApply: func(ctx context.Context, c client.Client, sub string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-			s.writes++
-			return c.SubResource(sub).Apply(ctx, o, opts...)
-		},
 	})
 	s.cache = &late{FakeInformers: &informertest.FakeInformers{Scheme: scheme}, api: s.api, hidden: map[string]bool{}}
 	s.Feed = New(Options{
-		Split: website, Pod: "website-0", Cluster: Cluster{Cache: s.cache, Client: s.api},
+		Split: website, Cluster: Cluster{Cache: s.cache, Client: s.api},
 		Clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), Log: testr.New(t),
 	})
 	return s
@@ -243,50 +236,5 @@ func TestASplitThatGoesWantsNothingNewButOfAnAgentThatStarts(t *testing.T) {
 	s.look() // it is gone
 	if w := s.wanted(); w != nil {
 		t.Errorf("wanted %+v of a split that is gone", w)
-	}
-}
-
-func TestWhatIsServedIsReportedOnce(t *testing.T) {
-	s := newStage(t, objects()...)
-	s.look()
-	if s.writes != 0 {
-		t.Errorf("%d writes before anything is served", s.writes)
-	}
-	s.Report(Served{Generation: 1, Configuration: "abc"})
-	s.look()
-	s.look()
-	want := []splitv1.ProxyStatus{{Name: "website-0", ObservedGeneration: 1, Configuration: "abc"}}
-	if diff := cmp.Diff(want, s.split().Status.Proxies); diff != "" || s.writes != 1 {
-		t.Errorf("%d writes (-want +got):\n%s", s.writes, diff)
-	}
-	s.Report(Served{Generation: 2, Configuration: "def", Message: strings.Repeat("ä", maxMessage) + "\xff"})
-	s.look()
-	got := s.split().Status.Proxies
-	if len(got) != 1 || got[0].ObservedGeneration != 2 || len(got[0].Message) > maxMessage || s.writes != 2 {
-		t.Errorf("%d writes, %+v", s.writes, got)
-	}
-}
-
-func TestAMessageFitsTheStatus(t *testing.T) {
-	for text, want := range map[string]string{
-		"fine":                                "fine",
-		"\xffbroken\xfe":                      "?broken?",
-		strings.Repeat("x", maxMessage+1):     strings.Repeat("x", maxMessage),
-		"x" + strings.Repeat("ä", maxMessage): "x" + strings.Repeat("ä", maxMessage/2-1),
-	} {
-		if got := bounded(text); got != want {
-			t.Errorf("%.20q: %d bytes %.20q", text, len(got), got)
-		}
-	}
-}
-
-func TestVersionsThatCannotBeComparedCostAWrite(t *testing.T) {
-	for _, tt := range []struct {
-		a, b string
-		want bool
-	}{{"9", "10", true}, {"10", "9", false}, {"10", "10", false}, {"", "1", false}, {"x", "1", false}} {
-		if got := older(tt.a, tt.b); got != tt.want {
-			t.Errorf("%q before %q: %v", tt.a, tt.b, got)
-		}
 	}
 }

@@ -111,7 +111,7 @@ func TestOptionsOfTheAutoscaler(t *testing.T) {
 		"a utilization without its measure": {Options{Autoscaling: &Autoscaling{MaxReplicas: 2}, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{}}}, "request of CPU"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.options.Image = "serin:test"
+			test.options.Image, test.options.Reports = "serin:test", said{}
 			err := test.options.complete()
 			if test.want == "" && (err != nil || test.options.Autoscaling.CPUUtilization != 80) {
 				t.Errorf("%v, %+v", err, test.options.Autoscaling)

@@ -92,9 +92,9 @@ func proxyContainer(split string, listeners []Listener, opts Options) *coreac.Co
 	return coreac.Container().
 		WithName(container).
 		WithImage(opts.Image).WithImagePullPolicy(opts.PullPolicy).
-		WithArgs("--namespace=$(POD_NAMESPACE)", "--split="+split, "--pod=$(POD_NAME)").
+		WithArgs("--namespace=$(POD_NAMESPACE)", "--split="+split, "--pod-uid=$(POD_UID)").
 		WithEnv(
-			fieldEnv("POD_NAME", "metadata.name"),
+			fieldEnv("POD_UID", "metadata.uid"),
 			fieldEnv("POD_NAMESPACE", "metadata.namespace"),
 			coreac.EnvVar().WithName("GOMEMLIMIT").WithValue(agentMemory),
 			coreac.EnvVar().WithName("GOMAXPROCS").WithValue(strconv.Itoa(opts.Workers)),

@@ -40,16 +40,13 @@ func MakeServiceAccount(split *splitv1.TrafficSplit) *coreac.ServiceAccountApply
 }
 
 // MakeRole builds what a split's proxies may do: read their split, the Services and,
-// when the split is limited to some requests, the HTTPRouteGroups, and say in the
-// split's status what they serve.
+// when the split is limited to some requests, the HTTPRouteGroups. They write nothing.
 func MakeRole(split *splitv1.TrafficSplit) *rbacac.RoleApplyConfiguration {
 	role := rbacac.Role(traffic.ProxyName(split.Name), split.Namespace).
 		WithLabels(objectLabels(split)).
 		WithRules(
 			rbacac.PolicyRule().WithAPIGroups(splitv1.GroupVersion.Group).WithResources("trafficsplits").
 				WithResourceNames(split.Name).WithVerbs("get", "list", "watch"),
-			rbacac.PolicyRule().WithAPIGroups(splitv1.GroupVersion.Group).WithResources("trafficsplits/status").
-				WithResourceNames(split.Name).WithVerbs("patch"),
 			rbacac.PolicyRule().WithAPIGroups(corev1.GroupName).WithResources("services").
 				WithVerbs("get", "list", "watch"),
 		)

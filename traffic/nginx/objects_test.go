@@ -48,7 +48,7 @@ func shopTarget() traffic.Target {
 
 func routerOptions(t *testing.T) Options {
 	t.Helper()
-	o := Options{Image: "docker.io/serin-dev/serin:1.2.3"}
+	o := Options{Image: "docker.io/serin-dev/serin:1.2.3", Reports: said{}}
 	if err := o.complete(); err != nil {
 		t.Fatal(err)
 	}

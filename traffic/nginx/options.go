@@ -8,12 +8,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/serin-dev/serin/traffic"
 )
 
 // Options of the router: what the pods of proxies are made from.
 type Options struct {
 	// Image that holds `serin-proxy` and nginx. Required.
 	Image string
+	// Reports reads what proxies serve. Required.
+	Reports traffic.ProxyReports
 	// PullPolicy of the image. Default IfNotPresent.
 	PullPolicy corev1.PullPolicy
 	// PullSecrets are names of Secrets, in the namespace of each split, that the
@@ -59,6 +63,9 @@ const agentMemory = "64MiB"
 func (o *Options) complete() error {
 	if o.Image == "" {
 		return errors.New("nginx.Options: Image is required; give the operator --proxy-image")
+	}
+	if o.Reports == nil {
+		return errors.New("nginx.Options: Reports is required")
 	}
 	if o.PullPolicy == "" {
 		o.PullPolicy = corev1.PullIfNotPresent

@@ -5,6 +5,8 @@ package nginx
 import (
 	"context"
 	"fmt"
+	"net"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -14,9 +16,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -158,7 +160,7 @@ func (r *Router) Restore(_ context.Context, _ traffic.Target, object traffic.Obj
 	return fmt.Errorf("router %s patches no %s", Name, object.Kind)
 }
 
-// proxies lists the pods with what each of them reports in the split's status.
+// proxies lists the pods with what was read of each.
 func (r *Router) proxies(ctx context.Context, target traffic.Target) ([]traffic.Proxy, error) {
 	split := target.Split
 	var pods corev1.PodList
@@ -167,13 +169,18 @@ func (r *Router) proxies(ctx context.Context, target traffic.Target) ([]traffic.
 	if err != nil {
 		return nil, fmt.Errorf("list the proxies' pods: %w", err)
 	}
-	reports := make(map[string]splitv1.ProxyStatus, len(split.Status.Proxies))
-	for _, p := range split.Status.Proxies {
-		reports[p.Name] = p
+	addresses := map[types.UID]string{}
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; pod.Status.PodIP != "" && !ended(pod) {
+			addresses[pod.UID] = net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(AgentPort)))
+		}
 	}
+	want := traffic.Want{Generation: split.Generation, Configuration: target.Resolved.Digest()}
+	readings := r.options.Reports.Read(client.ObjectKeyFromObject(split), want, addresses)
 	var proxies []traffic.Proxy
 	for i := range pods.Items {
-		if proxy, running := proxyOf(&pods.Items[i], reports); running {
+		if pod := &pods.Items[i]; !ended(pod) {
+			proxy := proxyOf(pod, readings[pod.UID])
 			proxy.Selected = target.Root != nil &&
 				labels.SelectorFromSet(traffic.DeclaredSelector(target.Root)).Matches(labels.Set(pods.Items[i].Labels))
 			proxies = append(proxies, proxy)
@@ -182,24 +189,24 @@ func (r *Router) proxies(ctx context.Context, target traffic.Target) ([]traffic.
 	return proxies, nil
 }
 
-// proxyOf describes a pod. One that ended is no proxy any more, even if the
-// object is still there.
-func proxyOf(pod *corev1.Pod, reports map[string]splitv1.ProxyStatus) (traffic.Proxy, bool) {
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		return traffic.Proxy{}, false
-	}
-	report := reports[pod.Name]
+// ended reports whether a pod is no proxy any more, even if the object is still there.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// proxyOf describes a pod.
+func proxyOf(pod *corev1.Pod, reading traffic.Reading) traffic.Proxy {
 	proxy := traffic.Proxy{
-		Name: pod.Name, Terminating: !pod.DeletionTimestamp.IsZero(),
-		Generation: report.ObservedGeneration, Configuration: report.Configuration, Message: report.Message,
+		Name: pod.Name, Terminating: !pod.DeletionTimestamp.IsZero(), Unread: !reading.Done,
+		Generation: reading.Serves.Generation, Configuration: reading.Serves.Configuration, Message: reading.Message,
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			proxy.Ready = c.Status == corev1.ConditionTrue
 		}
 	}
-	if !proxy.Ready && proxy.Message == "" {
+	if !proxy.Ready && (reading.Failed || proxy.Message == "") {
 		proxy.Message = waitingReason(pod)
 	}
-	return proxy, true
+	return proxy
 }

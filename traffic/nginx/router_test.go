@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -34,7 +35,7 @@ func testRouter(t *testing.T, funcs interceptor.Funcs) (*Router, client.WithWatc
 		WithIndex(&corev1.Pod{}, traffic.IndexProxy, func(o client.Object) []string {
 			return []string{o.GetLabels()[traffic.LabelProxy]}
 		}).Build()
-	r, err := New(interceptor.NewClient(api, funcs), Options{Image: "serin:test"})
+	r, err := New(interceptor.NewClient(api, funcs), Options{Image: "serin:test", Reports: said{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,13 +209,17 @@ func TestAReadThatFailsIsNotAbsence(t *testing.T) {
 func TestProxiesAreTheirPodsWithTheirReports(t *testing.T) {
 	r, api := testRouter(t, interceptor.Funcs{})
 	target := shopTarget()
-	target.Split.Status.Proxies = []splitv1.ProxyStatus{{Name: "p1", ObservedGeneration: 2}, {Name: "gone", ObservedGeneration: 1}}
+	digest := target.Resolved.Digest()
+	r.options.Reports = said{
+		"uid-p1": {Done: true, Serves: traffic.Want{Generation: 2, Configuration: digest}}, "uid-gone": {Done: true},
+		"uid-p2": {Done: true, Failed: true, Message: "refused"},
+	}
 	add := func(name string, phase corev1.PodPhase, ready corev1.ConditionStatus, labels map[string]string) {
 		t.Helper()
 		labels[traffic.LabelProxy] = "web"
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: labels}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name), Labels: labels}}
 		must(t, api.Create(t.Context(), pod))
-		pod.Status = corev1.PodStatus{Phase: phase, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}
+		pod.Status = corev1.PodStatus{PodIP: "10.0.0.1", Phase: phase, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}
 		must(t, api.Status().Update(t.Context(), pod))
 	}
 	add("p1", corev1.PodRunning, corev1.ConditionTrue, map[string]string{"app": "web", "tier": "front"})
@@ -222,10 +227,23 @@ func TestProxiesAreTheirPodsWithTheirReports(t *testing.T) {
 	add("p3", corev1.PodFailed, corev1.ConditionFalse, map[string]string{"app": "web", "tier": "front"})
 	state, err := r.Observe(t.Context(), target)
 	must(t, err)
-	want := []traffic.Proxy{{Name: "p1", Ready: true, Selected: true, Generation: 2}, {Name: "p2"}}
+	want := []traffic.Proxy{{Name: "p1", Ready: true, Selected: true, Generation: 2, Configuration: digest}, {Name: "p2"}}
 	if len(state.Proxies) != 2 || state.Proxies[0] != want[0] || state.Proxies[1] != want[1] {
 		t.Errorf("proxies: %+v, want %+v", state.Proxies, want)
 	}
+}
+
+// said is what proxies say that they serve.
+type said map[types.UID]traffic.Reading
+
+func (s said) Read(_ types.NamespacedName, _ traffic.Want, pods map[types.UID]string) map[types.UID]traffic.Reading {
+	out := map[types.UID]traffic.Reading{}
+	for uid, address := range pods {
+		if address == "10.0.0.1:15020" {
+			out[uid] = s[uid]
+		}
+	}
+	return out
 }
 
 func must(t *testing.T, err error) {

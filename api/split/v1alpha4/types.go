@@ -155,13 +155,10 @@ type TrafficSplitStatus struct {
 	// +optional
 	Confirmed *ConfirmedStatus `json:"confirmed,omitempty"`
 
-	// proxies are what the router's own proxies report, one entry a pod, each
-	// written by that proxy. Empty for a router that has none.
+	// proxies sums up what the router's own proxies say that they serve. Absent for a
+	// router that has none.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=64
-	Proxies []ProxyStatus `json:"proxies,omitempty"`
+	Proxies *ProxiesStatus `json:"proxies,omitempty"`
 }
 
 // BackendStatus is the live weight of one backend.
@@ -239,6 +236,36 @@ type ConfirmedStatus struct {
 	Since metav1.MicroTime `json:"since"`
 }
 
+// ProxiesStatus sums up what proxies serve. The operator reads it from each proxy.
+type ProxiesStatus struct {
+	// ready is the number of proxies that can take requests.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Ready int32 `json:"ready"`
+
+	// confirmed is the number of them that serve every request by configuration.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Confirmed int32 `json:"confirmed"`
+
+	// configuration is a digest of all that proxies are to serve: of the split with its
+	// annotations, and of the Services and HTTPRouteGroups that it refers to, none of
+	// which changes metadata.generation.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Configuration string `json:"configuration"`
+
+	// behind are the first of the proxies that do not serve it, by name.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Behind []ProxyStatus `json:"behind,omitempty"`
+}
+
+// MaxProxiesBehind is how many proxies a status names.
+const MaxProxiesBehind = 8
+
 // ProxyStatus is what one proxy serves.
 type ProxyStatus struct {
 	// name of the proxy's pod.
@@ -247,19 +274,12 @@ type ProxyStatus struct {
 	Name string `json:"name"`
 
 	// observedGeneration is the metadata.generation of the split that every request
-	// arriving at this proxy is served by.
+	// arriving at this proxy is served by; 0 when that is not known.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration"`
 
-	// configuration is a digest of all that the proxy serves: of the split with its
-	// annotations, and of the Services and HTTPRouteGroups that it refers to, none of
-	// which changes metadata.generation. Empty when the proxy does not report it.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	Configuration string `json:"configuration,omitempty"`
-
-	// message says why a newer generation is not served, if that is so.
+	// message says why it does not serve more, if that is known.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/proxy/agent"
+	"github.com/serin-dev/serin/proxy/confirmation"
 	"github.com/serin-dev/serin/proxy/fdstore"
 	proxyfeed "github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
@@ -160,12 +161,12 @@ func freePorts(n int) ([]int, error) {
 // feed is a proxy.Feed without an API.
 type feed struct {
 	wants   chan proxyfeed.Want
-	reports chan proxyfeed.Served
+	reports chan confirmation.Served
 }
 
 func (f *feed) Run(ctx context.Context) error { <-ctx.Done(); return nil } //nolint:unparam // as the interface has it
 func (f *feed) Wants() <-chan proxyfeed.Want  { return f.wants }
-func (f *feed) Report(s proxyfeed.Served)     { f.reports <- s }
+func (f *feed) Report(s confirmation.Served)  { f.reports <- s }
 
 // serin is an agent within this process, with its nginx.
 type serin struct {
@@ -191,12 +192,12 @@ func startSerin(ctx context.Context, dir string, workers int) (*serin, error) {
 		render.User = "root"
 	}
 	s := &serin{
-		feed: feed{make(chan proxyfeed.Want, 1), make(chan proxyfeed.Served, 1)},
+		feed: feed{make(chan proxyfeed.Want, 1), make(chan confirmation.Served, 1)},
 		dir:  render.Dir, port: ports[0], done: make(chan error, 1),
 	}
 	ctx, s.cancel = context.WithCancel(ctx)
 	a := agent.New(agent.Options{
-		Render: render, Feed: s, Listener: listener,
+		Render: render, Feed: s, Served: s.Report, Listener: listener,
 		Server: func(killed func(int)) (agent.Server, error) {
 			return nginxproc.New(nginxproc.Options{
 				Binary: "nginx", Dir: render.Dir, Workers: workers, Log: os.Stderr, Killed: killed, Files: fdstore.None{}, Clock: clock.RealClock{},

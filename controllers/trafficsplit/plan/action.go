@@ -11,7 +11,6 @@ import (
 // Write is what an action is about. It fails when its object is no longer as observed.
 type Write struct {
 	// Object that is written, with the UID and resourceVersion that it must have.
-	// For ForgetProxy only the name of the proxy.
 	Object traffic.Object
 	// Why the action is taken, for the log.
 	Why string
@@ -35,8 +34,6 @@ type (
 	Restore struct{ Write }
 	// Delete an object of the data plane.
 	Delete struct{ Write }
-	// ForgetProxy removes the report of a proxy that is gone.
-	ForgetProxy struct{ Write }
 )
 
 func (w Write) line(format string) string {
@@ -51,6 +48,3 @@ func (a UnpinRoot) String() string   { return a.line("unpin %s") }
 func (a RestoreRoot) String() string { return a.line("restore the selector of %s") }
 func (a Restore) String() string     { return a.line("restore %s") }
 func (a Delete) String() string      { return a.line("delete %s") }
-func (a ForgetProxy) String() string {
-	return "forget proxy " + a.Object.Name + " because " + a.Why
-}

@@ -38,7 +38,7 @@ func TestWhatDecidesOverACutOver(t *testing.T) {
 	}{
 		"a scaled-out proxy that is behind holds the cut-over up, though as many as wanted confirm": {
 			from: before(), edit: func(o *plan.Observation) {
-				o.DataPlane.Proxies = append(o.DataPlane.Proxies, traffic.Proxy{Name: "p3", Ready: true, Selected: true, Generation: 2})
+				o.DataPlane.Proxies = append(o.DataPlane.Proxies, traffic.Proxy{Name: "p3", Ready: true, Selected: true, Generation: 2, Configuration: "before"})
 			},
 			reason: splitv1.ReasonWaitingForProxies,
 		},
@@ -113,7 +113,7 @@ func TestWhatDecidesOverACutOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := test.from
 			test.edit(&o)
-			d := plan.Decide(o)
+			d := decide(o)
 			if got := actions(d); got != test.actions {
 				t.Errorf("actions: %q, want %q", got, test.actions)
 			}

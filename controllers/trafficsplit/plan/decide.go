@@ -64,7 +64,7 @@ func serve(o Observation) Decision {
 	if report.Accepted.Status == metav1.ConditionFalse {
 		report.Programmed = pending("the split was refused, see Accepted; weights that were live before stay live")
 		if o.Means == traffic.MeansProxies {
-			d.Actions = append(keepProxied(o), forgetProxies(o)...)
+			d.Actions, report.Proxies = keepProxied(o), proxiesStatus(o)
 		}
 		return d
 	}
@@ -78,8 +78,7 @@ func serve(o Observation) Decision {
 		d.Actions = append(d.Actions, ensure(o)...)
 		d.Actions = append(d.Actions, restore(o, "the split no longer needs it")...)
 		d.Actions = append(d.Actions, cutOver(o)...)
-		d.Actions = append(d.Actions, forgetProxies(o)...)
-		report.Programmed, report.Confirmed = programmed(o), nil
+		report.Programmed, report.Confirmed, report.Proxies = programmed(o), nil, proxiesStatus(o)
 	}
 	if report.Programmed.Status == metav1.ConditionTrue {
 		report.Backends, report.Mirror = o.liveBackends(), o.liveMirror()
@@ -138,16 +137,4 @@ func keepProxied(o Observation) []kit.Action {
 		return []kit.Action{CutOver{Write{serviceObject(o.Root.Service), "a user or another controller removed the proxies from the selector"}}}
 	}
 	return nil
-}
-
-// forgetProxies removes the reports of proxies that are gone.
-func forgetProxies(o Observation) []kit.Action {
-	var actions []kit.Action
-	for _, report := range o.Split.Status.Proxies {
-		known := slices.ContainsFunc(o.DataPlane.Proxies, func(p traffic.Proxy) bool { return p.Name == report.Name })
-		if !known {
-			actions = append(actions, ForgetProxy{Write{traffic.Object{Name: report.Name}, "the proxy is gone"}})
-		}
-	}
-	return actions
 }

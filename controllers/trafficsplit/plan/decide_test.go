@@ -51,8 +51,8 @@ func before() plan.Observation {
 				},
 			},
 			Proxies: []traffic.Proxy{
-				{Name: "p1", Ready: true, Selected: true, Generation: 3},
-				{Name: "p2", Ready: true, Selected: true, Generation: 3},
+				{Name: "p1", Ready: true, Selected: true, Generation: 3, Configuration: wanted},
+				{Name: "p2", Ready: true, Selected: true, Generation: 3, Configuration: wanted},
 			},
 		},
 		BackendEndpoints: map[string]int32{"stable": 3, "canary": 1},
@@ -67,6 +67,28 @@ func live() plan.Observation {
 	o.Split.Status.Backends = []splitv1.BackendStatus{{Service: "stable", Weight: 9}, {Service: "canary", Weight: 1}}
 	o.Endpoints.Ready = []string{"p1", "p2"}
 	return o
+}
+
+// confirm has the status say that all proxies serve what is wanted now.
+func confirm(o *plan.Observation) {
+	o.Split.Status.Conditions = []metav1.Condition{{Type: splitv1.ConditionProgrammed, Status: metav1.ConditionTrue, ObservedGeneration: o.Split.Generation}}
+	o.Split.Status.Proxies = &splitv1.ProxiesStatus{Ready: 2, Confirmed: 2, Configuration: o.Resolved.Digest()}
+}
+
+// confirmed is the observation after the weights were reported live.
+func confirmed() plan.Observation {
+	o := live()
+	confirm(&o)
+	return o
+}
+
+// unread has the controller know nothing of the first n proxies.
+func unread(n int) func(*plan.Observation) {
+	return func(o *plan.Observation) {
+		for i := range n {
+			o.DataPlane.Proxies[i].Unread, o.DataPlane.Proxies[i].Generation, o.DataPlane.Proxies[i].Configuration = true, 0, ""
+		}
+	}
 }
 
 // leaving is the observation when the split is deleted while its weights are live.
@@ -96,6 +118,19 @@ func actions(d plan.Decision) string {
 	return strings.Join(names, ", ")
 }
 
+// wanted stands for the digest of what is to be served.
+const wanted = "wanted"
+
+func decide(o plan.Observation) plan.Decision {
+	o.DataPlane.Proxies = slices.Clone(o.DataPlane.Proxies)
+	for i := range o.DataPlane.Proxies {
+		if o.DataPlane.Proxies[i].Configuration == wanted {
+			o.DataPlane.Proxies[i].Configuration = o.Resolved.Digest()
+		}
+	}
+	return plan.Decide(o)
+}
+
 // kindOf is the name of an action's type.
 func kindOf(a kit.Action) string { return reflect.TypeOf(a).Name() }
 
@@ -122,7 +157,7 @@ func TestDecide(t *testing.T) {
 		"proxies that report what the controller sees get the traffic, whatever they say of it": {
 			from: before(), edit: func(o *plan.Observation) {
 				for i := range o.DataPlane.Proxies {
-					o.DataPlane.Proxies[i].Configuration, o.DataPlane.Proxies[i].Message = o.Resolved.Digest(), "a backend is missing"
+					o.DataPlane.Proxies[i].Message = "a backend is missing"
 				}
 			},
 			actions: "CutOver web", programmed: "False WaitingForService",
@@ -131,12 +166,46 @@ func TestDecide(t *testing.T) {
 			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Configuration = "0123456789abcdef" },
 			programmed: "False WaitingForProxies", message: "1 of 2",
 		},
-		"a proxy of an earlier version does not know matches": {
-			from: before(), edit: func(o *plan.Observation) {
-				o.Resolved.Limited, o.Resolved.Ports[0].Default = true, &traffic.Destination{Service: "stable"}
-				o.DataPlane.Proxies[0].Configuration = o.Resolved.Digest()
+		"a proxy that can't be read is never confirmed": {
+			from: live(), edit: func(o *plan.Observation) {
+				o.Split.Status.Proxies = nil
+				o.DataPlane.Proxies[0] = traffic.Proxy{Name: "p1", Ready: true, Selected: true, Message: "what it serves can't be read"}
 			},
-			programmed: "False WaitingForProxies", message: "1 of 2",
+			programmed: "False WaitingForProxies", message: "1 of 2 proxies serve generation 3; p1: what it serves can't be read",
+		},
+		"a controller that has not read any proxy yet takes back nothing that it confirmed": {
+			from: confirmed(), edit: unread(2), programmed: "True Programmed",
+		},
+		"but cuts nothing over": {
+			from: before(), edit: func(o *plan.Observation) {
+				confirm(o)
+				unread(2)(o)
+			},
+			programmed: "False WaitingForService",
+		},
+		"it has read one proxy, which does not serve it": {
+			from: confirmed(), edit: func(o *plan.Observation) {
+				unread(2)(o)
+				o.DataPlane.Proxies[0].Unread = false
+			},
+			programmed: "False WaitingForProxies", message: "0 of 2",
+		},
+		"it has read none since something else is to be served": {
+			from: confirmed(), edit: func(o *plan.Observation) {
+				unread(2)(o)
+				o.Resolved.Ports[0].Destinations[0].Address = "10.0.0.9"
+			},
+			programmed: "False WaitingForProxies", message: "0 of 2",
+		},
+		"it has read none since there is a new generation": {
+			from: confirmed(), edit: func(o *plan.Observation) {
+				unread(2)(o)
+				o.Split.Generation++
+			},
+			programmed: "False WaitingForProxies", message: "0 of 2",
+		},
+		"it never confirmed anything": {
+			from: live(), edit: unread(2), programmed: "False WaitingForProxies", message: "0 of 2",
 		},
 		"a limited split without a default is not programmed": {
 			from: before(), edit: func(o *plan.Observation) { o.Resolved.Limited = true },
@@ -181,7 +250,9 @@ func TestDecide(t *testing.T) {
 			programmed: "False WaitingForProxies",
 		},
 		"a proxy that sees other Services than the controller does not count": {
-			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Message = "Service \"stable\" does not exist" },
+			from: before(), edit: func(o *plan.Observation) {
+				o.DataPlane.Proxies[0].Configuration, o.DataPlane.Proxies[0].Message = "other", "Service \"stable\" does not exist"
+			},
 			programmed: "False WaitingForProxies", message: "p1: Service \"stable\" does not exist",
 		},
 		"a proxy that misses the same Service as the controller does count": {
@@ -280,12 +351,6 @@ func TestDecide(t *testing.T) {
 				o.DataPlane.Objects[1].Condition = traffic.ObjectOutdated
 			},
 			programmed: "False Pending", message: "stay live",
-		},
-		"the report of a proxy that is gone is removed": {
-			from: live(), edit: func(o *plan.Observation) {
-				o.Split.Status.Proxies = []splitv1.ProxyStatus{{Name: "p0"}, {Name: "p1"}}
-			},
-			actions: "ForgetProxy p0", programmed: "True Programmed",
 		},
 		"the split is deleted: first the root Service is restored": {
 			from: leaving(), actions: "RestoreRoot web", programmed: "False Pending", message: "being restored",
@@ -396,7 +461,7 @@ func TestDecide(t *testing.T) {
 			if test.edit != nil {
 				test.edit(&o)
 			}
-			d := plan.Decide(o)
+			d := decide(o)
 			if got := actions(d); got != test.actions {
 				t.Errorf("actions: %q, want %q", got, test.actions)
 			}
@@ -448,7 +513,7 @@ func TestAcceptedAndResolvedRefs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := before()
 			test.edit(&o)
-			r := plan.Decide(o).Report
+			r := decide(o).Report
 			if got := fmt.Sprintf("%s %s", r.Accepted.Status, r.Accepted.Reason); got != test.accepted {
 				t.Errorf("Accepted: %s (%s), want %s", got, r.Accepted.Message, test.accepted)
 			}
@@ -464,18 +529,18 @@ func TestTheWeightsReportedAreThoseInEffect(t *testing.T) {
 	o.Split.Spec.Backends[0].Weight, o.Split.Spec.Backends[1].Weight = 5, 5
 	o.Resolved.Ports[0].Destinations[0].Weight, o.Resolved.Ports[0].Destinations[1].Weight = 5, 5
 	o.Split.Generation = 4
-	if got := weights(plan.Decide(o)); got != "stable 9/3, canary 1/1" {
+	if got := weights(decide(o)); got != "stable 9/3, canary 1/1" {
 		t.Errorf("while the proxies still serve the generation before: %s", got)
 	}
 	o.DataPlane.Proxies[0].Generation, o.DataPlane.Proxies[1].Generation = 4, 4
-	if got := weights(plan.Decide(o)); got != "stable 5/3, canary 5/1" {
+	if got := weights(decide(o)); got != "stable 5/3, canary 5/1" {
 		t.Errorf("when they all serve the new one: %s", got)
 	}
 	o.Resolved.Ports[0].Destinations = o.Resolved.Ports[0].Destinations[:1]
-	if got := weights(plan.Decide(o)); got != "stable 5/3, canary 0/1" {
+	if got := weights(decide(o)); got != "stable 5/3, canary 0/1" {
 		t.Errorf("with a backend that no port sends to: %s", got)
 	}
-	if got := weights(plan.Decide(restored())); got != "" {
+	if got := weights(decide(restored())); got != "" {
 		t.Errorf("when the root Service was restored: %s", got)
 	}
 }
@@ -491,14 +556,14 @@ func TestWeightsOfPortsAreReportedWhenEachProxyServesThem(t *testing.T) {
 		port(53, traffic.ProtocolUDP, traffic.Destination{Service: "stable", Weight: 100}, traffic.Destination{Service: "canary", Weight: 0}),
 		port(53, traffic.ProtocolTCP, traffic.Destination{Service: "stable", Weight: 50}),
 	}
-	decide := func(configurations ...string) []splitv1.BackendStatus {
+	report := func(configurations ...string) []splitv1.BackendStatus {
 		for i, c := range configurations {
 			o.DataPlane.Proxies[i].Configuration = c
 		}
-		return plan.Decide(o).Report.Backends
+		return decide(o).Report.Backends
 	}
 	for _, configurations := range [][]string{{"", ""}, {o.Resolved.Digest(), "0123456789abcdef"}} {
-		if diff := cmp.Diff(o.Split.Status.Backends, withoutEndpoints(decide(configurations...))); diff != "" {
+		if diff := cmp.Diff(o.Split.Status.Backends, withoutEndpoints(report(configurations...))); diff != "" {
 			t.Errorf("before all proxies have said so, %q (-want +got):\n%s", configurations, diff)
 		}
 	}
@@ -510,14 +575,49 @@ func TestWeightsOfPortsAreReportedWhenEachProxyServesThem(t *testing.T) {
 			{Port: 80, Protocol: "TCP", Weight: 1}, {Port: 53, Protocol: "UDP", Weight: 0},
 		}},
 	}
-	if diff := cmp.Diff(want, withoutEndpoints(decide(o.Resolved.Digest(), o.Resolved.Digest()))); diff != "" {
+	if diff := cmp.Diff(want, withoutEndpoints(report(o.Resolved.Digest(), o.Resolved.Digest()))); diff != "" {
 		t.Errorf("live (-want +got):\n%s", diff)
 	}
 	o.Resolved.PortWeights = false
-	for _, b := range decide(o.Resolved.Digest(), o.Resolved.Digest()) {
+	for _, b := range report(o.Resolved.Digest(), o.Resolved.Digest()) {
 		if b.Ports != nil {
 			t.Errorf("without the annotation %s reports ports: %v", b.Service, b.Ports)
 		}
+	}
+}
+
+func TestTheStatusSumsUpWhatProxiesServe(t *testing.T) {
+	o := live()
+	got := decide(o).Report.Proxies
+	if want := (&splitv1.ProxiesStatus{Ready: 2, Confirmed: 2, Configuration: o.Resolved.Digest()}); !cmp.Equal(got, want) {
+		t.Errorf("all of them: %s", cmp.Diff(want, got))
+	}
+	for i := range 198 {
+		p := traffic.Proxy{Name: fmt.Sprintf("q%03d", i), Ready: true, Selected: true, Generation: 3, Configuration: wanted}
+		if i >= 100 {
+			p.Generation, p.Message = 2, "nginx: emerg"
+		}
+		o.DataPlane.Proxies = append(o.DataPlane.Proxies, p)
+	}
+	o.DataPlane.Proxies[0].Ready = false
+	got = decide(o).Report.Proxies
+	if got.Ready != 199 || got.Confirmed != 101 || len(got.Behind) != splitv1.MaxProxiesBehind {
+		t.Errorf("some of 200: %+v", got)
+	}
+	if first := (splitv1.ProxyStatus{Name: "q100", ObservedGeneration: 2, Message: "nginx: emerg"}); got.Behind[0] != first {
+		t.Errorf("the first that is behind: %+v", got.Behind[0])
+	}
+	o.DataPlane.Proxies = nil
+	if got := decide(o).Report.Proxies; got != nil {
+		t.Errorf("none: %+v", got)
+	}
+	if got := decide(leaving()).Report.Proxies; got != nil {
+		t.Errorf("while the split is withdrawn: %+v", got)
+	}
+	o = confirmed()
+	unread(2)(&o)
+	if got := decide(o).Report.Proxies; got == nil || got.Confirmed != 2 {
+		t.Errorf("before any was read: %+v", got)
 	}
 }
 

@@ -35,6 +35,8 @@ type Report struct {
 	Mirror *splitv1.MirrorStatus
 	// Router is the name of the router that leads the traffic, or withdraws; "" for none.
 	Router string
+	// Proxies sums up what the router's proxies serve; nil without any.
+	Proxies *splitv1.ProxiesStatus
 	// Confirmed is since when the routes are as wanted; nil when they are not.
 	Confirmed *splitv1.ConfirmedStatus
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/kit"
@@ -57,18 +59,19 @@ func (o Observation) NeedsDirect() bool {
 
 // serves is true when a proxy serves the split's generation, with the very Services
 // and HTTPRouteGroups that the controller sees.
-//
-// A proxy of an earlier version reports no digest. It may count while the split has
-// nothing that such a one does not know: then its message has to be what the
-// controller would say.
 func (o Observation) serves(p traffic.Proxy) bool {
-	if p.Generation != o.Split.Generation {
-		return false
-	}
-	if p.Configuration == "" {
-		return len(o.Resolved.Needs()) == 0 && (p.Message == "" || p.Message == traffic.Summary(o.Problems))
-	}
-	return p.Configuration == o.Resolved.Digest()
+	return p.Generation == o.Split.Generation && p.Configuration == o.Resolved.Digest()
+}
+
+// unasked is true while no proxy that takes requests was read since the controller
+// started, and the status says that all of them serve what is wanted now: that stays true
+// until one of them was asked.
+func (o Observation) unasked() bool {
+	c := meta.FindStatusCondition(o.Split.Status.Conditions, splitv1.ConditionProgrammed)
+	proxies := o.Split.Status.Proxies
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == o.Split.Generation &&
+		proxies != nil && proxies.Configuration == o.Resolved.Digest() &&
+		o.carriers() > 0 && o.count(func(p traffic.Proxy) bool { return carries(p) && !p.Unread }) == 0
 }
 
 // carriers is the number of proxies that can take requests to the root Service.

@@ -35,7 +35,7 @@ func leavingSince(o plan.Observation, since time.Time) plan.Observation {
 	o.DataPlane.Objects[1].Changed = false
 	o.Now = since
 	o.Split.Status.Confirmed = &splitv1.ConfirmedStatus{Configuration: "before"}
-	o.Split.Status.Confirmed = plan.Decide(o).Report.Confirmed
+	o.Split.Status.Confirmed = decide(o).Report.Confirmed
 	o.Now = noon
 	return o
 }
@@ -62,7 +62,7 @@ func TestWhatRoutesReferToIsThereBeforeAndAfterThem(t *testing.T) {
 		"and the split at last":                             {leavingSince(with(written(), traffic.ObjectAbsent, old), noon.Add(-settle)), "UnpinRoot web, RemoveFinalizer web", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := plan.Decide(test.from)
+			d := decide(test.from)
 			if got := actions(d); got != test.actions || d.After != test.again {
 				t.Errorf("%q again in %s, want %q again in %s", got, d.After, test.actions, test.again)
 			}

@@ -12,6 +12,9 @@ import (
 
 // waitingForProxies tells what the proxies still have to do.
 func waitingForProxies(o Observation) (Condition, bool) {
+	if o.unasked() {
+		return Condition{}, false
+	}
 	if message := unwilling(o); message != "" {
 		return Condition{metav1.ConditionFalse, splitv1.ReasonProxyError, message}, true
 	}
@@ -30,7 +33,7 @@ func waitingForProxies(o Observation) (Condition, bool) {
 // unwilling is what a proxy says that can't follow.
 func unwilling(o Observation) string {
 	for _, p := range o.DataPlane.Proxies {
-		if carries(p) && p.Generation != o.Split.Generation && p.Message != "" {
+		if carries(p) && p.Generation > 0 && p.Generation != o.Split.Generation && p.Message != "" {
 			return fmt.Sprintf("proxy %s still serves generation %d: %s", p.Name, p.Generation, p.Message)
 		}
 	}
@@ -49,11 +52,32 @@ func draining(o Observation) int {
 	return n
 }
 
+// proxiesStatus sums up what proxies serve; nil without any. While none was asked, it is
+// what it was.
+func proxiesStatus(o Observation) *splitv1.ProxiesStatus {
+	if o.unasked() {
+		return o.Split.Status.Proxies
+	}
+	if len(o.DataPlane.Proxies) == 0 {
+		return nil
+	}
+	status := &splitv1.ProxiesStatus{
+		Ready: int32(o.carriers()), Confirmed: int32(o.confirmed()), //nolint:gosec // bounded by the cluster's pods
+		Configuration: o.Resolved.Digest(),
+	}
+	for _, p := range o.DataPlane.Proxies {
+		if carries(p) && !o.serves(p) && len(status.Behind) < splitv1.MaxProxiesBehind {
+			status.Behind = append(status.Behind, splitv1.ProxyStatus{Name: p.Name, ObservedGeneration: p.Generation, Message: p.Message})
+		}
+	}
+	return status
+}
+
 // hindrance is what keeps a proxy from being made, from getting ready, or from
 // seeing the Services that the controller sees, if the proxy or the cluster says so.
 func hindrance(o Observation) string {
 	for _, p := range o.DataPlane.Proxies {
-		if !p.Terminating && p.Message != "" && !o.serves(p) {
+		if !p.Terminating && p.Message != "" && !(carries(p) && o.serves(p)) {
 			return "; " + p.Name + ": " + p.Message
 		}
 	}

@@ -59,7 +59,7 @@ func pin(root *corev1.Service) {
 func confirmedAt(since time.Time) plan.Observation {
 	o := written()
 	o.Now = since
-	o.Split.Status.Confirmed = plan.Decide(o).Report.Confirmed
+	o.Split.Status.Confirmed = decide(o).Report.Confirmed
 	o.Now = noon
 	return o
 }
@@ -190,7 +190,7 @@ func TestDecideByRoutes(t *testing.T) {
 			if test.edit != nil {
 				test.edit(&o)
 			}
-			got := plan.Decide(o)
+			got := decide(o)
 			if a := actions(got); a != test.actions {
 				t.Errorf("actions: %q, want %q", a, test.actions)
 			}
@@ -211,7 +211,7 @@ func refuse(o *plan.Observation) {
 func TestTheProxiesTakeThePathOfAPinnedServiceInOneWrite(t *testing.T) {
 	o := before()
 	pin(o.Root.Service)
-	if a := actions(plan.Decide(o)); a != "CutOver web" {
+	if a := actions(decide(o)); a != "CutOver web" {
 		t.Errorf("actions: %s", a)
 	}
 }
@@ -226,11 +226,11 @@ func movesFrom(o plan.Observation, next traffic.Means) plan.Observation {
 func TestASplitThatMovesToAnotherRouterStaysNarrowed(t *testing.T) {
 	o := movesFrom(written(), traffic.MeansProxies)
 	o.DataPlane.Objects[0].Changed = false
-	if a := actions(plan.Decide(o)); a != "RemoveFinalizer web" {
+	if a := actions(decide(o)); a != "RemoveFinalizer web" {
 		t.Errorf("to proxies: %s", a)
 	}
 	o.Claim = plan.ClaimUnknownRouter
-	if a := actions(plan.Decide(o)); a != "UnpinRoot web, RemoveFinalizer web" {
+	if a := actions(decide(o)); a != "UnpinRoot web, RemoveFinalizer web" {
 		t.Errorf("to no router: %s", a)
 	}
 	back := movesFrom(live(), traffic.MeansRoutes)
@@ -248,7 +248,7 @@ func TestASplitThatMovesToAnotherRouterStaysNarrowed(t *testing.T) {
 func TestWhatAnotherRouterLeftMakesASplitSerins(t *testing.T) {
 	o := movesFrom(before(), traffic.MeansRoutes)
 	o.Split.Finalizers = nil
-	if a := actions(plan.Decide(o)); a != "AddFinalizer web" {
+	if a := actions(decide(o)); a != "AddFinalizer web" {
 		t.Errorf("actions: %s", a)
 	}
 }
@@ -268,7 +268,7 @@ func restoredAt(since time.Time, c traffic.Confirmation) plan.Observation {
 	route := &o.DataPlane.Objects[0]
 	route.Changed, route.Condition, route.Generation, route.Confirmation = false, traffic.ObjectOutdated, 3, c
 	o.Now = since
-	o.Split.Status.Confirmed = plan.Decide(o).Report.Confirmed
+	o.Split.Status.Confirmed = decide(o).Report.Confirmed
 	o.Now = noon
 	return o
 }
@@ -282,13 +282,13 @@ func at(o plan.Observation, now time.Time) plan.Observation {
 func TestARestoredRouteSettlesWhateverWasInEffectBefore(t *testing.T) {
 	o := deleted()
 	o.Split.Status = splitv1.TrafficSplitStatus{}
-	first := plan.Decide(o)
+	first := decide(o)
 	if a := actions(first); a != "Restore web" || first.Report.Confirmed == nil {
 		t.Fatalf("actions: %s, confirmed %v", a, first.Report.Confirmed)
 	}
 	o.Split.Status.Confirmed = first.Report.Confirmed
 	o.DataPlane.Objects[0].Changed, o.DataPlane.Objects[0].Generation = false, 3
-	if d := plan.Decide(o); actions(d) != "" || d.After != settle {
+	if d := decide(o); actions(d) != "" || d.After != settle {
 		t.Errorf("actions: %s, again after %s", actions(d), d.After)
 	}
 }
@@ -329,7 +329,7 @@ func TestWithdrawByRoutes(t *testing.T) {
 		"a split that stays says that nothing is live before it is released": {
 			from: restoredAt(noon.Add(-settle), traffic.ConfirmationGiven), edit: func(o *plan.Observation) {
 				o.Split.DeletionTimestamp, o.Claim = nil, plan.ClaimUnknownRouter
-				o.Split.Status.Confirmed = plan.Decide(at(*o, noon.Add(-settle))).Report.Confirmed
+				o.Split.Status.Confirmed = decide(at(*o, noon.Add(-settle))).Report.Confirmed
 			},
 			actions: "UnpinRoot web",
 		},
@@ -339,7 +339,7 @@ func TestWithdrawByRoutes(t *testing.T) {
 			if test.edit != nil {
 				test.edit(&o)
 			}
-			got := plan.Decide(o)
+			got := decide(o)
 			if a := actions(got); a != test.actions {
 				t.Errorf("actions: %q, want %q", a, test.actions)
 			}

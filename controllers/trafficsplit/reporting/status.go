@@ -35,12 +35,12 @@ func Status(split *splitv1.TrafficSplit, report *plan.Report, now time.Time) spl
 		meta.RemoveStatusCondition(&next.Conditions, splitv1.ConditionTrafficDistributionProgrammed)
 	}
 	next.Backends, next.Mirror, next.Confirmed, next.Router = report.Backends, report.Mirror, report.Confirmed, report.Router
+	next.Proxies = report.Proxies
 	next.ObservedRouting = splitv1.RoutingDigest(split)
 	return *next
 }
 
-// Changed reports whether a status has to be written. What proxies report is theirs.
+// Changed reports whether a status has to be written.
 func Changed(old, next splitv1.TrafficSplitStatus) bool {
-	next.Proxies = old.Proxies
 	return !equality.Semantic.DeepEqual(old, next)
 }

@@ -111,4 +111,19 @@ generate-docs: ## Generate the pages of kubectl traffic from its help
 build: ## Build the binaries into bin/
 	go build -o bin/ ./cmd/...
 
+##  Publish it; see docs/release.md
+
+.PHONY: images release outdated
+RELEASE := cd e2e && go run ./cmd/release
+REGISTRY ?= ghcr.io
+
+images: ## Build the images for all architectures into dist/: TAG=… REGISTRY=… PUSH=1
+	$(RELEASE) images --registry "$(REGISTRY)" --tag "$(or $(TAG),dev)" $(if $(PUSH),--push) $(RELEASE_FLAGS)
+
+release: ## Make all of a release into dist/: VERSION=1.2.3 REGISTRY=… PUSH=1
+	$(RELEASE) all --registry "$(REGISTRY)" --version "$(VERSION)" $(if $(PUSH),--push) $(RELEASE_FLAGS)
+
+outdated: ## Fail when Debian has newer packages than published images: TAG=1.2.3 REGISTRY=…
+	$(RELEASE) outdated --registry "$(REGISTRY)" --tag "$(TAG)" $(RELEASE_FLAGS)
+
 -include e2e/cluster.mk

@@ -106,7 +106,7 @@ func (s *site) releaseCanaries(transition v1alpha1.CanaryTransition) map[string]
 	s.awaitProxies("v2")
 	for i, weight := range sizes().canaryWeights {
 		if transition == v1alpha1.CanaryTransitionAdopted && i < 2 {
-			s.crash(canaryParts[0].service, []string{"serin", "nginx: master"}[i])
+			s.crash(canaryParts[0].service, []string{"serin-proxy", "nginx: master"}[i])
 		}
 		s.setCanaryWeights(weight)
 		s.measure(fmt.Sprintf("weight %d, to be %s", weight, transition), split(weight))

@@ -2,7 +2,7 @@
 
 # The local cluster; see docs/local-cluster.md.
 
-.PHONY: cluster-up cluster-down images
+.PHONY: cluster-up cluster-down cluster-images
 
 cluster-up: ## Start a Kubernetes cluster on this machine, or repair it
 	cd e2e && go run ./cmd/cluster up
@@ -10,5 +10,5 @@ cluster-up: ## Start a Kubernetes cluster on this machine, or repair it
 cluster-down: ## Remove the local cluster with every trace of it
 	cd e2e && go run ./cmd/cluster down
 
-images: ## Build the images and put them into the cluster
+cluster-images: ## Build the images and put them into the cluster
 	cd e2e && go run ./cmd/cluster load-images

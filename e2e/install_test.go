@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/e2e/cluster"
+	"github.com/serin-dev/serin/e2e/demo"
 	"github.com/serin-dev/serin/e2e/demo/stage"
 	"github.com/serin-dev/serin/e2e/diagnosis"
 	"github.com/serin-dev/serin/e2e/gateway"
@@ -106,6 +108,15 @@ func (i *installation) isThere(ctx context.Context) bool {
 // put puts the images, the gateway and Serin into the cluster.
 func (i *installation) put(ctx context.Context) error {
 	list := append([]images.Image{images.RedisServer, images.Echo}, images.Table...)
+	if i.cluster.Local { // the node pulls the manager's image, with a password
+		list = slices.DeleteFunc(list, func(image images.Image) bool { return image.Reference == images.Serin.Reference })
+		pull, err := demo.Push(ctx, i.cluster, os.Stderr, images.Serin)
+		if err != nil {
+			return err
+		}
+		pull.OnlyManager = true
+		i.stage.PullFrom(*pull)
+	}
 	if err := images.Load(ctx, images.NewBuilder(i.checkout, os.Stderr), i.cluster, list...); err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (s *site) changeWeights() {
 	var took []time.Duration
 	for i, weight := range sizes().weights {
 		if i%10 == 1 {
-			s.crash(siteName, "serin")
+			s.crash(siteName, "serin-proxy")
 		}
 		if i%10 == 3 {
 			s.crash(siteName, "nginx: master")

@@ -103,7 +103,7 @@ func TestKrewTakesTheManifest(t *testing.T) {
 
 func TestEachMachineHasOnePlatform(t *testing.T) {
 	m := released(t)
-	for _, machine := range []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"} {
+	for _, machine := range []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"} {
 		system, arch, _ := strings.Cut(machine, "/")
 		found := 0
 		for _, p := range m.Spec.Platforms {

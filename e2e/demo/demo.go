@@ -30,6 +30,8 @@ type Options struct {
 	Out io.Writer
 	// Faults are injected into the story.
 	Faults []story.Fault
+	// FromRegistry has all images pulled from a registry with a password on this machine.
+	FromRegistry bool
 	// Within is how long the story may take, 0 for any time.
 	Within time.Duration
 	// Installed tells that Serin is on the cluster already, and stays there.
@@ -46,6 +48,7 @@ type Demo struct {
 	options  Options
 	root     string
 	examples stage.Examples
+	pull     *stage.Pull
 }
 
 // Prepare makes the cluster run and puts the images into it. The error matches
@@ -60,10 +63,18 @@ func Prepare(ctx context.Context, options Options) (*Demo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the cluster: %w", err)
 	}
+	d, err := On(c, options)
+	if err != nil {
+		return nil, err
+	}
+	if options.FromRegistry {
+		d.pull, err = Push(ctx, c, options.Out, images.Table...)
+		return d, err
+	}
 	if err := images.Load(ctx, images.NewBuilder(checkout, options.Out), c, images.Table...); err != nil {
 		return nil, fmt.Errorf("put the images into the cluster: %w", err)
 	}
-	return On(c, options)
+	return d, nil
 }
 
 // On returns the demo on a cluster that runs, and that has the images.
@@ -120,11 +131,15 @@ func (d *Demo) promises() story.Promises {
 }
 
 func (d *Demo) open(say func(string)) (*stage.Stage, error) {
-	return stage.New(stage.Options{
+	s, err := stage.New(stage.Options{
 		Kubeconfig: d.Cluster.Kubeconfig, Context: d.Cluster.Context,
 		Kubectl: d.Cluster.Kubectl, Helm: d.Cluster.Helm,
 		Root: d.root, Installed: d.options.Installed, Say: say, Clock: d.options.Clock,
 	})
+	if err == nil && d.pull != nil {
+		s.PullFrom(*d.pull)
+	}
+	return s, err
 }
 
 // Next are the commands that a person may type after the story.

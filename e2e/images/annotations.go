@@ -2,7 +2,10 @@
 
 package images
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Homepage is where Serin's source and documentation are.
 const Homepage = "https://github.com/serin-dev/serin"
@@ -10,7 +13,7 @@ const Homepage = "https://github.com/serin-dev/serin"
 // Annotations are what the image specification has images say about themselves. They are
 // labels of the configuration too, for tools that read only those.
 func (s Stamp) Annotations(image Image) map[string]string {
-	return map[string]string{
+	all := map[string]string{
 		"org.opencontainers.image.title":         image.Title,
 		"org.opencontainers.image.description":   image.Description,
 		"org.opencontainers.image.version":       s.Version,
@@ -22,4 +25,6 @@ func (s Stamp) Annotations(image Image) map[string]string {
 		"org.opencontainers.image.licenses":      "Apache-2.0",
 		"org.opencontainers.image.vendor":        "The Serin authors",
 	}
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+	return all
 }

@@ -67,6 +67,9 @@ var (
 	}
 )
 
+// Published are the images of a release.
+var Published = []Image{Serin, SerinProxy}
+
 // Table is every image that the demo and the end-to-end tests need in a cluster.
 var Table = []Image{
 	Serin, SerinProxy,

@@ -48,6 +48,10 @@ type Node struct {
 // ContainerdSocket is where the container runtime listens.
 func (n Node) ContainerdSocket() string { return filepath.Join(n.Dir, "containerd.sock") }
 
+// Registries is the folder that says how registries are spoken to, in a folder for each. It is
+// read for each image that is pulled.
+func (n Node) Registries() string { return filepath.Join(n.Dir, "containerd", "registries") }
+
 // NetworkName is the name of the pod network.
 func (n Node) NetworkName() string { return NetworkName }
 

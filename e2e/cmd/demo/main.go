@@ -41,6 +41,7 @@ func main() {
 type flags struct {
 	cluster cluster.Options
 	plain   bool
+	pull    bool
 	kill    []string
 }
 
@@ -61,6 +62,7 @@ func newCommand() *cobra.Command {
 		"context of an existing cluster to use instead of a local one (or "+cluster.ContextVariable+")")
 	persistent.StringVar(&f.cluster.Dir, "dir", "", "folder of the local cluster (default .cache/cluster at the root of the checkout)")
 	root.Flags().BoolVar(&f.plain, "plain", false, "write lines even on a terminal")
+	root.Flags().BoolVar(&f.pull, "from-registry", false, "push the images to a registry with a password on this machine, and have the local cluster pull all of them")
 	root.Flags().StringArrayVar(&f.kill, "kill", nil,
 		"kill -9 a part of Serin at a moment, as TARGET@VERSION:MOMENT, such as manager@v2:promote; may be repeated.\n"+
 			"Targets: manager, proxy. Versions: v2, v3. Moments: "+strings.Join(story.Moments(), ", "))
@@ -72,7 +74,7 @@ func newCommand() *cobra.Command {
 }
 
 func (f *flags) options(faults []story.Fault) demo.Options {
-	return demo.Options{Cluster: f.cluster, Out: os.Stdout, Faults: faults, Within: demo.Within, Clock: clock.RealClock{}}
+	return demo.Options{Cluster: f.cluster, Out: os.Stdout, Faults: faults, FromRegistry: f.pull, Within: demo.Within, Clock: clock.RealClock{}}
 }
 
 func run(ctx context.Context, f *flags) error {

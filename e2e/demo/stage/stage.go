@@ -5,6 +5,7 @@ package stage
 import (
 	"context"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -56,6 +57,7 @@ type Stage struct {
 	core    kubernetes.Interface
 	killer  killer
 	watcher *watcher
+	pull    *Pull
 }
 
 // New connects to the cluster.
@@ -109,8 +111,14 @@ func (s *Stage) InstallRelease(ctx context.Context) error {
 	if s.options.Installed {
 		return nil
 	}
-	if err := s.helm(ctx, "install", Release, filepath.Join("charts", "serin"), "--namespace", SystemNamespace, "--create-namespace",
-		"--set", "image.tag=dev", "--wait", "--timeout", installLimit.String()); err != nil {
+	if err := s.allowPulls(ctx, SystemNamespace); err != nil {
+		return err
+	}
+	args := append([]string{
+		"install", Release, filepath.Join("charts", "serin"), "--namespace", SystemNamespace, "--create-namespace",
+		"--set", "image.tag=dev", "--wait", "--timeout", installLimit.String(),
+	}, s.pullFlags()...)
+	if err := s.helm(ctx, args...); err != nil {
 		return fmt.Errorf("%w\n%s", err, diagnosis.Explain(ctx, s.core))
 	}
 	return nil
@@ -121,18 +129,25 @@ func (s *Stage) Apply(ctx context.Context, file string) error {
 	if file == "load.yaml" {
 		s.watcher.expectLoad()
 	}
-	return s.kubectl(ctx, "apply", "-f", filepath.Join("examples", "demo", file))
+	path := filepath.Join("examples", "demo", file)
+	if s.pull == nil {
+		return s.kubectl(ctx, "apply", "-f", path)
+	}
+	if err := s.applyPulled(ctx, path); err != nil {
+		return err
+	}
+	return s.allowPulls(ctx, Namespace)
 }
 
 // kubectl runs the command and tells it as a person would type it.
 func (s *Stage) kubectl(ctx context.Context, args ...string) error {
 	s.options.Say(commandLine("kubectl", args))
-	return s.run(ctx, s.options.Kubectl, s.connection("--context", args))
+	return s.run(ctx, nil, s.options.Kubectl, s.connection("--context", args))
 }
 
 func (s *Stage) helm(ctx context.Context, args ...string) error {
 	s.options.Say(commandLine("helm", args))
-	return s.run(ctx, s.options.Helm, s.connection("--kube-context", args))
+	return s.run(ctx, nil, s.options.Helm, s.connection("--kube-context", args))
 }
 
 // connection adds the flags that name the cluster.
@@ -146,9 +161,9 @@ func (s *Stage) connection(contextFlag string, args []string) []string {
 	return args
 }
 
-func (s *Stage) run(ctx context.Context, program string, args []string) error {
+func (s *Stage) run(ctx context.Context, stdin io.Reader, program string, args []string) error {
 	command := exec.CommandContext(ctx, program, args...)
-	command.Dir = s.options.Root
+	command.Dir, command.Stdin = s.options.Root, stdin
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", commandLine(filepath.Base(program), args), err, output)
 	}

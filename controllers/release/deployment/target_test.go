@@ -56,6 +56,19 @@ func TestACanaryIsHandedOverOnlyCompleteAndWithAllTraffic(t *testing.T) {
 	}
 }
 
+func TestAllTrafficWaitsForAllPods(t *testing.T) {
+	for available, want := range map[int32]int32{3: 20, 4: 100} {
+		d := promoting(func(d *state.Draft) {
+			d.Split.Requested.Weight, d.Split.Observed, d.Status.Weight.Requested = 20, 20, 20
+			d.ReplicaSets[1].Available = available
+		})
+		Target{}.Act(d, state.PhasePromoting)
+		if got := d.Status.Weight.Requested; got != want {
+			t.Errorf("with %d pods weight %d is requested", available, got)
+		}
+	}
+}
+
 func TestAPromotionEndsWhenTheOldPodsAreGone(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*state.Draft)

@@ -26,7 +26,9 @@ func TestACanaryFailsByItsTrafficAndByItsPods(t *testing.T) {
 		"the analysis failed": {func(s *state.Snapshot) {
 			s.Failing, s.Verdict = true, judge.Result{Reason: judge.ReasonLimitMissed}
 		}, string(judge.ReasonLimitMissed)},
-		"the analysis failed, and a failure pauses": {func(s *state.Snapshot) { s.Failing, s.PauseOnFailure = true, true }, ""},
+		"the analysis failed, and a failure pauses": {func(s *state.Snapshot) {
+			s.Failing, s.PauseOnFailure, s.Verdict = true, true, judge.Result{Reason: judge.ReasonLimitMissed}
+		}, ""},
 		"its ReplicaSet is gone":                    {func(s *state.Snapshot) { s.Canary = nil }, v1alpha1.ReasonCanaryUnavailable},
 		"none of its pods is available":             {func(s *state.Snapshot) { s.Canary.Available = 0 }, v1alpha1.ReasonCanaryUnavailable},
 		"none is available, and it gets no traffic": {func(s *state.Snapshot) { s.Canary.Available, s.Split.Observed = 0, 0 }, ""},

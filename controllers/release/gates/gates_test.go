@@ -59,6 +59,33 @@ func TestTrafficGrowsOnlyWithoutAnObstacle(t *testing.T) {
 	}
 }
 
+func TestAFreezeHoldsEvenAReleaseThatMayFinish(t *testing.T) {
+	for name, test := range map[string]struct {
+		freezes []v1alpha1.Freeze
+		begun   bool
+		want    bool
+	}{
+		"outside of its windows":               {nil, true, true},
+		"outside of its windows, before begun": {nil, false, false},
+		"in a freeze":                          {[]v1alpha1.Freeze{{Spec: v1alpha1.FreezeSpec{Reason: "audit"}}}, true, false},
+	} {
+		spec := &v1alpha1.Schedule{WhenClosed: v1alpha1.ClosedFinish, Windows: []v1alpha1.Window{{Start: "0 3 * * *", Duration: "1h"}}}
+		d := atStep(func(d *state.Draft) {
+			d.Rollout.Spec.Schedule = spec
+			if !test.begun {
+				d.Status.Canary = nil
+			}
+		})
+		var err error
+		if d.Calendar, err = schedule.Parse(spec, test.freezes); err != nil {
+			t.Fatal(err)
+		}
+		if o := GrowthObstacle(&d.Snapshot); (o == nil) != test.want {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+}
+
 func promoting(d *state.Draft, reason string) {
 	d.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionPromote, Reason: reason}
 }

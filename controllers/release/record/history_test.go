@@ -62,6 +62,13 @@ func TestAUserActionMeansOneRevisionAndOneStep(t *testing.T) {
 		"a promotion in progress": {func(s *state.Snapshot, _ *v1alpha1.Control) {
 			s.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionPromote}
 		}, declined},
+		"a promotion in progress, promoted fully": {func(s *state.Snapshot, c *v1alpha1.Control) {
+			s.Status.Decision, c.Action = &v1alpha1.Decision{Action: v1alpha1.ActionPromote, Reason: state.ReasonPassed}, v1alpha1.ControlPromoteFull
+		}, declined},
+		"a promotion that a failure holds, promoted fully": {func(s *state.Snapshot, c *v1alpha1.Control) {
+			s.Status.Decision, c.Action = &v1alpha1.Decision{Action: v1alpha1.ActionPromote, Reason: state.ReasonPassed}, v1alpha1.ControlPromoteFull
+			s.Status.Analysis = &v1alpha1.AnalysisStatus{Verdict: "Fail"}
+		}, applied},
 	} {
 		s := &state.Snapshot{Facts: state.Facts{Revision: "v2"}}
 		s.Status.Canary = &v1alpha1.VersionStatus{Revision: "v2", StartedAt: new(metav1.Unix(0, 0))}

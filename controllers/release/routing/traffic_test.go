@@ -69,10 +69,11 @@ func TestAnotherActorsWeightNeverCountsAsProgress(t *testing.T) {
 		change func(*state.Draft)
 		want   bool
 	}{
-		"the weight on record":           {func(*state.Draft) {}, false},
-		"a higher one":                   {func(d *state.Draft) { d.Split.Requested.Weight = 90 }, true},
-		"a lower one":                    {func(d *state.Draft) { d.Split.Requested.Weight = 10 }, true},
-		"a lower one, with too few pods": {func(d *state.Draft) { d.Split.Requested.Weight, d.Canary.Available = 10, 0 }, false},
+		"the weight on record":            {func(*state.Draft) {}, false},
+		"a higher one":                    {func(d *state.Draft) { d.Split.Requested.Weight = 90 }, true},
+		"a higher one, with too few pods": {func(d *state.Draft) { d.Split.Requested.Weight, d.Canary.Available = 90, 0 }, true},
+		"a lower one":                     {func(d *state.Draft) { d.Split.Requested.Weight = 10 }, true},
+		"a lower one, with too few pods":  {func(d *state.Draft) { d.Split.Requested.Weight, d.Canary.Available = 10, 0 }, false},
 		"a lower one, while it is paused": {func(d *state.Draft) {
 			d.Split.Requested.Weight, d.Canary.Available, d.Rollout.Spec.Paused = 10, 0, true
 		}, true},

@@ -78,15 +78,17 @@ func Distribution(ro *v1alpha1.Rollout, root *corev1.Service) *string {
 }
 
 // MakeBackend builds the Service of one version of the root Service: the same
-// ports and traffic settings, for the pods of the revision only. The traffic
-// distribution is that of the root Service until the caller says otherwise.
+// ports and traffic settings, for the pods of the revision only, with the labels and
+// annotations that monitors go by. The traffic distribution is that of the root Service
+// until the caller says otherwise.
 func MakeBackend(root *corev1.Service, selector map[string]string, role, revision string) *corev1.Service {
 	s := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      BackendName(root.Name, role),
-			Namespace: root.Namespace,
-			Labels:    map[string]string{v1alpha1.LabelRole: role},
+			Name:        BackendName(root.Name, role),
+			Namespace:   root.Namespace,
+			Labels:      withLabel(monitoredLabels(root), v1alpha1.LabelRole, role),
+			Annotations: monitoredAnnotations(root),
 		},
 		Spec: corev1.ServiceSpec{
 			Type:                  corev1.ServiceTypeClusterIP,
@@ -110,7 +112,7 @@ func BackendUpToDate(live, want *corev1.Service) bool {
 	return apiequality.Semantic.DeepEqual(live.Spec.Selector, want.Spec.Selector) &&
 		apiequality.Semantic.DeepEqual(live.Spec.Ports, want.Spec.Ports) &&
 		apiequality.Semantic.DeepEqual(live.Spec.TrafficDistribution, want.Spec.TrafficDistribution) &&
-		subset(want.Labels, live.Labels)
+		subset(want.Labels, live.Labels) && subset(want.Annotations, live.Annotations)
 }
 
 func subset(part, whole map[string]string) bool {

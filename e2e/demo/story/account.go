@@ -127,6 +127,10 @@ func (r *Release) addRollout(s Snapshot) {
 	if weight := s.Rollout.Status.Weight; weight != nil && weight.Observed != nil {
 		r.addWeight(*weight.Observed, s.Time)
 	}
+	// The Rollout may go from its last weight to no TrafficSplit at all in its next status.
+	if s.canaryIsLiveAtZero() {
+		r.addWeight(0, s.Time)
+	}
 }
 
 func (r *Release) addWeight(weight int32, now time.Time) {

@@ -3,6 +3,8 @@
 package story
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -83,6 +85,13 @@ func (s Snapshot) Outcome(revision string) *serinv1alpha1.HistoryEntry {
 
 // InPath tells whether something of Serin is still in the path of the traffic.
 func (s Snapshot) InPath() bool { return s.Split != nil }
+
+// canaryIsLiveAtZero tells whether the TrafficSplit says that the canary gets no request.
+func (s Snapshot) canaryIsLiveAtZero() bool {
+	return s.Split != nil && slices.ContainsFunc(s.Split.Status.Backends, func(b splitv1alpha4.BackendStatus) bool {
+		return strings.HasSuffix(b.Service, "-canary") && b.Weight == 0
+	})
+}
 
 // ready counts the pods of a version that get traffic.
 func (s Snapshot) ready(version string) int {

@@ -72,6 +72,7 @@ func (h *helmScene) optIn(release string) {
 		h.Fatal(err)
 	}
 	h.create(rights...)
+	h.waitRights("system:serviceaccount:"+h.namespace+":"+helmAccount, may{"get", "secrets", ""}, may{"delete", "secrets", ""})
 }
 
 func (h *helmScene) install(name string, values map[string]any) {

@@ -85,7 +85,7 @@ func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) 
 	}
 	err = trafficsplit.SetupWithManager(ctx, mgr, trafficsplit.Options{
 		Routers: []traffic.Router{router, addGateway(ctx, t, mgr, see), smi.New(meshSettle)}, DefaultRouter: nginx.Name, Clock: clock.RealClock{}, Served: served,
-		Recorder: mgr.GetEventRecorder("serin-trafficsplit"), Changed: proxies.changed(t),
+		Recorder: mgr.GetEventRecorder("serin-trafficsplit"), Changed: proxies.changed(t, see.namespaces),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -26,21 +26,22 @@ type standIns struct {
 
 	mu        sync.Mutex
 	served    map[string]*scene
-	operators map[chan event.TypedGenericEvent[types.NamespacedName]]bool
+	// operators learn of changes in their namespaces; of all when they name none.
+	operators map[chan event.TypedGenericEvent[types.NamespacedName]][]string
 }
 
 func newStandIns(reader client.Reader) *standIns {
 	return &standIns{
-		reader: reader, served: map[string]*scene{}, operators: map[chan event.TypedGenericEvent[types.NamespacedName]]bool{},
+		reader: reader, served: map[string]*scene{}, operators: map[chan event.TypedGenericEvent[types.NamespacedName]][]string{},
 	}
 }
 
-// changed is what an operator learns of changes by, until the test ends.
-func (p *standIns) changed(t *testing.T) <-chan event.TypedGenericEvent[types.NamespacedName] {
+// changed is what an operator of some namespaces learns of changes by, until the test ends.
+func (p *standIns) changed(t *testing.T, namespaces []string) <-chan event.TypedGenericEvent[types.NamespacedName] {
 	channel := make(chan event.TypedGenericEvent[types.NamespacedName], 4096)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.operators[channel] = true
+	p.operators[channel] = namespaces
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -52,7 +53,10 @@ func (p *standIns) changed(t *testing.T) <-chan event.TypedGenericEvent[types.Na
 func (p *standIns) notify(split types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for channel := range p.operators {
+	for channel, namespaces := range p.operators {
+		if len(namespaces) > 0 && !slices.Contains(namespaces, split.Namespace) {
+			continue
+		}
 		select {
 		case channel <- event.TypedGenericEvent[types.NamespacedName]{Object: split}:
 		default: // it looks again by itself

@@ -228,6 +228,16 @@ func answeredBy(backends ...*backend) map[string]map[string]uint64 {
 	return counts
 }
 
+// sumOf is how many requests the backends answered.
+func sumOf(backends ...*backend) (sum uint64) {
+	for _, codes := range answeredBy(backends...) {
+		for _, n := range codes {
+			sum += n
+		}
+	}
+	return sum
+}
+
 // killedWorkers is the metric of that name.
 func (c *crew) killedWorkers(t *testing.T) float64 {
 	t.Helper()
@@ -273,8 +283,8 @@ func TestNothingIsLostWhileAllCrashes(t *testing.T) {
 		case 20:
 			c.serve(t, stable.destination(100-share), canary.destination(share), startBackend(t, "web-extra", nil).destination(0))
 		}
-		// Some hundred requests by each weights.
-		time.Sleep(100 * time.Millisecond)
+		before := sumOf(stable, canary)
+		proxytest.Eventually(t, "some hundred requests by each weight, all rounds together", func() bool { return sumOf(stable, canary) >= before+100 })
 	}
 	phase.Store(0)
 	loads := finish()

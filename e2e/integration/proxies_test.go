@@ -24,8 +24,8 @@ import (
 type standIns struct {
 	reader client.Reader
 
-	mu        sync.Mutex
-	served    map[string]*scene
+	mu     sync.Mutex
+	served map[string]*scene
 	// operators learn of changes in their namespaces; of all when they name none.
 	operators map[chan event.TypedGenericEvent[types.NamespacedName]][]string
 }

@@ -8,6 +8,9 @@ const (
 	// admission policy of the chart pauses a Deployment that carries it in the very
 	// write that changes its template.
 	AnnotationRollout = "serin.dev/rollout"
+	// AnnotationResume on a Deployment, when "true", lets a user resume or take it over in the
+	// middle of a release, which the admission policy undoes otherwise.
+	AnnotationResume = "serin.dev/resume"
 	// LabelRollout on an object that Serin made names the Rollout it was made for.
 	LabelRollout = "serin.dev/rollout"
 	// AnnotationRolloutUID on an object that Serin made is the UID of that Rollout:

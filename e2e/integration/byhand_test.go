@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -195,8 +196,19 @@ func TestAPausedDeploymentStaysPausedWhateverAnotherActorWrites(t *testing.T) {
 		}
 	}
 	p.finish(4)
-	if p.deployment().Spec.Paused {
-		t.Error("paused after the release")
+	d = &appsv1.Deployment{}
+	change(p.scene, "website", d, func(d *appsv1.Deployment) {
+		d.Annotations, d.Spec.Template.Spec.Containers[0].Image = nil, imageV3
+	})
+	if !d.Spec.Paused || d.Annotations[v1alpha1.AnnotationRollout] != rollout {
+		t.Errorf("a new version in a Deployment that is replaced: paused %v, annotations %v", d.Spec.Paused, d.Annotations)
+	}
+	p.held(0)
+	p.mustKubectl("annotate", "deployment/website", v1alpha1.AnnotationResume+"=true")
+	d = p.deployment()
+	d.Spec.Paused = false
+	if err := admin.Update(t.Context(), d, client.DryRunAll); err != nil && !apierrors.IsConflict(err) || d.Spec.Paused {
+		t.Errorf("with the annotation: %v, paused %v", err, d.Spec.Paused)
 	}
 }
 

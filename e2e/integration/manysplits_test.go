@@ -145,6 +145,8 @@ type passes struct {
 	mu   sync.Mutex
 	of   map[string]int
 	last int
+	// since is when the sum became last.
+	since time.Time
 }
 
 // told counts a line of the log, which has a value behind each key.
@@ -185,14 +187,18 @@ func (p *passes) during(act func()) int {
 	return p.sum() - before
 }
 
-// quiet is whether there was none since it was asked the last time.
+// restsFor is longer than the controller puts a pass off.
+const restsFor = 4 * time.Second
+
+// quiet is whether there was none for some time.
 func (p *passes) quiet() bool {
 	now := p.sum()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	quiet := now == p.last
-	p.last = now
-	return quiet
+	if now != p.last || p.since.IsZero() {
+		p.last, p.since = now, time.Now()
+	}
+	return time.Since(p.since) > restsFor
 }
 
 // counting passes a log on, and tells of each line.

@@ -108,6 +108,23 @@ func TestAPromoterDecidesAboutACanaryReleaseAndChangesNothingElse(t *testing.T) 
 	})
 }
 
+// Else an editor would put other content under a decision that a promoter made.
+func TestWhatIsBeingAdoptedIsChangedByThoseWhoMayDecide(t *testing.T) {
+	both(t, func(s *scene, _ bool) {
+		addPromoter(s)
+		for i, test := range []struct{ user, patch, want string }{
+			{"editor", `{"spec":{"config":"replicas: 2"}}`, `spec.config: user "editor" may not decide about this release`},
+			{"editor", `{"spec":{"config":null,"configFrom":{"secretKeyRef":{"name":"a","key":"b"}}}}`, `spec.config: user "editor" may not decide about this release`},
+			{"editor", `{"metadata":{"labels":{"a":"b"}}}`, ""},
+			{"admin", `{"spec":{"config":"replicas: 2"}}`, ""},
+		} {
+			cr := s.tried(fmt.Sprintf("adopted%d", i), v1alpha1.CanaryTransitionAdopted)
+			s.create(cr)
+			s.wantError(as(s.T, test.user).Patch(s.Context(), cr, client.RawPatch(types.MergePatchType, []byte(test.patch))), test.want)
+		}
+	})
+}
+
 func TestADecisionAboutACanaryReleaseIsTakenAwayWithoutARight(t *testing.T) {
 	both(t, func(s *scene, _ bool) {
 		addPromoter(s)

@@ -37,7 +37,10 @@ func writers(t *testing.T) *scene {
 		APIGroups: []string{"gateway.networking.k8s.io", "networking.istio.io"}, Resources: []string{"httproutes", "virtualservices"},
 		ResourceNames: []string{"web"}, Verbs: []string{"patch"},
 	}
-	all := rbacv1.PolicyRule{APIGroups: []string{"gateway.networking.k8s.io", "batch"}, Resources: []string{"httproutes", "jobs"}, Verbs: []string{"create", "patch"}}
+	all := rbacv1.PolicyRule{
+		APIGroups: []string{"gateway.networking.k8s.io", "batch"}, Resources: []string{"httproutes", "grpcroutes", "tcproutes", "udproutes", "jobs"},
+		Verbs: []string{"create", "patch"},
+	}
 	s.allow("writer", objects)
 	s.allow("router", objects, routes)
 	s.allow("runner", objects, all)
@@ -157,7 +160,7 @@ func TestATrafficSplitHasRoutesChangedThatItsAuthorMayChange(t *testing.T) {
 		{"routes of the Gateway API", "writer", `{"router":"gatewayAPI"}`, refused},
 		{"a named route", "router", "router: gatewayAPI\nroutes: [{kind: HTTPRoute, name: web}]", refused},
 		{"routes of a user who may write all", "runner", "router: gatewayAPI\nroutes: [{kind: HTTPRoute, name: web}]", ""},
-		{"another kind of route", "runner", "router: gatewayAPI\nroutes: [{kind: GRPCRoute, name: web}]", refused},
+		{"another kind of route", "runner", "router: gatewayAPI\nroutes: [{kind: TLSRoute, name: web}]", refused},
 		{"a VirtualService", "runner", "router: istio", refused},
 		{"an escaped name", "writer", `{"router":"gateway\u0041PI"}`, refused},
 		{"a name behind a tag", "writer", `router: !!binary aXN0aW8=`, refused},

@@ -46,7 +46,7 @@ func Compute(objects []*unstructured.Unstructured, account Account, mapper meta.
 	rights = []client.Object{&corev1.ServiceAccount{TypeMeta: typeMeta(corev1.SchemeGroupVersion, "ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}}
 	rules := map[string][]rbacv1.PolicyRule{account.Namespace: records()}
 	for _, r := range slices.SortedFunc(maps.Keys(names), compare) {
-		rules[r.namespace] = append(rules[r.namespace], r.rules(names[r])...)
+		rules[r.namespace] = append(rules[r.namespace], r.rules(account, names[r])...)
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(rules)) {
 		rights = append(rights, bound(account, namespace, rules[namespace])...)
@@ -78,7 +78,7 @@ func records() []rbacv1.PolicyRule {
 
 // rules are what Helm does to the objects of a resource. The names of objects of the whole
 // cluster are fixed, since a right over all of them reaches other tenants.
-func (r resource) rules(names []string) []rbacv1.PolicyRule {
+func (r resource) rules(account Account, names []string) []rbacv1.PolicyRule {
 	switch {
 	case r.namespace == "":
 		slices.Sort(names)
@@ -86,7 +86,7 @@ func (r resource) rules(names []string) []rbacv1.PolicyRule {
 			{APIGroups: []string{r.group}, Resources: []string{r.plural}, Verbs: []string{"create"}},
 			{APIGroups: []string{r.group}, Resources: []string{r.plural}, ResourceNames: slices.Compact(names), Verbs: []string{"get", "patch", "update", "delete"}},
 		}
-	case r.group == "" && (r.plural == "configmaps" || r.plural == "secrets"):
+	case r.namespace == account.Namespace && r.group == "" && (r.plural == "configmaps" || r.plural == "secrets"):
 		return nil // among the records
 	default:
 		return []rbacv1.PolicyRule{

@@ -135,6 +135,13 @@ func TestObjectsOfAnotherNamespaceGetARoleThere(t *testing.T) {
 	}
 }
 
+func TestAConfigMapOfAnotherNamespaceGetsARule(t *testing.T) {
+	text, _ := written(t, object("v1", "ConfigMap", "edge", "shop"))
+	if _, there, _ := strings.Cut(text, "  namespace: edge\n"); !strings.Contains(there, "resources:\n  - configmaps\n") {
+		t.Errorf("no rule for it:\n%s", text)
+	}
+}
+
 func TestRolesOfTheChartAreToldOf(t *testing.T) {
 	_, warnings := written(t, object("rbac.authorization.k8s.io/v1", "RoleBinding", "", "reader"))
 	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "RoleBinding reader: the API server lets an account give only what it has itself") {

@@ -30,8 +30,9 @@ type Arrival struct {
 	// Revision of the version; "" while it is not known.
 	Revision string
 	// Stable is whether the version is stable, and Missed whether it can't become so without a
-	// change of the workload or a user's decision.
-	Stable, Missed bool
+	// change of the workload or a user's decision. Refused is whether its release can't begin, by
+	// a status that may be older than what was repaired.
+	Stable, Missed, Refused bool
 	// Message says what is, in a sentence.
 	Message string
 }
@@ -47,7 +48,8 @@ func Arrived(ro *v1alpha1.Rollout, w Workload, wanted Wanted) Arrival {
 			return a
 		}
 	}
-	a.Stable, a.Missed = isStable(ro, a.Revision), missed(ro, w, a.Revision)
+	a.Stable, a.Missed = isStable(ro, w, a.Revision), missed(ro, w, a.Revision)
+	a.Refused = !a.Stable && refused(ro)
 	a.Message = a.sentence(ro)
 	return a
 }
@@ -58,7 +60,7 @@ func requested(ro *v1alpha1.Rollout, w Workload, wanted Wanted) (revision, waits
 	d := w.Deployment
 	switch {
 	case d == nil:
-		return requestedWithoutDeployment(ro)
+		return "", "The workload is no Deployment: only a revision can be waited for."
 	case wanted.Image != "" && !runs(&d.Spec.Template.Spec, wanted.Image):
 		return "", fmt.Sprintf("No container of the Deployment %s has the image %s yet.", d.Name, wanted.Image)
 	}
@@ -68,19 +70,6 @@ func requested(ro *v1alpha1.Rollout, w Workload, wanted Wanted) (revision, waits
 		}
 	}
 	return "", fmt.Sprintf("The release of the Deployment %s has not begun: no ReplicaSet has its template. %s", d.Name, Sentence(ro))
-}
-
-// requestedWithoutDeployment goes by what the Rollout has seen of its workload.
-func requestedWithoutDeployment(ro *v1alpha1.Rollout) (revision, waits string) {
-	switch s := ro.Status; {
-	case s.ObservedGeneration < ro.Generation:
-		return "", "The Rollout has not been observed since its last change."
-	case s.Canary != nil:
-		return s.Canary.Revision, ""
-	case s.Stable != nil:
-		return s.Stable.Revision, ""
-	}
-	return "", Sentence(ro)
 }
 
 // runs reports whether a container has an image.
@@ -98,17 +87,27 @@ func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 
 // isStable reports whether the version is stable and nothing is left to do for that: the
 // Rollout is ready, or has begun with the next version.
-func isStable(ro *v1alpha1.Rollout, revision string) bool {
+func isStable(ro *v1alpha1.Rollout, w Workload, revision string) bool {
 	s := ro.Status
+	if s.Stable == nil || s.Stable.Revision != revision {
+		return false
+	}
 	ready, _ := Settled(ro)
-	return s.Stable != nil && s.Stable.Revision == revision && (ready || s.Step != nil && s.Canary != nil && s.Canary.Revision != revision)
+	// A release of another version may be one that the workload asks no more for.
+	return ready || s.Step != nil && s.Canary != nil && s.Canary.Revision != revision && !asksFor(w, revision)
+}
+
+// refused reports whether the Rollout says that nothing goes on, and releases nothing.
+func refused(ro *v1alpha1.Rollout) bool {
+	s := ro.Status
+	return s.ObservedGeneration >= ro.Generation && s.Canary == nil && meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled)
 }
 
 // missed reports whether the version was rolled back, or another took its place.
 func missed(ro *v1alpha1.Rollout, w Workload, revision string) bool {
 	s := ro.Status
-	if s.Stable != nil && s.Stable.Revision == revision {
-		return false
+	if s.ObservedGeneration < ro.Generation || s.Stable != nil && s.Stable.Revision == revision {
+		return false // a retry or a repaired spec is not observed yet
 	}
 	if s.Canary != nil && s.Canary.Revision == revision {
 		return s.Decision != nil && s.Decision.Revision == revision && s.Decision.Action == v1alpha1.ActionRollBack ||

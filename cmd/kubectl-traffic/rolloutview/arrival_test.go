@@ -60,6 +60,10 @@ func releasing(revision string, rolledBack bool) func(*v1alpha1.RolloutStatus) {
 	}
 }
 
+func stalled(s *v1alpha1.RolloutStatus) {
+	s.Conditions = append(s.Conditions, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue})
+}
+
 func TestArrived(t *testing.T) {
 	nothing := func(*v1alpha1.RolloutStatus) {}
 	for _, tt := range []struct {
@@ -80,12 +84,16 @@ func TestArrived(t *testing.T) {
 		{"rolled back", status(false, releasing("v2-hash", true)), deployed("web:v2", "web:v1", "web:v2"), Wanted{}, Arrival{Revision: "v2-hash", Missed: true, Message: "Revision v2-hash does not become stable: It is under way."}},
 		{"another took its place", status(false, releasing("v3-hash", false)), deployed("web:v3", "web:v1", "web:v2", "web:v3"), Wanted{Revision: "v2-hash"}, Arrival{Revision: "v2-hash", Missed: true}},
 		{"the spec was changed and not observed", status(true, func(s *v1alpha1.RolloutStatus) { s.ObservedGeneration = 2 }), deployed("web:v1", "web:v1"), Wanted{}, Arrival{Revision: "v1-hash"}},
-		{"no Deployment, being released", status(false, releasing("helm", false)), Workload{}, Wanted{}, Arrival{Revision: "helm"}},
+		{"no Deployment, being released", status(false, releasing("helm", false)), Workload{}, Wanted{Revision: "helm"}, Arrival{Revision: "helm"}},
+		{"no Deployment and no revision", status(true, nothing), Workload{}, Wanted{}, Arrival{Message: "The workload is no Deployment"}},
+		{"the revert of a release that goes on", status(false, releasing("v2-hash", false)), deployed("web:v1", "web:v1", "web:v2"), Wanted{}, Arrival{Revision: "v1-hash"}},
+		{"a retry that is not observed", status(false, func(s *v1alpha1.RolloutStatus) { releasing("v2-hash", true)(s); s.ObservedGeneration = 2 }), deployed("web:v2", "web:v1", "web:v2"), Wanted{}, Arrival{Revision: "v2-hash"}},
+		{"refused before it begins", status(false, stalled), deployed("web:v2", "web:v1", "web:v2"), Wanted{}, Arrival{Revision: "v2-hash", Refused: true}},
 		{"no Deployment, and it ended", status(true, func(s *v1alpha1.RolloutStatus) { s.History = []v1alpha1.HistoryEntry{{Revision: "helm"}} }), Workload{}, Wanted{Revision: "helm"}, Arrival{Revision: "helm", Missed: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Arrived(tt.rollout, tt.w, tt.wanted)
-			if got.Revision != tt.want.Revision || got.Stable != tt.want.Stable || got.Missed != tt.want.Missed || !strings.HasPrefix(got.Message, tt.want.Message) || got.Message == "" {
+			if got.Refused != tt.want.Refused || got.Revision != tt.want.Revision || got.Stable != tt.want.Stable || got.Missed != tt.want.Missed || !strings.HasPrefix(got.Message, tt.want.Message) || got.Message == "" {
 				t.Errorf("got  %+v\nwant %+v", got, tt.want)
 			}
 		})

@@ -27,7 +27,7 @@ func firstVersion(d *state.Draft) (another bool) {
 		d.Wait(v1alpha1.ReasonPreparing, "Revision %s is stable; the Deployment's template is another one, and is released by steps.", before.Revision)
 		d.Wake(d.Now)
 	case w.Paused && !w.HeldBySerin:
-		d.Say(v1alpha1.ReasonDeploying, "The Deployment is paused and its first version is not up; set its spec.paused to false.")
+		d.Say(v1alpha1.ReasonDeploying, "The Deployment is paused and its first version is not up; set its annotation %s to \"true\", and its spec.paused to false.", v1alpha1.AnnotationResume)
 	default:
 		letRoll(d, "Waiting for the first version: %d of %d pods are available.", w.Available, w.Replicas)
 	}

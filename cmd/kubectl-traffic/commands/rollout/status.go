@@ -19,11 +19,16 @@ import (
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
 )
 
+// mostRefusals is how many looks a status may be older than what was repaired.
+const mostRefusals = 10
+
 // statusWait has the flags of status, and what it has seen.
 type statusWait struct {
 	wanted  rolloutview.Wanted
 	timeout time.Duration
 	arrival rolloutview.Arrival
+	// refusals counts the looks, one after the other, at a release that can't begin.
+	refusals int
 }
 
 func newStatusCommand(c *cli.Cluster) *cobra.Command {
@@ -35,7 +40,7 @@ func newStatusCommand(c *cli.Cluster) *cobra.Command {
 --image once the Deployment asks for it. A line is written for each change.
 
 The exit status is 0 when the version is stable, at once where nothing had to change; it is 3, at once, when the version was rolled back or another took
-its place, and when the time is over. That the Rollout is ready for the version before is no answer, as it is for kubectl wait.`,
+its place, and when the time is over; or after ten seconds in which the Rollout says that its release can't begin. That the Rollout is ready for the version before is no answer, as it is for kubectl wait.`,
 		Example: `  kubectl apply -f website.yaml && kubectl traffic rollout status website --timeout=30m
   kubectl traffic rollout status website --image=example.org/website:1.7.0`,
 		Args: cli.Usage(cobra.ExactArgs(1)), ValidArgsFunction: cli.First(c.Rollouts),
@@ -48,8 +53,8 @@ its place, and when the time is over. That the Rollout is ready for the version 
 			if err != nil {
 				return err
 			}
-			if w.wanted.Image != "" && deploymentOf(ro) == "" {
-				return cli.UsageErrorf("--image: the Rollout %s releases no Deployment; use --revision", ro.Name)
+			if w.wanted.Revision == "" && deploymentOf(ro) == "" {
+				return cli.UsageErrorf("--revision is missing: the Rollout %s releases no Deployment, whose version could be found", ro.Name)
 			}
 			return cli.Wait(cmd.Context(), w.timeout, w.watch(api, client.ObjectKeyFromObject(ro), cmd.OutOrStdout()))
 		},
@@ -72,6 +77,9 @@ func (w *statusWait) watch(api client.Client, key client.ObjectKey, out io.Write
 			arrival, err := arrivalOf(ctx, api, key, w.wanted)
 			if err == nil {
 				w.arrival, w.wanted.Revision = arrival, arrival.Revision
+				if w.refusals++; !arrival.Refused {
+					w.refusals = 0
+				}
 			}
 			return err
 		},
@@ -84,7 +92,7 @@ func (w *statusWait) watch(api client.Client, key client.ObjectKey, out io.Write
 				fmt.Fprintln(out, line)
 				said = line
 			}
-			if failed == nil && w.arrival.Missed {
+			if failed == nil && (w.arrival.Missed || w.refusals >= mostRefusals) {
 				return true, cli.Missed(errors.New(w.arrival.Message))
 			}
 			return failed == nil && w.arrival.Stable, nil

@@ -80,8 +80,9 @@ type world struct {
 	routes   []strategy.Route // every step that was ever declared
 	answered bool             // whether some pod answered in the state before
 
-	written    int       // statuses
-	reportedAt time.Time // of the last one
+	report     func(*v1alpha1.Rollout) // called with each status
+	written    int                     // statuses
+	reportedAt time.Time               // of the last one
 
 	// lookout is what the operator remembers of its looks, and behind what its caches make
 	// of what is there; nil when they follow.
@@ -385,6 +386,9 @@ func (w *world) look() (d state.Decision, changed bool) {
 		w.reportedAt = w.now
 	}
 	w.ro.Status = d.Status
+	if w.report != nil {
+		w.report(w.ro)
+	}
 	if a := w.ro.Status.Analysis; a != nil && a.Verdict == "Pass" {
 		w.passed = true
 	}

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // stateOf names the state of a Rollout: what rules of other tools may go by.
@@ -24,6 +26,14 @@ func stateOf(ro *v1alpha1.Rollout) string {
 	ready := meta.FindStatusCondition(c, v1alpha1.ConditionReady)
 	return fmt.Sprintf("Ready=%s %s Stalled=%t paused=%t deleting=%t", ready.Status, ready.Reason,
 		meta.IsStatusConditionTrue(c, v1alpha1.ConditionStalled), ro.Spec.Paused, ro.DeletionTimestamp != nil)
+}
+
+// unservable are observations of a Rollout that no scenario has.
+var unservable = []func(*state.Observation){
+	func(o *state.Observation) { o.Unreadable = "the Service can't be read" },
+	func(o *state.Observation) { o.Workload = state.Workload{Presence: kit.Absent} },
+	func(o *state.Observation) { o.Service = state.Service{Presence: kit.Absent} },
+	func(o *state.Observation) { o.Configuration.Problem = "this operator has no policy for it" },
 }
 
 // TestRecordedStates keeps a Rollout of each state that the scenarios reach: the health
@@ -51,6 +61,16 @@ func TestRecordedStates(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(obstacles)) {
 		w := hindered(t, name)
 		record(w.ro)
+	}
+	for _, change := range unservable {
+		w := newWorld(t)
+		w.ready()
+		w.report = record
+		w.behind = func(o state.Observation) state.Observation {
+			change(&o)
+			return o
+		}
+		w.run(2)
 	}
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(states)) {

@@ -80,9 +80,9 @@ type world struct {
 	routes   []strategy.Route // every step that was ever declared
 	answered bool             // whether some pod answered in the state before
 
-	report     func(*v1alpha1.Rollout) // called with each status
-	written    int                     // statuses
-	reportedAt time.Time               // of the last one
+	report     func()    // called after each status
+	written    int       // statuses
+	reportedAt time.Time // of the last one
 
 	// lookout is what the operator remembers of its looks, and behind what its caches make
 	// of what is there; nil when they follow.
@@ -387,7 +387,7 @@ func (w *world) look() (d state.Decision, changed bool) {
 	}
 	w.ro.Status = d.Status
 	if w.report != nil {
-		w.report(w.ro)
+		w.report()
 	}
 	if a := w.ro.Status.Analysis; a != nil && a.Verdict == "Pass" {
 		w.passed = true

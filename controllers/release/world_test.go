@@ -80,6 +80,7 @@ type world struct {
 	routes   []strategy.Route // every step that was ever declared
 	answered bool             // whether some pod answered in the state before
 
+	report     func()    // called after each status
 	written    int       // statuses
 	reportedAt time.Time // of the last one
 
@@ -385,6 +386,9 @@ func (w *world) look() (d state.Decision, changed bool) {
 		w.reportedAt = w.now
 	}
 	w.ro.Status = d.Status
+	if w.report != nil {
+		w.report()
+	}
 	if a := w.ro.Status.Analysis; a != nil && a.Verdict == "Pass" {
 		w.passed = true
 	}

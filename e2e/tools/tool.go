@@ -56,6 +56,8 @@ var (
 		Programs: []string{"traefik"},
 		Defines:  []string{"github.com/traefik/traefik/v3/pkg/version.Version=" + TraefikVersion},
 	}
+	// ArgoCDDiff compares objects as Argo CD does.
+	ArgoCDDiff = Tool{Name: "argocddiff", Package: ".", Programs: []string{"argocddiff"}}
 )
 
 // buildArgs are the arguments of the go command that builds the tool into output.

@@ -55,6 +55,7 @@ type world struct {
 	log          []string
 	uninstalled  bool
 	lastStatus   v1alpha1.CanaryReleaseStatus
+	report       func(*v1alpha1.CanaryRelease) // called with each status
 	writes       int
 	foreignWrite bool // another user removed pods that take requests
 }
@@ -255,6 +256,9 @@ func (w *world) operate() {
 	if !reflect.DeepEqual(w.cr.Status, d.Status) {
 		w.cr.Status = d.Status
 		w.writes++
+		if w.report != nil {
+			w.report(w.cr)
+		}
 	}
 	for _, e := range d.Events {
 		w.say("event %s: %s", e.Reason, e.Message)

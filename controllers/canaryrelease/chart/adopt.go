@@ -3,6 +3,7 @@
 package chart
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,10 +107,11 @@ func (s *session) adopt(ctx context.Context, q Request) error {
 
 // fail puts on record that an upgrade was interrupted.
 func (s *session) fail(q Request, revision int) error {
-	records := driver.NewSecrets(s.client.CoreV1().Secrets(s.namespace))
+	secrets := &measured{SecretInterface: s.client.CoreV1().Secrets(s.namespace)}
+	records := driver.NewSecrets(secrets)
 	stored, err := records.Get(recordName(q.Release, revision))
 	if err != nil {
-		return err
+		return cmp.Or(secrets.refused, err)
 	}
 	release, ok := stored.(*helm.Release)
 	if !ok || release.Info == nil {
@@ -129,7 +131,8 @@ func (s *session) upgrade(ctx context.Context, q Request, c *candidate, revision
 	if err != nil {
 		return err
 	}
-	secrets := &lock{SecretInterface: s.client.CoreV1().Secrets(s.namespace), revision: strconv.Itoa(revision)}
+	records := &measured{SecretInterface: s.client.CoreV1().Secrets(s.namespace)}
+	secrets := &lock{SecretInterface: records, revision: strconv.Itoa(revision)}
 	configuration, err := s.configuration(driver.NewSecrets(secrets))
 	if err != nil {
 		return err
@@ -149,6 +152,9 @@ func (s *session) upgrade(ctx context.Context, q Request, c *candidate, revision
 	up.Description = "Canary release " + q.Name + " adopted"
 	up.Labels = map[string]string{LabelUID: string(q.UID), LabelRevision: strconv.Itoa(revision)}
 	_, err = up.RunWithContext(ctx, q.Release, chart, c.values)
+	if records.refused != nil {
+		return records.refused
+	}
 	return s.explainUpgrade(err, q, revision)
 }
 
@@ -167,6 +173,40 @@ func (l *lock) Create(ctx context.Context, secret *corev1.Secret, options metav1
 		return nil, errOtherRevision
 	}
 	return l.SecretInterface.Create(ctx, secret, options)
+}
+
+// measured keeps records from Helm that are too large: it would unpack them without a bound.
+type measured struct {
+	typedv1.SecretInterface
+	// refused is the first refusal, which Helm does not pass on as it is.
+	refused error
+}
+
+func (m *measured) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error) {
+	secret, err := m.SecretInterface.Get(ctx, name, options)
+	if err == nil {
+		err = m.check(secret)
+	}
+	return secret, err
+}
+
+func (m *measured) List(ctx context.Context, options metav1.ListOptions) (*corev1.SecretList, error) {
+	list, err := m.SecretInterface.List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if err := m.check(&list.Items[i]); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (m *measured) check(secret *corev1.Secret) error {
+	err := measure(secret)
+	m.refused = cmp.Or(m.refused, err)
+	return err
 }
 
 // explainUpgrade says why an upgrade failed, without Helm's text: it quotes manifests.

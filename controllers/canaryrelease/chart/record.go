@@ -30,8 +30,9 @@ const (
 	LabelRevision = "serin.dev/canary-release-revision"
 )
 
-// maxRecord bounds a record in memory: a megabyte of a Secret can unpack to a thousand.
-const maxRecord = 64 << 20
+// maxRecord bounds a record in memory: a megabyte of a Secret can unpack to a thousand,
+// and a record that is read takes several times its size.
+const maxRecord = 8 << 20
 
 // stateOf reads a release off the labels of its records, which Helm 3 and Helm 4
 // write alike. The contents stay where they are.
@@ -90,9 +91,13 @@ func unpackSecret(secret *corev1.Secret) (*record, error) {
 	r := &record{packed: secret.Data["release"]}
 	var err error
 	if r.release, err = unpack(r.packed); err != nil {
-		return nil, InvalidError{fieldVersion, "Secret " + secret.Name + " holds no record of Helm that can be read: " + err.Error()}
+		return nil, unreadable(secret, err)
 	}
 	return r, nil
+}
+
+func unreadable(secret *corev1.Secret, why error) error {
+	return InvalidError{fieldVersion, "Secret " + secret.Name + " holds no record of Helm that can be read: " + why.Error()}
 }
 
 // fresh is an unchanged chart; Helm changes a chart as it renders it.
@@ -100,15 +105,9 @@ func (r *record) fresh() (*helm.Release, error) { return unpack(r.packed) }
 
 // unpack reads a record. Its errors say nothing of the content.
 func unpack(packed []byte) (*helm.Release, error) {
-	raw, err := base64.StdEncoding.AppendDecode(nil, packed)
+	raw, err := unzip(packed)
 	if err != nil {
-		return nil, errors.New("it is no base64")
-	}
-	// Before Helm compressed its records they were plain.
-	if bytes.HasPrefix(raw, []byte{0x1f, 0x8b, 0x08}) {
-		if raw, err = unzip(raw); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	release := &helm.Release{}
 	if err := json.Unmarshal(raw, release); err != nil {
@@ -120,17 +119,53 @@ func unpack(packed []byte) (*helm.Release, error) {
 	return release, nil
 }
 
+// unzip is the JSON of a record, whose size is bounded.
 func unzip(packed []byte) ([]byte, error) {
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	reader, err := plain(packed)
 	if err != nil {
-		return nil, errors.New("it is no gzip")
+		return nil, err
 	}
 	raw, err := io.ReadAll(io.LimitReader(reader, maxRecord+1))
 	if err != nil {
 		return nil, errors.New("its gzip is damaged")
 	}
-	if len(raw) > maxRecord {
-		return nil, fmt.Errorf("it is larger than %d MiB", maxRecord>>20)
+	return raw, bounded(int64(len(raw)))
+}
+
+// measure refuses a record that is too large, without keeping what it unpacks to. Helm
+// itself skips a record that is damaged.
+func measure(secret *corev1.Secret) error {
+	reader, err := plain(secret.Data["release"])
+	if err != nil {
+		return nil
 	}
-	return raw, nil
+	size, _ := io.Copy(io.Discard, io.LimitReader(reader, maxRecord+1)) // as far as it can be read
+	if err := bounded(size); err != nil {
+		return unreadable(secret, err)
+	}
+	return nil
+}
+
+func bounded(size int64) error {
+	if size > maxRecord {
+		return fmt.Errorf("it is larger than %d MiB: make the chart smaller, for instance by files that it does not use", maxRecord>>20)
+	}
+	return nil
+}
+
+// plain reads a record without its packing. Before Helm compressed its records there was
+// only base64.
+func plain(packed []byte) (io.Reader, error) {
+	raw, err := base64.StdEncoding.AppendDecode(nil, packed)
+	if err != nil {
+		return nil, errors.New("it is no base64")
+	}
+	if !bytes.HasPrefix(raw, []byte{0x1f, 0x8b, 0x08}) {
+		return bytes.NewReader(raw), nil
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return nil, errors.New("it is no gzip")
+	}
+	return reader, nil
 }

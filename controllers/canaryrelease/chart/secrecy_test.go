@@ -134,12 +134,6 @@ func TestARenderCanNotWriteAndEndsWithItsCall(t *testing.T) {
 	}
 }
 
-func TestRecordsThatUnpackToTooMuchAreNotRead(t *testing.T) {
-	if _, err := unzip(zipped(t, maxRecord+1)); err == nil || err.Error() != "it is larger than 64 MiB" {
-		t.Error(err)
-	}
-}
-
 func FuzzConfig(f *testing.F) {
 	w := newWorld()
 	w.install(f, "shop", map[string]any{})

@@ -15,6 +15,7 @@ import (
 var commands = []func() *cobra.Command{
 	newManagerCommand,
 	newMetricsCommand,
+	newCheckCommand,
 }
 
 func main() { os.Exit(program.Run(newRootCommand())) }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -143,6 +144,7 @@ func (o *metricsOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	legacyregistry.RawMustRegister(certificate.Expiry(shown)) // what the server serves at /metrics
 	s, err := server.New(server.Options{
 		Listener: listener, Certificate: shown, Objects: watcher, Access: server.Delegated(os.Getenv(clientcmd.RecommendedConfigPathEnvVar)),
 		Provider: aggregate.NewProvider(source, watcher, wall, aggregate.Options{}),

@@ -22,7 +22,7 @@ var errNoManager = errors.New("the chart has no Deployment of the manager")
 
 // renderChart renders the chart as helm install would.
 func renderChart(ctx context.Context, helm, chart string) ([]*unstructured.Unstructured, error) {
-	out, err := exec.CommandContext(ctx, helm, "template", releaseName, chart,
+	out, err := exec.CommandContext(ctx, helm, "template", releaseName, chart, "--no-hooks",
 		"--namespace", operatorSpace, "--api-versions", policyAPI).Output()
 	if err != nil {
 		if failed, ok := errors.AsType[*exec.ExitError](err); ok {

@@ -40,7 +40,7 @@ func renderChart(ctx context.Context, flags ...string) ([]*unstructured.Unstruct
 		return nil, err
 	}
 	chart := filepath.Join("..", "..", "charts", "serin")
-	args := append([]string{"template", release, chart, "--namespace", operatorSpace, "--api-versions", policyAPI}, flags...)
+	args := append([]string{"template", release, chart, "--no-hooks", "--namespace", operatorSpace, "--api-versions", policyAPI}, flags...)
 	out, err := exec.CommandContext(ctx, programs.Path("helm"), args...).Output()
 	if err != nil {
 		if failed, ok := errors.AsType[*exec.ExitError](err); ok {

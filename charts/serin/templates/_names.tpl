@@ -41,6 +41,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- /* What the metrics servers mount: one key of each, so that nothing else of a Secret
      is in their reach. */ -}}
 {{- define "serin.metricsVolumes" -}}
+{{- include "serin.caVolume" . }}
+{{ include "serin.list" .Values.metrics.extraVolumes }}
 {{- with .Values.metrics.certificate.secretName }}
 - name: certificate
   secret: {secretName: {{ . }}, defaultMode: 0440}
@@ -56,6 +58,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if $from.name }}
 - name: prometheus-{{ $name }}
   secret: {secretName: {{ $from.name }}, defaultMode: 0440, items: [{key: {{ $from.key }}, path: {{ $from.key }}}]}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "serin.metricsMounts" -}}
+{{- include "serin.caMount" . }}
+{{ include "serin.list" .Values.metrics.extraVolumeMounts }}
+{{- if .Values.metrics.certificate.secretName }}
+- {name: certificate, mountPath: /certificate, readOnly: true}
+{{- end }}
+{{- if eq .Values.metrics.source "prometheus" }}
+{{- range $mount, $from := dict "profile" "profileConfigMap" "token" "tokenSecret" "ca" "caSecret" }}
+{{- if (index $.Values.metrics.prometheus $from).name }}
+- {name: prometheus-{{ $mount }}, mountPath: /prometheus/{{ $mount }}, readOnly: true}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -1,0 +1,35 @@
+{{- define "serin.ports" -}}
+{{- range . }}
+- {port: {{ . }}, protocol: TCP}
+{{- end }}
+{{- end }}
+
+{{- define "serin.blocks" -}}
+{{- range . }}
+- ipBlock: {cidr: {{ . | quote }}}
+{{- end }}
+{{- end }}
+
+{{- /* What managers and metrics servers both reach. */ -}}
+{{- define "serin.egress" -}}
+# Names. A cache of the node has an address that no selector of pods finds.
+- ports:
+    {{- range .Values.networkPolicy.dnsPorts }}
+    - {port: {{ . }}, protocol: UDP}
+    - {port: {{ . }}, protocol: TCP}
+    {{- end }}
+# The API server.
+- ports:
+    {{- include "serin.ports" .Values.networkPolicy.apiServer.ports | nindent 4 }}
+  {{- with .Values.networkPolicy.apiServer.cidrs }}
+  to:
+    {{- include "serin.blocks" . | nindent 4 }}
+  {{- end }}
+# What proxies of all namespaces serve, and what they count.
+- ports:
+    - {port: 15020, protocol: TCP}
+  to:
+    - namespaceSelector: {}
+      podSelector:
+        matchExpressions: [{key: serin.dev/proxy, operator: Exists}]
+{{- end }}

@@ -1,0 +1,46 @@
+{{- /* A list of the values as YAML; nothing when it is empty. */ -}}
+{{- define "serin.list" -}}
+{{- with . }}{{ toYaml . }}{{ end }}
+{{- end }}
+
+{{- /* How pods spread: as the values say, each constraint with the pods' own selector unless
+     it has one, or else over the topology of the key where that is possible. */ -}}
+{{- define "serin.spread" -}}
+{{- $selector := dict "matchLabels" (fromYaml .selector) }}
+{{- $constraints := .constraints | default (list (dict "maxSkew" 1 "topologyKey" .key "whenUnsatisfiable" "ScheduleAnyway")) }}
+{{- $all := list }}
+{{- range $constraints }}
+{{- $all = append $all (merge (dict) . (dict "labelSelector" $selector)) }}
+{{- end }}
+{{- toYaml $all }}
+{{- end }}
+
+{{- /* Certificates of more authorities: Go reads this folder beside the image's own file. */ -}}
+{{- define "serin.caEnv" -}}
+{{- if or .Values.caBundle.configMap .Values.caBundle.secret }}
+- name: SSL_CERT_DIR
+  value: /ca-bundle
+{{- end }}
+{{- end }}
+
+{{- define "serin.caMount" -}}
+{{- if or .Values.caBundle.configMap .Values.caBundle.secret }}
+- {name: ca-bundle, mountPath: /ca-bundle, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "serin.caVolume" -}}
+{{- with .Values.caBundle }}
+{{- if .configMap }}
+- name: ca-bundle
+  configMap: {name: {{ .configMap }}, items: [{key: {{ .key }}, path: {{ .key }}}]}
+{{- else if .secret }}
+- name: ca-bundle
+  secret: {secretName: {{ .secret }}, defaultMode: 0444, items: [{key: {{ .key }}, path: {{ .key }}}]}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "serin.monitorLabels" -}}
+{{- toYaml (merge (dict) .Values.monitoring.labels (include "serin.labels" . | fromYaml)) }}
+{{- end }}

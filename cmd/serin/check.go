@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/trafficsplit/served"
+)
+
+// checkOptions are the flags of serin check.
+type checkOptions struct {
+	namespace   string
+	deployments []string
+	timeout     time.Duration
+}
+
+func newCheckCommand() *cobra.Command {
+	var o checkOptions
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check that the cluster serves the API and that the operator is ready, as helm test does",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := clusterConfig("serin-check")
+			if err != nil {
+				return err
+			}
+			cluster, err := kubernetes.NewForConfig(config)
+			if err != nil {
+				return fmt.Errorf("reach the API: %w", err)
+			}
+			return o.run(cmd.Context(), cluster, cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.namespace, "namespace", "", "namespace of the Deployments")
+	flags.StringSliceVar(&o.deployments, "deployment", nil, "Deployment that has to be ready; can be repeated")
+	flags.DurationVar(&o.timeout, "timeout", time.Minute, "time after which what is missing is an error")
+	return cmd
+}
+
+// run waits until nothing is missing.
+func (o checkOptions) run(ctx context.Context, cluster kubernetes.Interface, out io.Writer) error {
+	var missing error
+	err := wait.PollUntilContextTimeout(ctx, time.Second, o.timeout, true, func(ctx context.Context) (bool, error) {
+		missing = o.missing(ctx, cluster)
+		return missing == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("after %s: %w", o.timeout, missing)
+	}
+	_, err = fmt.Fprintf(out, "The cluster serves %s and TrafficSplits, and %v are ready.\n", v1alpha1.GroupVersion, o.deployments)
+	return err
+}
+
+// missing is the first thing that is not there.
+func (o checkOptions) missing(ctx context.Context, cluster kubernetes.Interface) error {
+	if _, err := cluster.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String()); err != nil {
+		return fmt.Errorf("the cluster does not serve %s: %w; install the chart with crds.serin", v1alpha1.GroupVersion, err)
+	}
+	if _, err := served.Discover(cluster.Discovery()); err != nil {
+		return err
+	}
+	for _, name := range o.deployments {
+		d, err := cluster.AppsV1().Deployments(o.namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("read the Deployment %s: %w", name, err)
+		}
+		if !isReady(d) {
+			return fmt.Errorf("the Deployment %s has %d of %d pods ready: see kubectl --namespace %s describe pods", name, d.Status.ReadyReplicas, *d.Spec.Replicas, o.namespace)
+		}
+	}
+	return nil
+}
+
+// isReady is whether all pods of a Deployment are those of its template, and ready.
+func isReady(d *appsv1.Deployment) bool {
+	want, s := *d.Spec.Replicas, d.Status
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.ReadyReplicas == want
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	helmrelease "helm.sh/helm/v4/pkg/release/v1"
+	"sigs.k8s.io/yaml"
+)
+
+var (
+	root = filepath.Join("..", "..")
+	dir  = filepath.Join(root, "charts", "serin")
+	// operatorKinds are what a cluster with the Prometheus Operator serves.
+	operatorKinds = []string{"monitoring.coreos.com/v1/PodMonitor", "monitoring.coreos.com/v1/ServiceMonitor", "monitoring.coreos.com/v1/PrometheusRule"}
+)
+
+// render is what helm install would apply, its hooks after it.
+func render(t *testing.T, values string, serves ...string) (string, error) {
+	t.Helper()
+	loaded, err := loader.LoadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]any{}
+	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
+		t.Fatal(err)
+	}
+	install := action.NewInstall(action.NewConfiguration())
+	install.DryRunStrategy = action.DryRunClient
+	install.ReleaseName, install.Namespace, install.APIVersions = "serin", "serin-system", serves
+	if install.KubeVersion, err = common.ParseKubeVersion("v1.36.0"); err != nil {
+		t.Fatal(err)
+	}
+	rendered, err := install.RunWithContext(t.Context(), loaded, given)
+	if err != nil {
+		return "", err
+	}
+	r := rendered.(*helmrelease.Release)
+	text := r.Manifest
+	for _, h := range r.Hooks {
+		text += "---\n# Hook " + h.Path + "\n" + h.Manifest + "\n"
+	}
+	return text, nil
+}
+
+// objects are the objects of a kind, by name.
+func objects(t *testing.T, text, kind string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		var o struct {
+			Kind     string `json:"kind"`
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+		}
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			t.Fatalf("%v:\n%s", err, document)
+		}
+		if o.Kind == kind {
+			found[o.Metadata.Name] = document
+		}
+	}
+	return found
+}
+
+func TestEachToggle(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		values string
+		// kind and object are where it shows.
+		kind, object string
+		// has is in the object with the values, and not without.
+		has string
+	}{
+		"tolerations":               {"tolerations: [{key: a, operator: Exists}]", "Deployment", "serin-manager", "tolerations:"},
+		"tolerations of both":       {"tolerations: [{key: a, operator: Exists}]", "Deployment", "serin-metrics", "tolerations:"},
+		"tolerations of the second": {"metrics: {tolerations: [{key: a, operator: Exists}]}", "Deployment", "serin-metrics", "tolerations:"},
+		"node selector":             {"nodeSelector: {disk: ssd}", "Deployment", "serin-manager", "nodeSelector:\n        disk: ssd"},
+		"node selector of both":     {"nodeSelector: {disk: ssd}", "Deployment", "serin-metrics", "nodeSelector:\n        disk: ssd"},
+		"other node selector":       {"nodeSelector: {disk: hdd}\nmetrics: {nodeSelector: {disk: ssd}}", "Deployment", "serin-metrics", "nodeSelector:\n        disk: ssd"},
+		"affinity":                  {"affinity: {nodeAffinity: {}}", "Deployment", "serin-manager", "nodeAffinity: {}"},
+		"affinity of the second":    {"metrics: {affinity: {nodeAffinity: {}}}", "Deployment", "serin-metrics", "nodeAffinity: {}"},
+		"priority":                  {"priorityClassName: high", "Deployment", "serin-manager", "priorityClassName: high"},
+		"other priority":            {"priorityClassName: high\nmetrics: {priorityClassName: low}", "Deployment", "serin-metrics", "priorityClassName: low"},
+		"spread":                    {"topologySpreadConstraints: [{maxSkew: 2, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]", "Deployment", "serin-manager", "- labelSelector:\n            matchLabels:\n              app.kubernetes.io/component: manager\n              app.kubernetes.io/instance: serin\n              app.kubernetes.io/name: serin\n          maxSkew: 2\n          topologyKey: zone"},
+		"spread of the second":      {"metrics: {topologySpreadConstraints: [{maxSkew: 3, topologyKey: rack, whenUnsatisfiable: DoNotSchedule}]}", "Deployment", "serin-metrics", "topologyKey: rack"},
+		"labels":                    {"deploymentLabels: {team: a}", "Deployment", "serin-manager", "team: a"},
+		"annotations":               {"deploymentAnnotations: {team: a}", "Deployment", "serin-manager", "annotations:\n    team: a"},
+		"labels of pods":            {"podLabels: {team: a}", "Deployment", "serin-manager", "        team: a"},
+		"labels of the second":      {"metrics: {podLabels: {team: b}}", "Deployment", "serin-metrics", "        team: b"},
+		"annotations of the second": {"metrics: {podAnnotations: {team: b}}", "Deployment", "serin-metrics", "        team: b"},
+		"account":                   {"serviceAccountAnnotations: {role: a}", "ServiceAccount", "serin", "annotations:\n    role: a"},
+		"annotations of a Service":  {"metrics: {serviceAnnotations: {team: a}}", "Service", "serin-metrics", "annotations:\n    team: a"},
+		"labels of a Service":       {"metrics: {serviceLabels: {team: a}}", "Service", "serin-metrics", "    team: a"},
+		"environment":               {"extraEnv: [{name: A, value: b}]", "Deployment", "serin-manager", "- name: A\n              value: b"},
+		"environment of the second": {"metrics: {extraEnv: [{name: A, value: b}]}", "Deployment", "serin-metrics", "- name: A\n              value: b"},
+		"volume":                    {"extraVolumes: [{name: a, emptyDir: {}}]", "Deployment", "serin-manager", "volumes:\n        - emptyDir: {}\n          name: a"},
+		"mount":                     {"extraVolumeMounts: [{name: a, mountPath: /a}]", "Deployment", "serin-manager", "volumeMounts:\n            - mountPath: /a\n              name: a"},
+		"volume of the second":      {"metrics: {extraVolumes: [{name: a, emptyDir: {}}]}", "Deployment", "serin-metrics", "volumes:\n        - emptyDir: {}\n          name: a"},
+		"mount of the second":       {"metrics: {extraVolumeMounts: [{name: a, mountPath: /a}]}", "Deployment", "serin-metrics", "- mountPath: /a"},
+		"authorities":               {"caBundle: {configMap: ca}", "Deployment", "serin-manager", "configMap: {name: ca, items: [{key: ca.crt, path: ca.crt}]}"},
+		"authorities, read":         {"caBundle: {configMap: ca}", "Deployment", "serin-metrics", "- name: SSL_CERT_DIR\n              value: /ca-bundle"},
+		"authorities, mounted":      {"caBundle: {secret: ca}", "Deployment", "serin-metrics", "- {name: ca-bundle, mountPath: /ca-bundle, readOnly: true}"},
+		"network policy":            {"networkPolicy: {enabled: true}", "NetworkPolicy", "serin-manager", "policyTypes: [Ingress, Egress]"},
+		"egress of the second":      {"networkPolicy: {enabled: true}", "NetworkPolicy", "serin-metrics", "policyTypes: [Ingress, Egress]"},
+		"API server":                {"networkPolicy: {enabled: true, apiServer: {cidrs: [10.0.0.1/32]}}", "NetworkPolicy", "serin-manager", `- ipBlock: {cidr: "10.0.0.1/32"}`},
+		"port of a Prometheus":      {"networkPolicy: {enabled: true}\nmetrics: {source: prometheus, prometheus: {address: 'https://p.example:9443', profile: istio}}", "NetworkPolicy", "serin-metrics", "{port: 9443, protocol: TCP}"},
+		"usual port":                {"networkPolicy: {enabled: true}\nmetrics: {source: prometheus, prometheus: {address: 'http://p.example', profile: istio}}", "NetworkPolicy", "serin-metrics", "{port: 80, protocol: TCP}"},
+		"who scrapes":               {"networkPolicy: {enabled: true, metricsFrom: [{podSelector: {matchLabels: {app: prometheus}}}]}", "NetworkPolicy", "serin-manager", "app: prometheus"},
+		"more egress":               {"networkPolicy: {enabled: true, extraEgress: [{ports: [{port: 4317}]}]}", "NetworkPolicy", "serin-manager", "port: 4317"},
+		"pod monitor":               {"monitoring: {podMonitor: {enabled: true}}", "PodMonitor", "serin-manager", "podMetricsEndpoints:\n    - {port: metrics, interval: 30s}"},
+		"pod monitor of proxies":    {"monitoring: {podMonitor: {enabled: true}, labels: {release: p}, interval: 15s}", "PodMonitor", "serin-proxies", "release: p"},
+		"pod monitor with a token":  {"monitoring: {podMonitor: {enabled: true}, tokenSecret: {name: a}}", "PodMonitor", "serin-metrics", "credentials: {name: a, key: token}"},
+		"service monitor":           {"monitoring: {serviceMonitor: {enabled: true}}", "ServiceMonitor", "serin-manager", "  endpoints:\n    - {port: metrics, interval: 30s}"},
+		"service to scrape":         {"monitoring: {serviceMonitor: {enabled: true}}", "Service", "serin-manager", "clusterIP: None"},
+		"service monitor, proxies":  {"monitoring: {serviceMonitor: {enabled: true}}", "PodMonitor", "serin-proxies", "podTargetLabels: [serin.dev/proxy]"},
+		"service monitor, token":    {"monitoring: {serviceMonitor: {enabled: true}, tokenSecret: {name: a}}", "ServiceMonitor", "serin-metrics", "serverName: serin-metrics.serin-system.svc"},
+		"rules":                     {"monitoring: {prometheusRule: {enabled: true, labels: {release: p}}}", "PrometheusRule", "serin", "release: p"},
+		"page of the rules":         {"monitoring: {prometheusRule: {enabled: true, runbookURL: 'https://wiki.example/serin'}}", "PrometheusRule", "serin", "runbook_url: https://wiki.example/serin#serindown"},
+		"dashboard":                 {"monitoring: {dashboard: {enabled: true}}", "ConfigMap", "serin-dashboard", `grafana_dashboard: "1"`},
+		"folder of the dashboard":   {"monitoring: {dashboard: {enabled: true, annotations: {grafana_folder: Serin}, namespace: grafana}}", "ConfigMap", "serin-dashboard", "namespace: grafana"},
+		"check":                     {"metrics: {enabled: false}", "Pod", "serin-check", "- --deployment=serin-manager\n      resources:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			with, err := render(t, test.values, operatorKinds...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := objects(t, with, test.kind)[test.object]; !strings.Contains(got, test.has) {
+				t.Errorf("%s %s lacks %q:\n%s", test.kind, test.object, test.has, got)
+			}
+			without, err := render(t, "", operatorKinds...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := objects(t, without, test.kind)[test.object]; strings.Contains(got, test.has) {
+				t.Errorf("%s %s has %q without the value:\n%s", test.kind, test.object, test.has, got)
+			}
+		})
+	}
+}
+
+func TestValuesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ values, want string }{
+		"quantity":                  {"resources: {limits: {memory: 12Q}}", "'/resources/limits/memory': '12Q' does not match pattern"},
+		"negative quantity":         {"proxy: {resources: {requests: {cpu: -1}}}", "'/proxy/resources/requests/cpu': minimum: got -1, want 0"},
+		"quantity of the second":    {"metrics: {resources: {requests: {cpu: much}}}", "'/metrics/resources/requests/cpu': 'much' does not match pattern"},
+		"address without a length":  {"outbound: {allowedCIDRs: [10.0.0.7]}", "'/outbound/allowedCIDRs/0': '10.0.0.7' does not match pattern"},
+		"address too large":         {"outbound: {allowedCIDRs: [10.0.0.256/32]}", `outbound.allowedCIDRs: "10.0.0.256/32" is no network; write for example 10.0.0.7/32 or fd00::/64`},
+		"length too large":          {"networkPolicy: {apiServer: {cidrs: [10.0.0.0/33]}}", `networkPolicy.apiServer.cidrs: "10.0.0.0/33" is no network`},
+		"length of IPv6 too large":  {"networkPolicy: {outbound: {cidrs: ['fd00::/129']}}", `networkPolicy.outbound.cidrs: "fd00::/129" is no network`},
+		"port":                      {"networkPolicy: {dnsPorts: [70000]}", "'/networkPolicy/dnsPorts/0': maximum: got 70,000, want 65,535"},
+		"two bundles":               {"caBundle: {configMap: a, secret: b}", "caBundle: give configMap or secret, not both"},
+		"two monitors":              {"monitoring: {podMonitor: {enabled: true}, serviceMonitor: {enabled: true}}", "monitoring: enable podMonitor or serviceMonitor, not both"},
+		"fewer than the least":      {"proxy: {replicas: 5, autoscaling: {enabled: true, maxReplicas: 3}}", "proxy.autoscaling.maxReplicas: 3 is less than proxy.replicas, which is 5"},
+		"authority without a cert":  {"metrics: {certificate: {caBundle: QUJD}}", "give secretName too, or leave both out"},
+		"autoscaling without a CPU": {"proxy: {autoscaling: {enabled: true}, resources: {requests: {cpu: null}}}", "give proxy.resources.requests.cpu too"},
+		"no pod monitors":           {"monitoring: {podMonitor: {enabled: true}}", "monitoring.podMonitor.enabled: the cluster has no kind monitoring.coreos.com/v1/PodMonitor; install"},
+		"no rules":                  {"monitoring: {prometheusRule: {enabled: true}}", "monitoring.prometheusRule.enabled: the cluster has no kind"},
+		"spread without a key":      {"topologySpreadConstraints: [{maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]", "missing property 'topologyKey'"},
+		"mount of no path":          {"extraVolumeMounts: [{name: a, mountPath: a}]", "'/extraVolumeMounts/0/mountPath': 'a' does not match pattern"},
+		"unknown value":             {"networkPolicy: {enable: true}", "additional properties 'enable' not allowed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := render(t, test.values); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestNetworksThatAreTaken(t *testing.T) {
+	t.Parallel()
+	for _, cidr := range []string{"10.0.0.7/32", "0.0.0.0/0", "255.255.255.255/0", "::/0", "fd00::/64", "::1/128", "2001:db8:1:2:3:4:5:6/128"} {
+		if _, err := render(t, "outbound: {allowedCIDRs: ['"+cidr+"']}"); err != nil {
+			t.Errorf("%s: %v", cidr, err)
+		}
+	}
+}

@@ -25,6 +25,10 @@ const LabelProxy = "serin.dev/proxy"
 // and a hyphen.
 func ProxyName(split string) string { return "serin-proxy-" + split }
 
+// SharedProxyName is the name of every object that the proxies of all splits of a namespace
+// share. Its label LabelProxy is empty.
+const SharedProxyName = "serin-proxy"
+
 // IndexProxy is the index of the cache that has the pods of a split's proxies by the
 // name of the split. The TrafficSplit controller makes it for all routers.
 const IndexProxy = "trafficsplit.serin.dev/proxy-of"

@@ -104,9 +104,12 @@ type State struct {
 	Settle time.Duration
 }
 
-// Empty is true when nothing of the data plane exists.
+// Empty is true when nothing of the data plane exists but what splits share.
 func (s State) Empty() bool {
 	for _, o := range s.Objects {
+		if o.Shared {
+			continue
+		}
 		if o.Changed || !o.Patched && o.Condition != ObjectAbsent && o.Condition != ObjectForeign {
 			return false
 		}
@@ -147,6 +150,11 @@ type Object struct {
 	// Prepares is true for an object that the others refer to: the data plane has to know
 	// it before they are written, and it goes after they do.
 	Prepares bool
+	// Shared is true for an object that is the same for all splits of the namespace. It is
+	// made with the first and deleted with the last.
+	Shared bool
+	// InUse is true for a shared object that a proxy of any split needs, or will.
+	InUse bool
 	// Created is when the object was made; zero when no decision needs it.
 	Created time.Time
 	// Confirmation is what the data plane says about the object as it is now.

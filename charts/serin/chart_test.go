@@ -17,9 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/serin-dev/serin/analysis"
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/metricsapi/observe"
-	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 var update = flag.Bool("update", false, "copy the generated definitions into the chart")
@@ -106,7 +104,7 @@ func rules(t *testing.T, file string) []rbacv1.PolicyRule {
 }
 
 func TestRolesHaveNoWildcardsAndNoSecrets(t *testing.T) {
-	for _, file := range []string{"clusterrole.yaml", "role.yaml", "userroles.yaml", "configurationrole.yaml", "metricsrole.yaml"} {
+	for _, file := range []string{"clusterrole.yaml", "proxyrole.yaml", "role.yaml", "userroles.yaml", "configurationrole.yaml", "metricsrole.yaml"} {
 		for _, rule := range rules(t, file) {
 			for _, word := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs) {
 				if strings.Contains(word, "*") || word == "secrets" || word == "escalate" || word == "bind" || word == "impersonate" {
@@ -227,11 +225,10 @@ func TestWithViewOnANamespaceItsTrafficMetricsCanBeRead(t *testing.T) {
 	}
 }
 
-// The API server lets no user make a Role with more than the user has.
+// The API server lets no user bind to a role that gives more than the user has.
 func TestTheManagerHasEveryRightThatItGivesToProxies(t *testing.T) {
 	manager := rules(t, "clusterrole.yaml")
-	split := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}
-	for _, rule := range nginx.MakeRole(split).Rules {
+	for _, rule := range rules(t, "proxyrole.yaml") {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
@@ -241,6 +238,30 @@ func TestTheManagerHasEveryRightThatItGivesToProxies(t *testing.T) {
 						t.Errorf("the manager lacks %s %s.%s", verb, resource, group)
 					}
 				}
+			}
+		}
+	}
+}
+
+func TestProxiesOnlyRead(t *testing.T) {
+	var readable []string
+	for _, rule := range rules(t, "proxyrole.yaml") {
+		if !slices.Equal(rule.Verbs, []string{"get", "list", "watch"}) {
+			t.Errorf("proxies may %v %v", rule.Verbs, rule.Resources)
+		}
+		readable = append(readable, rule.Resources...)
+	}
+	if diff := cmp.Diff([]string{"trafficsplits", "httproutegroups", "services"}, readable); diff != "" {
+		t.Errorf("what proxies may read (-want +got):\n%s", diff)
+	}
+}
+
+// Only what gives rights to all proxies alike may be bound.
+func TestTheManagerMakesNoRoles(t *testing.T) {
+	for _, rule := range rules(t, "clusterrole.yaml") {
+		for _, resource := range rule.Resources {
+			if resource == "roles" || resource == "clusterroles" {
+				t.Errorf("the manager may %v %s", rule.Verbs, resource)
 			}
 		}
 	}

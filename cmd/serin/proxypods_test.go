@@ -20,11 +20,11 @@ func TestFlagsOfTheProxiesPods(t *testing.T) {
 		want nginx.Options
 		err  string
 	}{
-		"nothing is said": {want: nginx.Options{Image: "i", Replicas: 2}},
+		"nothing is said": {want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2}},
 		"an autoscaler with resources": {
-			args: []string{"--proxy-replicas=3", "--proxy-max-replicas=9", "--proxy-target-cpu=60", "--proxy-requests=cpu=1,memory=128Mi", "--proxy-limits=memory=1Gi"},
+			args: []string{"--proxy-cluster-role=shop-serin-proxy", "--proxy-replicas=3", "--proxy-max-replicas=9", "--proxy-target-cpu=60", "--proxy-requests=cpu=1,memory=128Mi", "--proxy-limits=memory=1Gi"},
 			want: nginx.Options{
-				Image: "i", Replicas: 3, Autoscaling: &nginx.Autoscaling{MaxReplicas: 9, CPUUtilization: 60},
+				Image: "i", ClusterRole: "shop-serin-proxy", Replicas: 3, Autoscaling: &nginx.Autoscaling{MaxReplicas: 9, CPUUtilization: 60},
 				Resources: corev1.ResourceRequirements{
 					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
@@ -33,7 +33,7 @@ func TestFlagsOfTheProxiesPods(t *testing.T) {
 		},
 		"an image that needs a Secret": {
 			args: []string{"--proxy-pull-policy=Always", "--proxy-pull-secret=a", "--proxy-pull-secret=b"},
-			want: nginx.Options{Image: "i", Replicas: 2, PullPolicy: corev1.PullAlways, PullSecrets: []string{"a", "b"}},
+			want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2, PullPolicy: corev1.PullAlways, PullSecrets: []string{"a", "b"}},
 		},
 		"a pull policy that is none": {args: []string{"--proxy-pull-policy=never"}, err: `--proxy-pull-policy: "never" is none of ["Always" "IfNotPresent" "Never"]`},
 		"no proxy":                   {args: []string{"--proxy-replicas=0"}, err: "--proxy-replicas: 0 must be at least 1"},

@@ -32,7 +32,6 @@ func CacheOptions() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&corev1.Pod{}:                   {Label: proxies, Transform: transformPod},
 		&corev1.ServiceAccount{}:        {Label: proxies, Transform: whole},
-		&rbacv1.Role{}:                  {Label: proxies, Transform: whole},
 		&rbacv1.RoleBinding{}:           {Label: proxies, Transform: whole},
 		&policyv1.PodDisruptionBudget{}: {Label: proxies, Transform: whole},
 		&corev1.Service{}:               {Transform: transformService},

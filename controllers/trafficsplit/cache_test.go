@@ -111,7 +111,7 @@ func TestOnlyProxiesAreCachedOfKindsThatEverybodyHas(t *testing.T) {
 		switch object.(type) {
 		case *corev1.Pod:
 			limited["Pod"] = true
-		case *corev1.ServiceAccount, *rbacv1.Role, *rbacv1.RoleBinding, *policyv1.PodDisruptionBudget:
+		case *corev1.ServiceAccount, *rbacv1.RoleBinding, *policyv1.PodDisruptionBudget:
 			limited["rest"] = true
 		}
 	}

@@ -151,11 +151,11 @@ func (r *Reconciler) observeRouter(ctx context.Context, o *observation) error {
 	o.Router, o.Claim, o.Next = r.Options.routerName(o.Split), r.Options.claim(o.Split), r.Options.means(o.Split)
 	if leader := r.leader(o.Split); leader != nil {
 		o.Moving = leader.Name() != o.Router
-		return o.lookAt(ctx, leader)
+		return r.observeDataPlane(ctx, o, leader)
 	}
 	for _, router := range r.Options.Routers {
 		previous, state := o.router, o.DataPlane
-		if err := o.lookAt(ctx, router); err != nil {
+		if err := r.observeDataPlane(ctx, o, router); err != nil {
 			return err
 		}
 		wanted, left := router.Name() == o.Router, !o.DataPlane.Empty()
@@ -180,11 +180,11 @@ func (r *Reconciler) leader(split *splitv1.TrafficSplit) traffic.Router {
 	return r.Options.router(split.Status.Router)
 }
 
-// lookAt observes the data plane of a router.
-func (o *observation) lookAt(ctx context.Context, router traffic.Router) error {
-	state, err := router.Observe(ctx, o.target)
+// observeDataPlane observes the data plane of a router.
+func (r *Reconciler) observeDataPlane(ctx context.Context, o *observation, router traffic.Router) error {
+	state, err := r.lookAt(ctx, router, o.target)
 	if err != nil {
-		return fmt.Errorf("observe the data plane of router %s: %w", router.Name(), err)
+		return err
 	}
 	o.router, o.Leader, o.Means, o.DataPlane = router, router.Name(), router.Means(), state
 	return nil

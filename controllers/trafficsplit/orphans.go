@@ -79,14 +79,15 @@ func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (p
 	gone := &splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Namespace: split.Namespace, Name: split.Name}}
 	target := traffic.Target{Split: gone}
 	for _, router := range r.Options.Routers {
-		state, err := router.Observe(ctx, target)
+		state, err := r.lookAt(ctx, router, target)
 		if err != nil {
-			return nil, nil, fmt.Errorf("observe the data plane of router %s: %w", router.Name(), err)
+			return nil, nil, err
 		}
 		for _, o := range slices.Backward(state.Objects) {
 			switch {
 			case o.Changed:
 				patched = append(patched, patchedObject{o, router, target})
+			case o.Shared && o.InUse: // what goes last of those that use it brings the next look
 			case !o.Patched && (o.Condition == traffic.ObjectOutdated || o.Condition == traffic.ObjectCurrent):
 				made = append(made, o)
 			}

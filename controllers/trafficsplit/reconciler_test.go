@@ -242,7 +242,7 @@ func TestWhatTheAPIForbidsIsToldInTheStatus(t *testing.T) {
 		if call != "apply" {
 			return nil
 		}
-		return apierrors.NewForbidden(schema.GroupResource{Resource: "roles"}, "serin-proxy-web", errors.New("exceeded quota"))
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, "serin-proxy", errors.New("exceeded quota"))
 	}
 	r := w.controller()
 	for range 3 { // the first reports what it expects, the next what came of it, and then nothing is new
@@ -274,6 +274,9 @@ func TestAnObjectOfSomebodyElsesThatTheCacheDoesNotShowIsToldInTheStatus(t *test
 		return nil
 	}
 	r := w.controller()
+	if _, err := r.Reconcile(w.ctx(), request); err != nil { // makes the ServiceAccount first
+		t.Fatal(err)
+	}
 	for range 2 {
 		if _, err := r.Reconcile(w.ctx(), request); !apierrors.IsConflict(err) {
 			t.Errorf("error %v, want a conflict that the status says", err)

@@ -252,7 +252,7 @@ var routeStories = map[string]func(w *world){
 		w.step("a Rollout makes a split for a mesh", func() {
 			w.create(shop()...)
 			w.endpoints()
-			w.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "serin-proxy-web", Namespace: namespace}}, steered("smi"))
+			w.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "serin-proxy", Namespace: namespace}}, steered("smi"))
 		})
 		w.step("the endpoints and the mesh follow", func() { w.endpoints(); w.clock.Step(10 * time.Second) })
 	},

@@ -205,7 +205,7 @@ func (r *Reconciler) watchDataPlanes(scheme *runtime.Scheme, b *builder.Builder)
 			if err != nil {
 				return fmt.Errorf("watch the kinds of router %s: %w", router.Name(), err)
 			}
-			follow := splitOfProxy
+			follow := r.splitsOfProxies
 			if router.Means() == traffic.MeansRoutes {
 				follow = r.splitsOfRoute(gvk.Kind)
 			}

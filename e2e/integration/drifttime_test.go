@@ -57,10 +57,10 @@ var disturbances = []struct {
 		o.(*policyv1.PodDisruptionBudget).Spec.MaxUnavailable = new(intstr.FromInt32(2))
 	}},
 	{"the proxies' budget is deleted", func() client.Object { return &policyv1.PodDisruptionBudget{} }, "serin-proxy-website", nil},
-	{"the proxies' role is changed", func() client.Object { return &rbacv1.Role{} }, "serin-proxy-website", func(o client.Object) {
-		o.(*rbacv1.Role).Rules = nil
+	{"the proxies' binding is changed", func() client.Object { return &rbacv1.RoleBinding{} }, "serin-proxy", func(o client.Object) {
+		o.(*rbacv1.RoleBinding).Subjects = nil
 	}},
-	{"the proxies' role binding is deleted", func() client.Object { return &rbacv1.RoleBinding{} }, "serin-proxy-website", nil},
+	{"the proxies' role binding is deleted", func() client.Object { return &rbacv1.RoleBinding{} }, "serin-proxy", nil},
 }
 
 var rounds = flag.Int("rounds", 1, "how often TestWhatAnotherActorChangesIsRestoredByItsWatch makes each change, for its percentiles")

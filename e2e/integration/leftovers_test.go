@@ -25,7 +25,11 @@ func TestEveryLeftoverOfAReleaseIsFound(t *testing.T) {
 	service := schema.GroupVersionKind{Version: "v1", Kind: "Service"}
 	objects := []object{{splitv1.GroupVersion.WithKind("TrafficSplit"), "website"}, {service, "website-stable"}, {service, "website-canary"}}
 	for _, kind := range (&nginx.Router{}).Kinds() {
-		if kind.Kind != "Pod" { // they go with their Deployment
+		switch kind.Kind {
+		case "Pod": // they go with their Deployment
+		case "ServiceAccount", "RoleBinding":
+			objects = append(objects, object{kind, traffic.SharedProxyName})
+		default:
 			objects = append(objects, object{kind, traffic.ProxyName("website")})
 		}
 	}

@@ -13,16 +13,13 @@ import (
 	"github.com/go-logr/logr/testr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	rbacac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	proxyfeed "github.com/serin-dev/serin/proxy/feed"
-	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 // proxyFeed runs the API side of a proxy's agent, with the very rights that the
@@ -30,7 +27,7 @@ import (
 func (s *scene) proxyFeed(split *splitv1.TrafficSplit, pod string) *proxyfeed.Feed {
 	s.Helper()
 	user := pod + "-of-" + s.namespace
-	s.grant(nginx.MakeRole(split), user)
+	s.bindClusterRole(user, release+"-proxy")
 	config, err := plane.ConfigFor(user)
 	if err != nil {
 		s.Fatal(err)
@@ -53,23 +50,6 @@ func (s *scene) proxyFeed(split *splitv1.TrafficSplit, pod string) *proxyfeed.Fe
 		}
 	})
 	return feed
-}
-
-// grant gives a user a Role.
-func (s *scene) grant(role *rbacac.RoleApplyConfiguration, user string) {
-	s.Helper()
-	var rules []rbacv1.PolicyRule
-	for _, r := range role.Rules {
-		rules = append(rules, rbacv1.PolicyRule{Verbs: r.Verbs, APIGroups: r.APIGroups, Resources: r.Resources, ResourceNames: r.ResourceNames})
-	}
-	s.create(
-		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules},
-		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: user},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-		},
-	)
 }
 
 func trafficSplit(weights ...int32) *splitv1.TrafficSplit {

@@ -255,13 +255,14 @@ func (s *scene) checkGivenBack() {
 // leftovers are the objects of a release of the website that are there.
 func leftovers(ctx context.Context, reader client.Reader, namespace string) (left []string) {
 	proxy := func(o client.Object) client.Object { o.SetName(traffic.ProxyName("website")); return o }
+	shared := func(o client.Object) client.Object { o.SetName(traffic.SharedProxyName); return o }
 	backend := func(role string) client.Object {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: workload.BackendName("website", role)}}
 	}
 	for _, o := range []client.Object{
 		&splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "website"}},
 		backend(v1alpha1.RoleStable), backend(v1alpha1.RoleCanary),
-		proxy(&corev1.ServiceAccount{}), proxy(&rbacv1.Role{}), proxy(&rbacv1.RoleBinding{}), proxy(&policyv1.PodDisruptionBudget{}),
+		shared(&corev1.ServiceAccount{}), shared(&rbacv1.RoleBinding{}), proxy(&policyv1.PodDisruptionBudget{}),
 		proxy(&appsv1.Deployment{}), proxy(&autoscalingv2.HorizontalPodAutoscaler{}),
 	} {
 		if err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: o.GetName()}, o); !apierrors.IsNotFound(err) {

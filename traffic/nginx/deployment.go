@@ -27,6 +27,10 @@ const (
 	privilegedPorts   int32 = 1024
 	unprivilegedPorts       = "net.ipv4.ip_unprivileged_port_start"
 
+	// AnnotationAccount on the pods of proxies is the UID of their ServiceAccount: when
+	// that is made anew, their tokens are void, and a rollout replaces them.
+	AnnotationAccount = "serin.dev/service-account-uid"
+
 	container = "proxy"
 	volume    = "run"
 )
@@ -70,7 +74,7 @@ func podLabels(target traffic.Target) map[string]string {
 func podSpec(target traffic.Target, listeners []Listener, opts Options) *coreac.PodSpecApplyConfiguration {
 	split := target.Split
 	spec := coreac.PodSpec().
-		WithServiceAccountName(traffic.ProxyName(split.Name)).
+		WithServiceAccountName(traffic.SharedProxyName).
 		WithAutomountServiceAccountToken(true).
 		WithEnableServiceLinks(false).
 		WithTerminationGracePeriodSeconds(int64(opts.GracePeriod.Seconds())).

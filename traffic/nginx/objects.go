@@ -3,7 +3,6 @@
 package nginx
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -12,7 +11,6 @@ import (
 	policyac "k8s.io/client-go/applyconfigurations/policy/v1"
 	rbacac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
-	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -32,49 +30,41 @@ func objectLabels(split *splitv1.TrafficSplit) map[string]string {
 	}
 }
 
-// MakeServiceAccount builds the identity of a split's proxies.
-func MakeServiceAccount(split *splitv1.TrafficSplit) *coreac.ServiceAccountApplyConfiguration {
-	return coreac.ServiceAccount(traffic.ProxyName(split.Name), split.Namespace).
-		WithLabels(objectLabels(split)).
-		WithAutomountServiceAccountToken(false) // the pod asks for its token itself
-}
-
-// MakeRole builds what a split's proxies may do: read their split, the Services and,
-// when the split is limited to some requests, the HTTPRouteGroups. They write nothing.
-func MakeRole(split *splitv1.TrafficSplit) *rbacac.RoleApplyConfiguration {
-	role := rbacac.Role(traffic.ProxyName(split.Name), split.Namespace).
-		WithLabels(objectLabels(split)).
-		WithRules(
-			rbacac.PolicyRule().WithAPIGroups(splitv1.GroupVersion.Group).WithResources("trafficsplits").
-				WithResourceNames(split.Name).WithVerbs("get", "list", "watch"),
-			rbacac.PolicyRule().WithAPIGroups(corev1.GroupName).WithResources("services").
-				WithVerbs("get", "list", "watch"),
-		)
-	if len(split.Spec.Matches) > 0 {
-		role.WithRules(rbacac.PolicyRule().WithAPIGroups(specsv1.GroupVersion.Group).WithResources("httproutegroups").
-			WithVerbs("get", "list", "watch"))
+// sharedLabels are those of what the proxies of all splits of a namespace share.
+func sharedLabels() map[string]string {
+	return map[string]string{
+		traffic.LabelProxy:             "",
+		"app.kubernetes.io/managed-by": "serin",
+		"app.kubernetes.io/component":  "proxy",
 	}
-	return role
 }
 
-// MakeRoleBinding binds the Role to the ServiceAccount.
-func MakeRoleBinding(split *splitv1.TrafficSplit) *rbacac.RoleBindingApplyConfiguration {
-	name := traffic.ProxyName(split.Name)
-	return rbacac.RoleBinding(name, split.Namespace).
-		WithLabels(objectLabels(split)).
-		WithRoleRef(rbacac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("Role").WithName(name)).
-		WithSubjects(rbacac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(name).WithNamespace(split.Namespace))
+// MakeServiceAccount builds the identity of all proxies of a namespace.
+func MakeServiceAccount(target traffic.Target, _ Options) (*coreac.ServiceAccountApplyConfiguration, error) {
+	return coreac.ServiceAccount(traffic.SharedProxyName, target.Split.Namespace).
+		WithLabels(sharedLabels()).
+		WithAutomountServiceAccountToken(false), nil // the pod asks for its token itself
+}
+
+// MakeRoleBinding binds the ServiceAccount to the ClusterRole of proxies, in the namespace.
+func MakeRoleBinding(target traffic.Target, opts Options) (*rbacac.RoleBindingApplyConfiguration, error) {
+	return rbacac.RoleBinding(traffic.SharedProxyName, target.Split.Namespace).
+		WithLabels(sharedLabels()).
+		WithRoleRef(rbacac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(opts.ClusterRole)).
+		WithSubjects(rbacac.Subject().WithKind(rbacv1.ServiceAccountKind).
+			WithName(traffic.SharedProxyName).WithNamespace(target.Split.Namespace)), nil
 }
 
 // MakePodDisruptionBudget builds the bound on how many proxies an eviction may
 // take at once. Proxies that are not ready may always be evicted.
-func MakePodDisruptionBudget(split *splitv1.TrafficSplit) *policyac.PodDisruptionBudgetApplyConfiguration {
+func MakePodDisruptionBudget(target traffic.Target, _ Options) (*policyac.PodDisruptionBudgetApplyConfiguration, error) {
+	split := target.Split
 	return policyac.PodDisruptionBudget(traffic.ProxyName(split.Name), split.Namespace).
 		WithLabels(objectLabels(split)).
 		WithSpec(policyac.PodDisruptionBudgetSpec().
 			WithMaxUnavailable(intstr.FromInt32(1)).
 			WithSelector(selector(split)).
-			WithUnhealthyPodEvictionPolicy(policyv1.AlwaysAllow))
+			WithUnhealthyPodEvictionPolicy(policyv1.AlwaysAllow)), nil
 }
 
 // selector of the proxies' pods. It does not hold the root Service's labels: they

@@ -60,7 +60,7 @@ func TestObjectsOfAProxy(t *testing.T) {
 	options := routerOptions(t)
 	options.Autoscaling = &Autoscaling{MaxReplicas: 5, CPUUtilization: 70}
 	for _, p := range pieces() {
-		wanted, err := p.wanted(nil, shopTarget(), options)
+		wanted, err := p.wanted(nil, shopTarget(), settings{Options: options, account: "2f6a"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/traffic"
 )
@@ -18,6 +19,8 @@ type Options struct {
 	Image string
 	// Reports reads what proxies serve. Required.
 	Reports traffic.ProxyReports
+	// ClusterRole that proxies are bound to in the namespace of their split. Default serin-proxy.
+	ClusterRole string
 	// PullPolicy of the image. Default IfNotPresent.
 	PullPolicy corev1.PullPolicy
 	// PullSecrets are names of Secrets, in the namespace of each split, that the
@@ -56,6 +59,16 @@ func DefaultResources() corev1.ResourceRequirements {
 	}
 }
 
+// DefaultClusterRole is that of a chart whose release is called serin.
+const DefaultClusterRole = "serin-proxy"
+
+// settings are what the objects of one split are made from.
+type settings struct {
+	Options
+	// account is the UID of the ServiceAccount that there is; "" when there is none.
+	account types.UID
+}
+
 // agentMemory is the soft limit of the agent's own heap (GOMEMLIMIT): what is
 // left of the container's memory is nginx's and the volume's.
 const agentMemory = "64MiB"
@@ -66,6 +79,9 @@ func (o *Options) complete() error {
 	}
 	if o.Reports == nil {
 		return errors.New("nginx.Options: Reports is required")
+	}
+	if o.ClusterRole == "" {
+		o.ClusterRole = DefaultClusterRole
 	}
 	if o.PullPolicy == "" {
 		o.PullPolicy = corev1.PullIfNotPresent

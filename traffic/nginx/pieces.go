@@ -21,7 +21,6 @@ import (
 	rbacac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -29,6 +28,8 @@ import (
 type piece struct {
 	gvk      schema.GroupVersionKind
 	workload bool
+	// shared is true for what the proxies of all splits of a namespace have in common.
+	shared bool
 	// needed is whether the options ask for it; nil when it is needed always.
 	needed func(Options) bool
 	empty  func() client.Object
@@ -41,14 +42,12 @@ type piece struct {
 // pieces are in the order in which they are needed.
 func pieces() []piece {
 	return []piece{
-		pieceOf(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), func() *corev1.ServiceAccount { return &corev1.ServiceAccount{} },
-			always(MakeServiceAccount), coreac.ExtractServiceAccount),
-		pieceOf(rbacv1.SchemeGroupVersion.WithKind("Role"), func() *rbacv1.Role { return &rbacv1.Role{} },
-			always(MakeRole), rbacac.ExtractRole),
-		pieceOf(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), func() *rbacv1.RoleBinding { return &rbacv1.RoleBinding{} },
-			always(MakeRoleBinding), rbacac.ExtractRoleBinding),
+		shared(pieceOf(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), func() *corev1.ServiceAccount { return &corev1.ServiceAccount{} },
+			MakeServiceAccount, coreac.ExtractServiceAccount)),
+		shared(pieceOf(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), func() *rbacv1.RoleBinding { return &rbacv1.RoleBinding{} },
+			MakeRoleBinding, rbacac.ExtractRoleBinding)),
 		pieceOf(policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), func() *policyv1.PodDisruptionBudget { return &policyv1.PodDisruptionBudget{} },
-			always(MakePodDisruptionBudget), policyac.ExtractPodDisruptionBudget),
+			MakePodDisruptionBudget, policyac.ExtractPodDisruptionBudget),
 		workload(pieceOf(appsv1.SchemeGroupVersion.WithKind("Deployment"), func() *appsv1.Deployment { return &appsv1.Deployment{} },
 			MakeDeployment, appsac.ExtractDeployment)),
 		optional(autoscaled, pieceOf(autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
@@ -65,6 +64,19 @@ func optional(needed func(Options) bool, p piece) piece {
 func workload(p piece) piece {
 	p.workload = true
 	return p
+}
+
+func shared(p piece) piece {
+	p.shared = true
+	return p
+}
+
+// name of a split's object, and the split that its label names: none for a shared one.
+func (p piece) name(split string) (name, label string) {
+	if p.shared {
+		return traffic.SharedProxyName, ""
+	}
+	return traffic.ProxyName(split), split
 }
 
 // pieceOf hides the types of one kind behind a piece.
@@ -85,21 +97,22 @@ func pieceOf[O client.Object, C any](gvk schema.GroupVersionKind, empty func() O
 	}
 }
 
-// always adapts a builder that needs nothing but the split.
-func always[C any](build func(*splitv1.TrafficSplit) C) func(traffic.Target, Options) (C, error) {
-	return func(t traffic.Target, _ Options) (C, error) { return build(t.Split), nil }
-}
-
 // wanted is what the router applies in the place of a live object, which is nil when
 // there is none.
-func (p piece) wanted(live client.Object, target traffic.Target, options Options) (*unstructured.Unstructured, error) {
-	config, err := p.make(target, options)
+func (p piece) wanted(live client.Object, target traffic.Target, settings settings) (*unstructured.Unstructured, error) {
+	config, err := p.make(target, settings.Options)
 	if err != nil {
 		return nil, err
 	}
 	fields, err := fieldsOf(config)
 	if err != nil {
 		return nil, err
+	}
+	if p.workload && settings.account != "" {
+		err := unstructured.SetNestedField(fields, string(settings.account), "spec", "template", "metadata", "annotations", AnnotationAccount)
+		if err != nil {
+			return nil, err
+		}
 	}
 	scaled, err := scaledByOthers(live)
 	if scaled {
@@ -111,8 +124,8 @@ func (p piece) wanted(live client.Object, target traffic.Target, options Options
 // compare tells whether the fields that the router applied still are as wanted
 // and still its own. The API server keeps account of that in the managed fields,
 // so defaults, and fields that another manager added, do not count as drift.
-func (p piece) compare(live client.Object, target traffic.Target, options Options) (traffic.ObjectCondition, error) {
-	wanted, err := p.wanted(live, target, options)
+func (p piece) compare(live client.Object, target traffic.Target, settings settings) (traffic.ObjectCondition, error) {
+	wanted, err := p.wanted(live, target, settings)
 	if err != nil {
 		return traffic.ObjectCurrent, nil //nolint:nilerr // what is wanted can't be made, and Check says why
 	}

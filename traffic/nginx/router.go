@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -55,7 +57,6 @@ func (r *Router) Means() traffic.Means { return traffic.MeansProxies }
 func (r *Router) Kinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
-		rbacv1.SchemeGroupVersion.WithKind("Role"),
 		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
 		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),
@@ -66,32 +67,80 @@ func (r *Router) Kinds() []schema.GroupVersionKind {
 
 // Observe implements traffic.Router.
 func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.State, error) {
-	options, problems := r.optionsOf(target.Split)
+	settings, problems, err := r.settings(ctx, target.Split)
+	if err != nil {
+		return traffic.State{}, err
+	}
 	state := traffic.State{Problems: problems}
 	for _, p := range pieces() {
-		object, live, err := r.observe(ctx, target, p, options)
+		object, live, err := r.observe(ctx, target, p, settings)
 		if err != nil {
-			return traffic.State{}, fmt.Errorf("%s %s: %w", p.gvk.Kind, traffic.ProxyName(target.Split.Name), err)
+			return traffic.State{}, fmt.Errorf("%s %s: %w", p.gvk.Kind, object.Name, err)
 		}
 		if object.Unwanted && (object.Condition == traffic.ObjectAbsent || object.Condition == traffic.ObjectForeign) {
 			continue
 		}
 		if p.workload {
-			state.WantedProxies = wantedProxies(live, options)
+			state.WantedProxies = wantedProxies(live, settings.Options)
 		}
 		state.Objects = append(state.Objects, object)
 	}
-	var err error
-	state.Proxies, err = r.proxies(ctx, target)
-	return state, err
+	if state.Proxies, err = r.proxies(ctx, target); err != nil {
+		return traffic.State{}, err
+	}
+	return state, r.markUse(ctx, target.Split.Namespace, &state)
+}
+
+// markUse marks what splits share, if there are proxies of any split in the namespace.
+func (r *Router) markUse(ctx context.Context, namespace string, state *traffic.State) error {
+	inUse := !state.Empty()
+	if !inUse {
+		var err error
+		if inUse, err = r.anyProxies(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	for i := range state.Objects {
+		state.Objects[i].InUse = state.Objects[i].Shared && inUse
+	}
+	return nil
+}
+
+// anyProxies is true while a namespace has proxies of any split, or what makes them.
+func (r *Router) anyProxies(ctx context.Context, namespace string) (bool, error) {
+	options := []client.ListOption{client.InNamespace(namespace), client.HasLabels{traffic.LabelProxy}, client.UnsafeDisableDeepCopy}
+	var deployments appsv1.DeploymentList
+	if err := r.client.List(ctx, &deployments, options...); err != nil {
+		return false, fmt.Errorf("list the Deployments of all proxies: %w", err)
+	}
+	var pods corev1.PodList
+	if err := r.client.List(ctx, &pods, options...); err != nil {
+		return false, fmt.Errorf("list the pods of all proxies: %w", err)
+	}
+	living := slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return !ended(&pod) })
+	return living || len(deployments.Items) > 0, nil
+}
+
+// settings are those of one split, with what is wrong with them.
+func (r *Router) settings(ctx context.Context, split *splitv1.TrafficSplit) (settings, []traffic.Problem, error) {
+	options, problems := r.optionsOf(split)
+	account := &corev1.ServiceAccount{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: split.Namespace, Name: traffic.SharedProxyName}, account)
+	if err = client.IgnoreNotFound(err); err != nil {
+		return settings{}, nil, fmt.Errorf("ServiceAccount %s: %w", traffic.SharedProxyName, err)
+	}
+	return settings{Options: options, account: account.UID}, problems, nil
 }
 
 // observe compares one object, which it returns too, with what is wanted. The live
 // object is nil when there is none.
-func (r *Router) observe(ctx context.Context, target traffic.Target, p piece, options Options) (traffic.Object, client.Object, error) {
+func (r *Router) observe(ctx context.Context, target traffic.Target, p piece, settings settings) (traffic.Object, client.Object, error) {
+	name, label := p.name(target.Split.Name)
 	object := traffic.Object{
-		GroupVersionKind: p.gvk, Name: traffic.ProxyName(target.Split.Name), Workload: p.workload,
-		Unwanted: p.needed != nil && !p.needed(options),
+		GroupVersionKind: p.gvk, Name: name, Workload: p.workload, Shared: p.shared,
+		// Pods can't be made without their account, and take its UID.
+		Prepares: p.shared,
+		Unwanted: p.needed != nil && !p.needed(settings.Options),
 	}
 	live, err := r.live(ctx, target, p)
 	if err != nil {
@@ -105,20 +154,27 @@ func (r *Router) observe(ctx context.Context, target traffic.Target, p piece, op
 	switch {
 	case !live.GetDeletionTimestamp().IsZero():
 		object.Condition = traffic.ObjectTerminating
-	case live.GetLabels()[traffic.LabelProxy] != target.Split.Name:
+	case !labelled(live, label):
 		object.Condition = traffic.ObjectForeign
 	case object.Unwanted:
 		object.Condition = traffic.ObjectCurrent
 	default:
-		object.Condition, err = p.compare(live, target, options)
+		object.Condition, err = p.compare(live, target, settings)
 	}
 	return object, live, err
+}
+
+// labelled is true for an object of the split that the label names, or of all for "".
+func labelled(o client.Object, split string) bool {
+	value, found := o.GetLabels()[traffic.LabelProxy]
+	return found && value == split
 }
 
 // live reads an object from the cache; nil when there is none.
 func (r *Router) live(ctx context.Context, target traffic.Target, p piece) (client.Object, error) {
 	live := p.empty()
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: traffic.ProxyName(target.Split.Name)}, live)
+	name, _ := p.name(target.Split.Name)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: name}, live)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // that there is none is an answer
 	}
@@ -137,10 +193,16 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 		if err != nil {
 			return err
 		}
-		of, _ := r.optionsOf(target.Split) // a problem has refused the split
-		config, err := p.wanted(live, target, of)
+		settings, _, err := r.settings(ctx, target.Split) // a problem has refused the split
 		if err != nil {
 			return err
+		}
+		config, err := p.wanted(live, target, settings)
+		if err != nil {
+			return err
+		}
+		if binding, ok := live.(*rbacv1.RoleBinding); ok && binding.RoleRef.Name != settings.ClusterRole {
+			return r.removeBinding(ctx, binding, object)
 		}
 		// To wait for writes without a type, the cache would have to watch the kind a
 		// second time; a decision from a stale cache fails by its precondition anyway.
@@ -153,6 +215,13 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 		return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(config), options...)
 	}
 	return fmt.Errorf("router %s makes no %s", Name, object.Kind)
+}
+
+// removeBinding deletes a binding to another ClusterRole, such as that of a chart that was
+// installed by another name: what a binding refers to can't be changed. The next look makes
+// it anew.
+func (r *Router) removeBinding(ctx context.Context, binding *rbacv1.RoleBinding, seen traffic.Object) error {
+	return r.client.Delete(ctx, binding, client.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion})
 }
 
 // Restore implements traffic.Router. The router patches no object of another owner.

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,13 +107,13 @@ func TestDriftIsFoundAndPutRight(t *testing.T) {
 				d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
 			}), traffic.ObjectCurrent,
 		},
-		"a user widens the role": {
-			"Role", func(t *testing.T, c client.Client) {
+		"a user widens the binding": {
+			"RoleBinding", func(t *testing.T, c client.Client) {
 				t.Helper()
-				role := &rbacv1.Role{}
-				must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "serin-proxy-web"}, role))
-				role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}})
-				must(t, c.Update(t.Context(), role, client.FieldOwner("another")))
+				binding := &rbacv1.RoleBinding{}
+				must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "serin-proxy"}, binding))
+				binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "eve"})
+				must(t, c.Update(t.Context(), binding, client.FieldOwner("another")))
 			}, traffic.ObjectOutdated,
 		},
 	} {
@@ -167,11 +168,91 @@ func TestObjectsOfOthersAreToldApart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, api := testRouter(t, interceptor.Funcs{})
-			must(t, api.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+			must(t, api.Create(t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{
 				Namespace: "shop", Name: "serin-proxy-web", Labels: test.labels,
 			}}))
-			if o := conditions(t, r, shopTarget())["ServiceAccount"]; o.Condition != test.want {
+			if o := conditions(t, r, shopTarget())["PodDisruptionBudget"]; o.Condition != test.want {
 				t.Errorf("it is %s, want %s", o.Condition, test.want)
+			}
+		})
+	}
+}
+
+func TestAServiceAccountOfAUserIsNotTaken(t *testing.T) {
+	for name, labels := range map[string]map[string]string{"no label": nil, "the label of a split": {traffic.LabelProxy: "web"}} {
+		t.Run(name, func(t *testing.T) {
+			r, api := testRouter(t, interceptor.Funcs{})
+			must(t, api.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "serin-proxy", Labels: labels}}))
+			if o := conditions(t, r, shopTarget())["ServiceAccount"]; o.Condition != traffic.ObjectForeign {
+				t.Errorf("it is %s", o.Condition)
+			}
+		})
+	}
+}
+
+// Proxies of a Deployment whose ServiceAccount was made anew have tokens that are void.
+func TestAServiceAccountThatIsMadeAnewReplacesTheProxies(t *testing.T) {
+	r, api := made(t, shopTarget())
+	account := &corev1.ServiceAccount{}
+	must(t, api.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "serin-proxy"}, account))
+	account.UID = "anew"
+	must(t, api.Update(t.Context(), account))
+	o := conditions(t, r, shopTarget())["Deployment"]
+	if o.Condition != traffic.ObjectOutdated {
+		t.Fatalf("the Deployment is %s", o.Condition)
+	}
+	must(t, r.Apply(t.Context(), shopTarget(), o))
+	d := &appsv1.Deployment{}
+	must(t, api.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "serin-proxy-web"}, d))
+	if d.Spec.Template.Annotations[AnnotationAccount] != "anew" {
+		t.Errorf("its pods have the annotations %v", d.Spec.Template.Annotations)
+	}
+	if o := conditions(t, r, shopTarget())["Deployment"]; o.Condition != traffic.ObjectCurrent {
+		t.Errorf("afterwards it is %s", o.Condition)
+	}
+}
+
+func TestABindingToAnotherClusterRoleIsMadeAnew(t *testing.T) {
+	r, api := made(t, shopTarget())
+	r.options.ClusterRole = "shop-serin-proxy"
+	for _, want := range []traffic.ObjectCondition{traffic.ObjectOutdated, traffic.ObjectAbsent} {
+		o := conditions(t, r, shopTarget())["RoleBinding"]
+		if o.Condition != want {
+			t.Fatalf("it is %s, want %s", o.Condition, want)
+		}
+		must(t, r.Apply(t.Context(), shopTarget(), o))
+	}
+	binding := &rbacv1.RoleBinding{}
+	must(t, api.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "serin-proxy"}, binding))
+	if binding.RoleRef.Name != "shop-serin-proxy" {
+		t.Errorf("it is bound to %s", binding.RoleRef.Name)
+	}
+}
+
+func TestWhatSplitsShareIsInUseWhileThereAreProxies(t *testing.T) {
+	labels := func(split string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "shop", Name: "serin-proxy-" + split, Labels: map[string]string{traffic.LabelProxy: split}}
+	}
+	for name, test := range map[string]struct {
+		proxies client.Object
+		want    bool
+	}{
+		"none":                     {nil, false},
+		"its Deployment":           {&appsv1.Deployment{ObjectMeta: labels("web")}, true},
+		"a pod of its own":         {&corev1.Pod{ObjectMeta: labels("web")}, true},
+		"another's Deployment":     {&appsv1.Deployment{ObjectMeta: labels("other")}, true},
+		"another's pod":            {&corev1.Pod{ObjectMeta: labels("other")}, true},
+		"another's pod that ended": {&corev1.Pod{ObjectMeta: labels("other"), Status: corev1.PodStatus{Phase: corev1.PodFailed}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, api := testRouter(t, interceptor.Funcs{})
+			if test.proxies != nil {
+				must(t, api.Create(t.Context(), test.proxies))
+			}
+			for kind, o := range conditions(t, r, shopTarget()) {
+				if shared := kind == "ServiceAccount" || kind == "RoleBinding"; o.Shared != shared || o.InUse != (shared && test.want) {
+					t.Errorf("%s is shared: %t, in use: %t", kind, o.Shared, o.InUse)
+				}
 			}
 		})
 	}
@@ -180,7 +261,7 @@ func TestObjectsOfOthersAreToldApart(t *testing.T) {
 func TestAnObjectThatTheCacheDoesNotShowIsNotTaken(t *testing.T) {
 	r, api := testRouter(t, interceptor.Funcs{})
 	absent := conditions(t, r, shopTarget())["PodDisruptionBudget"]
-	theirs, err := pieces()[3].wanted(nil, shopTarget(), r.options)
+	theirs, err := pieces()[2].wanted(nil, shopTarget(), settings{Options: r.options})
 	must(t, err)
 	theirs.Object["spec"] = map[string]any{"maxUnavailable": "5%"}
 	must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(theirs), client.FieldOwner("another")))

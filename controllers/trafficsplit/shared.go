@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trafficsplit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
+	"github.com/serin-dev/serin/traffic"
+)
+
+// What the proxies of all splits of a namespace share is made with the first split and
+// deleted with the last. It is in use while there are proxies, and while a split asks for
+// the router. Whichever of these goes last causes a look at its split, which then finds
+// nothing else. Splits that begin at the same time see the deletion, and make it anew.
+
+// lookAt observes the data plane of a router. What its splits share is in use as well when
+// another split is to be served.
+func (r *Reconciler) lookAt(ctx context.Context, router traffic.Router, target traffic.Target) (traffic.State, error) {
+	state, err := router.Observe(ctx, target)
+	if err != nil {
+		return traffic.State{}, fmt.Errorf("observe the data plane of router %s: %w", router.Name(), err)
+	}
+	idle := func(o traffic.Object) bool { return o.Shared && !o.InUse && o.Condition != traffic.ObjectAbsent }
+	if !slices.ContainsFunc(state.Objects, idle) {
+		return state, nil
+	}
+	awaited, err := r.othersAskFor(ctx, router, target.Split)
+	if err != nil {
+		return traffic.State{}, err
+	}
+	for i := range state.Objects {
+		state.Objects[i].InUse = state.Objects[i].Shared && (state.Objects[i].InUse || awaited)
+	}
+	return state, nil
+}
+
+// othersAskFor is true when another split of the namespace asks for a router and stays.
+func (r *Reconciler) othersAskFor(ctx context.Context, router traffic.Router, split *splitv1.TrafficSplit) (bool, error) {
+	var list splitv1.TrafficSplitList
+	if err := r.Client.List(ctx, &list, client.InNamespace(split.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list TrafficSplits: %w", err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.Name != split.Name && other.DeletionTimestamp.IsZero() &&
+			r.Options.claim(other) == plan.ClaimOurs && r.Options.routerName(other) == router.Name() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// splitsOfProxies maps an object of a data plane to its split, and one that splits share to
+// all splits of its namespace. A split of its own name, which there hardly is, stands for
+// splits that are gone.
+func (r *Reconciler) splitsOfProxies(ctx context.Context, o client.Object) []reconcile.Request {
+	if split, found := o.GetLabels()[traffic.LabelProxy]; !found || split != "" {
+		return splitOfProxy(ctx, o)
+	}
+	gone := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+	return append(r.splits(ctx, o.GetNamespace()), reconcile.Request{NamespacedName: gone})
+}

@@ -92,7 +92,7 @@ func dismantle(o Observation, d *Decision) (wait string) {
 	for _, object := range o.DataPlane.Objects {
 		switch {
 		case object.Condition == traffic.ObjectAbsent || object.Condition == traffic.ObjectForeign:
-		case object.Shared && object.InUse: // whoever uses it last deletes it
+		case object.Shared && object.InUse: // the operator that uses it last deletes it
 		case object.Workload, object.Kind == "PodDisruptionBudget":
 			// Its status changes with every proxy that stops.
 			workload = append(workload, object)

@@ -79,7 +79,7 @@ func (o *options) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the TrafficSplit")
 	flags.StringVar(&o.split, "split", "", "name of the TrafficSplit")
 	flags.StringVar(&o.pod, "pod-uid", "", "UID of this pod, which it says with what it serves")
-	flags.StringVar(&o.dir, "dir", string(nginx.DefaultDir), "folder in memory for configuration, tables and logs; it is emptied at the start")
+	flags.StringVar(&o.dir, "dir", string(nginx.DefaultDir), "folder in memory for configuration, tables and logs; at the start only what was live and the counts are kept")
 	flags.StringVar(&o.binary, "nginx", "nginx", "nginx's executable")
 	flags.StringVar(&o.streamModule, "stream-module", "/usr/lib/nginx/modules/ngx_stream_module.so",
 		"file of nginx's stream module; where there is no such file, nginx has it built in")

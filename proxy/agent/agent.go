@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -35,6 +34,10 @@ const (
 	retryMost  = time.Minute
 	// scrapeTimeout is how long the last counts wait to be fetched at the end.
 	scrapeTimeout = 6 * time.Second
+	// restoreAfter is how long another container waits to learn what is wanted, before it
+	// serves what was live in the one before. With the API there, that takes less, and
+	// weights that changed meanwhile are never served again.
+	restoreAfter = 2 * time.Second
 )
 
 // Options are what an Agent needs.
@@ -101,6 +104,10 @@ type Agent struct {
 	// renew is whether another nginx has to be started, whatever is wanted: the last one has
 	// ended, or what it and those before it serve is not known.
 	renew bool
+	// noted is what was live when the previous container ended; nil when that is not known.
+	noted *state
+	// killed is whether nginx was killed with the previous container.
+	killed bool
 }
 
 // New makes an Agent.
@@ -130,7 +137,8 @@ func New(opts Options) *Agent {
 // that stand still would pass for missing traffic.
 //
 // When Files holds what another agent left, nginx runs: Run takes it over as
-// it is.
+// it is. When the container is another one, Run serves what was live in the one before,
+// unless the feed says within restoreAfter what is wanted.
 func (a *Agent) Run(ctx context.Context) error {
 	var err error
 	if a.server, err = a.Server(a.counts.Killed); err != nil {
@@ -169,42 +177,27 @@ func (a *Agent) Run(ctx context.Context) error {
 	return err
 }
 
-// prepare makes what nginx and the agent need, and opens the access log. Without
-// anything to adopt it empties the folder of what a previous process left.
+// prepare makes what nginx and the agent need, and opens the access log.
 func (a *Agent) prepare() (*os.File, error) {
 	dir := a.Render.Dir
 	if err := os.MkdirAll(string(dir), 0o700); err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", dir, err)
 	}
 	if !a.sockets.Inherited() {
-		if err := empty(string(dir)); err != nil {
+		if err := a.outlive(); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", dir, err)
 		}
 	}
+	if err := a.loadCounts(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(dir.Temp(), 0o700); err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", dir, err)
-	}
-	if err := a.counts.Load(); err != nil {
-		return nil, err
 	}
 	if _, err := a.counts.Save(); err != nil {
 		return nil, err
 	}
 	return accesslog.Open(dir.AccessLog())
-}
-
-// empty removes everything in a folder.
-func empty(folder string) error {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(folder, e.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // serve makes live what the feed wants until a stop was asked for and the
@@ -255,7 +248,7 @@ func (a *Agent) ended() <-chan struct{} {
 // again does what failed once more.
 func (a *Agent) again(ctx context.Context, want feed.Want, backoff time.Duration) <-chan time.Time {
 	if a.renew && len(want.Split.Ports) == 0 {
-		return a.restart(ctx, backoff)
+		return a.start(ctx, backoff)
 	}
 	return a.attempt(ctx, want, backoff)
 }
@@ -266,7 +259,7 @@ func (a *Agent) drain(cause error) <-chan time.Time {
 	a.Log.Info("Draining", "duration", a.Drain.String(), "cause", cause)
 	a.draining = true
 	a.status.setReady("draining")
-	if a.rendering.Key == "" {
+	if a.tables == nil {
 		return a.Clock.After(0)
 	}
 	if err := a.tables.AskToClose(); err != nil {
@@ -313,6 +306,9 @@ func (a *Agent) attempt(ctx context.Context, want feed.Want, backoff time.Durati
 	if err == nil {
 		a.report(traffic.Summary(want.Problems))
 		return nil
+	}
+	if a.renew && a.tables == nil { // it is not live yet
+		a.start(ctx, backoff) // which is tried again with the want
 	}
 	a.Log.Error(err, "The previous configuration stays live", "generation", want.Split.Generation, "served", a.generation)
 	a.report(err.Error())
@@ -376,18 +372,22 @@ func (a *Agent) reweigh(ctx context.Context, table nginx.Table) error {
 	return nil
 }
 
-// settle notes what is live now.
+// settle notes what is live now. What is not noted is not said to be served: after a crash,
+// what is noted would be served in its place.
 func (a *Agent) settle(split traffic.Split, r nginx.Rendering) error {
 	if err := a.udp.Open(r.Datagrams); err != nil {
 		return err
 	}
 	a.udp.Serve(r.Datagrams)
-	a.split, a.rendering, a.generation, a.configuration = split, r, split.Generation, split.Digest()
+	a.split, a.rendering, a.renew = split, r, false
 	a.counts.Serve(r.Services)
-	a.metrics.serve(r.Services, a.generation)
 	if !a.draining {
 		a.status.setReady("")
 	}
-	a.renew = false
-	return saveState(a.Render.Dir, state{Split: split, Instance: a.instance})
+	if err := saveState(a.Render.Dir, state{Pod: a.Pod, Split: split, Instance: a.instance}); err != nil {
+		return err
+	}
+	a.generation, a.configuration = split.Generation, split.Digest()
+	a.metrics.serve(r.Services, a.generation)
+	return nil
 }

@@ -495,6 +495,9 @@ func TestAnNginxThatEndedWithItsAgentIsStartedAgainBeforeAnythingIsWanted(t *tes
 		t.Errorf("asked nginx (-want +got):\n%s", diff)
 	}
 	proxytest.Eventually(t, "it serves what was live with the previous agent", func() bool { return s.readyz(t) == "ok" })
+	if diff := cmp.Diff(served(previous), s.report(t)); diff != "" {
+		t.Errorf("what it says before anything is wanted (-want +got):\n%s", diff)
+	}
 	s.wants <- wanted(2, 50, 50)
 	if diff := cmp.Diff(served(wanted(2, 50, 50)), s.report(t)); diff != "" {
 		t.Errorf("weights after that (-want +got):\n%s", diff)

@@ -57,30 +57,37 @@ func startCrew(t *testing.T) *crew {
 	if os.Geteuid() == 0 {
 		c.Render.User = "root"
 	}
+	c.log = filepath.Join(dir, "log")
+	c.startSupervisor(t)
+	t.Cleanup(func() {
+		_ = c.stop(t) // the tests that care have asked
+		if t.Failed() {
+			t.Logf("the crew's log:\n%s", c.logged(t))
+		}
+	})
+	return c
+}
+
+// startSupervisor starts the process that is the first of a container.
+func (c *crew) startSupervisor(t *testing.T) {
+	t.Helper()
 	text, err := json.Marshal(c.crewConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.supervisor = exec.Command(os.Args[0])
-	c.supervisor.Env = append(os.Environ(), crewVariable+"="+string(text))
-	log, err := os.Create(filepath.Join(dir, "log")) // not a pipe, which nginx would hold open
+	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // not a pipe, which nginx would hold open
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.log = log.Name()
-	c.supervisor.Stdout, c.supervisor.Stderr = log, log
-	if err := c.supervisor.Start(); err != nil {
+	defer log.Close() //nolint:errcheck // the processes have it
+	supervisor := exec.Command(os.Args[0])
+	supervisor.Env = append(os.Environ(), crewVariable+"="+string(text))
+	supervisor.Stdout, supervisor.Stderr = log, log
+	if err := supervisor.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go func() { c.ended <- c.supervisor.Wait() }()
-	t.Cleanup(func() {
-		_ = c.stop(t) // the tests that care have asked
-		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
-			t.Logf("the crew's log:\n%s", text)
-		}
-		_ = log.Close()
-	})
-	return c
+	c.supervisor = supervisor
+	go func() { c.ended <- supervisor.Wait() }()
 }
 
 // stop ends the crew as a container is stopped, and returns how it ended.

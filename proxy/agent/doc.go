@@ -11,7 +11,8 @@
 //
 // An fdstore.Supervisor is the parent of the agent. It keeps the sockets that clients
 // connect to, so that nginx serves on when the agent crashes and the next agent
-// runs.
+// runs. When the whole container ends, what was live and the counts outlive it in the
+// pod's volume: the next container serves the same until it knows what is wanted.
 //
 //	Feed ──Want──> Agent ──Render──> nginx.conf ──(only when it differs)──> another nginx
 //	                 │     └───────> table of weights ──(rename)──> every worker, within a second

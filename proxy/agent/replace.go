@@ -120,23 +120,31 @@ func (a *Agent) askToMove(ctx context.Context, previous *weights.Tables) {
 func (a *Agent) restart(ctx context.Context, backoff time.Duration) <-chan time.Time {
 	a.Log.Info("nginx has ended by itself and is started again")
 	a.metrics.restarts.Inc()
+	return a.start(ctx, backoff)
+}
+
+// start starts an nginx with what is or was live. After an error the channel says when
+// to try again.
+func (a *Agent) start(ctx context.Context, backoff time.Duration) <-chan time.Time {
 	a.renew = true
 	if err := a.replace(ctx, a.rendering); err != nil {
-		a.Log.Error(err, "nginx is not started again")
+		a.Log.Error(err, "nginx is not started")
 		return a.Clock.After(backoff)
 	}
 	if err := a.settle(a.split, a.rendering); err != nil {
 		a.Log.Error(err, "The live configuration is not noted")
 	}
+	if served := a.status.served.Load(); served.Configuration != a.configuration { // it was live in the previous container, or with the previous agent
+		a.report(served.Message)
+	}
 	return nil
 }
 
-// resume continues with what another agent left. When nginx has ended as well and could not be
-// started again, the channel says when to try that again; after other errors the next want is
-// made live as if there were nothing yet.
+// resume continues with what another agent left. When no nginx serves it, the channel says when
+// to start one; after other errors the next want is made live as if there were nothing yet.
 func (a *Agent) resume(ctx context.Context) <-chan time.Time {
 	if !a.sockets.Inherited() {
-		return nil
+		return a.restore()
 	}
 	err := a.cutOver(ctx)
 	if err == nil {
@@ -151,7 +159,7 @@ func (a *Agent) resume(ctx context.Context) <-chan time.Time {
 
 // cutOver serves what was live with the other agent.
 func (a *Agent) cutOver(ctx context.Context) error {
-	noted, err := loadState(a.Render.Dir)
+	noted, err := loadState(a.Render.Dir, a.Pod)
 	if err != nil || noted == nil {
 		return err
 	}
@@ -170,7 +178,11 @@ func (a *Agent) cutOver(ctx context.Context) error {
 			return err
 		}
 	}
-	return a.settle(noted.Split, r)
+	if err := a.settle(noted.Split, r); err != nil {
+		return err
+	}
+	a.report("")
+	return nil
 }
 
 // adopt continues with an nginx with its tables, and has all others finish, as the

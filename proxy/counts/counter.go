@@ -80,16 +80,20 @@ type serviceCounts struct {
 
 // New makes a Counter that begins to count, and keeps its state in a file.
 func New(file string, now clock.PassiveClock) *Counter {
-	c := &Counter{file: file, clock: now, state: state{
-		Start: float64(now.Now().UnixNano()) / 1e9, Services: map[string]string{}, Kinds: map[string]map[string]*serviceCounts{},
-		Unrouted: map[string]uint64{}, CopyDrops: map[string]uint64{},
-	}}
+	c := &Counter{file: file, clock: now, state: newState(now)}
 	c.log = accesslog.NewReader(c.count, func() { c.state.Dropped++ })
 	return c
 }
 
+func newState(now clock.PassiveClock) state {
+	return state{
+		Start: float64(now.Now().UnixNano()) / 1e9, Services: map[string]string{}, Kinds: map[string]map[string]*serviceCounts{},
+		Unrouted: map[string]uint64{}, CopyDrops: map[string]uint64{},
+	}
+}
+
 // Load continues what another process counted. Without a file there is nothing to
-// continue.
+// continue; after an error counting begins anew.
 func (c *Counter) Load() error {
 	data, err := os.ReadFile(c.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -98,11 +102,13 @@ func (c *Counter) Load() error {
 	if err != nil {
 		return fmt.Errorf("load the counts: %w", err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := json.Unmarshal(data, &c.state); err != nil {
+	loaded := newState(c.clock)
+	if err := json.Unmarshal(data, &loaded); err != nil {
 		return fmt.Errorf("load the counts: %w", err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state = loaded
 	return nil
 }
 

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -33,6 +32,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/controllers/freeze"
+	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/controllers/rollout"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
 	"github.com/serin-dev/serin/controllers/trafficsplit/reports"
@@ -132,6 +132,14 @@ func (o *managerOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := o.addControllers(ctx, mgr); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// addControllers adds everything that the manager runs.
+func (o *managerOptions) addControllers(ctx context.Context, mgr manager.Manager) error {
 	confirmed := reports.New(reports.Options{Source: reports.NewHTTP(), Clock: clock.RealClock{}})
 	if err := mgr.Add(confirmed); err != nil {
 		return err
@@ -152,7 +160,7 @@ func (o *managerOptions) run(ctx context.Context) error {
 	if err := o.addCanaryReleases(mgr); err != nil {
 		return fmt.Errorf("set up the CanaryRelease controller: %w", err)
 	}
-	return mgr.Start(ctx)
+	return nil
 }
 
 func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config) (manager.Manager, error) {
@@ -162,6 +170,10 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 	byObject := trafficsplit.CacheOptions()
 	maps.Copy(byObject, served.CacheOptions(o.splits))
 	maps.Copy(byObject, rollout.CacheOptions(o.secretNamespaces...))
+	caches, err := newCaches(restConfig)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: newScheme(o.splits), Logger: ctrl.LoggerFrom(ctx),
 		Metrics:                metricsserver.Options{BindAddress: o.metricsAddress},
@@ -173,14 +185,18 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 		// What was decided from a cache that has not seen the operator's own last write
 		// would be decided about a world that is gone: see the weights of a split.
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
+			c, err := client.New(config, options)
+			if err != nil {
+				return nil, err
+			}
+			return bounds.NewClient(c, caches), nil
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return nil, err
-	}
-	return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
+	return mgr, addHealth(mgr, caches)
 }
 
 // routers are the routers that this operator offers. A new one is one more line.

@@ -15,6 +15,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release/helmrelease"
 	"github.com/serin-dev/serin/controllers/workload"
@@ -29,6 +30,11 @@ var (
 // apply carries one action out. Every change and deletion of an existing object names the
 // version that the decision was made from.
 func (r *Reconciler) apply(ctx context.Context, s observation, action kit.Action) error {
+	if _, upgrades := action.(helmrelease.Upgrade); upgrades {
+		return r.upgrade(ctx, s)
+	}
+	ctx, cancel := bounds.Within(ctx)
+	defer cancel()
 	switch a := action.(type) {
 	case kit.AddFinalizer, kit.RemoveFinalizer:
 		return s.writer(r.client).SetFinalizer(ctx, s.CanaryRelease, v1alpha1.FinalizerCanaryRelease, action)
@@ -42,8 +48,6 @@ func (r *Reconciler) apply(ctx context.Context, s observation, action kit.Action
 		return r.dropCopy(ctx, s, a)
 	case helmrelease.SetHold:
 		return r.setHold(ctx, s, a)
-	case helmrelease.Upgrade:
-		return r.upgrade(ctx, s)
 	case helmrelease.CreateCanary:
 		return r.createCanary(ctx, s, a)
 	}

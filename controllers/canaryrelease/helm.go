@@ -17,6 +17,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/controllers/release/helmrelease"
 )
 
@@ -197,9 +198,11 @@ const maxConfig = 64 << 10
 func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 	k := s.helm
 	k.releasedAt = time.Time{}
-	request, err := r.request(ctx, s.CanaryRelease)
+	brief, cancel := bounds.Within(ctx)
+	defer cancel()
+	request, err := r.request(brief, s.CanaryRelease)
 	if err == nil {
-		err = r.unchanged(ctx, s.CanaryRelease, request)
+		err = r.unchanged(brief, s.CanaryRelease, request)
 	}
 	if err == nil {
 		err = r.options.Releases.Adopt(ctx, request)

@@ -21,6 +21,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release/helmrelease"
 )
@@ -63,22 +64,25 @@ func New(c client.Client, recorder events.EventRecorder, o Options) *Reconciler 
 }
 
 // Reconcile observes, decides, reports and acts, in this order: what was decided is on
-// record before anything happens because of it.
+// record before anything happens because of it. Only an upgrade by Helm may take longer
+// than bounds.Deadline.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	brief, cancel := bounds.Within(ctx)
+	defer cancel()
 	cr := &v1alpha1.CanaryRelease{}
-	if err := r.client.Get(ctx, req.NamespacedName, cr); err != nil {
+	if err := r.client.Get(brief, req.NamespacedName, cr); err != nil {
 		if apierrors.IsNotFound(err) {
 			known := r.helm.forget(req.NamespacedName)
 			r.forgetTraffic(req.Namespace, &known)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	s, failed := r.observe(ctx, cr)
+	s, failed := r.observe(brief, cr)
 	if failed != nil {
 		log.FromContext(ctx).Error(failed, "Could not observe", "CanaryRelease", klog.KObj(cr))
 	}
 	d := helmrelease.Decide(s.Observation)
-	if err := r.report(ctx, s, d); err != nil {
+	if err := r.report(brief, s, d); err != nil {
 		return shell.Retry(err)
 	}
 	if err := r.act(ctx, s, d.Actions); err != nil {

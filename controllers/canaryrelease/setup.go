@@ -10,10 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -21,19 +19,20 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit/bounds"
 )
 
-// An action that fails for ever must not keep anything else waiting for longer than
-// maxRetry.
-const (
-	firstRetry = 50 * time.Millisecond
-	maxRetry   = 30 * time.Second
-)
+// upgradeDeadline is that of a reconcile in which Helm upgrades. Helm waits for each hook of
+// a chart for up to hookTimeout of package chart; a chart has few that take so long. What is
+// interrupted is on Helm's record as failed, and tried again.
+const upgradeDeadline = 30 * time.Minute
 
 // SetupWithManager adds the controller to a manager.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	own, all := handler.EnqueueRequestsFromMapFunc(byLabel), handler.EnqueueRequestsFromMapFunc(r.everyActive)
 	changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	options := bounds.Options(r.options.Concurrency)
+	options.ReconciliationTimeout = upgradeDeadline // all but the upgrade ends after bounds.Deadline
 	return builder.ControllerManagedBy(mgr).Named("canaryrelease").
 		For(&v1alpha1.CanaryRelease{}, changed).
 		// When one has ended, another of the same release may begin.
@@ -43,10 +42,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Watches(&appsv1.ReplicaSet{}, all).
 		Watches(&splitv1.TrafficSplit{}, own).
 		Watches(&discoveryv1.EndpointSlice{}, own). // they have the labels of their Service
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: r.options.Concurrency,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, maxRetry),
-		}).Complete(r)
+		WithOptions(options).Complete(r)
 }
 
 // byLabel finds the CanaryRelease that an object was made for.

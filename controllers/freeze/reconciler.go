@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/schedule"
 )
 
@@ -38,6 +39,7 @@ func New(c client.Client, clock clock.PassiveClock) *Reconciler {
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).Named("freeze").
 		For(&v1alpha1.Freeze{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(bounds.Options(1)).
 		Complete(r)
 }
 

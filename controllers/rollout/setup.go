@@ -5,7 +5,6 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -25,14 +23,8 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/controllers/sampling/templates"
-)
-
-// An action that fails for ever must not keep a deadline, or a rollback, waiting
-// for longer than maxRetry.
-const (
-	firstRetry = 20 * time.Millisecond
-	maxRetry   = 10 * time.Second
 )
 
 // indexClaims finds the Rollouts that claim a workload or a Service.
@@ -99,10 +91,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		WatchesRawSource(source.TypedChannel(measured, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WatchesRawSource(source.TypedChannel(r.options.Metrics.Changed(), handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WatchesRawSource(source.TypedChannel(r.options.Outbox.Changed(), handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: r.options.Concurrency,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, maxRetry),
-		})
+		WithOptions(bounds.Options(r.options.Concurrency))
 	if r.options.GuardServed {
 		all := handler.EnqueueRequestsFromMapFunc(r.everyRollout)
 		guard := builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool {

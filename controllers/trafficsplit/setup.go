@@ -18,7 +18,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -26,6 +25,7 @@ import (
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -155,7 +155,7 @@ func (r *Reconciler) setup(ctx context.Context, mgr ctrl.Manager) error {
 		Watches(&splitv1.TrafficSplit{}, handler.EnqueueRequestsFromMapFunc(r.circular)).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.splitsOfService)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.splitsOfEndpoints)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Options.Workers})
+		WithOptions(bounds.Options(r.Options.Workers))
 	if r.Options.Changed != nil {
 		b.WatchesRawSource(source.TypedChannel(r.Options.Changed, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{
 			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[types.NamespacedName], queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -310,10 +310,11 @@ func (r *Reconciler) splits(ctx context.Context, namespace string, options ...cl
 	return r.chosen(ctx, all, append(options, client.InNamespace(namespace))...)
 }
 
-// chosen lists the splits that are asked for from the cache.
+// chosen lists the splits that are asked for from the cache. A handler of events must not
+// wait for the events of the operator's own writes, which come after this one.
 func (r *Reconciler) chosen(ctx context.Context, choose func(*splitv1.TrafficSplit) bool, options ...client.ListOption) []reconcile.Request {
 	var list splitv1.TrafficSplitList
-	if err := r.Client.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := r.Client.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Could not list TrafficSplits")
 		return nil
 	}

@@ -235,6 +235,13 @@ func answeredBy(backends ...*backend) map[string]map[string]uint64 {
 	return counts
 }
 
+// awaitRequests waits until the backends have answered so many more.
+func awaitRequests(t *testing.T, more uint64, backends ...*backend) {
+	t.Helper()
+	before := sumOf(backends...)
+	proxytest.Eventually(t, fmt.Sprintf("%d more requests", more), func() bool { return sumOf(backends...) >= before+more })
+}
+
 // sumOf is how many requests the backends answered.
 func sumOf(backends ...*backend) (sum uint64) {
 	for _, codes := range answeredBy(backends...) {
@@ -290,8 +297,7 @@ func TestNothingIsLostWhileAllCrashes(t *testing.T) {
 		case 20:
 			c.serve(t, stable.destination(100-share), canary.destination(share), startBackend(t, "web-extra", nil).destination(0))
 		}
-		before := sumOf(stable, canary)
-		proxytest.Eventually(t, "some hundred requests by each weight, all rounds together", func() bool { return sumOf(stable, canary) >= before+100 })
+		awaitRequests(t, 100, stable, canary) // some hundred by each weight, all rounds together
 	}
 	phase.Store(0)
 	loads := finish()

@@ -23,7 +23,7 @@ func TestNoRequestIsLostWhileWeightsChange(t *testing.T) {
 	r.want(t, traffic.ProtocolHTTP, stable.destination(100), canary.destination(0))
 	finish, _ := startLoads(t, r.url("/path"), 5)
 	for step := range int32(20) {
-		time.Sleep(150 * time.Millisecond)
+		awaitRequests(t, 60, stable, canary)
 		r.want(t, traffic.ProtocolHTTP, stable.destination(100-5*step), canary.destination(5*step))
 	}
 	total := answered(t, finish())
@@ -51,6 +51,7 @@ func TestNoRequestIsLostWhileBackendsChange(t *testing.T) {
 	r.want(t, traffic.ProtocolHTTP, stable.destination(100))
 	finish, _ := startLoads(t, r.url("/path"), 5)
 	for range 3 {
+		awaitRequests(t, 200, stable, canary)
 		r.want(t, traffic.ProtocolHTTP, stable.destination(100), canary.destination(100))
 		r.want(t, traffic.ProtocolHTTP, stable.destination(100))
 	}
@@ -80,7 +81,7 @@ func TestNoRequestIsLostWhileStopping(t *testing.T) {
 	stable := startBackend(t, "web-stable", slow)
 	r.want(t, traffic.ProtocolHTTP, stable.destination(100))
 	finish, elsewhere := startLoads(t, r.url("/path"), 5)
-	time.Sleep(300 * time.Millisecond)
+	awaitRequests(t, 120, stable)
 	r.stop()
 	proxytest.Eventually(t, "the agent is not ready while it drains", func() bool {
 		code, _ := get(t, "http://"+r.status+"/readyz")

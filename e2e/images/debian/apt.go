@@ -21,13 +21,13 @@ import (
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 var sources = template.Must(template.New("sources").Parse(`Types: deb
-URIs: http://deb.debian.org/debian
+URIs: {{.Mirrors.Archive}}
 Suites: {{.Release}} {{.Release}}-updates
 Components: main
 Signed-By: {{.Keyring}}
 
 Types: deb
-URIs: http://deb.debian.org/debian-security
+URIs: {{.Mirrors.Security}}
 Suites: {{.Release}}-security
 Components: main
 Signed-By: {{.Keyring}}
@@ -59,7 +59,7 @@ type apt struct {
 // configure writes the files that apt reads.
 func (a apt) configure(ctx context.Context) error {
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return errors.New("there is no apt-get to fetch packages of Debian with: build on Debian or Ubuntu, or in a container of the image golang")
+		return errors.New("there is no apt-get to fetch packages of Debian with: build on Debian, or in a container of the image golang")
 	}
 	if _, err := os.Stat(keyring); err != nil {
 		return fmt.Errorf("%s is missing, by which packages of Debian are verified: install the package debian-archive-keyring", keyring)
@@ -73,7 +73,11 @@ func (a apt) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	values := map[string]string{"Folder": a.folder, "Architecture": a.architecture, "Release": Release, "Keyring": keyring, "Proxies": proxies}
+	mirrors, err := machineMirrors(ctx)
+	if err != nil {
+		return err
+	}
+	values := map[string]any{"Mirrors": mirrors, "Folder": a.folder, "Architecture": a.architecture, "Release": Release, "Keyring": keyring, "Proxies": proxies}
 	return errors.Join(
 		render(filepath.Join(a.folder, "etc", "debian.sources"), sources, values),
 		render(a.config(), settings, values),
@@ -82,6 +86,43 @@ func (a apt) configure(ctx context.Context) error {
 }
 
 func (a apt) config() string { return filepath.Join(a.folder, "etc", "serin.conf") }
+
+// mirrors are where a machine gets its packages of Debian from. They have those of every release
+// and architecture.
+type mirrors struct{ Archive, Security string }
+
+// machineMirrors are those of this machine.
+func machineMirrors(ctx context.Context) (mirrors, error) {
+	targets, err := runIn(ctx, "", nil, "apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages")
+	if err != nil {
+		return mirrors{}, err
+	}
+	return parseMirrors(string(targets))
+}
+
+// parseMirrors reads lines with the address, the release and the component of each list. Debian's
+// archive is what has updates of a release, too, which other sources for that release have not.
+func parseMirrors(targets string) (m mirrors, err error) {
+	has := map[[2]string]bool{}
+	for line := range strings.Lines(targets) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[2] == "main" {
+			has[[2]string{fields[0], fields[1]}] = true
+		}
+	}
+	for at := range has {
+		uri, release := at[0], at[1]
+		if has[[2]string{uri, release + "-updates"}] {
+			m.Archive = uri
+		}
+		if strings.HasSuffix(release, "-security") {
+			m.Security = uri
+		}
+	}
+	if m.Archive == "" || m.Security == "" {
+		return m, errors.New("apt of this machine has no source with Debian's archive and its security updates: build on Debian, or in a container of the image golang")
+	}
+	return m, nil
+}
 
 // machineProxies are the settings by which apt reaches the network from this machine.
 func machineProxies(ctx context.Context) (string, error) {

@@ -21,9 +21,9 @@ import (
 func TestWhatAptGetPrintsIsRead(t *testing.T) {
 	digest := strings.Repeat("0a", 32)
 	for line, want := range map[string]Package{
-		"'http://deb.debian.org/debian/pool/main/n/nginx/nginx_1.26.3-3%2bdeb13u11_arm64.deb' nginx_1.26.3-3+deb13u11_arm64.deb 572848 SHA256:" + digest: {
+		"'http://deb.example/debian/pool/main/n/nginx/nginx_1.26.3-3%2bdeb13u11_arm64.deb' nginx_1.26.3-3+deb13u11_arm64.deb 572848 SHA256:" + digest: {
 			Name: "nginx", Version: "1.26.3-3+deb13u11", Architecture: "arm64", SHA256: digest,
-			URL: "http://deb.debian.org/debian/pool/main/n/nginx/nginx_1.26.3-3%2bdeb13u11_arm64.deb",
+			URL: "http://deb.example/debian/pool/main/n/nginx/nginx_1.26.3-3%2bdeb13u11_arm64.deb",
 		},
 		"'http://x/zlib1g_1.3_amd64.deb' zlib1g_1%3a1.3.dfsg-1_amd64.deb 1 SHA256:" + digest: {
 			Name: "zlib1g", Version: "1:1.3.dfsg-1", Architecture: "amd64", SHA256: digest, URL: "http://x/zlib1g_1.3_amd64.deb",
@@ -38,6 +38,29 @@ func TestWhatAptGetPrintsIsRead(t *testing.T) {
 		if got, ok := parse(line); ok {
 			t.Errorf("%q is read as %v", line, got)
 		}
+	}
+}
+
+func TestPackagesComeFromWhereTheMachineGetsItsOwn(t *testing.T) {
+	const debian = "http://deb.example/debian/ bookworm main\nhttp://deb.example/debian/ bookworm-updates main\nhttp://deb.example/debian/ bookworm contrib\n"
+	const security, other = "http://sec.example/ bookworm-security main\n", "http://other.example/ bookworm main\n"
+	for name, test := range map[string]struct {
+		targets string
+		want    mirrors
+		fails   bool
+	}{
+		"Debian":                     {debian + security, mirrors{"http://deb.example/debian/", "http://sec.example/"}, false},
+		"another source beside it":   {other + debian + security + other, mirrors{"http://deb.example/debian/", "http://sec.example/"}, false},
+		"without security updates":   {debian, mirrors{Archive: "http://deb.example/debian/"}, true},
+		"nothing but another source": {other, mirrors{}, true},
+		"nothing":                    {"", mirrors{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := parseMirrors(test.targets)
+			if got != test.want || (err != nil) != test.fails {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
 	}
 }
 

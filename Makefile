@@ -115,7 +115,6 @@ build: ## Build the binaries into bin/
 
 .PHONY: images release outdated
 RELEASE := cd e2e && go run ./cmd/release
-REGISTRY ?= ghcr.io
 
 images: ## Build the images for all architectures into dist/: TAG=… REGISTRY=… PUSH=1
 	$(RELEASE) images --registry "$(REGISTRY)" --tag "$(or $(TAG),dev)" $(if $(PUSH),--push) $(RELEASE_FLAGS)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -39,6 +40,9 @@ func newCommand() *cobra.Command {
 		Use: "release", Short: "Make and publish what a release of Serin consists of",
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
+			if options.Registry.Host == "" {
+				return errors.New("--registry is missing: name the registry that images and chart are for (REGISTRY=… of make)")
+			}
 			options.Version = strings.TrimPrefix(options.Version, "v")
 			options.Builder, options.Invocation = builder(os.Getenv)
 			if options.Dist == "" {
@@ -48,7 +52,7 @@ func newCommand() *cobra.Command {
 		},
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&options.Registry.Host, "registry", "ghcr.io", "registry that images and chart are for, with a path if all repositories are to be below one")
+	flags.StringVar(&options.Registry.Host, "registry", "", "registry that images and chart are for, with a path if all repositories are to be below one")
 	flags.BoolVar(&options.Registry.Insecure, "insecure", false, "speak HTTP with the registry; on loopback that is so anyway")
 	flags.BoolVar(&options.Push, "push", false, "push to the registry, with the credentials of `docker login`")
 	flags.StringVar(&options.Dist, "dist", "", "folder for what is made (default dist at the root of the checkout)")

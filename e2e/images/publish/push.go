@@ -17,7 +17,7 @@ import (
 
 // Registry is where images are pushed to.
 type Registry struct {
-	// Host of the registry, such as "ghcr.io" or "127.0.0.1:5000", and a path if it is to hold
+	// Host of the registry, such as "registry.example" or "127.0.0.1:5000", and a path if it is to hold
 	// all repositories below one.
 	Host string
 	// Keychain has the credentials; when nil, those of `docker login` and the like, in the

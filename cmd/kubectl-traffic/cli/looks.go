@@ -39,6 +39,15 @@ type Watch struct {
 	End func(end, last error) error
 }
 
+// Ended says why a wait ended with nothing left to look at: its time is over, or the command
+// was interrupted.
+func Ended(end error, limit time.Duration) string {
+	if errors.Is(end, context.DeadlineExceeded) {
+		return "the time of " + limit.String() + " is over"
+	}
+	return "it was interrupted"
+}
+
 // Wait looks at something once a second, for at most a limit if there is one.
 func Wait(ctx context.Context, limit time.Duration, w Watch) error {
 	if limit > 0 {

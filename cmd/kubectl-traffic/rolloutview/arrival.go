@@ -64,10 +64,8 @@ func requested(ro *v1alpha1.Rollout, w Workload, wanted Wanted) (revision, waits
 	case wanted.Image != "" && !runs(&d.Spec.Template.Spec, wanted.Image):
 		return "", fmt.Sprintf("No container of the Deployment %s has the image %s yet.", d.Name, wanted.Image)
 	}
-	for i := range w.ReplicaSets {
-		if rs := &w.ReplicaSets[i]; sameTemplate(&rs.Spec.Template, &d.Spec.Template) {
-			return rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey], ""
-		}
+	if revision := w.asks(); revision != "" {
+		return revision, ""
 	}
 	return "", fmt.Sprintf("The release of the Deployment %s has not begun: no ReplicaSet has its template. %s", d.Name, Sentence(ro))
 }
@@ -94,7 +92,7 @@ func isStable(ro *v1alpha1.Rollout, w Workload, revision string) bool {
 	}
 	ready, _ := Settled(ro)
 	// A release of another version may be one that the workload asks no more for.
-	return ready || s.Step != nil && s.Canary != nil && s.Canary.Revision != revision && !asksFor(w, revision)
+	return ready || s.Step != nil && s.Canary != nil && s.Canary.Revision != revision && w.asks() != revision
 }
 
 // refused reports whether the Rollout says that nothing goes on, and releases nothing.
@@ -114,16 +112,19 @@ func missed(ro *v1alpha1.Rollout, w Workload, revision string) bool {
 			meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled)
 	}
 	if w.Deployment != nil {
-		return !asksFor(w, revision)
+		return w.asks() != revision
 	}
 	return slices.ContainsFunc(s.History, func(h v1alpha1.HistoryEntry) bool { return h.Revision == revision })
 }
 
-// asksFor reports whether the workload asks for a version, so that it is released again.
-func asksFor(w Workload, revision string) bool {
-	return slices.ContainsFunc(w.ReplicaSets, func(rs appsv1.ReplicaSet) bool {
-		return rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == revision && sameTemplate(&rs.Spec.Template, &w.Deployment.Spec.Template)
-	})
+// asks is the revision of the version that the Deployment asks for; "" while it has none.
+func (w Workload) asks() string {
+	for i := range w.ReplicaSets {
+		if rs := &w.ReplicaSets[i]; w.Deployment != nil && sameTemplate(&rs.Spec.Template, &w.Deployment.Spec.Template) {
+			return rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+		}
+	}
+	return ""
 }
 
 func (a Arrival) sentence(ro *v1alpha1.Rollout) string {

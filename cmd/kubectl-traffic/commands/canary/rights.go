@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/canaryrights"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
@@ -50,11 +49,10 @@ Asks the cluster only for the resources of the kinds. "-" reads the standard inp
 				fmt.Fprintln(cmd.ErrOrStderr(), "Warning: "+cli.OneLine(w))
 			}
 			for _, o := range rights {
-				text, err := yaml.Marshal(o)
-				if err != nil {
+				fmt.Fprintln(cmd.OutOrStdout(), "---")
+				if err := cli.PrintValue(cmd.OutOrStdout(), cli.AsYAML, o); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "---\n%s", text)
 			}
 			return nil
 		},

@@ -212,10 +212,7 @@ func (t *transition) withoutIt(cr *v1alpha1.CanaryRelease) error {
 }
 
 func (t *transition) over(cr *v1alpha1.CanaryRelease, end error) error {
-	why := "it was interrupted"
-	if errors.Is(end, context.DeadlineExceeded) {
-		why = "the time of " + t.wait.limit.String() + " is over"
-	}
+	why := cli.Ended(end, t.wait.limit)
 	_, _, sentence := rolloutview.CanaryState(cr)
 	return cli.Missed(fmt.Errorf("the CanaryRelease %s is not %s yet, and %s: %s", cr.Name, strings.ToLower(string(t.wanted)), why, sentence))
 }

@@ -4,7 +4,6 @@ package rollout
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -81,10 +80,7 @@ func (g *getter) over(end, last error) error {
 	if g.until == "" {
 		return nil
 	}
-	why := "it was interrupted"
-	if errors.Is(end, context.DeadlineExceeded) {
-		why = "the time of " + g.timeout.String() + " is over"
-	}
+	why := cli.Ended(end, g.timeout)
 	if last != nil {
 		return cli.Missed(fmt.Errorf("whether the Rollout is %s is not known, and %s; it could not be read: %w", g.until, why, last))
 	}

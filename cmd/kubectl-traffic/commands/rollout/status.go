@@ -98,10 +98,7 @@ func (w *statusWait) watch(api client.Client, key client.ObjectKey, out io.Write
 			return failed == nil && w.arrival.Stable, nil
 		},
 		End: func(end, last error) error {
-			why := "it was interrupted"
-			if errors.Is(end, context.DeadlineExceeded) {
-				why = "the time of " + w.timeout.String() + " is over"
-			}
+			why := cli.Ended(end, w.timeout)
 			if last != nil {
 				return cli.Missed(fmt.Errorf("whether the version is stable is not known, and %s; it could not be read: %w", why, last))
 			}

@@ -7,11 +7,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -75,6 +77,22 @@ func TestStagesAreFoundByTheirNames(t *testing.T) {
 	found, unknown := Find(table, "e2e", "unit", "nonsense")
 	if len(found) != 2 || found[0].Name != "unit" || found[1].Name != "e2e" || len(unknown) != 1 {
 		t.Errorf("found %v, unknown %v", found, unknown)
+	}
+}
+
+// Go would keep the result of a test in another module when the chart or a page that it reads changes.
+func TestResultsOfTestsThatReadAnotherModuleAreNotKept(t *testing.T) {
+	fresh := map[string]bool{}
+	for _, stage := range Tests(Packages{}) {
+		for _, step := range stage.Steps {
+			if step.GoTest {
+				fresh[stage.Name+" "+step.Folder] = slices.Contains(step.Args, "-count=1")
+			}
+		}
+	}
+	want := map[string]bool{"check .": false, "unit .": false, "unit bench": true, "race .": false, "race bench": true, "integration e2e": true, "e2e e2e": true}
+	if diff := cmp.Diff(want, fresh); diff != "" {
+		t.Errorf("fresh (-want +got):\n%s", diff)
 	}
 }
 

@@ -28,13 +28,13 @@ func Tests(p Packages) []Stage {
 			{Name: "go vet of the cluster tests", Folder: clusterModule, Args: []string{"go", "vet", "./..."}},
 		}},
 		{Name: "unit", About: "packages without goroutines, so that Go caches them", Steps: []Step{
-			goTest(operatorModule, p.Operator.Pure...), goTest(benchModule, p.Bench.Pure...),
+			goTest(operatorModule, p.Operator.Pure...), fresh(goTest(benchModule, p.Bench.Pure...)),
 		}},
 		{Name: "race", About: "packages with goroutines, with the race detector", Steps: []Step{
-			race(goTest(operatorModule, p.Operator.Concurrent...)), race(goTest(benchModule, p.Bench.Concurrent...)),
+			race(goTest(operatorModule, p.Operator.Concurrent...)), race(fresh(goTest(benchModule, p.Bench.Concurrent...))),
 		}},
-		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Steps: []Step{goTest(clusterModule, p.Integration...)}},
-		{Name: "e2e", About: "scenarios on a real cluster, under traffic", Steps: []Step{verbose(goTest(clusterModule, "."))}},
+		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Steps: []Step{fresh(goTest(clusterModule, p.Integration...))}},
+		{Name: "e2e", About: "scenarios on a real cluster, under traffic", Steps: []Step{verbose(fresh(goTest(clusterModule, ".")))}},
 	}
 }
 
@@ -85,6 +85,10 @@ func race(s Step) Step {
 	s.Race = true
 	return insert(s, "-race")
 }
+
+// fresh takes no result from Go's cache. Go looks for changes of files that a test reads in the
+// test's own module alone, and tests of the cluster read the operator's chart, pages and code.
+func fresh(s Step) Step { return insert(s, "-count=1") }
 
 func shuffled(s Step) Step { return insert(s, "-shuffle=on") }
 

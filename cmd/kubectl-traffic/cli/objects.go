@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Stdin is the name by which a file flag asks for the standard input.
@@ -19,8 +20,27 @@ const Stdin = "-"
 // yamlBuffer is how much is read to tell YAML from JSON.
 const yamlBuffer = 4096
 
-// ReadObjects reads all documents of a file.
-func ReadObjects(cmd *cobra.Command, file string) ([]*unstructured.Unstructured, error) {
+// Manifests are the objects of a file, and the cluster and the namespace that they are for.
+type Manifests struct {
+	Objects   []*unstructured.Unstructured
+	API       client.Client
+	Namespace string
+}
+
+// Manifests reads the file of a flag -f, which has what is said.
+func (c *Cluster) Manifests(cmd *cobra.Command, file, what string) (m Manifests, err error) {
+	if file == "" {
+		return m, UsageErrorf("-f is missing: name the file with %s", what)
+	}
+	if m.Objects, err = readObjects(cmd, file); err != nil {
+		return m, err
+	}
+	m.API, m.Namespace, err = c.Connect()
+	return m, err
+}
+
+// readObjects reads all documents of a file.
+func readObjects(cmd *cobra.Command, file string) ([]*unstructured.Unstructured, error) {
 	if file == Stdin {
 		return decodeObjects(cmd.InOrStdin(), file)
 	}

@@ -29,19 +29,12 @@ Asks the cluster only for the resources of the kinds. "-" reads the standard inp
   helm template shop ./chart -f values.yaml | kubectl traffic canary rights -n shop -f -`,
 		Args: cli.Usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if file == "" {
-				return cli.UsageErrorf("-f is missing: name the file with what the chart renders")
-			}
-			objects, err := cli.ReadObjects(cmd, file)
+			m, err := c.Manifests(cmd, file, "what the chart renders")
 			if err != nil {
 				return err
 			}
-			api, namespace, err := c.Connect()
-			if err != nil {
-				return err
-			}
-			account.Namespace = namespace
-			rights, warnings, err := canaryrights.Compute(objects, account, api.RESTMapper())
+			account.Namespace = m.Namespace
+			rights, warnings, err := canaryrights.Compute(m.Objects, account, m.API.RESTMapper())
 			if err != nil {
 				return err
 			}

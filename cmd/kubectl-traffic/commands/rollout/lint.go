@@ -29,18 +29,11 @@ The exit status is 0 when every object would be taken, whatever the advice, and 
 		Example: `  kubectl traffic rollout lint -f rollout.yaml`,
 		Args:    cli.Usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if file == "" {
-				return cli.UsageErrorf("-f is missing: name the file with the Rollouts")
-			}
-			objects, err := cli.ReadObjects(cmd, file)
+			m, err := c.Manifests(cmd, file, "the Rollouts")
 			if err != nil {
 				return err
 			}
-			api, namespace, err := c.Connect()
-			if err != nil {
-				return err
-			}
-			return lint(cmd, api, namespace, objects)
+			return lint(cmd, m.API, m.Namespace, m.Objects)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with Rollouts and other objects")

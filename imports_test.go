@@ -63,7 +63,7 @@ var layers = []layer{
 	{folder: "poll", imports: []string{"k8s.io/client-go/util/workqueue", "k8s.io/utils/clock"}},
 	{folder: "schedule", imports: []string{"./api", "k8s.io/apimachinery", "github.com/robfig/cron/v3"}, pure: true},
 	{folder: "controllers/canaryrelease", imports: append(controller("canaryrelease"), "./controllers/canaryrelease/chart", "./controllers/release/helmrelease")},
-	{folder: "controllers/release/helmrelease", imports: []string{"./api", "./controllers/kit", "./controllers/release/versions", "k8s.io/apimachinery", "k8s.io/utils/ptr"}, pure: true},
+	{folder: "controllers/release/helmrelease", imports: []string{"./api", "./controllers/kit", "./controllers/kit/debounce", "./controllers/release/versions", "k8s.io/apimachinery", "k8s.io/utils/ptr"}, pure: true},
 	{folder: "controllers/release/versions", imports: []string{"./api", "./controllers/kit"}, pure: true},
 	{folder: "controllers/configrevision", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/canaryrelease/chart", imports: []string{"./controllers/canaryrelease/chart/compare", "github.com/santhosh-tekuri/jsonschema/v6", "helm.sh/helm/v4", "k8s.io", "sigs.k8s.io/yaml"}},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/debounce"
 )
 
 // decision puts the draft together.
@@ -121,8 +122,8 @@ const figuresEvery = 15 * time.Second
 // debounced puts such a write off, if the status was written not long ago.
 func debounced(s *snapshot, d Decision) Decision {
 	now := &s.CanaryRelease.Status
-	left := min(figuresEvery-s.Now.Sub(s.ReportedAt), figuresEvery)
-	if s.ReportedAt.IsZero() || left <= 0 || apiequality.Semantic.DeepEqual(*now, d.Status) ||
+	left := debounce.Left(s.ReportedAt, figuresEvery, s.Now)
+	if left <= 0 || apiequality.Semantic.DeepEqual(*now, d.Status) ||
 		!apiequality.Semantic.DeepEqual(withoutFigures(now), withoutFigures(&d.Status)) {
 		return d
 	}

@@ -99,7 +99,9 @@ func TestEvidenceBringsForwardOnlyAStepOfAWeightAmongAll(t *testing.T) {
 }
 
 func TestOnlyTheLastStepPromotesAheadOfTime(t *testing.T) {
-	early := func(s *v1alpha1.RolloutSpec) { s.Analysis = &v1alpha1.Analysis{OnConclusive: v1alpha1.ConclusivePromote} }
+	early := func(s *v1alpha1.RolloutSpec) {
+		s.Analysis = &v1alpha1.Analysis{OnConclusive: v1alpha1.ConclusivePromote}
+	}
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.RolloutSpec)
 		want   []float64

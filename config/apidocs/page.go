@@ -49,7 +49,7 @@ func render(crd apiextensionsv1.CustomResourceDefinition) string {
 			p.object(name, part)
 		}
 	}
-	return strings.TrimRight(p.String(), "\n") + "\n"
+	return strings.TrimRight(strings.ReplaceAll(p.String(), "\n\n\n", "\n\n"), "\n") + "\n"
 }
 
 func (p *page) line(text string) { p.WriteString(text + "\n") }

@@ -105,8 +105,9 @@ generate-api: ## Generate the CRDs, the deep copies and OpenAPI definitions from
 	go run ./config/crdlines config/crd/*.yaml
 	cp config/crd/*.yaml charts/serin/files/crds/
 
-generate-docs: ## Generate the pages of kubectl traffic from its help
+generate-docs: ## Generate the pages of kubectl traffic from its help, and those of the kinds from their CRDs
 	go run ./cmd/kubectl-traffic/gendocs docs/kubectl-traffic
+	go run ./config/apidocs config/crd docs/reference
 
 build: ## Build the binaries into bin/
 	go build -o bin/ ./cmd/...

@@ -111,6 +111,7 @@ var layers = []layer{
 	{folder: "proxy/nginxproc", imports: []string{"./proxy/fdstore", "./traffic/nginx", "golang.org/x/sys", "k8s.io/utils/clock"}},
 	{folder: "config/testenv"},
 	{folder: "charts"},
+	{folder: "config/apidocs", imports: []string{"k8s.io/apiextensions-apiserver", "sigs.k8s.io/yaml"}},
 	{folder: "config", imports: []string{"go.yaml.in/yaml/v3"}},
 	{folder: "cmd", imports: []string{""}},
 	{folder: "cmd/build", pure: true},

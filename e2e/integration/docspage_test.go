@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -62,8 +63,10 @@ func sectionsOf(content string) (out []section) {
 	return appendPlayable(out, now)
 }
 
+// appendPlayable leaves out sections that show what is not played: sessions at a terminal,
+// and files that are not the reader's.
 func appendPlayable(out []section, s section) []section {
-	if len(s.blocks) == 0 {
+	if !slices.ContainsFunc(s.blocks, func(b block) bool { return b.kind != "console" && b.kind != "" }) {
 		return out
 	}
 	return append(out, s)

@@ -166,7 +166,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"length too large":          {"networkPolicy: {apiServer: {cidrs: [10.0.0.0/33]}}", `networkPolicy.apiServer.cidrs: "10.0.0.0/33" is no network`},
 		"length of IPv6 too large":  {"networkPolicy: {outbound: {cidrs: ['fd00::/129']}}", `networkPolicy.outbound.cidrs: "fd00::/129" is no network`},
 		"port":                      {"networkPolicy: {dnsPorts: [70000]}", "'/networkPolicy/dnsPorts/0': maximum: got 70,000, want 65,535"},
-		"no objects of the cluster":  {"clusterObjects: {enabled: false}", "clusterObjects.enabled: can be false only with watchNamespaces"},
+		"no objects of the cluster": {"clusterObjects: {enabled: false}", "clusterObjects.enabled: can be false only with watchNamespaces"},
 		"Secrets of others":         {"watchNamespaces: [shop]\nconfiguration: {secretNamespaces: [bank]}", `configuration.secretNamespaces: watchNamespaces lacks "bank"`},
 		"ConfigMaps of others":      {"watchNamespaces: [shop]\nconfiguration: {namespaces: [bank]}", `configuration.namespaces: watchNamespaces lacks "bank"`},
 		"two bundles":               {"caBundle: {configMap: a, secret: b}", "caBundle: give configMap or secret, not both"},

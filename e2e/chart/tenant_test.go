@@ -29,7 +29,9 @@ type tenantObject struct {
 	} `json:"spec"`
 }
 
-func (o tenantObject) key() string { return o.Kind + " " + o.Metadata.Namespace + "/" + o.Metadata.Name }
+func (o tenantObject) key() string {
+	return o.Kind + " " + o.Metadata.Namespace + "/" + o.Metadata.Name
+}
 
 // tenant renders the release of a tenant.
 func tenant(t *testing.T, namespace, values string) []tenantObject {

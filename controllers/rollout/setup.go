@@ -114,7 +114,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 }
 
 // watchContents watches the metadata of a kind in one namespace, with a cache of its own:
-// what nobody asks for is neither kept in memory nor read.
+// what no Rollout asks for is neither kept in memory nor read.
 func (r *Reconciler) watchContents(ctx context.Context, mgr manager.Manager, c controller.Controller, p place) (client.Reader, error) {
 	contents, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),

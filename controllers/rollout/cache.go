@@ -20,23 +20,14 @@ import (
 // controller reads. What is dropped is never written back: of these kinds only
 // patches are written, and statuses, with which the API server takes no metadata.
 //
-// Pod templates stay whole, of ReplicaSets too: they are compared by meaning. The
-// namespaces are those whose Secrets may be watched.
-func CacheOptions(secretNamespaces ...string) map[client.Object]cache.ByObject {
-	options := map[client.Object]cache.ByObject{
+// Pod templates of Deployments stay whole: canaries are made of them. Of those of ReplicaSets
+// a digest stays, by which they are compared.
+func CacheOptions() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{
 		&appsv1.Deployment{}: {Transform: transformDeployment},
 		&appsv1.ReplicaSet{}: {Transform: transformReplicaSet},
 		&v1alpha1.Rollout{}:  {Transform: transformRollout},
-		&corev1.ConfigMap{}:  {Transform: transformContent},
 	}
-	if len(secretNamespaces) > 0 {
-		secrets := cache.ByObject{Transform: transformContent, Namespaces: map[string]cache.Config{}}
-		for _, namespace := range secretNamespaces {
-			secrets.Namespaces[namespace] = cache.Config{}
-		}
-		options[&corev1.Secret{}] = secrets
-	}
-	return options
 }
 
 // transformContent keeps what distinguishes an object and a copy. Only their metadata are
@@ -64,11 +55,11 @@ func transformDeployment(object any) (any, error) {
 	return object, nil
 }
 
-// transformReplicaSet drops the annotations that the Deployment controller copies
-// from the Deployment, but for those that are read.
+// transformReplicaSet reduces the template, and drops the annotations that the Deployment
+// controller copies from the Deployment, but for those that are read.
 func transformReplicaSet(object any) (any, error) {
 	rs, ok := object.(*appsv1.ReplicaSet)
-	if !ok {
+	if !ok || workload.IsReduced(rs) { // an informer may hand over what it has already
 		return object, nil
 	}
 	rs.ManagedFields = nil
@@ -82,6 +73,7 @@ func transformReplicaSet(object any) (any, error) {
 		}
 	}
 	rs.Annotations = kept
+	workload.ReduceTemplate(rs)
 	return rs, nil
 }
 

@@ -24,6 +24,12 @@ var (
 // render is what helm install would apply, its hooks after it.
 func render(t *testing.T, values string, serves ...string) (string, error) {
 	t.Helper()
+	return renderIn(t, "serin-system", values, serves...)
+}
+
+// renderIn renders a release called serin in a namespace.
+func renderIn(t *testing.T, namespace, values string, serves ...string) (string, error) {
+	t.Helper()
 	loaded, err := loader.LoadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +40,7 @@ func render(t *testing.T, values string, serves ...string) (string, error) {
 	}
 	install := action.NewInstall(action.NewConfiguration())
 	install.DryRunStrategy = action.DryRunClient
-	install.ReleaseName, install.Namespace, install.APIVersions = "serin", "serin-system", serves
+	install.ReleaseName, install.Namespace, install.APIVersions = "serin", namespace, serves
 	if install.KubeVersion, err = common.ParseKubeVersion("v1.36.0"); err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +166,9 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"length too large":          {"networkPolicy: {apiServer: {cidrs: [10.0.0.0/33]}}", `networkPolicy.apiServer.cidrs: "10.0.0.0/33" is no network`},
 		"length of IPv6 too large":  {"networkPolicy: {outbound: {cidrs: ['fd00::/129']}}", `networkPolicy.outbound.cidrs: "fd00::/129" is no network`},
 		"port":                      {"networkPolicy: {dnsPorts: [70000]}", "'/networkPolicy/dnsPorts/0': maximum: got 70,000, want 65,535"},
+		"no objects of the cluster": {"clusterObjects: {enabled: false}", "clusterObjects.enabled: can be false only with watchNamespaces"},
+		"Secrets of others":         {"watchNamespaces: [shop]\nconfiguration: {secretNamespaces: [bank]}", `configuration.secretNamespaces: watchNamespaces lacks "bank"`},
+		"ConfigMaps of others":      {"watchNamespaces: [shop]\nconfiguration: {namespaces: [bank]}", `configuration.namespaces: watchNamespaces lacks "bank"`},
 		"two bundles":               {"caBundle: {configMap: a, secret: b}", "caBundle: give configMap or secret, not both"},
 		"two monitors":              {"monitoring: {podMonitor: {enabled: true}, serviceMonitor: {enabled: true}}", "monitoring: enable podMonitor or serviceMonitor, not both"},
 		"fewer than the least":      {"proxy: {replicas: 5, autoscaling: {enabled: true, maxReplicas: 3}}", "proxy.autoscaling.maxReplicas: 3 is less than proxy.replicas, which is 5"},

@@ -3,6 +3,35 @@
 {{- if contains "serin" .Release.Name }}{{ .Release.Name | trunc 52 }}{{ else }}{{ printf "%s-serin" .Release.Name | trunc 52 }}{{ end }}
 {{- end }}
 
+{{- /* The name of what belongs to no namespace. Tenants may give their releases the same name. */ -}}
+{{- define "serin.clusterName" -}}
+{{- if .Values.watchNamespaces }}{{ .Release.Namespace }}-{{ end }}{{ include "serin.name" . }}
+{{- end }}
+
+{{- /* The manager looks for these two policies by their names. */ -}}
+{{- define "serin.holdPolicy" -}}
+{{- if .Values.watchNamespaces }}{{ include "serin.clusterName" . }}{{ else }}serin{{ end }}-hold-deployments
+{{- end }}
+
+{{- define "serin.configurationPolicy" -}}
+{{- if .Values.watchNamespaces }}{{ include "serin.clusterName" . }}{{ else }}serin{{ end }}-configuration
+{{- end }}
+
+{{- /* Where the binding of a policy holds: everywhere, or in the namespaces that are watched. */ -}}
+{{- define "serin.watched" -}}
+{{- with .Values.watchNamespaces }}
+matchResources:
+  namespaceSelector:
+    matchExpressions:
+      - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+{{- end }}
+{{- end }}
+
+{{- /* The API of TrafficMetrics belongs to no namespace. */ -}}
+{{- define "serin.servesMetrics" -}}
+{{- if and .Values.metrics.enabled .Values.clusterObjects.enabled }}true{{ end }}
+{{- end }}
+
 {{- define "serin.selector" -}}
 app.kubernetes.io/name: serin
 app.kubernetes.io/instance: {{ .Release.Name }}

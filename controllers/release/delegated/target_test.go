@@ -69,7 +69,7 @@ func TestWhatHoldsTheReleaseOfACanaryReleaseUp(t *testing.T) {
 		"deleted":                        {gone, phaseEndedByOthers},
 		"being deleted":                  {func(d *state.Draft) { d.Delegated.Deleting = true }, phaseEndedByOthers},
 		"decided by a user":              {func(d *state.Draft) { d.Delegated.Decision = decided(v1alpha1.CanaryTransitionAdopted) }, phaseEndedByOthers},
-		"delegated to nobody":            {func(d *state.Draft) { d.Delegated.Rollout = "" }, phaseEndedByOthers},
+		"without consent":                {func(d *state.Draft) { d.Delegated.Rollout = "" }, phaseEndedByOthers},
 		"about to begin":                 {notBegun, state.PhaseReleasing},
 		"deleted before it began":        {func(d *state.Draft) { notBegun(d); gone(d) }, phaseUndelegated},
 		"without ready pods":             {func(d *state.Draft) { notBegun(d); d.Delegated.Ready = 0 }, phaseUndelegated},
@@ -155,12 +155,12 @@ func TestHowAnotherActorEndsARelease(t *testing.T) {
 		want    string
 		reason  string
 	}{
-		"deleted":             {gone, true, v1alpha1.OutcomeRolledBack, v1alpha1.ReasonDeprecated},
-		"being deleted":       {func(d *state.Draft) { d.Delegated.Deleting = true }, false, "", ""},
-		"deprecated":          {func(d *state.Draft) { d.Delegated.Decision = decided(v1alpha1.CanaryTransitionDeprecated) }, true, v1alpha1.OutcomeRolledBack, v1alpha1.ReasonDeprecated},
-		"being adopted":       {func(d *state.Draft) { d.Delegated.Decision = decided(v1alpha1.CanaryTransitionAdopted) }, false, "", ""},
-		"adopted":             {func(d *state.Draft) { d.Delegated.Decision = over(v1alpha1.CanaryTransitionAdopted) }, true, v1alpha1.OutcomePromoted, ""},
-		"delegated to nobody": {func(d *state.Draft) { d.Delegated.Rollout = "" }, true, v1alpha1.OutcomeRolledBack, v1alpha1.ReasonConflict},
+		"deleted":         {gone, true, v1alpha1.OutcomeRolledBack, v1alpha1.ReasonDeprecated},
+		"being deleted":   {func(d *state.Draft) { d.Delegated.Deleting = true }, false, "", ""},
+		"deprecated":      {func(d *state.Draft) { d.Delegated.Decision = decided(v1alpha1.CanaryTransitionDeprecated) }, true, v1alpha1.OutcomeRolledBack, v1alpha1.ReasonDeprecated},
+		"being adopted":   {func(d *state.Draft) { d.Delegated.Decision = decided(v1alpha1.CanaryTransitionAdopted) }, false, "", ""},
+		"adopted":         {func(d *state.Draft) { d.Delegated.Decision = over(v1alpha1.CanaryTransitionAdopted) }, true, v1alpha1.OutcomePromoted, ""},
+		"without consent": {func(d *state.Draft) { d.Delegated.Rollout = "" }, true, v1alpha1.OutcomeRolledBack, v1alpha1.ReasonConflict},
 	} {
 		d := inStep(test.change)
 		if got := (Target{}).Act(d, phaseEndedByOthers); got != test.another {

@@ -62,8 +62,8 @@ func TestRoutesAreComparedByWhoMeetsTheCanary(t *testing.T) {
 		"only those who match":    {half, matched, false, false, false},
 		"all after who match":     {matched, half, false, false, true},
 		"more":                    {Route{Weight: 49}, half, false, false, true},
-		"nobody, and who match":   {Route{}, matched, false, false, true},
-		"nobody twice":            {Route{}, Route{}, true, true, false},
+		"no user, and who match":  {Route{}, matched, false, false, true},
+		"no user twice":           {Route{}, Route{}, true, true, false},
 		"no weight, with matches": {Route{Matches: []string{"beta"}}, matched, false, false, true},
 	} {
 		if got := c.a.Equal(c.b); got != c.equal {

@@ -140,7 +140,7 @@ func TestWhatACanaryReleaseCantBeReleasedFor(t *testing.T) {
 		"unmeasured, but ending": func(d *state.Draft) {
 			d.Delegated.Problem, d.Delegated.Decision = "no ports", decided(v1alpha1.CanaryTransitionAdopted)
 		},
-		"deleted, whoever it named last": gone,
+		"deleted": gone,
 	} {
 		if got := inStep(change).Refusal; got != nil {
 			t.Errorf("%s: %+v", name, got)

@@ -78,7 +78,7 @@ func TestEveryControllerIsBounded(t *testing.T) {
 		if deadline := time.Duration(c.FieldByName("ReconciliationTimeout").Int()); deadline < bounds.Deadline || deadline > 30*time.Minute {
 			t.Errorf("controller %s: a reconcile may take %s", name, deadline)
 		}
-		limiter, ok := c.FieldByName("RateLimiter").Interface().(workqueue.TypedRateLimiter[reconcile.Request])
+		limiter, ok := reflect.TypeAssert[workqueue.TypedRateLimiter[reconcile.Request]](c.FieldByName("RateLimiter"))
 		if !ok {
 			t.Errorf("controller %s has no rate limiter", name)
 			continue

@@ -150,9 +150,9 @@ func KeepDispersion(d *state.Draft) {
 	}
 }
 
-// EvidenceSentence is what the analysis says, with the reason where measurements
+// Sentence is what the analysis says, with the reason where measurements
 // are missing.
-func EvidenceSentence(s *state.Snapshot) string {
+func Sentence(s *state.Snapshot) string {
 	text := s.Verdict.Explain()
 	if s.Verdict.Verdict == judge.Inconclusive && s.DataProblem != "" {
 		text += " (" + s.DataProblem + ")"

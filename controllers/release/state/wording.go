@@ -16,6 +16,7 @@ func EndTime(end time.Time, lasts time.Duration) string {
 	return DateTime(end.UTC())
 }
 
+// DateTime is a time with its day and its zone.
 func DateTime(t time.Time) string { return t.Format("Mon 2006-01-02 15:04 MST") }
 
 // Brief is a duration as users write it: "10m", and not "10m0s".

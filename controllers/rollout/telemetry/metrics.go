@@ -26,6 +26,7 @@ type Metrics struct {
 	seen map[types.NamespacedName]figures
 }
 
+// New makes the metrics of releases, without any figures yet.
 func New() *Metrics {
 	return &Metrics{
 		releases:      counters("serin_releases_total", "Releases that ended, by outcome.", "outcome", outcomes),

@@ -110,7 +110,7 @@ func holdOn(d *state.Draft, i int, end time.Time, action policy.Action) (another
 			return true
 		}
 	}
-	until := "until %s at least"
+	until := "until %s or later"
 	if d.Status.Step.HoldoutUntil != nil {
 		until = "ahead of time, since the evidence suffices; stable keeps the rest until %s, and both are compared"
 	}

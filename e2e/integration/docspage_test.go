@@ -117,8 +117,8 @@ func TestSectionsOfAPageAreFound(t *testing.T) {
 
 func TestOutputIsComparedWithoutWhatVaries(t *testing.T) {
 	t.Parallel()
-	shown := "NAME      AGE\nwebsite   12s   revision 5d4f8c7b9 until 10:02:00 at least\n"
-	if got, want := normal(shown), "NAME AGE\nwebsite AGE revision REVISION until TIME at least"; got != want {
+	shown := "NAME      AGE\nwebsite   12s   revision 5d4f8c7b9 until 10:02:00 UTC or later\n"
+	if got, want := normal(shown), "NAME AGE\nwebsite AGE revision REVISION until TIME UTC or later"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if normal("Step 1/2: 10 %") == normal("Step 1/2: 20 %") {

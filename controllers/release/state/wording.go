@@ -11,7 +11,7 @@ import (
 // date too where that could be of another day than today or tomorrow morning.
 func EndTime(end time.Time, lasts time.Duration) string {
 	if lasts < 24*time.Hour {
-		return end.UTC().Format(time.TimeOnly)
+		return end.UTC().Format(time.TimeOnly + " MST")
 	}
 	return DateTime(end.UTC())
 }

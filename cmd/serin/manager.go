@@ -207,7 +207,7 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
-	return mgr, addHealth(mgr, caches)
+	return mgr, errors.Join(addHealth(mgr, caches), addRelease(mgr, clock.RealClock{}))
 }
 
 // routers are the routers that this operator offers. A new one is one more line.

@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/serin-dev/serin/analysis"
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
@@ -47,22 +46,23 @@ import (
 
 // managerOptions are the flags of serin manager.
 type managerOptions struct {
-	metricsAddress, probeAddress string
-	leaderElect                  bool
-	leaderNamespace, leaderID    string
-	scope                        scopeOptions
-	proxyImage                   string
-	proxyPods                    proxyPodOptions
-	defaultRouter, guardPolicy   string
-	istioSettle, smiSettle       time.Duration
-	gatewaySettle                time.Duration
-	window                       time.Duration
-	workers                      int
-	configurationPolicy          string
-	configurationNamespaces      []string
-	secretNamespaces             []string
-	outbound                     outboundOptions
-	canaryServiceAccount         string
+	probeAddress               string
+	metrics                    ownMetricsOptions
+	leaderElect                bool
+	leaderNamespace, leaderID  string
+	scope                      scopeOptions
+	proxyImage                 string
+	proxyPods                  proxyPodOptions
+	defaultRouter, guardPolicy string
+	istioSettle, smiSettle     time.Duration
+	gatewaySettle              time.Duration
+	window                     time.Duration
+	workers                    int
+	configurationPolicy        string
+	configurationNamespaces    []string
+	secretNamespaces           []string
+	outbound                   outboundOptions
+	canaryServiceAccount       string
 	// splits is how the cluster serves TrafficSplits.
 	splits traffic.Served
 }
@@ -83,7 +83,7 @@ func newManagerCommand() *cobra.Command {
 }
 
 func (o *managerOptions) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of the operator's metrics; 0 for none")
+	o.metrics.bind(flags)
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of the probes")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "act only as the holder of a lease, so that several replicas can run")
 	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "namespace of the lease; the pod's own when empty")
@@ -187,7 +187,7 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 	}
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: newScheme(o.splits), Logger: ctrl.LoggerFrom(ctx),
-		Metrics:                metricsserver.Options{BindAddress: o.metricsAddress},
+		Metrics:                o.metrics.options(),
 		HealthProbeBindAddress: o.probeAddress,
 		LeaderElection:         o.leaderElect, LeaderElectionID: o.leaderID,
 		LeaderElectionNamespace:       o.leaderNamespace,
@@ -207,7 +207,7 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
-	return mgr, addHealth(mgr, caches)
+	return mgr, errors.Join(addHealth(mgr, caches), addRelease(mgr, clock.RealClock{}))
 }
 
 // routers are the routers that this operator offers. A new one is one more line.

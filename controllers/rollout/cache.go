@@ -4,7 +4,9 @@ package rollout
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -72,10 +74,27 @@ func transformReplicaSet(object any) (any, error) {
 			kept[key] = value
 		}
 	}
-	rs.Annotations = kept
+	rs.Annotations = sharedScale(kept)
 	workload.ReduceTemplate(rs)
 	return rs, nil
 }
+
+// scales are the annotations of ReplicaSets that have none but the scale of their Deployment,
+// by that scale: nearly all have.
+var scales sync.Map
+
+// sharedScale is one map for all ReplicaSets with the same scale and nothing else.
+func sharedScale(kept map[string]string) map[string]string {
+	scale, found := kept[workload.AnnotationDesiredReplicas]
+	if n, err := strconv.ParseInt(scale, 10, 32); !found || len(kept) != 1 || err != nil || n > maxSharedScale || strconv.FormatInt(n, 10) != scale {
+		return kept
+	}
+	known, _ := scales.LoadOrStore(scale, kept)
+	return known.(map[string]string) //nolint:forcetypeassert // of what is stored above
+}
+
+// maxSharedScale bounds how many maps are kept for ever.
+const maxSharedScale = 1000
 
 func transformRollout(object any) (any, error) {
 	if ro, ok := object.(*v1alpha1.Rollout); ok {

@@ -8,64 +8,15 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"hash"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/serin-dev/serin/api/v1alpha1"
 )
-
-// annotationDigest is where a ReplicaSet of a cache has the digest of its template. It is
-// never written to the API.
-const annotationDigest = "serin.dev/template-digest"
-
-// ReduceTemplate replaces the template of a ReplicaSet by what is read of it: its labels,
-// which contents of ConfigMaps its pods read, and a digest to compare it by. A cluster has
-// many times more old ReplicaSets than Deployments.
-func ReduceTemplate(rs *appsv1.ReplicaSet) {
-	t := &rs.Spec.Template
-	digest := TemplateDigest(t)
-	reduced := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: shared(t.Labels, rs.Labels)}}
-	if copies, found := t.Annotations[v1alpha1.AnnotationConfiguration]; found {
-		reduced.Annotations = map[string]string{v1alpha1.AnnotationConfiguration: copies}
-	}
-	rs.Spec.Template = reduced
-	if s := rs.Spec.Selector; s != nil {
-		s.MatchLabels = shared(s.MatchLabels, rs.Labels)
-	}
-	rs.Annotations = withLabel(rs.Annotations, annotationDigest, digest)
-}
-
-// shared is the second map where the first is equal to it.
-func shared(m, known map[string]string) map[string]string {
-	if maps.Equal(m, known) {
-		return known
-	}
-	return m
-}
-
-// IsReduced reports whether a ReplicaSet has no more than a digest of its template. All of the
-// API have containers, whatever their annotations say.
-func IsReduced(rs *appsv1.ReplicaSet) bool {
-	_, found := rs.Annotations[annotationDigest]
-	return found && len(rs.Spec.Template.Spec.Containers) == 0
-}
-
-// HasTemplate reports whether the pods of a ReplicaSet, of a cache or not, mean the same as
-// those of a template.
-func HasTemplate(rs *appsv1.ReplicaSet, t *corev1.PodTemplateSpec) bool {
-	if IsReduced(rs) {
-		return rs.Annotations[annotationDigest] == TemplateDigest(t)
-	}
-	return SameTemplate(&rs.Spec.Template, t)
-}
 
 // TemplateDigest is equal for two templates that SameTemplate calls the same. It holds
 // within one process only: another version of the API types may make another one.

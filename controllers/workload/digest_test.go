@@ -133,15 +133,15 @@ func TestAReplicaSetOfACacheIsComparedByItsDigest(t *testing.T) {
 		}
 	}
 	want := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{
-		Labels: wanted.Labels, Annotations: map[string]string{v1alpha1.AnnotationConfiguration: "ConfigMap/app=app-1"},
+		Name: "digest:" + TemplateDigest(&wanted), Labels: wanted.Labels, Annotations: map[string]string{v1alpha1.AnnotationConfiguration: "ConfigMap/app=app-1"},
 	}}
 	if diff := cmp.Diff(want, reduced.Spec.Template); diff != "" {
 		t.Errorf("kept of the template (-want +got):\n%s", diff)
 	}
 	forged := whole()
 	forged.Spec.Template = changed
-	forged.Annotations = reduced.Annotations
+	forged.Spec.Template.Name = reduced.Spec.Template.Name
 	if HasTemplate(forged, &wanted) {
-		t.Error("an annotation of a user stands for the template")
+		t.Error("a name that a user wrote stands for the template")
 	}
 }

@@ -5,6 +5,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,9 +16,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +34,9 @@ import (
 // manager as a process with the arguments and the rights that the chart gives it.
 type tenant struct {
 	*scene
-	user    string
+	user string
+	// metrics is the address of its metrics.
+	metrics string
 	log     bytes.Buffer
 	process *exec.Cmd
 }
@@ -96,19 +103,13 @@ func (c *tenant) startManager(args []string) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	free, err := (&net.ListenConfig{}).Listen(c.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		c.Fatal(err)
-	}
-	probes := free.Addr().String()
-	if err := free.Close(); err != nil {
-		c.Fatal(err)
-	}
+	probes := freeAddress(c.T)
+	c.metrics = freeAddress(c.T)
 	environment := strings.NewReplacer("$(POD_NAMESPACE)", c.namespace, "$(NODE_ADDRESSES)", "192.0.2.1")
 	for i := range args {
 		args[i] = environment.Replace(args[i])
 	}
-	args = append(args, "--metrics-bind-address=0", "--health-probe-bind-address="+probes)
+	args = append(args, "--metrics-bind-address="+c.metrics, "--health-probe-bind-address="+probes)
 	c.process = exec.Command(binary, args...)
 	c.process.Env = append(os.Environ(), "KUBECONFIG="+kubeconfigOf(c, config, c.namespace))
 	c.process.Stderr = &c.log
@@ -126,6 +127,77 @@ func (c *tenant) startManager(args []string) {
 		}
 		return nil
 	})
+}
+
+// freeAddress is one that nothing listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return free.Addr().String()
+}
+
+// getMetrics asks for the metrics, with a token unless that is "".
+func (c *tenant) getMetrics(scheme, token string) (status int, err error) {
+	request, err := http.NewRequestWithContext(c.Context(), http.MethodGet, scheme+"://"+c.metrics+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+	response, err := (&http.Client{Transport: transport, Timeout: 5 * time.Second}).Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+// tokenOf makes a ServiceAccount and returns a token of it.
+func (c *tenant) tokenOf(account string) string {
+	c.Helper()
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
+	c.create(sa)
+	request := &authenticationv1.TokenRequest{}
+	if err := admin.SubResource("token").Create(c.Context(), sa, request); err != nil {
+		c.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+// checkMetrics checks that only who may get /metrics does.
+func (c *tenant) checkMetrics() {
+	c.Helper()
+	scraper, other := c.tokenOf("scraper"), c.tokenOf("other")
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: c.namespace + "-scraper"},
+		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: c.namespace, Name: "scraper"}},
+	}
+	c.installObject(role)
+	c.installObject(binding)
+	eventually(c, "the scraper gets the metrics", func() error {
+		status, err := c.getMetrics("https", scraper)
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("status %d", status)
+		}
+		return err
+	})
+	// The library answers a token that the API server does not know with an internal error.
+	for token, want := range map[string]int{"": http.StatusUnauthorized, "forged": http.StatusInternalServerError, other: http.StatusForbidden} {
+		if status, err := c.getMetrics("https", token); err != nil || status != want {
+			c.Errorf("with the token %q: status %d, %v; want %d", token, status, err, want)
+		}
+	}
 }
 
 func (c *tenant) end() {
@@ -219,7 +291,7 @@ func TestTenantsWithInstallationsOfTheirOwnStayApart(t *testing.T) {
 	other := newScene(t)
 	other.create(deployment("website", 2), service("website"), newRollout())
 	// The second has no rights but in their namespace.
-	a, b := newTenant(t, ""), newTenant(t, ",clusterObjects.enabled=false")
+	a, b := newTenant(t, ",monitoring.secure.enabled=true"), newTenant(t, ",clusterObjects.enabled=false")
 	received := map[*tenant]<-chan struct{}{}
 	for _, c := range []*tenant{a, b} {
 		receiver, calls := listen(t)
@@ -230,6 +302,10 @@ func TestTenantsWithInstallationsOfTheirOwnStayApart(t *testing.T) {
 		c.release()
 		c.proxiesAreBound()
 		c.eventually("a notification", func(context.Context) bool { return len(received[c]) > 0 })
+	}
+	a.checkMetrics()
+	if status, err := b.getMetrics("http", ""); err != nil || status != http.StatusOK {
+		t.Errorf("metrics in the clear: status %d, %v", status, err)
 	}
 	if ro := other.rollout(); len(ro.Finalizers) > 0 || len(ro.Status.Conditions) > 0 {
 		t.Errorf("a Rollout of a namespace that none watches: %+v", ro)
@@ -253,7 +329,8 @@ func checkApart(t *testing.T, requests map[string][]auditEvent, allowed ...strin
 			t.Errorf("%d requests in the namespace %q, such as %s %s", len(events), namespace, events[0].Verb, events[0].RequestURI)
 		}
 		for _, e := range events {
-			if namespace != allowed[0] && !slices.Contains([]string{"get", "list", "watch"}, e.Verb) {
+			asks := slices.Contains([]string{"tokenreviews", "subjectaccessreviews"}, e.ObjectRef.Resource)
+			if namespace != allowed[0] && !asks && !slices.Contains([]string{"get", "list", "watch"}, e.Verb) {
 				t.Errorf("%s %s", e.Verb, e.RequestURI)
 			}
 		}

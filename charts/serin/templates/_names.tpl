@@ -67,6 +67,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   "tag" ($own.tag | default .Values.image.tag | default .Chart.AppVersion)) $own) }}
 {{- end }}
 
+{{- /* What the manager mounts. */ -}}
+{{- define "serin.managerVolumes" -}}
+{{- include "serin.caVolume" . }}
+{{- with .Values.monitoring.secure }}
+{{- if and .enabled .certificateSecret }}
+- name: metrics-certificate
+  secret: {secretName: {{ .certificateSecret }}, defaultMode: 0444, items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "serin.managerMounts" -}}
+{{- include "serin.caMount" . }}
+{{- if and .Values.monitoring.secure.enabled .Values.monitoring.secure.certificateSecret }}
+- {name: metrics-certificate, mountPath: /metrics-certificate, readOnly: true}
+{{- end }}
+{{- end }}
+
 {{- /* What the metrics servers mount: one key of each, so that nothing else of a Secret
      is in their reach. */ -}}
 {{- define "serin.metricsVolumes" -}}

@@ -51,18 +51,17 @@ func (r Result) within() bool { return r.Low <= r.Share && r.Share <= r.High }
 // 2020, "Universal inference", section 7). The mixture is Beta(1, 1). Test k of a release may
 // use α/((k+1)(k+2)), which sums to α over all tests.
 func assess(c Count, weight int32, earlier int64) Result {
-	k := float64(max(earlier, 0))
+	k := float64(earlier)
 	r := Result{Count: c, Weight: weight, Threshold: (k + 1) * (k + 2) / MaxFalseAlarm}
 	if !shared(weight) {
 		return r
 	}
 	want := float64(weight) / 100
 	r.Low, r.High = want-tolerance(want), want+tolerance(want)
-	n := float64(c.Canary) + float64(c.Stable)
-	if c.Canary < 0 || c.Stable < 0 || n == 0 {
+	if c.total() == 0 {
 		return r
 	}
-	r.Share = float64(c.Canary) / n
+	r.Share = float64(c.Canary) / float64(c.total())
 	nearest := min(max(r.Share, r.Low), r.High)
 	r.Evidence = math.Exp(logMixture(c) - logLikelihood(c, nearest))
 	return r

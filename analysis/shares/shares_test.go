@@ -92,7 +92,7 @@ func TestARouterThatKeepsItsWeightsIsHardlyEverAccused(t *testing.T) {
 		"in the middle":     func(r Result) float64 { return (r.Low + r.High) / 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			random, alarms := rand.New(rand.NewPCG(7, 1)), 0 //nolint:gosec // simulated requests
+			random, alarms := rand.New(rand.NewPCG(7, 1)), 0
 			for range releases {
 				if alarmed(random, edge) {
 					alarms++
@@ -128,7 +128,7 @@ func TestAMismatchIsFoundSoon(t *testing.T) {
 	}{
 		{5, 0, 300}, {10, 0, 150}, {10, 0.02, 400}, {10, 0.05, 2500}, {20, 0.04, 200}, {50, 0.25, 400}, {50, 0.1, 100}, {10, 0.3, 200},
 	} {
-		random, found, slowest := rand.New(rand.NewPCG(3, 1)), 0, 0 //nolint:gosec // simulated requests
+		random, found, slowest := rand.New(rand.NewPCG(3, 1)), 0, 0
 		const releases = 50
 		for range releases {
 			var s State

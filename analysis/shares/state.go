@@ -9,11 +9,10 @@ const most = 1e10
 // State is what is remembered of the shares of one release. It is a value: keep the one that
 // a method returns. The zero State is the beginning of a release.
 //
-//	counts                            then
-//	of another weight, or step        another test begins
-//	contradict the weight             a mismatch; they are counted anew
-//	after a mismatch, as many as      it is over: what it took to find it
-//	it was found by, in the tolerance has shown nothing more
+//	what comes                                     then
+//	another weight, or another step                another test begins
+//	counts that contradict the weight              there is a mismatch; what follows is counted anew
+//	after that, as many again, of the right share  the mismatch is over
 //
 // Counting anew begins only after a mismatch, so that it does not make a first one any
 // likelier.

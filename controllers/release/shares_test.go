@@ -30,8 +30,9 @@ func shared(t *testing.T, step v1alpha1.Step, policy v1alpha1.InconclusivePolicy
 	return o
 }
 
-// answered is what the operator makes of a window of five seconds.
-func answered(o *state.Observation, canary, stable int64) v1alpha1.RolloutStatus {
+// answered is what the operator makes of a window of five seconds. It has nothing to do at once.
+func answered(t *testing.T, o *state.Observation, canary, stable int64) v1alpha1.RolloutStatus {
+	t.Helper()
 	start := o.Now
 	o.Now = start.Add(5 * time.Second)
 	o.Windows = []analysis.Window{{
@@ -39,8 +40,12 @@ func answered(o *state.Observation, canary, stable int64) v1alpha1.RolloutStatus
 		Canary: analysis.Variant{Requests: canary}, Stable: analysis.Variant{Requests: stable},
 	}}
 	o.Rollout = o.Rollout.DeepCopy() // nothing is remembered but the status
-	o.Rollout.Status = Decide(*o).Status
-	return o.Rollout.Status
+	d := Decide(*o)
+	o.Rollout.Status = d.Status
+	if d.After > 0 && d.After < time.Second && d.Status.Step.Index == 0 {
+		t.Fatalf("it looks again after %s: %s", d.After, readyMessage(o.Rollout))
+	}
+	return d.Status
 }
 
 func TestSharesThatAreNotTheWeightHoldTheStepUntilTheyAre(t *testing.T) {
@@ -48,7 +53,7 @@ func TestSharesThatAreNotTheWeightHoldTheStepUntilTheyAre(t *testing.T) {
 		t.Run(string(policy), func(t *testing.T) {
 			o := shared(t, v1alpha1.Step{Weight: 10, Hold: "10s"}, policy)
 			for range 20 {
-				st := answered(&o, 200, 200)
+				st := answered(t, &o, 200, 200)
 				c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionAnalysisPassed)
 				if st.Step == nil || st.Step.Index != 0 || st.Decision != nil {
 					t.Fatalf("the step is over: %s", readyMessage(o.Rollout))
@@ -57,7 +62,7 @@ func TestSharesThatAreNotTheWeightHoldTheStepUntilTheyAre(t *testing.T) {
 					t.Fatalf("AnalysisPassed is %s, %s: %s", c.Status, c.Reason, c.Message)
 				}
 			}
-			if st := answered(&o, 100, 900); st.Step.Index != 1 {
+			if st := answered(t, &o, 100, 900); st.Step.Index != 1 {
 				t.Errorf("the step goes on although its weight is kept: %s", readyMessage(o.Rollout))
 			}
 		})
@@ -76,7 +81,7 @@ func TestAStepWhoseRequestsAreNotSharedByOneWeightIsNotTested(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := shared(t, test.step, v1alpha1.InconclusiveHold)
 			test.change(&o)
-			if st := answered(&o, 200, 200); st.Step.Index != 1 {
+			if st := answered(t, &o, 200, 200); st.Step.Index != 1 {
 				t.Errorf("the step goes on: %s", readyMessage(o.Rollout))
 			}
 		})
@@ -85,9 +90,9 @@ func TestAStepWhoseRequestsAreNotSharedByOneWeightIsNotTested(t *testing.T) {
 
 func TestSharesOfTheStepBeforeAreNotTestedByTheNext(t *testing.T) {
 	o := shared(t, v1alpha1.Step{Weight: 10, Hold: "10s", Matches: []string{"testers"}}, v1alpha1.InconclusiveHold)
-	answered(&o, 200, 200)
+	answered(t, &o, 200, 200)
 	for range 3 { // the next step waits for its weight
-		if st := answered(&o, 200, 200); st.Step.ProgrammedAt != nil || st.Analysis.Reason == string(judge.ReasonShareMismatch) {
+		if st := answered(t, &o, 200, 200); st.Step.ProgrammedAt != nil || st.Analysis.Reason == string(judge.ReasonShareMismatch) {
 			t.Fatalf("%s: %s", st.Analysis.Reason, st.Analysis.Message)
 		}
 	}

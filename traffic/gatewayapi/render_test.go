@@ -42,7 +42,7 @@ func TestAnAddedRuleHasNoName(t *testing.T) {
 }
 
 // A session stays with a backend of weight 0, and ends with one that the rule does not name.
-func TestABackendOfWeight0IsTakenOutOfARuleWithSessions(t *testing.T) {
+func TestABackendOfWeight0IsLeftOutOfARuleWithSessions(t *testing.T) {
 	t.Parallel()
 	sessions := map[string]any{"type": "Cookie", "sessionName": "shop"}
 	for name, test := range map[string]struct {

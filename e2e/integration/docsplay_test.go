@@ -42,7 +42,7 @@ type reader struct {
 }
 
 // newReader gives somebody a namespace with an operator.
-func newReader(t *testing.T, files map[string]string) *reader {
+func newReader(t *testing.T, files map[string]string, see ...func(*sight)) *reader {
 	t.Helper()
 	r := &reader{scene: newScene(t), folder: t.TempDir(), measured: newMeasurements(), files: maps.Clone(files)}
 	content, err := os.ReadFile(plane.Kubeconfig)
@@ -55,7 +55,7 @@ func newReader(t *testing.T, files map[string]string) *reader {
 	}
 	r.run("kubectl config set-context --current --namespace=" + r.namespace)
 	r.serveProxies()
-	r.startOperator(r.measured)
+	r.startOperator(r.measured, see...)
 	return r
 }
 

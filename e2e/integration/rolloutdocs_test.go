@@ -3,11 +3,14 @@
 package integration
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/serin-dev/serin/e2e/tools"
 )
 
 // function begins a block that defines functions of the shell.
@@ -54,7 +57,7 @@ var played = []string{
 var notPlayed = map[string]string{
 	"how-to/gateways.md":       "a gateway: TestARolloutIsPromotedByAGateway plays it",
 	"how-to/gitops.md":         "Argo CD or Flux: TestArgoCDSeesNoDriftInTheMiddleOfARelease and e2e/gitops have their parts",
-	"how-to/helm-canaries.md":  "a Helm release: TestCanaryRelease plays it",
+	"how-to/helm-canaries.md":  "it repeats the tutorial, which TestTheTutorialAboutHelmCanariesCanBeFollowed plays",
 	"how-to/prometheus-p99.md": "a Prometheus: TestANumberOutsideOfItsLimitRollsBack has a server of numbers",
 }
 
@@ -78,6 +81,31 @@ func TestThePagesAboutRolloutsCanBeFollowed(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestTheTutorialAboutHelmCanariesCanBeFollowed(t *testing.T) {
+	t.Parallel()
+	checkout, err := tools.Locate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	helm, err := checkout.Builder(os.Stderr).Build(t.Context(), tools.Helm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := checkout.Program(t.Context(), "cmd/kubectl-traffic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	for name, program := range map[string]string{"helm": helm.Path("helm"), "kubectl-traffic": plugin} {
+		if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newReader(t, nil, withCanaries)
+	r.begun, r.functions = true, "PATH='"+bin+"':$PATH\n"
+	r.play(whole(page(t, "tutorials/helm-canary.md")))
 }
 
 func TestEveryHowToPageIsPlayedOrSaysWhyNot(t *testing.T) {

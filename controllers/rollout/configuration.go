@@ -118,7 +118,7 @@ func (r *Reconciler) configurationProblem(ctx context.Context, s *snapshot, refe
 		return "the operator was installed without it; set the values configuration.enabled and clusterObjects.enabled of its chart, or remove the field", nil
 	case !r.options.GuardServed:
 		return "this cluster does not serve MutatingAdmissionPolicy of admissionregistration.k8s.io/v1 (Kubernetes 1.36), which puts the names of copies in pods; remove the field", nil
-	case !o.mayRead(s.Rollout.Namespace):
+	case slices.Contains(s.Rollout.Spec.Configuration.Kinds, v1alpha1.ConfigurationConfigMap) && !o.mayRead(s.Rollout.Namespace):
 		return fmt.Sprintf("the operator may not read ConfigMaps in the namespace %q; name it in the value configuration.namespaces of its chart, or remove the field", s.Rollout.Namespace), nil
 	case len(references) > configrevision.MaxReferences:
 		return fmt.Sprintf("the template refers to %d objects, and at most %d can be kept; name some under except", len(references), configrevision.MaxReferences), nil

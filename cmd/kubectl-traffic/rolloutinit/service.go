@@ -5,6 +5,7 @@ package rolloutinit
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -85,7 +86,7 @@ func declares(d *appsv1.Deployment, port string) bool {
 func unnamed(s *corev1.Service) (ports []string) {
 	for _, p := range s.Spec.Ports {
 		if p.Name == "" && p.AppProtocol == nil && p.Protocol != corev1.ProtocolUDP {
-			ports = append(ports, fmt.Sprint(p.Port))
+			ports = append(ports, strconv.Itoa(int(p.Port)))
 		}
 	}
 	return ports

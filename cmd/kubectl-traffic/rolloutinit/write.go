@@ -136,7 +136,13 @@ func (d Draft) notes() []string {
 	return append(list, fmt.Sprintf("Next: kubectl traffic rollout lint -f FILE, then kubectl apply -f FILE, then kubectl traffic rollout plan %s.", d.Name()))
 }
 
-func number(n float64) string { return strconv.FormatFloat(n, 'g', 3, 64) }
+// number has three digits, and none behind the point where there are more before it.
+func number(n float64) string {
+	if n >= 100 {
+		return strconv.FormatFloat(n, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(n, 'g', 3, 64)
+}
 
 // hold is a duration as the API takes it, without parts that are zero.
 func hold(d time.Duration) string {

@@ -122,6 +122,12 @@ var layers = []layer{
 	{folder: "cmd/kubectl-traffic/tags", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/trafficstats", imports: []string{"./api", "./metricsapi/observe", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/boxgraph", pure: true},
+	{folder: "cmd/kubectl-traffic/migration", imports: []string{"./cmd/kubectl-traffic/migration"}, pure: true},
+	{folder: "cmd/kubectl-traffic/migration/source", imports: []string{"sigs.k8s.io/json"}, pure: true},
+	{folder: "cmd/kubectl-traffic/migration/target", imports: []string{"./api", "./cmd/kubectl-traffic/migration/source", "./traffic", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml"}, pure: true},
+	{folder: "cmd/kubectl-traffic/migration/argo", imports: []string{"./api", "./cmd/kubectl-traffic/migration/source", "./cmd/kubectl-traffic/migration/target", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "cmd/kubectl-traffic/migration/flagger", imports: []string{"./api", "./cmd/kubectl-traffic/migration/source", "./cmd/kubectl-traffic/migration/target", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "cmd/kubectl-traffic/rolloutinit", imports: []string{"./cmd/kubectl-traffic/rolloutview", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/rolloutview", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/settings", "./schedule", "github.com/xlab/treeprint", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/cli-runtime/pkg/printers", "k8s.io/utils/ptr"}, pure: true},
 }
 

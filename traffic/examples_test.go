@@ -54,8 +54,8 @@ func TestExamplesCanBeServed(t *testing.T) {
 		"website-v2": service("website-v2", "10.0.0.3", map[string]string{"app": "website", "v": "2"}, port),
 	}
 	for file, want := range map[string]traffic.Ability{
-		"../examples/ab-test.yaml": traffic.AbilityMatch,
-		"../examples/mirror.yaml":  traffic.AbilityMirror,
+		"../examples/ab-test/by-hand/trafficsplit.yaml": traffic.AbilityMatch,
+		"../examples/mirror/by-hand/trafficsplit.yaml":  traffic.AbilityMirror,
 	} {
 		split, groups := load(t, file)
 		got, problems := traffic.Resolve(split, traffic.Known{Services: services, Groups: groups})

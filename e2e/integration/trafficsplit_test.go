@@ -105,14 +105,14 @@ func readyIn(slice *discoveryv1.EndpointSlice) map[string]bool {
 	return ready
 }
 
-// neverEmpty watches, until it is stopped, that the root Service has endpoints: at each
+// neverEmpty watches, until it is stopped, that a Service has endpoints: at each
 // change that the API server makes of them.
-func (s *scene) neverEmpty() (stop func()) {
+func (s *scene) neverEmpty(service string) (stop func()) {
 	var stopped atomic.Bool
 	full := map[string]int{} // slices, by name
 	s.watch(&discoveryv1.EndpointSliceList{}, func(e watch.Event, o client.Object) {
 		slice, ok := o.(*discoveryv1.EndpointSlice)
-		if !ok || slice.Labels[discoveryv1.LabelServiceName] != "birds" || stopped.Load() {
+		if !ok || slice.Labels[discoveryv1.LabelServiceName] != service || stopped.Load() {
 			return
 		}
 		delete(full, slice.Name)
@@ -120,7 +120,7 @@ func (s *scene) neverEmpty() (stop func()) {
 			full[slice.Name] = ready
 		}
 		if len(full) == 0 {
-			s.Errorf("the root Service has no ready endpoint after version %s", slice.ResourceVersion)
+			s.Errorf("the Service %s has no ready endpoint after version %s", service, slice.ResourceVersion)
 		}
 	})
 	return func() { stopped.Store(true) }
@@ -129,7 +129,7 @@ func (s *scene) neverEmpty() (stop func()) {
 func TestASplitByHand(t *testing.T) {
 	t.Parallel()
 	s, _ := birds(t)
-	stop := s.neverEmpty()
+	stop := s.neverEmpty("birds")
 	defer stop()
 
 	ts := s.birdSplit()
@@ -211,7 +211,7 @@ func TestTheProxiesStayInThePathWhenTheSplitIsDeletedInTheForeground(t *testing.
 	if d := s.get(t.Context(), "serin-proxy-birds", &appsv1.Deployment{}); d.GetDeletionTimestamp() != nil {
 		t.Error("the proxies are deleted while they are in the path")
 	}
-	stop := s.neverEmpty()
+	stop := s.neverEmpty("birds")
 	defer stop()
 	s.startOperator(newMeasurements())
 	s.eventually("the split is gone", func(ctx context.Context) bool {

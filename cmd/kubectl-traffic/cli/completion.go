@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -53,6 +54,15 @@ func (c *Cluster) Splits(cmd *cobra.Command, _ []string, _ string) ([]string, co
 // Rollouts proposes the Rollouts of the namespace.
 func (c *Cluster) Rollouts(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return c.namesHere(cmd.Context(), &v1alpha1.RolloutList{})
+}
+
+// Deployments proposes deployment/NAME.
+func (c *Cluster) Deployments(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	names, directive := c.namesHere(cmd.Context(), &appsv1.DeploymentList{})
+	for i := range names {
+		names[i] = "deployment/" + names[i]
+	}
+	return names, directive
 }
 
 // CanaryReleases proposes the CanaryReleases of the namespace.

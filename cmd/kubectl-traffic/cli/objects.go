@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -32,15 +33,15 @@ func (c *Cluster) Manifests(cmd *cobra.Command, file, what string) (m Manifests,
 	if file == "" {
 		return m, UsageErrorf("-f is missing: name the file with %s", what)
 	}
-	if m.Objects, err = readObjects(cmd, file); err != nil {
+	if m.Objects, err = ReadObjects(cmd, file); err != nil {
 		return m, err
 	}
 	m.API, m.Namespace, err = c.Connect()
 	return m, err
 }
 
-// readObjects reads all documents of a file.
-func readObjects(cmd *cobra.Command, file string) ([]*unstructured.Unstructured, error) {
+// ReadObjects reads all documents of a file, or of the standard input.
+func ReadObjects(cmd *cobra.Command, file string) ([]*unstructured.Unstructured, error) {
 	if file == Stdin {
 		return decodeObjects(cmd.InOrStdin(), file)
 	}
@@ -67,6 +68,15 @@ func decodeObjects(in io.Reader, file string) ([]*unstructured.Unstructured, err
 			return nil, fmt.Errorf("%s: %w", file, err)
 		case len(o.Object) == 0:
 			continue // nothing between two separators
+		case o.IsList():
+			err := o.EachListItem(func(item runtime.Object) error {
+				objects = append(objects, item.(*unstructured.Unstructured)) //nolint:forcetypeassert // what it makes
+				return nil
+			})
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			continue
 		case o.GetKind() == "" || o.GetName() == "":
 			return nil, fmt.Errorf("%s: an object has no kind or no metadata.name", file)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/canary"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/metrics"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/migrate"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/rollout"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/split"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/terminal"
@@ -25,6 +26,7 @@ var groups = []func(*cli.Cluster) *cobra.Command{
 	split.NewTag,
 	rollout.New,
 	canary.New,
+	migrate.New,
 	newVersionCommand,
 }
 

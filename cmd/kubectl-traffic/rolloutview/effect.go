@@ -4,7 +4,6 @@ package rolloutview
 
 import (
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
@@ -59,7 +58,7 @@ func Detect(ro *v1alpha1.Rollout, plan []Planned, now Traffic) error {
 // would be found.
 func (p *Planned) note(effect float64) {
 	if p.State != Done && p.Weight > 0 && p.Weight < 100 && effect > 0 && effect < 1 {
-		p.MinDetectableEffect = strconv.FormatFloat(100*effect, 'g', 2, 64) + "pp"
+		p.MinDetectableEffect = pointsOf(effect)
 	}
 }
 
@@ -77,17 +76,22 @@ func (r *release) play(config judge.Config, weight int32, hold time.Duration) fl
 	effect := 1.0
 	windows := min(int(hold/analysis.WindowLength), mostWindows)
 	for range windows {
-		length := hold / time.Duration(windows)
-		requests := r.traffic.PerSecond * length.Seconds()
-		share := float64(weight) / 100
-		w := analysis.Window{Start: r.at, End: r.at.Add(length), Weight: weight}
-		w.Canary = arm(&r.canary, &r.canaryFailures, requests*share, r.traffic.FailureRate)
-		w.Stable = arm(&r.stable, &r.stableFailures, requests*(1-share), r.traffic.FailureRate)
-		var result judge.Result
-		r.state, result = config.Next(r.state, w)
-		effect, r.at = result.MinDetectableEffect, w.End
+		effect = r.window(config, weight, hold/time.Duration(windows))
 	}
 	return effect
+}
+
+// window plays one window and returns the effect that could be detected at its end.
+func (r *release) window(config judge.Config, weight int32, length time.Duration) float64 {
+	requests := r.traffic.PerSecond * length.Seconds()
+	share := float64(weight) / 100
+	w := analysis.Window{Start: r.at, End: r.at.Add(length), Weight: weight}
+	w.Canary = arm(&r.canary, &r.canaryFailures, requests*share, r.traffic.FailureRate)
+	w.Stable = arm(&r.stable, &r.stableFailures, requests*(1-share), r.traffic.FailureRate)
+	var result judge.Result
+	r.state, result = config.Next(r.state, w)
+	r.at = w.End
+	return result.MinDetectableEffect
 }
 
 func arm(all, failed *sum, requests, rate float64) analysis.Variant {

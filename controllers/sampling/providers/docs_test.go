@@ -73,6 +73,62 @@ func TestThePagesExamplesCanBeMeasured(t *testing.T) {
 	}
 }
 
+// TestMigratedTemplatesCanBeMeasured makes what measures the metrics of the templates that
+// a migration writes.
+func TestMigratedTemplatesCanBeMeasured(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "cmd", "kubectl-traffic", "migration", "testdata", "*", "*.out.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var templates []resolve.Template
+		var analyses []*v1alpha1.Analysis
+		for document := range strings.SplitSeq(string(text), "\n---\n") {
+			var o struct {
+				Kind     string
+				Metadata struct{ Name string }
+				Spec     struct {
+					v1alpha1.AnalysisTemplateSpec
+					Analysis *v1alpha1.Analysis
+				}
+			}
+			if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			switch o.Kind {
+			case v1alpha1.KindAnalysisTemplate, v1alpha1.KindClusterAnalysisTemplate:
+				templates = append(templates, resolve.Template{Kind: o.Kind, Name: o.Metadata.Name, Spec: o.Spec.AnalysisTemplateSpec})
+			case "Rollout":
+				analyses = append(analyses, o.Spec.Analysis)
+			}
+		}
+		if len(templates) == 0 {
+			continue
+		}
+		for _, a := range analyses {
+			metrics, err := resolve.Resolve(a, templates, resolve.Release{Namespace: "shop", Name: "website"})
+			if err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+			for _, m := range metrics {
+				withDefaults(&m.Provider)
+				if _, err := providers().Build(m); err != nil {
+					t.Errorf("%s: %s: %v", file, m.Name, err)
+				}
+				tried++
+			}
+		}
+	}
+	if tried < 5 {
+		t.Errorf("only %d metrics were tried", tried)
+	}
+}
+
 // withDefaults fills in the addresses that the API server does.
 func withDefaults(p *v1alpha1.MetricProvider) {
 	if p.Datadog != nil {

@@ -3,6 +3,7 @@
 package rollout
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -74,26 +75,32 @@ func planRows(planned []rolloutview.Planned) [][]string {
 // trafficOf is what the root Service receives at present; nil, with a warning, when that
 // is not known.
 func trafficOf(c *cli.Cluster, cmd *cobra.Command, ro *v1alpha1.Rollout) *rolloutview.Traffic {
-	unknown := func(why any) *rolloutview.Traffic {
-		fmt.Fprintf(cmd.ErrOrStderr(), "What the steps would find is left out, as the present traffic is unknown: %v.\n", why)
+	now, err := measure(cmd.Context(), c, client.ObjectKey{Namespace: ro.Namespace, Name: ro.Spec.Service})
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "What the steps would find is left out, as the present traffic is unknown: %v.\n", err)
 		return nil
 	}
+	return &now
+}
+
+// measure is what a Service received in the last window.
+func measure(ctx context.Context, c *cli.Cluster, service client.ObjectKey) (rolloutview.Traffic, error) {
 	m, err := c.Metrics()
 	if err != nil {
-		return unknown(err)
+		return rolloutview.Traffic{}, err
 	}
-	list, err := m.Get(cmd.Context(), cli.Question{Kind: observe.Services, Namespace: ro.Namespace, Name: ro.Spec.Service})
+	list, err := m.Get(ctx, cli.Question{Kind: observe.Services, Namespace: service.Namespace, Name: service.Name})
 	if err != nil {
-		return unknown(cli.Explained(err))
+		return rolloutview.Traffic{}, cli.Explained(err)
 	}
 	for _, row := range trafficstats.Rows(list.Items, metricsv1.DirectionFrom) {
 		perSecond, known := row.RPS()
 		success, some := row.SuccessRate()
 		if known && some {
-			return &rolloutview.Traffic{PerSecond: perSecond, FailureRate: 1 - success}
+			return rolloutview.Traffic{PerSecond: perSecond, FailureRate: 1 - success}, nil
 		}
 	}
-	return unknown("the Service " + ro.Spec.Service + " received no request that was measured")
+	return rolloutview.Traffic{}, fmt.Errorf("the Service %s received no request that was measured", service.Name)
 }
 
 // timeOf is a time of a step for users.

@@ -15,6 +15,7 @@ var rolloutVerbs = []func(*cli.Cluster) *cobra.Command{
 	newExplainCommand,
 	newStatusCommand,
 	newHistoryCommand,
+	newInitCommand,
 	newPlanCommand,
 	newLintCommand,
 	newPromoteCommand,

@@ -38,6 +38,9 @@ func TestEveryReachableStateIsSound(t *testing.T) {
 			e.explore()
 			got := e.size()
 			t.Logf("%d user actions: %s; the longest way to rest has %d moves; at rest: %v", n, got, e.longest, e.ends)
+			if n < defaultActions {
+				return // one user action does not lead to every end
+			}
 			for _, end := range []string{"Gone", v1alpha1.ReasonStable, v1alpha1.ReasonRolledBack, v1alpha1.ReasonWaitingForApproval} {
 				if e.ends[end] == 0 {
 					t.Errorf("no way ends in %s: what is explored is not what it should be", end)

@@ -55,10 +55,12 @@ var played = []string{
 
 // notPlayed are the others, which need what the control plane of these tests lacks.
 var notPlayed = map[string]string{
-	"how-to/gateways.md":       "a gateway: TestARolloutIsPromotedByAGateway plays it",
-	"how-to/gitops.md":         "Argo CD or Flux: TestArgoCDSeesNoDriftInTheMiddleOfARelease and e2e/gitops have their parts",
-	"how-to/helm-canaries.md":  "it repeats the tutorial, which TestTheTutorialAboutHelmCanariesCanBeFollowed plays",
-	"how-to/prometheus-p99.md": "a Prometheus: TestANumberOutsideOfItsLimitRollsBack has a server of numbers",
+	"how-to/gateways.md":                   "a gateway: TestARolloutIsPromotedByAGateway plays it",
+	"how-to/gitops.md":                     "Argo CD or Flux: TestArgoCDSeesNoDriftInTheMiddleOfARelease and e2e/gitops have their parts",
+	"how-to/helm-canaries.md":              "it repeats the tutorial, which TestTheTutorialAboutHelmCanariesCanBeFollowed plays",
+	"how-to/migrate-from-argo-rollouts.md": "TestTheSwitchOfThePagesKeepsEndpoints plays it",
+	"how-to/migrate-from-flagger.md":       "TestTheSwitchOfThePagesKeepsEndpoints plays it",
+	"how-to/prometheus-p99.md":             "a Prometheus: TestANumberOutsideOfItsLimitRollsBack has a server of numbers",
 }
 
 func TestThePagesAboutRolloutsCanBeFollowed(t *testing.T) {

@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// startUp is how long controllers take to begin what they watch.
-const startUp = 5 * time.Second
+// startUp is how long controllers take to read what they watch, and to look at all of it once.
+const startUp = 30 * time.Second
 
-// addRelease has the memory returned that the first lists took to be read: without it, the
-// Go runtime keeps room for as much garbage as there was then.
+// addRelease has the memory returned that the first look at everything took: without it, the
+// Go runtime keeps room for garbage that it does not make again.
 func addRelease(mgr manager.Manager, clock clock.Clock) error {
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // of the leader, which watches most
 		select {

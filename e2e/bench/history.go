@@ -27,6 +27,9 @@ type History struct {
 	CPU time.Duration
 }
 
+// readFor is how long the manager gets to read everything.
+const readFor = time.Minute
+
 // measureHistory starts the manager where there are Deployments already. They are stand-ins:
 // no pod runs, and no controller looks at them.
 func (o Options) measureHistory(ctx context.Context, p program) (h History, err error) {
@@ -50,6 +53,12 @@ func (o Options) measureHistory(ctx context.Context, p program) (h History, err 
 		return h, err
 	}
 	defer operator.stop()
+	fmt.Fprintf(o.Out, "%s: watching for %s\n", f.name, readFor)
+	select { // the manager returns memory when it has read all
+	case <-o.Clock.After(readFor):
+	case <-ctx.Done():
+		return h, context.Cause(ctx)
+	}
 	if h.CPU, err = operator.settle(ctx); err != nil {
 		return h, err
 	}

@@ -40,9 +40,13 @@ func Diff(service *corev1.Service, split string, pods []*corev1.Pod, existing []
 		labelled.Labels = map[string]string{}
 	}
 	labelled.Labels[traffic.LabelProxy] = split
-	r := &recorder{service: service.Name, existing: existing}
+	own := make([]*discoveryv1.EndpointSlice, 0, len(existing)) // the library sorts their ports
+	for _, s := range existing {
+		own = append(own, s.DeepCopy())
+	}
+	r := &recorder{service: service.Name, existing: own}
 	reconciler := endpointslice.NewReconciler(clientset{recorder: r}, nodes, perSlice, endpointsliceutil.NewEndpointSliceTracker(), nil, nil, ManagedBy,
 		endpointslice.WithPreferSameTrafficDistributionEnabled(true))
-	err := reconciler.Reconcile(klog.Background(), labelled, pods, slices.Clone(existing), time.Time{})
+	err := reconciler.Reconcile(klog.Background(), labelled, pods, slices.Clone(own), time.Time{})
 	return r.changes, err
 }

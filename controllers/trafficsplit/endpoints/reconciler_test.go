@@ -98,7 +98,7 @@ func TestWhetherAServiceIsToHaveProxiesIsNotDecidedHere(t *testing.T) {
 	api := newAPI(t, website(), proxy(0))
 	look(t, api)
 	if got := slicesOf(t, api); len(got) > 0 {
-		t.Fatalf("made before anybody asked for them: %v", got)
+		t.Fatalf("made before they are asked for: %v", got)
 	}
 	r := &Reconciler{Client: api, FieldOwner: "serin"}
 	if err := r.Lead(t.Context(), website(), "website"); err != nil {

@@ -113,6 +113,24 @@ func TestWhetherAServiceIsToHaveProxiesIsNotDecidedHere(t *testing.T) {
 	}
 }
 
+// The pods that answer datagrams after a cutover are kept by slices with the same label.
+func TestSlicesOfOtherControllersAreTheirs(t *testing.T) {
+	api := newAPI(t, cutOver(website()), proxy(0))
+	others := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "website-leaving", Labels: map[string]string{
+			traffic.LabelProxy: "website", discoveryv1.LabelServiceName: "website", discoveryv1.LabelManagedBy: "serin.dev",
+		}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+	}
+	if err := api.Create(t.Context(), others); err != nil {
+		t.Fatal(err)
+	}
+	look(t, api)
+	if diff := cmp.Diff([]string{"website-leaving", "website-proxies-ipv4\np0 10.0.0.1 in north"}, slicesOf(t, api)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // A write that another replica was faster with is no failure: the cache shows it soon.
 func TestReplicasDoNotHinderEachOther(t *testing.T) {
 	for name, test := range map[string]struct {

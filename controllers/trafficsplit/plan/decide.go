@@ -113,7 +113,7 @@ func ensure(o Observation) []kit.Action {
 // the proxies: new ones have no other way to be endpoints.
 func addEndpoints(o Observation) []kit.Action {
 	switch {
-	case o.slices():
+	case o.hasSlices():
 		return nil // the controller of the EndpointSlices brings them up to date
 	case o.proxied() && o.carriers() > 0:
 		return []kit.Action{AddEndpoints{Write{serviceObject(o.Root.Service), "it has no EndpointSlice of theirs"}}}
@@ -128,7 +128,7 @@ func cutOver(o Observation) []kit.Action {
 	if keep := keepProxied(o); keep != nil {
 		return keep
 	}
-	if !o.ready() || !o.slices() || o.joined() < max(1, o.DataPlane.WantedProxies) {
+	if !o.ready() || !o.hasSlices() || o.joined() < max(1, o.DataPlane.WantedProxies) {
 		return nil
 	}
 	return []kit.Action{CutOver{Write{serviceObject(o.Root.Service), o.serving()}}}

@@ -88,8 +88,8 @@ func (o Observation) behind() int { return o.carriers() - o.confirmed() }
 
 func carries(p traffic.Proxy) bool { return p.Ready && !p.Terminating }
 
-// slices is true when there are EndpointSlices that make proxies endpoints of the root Service.
-func (o Observation) slices() bool {
+// hasSlices is true when there are EndpointSlices that make proxies endpoints of the root Service.
+func (o Observation) hasSlices() bool {
 	return slices.ContainsFunc(o.DataPlane.Objects, func(object traffic.Object) bool { return object.Kind == "EndpointSlice" })
 }
 

@@ -283,4 +283,8 @@ func TestManyProxiesFillSlicesOfKnownNames(t *testing.T) {
 	if want := map[string]bool{"website-proxies-ipv4": true, "website-proxies-ipv4-2": true, "website-proxies-ipv4-3": true}; !cmp.Equal(names, want) || total != len(pods) {
 		t.Errorf("%d endpoints in %v", total, names)
 	}
+	changes, err := Diff(website(), "website", pods[:perSlice+1], made(t, website(), pods[:perSlice]...), twoZones(t))
+	if err != nil || len(changes.Create) != 1 || changes.Create[0].Name != "website-proxies-ipv4-2" {
+		t.Errorf("one more than a slice holds: error %v, created %v", err, tellAll(changes.Create))
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	discoveryclient "k8s.io/client-go/kubernetes/typed/discovery/v1"
@@ -72,9 +71,7 @@ func (r *recorder) Update(_ context.Context, slice *discoveryv1.EndpointSlice, _
 	after := before.DeepCopy()
 	after.Labels, after.OwnerReferences = slice.Labels, unblocking(slice.OwnerReferences)
 	after.Ports, after.Endpoints = slice.Ports, slice.Endpoints
-	if !equality.Semantic.DeepEqual(before, after) {
-		r.changes.Update = append(r.changes.Update, after)
-	}
+	r.changes.Update = append(r.changes.Update, after)
 	return after, nil
 }
 

@@ -251,6 +251,13 @@ func TestDecide(t *testing.T) {
 			from: before(), edit: func(o *plan.Observation) { noSlices(o); o.Endpoints.Ready = []string{"app"} },
 			actions: "AddEndpoints web", programmed: "False WaitingForService",
 		},
+		"while there are fewer than wanted, none becomes an endpoint": {
+			from: before(), edit: func(o *plan.Observation) {
+				noSlices(o)
+				o.Endpoints.Ready, o.DataPlane.Proxies = []string{"app"}, o.DataPlane.Proxies[:1]
+			},
+			programmed: "False WaitingForProxies", message: "1 of 2",
+		},
 		"while one does not serve the generation, none becomes an endpoint": {
 			from: before(), edit: func(o *plan.Observation) {
 				noSlices(o)

@@ -64,7 +64,7 @@ func serve(o Observation) Decision {
 	if report.Accepted.Status == metav1.ConditionFalse {
 		report.Programmed = pending("the split was refused, see Accepted; weights that were live before stay live")
 		if o.Means == traffic.MeansProxies {
-			d.Actions, report.Proxies = append(addEndpoints(o), keepProxied(o)...), proxiesStatus(o)
+			d.Actions, report.Proxies = append(keepEndpoints(o), keepProxied(o)...), proxiesStatus(o)
 		}
 		return d
 	}
@@ -112,15 +112,19 @@ func ensure(o Observation) []kit.Action {
 // confirm the generation, and after it any that can carry traffic. It goes before a change of
 // the proxies: new ones have no other way to be endpoints.
 func addEndpoints(o Observation) []kit.Action {
-	switch {
-	case o.hasSlices():
-		return nil // the controller of the EndpointSlices brings them up to date
-	case o.proxied() && o.carriers() > 0:
-		return []kit.Action{AddEndpoints{Write{serviceObject(o.Root.Service), "it has no EndpointSlice of theirs"}}}
-	case o.ready():
+	if !o.hasSlices() && o.ready() {
 		return []kit.Action{AddEndpoints{Write{serviceObject(o.Root.Service), o.serving()}}}
 	}
-	return nil
+	return keepEndpoints(o)
+}
+
+// keepEndpoints makes EndpointSlices that are missing after the cutover. Those that there are
+// their own controller brings up to date.
+func keepEndpoints(o Observation) []kit.Action {
+	if o.hasSlices() || !o.proxied() || o.carriers() == 0 {
+		return nil
+	}
+	return []kit.Action{AddEndpoints{Write{serviceObject(o.Root.Service), "it has no EndpointSlice of theirs"}}}
 }
 
 // cutOver sends the traffic of the root Service through the proxies once they can carry it.

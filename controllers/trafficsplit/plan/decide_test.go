@@ -251,6 +251,13 @@ func TestDecide(t *testing.T) {
 			from: before(), edit: func(o *plan.Observation) { noSlices(o); o.Endpoints.Ready = []string{"app"} },
 			actions: "AddEndpoints web", programmed: "False WaitingForService",
 		},
+		"proxies of a split that is refused become no endpoints": {
+			from: before(), edit: func(o *plan.Observation) {
+				noSlices(o)
+				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonInvalid, Message: "no"}}
+			},
+			programmed: "False Pending",
+		},
 		"while there are fewer than wanted, none becomes an endpoint": {
 			from: before(), edit: func(o *plan.Observation) {
 				noSlices(o)

@@ -70,6 +70,7 @@ var layers = []layer{
 	{folder: "controllers/canaryrelease/chart", imports: []string{"./controllers/canaryrelease/chart/compare", "github.com/santhosh-tekuri/jsonschema/v6", "helm.sh/helm/v4", "k8s.io", "sigs.k8s.io/yaml"}},
 	{folder: "controllers/canaryrelease/chart/compare", imports: []string{"./controllers/workload", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml"}, pure: true},
 	{folder: "controllers/trafficsplit", imports: controller("trafficsplit")},
+	{folder: "controllers/trafficsplit/endpoints", imports: []string{"./controllers/kit/bounds", "./traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/trafficsplit/plan", imports: []string{"./api", "./controllers/kit", "./traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/trafficsplit/reporting", imports: []string{"./api", "./controllers/kit", "./controllers/trafficsplit/plan", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/trafficsplit/reports", imports: []string{"./poll", "./proxy/confirmation", "./traffic", "k8s.io/apimachinery", "k8s.io/client-go/util/workqueue", "k8s.io/utils/clock", "sigs.k8s.io/controller-runtime/pkg/event"}},

@@ -15,15 +15,18 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/e2e/demo/story"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // splitTarget is the Service that the split cuts over.
 const splitTarget = "http://" + siteName
 
 // TestTrafficSplit has a split that a user wrote cut a Service over under a constant load,
-// changes its weights while parts of the proxies crash, and has it restore the Service. No
+// changes its weights while parts of the proxies crash, and one stops as the leader is killed, and has it restore the Service. No
 // request, probe, long answer or held connection is lost, each weight is the share that users
 // see, and nothing is left over.
 func TestTrafficSplit(t *testing.T) {
@@ -77,11 +80,28 @@ func (s *site) changeWeights() {
 		if i%10 == 3 {
 			s.crash(siteName, "nginx: master")
 		}
+		if i%10 == 2 {
+			s.stopProxyWithoutLeader(siteName)
+		}
 		took = append(took, s.setWeight(weight))
 		s.measure(fmt.Sprintf("weight %d", weight), split(weight), func() { s.plantVersion(weight) })
 	}
 	slices.Sort(took)
 	s.t.Logf("from the write of a weight until every proxy has it, as the status says: median %s, slowest %s", took[len(took)/2], took[len(took)-1])
+}
+
+// stopProxyWithoutLeader kills the manager that leads and has a proxy stop at once: the other
+// manager, which waits for the lease, takes it out of the Service's endpoints.
+func (s *site) stopProxyWithoutLeader(split string) {
+	s.t.Helper()
+	proxies := s.pods(client.MatchingLabels{traffic.LabelProxy: split})
+	s.t.Logf("kill the manager that leads, and stop %s", proxies[0].Name)
+	if err := s.stage.Kill(s.t.Context(), story.TargetManager); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.api.Delete(s.t.Context(), &proxies[0]); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // restore deletes the split and returns when it is gone.

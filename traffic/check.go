@@ -17,8 +17,8 @@ import (
 const Finalizer = "serin.dev/trafficsplit"
 
 // LabelProxy on an object says that it belongs to the proxy of the TrafficSplit
-// that it names. As a key of a root Service's selector it sends the Service's traffic
-// through that proxy.
+// that it names. As a key of a root Service's selector it keeps the pods of the app from being
+// endpoints, which have no such label, so that the proxies alone are.
 const LabelProxy = "serin.dev/proxy"
 
 // ProxyName is the name of every object of a split's proxy. Its pods' names begin with it

@@ -29,8 +29,7 @@ type Router interface { //nolint:interfacebloat // who serves splits needs each 
 	Kinds() []schema.GroupVersionKind
 
 	// Check finds what the router can't express, and begins with Lacking. It is pure.
-	// services are those that the split names and those that select all pods of its
-	// root Service, by name.
+	// services are those that the split names, by name.
 	Check(split Split, services map[string]*corev1.Service) []Problem
 
 	// Observe reads the data plane of a split from the cache. An error means that
@@ -200,9 +199,6 @@ type Proxy struct {
 	Name string
 	// Ready to take requests.
 	Ready bool
-	// Selected by what the root Service's owner declares. A proxy made before the
-	// owner changed that is not, and gets no requests.
-	Selected bool
 	// Terminating proxies finish what they have and take nothing new.
 	Terminating bool
 	// Unread is true while nothing was read of the proxy, nor failed to be read, since what

@@ -92,7 +92,7 @@ func TestEveryControllerIsBounded(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	if want := []string{"canaryrelease", "freeze", "rollout", "trafficsplit"}; !slices.Equal(names, want) {
+	if want := []string{"canaryrelease", "freeze", "proxyendpoints", "rollout", "trafficsplit"}; !slices.Equal(names, want) {
 		t.Errorf("controllers %v, want %v", names, want)
 	}
 }

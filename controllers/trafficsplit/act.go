@@ -18,6 +18,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/shell"
+	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -48,6 +49,8 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, action kit.Actio
 		return r.remove(ctx, o.Split.Namespace, a.Object)
 	case plan.Drain:
 		return r.drain(ctx, o)
+	case plan.AddEndpoints:
+		return r.endpoints().Lead(ctx, o.Root.Service, o.Split.Name)
 	}
 	return r.applyRoot(ctx, o, action)
 }
@@ -70,6 +73,11 @@ func (r *Reconciler) applyRoot(ctx context.Context, o *observation, action kit.A
 	return fmt.Errorf("%w: %T", shell.ErrUnknownAction, action)
 }
 
+// endpoints keeps the EndpointSlices of proxies.
+func (r *Reconciler) endpoints() *endpoints.Reconciler {
+	return &endpoints.Reconciler{Client: r.Client, FieldOwner: FieldManager}
+}
+
 func (r *Reconciler) writer(namespace string) shell.Writer {
 	return shell.Writer{Client: r.Client, Manager: FieldManager, Namespace: namespace}
 }
@@ -83,7 +91,7 @@ func (r *Reconciler) cutOver(ctx context.Context, root *corev1.Service, split st
 	}
 	changed := root.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, plan.AnnotationOriginalSelector, string(declared))
-	// The proxies do not carry the keys of a version.
+	// No pod of the app has the key, so none of a version's is needed beside it.
 	if err := traffic.SetPin(changed, traffic.Pin{}); err != nil {
 		return err
 	}

@@ -14,10 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -30,13 +32,10 @@ func (w *world) deploy() {
 	for _, d := range deployments.Items {
 		for i := range *d.Spec.Replicas {
 			name := fmt.Sprintf("%s-%d", d.Name, i)
-			if app := d.Spec.Template.Labels["app"]; app != "web" {
-				name += "-" + app
-			}
 			wanted[name] = true
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Name: name, Namespace: d.Namespace, UID: types.UID(name), Labels: d.Spec.Template.Labels, Finalizers: []string{"test/running"},
-			}}
+			}, Spec: corev1.PodSpec{NodeName: "node", Containers: d.Spec.Template.Spec.Containers}}
 			if err := w.api.Create(w.ctx(), pod); !apierrors.IsAlreadyExists(err) {
 				w.must(err)
 				delete(w.said, pod.UID) // another pod of that name has said nothing yet
@@ -87,6 +86,10 @@ func (w *world) makeReady(pod *corev1.Pod) {
 	w.t.Helper()
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	pod.Status.PodIP = "10.0.0.1"
+	if n, found := strings.CutPrefix(pod.Name, "serin-proxy-web-"); found {
+		pod.Status.PodIP = "10.0.1." + n
+	}
+	pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
 	w.must(w.api.Status().Update(w.ctx(), pod))
 }
 
@@ -165,6 +168,32 @@ func (w *world) endpoints() {
 		slice.ResourceVersion = live.ResourceVersion
 		w.must(w.api.Update(w.ctx(), slice))
 	}
+	w.follow()
+}
+
+// follow has a replica that does not lead bring the EndpointSlices of proxies up to date.
+func (w *world) follow() {
+	w.t.Helper()
+	r := &endpoints.Reconciler{Client: w.api, FieldOwner: FieldManager}
+	_, err := r.Reconcile(w.ctx(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "web"}})
+	w.must(err)
+}
+
+// serving are the ready pods that a Service selects at this moment, and the proxies that
+// are its endpoints.
+func (w *world) serving(s *corev1.Service) []string {
+	w.t.Helper()
+	names := w.selected(s)
+	var list discoveryv1.EndpointSliceList
+	w.must(w.api.List(w.ctx(), &list, client.MatchingLabels{discoveryv1.LabelManagedBy: endpoints.ManagedBy, discoveryv1.LabelServiceName: s.Name}))
+	for _, slice := range list.Items {
+		for _, e := range slice.Endpoints {
+			if *e.Conditions.Ready {
+				names = append(names, e.TargetRef.Name)
+			}
+		}
+	}
+	return names
 }
 
 // selected are the ready pods that a Service selects at this moment.

@@ -8,12 +8,14 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -36,6 +38,7 @@ func CacheOptions() map[client.Object]cache.ByObject {
 		&policyv1.PodDisruptionBudget{}: {Label: proxies, Transform: whole},
 		&corev1.Service{}:               {Transform: transformService},
 		&discoveryv1.EndpointSlice{}:    {Transform: transformEndpointSlice},
+		endpoints.Node():                {Transform: transformNode},
 
 		&autoscalingv2.HorizontalPodAutoscaler{}: {Label: proxies, Transform: whole},
 	}
@@ -45,11 +48,30 @@ func CacheOptions() map[client.Object]cache.ByObject {
 // take the managed fields, by which routers tell drift.
 func whole(object any) (any, error) { return object, nil }
 
-// transformPod drops what no code reads: of a pod's spec only the node stays.
+// transformPod drops what no code reads: of a pod's spec only the node and the names of
+// ports stay.
 func transformPod(object any) (any, error) {
-	if pod, ok := object.(*corev1.Pod); ok {
-		pod.ManagedFields = nil
-		pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	pod.ManagedFields = nil
+	kept := corev1.PodSpec{NodeName: pod.Spec.NodeName}
+	for _, c := range pod.Spec.Containers {
+		kept.Containers = append(kept.Containers, corev1.Container{Ports: c.Ports})
+	}
+	pod.Spec = kept
+	return object, nil
+}
+
+// transformNode keeps where a node is.
+func transformNode(object any) (any, error) {
+	if node, ok := object.(*metav1.PartialObjectMetadata); ok {
+		zone, found := node.Labels[corev1.LabelTopologyZone]
+		node.ManagedFields, node.Annotations, node.Labels = nil, nil, nil
+		if found {
+			node.Labels = map[string]string{corev1.LabelTopologyZone: zone}
+		}
 	}
 	return object, nil
 }
@@ -68,13 +90,16 @@ func transformService(object any) (any, error) {
 
 // transformEndpointSlice keeps whose endpoints they are, whether they are ready, in
 // which zone, and whether they have hints. Of the addresses one stays, to tell
-// endpoints that are no pods apart.
+// endpoints that are no pods apart. Those of proxies, which are written as a whole, it keeps.
 func transformEndpointSlice(object any) (any, error) {
 	slice, ok := object.(*discoveryv1.EndpointSlice)
 	if !ok {
 		return object, nil
 	}
 	slice.ManagedFields = nil
+	if endpoints.Ours(slice) {
+		return slice, nil
+	}
 	slice.Annotations = nil
 	slice.Ports = nil
 	zones := map[string]*string{} // of which there are few: endpoints share the names

@@ -14,6 +14,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -51,13 +52,57 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("EndpointSlice (-want +got):\n%s", diff)
 	}
-	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", ServiceAccountName: "s"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
+	status := corev1.PodStatus{PodIP: "10.0.0.1", PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}, {IP: "fd00::1"}}}
+	ports := []corev1.ContainerPort{{Name: "http", ContainerPort: 18000, Protocol: corev1.ProtocolTCP}}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{
+		NodeName: "n", ServiceAccountName: "s", Containers: []corev1.Container{{Name: "proxy", Image: "i", Ports: ports}},
+	}, Status: status}
 	kept, err := transformPod(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}, kept); diff != "" {
+	if diff := cmp.Diff(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Ports: ports}}}, Status: status}, kept); diff != "" {
 		t.Errorf("Pod (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheCacheKeepsWhatIsWrittenOfTheEndpointsOfProxies(t *testing.T) {
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: "web-proxies-ipv4", Labels: map[string]string{discoveryv1.LabelManagedBy: endpoints.ManagedBy}},
+		Ports:      []discoveryv1.EndpointPort{{Name: new("http"), Port: new(int32(18000))}},
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses: []string{"10.0.0.1"}, NodeName: new("n"), Conditions: discoveryv1.EndpointConditions{Ready: new(true), Serving: new(true), Terminating: new(false)},
+			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "p", UID: "u"}, Hints: &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "a"}}},
+		}},
+	}
+	live := slice.DeepCopy()
+	live.ManagedFields = []metav1.ManagedFieldsEntry{{}}
+	got, err := transformEndpointSlice(live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(slice, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestOfANodeTheCacheKeepsTheZone(t *testing.T) {
+	for name, test := range map[string]struct{ labels, want map[string]string }{
+		"in a zone":  {map[string]string{corev1.LabelTopologyZone: "a", corev1.LabelOSStable: "linux"}, map[string]string{corev1.LabelTopologyZone: "a"}},
+		"in no zone": {map[string]string{corev1.LabelOSStable: "linux"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node, want := endpoints.Node(), endpoints.Node()
+			node.Name, node.Labels, node.Annotations = "n", test.labels, map[string]string{"a": "b"}
+			want.Name, want.Labels = "n", test.want
+			got, err := transformNode(node)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }
 

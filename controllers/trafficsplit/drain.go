@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -121,7 +122,7 @@ func leaving(live *discoveryv1.EndpointSlice, o *observation) *discoveryv1.Endpo
 		e.Hints = nil
 		out.Endpoints = append(out.Endpoints, e)
 	}
-	if live.Labels[discoveryv1.LabelManagedBy] == managedBySerin || len(out.Ports) == 0 || len(out.Endpoints) == 0 {
+	if live.Labels[discoveryv1.LabelManagedBy] == managedBySerin || endpoints.Ours(live) || len(out.Ports) == 0 || len(out.Endpoints) == 0 {
 		return nil
 	}
 	return out

@@ -4,6 +4,7 @@ package trafficsplit
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +50,7 @@ func recorded(r *events.FakeRecorder) []string {
 // have kept from being done.
 func TestEveryCallMayFail(t *testing.T) {
 	calls := []string{
-		"get", "list *v1.ServiceList", "list *v1alpha4.TrafficSplitList", "list *v1.EndpointSliceList", "list *v1.PodList",
+		"get", "create", "list *v1alpha4.TrafficSplitList", "list *v1.EndpointSliceList", "list *v1.PodList",
 		"live list", "patch", "apply", "apply status", "delete",
 	}
 	for _, call := range calls {
@@ -199,7 +200,7 @@ func TestAStaleCacheFailsByPrecondition(t *testing.T) {
 	split := w.split()
 	split.Labels = map[string]string{"touched": "yes"}
 	w.must(w.api.Update(w.ctx(), split))
-	deployment := o.DataPlane.Objects[len(o.DataPlane.Objects)-1]
+	deployment := o.DataPlane.Objects[slices.IndexFunc(o.DataPlane.Objects, func(o traffic.Object) bool { return o.Workload })]
 	d := &appsv1.Deployment{}
 	w.must(w.api.Get(w.ctx(), client.ObjectKey{Namespace: namespace, Name: deployment.Name}, d))
 	d.Labels["touched"] = "yes"

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +25,7 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
+	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -38,9 +38,9 @@ const (
 	// indexGroups of a TrafficSplit are the names of its HTTPRouteGroups.
 	indexGroups = "trafficsplit.serin.dev/groups"
 	// indexService of an EndpointSlice is the name of its Service.
-	indexService = "trafficsplit.serin.dev/service"
+	indexService = endpoints.IndexService
 	// indexHolder of a Service is the split that leads it.
-	indexHolder = "trafficsplit.serin.dev/holder"
+	indexHolder = endpoints.IndexHolder
 	// indexRoutes of a TrafficSplit are the routes that it names.
 	indexRoutes = "trafficsplit.serin.dev/routes"
 )
@@ -62,8 +62,6 @@ func indexes() []index {
 		{&discoveryv1.EndpointSlice{}, indexService, serviceIndex},
 		{&corev1.Service{}, indexHolder, holderIndex},
 		{&splitv1.TrafficSplit{}, indexRoutes, routesIndex},
-		{&corev1.Service{}, indexSelects, selectsIndex},
-		{&corev1.Service{}, indexCarries, carriesIndex},
 		{&corev1.Pod{}, traffic.IndexProxy, splitIndex},
 		{&discoveryv1.EndpointSlice{}, traffic.IndexProxy, splitIndex},
 	}
@@ -147,6 +145,9 @@ func (r *Reconciler) setup(ctx context.Context, mgr ctrl.Manager) error {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, i.object, i.name, i.values); err != nil {
 			return fmt.Errorf("index %s: %w", i.name, err)
 		}
+	}
+	if err := r.endpoints().SetupWithManager(mgr, r.Options.Workers); err != nil {
+		return fmt.Errorf("set up the controller of the proxies' endpoints: %w", err)
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("trafficsplit").
@@ -268,23 +269,12 @@ func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Re
 	return requests
 }
 
-// splitsOfService maps a Service to the splits that name it, to those whose root
-// Service's pods it selects too, and to the one that leads it, which may be gone.
+// splitsOfService maps a Service to the splits that name it, and to the one that leads it,
+// which may be gone.
 func (r *Reconciler) splitsOfService(ctx context.Context, o client.Object) []reconcile.Request {
 	requests := r.splits(ctx, o.GetNamespace(), client.MatchingFields{indexRefs: o.GetName()})
 	for _, name := range holderIndex(o) {
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})
-	}
-	service, ok := o.(*corev1.Service)
-	if !ok {
-		return requests
-	}
-	roots, err := r.rootsSelectedBy(ctx, service)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Could not find the Services that select the same pods", "Service", klog.KObj(o))
-	}
-	for _, root := range roots {
-		requests = append(requests, r.splits(ctx, o.GetNamespace(), client.MatchingFields{indexRoot: root})...)
 	}
 	return requests
 }

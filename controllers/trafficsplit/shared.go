@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -28,6 +29,13 @@ func (r *Reconciler) lookAt(ctx context.Context, router traffic.Router, target t
 	if err != nil {
 		return traffic.State{}, fmt.Errorf("observe the data plane of router %s: %w", router.Name(), err)
 	}
+	if router.Means() == traffic.MeansProxies {
+		led, err := r.leading(ctx, client.ObjectKeyFromObject(target.Split))
+		if err != nil {
+			return traffic.State{}, err
+		}
+		state.Objects = append(state.Objects, led...)
+	}
 	idle := func(o traffic.Object) bool { return o.Shared && !o.InUse && o.Condition != traffic.ObjectAbsent }
 	if !slices.ContainsFunc(state.Objects, idle) {
 		return state, nil
@@ -40,6 +48,19 @@ func (r *Reconciler) lookAt(ctx context.Context, router traffic.Router, target t
 		state.Objects[i].InUse = state.Objects[i].Shared && (state.Objects[i].InUse || awaited)
 	}
 	return state, nil
+}
+
+// leading are the EndpointSlices that make the proxies of a split endpoints.
+func (r *Reconciler) leading(ctx context.Context, split types.NamespacedName) ([]traffic.Object, error) {
+	found, err := r.endpoints().Slices(ctx, split, "")
+	var out []traffic.Object
+	for _, s := range found {
+		out = append(out, traffic.Object{
+			GroupVersionKind: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"),
+			Name:             s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion, Condition: traffic.ObjectCurrent,
+		})
+	}
+	return out, err
 }
 
 // othersAskFor is true when another split of the namespace asks for a router and stays.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -106,9 +108,6 @@ var stories = map[string]func(w *world){
 			w.create(makePod("other-1", map[string]string{"app": "web2", "version": "1"}))
 			w.endpoints()
 		})
-		w.step("new proxies start", func() { w.deploy(); w.stopped(); w.endpoints() })
-		w.step("they are ready and confirm", func() { w.ready(); w.confirm() })
-		w.step("the endpoints follow", func() { w.endpoints() })
 	},
 	"a split is limited to requests that match": func(w *world) {
 		w.goLive()
@@ -210,6 +209,25 @@ var stories = map[string]func(w *world){
 		w.step("the endpoints follow", func() { w.endpoints() })
 		w.step("the proxies are back", func() { w.ready() })
 		w.step("the endpoints follow again", func() { w.endpoints() })
+		w.step("its own pods are no endpoints any more", func() { w.endpoints() })
+	},
+	"another actor deletes the EndpointSlice of the proxies": func(w *world) {
+		w.goLive()
+		w.step("the EndpointSlice is deleted", func() {
+			w.must(w.api.Delete(w.ctx(), &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-proxies-ipv4"}}))
+		})
+	},
+	"proxies of the version before carry the labels of the app": func(w *world) {
+		w.goLive()
+		w.step("the operator is upgraded", func() {
+			for _, p := range w.proxies() {
+				p.Labels["app"] = "web"
+				w.must(w.api.Update(w.ctx(), &p))
+			}
+			w.must(w.api.Delete(w.ctx(), &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-proxies-ipv4"}}))
+		})
+		w.step("the endpoints follow", func() { w.endpoints() })
+		leave(w)
 	},
 	"the root Service is deleted with the split": func(w *world) {
 		w.goLive()

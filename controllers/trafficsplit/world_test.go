@@ -92,8 +92,9 @@ func newWorld(t *testing.T) *world {
 	for _, i := range indexes() {
 		builder = builder.WithIndex(i.object, i.name, i.values)
 	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{corev1.LabelTopologyZone: "north"}}}
 	return &world{
-		t: t, api: builder.Build(), killAfter: -1, said: map[types.UID]traffic.Reading{},
+		t: t, api: builder.WithObjects(node).Build(), killAfter: -1, said: map[types.UID]traffic.Reading{},
 		clock:  testingclock.NewFakeClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
 		events: events.NewFakeRecorder(1000),
 	}
@@ -160,6 +161,12 @@ func (w *world) interceptor() interceptor.Funcs {
 			}
 			o.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
 			return c.Create(ctx, o, opts...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			if err := w.write("update", o); err != nil {
+				return err
+			}
+			return c.Update(ctx, o, opts...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			if err := w.write("patch", o); err != nil {
@@ -378,13 +385,13 @@ func (w *world) invariants(reported bool) {
 func (w *world) neverEmpty(o client.Object) {
 	w.t.Helper()
 	s, ok := o.(*corev1.Service)
-	if !ok || len(w.selected(s)) > 0 {
+	if !ok || len(w.serving(s)) > 0 {
 		return
 	}
 	direct := s.DeepCopy()
 	direct.Spec.Selector = traffic.DeclaredSelector(s)
 	if len(w.selected(direct)) > 0 {
-		w.t.Errorf("the root Service selects nothing:\n%s", strings.Join(w.log, "\n"))
+		w.t.Errorf("the root Service has no endpoint:\n%s", strings.Join(w.log, "\n"))
 	}
 }
 

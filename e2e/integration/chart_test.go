@@ -25,6 +25,8 @@ const (
 	operatorSpace = "serin-system"
 	guardName     = "serin-hold-deployments"
 
+	selectorsPolicy = "serin-selectors"
+
 	configurationPolicy = "serin-configuration"
 	policyAPI           = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 )

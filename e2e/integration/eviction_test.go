@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // atMostOneAway is a budget that lets one pod of the website be away at a time.
@@ -64,6 +66,7 @@ func TestEvictionsThatABudgetAllowsDoNotDisturbARelease(t *testing.T) {
 	p.pass(time.Hour)
 	p.held(1) // three pods of the canary
 	acted := p.moment()
+	p.evictProxies()
 	for _, image := range []string{imageV1, imageV2, imageV1, imageV2} {
 		before := p.pods()
 		p.drain(image)
@@ -78,6 +81,35 @@ func TestEvictionsThatABudgetAllowsDoNotDisturbARelease(t *testing.T) {
 	p.waitReady()
 	p.checkPods(imageV2, 4)
 	p.checkGivenBack()
+}
+
+// evictProxies evicts each proxy, as the drain of its node does, when its own budget allows
+// it. The budget of the app must not count it: no pod with two budgets can be evicted.
+func (p *stage) evictProxies() {
+	p.Helper()
+	for _, proxy := range p.proxies() {
+		p.eventually("the budget of the proxies allows an eviction", func(context.Context) bool {
+			err := admin.SubResource("eviction").Create(p.Context(), &proxy, &policyv1.Eviction{})
+			if err != nil && !apierrors.IsTooManyRequests(err) {
+				p.Fatal(err)
+			}
+			return err == nil
+		})
+	}
+	p.eventually("every proxy is replaced", func(context.Context) bool {
+		now := p.proxies()
+		return len(now) == 2 && !slices.ContainsFunc(now, func(pod corev1.Pod) bool { return !isReady(&pod) })
+	})
+}
+
+// proxies are those that do not end.
+func (p *stage) proxies() []corev1.Pod {
+	p.Helper()
+	list := &corev1.PodList{}
+	if err := admin.List(p.Context(), list, client.InNamespace(p.namespace), client.HasLabels{traffic.LabelProxy}); err != nil {
+		p.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 }
 
 func sameUIDs(a, b map[string][]string) bool {

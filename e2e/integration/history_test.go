@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
@@ -21,6 +22,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -46,7 +48,7 @@ func record(s *scene) *history {
 	h := &history{}
 	for _, list := range []client.ObjectList{
 		&corev1.PodList{}, &corev1.ServiceList{}, &appsv1.DeploymentList{}, &appsv1.ReplicaSetList{},
-		&splitv1.TrafficSplitList{}, &v1alpha1.RolloutList{},
+		&splitv1.TrafficSplitList{}, &v1alpha1.RolloutList{}, &discoveryv1.EndpointSliceList{},
 	} {
 		s.watch(list, h.add)
 	}
@@ -198,19 +200,37 @@ func find[T client.Object](w world, name string) (T, bool) {
 	return o, ok
 }
 
-// ready counts the ready pods behind a Service.
+// ready counts the ready pods behind a Service: those that it selects, and its proxies.
 func (w world) ready(service string) int {
 	svc, ok := find[*corev1.Service](w, service)
 	if !ok || len(svc.Spec.Selector) == 0 {
 		return 0
 	}
-	selector, n := labels.SelectorFromSet(svc.Spec.Selector), 0
+	selector, proxies, n := labels.SelectorFromSet(svc.Spec.Selector), w.proxies(service), 0
 	for _, o := range w {
-		if pod, ok := o.(*corev1.Pod); ok && pod.DeletionTimestamp == nil && isReady(pod) && selector.Matches(labels.Set(pod.Labels)) {
+		pod, ok := o.(*corev1.Pod)
+		if ok && pod.DeletionTimestamp == nil && isReady(pod) && (selector.Matches(labels.Set(pod.Labels)) || proxies[pod.Name]) {
 			n++
 		}
 	}
 	return n
+}
+
+// proxies are the ready endpoints of a Service by EndpointSlices of Serin's.
+func (w world) proxies(service string) map[string]bool {
+	names := map[string]bool{}
+	for _, o := range w {
+		slice, ok := o.(*discoveryv1.EndpointSlice)
+		if !ok || !endpoints.Ours(slice) || slice.Labels[discoveryv1.LabelServiceName] != service {
+			continue
+		}
+		for _, e := range slice.Endpoints {
+			if *e.Conditions.Ready {
+				names[e.TargetRef.Name] = true
+			}
+		}
+	}
+	return names
 }
 
 // versions are those whose ready pods a Service selects.
@@ -302,6 +322,11 @@ func (h *history) String() string {
 		switch o := m.object.(type) {
 		case *corev1.Pod:
 			continue
+		case *discoveryv1.EndpointSlice:
+			if !endpoints.Ours(o) {
+				continue
+			}
+			about = fmt.Sprintf("has %d endpoints", len(o.Endpoints))
 		case *corev1.Service:
 			about = fmt.Sprintf("selects %v", o.Spec.Selector)
 		case *appsv1.Deployment:

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -39,9 +41,17 @@ func inEffectSplit(stable, canary int32) *splitv1.TrafficSplit {
 func TestTheHistoryTellsWhenTrafficGoesToMissingPods(t *testing.T) {
 	t.Parallel()
 	proxy := readyPod("proxy", "", corev1.ConditionTrue)
-	proxy.Labels[traffic.LabelProxy] = "website"
+	proxy.Labels = map[string]string{traffic.LabelProxy: "website"}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: "website-proxies-ipv4", Labels: map[string]string{
+			discoveryv1.LabelManagedBy: endpoints.ManagedBy, discoveryv1.LabelServiceName: "website",
+		}},
+		Endpoints: []discoveryv1.Endpoint{{
+			Conditions: discoveryv1.EndpointConditions{Ready: new(true)}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "proxy"},
+		}},
+	}
 	begun := []client.Object{
-		readyPod("v1-a", "1", corev1.ConditionTrue), readyPod("v1-b", "1", corev1.ConditionTrue), readyPod("v2-a", "2", corev1.ConditionTrue), proxy,
+		readyPod("v1-a", "1", corev1.ConditionTrue), readyPod("v1-b", "1", corev1.ConditionTrue), readyPod("v2-a", "2", corev1.ConditionTrue), proxy, slice,
 		selecting("website-stable", map[string]string{"version": "1"}), selecting("website-canary", map[string]string{"version": "2"}),
 		selecting("website", map[string]string{"app": "website", traffic.LabelProxy: "website"}), inEffectSplit(80, 20),
 	}
@@ -64,6 +74,7 @@ func TestTheHistoryTellsWhenTrafficGoesToMissingPods(t *testing.T) {
 		"a weight is asked for before pods exist": {then: []client.Object{selecting("website-canary", map[string]string{"version": "3"})}, want: "weight 20 was asked for"},
 		"the Service of stable selects nobody":    {then: []client.Object{selecting("website-stable", map[string]string{"version": "9"})}, want: "the Service website-stable has 0"},
 		"the Service of the canary is deleted":    {then: []client.Object{service("website-canary")}, gone: true, want: "the Service website-canary has 0"},
+		"the proxies are no endpoints any more":   {then: []client.Object{slice}, gone: true, want: "the Service website has 0 ready pods, and needs 1: its proxies"},
 		"the proxies go":                          {then: []client.Object{proxy}, gone: true, want: "the Service website has 0 ready pods, and needs 1: its proxies"},
 		"another actor's change is restored in as many writes as it takes": {
 			then: []client.Object{readyPod("v1-a", "1", corev1.ConditionFalse)}, writes: 2, allowed: 2,

@@ -52,21 +52,27 @@ const operatorAgent = "serin-manager/"
 // named, or all.
 func (s *scene) newManager(log logr.Logger, byObject map[client.Object]cache.ByObject, namespaces ...string) ctrl.Manager {
 	s.Helper()
+	mgr, err := ctrl.NewManager(s.managerOptions(log, byObject, namespaces...))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return mgr
+}
+
+// managerOptions are those of a manager that needs no lease.
+func (s *scene) managerOptions(log logr.Logger, byObject map[client.Object]cache.ByObject, namespaces ...string) (*rest.Config, ctrl.Options) {
+	s.Helper()
 	cfg := managerConfig(s.T)
 	cfg.UserAgent = s.userAgent()
 	sees := cache.Options{ByObject: byObject, DefaultNamespaces: map[string]cache.Config{}, DefaultTransform: cache.TransformStripManagedFields()}
 	for _, namespace := range namespaces {
 		sees.DefaultNamespaces[namespace] = cache.Config{}
 	}
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+	return cfg, ctrl.Options{
 		Logger: log, Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Cache: sees,
 		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	if err != nil {
-		s.Fatal(err)
 	}
-	return mgr
 }
 
 // run has a manager run until the test ends or stop is called.

@@ -14,7 +14,8 @@ import (
 // Labels of the namespaces in which the chart's policies are in force. On a cluster they
 // are everywhere; here tests without them run beside those with them.
 const (
-	// labelGuarded marks those in which a policy holds changed Deployments.
+	// labelGuarded marks those in which policies hold changed Deployments, and keep Serin's keys
+	// in the selectors of Services.
 	labelGuarded = "serin.dev/test-guarded"
 	// labelDecisions marks those in which decisions are checked: "signed" as on a cluster
 	// that serves the kind that signs them, "unsigned" as on one that does not.
@@ -29,6 +30,7 @@ var inNamespaces = map[string]struct {
 	values []any
 }{
 	guardName:         {labelGuarded, []any{"true"}},
+	selectorsPolicy:   {labelGuarded, []any{"true"}},
 	decisionsPolicy:   {labelDecisions, []any{signed, unsigned}},
 	promotersPolicy:   {labelDecisions, []any{signed, unsigned}},
 	canaryDecisions:   {labelDecisions, []any{signed, unsigned}},

@@ -106,9 +106,10 @@ func readyIn(slice *discoveryv1.EndpointSlice) map[string]bool {
 }
 
 // neverEmpty watches, until it is stopped, that a Service has endpoints: at each
-// change that the API server makes of them.
+// change that the API server makes of them, from when the first slice that has some is seen.
 func (s *scene) neverEmpty(service string) (stop func()) {
 	var stopped atomic.Bool
+	begun := false
 	full := map[string]int{} // slices, by name
 	s.watch(&discoveryv1.EndpointSliceList{}, func(e watch.Event, o client.Object) {
 		slice, ok := o.(*discoveryv1.EndpointSlice)
@@ -119,7 +120,8 @@ func (s *scene) neverEmpty(service string) (stop func()) {
 		if ready := len(readyIn(slice)); e.Type != watch.Deleted && ready > 0 {
 			full[slice.Name] = ready
 		}
-		if len(full) == 0 {
+		begun = begun || len(full) > 0
+		if begun && len(full) == 0 {
 			s.Errorf("the Service %s has no ready endpoint after version %s", service, slice.ResourceVersion)
 		}
 	})

@@ -4,7 +4,6 @@ package nginx
 
 import (
 	"fmt"
-	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -57,18 +56,15 @@ func MakeDeployment(target traffic.Target, opts Options) (*appsac.DeploymentAppl
 				WithRollingUpdate(appsac.RollingUpdateDeployment().
 					WithMaxUnavailable(intstr.FromInt32(0)).WithMaxSurge(intstr.FromInt32(1)))).
 			WithTemplate(coreac.PodTemplateSpec().
-				WithLabels(podLabels(target)).
+				WithLabels(podLabels(split)).
 				WithAnnotations(map[string]string{"kubectl.kubernetes.io/default-container": container}).
 				WithSpec(podSpec(target, listeners, opts)))), nil
 }
 
-// podLabels are those that the root Service selects by, and the key of its proxy.
-func podLabels(target traffic.Target) map[string]string {
-	labels := map[string]string{traffic.LabelProxy: target.Split.Name}
-	if target.Root != nil {
-		maps.Copy(labels, traffic.DeclaredSelector(target.Root))
-	}
-	return labels
+// podLabels are none that a user selects by: an autoscaler, a budget, a monitor or a policy
+// of the app must not take a proxy for one of its pods.
+func podLabels(split *splitv1.TrafficSplit) map[string]string {
+	return map[string]string{traffic.LabelProxy: split.Name}
 }
 
 func podSpec(target traffic.Target, listeners []Listener, opts Options) *coreac.PodSpecApplyConfiguration {

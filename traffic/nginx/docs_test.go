@@ -209,16 +209,6 @@ var refused = map[string]map[string]func(*site){
 	"`publishNotReadyAddresses` on the root Service": {
 		"publishNotReadyAddresses": func(s *site) { s.root.Spec.PublishNotReadyAddresses = true },
 	},
-	"the selector key `pod-template-hash` on the root Service": {
-		"the selector key pod-template-hash": func(s *site) { s.root.Spec.Selector["pod-template-hash"] = "x" },
-	},
-	"another Service that selects the same pods and has other target ports": {
-		`Service "metrics" selects all pods of Service "web"`: func(s *site) {
-			other := s.root.DeepCopy()
-			other.Name, other.Spec.Ports[0].TargetPort = "metrics", intstr.FromInt32(9090)
-			s.services["metrics"] = other
-		},
-	},
 	"the target port 15020, or one named `serin-status`": {
 		"15020":        func(s *site) { s.root.Spec.Ports[0].TargetPort = intstr.FromInt32(15020) },
 		"serin-status": func(s *site) { s.root.Spec.Ports[0].TargetPort = intstr.FromString("serin-status") },

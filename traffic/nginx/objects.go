@@ -76,8 +76,7 @@ func MakePodDisruptionBudget(target traffic.Target, _ Options) (*policyac.PodDis
 			WithUnhealthyPodEvictionPolicy(policyv1.AlwaysAllow)), nil
 }
 
-// selector of the proxies' pods. It does not hold the root Service's labels: they
-// may change, and a Deployment's selector can't.
+// selector of the proxies' pods.
 func selector(split *splitv1.TrafficSplit) *metaac.LabelSelectorApplyConfiguration {
-	return metaac.LabelSelector().WithMatchLabels(map[string]string{traffic.LabelProxy: split.Name})
+	return metaac.LabelSelector().WithMatchLabels(podLabels(split))
 }

@@ -99,12 +99,6 @@ func TestAPortAbove1024NeedsNoSysctl(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	local := corev1.ServiceInternalTrafficPolicyLocal
-	other := func(selector map[string]string, target intstr.IntOrString) *corev1.Service {
-		return &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Name: "other"},
-			Spec:       corev1.ServiceSpec{Selector: selector, Ports: []corev1.ServicePort{{Port: 1, TargetPort: target}}},
-		}
-	}
 	type world struct {
 		target   traffic.Target
 		services map[string]*corev1.Service
@@ -116,9 +110,6 @@ func TestCheck(t *testing.T) {
 		"an ordinary Service can be split": {edit: func(*world) {}},
 		"a name that is no label": {
 			edit: func(w *world) { w.target.Resolved.Name = strings.Repeat("a", 64) }, want: "metadata.name",
-		},
-		"a selector by pod-template-hash": {
-			edit: func(w *world) { w.target.Root.Spec.Selector["pod-template-hash"] = "x" }, want: "pod-template-hash",
 		},
 		"session affinity of the root Service": {
 			edit: func(w *world) { w.target.Root.Spec.SessionAffinity = corev1.ServiceAffinityClientIP }, want: `"web" has sessionAffinity`,
@@ -144,20 +135,6 @@ func TestCheck(t *testing.T) {
 		},
 		"the agent's port name": {
 			edit: func(w *world) { w.target.Resolved.Ports[0].TargetName = AgentPortName }, want: AgentPortName,
-		},
-		"another Service that would get the proxies on a port of its own": {
-			edit: func(w *world) { w.services["other"] = other(map[string]string{"app": "web"}, intstr.FromInt32(9090)) },
-			want: `Service "other" selects all pods`,
-		},
-		"another Service for the same ports is served by the proxies too": {
-			edit: func(w *world) {
-				w.services["other"] = other(map[string]string{"app": "web"}, intstr.FromString("http"))
-			},
-		},
-		"another Service for one version only": {
-			edit: func(w *world) {
-				w.services["other"] = other(map[string]string{"app": "web", "version": "1"}, intstr.FromInt32(9090))
-			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

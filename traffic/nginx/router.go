@@ -15,7 +15,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -249,10 +248,7 @@ func (r *Router) proxies(ctx context.Context, target traffic.Target) ([]traffic.
 	var proxies []traffic.Proxy
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; !ended(pod) {
-			proxy := proxyOf(pod, readings[pod.UID])
-			proxy.Selected = target.Root != nil &&
-				labels.SelectorFromSet(traffic.DeclaredSelector(target.Root)).Matches(labels.Set(pods.Items[i].Labels))
-			proxies = append(proxies, proxy)
+			proxies = append(proxies, proxyOf(pod, readings[pod.UID]))
 		}
 	}
 	return proxies, nil

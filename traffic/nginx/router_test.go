@@ -135,7 +135,7 @@ func TestDriftIsFoundAndPutRight(t *testing.T) {
 func TestAChangeOfTheRootServiceReachesTheProxies(t *testing.T) {
 	r, _ := made(t, shopTarget())
 	target := shopTarget()
-	target.Root.Spec.Selector["app"] = "shop"
+	target.Resolved.Ports[1].TargetNumber++
 	if o := conditions(t, r, target)["Deployment"]; o.Condition != traffic.ObjectOutdated {
 		t.Errorf("the Deployment is %s", o.Condition)
 	}
@@ -308,7 +308,7 @@ func TestProxiesAreTheirPodsWithTheirReports(t *testing.T) {
 	add("p3", corev1.PodFailed, corev1.ConditionFalse, map[string]string{"app": "web", "tier": "front"})
 	state, err := r.Observe(t.Context(), target)
 	must(t, err)
-	want := []traffic.Proxy{{Name: "p1", Ready: true, Selected: true, Generation: 2, Configuration: digest}, {Name: "p2"}}
+	want := []traffic.Proxy{{Name: "p1", Ready: true, Generation: 2, Configuration: digest}, {Name: "p2"}}
 	if len(state.Proxies) != 2 || state.Proxies[0] != want[0] || state.Proxies[1] != want[1] {
 		t.Errorf("proxies: %+v, want %+v", state.Proxies, want)
 	}

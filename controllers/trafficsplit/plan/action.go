@@ -22,7 +22,10 @@ type (
 	Apply struct{ Write }
 	// Drain keeps the pods of the root Service among its endpoints for a while.
 	Drain struct{ Write }
-	// CutOver the root Service to the proxies: their key is added to its selector.
+	// AddEndpoints makes the proxies endpoints of the root Service, beside its own pods.
+	AddEndpoints struct{ Write }
+	// CutOver the root Service to the proxies: their key is added to its selector, which no
+	// pod of its own has.
 	CutOver struct{ Write }
 	// PinRoot adds the keys of a backend to what the root Service selects by.
 	PinRoot struct{ Write }
@@ -40,8 +43,11 @@ func (w Write) line(format string) string {
 	return fmt.Sprintf(format, w.Object.Kind+" "+w.Object.Name) + " because " + w.Why
 }
 
-func (a Apply) String() string       { return a.line("apply %s") }
-func (a Drain) String() string       { return a.line("drain the pods of %s") }
+func (a Apply) String() string { return a.line("apply %s") }
+func (a Drain) String() string { return a.line("drain the pods of %s") }
+func (a AddEndpoints) String() string {
+	return a.line("make the proxies endpoints of %s")
+}
 func (a CutOver) String() string     { return a.line("cut %s over to the proxies") }
 func (a PinRoot) String() string     { return a.line("pin %s") }
 func (a UnpinRoot) String() string   { return a.line("unpin %s") }

@@ -38,7 +38,7 @@ func TestWhatDecidesOverACutOver(t *testing.T) {
 	}{
 		"a scaled-out proxy that is behind holds the cut-over up, though as many as wanted confirm": {
 			from: before(), edit: func(o *plan.Observation) {
-				o.DataPlane.Proxies = append(o.DataPlane.Proxies, traffic.Proxy{Name: "p3", Ready: true, Selected: true, Generation: 2, Configuration: "before"})
+				o.DataPlane.Proxies = append(o.DataPlane.Proxies, traffic.Proxy{Name: "p3", Ready: true, Generation: 2, Configuration: "before"})
 			},
 			reason: splitv1.ReasonWaitingForProxies,
 		},

@@ -64,7 +64,7 @@ func serve(o Observation) Decision {
 	if report.Accepted.Status == metav1.ConditionFalse {
 		report.Programmed = pending("the split was refused, see Accepted; weights that were live before stay live")
 		if o.Means == traffic.MeansProxies {
-			d.Actions, report.Proxies = keepProxied(o), proxiesStatus(o)
+			d.Actions, report.Proxies = append(keepEndpoints(o), keepProxied(o)...), proxiesStatus(o)
 		}
 		return d
 	}
@@ -75,6 +75,7 @@ func serve(o Observation) Decision {
 	if o.Means == traffic.MeansRoutes {
 		lead(o, &d)
 	} else {
+		d.Actions = append(d.Actions, addEndpoints(o)...)
 		d.Actions = append(d.Actions, ensure(o)...)
 		d.Actions = append(d.Actions, restore(o, "the split no longer needs it")...)
 		d.Actions = append(d.Actions, cutOver(o)...)
@@ -88,8 +89,7 @@ func serve(o Observation) Decision {
 
 // ensure makes the objects that are missing or differ. Without ports nothing is
 // known about what is wanted, and the objects stay as they are. Nothing is started
-// for a port that no backend could answer either: proxies carry the root Service's
-// labels, so they get a share of its requests as soon as they are ready.
+// for a port that no backend could answer either.
 func ensure(o Observation) []kit.Action {
 	var actions []kit.Action
 	if len(o.Resolved.Ports) == 0 || len(o.unroutable()) > 0 {
@@ -108,15 +108,43 @@ func ensure(o Observation) []kit.Action {
 	return actions
 }
 
+// addEndpoints makes proxies endpoints that are none yet: before the cutover those that
+// confirm the generation, and after it any that can carry traffic. It goes before a change of
+// the proxies: new ones have no other way to be endpoints.
+func addEndpoints(o Observation) []kit.Action {
+	if !o.hasSlices() && o.ready() {
+		return []kit.Action{AddEndpoints{Write{serviceObject(o.Root.Service), o.serving()}}}
+	}
+	return keepEndpoints(o)
+}
+
+// keepEndpoints makes EndpointSlices that are missing after the cutover. Those that there are
+// their own controller brings up to date.
+func keepEndpoints(o Observation) []kit.Action {
+	if o.hasSlices() || !o.proxied() || o.carriers() == 0 {
+		return nil
+	}
+	return []kit.Action{AddEndpoints{Write{serviceObject(o.Root.Service), "it has no EndpointSlice of theirs"}}}
+}
+
 // cutOver sends the traffic of the root Service through the proxies once they can carry it.
 func cutOver(o Observation) []kit.Action {
 	if keep := keepProxied(o); keep != nil {
 		return keep
 	}
-	if o.proxied() || o.behind() > 0 || o.confirmed() < max(1, o.DataPlane.WantedProxies) || len(obstacles(o)) > 0 {
+	if !o.ready() || !o.hasSlices() || o.joined() < max(1, o.DataPlane.WantedProxies) {
 		return nil
 	}
-	return []kit.Action{CutOver{Write{serviceObject(o.Root.Service), fmt.Sprintf("%d proxies serve generation %d", o.confirmed(), o.Split.Generation)}}}
+	return []kit.Action{CutOver{Write{serviceObject(o.Root.Service), o.serving()}}}
+}
+
+// ready is true when the root Service is to be cut over, and the proxies could carry its traffic.
+func (o Observation) ready() bool {
+	return !o.proxied() && o.behind() == 0 && o.confirmed() >= max(1, o.DataPlane.WantedProxies) && len(obstacles(o)) == 0
+}
+
+func (o Observation) serving() string {
+	return fmt.Sprintf("%d proxies serve generation %d", o.confirmed(), o.Split.Generation)
 }
 
 // keepProxied answers to what happens after the cutover.
@@ -124,7 +152,7 @@ func cutOver(o Observation) []kit.Action {
 //	proxies that can carry traffic | selector's key | record    | action
 //	none, and own pods ready       | there          |           | RestoreRoot: fail open
 //	some                           | there          | outdated  | CutOver: record anew
-//	some                           | removed        | there     | CutOver: until then the weights do not apply
+//	some, as endpoints             | removed        | there     | CutOver: until then the weights do not apply
 //
 // The last asks for less than the first cutover does, since the weights were live before.
 func keepProxied(o Observation) []kit.Action {
@@ -133,7 +161,7 @@ func keepProxied(o Observation) []kit.Action {
 		return []kit.Action{RestoreRoot{Write{serviceObject(o.Root.Service), "no proxy can take its requests, and its own pods can"}}}
 	case o.proxied() && o.carriers() > 0 && !o.recorded():
 		return []kit.Action{CutOver{Write{serviceObject(o.Root.Service), "the selector that was recorded is not what its owner declares now"}}}
-	case o.lost() && o.carriers() > 0:
+	case o.lost() && o.joined() > 0:
 		return []kit.Action{CutOver{Write{serviceObject(o.Root.Service), "a user or another controller removed the proxies from the selector"}}}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -49,15 +50,22 @@ func before() plan.Observation {
 					GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Name: "deployment", UID: "d", ResourceVersion: "10",
 					Condition: traffic.ObjectCurrent, Workload: true,
 				},
+				{
+					GroupVersionKind: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), Name: "slice", UID: "e", ResourceVersion: "11",
+					Condition: traffic.ObjectCurrent,
+				},
 			},
 			Proxies: []traffic.Proxy{
-				{Name: "p1", Ready: true, Selected: true, Generation: 3, Configuration: wanted},
-				{Name: "p2", Ready: true, Selected: true, Generation: 3, Configuration: wanted},
+				{Name: "p1", Ready: true, Generation: 3, Configuration: wanted},
+				{Name: "p2", Ready: true, Generation: 3, Configuration: wanted},
 			},
 		},
 		BackendEndpoints: map[string]int32{"stable": 3, "canary": 1},
 	}
 }
+
+// noSlices has the root Service lack the EndpointSlices of the proxies.
+func noSlices(o *plan.Observation) { o.DataPlane.Objects = o.DataPlane.Objects[:2] }
 
 // live is the observation when the weights of the split are live.
 func live() plan.Observation {
@@ -167,7 +175,7 @@ func TestDecide(t *testing.T) {
 		"a proxy that can't be read is never confirmed": {
 			from: live(), edit: func(o *plan.Observation) {
 				o.Split.Status.Proxies = nil
-				o.DataPlane.Proxies[0] = traffic.Proxy{Name: "p1", Ready: true, Selected: true, Message: "what it serves can't be read"}
+				o.DataPlane.Proxies[0] = traffic.Proxy{Name: "p1", Ready: true, Message: "what it serves can't be read"}
 			},
 			programmed: "False WaitingForProxies", message: "1 of 2 proxies serve generation 3; p1: what it serves can't be read",
 		},
@@ -239,9 +247,57 @@ func TestDecide(t *testing.T) {
 			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Generation = 2 },
 			programmed: "False WaitingForProxies",
 		},
-		"a proxy that the root Service would not select does not count": {
-			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Selected = false },
+		"proxies that serve the generation become endpoints before the cutover": {
+			from: before(), edit: func(o *plan.Observation) { noSlices(o); o.Endpoints.Ready = []string{"app"} },
+			actions: "AddEndpoints web", programmed: "False WaitingForService",
+		},
+		"proxies of a split that is refused become no endpoints": {
+			from: before(), edit: func(o *plan.Observation) {
+				noSlices(o)
+				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonInvalid, Message: "no"}}
+			},
+			programmed: "False Pending",
+		},
+		"while there are fewer than wanted, none becomes an endpoint": {
+			from: before(), edit: func(o *plan.Observation) {
+				noSlices(o)
+				o.Endpoints.Ready, o.DataPlane.Proxies = []string{"app"}, o.DataPlane.Proxies[:1]
+			},
+			programmed: "False WaitingForProxies", message: "1 of 2",
+		},
+		"while one does not serve the generation, none becomes an endpoint": {
+			from: before(), edit: func(o *plan.Observation) {
+				noSlices(o)
+				o.Endpoints.Ready, o.DataPlane.Proxies[0].Generation = []string{"app"}, 2
+			},
 			programmed: "False WaitingForProxies",
+		},
+		"the cutover waits until every proxy wanted is an endpoint": {
+			from: before(), edit: func(o *plan.Observation) { o.Endpoints.Ready = []string{"app", "p1"} },
+			programmed: "False WaitingForService",
+		},
+		"proxies that are endpoints by their labels, as those of the version before, get slices before the cutover": {
+			from: before(), edit: noSlices, actions: "AddEndpoints web", programmed: "False WaitingForService",
+		},
+		"proxies that are endpoints by their labels get slices before they are replaced": {
+			from: live(), edit: func(o *plan.Observation) { noSlices(o); o.DataPlane.Objects[1].Condition = traffic.ObjectOutdated },
+			actions: "AddEndpoints web, Apply deployment", programmed: "True Programmed",
+		},
+		"slices that another actor deleted are made anew": {
+			from: live(), edit: func(o *plan.Observation) { noSlices(o); o.Endpoints.Ready = nil },
+			actions: "AddEndpoints web", programmed: "False WaitingForService",
+		},
+		"no slices are made for proxies none of which could take requests": {
+			from: live(), edit: func(o *plan.Observation) {
+				noSlices(o)
+				noneReady(o)
+				o.Endpoints.Ready, o.Direct = nil, plan.Direct{Known: true}
+			},
+			programmed: "False WaitingForProxies",
+		},
+		"the key is not put back while no proxy is an endpoint": {
+			from: lost(), edit: func(o *plan.Observation) { o.Endpoints.Ready = []string{"app"} },
+			programmed: "False WaitingForService",
 		},
 		"a proxy that terminates does not count": {
 			from: before(), edit: func(o *plan.Observation) { o.DataPlane.Proxies[0].Terminating = true },
@@ -407,7 +463,7 @@ func TestDecide(t *testing.T) {
 			from: restored(), edit: func(o *plan.Observation) {
 				o.DataPlane.Objects[1].Condition, o.DataPlane.Proxies = traffic.ObjectAbsent, nil
 			},
-			actions: "Delete role", programmed: "False Pending",
+			actions: "Delete slice, Delete role", programmed: "False Pending",
 		},
 		"nothing is left": {
 			from: restored(), edit: func(o *plan.Observation) { o.DataPlane = traffic.State{} },
@@ -415,6 +471,7 @@ func TestDecide(t *testing.T) {
 		},
 		"objects of another owner are left alone on the way out": {
 			from: restored(), edit: func(o *plan.Observation) {
+				noSlices(o)
 				o.DataPlane.Objects[0].Condition, o.DataPlane.Objects[1].Condition = traffic.ObjectForeign, traffic.ObjectForeign
 				o.DataPlane.Proxies = nil
 			},
@@ -591,7 +648,7 @@ func TestTheStatusSumsUpWhatProxiesServe(t *testing.T) {
 		t.Errorf("all of them: %s", cmp.Diff(want, got))
 	}
 	for i := range 198 {
-		p := traffic.Proxy{Name: fmt.Sprintf("q%03d", i), Ready: true, Selected: true, Generation: 3, Configuration: wanted}
+		p := traffic.Proxy{Name: fmt.Sprintf("q%03d", i), Ready: true, Generation: 3, Configuration: wanted}
 		if i >= 100 {
 			p.Generation, p.Message = 2, "nginx: emerg"
 		}

@@ -7,18 +7,19 @@
 // The way in, each arrow waiting for the observation:
 //
 //	finalizer → objects of the data plane → every proxy wanted serves the generation
+//	→ EndpointSlices of the proxies → they are endpoints of the root Service
 //	→ root Service cut over → its endpoints are proxies only → Programmed
 //
 // The way out:
 //
 //	root Service restored → its own pods are among its endpoints → workload deleted
-//	→ no proxy left → other objects deleted → finalizer removed
+//	→ no proxy left → EndpointSlices and other objects deleted → finalizer removed
 //
-// Proxies carry the labels that the root Service selects by, so they share its
-// traffic with its own pods from when they are ready until the cutover, and again
-// from when it is restored until they stop. So they are started only when they can
-// answer, and a Service whose selector another writer resets is never without
-// endpoints.
+// Proxies are endpoints of the root Service by EndpointSlices of Serin's own, whatever it
+// selects. The cutover adds a key to its selector that no pod of its own has. So the proxies share its
+// traffic with its own pods from when they are endpoints until the cutover, and again
+// from when it is restored until they stop, and a Service whose selector another writer
+// resets is never without endpoints.
 //
 // It must not do I/O, take the time, or know what kind of data plane there is.
 package plan

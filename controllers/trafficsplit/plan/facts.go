@@ -20,13 +20,14 @@ import (
 // that its owner declares, for as long as its traffic goes through the proxies.
 const AnnotationOriginalSelector = "serin.dev/original-selector"
 
-// proxied is true when the root Service selects the proxies of this split.
+// proxied is true when the root Service has the key of this split's proxies, so that its own
+// pods are no endpoints.
 func (o Observation) proxied() bool {
 	return o.Root.Presence == kit.Present && o.Root.Service.Spec.Selector[traffic.LabelProxy] == o.Split.Name
 }
 
 // marked is true when the root Service bears the record of a cutover that was not
-// restored, but selects no proxies.
+// restored, but has no key of proxies.
 func (o Observation) marked() bool {
 	if o.Root.Presence != kit.Present || o.Root.Service.Spec.Selector[traffic.LabelProxy] != "" {
 		return false
@@ -74,7 +75,7 @@ func (o Observation) unasked() bool {
 		o.carriers() > 0 && o.count(func(p traffic.Proxy) bool { return carries(p) && !p.Unread }) == 0
 }
 
-// carriers is the number of proxies that can take requests to the root Service.
+// carriers is the number of proxies that could take requests to the root Service.
 func (o Observation) carriers() int { return o.count(carries) }
 
 // confirmed is the number of them that serve the generation.
@@ -85,7 +86,18 @@ func (o Observation) confirmed() int {
 // behind is the number of them that do not.
 func (o Observation) behind() int { return o.carriers() - o.confirmed() }
 
-func carries(p traffic.Proxy) bool { return p.Ready && !p.Terminating && p.Selected }
+func carries(p traffic.Proxy) bool { return p.Ready && !p.Terminating }
+
+// hasSlices is true when there are EndpointSlices that make proxies endpoints of the root Service.
+func (o Observation) hasSlices() bool {
+	return slices.ContainsFunc(o.DataPlane.Objects, func(object traffic.Object) bool { return object.Kind == "EndpointSlice" })
+}
+
+// joined is the number of proxies that can take requests to the root Service and are among
+// its endpoints.
+func (o Observation) joined() int {
+	return o.count(func(p traffic.Proxy) bool { return carries(p) && slices.Contains(o.Endpoints.Ready, p.Name) })
+}
 
 func (o Observation) count(is func(traffic.Proxy) bool) int {
 	n := 0

@@ -50,8 +50,8 @@ func restoreTraffic(o Observation, d *Decision) (wait string, again time.Duratio
 		return "", 0
 	case !o.Endpoints.Known:
 		return "the root Service's endpoints could not be read", 0
-	// Proxies carry the root Service's labels, so they stay among its endpoints until
-	// they stop. What counts is that others have joined them.
+	// Proxies stay among the root Service's endpoints until they stop. What counts is that
+	// others have joined them.
 	case o.around() == 0 && !o.Direct.Known:
 		return "the pods behind the root Service could not be read", 0
 	case o.around() == 0 && o.Direct.ReadyPods > 0:

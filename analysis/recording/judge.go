@@ -67,6 +67,8 @@ func (p *Position) enter(l *Line) error {
 			return err
 		}
 		p.State = state
+	case l.Begun != nil:
+		p.State = p.State.StartStep(after(p.began, *l.Begun))
 	case l.Live != nil && (p.live == nil || *l.Live != *p.live):
 		p.State = p.State.StartStep(after(p.began, *l.Live))
 	}

@@ -27,7 +27,10 @@ type Line struct {
 	Weight  *int32   `json:"weight,omitempty"`
 	Step    *int     `json:"step,omitempty"`
 	// Live is since when the weight of the step is live, as T; nil while it is not.
-	Live    *float64 `json:"live,omitempty"`
+	Live *float64 `json:"live,omitempty"`
+	// Begun is since when a step was live that ended before any window of it was measured:
+	// what the judge counts for a step begins there.
+	Begun   *float64 `json:"begun,omitempty"`
 	Canary  *Variant `json:"canary,omitempty"`
 	Stable  *Variant `json:"stable,omitempty"`
 	Samples []Sample `json:"samples,omitempty"`
@@ -199,6 +202,8 @@ func (l *Line) completeRecord() error {
 		return errors.New("release.began: missing or out of range; give the time at which the release began")
 	case l.Live != nil && !(math.Abs(*l.Live) <= farthest):
 		return fmt.Errorf("live: more than %g; give seconds since the start, or leave it out", float64(farthest))
+	case l.Begun != nil && !(math.Abs(*l.Begun) <= farthest):
+		return fmt.Errorf("begun: more than %g; give seconds since the start, or leave it out", float64(farthest))
 	case l.Merged < 0:
 		return fmt.Errorf("merged: %d; give a number of windows, or leave it out", l.Merged)
 	case l.Judged != nil && l.Judged.At != nil && !(math.Abs(*l.Judged.At) <= farthest):

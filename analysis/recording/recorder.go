@@ -86,11 +86,11 @@ func (r *Recorder) Release() Release { return r.release }
 // Lines are those so far.
 func (r *Recorder) Lines() []Line { return stored(r.release, r.lines) }
 
-// Add records an entry once: one that is not after the last is one that is judged again,
-// because the status that said so could not be written. It reports whether it was new.
+// Add records an entry once: what is judged before it is on record is judged again in the
+// next look. It reports whether the entry was new.
 func (r *Recorder) Add(e Entry) bool {
 	l := r.line(&e)
-	if n := len(r.lines); n > 0 && *l.T <= *r.lines[n-1].T {
+	if r.knows(&l) {
 		return false
 	}
 	r.resumeAt(&l, e.Before)
@@ -102,6 +102,28 @@ func (r *Recorder) Add(e Entry) bool {
 		r.shrink()
 	}
 	return true
+}
+
+// knows reports whether there is a line of the same window. Where that is now judged by
+// something else, because a user changed it before it was on record, the line is taken back.
+func (r *Recorder) knows(l *Line) bool {
+	i := len(r.lines)
+	for i > 0 && *r.lines[i-1].T >= *l.T {
+		i--
+	}
+	if i == len(r.lines) {
+		return false
+	}
+	if known := &r.lines[i]; i < r.from || *known.T > *l.T || same(known.Live, l.Live) && same(known.Settings, l.Settings) {
+		return true
+	}
+	r.lines, r.here = r.lines[:i], r.base
+	for j := r.from; j < i; j++ {
+		if _, _, err := r.here.Next(&r.lines[j]); err != nil {
+			panic(err) // it was judged when it was added
+		}
+	}
+	return false
 }
 
 // line writes an entry down.
@@ -175,14 +197,26 @@ func makeVariant(a analysis.Variant) *Variant {
 
 // resumeAt writes the operator's state into a line where the lines before do not lead to it.
 func (r *Recorder) resumeAt(l *Line, before judge.State) {
-	there := r.here
-	if there.enter(l) == nil && there.State == before && !r.interrupted {
+	if r.leadsTo(l, before) {
 		return
+	}
+	if start := before.StepStart(); !start.IsZero() && !r.interrupted {
+		l.Begun = new(since(r.release.Began, start))
+		if r.leadsTo(l, before) {
+			return
+		}
+		l.Begun = nil
 	}
 	if r.interrupted {
 		l.Gap, r.interrupted = GapRestarted, false
 	}
 	l.Resume = text(before)
+}
+
+// leadsTo reports whether the lines so far lead to the operator's state before a line.
+func (r *Recorder) leadsTo(l *Line, before judge.State) bool {
+	there := r.here
+	return there.enter(l) == nil && there.State == before && !r.interrupted
 }
 
 func text(s judge.State) string {

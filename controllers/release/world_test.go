@@ -81,6 +81,7 @@ type world struct {
 	answered bool             // whether some pod answered in the state before
 
 	report     func()    // called after each status
+	tape       *tape     // records what is judged; nil for none
 	written    int       // statuses
 	reportedAt time.Time // of the last one
 
@@ -341,6 +342,9 @@ func (w *world) reconcile() bool {
 		if w.acted == w.crashAt {
 			w.say("operator: crashes")
 			w.windows, w.lookout = nil, state.Lookout{} // what was measured and not judged is lost
+			if w.tape != nil {
+				w.tape.restart()
+			}
 			return true
 		}
 		w.say("  - %s", a)
@@ -384,6 +388,9 @@ func (w *world) look() (d state.Decision, changed bool) {
 	if changed = !sameStatus(&w.ro.Status, &d.Status); changed {
 		w.written++
 		w.reportedAt = w.now
+	}
+	if w.tape != nil {
+		w.tape.look(&w.ro.Status, &d)
 	}
 	w.ro.Status = d.Status
 	if w.report != nil {

@@ -13,70 +13,73 @@ import (
 	"github.com/serin-dev/serin/analysis/replay"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/tape"
 )
 
-// tape records the releases of a world, as the shell does, and judges each again when it
-// ends.
-type tape struct {
+// recorded stores the recordings of a world, as the shell does, and judges each again when
+// its release has ended.
+type recorded struct {
+	tape.Tape
 	w        *world
-	recorder *recording.Recorder
-	stored   map[recording.Release][]recording.Line
+	stored   map[string][]recording.Line
 	restarts int
-	// lines and gaps of the releases that ended.
-	lines, gaps int
+	// writes are how often something was stored, and lines and gaps are of the releases
+	// that ended.
+	writes, lines, gaps int
 }
 
 // record begins to record a world.
-func (w *world) record() *tape {
-	w.tape = &tape{w: w, stored: map[recording.Release][]recording.Line{}}
-	return w.tape
+func (w *world) record() *recorded {
+	w.recorded = &recorded{w: w, stored: map[string][]recording.Line{}}
+	return w.recorded
 }
 
 // restart is what a crash of the operator does to the recording.
-func (t *tape) restart() { t.recorder, t.restarts = nil, t.restarts+1 }
+func (t *recorded) restart() { t.Tape, t.restarts = tape.Tape{}, t.restarts+1 }
 
 // look records a look at the Rollout, whose status was this before.
-func (t *tape) look(before *v1alpha1.RolloutStatus, d *state.Decision) {
+func (t *recorded) look(before *v1alpha1.RolloutStatus, d *state.Decision) {
 	t.w.t.Helper()
 	if len(d.Entries) > 0 {
 		t.checkAction(before, d)
-		if t.recorder == nil || t.recorder.Release() != d.Recorded {
-			t.recorder = recording.New(d.Recorded)
-			if !d.Entries[0].Before.End().IsZero() {
-				t.recorder = recording.Continue(d.Recorded, t.stored[d.Recorded])
-			}
-		}
-		for _, e := range d.Entries {
-			t.recorder.Add(e)
-		}
 	}
-	ended := len(d.Status.History) > 0 && (len(before.History) == 0 || before.History[0].EndedAt != d.Status.History[0].EndedAt)
-	stepped := d.Status.Step == nil || before.Step == nil || d.Status.Step.Index != before.Step.Index
-	if t.recorder != nil && (ended || stepped) {
-		t.store(ended)
+	if d.LeftOut {
+		t.w.reportedAt = t.w.now
 	}
-}
-
-func (t *tape) store(ended bool) {
-	t.w.t.Helper()
-	text, err := t.recorder.Text()
+	if t.Misses(d) {
+		t.Continue(d.Recorded, t.stored[recording.Key(d.Recorded.Revision, d.Recorded.Began)])
+	}
+	texts, err := t.Look(before, d)
 	if err != nil {
 		t.w.t.Fatal(err)
 	}
+	if len(texts) > 0 {
+		t.writes++
+	}
+	for key, text := range texts {
+		if delete(t.stored, key); text != "" {
+			t.store(key, text, len(before.History) == 0 || before.History[0].EndedAt != d.Status.History[0].EndedAt)
+		}
+	}
+}
+
+func (t *recorded) store(key, text string, ended bool) {
+	t.w.t.Helper()
 	lines, err := recording.ReadText(text)
 	if err != nil {
 		t.w.t.Fatalf("the recording can't be read: %v", err)
 	}
-	t.stored[t.recorder.Release()] = lines
-	if ended {
+	if t.stored[key] = lines; ended {
 		t.playAgain(lines)
-		t.recorder = nil
+	}
+	if len(t.stored) > v1alpha1.MaxRecordings {
+		t.w.t.Fatalf("%d recordings are kept", len(t.stored))
 	}
 }
 
 // playAgain wants the same verdicts and actions from the replay, with no more help than
 // what a restart needs.
-func (t *tape) playAgain(lines []recording.Line) {
+func (t *recorded) playAgain(lines []recording.Line) {
 	t.w.t.Helper()
 	for i, l := range lines {
 		t.lines++
@@ -110,7 +113,7 @@ func (t *tape) playAgain(lines []recording.Line) {
 }
 
 // checkAction wants the action on record to be what the operator does.
-func (t *tape) checkAction(before *v1alpha1.RolloutStatus, d *state.Decision) {
+func (t *recorded) checkAction(before *v1alpha1.RolloutStatus, d *state.Decision) {
 	t.w.t.Helper()
 	last := d.Entries[len(d.Entries)-1]
 	pauses := t.w.ro.Spec.Strategy.OnFailure == v1alpha1.OnFailurePause
@@ -142,7 +145,7 @@ func TestARecordingComesOutAgain(t *testing.T) {
 			for seed := part; seed < n; seed += parts {
 				r := rand.New(rand.NewPCG(uint64(seed), 7))
 				w := newWorld(t)
-				tape := w.record()
+				kept := w.record()
 				w.draw(r)
 				w.ready()
 				for range 4 + r.IntN(8) {
@@ -150,10 +153,10 @@ func TestARecordingComesOutAgain(t *testing.T) {
 					w.disturb(r)
 				}
 				w.comeToRest()
-				if tape.gaps > tape.restarts {
-					t.Fatalf("seed %d: %d gaps by %d restarts", seed, tape.gaps, tape.restarts)
+				if kept.gaps > kept.restarts {
+					t.Fatalf("seed %d: %d gaps by %d restarts", seed, kept.gaps, kept.restarts)
 				}
-				lines, gaps = lines+tape.lines, gaps+tape.gaps
+				lines, gaps = lines+kept.lines, gaps+kept.gaps
 			}
 			t.Logf("%d lines, %d gaps", lines, gaps)
 			if lines == 0 && n >= parts {
@@ -163,9 +166,10 @@ func TestARecordingComesOutAgain(t *testing.T) {
 	}
 }
 
-func TestARestartLosesNoMoreThanTheWindowsSinceTheLastStep(t *testing.T) {
+func TestARestartLosesTheWindowsSinceTheRecordingWasStored(t *testing.T) {
 	w := newWorld(t)
-	tape := w.record()
+	w.ro.Spec.Strategy.Steps = []v1alpha1.Step{{Weight: 10, Hold: "2m"}, {Weight: 50, Hold: "1m"}}
+	kept := w.record()
 	w.ready()
 	w.setTemplate("v2")
 	w.until("the second step is live", func() bool {
@@ -174,20 +178,54 @@ func TestARestartLosesNoMoreThanTheWindowsSinceTheLastStep(t *testing.T) {
 	})
 	w.run(17)
 	w.windows, w.lookout = nil, state.Lookout{}
-	tape.restart()
+	kept.restart()
 	w.ready()
-	if tape.gaps != 1 {
-		t.Fatalf("%d gaps are said", tape.gaps)
+	if kept.gaps != 1 || len(kept.stored) != 1 {
+		t.Fatalf("%d gaps are said in %d recordings", kept.gaps, len(kept.stored))
 	}
-	for of, lines := range tape.stored {
-		var steps [2]int
+	for _, lines := range kept.stored {
+		var windows [2]int
 		for _, l := range lines {
-			if i := *l.Step; i < len(steps) {
-				steps[i]++
+			if i := *l.Step; i < len(windows) {
+				windows[i]++
 			}
 		}
-		if of.Revision == "sv2" && (steps[0] != 6 || steps[1] < 2 || steps[1] > 5) {
-			t.Errorf("windows of each step: %v", steps)
+		if windows[0] != 24 || windows[1] != 9 {
+			t.Errorf("of the 24 and 12 windows of the steps, %v are recorded", windows)
 		}
+	}
+}
+
+// A recording is stored in place of writes of figures: these are the writes of the status
+// that releases took before anything was recorded.
+func TestARecordedReleaseWritesNoMoreOften(t *testing.T) {
+	for name, test := range map[string]struct {
+		holds  []v1alpha1.Duration
+		bad    int64
+		before int
+	}{
+		"a good version":                  {holds: []v1alpha1.Duration{"30s", "30s"}, before: 12},
+		"a bad version":                   {holds: []v1alpha1.Duration{"30s", "30s"}, bad: 50, before: 6},
+		"a version that is a little bad":  {holds: []v1alpha1.Duration{"30s", "5m"}, bad: 2, before: 7},
+		"a good version in long steps":    {holds: []v1alpha1.Duration{"2m", "5m", "10m"}, before: 78},
+		"a good version in steps of none": {holds: []v1alpha1.Duration{"0s", "0s", "0s"}, before: 11},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.ro.Spec.Strategy.Steps = nil
+			for i, hold := range test.holds {
+				w.ro.Spec.Strategy.Steps = append(w.ro.Spec.Strategy.Steps, v1alpha1.Step{Weight: int32(10 + 20*i), Hold: hold})
+			}
+			kept := w.record()
+			w.ready()
+			w.failures["v2"] = test.bad
+			w.setTemplate("v2")
+			before := w.written
+			w.until("it has ended", func() bool { return len(w.ro.Status.History) > 1 })
+			w.run(60)
+			if got := w.written - before + kept.writes; got > test.before || len(kept.stored) != 1 {
+				t.Errorf("%d statuses and %d recordings are written, %d statuses before", w.written-before, kept.writes, test.before)
+			}
+		})
 	}
 }

@@ -33,6 +33,8 @@ type Decision struct {
 	// Those of a status that was put off come again.
 	Entries  []recording.Entry
 	Recorded recording.Release
+	// LeftOut is whether a write of figures was left out, as LeaveOut of the Observation asks.
+	LeftOut bool
 	// After is when to look again if nothing changes; 0 means only on a change.
 	After time.Duration
 }

@@ -17,7 +17,7 @@ type Position struct {
 	// State of the judge.
 	State judge.State
 	// Inexact is whether the State may differ from the operator's, since windows were
-	// merged.
+	// merged or left out.
 	Inexact bool
 
 	began    time.Time
@@ -32,7 +32,7 @@ func (p *Position) Next(l *Line) (Judged, judge.Result, error) {
 	if err := p.enter(l); err != nil {
 		return Judged{}, judge.Result{}, err
 	}
-	p.Inexact = (p.Inexact || l.Merged > 0) && l.Resume == ""
+	p.Inexact = (p.Inexact || l.Merged > 0 || l.Gap != "") && l.Resume == ""
 	r := p.absorb(l)
 	at, action := l.at(), policy.Hold
 	if at != nil {

@@ -61,8 +61,12 @@ type Release struct {
 // Gap is why windows are missing.
 type Gap string
 
-// GapRestarted means that the operator restarted.
-const GapRestarted Gap = "Restarted"
+const (
+	// GapRestarted means that the operator restarted.
+	GapRestarted Gap = "Restarted"
+	// GapLeftOut means that the recording got too long and its windows could not be merged.
+	GapLeftOut Gap = "LeftOut"
+)
 
 // Judged is what the operator made of a window.
 type Judged struct {

@@ -49,6 +49,9 @@ func thinned(lines []Line) []Line {
 	}
 	if 4*len(out) > 3*len(lines) {
 		out = out[(len(out)+1)/2:]
+		if len(out) > 0 {
+			out[0].Gap, out[0].Resume = GapLeftOut, ""
+		}
 	}
 	return out
 }

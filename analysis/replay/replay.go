@@ -67,11 +67,18 @@ func (a *again) next(w Window) (*Result, error) {
 
 func sentence(r judge.Result) string { return string(r.Reason) + ": " + r.Explain() }
 
-// Write runs the judge and writes one line of JSON for each window.
-func Write(plan Plan, windows []Window, out io.Writer) error {
+// Write runs the judge and writes one line of JSON for each window. It returns how many of
+// them the operator judged otherwise.
+func Write(plan Plan, windows []Window, out io.Writer) (differ int, err error) {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
-	return Run(plan, windows, func(r Result) error { return encoder.Encode(r) })
+	err = Run(plan, windows, func(r Result) error {
+		if r.Differs {
+			differ++
+		}
+		return encoder.Encode(r)
+	})
+	return differ, err
 }
 
 // run is a replay in progress.

@@ -271,7 +271,7 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone),
 		Drain: map[v1alpha1.RouterName]time.Duration{smi.Name: o.smiSettle}, Served: o.splits, Measurements: measured, Metrics: named, Outbox: outbox,
 		Recordings: mgr.GetAPIReader(),
-		Clock: clock.RealClock{}, GuardPolicy: o.guardPolicy, GuardServed: guarded, Concurrency: o.workers,
+		Clock:      clock.RealClock{}, GuardPolicy: o.guardPolicy, GuardServed: guarded, Concurrency: o.workers,
 		CanaryReleases: o.canaryServiceAccount != "", NamespacedOnly: !o.scope.clusterObjects,
 		Configuration: rollout.ConfigurationOptions{
 			Policy: o.configurationPolicy, Namespaces: o.configurationNamespaces, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader(),

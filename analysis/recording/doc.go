@@ -6,8 +6,8 @@
 // Line is one window as a file has it, in JSON, one a line. Judge judges a line as the
 // operator did. Recorder makes the lines of a release that goes on: it judges each as a
 // reader will, and where that does not lead to the operator's state, it writes the state
-// itself into the line. Long recordings are thinned: neighbouring windows of the older half
-// are merged, so that the newest stay exact. Text stores lines, compressed, and ReadText
+// itself into the line. Long recordings are thinned: windows of the older half are merged
+// two by two, so that the newest stay exact. Text stores lines, compressed, and ReadText
 // reads them; a reader trusts nothing of what is stored.
 //
 // The package is pure: it has no clock and does no I/O.

@@ -9,8 +9,8 @@ import (
 	"github.com/serin-dev/serin/analysis"
 )
 
-// shrink makes the older half of the lines about half as many, by merging neighbours. The
-// rest stays exact: its first line gets the state that the operator had there. It reports
+// shrink makes the older half of the lines about half as many, by merging two at a time.
+// The rest stays exact: its first line gets the state that the operator had there. It reports
 // whether there was anything to shrink.
 func (r *Recorder) shrink() bool {
 	n := max((len(r.lines)+1)/2, r.from)

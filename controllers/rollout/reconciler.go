@@ -57,9 +57,8 @@ type Options struct {
 	Measurements Measurements
 	// Metrics that users named.
 	Metrics UserMetrics
-	// Recordings are read from the API itself, when a release was being recorded before
-	// the operator restarted.
-	Recordings client.Reader
+	// Recordings has no cache: with one, a write would have all of them watched.
+	Recordings client.Client
 	// Outbox delivers questions of hooks and notifications.
 	Outbox Outbox
 	// Clock that is read, never waited on.

@@ -137,12 +137,12 @@ func (r *Reconciler) patchRecordings(ctx context.Context, ro *v1alpha1.Rollout, 
 	}
 	result := metrics.MakeResult(client.ObjectKeyFromObject(ro), ro.UID)
 	patch := func() error {
-		return r.client.Status().Patch(ctx, result.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1alpha1.FieldManager))
+		return r.options.Recordings.Status().Patch(ctx, result.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1alpha1.FieldManager))
 	}
 	if err := patch(); !apierrors.IsNotFound(err) {
 		return err
 	}
-	if err := r.client.Create(ctx, result.DeepCopy(), client.FieldOwner(v1alpha1.FieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := r.options.Recordings.Create(ctx, result.DeepCopy(), client.FieldOwner(v1alpha1.FieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create the AnalysisResult: %w", err)
 	}
 	return patch()

@@ -33,6 +33,7 @@ type Judge struct {
 	MinEvidence           float64          `json:"minEvidence,omitempty"`
 	LatencyWeight         float64          `json:"latencyWeight,omitempty"`
 	MaxCorrelatedFailures float64          `json:"maxCorrelatedFailures,omitempty"`
+	Shares                bool             `json:"shares,omitempty"`
 	Limits                []Limit          `json:"limits,omitempty"`
 	Comparisons           []Comparison     `json:"comparisons,omitempty"`
 	Dispersion            judge.Dispersion `json:"dispersion,omitzero"`
@@ -75,7 +76,7 @@ func MakeSettings(s policy.Stage) *Settings {
 			MinRequests: c.MinRequests, StaleAfter: c.StaleAfter.Seconds(),
 			Startup:         Startup{For: c.Startup.For.Seconds(), Tolerate: c.Startup.Tolerate},
 			MaxBadPromotion: c.MaxBadPromotion, MinEvidence: c.MinEvidence.Seconds(), LatencyWeight: c.LatencyWeight,
-			MaxCorrelatedFailures: c.MaxCorrelatedFailures, Dispersion: c.Dispersion,
+			MaxCorrelatedFailures: c.MaxCorrelatedFailures, Dispersion: c.Dispersion, Shares: c.Shares,
 		},
 	}
 	for _, l := range c.Limits {
@@ -114,7 +115,7 @@ func (s *Settings) Stage() (policy.Stage, error) {
 		Judge: judge.Config{
 			MaxFalseRollback: j.MaxFalseRollback, Tolerance: j.Tolerance, UsualFailureRate: j.UsualFailureRate, MinRequests: j.MinRequests,
 			Startup: judge.Startup{Tolerate: j.Startup.Tolerate}, MaxBadPromotion: j.MaxBadPromotion,
-			LatencyWeight: j.LatencyWeight, MaxCorrelatedFailures: j.MaxCorrelatedFailures, Dispersion: j.Dispersion,
+			LatencyWeight: j.LatencyWeight, MaxCorrelatedFailures: j.MaxCorrelatedFailures, Dispersion: j.Dispersion, Shares: j.Shares,
 		},
 	}
 	lengths := []length{

@@ -141,7 +141,9 @@ func TestRecordingsGoWithTheHistory(t *testing.T) {
 	p.status.History = append(p.status.History, v1alpha1.HistoryEntry{Revision: "first"}) // it came up without steps
 	want = append(want, recording.Key("v2", began))
 	slices.Sort(want)
-	p.look(nil)
+	if got := p.look(nil); got != nil {
+		t.Errorf("stored %v before the end", got)
+	}
 	if diff := cmp.Diff(want, p.look(end)); diff != "" {
 		t.Error(diff)
 	}

@@ -101,6 +101,14 @@ func (s State) End() time.Time {
 	return time.Unix(0, s.last)
 }
 
+// StepStart is what StartStep was called with last; zero if it was not.
+func (s State) StepStart() time.Time {
+	if s.step.start == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, s.step.start)
+}
+
 // Dispersion is what is known by now about how stable's failures vary, with
 // what Config.Dispersion knew before.
 func (s State) Dispersion() Dispersion { return s.dispersion }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/serin-dev/serin/analysis/policy"
+	"github.com/serin-dev/serin/analysis/recording"
 	"github.com/serin-dev/serin/analysis/settings"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -24,13 +25,16 @@ type Plan struct {
 	stages []policy.Stage
 	common policy.Stage
 	notes  []string
+	// recorded is whether a recording that has its settings is judged by them.
+	recorded bool
 }
 
 // Notes say what of a Rollout cannot be replayed and is left out.
 func (p Plan) Notes() []string { return p.notes }
 
-// DefaultPlan has the default settings, and no steps: each step of a recording
-// can end at its first Pass, and evidence promotes in the last one.
+// DefaultPlan has the settings of the recording. Where that has none, the default ones
+// apply and no steps: each step of a recording can end at its first Pass, and evidence
+// promotes in the last one.
 func DefaultPlan() Plan {
 	s, err := settings.Of(nil)
 	if err != nil {
@@ -38,7 +42,7 @@ func DefaultPlan() Plan {
 	}
 	common := stage(s, 0)
 	common.Early = true
-	return Plan{common: common}
+	return Plan{common: common, recorded: true}
 }
 
 func stage(s settings.Settings, hold time.Duration) policy.Stage {
@@ -103,7 +107,7 @@ func asRollout(document []byte) (*v1alpha1.Rollout, error) {
 		return nil, err
 	}
 	var ro v1alpha1.Rollout
-	if err := decode(text, &ro); err != nil {
+	if err := recording.Strict(text, &ro); err != nil {
 		return nil, fmt.Errorf("the Rollout: %w", err)
 	}
 	return &ro, nil
@@ -117,7 +121,7 @@ func NewPlan(spec *v1alpha1.RolloutSpec) (Plan, error) {
 	}
 	plan := Plan{common: stage(read, 0)}
 	if a := spec.Analysis; a != nil && len(a.Metrics)+len(a.TemplateRefs) > 0 {
-		plan.notes = append(plan.notes, "spec.analysis.metrics and templateRefs are left out: a recording does not hold what they measure")
+		plan.notes = append(plan.notes, "spec.analysis.metrics and templateRefs are left out: they are tried with the settings of the recording only")
 	}
 	if ramp := spec.Strategy.Ramp; ramp != nil {
 		plan.common.Hold, err = parseHold("spec.strategy.ramp.every", ramp.Every)

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/analysis/policy"
+	"github.com/serin-dev/serin/analysis/recording"
 )
 
 // Result is what the judge said after one window.
@@ -26,19 +26,22 @@ type Result struct {
 	Action  policy.Action `json:"action"`
 	// Reason is the reason of the verdict and a sentence about it.
 	Reason string `json:"reason"`
+	// Differs is whether the operator judged otherwise, where the line says what it did
+	// and no line before it is the sum of several.
+	Differs bool `json:"-"`
 }
 
 // Run judges all windows, and hands over a result after each. It stops at the
 // first error of emit, and at a window in a step that the plan does not have.
 func Run(plan Plan, windows []Window, emit func(Result) error) error {
-	r := run{plan: plan, step: -1}
-	for _, w := range windows {
-		r.last = max(r.last, w.Step)
+	next := newRun(plan, windows).next
+	if plan.recorded && len(windows) > 0 && windows[0].Line.Settings != nil {
+		next = new(again).next
 	}
 	for i, w := range windows {
-		result, err := r.next(w)
-		if err == nil {
-			err = emit(result)
+		result, err := next(w)
+		if err == nil && result != nil {
+			err = emit(*result)
 		}
 		if err != nil {
 			return fmt.Errorf("line %d: %w", i+1, err)
@@ -47,11 +50,35 @@ func Run(plan Plan, windows []Window, emit func(Result) error) error {
 	return nil
 }
 
-// Write runs the judge and writes one line of JSON for each window.
-func Write(plan Plan, windows []Window, out io.Writer) error {
+// again judges a recording by its own settings.
+type again struct{ recording.Position }
+
+func (a *again) next(w Window) (*Result, error) {
+	got, verdict, err := a.Next(&w.Line)
+	if err != nil {
+		return nil, err
+	}
+	said := w.Line.Judged
+	return &Result{
+		T: w.T, Rollback: got.Rollback, Promote: got.Promote, Verdict: got.Verdict, Action: got.Action, Reason: sentence(verdict),
+		Differs: said != nil && !a.Inexact && !said.Same(got),
+	}, nil
+}
+
+func sentence(r judge.Result) string { return string(r.Reason) + ": " + r.Explain() }
+
+// Write runs the judge and writes one line of JSON for each window. It returns how many of
+// them the operator judged otherwise.
+func Write(plan Plan, windows []Window, out io.Writer) (differ int, err error) {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
-	return Run(plan, windows, func(r Result) error { return encoder.Encode(r) })
+	err = Run(plan, windows, func(r Result) error {
+		if r.Differs {
+			differ++
+		}
+		return encoder.Encode(r)
+	})
+	return differ, err
 }
 
 // run is a replay in progress.
@@ -64,10 +91,22 @@ type run struct {
 	promoted bool
 }
 
-func (r *run) next(w Window) (Result, error) {
+func newRun(plan Plan, windows []Window) *run {
+	r := &run{plan: plan, step: -1}
+	for _, w := range windows {
+		r.last = max(r.last, w.Step)
+	}
+	return r
+}
+
+// next judges a window by the plan; nil for a line without any.
+func (r *run) next(w Window) (*Result, error) {
+	if w.Line.OnlyValues() {
+		return nil, nil
+	}
 	stage, last, err := r.plan.stage(w.Step, r.last)
 	if err != nil {
-		return Result{}, err
+		return nil, err
 	}
 	if w.Step != r.step {
 		r.step, r.began = w.Step, w.T-w.End.Sub(w.Start).Seconds()
@@ -80,18 +119,8 @@ func (r *run) next(w Window) (Result, error) {
 		action = policy.Step // without a plan it is unknown when the last step is over
 	}
 	r.promoted = r.promoted || action == policy.Promote
-	return Result{
-		T: w.T, Rollback: rounded(verdict.Evidence), Promote: rounded(verdict.PromotionEvidence),
-		Verdict: verdict.Verdict, Action: action, Reason: string(verdict.Reason) + ": " + verdict.Explain(),
+	return &Result{
+		T: w.T, Rollback: recording.Rounded(verdict.Evidence), Promote: recording.Rounded(verdict.PromotionEvidence),
+		Verdict: verdict.Verdict, Action: action, Reason: sentence(verdict),
 	}, nil
-}
-
-// rounded keeps nine digits.
-func rounded(x float64) float64 {
-	const digits = 9
-	r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
-	if err != nil {
-		return x // as large as a float64 can be
-	}
-	return r
 }

@@ -7,9 +7,9 @@ import (
 )
 
 // AnalysisResult is what was measured for the Rollout of the same name, which owns it.
-// Serin makes it when a release has metrics of templates or of its own, and keeps the
-// last release's. It is bounded: at most 16 metrics with 12 measurements each, which
-// is less than 64 KiB.
+// Serin makes it when a release is measured. It keeps the recordings of the latest
+// releases, at most ten of 64 KiB each, and what the metrics of the last release gave that
+// has any: at most 16 metrics with 12 measurements each, which is less than 64 KiB.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -42,6 +42,8 @@ const (
 	MaxResultMetrics = 16
 	// MaxMeasurements is how many measurements of a metric are kept.
 	MaxMeasurements = 12
+	// MaxRecordings is how many recordings are kept.
+	MaxRecordings = 10
 )
 
 // AnalysisResultStatus is what was measured.
@@ -63,7 +65,20 @@ type AnalysisResultStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Metrics []MetricResult `json:"metrics,omitempty"`
+
+	// recordings are what was measured and judged in the latest releases, by
+	// "<revision>.<Unix seconds at which the release began>": lines of JSON, compressed by
+	// gzip, in base64. "kubectl traffic rollout record" prints them. It is a map, so that
+	// a new recording is written without the others.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=20
+	Recordings map[string]Recording `json:"recordings,omitempty"`
 }
+
+// Recording is one release, window by window, in a compact form.
+//
+// +kubebuilder:validation:MaxLength=65536
+type Recording string
 
 // MetricResult is what was measured of one metric.
 type MetricResult struct {

@@ -267,10 +267,15 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 	if err != nil {
 		return err
 	}
+	direct, err := uncached(mgr)
+	if err != nil {
+		return err
+	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
 		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone),
 		Drain: map[v1alpha1.RouterName]time.Duration{smi.Name: o.smiSettle}, Served: o.splits, Measurements: measured, Metrics: named, Outbox: outbox,
-		Clock: clock.RealClock{}, GuardPolicy: o.guardPolicy, GuardServed: guarded, Concurrency: o.workers,
+		Recordings: direct,
+		Clock:      clock.RealClock{}, GuardPolicy: o.guardPolicy, GuardServed: guarded, Concurrency: o.workers,
 		CanaryReleases: o.canaryServiceAccount != "", NamespacedOnly: !o.scope.clusterObjects,
 		Configuration: rollout.ConfigurationOptions{
 			Policy: o.configurationPolicy, Namespaces: o.configurationNamespaces, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader(),

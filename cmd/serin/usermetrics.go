@@ -25,10 +25,9 @@ import (
 
 // addUserMetrics has the metrics measured that users name.
 func (o *managerOptions) addUserMetrics(mgr manager.Manager, measured *sampling.Routed, policy egress.Policy, roots *x509.CertPool) (*metrics.Loop, error) {
-	// What is written here is read by users: a client with a cache would watch it all.
-	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+	direct, err := uncached(mgr)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, err
 	}
 	providers := providers.Providers{
 		Caller: &fetch.Caller{
@@ -47,6 +46,15 @@ func (o *managerOptions) addUserMetrics(mgr manager.Manager, measured *sampling.
 		return nil, fmt.Errorf("add the metrics of users: %w", err)
 	}
 	return loop, nil
+}
+
+// uncached is a client for what users read: one with a cache would watch all that it writes.
+func uncached(mgr manager.Manager) (client.Client, error) {
+	c, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return c, nil
 }
 
 // connectTimeout is how long a place of measurement may take to be reached.

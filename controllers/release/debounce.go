@@ -9,6 +9,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit/debounce"
 	"github.com/serin-dev/serin/controllers/release/state"
@@ -22,14 +23,18 @@ import (
 const quietTime = 15 * time.Second
 
 // debounced puts a new status off that differs from the present one in nothing that must
-// not be forgotten, if that was written not long ago. What is announced is on record first.
+// not be forgotten, if that was written not long ago, or if a recording is to be stored in
+// its place. What is announced is on record first.
 func debounced(s *state.Snapshot, d state.Decision) state.Decision {
 	now := &s.Rollout.Status
 	left := debounce.Left(s.ReportedAt, quietTime, s.Now)
-	if left <= 0 || len(d.Events) > 0 || // first what costs nothing: this is the usual case
+	if left <= 0 && !s.LeaveOut || len(d.Events) > 0 || // first what costs nothing: this is the usual case
 		apiequality.Semantic.DeepEqual(*now, d.Status) ||
 		!apiequality.Semantic.DeepEqual(essence(now), essence(&d.Status)) {
 		return d
+	}
+	if left <= 0 {
+		left, d.LeftOut = quietTime, true
 	}
 	d.Status = *now.DeepCopy()
 	if d.After == 0 || left < d.After {
@@ -66,6 +71,9 @@ func withoutFigures(s *v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
 	}
 	if a := out.Analysis; a != nil {
 		out.Analysis = &v1alpha1.AnalysisStatus{Verdict: a.Verdict, Reason: a.Reason}
+		if slices.Contains(waits[v1alpha1.ConditionAnalysisPassed], a.Reason) {
+			out.Analysis.Reason = "Waiting"
+		}
 	}
 	for i := range out.Conditions {
 		out.Conditions[i].Message = ""
@@ -83,6 +91,9 @@ var waits = map[string][]string{
 	v1alpha1.ConditionProgressing:   waitReasons,
 	v1alpha1.ConditionReconciling:   waitReasons,
 	v1alpha1.ConditionTrafficRouted: {v1alpha1.ReasonWaitingForTraffic, v1alpha1.ReasonProgrammed},
+	v1alpha1.ConditionAnalysisPassed: {
+		string(judge.ReasonMissingData), string(judge.ReasonStartingUp), string(judge.ReasonTooFewRequests),
+	},
 }
 
 var waitReasons = []string{

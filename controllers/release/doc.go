@@ -41,5 +41,7 @@
 //	routing    moves the traffic, and waits until it has moved
 //	deployment, servicepair, delegated   what the kinds of targets have of their own
 //
+// What was judged is handed over as Entries, of which package tape makes the recording.
+//
 // What is still done about a Rollout that can't be served is in refuse.go.
 package release

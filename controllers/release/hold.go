@@ -29,8 +29,8 @@ func hold(d *state.Draft, i int) (another bool) {
 	}
 	end := d.EndOf(i)
 	held := now.PassedAt == nil && d.Now.Before(end)
-	stage := stageOf(&d.Snapshot, i)
-	action := stage.React(progressOf(&d.Snapshot, i), d.Verdict)
+	stage := evidence.StageOf(&d.Snapshot, i)
+	action := stage.React(evidence.ProgressOf(&d.Snapshot, i), d.Verdict)
 	switch {
 	case now.AnalysisSkipped:
 		return next(d, i, "a user skipped the rest of a step")
@@ -45,25 +45,6 @@ func hold(d *state.Draft, i int) (another bool) {
 		}
 	}
 	return react(d, i, stage, action)
-}
-
-// stageOf is a step as the policy knows it.
-func stageOf(s *state.Snapshot, i int) policy.Stage {
-	step := s.StepAt(i)
-	return policy.Stage{
-		Weight: step.Weight, Hold: step.Hold, Judge: step.Judge, OnInconclusive: policy.Inconclusive(step.OnInconclusive), Early: s.Early,
-		Untested: s.ByReplicas || step.Weight == 0 && len(step.Judge.Limits) == 0,
-	}
-}
-
-// progressOf is how far the present step, which is live, has come.
-func progressOf(s *state.Snapshot, i int) policy.Progress {
-	now := s.Status.Step
-	holdout := now.HoldoutUntil != nil
-	return policy.Progress{
-		Held: s.Now.Sub(now.ProgrammedAt.Time), Last: i == len(s.Steps)-1, Holdout: holdout,
-		Ended: now.PassedAt != nil || holdout && !s.Now.Before(now.HoldoutUntil.Time),
-	}
 }
 
 // react does what the policy says about a step that is over in time.

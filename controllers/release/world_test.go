@@ -81,6 +81,7 @@ type world struct {
 	answered bool             // whether some pod answered in the state before
 
 	report     func()    // called after each status
+	recorded   *recorded // what is judged; nil for nothing
 	written    int       // statuses
 	reportedAt time.Time // of the last one
 
@@ -341,6 +342,9 @@ func (w *world) reconcile() bool {
 		if w.acted == w.crashAt {
 			w.say("operator: crashes")
 			w.windows, w.lookout = nil, state.Lookout{} // what was measured and not judged is lost
+			if w.recorded != nil {
+				w.recorded.restart()
+			}
 			return true
 		}
 		w.say("  - %s", a)
@@ -359,6 +363,7 @@ func (w *world) look() (d state.Decision, changed bool) {
 	w.t.Helper()
 	w.lookout = w.lookout.Look(w.now)
 	o := w.observe()
+	o.LeaveOut = w.recorded != nil && w.recorded.LeaveOut()
 	if w.behind != nil {
 		o = w.behind(o)
 	}
@@ -384,6 +389,9 @@ func (w *world) look() (d state.Decision, changed bool) {
 	if changed = !sameStatus(&w.ro.Status, &d.Status); changed {
 		w.written++
 		w.reportedAt = w.now
+	}
+	if w.recorded != nil {
+		w.recorded.look(&w.ro.Status, &d)
 	}
 	w.ro.Status = d.Status
 	if w.report != nil {

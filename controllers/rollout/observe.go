@@ -66,6 +66,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (snapsho
 	s.Split.Requested, s.Split.Observed = strategy.Route{Weight: -1}, -1
 	before := r.memory.look(client.ObjectKeyFromObject(ro), s.Now)
 	s.ReportedAt, s.Jump = before.reportedAt, before.lookout.Jump
+	s.LeaveOut = r.recordings.get(client.ObjectKeyFromObject(ro)).LeaveOut()
 	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeMetrics(ctx, &s), r.observeReleased(ctx, &s))
 	if err != nil {
 		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")

@@ -57,6 +57,8 @@ type Options struct {
 	Measurements Measurements
 	// Metrics that users named.
 	Metrics UserMetrics
+	// Recordings has no cache: with one, a write would have all of them watched.
+	Recordings client.Client
 	// Outbox delivers questions of hooks and notifications.
 	Outbox Outbox
 	// Clock that is read, never waited on.
@@ -84,8 +86,10 @@ type Reconciler struct {
 	options  Options
 	busy     debounce.Waits[types.UID] // Deployments that their controller is writing
 	memory   memory
-	metrics  *telemetry.Metrics
-	contents *contents
+
+	recordings recordings
+	metrics    *telemetry.Metrics
+	contents   *contents
 
 	distributions distributions
 }
@@ -110,6 +114,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			r.metrics.Forget(req.NamespacedName)
 			r.contents.forget(req.NamespacedName)
 			r.memory.forget(req.NamespacedName)
+			r.recordings.forget(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -122,10 +127,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.report(ctx, ro, d); err != nil {
 		return shell.Retry(err)
 	}
+	r.record(ctx, ro, &d)
 	if err := errors.Join(r.measure(ctx, &s, d), r.send(ro, d)); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := r.act(ctx, s, d.Actions); err != nil {
+		return shell.Retry(err)
+	}
+	if err := r.storeRecordings(ctx, ro); err != nil {
 		return shell.Retry(err)
 	}
 	return reconcile.Result{RequeueAfter: sooner(d.After, s.recheck)}, err
@@ -141,6 +150,9 @@ func sooner(a, b time.Duration) time.Duration {
 
 // report writes the status when it changed, and then announces the events.
 func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d state.Decision) error {
+	if d.LeftOut {
+		r.memory.reported(client.ObjectKeyFromObject(ro), r.options.Clock.Now())
+	}
 	if !apiequality.Semantic.DeepEqual(ro.Status, d.Status) {
 		next := ro.DeepCopy()
 		next.Status = d.Status

@@ -116,7 +116,7 @@ func newReconcilerOf(t *testing.T, fail func(call string) error, existing ...cli
 		}
 		return fail(verb + " " + kind)
 	}
-	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(existing...).WithStatusSubresource(&v1alpha1.Rollout{}).
+	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(existing...).WithStatusSubresource(&v1alpha1.Rollout{}, &v1alpha1.AnalysisResult{}).
 		WithIndex(&v1alpha1.Rollout{}, indexClaims, func(o client.Object) []string { return claims(o.(*v1alpha1.Rollout)) }).
 		WithInterceptorFuncs(intercept(check)).Build()
 	return New(c, events.NewFakeRecorder(100), Options{
@@ -144,6 +144,18 @@ func intercept(check func(string, any) error) interceptor.Funcs {
 				return err
 			}
 			return c.Apply(ctx, obj, opts...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if err := check("create", obj); err != nil {
+				return err
+			}
+			return c.Create(ctx, obj, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if err := check("patch "+sub, obj); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			if err := check("update "+sub, obj); err != nil {

@@ -20,6 +20,9 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/egress"
+	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/policy"
+	"github.com/serin-dev/serin/analysis/recording"
 	"github.com/serin-dev/serin/analysis/source/fetch"
 	"github.com/serin-dev/serin/analysis/source/traffic"
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -39,10 +42,7 @@ func (a ahead) Now() time.Time { return a.m.Now() }
 // metricsOf measures the metrics of users at places in this process.
 func metricsOf(t *testing.T, mgr ctrl.Manager, m *measurements) *metrics.Loop {
 	t.Helper()
-	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	direct := uncached(t, mgr)
 	// Longer than a test waits: who waits for an answer that never comes is seen.
 	const patience = 10 * time.Minute
 	local := egress.Policy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
@@ -54,6 +54,16 @@ func metricsOf(t *testing.T, mgr ctrl.Manager, m *measurements) *metrics.Loop {
 		},
 	}
 	return metrics.New(p.Build, direct, ahead{m: m}, metrics.Options{WriteEvery: 100 * time.Millisecond})
+}
+
+// uncached is a client that watches nothing.
+func uncached(t *testing.T, mgr ctrl.Manager) client.Client {
+	t.Helper()
+	c, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // gauge serves one number as JSON, or nothing.
@@ -125,6 +135,38 @@ func TestANumberOutsideOfItsLimitRollsBack(t *testing.T) {
 	})
 	if d := p.rollout().Status.Decision; d == nil || d.Reason != "LimitMissed" || !strings.Contains(d.Message, "depth") {
 		t.Errorf("decided %+v", d)
+	}
+	p.comesOutAgain()
+}
+
+// comesOutAgain judges the recording of the release that ended last again: with the traffic
+// and the numbers that were measured, and the settings of the templates.
+func (p *stage) comesOutAgain() {
+	p.Helper()
+	ended := p.rollout().Status.History[0]
+	var text v1alpha1.Recording
+	p.eventually("the recording is stored", func(ctx context.Context) bool {
+		r := &v1alpha1.AnalysisResult{}
+		err := admin.Get(ctx, p.key("website"), r)
+		text = r.Status.Recordings[recording.Key(ended.Revision, ended.StartedAt.Time)]
+		return err == nil && text != ""
+	})
+	lines, err := recording.ReadText(string(text))
+	if err != nil {
+		p.Fatal(err)
+	}
+	var position recording.Position
+	var last recording.Judged
+	values := 0
+	for i := range lines {
+		got, _, err := position.Next(&lines[i])
+		if said := lines[i].Judged; err != nil || !said.Same(got) || lines[i].Resume != "" {
+			p.Errorf("line %d comes out as %+v, recorded %+v: %v", i+1, got, *said, err)
+		}
+		last, values = got, values+len(lines[i].Values)
+	}
+	if last.Verdict != judge.Fail || last.Reason != judge.ReasonLimitMissed || last.Action != policy.RollBack || values < 2 {
+		p.Errorf("after %d lines with %d numbers: %+v", len(lines), values, last)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/recording"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release/state"
@@ -31,6 +32,7 @@ func JudgeTraffic(d *state.Draft) {
 	state := judgeWindows(d, config)
 	d.Verdict = config.Assess(state, d.Now)
 	d.Failing = d.Verdict.Verdict == judge.Fail
+	look(d)
 	putOnRecord(d, state)
 	if last := d.Status.Analysis.LastWindowEnd; last != nil {
 		// Once data is stale it stays so until there is a new window.
@@ -87,13 +89,18 @@ func judgeWindows(d *state.Draft, config judge.Config) judge.State {
 	}
 	for _, w := range d.Windows {
 		if !Known(&d.Snapshot, state, w) {
-			state, _ = config.Next(state, w)
+			before := state
+			var result judge.Result
+			state, result = config.Next(state, w)
 			count(d.Status.Analysis, w)
+			enter(d, recording.Entry{Window: &w, Before: before, Result: result})
 		}
 	}
 	for _, v := range d.Values {
+		before := state
 		state = config.Values(state, v.At, []analysis.Value{v.Value})
 		d.Status.Analysis.LastValueAt = new(metav1.NewMicroTime(v.At))
+		enter(d, recording.Entry{Known: v.At, Values: []analysis.Value{v.Value}, Before: before, Result: config.Assess(state, v.At)})
 	}
 	return state
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/recording"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 )
@@ -28,6 +29,12 @@ type Decision struct {
 	// is not among them any more is given up.
 	Questions     []Question
 	Notifications []v1alpha1.PendingNotification
+	// Entries are the windows that were judged, for the recording of the release Recorded.
+	// Those of a status that was put off come again.
+	Entries  []recording.Entry
+	Recorded recording.Release
+	// LeftOut is whether a write of figures was left out, as LeaveOut of the Observation asks.
+	LeftOut bool
 	// After is when to look again if nothing changes; 0 means only on a change.
 	After time.Duration
 }

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/serin-dev/serin/analysis/recording"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release/strategy"
@@ -22,6 +23,9 @@ type Draft struct {
 	Questions []Question
 	Next      time.Time // when the release goes on; zero when it waits for something else
 	Measure   bool
+	// Entries are the windows that were judged, for the recording of the release Recorded.
+	Entries  []recording.Entry
+	Recorded recording.Release
 	// Leaving is whether the traffic returns to the root Service, and no weight is
 	// live any more.
 	Leaving bool

@@ -80,6 +80,9 @@ type Observation struct {
 	Answers map[string]Answer
 	// ReportedAt is when the status was written last; zero when that is not known.
 	ReportedAt time.Time
+	// LeaveOut is whether the next write of figures is left out, so that the recording can be
+	// stored in its place.
+	LeaveOut bool
 	// Jump is the last time in which the operator could not look.
 	Jump Jump
 }

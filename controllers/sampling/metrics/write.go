@@ -59,7 +59,7 @@ func (l *Loop) writeResult(ctx context.Context, rollout types.NamespacedName) er
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	if err := l.results.Create(ctx, makeResult(rollout, owner)); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := l.results.Create(ctx, MakeResult(rollout, owner)); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create it: %w", err)
 	}
 	return l.results.Status().Patch(ctx, result, patch)
@@ -78,7 +78,8 @@ func (l *Loop) take(rollout types.NamespacedName) (status v1alpha1.AnalysisResul
 	return makeStatus(r), r.spec.Owner, true
 }
 
-func makeResult(rollout types.NamespacedName, owner types.UID) *v1alpha1.AnalysisResult {
+// MakeResult is the AnalysisResult of a Rollout, which owns it.
+func MakeResult(rollout types.NamespacedName, owner types.UID) *v1alpha1.AnalysisResult {
 	controller := true
 	return &v1alpha1.AnalysisResult{ObjectMeta: metav1.ObjectMeta{
 		Namespace: rollout.Namespace, Name: rollout.Name,

@@ -22,6 +22,9 @@ func newReplayCommand() *cobra.Command {
 		Long: `Replay runs the judge of Serin over recorded windows of traffic and prints one line of JSON for each: the evidence, the verdict and what
 Serin would do. It needs no cluster. "-" reads the standard input.
 
+A recording that "kubectl traffic rollout record" printed is judged by the settings that Serin judged it by, and what comes out otherwise is
+said. With -f, and for windows of your own, what is tried is what the Rollout says, or the default settings.
+
 One window per line, t being the end of the window in seconds since the start:
 
   {"t": 5, "seconds": 5, "weight": 20, "step": 1, "canary": {"requests": 512, "failures": 3}, "stable": {"requests": 2048, "failures": 9}}
@@ -41,7 +44,7 @@ command was called wrongly.`,
 			return replayFile(cmd, rollout, args[0])
 		},
 	}
-	cmd.Flags().StringVarP(&rollout, "filename", "f", "", "file with the Rollout whose settings and steps to try; the default settings when unset")
+	cmd.Flags().StringVarP(&rollout, "filename", "f", "", "file with the Rollout whose settings and steps to try; those of the recording, or the default ones, when unset")
 	return cmd
 }
 
@@ -70,8 +73,12 @@ func replayFile(cmd *cobra.Command, rollout, recording string) error {
 		return err
 	}
 	out := bufio.NewWriter(cmd.OutOrStdout())
-	if err := replay.Write(plan, windows, out); err != nil {
+	differ, err := replay.Write(plan, windows, out)
+	if err != nil {
 		return fmt.Errorf("%s: %w", recording, err)
+	}
+	if differ > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %d of %d lines come out otherwise than Serin judged them: it was another version, or the recording was changed\n", differ, len(windows))
 	}
 	return out.Flush()
 }

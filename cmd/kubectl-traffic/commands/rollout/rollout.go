@@ -25,6 +25,7 @@ var rolloutVerbs = []func(*cli.Cluster) *cobra.Command{
 	newPauseCommand,
 	newResumeCommand,
 	newUndoCommand,
+	newRecordCommand,
 	func(*cli.Cluster) *cobra.Command { return newReplayCommand() },
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/canary"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/dashboard"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/metrics"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/rollout"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/split"
@@ -25,6 +26,7 @@ var groups = []func(*cli.Cluster) *cobra.Command{
 	split.NewTag,
 	rollout.New,
 	canary.New,
+	dashboard.New,
 	newVersionCommand,
 }
 

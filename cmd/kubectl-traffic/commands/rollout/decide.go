@@ -130,5 +130,5 @@ func load(ctx context.Context, c *cli.Cluster, o *cli.Output, dry *string, name 
 		return nil, nil, err
 	}
 	ro := &v1alpha1.Rollout{}
-	return api, ro, api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: rolloutName(name)}, ro)
+	return api, ro, api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cli.RolloutName(name)}, ro)
 }

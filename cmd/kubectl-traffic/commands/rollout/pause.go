@@ -3,25 +3,11 @@
 package rollout
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutapi"
 )
-
-// rolloutName takes the kind off a name, as in rollout/website.
-func rolloutName(arg string) string {
-	kind, name, found := strings.Cut(arg, "/")
-	switch kind {
-	case "rollout", "rollouts", "sro", "rollout.serin.dev", "rollouts.serin.dev":
-		if found {
-			return name
-		}
-	}
-	return arg
-}
 
 func newPauseCommand(c *cli.Cluster) *cobra.Command {
 	return newPausing(c, "pause", true, cli.NewWords(

@@ -38,17 +38,18 @@ type Rights struct {
 	Promote, Patch, Update, PatchDeployment, GetReplicaSet, ReadOnly bool
 }
 
-// decisions are the buttons for spec.control, with their labels and questions.
+// decisions are the buttons for spec.control, with their labels and questions, which name the
+// revision or its step.
 var decisions = []struct {
-	action      v1alpha1.ControlAction
-	label, asks string
-	step        bool
+	action                v1alpha1.ControlAction
+	label, question, says string
+	step                  bool
 }{
-	{v1alpha1.ControlPromote, "Promote", "The step ends as soon as the evidence has passed: its hold, and the wait for approval, end now.", true},
-	{v1alpha1.ControlSkip, "Skip step", "The step ends now, whether or not there is evidence.", true},
-	{v1alpha1.ControlPromoteFull, "Promote fully", "All steps that are left are skipped: the revision gets all traffic and becomes stable, whatever the evidence.", false},
-	{v1alpha1.ControlAbort, "Abort", "All traffic goes to the stable version, then the pods of this revision go.", false},
-	{v1alpha1.ControlRetry, "Retry", "It is released again from the first step, with new evidence.", false},
+	{v1alpha1.ControlPromote, "Promote", "Promote %s?", "The step ends as soon as the evidence has passed: its hold, and the wait for approval, end now.", true},
+	{v1alpha1.ControlSkip, "Skip step", "Skip %s?", "The step ends now, whether or not there is evidence.", true},
+	{v1alpha1.ControlPromoteFull, "Promote fully", "Promote %s fully?", "All steps that are left are skipped: the revision gets all traffic and becomes stable, whatever the evidence.", false},
+	{v1alpha1.ControlAbort, "Abort", "Abort %s?", "All traffic goes to the stable version, then the pods of this revision go.", false},
+	{v1alpha1.ControlRetry, "Retry", "Retry %s?", "It is released again from the first step, with new evidence.", false},
 }
 
 // MakeActions are the buttons of a Rollout for a viewer.
@@ -63,7 +64,7 @@ func MakeActions(ro *v1alpha1.Rollout, r Rights) []Action {
 		}
 		// A decision that was made before can be made again with another reason.
 		_, err := rolloutview.Decide(ro, rolloutview.Wish{Action: d.action, Reason: "\x00"})
-		a.close(r.whyNot(ro, "promote", r.Promote && r.Patch), err, fmt.Sprintf("%s %s? %s", d.label, object, d.asks))
+		a.close(r.whyNot(ro, "promote", r.Promote && r.Patch), err, fmt.Sprintf(d.question, object)+" "+d.says)
 		list = append(list, a)
 	}
 	return append(list, pausing(ro, r), resuming(ro, r), undoing(ro, r))

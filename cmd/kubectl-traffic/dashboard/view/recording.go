@@ -146,7 +146,7 @@ func (s *sums) point(l *line, began time.Time) Point {
 	}
 	s.canary.add(l.Canary)
 	s.stable.add(l.Stable)
-	if s.canary.Requests > 0 && s.stable.Requests > 0 {
+	if s.canary.comparable() && s.stable.comparable() {
 		difference, low, high := compare(s.canary, s.stable)
 		p.Difference, p.Low, p.High = &difference, &low, &high
 	}
@@ -162,6 +162,11 @@ func (s *sums) point(l *line, began time.Time) Point {
 func (v *variant) add(o *variant) {
 	v.Requests += o.Requests
 	v.Failures += o.Failures
+}
+
+// comparable is whether there is a rate; what a file says that was changed by hand may not be one.
+func (v *variant) comparable() bool {
+	return v.Requests > 0 && v.Failures >= 0 && v.Failures <= v.Requests
 }
 
 // quantile is the least bound within which that share of the requests was answered; nil when

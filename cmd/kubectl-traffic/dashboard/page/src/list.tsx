@@ -113,7 +113,7 @@ function Cells({ row, tab, onFocus }: { row: Row; tab: boolean; onFocus: () => v
     <>
       <span role="cell" class="name"><a href={releaseLink(row.namespace, row.name)} tabIndex={tab ? 0 : -1} onFocus={onFocus}>{row.name}</a><span class="quiet cut">{row.namespace}</span></span>
       <span role="cell" class="state"><Badge group={row.group} text={row.state} /></span>
-      <span role="cell" class="step">{row.step ? <>{row.step}</> : <span class="quiet">–</span>}</span>
+      <span role="cell" class="step">{row.step ? <>{row.step}</> : <span class="quiet nothing">–</span>}</span>
       <span role="cell" class="weight"><WeightBar live={row.live} requested={row.requested} /></span>
       <span role="cell" class="evidence"><EvidenceBar evidence={row.evidence} threshold={row.threshold} /></span>
       <span role="cell" class="next" title={row.message}><span class="cut">{row.next.what}</span>{row.next.at && <span class="quiet"><Ago at={row.next.at} /></span>}</span>

@@ -20,7 +20,7 @@ export function Badge({ group, text }: { group: Group; text: string }) {
 
 // WeightBar shows the canary's share of the traffic, and the share that is requested.
 export function WeightBar({ live, requested }: { live?: number; requested?: number }) {
-  if (requested === undefined) return <span class="quiet">no split</span>;
+  if (requested === undefined) return <span class="quiet nothing">no split</span>;
   const text = live === undefined ? `${requested} % requested` : live === requested ? `${live} %` : `${live} % → ${requested} %`;
   return (
     <span class="weight">
@@ -40,7 +40,7 @@ export function share(evidence: number, threshold: number): number {
 }
 
 export function EvidenceBar({ evidence, threshold }: { evidence?: string; threshold?: string }) {
-  if (!evidence || !threshold) return <span class="quiet">none</span>;
+  if (!evidence || !threshold) return <span class="quiet nothing">none</span>;
   return (
     <span class="weight">
       <span class="bar evidence" aria-hidden="true"><span class="fill" style={{ width: `${100 * share(Number(evidence), Number(threshold))}%` }} /></span>

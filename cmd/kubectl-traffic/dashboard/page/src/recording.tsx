@@ -55,7 +55,7 @@ const times = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-dig
 
 function Table({ points }: { points: Point[] }) {
   return (
-    <div class="scroll tall" tabIndex={0} role="region" aria-label="The recording as a table"><table>
+    <div class="scroll tall long" tabIndex={0} role="region" aria-label="The recording as a table"><table>
       <thead><tr><th scope="col">Time</th><th scope="col" class="num">Weight</th><th scope="col" class="num">Canary failed</th><th scope="col" class="num">Stable failed</th><th scope="col" class="num">Difference</th><th scope="col" class="num">p99 canary</th><th scope="col" class="num">p99 stable</th><th scope="col" class="num">Evidence</th><th scope="col">Judged</th></tr></thead>
       <tbody>{points.map((p, i) => (
         <tr key={i}><th scope="row">{times.format(1000 * p.at)}{p.gap && ` (${p.gap})`}</th><td class="num">{p.weight} %</td><td class="num">{p.canaryFailures} of {p.canaryRequests}</td><td class="num">{p.stableFailures} of {p.stableRequests}</td>

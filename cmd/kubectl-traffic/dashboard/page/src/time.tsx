@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "long" });
 const absolute = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
 const clock = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
 

@@ -3,7 +3,7 @@
 import { Instant } from "./time";
 import type { Step } from "./types";
 
-const words = { Done: "done", Present: "present", Later: "to come", Promotion: "promotion" };
+const words = { Done: "done", Present: "present", Later: "to come" };
 const signs = { Done: "✓", Present: "▸", Later: "○", Promotion: "★" };
 
 export function Timeline({ steps, releasing, timeZone }: { steps: Step[]; releasing: boolean; timeZone?: string }) {
@@ -14,7 +14,7 @@ export function Timeline({ steps, releasing, timeZone }: { steps: Step[]; releas
         {steps.map((s) => (
           <li key={s.stepIndex} class={s.state} aria-current={s.state === "Present" ? "step" : undefined}>
             <span class="sign" aria-hidden="true">{signs[s.state]}</span>
-            <span class="what"><strong>{s.state === "Promotion" ? "Promotion" : `Step ${s.stepIndex + 1}: ${s.weight} %`}</strong> <span class="quiet">{words[s.state]}</span></span>
+            <span class="what"><strong>{s.state === "Promotion" ? "Promotion" : `Step ${s.stepIndex + 1}: ${s.weight} %`}</strong> {s.state !== "Promotion" && <span class="quiet">{words[s.state]}</span>}</span>
             <span class="when"><When step={s} /></span>
           </li>
         ))}
@@ -29,9 +29,16 @@ function When({ step: s }: { step: Step }) {
   const present = s.state === "Present";
   return (
     <>
-      {s.begins ? <>{present ? "since " : "at the earliest "}<Instant at={s.begins} /></> : <span class="quiet">{present ? "being prepared" : "time not known"}</span>}
-      {s.ends && s.state !== "Promotion" && <>, held until <Instant at={s.ends} /></>}
+      {s.begins ? <>{present ? "live since " : "at the earliest "}<Moment at={s.begins} past={present} /></> : <span class="quiet">{present ? "being prepared" : "time not known"}</span>}
+      {s.ends && s.state !== "Promotion" && <>, {soon(s.ends) ? "the hold is over" : <>held until <Instant at={s.ends} /></>}</>}
       {s.waitsFor && <> · waits for {s.waitsFor}</>}
     </>
   );
+}
+
+// soon is whether a time to come is now: the server counts such times from its own clock.
+const soon = (at: string) => Date.parse(at) < Date.now() + 2000;
+
+function Moment({ at, past }: { at: string; past: boolean }) {
+  return !past && soon(at) ? <>now</> : <Instant at={at} />;
 }

@@ -114,12 +114,14 @@ var layers = []layer{
 	{folder: "config", imports: []string{"go.yaml.in/yaml/v3"}},
 	{folder: "cmd", imports: []string{""}},
 	{folder: "cmd/build", pure: true},
-	{folder: "cmd/kubectl-traffic", imports: []string{"./cmd/build", "./cmd/kubectl-traffic", "./api", "./analysis/replay", "./metricsapi/observe", "./schedule", "github.com/spf13/cobra", "golang.org/x/sync", "golang.org/x/term", "k8s.io", "sigs.k8s.io"}},
+	{folder: "cmd/kubectl-traffic", imports: []string{"./cmd/build", "./cmd/kubectl-traffic", "./api", "./analysis/replay", "./metricsapi/observe", "./schedule", "github.com/cli/browser", "github.com/spf13/cobra", "golang.org/x/sync", "golang.org/x/term", "k8s.io", "sigs.k8s.io"}},
 	{folder: "cmd/kubectl-traffic/canaryrights", imports: []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client"}, pure: true},
 	{folder: "cmd/kubectl-traffic/trafficblock", imports: []string{"k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/tags", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/trafficstats", imports: []string{"./api", "./metricsapi/observe", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/boxgraph", pure: true},
+	{folder: "cmd/kubectl-traffic/dashboard/page"},
+	{folder: "cmd/kubectl-traffic/dashboard/view", imports: []string{"./api", "./cmd/kubectl-traffic/rolloutview", "./schedule", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/rolloutview", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/settings", "./schedule", "github.com/xlab/treeprint", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/cli-runtime/pkg/printers", "k8s.io/utils/ptr"}, pure: true},
 }
 

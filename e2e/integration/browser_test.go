@@ -22,6 +22,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -199,6 +200,18 @@ func (t *tab) until(what, expression string) {
 		return err == nil && held
 	}) {
 		t.Fatalf("never: %s; the page:\n%s", what, t.text())
+	}
+}
+
+// strike presses a key as a keyboard does: the page may keep it from writing a character.
+func (t *tab) strike(key string) {
+	t.Helper()
+	for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeKeyDown, input.DispatchKeyEventTypeKeyUp} {
+		p := input.DispatchKeyEventParams{Type: kind, Key: key}
+		if kind == input.DispatchKeyEventTypeKeyDown {
+			p.Text = key
+		}
+		call(t, input.DispatchKeyEvent, p)
 	}
 }
 

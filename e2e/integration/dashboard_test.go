@@ -162,7 +162,7 @@ func TestThePagesSayWhatTheyCannotShow(t *testing.T) {
 
 	stranger := s.openDashboard("stranger")
 	stranger.shows("You may not see this")
-	stranger.shows(`the user "stranger" may not list rollouts.serin.dev in the namespace ` + s.namespace)
+	stranger.shows(`The user "stranger" may not list rollouts.serin.dev in the namespace ` + s.namespace)
 	stranger.accessible("forbidden")
 
 	// Another browser, without the secret, is served nothing but the empty tab.

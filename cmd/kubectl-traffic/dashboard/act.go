@@ -63,7 +63,7 @@ func (s *server) act(w http.ResponseWriter, r *http.Request, v *Viewer) {
 		did, err = carryOut(ctx, rolloutapi.Writer{API: v.API, DryRun: cli.DryNone}, ro, wanted)
 	}
 	if err != nil {
-		fail(w, statusOf(err), cli.Explained(err).Error())
+		fail(w, statusOf(err), view.Sentence(cli.Explained(err).Error()))
 		return
 	}
 	reply(w, http.StatusOK, done{did})

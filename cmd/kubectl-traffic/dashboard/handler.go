@@ -26,7 +26,7 @@ type Viewer struct {
 
 // Viewers finds out whose a request is.
 type Viewers interface {
-	// Viewer of a request. An error means that nobody is logged in by it.
+	// Viewer of a request. An error means that the request has no valid login.
 	Viewer(r *http.Request) (*Viewer, error)
 }
 

@@ -72,7 +72,7 @@ func (v viewers) Viewer(r *http.Request) (*dashboard.Viewer, error) {
 	if viewer := v[r.Header.Get("Authorization")]; viewer != nil {
 		return viewer, nil
 	}
-	return nil, errors.New("nobody is logged in")
+	return nil, errors.New("the request has no login")
 }
 
 // listener listens to a stream.
@@ -262,7 +262,7 @@ func TestAnAnswerToAnotherQuestionIsRefused(t *testing.T) {
 		`{"action":"Abort","revision":"canary1","step":0,"reason":""}`:      "releases revision canary2, not canary1",
 		`{"action":"Abort","revision":"","step":0,"reason":""}`:             "names no revision",
 		`{"action":"Pause","revision":"canary1","step":0,"reason":""}`:      "does not release revision canary1 any more",
-		`{"action":"Undo","revision":"stable0","step":0,"reason":""}`:       "the stable revision of the Rollout website is stable1, not stable0",
+		`{"action":"Undo","revision":"stable0","step":0,"reason":""}`:       "stable revision of the Rollout website is stable1, not stable0",
 		`{"action":"Retry","revision":"canary2","step":0,"reason":"again"}`: "was not rolled back",
 	} {
 		api := cluster(t, website()).Build()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/view"
 )
 
 // trouble is why nothing new is seen at present.
@@ -33,7 +34,7 @@ func troubleOf(err error) *trouble {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return &trouble{"forbidden", cli.Explained(err).Error()}
+		return &trouble{"forbidden", view.Sentence(cli.Explained(err).Error())}
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		return &trouble{"missing", "The cluster serves no Rollouts: install Serin, or look at another cluster. " + err.Error()}
 	}

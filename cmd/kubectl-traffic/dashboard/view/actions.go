@@ -4,6 +4,9 @@ package view
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
@@ -76,7 +79,7 @@ func (a *Action) close(denied string, err error, confirm string) {
 	case denied != "":
 		a.Disabled = denied
 	case err != nil:
-		a.Disabled = sentence(err.Error())
+		a.Disabled = Sentence(err.Error())
 	default:
 		a.Confirm = confirm
 	}
@@ -150,10 +153,11 @@ func orNone(text string) string {
 	return text
 }
 
-// sentence makes an error a sentence of its own.
-func sentence(text string) string {
-	if text == "" {
+// Sentence makes an error a sentence of its own.
+func Sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
 		return ""
 	}
-	return string(text[0]&^0x20) + text[1:] + "."
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
 }

@@ -155,6 +155,14 @@ func TestButtonsArePossibleWhereTheRightAndTheStateAllowThem(t *testing.T) {
 	}
 }
 
+func TestAnErrorBecomesASentence(t *testing.T) {
+	for text, want := range map[string]string{"": "", "the user may not": "The user may not.", "Done.": "Done.", "élan": "Élan.", "a": "A."} {
+		if got := view.Sentence(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestQuestionsNameTheRevision(t *testing.T) {
 	names := map[string]string{
 		"Promote": "Promote step 2/2 of revision canary2?", "Skip": "Skip step 2/2 of revision canary2?", "PromoteFull": "Promote revision canary2 fully?", "Abort": "Abort revision canary2?",

@@ -93,13 +93,33 @@ function look(): Look {
 type Make = (r: Recording, l: Look) => Pick<uPlot.Options, "series" | "scales" | "bands" | "axes"> & { data: uPlot.AlignedData };
 
 const column = (r: Recording, of: (p: Point) => number | undefined | null) => r.points.map((p) => of(p) ?? null);
-const axes = (l: Look, more: uPlot.Axis = {}): uPlot.Axis[] => [{ stroke: l.ink, grid: { stroke: l.grid } }, { stroke: l.ink, grid: { stroke: l.grid }, size: 60, ...more }];
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+function axes(l: Look, more: uPlot.Axis): uPlot.Axis[] {
+  const plain = { stroke: l.ink, grid: { stroke: l.grid, width: 1 }, ticks: { stroke: l.grid, width: 1 } };
+  return [{ ...plain, space: 90, values: (_, ticks) => ticks.map((t) => clock.format(1000 * t)) }, { ...plain, size: 64, ...more }];
+}
+
+// near is what the scale of the difference covers: not the wide intervals of the first windows.
+function near(r: Recording): [number, number] {
+  const later = r.points.slice(Math.floor(r.points.length / 8));
+  const all = later.flatMap((p) => (p.low === undefined || p.high === undefined ? [] : [p.low, p.high]));
+  const most = Math.max(2 * (r.tolerance ?? 0), 0.1, ...all.map(Math.abs));
+  return [-most, most];
+}
+
+// powers are those of ten between two numbers.
+function powers(from: number, to: number): number[] {
+  const found = [];
+  for (let n = Math.ceil(Math.log10(from)); n <= Math.floor(Math.log10(to)); n++) found.push(10 ** n);
+  return found;
+}
 
 const difference: Make = (r, l) => ({
   data: [column(r, (p) => p.at) as number[], column(r, (p) => p.high), column(r, (p) => p.low), column(r, (p) => p.difference), column(r, () => r.tolerance)],
   series: [{}, { label: "upper bound", stroke: "transparent" }, { label: "lower bound", stroke: "transparent" }, { label: "difference", stroke: l.line, width: 2 }, { label: "tolerance", stroke: l.limit, dash: [6, 4] }],
   bands: [{ series: [1, 2], fill: l.band }],
-  scales: {},
+  scales: { y: { range: near(r) } },
   axes: axes(l, { values: (_, ticks) => ticks.map((t) => `${t} pp`) }),
 });
 
@@ -107,7 +127,7 @@ const evidence: Make = (r, l) => ({
   data: [column(r, (p) => p.at) as number[], column(r, (p) => (p.evidence && p.evidence > 0 ? p.evidence : null)), column(r, () => r.threshold)],
   series: [{}, { label: "evidence", stroke: l.line, width: 2 }, { label: "rolls back", stroke: l.limit, dash: [6, 4] }],
   scales: { y: { distr: 3 } },
-  axes: axes(l),
+  axes: axes(l, { splits: (_, __, from, to) => powers(from, to) }),
 });
 
 function Chart({ make, recording, label }: { make: Make; recording: Recording; label: string }) {

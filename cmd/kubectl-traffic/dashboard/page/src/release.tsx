@@ -50,7 +50,7 @@ function Shown({ release: r, recording }: { release: Release; recording: Recordi
         <p class="quiet">{r.workload} · Service {r.service} · {r.strategy}{r.router ? ` · ${r.router}` : ""}</p>
       </section>
       <Actions namespace={r.namespace} name={r.name} actions={r.actions} />
-      {r.missing && <Notice kind="warn" title="Not everything can be read."><ul>{r.missing.map((m) => <li key={m}>{m}</li>)}</ul></Notice>}
+      {r.missing && <Notice kind="info" title="Not everything can be read."><ul>{r.missing.map((m) => <li key={m}>{m}</li>)}</ul></Notice>}
       <div class="cards">
         <section class="card" aria-labelledby="traffic"><h2 id="traffic">Traffic of the canary</h2>
           {r.requested === undefined ? <p class="quiet">No TrafficSplit is in place: traffic flows as without Serin.</p> : <>

@@ -46,10 +46,23 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 		return nil, err
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true))
-	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...) // until the process ends
-	browser, _ := chromedp.NewContext(allocator)
+	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+	browser, endBrowser := chromedp.NewContext(allocator)
+	endChromium = func() { endBrowser(); endAllocator() }
 	return browser, chromedp.Do(browser)
 })
+
+// endChromium ends the browser, if a test has started it.
+var endChromium = func() {}
+
+// browsed runs the tests, and ends their browser.
+type browsed struct{ audited }
+
+func (b browsed) Run() int {
+	status := b.audited.Run()
+	endChromium()
+	return status
+}
 
 // tab is a tab of the browser with the page of one user.
 type tab struct {

@@ -22,10 +22,15 @@ var fleetSize = flag.Int("fleet", 150, "how many Rollouts TestManyRolloutsAreDra
 // large is the size of a fleet from which on figures say something.
 const large = 1000
 
-// watchFrames notes in the page when the first rows are drawn, and the longest time between two frames since then.
+// watchFrames notes in the page when the data has come and the first rows are drawn, and the longest time between two frames since then.
 const watchFrames = `(() => {
 	let last = 0;
-	window.firstRows = window.longestFrame = 0;
+	window.dataAt = window.firstRows = window.longestFrame = 0;
+	const parse = JSON.parse;
+	JSON.parse = text => {
+		if (!window.dataAt && text.length > 100000) window.dataAt = performance.now();
+		return parse(text);
+	};
 	const look = () => {
 		const now = performance.now();
 		if (!window.firstRows && document.querySelector(".body .row")) window.firstRows = now;
@@ -71,7 +76,8 @@ func TestManyRolloutsAreDrawnAsTheyAreSeen(t *testing.T) {
 // measureFleet changes 50 Rollouts a second and prints what that costs the browser.
 func (s *scene) measureFleet(tab *tab) {
 	const each, rounds = 50, 10
-	s.Logf("%d Rollouts: the first rows %.0f ms after the navigation began", *fleetSize, ask[float64](tab, `firstRows`))
+	s.Logf("%d Rollouts: the first rows %.0f ms after the navigation began, %.0f ms after the data had come",
+		*fleetSize, ask[float64](tab, `firstRows`), ask[float64](tab, `firstRows - dataAt`))
 	tab.do(chromedp.KeyEvent(kb.Home))
 	ask[any](tab, `longestFrame = 0`)
 	ticker := time.NewTicker(time.Second / each)

@@ -11,11 +11,13 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
@@ -196,6 +198,38 @@ func TestAFleetThatMayNotBeListedIsNarrowedToOneNamespaceOrSaysWhy(t *testing.T)
 		t.Errorf("scope: %+v", s)
 	}
 	until(asked, "rows", func(r rows) bool { return r.Complete && len(r.Rows) == 1 })
+}
+
+// TestWhatCannotBeReadSaysWhy: and when it can be read again, the page is whole.
+func TestWhatCannotBeReadSaysWhy(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		kind string
+	}{
+		"no right":                       {apierrors.NewForbidden(schema.GroupResource{Group: "serin.dev", Resource: "rollouts"}, "", errors.New("no")), "forbidden"},
+		"no valid login":                 {apierrors.NewUnauthorized("expired"), "forbidden"},
+		"Serin is not installed":         {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "serin.dev", Kind: "Rollout"}}, "missing"},
+		"the kind was removed":           {apierrors.NewNotFound(schema.GroupResource{Group: "serin.dev", Resource: "rollouts"}, ""), "missing"},
+		"the cluster does not answer":    {errors.New("connection refused"), "unreachable"},
+		"the cluster has too much to do": {apierrors.NewTooManyRequests("later", 1), "unreachable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var broken atomic.Bool
+			broken.Store(true)
+			list := func(ctx context.Context, api client.WithWatch, l client.ObjectList, options ...client.ListOption) error {
+				if broken.Load() {
+					return test.err
+				}
+				return api.List(ctx, l, options...)
+			}
+			api := cluster(t, website()).WithInterceptorFuncs(interceptor.Funcs{List: list}).Build()
+			l := listen(t, viewers{"jane": {API: api}}, "jane", "/api/fleet?namespace=shop")
+			until(l, "rows", func(r rows) bool { return !r.Complete && r.Trouble != nil && r.Trouble.Kind == test.kind })
+			broken.Store(false)
+			until(l, "rows", func(r rows) bool { return r.Complete && r.Trouble == nil && len(r.Rows) == 1 })
+		})
+	}
 }
 
 type update struct {

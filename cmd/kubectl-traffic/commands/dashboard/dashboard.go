@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 
@@ -77,11 +78,16 @@ func (s *serving) run(cmd *cobra.Command, args []string) error {
 	first := loopback.FirstURL(origins[0], at)
 	fmt.Fprintf(cmd.OutOrStdout(), "The dashboard is at %s\nInterrupt the command to end it.\n", first)
 	if !s.noOpen {
-		remove, err := openBrowser(first)
-		defer remove()
-		if err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "No browser could be opened: %v. Open the address yourself.\n", err)
-		}
+		file, err := fileFor(first)
+		defer os.Remove(file)
+		go func() {
+			if err == nil {
+				err = openBrowser(file)
+			}
+			if err != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "No browser could be opened: %v. Open the address yourself.\n", err)
+			}
+		}()
 	}
 	return serve(cmd.Context(), listener, handler)
 }

@@ -130,5 +130,8 @@ func load(ctx context.Context, c *cli.Cluster, o *cli.Output, dry *string, name 
 		return nil, nil, err
 	}
 	ro := &v1alpha1.Rollout{}
-	return api, ro, api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cli.RolloutName(name)}, ro)
+	return api, ro, api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: rolloutName(name)}, ro)
 }
+
+// rolloutName takes the kind off a name, as in rollout/website.
+func rolloutName(arg string) string { return cli.RolloutName(arg) }

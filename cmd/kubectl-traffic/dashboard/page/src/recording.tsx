@@ -139,6 +139,7 @@ function Chart({ make, recording, label }: { make: Make; recording: Recording; l
     const draw = () => {
       plot?.destroy();
       const { data, ...options } = make(recording, look());
+      for (const series of options.series) series.points = { show: false };
       plot = new uPlot({ width: element.clientWidth, height: 200, legend: { show: false }, cursor: { show: false }, ...options }, data, element);
     };
     draw();

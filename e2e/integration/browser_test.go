@@ -27,6 +27,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands"
 	"github.com/serin-dev/serin/config/testenv"
@@ -248,10 +249,11 @@ func quoted(text string) string {
 	return string(out)
 }
 
-// press presses a button by what it says, as a mouse does.
+// press presses a button by what it says, with the keyboard: where it is may change at any time.
 func (t *tab) press(label string) {
 	t.Helper()
-	t.do(chromedp.Click(fmt.Sprintf(`(//dialog[@open]//button | //main[not(.//dialog[@open])]//button)[normalize-space(text())=%q]`, label)))
+	button := fmt.Sprintf(`(//dialog[@open]//button | //main[not(.//dialog[@open])]//button)[normalize-space(text())=%q]`, label)
+	t.do(chromedp.Focus(chromedp.Search(button)), chromedp.KeyEvent(kb.Enter))
 }
 
 // confirm presses a button, reads the question, gives a reason, and presses the button of the question.

@@ -250,6 +250,29 @@ func TestEachButtonOfTheDashboardDecides(t *testing.T) {
 	tab.until("Escape closes the dialog, and the button has the focus again", `!document.querySelector("dialog") && document.activeElement.textContent.startsWith("Abort")`)
 }
 
+func TestTheCalendarShowsWhenReleasesMayGoOnAndWhatWaits(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for name, windows := range map[string][]v1alpha1.Window{"website": {{Start: "0 9 * * MON-FRI", Duration: "8h"}}, "search": {{Start: "0 9 * * MON-FRI", Duration: "8h"}}, "payments": nil} {
+		ro := s.named(name)
+		if windows != nil {
+			ro.Spec.Schedule = &v1alpha1.Schedule{TimeZone: "Europe/Berlin", Windows: windows}
+		}
+		s.create(ro)
+	}
+	s.status("website", says(v1alpha1.ReasonWaitingForSchedule, "The next window opens at 09:00 CET."))
+	tab := s.openDashboard("")
+	tab.do(chromedp.Navigate(tab.origin + "/#/calendar?namespace=" + s.namespace))
+	tab.shows("2 Rollouts · 1 waiting")
+	tab.shows("WaitingForSchedule")
+	tab.until("a Rollout without a schedule is open all the time", `[...document.querySelectorAll("section")].some(s => s.innerText.includes("payments") && s.querySelectorAll(".span").length === 1 && s.querySelector(".span.open"))`)
+	tab.do(chromedp.Click(chromedp.Search(`(//summary[text()="Times"])[1]`)))
+	tab.shows("In Europe/Berlin")
+	tab.accessible("calendar")
+	tab.do(chromedp.Click(chromedp.Search(`//li/a[contains(., "website")]`)))
+	tab.until("the release is opened", `document.querySelector("h1").textContent === "website"`)
+}
+
 func TestTheDashboardGivesNobodyMoreRightsThanTheyHave(t *testing.T) {
 	t.Parallel()
 	s := fleetOf(t)

@@ -51,6 +51,7 @@ func NewHandler(o Options) http.Handler {
 	mux.Handle("GET /", page.Handler())
 	mux.Handle("GET /api/viewer", s.viewed(s.aboutViewer))
 	mux.Handle("GET /api/fleet", s.viewed(s.fleet))
+	mux.Handle("GET /api/calendar", s.viewed(s.showCalendar))
 	mux.Handle("GET /api/rollouts/{namespace}/{name}", s.viewed(s.release))
 	mux.Handle("POST /api/rollouts/{namespace}/{name}/actions", s.viewed(s.act))
 	return guard(o.Origins, mux)

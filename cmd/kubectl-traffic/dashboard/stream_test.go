@@ -16,6 +16,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -229,6 +230,30 @@ func TestWhatCannotBeReadSaysWhy(t *testing.T) {
 			broken.Store(false)
 			until(l, "rows", func(r rows) bool { return r.Complete && r.Trouble == nil && len(r.Rows) == 1 })
 		})
+	}
+}
+
+func TestTheCalendarHasTheFreezesOfEachNamespace(t *testing.T) {
+	freeze := &v1alpha1.Freeze{ObjectMeta: metav1.ObjectMeta{Name: "sale"}, Spec: v1alpha1.FreezeSpec{Reason: "the sale", NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}}}
+	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "shop"}}}
+	other := website()
+	other.Namespace = "books"
+	api := cluster(t, website(), other, freeze, shop, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "books"}}).Build()
+	h := dashboard.NewHandler(dashboard.Options{Viewers: viewers{"jane": {API: api}}, Origins: []string{origin}, Clock: clock.RealClock{}})
+	r := httptest.NewRequest(http.MethodGet, origin+"/api/calendar", nil)
+	r.Header.Set("Authorization", "jane")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	var got view.Calendar
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("status %d, %v", w.Code, err)
+	}
+	states := map[string]string{}
+	for _, l := range got.Lanes {
+		states[l.Rollouts[0].Namespace] = l.Spans[0].State
+	}
+	if states["shop"] != "frozen" || states["books"] != "open" || len(got.Missing) > 0 {
+		t.Errorf("states %v, missing %q", states, got.Missing)
 	}
 }
 

@@ -5,6 +5,7 @@ import "./style.css";
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api";
+import { CalendarPage } from "./calendar";
 import { FleetPage } from "./fleet";
 import { Empty } from "./parts";
 import { ReleasePage } from "./release";
@@ -30,7 +31,7 @@ function App() {
       <a class="skip" href="#app" onClick={(e) => { e.preventDefault(); document.querySelector<HTMLElement>("main a, main button, main input")?.focus(); }}>Skip to the page</a>
       <header>
         <a class="brand" href="#/"><img src="icon.svg" alt="" width="28" height="28" />Serin</a>
-        <nav aria-label="Pages"><a href="#/" aria-current={route.parts.length === 0 ? "page" : undefined}>Rollouts</a></nav>
+        <nav aria-label="Pages"><a href="#/" aria-current={route.parts.length === 0 ? "page" : undefined}>Rollouts</a> <a href="#/calendar" aria-current={route.parts[0] === "calendar" ? "page" : undefined}>Calendar</a></nav>
         <span class="who">{viewer?.readOnly && <span class="badge">read-only</span>}<span class="cut" title="The cluster, and the user that it knows you as">{viewer && [viewer.cluster, viewer.user].filter(Boolean).join(" · ")}</span></span>
         <ThemeButton />
       </header>
@@ -42,6 +43,7 @@ function App() {
 function Page({ route }: { route: Route }) {
   const [kind, namespace, name] = route.parts;
   if (!kind) return <FleetPage query={route.query} />;
+  if (kind === "calendar") return <CalendarPage query={route.query} />;
   if (kind === "rollouts" && namespace && name) return <ReleasePage key={`${namespace}/${name}`} namespace={namespace} name={name} />;
   return <main><Empty title="There is no such page"><a href="#/">All Rollouts</a></Empty></main>;
 }

@@ -160,6 +160,9 @@ func (r *Reconciler) inForce(ctx context.Context, s *snapshot, policy string) (b
 
 // observeFreezes finds the operator's Freezes that concern the namespace.
 func (r *Reconciler) observeFreezes(ctx context.Context, s *snapshot) error {
+	if r.options.NamespacedOnly {
+		return nil
+	}
 	list := &v1alpha1.FreezeList{}
 	if err := r.client.List(ctx, list); err != nil {
 		return fmt.Errorf("freezes could not be listed: %w", err)

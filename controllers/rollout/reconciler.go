@@ -66,6 +66,9 @@ type Options struct {
 	GuardPolicy string
 	// GuardServed is whether the cluster serves such policies.
 	GuardServed bool
+	// NamespacedOnly is whether the operator reads nothing that belongs to no namespace: it
+	// knows of no Freezes and no ClusterAnalysisTemplates then.
+	NamespacedOnly bool
 	// CanaryReleases is whether the operator serves them, and a Rollout may release one.
 	CanaryReleases bool
 	// Configuration says what spec.configuration may request.

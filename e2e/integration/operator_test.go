@@ -63,7 +63,7 @@ func (s *scene) startOperator(m *measurements, change ...func(*sight)) *operator
 	}
 	byObject := trafficsplit.CacheOptions()
 	maps.Copy(byObject, splitserved.CacheOptions(served))
-	maps.Copy(byObject, rollout.CacheOptions(see.secrets...))
+	maps.Copy(byObject, rollout.CacheOptions())
 	log := logOf(s.T)
 	if see.passes != nil {
 		log = logr.New(counting{LogSink: log.GetSink(), passes: see.passes})

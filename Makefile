@@ -31,7 +31,7 @@ demo-down: ## Remove the demo and the cluster that was started for it
 
 STAGES := cd e2e && go run ./cmd/stages
 
-.PHONY: test packages check unit race integration e2e soak mutate lint bench-judge bench-analysis plot bench-proxy bench-splits bench-controller bench-metrics
+.PHONY: test packages check unit race integration e2e soak mutate lint bench-judge bench-analysis plot bench-proxy bench-splits bench-controller bench-metrics bench-dashboard
 test: ## Run every stage of the tests: check, unit, race, integration, e2e
 	@$(STAGES)
 
@@ -91,10 +91,13 @@ bench-metrics: ## Measure what TrafficMetrics of a thousand pods cost: queries, 
 	go test -run '^$$' -bench 'List|Memory' -benchtime 10x ./metricsapi/aggregate ./metricsapi/inventory ./metricsapi/source/scrape ./metricsapi/source/prometheus
 	cd e2e && go test -run '^$$' -bench 'ListThroughTheAPIServer/pods=1000$$' -benchtime 30x ./integration
 
+bench-dashboard: ## Measure the dashboard with 5,000 Rollouts in a real browser
+	cd e2e && go test -count=1 -v -timeout 20m -run TestManyRolloutsAreDrawnAsTheyAreSeen ./integration -args -fleet 5000
+
 ##  Change it
 
-.PHONY: docs generate generate-api generate-docs build
-generate: generate-api generate-docs ## Generate all that is made of the API types and the commands
+.PHONY: docs generate generate-api generate-docs generate-page build
+generate: generate-api generate-docs generate-page ## Generate all that is made of the API types, the commands and the page
 
 generate-api: ## Generate the CRDs, the deep copies and OpenAPI definitions from the API types
 	$(CONTROLLER_GEN) object paths=./api/...
@@ -111,6 +114,9 @@ docs: ## Make the site of the documents into dist/docs
 generate-docs: ## Generate the pages of kubectl traffic from its help, and those of the kinds from their CRDs
 	go run ./cmd/kubectl-traffic/gendocs docs/kubectl-traffic
 	go run ./config/apidocs config/crd docs/reference
+
+generate-page: ## Build the page of the dashboard from its sources, with npm
+	cd e2e && go run ./cmd/page
 
 build: ## Build the binaries into bin/
 	go build -o bin/ ./cmd/...

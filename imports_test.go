@@ -119,7 +119,7 @@ var layers = []layer{
 	{folder: "config", imports: []string{"go.yaml.in/yaml/v3"}},
 	{folder: "cmd", imports: []string{""}},
 	{folder: "cmd/build", pure: true},
-	{folder: "cmd/kubectl-traffic", imports: []string{"./cmd/build", "./cmd/kubectl-traffic", "./api", "./analysis/recording", "./analysis/replay", "./metricsapi/observe", "./schedule", "github.com/spf13/cobra", "golang.org/x/sync", "golang.org/x/term", "k8s.io", "sigs.k8s.io"}},
+	{folder: "cmd/kubectl-traffic", imports: []string{"./cmd/build", "./cmd/kubectl-traffic", "./api", "./analysis/recording", "./analysis/replay", "./metricsapi/observe", "./schedule", "github.com/cli/browser", "github.com/spf13/cobra", "golang.org/x/sync", "golang.org/x/term", "k8s.io", "sigs.k8s.io"}},
 	{folder: "cmd/kubectl-traffic/canaryrights", imports: []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client"}, pure: true},
 	{folder: "cmd/kubectl-traffic/trafficblock", imports: []string{"k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/tags", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
@@ -131,6 +131,8 @@ var layers = []layer{
 	{folder: "cmd/kubectl-traffic/migration/argo", imports: []string{"./api", "./cmd/kubectl-traffic/migration/source", "./cmd/kubectl-traffic/migration/target", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/migration/flagger", imports: []string{"./api", "./cmd/kubectl-traffic/migration/source", "./cmd/kubectl-traffic/migration/target", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/rolloutinit", imports: []string{"./cmd/kubectl-traffic/rolloutview", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "cmd/kubectl-traffic/dashboard/page"},
+	{folder: "cmd/kubectl-traffic/dashboard/view", imports: []string{"./api", "./cmd/kubectl-traffic/rolloutview", "./schedule", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/rolloutview", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/settings", "./schedule", "github.com/xlab/treeprint", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/cli-runtime/pkg/printers", "k8s.io/utils/ptr"}, pure: true},
 }
 

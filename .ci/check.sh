@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 
-# .ci/check.sh generated|formatting checks what needs no test: that generated files are
-# current, or that files are formatted.
+# .ci/check.sh generated|formatting|page checks what needs no test: that generated files are
+# current, that files are formatted, or that the page of the dashboard is what its sources say.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -26,5 +26,7 @@ generated() {
   done
   return $failed
 }
+
+page() { (cd e2e && go run ./cmd/page -check); }
 
 "$1"

@@ -8,6 +8,8 @@
 //	trafficstats  TrafficMetrics as tables and graphs   (pure)
 //	boxgraph      a graph as text                       (pure)
 //	rolloutview   a Rollout as a tree and in sentences  (pure)
+//	rolloutapi    reads and writes Rollouts as a user
+//	dashboard     the page in the browser, and its server
 //	terminal      what may be written to a terminal
 //	gendocs       writes docs/kubectl-traffic
 //

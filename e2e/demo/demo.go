@@ -151,6 +151,7 @@ func (d *Demo) Next() []string {
 	return append(commands,
 		"kubectl -n "+stage.Namespace+" get rollouts",
 		"kubectl -n "+stage.Namespace+" describe rollout "+stage.Name,
+		"go run ./cmd/kubectl-traffic -n "+stage.Namespace+" dashboard "+stage.Name+"   # the release in the browser",
 		"kubectl apply -f examples/demo/website-v2.yaml   # take v3 back: healthy at once",
 		"make demo-down                                    # remove everything",
 	)

@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	klog.SetLogger(log)
 	ctrl.SetLogger(log)
 	options := controlplane.Options{ControllerManager: true, FakeNode: &fakenode.Options{}, Audit: true}
-	os.Exit(controlplane.Run(audited{m}, options, func(c *controlplane.ControlPlane) {
+	os.Exit(controlplane.Run(browsed{audited{m}}, options, func(c *controlplane.ControlPlane) {
 		plane = c
 		if err := install(context.Background()); err != nil { // until the process ends
 			fmt.Fprintln(os.Stderr, "install the chart:", err)

@@ -22,6 +22,7 @@ func Tests(p Packages) []Stage {
 		{Name: "check", About: "format, generated files, imports, go vet", Steps: []Step{
 			script("formatting", ".ci/check.sh", "formatting"),
 			script("generated files", ".ci/check.sh", "generated"),
+			script("the page of the dashboard", ".ci/check.sh", "page"),
 			goTest(operatorModule, "."),
 			{Name: "go vet of the operator", Folder: operatorModule, Args: []string{"go", "vet", "./..."}},
 			{Name: "go vet of the benchmarks", Folder: benchModule, Args: []string{"go", "vet", "./..."}},

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -69,21 +71,52 @@ func (c *Cluster) Config() (*rest.Config, error) {
 	return config, nil
 }
 
+// Name is how the kubeconfig calls the cluster.
+func (c *Cluster) Name() (string, error) {
+	config, err := c.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return "", err
+	}
+	name := config.CurrentContext
+	if *c.flags.Context != "" {
+		name = *c.flags.Context
+	}
+	cluster := *c.flags.ClusterName
+	if found := config.Contexts[name]; cluster == "" && found != nil {
+		cluster = found.Cluster
+	}
+	return cluster, nil
+}
+
 // Client speaks to the cluster. It knows TrafficSplits in the version that is served.
 func (c *Cluster) Client() (client.Client, error) {
+	config, options, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(config, options)
+}
+
+// Watcher is a Client that can also watch.
+func (c *Cluster) Watcher() (client.WithWatch, error) {
+	config, options, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	return client.NewWithWatch(config, options)
+}
+
+func (c *Cluster) options() (*rest.Config, client.Options, error) {
+	options := client.Options{FieldOwner: FieldManager}
 	config, err := c.Config()
 	if err != nil {
-		return nil, err
+		return nil, options, err
 	}
-	mapper, err := c.flags.ToRESTMapper()
-	if err != nil {
-		return nil, err
+	if options.Mapper, err = c.flags.ToRESTMapper(); err != nil {
+		return nil, options, err
 	}
-	scheme, err := NewScheme(splitVersion(mapper))
-	if err != nil {
-		return nil, err
-	}
-	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper, FieldOwner: FieldManager})
+	options.Scheme, err = NewScheme(splitVersion(options.Mapper))
+	return config, options, err
 }
 
 // Connect is Client with the namespace that was chosen.
@@ -101,7 +134,7 @@ func NewScheme(splits string) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	var errs []error
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, v1alpha1.AddToScheme, splitv1.AddVersionToScheme(splits),
+		corev1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, discoveryv1.AddToScheme, v1alpha1.AddToScheme, splitv1.AddVersionToScheme(splits),
 	} {
 		errs = append(errs, add(scheme))
 	}

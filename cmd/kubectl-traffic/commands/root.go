@@ -11,6 +11,7 @@ import (
 
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/canary"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/dashboard"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/metrics"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/migrate"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands/rollout"
@@ -27,6 +28,7 @@ var groups = []func(*cli.Cluster) *cobra.Command{
 	rollout.New,
 	canary.New,
 	migrate.New,
+	dashboard.New,
 	newVersionCommand,
 }
 

@@ -80,3 +80,20 @@ func outcome(ro *v1alpha1.Rollout) string {
 	}
 	return ""
 }
+
+// UndoTo is the revision whose template undo puts back, or why there is none: the one that is
+// named, or the stable one.
+func UndoTo(ro *v1alpha1.Rollout, revision string) (string, error) {
+	workload := ro.Spec.WorkloadRef
+	switch {
+	case workload.Name == "":
+		return "", fmt.Errorf("the Rollout %s releases two Services, whose pods you make yourself: put them back yourself", ro.Name)
+	case workload.Kind == v1alpha1.KindCanaryRelease:
+		return "", fmt.Errorf("the Rollout %s releases the CanaryRelease %s, and Helm knows its revisions: use `helm rollback`, or `kubectl traffic canary deprecate %s` while it has not ended", ro.Name, workload.Name, workload.Name)
+	case revision != "":
+		return revision, nil
+	case ro.Status.Stable == nil:
+		return "", fmt.Errorf("the Rollout %s knows of no stable version yet; name one with --to-revision", ro.Name)
+	}
+	return ro.Status.Stable.Revision, nil
+}

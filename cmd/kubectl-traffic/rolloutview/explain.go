@@ -43,7 +43,7 @@ func Explain(ro *v1alpha1.Rollout, events []corev1.Event) []string {
 		add("%s was decided by %s at %s%s.", i.Action, orUser(i.By), i.Time.UTC().Format(time.RFC3339), because(i.Reason))
 	}
 	for _, e := range events {
-		add("%s %s: %s", eventTime(e).UTC().Format(time.RFC3339), e.Reason, e.Message)
+		add("%s %s: %s", EventTime(e).UTC().Format(time.RFC3339), e.Reason, e.Message)
 	}
 	return list
 }
@@ -71,7 +71,8 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-func eventTime(e corev1.Event) time.Time {
+// EventTime is when an event happened last.
+func EventTime(e corev1.Event) time.Time {
 	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time} {
 		if !t.IsZero() {
 			return t

@@ -108,11 +108,11 @@ func podBranch(p *corev1.Pod) *branch {
 			ready++
 		}
 	}
-	return &branch{name: "Pod " + p.Name, cells: []string{podState(p), "", fmt.Sprintf("%d/%d", ready, len(p.Spec.Containers))}}
+	return &branch{name: "Pod " + p.Name, cells: []string{PodState(p), "", fmt.Sprintf("%d/%d", ready, len(p.Spec.Containers))}}
 }
 
-// podState is the phase of a pod, or why a container of it does not run.
-func podState(p *corev1.Pod) string {
+// PodState is the phase of a pod, or why a container of it does not run.
+func PodState(p *corev1.Pod) string {
 	if p.DeletionTimestamp != nil {
 		return "Terminating"
 	}

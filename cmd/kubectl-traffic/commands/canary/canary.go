@@ -4,7 +4,6 @@ package canary
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,14 +30,7 @@ func New(c *cli.Cluster) *cobra.Command {
 
 // canaryName takes the kind off a name, as in canary/website.
 func canaryName(arg string) string {
-	kind, name, found := strings.Cut(arg, "/")
-	switch kind {
-	case "canary", "canaryrelease", "canaryreleases", "canaryrelease.serin.dev", "canaryreleases.serin.dev":
-		if found {
-			return name
-		}
-	}
-	return arg
+	return cli.WithoutKind(arg, "canary", "canaryrelease", "canaryreleases", "canaryrelease.serin.dev", "canaryreleases.serin.dev")
 }
 
 func newListCommand(c *cli.Cluster) *cobra.Command {

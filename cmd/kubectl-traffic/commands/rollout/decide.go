@@ -4,16 +4,14 @@ package rollout
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutapi"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
 )
 
@@ -108,7 +106,7 @@ func (d *decision) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	control, err := d.decide(cmd.Context(), api, ro)
+	control, err := rolloutapi.Writer{API: api, DryRun: *d.dryRun}.Decide(cmd.Context(), ro, d.wish)
 	if err != nil {
 		return err
 	}
@@ -117,66 +115,6 @@ func (d *decision) run(cmd *cobra.Command, name string) error {
 		step = fmt.Sprintf(" in step %d", *control.StepIndex+1)
 	}
 	return d.output.Done(cmd, api, ro, fmt.Sprintf("requested: %s of revision %s%s", control.Action, control.Revision, step), *d.dryRun)
-}
-
-// decide writes the decision, and reads the Rollout again when it was changed since:
-// mostly that is Serin, which writes how the release goes, and once in a while another user
-// else who has decided.
-func (d *decision) decide(ctx context.Context, api client.Client, ro *v1alpha1.Rollout) (v1alpha1.Control, error) {
-	control, err := rolloutview.Decide(ro, d.wish)
-	if err != nil {
-		return control, err
-	}
-	before := ro.DeepCopy()
-	stale := false
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if stale {
-			decided, err := d.again(ctx, api, ro, rolloutview.Race{Before: before, Mine: control})
-			if decided || err != nil {
-				return err
-			}
-		}
-		stale = true
-		patch, err := controlPatch(control, ro.ResourceVersion)
-		if err != nil {
-			return err
-		}
-		return cli.Patch(ctx, api, ro, patch, *d.dryRun)
-	})
-	if *d.dryRun == cli.DryClient {
-		ro.Spec.Control = &control
-	}
-	return control, err
-}
-
-// again reads the Rollout once more. It returns whether another user has decided the same by
-// now, so that there is nothing left to write.
-func (d *decision) again(ctx context.Context, api client.Client, ro *v1alpha1.Rollout, r rolloutview.Race) (bool, error) {
-	key := client.ObjectKeyFromObject(ro)
-	*ro = v1alpha1.Rollout{}
-	if err := api.Get(ctx, key, ro); err != nil {
-		return false, err
-	}
-	if decided, err := r.Decided(ro); decided || err != nil {
-		return decided, err
-	}
-	// What is released, and how far it is, may be another thing by now.
-	control, err := rolloutview.Decide(ro, d.wish)
-	if err != nil {
-		return false, err
-	}
-	return false, r.Still(control)
-}
-
-// controlPatch replaces spec.control of one version of the Rollout. A "test" of the
-// version would be answered like an object that is not valid; writing it is answered
-// with a conflict when it is another one.
-func controlPatch(control v1alpha1.Control, version string) (client.Patch, error) {
-	text, err := json.Marshal([]map[string]any{
-		{"op": "replace", "path": "/metadata/resourceVersion", "value": version},
-		{"op": "add", "path": "/spec/control", "value": control},
-	})
-	return client.RawPatch(types.JSONPatchType, text), err
 }
 
 // load reads the Rollout that a command changes.
@@ -194,3 +132,6 @@ func load(ctx context.Context, c *cli.Cluster, o *cli.Output, dry *string, name 
 	ro := &v1alpha1.Rollout{}
 	return api, ro, api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: rolloutName(name)}, ro)
 }
+
+// rolloutName takes the kind off a name, as in rollout/website.
+func rolloutName(arg string) string { return cli.RolloutName(arg) }

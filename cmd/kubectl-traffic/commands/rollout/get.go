@@ -5,17 +5,15 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutapi"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
 )
 
@@ -119,7 +117,7 @@ func (g *getter) run(cmd *cobra.Command, name string) error {
 		return g.output.Print(cmd.OutOrStdout(), api.Scheme(), ro)
 	}
 	look := func(ctx context.Context) (rolloutview.Snapshot, error) {
-		return snapshotOf(ctx, api, client.ObjectKeyFromObject(ro))
+		return rolloutapi.Snapshot(ctx, api, client.ObjectKeyFromObject(ro))
 	}
 	if !g.watch {
 		snapshot, err := look(cmd.Context())
@@ -130,33 +128,4 @@ func (g *getter) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	return cli.Wait(cmd.Context(), g.timeout, g.watcher(look))
-}
-
-// snapshotOf reads a Rollout with what runs its versions.
-func snapshotOf(ctx context.Context, api client.Client, key client.ObjectKey) (rolloutview.Snapshot, error) {
-	s := rolloutview.Snapshot{Rollout: &v1alpha1.Rollout{}}
-	if err := api.Get(ctx, key, s.Rollout); err != nil {
-		return s, err
-	}
-	for _, v := range []*v1alpha1.VersionStatus{s.Rollout.Status.Stable, s.Rollout.Status.Canary} {
-		if v == nil {
-			continue
-		}
-		version := client.MatchingLabels{appsv1.DefaultDeploymentUniqueLabelKey: v.Revision}
-		var sets appsv1.ReplicaSetList
-		if err := api.List(ctx, &sets, client.InNamespace(key.Namespace), version); err != nil {
-			return s, err
-		}
-		for _, set := range sets.Items {
-			if name := s.Rollout.Spec.WorkloadRef.Name; name == "" || strings.HasPrefix(set.Name, name+"-") {
-				s.ReplicaSets = append(s.ReplicaSets, set)
-			}
-		}
-		var pods corev1.PodList
-		if err := api.List(ctx, &pods, client.InNamespace(key.Namespace), version); err != nil {
-			return s, err
-		}
-		s.Pods = append(s.Pods, pods.Items...)
-	}
-	return s, nil
 }

@@ -4,16 +4,15 @@ package rollout
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutapi"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
 )
 
@@ -85,13 +84,11 @@ happened last.`,
 		Example: `  kubectl traffic rollout explain website`,
 	}
 	return newReader(c, cmd, []string{cli.AsJSON, cli.AsYAML}, func(cmd *cobra.Command, api client.Client, ro *v1alpha1.Rollout, o *cli.Output) error {
-		var events corev1.EventList
-		mine := client.MatchingFields{"involvedObject.kind": "Rollout", "involvedObject.name": ro.Name, "involvedObject.uid": string(ro.UID)}
-		if err := api.List(cmd.Context(), &events, client.InNamespace(ro.Namespace), mine); err != nil {
+		events, err := rolloutapi.Events(cmd.Context(), api, ro)
+		if err != nil {
 			return err
 		}
-		slices.SortStableFunc(events.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
-		last := events.Items[max(0, len(events.Items)-maxEvents):]
+		last := events[max(0, len(events)-maxEvents):]
 		said := rolloutview.Explain(ro, last)
 		if o.Object() {
 			return cli.PrintValue(cmd.OutOrStdout(), o.Form, said)

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutapi"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/trafficstats"
 	"github.com/serin-dev/serin/metricsapi/observe"
@@ -116,24 +116,10 @@ func timeOf(p rolloutview.Planned, t time.Time) string {
 
 // freezesFor are the Freezes that concern a namespace, as far as the user may see them.
 func freezesFor(cmd *cobra.Command, api client.Client, namespace string) ([]v1alpha1.Freeze, error) {
-	var list v1alpha1.FreezeList
-	var n corev1.Namespace
-	err := api.List(cmd.Context(), &list)
-	if err == nil && len(list.Items) > 0 {
-		err = api.Get(cmd.Context(), client.ObjectKey{Name: namespace}, &n)
-	}
+	freezes, err := rolloutapi.Freezes(cmd.Context(), api, namespace)
 	if apierrors.IsForbidden(err) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "Freezes are left out: %v.\n", cli.Explained(err))
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	var concern []v1alpha1.Freeze
-	for i := range list.Items {
-		if schedule.Applies(&list.Items[i], n.Labels) {
-			concern = append(concern, list.Items[i])
-		}
-	}
-	return concern, nil
+	return freezes, err
 }

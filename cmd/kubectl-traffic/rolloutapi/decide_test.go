@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package rolloutapi_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutapi"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
 )
 
@@ -69,9 +70,8 @@ func TestDecisionsAtTheSameMomentDoNotOverwriteEachOther(t *testing.T) {
 			if err := api.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "website"}, ro); err != nil {
 				t.Fatal(err)
 			}
-			none := cli.DryNone
-			d := &decision{dryRun: &none, wish: rolloutview.Wish{Action: v1alpha1.ControlPromote}}
-			_, err := d.decide(t.Context(), api, ro)
+			w := rolloutapi.Writer{API: api, DryRun: cli.DryNone}
+			_, err := w.Decide(t.Context(), ro, rolloutview.Wish{Action: v1alpha1.ControlPromote})
 			if (err == nil) != (test.says == "") || err != nil && (!strings.Contains(err.Error(), test.says) || cli.Status(err) != cli.ExitError) {
 				t.Errorf("exit status %d: %v", cli.Status(err), err)
 			}

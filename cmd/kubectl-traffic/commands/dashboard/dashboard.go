@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard"
+)
+
+// serving has the flags of the command.
+type serving struct {
+	cluster  *cli.Cluster
+	port     uint16
+	noOpen   bool
+	readOnly bool
+}
+
+// New makes the command dashboard.
+func New(c *cli.Cluster) *cobra.Command {
+	s := &serving{cluster: c}
+	cmd := &cobra.Command{
+		Use:   "dashboard [ROLLOUT]",
+		Short: "Look at releases in the browser",
+		Long: `Dashboard serves a page on this machine and opens it in the browser: all Rollouts that you may list, and each release with its steps, evidence,
+events and history, and buttons to decide about it. With the name of a Rollout it begins there.
+
+The page does everything with your own rights, by the API of the cluster. It is reached from this machine only, and only by the browser that
+opens the address that is printed: the address has a secret in it, which is valid until the command ends. Buttons ask before they change
+anything, and are disabled where you lack the right; --read-only disables them all.
+
+The command goes on until it is interrupted.`,
+		Example: `  kubectl traffic dashboard
+  kubectl traffic dashboard website -n shop
+  kubectl traffic dashboard --port=8080 --no-open --read-only`,
+		Args: cli.Usage(cobra.MaximumNArgs(1)), ValidArgsFunction: cli.First(c.Rollouts),
+		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
+	}
+	cmd.Flags().Uint16Var(&s.port, "port", 0, "port on this machine; a free one when 0")
+	cmd.Flags().BoolVar(&s.noOpen, "no-open", false, "print the address and open no browser")
+	cmd.Flags().BoolVar(&s.readOnly, "read-only", false, "refuse every change")
+	cli.Complete(cmd, "port", cobra.NoFileCompletions)
+	return cmd
+}
+
+func (s *serving) run(cmd *cobra.Command, args []string) error {
+	viewer, err := s.viewer()
+	if err != nil {
+		return err
+	}
+	at := ""
+	if len(args) == 1 {
+		at = "/rollouts/" + url.PathEscape(viewer.Namespace) + "/" + url.PathEscape(cli.RolloutName(args[0]))
+	}
+	listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(s.port))))
+	if err != nil {
+		return fmt.Errorf("serve the page; choose another --port: %w", err)
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return err
+	}
+	loopback := dashboard.NewLoopback(viewer, port)
+	origins := []string{"http://127.0.0.1:" + port, "http://localhost:" + port}
+	handler := loopback.Handler(dashboard.Options{Viewers: loopback, Origins: origins, ReadOnly: s.readOnly, Clock: clock.RealClock{}})
+	first := loopback.FirstURL(origins[0], at)
+	fmt.Fprintf(cmd.OutOrStdout(), "The dashboard is at %s\nInterrupt the command to end it.\n", first)
+	if !s.noOpen {
+		file, err := fileFor(first)
+		defer os.Remove(file)
+		go func() {
+			if err == nil {
+				err = openBrowser(file)
+			}
+			if err != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "No browser could be opened: %v. Open the address yourself.\n", err)
+			}
+		}()
+	}
+	return serve(cmd.Context(), listener, handler)
+}
+
+// viewer is the user that the flags of kubectl choose.
+func (s *serving) viewer() (*dashboard.Viewer, error) {
+	namespace, err := s.cluster.Namespace()
+	if err != nil {
+		return nil, err
+	}
+	api, err := s.cluster.Watcher()
+	if err != nil {
+		return nil, err
+	}
+	name, err := s.cluster.Name()
+	return &dashboard.Viewer{API: api, Namespace: namespace, Cluster: name}, err
+}
+
+const (
+	// headerTimeout bounds how long a browser may take to say what it wants.
+	headerTimeout = 10 * time.Second
+	// endTimeout bounds the wait for answers when the command is interrupted.
+	endTimeout = 2 * time.Second
+)
+
+// serve serves until the context is done, which ends all streams.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	if err := server.Shutdown(last); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}

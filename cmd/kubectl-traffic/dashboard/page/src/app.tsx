@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import "uplot/dist/uPlot.min.css";
+import "./style.css";
+import { render } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get } from "./api";
+import { CalendarPage } from "./calendar";
+import { FleetPage } from "./fleet";
+import { Empty } from "./parts";
+import { ReleasePage } from "./release";
+import { type Route, useRoute } from "./route";
+import { ThemeButton } from "./theme";
+import type { Viewer } from "./types";
+
+function App() {
+  const route = useRoute();
+  const [viewer, setViewer] = useState<Viewer>();
+  const begun = useRef(false);
+  useEffect(() => {
+    get<Viewer>("api/viewer").then(setViewer, () => undefined); // the page itself says what is wrong
+  }, []);
+  const place = route.parts.join("/");
+  useEffect(() => {
+    // A screen reader goes on at the new page, as it does after a navigation.
+    if (begun.current) document.querySelector<HTMLElement>("h1")?.focus();
+    begun.current = true;
+  }, [place]);
+  return (
+    <>
+      <a class="skip" href="#app" onClick={(e) => { e.preventDefault(); document.querySelector<HTMLElement>("main a, main button, main input")?.focus(); }}>Skip to the page</a>
+      <header>
+        <a class="brand" href="#/"><img src="icon.svg" alt="" width="28" height="28" />Serin</a>
+        <nav aria-label="Pages"><a href="#/" aria-current={route.parts.length === 0 ? "page" : undefined}>Rollouts</a> <a href="#/calendar" aria-current={route.parts[0] === "calendar" ? "page" : undefined}>Calendar</a></nav>
+        <span class="who">{viewer?.readOnly && <span class="badge">read-only</span>}<span class="cut" title="The cluster, and the user that it knows you as">{viewer && [viewer.cluster, viewer.user].filter(Boolean).join(" · ")}</span></span>
+        <ThemeButton />
+      </header>
+      <Page route={route} />
+    </>
+  );
+}
+
+function Page({ route }: { route: Route }) {
+  const [kind, namespace, name] = route.parts;
+  if (!kind) return <FleetPage query={route.query} />;
+  if (kind === "calendar") return <CalendarPage query={route.query} />;
+  if (kind === "rollouts" && namespace && name) return <ReleasePage key={`${namespace}/${name}`} namespace={namespace} name={name} />;
+  return <main><Empty title="There is no such page"><a href="#/">All Rollouts</a></Empty></main>;
+}
+
+render(<App />, document.getElementById("app")!);

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import { useEffect, useState } from "preact/hooks";
+
+// Route is what the address names behind the #: a path and its query.
+export interface Route {
+  parts: string[];
+  query: URLSearchParams;
+}
+
+function read(): Route {
+  const [path = "", query = ""] = location.hash.slice(1).split("?", 2);
+  return { parts: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
+}
+
+export function useRoute(): Route {
+  const [route, setRoute] = useState(read);
+  useEffect(() => {
+    const changed = () => setRoute(read());
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return route;
+}
+
+// keep notes in the address what the page shows, so that a reload shows the same.
+export function keep(query: Record<string, string>) {
+  const kept = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ""));
+  const text = kept.toString();
+  history.replaceState(null, "", text ? `#/?${text}` : "#/");
+}
+
+export const releaseLink = (namespace: string, name: string) => `#/rollouts/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;

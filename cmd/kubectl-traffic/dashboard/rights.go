@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard
+
+import (
+	"context"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/view"
+)
+
+// user is the name under which the cluster knows the viewer; "" where it does not say.
+func (v *Viewer) user(ctx context.Context) string {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := v.API.Create(ctx, review); err != nil {
+		return ""
+	}
+	return review.Status.UserInfo.Username
+}
+
+// rights asks the cluster what the viewer may do about a Rollout.
+func (v *Viewer) rights(ctx context.Context, ro *v1alpha1.Rollout) (view.Rights, error) {
+	rights := view.Rights{User: v.user(ctx)}
+	rollout := authorizationv1.ResourceAttributes{Namespace: ro.Namespace, Group: v1alpha1.GroupVersion.Group, Resource: "rollouts", Name: ro.Name}
+	apps := authorizationv1.ResourceAttributes{Namespace: ro.Namespace, Group: "apps"}
+	for _, ask := range []struct {
+		verb, resource string
+		of             authorizationv1.ResourceAttributes
+		answer         *bool
+	}{
+		{"promote", "rollouts", rollout, &rights.Promote},
+		{"patch", "rollouts", rollout, &rights.Patch},
+		{"update", "rollouts", rollout, &rights.Update},
+		{"patch", "deployments", apps, &rights.PatchDeployment},
+		{"get", "replicasets", apps, &rights.GetReplicaSet},
+	} {
+		ask.of.Verb, ask.of.Resource = ask.verb, ask.resource
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &ask.of}}
+		if err := v.API.Create(ctx, review); err != nil {
+			return rights, err
+		}
+		*ask.answer = review.Status.Allowed
+	}
+	return rights, nil
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+var fleetSize = flag.Int("fleet", 150, "how many Rollouts TestManyRolloutsAreDrawnAsTheyAreSeen has; with 1000 or more it changes 50 of them a second and prints figures")
+
+// large is the size of a fleet from which on figures say something.
+const large = 1000
+
+// watchFrames notes in the page when the data has come and the first rows are drawn, and the longest time between two frames since then.
+const watchFrames = `(() => {
+	let last = 0;
+	window.dataAt = window.firstRows = window.longestFrame = 0;
+	const parse = JSON.parse;
+	JSON.parse = text => {
+		if (!window.dataAt && text.length > 100000) window.dataAt = performance.now();
+		return parse(text);
+	};
+	const look = () => {
+		const now = performance.now();
+		if (!window.firstRows && document.querySelector(".body .row")) window.firstRows = now;
+		if (last) window.longestFrame = Math.max(window.longestFrame, now - last);
+		last = now;
+		requestAnimationFrame(look);
+	};
+	requestAnimationFrame(look);
+})()`
+
+func TestManyRolloutsAreDrawnAsTheyAreSeen(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(16)
+	for i := range *fleetSize {
+		group.Go(func() error {
+			ro := s.named(fmt.Sprintf("website-%04d", i))
+			if err := admin.Create(ctx, ro); err != nil || i%3 != 0 {
+				return err
+			}
+			releasing("5d4f8c7b9", "7f9c6d5b4")(&ro.Status)
+			return admin.Status().Update(ctx, ro)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	tab := s.openDashboard("")
+	call(tab, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: watchFrames})
+	tab.do(chromedp.Navigate(tab.origin+"/#/?namespace="+s.namespace), chromedp.Reload())
+	tab.until("all are counted", fmt.Sprintf(`document.querySelector(".title p").textContent.replace(",", "").startsWith("%d in the namespace")`, *fleetSize))
+	tab.do(chromedp.Focus(chromedp.CSS(`.body .row a[tabindex="0"]`)), chromedp.KeyEvent(kb.End))
+	tab.until("the last row has the focus", fmt.Sprintf(`document.activeElement.closest(".row")?.ariaRowIndex === "%d"`, *fleetSize+1))
+	if drawn := ask[int](tab, `document.querySelectorAll(".body .row").length`); drawn > 40 {
+		t.Errorf("%d rows are drawn, which are more than can be seen", drawn)
+	}
+	if *fleetSize >= large {
+		s.measureFleet(tab)
+	}
+}
+
+// measureFleet changes 50 Rollouts a second and prints what that costs the browser.
+func (s *scene) measureFleet(tab *tab) {
+	const each, rounds = 50, 10
+	s.Logf("%d Rollouts: the first rows %.0f ms after the navigation began, %.0f ms after the data had come",
+		*fleetSize, ask[float64](tab, `firstRows`), ask[float64](tab, `firstRows - dataAt`))
+	tab.do(chromedp.KeyEvent(kb.Home))
+	ask[any](tab, `longestFrame = 0`)
+	ticker := time.NewTicker(time.Second / each)
+	defer ticker.Stop()
+	group, ctx := errgroup.WithContext(s.Context())
+	for i := range each * rounds {
+		<-ticker.C
+		group.Go(func() error { return s.changeRow(ctx, i%*fleetSize, fmt.Sprint(i)) })
+	}
+	if err := group.Wait(); err != nil {
+		s.Fatal(err)
+	}
+	s.Logf("%d changes a second for %d s: the longest time between two frames was %.0f ms; the page uses %.0f MB",
+		each, rounds, ask[float64](tab, `longestFrame`), ask[float64](tab, `performance.memory.usedJSHeapSize / 1e6`))
+}
+
+func (s *scene) changeRow(ctx context.Context, i int, evidence string) error {
+	ro := &v1alpha1.Rollout{}
+	if err := admin.Get(ctx, s.key(fmt.Sprintf("website-%04d", i)), ro); err != nil {
+		return err
+	}
+	releasing("5d4f8c7b9", "7f9c6d5b4")(&ro.Status)
+	ro.Status.Analysis.Evidence = evidence
+	return admin.Status().Update(ctx, ro)
+}

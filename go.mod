@@ -8,8 +8,8 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/cloudwatch v1.75.5
 	github.com/aws/smithy-go v1.28.8
 	github.com/cdevents/sdk-go v0.5.0
-	github.com/cloudevents/sdk-go/v2 v2.16.2
 	github.com/cli/browser v1.3.0
+	github.com/cloudevents/sdk-go/v2 v2.16.2
 	github.com/creack/pty v1.1.24
 	github.com/emicklei/go-restful/v3 v3.13.0
 	github.com/fxamacker/cbor/v2 v2.9.1

@@ -100,7 +100,7 @@ var layers = []layer{
 	{folder: "proxy/weights", imports: []string{"./proxy/replace", "./traffic/nginx"}},
 	{folder: "metricsapi/observe", imports: []string{"./api", "k8s.io/apimachinery"}},
 	{folder: "metricsapi/server", imports: []string{"./api/metrics", "./metricsapi/server/openapi", "./metricsapi/observe", "github.com/emicklei/go-restful/v3", "k8s.io"}},
-	{folder: "metricsapi/server/certificate", imports: []string{"github.com/prometheus/client_golang", "github.com/go-logr/logr", "k8s.io"}},
+	{folder: "certificate", imports: []string{"github.com/prometheus/client_golang", "github.com/go-logr/logr", "k8s.io"}},
 	{folder: "metricsapi/server/openapi", imports: []string{"./api/metrics", "k8s.io"}},
 	{folder: "metricsapi/inventory", imports: []string{"./api", "./metricsapi/observe", "github.com/go-logr/logr", "k8s.io"}},
 	{folder: "metricsapi/aggregate", imports: []string{"./api", "./traffic", "./metricsapi/observe", "golang.org/x/sync", "golang.org/x/time", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/klog", "k8s.io/utils/clock"}},

@@ -61,11 +61,8 @@ type Options struct {
 	Outbox Outbox
 	// Clock that is read, never waited on.
 	Clock clock.PassiveClock
-	// GuardPolicy is the name of the MutatingAdmissionPolicy that pauses a managed
-	// Deployment in the write that changes its template, and of its binding.
-	GuardPolicy string
-	// GuardServed is whether the cluster serves such policies.
-	GuardServed bool
+	// Admission is what changes writes of other actors.
+	Admission Admission
 	// CanaryReleases is whether the operator serves them, and a Rollout may release one.
 	CanaryReleases bool
 	// Configuration says what spec.configuration may request.

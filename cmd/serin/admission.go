@@ -81,8 +81,8 @@ func (o *admissionOptions) serve(ctx context.Context, mgr manager.Manager, servi
 		return nil
 	}
 	namespace, name, err := cache.SplitMetaNamespaceKey(o.service)
-	if err != nil || namespace == "" || (o.secret == "") == (o.certDir == "") {
-		return fmt.Errorf("--admission-mode=%s: give --webhook-service=NAMESPACE/NAME, and one of --webhook-certificate-secret and --webhook-certificate-dir", o.mode)
+	if err != nil || namespace == "" || serviceAccount == "" || (o.secret == "") == (o.certDir == "") {
+		return fmt.Errorf("--admission-mode=%s: give --webhook-service=NAMESPACE/NAME, --service-account, and one of --webhook-certificate-secret and --webhook-certificate-dir", o.mode)
 	}
 	rotator, err := admission.SetupWithManager(ctx, mgr, admission.Options{
 		Configuration: o.webhooks, Service: types.NamespacedName{Namespace: namespace, Name: name}, Port: o.port,

@@ -1,6 +1,8 @@
-{{- /* What changes writes before they are stored: policies, policies-v1beta1 or webhook. */ -}}
+{{- /* What changes writes before they are stored: policies, policies-v1beta1 or webhook. Where
+     nothing is to be changed, no policy is rendered and no webhook served. */ -}}
 {{- define "serin.admissionMode" -}}
-{{- if ne .Values.admission.mode "auto" }}{{ .Values.admission.mode }}
+{{- if not (or .Values.holdPolicy.enabled .Values.decisionPolicy.enabled .Values.configuration.enabled) }}policies
+{{- else if ne .Values.admission.mode "auto" }}{{ .Values.admission.mode }}
 {{- else if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}policies
 {{- else if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy" }}policies-v1beta1
 {{- else }}webhook
@@ -19,7 +21,7 @@ admissionregistration.k8s.io/{{ ternary "v1beta1" "v1" (eq (include "serin.admis
 
 {{- /* Whether the managers serve webhooks: "true" or "". */ -}}
 {{- define "serin.hasWebhooks" -}}
-{{- if and (eq (include "serin.admissionMode" .) "webhook") (or .Values.holdPolicy.enabled .Values.decisionPolicy.enabled .Values.configuration.enabled) }}true{{ end }}
+{{- if eq (include "serin.admissionMode" .) "webhook" }}true{{ end }}
 {{- end }}
 
 {{- define "serin.managerUser" -}}

@@ -109,7 +109,7 @@ func TestTheChart(t *testing.T) {
 			args: []string{"template", release, dir, "--show-only", "templates/metricscertificate.yaml"}, has: "type: Opaque", hasNot: "\ndata:",
 		},
 		"has no Secret beside a certificate that is provided": {
-			args: []string{"template", release, dir, "--set", "metrics.certificate.secretName=mine,metrics.certificate.caBundle=QUJD"},
+			args: []string{"template", release, dir, "--api-versions", policyAPI, "--set", "metrics.certificate.secretName=mine,metrics.certificate.caBundle=QUJD"},
 			has:  "caBundle: QUJD", hasNot: "kind: Secret\n",
 		},
 		"takes the authority from cert-manager": {

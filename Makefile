@@ -96,7 +96,7 @@ bench-metrics: ## Measure what TrafficMetrics of a thousand pods cost: queries, 
 
 ##  Change it
 
-.PHONY: generate generate-api generate-docs build
+.PHONY: docs generate generate-api generate-docs build
 generate: generate-api generate-docs ## Generate all that is made of the API types and the commands
 
 generate-api: ## Generate the CRDs, the deep copies and OpenAPI definitions from the API types
@@ -108,8 +108,12 @@ generate-api: ## Generate the CRDs, the deep copies and OpenAPI definitions from
 	go run ./config/crdlines config/crd/*.yaml
 	cp config/crd/*.yaml charts/serin/files/crds/
 
-generate-docs: ## Generate the pages of kubectl traffic from its help
+docs: ## Make the site of the documents into dist/docs
+	cd e2e && go run ./cmd/docsite
+
+generate-docs: ## Generate the pages of kubectl traffic from its help, and those of the kinds from their CRDs
 	go run ./cmd/kubectl-traffic/gendocs docs/kubectl-traffic
+	go run ./config/apidocs config/crd docs/reference
 
 build: ## Build the binaries into bin/
 	go build -o bin/ ./cmd/...

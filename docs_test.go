@@ -23,20 +23,47 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range link.FindAllStringSubmatch(string(content), -1) {
+		for _, match := range link.FindAllStringSubmatch(span.ReplaceAllString(fenced.ReplaceAllString(string(content), ""), ""), -1) {
 			target, err := url.Parse(match[1] + match[2])
 			if err != nil {
 				t.Errorf("%s: %v", file, err)
 				continue
 			}
-			if target.Scheme != "" || target.Path == "" {
-				continue // another site, or a heading of the same page
+			if target.Scheme != "" {
+				continue // another site
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(file), target.Path)); errors.Is(err, fs.ErrNotExist) {
+			if target.Path == "" {
+				target.Path = filepath.Base(file) // a heading of the same page
+			}
+			page := filepath.Join(filepath.Dir(file), target.Path)
+			if _, err := os.Stat(page); errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%s links to %s, which is not there", file, target.Path)
+			} else if target.Fragment != "" && filepath.Ext(page) == ".md" && !anchors(t, page)[target.Fragment] {
+				t.Errorf("%s links to %s#%s, and there is no such heading", file, target.Path, target.Fragment)
 			}
 		}
 	}
+}
+
+var (
+	title = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	// unspoken is what GitHub leaves out when it makes an anchor of a heading.
+	unspoken = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors are the headings of a page, as links name them.
+func anchors(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, heading := range title.FindAllStringSubmatch(fenced.ReplaceAllString(string(content), ""), -1) {
+		plain := link.ReplaceAllString(heading[1], "") // of a link, the text stays
+		all[strings.ReplaceAll(unspoken.ReplaceAllString(strings.ToLower(plain), ""), " ", "-")] = true
+	}
+	return all
 }
 
 func TestEverySourceFileNamesItsLicence(t *testing.T) {
@@ -69,8 +96,6 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 var (
 	// namedTest is a test that a document names.
 	namedTest = regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)`")
-	// declaredTest is a test function.
-	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)\(`)
 	// trap is a row of the table of traps.
 	trap = regexp.MustCompile(`(?m)^\| [0-9]+ \|.*$`)
 )
@@ -112,25 +137,36 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 func declaredTests(t *testing.T) map[string]bool {
 	t.Helper()
 	tests := map[string]bool{}
+	for _, file := range testFiles(t) {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range declared.FindAllSubmatch(content, -1) {
+			tests[string(match[1])] = true
+		}
+	}
+	return tests
+}
+
+// testFiles are the files with tests, also those of nested modules.
+func testFiles(t *testing.T) (files []string) {
+	t.Helper()
 	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && file != "." && strings.HasPrefix(entry.Name(), "."):
 			return filepath.SkipDir
-		case !strings.HasSuffix(file, "_test.go"):
-			return nil
+		case strings.HasSuffix(file, "_test.go"):
+			files = append(files, file)
 		}
-		content, err := os.ReadFile(file)
-		for _, match := range declaredTest.FindAllSubmatch(content, -1) {
-			tests[string(match[1])] = true
-		}
-		return err
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tests
+	return files
 }
 
 // TestTheIndexOfDecisionsIsComplete: the index has each decision with its title.

@@ -35,7 +35,8 @@ type layer struct {
 var layers = []layer{
 	{folder: "api", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/scheme", "sigs.k8s.io/json", "sigs.k8s.io/yaml"}},
 	{folder: "analysis"},
-	{folder: "analysis/judge", imports: []string{"./analysis"}, pure: true},
+	{folder: "analysis/judge", imports: []string{"./analysis", "./analysis/shares"}, pure: true},
+	{folder: "analysis/shares", pure: true},
 	{folder: "analysis/policy", imports: []string{"./analysis/judge"}, pure: true},
 	{folder: "analysis/settings", imports: []string{"./analysis/judge", "./api/v1alpha1"}, pure: true},
 	{folder: "analysis/replay", imports: []string{"./analysis", "./analysis/policy", "./analysis/judge", "./analysis/settings", "./api/v1alpha1", "k8s.io/apimachinery", "sigs.k8s.io/json", "sigs.k8s.io/yaml"}},
@@ -112,6 +113,7 @@ var layers = []layer{
 	{folder: "proxy/nginxproc", imports: []string{"./proxy/fdstore", "./traffic/nginx", "golang.org/x/sys", "k8s.io/utils/clock"}},
 	{folder: "config/testenv"},
 	{folder: "charts"},
+	{folder: "config/apidocs", imports: []string{"k8s.io/apiextensions-apiserver", "sigs.k8s.io/yaml"}},
 	{folder: "config", imports: []string{"go.yaml.in/yaml/v3"}},
 	{folder: "cmd", imports: []string{""}},
 	{folder: "cmd/build", pure: true},

@@ -7,7 +7,7 @@
 cluster-up: ## Start a Kubernetes cluster on this machine, or repair it
 	cd e2e && go run ./cmd/cluster up
 
-cluster-down: ## Remove the local cluster with every trace of it
+cluster-down: ## Remove the local cluster; compiled programs and images stay
 	cd e2e && go run ./cmd/cluster down
 
 cluster-images: ## Build the images and put them into the cluster

@@ -33,17 +33,25 @@ func TestTheStatusOfAFreezeSaysWhetherItIsInForce(t *testing.T) {
 		{"between two times", v1alpha1.FreezeSpec{Recurring: nightly}, now, "False", "Scheduled", "Not in force until Fri 2026-11-27 18:00 EST.", now.Add(11 * time.Hour)},
 		{"in one of several times", v1alpha1.FreezeSpec{Recurring: nightly}, now.Add(12 * time.Hour), "True", "Active", "In force until Sat 2026-11-28 02:00 EST: releases neither begin nor grow.", now.Add(19 * time.Hour)},
 		{
-			"a start that never comes", v1alpha1.FreezeSpec{Recurring: &v1alpha1.RecurringFreeze{Start: "0 0 30 2 *", Duration: "1h"}}, now,
-			"False", "Ended", "Not in force: the Freeze has ended, or no start is known. You can delete it.", time.Time{},
+			"a start that never comes",
+			v1alpha1.FreezeSpec{Recurring: &v1alpha1.RecurringFreeze{Start: "0 0 30 2 *", Duration: "1h"}},
+			now,
+			"False", "Ended", "Not in force: the Freeze has ended, or no start is known. You can delete it.",
+			time.Time{},
 		},
 		{
-			"a zone that does not exist", v1alpha1.FreezeSpec{Recurring: &v1alpha1.RecurringFreeze{Start: "@daily", Duration: "1h", TimeZone: "Mars/Base"}}, now,
-			"True", "InvalidSpec", `In force, because the Freeze can't be read; correct spec.recurring.timeZone: "Mars/Base" is not in the time zone database; write a name such as "Europe/Berlin", or "UTC"`, time.Time{},
+			"a zone that does not exist",
+			v1alpha1.FreezeSpec{Recurring: &v1alpha1.RecurringFreeze{Start: "@daily", Duration: "1h", TimeZone: "Mars/Base"}},
+			now,
+			"True", "InvalidSpec", `In force, because the Freeze can't be read; correct spec.recurring.timeZone: "Mars/Base" is not in the time zone database; write a name such as "Europe/Berlin", or "UTC"`,
+			time.Time{},
 		},
 		{
 			"a selector that can't be read",
-			v1alpha1.FreezeSpec{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Is"}}}}, now,
-			"True", "Active", `In force until you delete the Freeze: releases neither begin nor grow in any namespace, because spec.namespaceSelector can't be read: "Is" is not a valid label selector operator.`, time.Time{},
+			v1alpha1.FreezeSpec{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Is"}}}},
+			now,
+			"True", "Active", `In force until you delete the Freeze: releases neither begin nor grow in any namespace, because spec.namespaceSelector can't be read: "Is" is not a valid label selector operator.`,
+			time.Time{},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

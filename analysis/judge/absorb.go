@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/shares"
 )
 
 // The nulls. A rollback needs evidence against p_c ≤ slope·p_s + d ("the canary's
@@ -218,6 +219,9 @@ func (c *Config) absorbStep(s *State, w *analysis.Window, at *timing) {
 	s.step.windows++
 	s.step.canary.add(&w.Canary)
 	s.step.stable.add(&w.Stable)
+	if c.Shares {
+		s.shares = s.shares.Add(shares.Count{Canary: w.Canary.Requests, Stable: w.Stable.Requests}, w.Weight)
+	}
 	if at.warm {
 		s.step.warm.windows++
 		s.step.warm.canary.add(&w.Canary)

@@ -62,11 +62,11 @@ func (c *codec) count(values ...*int64) {
 	}
 }
 
-// timestamp is a time in Unix nanoseconds that is likely to be near another one.
-func (c *codec) timestamp(x *int64, near int64) {
-	distance := near - *x
+// near is a number that is likely to be near another one.
+func (c *codec) near(x *int64, other int64) {
+	distance := other - *x
 	c.count(&distance)
-	*x = near - distance
+	*x = other - distance
 }
 
 // key is a hash.

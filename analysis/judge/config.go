@@ -57,6 +57,10 @@ type Config struct {
 	// less as evidence. At least 1, at most 1e6. 0 means that it is fitted on
 	// stable's history.
 	MaxCorrelatedFailures float64
+	// Shares is whether the versions' shares of the requests are to be what the weight
+	// says: while they are not, no step passes. It takes windows that count all requests
+	// that were shared by the weight, and no others.
+	Shares bool
 	// Dispersion is what was learned about stable in earlier releases; see
 	// State.Dispersion. The zero value is always safe to give.
 	Dispersion Dispersion
@@ -86,6 +90,7 @@ type Startup struct {
 //	MaxBadPromotion   1 %      evidence 100 promotes early
 //	MinEvidence       30 s
 //	LatencyWeight     0.5      a third of the stake is bet on latency
+//	Shares            false    whether they can be tested depends on the step
 func Defaults() Config {
 	return Config{
 		MaxFalseRollback: 0.01,

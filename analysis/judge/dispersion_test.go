@@ -214,7 +214,7 @@ func TestADispersionIsStoredAndHandedToTheNextRelease(t *testing.T) {
 	if diff := cmp.Diff(d, s.Dispersion()); diff != "" {
 		t.Errorf("known in the next release (-want +got):\n%s", diff)
 	}
-	for name, text := range map[string]string{"nothing": "", "a state": "serin-judge/2 AAAA", "cut short": string(text[:len(text)-4])} {
+	for name, text := range map[string]string{"nothing": "", "a state": "serin-judge/3 AAAA", "cut short": string(text[:len(text)-4])} {
 		if err := back.UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%s was read without an error", name)
 		}

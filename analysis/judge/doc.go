@@ -21,6 +21,9 @@
 // present step, so that traffic at one weight never certifies another; requests
 // are counted from the end of the start-up phase, in which a lot is tolerated.
 //
+// Where Config.Shares says so, package shares tests whether the versions got the shares that
+// the weights of the step promise. While they did not, nothing passes.
+//
 // From the single bet to the verdict:
 //
 //	boundary    one window against one null: projection and likelihood ratio
@@ -31,7 +34,7 @@
 //	absorb      one window through all of them, into the State
 //	next        the verdict
 //
-// The package is pure: it imports the standard library and package analysis
+// The package is pure: it imports the standard library and the packages analysis and shares
 // only, takes the time as a parameter and allocates nothing per window. Input
 // that cannot be true, or that is missing, is Inconclusive: it is never a Pass,
 // never a Fail, and leaves the state as it was.

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/serin-dev/serin/analysis/shares"
 )
 
 const (
 	// stateVersion is the first word of a stored State. It changes whenever a
 	// State of before would be read wrongly.
-	stateVersion = "serin-judge/2"
+	stateVersion = "serin-judge/3"
 	// dispersionVersion is that of a stored Dispersion.
 	dispersionVersion = "serin-dispersion/1"
 	// stateSize is the most bytes that MarshalText returns.
@@ -109,6 +111,7 @@ func (s *State) code(c *codec) {
 	s.release.code(c)
 	c.rough(&s.informative.nc, &s.informative.ns)
 	s.step.code(c)
+	codeShares(c, &s.shares)
 	for i := range s.limits {
 		s.limits[i].code(c, s.last)
 	}
@@ -129,7 +132,7 @@ func (m *metric) code(c *codec, now int64) {
 	small(c, &m.kind)
 	small(c, &m.open)
 	c.flag(&m.apart)
-	c.timestamp(&m.end, now)
+	c.near(&m.end, now)
 	if m.open == 0 {
 		m.before.code(c)
 	}
@@ -164,6 +167,11 @@ func (t *track) code(c *codec) {
 
 func (t *counter) code(c *codec) { c.count(&t.requests, &t.failures) }
 
+func (t *counter) codeNear(c *codec, other counter) {
+	c.near(&t.requests, other.requests)
+	c.near(&t.failures, other.failures)
+}
+
 func (d *Dispersion) code(c *codec) {
 	d.codeFailures(c)
 	d.Latency.code(c)
@@ -184,11 +192,17 @@ func (s *step) code(c *codec) {
 	c.count(&s.start, &s.windows)
 	s.canary.code(c)
 	s.stable.code(c)
-	c.count(&s.warm.windows)
-	s.warm.canary.code(c)
-	s.warm.stable.code(c)
+	// Of most steps, all windows are after the start-up phase.
+	c.near(&s.warm.windows, s.windows)
+	s.warm.canary.codeNear(c, s.canary)
+	s.warm.stable.codeNear(c, s.stable)
 	c.count(&s.since, &s.measured)
 	c.float(&s.spent)
+}
+
+func codeShares(c *codec, s *shares.State) {
+	small(c, &s.Weight)
+	c.count(&s.Earlier, &s.Counted.Canary, &s.Counted.Stable, &s.Found.Canary, &s.Found.Stable)
 }
 
 func (l *limitState) code(c *codec, now int64) {
@@ -199,7 +213,7 @@ func (l *limitState) code(c *codec, now int64) {
 	}
 	c.key(&l.key)
 	c.count(&l.share.Total, &l.share.Within, &l.share.Beyond)
-	c.timestamp(&l.at, now)
+	c.near(&l.at, now)
 	small(c, &l.missed)
 	small(c, &l.phase)
 }

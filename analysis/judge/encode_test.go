@@ -54,7 +54,7 @@ func TestAStateThatCannotBeReadIsAnErrorAndNotABeginning(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty":               "",
 		"an earlier version":  "serin-judge/1 0 0 0",
-		"a later version":     "serin-judge/3 " + data,
+		"a later version":     "serin-judge/4 " + data,
 		"cut short":           string(good[:len(good)-4]),
 		"cut to the version":  version,
 		"longer than written": string(good) + "AAAA",
@@ -90,7 +90,7 @@ func FuzzUnmarshalText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		checkRead(t, data)
-		checkRead(t, []byte("serin-judge/2 "+base64.RawURLEncoding.EncodeToString(data)))
+		checkRead(t, []byte("serin-judge/3 "+base64.RawURLEncoding.EncodeToString(data)))
 	})
 }
 

@@ -64,6 +64,9 @@ func (c *Config) assess(s *State, now time.Time) Result {
 	case now.Sub(s.End()).Abs() > c.StaleAfter: // also when the clock was set back
 		return c.result(s, Inconclusive, ReasonStaleData)
 	}
+	if c.Shares && s.shares.Result().Mismatch() {
+		return c.result(s, Inconclusive, ReasonShareMismatch)
+	}
 	if reason := c.shortage(s); reason != "" {
 		return c.result(s, Inconclusive, reason)
 	}
@@ -167,6 +170,9 @@ func (c *Config) result(s *State, v Verdict, why Reason) Result {
 	}
 	if s.last == 0 {
 		return r
+	}
+	if c.Shares {
+		r.Shares = s.shares.Result()
 	}
 	c.alignComparisons(s)
 	m := c.merge(s)

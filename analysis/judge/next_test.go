@@ -19,6 +19,7 @@ func everything() judge.Config {
 	c := comparing("orders", "sizes")
 	c.Startup = judge.Startup{For: 10 * time.Second, Tolerate: .25}
 	c.MinEvidence = 5 * time.Second
+	c.Shares = true
 	c.Limits = []judge.Limit{judge.MinSuccessRate(.5), judge.MaxLatency(.9, 600*time.Millisecond), judge.ValueBetween("queue", 0, 100)}
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/shares"
 )
 
 // full is a state in which as much as possible is stored, from windows with
@@ -43,6 +44,10 @@ func played(tb testing.TB, n int64) State {
 			w.Values = append(w.Values, analysis.Value{Name: m.Name, Value: &v})
 		}
 		s, _ = c.Next(s, w)
+	}
+	s.shares = shares.State{Weight: 99, Earlier: 100, Counted: shares.Count{Canary: n, Stable: n}, Found: shares.Count{Canary: n, Stable: n}}
+	if !s.shares.Plausible() {
+		s.shares.Counted, s.shares.Found = shares.Count{Canary: 1e10, Stable: 1e10}, shares.Count{Canary: 1e10, Stable: 1e10}
 	}
 	return s
 }
@@ -97,6 +102,7 @@ func TestAStateThatCouldNotHaveComeAboutIsRefused(t *testing.T) {
 		"a dispersion of negative times":  func(s *State) { s.dispersion.Span = -1 },
 		"a preview of more than it takes": func(s *State) { s.metrics[9].open, s.metrics[9].before.events = 0, thorough },
 		"more within than there were":     func(s *State) { s.metrics[9].open, s.metrics[9].before.bounds, s.metrics[9].before.within[0] = 0, 1, 5 },
+		"shares of a negative count":      func(s *State) { s.shares.Counted.Stable = -1 },
 		"an edge that is no number":       func(s *State) { s.metrics[1].tracks[0].edge = math.NaN() },
 	} {
 		t.Run(name, func(t *testing.T) {

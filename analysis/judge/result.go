@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/serin-dev/serin/analysis/shares"
 )
 
 // Verdict is what the evidence says about the canary in the present step.
@@ -58,6 +60,9 @@ const (
 	ReasonMissingData Reason = "MissingData"
 	// ReasonStaleData means that the newest window is older than StaleAfter.
 	ReasonStaleData Reason = "StaleData"
+	// ReasonShareMismatch means that the versions' shares of the requests are not what the
+	// weight says, so that nothing is known of what the next weight would do.
+	ReasonShareMismatch Reason = "ShareMismatch"
 	// ReasonStartingUp means that the start-up phase is not over, or that no
 	// window after it was seen in this step.
 	ReasonStartingUp Reason = "StartingUp"
@@ -131,6 +136,8 @@ type Result struct {
 	StableRequests, StableFailures int64
 	// MinRequests is how many of them each version needs.
 	MinRequests int64
+	// Shares is how the requests of the step were shared. Only with Config.Shares.
+	Shares shares.Result
 	// Limit is the limit that Reason is about, if it is about one.
 	Limit Limit
 	// LimitSamples is how many requests have come together for its next
@@ -150,6 +157,8 @@ func (r Result) Explain() string {
 		return fmt.Sprintf("all traffic is on the canary, so there is nothing to compare with; %d of its %d requests failed", r.CanaryFailures, r.CanaryRequests)
 	case ReasonTooFewRequests:
 		return r.waiting()
+	case ReasonShareMismatch:
+		return r.Shares.Explain()
 	case ReasonLimitMissed, ReasonLimitUnmeasured, ReasonLimitUndecided, ReasonLimitAtRisk, ReasonLimitMissing:
 		return r.limit()
 	default:

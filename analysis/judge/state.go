@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/shares"
 )
 
 // State is everything the judge remembers of one revision's rollout. It is a
@@ -42,6 +43,7 @@ type State struct {
 	informative counts
 
 	step   step
+	shares shares.State // of the windows of the present step
 	limits [MaxLimits]limitState
 
 	failed      Reason // why the canary failed; never unset, and nothing else changes then but last
@@ -80,7 +82,7 @@ func (s State) StartStep(now time.Time) State {
 	if s.failed != "" {
 		return s
 	}
-	s.step = step{start: now.UnixNano()}
+	s.step, s.shares = step{start: now.UnixNano()}, s.shares.Begin()
 	for i := range s.metrics {
 		s.metrics[i].restart()
 	}
@@ -137,7 +139,7 @@ func (s *State) plausible() bool {
 		s.first >= 0, s.last >= s.first, s.weight >= 0, s.weight <= 100,
 		stakeable(s.spent), finite(s.merged), s.previous.plausible(), s.dispersion.plausible(),
 		s.previousCanary.plausible(), s.canary.plausible(),
-		s.release.plausible(), finite(s.informative.nc), finite(s.informative.ns), s.step.plausible(),
+		s.release.plausible(), finite(s.informative.nc), finite(s.informative.ns), s.step.plausible(), s.shares.Plausible(),
 	)
 	for i := range s.metrics {
 		ok = ok && s.metrics[i].plausible()

@@ -93,7 +93,7 @@ func (s Stage) React(p Progress, r judge.Result) Action {
 	case s.Passes(r):
 		return p.next()
 	default:
-		return s.withoutEvidence(p)
+		return s.withoutEvidence(p, r)
 	}
 }
 
@@ -101,10 +101,10 @@ func (s Stage) React(p Progress, r judge.Result) Action {
 func (s Stage) Passes(r judge.Result) bool { return r.Verdict == judge.Pass || s.Untested }
 
 // withoutEvidence does what the policy says.
-func (s Stage) withoutEvidence(p Progress) Action {
+func (s Stage) withoutEvidence(p Progress, r judge.Result) Action {
 	switch {
-	case p.Held < max(s.Hold, MinObservation):
-		return Hold
+	case p.Held < max(s.Hold, MinObservation), r.Reason == judge.ReasonShareMismatch:
+		return Hold // weights that are not kept say nothing of the canary, and may not be raised
 	case s.OnInconclusive == GoOn:
 		return p.next()
 	case s.OnInconclusive == GiveUp:

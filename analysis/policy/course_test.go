@@ -15,6 +15,7 @@ func TestReact(t *testing.T) {
 	early := judge.Result{Verdict: judge.Pass, Reason: judge.ReasonNotWorse, MayPromote: true}
 	fail := judge.Result{Verdict: judge.Fail, Reason: judge.ReasonWorseThanStable}
 	unclear := judge.Result{Verdict: judge.Inconclusive, Reason: judge.ReasonTooFewRequests}
+	unkept := judge.Result{Verdict: judge.Inconclusive, Reason: judge.ReasonShareMismatch}
 	for _, tt := range []struct {
 		name     string
 		policy   policy.Inconclusive
@@ -41,6 +42,9 @@ func TestReact(t *testing.T) {
 		{"without evidence Promote goes on", policy.GoOn, policy.Progress{Held: time.Minute}, unclear, policy.Step},
 		{"and promotes after the last step", policy.GoOn, policy.Progress{Held: time.Minute, Last: true}, unclear, policy.Promote},
 		{"without evidence RollBack gives up", policy.GiveUp, policy.Progress{Held: time.Minute}, unclear, policy.RollBack},
+		{"weights that are not kept are not raised", policy.GoOn, policy.Progress{Held: time.Hour}, unkept, policy.Hold},
+		{"nor is the canary promoted", policy.GoOn, policy.Progress{Held: time.Hour, Last: true, Ended: true}, unkept, policy.Hold},
+		{"and not rolled back for them", policy.GiveUp, policy.Progress{Held: time.Hour}, unkept, policy.Hold},
 		{"but not before the step is over", policy.GiveUp, policy.Progress{Held: 59 * time.Second}, unclear, policy.Hold},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -42,6 +42,7 @@ func DefaultPlan() Plan {
 }
 
 func stage(s settings.Settings, hold time.Duration) policy.Stage {
+	s.Judge.Shares = true
 	return policy.Stage{Hold: hold, Judge: s.Judge, OnInconclusive: policy.Inconclusive(s.OnInconclusive), Early: s.Early}
 }
 
@@ -131,6 +132,7 @@ func NewPlan(spec *v1alpha1.RolloutSpec) (Plan, error) {
 		}
 		planned := stage(changed, hold)
 		planned.Weight, planned.Untested = s.Weight, s.Weight == 0
+		planned.Judge.Shares = len(s.Matches) == 0 && (s.Mirror == nil || *s.Mirror == 0)
 		plan.stages = append(plan.stages, planned)
 	}
 	return plan, nil

@@ -39,7 +39,7 @@ const setup = `| | |
 |---|---|
 | plan | weights 5, 10, 20 and 50 %%, a minute each; then the rest of ten minutes; then all traffic |
 | windows | 5 s, independent Poisson numbers of requests for both versions. A change of weight takes effect between two windows, for all rules |
-| Serin | the judge of this repository and the planner's reaction: a step needs a pass, and 50 requests of each version; an early promotion leaves 5 %% on stable until the planned end; ten minutes of stable's history are known |
+| Serin | the judge of this repository, and the rules of the release engine for its verdicts (package analysis/policy, which both run). Pods, routers and schedules take no time here: a step needs a pass, and 50 requests of each version; an early promotion leaves 5 %% on stable until the planned end; ten minutes of stable's history are known |
 | rivals | their rules with their published parameters; promotion at the planned end |
 | failed requests | those that the canary failed until it was rolled back or the release was over, on average |
 | times | medians over all runs, from the beginning of the defect; – where fewer than half came to that |

@@ -65,7 +65,6 @@ func TestDefinitionsAreTheGeneratedOnes(t *testing.T) {
 	}
 }
 
-// rules of a role file, whose rules hold no template actions.
 func TestTheLengthOfAWindowIsTheOperatorsOwn(t *testing.T) {
 	text, err := os.ReadFile("values.yaml")
 	if err != nil {
@@ -77,6 +76,7 @@ func TestTheLengthOfAWindowIsTheOperatorsOwn(t *testing.T) {
 	}
 }
 
+// rules of a role file, whose rules hold no template actions.
 func rules(t *testing.T, file string) []rbacv1.PolicyRule {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("templates", file))
@@ -89,6 +89,7 @@ func rules(t *testing.T, file string) []rbacv1.PolicyRule {
 		if !found {
 			continue
 		}
+		list, _, _ = strings.Cut(list, "\n{{- end")
 		var role struct {
 			Rules []rbacv1.PolicyRule `json:"rules"`
 		}
@@ -104,7 +105,7 @@ func rules(t *testing.T, file string) []rbacv1.PolicyRule {
 }
 
 func TestRolesHaveNoWildcardsAndNoSecrets(t *testing.T) {
-	for _, file := range []string{"clusterrole.yaml", "proxyrole.yaml", "role.yaml", "userroles.yaml", "configurationrole.yaml", "metricsrole.yaml"} {
+	for _, file := range []string{"clusterrole.yaml", "clusterobjectrole.yaml", "freezerole.yaml", "apiserverrole.yaml", "proxyrole.yaml", "role.yaml", "userroles.yaml", "configurationrole.yaml", "metricsrole.yaml"} {
 		for _, rule := range rules(t, file) {
 			for _, word := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs) {
 				if strings.Contains(word, "*") || word == "secrets" || word == "escalate" || word == "bind" || word == "impersonate" {
@@ -170,7 +171,7 @@ func TestTheManagerActsOnlyAsTheServiceAccountForCanaryReleases(t *testing.T) {
 	if rest := strings.Replace(string(text), one, "", 1); strings.Contains(rest, "impersonate") || rest == string(text) {
 		t.Errorf("%s lets the manager act as others than the one ServiceAccount", canaryRole)
 	}
-	for _, word := range []string{"secrets", "*", "escalate", "bind]"} {
+	for _, word := range []string{"secrets", "'*'", "[*", "escalate", "bind]"} {
 		if strings.Contains(string(text), word) {
 			t.Errorf("%s: %q", canaryRole, word)
 		}
@@ -185,7 +186,7 @@ func TestTheManagerActsOnlyAsTheServiceAccountForCanaryReleases(t *testing.T) {
 }
 
 func TestEveryRuleOfTheManagerSaysWhatItIsFor(t *testing.T) {
-	for _, file := range []string{"clusterrole.yaml", "role.yaml", "configurationrole.yaml", "metricsrole.yaml", "metricscertificate.yaml", "admissionrole.yaml", "webhooks.yaml", canaryRole, secretRole} {
+	for _, file := range []string{"clusterrole.yaml", "clusterobjectrole.yaml", "freezerole.yaml", "apiserverrole.yaml", "role.yaml", "configurationrole.yaml", "metricsrole.yaml", "metricscertificate.yaml", "admissionrole.yaml", "webhooks.yaml", canaryRole, secretRole} {
 		text, err := os.ReadFile(filepath.Join("templates", file))
 		if err != nil {
 			t.Fatal(err)
@@ -241,6 +242,22 @@ func TestTheManagerHasEveryRightThatItGivesToProxies(t *testing.T) {
 						t.Errorf("the manager lacks %s %s.%s", verb, resource, group)
 					}
 				}
+			}
+		}
+	}
+}
+
+// What belongs to no namespace is read and not written, but for the status of Freezes.
+func TestTheManagerOnlyReadsWhatBelongsToNoNamespace(t *testing.T) {
+	for _, rule := range rules(t, "clusterobjectrole.yaml") {
+		if !slices.Equal(rule.Verbs, []string{"get", "list", "watch"}) {
+			t.Errorf("too much: %+v", rule)
+		}
+	}
+	for _, rule := range rules(t, "clusterrole.yaml") {
+		for _, resource := range rule.Resources {
+			if slices.Contains([]string{"freezes", "freezes/status", "clusteranalysistemplates", "namespaces", "nodes", "gatewayclasses", "mutatingadmissionpolicies"}, resource) {
+				t.Errorf("no Role can give %s", resource)
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func TestEveryControllerIsBounded(t *testing.T) {
 	o := managerOptions{
 		splits:     traffic.Served{Version: splitv1.GroupVersion.Version},
 		proxyImage: "serin", defaultRouter: "nginx", canaryServiceAccount: "serin-canary", window: 5 * time.Second, workers: 8,
-		smiSettle: smi.DefaultSettle, proxyPods: proxyPodOptions{replicas: 2}, admission: admissionOptions{mode: "policies"},
+		smiSettle: smi.DefaultSettle, scope: scopeOptions{clusterObjects: true}, proxyPods: proxyPodOptions{replicas: 2}, admission: admissionOptions{mode: "policies"},
 	}
 	mgr := newRecording(t, o)
 	if err := o.addControllers(t.Context(), mgr); err != nil {
@@ -78,7 +78,7 @@ func TestEveryControllerIsBounded(t *testing.T) {
 		if deadline := time.Duration(c.FieldByName("ReconciliationTimeout").Int()); deadline < bounds.Deadline || deadline > 30*time.Minute {
 			t.Errorf("controller %s: a reconcile may take %s", name, deadline)
 		}
-		limiter, ok := c.FieldByName("RateLimiter").Interface().(workqueue.TypedRateLimiter[reconcile.Request])
+		limiter, ok := reflect.TypeAssert[workqueue.TypedRateLimiter[reconcile.Request]](c.FieldByName("RateLimiter"))
 		if !ok {
 			t.Errorf("controller %s has no rate limiter", name)
 			continue

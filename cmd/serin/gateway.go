@@ -23,7 +23,10 @@ func (o *managerOptions) gatewayRouter(ctx context.Context, mgr manager.Manager)
 	if err != nil {
 		return nil, err
 	}
+	if !o.scope.clusterObjects {
+		served = served.WithoutClasses()
+	}
 	return gatewayapi.New(ctx, mgr.GetCache(), mgr.GetClient(), gatewayapi.Options{
-		Served: served, Default: o.defaultRouter == gatewayapi.Name, Settle: o.gatewaySettle,
+		Namespaces: o.scope.namespaces, Served: served, Default: o.defaultRouter == gatewayapi.Name, Settle: o.gatewaySettle,
 	})
 }

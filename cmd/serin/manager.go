@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -22,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/serin-dev/serin/analysis"
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
@@ -45,20 +45,23 @@ import (
 
 // managerOptions are the flags of serin manager.
 type managerOptions struct {
-	metricsAddress, probeAddress string
-	leaderElect                  bool
-	leaderNamespace              string
-	proxyImage                   string
-	proxyPods                    proxyPodOptions
-	defaultRouter                string
-	admission                    admissionOptions
-	istioSettle, smiSettle       time.Duration
-	gatewaySettle                time.Duration
-	window                       time.Duration
-	workers                      int
-	secretNamespaces             []string
-	outbound                     outboundOptions
-	canaryServiceAccount         string
+	probeAddress              string
+	metrics                   ownMetricsOptions
+	leaderElect               bool
+	leaderNamespace, leaderID string
+	scope                     scopeOptions
+	proxyImage                string
+	proxyPods                 proxyPodOptions
+	defaultRouter             string
+	admission                 admissionOptions
+	istioSettle, smiSettle    time.Duration
+	gatewaySettle             time.Duration
+	window                    time.Duration
+	workers                   int
+	configurationNamespaces   []string
+	secretNamespaces          []string
+	outbound                  outboundOptions
+	canaryServiceAccount      string
 	// splits is how the cluster serves TrafficSplits.
 	splits traffic.Served
 }
@@ -79,21 +82,24 @@ func newManagerCommand() *cobra.Command {
 }
 
 func (o *managerOptions) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of the operator's metrics; 0 for none")
+	o.metrics.bind(flags)
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of the probes")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "act only as the holder of a lease, so that several replicas can run")
 	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "namespace of the lease; the pod's own when empty")
+	flags.StringVar(&o.leaderID, "leader-election-id", "manager.serin.dev", "name of the lease, which no two installations may share")
 	flags.StringVar(&o.proxyImage, "proxy-image", "", "image that the nginx router runs its proxies with")
 	flags.StringVar(&o.defaultRouter, "default-router", string(v1alpha1.RouterNginx), "router of Rollouts and TrafficSplits that name none")
 	flags.DurationVar(&o.istioSettle, "istio-settle", istio.DefaultSettle, "time that Istio's proxies are given to follow a change of a VirtualService")
 	flags.DurationVar(&o.gatewaySettle, "gateway-settle", gatewayapi.DefaultSettle, "time that the proxies of a gateway or mesh are given to follow routes of the Gateway API that it has taken")
 	flags.DurationVar(&o.smiSettle, "smi-settle", smi.DefaultSettle, "time after which a mesh is taken to serve a Rollout's TrafficSplit with the router smi")
+	flags.StringSliceVar(&o.configurationNamespaces, "configuration-namespace", nil, "namespace in which Rollouts may make the contents of ConfigMaps part of a version; can be repeated; default: all that are served")
 	flags.StringSliceVar(&o.secretNamespaces, "secret-namespace", nil, "namespace in which Rollouts may make the contents of Secrets part of a version; can be repeated")
 	flags.StringVar(&o.canaryServiceAccount, "canary-service-account", "",
 		"name of the ServiceAccount, of the namespace of each CanaryRelease, that Helm is called as; without it, CanaryReleases are not served")
 	flags.DurationVar(&o.window, "window", analysis.WindowLength, "time between two readings of the proxies' counters, which is the length of a window of analysis; 1s to 10s")
 	flags.IntVar(&o.workers, "workers", 8, "number of Rollouts that are reconciled at once")
 	o.admission.bind(flags)
+	o.scope.bind(flags)
 	o.proxyPods.bind(flags)
 	o.outbound.bind(flags)
 }
@@ -112,6 +118,9 @@ func newScheme(splits traffic.Served) *runtime.Scheme {
 func (o *managerOptions) run(ctx context.Context) error {
 	if err := analysis.ValidateWindowLength(o.window); err != nil {
 		return fmt.Errorf("--window: %w", err)
+	}
+	if err := errors.Join(o.scope.check("configuration-namespace", o.configurationNamespaces), o.scope.check("secret-namespace", o.secretNamespaces)); err != nil {
+		return err
 	}
 	restConfig, err := config.GetConfig()
 	if err != nil {
@@ -153,8 +162,10 @@ func (o *managerOptions) addControllers(ctx context.Context, mgr manager.Manager
 	if err := o.addRollouts(ctx, mgr, routers); err != nil {
 		return fmt.Errorf("set up the Rollout controller: %w", err)
 	}
-	if err := freeze.New(mgr.GetClient(), clock.RealClock{}).SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("set up the Freeze controller: %w", err)
+	if len(o.scope.namespaces) == 0 { // a Freeze is the cluster's
+		if err := freeze.New(mgr.GetClient(), clock.RealClock{}).SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("set up the Freeze controller: %w", err)
+		}
 	}
 	if err := o.addCanaryReleases(mgr); err != nil {
 		return fmt.Errorf("set up the CanaryRelease controller: %w", err)
@@ -168,7 +179,7 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 	restConfig.QPS = -1
 	byObject := trafficsplit.CacheOptions()
 	maps.Copy(byObject, served.CacheOptions(o.splits))
-	maps.Copy(byObject, rollout.CacheOptions(o.secretNamespaces...))
+	maps.Copy(byObject, rollout.CacheOptions())
 	maps.Copy(byObject, admission.CacheOptions(o.admission.webhooks))
 	caches, err := newCaches(restConfig)
 	if err != nil {
@@ -176,12 +187,12 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 	}
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: newScheme(o.splits), Logger: ctrl.LoggerFrom(ctx),
-		Metrics:                metricsserver.Options{BindAddress: o.metricsAddress},
+		Metrics:                o.metrics.options(),
 		HealthProbeBindAddress: o.probeAddress,
-		LeaderElection:         o.leaderElect, LeaderElectionID: "manager.serin.dev",
+		LeaderElection:         o.leaderElect, LeaderElectionID: o.leaderID,
 		LeaderElectionNamespace:       o.leaderNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		Cache:                         cache.Options{ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:                         cache.Options{ByObject: byObject, DefaultNamespaces: o.scope.watched(), DefaultTransform: cache.TransformStripManagedFields()},
 		// What was decided from a cache that has not seen the operator's own last write
 		// would be decided about a world that is gone: see the weights of a split.
 		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
@@ -196,7 +207,7 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
-	return mgr, addHealth(mgr, caches)
+	return mgr, errors.Join(addHealth(mgr, caches), addRelease(mgr, clock.RealClock{}))
 }
 
 // routers are the routers that this operator offers. A new one is one more line.
@@ -239,12 +250,15 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 	if err != nil {
 		return err
 	}
+	if !o.scope.clusterObjects {
+		mutations = rollout.Admission{} // the policies belong to no namespace
+	}
 	logMode(ctx, mutations)
 	measured, err := o.addMeasurements(mgr, routers)
 	if err != nil {
 		return fmt.Errorf("add the measurement: %w", err)
 	}
-	policy, roots, err := o.outbound.reach(mgr)
+	policy, roots, err := o.outbound.reach(mgr, o.scope)
 	if err != nil {
 		return err
 	}
@@ -260,8 +274,10 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone),
 		Drain: map[v1alpha1.RouterName]time.Duration{smi.Name: o.smiSettle}, Served: o.splits, Measurements: measured, Metrics: named, Outbox: outbox,
 		Clock: clock.RealClock{}, Admission: mutations, Concurrency: o.workers,
-		CanaryReleases: o.canaryServiceAccount != "",
-		Configuration:  rollout.ConfigurationOptions{SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader()},
+		CanaryReleases: o.canaryServiceAccount != "", NamespacedOnly: !o.scope.clusterObjects,
+		Configuration: rollout.ConfigurationOptions{
+			Namespaces: o.configurationNamespaces, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader(),
+		},
 	})
 	if err := metrics.Registry.Register(r.Metrics()); err != nil {
 		return fmt.Errorf("register the metrics of Rollouts: %w", err)

@@ -25,6 +25,9 @@ func (o *managerOptions) addMeasurements(mgr manager.Manager, routers []traffic.
 	changed := changes.New()
 	proxies := newProxies(mgr, o.window, changed)
 	others := sampling.NewTrafficMetrics(lister, clock.RealClock{}, changed)
+	if len(o.scope.namespaces) > 0 {
+		others.Apart()
+	}
 	measured := sampling.NewRouted(sampling.RoutedOptions{
 		Splits: mgr.GetClient(), DefaultRouter: o.defaultRouter, ProxyRouters: proxyRouters(routers), Proxies: proxies, Others: others,
 		Changes: changed,

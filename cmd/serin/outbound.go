@@ -34,12 +34,14 @@ func (o *outboundOptions) bind(flags *pflag.FlagSet) {
 }
 
 // reach is where requests on behalf of users may go, and whom they trust there.
-func (o *outboundOptions) reach(mgr manager.Manager) (egress.Policy, *x509.CertPool, error) {
+func (o *outboundOptions) reach(mgr manager.Manager, scope scopeOptions) (egress.Policy, *x509.CertPool, error) {
 	policy, err := o.policy()
 	if err != nil {
 		return egress.Policy{}, nil, err
 	}
-	policy.APIServer = notify.APIServer(mgr.GetClient(), serverAddress(mgr.GetConfig().Host)...)
+	if policy.APIServer, err = scope.apiServer(mgr); err != nil {
+		return egress.Policy{}, nil, err
+	}
 	roots, err := publicRoots()
 	return policy, roots, err
 }

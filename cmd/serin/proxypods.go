@@ -18,7 +18,7 @@ import (
 type proxyPodOptions struct {
 	replicas, maxReplicas, targetCPU int32
 	requests, limits                 map[string]string
-	clusterRole, pullPolicy          string
+	clusterRole, role, pullPolicy    string
 	pullSecrets                      []string
 }
 
@@ -28,6 +28,7 @@ func (o *proxyPodOptions) bind(flags *pflag.FlagSet) {
 	flags.Int32Var(&o.targetCPU, "proxy-target-cpu", 80, "mean use of CPU that the autoscaler aims at, in percent of the request")
 	flags.StringToStringVar(&o.requests, "proxy-requests", nil, "resources that a proxy requests, such as cpu=50m,memory=96Mi; default: for a few thousand requests a second")
 	flags.StringVar(&o.clusterRole, "proxy-cluster-role", nginx.DefaultClusterRole, "ClusterRole that proxies are bound to, each in its own namespace; the manager needs all of its rights")
+	flags.StringVar(&o.role, "proxy-role", "", "Role, of each namespace with a TrafficSplit, that proxies are bound to instead of a ClusterRole; the manager needs all of its rights")
 	flags.StringVar(&o.pullPolicy, "proxy-pull-policy", "", "when nodes pull the proxies' image: Always, IfNotPresent or Never; default: IfNotPresent")
 	flags.StringSliceVar(&o.pullSecrets, "proxy-pull-secret", nil, "name of a Secret, in the namespace of each TrafficSplit, to pull the proxies' image with; can be repeated")
 	flags.StringToStringVar(&o.limits, "proxy-limits", nil, "limits of a proxy's resources, such as memory=384Mi; they replace the default ones together with --proxy-requests")
@@ -36,7 +37,7 @@ func (o *proxyPodOptions) bind(flags *pflag.FlagSet) {
 // options are those of the nginx router.
 func (o *proxyPodOptions) options(image string) (nginx.Options, error) {
 	out := nginx.Options{
-		Image: image, ClusterRole: o.clusterRole, Replicas: o.replicas, PullPolicy: corev1.PullPolicy(o.pullPolicy), PullSecrets: o.pullSecrets,
+		Image: image, ClusterRole: o.clusterRole, Role: o.role, Replicas: o.replicas, PullPolicy: corev1.PullPolicy(o.pullPolicy), PullSecrets: o.pullSecrets,
 	}
 	if o.replicas < 1 {
 		return out, fmt.Errorf("--proxy-replicas: %d must be at least 1", o.replicas)

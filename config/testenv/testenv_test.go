@@ -19,6 +19,7 @@ func (r *recorder) Helper() {}
 func (r *recorder) Fatalf(format string, args ...any) {
 	r.end += "failed: " + fmt.Sprintf(format, args...)
 }
+
 func (r *recorder) Skipf(format string, args ...any) {
 	r.end += "skipped: " + fmt.Sprintf(format, args...)
 }

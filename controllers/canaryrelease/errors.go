@@ -4,7 +4,6 @@ package canaryrelease
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +28,7 @@ func safe(err error) string {
 	if len(fields) == 0 {
 		return "the API server does not take it"
 	}
-	return fmt.Sprintf("the API server does not take %s", strings.Join(fields, ", "))
+	return "the API server does not take " + strings.Join(fields, ", ")
 }
 
 // plain reports whether the API server says something of the request, and nothing of the

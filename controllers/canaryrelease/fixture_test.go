@@ -112,11 +112,11 @@ func (h *helm) Adopt(ctx context.Context, r chart.Request) error {
 	}
 	h.Newest, h.Deployed, h.Status, h.AdoptedBy = 5, 5, "deployed", r.UID
 	d := &appsv1.Deployment{}
-	if err := h.c.Client.Get(ctx, key("web"), d); err != nil {
+	if err := h.c.Get(ctx, key("web"), d); err != nil {
 		return err
 	}
 	d.Spec.Template = h.template()
-	return h.c.Client.Update(ctx, d)
+	return h.c.Update(ctx, d)
 }
 
 func key(name string) types.NamespacedName {
@@ -152,7 +152,7 @@ func objects() []client.Object {
 	return []client.Object{d, rs, svc, cr}
 }
 
-func newCluster(t *testing.T, more ...client.Object) *cluster {
+func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, splitv1.AddToScheme} {
@@ -163,7 +163,7 @@ func newCluster(t *testing.T, more ...client.Object) *cluster {
 	c := &cluster{T: t, names: map[string]int{}, clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)), events: events.NewFakeRecorder(1000)}
 	c.counts = &counts{c: c, weights: map[string]analysis.Weight{}}
 	c.helm = &helm{c: c, Release: chart.Release{Newest: 4, Deployed: 4, Status: "deployed"}}
-	c.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects(), more...)...).WithReturnManagedFields().
+	c.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects()...).WithReturnManagedFields().
 		WithStatusSubresource(&v1alpha1.CanaryRelease{}, &splitv1.TrafficSplit{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}).Build()
 	seen := interceptor.NewClient(c.Client.(client.WithWatch), c.intercept())
 	c.r = New(seen, c.events, Options{

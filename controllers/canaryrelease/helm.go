@@ -149,8 +149,7 @@ func (s *observation) comparable() bool {
 // unproposed notes why there is no proposal. A user has to change what is invalid;
 // anything else is tried again.
 func (r *Reconciler) unproposed(s *observation, err error) {
-	var invalid chart.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[chart.InvalidError](err); ok {
 		s.Proposal = helmrelease.Proposal{Invalid: true, Problem: invalid.Error()}
 		return
 	}

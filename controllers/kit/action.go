@@ -50,6 +50,7 @@ func (v Version) String() string {
 	}
 	return fmt.Sprintf("the Service of %s's %s", v.Service, v.Role)
 }
+
 func (a ApplyBackend) String() string  { return fmt.Sprintf("point %s at %s", a.Version, a.Revision) }
 func (a DeleteBackend) String() string { return "delete " + a.Version.String() }
 func (a DeleteSplit) String() string {

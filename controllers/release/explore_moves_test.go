@@ -249,12 +249,9 @@ func (x *explored) pass(requests, failures int64) {
 		return
 	}
 	w := analysis.Window{Start: from, End: x.now, Weight: x.split.observed}
-	if w.Weight > 0 {
-		w.Canary = analysis.Variant{Requests: requests, Failures: failures}
-	}
-	if w.Weight < 100 {
-		w.Stable = analysis.Variant{Requests: requests}
-	}
+	share := int64(w.Weight)
+	w.Canary = analysis.Variant{Requests: requests * share / 100, Failures: failures * share / 100}
+	w.Stable = analysis.Variant{Requests: requests * (100 - share) / 100}
 	x.windows, x.dirty = append(x.windows, w), true
 }
 

@@ -44,7 +44,7 @@ func TestEveryReachableStateIsSound(t *testing.T) {
 				}
 			}
 			if n == defaultActions {
-				checkPage(t, c.name, got)
+				checkPage(t, c.name, got, e.longest)
 			}
 		})
 	}
@@ -55,13 +55,13 @@ var page = filepath.Join("..", "..", "docs", "verification.md")
 
 // checkPage compares the size of an exploration with its row of the page's table, or
 // writes it there with -update.
-func checkPage(t *testing.T, name string, got size) {
+func checkPage(t *testing.T, name string, got size, longest int) {
 	t.Helper()
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("| %s | %s | %s | %s |", name, thousands(got.states), thousands(got.transitions), thousands(got.rests))
+	want := fmt.Sprintf("| %s | %s | %s | %s | %d |", name, thousands(got.states), thousands(got.transitions), thousands(got.rests), longest)
 	row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + ` \|.*$`)
 	if *update {
 		if err := os.WriteFile(page, row.ReplaceAll(text, []byte(want)), 0o600); err != nil {

@@ -76,9 +76,9 @@ func react(d *state.Draft, i int, stage policy.Stage, action policy.Action) (ano
 		record.Reject(d, string(d.Verdict.Reason), "the evidence was inconclusive and spec.analysis.onInconclusive is RollBack: "+d.Verdict.Explain())
 		return true
 	case action == policy.Hold:
-		d.Say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", gates.Where(&d.Snapshot), evidence.EvidenceSentence(&d.Snapshot))
-		if stage.OnInconclusive != policy.WaitForEvidence {
-			d.Wake(d.Status.Step.ProgrammedAt.Add(max(stage.Hold, policy.MinObservation)))
+		d.Say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", gates.Where(&d.Snapshot), evidence.Sentence(&d.Snapshot))
+		if end := d.Status.Step.ProgrammedAt.Add(max(stage.Hold, policy.MinObservation)); stage.OnInconclusive != policy.WaitForEvidence && d.Now.Before(end) {
+			d.Wake(end)
 		}
 		return false
 	case stage.Passes(d.Verdict):
@@ -110,11 +110,11 @@ func holdOn(d *state.Draft, i int, end time.Time, action policy.Action) (another
 			return true
 		}
 	}
-	until := "until %s at least"
+	until := "until %s or later"
 	if d.Status.Step.HoldoutUntil != nil {
 		until = "ahead of time, since the evidence suffices; stable keeps the rest until %s, and both are compared"
 	}
-	d.Say(v1alpha1.ReasonHolding, "%s "+until+". %s", gates.Where(&d.Snapshot), state.EndTime(end, d.Steps[i].Hold), evidence.EvidenceSentence(&d.Snapshot))
+	d.Say(v1alpha1.ReasonHolding, "%s "+until+". %s", gates.Where(&d.Snapshot), state.EndTime(end, d.Steps[i].Hold), evidence.Sentence(&d.Snapshot))
 	d.GoesOn(end)
 	return false
 }
@@ -138,7 +138,7 @@ func awaitApproval(d *state.Draft, i int) (approved, ended bool) {
 		}
 		return approved, ended
 	}
-	d.Say(v1alpha1.ReasonWaitingForApproval, "%s, and the step waits for approval: set spec.control to Promote, Skip, PromoteFull or Abort for revision %s. %s", gates.Where(&d.Snapshot), d.Revision, evidence.EvidenceSentence(&d.Snapshot))
+	d.Say(v1alpha1.ReasonWaitingForApproval, "%s, and the step waits for approval: set spec.control to Promote, Skip, PromoteFull or Abort for revision %s. %s", gates.Where(&d.Snapshot), d.Revision, evidence.Sentence(&d.Snapshot))
 	record.NotifyOnce(d, v1alpha1.NotifyWaiting, d.State.Message)
 	return false, false
 }

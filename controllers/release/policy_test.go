@@ -36,7 +36,8 @@ func TestTheEngineAndTheReplayDecideTheSame(t *testing.T) {
 			w.until("the first weight", func() bool { return w.ro.Status.Step != nil && w.ro.Status.Step.ProgrammedAt != nil })
 			rate := []float64{0, 0, 0.01, 0.3}[seed/3%4]
 			requests := []int64{3, 40, 400}[seed/12%3]
-			windows, engine := w.judgeAlone(r, requests, rate)
+			kept := seed%10 != 9 // else half of the weight is no half of the requests
+			windows, engine := w.judgeAlone(r, requests, rate, kept)
 			plan, err := replay.NewPlan(&w.ro.Spec)
 			if err != nil {
 				t.Fatal(err)
@@ -64,8 +65,9 @@ func TestTheEngineAndTheReplayDecideTheSame(t *testing.T) {
 }
 
 // judgeAlone feeds windows to the engine, in a world where weights are live and pods ready
-// at once, until the canary is promoted or rolled back.
-func (w *world) judgeAlone(r *rand.Rand, requests int64, rate float64) (windows []replay.Window, actions []policy.Action) {
+// at once, until the canary is promoted or rolled back. Where weights are not kept, a fifth of
+// the requests goes to the canary.
+func (w *world) judgeAlone(r *rand.Rand, requests int64, rate float64, kept bool) (windows []replay.Window, actions []policy.Action) {
 	w.t.Helper()
 	o := w.observe()
 	o.ReportedAt, o.Windows = time.Time{}, nil
@@ -73,7 +75,11 @@ func (w *world) judgeAlone(r *rand.Rand, requests int64, rate float64) (windows 
 	for range 60 {
 		step := o.Rollout.Status.Step.Index
 		window := analysis.Window{Start: began, End: began.Add(5 * time.Second), Weight: o.Rollout.Status.Step.Weight}
-		window.Stable, window.Canary = draw(r, 4*requests, 0), draw(r, requests, rate)
+		rest := 4 * requests
+		if kept {
+			rest = requests * int64(100-window.Weight) / int64(window.Weight)
+		}
+		window.Stable, window.Canary = draw(r, rest, 0), draw(r, requests, rate)
 		began = window.End
 		o.Now, o.Windows = window.End, []analysis.Window{window}
 		windows = append(windows, replay.Window{Window: window, T: window.End.Sub(epoch).Seconds(), Step: int(step)})

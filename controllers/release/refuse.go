@@ -86,7 +86,7 @@ func stay(d *state.Draft) {
 		d.Say(d.Refusal.Reason, "The release of revision %s stays where it is meanwhile.", d.Revision)
 		return
 	}
-	d.Say(d.Refusal.Reason, "%s, and stays there meanwhile. %s", gates.Where(&d.Snapshot), evidence.EvidenceSentence(&d.Snapshot))
+	d.Say(d.Refusal.Reason, "%s, and stays there meanwhile. %s", gates.Where(&d.Snapshot), evidence.Sentence(&d.Snapshot))
 }
 
 // qualify adds the reason of a refusal to what is done in spite of it.

@@ -412,7 +412,7 @@ func readyMessage(ro *v1alpha1.Rollout) string {
 	for _, c := range ro.Status.Conditions {
 		if c.Type == v1alpha1.ConditionReady {
 			// Evidence changes with every window; the log is about the rest.
-			m, _, _ := strings.Cut(c.Message, "at least.")
+			m, _, _ := strings.Cut(c.Message, "or later.")
 			m, _, _ = strings.Cut(m, " Canary fails")
 			return fmt.Sprintf("%s (%s)", m, c.Reason)
 		}

@@ -4,7 +4,9 @@ package rollout
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,23 +22,14 @@ import (
 // controller reads. What is dropped is never written back: of these kinds only
 // patches are written, and statuses, with which the API server takes no metadata.
 //
-// Pod templates stay whole, of ReplicaSets too: they are compared by meaning. The
-// namespaces are those whose Secrets may be watched.
-func CacheOptions(secretNamespaces ...string) map[client.Object]cache.ByObject {
-	options := map[client.Object]cache.ByObject{
+// Pod templates of Deployments stay whole: canaries are made of them. Of those of ReplicaSets
+// a digest stays, by which they are compared.
+func CacheOptions() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{
 		&appsv1.Deployment{}: {Transform: transformDeployment},
 		&appsv1.ReplicaSet{}: {Transform: transformReplicaSet},
 		&v1alpha1.Rollout{}:  {Transform: transformRollout},
-		&corev1.ConfigMap{}:  {Transform: transformContent},
 	}
-	if len(secretNamespaces) > 0 {
-		secrets := cache.ByObject{Transform: transformContent, Namespaces: map[string]cache.Config{}}
-		for _, namespace := range secretNamespaces {
-			secrets.Namespaces[namespace] = cache.Config{}
-		}
-		options[&corev1.Secret{}] = secrets
-	}
-	return options
 }
 
 // transformContent keeps what distinguishes an object and a copy. Only their metadata are
@@ -64,11 +57,11 @@ func transformDeployment(object any) (any, error) {
 	return object, nil
 }
 
-// transformReplicaSet drops the annotations that the Deployment controller copies
-// from the Deployment, but for those that are read.
+// transformReplicaSet reduces the template, and drops the annotations that the Deployment
+// controller copies from the Deployment, but for those that are read.
 func transformReplicaSet(object any) (any, error) {
 	rs, ok := object.(*appsv1.ReplicaSet)
-	if !ok {
+	if !ok || workload.IsReduced(rs) { // an informer may hand over what it has already
 		return object, nil
 	}
 	rs.ManagedFields = nil
@@ -81,9 +74,27 @@ func transformReplicaSet(object any) (any, error) {
 			kept[key] = value
 		}
 	}
-	rs.Annotations = kept
+	rs.Annotations = sharedScale(kept)
+	workload.ReduceTemplate(rs)
 	return rs, nil
 }
+
+// scales are the annotations of ReplicaSets that have none but the scale of their Deployment,
+// by that scale: nearly all have.
+var scales sync.Map
+
+// sharedScale is one map for all ReplicaSets with the same scale and nothing else.
+func sharedScale(kept map[string]string) map[string]string {
+	scale, found := kept[workload.AnnotationDesiredReplicas]
+	if n, err := strconv.ParseInt(scale, 10, 32); !found || len(kept) != 1 || err != nil || n > maxSharedScale || strconv.FormatInt(n, 10) != scale {
+		return kept
+	}
+	known, _ := scales.LoadOrStore(scale, kept)
+	return known.(map[string]string) //nolint:forcetypeassert // of what is stored above
+}
+
+// maxSharedScale bounds how many maps are kept for ever.
+const maxSharedScale = 1000
 
 func transformRollout(object any) (any, error) {
 	if ro, ok := object.(*v1alpha1.Rollout); ok {

@@ -48,15 +48,15 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 				Spec:       appsv1.DeploymentSpec{Template: template},
 			},
 		},
-		"of a ReplicaSet the template and the annotations that are read": {
+		"of a ReplicaSet what the template is compared by, and the annotations that are read": {
 			object: &appsv1.ReplicaSet{
 				ObjectMeta: with(meta(workload.AnnotationDesiredReplicas, v1alpha1.AnnotationRolloutUID, "team", "deployment.kubernetes.io/revision"), v1alpha1.FieldManager),
 				Spec:       appsv1.ReplicaSetSpec{Template: template},
 			},
-			want: &appsv1.ReplicaSet{
+			want: reduced(&appsv1.ReplicaSet{
 				ObjectMeta: meta(workload.AnnotationDesiredReplicas, v1alpha1.AnnotationRolloutUID),
 				Spec:       appsv1.ReplicaSetSpec{Template: template},
-			},
+			}),
 		},
 		"of a Rollout all but the copy of kubectl": {
 			object: &v1alpha1.Rollout{ObjectMeta: with(meta(applied, "team"), "kubectl"), Spec: v1alpha1.RolloutSpec{Service: "website"}},
@@ -68,6 +68,21 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 				t.Errorf("kept (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func reduced(rs *appsv1.ReplicaSet) *appsv1.ReplicaSet {
+	workload.ReduceTemplate(rs)
+	return rs
+}
+
+// An informer may hand over an object that it has already.
+func TestAReducedReplicaSetStaysAsItIs(t *testing.T) {
+	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app:v1"}}}}
+	rs := transform(t, &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: *template.DeepCopy()}}).(*appsv1.ReplicaSet)
+	again := transform(t, rs.DeepCopy()).(*appsv1.ReplicaSet)
+	if diff := cmp.Diff(rs, again); diff != "" || !workload.HasTemplate(again, &template) {
+		t.Errorf("(-once +twice):\n%s", diff)
 	}
 }
 

@@ -27,10 +27,17 @@ import (
 
 // ConfigurationOptions say what spec.configuration may request.
 type ConfigurationOptions struct {
+	// Namespaces are those in which the operator may read ConfigMaps; none for all.
+	Namespaces []string
 	// SecretNamespaces are those in which the operator may read Secrets.
 	SecretNamespaces []string
 	// Reader reads contents from the API server: no content is kept in memory.
 	Reader client.Reader
+}
+
+// mayRead reports whether the operator may read the ConfigMaps of a namespace.
+func (o ConfigurationOptions) mayRead(namespace string) bool {
+	return len(o.Namespaces) == 0 || slices.Contains(o.Namespaces, namespace)
 }
 
 // observeConfiguration finds out which contents the template means. A Rollout that
@@ -104,10 +111,12 @@ func (s *snapshot) resolve(facts configrevision.Facts) {
 func (r *Reconciler) configurationProblem(ctx context.Context, s *snapshot, references []configrevision.Reference) (string, error) {
 	o, by := r.options.Configuration, r.options.Admission
 	switch {
+	case by.Configure == "" && by.Mode != "", r.options.NamespacedOnly:
+		return "the operator was installed without it; set the values configuration.enabled and clusterObjects.enabled of its chart, or remove the field", nil
 	case by.Mode == "":
 		return "this cluster does not serve the MutatingAdmissionPolicy that puts the names of copies in pods; set the value admission.mode of the operator's chart to webhook, or remove the field", nil
-	case by.Configure == "":
-		return "the operator was installed without it; set the value configuration.enabled of its chart, or remove the field", nil
+	case !o.mayRead(s.Rollout.Namespace):
+		return fmt.Sprintf("the operator may not read ConfigMaps in the namespace %q; name it in the value configuration.namespaces of its chart, or remove the field", s.Rollout.Namespace), nil
 	case len(references) > configrevision.MaxReferences:
 		return fmt.Sprintf("the template refers to %d objects, and at most %d can be kept; name some under except", len(references), configrevision.MaxReferences), nil
 	case slices.Contains(s.Rollout.Spec.Configuration.Kinds, v1alpha1.ConfigurationSecret) && !slices.Contains(o.SecretNamespaces, s.Rollout.Namespace):
@@ -187,24 +196,26 @@ func partial(kind v1alpha1.ConfigurationKind) *metav1.PartialObjectMetadata {
 	return meta
 }
 
-// metadata reads from the cache, which begins to watch a kind when it is first read.
+// metadata reads from a cache, which begins to watch a place when it is first read.
 func (r *Reconciler) metadata(ctx context.Context, kind v1alpha1.ConfigurationKind, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
-	if err := r.contents.watch(kind); err != nil {
-		return nil, fmt.Errorf("watch objects of kind %s: %w", kind, err)
+	cached, err := r.contents.watch(ctx, place{kind, key.Namespace})
+	if err != nil {
+		return nil, err
 	}
 	meta := partial(kind)
-	return meta, r.client.Get(ctx, key, meta)
+	return meta, cached.Get(ctx, key, meta)
 }
 
 // copies are those that were made for the Deployment.
 func (r *Reconciler) copies(ctx context.Context, s *snapshot, kinds []v1alpha1.ConfigurationKind) (out []configrevision.Copy, err error) {
 	for _, kind := range kinds {
-		if err := r.contents.watch(kind); err != nil {
-			return nil, fmt.Errorf("watch objects of kind %s: %w", kind, err)
+		cached, err := r.contents.watch(ctx, place{kind, s.Rollout.Namespace})
+		if err != nil {
+			return nil, err
 		}
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(kind) + "List"))
-		err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace),
+		err = cached.List(ctx, list, client.InNamespace(s.Rollout.Namespace),
 			client.MatchingLabels{v1alpha1.LabelRole: v1alpha1.RoleConfiguration})
 		if err != nil {
 			return nil, fmt.Errorf("objects of kind %s could not be listed: %w", kind, err)

@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -21,13 +22,19 @@ import (
 // again only when it has changed, and who reads which object. All of it can be
 // found out anew after a restart.
 type contents struct {
-	// start begins to watch a kind; set before the first use.
-	start func(v1alpha1.ConfigurationKind) error
+	// start begins to watch a place, and returns what reads it; set before the first use.
+	start func(context.Context, place) (client.Reader, error)
 
 	mu      sync.Mutex
-	watched map[v1alpha1.ConfigurationKind]bool
+	watched map[place]client.Reader
 	digests map[types.UID]content
 	readers map[types.NamespacedName][]configrevision.Reference
+}
+
+// place is a kind in a namespace. Those are watched in which a Rollout asks for it.
+type place struct {
+	kind      v1alpha1.ConfigurationKind
+	namespace string
 }
 
 type content struct {
@@ -41,23 +48,24 @@ const flutter = time.Minute
 
 func newContents() *contents {
 	return &contents{
-		watched: map[v1alpha1.ConfigurationKind]bool{}, digests: map[types.UID]content{},
+		watched: map[place]client.Reader{}, digests: map[types.UID]content{},
 		readers: map[types.NamespacedName][]configrevision.Reference{},
 	}
 }
 
-// watch begins to watch a kind if it is not watched yet.
-func (c *contents) watch(kind v1alpha1.ConfigurationKind) error {
+// watch begins to watch a place if it is not watched yet, and returns what reads it.
+func (c *contents) watch(ctx context.Context, p place) (client.Reader, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.watched[kind] {
-		return nil
+	if reader := c.watched[p]; reader != nil {
+		return reader, nil
 	}
-	if err := c.start(kind); err != nil {
-		return err
+	reader, err := c.start(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("watch objects of kind %s: %w", p.kind, err)
 	}
-	c.watched[kind] = true
-	return nil
+	c.watched[p] = reader
+	return reader, nil
 }
 
 // digest is that of an object as its metadata show it; "" for a content that can't

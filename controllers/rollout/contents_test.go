@@ -3,12 +3,17 @@
 package rollout
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/configrevision"
@@ -66,5 +71,32 @@ func TestAChangedObjectConcernsWhoReadsItAndWhoItIsACopyFor(t *testing.T) {
 	c.changed(t.Context(), app.Kind, object)
 	if len(c.digests) != 0 {
 		t.Error("a digest that no Rollout needs is kept")
+	}
+}
+
+func TestAPlaceIsWatchedOnceAndOnlyWhereARolloutAsks(t *testing.T) {
+	c := newContents()
+	var started []place
+	reader := fake.NewClientBuilder().Build()
+	fails := true
+	c.start = func(_ context.Context, p place) (client.Reader, error) {
+		if fails {
+			return nil, errors.New("forbidden")
+		}
+		started = append(started, p)
+		return reader, nil
+	}
+	shop, bank := place{v1alpha1.ConfigurationConfigMap, "shop"}, place{v1alpha1.ConfigurationConfigMap, "bank"}
+	if _, err := c.watch(t.Context(), shop); err == nil {
+		t.Error("a watch that does not begin is taken for one")
+	}
+	fails = false
+	for _, p := range []place{shop, shop, bank, shop} {
+		if got, err := c.watch(t.Context(), p); got != reader || err != nil {
+			t.Errorf("%v: %v %v", p, got, err)
+		}
+	}
+	if diff := cmp.Diff([]place{shop, bank}, started, cmp.AllowUnexported(place{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

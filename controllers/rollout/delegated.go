@@ -51,7 +51,7 @@ func (r *Reconciler) observeDelegated(ctx context.Context, s *snapshot) error {
 	}
 	s.canaryRelease = cr
 	s.Delegated = delegatedOf(cr)
-	s.Delegated.Problem = unshared(cr, s.Rollout.Spec.Service)
+	s.Delegated.Problem, s.Delegated.Uneven = unshared(cr, s.Rollout.Spec.Service), uneven(cr, s.Rollout.Spec.Service)
 	s.Split = splitOf(cr, s.Rollout)
 	if s.Service.Presence == kit.Present && s.Delegated.Problem == "" {
 		s.Service.Problem = rootProblem(s.root)
@@ -125,6 +125,14 @@ func unshared(cr *v1alpha1.CanaryRelease, service string) string {
 		names = append(names, s.Service)
 	}
 	return fmt.Sprintf("the CanaryRelease %q does not share the traffic of the Service %q; make a Rollout for one of %s", cr.Name, service, strings.Join(names, ", "))
+}
+
+// uneven reports whether the ports of a Service have different weights: one with the weight
+// 0 in spec.services keeps it.
+func uneven(cr *v1alpha1.CanaryRelease, service string) bool {
+	return slices.ContainsFunc(cr.Status.Services, func(s v1alpha1.CanaryServiceStatus) bool {
+		return s.Service == service && slices.ContainsFunc(s.Ports, func(p v1alpha1.CanaryPortStatus) bool { return p.Weight != s.Ports[0].Weight })
+	})
 }
 
 // splitOf is what was requested of a CanaryRelease and what is live. What was written for

@@ -106,6 +106,23 @@ func TestAnotherContentOrObjectIsAnotherRevision(t *testing.T) {
 	}
 }
 
+func TestAPortThatKeepsAWeightOfItsOwnMakesTheSharesUneven(t *testing.T) {
+	for _, test := range []struct {
+		service string
+		weights []int32
+		want    bool
+	}{{"website", nil, false}, {"website", []int32{20, 20}, false}, {"website", []int32{20, 0}, true}, {"db", []int32{20, 0}, false}} {
+		cr := canary(20)
+		for i, weight := range test.weights {
+			of := &cr.Status.Services[0]
+			of.Ports = append(of.Ports, v1alpha1.CanaryPortStatus{Port: fmt.Sprintf("%d/TCP", 80+i), Weight: weight})
+		}
+		if uneven(cr, test.service) != test.want {
+			t.Errorf("%s with %v: want %v", test.service, test.weights, test.want)
+		}
+	}
+}
+
 func TestAServiceThatTheCanaryReleaseDoesNotShareIsNamed(t *testing.T) {
 	cr := canary(20)
 	if got := unshared(cr, "website"); got != "" {

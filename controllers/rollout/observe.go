@@ -129,6 +129,9 @@ func older(a, b *v1alpha1.Rollout) bool {
 
 // observeFreezes finds the operator's Freezes that concern the namespace.
 func (r *Reconciler) observeFreezes(ctx context.Context, s *snapshot) error {
+	if r.options.NamespacedOnly {
+		return nil
+	}
 	list := &v1alpha1.FreezeList{}
 	if err := r.client.List(ctx, list); err != nil {
 		return fmt.Errorf("freezes could not be listed: %w", err)

@@ -63,6 +63,9 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Admission is what changes writes of other actors.
 	Admission Admission
+	// NamespacedOnly is whether the operator reads nothing that belongs to no namespace: it
+	// knows of no Freezes and no ClusterAnalysisTemplates then.
+	NamespacedOnly bool
 	// CanaryReleases is whether the operator serves them, and a Rollout may release one.
 	CanaryReleases bool
 	// Configuration says what spec.configuration may request.

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -85,13 +87,13 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		Watches(&splitv1.TrafficSplit{}, own).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOfReplicaSet)).
 		Watches(&v1alpha1.AnalysisTemplate{}, handler.EnqueueRequestsFromMapFunc(r.measuredBy(v1alpha1.KindAnalysisTemplate)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.ClusterAnalysisTemplate{}, handler.EnqueueRequestsFromMapFunc(r.measuredBy(v1alpha1.KindClusterAnalysisTemplate)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.Freeze{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsIn), builder.WithPredicates(predicate.LabelChangedPredicate{}, changed())).
 		WatchesRawSource(source.TypedChannel(measured, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WatchesRawSource(source.TypedChannel(r.options.Metrics.Changed(), handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WatchesRawSource(source.TypedChannel(r.options.Outbox.Changed(), handler.TypedFuncs[types.NamespacedName, reconcile.Request]{GenericFunc: enqueue})).
 		WithOptions(bounds.Options(r.options.Concurrency))
+	if !r.options.NamespacedOnly {
+		r.watchCluster(b)
+	}
 	for _, o := range r.options.Admission.objects() {
 		b = b.Watches(o, handler.EnqueueRequestsFromMapFunc(r.everyRollout), builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool {
 			return slices.Contains(r.options.Admission.names(), o.GetName())
@@ -104,13 +106,37 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 	if err != nil {
 		return err
 	}
-	r.contents.start = func(kind v1alpha1.ConfigurationKind) error {
-		concerned := handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o *metav1.PartialObjectMetadata) []reconcile.Request {
-			return r.contents.changed(ctx, kind, o)
-		})
-		return c.Watch(source.Kind(mgr.GetCache(), partial(kind), concerned))
-	}
+	r.contents.start = func(ctx context.Context, p place) (client.Reader, error) { return r.watchContents(ctx, mgr, c, p) }
 	return nil
+}
+
+// watchContents watches the metadata of a kind in one namespace, with a cache of its own:
+// what no Rollout asks for is neither kept in memory nor read.
+func (r *Reconciler) watchContents(ctx context.Context, mgr manager.Manager, c controller.Controller, p place) (client.Reader, error) {
+	contents, err := cache.New(mgr.GetConfig(), cache.Options{
+		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
+		DefaultNamespaces: map[string]cache.Config{p.namespace: {}}, DefaultTransform: transformContent,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(contents); err != nil {
+		return nil, err
+	}
+	if !contents.WaitForCacheSync(ctx) { // that it has begun: there is nothing in it yet
+		return nil, ctx.Err()
+	}
+	concerned := handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o *metav1.PartialObjectMetadata) []reconcile.Request {
+		return r.contents.changed(ctx, p.kind, o)
+	})
+	return contents, c.Watch(source.Kind(contents, partial(p.kind), concerned))
+}
+
+// watchCluster watches what belongs to no namespace.
+func (r *Reconciler) watchCluster(b *builder.Builder) {
+	b.Watches(&v1alpha1.ClusterAnalysisTemplate{}, handler.EnqueueRequestsFromMapFunc(r.measuredBy(v1alpha1.KindClusterAnalysisTemplate)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.Freeze{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsIn), builder.WithPredicates(predicate.LabelChangedPredicate{}, changed()))
 }
 
 // rolloutsOf finds the Rollouts that claim an object.

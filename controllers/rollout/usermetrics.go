@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -45,12 +46,25 @@ func (r *Reconciler) observeMetrics(ctx context.Context, s *snapshot) error {
 	if !asksForMetrics(s.Rollout) {
 		return nil
 	}
+	if i := clusterTemplate(s.Rollout); r.options.NamespacedOnly && i >= 0 {
+		s.Metrics = strategy.Metrics{Problem: fmt.Sprintf("spec.analysis.templateRefs[%d]: the operator of this namespace reads no ClusterAnalysisTemplates "+
+			"(clusterObjects.enabled of its chart is false); use an AnalysisTemplate", i)}
+		return nil
+	}
 	var err error
 	if s.templates, err = templates.Read(ctx, r.client, s.Rollout.Namespace, s.Rollout.Spec.Analysis); err != nil {
 		return err
 	}
 	s.Metrics = s.heldAgainst()
 	return nil
+}
+
+// clusterTemplate is the place of the first template that belongs to no namespace; -1 when
+// none does.
+func clusterTemplate(ro *v1alpha1.Rollout) int {
+	return slices.IndexFunc(ro.Spec.Analysis.TemplateRefs, func(ref v1alpha1.TemplateReference) bool {
+		return ref.Kind == v1alpha1.KindClusterAnalysisTemplate
+	})
 }
 
 // heldAgainst are the user's metrics as the judge takes them. A mistake in them is the

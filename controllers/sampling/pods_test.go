@@ -4,14 +4,17 @@ package sampling
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/serin-dev/serin/analysis"
@@ -31,13 +34,68 @@ func (r *recorder) Scrape(_ context.Context, t analysis.Target, at time.Time) (a
 
 func pod(name, split, ip string, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop", UID: types.UID(name), Labels: map[string]string{traffic.LabelProxy: split}},
+		ObjectMeta: meta(name, split, "ReplicaSet", traffic.ProxyName(split)+"-1"),
 		Status:     corev1.PodStatus{PodIP: ip, Phase: phase},
 	}
 }
 
+// meta is of an object with a controller, whose UID is its name.
+func meta(name, split, kind, controller string) metav1.ObjectMeta {
+	m := metav1.ObjectMeta{Name: name, Namespace: "shop", UID: types.UID(name), Labels: map[string]string{traffic.LabelProxy: split}}
+	if controller != "" {
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: controller, UID: types.UID(controller), Controller: new(true)}}
+	}
+	return m
+}
+
+// makers are what makes the pods of a split.
+func makers(split string) []client.Object {
+	name := traffic.ProxyName(split)
+	return []client.Object{
+		&appsv1.Deployment{ObjectMeta: meta(name, split, "", "")},
+		&appsv1.ReplicaSet{ObjectMeta: meta(name+"-1", split, "Deployment", name)},
+	}
+}
+
+// A user who may create pods counts what they like, but for these.
+func TestOnlyPodsThatTheRouterMadeAreCounted(t *testing.T) {
+	byHand := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := pod("forged", "website", "10.244.0.6", corev1.PodRunning)
+		change(p)
+		return p
+	}
+	other := []client.Object{
+		&appsv1.Deployment{ObjectMeta: meta("mine", "website", "", "")},
+		&appsv1.ReplicaSet{ObjectMeta: meta("mine-1", "website", "Deployment", "mine")},
+	}
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		want bool
+	}{
+		"the router's":                      {pod("a", "website", "10.244.0.2", corev1.PodRunning), true},
+		"with the label alone":              {byHand(func(p *corev1.Pod) { p.OwnerReferences = nil }), false},
+		"of a ReplicaSet that is not there": {byHand(func(p *corev1.Pod) { p.OwnerReferences[0].Name = "gone" }), false},
+		"of one that was there before":      {byHand(func(p *corev1.Pod) { p.OwnerReferences[0].UID = "gone" }), false},
+		"of another Deployment":             {byHand(func(p *corev1.Pod) { p.OwnerReferences[0].Name, p.OwnerReferences[0].UID = "mine-1", "mine-1" }), false},
+		"of another kind":                   {byHand(func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Job" }), false},
+		"of another split's Deployment":     {byHand(func(p *corev1.Pod) { p.OwnerReferences = pod("b", "shop", "", "").OwnerReferences }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := slices.Concat(makers("website"), makers("shop"), other, []client.Object{test.pod})
+			p := NewProxies(ProxiesOptions{Pods: fake.NewClientBuilder().WithObjects(objects...).Build(), Clock: clocktesting.NewFakeClock(time.Unix(1e9, 0))})
+			key := types.NamespacedName{Namespace: "shop", Name: "website"}
+			if err := p.Measure(t.Context(), key, analysis.Subject{Split: "website"}, analysis.Weight{}); err != nil {
+				t.Fatal(err)
+			}
+			if counted := len(p.targets[key].spec.Pods) == 1; counted != test.want {
+				t.Errorf("counted: %v, want %v", counted, test.want)
+			}
+		})
+	}
+}
+
 func TestTheRunningProxiesOfTheSplitAreMeasuredAndTheOwnerIsTold(t *testing.T) {
-	pods := fake.NewClientBuilder().WithObjects(
+	pods := fake.NewClientBuilder().WithObjects(slices.Concat(makers("website"), makers("shop"))...).WithObjects(
 		pod("b", "website", "10.244.0.2", corev1.PodRunning), pod("a", "website", "fd00::1", corev1.PodRunning),
 		pod("starting", "website", "", corev1.PodPending), pod("done", "website", "10.244.0.9", corev1.PodFailed),
 		pod("other", "shop", "10.244.0.3", corev1.PodRunning),

@@ -14,7 +14,9 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +40,7 @@ const keep = 120
 
 // ProxiesOptions configure Proxies. What is zero gets the default.
 type ProxiesOptions struct {
-	// Pods are read from a cache. They serve their metrics at Port.
+	// Pods are read from a cache, with who made them. They serve their metrics at Port.
 	Pods   client.Reader
 	Port   int32
 	Source Source
@@ -92,6 +94,13 @@ func (p *Proxies) Measure(ctx context.Context, rollout types.NamespacedName, of 
 		if pod.Status.PodIP == "" || pod.Status.Phase != corev1.PodRunning {
 			continue
 		}
+		made, err := p.made(ctx, pod, of.Split)
+		if err != nil {
+			return fmt.Errorf("who made proxy %q of the TrafficSplit %q could not be read: %w", pod.Name, of.Split, err)
+		}
+		if !made {
+			continue
+		}
 		t.Pods = append(t.Pods, analysis.Pod{
 			UID: string(pod.UID), Address: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(p.Port))),
 		})
@@ -99,6 +108,31 @@ func (p *Proxies) Measure(ctx context.Context, rollout types.NamespacedName, of 
 	slices.SortFunc(t.Pods, func(a, b analysis.Pod) int { return strings.Compare(a.UID, b.UID) })
 	p.watch(rollout, t, w)
 	return nil
+}
+
+// made reports whether a pod is of the Deployment that the router made for a split. Users who
+// may create pods may give them any label, and owners: a ReplicaSet deletes what is too much.
+func (p *Proxies) made(ctx context.Context, pod *corev1.Pod, split string) (bool, error) {
+	rs := &appsv1.ReplicaSet{}
+	if is, err := p.controls(ctx, pod, "ReplicaSet", rs); !is {
+		return false, err
+	}
+	d := &appsv1.Deployment{}
+	is, err := p.controls(ctx, rs, "Deployment", d)
+	return is && d.Name == traffic.ProxyName(split) && d.Labels[traffic.LabelProxy] == split, err
+}
+
+// controls reads the controller of an object, and reports whether it is of a kind and there.
+func (p *Proxies) controls(ctx context.Context, o metav1.Object, kind string, controller client.Object) (bool, error) {
+	owner := metav1.GetControllerOfNoCopy(o)
+	if owner == nil || owner.Kind != kind || owner.APIVersion != appsv1.SchemeGroupVersion.String() {
+		return false, nil
+	}
+	err := p.Pods.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}, controller, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return controller.GetUID() == owner.UID, nil
 }
 
 // watch has a target measured, or updates what is measured. With a confirmed weight it is

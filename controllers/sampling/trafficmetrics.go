@@ -30,8 +30,8 @@ type TrafficMetrics struct {
 	lister  Lister
 	clock   poll.Clock
 	changes changes.Channel
-	// apart is set once the splits of all namespaces may not be listed together. Only
-	// Start reads and writes it.
+	// apart is set once the splits of all namespaces may not be listed together. After the
+	// start, only Start reads and writes it.
 	apart bool
 
 	mu sync.Mutex
@@ -55,6 +55,9 @@ type split struct {
 func NewTrafficMetrics(lister Lister, clock poll.Clock, c changes.Channel) *TrafficMetrics {
 	return &TrafficMetrics{lister: lister, clock: clock, changes: c, splits: map[types.NamespacedName]*split{}}
 }
+
+// Apart has each namespace listed by itself, for an operator that may not list all.
+func (m *TrafficMetrics) Apart() { m.apart = true }
 
 // Measure begins to measure a split for a Rollout, or updates its weight.
 func (m *TrafficMetrics) Measure(_ context.Context, key types.NamespacedName, of analysis.Subject, w analysis.Weight) error {

@@ -205,8 +205,11 @@ func TestAStaleCacheFailsByPrecondition(t *testing.T) {
 	d.Labels["touched"] = "yes"
 	w.must(w.api.Update(w.ctx(), d))
 	for _, action := range []kit.Action{
-		plan.CutOver{}, plan.RestoreRoot{}, kit.RemoveFinalizer{},
-		plan.Apply{Write: plan.Write{Object: deployment}}, plan.Delete{Write: plan.Write{Object: deployment}},
+		plan.CutOver{},
+		plan.RestoreRoot{},
+		kit.RemoveFinalizer{},
+		plan.Apply{Write: plan.Write{Object: deployment}},
+		plan.Delete{Write: plan.Write{Object: deployment}},
 	} {
 		if err := r.act(w.ctx(), o, []kit.Action{action}); !apierrors.IsConflict(err) {
 			t.Errorf("%s: error %v, want a conflict", action, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -177,7 +178,7 @@ func TestASplitThatBeginsWhileTheLastEndsMakesWhatTheyShareAnew(t *testing.T) {
 // Splits begin, end and are lost in any order, and passes over them happen in between.
 func TestProxiesNeverLackWhatTheyShare(t *testing.T) {
 	for seed := range uint64(40) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			w := newWorld(t)
 			r := w.controller()
 			random := rand.New(rand.NewPCG(seed, 0))

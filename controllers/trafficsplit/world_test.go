@@ -340,13 +340,17 @@ func (w *world) draining() string {
 	w.must(w.api.List(w.ctx(), &list, client.MatchingLabels{discoveryv1.LabelManagedBy: managedBySerin}))
 	text := ""
 	for _, slice := range list.Items {
+		var textSb343 strings.Builder
 		for _, e := range slice.Endpoints {
 			c := e.Conditions
-			text += fmt.Sprintf(", %s drains (ready %t, serving %t, terminating %t)", e.TargetRef.Name, *c.Ready, *c.Serving, *c.Terminating)
+			textSb343.WriteString(fmt.Sprintf(", %s drains (ready %t, serving %t, terminating %t)", e.TargetRef.Name, *c.Ready, *c.Serving, *c.Terminating))
 		}
+		text += textSb343.String()
+		var textSb347 strings.Builder
 		for _, port := range slice.Ports {
-			text += fmt.Sprintf(" on %d/%s", *port.Port, *port.Protocol)
+			textSb347.WriteString(fmt.Sprintf(" on %d/%s", *port.Port, *port.Protocol))
 		}
+		text += textSb347.String()
 	}
 	return text
 }

@@ -57,6 +57,20 @@ func newFleet(name string, size int, replicas int32, o Options) fleet {
 
 // create makes namespaces and apps.
 func (f fleet) create(ctx context.Context, c client.Client) error {
+	if err := f.createNamespaces(ctx, c); err != nil {
+		return err
+	}
+	return f.each(ctx, func(ctx context.Context, a app) error {
+		for _, o := range f.makeApp(a) {
+			if err := c.Create(ctx, o); err != nil {
+				return fmt.Errorf("create %T %s/%s: %w", o, a.namespace, a.name, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (f fleet) createNamespaces(ctx context.Context, c client.Client) error {
 	seen := map[string]bool{}
 	for _, a := range f.apps {
 		if seen[a.namespace] {
@@ -67,14 +81,7 @@ func (f fleet) create(ctx context.Context, c client.Client) error {
 			return fmt.Errorf("create a namespace: %w", err)
 		}
 	}
-	return f.each(ctx, func(ctx context.Context, a app) error {
-		for _, o := range f.makeApp(a) {
-			if err := c.Create(ctx, o); err != nil {
-				return fmt.Errorf("create %T %s/%s: %w", o, a.namespace, a.name, err)
-			}
-		}
-		return nil
-	})
+	return nil
 }
 
 // release changes every template, as kubectl set image does.

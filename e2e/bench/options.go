@@ -23,6 +23,9 @@ type Options struct {
 	// Idle is how many Rollouts do nothing, for IdleFor; 0 leaves this out.
 	Idle    int
 	IdleFor time.Duration
+	// Deployments without a Rollout, with Old ReplicaSets of earlier templates each: the
+	// manager is measured when it has read them all. 0 leaves this out.
+	Deployments, Old int
 	// Router of the Rollouts.
 	Router v1alpha1.RouterName
 	// Replicas of each Deployment at a size. [DefaultReplicas] when nil.
@@ -75,6 +78,9 @@ func (o Options) withDefaults() (Options, error) {
 		if size < 1 {
 			return o, fmt.Errorf("sizes: %d is no number of releases; write numbers from 1 on", size)
 		}
+	}
+	if o.Deployments < 0 || o.Old < 0 {
+		return o, fmt.Errorf("%d Deployments with %d old ReplicaSets: neither can be negative", o.Deployments, o.Old)
 	}
 	if o.Idle < 0 || o.PerNamespace < 1 || o.Hold < time.Second {
 		return o, fmt.Errorf("idle %d, per namespace %d, hold %s: need at least 0, 1 and 1s", o.Idle, o.PerNamespace, o.Hold)

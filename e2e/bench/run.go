@@ -60,6 +60,7 @@ type Report struct {
 	Hold     time.Duration
 	Releases []Release
 	Idle     *Idle
+	History  *History
 }
 
 // Run measures.
@@ -84,6 +85,13 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		if err != nil {
 			return report, fmt.Errorf("measure %d releases: %w", size, err)
 		}
+	}
+	if o.Deployments > 0 {
+		h, err := o.measureHistory(ctx, p)
+		if err != nil {
+			return report, fmt.Errorf("measure %d Deployments: %w", o.Deployments, err)
+		}
+		report.History = &h
 	}
 	if o.Idle == 0 {
 		return report, nil
@@ -274,21 +282,8 @@ func (m *measurement) restart(ctx context.Context) (Restart, error) {
 	if m.operator, err = m.startOperator(m.clock); err != nil {
 		return r, err
 	}
-	for quiet := 0; quiet < quietSeconds; {
-		if err := m.sleep(ctx, time.Second); err != nil {
-			return r, err
-		}
-		if err := m.operator.running(); err != nil {
-			return r, err
-		}
-		now, err := m.operator.cpu()
-		if err != nil {
-			return r, err
-		}
-		if quiet++; now-r.CPU > quietCPU {
-			quiet = 0
-		}
-		r.CPU = now
+	if r.CPU, err = m.operator.settle(ctx); err != nil {
+		return r, err
 	}
 	if _, r.Peak, err = m.operator.memory(); err != nil {
 		return r, err
@@ -299,6 +294,30 @@ func (m *measurement) restart(ctx context.Context) (Restart, error) {
 	}
 	r.Tally, err = tally(requests)
 	return r, err
+}
+
+// settle waits until the operator has nothing left to do, and returns the processor time that
+// it has used.
+func (o *operator) settle(ctx context.Context) (used time.Duration, err error) {
+	for quiet := 0; quiet < quietSeconds; {
+		select {
+		case <-o.clock.After(time.Second):
+		case <-ctx.Done():
+			return used, context.Cause(ctx)
+		}
+		if err := o.running(); err != nil {
+			return used, err
+		}
+		now, err := o.cpu()
+		if err != nil {
+			return used, err
+		}
+		if quiet++; now-used > quietCPU {
+			quiet = 0
+		}
+		used = now
+	}
+	return used, nil
 }
 
 // begin notes where a measurement begins.

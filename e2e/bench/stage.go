@@ -79,13 +79,23 @@ func startPlane(ctx context.Context, dir string, out io.Writer) (*controlplane.C
 	})
 }
 
+// startAPI starts a control plane in which objects stay as they are made.
+func startAPI(ctx context.Context, dir string, out io.Writer) (*controlplane.ControlPlane, error) {
+	return controlplane.Start(ctx, controlplane.Options{Dir: dir, Out: out})
+}
+
 // ownPlane starts a control plane in a folder of its own; stop ends both.
 func ownPlane(ctx context.Context, out io.Writer) (_ *controlplane.ControlPlane, stop func() error, err error) {
+	return inOwnFolder(ctx, out, startPlane)
+}
+
+// inOwnFolder starts a control plane in a folder of its own; stop ends both.
+func inOwnFolder(ctx context.Context, out io.Writer, start func(context.Context, string, io.Writer) (*controlplane.ControlPlane, error)) (_ *controlplane.ControlPlane, stop func() error, err error) {
 	dir, err := os.MkdirTemp("", "serin-bench-plane-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a folder for the control plane: %w", err)
 	}
-	plane, err := startPlane(ctx, dir, out)
+	plane, err := start(ctx, dir, out)
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}

@@ -21,11 +21,30 @@ func (r Report) Write(w io.Writer) {
 		fmt.Fprintf(w, "\nThe requests of one release:\n\n")
 		writeTable(w, r.requests())
 	}
+	if r.History != nil {
+		fmt.Fprintf(w, "\nDeployments with old ReplicaSets, after a start:\n\n")
+		writeTable(w, r.History.rows())
+	}
 	if r.Idle != nil {
 		fmt.Fprintf(w, "\nRollouts that have nothing to do:\n\n")
 		writeTable(w, r.Idle.rows())
 	}
 }
+
+// rows of what the manager takes for Deployments with a history.
+func (h History) rows() rows {
+	return rows{
+		{"Deployments", strconv.Itoa(h.Deployments)},
+		{"old ReplicaSets of each", strconv.Itoa(h.Old)},
+		{"bytes of a ReplicaSet, as JSON", strconv.Itoa(h.ReplicaSetSize)},
+		{"memory, MiB", mebibytes(h.Resident)},
+		{"of these the manager's own, MiB", mebibytes(h.Own)},
+		{"peak memory since the start, MiB", mebibytes(h.Peak)},
+		{"CPU seconds of the start", fmt.Sprintf("%.1f", h.CPU.Seconds())},
+	}
+}
+
+func mebibytes(n int64) string { return strconv.FormatInt(n>>20, 10) }
 
 // rows of a table; the first is its head.
 type rows [][]string

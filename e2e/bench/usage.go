@@ -62,6 +62,15 @@ func (u usage) memory() (now, peak int64, err error) {
 	return now, peak, err
 }
 
+// ownMemory is the resident memory without the pages of files, in bytes.
+func (u usage) ownMemory() (int64, error) {
+	text, err := u.read("status")
+	if err != nil {
+		return 0, err
+	}
+	return parseMemory(text, "RssAnon:")
+}
+
 func parseMemory(status, key string) (int64, error) {
 	for line := range strings.Lines(status) {
 		value, found := strings.CutPrefix(line, key)

@@ -24,6 +24,12 @@ var (
 // render is what helm install would apply, its hooks after it.
 func render(t *testing.T, values string, serves ...string) (string, error) {
 	t.Helper()
+	return renderIn(t, "serin-system", values, serves...)
+}
+
+// renderIn renders a release called serin in a namespace.
+func renderIn(t *testing.T, namespace, values string, serves ...string) (string, error) {
+	t.Helper()
 	loaded, err := loader.LoadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +40,7 @@ func render(t *testing.T, values string, serves ...string) (string, error) {
 	}
 	install := action.NewInstall(action.NewConfiguration())
 	install.DryRunStrategy = action.DryRunClient
-	install.ReleaseName, install.Namespace, install.APIVersions = "serin", "serin-system", serves
+	install.ReleaseName, install.Namespace, install.APIVersions = "serin", namespace, serves
 	if install.KubeVersion, err = common.ParseKubeVersion("v1.36.0"); err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +136,14 @@ func TestEachToggle(t *testing.T) {
 		"service to scrape":         {"monitoring: {serviceMonitor: {enabled: true}}", "Service", "serin-manager", "clusterIP: None"},
 		"service monitor, proxies":  {"monitoring: {serviceMonitor: {enabled: true}}", "PodMonitor", "serin-proxies", "podTargetLabels: [serin.dev/proxy]"},
 		"service monitor, token":    {"monitoring: {serviceMonitor: {enabled: true}, tokenSecret: {name: a}}", "ServiceMonitor", "serin-metrics", "serverName: serin-metrics.serin-system.svc"},
+		"secure metrics":            {"monitoring: {secure: {enabled: true}}", "Deployment", "serin-manager", "- --metrics-secure\n            - --health"},
+		"certificate of these":      {"monitoring: {secure: {enabled: true, certificateSecret: tls}}", "Deployment", "serin-manager", "- --metrics-cert-dir=/metrics-certificate\n"},
+		"mounted":                   {"monitoring: {secure: {enabled: true, certificateSecret: tls}}", "Deployment", "serin-manager", "secret: {secretName: tls, defaultMode: 0444, items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]}"},
+		"right to ask for them":     {"monitoring: {secure: {enabled: true}}", "ClusterRoleBinding", "serin-delegator", "name: system:auth-delegator"},
+		"secure monitor":            {"monitoring: {secure: {enabled: true, certificateSecret: tls}, serviceMonitor: {enabled: true}, tokenSecret: {name: a}}", "ServiceMonitor", "serin-manager", "secret: {name: tls, key: ca.crt}"},
+		"secure monitor's token":    {"monitoring: {secure: {enabled: true}, podMonitor: {enabled: true}, tokenSecret: {name: a}}", "PodMonitor", "serin-manager", "credentials: {name: a, key: token}"},
+		"port of proxies":           {"networkPolicy: {proxies: {enabled: true, namespaces: [shop]}}", "NetworkPolicy", "serin-proxies", "namespace: shop"},
+		"port of proxies, scraped":  {"networkPolicy: {proxies: {enabled: true, namespaces: [shop]}, metricsFrom: [{podSelector: {matchLabels: {app: prometheus}}}]}", "NetworkPolicy", "serin-proxies", "app: prometheus"},
 		"rules":                     {"monitoring: {prometheusRule: {enabled: true, labels: {release: p}}}", "PrometheusRule", "serin", "release: p"},
 		"page of the rules":         {"monitoring: {prometheusRule: {enabled: true, runbookURL: 'https://wiki.example/serin'}}", "PrometheusRule", "serin", "runbook_url: https://wiki.example/serin#serindown"},
 		"dashboard":                 {"monitoring: {dashboard: {enabled: true}}", "ConfigMap", "serin-dashboard", `grafana_dashboard: "1"`},
@@ -167,6 +181,12 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"length too large":          {"networkPolicy: {apiServer: {cidrs: [10.0.0.0/33]}}", `networkPolicy.apiServer.cidrs: "10.0.0.0/33" is no network`},
 		"length of IPv6 too large":  {"networkPolicy: {outbound: {cidrs: ['fd00::/129']}}", `networkPolicy.outbound.cidrs: "fd00::/129" is no network`},
 		"port":                      {"networkPolicy: {dnsPorts: [70000]}", "'/networkPolicy/dnsPorts/0': maximum: got 70,000, want 65,535"},
+		"no objects of the cluster": {"clusterObjects: {enabled: false}", "clusterObjects.enabled: can be false only with watchNamespaces"},
+		"Secrets of others":         {"watchNamespaces: [shop]\nconfiguration: {secretNamespaces: [bank]}", `configuration.secretNamespaces: watchNamespaces lacks "bank"`},
+		"ConfigMaps of others":      {"watchNamespaces: [shop]\nconfiguration: {namespaces: [bank]}", `configuration.namespaces: watchNamespaces lacks "bank"`},
+		"monitors without a token":  {"monitoring: {secure: {enabled: true}, podMonitor: {enabled: true}}", "monitoring.secure.enabled: give monitoring.tokenSecret.name too"},
+		"secure without a right":    {"{watchNamespaces: [shop], clusterObjects: {enabled: false}, monitoring: {secure: {enabled: true}}}", "monitoring.secure.enabled: needs clusterObjects.enabled"},
+		"proxies of no namespace":   {"networkPolicy: {proxies: {enabled: true}}", "networkPolicy.proxies.namespaces: name the namespaces with proxies"},
 		"two bundles":               {"caBundle: {configMap: a, secret: b}", "caBundle: give configMap or secret, not both"},
 		"two monitors":              {"monitoring: {podMonitor: {enabled: true}, serviceMonitor: {enabled: true}}", "monitoring: enable podMonitor or serviceMonitor, not both"},
 		"fewer than the least":      {"proxy: {replicas: 5, autoscaling: {enabled: true, maxReplicas: 3}}", "proxy.autoscaling.maxReplicas: 3 is less than proxy.replicas, which is 5"},

@@ -18,6 +18,19 @@ type auditEvent struct {
 	Verb        string            `json:"verb"`
 	RequestURI  string            `json:"requestURI"`
 	Annotations map[string]string `json:"annotations"`
+	User        struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	// ObjectRef is nil for what is no object, such as discovery.
+	ObjectRef *struct {
+		Namespace string `json:"namespace"`
+		Resource  string `json:"resource"`
+		Name      string `json:"name"`
+	} `json:"objectRef"`
+}
+
+func (e auditEvent) forbidden() bool {
+	return e.Annotations["authorization.k8s.io/decision"] == "forbid"
 }
 
 // audited runs the tests, and then looks whether the chart's role forbade an operator of
@@ -33,7 +46,7 @@ func (a audited) Run() int {
 		return max(status, 1)
 	}
 	for _, e := range requests {
-		if e.Annotations["authorization.k8s.io/decision"] == "forbid" {
+		if e.forbidden() {
 			fmt.Fprintf(os.Stderr, "the chart's role forbids %s %s\n", e.Verb, e.RequestURI)
 			status = max(status, 1)
 		}

@@ -159,7 +159,7 @@ func (r *reader) play(s section) {
 			if got, want := normal(r.printed), normal(b.text); got != want {
 				r.Errorf("line %d: the page shows\n%s\nand kubectl\n%s", b.line, want, r.printed)
 			}
-		case "promql", "":
+		case "promql", "console", "":
 		default:
 			r.Errorf("line %d: nobody knows how to play %q", b.line, b.kind)
 		}
@@ -222,7 +222,7 @@ var waitsAsLong = regexp.MustCompile(`(kubectl wait .*--timeout=)\w+`)
 // waitsForTheEnd finds commands that wait for a state that time does not end.
 var waitsForTheEnd = regexp.MustCompile(`--for=condition=Ready|status\.stable\.service|await (Stable|RolledBack|WaitingForApproval|AnalysisFailed)`)
 
-// obey does what a comment says: "5m later", or "the new version fails".
+// obey does what a comment says: "5m later", "the new version fails" or "the operator is gone".
 func (r *reader) obey(b block) {
 	r.Helper()
 	if text, ok := strings.CutSuffix(b.text, " later"); ok {
@@ -238,6 +238,10 @@ func (r *reader) obey(b block) {
 		r.measured.mu.Lock()
 		r.measured.badCanary = true
 		r.measured.mu.Unlock()
+	case "the operator is gone":
+		for _, o := range r.operators {
+			o.stop(r.T)
+		}
 	default:
 		r.Errorf("line %d: nobody knows how to play %q", b.line, b.text)
 	}

@@ -142,7 +142,7 @@ func TestArgoCDSeesNoDriftInTheMiddleOfARelease(t *testing.T) {
 	during := p.noDrift(program, "in the middle of a release", v2, "Suspended")
 	// A server-side apply replaces a selector as a whole.
 	if c := during["Service"].Server; c == nil || strings.Contains(string(c.To), "serin.dev/proxy") || !strings.Contains(string(c.From), "serin.dev/proxy") {
-		t.Errorf("server-side, the difference of the Service is not the key of its selector; docs/gitops.md says that it is: %+v", c)
+		t.Errorf("server-side, the difference of the Service is not the key of its selector; docs/how-to/gitops.md says that it is: %+v", c)
 	}
 	p.finish(4)
 	p.noDrift(program, "after the release", v2, "Healthy")

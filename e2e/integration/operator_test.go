@@ -66,7 +66,7 @@ func (s *scene) startOperator(m *measurements, change ...func(*sight)) *operator
 	}
 	byObject := trafficsplit.CacheOptions()
 	maps.Copy(byObject, splitserved.CacheOptions(served))
-	maps.Copy(byObject, rollout.CacheOptions(see.secrets...))
+	maps.Copy(byObject, rollout.CacheOptions())
 	if see.admission != nil {
 		maps.Copy(byObject, admission.CacheOptions(see.admission.Webhooks))
 	}

@@ -53,7 +53,7 @@ func (c *countedLines) Take(chunk []byte) {
 }
 
 func (c *countedLines) Finish() error {
-	c.lines.finish()
+	c.finish()
 	return nil
 }
 

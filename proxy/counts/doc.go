@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package counts counts the requests of the access log, keeps the counts in a file with the
+// Package counts the requests of the access log, keeps the counts in a file with the
 // position that they were read to, and shows them as metrics of the package exposition.
 //
 //	accesslog.Tailer ──> Take ──> by kind, backend and status; by client (flows.go) ──> Collect

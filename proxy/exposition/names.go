@@ -18,9 +18,11 @@ const (
 	durations = "request_duration_seconds"
 )
 
-// RequestsOf and DurationsOf are the metrics of another kind of request: only those that were
-// shared by the weights can be compared.
-func RequestsOf(kind string) string  { return Prefix + kind + requests }
+// RequestsOf is the counter of another kind of request: only those that were shared by the
+// weights can be compared.
+func RequestsOf(kind string) string { return Prefix + kind + requests }
+
+// DurationsOf is the histogram of another kind of request.
 func DurationsOf(kind string) string { return Prefix + kind + durations }
 
 // Labels.

@@ -27,9 +27,9 @@ type backend struct {
 	address *net.UDPAddr
 }
 
-func listenUDP(t *testing.T, service, address string) *backend {
+func listenUDP(t *testing.T, service string) *backend {
 	t.Helper()
-	return &backend{service, proxytest.ListenUDP(t, service, address)}
+	return &backend{service, proxytest.ListenUDP(t, service, "127.0.0.1:0")}
 }
 
 func (b *backend) destination(weight int32) traffic.Destination {
@@ -49,7 +49,7 @@ func mustExchange(t *testing.T, conn net.Conn, text string) string {
 // ones go where they should at once. When it was silent, its next datagram is the first
 // of another one, since a backend without weight is about to go.
 func TestASessionStaysWhereItBegan(t *testing.T) {
-	stable, canary := listenUDP(t, "dns-stable", "127.0.0.1:0"), listenUDP(t, "dns-canary", "127.0.0.1:0")
+	stable, canary := listenUDP(t, "dns-stable"), listenUDP(t, "dns-canary")
 	d, c, l := heldPort(t, stable.destination(1), canary.destination(0))
 	conn := proxytest.DialUDP(t, "127.0.0.1", l.Number)
 	mustExchange(t, conn, "")
@@ -95,7 +95,7 @@ func heldPort(t *testing.T, destinations ...traffic.Destination) (*Ports, *clock
 }
 
 func TestAnIdleSessionIsForgotten(t *testing.T) {
-	stable := listenUDP(t, "dns-stable", "127.0.0.1:0")
+	stable := listenUDP(t, "dns-stable")
 	d, c, l := heldPort(t, stable.destination(1))
 	conn, busy := proxytest.DialUDP(t, "127.0.0.1", l.Number), proxytest.DialUDP(t, "127.0.0.1", l.Number)
 	mustExchange(t, conn, "a")
@@ -136,7 +136,7 @@ func TestTheSessionThatWasSilentForLongestMakesRoom(t *testing.T) {
 }
 
 func TestASessionWhoseBackendIsGoneBeginsAnew(t *testing.T) {
-	gone := listenUDP(t, "dns-stable", "127.0.0.1:0")
+	gone := listenUDP(t, "dns-stable")
 	gone.address.Port = int(proxytest.FreePort(t)) // no backend is there
 	d, _, l := heldPort(t, gone.destination(1))
 	conn := proxytest.DialUDP(t, "127.0.0.1", l.Number)
@@ -145,7 +145,7 @@ func TestASessionWhoseBackendIsGoneBeginsAnew(t *testing.T) {
 	}
 	ended := d.metrics.sessions.WithLabelValues("dns-stable", "502")
 	proxytest.Eventually(t, "the session is counted as refused", func() bool { return testutil.ToFloat64(ended) == 1 })
-	there := listenUDP(t, "dns-canary", "127.0.0.1:0")
+	there := listenUDP(t, "dns-canary")
 	l.Port.Destinations = []traffic.Destination{there.destination(1)}
 	d.Serve([]nginx.DatagramListener{l})
 	if got := mustExchange(t, conn, "b"); got != "dns-canary 1 b" {

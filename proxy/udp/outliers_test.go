@@ -114,7 +114,7 @@ func TestOutlierDetection(t *testing.T) {
 // A canary that the node does not know yet refuses what is sent there. Nothing is lost,
 // and once it is there it gets its share.
 func TestDatagramsThatABackendRefusesGoElsewhere(t *testing.T) {
-	stable, canary := listenUDP(t, "dns-stable", "127.0.0.1:0"), listenUDP(t, "dns-canary", "127.0.0.1:0")
+	stable, canary := listenUDP(t, "dns-stable"), listenUDP(t, "dns-canary")
 	gone := proxytest.FreePort(t) // no backend is there
 	canary.address.Port, gone = int(gone), int32(canary.address.Port)
 	d, c, l := heldPort(t, stable.destination(1))
@@ -154,7 +154,7 @@ func TestDatagramsThatABackendRefusesGoElsewhere(t *testing.T) {
 // TestSessionsEndWhileTheirFirstAnswersCome has far more clients than sessions, so that
 // each session ends about when its backend answers.
 func TestSessionsEndWhileTheirFirstAnswersCome(t *testing.T) {
-	stable := listenUDP(t, "dns-stable", "127.0.0.1:0")
+	stable := listenUDP(t, "dns-stable")
 	d, _, l := heldPort(t, stable.destination(1))
 	few := d.ports[l.Sockets[0]].sessions
 	few.mu.Lock()
@@ -176,7 +176,7 @@ func TestSessionsEndWhileTheirFirstAnswersCome(t *testing.T) {
 
 // What is sent to a backend without a pause before it refuses goes elsewhere too.
 func TestWhatWasSentDuringAProbeGoesElsewhere(t *testing.T) {
-	stable, canary := listenUDP(t, "dns-stable", "127.0.0.1:0"), listenUDP(t, "dns-canary", "127.0.0.1:0")
+	stable, canary := listenUDP(t, "dns-stable"), listenUDP(t, "dns-canary")
 	canary.address.Port = int(proxytest.FreePort(t))
 	d, _, l := heldPort(t, stable.destination(1))
 	mustExchange(t, proxytest.DialUDP(t, "127.0.0.1", l.Number), "?")

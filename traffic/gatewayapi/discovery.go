@@ -5,6 +5,7 @@ package gatewayapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -62,6 +63,14 @@ type Served struct {
 	Kinds map[string]schema.GroupVersionKind
 	// Schema is what routes can say.
 	Schema Schema
+}
+
+// WithoutClasses is the same without the kind that belongs to no namespace, for an operator
+// that may not read it.
+func (s Served) WithoutClasses() Served {
+	s.Kinds = maps.Clone(s.Kinds)
+	delete(s.Kinds, kindGatewayClass)
+	return s
 }
 
 // Discover asks the cluster what it serves. What is installed later is found when the

@@ -61,8 +61,13 @@ func (o *observer) feature(ctx context.Context, namespace string, parent map[str
 	if stringOr(parent, "group", Group) != Group || cmp.Or(text(parent, fieldKind), kindGateway) != kindGateway {
 		return nil
 	}
-	name := text(parent, fieldName)
-	gateway, err := o.served(ctx, kindGateway, stringOr(parent, "namespace", namespace), name)
+	name, of := text(parent, fieldName), stringOr(parent, "namespace", namespace)
+	if !o.readable(of) {
+		o.problems = append(o.problems, routes.Refusal("%s: the operator may not read Gateway %q of the namespace %q or its class, which says whether it can; "+
+			"use a Gateway in a namespace that the operator watches, or remove it", traffic.FieldMirror, name, of))
+		return nil
+	}
+	gateway, err := o.served(ctx, kindGateway, of, name)
 	if err != nil || gateway == nil {
 		return err // without a gateway nothing confirms the route
 	}
@@ -78,6 +83,15 @@ func (o *observer) feature(ctx context.Context, namespace string, parent map[str
 		}
 	}
 	return nil
+}
+
+// readable reports whether the operator may read the Gateways of a namespace with their
+// classes, where the cluster has them.
+func (o *observer) readable(namespace string) bool {
+	kinds := o.router.options.Served.Kinds
+	_, gateways := kinds[kindGateway]
+	_, classes := kinds[kindGatewayClass]
+	return !gateways || classes && o.router.options.cached(namespace)
 }
 
 // served reads an object of a kind that the cluster may lack; nil when there is none.

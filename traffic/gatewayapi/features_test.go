@@ -3,6 +3,7 @@
 package gatewayapi
 
 import (
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -24,6 +25,35 @@ func TestAMirrorNeedsAGatewayThatSaysItCan(t *testing.T) {
 			s := newFixture(t, parts(mirrored(plain), test.objects), everything(), interceptor.Funcs{})
 			_, _, problems := s.observe()
 			if (len(problems) > 0) != test.refused {
+				t.Errorf("problems %+v", problems)
+			}
+		})
+	}
+}
+
+func TestAMirrorNeedsAGatewayThatTheOperatorMayRead(t *testing.T) {
+	t.Parallel()
+	able := parts(mirrored(plain), gateway, class("{name: HTTPRouteRequestMirror}, {name: HTTPRouteRequestPercentageMirror}"))
+	for name, test := range map[string]struct {
+		watched []string
+		served  []string
+		refused bool
+	}{
+		"it watches the namespace":         {watched: []string{"bank", "shop"}},
+		"it watches another namespace":     {watched: []string{"bank"}, refused: true},
+		"it reads nothing without one":     {watched: []string{"shop"}, served: []string{kindGatewayClass}, refused: true},
+		"the cluster has no such Gateways": {watched: []string{"bank"}, served: []string{kindGateway, kindGatewayClass}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			served := everything()
+			for _, kind := range test.served {
+				delete(served.Kinds, kind)
+			}
+			s := newFixture(t, able, served, interceptor.Funcs{})
+			s.router.options.Namespaces = test.watched
+			_, _, problems := s.observe()
+			if refused := len(problems) > 0; refused != test.refused || refused && !strings.Contains(problems[0].Message, "may not read Gateway") {
 				t.Errorf("problems %+v", problems)
 			}
 		})

@@ -138,6 +138,9 @@ func drawRules(r *rand.Rand) []map[string]any {
 		if len(matches) > 0 {
 			rules[i]["matches"] = matches
 		}
+		if r.IntN(4) == 0 {
+			rules[i][fieldSessions] = map[string]any{"type": "Cookie"}
+		}
 	}
 	rules[0]["backendRefs"] = []any{map[string]any{"name": "website", "port": int64(80)}}
 	return rules

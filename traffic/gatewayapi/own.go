@@ -151,7 +151,7 @@ func equalFields(wanted, live map[string]any) bool {
 
 // meaningful are the fields that change what a route does when another writer adds them.
 var meaningful = map[string]bool{
-	"hostnames": true, "filters": true, "timeouts": true, "retry": true, "sessionPersistence": true,
+	"hostnames": true, "filters": true, "timeouts": true, "retry": true, fieldSessions: true,
 	"headers": true, "queryParams": true, "method": true, "matches": true, "namespace": true, "sectionName": true,
 }
 

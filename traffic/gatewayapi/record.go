@@ -179,14 +179,14 @@ func (r record) fold(rule map[string]any, written trace) map[string]any {
 
 // foldStranger restores the references of a rule that was not recognised, if it names
 // all backends of the split: such a list was copied from one that Serin wrote. A rule
-// that names only some of them is a user's own.
+// that names only some of them is a user's own, but for one with sessions whose record
+// was lost: it does not name a backend of weight 0.
 func (r record) foldStranger(rule map[string]any) map[string]any {
-	for _, name := range r.Backends {
-		if !slices.ContainsFunc(objectsOf(rule[fieldBackendRefs]), func(ref map[string]any) bool { return text(ref, fieldName) == name && r.backend(ref) }) {
-			return rule
-		}
+	missing := func(name string) bool {
+		return !slices.ContainsFunc(objectsOf(rule[fieldBackendRefs]), func(ref map[string]any) bool { return text(ref, fieldName) == name && r.backend(ref) })
 	}
-	if len(r.Backends) < 2 {
+	lost := rule[fieldSessions] != nil && len(r.Written) == 0
+	if len(r.Backends) < 2 || !lost && slices.ContainsFunc(r.Backends, missing) {
 		return rule
 	}
 	return r.withoutMirror(r.foldRefs(rule, r.backend))

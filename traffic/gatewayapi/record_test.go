@@ -197,6 +197,13 @@ func TestWhatAUserChangesInBetweenIsTheNewIntention(t *testing.T) {
 			},
 			want: []map[string]any{website, rule(path("/canary"), ref("website-canary", 1))},
 		},
+		"a rule with sessions is added that names one version": {
+			before: []map[string]any{website},
+			edit: func(rules []map[string]any) []map[string]any {
+				return append(rules, map[string]any{"matches": path("/canary"), "backendRefs": []any{ref("website-canary", 1)}, fieldSessions: map[string]any{"type": "Cookie"}})
+			},
+			want: []map[string]any{website, {"matches": path("/canary"), "backendRefs": []any{ref("website-canary", 1)}, fieldSessions: map[string]any{"type": "Cookie"}}},
+		},
 		"a rule is copied": {
 			before: []map[string]any{website},
 			edit: func(rules []map[string]any) []map[string]any {
@@ -295,6 +302,26 @@ func TestALostRecordIsMadeUpFor(t *testing.T) {
 		restored := mustRestore(t, live, splitFor())
 		if diff := cmp.Diff(want, rulesOf(restored)); diff != "" || len(restored.GetAnnotations()) > 0 {
 			t.Errorf("%s: annotations %v, rules (-want +got):\n%s", name, restored.GetAnnotations(), diff)
+		}
+	}
+}
+
+// A rule with sessions does not name a backend of weight 0, so it is known by the other one.
+func TestALostRecordOfARuleWithSessionsIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	for name, weights := range map[string][2]int32{"before the first step": {100, 0}, "while both get requests": {90, 10}, "at the promotion": {0, 100}} {
+		split := splitFor()
+		split.Ports[0].Destinations[0].Weight, split.Ports[0].Destinations[1].Weight = weights[0], weights[1]
+		sessions := map[string]any{"type": "Cookie"}
+		rule := map[string]any{"backendRefs": []any{map[string]any{"name": "website", "port": int64(80)}}, fieldSessions: sessions}
+		other := map[string]any{"backendRefs": []any{map[string]any{"name": "other", "port": int64(80)}}, fieldSessions: sessions}
+		live := mustChange(t, routeWith(rule, other), split)
+		annotations := live.GetAnnotations()
+		delete(annotations, AnnotationRecord)
+		live.SetAnnotations(annotations)
+		rule["backendRefs"] = []any{map[string]any{"name": "website", "port": int64(80), "weight": int64(1)}}
+		if diff := cmp.Diff([]map[string]any{rule, other}, rulesOf(mustRestore(t, live, split))); diff != "" {
+			t.Errorf("%s, rules (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -28,6 +28,7 @@ const (
 	fieldHeaders     = "headers"
 	fieldMethod      = "method"
 	fieldPath        = "path"
+	fieldSessions    = "sessionPersistence"
 )
 
 // kindService is the kind of backends.
@@ -117,6 +118,14 @@ func shared(port traffic.Port) []traffic.Destination {
 		return nil
 	}
 	return port.Destinations
+}
+
+// weighing leaves out destinations of weight 0. A client keeps the backend of its session also
+// at weight 0, as long as the rule names that backend.
+func weighing(to successors) successors {
+	return func(port traffic.Port) []traffic.Destination {
+		return slices.DeleteFunc(slices.Clone(to(port)), func(d traffic.Destination) bool { return d.Weight == 0 })
+	}
 }
 
 // defaulted is who gets the requests that a limited split does not share.

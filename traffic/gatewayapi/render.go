@@ -151,6 +151,9 @@ func (r *renderer) rule(index int, rule map[string]any) ([]Rule, error) {
 }
 
 func (r *renderer) exchanged(rule map[string]any, to successors) (map[string]any, error) {
+	if rule[fieldSessions] != nil {
+		to = weighing(to)
+	}
 	refs, err := exchange(objectsOf(rule[fieldBackendRefs]), r.split, to)
 	if err != nil {
 		return nil, fmt.Errorf("backendRefs: %w", err)

@@ -41,6 +41,47 @@ func TestAnAddedRuleHasNoName(t *testing.T) {
 	}
 }
 
+// A session stays with a backend of weight 0, and ends with one that the rule does not name.
+func TestABackendOfWeight0IsLeftOutOfARuleWithSessions(t *testing.T) {
+	t.Parallel()
+	sessions := map[string]any{"type": "Cookie", "sessionName": "shop"}
+	for name, test := range map[string]struct {
+		persistence    any
+		stable, canary int32
+		want           map[string]int64
+	}{
+		"before the first step":            {sessions, 100, 0, map[string]int64{"website-stable": 1}},
+		"while both get requests":          {sessions, 80, 20, map[string]int64{"website-stable": 4, "website-canary": 1}},
+		"at the promotion":                 {sessions, 0, 100, map[string]int64{"website-canary": 1}},
+		"of a rule that has no sessions":   {nil, 100, 0, map[string]int64{"website-stable": 1, "website-canary": 0}},
+		"what the owner of the rule named": {sessions, 100, 0, map[string]int64{"website-stable": 1, "other": 0}},
+	} {
+		split := splitFor()
+		split.Ports[0].Destinations[0].Weight, split.Ports[0].Destinations[1].Weight = test.stable, test.canary
+		refs := []any{map[string]any{"name": "website", "port": int64(80)}}
+		if _, other := test.want["other"]; other {
+			refs = append(refs, map[string]any{"name": "other", "port": int64(80), "weight": int64(0)})
+		}
+		rule := map[string]any{fieldBackendRefs: refs}
+		if test.persistence != nil {
+			rule[fieldSessions] = test.persistence
+		}
+		for _, kind := range []string{kindHTTPRoute, kindGRPCRoute} {
+			rules, err := Render(kind, []map[string]any{rule}, split, Schema{})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			got := map[string]int64{}
+			for _, ref := range objectsOf(rules[0].Fields[fieldBackendRefs]) {
+				got[text(ref, fieldName)] = number(ref, fieldWeight, -1)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", kind, name, diff)
+			}
+		}
+	}
+}
+
 func TestARouteMayBeAsLargeAsTheAPIAllows(t *testing.T) {
 	t.Parallel()
 	rules := func(n, matches int) []Rule {

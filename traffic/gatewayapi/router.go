@@ -27,13 +27,20 @@ const DefaultSettle = 5 * time.Second
 
 // Options of the router.
 type Options struct {
-	// Served is what the cluster serves: see Discover.
+	// Served is what the cluster serves and the operator may read: see Discover.
 	Served Served
 	// Default is true when splits that name no router are this one's. Of others' splits
 	// it looks for nothing but what it left.
 	Default bool
 	// Settle is how long proxies are given to follow. Default DefaultSettle.
 	Settle time.Duration
+	// Namespaces are those whose objects the cache has; none for all.
+	Namespaces []string
+}
+
+// cached reports whether the cache has the objects of a namespace.
+func (o Options) cached(namespace string) bool {
+	return len(o.Namespaces) == 0 || slices.Contains(o.Namespaces, namespace)
 }
 
 // Router serves splits with routes of the Gateway API. It implements traffic.Router.

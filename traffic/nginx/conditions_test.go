@@ -3,6 +3,7 @@
 package nginx
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/serin-dev/serin/traffic"
@@ -34,10 +35,7 @@ func TestPortsWithOtherDefaultBackendsShareNoTargetPort(t *testing.T) {
 
 func TestASplitMayHaveSoManyConditionsAndNoMore(t *testing.T) {
 	match := traffic.Match{Methods: []string{"GET"}}
-	matches := make([]traffic.Match, maxConditions/match.Conditions())
-	for i := range matches {
-		matches[i] = match
-	}
+	matches := slices.Repeat([]traffic.Match{match}, maxConditions/match.Conditions())
 	if err := checkMatches(matches); err != nil {
 		t.Errorf("%d conditions: %v", maxConditions, err)
 	}

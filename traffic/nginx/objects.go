@@ -46,11 +46,20 @@ func MakeServiceAccount(target traffic.Target, _ Options) (*coreac.ServiceAccoun
 		WithAutomountServiceAccountToken(false), nil // the pod asks for its token itself
 }
 
-// MakeRoleBinding binds the ServiceAccount to the ClusterRole of proxies, in the namespace.
+// roleRef is what the identity of proxies is bound to.
+func (o Options) roleRef() rbacv1.RoleRef {
+	if o.Role != "" {
+		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: o.Role}
+	}
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.ClusterRole}
+}
+
+// MakeRoleBinding binds the ServiceAccount to the role of proxies, in the namespace.
 func MakeRoleBinding(target traffic.Target, opts Options) (*rbacac.RoleBindingApplyConfiguration, error) {
+	ref := opts.roleRef()
 	return rbacac.RoleBinding(traffic.SharedProxyName, target.Split.Namespace).
 		WithLabels(sharedLabels()).
-		WithRoleRef(rbacac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(opts.ClusterRole)).
+		WithRoleRef(rbacac.RoleRef().WithAPIGroup(ref.APIGroup).WithKind(ref.Kind).WithName(ref.Name)).
 		WithSubjects(rbacac.Subject().WithKind(rbacv1.ServiceAccountKind).
 			WithName(traffic.SharedProxyName).WithNamespace(target.Split.Namespace)), nil
 }

@@ -21,6 +21,9 @@ type Options struct {
 	Reports traffic.ProxyReports
 	// ClusterRole that proxies are bound to in the namespace of their split. Default serin-proxy.
 	ClusterRole string
+	// Role that proxies are bound to instead, which each namespace with a split has. Default
+	// none: the ClusterRole.
+	Role string
 	// PullPolicy of the image. Default IfNotPresent.
 	PullPolicy corev1.PullPolicy
 	// PullSecrets are names of Secrets, in the namespace of each split, that the

@@ -201,7 +201,7 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 		if err != nil {
 			return err
 		}
-		if binding, ok := live.(*rbacv1.RoleBinding); ok && binding.RoleRef.Name != settings.ClusterRole {
+		if binding, ok := live.(*rbacv1.RoleBinding); ok && binding.RoleRef != settings.roleRef() {
 			return r.removeBinding(ctx, binding, object)
 		}
 		// To wait for writes without a type, the cache would have to watch the kind a
@@ -217,8 +217,8 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 	return fmt.Errorf("router %s makes no %s", Name, object.Kind)
 }
 
-// removeBinding deletes a binding to another ClusterRole, such as that of a chart that was
-// installed by another name: what a binding refers to can't be changed. The next look makes
+// removeBinding deletes a binding to another role, such as that of a chart that was
+// installed by another name or for other namespaces: what a binding refers to can't be changed. The next look makes
 // it anew.
 func (r *Router) removeBinding(ctx context.Context, binding *rbacv1.RoleBinding, seen traffic.Object) error {
 	return r.client.Delete(ctx, binding, client.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion})

@@ -212,9 +212,9 @@ func TestAServiceAccountThatIsMadeAnewReplacesTheProxies(t *testing.T) {
 	}
 }
 
-func TestABindingToAnotherClusterRoleIsMadeAnew(t *testing.T) {
+func TestABindingToAnotherRoleIsMadeAnew(t *testing.T) {
 	r, api := made(t, shopTarget())
-	r.options.ClusterRole = "shop-serin-proxy"
+	r.options.Role = "serin-proxy" // of the same name
 	for _, want := range []traffic.ObjectCondition{traffic.ObjectOutdated, traffic.ObjectAbsent} {
 		o := conditions(t, r, shopTarget())["RoleBinding"]
 		if o.Condition != want {
@@ -224,8 +224,8 @@ func TestABindingToAnotherClusterRoleIsMadeAnew(t *testing.T) {
 	}
 	binding := &rbacv1.RoleBinding{}
 	must(t, api.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "serin-proxy"}, binding))
-	if binding.RoleRef.Name != "shop-serin-proxy" {
-		t.Errorf("it is bound to %s", binding.RoleRef.Name)
+	if want := (rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "serin-proxy"}); binding.RoleRef != want {
+		t.Errorf("it is bound to %+v", binding.RoleRef)
 	}
 }
 

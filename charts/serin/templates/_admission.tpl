@@ -1,7 +1,7 @@
 {{- /* What changes writes before they are stored: policies, policies-v1beta1 or webhook. Where
      nothing is to be changed, no policy is rendered and no webhook served. */ -}}
 {{- define "serin.admissionMode" -}}
-{{- if not (or .Values.holdPolicy.enabled .Values.decisionPolicy.enabled .Values.configuration.enabled) }}policies
+{{- if not (and .Values.clusterObjects.enabled (or .Values.holdPolicy.enabled .Values.decisionPolicy.enabled .Values.configuration.enabled)) }}policies
 {{- else if ne .Values.admission.mode "auto" }}{{ .Values.admission.mode }}
 {{- else if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}policies
 {{- else if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy" }}policies-v1beta1

@@ -3,6 +3,41 @@
 {{- if contains "serin" .Release.Name }}{{ .Release.Name | trunc 52 }}{{ else }}{{ printf "%s-serin" .Release.Name | trunc 52 }}{{ end }}
 {{- end }}
 
+{{- /* The name of what belongs to no namespace. Tenants may give their releases the same name. */ -}}
+{{- define "serin.clusterName" -}}
+{{- if .Values.watchNamespaces }}{{ .Release.Namespace }}-{{ end }}{{ include "serin.name" . }}
+{{- end }}
+
+{{- /* The manager looks for these two policies by their names. */ -}}
+{{- define "serin.holdPolicy" -}}
+{{- if .Values.watchNamespaces }}{{ include "serin.clusterName" . }}{{ else }}serin{{ end }}-hold-deployments
+{{- end }}
+
+{{- define "serin.configurationPolicy" -}}
+{{- if .Values.watchNamespaces }}{{ include "serin.clusterName" . }}{{ else }}serin{{ end }}-configuration
+{{- end }}
+
+{{- /* Where the binding of a policy holds: everywhere, or in the namespaces that are watched. */ -}}
+{{- define "serin.watched" -}}
+{{- with include "serin.watchedSelector" . }}
+matchResources:
+  {{- . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "serin.watchedSelector" -}}
+{{- with .Values.watchNamespaces -}}
+namespaceSelector:
+  matchExpressions:
+    - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+{{- end }}
+{{- end }}
+
+{{- /* The API of TrafficMetrics belongs to no namespace. */ -}}
+{{- define "serin.servesMetrics" -}}
+{{- if and .Values.metrics.enabled .Values.clusterObjects.enabled }}true{{ end }}
+{{- end }}
+
 {{- define "serin.selector" -}}
 app.kubernetes.io/name: serin
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -36,6 +71,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- include "serin.image" (merge (dict
   "registry" ($own.registry | default .Values.image.registry)
   "tag" ($own.tag | default .Values.image.tag | default .Chart.AppVersion)) $own) }}
+{{- end }}
+
+{{- /* What the manager mounts. */ -}}
+{{- define "serin.managerVolumes" -}}
+{{- include "serin.caVolume" . }}
+{{- with .Values.monitoring.secure }}
+{{- if and .enabled .certificateSecret }}
+- name: metrics-certificate
+  secret: {secretName: {{ .certificateSecret }}, defaultMode: 0444, items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "serin.managerMounts" -}}
+{{- include "serin.caMount" . }}
+{{- if and .Values.monitoring.secure.enabled .Values.monitoring.secure.certificateSecret }}
+- {name: metrics-certificate, mountPath: /metrics-certificate, readOnly: true}
+{{- end }}
 {{- end }}
 
 {{- /* What the metrics servers mount: one key of each, so that nothing else of a Secret

@@ -18,7 +18,9 @@ var account = Account{Namespace: "shop", Name: "serin-canary"}
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, k := range []schema.GroupVersionKind{
-		{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Service"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Version: "v1", Kind: "ConfigMap"},
+		{Version: "v1", Kind: "Service"},
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 	} {
 		m.Add(k, meta.RESTScopeNamespace)
@@ -43,13 +45,15 @@ func written(t *testing.T, objects ...*unstructured.Unstructured) (text string, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	var textSb46 strings.Builder
 	for _, o := range rights {
 		y, err := yaml.Marshal(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text += "---\n" + string(y)
+		textSb46.WriteString("---\n" + string(y))
 	}
+	text += textSb46.String()
 	return text, warnings
 }
 

@@ -40,6 +40,7 @@ type Cluster struct {
 	Screen *terminal.Screen
 }
 
+// AddFlags adds the flags that name a cluster, as kubectl has them.
 func (c *Cluster) AddFlags(root *cobra.Command) {
 	c.flags = genericclioptions.NewConfigFlags(true)
 	c.flags.AddFlags(root.PersistentFlags())
@@ -56,6 +57,7 @@ func (c *Cluster) Namespace() (string, error) {
 	return namespace, err
 }
 
+// Config says how to reach the cluster.
 func (c *Cluster) Config() (*rest.Config, error) {
 	config, err := c.flags.ToRESTConfig()
 	if err != nil {
@@ -94,6 +96,7 @@ func (c *Cluster) Connect() (client.Client, string, error) {
 	return api, namespace, err
 }
 
+// NewScheme has the kinds that the commands read, with TrafficSplit in a version of the API.
 func NewScheme(splits string) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	var errs []error

@@ -26,6 +26,7 @@ func Complete(cmd *cobra.Command, flag string, values Completion) {
 	}
 }
 
+// Fixed proposes the given values.
 func Fixed(values ...string) Completion {
 	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 }
@@ -44,14 +45,17 @@ func (c *Cluster) namespaces(cmd *cobra.Command, _ []string, _ string) ([]string
 	return c.names(cmd.Context(), &corev1.NamespaceList{}, "")
 }
 
+// Splits proposes the TrafficSplits of the namespace.
 func (c *Cluster) Splits(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return c.namesHere(cmd.Context(), &splitv1.TrafficSplitList{})
 }
 
+// Rollouts proposes the Rollouts of the namespace.
 func (c *Cluster) Rollouts(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return c.namesHere(cmd.Context(), &v1alpha1.RolloutList{})
 }
 
+// CanaryReleases proposes the CanaryReleases of the namespace.
 func (c *Cluster) CanaryReleases(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return c.namesHere(cmd.Context(), &v1alpha1.CanaryReleaseList{})
 }

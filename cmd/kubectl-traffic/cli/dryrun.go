@@ -65,6 +65,7 @@ func (o *Output) Done(cmd *cobra.Command, api client.Client, object client.Objec
 	return err
 }
 
+// LowerGroupKind is a kind as kubectl prints it before a name: "rollout.serin.dev".
 func LowerGroupKind(gk schema.GroupKind) string {
 	return strings.ToLower(gk.Kind) + "." + gk.Group
 }

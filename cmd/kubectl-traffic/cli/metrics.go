@@ -20,6 +20,7 @@ import (
 // Metrics asks the TrafficMetrics API.
 type Metrics struct{ rest rest.Interface }
 
+// Metrics is a client of the TrafficMetrics API.
 func (c *Cluster) Metrics() (*Metrics, error) {
 	config, err := c.Config()
 	if err != nil {

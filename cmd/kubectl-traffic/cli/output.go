@@ -32,6 +32,7 @@ type Output struct {
 	forms []string
 }
 
+// AddOutput adds the flag --output with the formats that a command knows.
 func AddOutput(cmd *cobra.Command, forms ...string) *Output {
 	o := &Output{forms: forms}
 	cmd.Flags().StringVarP(&o.Form, "output", "o", "", "output format: "+strings.Join(forms, "|"))
@@ -39,6 +40,7 @@ func AddOutput(cmd *cobra.Command, forms ...string) *Output {
 	return o
 }
 
+// Check refuses a format that the command does not know.
 func (o *Output) Check() error {
 	if o.Form != "" && !slices.Contains(o.forms, o.Form) {
 		return UsageErrorf("--output: %q is none of %s", o.Form, strings.Join(o.forms, ", "))
@@ -71,6 +73,7 @@ type Column struct {
 	wide bool
 }
 
+// Columns are columns that are always printed.
 func Columns(names ...string) []Column {
 	list := make([]Column, 0, len(names))
 	for _, name := range names {
@@ -79,6 +82,7 @@ func Columns(names ...string) []Column {
 	return list
 }
 
+// Wide are columns that only the format wide prints.
 func Wide(names ...string) []Column {
 	list := Columns(names...)
 	for i := range list {

@@ -220,12 +220,12 @@ func (s *session) explainUpgrade(err error, q Request, revision int) error {
 	case s.trouble() != nil:
 		return s.trouble()
 	case strings.Contains(err.Error(), "hooks failed"):
-		return InvalidError{fieldRelease, fmt.Sprintf("a hook of the chart failed: see the Jobs of the namespace and helm history %s", q.Release)}
+		return InvalidError{fieldRelease, "a hook of the chart failed: see the Jobs of the namespace and helm history " + q.Release}
 	case strings.Contains(err.Error(), "cannot be imported into the current release"):
 		return InvalidError{fieldConfig, "an object that it adds exists already and is not of the release: delete it, or give the new one another name"}
 	case errors.As(err, &status):
-		return InvalidError{fieldConfig, refusal(status.Status()) + fmt.Sprintf(": see helm history %s", q.Release)}
+		return InvalidError{fieldConfig, refusal(status.Status()) + ": see helm history " + q.Release}
 	default:
-		return InvalidError{fieldConfig, fmt.Sprintf("Helm can't upgrade to it: see helm upgrade --dry-run=server and helm history %s", q.Release)}
+		return InvalidError{fieldConfig, "Helm can't upgrade to it: see helm upgrade --dry-run=server and helm history " + q.Release}
 	}
 }

@@ -74,7 +74,7 @@ func TestOnlyItsOwnRevisionIsTouched(t *testing.T) {
 func TestAnAdoptionIsARevisionOfHelm(t *testing.T) {
 	w := newWorld()
 	w.install(t, "shop", map[string]any{"greeting": "hi", "web": map[string]any{"replicas": float64(2)}})
-	w.pack(t, "shop", load(t, "shop"))
+	w.pack(t, load(t, "shop"))
 	q := ask("shop", "web", "{tag: '2', password: sw0rdfish}")
 	for range 2 { // the second finds it adopted
 		if err := w.releases().Adopt(t.Context(), q); err != nil {

@@ -51,7 +51,7 @@ func TestAnOlderRecordThatUnpacksToTooMuchIsRefused(t *testing.T) {
 	w := newWorld()
 	w.install(t, "shop", nil)
 	w.upgrade(t, "shop", nil)
-	w.pack(t, "shop", load(t, "shop"))
+	w.pack(t, load(t, "shop"))
 	secrets := w.client.CoreV1().Secrets(namespace)
 	secret, err := secrets.Get(t.Context(), recordName("shop", 1), metav1.GetOptions{})
 	if err != nil {

@@ -72,8 +72,7 @@ func (s *session) explain(err error) error {
 	case s.trouble() != nil:
 		return s.trouble()
 	}
-	var known failure
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[failure](err); ok {
 		return known
 	}
 	var status apierrors.APIStatus
@@ -88,11 +87,13 @@ func refusal(s metav1.Status) string {
 	what, fields := "a request", ""
 	if s.Details != nil {
 		what = s.Details.Kind + "/" + s.Details.Name
+		var fieldsSb91 strings.Builder
 		for i, c := range s.Details.Causes {
 			if i < 3 && c.Field != "" {
-				fields += " " + c.Field
+				fieldsSb91.WriteString(" " + c.Field)
 			}
 		}
+		fields += fieldsSb91.String()
 	}
 	text := fmt.Sprintf("the API server refuses %s: %s", what, s.Reason)
 	if fields != "" {
@@ -197,8 +198,7 @@ func (r *rendering) current(c *candidate) ([]*unstructured.Unstructured, error) 
 	}
 	again, err := r.render(chart, release.Config, nil)
 	if err != nil {
-		var invalid InvalidError
-		if errors.As(err, &invalid) {
+		if _, ok := errors.AsType[InvalidError](err); ok {
 			return nil, InvalidError{fieldVersion, fmt.Sprintf("revision %d can't be rendered again with its own values: upgrade the release with helm first", release.Version)}
 		}
 		return nil, err

@@ -123,7 +123,7 @@ func (w *world) upgrade(t testing.TB, name string, values map[string]any) {
 }
 
 // pack puts the archive of a chart where its release looks for it.
-func (w *world) pack(t testing.TB, name string, c *chartv2.Chart) {
+func (w *world) pack(t testing.TB, c *chartv2.Chart) {
 	t.Helper()
 	file, err := chartutil.Save(c, t.TempDir())
 	if err != nil {
@@ -133,7 +133,7 @@ func (w *world) pack(t testing.TB, name string, c *chartv2.Chart) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.archive(t, name, archive)
+	w.archive(t, "shop", archive)
 }
 
 func (w *world) archive(t testing.TB, name string, archive []byte) {

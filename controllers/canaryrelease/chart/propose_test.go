@@ -72,7 +72,7 @@ func TestWhatConfigMakesOfAReleaseIsProposed(t *testing.T) {
 			w := newWorld(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "lookup-key"}, Data: map[string][]byte{"key": []byte("kept")}})
 			w.install(t, test.chart, map[string]any{})
 			if test.chart == "shop" {
-				w.pack(t, "shop", load(t, "shop"))
+				w.pack(t, load(t, "shop"))
 			}
 			if got := outcome(w.releases().Propose(t.Context(), ask(test.chart, test.path, test.config))); !strings.HasPrefix(got, test.want) {
 				t.Errorf("got  %s\nwant %s", got, test.want)
@@ -111,9 +111,9 @@ func TestAChartWithSubChartsComesFromAnArchive(t *testing.T) {
 	}{
 		{name: "none", pack: func(*testing.T, *world) {}, want: "error spec.release: Helm keeps no sub-charts in its records (redis, web): put the archive of chart shop 1.2.0 in a ConfigMap: helm package, and kubectl create configmap serin-chart-shop --from-file=shop-1.2.0.tgz"},
 		{name: "no archive", pack: func(t *testing.T, w *world) { w.archive(t, "shop", []byte("sw0rdfish")) }, want: "error spec.release: ConfigMap serin-chart-shop holds no chart"},
-		{name: "another version", pack: func(t *testing.T, w *world) { w.pack(t, "shop", newer) }, want: "error spec.release: ConfigMap serin-chart-shop holds chart shop 1.3.0, and revision 1 was made from shop 1.2.0"},
-		{name: "other templates", pack: func(t *testing.T, w *world) { w.pack(t, "shop", other) }, want: "error spec.release: ConfigMap serin-chart-shop holds other files of chart shop 1.2.0"},
-		{name: "the right one", pack: func(t *testing.T, w *world) { w.pack(t, "shop", load(t, "shop")) }, want: "canary shop-web web:2"},
+		{name: "another version", pack: func(t *testing.T, w *world) { w.pack(t, newer) }, want: "error spec.release: ConfigMap serin-chart-shop holds chart shop 1.3.0, and revision 1 was made from shop 1.2.0"},
+		{name: "other templates", pack: func(t *testing.T, w *world) { w.pack(t, other) }, want: "error spec.release: ConfigMap serin-chart-shop holds other files of chart shop 1.2.0"},
+		{name: "the right one", pack: func(t *testing.T, w *world) { w.pack(t, load(t, "shop")) }, want: "canary shop-web web:2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld()

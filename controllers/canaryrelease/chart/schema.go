@@ -38,7 +38,7 @@ func collectProblems(c *chartv2.Chart, values map[string]any, name string, probl
 			return InvalidError{fieldRelease, "values.schema.json of chart " + name + " is no JSON schema: correct the chart"}
 		}
 		var invalid *jsonschema.ValidationError
-		if err := schema.Validate(map[string]any(values)); errors.As(err, &invalid) {
+		if err := schema.Validate(values); errors.As(err, &invalid) {
 			*problems = append(*problems, leaves(invalid, name)...)
 		} else if err != nil {
 			*problems = append(*problems, name+" can't be checked")

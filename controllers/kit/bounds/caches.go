@@ -4,6 +4,7 @@ package bounds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -61,7 +62,7 @@ func (c *Caches) NeedLeaderElection() bool { return false }
 // Filled is the check of readiness.
 func (c *Caches) Filled(*http.Request) error {
 	if !c.filled.Load() {
-		return fmt.Errorf("the caches are not filled yet")
+		return errors.New("the caches are not filled yet")
 	}
 	return nil
 }

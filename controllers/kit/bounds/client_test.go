@@ -5,6 +5,7 @@ package bounds
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -111,9 +112,9 @@ func TestOnlyAWriteThatDoesNotAppearIsLate(t *testing.T) {
 					}
 					cancel()
 					time.Sleep(MaxRetry) // of the bubble, in no time
-					_ = caches.Follow(httptest.NewRequest("GET", "/healthz", nil))
+					_ = caches.Follow(httptest.NewRequest(http.MethodGet, "/healthz", nil))
 				}
-				if err := caches.Follow(httptest.NewRequest("GET", "/healthz", nil)); (err != nil) != test.late {
+				if err := caches.Follow(httptest.NewRequest(http.MethodGet, "/healthz", nil)); (err != nil) != test.late {
 					t.Errorf("alive: %v", err)
 				}
 				if series := testutil.CollectAndCount(caches, "serin_cache_behind_seconds", "serin_cache_late_reads_total"); (series == 2) != test.late {

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// firstRetry and MaxRetry bound the time between two tries of what fails: an action
-	// that fails for ever must not keep a deadline, or a rollback, waiting for longer.
 	firstRetry = 20 * time.Millisecond
-	MaxRetry   = 10 * time.Second
+	// MaxRetry is the longest time between two tries of what fails: an action that fails
+	// for ever must not keep a deadline, or a rollback, waiting for longer.
+	MaxRetry = 10 * time.Second
 
 	// Deadline of a reconcile. Its requests take milliseconds, and the reads of its caches
 	// end after CacheWait, so that only a request to the API that hangs meets it.

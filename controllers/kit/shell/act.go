@@ -25,7 +25,7 @@ import (
 	"github.com/serin-dev/serin/controllers/workload"
 )
 
-// ErrUnknownAction: no shell knows the action.
+// ErrUnknownAction means that no shell knows the action.
 var ErrUnknownAction = errors.New("no such action")
 
 // Writer acts on what was observed, in a namespace, as a field manager.

@@ -27,7 +27,7 @@ func ObserveReplicaSet(rs *appsv1.ReplicaSet, d *appsv1.Deployment) kit.ReplicaS
 	return kit.ReplicaSet{
 		Object:   ObjectOf(rs),
 		Revision: rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
-		Current:  d != nil && workload.SameTemplate(&rs.Spec.Template, &d.Spec.Template),
+		Current:  d != nil && workload.HasTemplate(rs, &d.Spec.Template),
 		Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas, Available: rs.Status.AvailableReplicas,
 		Desired: workload.DesiredReplicas(rs), Deleting: !rs.DeletionTimestamp.IsZero(),
 	}

@@ -14,8 +14,7 @@ import (
 // restore clears what the Rollout decides. A canary that it gave traffic loses that first,
 // and an end that it requested comes first, both for as long as the deadline.
 func restore(d *state.Draft) (another bool) {
-	switch {
-	case d.Status.Canary != nil && d.Status.Canary.Revision != d.Revision:
+	if d.Status.Canary != nil && d.Status.Canary.Revision != d.Revision {
 		record.Supersede(d)
 		return true
 	}

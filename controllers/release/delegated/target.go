@@ -219,7 +219,7 @@ func endDelegated(d *state.Draft, weight int32, t v1alpha1.CanaryTransition) {
 	if w := d.Rollout.Status.Weight; w != nil && w.Requested == weight {
 		d.Status.Weight = w.DeepCopy()
 	}
-	if consents(&d.Snapshot) && d.Delegated.Decision == nil && (d.Delegated.Transition != t || d.Split.Requested.Weight != weight) {
+	if d.Delegated.Decision == nil && (d.Delegated.Transition != t || d.Split.Requested.Weight != weight) {
 		d.Do(state.SetDelegation{Weight: weight, Transition: t})
 	}
 }

@@ -49,13 +49,15 @@ func StartEvidence(d *state.Draft) {
 	putOnRecord(d, state)
 }
 
-// judgeOf is how the present step is judged, with what earlier releases have taught.
+// judgeOf is how the present step is judged, with what earlier releases have taught. Until
+// its weight is live, the requests are shared by that of the step before.
 func judgeOf(s *state.Snapshot) judge.Config {
 	i := int(s.Status.Step.Index)
 	if i >= len(s.Steps) {
 		return s.Judge
 	}
 	c := s.StepAt(i).Judge
+	c.Shares = c.Shares && s.Status.Step.ProgrammedAt != nil && !s.Delegated.Uneven
 	if text := s.Status.Dispersion; text != "" {
 		var d judge.Dispersion
 		if d.UnmarshalText([]byte(text)) == nil { // else it is measured again
@@ -148,9 +150,9 @@ func KeepDispersion(d *state.Draft) {
 	}
 }
 
-// EvidenceSentence is what the analysis says, with the reason where measurements
+// Sentence is what the analysis says, with the reason where measurements
 // are missing.
-func EvidenceSentence(s *state.Snapshot) string {
+func Sentence(s *state.Snapshot) string {
 	text := s.Verdict.Explain()
 	if s.Verdict.Verdict == judge.Inconclusive && s.DataProblem != "" {
 		text += " (" + s.DataProblem + ")"

@@ -12,6 +12,7 @@ import (
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/strategy"
 )
 
 func TestAWindowIsJudgedOnceAndOnlyInItsRelease(t *testing.T) {
@@ -39,6 +40,28 @@ func TestAWindowIsJudgedOnceAndOnlyInItsRelease(t *testing.T) {
 	} {
 		if got := Known(&s, after, test.window); got != test.want {
 			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
+func TestSharesAreTestedOnceTheWeightOfTheStepIsLive(t *testing.T) {
+	live := new(metav1.NowMicro())
+	sharing := strategy.Step{Judge: judge.Config{Shares: true}}
+	for name, test := range map[string]struct {
+		step   strategy.Step
+		live   *metav1.MicroTime
+		uneven bool
+		want   bool
+	}{
+		"the weight is live":                       {sharing, live, false, true},
+		"it is not live yet":                       {sharing, nil, false, false},
+		"a port of the Service has another weight": {sharing, live, true, false},
+		"the step is for requests that match":      {strategy.Step{}, live, false, false},
+	} {
+		s := &state.Snapshot{Settings: strategy.Settings{Steps: []strategy.Step{test.step}}}
+		s.Status.Step, s.Delegated.Uneven = &v1alpha1.StepStatus{ProgrammedAt: test.live}, test.uneven
+		if got := judgeOf(s).Shares; got != test.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

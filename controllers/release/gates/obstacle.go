@@ -22,7 +22,7 @@ type Obstacle struct {
 	stalled bool
 }
 
-// wait says what the release waits for, and where it stands meanwhile.
+// WaitFor says what the release waits for, and where it stands meanwhile.
 func WaitFor(d *state.Draft, o *Obstacle) {
 	d.GoesOn(o.goesOn)
 	d.Wake(o.look)
@@ -38,7 +38,7 @@ func WaitFor(d *state.Draft, o *Obstacle) {
 	case step != nil && step.ProgrammedAt == nil:
 		d.Wait(o.reason, "Step %s: %s. It begins when that is over.", step.Summary, o.what)
 	default:
-		d.Wait(o.reason, "%s; %s. %s", Where(&d.Snapshot), o.what, evidence.EvidenceSentence(&d.Snapshot))
+		d.Wait(o.reason, "%s; %s. %s", Where(&d.Snapshot), o.what, evidence.Sentence(&d.Snapshot))
 	}
 }
 
@@ -60,7 +60,7 @@ func GrowthObstacle(s *state.Snapshot) *Obstacle {
 	return &Obstacle{reason: v1alpha1.ReasonWaitingForSchedule, what: "waiting, " + now.Reason, goesOn: now.Opens, look: now.Until}
 }
 
-// failureObstacle: a user has to decide.
+// FailureObstacle says that a user has to decide.
 func FailureObstacle(s *state.Snapshot) *Obstacle {
 	return &Obstacle{reason: v1alpha1.ReasonAnalysisFailed, stalled: true, what: fmt.Sprintf(
 		"%s, and the analysis failed: %s. Set spec.control to Abort, Skip or PromoteFull, since spec.strategy.onFailure is Pause.", Where(s), s.Verdict.Explain())}

@@ -81,8 +81,9 @@ func (w *world) deleteUnheard() {
 	}
 }
 
-// upgradeElsewhere is another user's helm upgrade.
-func (w *world) upgradeElsewhere(template string) {
+// upgradeElsewhere is another user's helm upgrade to another template.
+func (w *world) upgradeElsewhere() {
+	const template = "other"
 	w.helm = helmRelease{newest: w.helm.newest + 1, deployed: w.helm.newest + 1, status: "deployed"}
 	w.deps["web"].template = template
 	w.say("another user: helm upgrade to %s", template)
@@ -126,14 +127,14 @@ var scenarios = []scenario{
 		w.run(30)
 		w.weigh(40)
 		w.run(20)
-		w.upgradeElsewhere("other")
+		w.upgradeElsewhere()
 	}, "Deployment db: db x1; Deployment web: other x4; revision 5 deployed; Deprecated ReleaseChanged"},
 	{"another user upgrades the release in the middle of an adoption", func(w *world) {
 		w.run(30)
 		w.transition(v1alpha1.CanaryTransitionAdopted)
 		w.run(3)
 		if !w.helm.ours {
-			w.upgradeElsewhere("other")
+			w.upgradeElsewhere()
 		}
 	}, "Deployment db: db x1; Deployment web: other x4; revision 5 deployed; Deprecated ReleaseChanged"},
 	{"another user changes the Deployment past Helm", func(w *world) {
@@ -201,7 +202,7 @@ var scenarios = []scenario{
 		w.run(30)
 		w.transition(v1alpha1.CanaryTransitionAdopted)
 		w.runToUpgrade()
-		w.upgradeElsewhere("other")
+		w.upgradeElsewhere()
 	}, "Deployment db: db x1; Deployment web: other x4; revision 6 deployed; Adopted Requested"},
 	{"a CanaryRelease is deleted after the upgrade and the router confirms nothing", func(w *world) {
 		w.deleteUnheard()
@@ -212,7 +213,7 @@ var scenarios = []scenario{
 	}, "Deployment db: db x1; Deployment web: new with its own names x4; revision 5 deployed; Adopted Requested"},
 	{"a CanaryRelease is deleted after the upgrade, the router confirms nothing, and another user upgrades again", func(w *world) {
 		w.deleteUnheard()
-		w.upgradeElsewhere("other")
+		w.upgradeElsewhere()
 	}, "Deployment db: db x1; Deployment web: other x4; revision 6 deployed; Adopted Requested"},
 	{"the Deployment is scaled in the middle of an adoption", func(w *world) {
 		w.run(30)

@@ -104,8 +104,9 @@ func over(protocol v1alpha1.CanaryProtocol) string {
 		return ""
 	case v1alpha1.CanaryProtocolUDP:
 		return " over UDP"
+	default:
+		return " over TCP"
 	}
-	return " over TCP"
 }
 
 func listed(ports []Port) string {

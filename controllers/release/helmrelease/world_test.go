@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
@@ -39,25 +38,22 @@ type world struct {
 	digest   string
 	refused  []string
 
-	failUpgrade  string // how often the upgrade fails: "before", "after" it changed anything
-	failure      string // what the operator remembers of it
-	failedAt     time.Time
-	triedAt      time.Time
-	broken       map[string]bool
-	routerLag    int
-	deaf         bool // the router confirms nothing, and only gives Services back
-	onUpgrade    func()
-	locked       bool // the ServiceAccount has no rights any more
-	uid          int
-	acted        int
-	crashAt      int // before the action of this number
-	lossy        bool
-	log          []string
-	uninstalled  bool
-	lastStatus   v1alpha1.CanaryReleaseStatus
-	report       func(*v1alpha1.CanaryRelease) // called with each status
-	writes       int
-	foreignWrite bool // another user removed pods that take requests
+	failUpgrade string // how often the upgrade fails: "before", "after" it changed anything
+	failure     string // what the operator remembers of it
+	failedAt    time.Time
+	triedAt     time.Time
+	broken      map[string]bool
+	routerLag   int
+	deaf        bool // the router confirms nothing, and only gives Services back
+	onUpgrade   func()
+	locked      bool // the ServiceAccount has no rights any more
+	uid         int
+	acted       int
+	crashAt     int // before the action of this number
+	lossy       bool
+	log         []string
+	report      func(*v1alpha1.CanaryRelease) // called with each status
+	writes      int
 }
 
 type helmRelease struct {
@@ -81,7 +77,6 @@ type replicaSet struct {
 	marked, rolls, deleting       bool
 	replicas, existing, available int32
 	desired                       int32
-	root                          string // the Service that controls it
 }
 
 type service struct {

@@ -136,6 +136,7 @@ func IgnoreControl(d *state.Draft) {
 	}
 }
 
+// Decline records that a user action is ignored, and why.
 func Decline(d *state.Draft, why string) {
 	c := &d.Status.Control.Control
 	d.Status.Control.Ignored = kit.ShortenTo(why, maxIgnored)

@@ -13,6 +13,7 @@ import (
 )
 
 const (
+	// MaxHistory is how many releases the status can keep.
 	MaxHistory     = 20
 	defaultHistory = 10
 	maxIgnored     = 512

@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	maxPending     = 64
-	MaxQuestions   = 64
+	maxPending = 64
+	// MaxQuestions is how many questions to gates are kept.
+	MaxQuestions = 64
+	// MaxHookMessage is how much of an endpoint's answer is kept, in bytes.
 	MaxHookMessage = 256
 )
 

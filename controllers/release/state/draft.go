@@ -79,6 +79,7 @@ func (d *Draft) EnterStep(i int) {
 	}
 }
 
+// Summary says which of how many steps a step is, for users: "2/3".
 func (s *Snapshot) Summary(i int) string {
 	return fmt.Sprintf("%d/%d", min(i+1, len(s.Steps)), len(s.Steps))
 }

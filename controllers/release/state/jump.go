@@ -11,9 +11,9 @@ import (
 // for them is over. So a deadline that passed in such a time is judged only once the
 // caches have had time to follow:
 //
-//	look     look was due                      look      + catchUpTime
+//	look     due to look                       + catchUpTime
 //	 |----------|-- no look, deadline passes ---|-------------|
-//	            From..To: a jump                  not judged    judged
+//	            From..To: a jump                  not yet       judged
 //
 // A deadline passes once, so it is put off once, however often the operator is suspended.
 

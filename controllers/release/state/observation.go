@@ -155,6 +155,9 @@ type Delegated struct {
 	Unshared bool
 	// Problem says why nothing could be measured; "" when it can.
 	Problem string
+	// Uneven is whether a port of the measured Service keeps another weight than the
+	// Rollout's, so that its requests are not shared by one weight.
+	Uneven bool
 	// Message is its own account of its state.
 	Message string
 }

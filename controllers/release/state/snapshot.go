@@ -42,8 +42,10 @@ type Snapshot struct {
 	Verdict judge.Result
 }
 
+// Deleting reports whether the Rollout is being deleted.
 func (s *Snapshot) Deleting() bool { return !s.Rollout.DeletionTimestamp.IsZero() }
 
+// Decided reports whether the release ends in this way.
 func (s *Snapshot) Decided(a v1alpha1.DecisionAction) bool {
 	return s.Status.Decision != nil && s.Status.Decision.Action == a
 }

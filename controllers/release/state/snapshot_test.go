@@ -41,7 +41,7 @@ func TestOnlyTheRejectedRevisionIsRolledBack(t *testing.T) {
 
 func TestADeadlineIsJudgedWhenItsTimeIsOverAndCouldBeSeen(t *testing.T) {
 	end := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
-	at := func(d time.Duration) time.Time { return end.Add(d) }
+	at := end.Add
 	for name, test := range map[string]struct {
 		now  time.Time
 		jump Jump

@@ -11,11 +11,12 @@ import (
 // date too where that could be of another day than today or tomorrow morning.
 func EndTime(end time.Time, lasts time.Duration) string {
 	if lasts < 24*time.Hour {
-		return end.UTC().Format(time.TimeOnly)
+		return end.UTC().Format(time.TimeOnly + " MST")
 	}
 	return DateTime(end.UTC())
 }
 
+// DateTime is a time with its day and its zone.
 func DateTime(t time.Time) string { return t.Format("Mon 2006-01-02 15:04 MST") }
 
 // Brief is a duration as users write it: "10m", and not "10m0s".

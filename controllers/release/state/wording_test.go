@@ -10,7 +10,7 @@ import (
 func TestTimesAndDurationsAsUsersWriteThem(t *testing.T) {
 	end := time.Date(2026, 1, 5, 3, 4, 5, 0, time.UTC)
 	for lasts, want := range map[time.Duration]string{
-		time.Hour: "03:04:05", 23 * time.Hour: "03:04:05", 24 * time.Hour: "Mon 2026-01-05 03:04 UTC", 72 * time.Hour: "Mon 2026-01-05 03:04 UTC",
+		time.Hour: "03:04:05 UTC", 23 * time.Hour: "03:04:05 UTC", 24 * time.Hour: "Mon 2026-01-05 03:04 UTC", 72 * time.Hour: "Mon 2026-01-05 03:04 UTC",
 	} {
 		if got := EndTime(end, lasts); got != want {
 			t.Errorf("the end of %v: %s, want %s", lasts, got, want)

@@ -19,6 +19,7 @@ type Route struct {
 	Mirror int32
 }
 
+// Equal reports whether two routes are the same in all.
 func (r Route) Equal(other Route) bool {
 	return r.Weight == other.Weight && r.Mirror == other.Mirror && slices.Equal(r.Matches, other.Matches)
 }

@@ -23,6 +23,7 @@ type Metrics struct {
 }
 
 const (
+	// DefaultProgressDeadline is how long pods and weights may take by default.
 	DefaultProgressDeadline = 10 * time.Minute
 	defaultScaleDownDelay   = 30 * time.Second
 )

@@ -15,8 +15,8 @@ import (
 // FullWeight is all of the traffic.
 const FullWeight = 100
 
-// A canary whose evidence suffices ahead of time gets nearly all of the traffic, and
-// stable the rest until the last step would have ended: a defect that begins late is
+// HoldoutWeight is what a canary gets whose evidence suffices ahead of time: nearly all of
+// the traffic, and stable the rest until the last step would have ended: a defect that begins late is
 // found only by comparison.
 //
 //	last step                 holdout                         then

@@ -18,6 +18,7 @@ type Metrics struct {
 	releases, rollbacks, verdicts, interventions *prometheus.CounterVec
 	releaseDuration                              *prometheus.HistogramVec
 	stepDuration                                 prometheus.Histogram
+	mismatches                                   prometheus.Counter
 	rollouts, weight, step, omitted              *prometheus.Desc
 	evidence, promotion                          *prometheus.Desc
 
@@ -25,6 +26,7 @@ type Metrics struct {
 	seen map[types.NamespacedName]figures
 }
 
+// New makes the metrics of releases, without any figures yet.
 func New() *Metrics {
 	return &Metrics{
 		releases:      counters("serin_releases_total", "Releases that ended, by outcome.", "outcome", outcomes),
@@ -41,6 +43,10 @@ func New() *Metrics {
 			Name:    "serin_step_duration_seconds",
 			Help:    "Time from the end of the step before until the end of a step that was passed.",
 			Buckets: []float64{5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400},
+		}),
+		mismatches: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "serin_share_mismatches_total",
+			Help: "Times that the versions' shares of the requests turned out not to be the weight.",
 		}),
 		rollouts:  prometheus.NewDesc("serin_rollouts", "Rollouts by state, which is the reason of the condition Ready.", []string{"state"}, nil),
 		weight:    prometheus.NewDesc("serin_rollout_weight", "Live weight of the canary in percent, of a release in progress.", []string{"namespace", "name"}, nil),
@@ -83,6 +89,9 @@ func (m *Metrics) count(t transition) {
 	if t.verdict != "" {
 		m.verdicts.WithLabelValues(oneOf(verdicts, t.verdict)).Inc()
 	}
+	if t.mismatch {
+		m.mismatches.Inc()
+	}
 	for i := range t.interventions {
 		m.interventions.WithLabelValues(oneOf(interventions, string(t.interventions[i].Action))).Inc()
 	}
@@ -90,7 +99,7 @@ func (m *Metrics) count(t transition) {
 
 // collectors are the metrics that count.
 func (m *Metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.releases, m.rollbacks, m.verdicts, m.interventions, m.releaseDuration, m.stepDuration}
+	return []prometheus.Collector{m.releases, m.rollbacks, m.verdicts, m.interventions, m.releaseDuration, m.stepDuration, m.mismatches}
 }
 
 // Describe makes Metrics a collector: register it once.

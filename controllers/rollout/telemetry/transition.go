@@ -8,6 +8,7 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -23,6 +24,8 @@ type transition struct {
 	step time.Duration
 	// verdict of the analysis; "" when it stayed what it was.
 	verdict string
+	// mismatch is whether the shares of a step turned out not to be its weight.
+	mismatch bool
 	// interventions of users that were carried out.
 	interventions []v1alpha1.Intervention
 }
@@ -33,7 +36,7 @@ func compare(before, after *v1alpha1.RolloutStatus) transition {
 	ended := newEntries(before.History, after.History)
 	return transition{
 		ended: ended, cause: newCause(before, after), step: passed(before, after),
-		verdict: newVerdict(before, after), interventions: newInterventions(before, after, ended),
+		verdict: newVerdict(before, after), mismatch: mismatched(after) && !mismatched(before), interventions: newInterventions(before, after, ended),
 	}
 }
 
@@ -80,6 +83,10 @@ func newVerdict(before, after *v1alpha1.RolloutStatus) string {
 		return ""
 	}
 	return is.Verdict
+}
+
+func mismatched(st *v1alpha1.RolloutStatus) bool {
+	return st.Analysis != nil && st.Analysis.Reason == string(judge.ReasonShareMismatch)
 }
 
 // newInterventions are those that were not there before. One that ended the

@@ -42,6 +42,10 @@ func judged(verdict string) v1alpha1.RolloutStatus {
 	return v1alpha1.RolloutStatus{Analysis: &v1alpha1.AnalysisStatus{Verdict: verdict}}
 }
 
+func because(reason string) v1alpha1.RolloutStatus {
+	return v1alpha1.RolloutStatus{Analysis: &v1alpha1.AnalysisStatus{Verdict: "Inconclusive", Reason: reason}}
+}
+
 func skipped(at time.Duration) v1alpha1.Intervention {
 	return v1alpha1.Intervention{Action: v1alpha1.ControlSkip, Time: micro(at)}
 }
@@ -55,6 +59,9 @@ func TestATransitionIsWhatOneWriteOfTheStatusTells(t *testing.T) {
 		before, after v1alpha1.RolloutStatus
 		want          transition
 	}{
+		{name: "the shares turned out not to be the weight", before: because("NoTraffic"), after: because("ShareMismatch"), want: transition{mismatch: true}},
+		{name: "they still are not", before: because("ShareMismatch"), after: because("ShareMismatch")},
+		{name: "they are again", before: because("ShareMismatch"), after: because("NoTraffic")},
 		{name: "nothing changed", before: atStep("b", 1, 0), after: atStep("b", 1, 0)},
 		{name: "the first release ended", after: history(a), want: transition{ended: []v1alpha1.HistoryEntry{a}}},
 		{name: "a release ended, and an old one is forgotten", before: history(b, a), after: history(c, b), want: transition{ended: []v1alpha1.HistoryEntry{c}}},

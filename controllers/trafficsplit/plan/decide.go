@@ -34,7 +34,7 @@ func decide(o Observation) Decision {
 
 // own makes a split Serin's of which another router than the one that it asks for has
 // left something, so that this is withdrawn before anything else is done.
-func own(o Observation) Decision {
+func own(Observation) Decision {
 	return Decision{Actions: []kit.Action{kit.AddFinalizer{}}}
 }
 

@@ -82,12 +82,10 @@ func confirmed() plan.Observation {
 	return o
 }
 
-// unread has the controller know nothing of the first n proxies.
-func unread(n int) func(*plan.Observation) {
-	return func(o *plan.Observation) {
-		for i := range n {
-			o.DataPlane.Proxies[i].Unread, o.DataPlane.Proxies[i].Generation, o.DataPlane.Proxies[i].Configuration = true, 0, ""
-		}
+// unread has the controller know nothing of both proxies.
+func unread(o *plan.Observation) {
+	for i := range 2 {
+		o.DataPlane.Proxies[i].Unread, o.DataPlane.Proxies[i].Generation, o.DataPlane.Proxies[i].Configuration = true, 0, ""
 	}
 }
 
@@ -174,38 +172,38 @@ func TestDecide(t *testing.T) {
 			programmed: "False WaitingForProxies", message: "1 of 2 proxies serve generation 3; p1: what it serves can't be read",
 		},
 		"a controller that has not read any proxy yet takes back nothing that it confirmed": {
-			from: confirmed(), edit: unread(2), programmed: "True Programmed",
+			from: confirmed(), edit: unread, programmed: "True Programmed",
 		},
 		"but cuts nothing over": {
 			from: before(), edit: func(o *plan.Observation) {
 				confirm(o)
-				unread(2)(o)
+				unread(o)
 			},
 			programmed: "False WaitingForService",
 		},
 		"it has read one proxy, which does not serve it": {
 			from: confirmed(), edit: func(o *plan.Observation) {
-				unread(2)(o)
+				unread(o)
 				o.DataPlane.Proxies[0].Unread = false
 			},
 			programmed: "False WaitingForProxies", message: "0 of 2",
 		},
 		"it has read none since something else is to be served": {
 			from: confirmed(), edit: func(o *plan.Observation) {
-				unread(2)(o)
+				unread(o)
 				o.Resolved.Ports[0].Destinations[0].Address = "10.0.0.9"
 			},
 			programmed: "False WaitingForProxies", message: "0 of 2",
 		},
 		"it has read none since there is a new generation": {
 			from: confirmed(), edit: func(o *plan.Observation) {
-				unread(2)(o)
+				unread(o)
 				o.Split.Generation++
 			},
 			programmed: "False WaitingForProxies", message: "0 of 2",
 		},
 		"it never confirmed anything": {
-			from: live(), edit: unread(2), programmed: "False WaitingForProxies", message: "0 of 2",
+			from: live(), edit: unread, programmed: "False WaitingForProxies", message: "0 of 2",
 		},
 		"a limited split without a default is not programmed": {
 			from: before(), edit: func(o *plan.Observation) { o.Resolved.Limited = true },
@@ -615,7 +613,7 @@ func TestTheStatusSumsUpWhatProxiesServe(t *testing.T) {
 		t.Errorf("while the split is withdrawn: %+v", got)
 	}
 	o = confirmed()
-	unread(2)(&o)
+	unread(&o)
 	if got := decide(o).Report.Proxies; got == nil || got.Confirmed != 2 {
 		t.Errorf("before any was read: %+v", got)
 	}

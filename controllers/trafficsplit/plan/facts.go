@@ -185,10 +185,3 @@ func serviceObject(s *corev1.Service) traffic.Object {
 		Name:             s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
 	}
 }
-
-func splitObject(s *splitv1.TrafficSplit) traffic.Object {
-	return traffic.Object{
-		GroupVersionKind: splitv1.GroupVersion.WithKind("TrafficSplit"),
-		Name:             s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
-	}
-}

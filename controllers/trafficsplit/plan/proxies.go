@@ -77,7 +77,7 @@ func proxiesStatus(o Observation) *splitv1.ProxiesStatus {
 // seeing the Services that the controller sees, if the proxy or the cluster says so.
 func hindrance(o Observation) string {
 	for _, p := range o.DataPlane.Proxies {
-		if !p.Terminating && p.Message != "" && !(carries(p) && o.serves(p)) {
+		if !p.Terminating && p.Message != "" && (!carries(p) || !o.serves(p)) {
 			return "; " + p.Name + ": " + p.Message
 		}
 	}

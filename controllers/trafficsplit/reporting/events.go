@@ -24,7 +24,7 @@ func Events(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) []kit.
 	for _, c := range next.Conditions {
 		before := meta.FindStatusCondition(old.Conditions, c.Type)
 		worth := worthEvent(before, c) || isLive(c) && Weights(old.Backends) != Weights(next.Backends)
-		if worth && !(released && isLive(c)) {
+		if worth && (!released || !isLive(c)) {
 			events = append(events, eventOf(c, next.Backends))
 		}
 	}

@@ -40,7 +40,7 @@ func (h HTTP) Read(ctx context.Context, address string, pod types.UID) (confirma
 		}
 		return confirmation.Served{}, err
 	}
-	defer response.Body.Close() //nolint:errcheck // only read
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return confirmation.Served{}, fmt.Errorf("it answers with status %d", response.StatusCode)
 	}

@@ -55,6 +55,8 @@ func newCommand() *cobra.Command {
 	flags.IntSliceVar(&o.Sizes, "sizes", []int{1, 100, 1000}, "how many releases run at once, one measurement each")
 	flags.IntVar(&o.Idle, "idle", 5000, "how many Rollouts do nothing; 0 for no such measurement")
 	flags.DurationVar(&o.IdleFor, "idle-for", 2*time.Minute, "how long they are watched")
+	flags.IntVar(&o.Deployments, "deployments", 0, "how many Deployments without a Rollout the operator reads at its start; 0 for no such measurement")
+	flags.IntVar(&o.Old, "old-replicasets", 10, "how many ReplicaSets of earlier templates each of these has")
 	flags.StringVar(&router, "router", string(v1alpha1.RouterNone), "router of the Rollouts: none, smi, or nginx with stand-ins for its proxies")
 	flags.Int32Var(&replicas, "replicas", 0, "pods of each Deployment; 0 for 10 where few are released and 2 from 500 on")
 	flags.DurationVar(&o.Hold, "hold", 10*time.Second, "how long each weight is held")

@@ -66,7 +66,7 @@ func newUp(options *cluster.Options) *cobra.Command {
 
 func newDown(options *cluster.Options) *cobra.Command {
 	return &cobra.Command{
-		Use: "down", Args: cobra.NoArgs, Short: "Remove the cluster with every trace of it",
+		Use: "down", Args: cobra.NoArgs, Short: "Remove the cluster; compiled programs and images stay",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cluster.Down(cmd.Context(), *options) },
 	}
 }

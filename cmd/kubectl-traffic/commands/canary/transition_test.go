@@ -189,7 +189,8 @@ func TestWaitingForATransition(t *testing.T) {
 		},
 		"it is deprecated instead": {
 			v1alpha1.CanaryTransitionAdopted,
-			[]*v1alpha1.CanaryRelease{in(v1alpha1.ReasonDeprecated, ended(v1alpha1.CanaryTransitionDeprecated))}, cli.ExitMissed, "",
+			[]*v1alpha1.CanaryRelease{in(v1alpha1.ReasonDeprecated, ended(v1alpha1.CanaryTransitionDeprecated))},
+			cli.ExitMissed, "",
 		},
 		"the upgrade fails":                  {v1alpha1.CanaryTransitionAdopted, []*v1alpha1.CanaryRelease{in(v1alpha1.ReasonUpgradeFailed)}, cli.ExitMissed, ""},
 		"the time is over":                   {v1alpha1.CanaryTransitionAdopted, []*v1alpha1.CanaryRelease{in(v1alpha1.ReasonAdopting)}, cli.ExitMissed, "web: Adopting: Adopting now.\n"},

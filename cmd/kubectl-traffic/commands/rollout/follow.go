@@ -36,7 +36,7 @@ func (g *getter) watcher(look looker) cli.Watch {
 				shown = now
 			}
 			if failed != nil {
-				return false, nil
+				return false, nil //nolint:nilerr // it is shown above, and tried again
 			}
 			return g.settled(snapshot.Rollout)
 		},

@@ -187,8 +187,10 @@ func TestFollowingGoesOnOverErrorsThatPass(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := []string{"website: Holding, step -, canary -: Holding now.", "It can't be read at present, and is tried again: " + test.err.Error(),
-				"website: Holding, step -, canary -: Holding now.", "website: Stable, step -, canary -: Stable now.", ""}
+			want := []string{
+				"website: Holding, step -, canary -: Holding now.", "It can't be read at present, and is tried again: " + test.err.Error(),
+				"website: Holding, step -, canary -: Holding now.", "website: Stable, step -, canary -: Stable now.", "",
+			}
 			if diff := cmp.Diff(want, strings.Split(out.String(), "\n")); diff != "" {
 				t.Error(diff)
 			}

@@ -68,7 +68,7 @@ its place, and when the time is over; or after ten seconds in which the Rollout 
 	return cmd
 }
 
-// watch waits for the version. Which one that is is decided once: what is applied later is
+// watch waits for the version. Which one it is, is decided once: what is applied later is
 // another version.
 func (w *statusWait) watch(api client.Client, key client.ObjectKey, out io.Writer) cli.Watch {
 	said := ""

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -37,9 +38,7 @@ func contentOf(o *unstructured.Unstructured) (content, bool) {
 	}
 	// The API server keeps stringData as data, over what is there.
 	data := map[string][]byte{}
-	for k, v := range s.Data {
-		data[k] = v
-	}
+	maps.Copy(data, s.Data)
 	for k, v := range s.StringData {
 		data[k] = []byte(v)
 	}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -93,7 +94,7 @@ func hostPorts(spec *corev1.PodSpec) []string {
 		for i := range containers {
 			for _, p := range containers[i].Ports {
 				if p.HostPort != 0 {
-					ports = append(ports, fmt.Sprint(p.HostPort))
+					ports = append(ports, strconv.Itoa(int(p.HostPort)))
 				}
 			}
 		}

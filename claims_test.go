@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serin_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Claims of the documents name the commands that show them. These tests fail when such a
+// command does not run anything any more.
+
+var (
+	// fenced is a block of code; its first group is the language.
+	fenced = regexp.MustCompile("(?ms)^ *```([a-z]*)\n(.*?)^ *```$")
+	// span is code within a sentence, which may go on in the next line.
+	span = regexp.MustCompile("`([^`]+)`")
+	// made is what a line of code has make do.
+	made = regexp.MustCompile(`^make((?: [a-z][a-z0-9-]*)+)`)
+	// target is a rule of a Makefile.
+	target = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
+	// tested is what a line of code has go test do.
+	tested = regexp.MustCompile(`^(?:cd (\S+) && )?go test (.+)`)
+	// chosen are the tests, benchmarks or fuzz targets that a flag of go test chooses.
+	chosen = regexp.MustCompile(`-(?:run|bench|fuzz) (?:'([^']*)'|(\S+))`)
+	// declared is a function that go test can run.
+	declared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Za-z0-9_]*)\(`)
+)
+
+func TestCommandsThatDocumentsNameRunSomething(t *testing.T) {
+	targets := makeTargets(t)
+	for _, file := range sources(t, ".md") {
+		for _, command := range commandsIn(t, file) {
+			if m := made.FindStringSubmatch(command); m != nil {
+				for name := range strings.FieldsSeq(m[1]) {
+					if !targets[name] {
+						t.Errorf("%s: make has no target %s: %s", file, name, command)
+					}
+				}
+			}
+			if m := tested.FindStringSubmatch(command); m != nil {
+				checkTested(t, file, command, m[1], m[2])
+			}
+		}
+	}
+}
+
+// commandsIn are the lines of the shell and the code within sentences of a document.
+func commandsIn(t *testing.T, file string) (commands []string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(content)
+	for _, block := range fenced.FindAllStringSubmatch(text, -1) {
+		if block[1] == "sh" || block[1] == "console" {
+			for line := range strings.Lines(block[2]) {
+				commands = append(commands, strings.TrimPrefix(strings.TrimSpace(line), "$ "))
+			}
+		}
+	}
+	for _, code := range span.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		commands = append(commands, strings.Join(strings.Fields(code[1]), " "))
+	}
+	return commands
+}
+
+func makeTargets(t *testing.T) map[string]bool {
+	t.Helper()
+	targets := map[string]bool{}
+	for _, file := range []string{"Makefile", "e2e/cluster.mk"} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range target.FindAllStringSubmatch(string(content), -1) {
+			targets[m[1]] = true
+		}
+	}
+	return targets
+}
+
+// checkTested looks for a function that each pattern of the command chooses in its packages.
+func checkTested(t *testing.T, file, command, folder, args string) {
+	t.Helper()
+	var functions []string
+	for arg := range strings.FieldsSeq(args) {
+		if arg != "." && !strings.HasPrefix(arg, "./") || strings.Contains(arg, "…") {
+			continue
+		}
+		found := functionsIn(t, filepath.Join(folder, arg))
+		if len(found) == 0 {
+			t.Errorf("%s: there is nothing to test in %s: %s", file, arg, command)
+		}
+		functions = append(functions, found...)
+	}
+	for _, m := range chosen.FindAllStringSubmatch(args, -1) {
+		pattern, _, _ := strings.Cut(strings.ReplaceAll(m[1]+m[2], `\|`, "|"), "/") // a table escapes the bar
+		choice, err := regexp.Compile(pattern)
+		if err != nil {
+			t.Errorf("%s: %v: %s", file, err, command)
+			continue
+		}
+		if pattern != "^$" && !slices.ContainsFunc(functions, choice.MatchString) {
+			t.Errorf("%s: %s chooses no test: %s", file, pattern, command)
+		}
+	}
+}
+
+// functionsIn are what go test can run in a package, or in all packages below a folder with
+// dots at its end.
+func functionsIn(t *testing.T, name string) (functions []string) {
+	t.Helper()
+	folder, below := strings.CutSuffix(name, "/...")
+	for _, file := range testFiles(t) {
+		if dir := filepath.Dir(file); dir != folder && !(below && strings.HasPrefix(dir, folder+"/")) {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range declared.FindAllSubmatch(content, -1) {
+			functions = append(functions, string(m[1]))
+		}
+	}
+	return functions
+}
+
+// promise is a row of the table of promises.
+var promise = regexp.MustCompile(`(?m)^\| \*\*.*\|$`)
+
+func TestEveryPromiseNamesWhatShowsIt(t *testing.T) {
+	const page = "docs/promises.md"
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := promise.FindAllString(string(content), -1)
+	for _, row := range rows {
+		if !namedTest.MatchString(row) && !strings.Contains(row, "`make ") {
+			t.Errorf("%s: neither a test nor a command shows this: %s", page, row)
+		}
+	}
+	if len(rows) < 20 {
+		t.Errorf("%s has %d promises: its table has another form", page, len(rows))
+	}
+}

@@ -31,7 +31,7 @@ demo-down: ## Remove the demo and the cluster that was started for it
 
 STAGES := cd e2e && go run ./cmd/stages
 
-.PHONY: test packages check unit race integration e2e soak mutate lint bench-judge bench-analysis plot bench-proxy bench-splits bench-controller bench-metrics bench-dashboard
+.PHONY: test packages check unit race integration e2e compat soak mutate lint bench-judge bench-analysis plot bench-proxy bench-splits bench-controller bench-metrics bench-dashboard
 test: ## Run every stage of the tests: check, unit, race, integration, e2e
 	@$(STAGES)
 
@@ -52,6 +52,9 @@ integration: ## Run the tests that need a control plane or a node
 
 e2e: ## Run one scenario per capability on a real cluster, under traffic
 	@$(STAGES) e2e
+
+compat: ## Play the main stories on another minor version of Kubernetes, which is built first: VERSION=1.31
+	cd e2e && go run ./cmd/compat -version "$(VERSION)"
 
 mutate: ## Change conditions of decisions one at a time: a test of their own package must notice each
 	cd e2e && go run ./cmd/mutate $(MUTATE_FLAGS)

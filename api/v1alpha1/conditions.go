@@ -53,6 +53,9 @@ const (
 	ConditionAnalysisPassed = "AnalysisPassed"
 	// ConditionPaused is True while spec.paused stops new steps.
 	ConditionPaused = "Paused"
+	// ConditionUnguarded is present and True while nothing pauses the Deployment in the write
+	// that changes its template, so that it stays paused between releases.
+	ConditionUnguarded = "Unguarded"
 	// ConditionReconciling is present and True while there is work in progress
 	// (kstatus).
 	ConditionReconciling = "Reconciling"
@@ -134,6 +137,8 @@ const (
 	ReasonRouterUnavailable Reason = "RouterUnavailable"
 	// ReasonRouterRefused: the router refused the TrafficSplit.
 	ReasonRouterRefused Reason = "RouterRefused"
+	// ReasonNothingPauses: no admission policy or webhook pauses the Deployment.
+	ReasonNothingPauses Reason = "NothingPauses"
 	// ReasonUnguardedChange: a change of the template was rolled out past Serin.
 	ReasonUnguardedChange Reason = "UnguardedChange"
 	// ReasonProgressDeadlineExceeded: a step took longer than spec.progressDeadline

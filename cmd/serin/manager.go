@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/discovery"
@@ -31,6 +29,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/build"
+	"github.com/serin-dev/serin/controllers/admission"
 	"github.com/serin-dev/serin/controllers/freeze"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/controllers/rollout"
@@ -46,23 +45,23 @@ import (
 
 // managerOptions are the flags of serin manager.
 type managerOptions struct {
-	probeAddress               string
-	metrics                    ownMetricsOptions
-	leaderElect                bool
-	leaderNamespace, leaderID  string
-	scope                      scopeOptions
-	proxyImage                 string
-	proxyPods                  proxyPodOptions
-	defaultRouter, guardPolicy string
-	istioSettle, smiSettle     time.Duration
-	gatewaySettle              time.Duration
-	window                     time.Duration
-	workers                    int
-	configurationPolicy        string
-	configurationNamespaces    []string
-	secretNamespaces           []string
-	outbound                   outboundOptions
-	canaryServiceAccount       string
+	probeAddress              string
+	metrics                   ownMetricsOptions
+	leaderElect               bool
+	leaderNamespace, leaderID string
+	scope                     scopeOptions
+	proxyImage                string
+	proxyPods                 proxyPodOptions
+	defaultRouter             string
+	admission                 admissionOptions
+	istioSettle, smiSettle    time.Duration
+	gatewaySettle             time.Duration
+	window                    time.Duration
+	workers                   int
+	configurationNamespaces   []string
+	secretNamespaces          []string
+	outbound                  outboundOptions
+	canaryServiceAccount      string
 	// splits is how the cluster serves TrafficSplits.
 	splits traffic.Served
 }
@@ -93,16 +92,13 @@ func (o *managerOptions) bind(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.istioSettle, "istio-settle", istio.DefaultSettle, "time that Istio's proxies are given to follow a change of a VirtualService")
 	flags.DurationVar(&o.gatewaySettle, "gateway-settle", gatewayapi.DefaultSettle, "time that the proxies of a gateway or mesh are given to follow routes of the Gateway API that it has taken")
 	flags.DurationVar(&o.smiSettle, "smi-settle", smi.DefaultSettle, "time after which a mesh is taken to serve a Rollout's TrafficSplit with the router smi")
-	flags.StringVar(&o.guardPolicy, "guard-policy", "serin-hold-deployments",
-		"name of the MutatingAdmissionPolicy, and of its binding, that pauses a managed Deployment in the write that changes its template; where it is not in force, managed Deployments are kept paused")
-	flags.StringVar(&o.configurationPolicy, "configuration-policy", "",
-		"name of the MutatingAdmissionPolicy, and of its binding, that has a version's pods read its own contents of ConfigMaps and Secrets; without it, Rollouts can't ask for that")
 	flags.StringSliceVar(&o.configurationNamespaces, "configuration-namespace", nil, "namespace in which Rollouts may make the contents of ConfigMaps part of a version; can be repeated; default: all that are served")
 	flags.StringSliceVar(&o.secretNamespaces, "secret-namespace", nil, "namespace in which Rollouts may make the contents of Secrets part of a version; can be repeated")
 	flags.StringVar(&o.canaryServiceAccount, "canary-service-account", "",
 		"name of the ServiceAccount, of the namespace of each CanaryRelease, that Helm is called as; without it, CanaryReleases are not served")
 	flags.DurationVar(&o.window, "window", analysis.WindowLength, "time between two readings of the proxies' counters, which is the length of a window of analysis; 1s to 10s")
 	flags.IntVar(&o.workers, "workers", 8, "number of Rollouts that are reconciled at once")
+	o.admission.bind(flags)
 	o.scope.bind(flags)
 	o.proxyPods.bind(flags)
 	o.outbound.bind(flags)
@@ -140,6 +136,9 @@ func (o *managerOptions) run(ctx context.Context) error {
 	mgr, err := o.newManager(ctx, restConfig)
 	if err != nil {
 		return err
+	}
+	if err := o.admission.serve(ctx, mgr, o.outbound.serviceAccount); err != nil {
+		return fmt.Errorf("set up the webhooks: %w", err)
 	}
 	if err := o.addControllers(ctx, mgr); err != nil {
 		return err
@@ -181,6 +180,7 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 	byObject := trafficsplit.CacheOptions()
 	maps.Copy(byObject, served.CacheOptions(o.splits))
 	maps.Copy(byObject, rollout.CacheOptions())
+	maps.Copy(byObject, admission.CacheOptions(o.admission.webhooks))
 	caches, err := newCaches(restConfig)
 	if err != nil {
 		return nil, err
@@ -246,11 +246,14 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 	for _, r := range routers {
 		names = append(names, v1alpha1.RouterName(r.Name()))
 	}
-	guarded, err := servesGuard(mgr.GetRESTMapper())
+	mutations, err := o.admission.found(mgr.GetRESTMapper())
 	if err != nil {
 		return err
 	}
-	guarded = guarded && o.scope.clusterObjects
+	if !o.scope.clusterObjects {
+		mutations = rollout.Admission{} // the policies belong to no namespace
+	}
+	logMode(ctx, mutations)
 	measured, err := o.addMeasurements(mgr, routers)
 	if err != nil {
 		return fmt.Errorf("add the measurement: %w", err)
@@ -275,27 +278,14 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone),
 		Drain: map[v1alpha1.RouterName]time.Duration{smi.Name: o.smiSettle}, Served: o.splits, Measurements: measured, Metrics: named, Outbox: outbox,
 		Recordings: direct,
-		Clock:      clock.RealClock{}, GuardPolicy: o.guardPolicy, GuardServed: guarded, Concurrency: o.workers,
+		Clock:      clock.RealClock{}, Admission: mutations, Concurrency: o.workers,
 		CanaryReleases: o.canaryServiceAccount != "", NamespacedOnly: !o.scope.clusterObjects,
 		Configuration: rollout.ConfigurationOptions{
-			Policy: o.configurationPolicy, Namespaces: o.configurationNamespaces, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader(),
+			Namespaces: o.configurationNamespaces, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader(),
 		},
 	})
 	if err := metrics.Registry.Register(r.Metrics()); err != nil {
 		return fmt.Errorf("register the metrics of Rollouts: %w", err)
 	}
 	return r.SetupWithManager(ctx, mgr, measured.Changed())
-}
-
-// servesGuard reports whether the cluster serves mutating admission policies.
-func servesGuard(mapper meta.RESTMapper) (bool, error) {
-	gk := admissionv1.SchemeGroupVersion.WithKind("MutatingAdmissionPolicy").GroupKind()
-	_, err := mapper.RESTMapping(gk, admissionv1.SchemeGroupVersion.Version)
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("ask whether the cluster serves MutatingAdmissionPolicy: %w", err)
-	}
-	return true, nil
 }

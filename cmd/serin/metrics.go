@@ -28,12 +28,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
+	"github.com/serin-dev/serin/certificate"
 	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/metricsapi/aggregate"
 	"github.com/serin-dev/serin/metricsapi/inventory"
 	"github.com/serin-dev/serin/metricsapi/observe"
 	"github.com/serin-dev/serin/metricsapi/server"
-	"github.com/serin-dev/serin/metricsapi/server/certificate"
 )
 
 // sourceParts are what a source of traffic can be made of.
@@ -144,7 +144,7 @@ func (o *metricsOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	legacyregistry.RawMustRegister(certificate.Expiry(shown)) // what the server serves at /metrics
+	legacyregistry.RawMustRegister(certificate.Expiry("metrics", shown)) // what the server serves at /metrics
 	s, err := server.New(server.Options{
 		Listener: listener, Certificate: shown, Objects: watcher, Access: server.Delegated(os.Getenv(clientcmd.RecommendedConfigPathEnvVar)),
 		Provider: aggregate.NewProvider(source, watcher, wall, aggregate.Options{}),
@@ -169,7 +169,7 @@ func (o *metricsOptions) certificate(ctx, parts context.Context, running *sync.W
 	}
 	service := types.NamespacedName{Namespace: o.namespace, Name: o.service}
 	rotator := certificate.NewRotator(certificate.Options{
-		Hosts:     []string{service.Name + "." + service.Namespace + ".svc"},
+		Name: "serin-metrics", Hosts: []string{service.Name + "." + service.Namespace + ".svc"},
 		Store:     certificate.Secret{Client: clients.kubernetes.CoreV1().Secrets(o.namespace), Name: o.secret},
 		Announcer: certificate.APIService{Client: clients.dynamic, Name: o.apiService, Service: service},
 		Clock:     clock.RealClock{}, Log: ctrl.LoggerFrom(ctx).WithName("certificate"),

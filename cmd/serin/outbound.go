@@ -30,7 +30,7 @@ func (o *outboundOptions) bind(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.allowed, "outbound-allowed-cidrs", nil,
 		"networks that hooks, notifications and metrics may reach although they are loopback, link-local, the node's, a cloud's metadata or the API server's")
 	flags.StringSliceVar(&o.nodes, "node-addresses", nil, "addresses of the node, which hooks, notifications and metrics may not reach")
-	flags.StringVar(&o.serviceAccount, "service-account", "", "namespace/name of the ServiceAccount that the manager runs as, for messages that say what it may not do")
+	flags.StringVar(&o.serviceAccount, "service-account", "", "namespace/name of the ServiceAccount that the manager runs as, for messages that say what it may not do, and for webhooks to know its writes")
 }
 
 // reach is where requests on behalf of users may go, and whom they trust there.

@@ -11,6 +11,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/deployment"
 	"github.com/serin-dev/serin/controllers/release/gates"
 	"github.com/serin-dev/serin/controllers/release/routing"
 	"github.com/serin-dev/serin/controllers/release/state"
@@ -30,6 +31,7 @@ func conclude(d *state.Draft) state.Decision {
 		gates.DropQuestions(d)
 		reportVersions(d)
 		reportWeight(d)
+		reportUnguarded(d)
 	}
 	for _, c := range conditions(d) {
 		c.ObservedGeneration, c.LastTransitionTime = d.Rollout.Generation, metav1.NewTime(d.Now)
@@ -161,6 +163,20 @@ func pausedCondition(s *state.Snapshot) metav1.Condition {
 		return kit.Condition(v1alpha1.ConditionPaused, true, v1alpha1.ReasonPaused, "No new steps are begun until spec.paused is false.")
 	}
 	return kit.Condition(v1alpha1.ConditionPaused, false, "NotPaused", "Steps go on by themselves.")
+}
+
+// reportUnguarded says that nothing pauses the Deployment in the write that changes its
+// template, while that is so.
+func reportUnguarded(d *state.Draft) {
+	const kind = v1alpha1.ConditionUnguarded
+	if _, is := targetOf(d.Rollout).(deployment.Target); !is || d.GuardInForce {
+		meta.RemoveStatusCondition(&d.Status.Conditions, kind)
+		return
+	}
+	c := kit.Condition(kind, true, v1alpha1.ReasonNothingPauses, "Nothing pauses the Deployment in the write that changes its template, so it stays paused between releases; "+
+		"set the value holdPolicy.enabled of the operator's chart, and admission.mode to webhook where the cluster serves no MutatingAdmissionPolicy.")
+	c.ObservedGeneration, c.LastTransitionTime = d.Rollout.Generation, metav1.NewTime(d.Now)
+	meta.SetStatusCondition(&d.Status.Conditions, c)
 }
 
 // reportAbnormal keeps a kstatus condition only while it is true.

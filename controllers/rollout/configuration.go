@@ -27,9 +27,6 @@ import (
 
 // ConfigurationOptions say what spec.configuration may request.
 type ConfigurationOptions struct {
-	// Policy is the name of the MutatingAdmissionPolicy, and of its binding, that
-	// puts the names of copies in pods. "" switches the ability off.
-	Policy string
 	// Namespaces are those in which the operator may read ConfigMaps; none for all.
 	Namespaces []string
 	// SecretNamespaces are those in which the operator may read Secrets.
@@ -112,12 +109,12 @@ func (s *snapshot) resolve(facts configrevision.Facts) {
 
 // configurationProblem says why the configuration can't be part of a version here.
 func (r *Reconciler) configurationProblem(ctx context.Context, s *snapshot, references []configrevision.Reference) (string, error) {
-	o := r.options.Configuration
+	o, by := r.options.Configuration, r.options.Admission
 	switch {
-	case o.Policy == "":
+	case by.Configure == "" && by.Mode != "", r.options.NamespacedOnly:
 		return "the operator was installed without it; set the values configuration.enabled and clusterObjects.enabled of its chart, or remove the field", nil
-	case !r.options.GuardServed:
-		return "this cluster does not serve MutatingAdmissionPolicy of admissionregistration.k8s.io/v1 (Kubernetes 1.36), which puts the names of copies in pods; remove the field", nil
+	case by.Mode == "":
+		return "this cluster does not serve the MutatingAdmissionPolicy that puts the names of copies in pods; set the value admission.mode of the operator's chart to webhook, or remove the field", nil
 	case slices.Contains(s.Rollout.Spec.Configuration.Kinds, v1alpha1.ConfigurationConfigMap) && !o.mayRead(s.Rollout.Namespace):
 		return fmt.Sprintf("the operator may not read ConfigMaps in the namespace %q; name it in the value configuration.namespaces of its chart, or remove the field", s.Rollout.Namespace), nil
 	case len(references) > configrevision.MaxReferences:
@@ -125,11 +122,11 @@ func (r *Reconciler) configurationProblem(ctx context.Context, s *snapshot, refe
 	case slices.Contains(s.Rollout.Spec.Configuration.Kinds, v1alpha1.ConfigurationSecret) && !slices.Contains(o.SecretNamespaces, s.Rollout.Namespace):
 		return fmt.Sprintf("the operator may not read Secrets in the namespace %q; name it in the value configuration.secretNamespaces of its chart, or leave Secret out of kinds", s.Rollout.Namespace), nil
 	}
-	inForce, err := r.inForce(ctx, s, o.Policy)
+	inForce, err := r.inForce(ctx, s, by.Configure)
 	if err != nil || inForce {
 		return "", err
 	}
-	return fmt.Sprintf("the admission policy %q, which puts the names of copies in pods, is not in force; set the value configuration.enabled of the operator's chart, or remove the field", o.Policy), nil
+	return fmt.Sprintf("the admission policy or webhook %q, which puts the names of copies in pods, is not in force; set the value configuration.enabled of the operator's chart, or remove the field", by.Configure), nil
 }
 
 // observeContent finds out what the copy of the present content is called.

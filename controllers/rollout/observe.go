@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -127,36 +126,6 @@ func older(a, b *v1alpha1.Rollout) bool {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
 	}
 	return a.Name < b.Name
-}
-
-// guardSettles is how long every API server gets to notice a new admission policy
-// before it is relied on: each watches for itself.
-const guardSettles = 5 * time.Second
-
-// observeGuard looks whether the policy that holds changed Deployments is in force.
-func (r *Reconciler) observeGuard(ctx context.Context, s *snapshot) (err error) {
-	if r.options.GuardServed && r.options.GuardPolicy != "" {
-		s.GuardInForce, err = r.inForce(ctx, s, r.options.GuardPolicy)
-	}
-	return err
-}
-
-// inForce looks whether an admission policy and its binding are in place.
-func (r *Reconciler) inForce(ctx context.Context, s *snapshot, policy string) (bool, error) {
-	inForce := true
-	for _, obj := range []client.Object{&admissionv1.MutatingAdmissionPolicy{}, &admissionv1.MutatingAdmissionPolicyBinding{}} {
-		err := r.client.Get(ctx, types.NamespacedName{Name: policy}, obj)
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("the admission policy %q could not be read: %w", policy, err)
-		}
-		if left := guardSettles - s.Now.Sub(obj.GetCreationTimestamp().Time); left > 0 {
-			s.recheck, inForce = max(s.recheck, left), false
-		}
-	}
-	return inForce, nil
 }
 
 // observeFreezes finds the operator's Freezes that concern the namespace.

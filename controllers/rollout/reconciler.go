@@ -63,11 +63,8 @@ type Options struct {
 	Outbox Outbox
 	// Clock that is read, never waited on.
 	Clock clock.PassiveClock
-	// GuardPolicy is the name of the MutatingAdmissionPolicy that pauses a managed
-	// Deployment in the write that changes its template, and of its binding.
-	GuardPolicy string
-	// GuardServed is whether the cluster serves such policies.
-	GuardServed bool
+	// Admission is what changes writes of other actors.
+	Admission Admission
 	// NamespacedOnly is whether the operator reads nothing that belongs to no namespace: it
 	// knows of no Freezes and no ClusterAnalysisTemplates then.
 	NamespacedOnly bool

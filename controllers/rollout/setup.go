@@ -5,8 +5,8 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"slices"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,13 +94,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 	if !r.options.NamespacedOnly {
 		r.watchCluster(b)
 	}
-	if r.options.GuardServed {
-		all := handler.EnqueueRequestsFromMapFunc(r.everyRollout)
-		guard := builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool {
-			return o.GetName() == r.options.GuardPolicy || o.GetName() == r.options.Configuration.Policy
-		}), changedExistence())
-		b = b.Watches(&admissionv1.MutatingAdmissionPolicy{}, all, guard).
-			Watches(&admissionv1.MutatingAdmissionPolicyBinding{}, all, guard)
+	for _, o := range r.options.Admission.objects() {
+		b = b.Watches(o, handler.EnqueueRequestsFromMapFunc(r.everyRollout), builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool {
+			return slices.Contains(r.options.Admission.names(), o.GetName())
+		}), predicate.GenerationChangedPredicate{}))
 	}
 	if r.options.CanaryReleases {
 		b = b.Watches(&v1alpha1.CanaryRelease{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimCanaryRelease(o.GetName()) })))
@@ -242,9 +239,4 @@ func changed() predicate.Predicate {
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
-}
-
-// changedExistence lets pass only that an object appeared or went.
-func changedExistence() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }

@@ -23,10 +23,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/serin-dev/serin/analysis/egress"
+	"github.com/serin-dev/serin/certificate"
 	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/controllers/notify"
 	"github.com/serin-dev/serin/controllers/rollout"
-	"github.com/serin-dev/serin/metricsapi/server/certificate"
 )
 
 var (
@@ -176,7 +176,7 @@ func served(t *testing.T) map[string]map[string][]string {
 	all := map[string]map[string][]string{"up": {}}
 	// Those that have series only with a release, a proxy or a leader.
 	registry := prometheus.NewRegistry()
-	for _, c := range []prometheus.Collector{rollout.New(nil, nil, rollout.Options{}).Metrics(), notify.New(nil, egress.Policy{}, clock.RealClock{}, notify.Options{}), certificate.Expiry(noCertificate{})} {
+	for _, c := range []prometheus.Collector{rollout.New(nil, nil, rollout.Options{}).Metrics(), notify.New(nil, egress.Policy{}, clock.RealClock{}, notify.Options{}), certificate.Expiry("metrics", noCertificate{}), certificate.Expiry("webhook", noCertificate{})} {
 		registry.MustRegister(c)
 		described(c, all)
 	}

@@ -84,6 +84,9 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
+	if options.Kubernetes != "" {
+		programs = programs.With(options.Kubernetes, "kube-apiserver", "kube-controller-manager")
+	}
 	for attempt := 1; ; attempt++ {
 		c, err := start(ctx, options, programs)
 		if err == nil {

@@ -20,6 +20,9 @@ type Options struct {
 	// APIServerArgs are added to the API server's, for example
 	// "--feature-gates=Name=false".
 	APIServerArgs []string
+	// Kubernetes is a folder with a kube-apiserver and a kube-controller-manager of another
+	// version. Those of [tools.Kubernetes] when empty.
+	Kubernetes string
 	// Dir keeps data and logs. A temporary folder, removed at the end, when empty.
 	Dir string
 	// Out is told what is built and what failed in the background. Standard error when nil.

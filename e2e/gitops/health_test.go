@@ -75,6 +75,7 @@ var rolloutHealth = map[v1alpha1.Reason][]string{
 	v1alpha1.ReasonNoTrafficSplit:           {elsewhere},
 	v1alpha1.ReasonNotMeasured:              {elsewhere},
 	v1alpha1.ReasonNoRelease:                {elsewhere},
+	v1alpha1.ReasonNothingPauses:            {elsewhere},
 	v1alpha1.ReasonRequested:                {elsewhere},
 	v1alpha1.ReasonActive:                   {elsewhere}, // of a Freeze
 	v1alpha1.ReasonScheduled:                {elsewhere},

@@ -53,6 +53,17 @@ func TestTheChart(t *testing.T) {
 		"has no policy elsewhere": {
 			args: []string{"template", release, dir}, has: "kind: Deployment", hasNot: "kind: MutatingAdmissionPolicy",
 		},
+		"has policies of v1beta1 where these are served": {
+			args: []string{"template", release, dir, "--api-versions", "admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy"},
+			has:  "apiVersion: admissionregistration.k8s.io/v1beta1\nkind: MutatingAdmissionPolicyBinding", hasNot: "WebhookConfiguration",
+		},
+		"has webhooks where there are no policies": {
+			args: []string{"template", release, dir}, has: "kind: MutatingWebhookConfiguration", hasNot: "mutatingadmissionpolicies",
+		},
+		"refuses a mode that does not exist": {args: []string{"template", release, dir, "--set", "admission.mode=webhooks"}, fails: true, has: "mode"},
+		"refuses a certificate of one's own that nothing makes known": {
+			args: []string{"template", release, dir, "--set", "admission.webhook.certificate.secretName=mine"}, fails: true, has: "caBundle",
+		},
 		"has no policy where it is not wanted": {
 			args:   []string{"template", release, dir, "--api-versions", policyAPI, "--set", "holdPolicy.enabled=false"},
 			hasNot: guardName,
@@ -98,7 +109,7 @@ func TestTheChart(t *testing.T) {
 			args: []string{"template", release, dir, "--show-only", "templates/metricscertificate.yaml"}, has: "type: Opaque", hasNot: "\ndata:",
 		},
 		"has no Secret beside a certificate that is provided": {
-			args: []string{"template", release, dir, "--set", "metrics.certificate.secretName=mine,metrics.certificate.caBundle=QUJD"},
+			args: []string{"template", release, dir, "--api-versions", policyAPI, "--set", "metrics.certificate.secretName=mine,metrics.certificate.caBundle=QUJD"},
 			has:  "caBundle: QUJD", hasNot: "kind: Secret\n",
 		},
 		"takes the authority from cert-manager": {

@@ -12,9 +12,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -39,6 +43,16 @@ var (
 	served = traffic.Served{Version: splitv1.GroupVersion.Version}
 )
 
+var (
+	// withoutPolicies has the API server serve no MutatingAdmissionPolicy, as that of Kubernetes
+	// before 1.34, and most of 1.34 and 1.35.
+	withoutPolicies = flag.Bool("without-policies", false, "serve no MutatingAdmissionPolicy; for tests named Webhook")
+	// otherKubernetes has another version of Kubernetes serve; see make compat.
+	otherKubernetes = flag.String("kubernetes", "", "folder with a kube-apiserver and a kube-controller-manager of another version")
+	// servesPolicies is whether the control plane serves MutatingAdmissionPolicy of v1.
+	servesPolicies bool
+)
+
 // atOnce is how many parallel tests run at a time, unless -parallel says so: they
 // wait more than they compute.
 const atOnce = "16"
@@ -55,7 +69,7 @@ func TestMain(m *testing.M) {
 	}
 	klog.SetLogger(log)
 	ctrl.SetLogger(log)
-	options := controlplane.Options{ControllerManager: true, FakeNode: &fakenode.Options{}, Audit: true}
+	options := controlplane.Options{ControllerManager: true, FakeNode: &fakenode.Options{}, Audit: true, APIServerArgs: policyArgs(), Kubernetes: *otherKubernetes}
 	os.Exit(controlplane.Run(browsed{audited{m}}, options, func(c *controlplane.ControlPlane) {
 		plane = c
 		if err := install(context.Background()); err != nil { // until the process ends
@@ -64,6 +78,18 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}))
+}
+
+// policyArgs have the API server serve MutatingAdmissionPolicy in both versions, or in none.
+func policyArgs() []string {
+	switch {
+	case *otherKubernetes != "":
+		return nil // what that version serves
+	case !*withoutPolicies:
+		return []string{"--runtime-config=admissionregistration.k8s.io/v1beta1=true"}
+	}
+	const v1 = "admissionregistration.k8s.io/v1/"
+	return []string{"--feature-gates=MutatingAdmissionPolicy=false", "--runtime-config=" + v1 + "mutatingadmissionpolicies=false," + v1 + "mutatingadmissionpolicybindings=false"}
 }
 
 func newScheme() *runtime.Scheme {
@@ -86,6 +112,11 @@ func install(ctx context.Context) (err error) {
 	if chart, err = renderChart(ctx); err != nil {
 		return err
 	}
+	_, err = admin.RESTMapper().RESTMapping(schema.GroupKind{Group: admissionv1.GroupName, Kind: "MutatingAdmissionPolicy"}, admissionv1.SchemeGroupVersion.Version)
+	servesPolicies = err == nil
+	if err != nil && !meta.IsNoMatchError(err) {
+		return err
+	}
 	namespace := &corev1.Namespace{}
 	namespace.Name = operatorSpace
 	objects := append([]client.Object{namespace}, kinds(chart,
@@ -105,6 +136,9 @@ func install(ctx context.Context) (err error) {
 	if err := waitForKinds(ctx); err != nil {
 		return err
 	}
+	if err := installWebhooks(ctx); err != nil {
+		return fmt.Errorf("webhooks: %w", err)
+	}
 	return startShared(ctx)
 }
 
@@ -116,7 +150,12 @@ func installOthers(ctx context.Context) error {
 			return err
 		}
 		for _, o := range definitions {
-			if err := admin.Create(ctx, o); err != nil {
+			err := admin.Create(ctx, o)
+			if *otherKubernetes != "" && apierrors.IsInvalid(err) { // its expressions are too new
+				fmt.Fprintf(os.Stderr, "this Kubernetes refuses %s\n", o.GetName())
+				continue
+			}
+			if err != nil {
 				return fmt.Errorf("%s: %w", o.GetName(), err)
 			}
 		}

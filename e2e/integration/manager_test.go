@@ -35,11 +35,18 @@ type operator struct {
 // managerConfig acts as the ServiceAccount of the chart.
 func managerConfig(t *testing.T) *rest.Config {
 	t.Helper()
-	cfg, err := plane.ConfigFor("system:serviceaccount:"+operatorSpace+":"+release, "system:serviceaccounts", "system:authenticated")
+	cfg, err := accountConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return cfg
+}
+
+// operatorUser is the chart's ServiceAccount.
+const operatorUser = "system:serviceaccount:" + operatorSpace + ":" + release
+
+func accountConfig() (*rest.Config, error) {
+	return plane.ConfigFor(operatorUser, "system:serviceaccounts", "system:authenticated")
 }
 
 // userAgent is what the operators of a scene call themselves: by it the audit log tells

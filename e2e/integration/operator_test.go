@@ -20,6 +20,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/admission"
 	"github.com/serin-dev/serin/controllers/notify"
 	"github.com/serin-dev/serin/controllers/rollout"
 	"github.com/serin-dev/serin/controllers/trafficsplit"
@@ -40,6 +41,8 @@ type sight struct {
 	// guarded is whether it knows the policy that holds Deployments; elsewhere than in
 	// guarded namespaces that is not in force.
 	guarded bool
+	// admission is what it takes for what holds Deployments, when it is another thing.
+	admission *rollout.Admission
 	// passes, when set, counts those of its controller of TrafficSplits.
 	passes *passes
 }
@@ -64,6 +67,9 @@ func (s *scene) startOperator(m *measurements, change ...func(*sight)) *operator
 	byObject := trafficsplit.CacheOptions()
 	maps.Copy(byObject, splitserved.CacheOptions(served))
 	maps.Copy(byObject, rollout.CacheOptions())
+	if see.admission != nil {
+		maps.Copy(byObject, admission.CacheOptions(see.admission.Webhooks))
+	}
 	log := logOf(s.T)
 	if see.passes != nil {
 		log = logr.New(counting{LogSink: log.GetSink(), passes: see.passes})
@@ -74,6 +80,19 @@ func (s *scene) startOperator(m *measurements, change ...func(*sight)) *operator
 	o.passes = see.passes
 	s.operators = append(s.operators, o)
 	return o
+}
+
+// mutations are what the operator takes for what changes writes of other actors.
+func (see *sight) mutations() rollout.Admission {
+	switch {
+	case see.admission != nil:
+		return *see.admission
+	case !servesPolicies:
+		return rollout.Admission{}
+	case see.guarded:
+		return rollout.Admission{Mode: rollout.AdmissionPolicies, Hold: guardName, Configure: configurationPolicy}
+	}
+	return rollout.Admission{Mode: rollout.AdmissionPolicies, Hold: guardName + "-which-is-not-there", Configure: configurationPolicy}
 }
 
 func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) {
@@ -98,14 +117,10 @@ func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) 
 	if err := mgr.Add(named); err != nil {
 		t.Fatal(err)
 	}
-	guard := guardName
-	if !see.guarded {
-		guard += "-which-is-not-there"
-	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx, v1alpha1.RouterSMI, v1alpha1.RouterGatewayAPI, v1alpha1.RouterNone},
-		Drain: map[v1alpha1.RouterName]time.Duration{smi.Name: meshSettle}, Served: served, Measurements: m, Metrics: named, Outbox: outbox, Recordings: uncached(t, mgr), Clock: m, GuardPolicy: guard, GuardServed: true, Concurrency: 4, CanaryReleases: true,
-		Configuration: rollout.ConfigurationOptions{Policy: configurationPolicy, SecretNamespaces: see.secrets, Reader: mgr.GetAPIReader()},
+		Drain: map[v1alpha1.RouterName]time.Duration{smi.Name: meshSettle}, Served: served, Measurements: m, Metrics: named, Outbox: outbox, Recordings: uncached(t, mgr), Clock: m, Admission: see.mutations(), Concurrency: 4, CanaryReleases: true,
+		Configuration: rollout.ConfigurationOptions{SecretNamespaces: see.secrets, Reader: mgr.GetAPIReader()},
 	})
 	if err := r.SetupWithManager(ctx, mgr, m.changed); err != nil {
 		t.Fatal(err)

@@ -14,13 +14,15 @@ import (
 // Labels of the namespaces in which the chart's policies are in force. On a cluster they
 // are everywhere; here tests without them run beside those with them.
 const (
-	// labelGuarded marks those in which policies hold changed Deployments, and keep Serin's keys
-	// in the selectors of Services.
+	// labelGuarded marks those in which a policy, or a webhook, holds changed Deployments, and
+	// policies keep Serin's keys in the selectors of Services.
 	labelGuarded = "serin.dev/test-guarded"
 	// labelDecisions marks those in which decisions are checked: "signed" as on a cluster
-	// that serves the kind that signs them, "unsigned" as on one that does not.
+	// that serves the kind that signs them, "unsigned" where nothing does.
 	labelDecisions   = "serin.dev/test-decisions"
 	signed, unsigned = "signed", "unsigned"
+	// byWebhook is the value of both where webhooks do it.
+	byWebhook = "webhook"
 )
 
 // inNamespaces are the values of a label for which a binding holds, by the binding's
@@ -31,18 +33,22 @@ var inNamespaces = map[string]struct {
 }{
 	guardName:         {labelGuarded, []any{"true"}},
 	selectorsPolicy:   {labelGuarded, []any{"true"}},
-	decisionsPolicy:   {labelDecisions, []any{signed, unsigned}},
-	promotersPolicy:   {labelDecisions, []any{signed, unsigned}},
-	canaryDecisions:   {labelDecisions, []any{signed, unsigned}},
-	rightsPolicy:      {labelDecisions, []any{signed, unsigned}},
-	splitRightsPolicy: {labelDecisions, []any{signed, unsigned}},
+	decisionsPolicy:   {labelDecisions, []any{signed, unsigned, byWebhook}},
+	promotersPolicy:   {labelDecisions, []any{signed, unsigned, byWebhook}},
+	canaryDecisions:   {labelDecisions, []any{signed, unsigned, byWebhook}},
+	rightsPolicy:      {labelDecisions, []any{signed, unsigned, byWebhook}},
+	splitRightsPolicy: {labelDecisions, []any{signed, unsigned, byWebhook}},
 	signingPolicy:     {labelDecisions, []any{signed}},
 }
 
 // policies are those of the chart, and their bindings.
 func policies() []client.Object {
-	objects := kinds(chart, "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
-	for _, o := range kinds(chart, "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding") {
+	names, bindings := []string{"ValidatingAdmissionPolicy"}, []string{"ValidatingAdmissionPolicyBinding"}
+	if servesPolicies {
+		names, bindings = append(names, "MutatingAdmissionPolicy"), append(bindings, "MutatingAdmissionPolicyBinding")
+	}
+	objects := kinds(chart, names...)
+	for _, o := range kinds(chart, bindings...) {
 		if where, found := inNamespaces[o.GetName()]; found {
 			selector := []any{map[string]any{"key": where.label, "operator": "In", "values": where.values}}
 			spec := o.(*unstructured.Unstructured).Object["spec"].(map[string]any)

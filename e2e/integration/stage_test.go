@@ -47,6 +47,8 @@ type cast struct {
 	extras     []client.Object
 	sight      []func(*sight)
 	guarded    bool // whether the namespace is one in which Deployments are held by a policy
+	labels     []func(map[string]string)
+	before     func(*scene) // the operator starts
 }
 
 // begin plays until v1 with four pods is stable. The release that follows has two
@@ -61,7 +63,7 @@ func begin(t *testing.T, change ...func(*cast)) *stage {
 	for _, f := range change {
 		f(c)
 	}
-	s := newScene(t, guardedIf(c.guarded))
+	s := newScene(t, append(c.labels, guardedIf(c.guarded))...)
 	p := &stage{scene: s, history: record(s), time: c.measured, promise: promise{keeps: 4}}
 	s.create(c.deployment, c.service, c.rollout)
 	s.create(c.extras...)
@@ -69,6 +71,9 @@ func begin(t *testing.T, change ...func(*cast)) *stage {
 	s.eventually("the cache has it", func(ctx context.Context) bool { return cached.Get(ctx, s.key("website"), &appsv1.Deployment{}) == nil })
 	s.reader = cached
 	s.serveProxies()
+	if c.before != nil {
+		c.before(s)
+	}
 	p.operator = s.startOperator(c.measured, c.sight...)
 	s.waitReady()
 	p.begun = p.moment()

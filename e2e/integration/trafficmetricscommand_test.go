@@ -21,8 +21,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/serin-dev/serin/certificate"
 	"github.com/serin-dev/serin/e2e/tools"
-	"github.com/serin-dev/serin/metricsapi/server/certificate"
 )
 
 // command is serin metrics as a process, with the rights of the chart's service account.

@@ -25,12 +25,12 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/serin-dev/serin/certificate"
 	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/metricsapi/aggregate"
 	"github.com/serin-dev/serin/metricsapi/inventory"
 	"github.com/serin-dev/serin/metricsapi/observe"
 	"github.com/serin-dev/serin/metricsapi/server"
-	"github.com/serin-dev/serin/metricsapi/server/certificate"
 )
 
 const (
@@ -85,17 +85,28 @@ type replica struct {
 // ownAddress is an address of this machine that endpoints can have: a loopback one they can't.
 func ownAddress(t testing.TB) net.IP {
 	t.Helper()
-	addresses, err := net.InterfaceAddrs()
+	address, err := globalAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
+	if address == nil {
+		testenv.Missing(t, "this machine has no IPv4 address but loopback ones, which endpoints can't have", "give it one")
+	}
+	return address
+}
+
+// globalAddress is nil where there is none.
+func globalAddress() (net.IP, error) {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
 	for _, a := range addresses {
 		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
-			return n.IP.To4()
+			return n.IP.To4(), nil
 		}
 	}
-	testenv.Missing(t, "this machine has no IPv4 address but loopback ones, which endpoints can't have", "give it one")
-	return nil
+	return nil, nil
 }
 
 // kubeconfigOf writes a configuration into a file.

@@ -34,7 +34,11 @@ func Tests(p Packages) []Stage {
 		{Name: "race", About: "packages with goroutines, with the race detector", Steps: []Step{
 			race(goTest(operatorModule, p.Operator.Concurrent...)), race(fresh(goTest(benchModule, p.Bench.Concurrent...))),
 		}},
-		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Steps: []Step{fresh(goTest(clusterModule, p.Integration...))}},
+		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Steps: []Step{
+			fresh(goTest(clusterModule, p.Integration...)),
+			// Most clusters serve no MutatingAdmissionPolicy.
+			withArgs(fresh(goTest(clusterModule, "-run", "Webhook", "./integration")), "-without-policies"),
+		}},
 		{Name: "e2e", About: "scenarios on a real cluster, under traffic", Steps: []Step{verbose(fresh(goTest(clusterModule, ".")))}},
 	}
 }
@@ -93,9 +97,15 @@ func fresh(s Step) Step { return insert(s, "-count=1") }
 
 func shuffled(s Step) Step { return insert(s, "-shuffle=on") }
 
-// soak gives flags to the tests themselves.
-func soak(s Step, flags ...string) Step {
+// withArgs gives flags to the tests themselves.
+func withArgs(s Step, flags ...string) Step {
 	s.Args = append(append(slices.Clone(s.Args), "-args"), flags...)
+	return s
+}
+
+// soak gives flags to the tests themselves, and more time.
+func soak(s Step, flags ...string) Step {
+	s = withArgs(s, flags...)
 	s.Args[slices.Index(s.Args, testTimeout)] = soakTimeout
 	return s
 }

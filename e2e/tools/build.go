@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,6 +38,15 @@ func (s Set) Path(program string) string { return s.paths[program] }
 
 // Folder is a folder that holds every program of the tool that program belongs to.
 func (s Set) Folder(program string) string { return filepath.Dir(s.paths[program]) }
+
+// With is the set with some programs taken from another folder.
+func (s Set) With(folder string, programs ...string) Set {
+	paths := maps.Clone(s.paths)
+	for _, program := range programs {
+		paths[program] = filepath.Join(folder, program)
+	}
+	return Set{paths}
+}
 
 // Build makes sure that the tools are in the cache and returns their programs.
 // What is already there is not built again.

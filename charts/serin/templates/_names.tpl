@@ -19,11 +19,17 @@
 
 {{- /* Where the binding of a policy holds: everywhere, or in the namespaces that are watched. */ -}}
 {{- define "serin.watched" -}}
-{{- with .Values.watchNamespaces }}
+{{- with include "serin.watchedSelector" . }}
 matchResources:
-  namespaceSelector:
-    matchExpressions:
-      - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+  {{- . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "serin.watchedSelector" -}}
+{{- with .Values.watchNamespaces -}}
+namespaceSelector:
+  matchExpressions:
+    - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
 {{- end }}
 {{- end }}
 

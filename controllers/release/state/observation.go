@@ -39,7 +39,7 @@ type Observation struct {
 	// DrainTime is how long requests may still go to the Services of the versions after the
 	// TrafficSplit is gone, because the router reads the TrafficSplit itself.
 	DrainTime time.Duration
-	// GuardInForce is whether an admission policy pauses a managed Deployment in
+	// GuardInForce is whether an admission policy or webhook pauses a managed Deployment in
 	// the write that changes its template.
 	GuardInForce bool
 

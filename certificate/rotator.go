@@ -3,6 +3,7 @@
 package certificate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,8 @@ import (
 )
 
 const (
-	// period between two looks at the Secret and at the APIService.
-	period = time.Minute
+	// usualPeriod is between two looks at what is stored and announced.
+	usualPeriod = time.Minute
 	// retry is the pause after something failed.
 	retry = 2 * time.Second
 	// settle is how long a new authority must have been announced before the certificate
@@ -43,12 +44,18 @@ type Announcer interface {
 
 // Options of a Rotator.
 type Options struct {
+	// Name of the certificate in logs.
+	Name string
 	// Hosts are the DNS names that the kube-apiserver uses.
 	Hosts     []string
 	Store     Store
 	Announcer Announcer
-	Clock     clock.Clock
-	Log       logr.Logger
+	// Period between two looks at what is stored and announced; a minute when zero.
+	Period time.Duration
+	// Wake has Run look at once. It may be nil.
+	Wake  <-chan struct{}
+	Clock clock.Clock
+	Log   logr.Logger
 }
 
 // Rotator holds the certificate that this replica shows, and keeps it right.
@@ -67,11 +74,12 @@ var _ dynamiccertificates.CertKeyContentProvider = (*Rotator)(nil)
 
 // NewRotator makes a Rotator that shows no certificate before it has run.
 func NewRotator(o Options) *Rotator {
+	o.Period = cmp.Or(o.Period, usualPeriod)
 	return &Rotator{options: o, announced: errors.New("the authority of the certificate has not been announced yet")}
 }
 
 // Name names the certificate in logs.
-func (r *Rotator) Name() string { return "serin-metrics" }
+func (r *Rotator) Name() string { return r.options.Name }
 
 // CurrentCertKeyContent returns the certificate to show and its key.
 func (r *Rotator) CurrentCertKeyContent() (certificate, key []byte) {
@@ -118,6 +126,8 @@ func (r *Rotator) Run(ctx context.Context, begin func()) {
 		case <-ctx.Done():
 			timer.Stop()
 		case <-timer.C():
+		case <-r.options.Wake:
+			timer.Stop()
 		}
 	}
 }
@@ -172,7 +182,7 @@ func (r *Rotator) take(b Bundle, announced error, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.announced = announced
-	pause := period
+	pause := r.options.Period
 	if announced != nil {
 		pause = retry
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/serin-dev/serin/metricsapi/server/certificate"
+	"github.com/serin-dev/serin/certificate"
 )
 
 type shown []byte
@@ -18,7 +18,7 @@ func (s shown) CurrentCertKeyContent() ([]byte, []byte) { return s, nil }
 func expiries(t *testing.T, s certificate.Shown) (values []float64) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(certificate.Expiry(s))
+	registry.MustRegister(certificate.Expiry("metrics", s))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

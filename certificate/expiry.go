@@ -12,10 +12,11 @@ type Shown interface {
 	CurrentCertKeyContent() (certificate, key []byte)
 }
 
-// Expiry measures until when the certificate is valid that clients see.
-func Expiry(s Shown) prometheus.Collector {
-	return expiry{s, prometheus.NewDesc("serin_metrics_certificate_expiry_timestamp_seconds",
-		"Time until which the certificate of the metrics server is valid, in seconds since 1970.", nil, nil)}
+// Expiry measures until when the certificate of a server is valid that clients see: "metrics"
+// or "webhook".
+func Expiry(server string, s Shown) prometheus.Collector {
+	return expiry{s, prometheus.NewDesc("serin_"+server+"_certificate_expiry_timestamp_seconds",
+		"Time until which the certificate of the "+server+" server is valid, in seconds since 1970.", nil, nil)}
 }
 
 type expiry struct {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/serin-dev/serin/metricsapi/server/certificate"
+	"github.com/serin-dev/serin/certificate"
 )
 
 func TestASecretKeepsABundle(t *testing.T) {

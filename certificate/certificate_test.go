@@ -16,7 +16,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/serin-dev/serin/metricsapi/server/certificate"
+	"github.com/serin-dev/serin/certificate"
 )
 
 var (

@@ -33,6 +33,9 @@ type Options struct {
 	Served traffic.Served
 	// Changed are splits of whose proxies something else was read. Optional.
 	Changed <-chan event.TypedGenericEvent[types.NamespacedName]
+	// PodZones is true where the operator may not read nodes: the zones of proxies are those of
+	// their labels.
+	PodZones bool
 	// Recorder of events.
 	Recorder events.EventRecorder
 	// Clock gives the time of transitions.

@@ -103,7 +103,7 @@ func TestTheManagerOfATenantReadsWhatBelongsToNoNamespaceAndElseItsOwn(t *testin
 		}
 		read = append(read, rule.Resources...)
 	}
-	want := []string{"freezes", "clusteranalysistemplates", "namespaces", "gatewayclasses", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+	want := []string{"freezes", "clusteranalysistemplates", "namespaces", "nodes", "gatewayclasses", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
 	if diff := cmp.Diff(want, read); diff != "" {
 		t.Errorf("read in the whole cluster (-want +got):\n%s", diff)
 	}
@@ -127,8 +127,8 @@ func TestAPolicyOfATenantHoldsInTheirNamespaces(t *testing.T) {
 			t.Errorf("%s of %s (-want +got):\n%s", o.key(), o.Spec.PolicyName, diff)
 		}
 	}
-	if bindings != 8 {
-		t.Errorf("%d bindings, want 8", bindings)
+	if bindings != 9 {
+		t.Errorf("%d bindings, want 9", bindings)
 	}
 }
 

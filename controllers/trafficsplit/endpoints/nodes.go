@@ -19,6 +19,24 @@ type nodes struct {
 	client client.Reader
 }
 
+// podZones are nodes in the zones that the labels of their pods say, which Kubernetes sets
+// since 1.35.
+type podZones struct {
+	corelisters.NodeLister
+	pods []*corev1.Pod
+}
+
+// Get implements corelisters.NodeLister.
+func (z podZones) Get(name string) (*corev1.Node, error) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, pod := range z.pods {
+		if zone, found := pod.Labels[corev1.LabelTopologyZone]; found && pod.Spec.NodeName == name {
+			node.Labels = map[string]string{corev1.LabelTopologyZone: zone}
+		}
+	}
+	return node, nil
+}
+
 // Node is one of which the cache holds only the metadata.
 func Node() *metav1.PartialObjectMetadata {
 	node := &metav1.PartialObjectMetadata{}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -39,6 +40,8 @@ type Reconciler struct {
 	Client client.Client
 	// FieldOwner of the writes.
 	FieldOwner client.FieldOwner
+	// PodZones takes the zone of a proxy from its labels, where nodes may not be read.
+	PodZones bool
 }
 
 // Reconcile brings the EndpointSlices of a split's proxies up to date. It makes no slice for
@@ -75,7 +78,11 @@ func (r *Reconciler) bring(ctx context.Context, service *corev1.Service, split s
 	if err != nil {
 		return err
 	}
-	changes, missing := Diff(service, split, pods, existing, nodes{ctx: ctx, client: r.Client})
+	var known corelisters.NodeLister = nodes{ctx: ctx, client: r.Client}
+	if r.PodZones {
+		known = podZones{pods: pods}
+	}
+	changes, missing := Diff(service, split, pods, existing, known)
 	if !create {
 		changes.Create = nil
 	}

@@ -113,6 +113,19 @@ func TestWhetherAServiceIsToHaveProxiesIsNotDecidedHere(t *testing.T) {
 	}
 }
 
+func TestWithoutNodesTheZoneIsThatOfAPodsLabel(t *testing.T) {
+	api := newAPI(t, cutOver(website()), proxy(0, func(p *corev1.Pod) {
+		p.Spec.NodeName, p.Labels[corev1.LabelTopologyZone] = "hidden", "east"
+	}))
+	r := &Reconciler{Client: api, FieldOwner: "serin", PodZones: true}
+	if _, err := r.Reconcile(t.Context(), theSplit); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"website-proxies-ipv4\np0 10.0.0.1 in east"}, slicesOf(t, api)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // The pods that answer datagrams after a cutover are kept by slices with the same label.
 func TestSlicesOfOtherControllersAreTheirs(t *testing.T) {
 	api := newAPI(t, cutOver(website()), proxy(0))

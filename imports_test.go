@@ -59,7 +59,7 @@ var layers = []layer{
 	{folder: "controllers/release/deployment", imports: []string{"./api", "./controllers/kit", "./controllers/release/record", "./controllers/release/routing", "./controllers/release/state", "./controllers/release/strategy", "./controllers/release/versions"}, pure: true},
 	{folder: "controllers/release/servicepair", imports: []string{"./api", "./controllers/kit", "./controllers/release/record", "./controllers/release/routing", "./controllers/release/state", "./controllers/release/strategy"}, pure: true},
 	{folder: "controllers/release/delegated", imports: []string{"./api", "./controllers/kit", "./controllers/release/record", "./controllers/release/routing", "./controllers/release/state", "./controllers/release/strategy"}, pure: true},
-	{folder: "controllers/admission", imports: []string{"./api", "./certificate", "./controllers/configrevision", "gomodules.xyz/jsonpatch/v2", "k8s.io", "sigs.k8s.io"}},
+	{folder: "controllers/admission", imports: []string{"./api", "./certificate", "./controllers/configrevision", "./traffic", "gomodules.xyz/jsonpatch/v2", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/freeze", imports: []string{"./api", "./controllers/kit/bounds", "./schedule", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/kit/bounds", imports: []string{"github.com/prometheus/client_golang", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/kit/debounce"},

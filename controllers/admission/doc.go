@@ -7,6 +7,7 @@
 //	path       | write                                   | change
 //	-----------+-----------------------------------------+--------------------------------
 //	/hold      | a managed Deployment's template changes | paused, and still managed
+//	/keep      | a Service in a split loses Serin's keys | they stay in its selector
 //	/sign      | a decision in a Rollout's spec.control  | the user's name beside it
 //	/configure | a pod of a version with copies          | reads the copies
 //

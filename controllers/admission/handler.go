@@ -12,6 +12,7 @@ import (
 // Paths of the webhooks, which the chart names.
 const (
 	PathHold      = "/hold"
+	PathKeep      = "/keep"
 	PathSign      = "/sign"
 	PathConfigure = "/configure"
 )
@@ -24,7 +25,7 @@ const (
 
 // Rules by their paths, for an operator that writes as a user.
 func Rules(operator string) map[string]Rule {
-	return map[string]Rule{PathHold: Hold(operator), PathSign: Sign, PathConfigure: Configure}
+	return map[string]Rule{PathHold: Hold(operator), PathKeep: Keep, PathSign: Sign, PathConfigure: Configure}
 }
 
 // Handler serves a rule to the API server. What can't be read is an error, of which the

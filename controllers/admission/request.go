@@ -16,8 +16,8 @@ import (
 type Request struct {
 	// Object is to be stored; Old is stored, nil for an object that is made.
 	Object, Old map[string]any
-	// User who writes.
-	User string
+	// User who writes, and FieldManager, as which they say that they do.
+	User, FieldManager string
 }
 
 // Rule says what to change in a write, and must not change the request.
@@ -32,7 +32,12 @@ func parse(r *admissionv1.AdmissionRequest) (Request, error) {
 	if err != nil {
 		return Request{}, fmt.Errorf("read the stored object: %w", err)
 	}
-	return Request{Object: object, Old: old, User: r.UserInfo.Username}, nil
+	options, err := parseObject(r.Options)
+	if err != nil {
+		return Request{}, fmt.Errorf("read the options: %w", err)
+	}
+	manager, _ := options["fieldManager"].(string)
+	return Request{Object: object, Old: old, User: r.UserInfo.Username, FieldManager: manager}, nil
 }
 
 func parseObject(raw runtime.RawExtension) (object map[string]any, err error) {

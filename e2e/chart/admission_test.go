@@ -141,7 +141,7 @@ func TestExpressionsAreKnownToTheOldestKubernetesThatEvaluatesThem(t *testing.T)
 			c.patcher(t, m)
 		}
 	}
-	if len(validate) < 5 || len(webhooks["serin-webhooks"].Webhooks) != 3 || len(mutate) != 3 {
+	if len(validate) < 5 || len(webhooks["serin-webhooks"].Webhooks) != 4 || len(mutate) != 4 {
 		t.Errorf("%d policies that validate, %d webhooks, %d policies that mutate", len(validate), len(webhooks["serin-webhooks"].Webhooks), len(mutate))
 	}
 }
@@ -196,6 +196,7 @@ func TestTheModeOfAdmissionFollowsWhatTheClusterServes(t *testing.T) {
 type write struct {
 	user        string
 	old, object map[string]any
+	manager     string
 }
 
 // evaluator is a policy as the API server evaluates it.
@@ -234,7 +235,7 @@ func (e evaluator) apply(t *testing.T, w write) (map[string]any, error) {
 		before, operation = &unstructured.Unstructured{Object: runtime.DeepCopyJSON(w.old)}, apiadmission.Update
 	}
 	attributes := &apiadmission.VersionedAttributes{
-		Attributes:    apiadmission.NewAttributesRecord(after, before, gvk, "shop", "website", e.resource, "", operation, nil, false, &user.DefaultInfo{Name: w.user}),
+		Attributes:    apiadmission.NewAttributesRecord(after, before, gvk, "shop", "website", e.resource, "", operation, &metav1.UpdateOptions{FieldManager: w.manager}, false, &user.DefaultInfo{Name: w.user}),
 		VersionedKind: gvk, VersionedObject: apiadmission.NewLazyObject(after), VersionedOldObject: apiadmission.NewLazyObject(before),
 	}
 	request := plugincel.CreateAdmissionRequest(attributes.Attributes, metav1.GroupVersionResource(e.resource), metav1.GroupVersionKind(gvk))
@@ -276,7 +277,7 @@ func changedObject(t *testing.T, o runtime.Object) map[string]any {
 func byWebhook(t *testing.T, path string, w write) map[string]any {
 	t.Helper()
 	sent := runtime.DeepCopyJSON(w.object)
-	changes := admission.Rules(operator)[path](admission.Request{Object: sent, Old: w.old, User: w.user})
+	changes := admission.Rules(operator)[path](admission.Request{Object: sent, Old: w.old, User: w.user, FieldManager: w.manager})
 	if diff := cmp.Diff(w.object, sent); diff != "" {
 		t.Errorf("the rule changed the request:\n%s", diff)
 	}
@@ -351,7 +352,7 @@ func TestTheWebhookHoldsWhatThePolicyHolds(t *testing.T) {
 					for _, image := range []string{"app:v1", "app:v2"} {
 						old := with(with(deploymentOf("app:v1"), mark, "metadata", "annotations"), paused, "spec", "paused")
 						object := with(with(deploymentOf(image), next, "metadata", "annotations"), pausedNext, "spec", "paused")
-						writes = append(writes, write{operator, old, object}, write{"alice", old, object})
+						writes = append(writes, write{user: operator, old: old, object: object}, write{user: "alice", old: old, object: object})
 					}
 				}
 			}
@@ -370,6 +371,27 @@ func deploymentOf(image string) map[string]any {
 	}
 }
 
+func TestTheWebhookKeepsWhatThePolicyKeeps(t *testing.T) {
+	t.Parallel()
+	service := map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "website"}, "spec": map[string]any{"type": "ClusterIP"}}
+	selectors := []any{
+		nil, map[string]any{}, map[string]any{"app": "a"}, map[string]any{"app": "a", "serin.dev/proxy": "p"}, map[string]any{"app": "b", "serin.dev/proxy": "q"},
+		map[string]any{"app": "a", "pod-template-hash": "1"}, map[string]any{"app": "a", "pod-template-hash": "1", "serin.dev/proxy": "p"},
+	}
+	var writes []write
+	for _, pin := range []any{nil, map[string]any{}, map[string]any{"serin.dev/pin": `{"pod-template-hash":"1"}`}, map[string]any{"serin.dev/pin": `{"pod-template-hash":"2"}`}} {
+		for _, selector := range selectors {
+			for _, next := range selectors {
+				for _, manager := range []string{"", "kubectl", "serin-trafficsplit"} {
+					old, object := with(with(service, pin, "metadata", "annotations"), selector, "spec", "selector"), with(service, next, "spec", "selector")
+					writes = append(writes, write{user: "alice", manager: manager, old: old, object: object})
+				}
+			}
+		}
+	}
+	compare(t, "serin-selectors", admission.PathKeep, schema.GroupVersionResource{Version: "v1", Resource: "services"}, writes)
+}
+
 func TestTheWebhookSignsWhatThePolicySigns(t *testing.T) {
 	t.Parallel()
 	rollout := map[string]any{"apiVersion": "serin.dev/v1alpha1", "kind": "Rollout", "metadata": map[string]any{"name": "website"}, "spec": map[string]any{"service": "website"}}
@@ -383,9 +405,9 @@ func TestTheWebhookSignsWhatThePolicySigns(t *testing.T) {
 	for _, user := range []string{"alice", strings.Repeat("ä", 300)} {
 		for _, next := range append(controls, "no object", int64(5), map[string]any{"by": int64(5)}, map[string]any{"by": map[string]any{}, "action": "Abort"}) {
 			object := with(rollout, next, "spec", "control")
-			writes = append(writes, write{user, nil, object})
+			writes = append(writes, write{user: user, object: object})
 			for _, control := range controls {
-				writes = append(writes, write{user, with(rollout, control, "spec", "control"), object})
+				writes = append(writes, write{user: user, old: with(rollout, control, "spec", "control"), object: object})
 			}
 		}
 	}
@@ -419,7 +441,7 @@ initContainers:
 			if named != nil {
 				object = with(object, map[string]any{"serin.dev/configuration": named}, "metadata", "annotations")
 			}
-			writes = append(writes, write{"alice", nil, object})
+			writes = append(writes, write{user: "alice", object: object})
 		}
 	}
 	compare(t, "serin-configuration", admission.PathConfigure, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, writes)

@@ -221,7 +221,9 @@ func (s *scene) installOwn(failurePolicy admissionv1.FailurePolicyType) *ownWebh
 	w.configuration.Name = ownName(s.namespace)
 	for i := range w.configuration.Webhooks {
 		hook := &w.configuration.Webhooks[i]
-		hook.FailurePolicy = &failurePolicy
+		if hook.Name == admission.WebhookHold {
+			hook.FailurePolicy = &failurePolicy
+		}
 		hook.ClientConfig.Service.Namespace, hook.ClientConfig.Service.Name = s.namespace, "webhooks"
 	}
 	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} { // the same rights, for the other name

@@ -1,7 +1,7 @@
 {{- /* What changes writes before they are stored: policies, policies-v1beta1 or webhook. Where
      nothing is to be changed, no policy is rendered and no webhook served. */ -}}
 {{- define "serin.admissionMode" -}}
-{{- if not (and .Values.clusterObjects.enabled (or .Values.holdPolicy.enabled .Values.decisionPolicy.enabled .Values.configuration.enabled)) }}policies
+{{- if not (and .Values.clusterObjects.enabled (or .Values.holdPolicy.enabled .Values.selectorPolicy.enabled .Values.decisionPolicy.enabled .Values.configuration.enabled)) }}policies
 {{- else if ne .Values.admission.mode "auto" }}{{ .Values.admission.mode }}
 {{- else if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}policies
 {{- else if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy" }}policies-v1beta1
@@ -50,6 +50,15 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "serin.name" . }}
   expression: >-
     has(object.spec) && type(object.spec) == map && has(object.spec.control) && type(object.spec.control) == map &&
     (oldObject == null || !has(oldObject.spec.control) || object.spec.control != oldObject.spec.control)
+{{- end }}
+
+{{- define "serin.keepConditions" -}}
+- name: in-a-split
+  expression: >-
+    has(oldObject.spec.selector) && has(object.spec.selector) && ('serin.dev/proxy' in oldObject.spec.selector ||
+    has(oldObject.metadata.annotations) && 'serin.dev/pin' in oldObject.metadata.annotations)
+- name: by-another-actor
+  expression: "!(has(request.options.fieldManager) && request.options.fieldManager == 'serin-trafficsplit')"
 {{- end }}
 
 {{- define "serin.configureConditions" -}}

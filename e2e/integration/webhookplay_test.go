@@ -20,6 +20,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/admission"
 	"github.com/serin-dev/serin/controllers/rollout"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // tryImage sends another image to the API server, and shows what becomes of it.
@@ -239,4 +240,33 @@ func TestUnderAPolicyOfV1beta1AChangedDeploymentIsHeldAndBetweenReleasesItIsHeal
 	p.held(0)
 	p.finish(4)
 	p.waitHealthy()
+}
+
+func TestUnderTheWebhookASelectorKeepsTheKeysOfASplit(t *testing.T) {
+	t.Parallel()
+	ownAddress(t)
+	s := newScene(t, labelled(labelGuarded, byWebhook))
+	root := service("website")
+	root.Spec.Selector[traffic.LabelProxy] = "website"
+	s.create(root)
+	replace := func(options ...client.UpdateOption) (selector map[string]string) {
+		eventually(t, "the Service is replaced", func() error {
+			o := &corev1.Service{}
+			if err := admin.Get(t.Context(), s.key("website"), o); err != nil {
+				return err
+			}
+			o.Spec.Selector = map[string]string{"app": "website", "tier": "web"}
+			err := admin.Update(t.Context(), o, options...)
+			selector = o.Spec.Selector
+			return err
+		})
+		return selector
+	}
+	s.eventually("the key stays, and the rest of the write is let through", func(context.Context) bool {
+		selector := replace(client.DryRunAll)
+		return selector[traffic.LabelProxy] == "website" && selector["tier"] == "web"
+	})
+	if selector := replace(client.FieldOwner("serin-trafficsplit")); selector[traffic.LabelProxy] != "" {
+		t.Errorf("the operator removes its key itself: %v", selector)
+	}
 }

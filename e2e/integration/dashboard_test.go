@@ -5,6 +5,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/policy"
+	"github.com/serin-dev/serin/analysis/recording"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -271,6 +276,50 @@ func TestTheCalendarShowsWhenReleasesMayGoOnAndWhatWaits(t *testing.T) {
 	tab.accessible("calendar")
 	tab.do(chromedp.Click(chromedp.Search(`//li/a[contains(., "website")]`)))
 	tab.until("the release is opened", `document.querySelector("h1").textContent === "website"`)
+}
+
+func TestTheRecordingOfAReleaseIsDrawnAndReadAsATable(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.create(newRollout())
+	s.status("website", releasing("5d4f8c7b9", "7f9c6d5b4"))
+	began := s.rollout().Status.Canary.StartedAt.Time
+	recorder := recording.New(recording.Release{Rollout: s.namespace + "/website", Revision: "7f9c6d5b4", Began: began})
+	stage := policy.Stage{Hold: time.Minute, OnInconclusive: policy.WaitForEvidence, Judge: judge.Config{MaxFalseRollback: 0.01, Tolerance: 0.005, UsualFailureRate: 0.001, MinRequests: 50, StaleAfter: time.Minute}}
+	state, r := judge.State{}, rand.New(rand.NewPCG(1, 2))
+	for i := range 60 {
+		w := analysis.Window{Start: began.Add(time.Duration(5*i) * time.Second), End: began.Add(time.Duration(5*i+5) * time.Second), Weight: 20}
+		w.Canary, w.Stable = analysis.Variant{Requests: 100}, analysis.Variant{Requests: 400}
+		for range 100 {
+			if r.Float64() < 0.002+float64(i/40)*0.02 {
+				w.Canary.Failures++
+			}
+			if r.Float64() < 0.008 {
+				w.Stable.Failures++
+			}
+		}
+		before := state
+		var result judge.Result
+		state, result = stage.Judge.Next(state, w)
+		recorder.Add(recording.Entry{Window: &w, Stage: stage, Step: 0, Before: before, Result: result, Action: policy.Hold, Live: began, At: w.End})
+	}
+	text, err := recorder.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := &v1alpha1.AnalysisResult{ObjectMeta: metav1.ObjectMeta{Name: "website"}}
+	s.create(result)
+	result.Status.Recordings = map[string]v1alpha1.Recording{recording.Key("7f9c6d5b4", began): v1alpha1.Recording(text)}
+	if err := admin.Status().Update(t.Context(), result); err != nil {
+		t.Fatal(err)
+	}
+	tab := s.openDashboard("", "website")
+	tab.shows("Recording of revision 7f9c6d5b4")
+	tab.until("both charts are drawn", `[...document.querySelectorAll(".chart canvas")].filter(c => c.width > 100).length === 2`)
+	tab.until("the chart says what it shows", `document.querySelector(".chart").ariaLabel.startsWith("At the end the canary fails")`)
+	tab.do(chromedp.Click(chromedp.Search(`//summary[text()="As a table"]`)))
+	tab.until("each window is a row", `document.querySelectorAll("[aria-labelledby=recording] tbody tr").length === 60`)
+	tab.accessible("recording")
 }
 
 func TestTheDashboardGivesNobodyMoreRightsThanTheyHave(t *testing.T) {

@@ -5,9 +5,9 @@ package dashboard
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/serin-dev/serin/analysis/recording"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/view"
 )
@@ -19,26 +19,25 @@ func recordingOf(ctx context.Context, api client.Reader, ro *v1alpha1.Rollout) (
 	if key == "" {
 		return nil, nil
 	}
-	result := &unstructured.Unstructured{}
-	result.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("AnalysisResult"))
+	result := &v1alpha1.AnalysisResult{}
 	if err := api.Get(ctx, client.ObjectKeyFromObject(ro), result); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	stored, found, err := unstructured.NestedString(result.Object, "status", "recordings", key)
-	if err != nil || !found {
-		return nil, err
+	stored, found := result.Status.Recordings[key]
+	if !found {
+		return nil, nil
 	}
-	return view.ReadRecording(stored)
+	return view.MakeRecording(string(stored))
 }
 
 // shownRelease is the key of a recording; "" when there was no release.
 func shownRelease(ro *v1alpha1.Rollout) string {
 	if c := ro.Status.Canary; c != nil && c.StartedAt != nil {
-		return view.RecordingKey(c.Revision, c.StartedAt.Time)
+		return recording.Key(c.Revision, c.StartedAt.Time)
 	}
 	for _, h := range ro.Status.History {
 		if h.StartedAt != nil {
-			return view.RecordingKey(h.Revision, h.StartedAt.Time)
+			return recording.Key(h.Revision, h.StartedAt.Time)
 		}
 	}
 	return ""

@@ -27,8 +27,8 @@ export interface Point {
 export interface Recording {
   revision: string;
   points: Point[];
-  tolerance?: number; // percentage points
-  threshold?: number;
+  tolerance: number; // percentage points
+  threshold: number;
 }
 
 export function RecordingCard({ recording: r }: { recording: Recording | null }) {
@@ -37,9 +37,9 @@ export function RecordingCard({ recording: r }: { recording: Recording | null })
   return (
     <section class="card wide" aria-labelledby="recording"><h2 id="recording">Recording of revision {r.revision}</h2>
       <p class="quiet">As far as Serin has stored it: it does so when the release goes on.</p>
-      <figure aria-labelledby="difference"><figcaption id="difference">Canary fails more often than stable, in percentage points, with its 95 % interval{r.tolerance !== undefined && `; the dashed line is the tolerance of ${r.tolerance} points`}</figcaption>
+      <figure aria-labelledby="difference"><figcaption id="difference">Canary fails more often than stable, in percentage points, with its 95 % interval; the dashed line is the tolerance of {r.tolerance} points</figcaption>
         <Chart make={difference} recording={r} label={sayDifference(last)} /></figure>
-      <figure aria-labelledby="rollback"><figcaption id="rollback">Evidence to roll back, on a logarithmic scale{r.threshold !== undefined && `; the dashed line at ${r.threshold} rolls back`}</figcaption>
+      <figure aria-labelledby="rollback"><figcaption id="rollback">Evidence to roll back, on a logarithmic scale; the dashed line at {r.threshold} rolls back</figcaption>
         <Chart make={evidence} recording={r} label={`Evidence ${last.evidence ?? "unknown"} at the end`} /></figure>
       <details><summary>As a table</summary><Table points={r.points} /></details>
     </section>
@@ -104,7 +104,7 @@ function axes(l: Look, more: uPlot.Axis): uPlot.Axis[] {
 function near(r: Recording): [number, number] {
   const later = r.points.slice(Math.floor(r.points.length / 8));
   const all = later.flatMap((p) => (p.low === undefined || p.high === undefined ? [] : [p.low, p.high]));
-  const most = Math.max(2 * (r.tolerance ?? 0), 0.1, ...all.map(Math.abs));
+  const most = Math.max(2 * r.tolerance, 0.1, ...all.map(Math.abs));
   return [-most, most];
 }
 

@@ -93,11 +93,11 @@ func TestTheManagerOfATenantReadsWhatBelongsToNoNamespaceAndElseItsOwn(t *testin
 			}
 		}
 	}
-	if diff := cmp.Diff(map[string]bool{"team-a-serin-cluster": true}, bound); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"team-a-serin-cluster": true, "team-a-serin-admission": true}, bound); diff != "" {
 		t.Errorf("bound in the whole cluster (-want +got):\n%s", diff)
 	}
 	read := []string{}
-	for _, rule := range rules["team-a-serin-cluster"] {
+	for _, rule := range append(rules["team-a-serin-cluster"], rules["team-a-serin-admission"]...) {
 		if diff := cmp.Diff([]string{"get", "list", "watch"}, rule.Verbs); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", rule.Resources, diff)
 		}

@@ -46,7 +46,7 @@ var (
 var (
 	// withoutPolicies has the API server serve no MutatingAdmissionPolicy, as that of Kubernetes
 	// before 1.34, and most of 1.34 and 1.35.
-	withoutPolicies = flag.Bool("without-policies", false, "serve no MutatingAdmissionPolicy; for tests named Webhook")
+	withoutPolicies = flag.Bool("without-policies", false, "serve no MutatingAdmissionPolicy; for tests named Webhook and OtherTools")
 	// otherKubernetes has another version of Kubernetes serve; see make compat.
 	otherKubernetes = flag.String("kubernetes", "", "folder with a kube-apiserver and a kube-controller-manager of another version")
 	// servesPolicies is whether the control plane serves MutatingAdmissionPolicy of v1.

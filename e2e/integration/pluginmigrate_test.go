@@ -39,7 +39,7 @@ func TestWhatAMigrationWritesIsAdmitted(t *testing.T) {
 	}
 }
 
-func TestAMigrationReadsTheCluster(t *testing.T) {
+func TestAMigrationReadsObjectsOfOtherTools(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.serve("argoproj.io/v1alpha1", "Rollout", "rollouts")

@@ -58,8 +58,8 @@ var notPlayed = map[string]string{
 	"how-to/gateways.md":                   "a gateway: TestARolloutIsPromotedByAGateway plays it",
 	"how-to/gitops.md":                     "Argo CD or Flux: TestArgoCDSeesNoDriftInTheMiddleOfARelease and e2e/gitops have their parts",
 	"how-to/helm-canaries.md":              "it repeats the tutorial, which TestTheTutorialAboutHelmCanariesCanBeFollowed plays",
-	"how-to/migrate-from-argo-rollouts.md": "TestTheSwitchOfThePagesKeepsEndpoints plays it",
-	"how-to/migrate-from-flagger.md":       "TestTheSwitchOfThePagesKeepsEndpoints plays it",
+	"how-to/migrate-from-argo-rollouts.md": "TestTheSwitchFromOtherToolsKeepsEndpoints plays it",
+	"how-to/migrate-from-flagger.md":       "TestTheSwitchFromOtherToolsKeepsEndpoints plays it",
 	"how-to/prometheus-p99.md":             "a Prometheus: TestANumberOutsideOfItsLimitRollsBack has a server of numbers",
 }
 

@@ -17,7 +17,7 @@ import (
 
 // The controllers of the other tools are not there; what they leave is: objects that own
 // the pods, and a Service that selects them.
-func TestTheSwitchOfThePagesKeepsEndpoints(t *testing.T) {
+func TestTheSwitchFromOtherToolsKeepsEndpoints(t *testing.T) {
 	t.Parallel()
 	for tool, test := range map[string]struct {
 		page, version, kind, plural, spec string

@@ -295,7 +295,8 @@ func TestTheEndOfTheContextCutsNoRequestOff(t *testing.T) {
 	cancel()
 	close(release)
 	<-done
-	if report := g.Report(); report.Failed() != 0 || report.Version("v1").Requests != 1 {
+	// A tick that was due before the end may have sent another one.
+	if report := g.Report(); report.Failed() != 0 || report.Version("v1").Requests == 0 || report.Version("v1").Requests != report.Sent {
 		t.Errorf("got %+v", report)
 	}
 }

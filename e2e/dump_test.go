@@ -25,8 +25,9 @@ import (
 // other objects in an older form (endpoints), and leases.
 var notDumped = []string{"events", "endpoints", "leases"}
 
-// replaced are kinds whose objects come and go when a version is released.
-var replaced = []string{"Pod", "ReplicaSet", "Secret", "Deployment", "Rollout", "HorizontalPodAutoscaler"}
+// replaced are kinds whose objects come and go when a version is released. An AnalysisResult
+// with the recordings of its releases stays as long as its Rollout.
+var replaced = []string{"Pod", "ReplicaSet", "Secret", "Deployment", "Rollout", "HorizontalPodAutoscaler", "AnalysisResult"}
 
 // generations count the writes of a release to what is restored.
 var generations = regexp.MustCompile(`(?m)^.*[gG]eneration: \d+\n`)
@@ -171,6 +172,8 @@ func TestLeftovers(t *testing.T) {
 		{"a RoleBinding is left after a release", with("RoleBinding/serin-proxy-web", ""), false, 1},
 		{"a budget is left after a release", with("PodDisruptionBudget/serin-proxy-web", ""), false, 1},
 		{"a Deployment of proxies is left after a release", with("Deployment/serin-proxy-web", "name: serin-proxy-web"), false, 1},
+		{"a recording is there after a release", with("AnalysisResult/web", ""), false, 0},
+		{"a recording is left", with("AnalysisResult/web", ""), true, 1},
 		{"endpoints are left after a release", with("EndpointSlice of web-canary", ""), false, 1},
 		{"a Service has changed", with("Service/web", "spec: b\n"), true, 1},
 		{"a Service has changed in a release", with("Service/web", "spec: b\n"), false, 1},

@@ -115,30 +115,34 @@ func (s *observation) observeWorkload(name string) (helmrelease.Workload, error)
 		}
 		w.Revision = revision
 	}
+	read := shell.ReplicaSets(d)
 	for i := range s.replicaSets {
-		if rs, known := s.observeReplicaSet(&s.replicaSets[i], d, name); known {
-			w.ReplicaSets = append(w.ReplicaSets, rs)
+		rs := &s.replicaSets[i]
+		owner, marked, known := s.ownerOf(rs, d, name)
+		if !known {
+			continue
 		}
+		observed := read(rs)
+		observed.Owner, observed.Marked, observed.Rolls = owner, marked, rs.Annotations[v1alpha1.AnnotationCanaryRolls] == "true"
+		observed.Failure = shell.Failed(rs).Reason // its message may quote a value of the release
+		w.ReplicaSets = append(w.ReplicaSets, observed)
 	}
 	return w, nil
 }
 
-// observeReplicaSet tells a version of a workload, and its canary.
-func (s *observation) observeReplicaSet(rs *appsv1.ReplicaSet, d *appsv1.Deployment, name string) (kit.ReplicaSet, bool) {
-	marked := isMarked(rs, s.CanaryRelease) && rs.Annotations[v1alpha1.AnnotationCanaryWorkload] == name
-	owner := kit.OwnerNone
+// ownerOf says who controls a ReplicaSet, and whether it is marked, if it is a version of a
+// workload or its canary.
+func (s *observation) ownerOf(rs *appsv1.ReplicaSet, d *appsv1.Deployment, name string) (owner kit.Owner, marked, known bool) {
+	marked = isMarked(rs, s.CanaryRelease) && rs.Annotations[v1alpha1.AnnotationCanaryWorkload] == name
 	switch c := metav1.GetControllerOfNoCopy(rs); {
 	case c != nil && d != nil && c.UID == d.UID:
-		owner = kit.OwnerDeployment
+		return kit.OwnerDeployment, marked, true
 	case !marked:
-		return kit.ReplicaSet{}, false
+		return kit.OwnerNone, false, false
 	case c != nil:
-		owner = kit.OwnerSerin
+		return kit.OwnerSerin, true, true
 	}
-	out := shell.ObserveReplicaSet(rs, d)
-	out.Owner, out.Marked, out.Rolls = owner, marked, rs.Annotations[v1alpha1.AnnotationCanaryRolls] == "true"
-	out.Failure = shell.Failed(rs).Reason // its message may quote a value of the release
-	return out, true
+	return kit.OwnerNone, true, true
 }
 
 // podsOf is the prefix of the names of a ReplicaSet's pods, which the API server cuts off

@@ -81,7 +81,7 @@ func TestAReducedReplicaSetStaysAsItIs(t *testing.T) {
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app:v1"}}}}
 	rs := transform(t, &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: *template.DeepCopy()}}).(*appsv1.ReplicaSet)
 	again := transform(t, rs.DeepCopy()).(*appsv1.ReplicaSet)
-	if diff := cmp.Diff(rs, again); diff != "" || !workload.HasTemplate(again, &template) {
+	if diff := cmp.Diff(rs, again); diff != "" || !workload.HasTemplate(&template)(again) {
 		t.Errorf("(-once +twice):\n%s", diff)
 	}
 }

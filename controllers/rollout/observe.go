@@ -218,6 +218,7 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *snapshot, which 
 	if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), which, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("ReplicaSets could not be listed: %w", err)
 	}
+	read := shell.ReplicaSets(s.deployment)
 	for i := range list.Items {
 		rs := &list.Items[i]
 		owner, known := s.ownerOf(rs)
@@ -227,7 +228,7 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *snapshot, which 
 		if annotation := rs.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]; annotation != "" {
 			s.configurations = append(s.configurations, configrevision.ParseMapping(annotation))
 		}
-		observed := shell.ObserveReplicaSet(rs, s.deployment)
+		observed := read(rs)
 		observed.Owner, observed.Marked, observed.Failure = owner, workload.IsMarked(rs, s.Rollout), shell.Failed(rs).Message
 		s.ReplicaSets = append(s.ReplicaSets, observed)
 	}

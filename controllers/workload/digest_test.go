@@ -128,7 +128,7 @@ func TestAReplicaSetOfACacheIsComparedByItsDigest(t *testing.T) {
 	changed := *wanted.DeepCopy()
 	changed.Spec.Containers[0].Image = "app:v2"
 	for _, rs := range []*appsv1.ReplicaSet{whole(), reduced} {
-		if !HasTemplate(rs, &wanted) || HasTemplate(rs, &changed) || HasTemplate(rs, &corev1.PodTemplateSpec{}) {
+		if !HasTemplate(&wanted)(rs) || HasTemplate(&changed)(rs) || HasTemplate(&corev1.PodTemplateSpec{})(rs) {
 			t.Errorf("it is compared wrongly: %+v", rs)
 		}
 	}
@@ -141,7 +141,7 @@ func TestAReplicaSetOfACacheIsComparedByItsDigest(t *testing.T) {
 	forged := whole()
 	forged.Spec.Template = changed
 	forged.Spec.Template.Name = reduced.Spec.Template.Name
-	if HasTemplate(forged, &wanted) {
+	if HasTemplate(&wanted)(forged) {
 		t.Error("a name that a user wrote stands for the template")
 	}
 }

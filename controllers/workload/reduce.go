@@ -67,11 +67,18 @@ func IsReduced(rs *appsv1.ReplicaSet) bool {
 	return strings.HasPrefix(rs.Spec.Template.Name, reducedPrefix) && len(rs.Spec.Template.Spec.Containers) == 0
 }
 
-// HasTemplate reports whether the pods of a ReplicaSet, of a cache or not, mean the same as
-// those of a template.
-func HasTemplate(rs *appsv1.ReplicaSet, t *corev1.PodTemplateSpec) bool {
-	if IsReduced(rs) {
-		return rs.Spec.Template.Name == reducedPrefix+TemplateDigest(t)
+// HasTemplate reports whether the pods of ReplicaSets, of a cache or not, mean the same as
+// those of a template. A Deployment has many old ReplicaSets: the digest of its template is
+// made once, when the first of them needs it.
+func HasTemplate(t *corev1.PodTemplateSpec) func(*appsv1.ReplicaSet) bool {
+	reduced := ""
+	return func(rs *appsv1.ReplicaSet) bool {
+		if !IsReduced(rs) {
+			return SameTemplate(&rs.Spec.Template, t)
+		}
+		if reduced == "" {
+			reduced = reducedPrefix + TemplateDigest(t)
+		}
+		return rs.Spec.Template.Name == reduced
 	}
-	return SameTemplate(&rs.Spec.Template, t)
 }

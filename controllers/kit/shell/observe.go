@@ -21,15 +21,21 @@ func ObjectOf(o client.Object) kit.Object {
 	return kit.Object{Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
-// ObserveReplicaSet reads a version of a Deployment, which is nil when there is none.
-// Who owns it, and why its pods can't be created, is the caller's to say.
-func ObserveReplicaSet(rs *appsv1.ReplicaSet, d *appsv1.Deployment) kit.ReplicaSet {
-	return kit.ReplicaSet{
-		Object:   ObjectOf(rs),
-		Revision: rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
-		Current:  d != nil && workload.HasTemplate(rs, &d.Spec.Template),
-		Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas, Available: rs.Status.AvailableReplicas,
-		Desired: workload.DesiredReplicas(rs), Deleting: !rs.DeletionTimestamp.IsZero(),
+// ReplicaSets reads versions of a Deployment, which is nil when there is none. Who owns
+// one, and why its pods can't be created, is the caller's to say.
+func ReplicaSets(d *appsv1.Deployment) func(*appsv1.ReplicaSet) kit.ReplicaSet {
+	current := func(*appsv1.ReplicaSet) bool { return false }
+	if d != nil {
+		current = workload.HasTemplate(&d.Spec.Template)
+	}
+	return func(rs *appsv1.ReplicaSet) kit.ReplicaSet {
+		return kit.ReplicaSet{
+			Object:   ObjectOf(rs),
+			Revision: rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
+			Current:  current(rs),
+			Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas, Available: rs.Status.AvailableReplicas,
+			Desired: workload.DesiredReplicas(rs), Deleting: !rs.DeletionTimestamp.IsZero(),
+		}
 	}
 }
 

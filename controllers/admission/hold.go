@@ -4,9 +4,10 @@ package admission
 
 import (
 	"reflect"
-	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
+
+	"github.com/go-openapi/jsonpointer"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
@@ -32,7 +33,7 @@ func Hold(operator string) Rule {
 		if annotations, _ := at(r.Object, "metadata", "annotations").(map[string]any); annotations == nil {
 			return append(changes, jsonpatch.NewOperation("add", "/metadata/annotations", map[string]any{v1alpha1.AnnotationRollout: by}))
 		}
-		return append(changes, jsonpatch.NewOperation("add", "/metadata/annotations/"+escape(v1alpha1.AnnotationRollout), by))
+		return append(changes, jsonpatch.NewOperation("add", "/metadata/annotations/"+jsonpointer.Escape(v1alpha1.AnnotationRollout), by))
 	}
 }
 
@@ -42,9 +43,4 @@ func mustHold(r Request, operator string) bool {
 	}
 	resume, _ := annotation(r.Object, v1alpha1.AnnotationResume)
 	return at(r.Old, "spec", "paused") == true && r.User != operator && resume != "true"
-}
-
-// escape makes a key part of a path of JSON Patch.
-func escape(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

@@ -9,6 +9,8 @@ import (
 
 	"gomodules.xyz/jsonpatch/v2"
 
+	"github.com/go-openapi/jsonpointer"
+
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -31,7 +33,7 @@ func Keep(r Request) []jsonpatch.Operation {
 		// The pin has the keys by which the Service is narrowed to one version, as JSON.
 		ours := key == traffic.LabelProxy || strings.Contains(pin, `"`+key+`":"`+value+`"`)
 		if _, kept := selector[key]; ours && !kept {
-			changes = append(changes, jsonpatch.NewOperation("add", "/spec/selector/"+escape(key), value))
+			changes = append(changes, jsonpatch.NewOperation("add", "/spec/selector/"+jsonpointer.Escape(key), value))
 		}
 	}
 	return changes

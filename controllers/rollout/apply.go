@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/go-openapi/jsonpointer"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -174,19 +175,16 @@ func mapPatch(path string, live, next map[string]string) []operation {
 	var patch []operation
 	for _, key := range slices.Sorted(maps.Keys(next)) {
 		if value, found := live[key]; !found || value != next[key] {
-			patch = append(patch, operation{"add", path + "/" + escape(key), next[key]})
+			patch = append(patch, operation{"add", path + "/" + jsonpointer.Escape(key), next[key]})
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(live)) {
 		if _, kept := next[key]; !kept {
-			patch = append(patch, operation{Op: "remove", Path: path + "/" + escape(key)})
+			patch = append(patch, operation{Op: "remove", Path: path + "/" + jsonpointer.Escape(key)})
 		}
 	}
 	return patch
 }
-
-// escape writes a key as a token of a JSON pointer (RFC 6901).
-func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
 // staleIfUnmet turns the failed test of a JSON patch into a conflict: the API server
 // says "invalid" of it, but names no field.

@@ -16,6 +16,9 @@ import (
 // saves the controller a write.
 const Finalizer = "serin.dev/trafficsplit"
 
+// FieldManager owns the fields that the controller of TrafficSplits and its routers write.
+const FieldManager = "serin-trafficsplit"
+
 // LabelProxy on an object says that it belongs to the proxy of the TrafficSplit
 // that it names. As a key of a root Service's selector it keeps the pods of the app from being
 // endpoints, which have no such label, so that the proxies alone are.

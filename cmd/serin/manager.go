@@ -237,7 +237,7 @@ func (o *managerOptions) routers(ctx context.Context, mgr manager.Manager, confi
 func (o *managerOptions) addTrafficSplits(ctx context.Context, mgr manager.Manager, routers []traffic.Router, confirmed *reports.Reports) error {
 	return trafficsplit.SetupWithManager(ctx, mgr, trafficsplit.Options{
 		Routers: routers, DefaultRouter: o.defaultRouter, Served: o.splits, PodZones: len(o.scope.namespaces) > 0,
-		Recorder: mgr.GetEventRecorder("serin-trafficsplit"), Clock: clock.RealClock{}, Changed: confirmed.Changed(),
+		Recorder: mgr.GetEventRecorder(traffic.FieldManager), Clock: clock.RealClock{}, Changed: confirmed.Changed(),
 	})
 }
 

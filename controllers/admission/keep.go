@@ -14,16 +14,13 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// keeper is the field manager as which the operator changes selectors itself.
-const keeper = "serin-trafficsplit"
-
 // Keep puts the keys that the operator added to the selector of a Service back into the write by
 // which another actor drops them: a server-side apply replaces a selector as a whole. A Service
 // without such a key, so between releases, stays as it is.
 func Keep(r Request) []jsonpatch.Operation {
 	old, was := at(r.Old, "spec", "selector").(map[string]any)
 	selector, is := at(r.Object, "spec", "selector").(map[string]any)
-	if !was || !is || r.FieldManager == keeper {
+	if !was || !is || r.FieldManager == traffic.FieldManager {
 		return nil
 	}
 	pin, _ := annotation(r.Old, traffic.AnnotationPin)

@@ -23,9 +23,6 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// FieldManager owns the fields that this controller writes.
-const FieldManager = "serin-trafficsplit"
-
 // act carries the actions out in order and stops at the first that fails.
 func (r *Reconciler) act(ctx context.Context, o *observation, actions []kit.Action) error {
 	for _, action := range actions {
@@ -75,11 +72,11 @@ func (r *Reconciler) applyRoot(ctx context.Context, o *observation, action kit.A
 
 // endpoints keeps the EndpointSlices of proxies.
 func (r *Reconciler) endpoints() *endpoints.Reconciler {
-	return &endpoints.Reconciler{Client: r.Client, FieldOwner: FieldManager, PodZones: r.Options.PodZones}
+	return &endpoints.Reconciler{Client: r.Client, FieldOwner: traffic.FieldManager, PodZones: r.Options.PodZones}
 }
 
 func (r *Reconciler) writer(namespace string) shell.Writer {
-	return shell.Writer{Client: r.Client, Manager: FieldManager, Namespace: namespace}
+	return shell.Writer{Client: r.Client, Manager: traffic.FieldManager, Namespace: namespace}
 }
 
 // cutOver adds the proxies' key to what the root Service selects by, and
@@ -130,7 +127,7 @@ func (r *Reconciler) patch(ctx context.Context, base, changed client.Object) err
 		object.SetAnnotations(annotations)
 	}
 	return r.Client.Patch(ctx, changed, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}),
-		client.FieldOwner(FieldManager))
+		client.FieldOwner(traffic.FieldManager))
 }
 
 // remove deletes exactly the object that was observed.

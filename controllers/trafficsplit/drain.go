@@ -85,7 +85,7 @@ func (r *Reconciler) copySlices(ctx context.Context, o *observation) error {
 		if slice == nil {
 			continue
 		}
-		if err := r.Client.Create(ctx, slice, client.FieldOwner(FieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := r.Client.Create(ctx, slice, client.FieldOwner(traffic.FieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}

@@ -17,11 +17,12 @@ import (
 	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/controllers/trafficsplit/reporting"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // statusManager owns the annotation with the status, apart from what the controller
 // writes with other patches.
-const statusManager = FieldManager + "-status"
+const statusManager = traffic.FieldManager + "-status"
 
 // report writes the status when it differs, and then the events of what changed. It
 // returns when to look again, if the report may wait.
@@ -69,7 +70,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, split *splitv1.TrafficSpli
 	}
 	config.Object["status"] = body
 	err = r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(config),
-		client.FieldOwner(FieldManager), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+		client.FieldOwner(traffic.FieldManager), client.ForceOwnership, client.DisableReadYourWritesConsistency)
 	if err == nil {
 		split.ResourceVersion = config.GetResourceVersion() // the actions change this version
 	}

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/serin-dev/serin/controllers/trafficsplit"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -33,13 +32,13 @@ func TestAPolicyKeepsTheKeysOfASplitInASelector(t *testing.T) {
 			what: "the owner selects other pods", had: proxied, writes: map[string]string{"app": "shop"},
 			wants: map[string]string{"app": "shop", traffic.LabelProxy: "website"},
 		},
-		{what: "Serin restores the Service", had: proxied, manager: trafficsplit.FieldManager, writes: map[string]string{"app": "website"}, wants: map[string]string{"app": "website"}},
+		{what: "Serin restores the Service", had: proxied, manager: traffic.FieldManager, writes: map[string]string{"app": "website"}, wants: map[string]string{"app": "website"}},
 		{what: "the Service is in no split", had: map[string]string{"app": "website", "tier": "front"}, writes: map[string]string{"app": "website"}, wants: map[string]string{"app": "website"}},
 		{
 			what: "the owner drops a key, and those of a version with it", had: pinned, annotations: pin, writes: map[string]string{"app": "website"},
 			wants: map[string]string{"app": "website", "pod-template-hash": "5d4f"},
 		},
-		{what: "Serin moves the Service to another version", had: pinned, annotations: pin, manager: trafficsplit.FieldManager, writes: map[string]string{"app": "website"}, wants: map[string]string{"app": "website"}},
+		{what: "Serin moves the Service to another version", had: pinned, annotations: pin, manager: traffic.FieldManager, writes: map[string]string{"app": "website"}, wants: map[string]string{"app": "website"}},
 		{what: "the owner takes the selector away", had: proxied, writes: nil, wants: nil},
 	} {
 		t.Run(test.what, func(t *testing.T) {

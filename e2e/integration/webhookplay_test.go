@@ -266,7 +266,7 @@ func TestUnderTheWebhookASelectorKeepsTheKeysOfASplit(t *testing.T) {
 		selector := replace(client.DryRunAll)
 		return selector[traffic.LabelProxy] == "website" && selector["tier"] == "web"
 	})
-	if selector := replace(client.FieldOwner("serin-trafficsplit")); selector[traffic.LabelProxy] != "" {
+	if selector := replace(client.FieldOwner(traffic.FieldManager)); selector[traffic.LabelProxy] != "" {
 		t.Errorf("the operator removes its key itself: %v", selector)
 	}
 }

@@ -73,7 +73,7 @@ func scaledByOthers(live client.Object) (bool, error) {
 	if !ok || d.Spec.Replicas == nil || *d.Spec.Replicas < 1 {
 		return false, nil
 	}
-	ours, err := appsac.ExtractDeployment(d, fieldManager)
+	ours, err := appsac.ExtractDeployment(d, traffic.FieldManager)
 	if err != nil {
 		return false, fmt.Errorf("read its managed fields: %w", err)
 	}

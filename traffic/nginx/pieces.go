@@ -92,7 +92,7 @@ func pieceOf[O client.Object, C any](gvk schema.GroupVersionKind, empty func() O
 			if !ok {
 				return nil, fmt.Errorf("a %T is no %s", live, gvk.Kind)
 			}
-			return extract(typed, fieldManager)
+			return extract(typed, traffic.FieldManager)
 		},
 	}
 }

@@ -26,9 +26,6 @@ import (
 // Name is the value of the field router of a split's routing that chooses this router.
 const Name = "nginx"
 
-// fieldManager owns what the router applies.
-const fieldManager = "serin-trafficsplit"
-
 // Router sends traffic of root Services through nginx. It implements traffic.Router.
 type Router struct {
 	client  client.Client
@@ -205,7 +202,7 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 		}
 		// To wait for writes without a type, the cache would have to watch the kind a
 		// second time; a decision from a stale cache fails by its precondition anyway.
-		options := []client.ApplyOption{client.FieldOwner(fieldManager), client.DisableReadYourWritesConsistency}
+		options := []client.ApplyOption{client.FieldOwner(traffic.FieldManager), client.DisableReadYourWritesConsistency}
 		if object.ResourceVersion != "" {
 			config.SetUID(object.UID)
 			config.SetResourceVersion(object.ResourceVersion)

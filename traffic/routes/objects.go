@@ -20,9 +20,6 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// FieldManager owns what the routers write.
-const FieldManager = "serin-trafficsplit"
-
 // Cache is what routers read from: the manager's cache itself, since a manager's client
 // reads objects without a Go type past it.
 type Cache interface {
@@ -115,7 +112,7 @@ func (o Objects) Observed(ctx context.Context, namespace string, object traffic.
 // what a route means.
 func (o Objects) Patch(ctx context.Context, live, changed *unstructured.Unstructured) error {
 	return o.Writer.Patch(ctx, changed, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}),
-		client.FieldOwner(FieldManager), client.FieldValidation("Strict"), client.DisableReadYourWritesConsistency)
+		client.FieldOwner(traffic.FieldManager), client.FieldValidation("Strict"), client.DisableReadYourWritesConsistency)
 }
 
 // ApplyOwn makes an object of the router's own for a split, or gives it the spec that is
@@ -138,7 +135,7 @@ func (o Objects) ApplyOwn(ctx context.Context, target traffic.Target, object tra
 	changed.SetLabels(labels)
 	changed.Object["spec"] = runtime.DeepCopyJSON(spec)
 	if live == nil {
-		return o.Writer.Create(ctx, changed, client.FieldOwner(FieldManager), client.FieldValidation("Strict"), client.DisableReadYourWritesConsistency)
+		return o.Writer.Create(ctx, changed, client.FieldOwner(traffic.FieldManager), client.FieldValidation("Strict"), client.DisableReadYourWritesConsistency)
 	}
 	return o.Patch(ctx, live, changed)
 }

@@ -150,12 +150,11 @@ func (s *rowStore) Update(object any) error {
 }
 
 func (s *rowStore) Delete(object any) error {
-	ro, ok := object.(*v1alpha1.Rollout)
-	if !ok {
-		return fmt.Errorf("%T is no Rollout", object)
+	ro, err := rolloutOf(object)
+	if err == nil {
+		s.change(func() { s.drop(keyOf(ro)) })
 	}
-	s.change(func() { s.drop(keyOf(ro)) })
-	return nil
+	return err
 }
 
 // Replace takes a whole list, after which rows that are not in it are gone.
@@ -199,9 +198,9 @@ func (s *rowStore) drop(key string) {
 func keyOf(ro *v1alpha1.Rollout) string { return ro.Namespace + "/" + ro.Name }
 
 func rowOf(object any) (*v1alpha1.Rollout, json.RawMessage, error) {
-	ro, ok := object.(*v1alpha1.Rollout)
-	if !ok {
-		return nil, nil, fmt.Errorf("%T is no Rollout", object)
+	ro, err := rolloutOf(object)
+	if err != nil {
+		return nil, nil, err
 	}
 	row, err := json.Marshal(view.MakeRow(ro))
 	return ro, row, err

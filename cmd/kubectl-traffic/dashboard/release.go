@@ -131,12 +131,11 @@ func (s *rolloutStore) report(t *trouble) {
 func (s *rolloutStore) Add(object any) error { return s.Update(object) }
 
 func (s *rolloutStore) Update(object any) error {
-	ro, ok := object.(*v1alpha1.Rollout)
-	if !ok {
-		return fmt.Errorf("%T is no Rollout", object)
+	ro, err := rolloutOf(object)
+	if err == nil {
+		s.change(func() { s.rollout = ro })
 	}
-	s.change(func() { s.rollout = ro })
-	return nil
+	return err
 }
 
 func (s *rolloutStore) Delete(any) error {
@@ -144,12 +143,16 @@ func (s *rolloutStore) Delete(any) error {
 	return nil
 }
 
-func (s *rolloutStore) Replace(list []any, _ string) error {
-	s.change(func() { s.rollout, s.listed = nil, true })
-	if len(list) == 0 {
-		return nil
+// Replace takes a whole list, of one Rollout or of none.
+func (s *rolloutStore) Replace(list []any, _ string) (err error) {
+	var listed *v1alpha1.Rollout
+	if len(list) > 0 {
+		if listed, err = rolloutOf(list[0]); err != nil {
+			return err
+		}
 	}
-	return s.Update(list[0])
+	s.change(func() { s.rollout, s.listed = listed, true })
+	return nil
 }
 
 func (s *rolloutStore) Resync() error { return nil }

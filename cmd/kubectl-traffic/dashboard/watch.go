@@ -4,6 +4,7 @@ package dashboard
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,8 +42,7 @@ func troubleOf(err error) *trouble {
 	return &trouble{"unreachable", "The cluster does not answer, and is asked again: " + err.Error()}
 }
 
-// rollouts watches Rollouts with the client of a viewer. It is what a Reflector lists and
-// watches, and notes whether that succeeds.
+// rollouts watches Rollouts with the client of a viewer, and notes whether that succeeds.
 type rollouts struct {
 	api       client.WithWatch
 	namespace string
@@ -53,7 +53,8 @@ type rollouts struct {
 // follow keeps a store up to date until the context is done.
 func (r *rollouts) follow(ctx context.Context, store cache.ReflectorStore) {
 	quiet := klog.Logger{} // the page says what is wrong
-	reflector := cache.NewReflectorWithOptions(r, &v1alpha1.Rollout{}, store, cache.ReflectorOptions{Name: "dashboard", Logger: &quiet})
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: r.list, WatchFuncWithContext: r.watch}, r)
+	reflector := cache.NewReflectorWithOptions(source, &v1alpha1.Rollout{}, store, cache.ReflectorOptions{Name: "dashboard", Logger: &quiet})
 	reflector.RunWithContext(klog.NewContext(ctx, quiet))
 }
 
@@ -64,7 +65,7 @@ func (r *rollouts) options(o metav1.ListOptions) *client.ListOptions {
 	return &client.ListOptions{Namespace: r.namespace, Raw: &o, Limit: o.Limit, Continue: o.Continue}
 }
 
-func (r *rollouts) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (r *rollouts) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	list := &v1alpha1.RolloutList{}
 	err := r.api.List(ctx, list, r.options(o))
 	if ctx.Err() == nil && !apierrors.IsResourceExpired(err) { // of which the Reflector takes care
@@ -73,7 +74,7 @@ func (r *rollouts) ListWithContext(ctx context.Context, o metav1.ListOptions) (r
 	return list, err
 }
 
-func (r *rollouts) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (r *rollouts) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	w, err := r.api.Watch(ctx, &v1alpha1.RolloutList{}, r.options(o))
 	if ctx.Err() == nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		r.report(troubleOf(err))
@@ -81,18 +82,18 @@ func (r *rollouts) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 	return w, err
 }
 
-// List and Watch are what a Reflector falls back to that knows no context.
-func (r *rollouts) List(o metav1.ListOptions) (runtime.Object, error) {
-	return r.ListWithContext(context.Background(), o)
-}
-
-func (r *rollouts) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return r.WatchWithContext(context.Background(), o)
-}
-
 // IsWatchListSemanticsUnSupported has the Reflector list first: a page is complete when the
 // list has come, and clients of tests do not know the other way.
 func (r *rollouts) IsWatchListSemanticsUnSupported() bool { return true }
+
+// rolloutOf is what a Reflector hands over.
+func rolloutOf(object any) (*v1alpha1.Rollout, error) {
+	ro, ok := object.(*v1alpha1.Rollout)
+	if !ok {
+		return nil, fmt.Errorf("%T is no Rollout", object)
+	}
+	return ro, nil
+}
 
 // mailbox wakes who waits for something new. The zero value is not usable.
 type mailbox struct {

@@ -115,6 +115,7 @@ var layers = []layer{
 	{folder: "proxy/feed", imports: []string{"./api", "./traffic", "github.com/go-logr/logr", "k8s.io", "sigs.k8s.io"}},
 	{folder: "proxy/nginxproc", imports: []string{"./proxy/fdstore", "./traffic/nginx", "golang.org/x/sys", "k8s.io/utils/clock"}},
 	{folder: "config/testenv"},
+	{folder: "config/golden", imports: []string{"github.com/google/go-cmp"}},
 	{folder: "charts"},
 	{folder: "config/apidocs", imports: []string{"k8s.io/apiextensions-apiserver", "sigs.k8s.io/yaml"}},
 	{folder: "config", imports: []string{"go.yaml.in/yaml/v3"}},

@@ -3,12 +3,10 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/serin-dev/serin/config/golden"
 )
 
 const folder = "../../docs/reference"
@@ -18,21 +16,7 @@ func TestThePagesSayWhatTheSchemasSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got[filepath.Base(file)] = string(text)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s is stale; run make generate-docs (-schema +page):\n%s", folder, diff)
-	}
+	golden.CheckDocs(t, folder, "*.md", want)
 }
 
 // What users look up first, as the types say it.

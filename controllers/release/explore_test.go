@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/config/golden"
 )
 
 // TestEveryReachableStateIsSound lets everybody move in every order: each
@@ -66,7 +67,7 @@ func checkPage(t *testing.T, name string, got size, longest int) {
 	}
 	want := fmt.Sprintf("| %s | %s | %s | %s | %d |", name, thousands(got.states), thousands(got.transitions), thousands(got.rests), longest)
 	row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + ` \|.*$`)
-	if *update {
+	if *golden.Update {
 		if err := os.WriteFile(page, row.ReplaceAll(text, []byte(want)), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@
 package release
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -16,9 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/config/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 type scenario struct {
 	name string
@@ -190,20 +188,7 @@ func TestWholeReleasesFollowTheGoldenLogs(t *testing.T) {
 			w := newWorld(t)
 			s.tell(w)
 			w.checkQuiet()
-			file := s.golden()
-			got := strings.Join(w.log, "\n") + "\n"
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("the log changed (-want +got):\n%s", diff)
-			}
+			golden.Check(t, s.golden(), strings.Join(w.log, "\n")+"\n")
 		})
 	}
 }

@@ -5,17 +5,16 @@ package release
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/yaml"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release/state"
 )
@@ -118,17 +117,5 @@ func TestRecordedStates(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(states)) {
 		all = append(all, states[name])
 	}
-	file, got := filepath.Join("testdata", "states.yaml"), strings.Join(all, "---\n")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the recorded states changed; run with -update (-want +got):\n%s", diff)
-	}
+	golden.Check(t, filepath.Join("testdata", "states.yaml"), strings.Join(all, "---\n"))
 }

@@ -3,7 +3,6 @@
 package gatewayapi
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,10 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
+	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/traffic"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // Each folder holds objects of a namespace (in.yaml), and the routes as the router
 // leaves them, or why it refuses (out.yaml). What it changed is restored exactly.
@@ -36,7 +34,7 @@ func TestRoutes(t *testing.T) {
 			}
 			s := newFixture(t, string(content), everything(), interceptor.Funcs{})
 			state, problems := s.enact()
-			compareGolden(t, strings.Replace(file, "in.yaml", "out.yaml", 1), s.result(state, problems))
+			golden.Check(t, strings.Replace(file, "in.yaml", "out.yaml", 1), s.result(state, problems))
 			if traffic.Refused(problems) {
 				return
 			}
@@ -97,21 +95,5 @@ func (s *fixture) checkRestored(state traffic.State) {
 		if diff := cmp.Diff(before.Object, after.Object); diff != "" {
 			s.Errorf("%s %s is not what it was (-before +after):\n%s", before.GetKind(), before.GetName(), diff)
 		}
-	}
-}
-
-func compareGolden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; rewrite it with -update):\n%s", file, diff)
 	}
 }

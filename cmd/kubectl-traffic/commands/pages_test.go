@@ -3,15 +3,13 @@
 package commands
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/config/golden"
 )
 
 const pagesFolder = "../../../docs/kubectl-traffic"
@@ -21,21 +19,7 @@ func TestThePagesSayWhatTheCommandsSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(pagesFolder, "kubectl_traffic*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got[filepath.Base(file)] = string(text)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s is stale; run make generate-docs (-command +page):\n%s", pagesFolder, diff)
-	}
+	golden.CheckDocs(t, pagesFolder, "kubectl_traffic*.md", want)
 }
 
 // Each command can be understood from its help alone.

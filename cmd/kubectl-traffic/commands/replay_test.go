@@ -4,7 +4,6 @@ package commands
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,9 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/config/golden"
 )
-
-var update = flag.Bool("update", false, "write the examples of the documentation anew")
 
 const page = "../../../docs/replay.md"
 
@@ -49,7 +47,7 @@ func TestTheExampleOfTheDocumentation(t *testing.T) {
 	if commands == 0 {
 		t.Fatal("the page has no example")
 	}
-	if *update {
+	if *golden.Update {
 		t.Chdir(sourceFolder)
 		if err := os.WriteFile(page, []byte(played), 0o644); err != nil {
 			t.Fatal(err)

@@ -5,21 +5,18 @@ package migration_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/migration"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/migration/source"
+	"github.com/serin-dev/serin/config/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func read(t *testing.T, file, text string) *source.Set {
 	t.Helper()
@@ -63,24 +60,8 @@ func TestGolden(t *testing.T) {
 			for _, f := range out {
 				texts = append(texts, f.Text)
 			}
-			golden(t, strings.Replace(input, ".in.yaml", ".out.yaml", 1), strings.Join(texts, "---\n"))
-			golden(t, strings.Replace(input, ".in.yaml", ".report.txt", 1), report.String())
+			golden.Check(t, strings.Replace(input, ".in.yaml", ".out.yaml", 1), strings.Join(texts, "---\n"))
+			golden.Check(t, strings.Replace(input, ".in.yaml", ".report.txt", 1), report.String())
 		})
-	}
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s:\n%s", file, diff)
 	}
 }

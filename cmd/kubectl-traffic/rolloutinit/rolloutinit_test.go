@@ -3,14 +3,11 @@
 package rolloutinit_test
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -18,9 +15,8 @@ import (
 
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutinit"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
+	"github.com/serin-dev/serin/config/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func deployment() *appsv1.Deployment {
 	d := &appsv1.Deployment{}
@@ -93,18 +89,6 @@ func TestWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join("testdata", name+".yaml")
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s:\n%s", name, diff)
-		}
+		golden.Check(t, filepath.Join("testdata", name+".yaml"), got)
 	}
 }

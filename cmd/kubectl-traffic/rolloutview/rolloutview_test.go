@@ -3,8 +3,6 @@
 package rolloutview_test
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,9 +16,8 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
+	"github.com/serin-dev/serin/config/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -86,20 +83,7 @@ func TestTree(t *testing.T) {
 		"rolledback": {Rollout: rejected},
 		"unseen":     {Rollout: idle},
 	} {
-		got := rolloutview.Tree(snapshot)
-		golden := filepath.Join("testdata", name+".txt")
-		if *update {
-			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		golden.Check(t, filepath.Join("testdata", name+".txt"), rolloutview.Tree(snapshot))
 	}
 }
 

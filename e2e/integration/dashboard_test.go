@@ -158,7 +158,7 @@ func TestThePagesSayWhatTheyCannotShow(t *testing.T) {
 	tab.shows("Reading the Rollouts")
 	tab.picture("fleet-loading")
 	call(tab, fetch.Disable, cdp.Empty{})
-	tab.do(chromedp.Reload()) // the browser may never send a request that it held back
+	tab.do(chromedp.Reload()) // the browser may never send a request that was paused
 	tab.shows("No Rollouts yet")
 
 	tab.do(chromedp.Navigate(tab.origin + "/#/rollouts/" + s.namespace + "/none"))

@@ -151,7 +151,7 @@ func (r *reader) play(s section) {
 		case "yaml":
 			r.write(b)
 		case "comment":
-			r.obey(b)
+			r.perform(b)
 		case "sh":
 			r.begin()
 			r.printed = revisionsNamed(strings.ReplaceAll(r.follow(b.text), r.namespace, "shop"), r.replicaSets())
@@ -222,8 +222,8 @@ var waitsAsLong = regexp.MustCompile(`(kubectl wait .*--timeout=)\w+`)
 // waitsForTheEnd finds commands that wait for a state that time does not end.
 var waitsForTheEnd = regexp.MustCompile(`--for=condition=Ready|status\.stable\.service|await (Stable|RolledBack|WaitingForApproval|AnalysisFailed)`)
 
-// obey does what a comment says: "5m later", "the new version fails" or "the operator is gone".
-func (r *reader) obey(b block) {
+// perform does what a comment says: "5m later", "the new version fails" or "the operator is gone".
+func (r *reader) perform(b block) {
 	r.Helper()
 	if text, ok := strings.CutSuffix(b.text, " later"); ok {
 		d, err := time.ParseDuration(text)

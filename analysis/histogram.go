@@ -60,6 +60,19 @@ func (h *Histogram) Total(requests int64) int64 {
 	return requests
 }
 
+// Bound is the least bound within which that many percent of the timed requests were
+// answered, where requests is the number of requests of the variant. It is false when none was
+// timed, or when the answer lies beyond the last bound.
+func (h *Histogram) Bound(percent, requests int64) (float64, bool) {
+	total := h.Total(requests)
+	for i, bound := range h.LE {
+		if total > 0 && 100*float64(h.Counts[i]) >= float64(percent)*float64(total) {
+			return bound, true
+		}
+	}
+	return 0, false
+}
+
 func (h *Histogram) validate(requests int64) error {
 	bounds := len(h.LE)
 	switch len(h.Counts) {

@@ -79,6 +79,30 @@ func TestShareWithinNeverInterpolates(t *testing.T) {
 	}
 }
 
+func TestABoundIsTheLeastThatEnoughRequestsMeet(t *testing.T) {
+	timed := &analysis.Histogram{LE: []float64{0.1, 1}, Counts: []int64{50, 99}}
+	part := &analysis.Histogram{LE: []float64{0.1, 1}, Counts: []int64{5, 9, 10}}
+	for name, test := range map[string]struct {
+		hist              *analysis.Histogram
+		percent, requests int64
+		want              float64
+		found             bool
+	}{
+		"half of all":           {timed, 50, 100, 0.1, true},
+		"one more":              {timed, 51, 100, 1, true},
+		"as many as timed":      {timed, 99, 100, 1, true},
+		"beyond the last":       {timed, 100, 100, 0, false},
+		"of those timed":        {part, 90, 100, 1, true},
+		"of those, beyond":      {part, 91, 100, 0, false},
+		"none was timed":        {&analysis.Histogram{LE: []float64{1}, Counts: []int64{0, 0}}, 50, 100, 0, false},
+		"there are no requests": {&analysis.Histogram{LE: []float64{1}, Counts: []int64{0}}, 50, 0, 0, false},
+	} {
+		if got, found := test.hist.Bound(test.percent, test.requests); got != test.want || found != test.found {
+			t.Errorf("%s: %v, %v", name, got, found)
+		}
+	}
+}
+
 // The variants are written as recorded windows are: see docs/analysis.md.
 func TestVariantsAreReadFromRecordedWindows(t *testing.T) {
 	const line = `{"weight": 20, "canary": {"requests": 512, "failures": 3, "latency": {"le": [0.1, 0.5], "counts": [400, 500]}}, "stable": {"requests": 2048, "failures": 9}}`

@@ -111,10 +111,9 @@ func quantile(windows []analysis.Window, percent int64) (float64, error) {
 	if total == 0 {
 		return 0, silent()
 	}
-	for i, n := range counts {
-		if float64(n)*100 >= float64(total)*float64(percent) {
-			return le[i], nil
-		}
+	sum := analysis.Histogram{LE: le, Counts: counts}
+	if bound, found := sum.Bound(percent, total); found {
+		return bound, nil
 	}
 	return 0, &source.MissingError{Reason: source.NotANumber, Message: "the quantile is beyond the last bound of the proxies' histogram"}
 }

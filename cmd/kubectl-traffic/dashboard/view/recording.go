@@ -74,11 +74,10 @@ func (s *sums) point(l *recording.Line, began time.Time) Point {
 	w := l.Window(began)
 	p := Point{
 		At: float64(w.End.UnixMilli()) / 1000, Weight: w.Weight, Step: *l.Step, Gap: string(l.Gap),
-		CanaryRequests: w.Canary.Requests, CanaryFailures: w.Canary.Failures, CanaryP99: quantile(&w.Canary, 0.99),
-		StableRequests: w.Stable.Requests, StableFailures: w.Stable.Failures, StableP99: quantile(&w.Stable, 0.99),
+		CanaryRequests: w.Canary.Requests, CanaryFailures: w.Canary.Failures, CanaryP99: p99(&w.Canary),
+		StableRequests: w.Stable.Requests, StableFailures: w.Stable.Failures, StableP99: p99(&w.Stable),
 	}
-	add(&s.canary, &w.Canary)
-	add(&s.stable, &w.Stable)
+	s.canary, s.stable = s.canary.Plus(w.Canary), s.stable.Plus(w.Stable)
 	if s.canary.Requests > 0 && s.stable.Requests > 0 {
 		difference, low, high := compare(s.canary, s.stable)
 		p.Difference, p.Low, p.High = &difference, &low, &high
@@ -92,21 +91,10 @@ func (s *sums) point(l *recording.Line, began time.Time) Point {
 	return p
 }
 
-func add(all, more *analysis.Variant) {
-	all.Requests += more.Requests
-	all.Failures += more.Failures
-}
-
-// quantile is the least bound within which that share of the requests was answered; nil when
-// nothing was timed, or when it lies above all bounds.
-func quantile(v *analysis.Variant, share float64) *float64 {
-	h := v.Latency
-	if h == nil {
-		return nil
-	}
-	all := h.Total(v.Requests)
-	for i, bound := range h.LE {
-		if all > 0 && float64(h.Counts[i]) >= share*float64(all) {
+// p99 is nil when nothing was timed, or when it lies above all bounds.
+func p99(v *analysis.Variant) *float64 {
+	if v.Latency != nil {
+		if bound, found := v.Latency.Bound(99, v.Requests); found {
 			return &bound
 		}
 	}

@@ -100,7 +100,7 @@ func addRotator(ctx context.Context, mgr manager.Manager, o Options) (*certifica
 	}))
 }
 
-// changes tells that the configuration of the webhooks is another one: what the operator
+// changes says when the configuration of the webhooks is another one: what the operator
 // wrote into it may be gone.
 func changes(ctx context.Context, mgr manager.Manager) (<-chan struct{}, error) {
 	informer, err := mgr.GetCache().GetInformer(ctx, &admissionv1.MutatingWebhookConfiguration{})
@@ -108,14 +108,14 @@ func changes(ctx context.Context, mgr manager.Manager) (<-chan struct{}, error) 
 		return nil, fmt.Errorf("watch the configuration of the webhooks: %w", err)
 	}
 	wake := make(chan struct{}, 1)
-	tell := func() {
+	notify := func() {
 		select {
 		case wake <- struct{}{}:
-		default: // it is told already
+		default: // a notification is waiting
 		}
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { tell() }, UpdateFunc: func(any, any) { tell() }, DeleteFunc: func(any) { tell() },
+		AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
 	})
 	return wake, err
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Latest stands for the newest backend that is ready.
+// Latest stands for the newest version that is ready.
 const Latest = "@latest"
 
 // all is the sum of the percentages of a block.

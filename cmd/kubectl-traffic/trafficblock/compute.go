@@ -21,7 +21,7 @@ import (
 // not need it. The block that is given is not changed.
 func Compute(before Block, c Change, latest string) (Block, error) {
 	if c.NeedsLatest() && latest == "" {
-		return nil, fmt.Errorf("%s stands for no backend: none is ready; name a revision", Latest)
+		return nil, fmt.Errorf("%s stands for no version: none is ready; name a revision", Latest)
 	}
 	block := slices.Clone(before)
 	if err := block.takeTags(c.untag); err != nil {

@@ -335,7 +335,7 @@ func TestLatestNeedsABackendThatIsReady(t *testing.T) {
 	if !change.NeedsLatest() {
 		t.Error("the change does not say that it needs @latest")
 	}
-	if _, err := trafficblock.Compute(block(on("a", 1)), change, ""); err == nil || !strings.Contains(err.Error(), "@latest stands for no backend") {
+	if _, err := trafficblock.Compute(block(on("a", 1)), change, ""); err == nil || !strings.Contains(err.Error(), "@latest stands for no version") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,7 +6,7 @@
 //
 //	traffic block            TrafficSplit
 //	revision                 backend: the name of a Service
-//	@latest                  the newest backend that is ready, when the command runs
+//	@latest                  the newest version that is ready, when the command runs
 //	percent                  weight; the weights that --traffic writes sum to 100
 //	tag                      entry of the annotation serin.dev/tags
 //	targets with the same    a single backend, whose weight is the sum

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Candidate is a backend that [Latest] may stand for.
+// Candidate is the Service of a version that [Latest] may stand for.
 type Candidate struct {
 	Service string
 	// Ready is the number of its endpoints that are ready.

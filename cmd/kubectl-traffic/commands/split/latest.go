@@ -5,6 +5,9 @@ package split
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,14 +17,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/tags"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/trafficblock"
 )
 
-// latest is the newest backend of the split that is ready, or "".
+// latest is the newest version that is ready, or "". It may be one that an earlier command
+// dropped from the split, or that never was a backend of it.
 func (l *loaded) latest(ctx context.Context) (string, error) {
+	names, err := l.versions(ctx)
+	if err != nil {
+		return "", fmt.Errorf("find out what %s stands for: %w", trafficblock.Latest, err)
+	}
 	var candidates []trafficblock.Candidate
-	for _, b := range l.block.Backends() {
-		c, err := l.candidate(ctx, b.Service)
+	for _, name := range names {
+		c, err := l.candidate(ctx, name)
 		if err != nil {
 			return "", fmt.Errorf("find out what %s stands for: %w", trafficblock.Latest, err)
 		}
@@ -30,7 +40,57 @@ func (l *loaded) latest(ctx context.Context) (string, error) {
 	return trafficblock.Newest(candidates)
 }
 
-// candidate tells how many endpoints of a Service are ready, and how old they are.
+// versions are the backends of the split, and the Services of the namespace that select some of
+// the root Service's pods, as the Service of a version does. A Service with the selector of
+// another one of them is the same version, and left out; so is one that a tag has made.
+func (l *loaded) versions(ctx context.Context) ([]string, error) {
+	var services corev1.ServiceList
+	if err := l.api.List(ctx, &services, client.InNamespace(l.split.Namespace)); err != nil {
+		return nil, err
+	}
+	byName := map[string]*corev1.Service{}
+	for i := range services.Items {
+		byName[services.Items[i].Name] = &services.Items[i]
+	}
+	var names []string
+	var selectors []map[string]string
+	for _, b := range l.block.Backends() {
+		names = append(names, b.Service)
+		if service := byName[b.Service]; service != nil {
+			selectors = append(selectors, service.Spec.Selector)
+		}
+	}
+	root := byName[tags.Root(l.split)]
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		service := byName[name]
+		known := slices.ContainsFunc(selectors, func(s map[string]string) bool { return maps.Equal(s, service.Spec.Selector) })
+		if known || root == nil || tags.Made(service, l.split) || !selectsSomeOf(root, service) {
+			continue
+		}
+		names, selectors = append(names, name), append(selectors, service.Spec.Selector)
+	}
+	return names, nil
+}
+
+// selectsSomeOf is whether a Service selects pods of the root Service, and by more labels than
+// that. What the operator adds to the root's selector while its proxies carry the traffic does
+// not count.
+func selectsSomeOf(root, service *corev1.Service) bool {
+	own := map[string]string{}
+	for key, value := range root.Spec.Selector {
+		if !strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") {
+			own[key] = value
+		}
+	}
+	for key, value := range own {
+		if service.Spec.Selector[key] != value {
+			return false
+		}
+	}
+	return len(own) > 0 && len(service.Spec.Selector) > len(own)
+}
+
+// candidate says how many endpoints of a Service are ready, and how old they are.
 func (l *loaded) candidate(ctx context.Context, name string) (trafficblock.Candidate, error) {
 	c := trafficblock.Candidate{Service: name}
 	service, err := l.service(ctx, name)

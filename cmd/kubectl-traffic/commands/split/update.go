@@ -34,8 +34,9 @@ func NewUpdate(c *cli.Cluster) *cobra.Command {
 		Short: "Share the traffic of a TrafficSplit, and tag its versions",
 		Long: `Update changes which Service of a TrafficSplit gets which percentage of the traffic, and by which tags single versions are reached.
 
-REVISION is the name of a Service: a backend of the split, or one that becomes a backend. "@latest" is the backend whose ready pods belong to
-the newest ReplicaSet when the command runs; it may be used once with --traffic and once with --tag.
+REVISION is the name of a Service: a backend of the split, or one that becomes a backend. "@latest" is the version whose ready pods belong to
+the newest ReplicaSet when the command runs. It may be a Service that is no backend yet, or no longer, if its selector is that of the root
+Service and more. It may be used once with --traffic and once with --tag.
 
 --traffic sets all percentages anew. They sum to 100; when exactly one target is left out, it gets the rest. A tag may stand in the place of
 REVISION, and is looked up first. A target with neither a tag nor traffic is removed.

@@ -284,7 +284,7 @@ func running(service string, born time.Time, ready bool) []client.Object {
 	return []client.Object{set, pod, slice}
 }
 
-func TestLatestIsTheBackendWithTheNewestReplicaSetThatIsReady(t *testing.T) {
+func TestLatestIsTheVersionWithTheNewestReplicaSetThatIsReady(t *testing.T) {
 	early := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	split := echoSplit()
 	split.Spec.Backends = append(split.Spec.Backends, splitv1.Backend{Service: "echo-v3"})
@@ -298,5 +298,61 @@ func TestLatestIsTheBackendWithTheNewestReplicaSetThatIsReady(t *testing.T) {
 	}
 	if diff := cmp.Diff([]splitv1.Backend{{Service: "echo-v1", Weight: 100}}, stateOf(t, api).Backends); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// backendsAfterLatest runs a command with @latest in a world whose split has the backends echo-v1 and
+// echo-v2, and returns the backends that it leaves.
+func backendsAfterLatest(t *testing.T, objects ...client.Object) ([]splitv1.Backend, error) {
+	t.Helper()
+	early := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	objects = append(objects, echoSplit())
+	objects = append(objects, running("echo-v1", early, true)...)
+	objects = append(objects, running("echo-v2", early.Add(time.Hour), true)...)
+	api := newWorld(t, interceptor.Funcs{}, objects...)
+	root := &corev1.Service{}
+	if err := api.Get(t.Context(), client.ObjectKey{Namespace: space, Name: "echo"}, root); err != nil {
+		t.Fatal(err)
+	}
+	root.Spec.Selector = map[string]string{"app": "echo", "serin.dev/proxy": "echo"}
+	if err := api.Update(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	err := updated(t, api, cli.DryNone, trafficblock.Flags{Traffic: []string{"@latest=100"}})
+	return stateOf(t, api).Backends, err
+}
+
+func TestLatestMayBeAVersionThatIsNoBackend(t *testing.T) {
+	early := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	got, err := backendsAfterLatest(t, running("echo-v3", early.Add(2*time.Hour), true)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// echo-v1 stays for its tag.
+	want := []splitv1.Backend{{Service: "echo-v1"}, {Service: "echo-v3", Weight: 100}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLatestIsNoServiceOfAnotherApp(t *testing.T) {
+	early := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, selector := range map[string]map[string]string{
+		"of another app":              {"app": "other", "version": "v3"},
+		"of all versions":             {"app": "echo"},
+		"without a selector":          nil,
+		"of the version of a backend": {"app": "echo", "version": "echo-v2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := echoService("other")
+			other.Spec.Selector = selector
+			got, err := backendsAfterLatest(t, append(running("other", early.Add(2*time.Hour), true), other)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := []splitv1.Backend{{Service: "echo-v1"}, {Service: "echo-v2", Weight: 100}}; !cmp.Equal(want, got) {
+				t.Error(got)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
@@ -22,6 +24,7 @@ import (
 type checkOptions struct {
 	namespace   string
 	deployments []string
+	hold        bool
 	timeout     time.Duration
 }
 
@@ -46,6 +49,7 @@ func newCheckCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the Deployments")
 	flags.StringSliceVar(&o.deployments, "deployment", nil, "Deployment that has to be ready; can be repeated")
+	flags.BoolVar(&o.hold, "hold", false, "check that the write that changes a managed Deployment pauses it, by a dry run on the first --deployment")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "time after which what is missing is an error")
 	return cmd
 }
@@ -80,6 +84,26 @@ func (o checkOptions) missing(ctx context.Context, cluster kubernetes.Interface)
 		if !isReady(d) {
 			return fmt.Errorf("the Deployment %s has %d of %d pods ready: see kubectl --namespace %s describe pods", name, d.Status.ReadyReplicas, *d.Spec.Replicas, o.namespace)
 		}
+	}
+	if o.hold {
+		return o.unheld(ctx, cluster)
+	}
+	return nil
+}
+
+// changeManaged is a change of the template of a Deployment that a Rollout manages.
+const changeManaged = `{"metadata":{"annotations":{"` + v1alpha1.AnnotationRollout + `":"check"}},
+	"spec":{"template":{"metadata":{"annotations":{"` + v1alpha1.AnnotationRollout + `":"check"}}}}}`
+
+// unheld is why a changed Deployment is not paused. Nothing is stored.
+func (o checkOptions) unheld(ctx context.Context, cluster kubernetes.Interface) error {
+	d, err := cluster.AppsV1().Deployments(o.namespace).Patch(ctx, o.deployments[0], types.MergePatchType, []byte(changeManaged),
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "serin-check"})
+	if err != nil {
+		return fmt.Errorf("change a managed Deployment in a dry run: %w", err)
+	}
+	if !d.Spec.Paused {
+		return errors.New("the write that changes a managed Deployment does not pause it: see docs/compatibility.md, What holds a changed Deployment")
 	}
 	return nil
 }

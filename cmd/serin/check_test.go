@@ -3,13 +3,18 @@
 package main
 
 import (
+	"errors"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 // operator is a manager's Deployment with a status.
@@ -46,6 +51,40 @@ func TestTheCheckFindsWhatIsMissing(t *testing.T) {
 				t.Errorf("error %v, output %q", err, out.String())
 			}
 			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestTheCheckFindsADeploymentThatIsNotPaused(t *testing.T) {
+	ready := appsv1.DeploymentStatus{ObservedGeneration: 2, UpdatedReplicas: 2, ReadyReplicas: 2}
+	for name, test := range map[string]struct {
+		paused bool
+		err    error
+		want   string
+	}{
+		"paused by the same write":    {paused: true},
+		"not paused":                  {want: "does not pause it"},
+		"refused, such as no manager": {err: errors.New("failed calling webhook"), want: "failed calling webhook"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := fake.NewClientset(operator(ready))
+			cluster.Resources = []*metav1.APIResourceList{
+				{GroupVersion: "serin.dev/v1alpha1"}, {GroupVersion: "split.smi-spec.io/v1alpha4", APIResources: []metav1.APIResource{{Name: "trafficsplits", Kind: "TrafficSplit"}}},
+			}
+			cluster.PrependReactor("patch", "deployments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				patch := action.(clienttesting.PatchActionImpl)
+				if !slices.Equal(patch.PatchOptions.DryRun, []string{metav1.DryRunAll}) {
+					t.Error("the check changes the Deployment")
+				}
+				d := operator(ready)
+				d.Spec.Paused = test.paused
+				return true, d, test.err
+			})
+			o := checkOptions{namespace: "serin-system", deployments: []string{"serin-manager"}, hold: true, timeout: time.Nanosecond}
+			err := o.run(t.Context(), cluster, io.Discard)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})

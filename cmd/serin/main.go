@@ -16,6 +16,7 @@ var commands = []func() *cobra.Command{
 	newManagerCommand,
 	newMetricsCommand,
 	newCheckCommand,
+	newUninstallCheckCommand,
 }
 
 func main() { os.Exit(program.Run(newRootCommand())) }

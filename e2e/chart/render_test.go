@@ -148,7 +148,10 @@ func TestEachToggle(t *testing.T) {
 		"page of the rules":         {"monitoring: {prometheusRule: {enabled: true, runbookURL: 'https://wiki.example/serin'}}", "PrometheusRule", "serin", "runbook_url: https://wiki.example/serin#serindown"},
 		"dashboard":                 {"monitoring: {dashboard: {enabled: true}}", "ConfigMap", "serin-dashboard", `grafana_dashboard: "1"`},
 		"folder of the dashboard":   {"monitoring: {dashboard: {enabled: true, annotations: {grafana_folder: Serin}, namespace: grafana}}", "ConfigMap", "serin-dashboard", "namespace: grafana"},
-		"check":                     {"metrics: {enabled: false}", "Pod", "serin-check", "- --deployment=serin-manager\n      resources:"},
+		"check":                     {"metrics: {enabled: false}", "Pod", "serin-check", "- --deployment=serin-manager\n        - --hold\n      resources:"},
+		"check without a policy":    {"holdPolicy: {enabled: false}", "Pod", "serin-check", "- --deployment=serin-metrics\n      resources:"},
+		"uninstall of a tenant":     {"watchNamespaces: [shop]", "Job", "serin-uninstall", "- --watch-namespace=shop"},
+		"its rights":                {"watchNamespaces: [shop]", "Role", "serin-system-serin-uninstall", "namespace: shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -61,7 +61,7 @@ func TestUninstallingLeavesNoPolicyAndNoRoleBehind(t *testing.T) {
 	withoutFixedPolicies(t)
 	chartDir := filepath.Join("..", "..", "charts", "serin")
 	values := []string{"--set", "crds.serin=false,crds.smi=false"}
-	defer helmAs("uninstall", second, "--ignore-not-found") // also when the test fails, for those that follow
+	defer helmAs("uninstall", second, "--no-hooks", "--ignore-not-found") // also when the test fails, for those that follow
 	helmAs(append([]string{"install", second, chartDir}, values...)...)
 	policies := []string{second + "-serin-decisions", second + "-serin-decided-by", guardName, configurationPolicy, apiService}
 	for _, name := range policies {
@@ -76,7 +76,7 @@ func TestUninstallingLeavesNoPolicyAndNoRoleBehind(t *testing.T) {
 		}
 	}
 	helmAs(append([]string{"upgrade", second, chartDir}, values...)...)
-	helmAs("uninstall", second, "--wait")
+	helmAs("uninstall", second, "--no-hooks", "--wait") // there is no node that runs what is before it
 	if left := clusterWide(t, second); len(left) > 0 {
 		t.Errorf("uninstalled, these are left: %v", left)
 	}
@@ -97,7 +97,7 @@ func TestAnotherImplementationOfTrafficMetricsIsLeftAlone(t *testing.T) {
 	withoutFixedPolicies(t)
 	for _, args := range [][]string{
 		{"install", second, filepath.Join("..", "..", "charts", "serin"), "--set", "crds.serin=false,crds.smi=false"},
-		{"uninstall", second, "--wait"},
+		{"uninstall", second, "--no-hooks", "--wait"},
 	} {
 		if out, err := helm(t, append(args, "--kubeconfig", plane.Kubeconfig, "--namespace", s.namespace)...); err != nil {
 			t.Fatalf("helm %v: %v\n%s", args, err, out)

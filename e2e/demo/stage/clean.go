@@ -44,7 +44,8 @@ func (s *Stage) Clean(ctx context.Context) error {
 	if s.options.Installed {
 		return nil
 	}
-	return s.helm(ctx, "uninstall", Release, "--namespace", SystemNamespace, "--ignore-not-found", "--wait")
+	// What the hook checks was done above, and the image of its pod may be gone.
+	return s.helm(ctx, "uninstall", Release, "--namespace", SystemNamespace, "--no-hooks", "--ignore-not-found", "--wait")
 }
 
 // waitGone waits until the namespace is gone. When it is still there after the

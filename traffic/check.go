@@ -3,6 +3,8 @@
 package traffic
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -161,12 +163,15 @@ func checkRoot(root *corev1.Service) []Problem {
 	return problems
 }
 
-// checkLoops finds backends that select everything that the root Service does.
-// Such a backend is the root Service by another name: it mixes the versions, and
-// with a proxy behind the root Service it would send the traffic round in a circle.
+// checkLoops finds backends that are the root Service by another name: those that select
+// everything that it does, and so mix the versions.
+//
+// Where the root Service selects one version alone, the backend of that version selects the
+// same, as the primary Service of Flagger does. It is told by the other backends: each exists,
+// and none selects among the root Service's pods.
 func checkLoops(split *splitv1.TrafficSplit, root *corev1.Service, services map[string]*corev1.Service) []Problem {
 	var problems []Problem
-	selected := labels.Set(DeclaredSelector(root))
+	selected := DeclaredSelector(root)
 	seen := map[string]bool{}
 	for _, ref := range references(split) {
 		service := services[ref.service]
@@ -174,13 +179,41 @@ func checkLoops(split *splitv1.TrafficSplit, root *corev1.Service, services map[
 			continue
 		}
 		seen[ref.service] = true
-		if labels.SelectorFromSet(DeclaredSelector(service)).Matches(selected) {
-			problems = append(problems, refuse(splitv1.ReasonInvalid,
-				"%s: Service %q selects all pods of Service %q; give its selector the label that tells its version apart",
-				ref.field, ref.service, root.Name))
+		declared := DeclaredSelector(service)
+		if !covers(declared, selected) || maps.Equal(declared, selected) && oneVersion(split, selected, services) {
+			continue
 		}
+		problems = append(problems, refuse(splitv1.ReasonInvalid,
+			"%s: Service %q selects all pods of Service %q; give its selector the label that tells its version apart",
+			ref.field, ref.service, root.Name))
 	}
 	return problems
+}
+
+// covers is true when a selector selects every pod that another one does.
+func covers(selector, other map[string]string) bool {
+	return labels.SelectorFromSet(selector).Matches(labels.Set(other))
+}
+
+// oneVersion is true when the pods of a root Service are those of one version: of several
+// Services that the split names, no other selects among them.
+func oneVersion(split *splitv1.TrafficSplit, selected map[string]string, services map[string]*corev1.Service) bool {
+	others := 0
+	for _, ref := range references(split) {
+		service := services[ref.service]
+		if service == nil {
+			return false // it may select among them
+		}
+		declared := DeclaredSelector(service)
+		if maps.Equal(declared, selected) {
+			continue
+		}
+		if covers(selected, declared) {
+			return false
+		}
+		others++
+	}
+	return others > 0
 }
 
 // DeclaredSelector is a Service's selector without the keys that Serin adds: what

@@ -102,9 +102,9 @@ func resolveTargets(split *splitv1.TrafficSplit, services map[string]*corev1.Ser
 	told := map[string]bool{}
 	for i, ref := range references(split) {
 		service := services[ref.service]
-		if why := unusable(service); why != "" {
+		if reason, why := unusable(service); why != "" {
 			if !told[ref.service] {
-				problems = append(problems, unresolved(splitv1.ReasonBackendNotFound, "%s: Service %q %s", ref.field, ref.service, why))
+				problems = append(problems, unresolved(reason, "%s: Service %q %s", ref.field, ref.service, why))
 			}
 			told[ref.service] = true
 			continue
@@ -118,17 +118,20 @@ func resolveTargets(split *splitv1.TrafficSplit, services map[string]*corev1.Ser
 	return targets, problems
 }
 
-// unusable is why a Service can't be sent requests, or "".
-func unusable(service *corev1.Service) string {
+// unusable is why a Service can't be sent requests, with the reason for the condition;
+// "" when it can.
+func unusable(service *corev1.Service) (reason, why string) {
 	switch {
 	case service == nil:
-		return "does not exist yet and gets no traffic; create it"
-	case service.Spec.Type == corev1.ServiceTypeExternalName || service.Spec.ClusterIP == corev1.ClusterIPNone:
-		return "has no cluster IP (headless or ExternalName) and gets no traffic; name one of type ClusterIP"
+		return splitv1.ReasonBackendNotFound, "does not exist yet and gets no traffic; create it"
+	case service.Spec.Type == corev1.ServiceTypeExternalName:
+		return splitv1.ReasonBackendUnsupported, "is of type ExternalName, so it has no cluster IP, and gets no traffic; name one of type ClusterIP"
+	case service.Spec.ClusterIP == corev1.ClusterIPNone:
+		return splitv1.ReasonBackendUnsupported, "is headless, so it has no cluster IP, and gets no traffic; name one with a cluster IP"
 	case service.Spec.ClusterIP == "":
-		return "was not given its cluster IP yet and gets no traffic"
+		return splitv1.ReasonBackendNotFound, "was not given its cluster IP yet and gets no traffic"
 	}
-	return ""
+	return "", ""
 }
 
 func resolvePorts(root *corev1.Service, targets []target, rules overrides) ([]Port, []Problem) {
@@ -145,7 +148,7 @@ func resolvePorts(root *corev1.Service, targets []target, rules overrides) ([]Po
 			}
 			if !told[t.service] {
 				problems = append(problems, unresolved(splitv1.ReasonPortMismatch,
-					"%s: Service %q has no port %s of Service %q and gets none of its traffic; give it a port with that number and name",
+					"%s: Service %q has no port %s of Service %q and gets none of its traffic; give it a port with that number",
 					t.field, t.service, portString(p), root.Name))
 			}
 			told[t.service] = true
@@ -170,12 +173,10 @@ func (p *Port) add(t target, weight int32) {
 }
 
 // hasPort is true when a backend has the root Service's port: the same number and
-// protocol and, where both have one, the same name. (Only the single port of a
-// Service may go without a name.)
+// transport. Names need not agree: a Service has each number once for a transport.
 func hasPort(service *corev1.Service, port corev1.ServicePort) bool {
 	return slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool {
-		return p.Port == port.Port && transport(p) == transport(port) &&
-			(p.Name == port.Name || p.Name == "" || port.Name == "")
+		return p.Port == port.Port && transport(p) == transport(port)
 	})
 }
 

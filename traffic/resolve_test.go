@@ -119,6 +119,26 @@ func TestResolveRefusesOrLeavesOut(t *testing.T) {
 			},
 			want: refused(splitv1.ReasonInvalid, "selects all pods"),
 		},
+		"a root of one version alone may have a backend that selects the same": {
+			edit: func(_ *splitv1.TrafficSplit, s map[string]*corev1.Service) {
+				s["birds"].Spec.Selector = map[string]string{"app": "birds", "color": "blue"}
+			},
+			takers: "blue-birds green-birds; blue-birds green-birds",
+		},
+		"but not while another backend does not exist, which may select among its pods": {
+			edit: func(_ *splitv1.TrafficSplit, s map[string]*corev1.Service) {
+				s["birds"].Spec.Selector = map[string]string{"app": "birds", "color": "blue"}
+				delete(s, "green-birds")
+			},
+			want: refused(splitv1.ReasonInvalid, "selects all pods"),
+		},
+		"nor one that selects the pods of other apps too": {
+			edit: func(_ *splitv1.TrafficSplit, s map[string]*corev1.Service) {
+				s["birds"].Spec.Selector = map[string]string{"app": "birds", "color": "blue"}
+				s["blue-birds"].Spec.Selector = map[string]string{"color": "blue"}
+			},
+			want: refused(splitv1.ReasonInvalid, "selects all pods"),
+		},
 		"the loop is seen while traffic goes through the proxies too": {
 			edit: func(_ *splitv1.TrafficSplit, s map[string]*corev1.Service) {
 				s["birds"].Spec.Selector[traffic.LabelProxy] = "birds"
@@ -171,7 +191,14 @@ func TestResolveRefusesOrLeavesOut(t *testing.T) {
 		},
 		"a backend without cluster IP gets nothing": {
 			edit:   func(_ *splitv1.TrafficSplit, s map[string]*corev1.Service) { s["green-birds"].Spec.ClusterIP = "None" },
-			want:   []problem{left(splitv1.ReasonBackendNotFound, "no cluster IP")},
+			want:   []problem{left(splitv1.ReasonBackendUnsupported, `"green-birds" is headless`)},
+			takers: "blue-birds; blue-birds",
+		},
+		"a backend of another domain gets nothing": {
+			edit: func(_ *splitv1.TrafficSplit, s map[string]*corev1.Service) {
+				s["green-birds"].Spec.Type = corev1.ServiceTypeExternalName
+			},
+			want:   []problem{left(splitv1.ReasonBackendUnsupported, `"green-birds" is of type ExternalName`)},
 			takers: "blue-birds; blue-birds",
 		},
 		"a backend that was just made gets nothing until it has its address": {
@@ -184,9 +211,15 @@ func TestResolveRefusesOrLeavesOut(t *testing.T) {
 			want:   []problem{left(splitv1.ReasonPortMismatch, `"blue-birds" has no port 8080 (grpc)`)},
 			takers: "green-birds; blue-birds green-birds",
 		},
-		"the number is right and the name is not": {
+		"a port of the same number fits, whatever its name": {
 			edit: func(_ *splitv1.TrafficSplit, s map[string]*corev1.Service) {
 				s["blue-birds"].Spec.Ports[0].Name = "web"
+			},
+			takers: "blue-birds green-birds; blue-birds green-birds",
+		},
+		"a port of the same number and another transport does not fit": {
+			edit: func(_ *splitv1.TrafficSplit, s map[string]*corev1.Service) {
+				s["blue-birds"].Spec.Ports[0].Protocol = corev1.ProtocolUDP
 			},
 			want:   []problem{left(splitv1.ReasonPortMismatch, `"blue-birds" has no port 8080 (grpc)`)},
 			takers: "green-birds; blue-birds green-birds",

@@ -245,8 +245,8 @@ func TestPortsOfTheSpecificationsExampleThatFit(t *testing.T) {
 func TestPortsOfTheSpecificationsExampleThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for name, blue := range map[string]corev1.ServicePort{
-		"another number": http1("grpc", 1024),
-		"another name":   http1("web", 8080),
+		"another number":    http1("grpc", 1024),
+		"another transport": {Name: "grpc", Port: 8080, Protocol: corev1.ProtocolUDP},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -322,6 +322,8 @@ const (
 	ReasonServiceNotFound = "ServiceNotFound"
 	// ReasonBackendNotFound: a backend does not exist; it gets no traffic.
 	ReasonBackendNotFound = "BackendNotFound"
+	// ReasonBackendUnsupported: a backend has no cluster IP, being headless or of type ExternalName; it gets no traffic.
+	ReasonBackendUnsupported = "BackendUnsupported"
 	// ReasonGroupNotFound: an HTTPRouteGroup does not exist; no request matches it.
 	ReasonGroupNotFound = "GroupNotFound"
 	// ReasonPortMismatch: a backend lacks a port of the root Service; it gets none of that port's traffic.

@@ -109,6 +109,7 @@ generate-api: ## Generate the CRDs, the deep copies and OpenAPI definitions from
 	rm -f config/crd/*.yaml charts/serin/files/crds/*.yaml
 	$(CONTROLLER_GEN) crd:maxDescLen=2000 paths='./api/v1alpha1;./api/split/...;./api/specs/...' output:crd:dir=config/crd
 	go run ./config/crdlines config/crd/*.yaml
+	go run ./config/crdversions config/crd/split.smi-spec.io_trafficsplits.yaml v1alpha2 v1alpha3
 	cp config/crd/*.yaml charts/serin/files/crds/
 
 docs: ## Make the site of the documents into dist/docs

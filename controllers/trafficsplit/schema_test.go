@@ -46,8 +46,8 @@ func converterOf(definition string, gvk schema.GroupVersionKind) (managedfields.
 	if err := yaml.Unmarshal(text, &crd); err != nil {
 		return nil, err
 	}
-	root := &spec.Schema{}
-	if err := json.Unmarshal(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, root); err != nil {
+	root, stored := &spec.Schema{}, crd.Spec.Versions[len(crd.Spec.Versions)-1]
+	if err := json.Unmarshal(stored.Schema.OpenAPIV3Schema, root); err != nil {
 		return nil, err
 	}
 	metadata := root.Properties["metadata"]

@@ -232,7 +232,7 @@ type MetricSettings struct {
 	// +kubebuilder:default="30s"
 	Interval Duration `json:"interval,omitempty"`
 
-	// consecutiveFailureLimit is how many measurements in a row must be outside of min and max
+	// consecutiveFailureLimit is how many measurements in a row must be outside min and max
 	// before the release is rolled back. A missing one neither counts nor breaks the
 	// row. A comparison does not use it. Default 3, and 1 for a job.
 	// +optional

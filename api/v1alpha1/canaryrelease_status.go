@@ -274,7 +274,7 @@ const (
 	FieldManagerCanaryRelease = "serin-canaryrelease"
 )
 
-// Reasons of the conditions of a CanaryRelease, in addition to those that it has in common with
+// Reasons of the conditions of a CanaryRelease, besides those that it has in common with
 // a Rollout.
 const (
 	// ReasonReleaseNotFound: there is no Helm release of that name, or not that revision.

@@ -2,7 +2,7 @@
 
 package v1alpha1
 
-// Configuration says which contents belong to a version, in addition to the pod template.
+// Configuration says which contents belong to a version, besides the pod template.
 type Configuration struct {
 	// kinds of objects whose contents belong to a version: ConfigMap, Secret. A
 	// change of the content of such an object that the workload's template refers to

@@ -37,7 +37,7 @@ type Schedule struct {
 	// +kubebuilder:validation:MaxItems=16
 	Freezes []FreezeWindow `json:"freezes,omitempty"`
 
-	// whenClosed says what a release in progress does outside of the windows and
+	// whenClosed says what a release in progress does outside the windows and
 	// within a freeze: Hold stays at its weight (the default), Finish goes on to the
 	// end. A release never begins then, and an operator's Freeze always holds.
 	// +optional

@@ -104,7 +104,7 @@ type Step struct {
 	// +optional
 	Hold Duration `json:"hold,omitempty"`
 
-	// until is what has to happen, in addition to hold and analysis, before the step ends:
+	// until is what has to happen, besides hold and analysis, before the step ends:
 	// Manual waits until a user promotes (spec.control) or a hook of the kind Gate
 	// approves. When unset, nothing.
 	// +optional

@@ -85,7 +85,7 @@ spec.paused do not hold it up.`,
 func newRetryCommand(c *cli.Cluster) *cobra.Command {
 	cmd, _ := newDecision(c, "retry", v1alpha1.ControlRetry, cli.NewWords(
 		"Release a version again that was rolled back",
-		`Retry releases a version from the first step again that was rolled back for a reason outside of it. Evidence is collected anew.`,
+		`Retry releases a version from the first step again that was rolled back for a reason outside it. Evidence is collected anew.`,
 		`  kubectl traffic rollout retry website --reason "the database is back"`,
 	))
 	return cmd
@@ -94,7 +94,7 @@ func newRetryCommand(c *cli.Cluster) *cobra.Command {
 func newSkipCommand(c *cli.Cluster) *cobra.Command {
 	cmd, d := newDecision(c, "skip", v1alpha1.ControlSkip, cli.NewWords(
 		"End a step without evidence",
-		`Skip ends the present step, whether or not there is evidence.`,
+		`Skip ends the present step, with evidence or without.`,
 		`  kubectl traffic rollout skip website --reason "no traffic at night"`,
 	))
 	d.addStep(cmd)

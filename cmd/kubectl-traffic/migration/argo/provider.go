@@ -227,7 +227,7 @@ func (r reader) jobOf(f source.Field) (v1alpha1.MetricProvider, bool) {
 		return v1alpha1.MetricProvider{}, false
 	}
 	if m := placeholder.FindStringSubmatch(string(raw)); m != nil {
-		f.Note(source.NoEqual, "the argument %s is outside of command, args and env: write its value. The metric is left out", m[1])
+		f.Note(source.NoEqual, "the argument %s is outside command, args and env: write its value. The metric is left out", m[1])
 		fits = false
 	}
 	p := v1alpha1.MetricProvider{Type: v1alpha1.ProviderJob}

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 
-# .ci/check.sh generated|formatting|page checks what needs no test: that generated files are
-# current, that files are formatted, or that the page of the dashboard is what its sources say.
+# .ci/check.sh generated|formatting|page|prose checks what needs no test: that generated files are
+# current, that files are formatted, that the page of the dashboard is what its sources say, or
+# that the documents are spelt and laid out well.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -24,6 +25,26 @@ generated() {
     diff -ru "$root/$folder" "$copy/$folder" ||
       { echo "$folder is not what its source says: run make generate and commit the result"; failed=1; }
   done
+  return $failed
+}
+
+prose() {
+  if ! command -v npm >/dev/null; then
+    echo "not possible here: there is no npm to install the linters of the documents with; install the package npm"
+    [ "${CI:-}" != true ]
+    return
+  fi
+  tools=$(mktemp -d)
+  trap 'rm -rf "$tools"' EXIT
+  cp -r docs/lint/. "$tools"
+  (cd "$tools" && npm ci --silent --no-audit --no-fund)
+  files '*.md' ':!*/testdata/*' >"$tools/files"
+  local failed=0
+  "$tools/node_modules/.bin/cspell" lint --no-progress --no-summary --config "$tools/cspell.yaml" --file-list stdin <"$tools/files" || failed=1
+  xargs <"$tools/files" node "$tools/prose.mjs" || failed=1
+  # It prints the names of all files first.
+  report=$(xargs <"$tools/files" "$tools/node_modules/.bin/markdownlint-cli2" --config "$tools/.markdownlint-cli2.yaml" 2>&1) ||
+    { grep ' error ' <<<"$report" || echo "$report"; failed=1; }
   return $failed
 }
 

@@ -23,6 +23,7 @@ func Tests(p Packages) []Stage {
 			script("formatting", ".ci/check.sh", "formatting"),
 			script("generated files", ".ci/check.sh", "generated"),
 			script("the page of the dashboard", ".ci/check.sh", "page"),
+			script("spelling and prose of the documents", ".ci/check.sh", "prose"),
 			goTest(operatorModule, "."),
 			{Name: "go vet of the operator", Folder: operatorModule, Args: []string{"go", "vet", "./..."}},
 			{Name: "go vet of the benchmarks", Folder: benchModule, Args: []string{"go", "vet", "./..."}},

@@ -141,6 +141,7 @@ func (o *options) run(ctx context.Context) error {
 		},
 		Feed:     proxyfeed.New(proxyfeed.Options{Split: split, Cluster: cluster, Clock: wall, Log: log}),
 		Pod:      types.UID(o.pod),
+		Version:  build.Version(),
 		Listener: listener,
 		Drain:    o.drain, QuitTimeout: o.quitTimeout, ApplyTimeout: applyTimeout, Settle: o.settle,
 		Clock: wall, Log: log,

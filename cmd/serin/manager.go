@@ -133,6 +133,9 @@ func (o *managerOptions) run(ctx context.Context) error {
 	if o.splits, err = served.Discover(cluster); err != nil {
 		return err
 	}
+	if err := checkKinds(ctx, cluster, build.Version()); err != nil {
+		return err
+	}
 	mgr, err := o.newManager(ctx, restConfig)
 	if err != nil {
 		return err
@@ -148,7 +151,7 @@ func (o *managerOptions) run(ctx context.Context) error {
 
 // addControllers adds everything that the manager runs.
 func (o *managerOptions) addControllers(ctx context.Context, mgr manager.Manager) error {
-	confirmed := reports.New(reports.Options{Source: reports.NewHTTP(), Clock: clock.RealClock{}})
+	confirmed := reports.New(reports.Options{Version: build.Version(), Source: reports.NewHTTP(), Clock: clock.RealClock{}})
 	if err := mgr.Add(confirmed); err != nil {
 		return err
 	}

@@ -3,15 +3,24 @@
 package integration
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kindsversion "github.com/serin-dev/serin/skew/kinds"
 )
 
 // clusterWide are the names of the cluster-wide objects of a release, but for
@@ -76,10 +85,47 @@ func TestUninstallingLeavesNoPolicyAndNoRoleBehind(t *testing.T) {
 		}
 	}
 	helmAs(append([]string{"upgrade", second, chartDir}, values...)...)
+	refuseToSkip(s, second)
 	helmAs("uninstall", second, "--no-hooks", "--wait") // there is no node that runs what is before it
 	if left := clusterWide(t, second); len(left) > 0 {
 		t.Errorf("uninstalled, these are left: %v", left)
 	}
+}
+
+// refuseToSkip checks that an upgrade by more than one minor version is refused, and a rollback of as many.
+func refuseToSkip(s *scene, release string) {
+	s.Helper()
+	manager := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: release + "-serin-manager"}}
+	for version, refused := range map[string]bool{"0.0.9": false, "0.2.0": false, "0.3.0": true, "1.1.0": true, "dev": false} {
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"app.kubernetes.io/version":%q}}}`, version))
+		if err := admin.Patch(s.Context(), manager, patch); err != nil {
+			s.Fatal(err)
+		}
+		out, err := helm(s.T, "upgrade", release, filepath.Join("..", "..", "charts", "serin"), "--set", "crds.serin=false,crds.smi=false", "--dry-run=server",
+			"--kubeconfig", plane.Kubeconfig, "--namespace", s.namespace)
+		if (err != nil) != refused || refused && !strings.Contains(out, "version "+version+" is installed") {
+			s.Errorf("an upgrade from %s: %v\n%s", version, err, out)
+		}
+	}
+}
+
+// Every client with an identity reads there of which version the operator's kinds are.
+func TestTheKindsSayTheVersionOfTheChart(t *testing.T) {
+	cluster, err := discovery.NewDiscoveryClientForConfig(plane.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "charts", "serin", "Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the description of the kinds is served", func() error {
+		got, err := kindsversion.Version(cluster.OpenAPIV3())
+		if err == nil && (got == "" || !strings.Contains(string(text), fmt.Sprintf("appVersion: %q", got))) {
+			err = fmt.Errorf("it says %q", got)
+		}
+		return err
+	})
 }
 
 // One server at a time can serve the API of a cluster.

@@ -51,6 +51,8 @@ type Options struct {
 	Files fdstore.Store
 	// Pod is the UID of the pod that the agent runs in.
 	Pod types.UID
+	// Version of this program, which it says with what it serves.
+	Version string
 	// Feed says what to serve.
 	Feed Feed
 	// Served is called with what is served whenever that may have changed. Optional.
@@ -125,7 +127,7 @@ func New(opts Options) *Agent {
 	a.udp = udp.New(a.sockets, opts.Clock, opts.Log)
 	var registry *prometheus.Registry
 	a.metrics, registry = newMetrics(append(a.udp.Collectors(), a.counts)...)
-	a.status = newStatusServer(registry, a.Pod)
+	a.status = newStatusServer(registry, confirmation.Served{Pod: a.Pod, Version: a.Version})
 	return a
 }
 
@@ -317,7 +319,7 @@ func (a *Agent) attempt(ctx context.Context, want feed.Want, backoff time.Durati
 
 // report says what is live.
 func (a *Agent) report(message string) {
-	served := confirmation.Served{Pod: a.Pod, Generation: a.generation, Configuration: a.configuration, Message: message}
+	served := confirmation.Served{Pod: a.Pod, Version: a.Version, Generation: a.generation, Configuration: a.configuration, Message: message}
 	a.status.report(served)
 	if a.Served != nil {
 		a.Served(served)

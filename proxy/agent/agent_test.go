@@ -520,7 +520,7 @@ func TestProbes(t *testing.T) {
 func TestLastCountsWaitForTheOneWhoScrapes(t *testing.T) {
 	for name, scrapes := range map[string]bool{"a Prometheus scrapes": true, "none scrapes": false} {
 		t.Run(name, func(t *testing.T) {
-			status := newStatusServer(prometheus.NewRegistry(), "uid")
+			status := newStatusServer(prometheus.NewRegistry(), confirmation.Served{Pod: "uid"})
 			if scrapes {
 				status.scraped <- struct{}{}
 			}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/proxy/confirmation"
 	"github.com/serin-dev/serin/proxy/fdstore"
@@ -32,9 +31,9 @@ type statusServer struct {
 	http    *http.Server
 }
 
-func newStatusServer(metrics prometheus.Gatherer, pod types.UID) *statusServer {
+func newStatusServer(metrics prometheus.Gatherer, first confirmation.Served) *statusServer {
 	s := &statusServer{scraped: make(chan struct{}, 1)}
-	s.report(confirmation.Served{Pod: pod})
+	s.report(first)
 	s.setReady("starting")
 	metricsHandler := promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})
 	mux := http.NewServeMux()

@@ -30,6 +30,8 @@ type Served struct {
 	Generation int64 `json:"generation"`
 	// Configuration is the digest of the split that is served; "" for none.
 	Configuration string `json:"configuration,omitempty"`
+	// Version of the proxy; one that does not say it goes with every operator.
+	Version string `json:"version,omitempty"`
 	// Message says why a newer generation is not served, or what of this one has no
 	// backend; empty when neither is so.
 	Message string `json:"message,omitempty"`

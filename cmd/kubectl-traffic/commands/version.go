@@ -12,13 +12,19 @@ import (
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 )
 
-func newVersionCommand(*cli.Cluster) *cobra.Command {
+func newVersionCommand(c *cli.Cluster) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of the plugin",
+		Short: "Print the version of the plugin and of Serin in the cluster",
+		Long: `Print the version of the plugin and, where it can be reached, of Serin in the cluster.
+
+At most one minor version between the two is supported. Beyond that, commands that give a version more traffic are refused.`,
 		Args:  cli.Usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "kubectl-traffic %s %s %s/%s\n", build.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if kinds, unknown := c.KindsVersion(); err == nil && unknown == nil && kinds != "" {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "serin %s (CustomResourceDefinitions of the cluster)\n", kinds)
+			}
 			return err
 		},
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/serin-dev/serin/poll"
 	"github.com/serin-dev/serin/proxy/confirmation"
+	"github.com/serin-dev/serin/skew"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -42,6 +43,8 @@ type Source interface {
 type Options struct {
 	Source Source
 	Clock  clock.WithTicker
+	// Version of the operator. A proxy that it does not go with confirms nothing.
+	Version string
 	// Concurrency is how many proxies are read at once. Default 64.
 	Concurrency int
 }
@@ -175,7 +178,7 @@ func (r *Reports) read(ctx context.Context, of types.NamespacedName, s *split, u
 		return // it began before what is to be served, or the pod, was another
 	}
 	before := p.reading
-	pace := p.note(s.want, served, err)
+	pace := p.note(s.want, served, err, r.refusal(served))
 	r.schedule(of, s, uid, pace)
 	if p.reading != before {
 		r.news.Add(of)
@@ -183,8 +186,13 @@ func (r *Reports) read(ctx context.Context, of types.NamespacedName, s *split, u
 }
 
 // note keeps what was read, and returns when to read again. What a pod said that it serves
-// stays true while it can't be read: it serves nothing older.
-func (p *pod) note(want traffic.Want, served confirmation.Served, err error) time.Duration {
+// stays true while it can't be read: it serves nothing older. What one says that the operator
+// does not go with may mean something else.
+func (p *pod) note(want traffic.Want, served confirmation.Served, err error, refusal string) time.Duration {
+	if refusal != "" {
+		p.reading = traffic.Reading{Done: true, Failed: true, Message: refusal}
+		return later
+	}
 	if err != nil {
 		p.failed++
 		if !p.serves(want) {
@@ -203,6 +211,15 @@ func (p *pod) note(want traffic.Want, served confirmation.Served, err error) tim
 		return seldom
 	}
 	return soon
+}
+
+// refusal is why a proxy does not go with the operator, and what to do; "" when it does.
+func (r *Reports) refusal(served confirmation.Served) string {
+	why := skew.Refusal(skew.Part{Name: "the proxy", Version: served.Version}, skew.Part{Name: "the operator", Version: r.Version})
+	if why == "" {
+		return ""
+	}
+	return why + ": give proxy.image of the chart the version of image, or leave its tag and digest empty"
 }
 
 func (p *pod) serves(want traffic.Want) bool {

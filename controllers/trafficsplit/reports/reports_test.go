@@ -34,6 +34,7 @@ type fleet struct {
 	deaf    map[string]bool
 	reads   int
 	message string
+	version string
 }
 
 func newFleet(n int) *fleet {
@@ -59,7 +60,7 @@ func (f *fleet) Read(ctx context.Context, address string, pod types.UID) (confir
 	if f.pods[address] != pod {
 		return confirmation.Served{}, errors.New("another pod answers")
 	}
-	return confirmation.Served{Pod: pod, Generation: f.serves.Generation, Configuration: f.serves.Configuration, Message: f.message}, nil
+	return confirmation.Served{Pod: pod, Generation: f.serves.Generation, Configuration: f.serves.Configuration, Message: f.message, Version: f.version}, nil
 }
 
 func (f *fleet) follow(w traffic.Want) {
@@ -82,7 +83,7 @@ func (f *fleet) addresses() map[types.UID]string {
 func in(t *testing.T, f *fleet, test func(t *testing.T, r *Reports, changed chan types.NamespacedName)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := New(Options{Source: f, Clock: clock.RealClock{}})
+		r := New(Options{Source: f, Clock: clock.RealClock{}, Version: "0.3.0"})
 		ctx, cancel := context.WithCancel(t.Context())
 		changed := make(chan types.NamespacedName, 10000)
 		go func() {
@@ -191,6 +192,26 @@ func TestAnotherPodAtTheSameAddressConfirmsNothing(t *testing.T) {
 			t.Errorf("its replacement answers: %+v", got)
 		}
 	})
+}
+
+func TestAProxyOfAnUnsupportedVersionConfirmsNothing(t *testing.T) {
+	want := traffic.Want{Generation: 1, Configuration: "x"}
+	for version, supported := range map[string]bool{"": true, "(devel)": true, "0.2.4": true, "0.3.0": true, "0.4.0": true, "0.1.0": false, "0.5.0": false} {
+		t.Run(version, func(t *testing.T) {
+			f := newFleet(1)
+			f.version = version
+			f.follow(want)
+			in(t, f, func(t *testing.T, r *Reports, _ chan types.NamespacedName) {
+				r.Read(website, want, f.addresses())
+				time.Sleep(time.Second)
+				synctest.Wait()
+				got := r.Read(website, want, f.addresses())["uid-0"]
+				if supported != (got.Serves == want) || supported == strings.Contains(got.Message, "give proxy.image of the chart the version of image") {
+					t.Errorf("%+v", got)
+				}
+			})
+		})
+	}
 }
 
 func TestAReadingThatBeganBeforeTheWantChangedDoesNotCount(t *testing.T) {

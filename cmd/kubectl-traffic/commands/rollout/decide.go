@@ -102,6 +102,11 @@ func newSkipCommand(c *cli.Cluster) *cobra.Command {
 }
 
 func (d *decision) run(cmd *cobra.Command, name string) error {
+	if d.wish.Action != v1alpha1.ControlAbort { // a rollback never waits for another plugin
+		if err := d.cluster.CheckSkew(); err != nil {
+			return err
+		}
+	}
 	api, ro, err := load(cmd.Context(), d.cluster, d.output, d.dryRun, name)
 	if err != nil {
 		return err

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/client-go/openapi"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/serin-dev/serin/skew"
+	"github.com/serin-dev/serin/skew/kinds"
+)
+
+// describes serves the descriptions of kinds, as a discovery client does.
+type describes interface {
+	OpenAPIV3() openapi.Client
+}
+
+// checkKinds refuses to run with kinds that this version of the operator may not know, or that
+// drop what it writes. Where the cluster does not say of which version they are, it runs.
+func checkKinds(ctx context.Context, cluster describes, version string) error {
+	found, err := kinds.Version(cluster.OpenAPIV3())
+	if err != nil {
+		ctrllog.FromContext(ctx).Info("The version of the kinds is not known", "reason", err.Error())
+		return nil
+	}
+	why := skew.Refusal(skew.Part{Name: "the operator", Version: version}, skew.Part{Name: "its CustomResourceDefinitions in the cluster", Version: found})
+	if why == "" {
+		return nil
+	}
+	return errors.New(why + ": upgrade the chart by one minor version at a time, with crds.serin=true or with the definitions of each version")
+}

@@ -2,7 +2,10 @@
 
 package stages
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 const (
 	// the modules of the operator, of the benchmarks that simulate or compare, and of the cluster tests.
@@ -31,9 +34,10 @@ func Tests(p Packages) []Stage {
 		}},
 		{Name: "unit", About: "packages without goroutines, so that Go caches them", Steps: []Step{
 			goTest(operatorModule, p.Operator.Pure...), fresh(goTest(benchModule, p.Bench.Pure...)),
+			insert(goTest(operatorModule, withScenarios...), "-run", scenarios),
 		}},
 		{Name: "race", About: "packages with goroutines, with the race detector", Steps: []Step{
-			race(goTest(operatorModule, p.Operator.Concurrent...)), race(fresh(goTest(benchModule, p.Bench.Concurrent...))),
+			race(insert(goTest(operatorModule, longestFirst(p.Operator.Concurrent)...), "-skip", scenarios)), race(fresh(goTest(benchModule, p.Bench.Concurrent...))),
 		}},
 		{Name: "integration", About: "a real control plane, the local cluster, Helm", Needs: []string{"build"}, Steps: []Step{
 			fresh(goTest(clusterModule, append([]string{"-skip", apart}, p.Integration...)...)),
@@ -43,6 +47,32 @@ func Tests(p Packages) []Stage {
 		}},
 		{Name: "e2e", About: "scenarios on a real cluster, under traffic", Steps: []Step{verbose(fresh(goTest(clusterModule, ".")))}},
 	}
+}
+
+// scenarios are the tests that play whole lives of objects on an API in memory, each in a single
+// goroutine. The race detector finds nothing in them and makes them several times as slow, so
+// the stage unit runs them.
+const scenarios = "^(TestStories|TestEveryCallMayFail|TestProxiesNeverLackWhatTheyShare|TestAnyCallMayFail)$"
+
+// withScenarios are the packages that have them.
+var withScenarios = []string{"./controllers/canaryrelease", "./controllers/trafficsplit"}
+
+// longest are the packages whose tests take longest.
+var longest = []string{
+	"./proxy/agent", "./controllers/canaryrelease", "./controllers/trafficsplit", "./controllers/canaryrelease/chart",
+	"./certificate", "./controllers/rollout/telemetry", "./metricsapi/source/prometheus",
+}
+
+// longestFirst has the longest packages begin first, so that no processor is idle while
+// another runs the last of them.
+func longestFirst(packages []string) []string {
+	rank := func(name string) int {
+		if i := slices.Index(longest, name); i >= 0 {
+			return i
+		}
+		return len(longest)
+	}
+	return slices.SortedStableFunc(slices.Values(packages), func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
 // apart names the tests that have a control plane without the others.

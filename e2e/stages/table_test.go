@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stages
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What the stage race leaves out, the stage unit runs. A name that is in no package would run nowhere.
+func TestScenariosRunWithoutTheRaceDetector(t *testing.T) {
+	root := os.DirFS("../..")
+	p, err := FindPackages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq(strings.Trim(scenarios, "^()$"), "|") {
+		if in := packagesWith(t, root, p.Operator.Concurrent, name); len(in) == 0 || !isSubset(in, withScenarios) {
+			t.Errorf("%s is in %v; the stage unit looks for it in %v", name, in, withScenarios)
+		}
+	}
+	runs := map[string]int{}
+	for _, stage := range Tests(p) {
+		for _, step := range stage.Steps {
+			for _, flag := range []string{"-run", "-skip"} {
+				if i := slices.Index(step.Args, flag); i >= 0 && step.Args[i+1] == scenarios {
+					runs[fmt.Sprintf("%s %s, race %t", stage.Name, flag, step.Race)]++
+				}
+			}
+		}
+	}
+	if len(runs) != 2 || runs["unit -run, race false"] != 1 || runs["race -skip, race true"] != 1 {
+		t.Errorf("they are in %v", runs)
+	}
+}
+
+// packagesWith are the packages that have a test of a name.
+func packagesWith(t *testing.T, root fs.FS, packages []string, name string) (found []string) {
+	t.Helper()
+	declaration := regexp.MustCompile(`(?m)^func ` + name + `\(`)
+	for _, p := range packages {
+		files, err := fs.Glob(root, path.Join(path.Clean(p), "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(files, func(file string) bool {
+			text, err := fs.ReadFile(root, file)
+			return err == nil && declaration.Match(text)
+		}) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func isSubset(some, all []string) bool {
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
+}
+
+func TestTheLongestPackagesBeginFirst(t *testing.T) {
+	p, err := FindPackages(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := longestFirst(p.Operator.Concurrent)
+	if !slices.Equal(got[:len(longest)], longest) {
+		t.Errorf("the first are %v, want %v", got[:len(longest)], longest)
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(got)), p.Operator.Concurrent) {
+		t.Errorf("%v are not the packages %v", got, p.Operator.Concurrent)
+	}
+}

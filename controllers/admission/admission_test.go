@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/serin-dev/serin/controllers/admission"
+	"github.com/serin-dev/serin/traffic"
 )
 
 const operator = "system:serviceaccount:serin-system:serin"
@@ -43,6 +44,9 @@ func review(t *testing.T, path, user, old, object string) string {
 		UID: "1", Object: raw(object), OldObject: raw(old),
 	}}
 	asked.Request.UserInfo.Username = user
+	if user == operator {
+		asked.Request.Options = raw("fieldManager: " + traffic.FieldManager)
+	}
 	body, err := json.Marshal(asked)
 	if err != nil {
 		t.Fatal(err)
@@ -82,15 +86,22 @@ func TestTheRules(t *testing.T) {
 		"a user who resumes ends it":                     {admission.PathHold, "alice", managed + pausedV1, resumed + v1, ""},
 		"the mark is kept, without any annotation":       {admission.PathHold, "alice", managed + pausedV1, pausedV1, `[{"op":"add","path":"/metadata/annotations","value":{"serin.dev/rollout":"website"}}]`},
 		"the mark is kept, beside another":               {admission.PathHold, "alice", managed + pausedV1, "metadata: {annotations: {a: b}}\n" + pausedV1, `[{"op":"add","path":"/metadata/annotations/serin.dev~1rollout","value":"website"}]`},
+		"a Deployment that is made is not held":          {admission.PathHold, "alice", "", managed + v1, ""},
+		"one that becomes managed is held":               {admission.PathHold, "alice", v1, managed + v2, pause},
+		"another value does not resume":                  {admission.PathHold, "alice", managed + pausedV1, "metadata: {annotations: {serin.dev/rollout: website, serin.dev/resume: 'false'}}\n" + v1, pause},
 		"a key of Serin's is kept":                       {admission.PathKeep, "alice", "spec: {selector: {app: a, serin.dev/proxy: p}}", "spec: {selector: {app: b}}", `[{"op":"add","path":"/spec/selector/serin.dev~1proxy","value":"p"}]`},
 		"a pin is kept":                                  {admission.PathKeep, "alice", "metadata: {annotations: {serin.dev/pin: '{\"hash\":\"1\"}'}}\nspec: {selector: {app: a, hash: '1'}}", "spec: {selector: {app: a}}", `[{"op":"add","path":"/spec/selector/hash","value":"1"}]`},
 		"another key of the selector is not kept":        {admission.PathKeep, "alice", "spec: {selector: {app: a, tier: t, serin.dev/proxy: p}}", "spec: {selector: {app: a, serin.dev/proxy: p}}", ""},
+		"a key of the pin with another value is not":     {admission.PathKeep, "alice", "metadata: {annotations: {serin.dev/pin: '{\"hash\":\"1\"}'}}\nspec: {selector: {app: a, hash: '2'}}", "spec: {selector: {app: a}}", ""},
+		"the operator removes its keys":                  {admission.PathKeep, operator, "spec: {selector: {app: a, serin.dev/proxy: p}}", "spec: {selector: {app: a}}", ""},
 		"a Service without a selector stays so":          {admission.PathKeep, "alice", "spec: {selector: {app: a, serin.dev/proxy: p}}", "spec: {}", ""},
 		"a decision is signed":                           {admission.PathSign, "alice", "spec: {}", decided, signAlice},
 		"one in a new object too":                        {admission.PathSign, "alice", "", decided, signAlice},
 		"the name of the decision before is replaced":    {admission.PathSign, "alice", "spec: {control: {action: Promote, by: bob}}", "spec: {control: {action: Abort, by: bob}}", signAlice},
 		"another name is left to refuse":                 {admission.PathSign, "alice", "spec: {}", "spec: {control: {action: Abort, by: bob}}", ""},
 		"a decision that stays keeps its name":           {admission.PathSign, "bob", byAlice, decided, signAlice},
+		"an empty name is no name":                       {admission.PathSign, "bob", byAlice, "spec: {control: {action: Abort, by: ''}}", signAlice},
+		"another name on it is left to refuse":           {admission.PathSign, "bob", byAlice, "spec: {control: {action: Abort, by: bob}}", ""},
 		"a field less is another decision":               {admission.PathSign, "alice", "spec: {control: {action: Abort, stepIndex: 1, by: bob}}", decided, signAlice},
 		"a signed one stays":                             {admission.PathSign, "bob", byAlice, byAlice, ""},
 		"as much of a name as fits":                      {admission.PathSign, long, "", decided, `[{"op":"add","path":"/spec/control/by","value":"` + long[:512] + `"}]`},
@@ -108,9 +119,46 @@ func TestTheRules(t *testing.T) {
 	}
 }
 
+// A pod refers to a ConfigMap and a Secret of the same name in every way that there is. Only
+// the Secret, and then only the ConfigMap, has a copy.
+func TestAPodReadsItsCopyWhereverItRefersToIt(t *testing.T) {
+	const spec = `
+spec:
+  volumes:
+  - configMap: {name: a}
+  - secret: {secretName: a}
+  - projected: {sources: [{configMap: {name: a}}, {secret: {name: a}}]}
+  containers:
+  - env: [{valueFrom: {configMapKeyRef: {name: a}}}, {valueFrom: {secretKeyRef: {name: a}}}]
+    envFrom: [{configMapRef: {name: a}}, {secretRef: {name: a}}]
+  initContainers:
+  - envFrom: [{configMapRef: {name: a}}, {secretRef: {name: a}}]
+`
+	for kind, paths := range map[string][]string{
+		"ConfigMap": {
+			"volumes/0/configMap/name", "volumes/2/projected/sources/0/configMap/name",
+			"containers/0/env/0/valueFrom/configMapKeyRef/name", "containers/0/envFrom/0/configMapRef/name", "initContainers/0/envFrom/0/configMapRef/name",
+		},
+		"Secret": {
+			"volumes/1/secret/secretName", "volumes/2/projected/sources/1/secret/name",
+			"containers/0/env/1/valueFrom/secretKeyRef/name", "containers/0/envFrom/1/secretRef/name", "initContainers/0/envFrom/1/secretRef/name",
+		},
+	} {
+		var want []string
+		for _, p := range paths {
+			want = append(want, `{"op":"replace","path":"/spec/`+p+`","value":"a-1"}`)
+		}
+		got := review(t, admission.PathConfigure, "alice", "", "metadata: {annotations: {serin.dev/configuration: "+kind+"/a=a-1}}"+spec)
+		if diff := cmp.Diff("["+strings.Join(want, ",")+"]", got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
 func TestEachWebhookIsToldItsAuthorityOnce(t *testing.T) {
 	stored := &registrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "webhooks"}, Webhooks: []registrationv1.MutatingWebhook{
 		{Name: "hold.example.org"}, {Name: "sign.example.org", ClientConfig: registrationv1.WebhookClientConfig{CABundle: []byte("old")}},
+		{Name: "keep.example.org", ClientConfig: registrationv1.WebhookClientConfig{CABundle: []byte("authorities")}},
 	}}
 	patches := 0
 	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(stored).WithInterceptorFuncs(interceptor.Funcs{

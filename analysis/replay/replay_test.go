@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,9 +17,8 @@ import (
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/analysis/policy"
 	"github.com/serin-dev/serin/analysis/replay"
+	"github.com/serin-dev/serin/config/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // Each folder below testdata is a replay: windows.jsonl, perhaps rollout.yaml,
 // and what comes out of it.
@@ -42,7 +40,7 @@ func TestReplays(t *testing.T) {
 			if _, err := replay.Write(plan, windows(t, recording), &out); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join(folder, "out.jsonl"), out.Bytes())
+			golden.Check(t, filepath.Join(folder, "out.jsonl"), out.String())
 		})
 	}
 }
@@ -58,22 +56,6 @@ func windows(t *testing.T, name string) []replay.Window {
 		t.Fatal(err)
 	}
 	return w
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(name, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got); write it anew with -update:\n%s", name, diff)
-	}
 }
 
 const okLine = `{"t": 5, "seconds": 5, "weight": 20, "step": 0, "canary": {"requests": 10, "failures": 1}, "stable": {"requests": 40, "failures": 2}}`

@@ -3,7 +3,6 @@
 package sim
 
 import (
-	"flag"
 	"math"
 	"os"
 	"strings"
@@ -11,9 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"github.com/serin-dev/serin/config/golden"
+)
 
 // small is an experiment that takes a moment and has every kind of line.
 func small() Experiment {
@@ -30,18 +29,7 @@ func TestTheReportIsReproducible(t *testing.T) {
 	lines := e.Run()
 	got := e.Report(lines, nil)
 	const name = "testdata/small.md"
-	if *update {
-		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the report differs (-want +got); write it anew with -update:\n%s", diff)
-	}
+	golden.Check(t, name, got)
 	if diff := cmp.Diff(lines, e.Run(), cmp.Comparer(func(a, b *Family) bool { return a == b })); diff != "" {
 		t.Errorf("a second run differs: %s", diff)
 	}

@@ -4,7 +4,6 @@
 package chart_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,10 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/metricsapi/observe"
 )
-
-var update = flag.Bool("update", false, "copy the generated definitions into the chart")
 
 // The chart can only read its own files, so it has a copy of each definition of a
 // kind that the API server stores. TrafficMetrics are served, not stored.
@@ -41,18 +39,7 @@ func TestDefinitionsAreTheGeneratedOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		copied := filepath.Join("files", "crds", name)
-		if *update {
-			if err := os.WriteFile(copied, want, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := os.ReadFile(copied)
-		if err != nil {
-			t.Fatalf("%v (copy it with -update)", err)
-		}
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s differs from config/crd; copy it with -update:\n%s", copied, diff)
-		}
+		golden.Check(t, copied, string(want))
 	}
 	copies, err := filepath.Glob("files/crds/*.yaml")
 	if err != nil {

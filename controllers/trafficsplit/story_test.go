@@ -3,10 +3,8 @@
 package trafficsplit
 
 import (
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,10 +19,9 @@ import (
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/traffic"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // stories are whole lives of a split. Each is told with the controller's actions
 // in testdata, and told again with the controller killed before each of its writes.
@@ -327,7 +324,7 @@ func TestStories(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			story(w)
-			golden(t, name, strings.Join(w.log, "\n")+"\n")
+			golden.Check(t, filepath.Join("testdata", strings.NewReplacer(" ", "-", ",", "").Replace(name)+".txt"), strings.Join(w.log, "\n")+"\n")
 			quiet(t, w)
 			end := w.summary()
 			for kill := range w.writes {
@@ -355,25 +352,5 @@ func quiet(t *testing.T, w *world) {
 	}
 	if w.writes != writes || w.liveReads != reads {
 		t.Errorf("at rest, 3 passes made %d writes and %d reads past the cache", w.writes-writes, w.liveReads-reads)
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", strings.ReplaceAll(strings.ReplaceAll(name, " ", "-"), ",", "")+".txt")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v (write it with -update)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the story goes another way (-want +got):\n%s", diff)
 	}
 }

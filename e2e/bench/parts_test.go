@@ -4,11 +4,14 @@ package bench
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/serin-dev/serin/config/golden"
 )
 
 var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -197,5 +200,5 @@ func TestTheTableShowsGrowthFromOneSizeToTheNext(t *testing.T) {
 		Releases: []Release{release(1, 12, 50<<20), release(100, 1250, 60<<20)},
 		Idle:     &Idle{Size: 50, Replicas: 1, For: 30 * time.Second, CPU: 300 * time.Millisecond, Resident: 100 << 20, Peak: 101 << 20, PeakSinceStart: 120 << 20, Restart: Restart{CPU: 1500 * time.Millisecond, Peak: 90 << 20}},
 	}.Write(&b)
-	golden(t, "report.md", b.String())
+	golden.Check(t, filepath.Join("testdata", "report.md"), b.String())
 }

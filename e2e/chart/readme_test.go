@@ -4,7 +4,6 @@ package chart_test
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
-)
 
-var update = flag.Bool("update", false, "write the table of values into the chart's README")
+	"github.com/serin-dev/serin/config/golden"
+)
 
 // table lists each value with its default and the comments of values.yaml: its own, or those
 // of what it is in.
@@ -79,7 +78,7 @@ func TestTheReadmeHasEveryValue(t *testing.T) {
 		t.Fatal("the README has no heading Values")
 	}
 	want := table(t)
-	if *update {
+	if *golden.Update {
 		if err := os.WriteFile(file, []byte(before+"## Values\n\n"+want), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -6,12 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,13 +20,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
+	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/metricsapi/observe"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares JSON with a file.
-func golden(t *testing.T, name string, body []byte) {
+// checkJSON compares JSON with a file.
+func checkJSON(t *testing.T, name string, body []byte) {
 	t.Helper()
 	var value any
 	if err := json.Unmarshal(body, &value); err != nil {
@@ -40,18 +37,7 @@ func golden(t *testing.T, name string, body []byte) {
 	}
 	got = append(got, '\n')
 	file := filepath.Join("testdata", name+".json")
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got), write it with -update:\n%s", file, diff)
-	}
+	golden.Check(t, file, string(got))
 }
 
 func TestAnswersHaveTheShapesOfTheSpecification(t *testing.T) {
@@ -73,7 +59,7 @@ func TestAnswersHaveTheShapesOfTheSpecification(t *testing.T) {
 		"edges-without-any":  "/namespaces/shop/pods/idle/edges",
 		"edges-of-one-label": "/namespaces/shop/pods/web-1/edges?labelSelector=app%3Dtill",
 	} {
-		t.Run(name, func(t *testing.T) { golden(t, name, get(t, h, root+path).Body.Bytes()) })
+		t.Run(name, func(t *testing.T) { checkJSON(t, name, get(t, h, root+path).Body.Bytes()) })
 	}
 }
 
@@ -87,7 +73,7 @@ func TestTablesAreForUsers(t *testing.T) {
 		"table-quiet":  "/deployments",
 	} {
 		t.Run(name, func(t *testing.T) {
-			golden(t, name, get(t, h, root+path, "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Body.Bytes())
+			checkJSON(t, name, get(t, h, root+path, "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Body.Bytes())
 		})
 	}
 }

@@ -19,12 +19,12 @@ import (
 // refusals has a case for each row of the table in the documentation, by its first
 // cell. Each returns what the split is told.
 var refusals = map[string]func(t *testing.T) string{
-	"a condition on the path for a route that has one too, unless yours is exact or begins what `pathRegex` matches": golden("refused-two-conditions-on-the-path-regex"),
-	"a condition on a header for a route that has one on the same header, unless yours is exact":                     golden("refused-two-conditions-on-a-header"),
-	"a condition on a header called `uri`, `scheme`, `method` or `authority`":                                        golden("refused-a-header-that-istio-ignores"),
-	"a mirror for a route that has `mirror`":                                                                         golden("refused-a-mirror-beside-a-mirror"),
-	"a mirror whose Service has a weight above 0":                                                                    golden("refused-a-mirror-with-a-weight"),
-	"a mirror for a route that has other destinations":                                                               golden("refused-a-mirror-beside-another-destination"),
+	"a condition on the path for a route that has one too, unless yours is exact or begins what `pathRegex` matches": fixtureOf("refused-two-conditions-on-the-path-regex"),
+	"a condition on a header for a route that has one on the same header, unless yours is exact":                     fixtureOf("refused-two-conditions-on-a-header"),
+	"a condition on a header called `uri`, `scheme`, `method` or `authority`":                                        fixtureOf("refused-a-header-that-istio-ignores"),
+	"a mirror for a route that has `mirror`":                                                                         fixtureOf("refused-a-mirror-beside-a-mirror"),
+	"a mirror whose Service has a weight above 0":                                                                    fixtureOf("refused-a-mirror-with-a-weight"),
+	"a mirror for a route that has other destinations":                                                               fixtureOf("refused-a-mirror-beside-another-destination"),
 	"a mirror for a route with destinations of several ports": func(t *testing.T) string {
 		t.Helper()
 		target := shopTarget("VirtualService/website")
@@ -37,23 +37,23 @@ var refusals = map[string]func(t *testing.T) string{
 		return messagesOf(t, target, object(t, kindVirtualService, "website",
 			"http: [{route: [{destination: {host: web, port: {number: 80}}, weight: 1}, {destination: {host: web, port: {number: 81}}, weight: 1}]}]"))
 	},
-	"matches or a mirror for a `tls` or `tcp` route":                             golden("refused-matches-of-a-tls-route"),
-	"a VirtualService without a destination that is the root Service":            golden("refused-nothing-leads-to-the-root"),
-	"the name of an HTTP route that there is not":                                golden("refused-no-route-of-that-name"),
-	"a destination without `port.number` when the ports have different backends": golden("refused-ports-with-different-backends"),
-	"weights that need more than 32 bits together with those of the route":       golden("refused-weights-beyond-what-istio-takes"),
+	"matches or a mirror for a `tls` or `tcp` route":                             fixtureOf("refused-matches-of-a-tls-route"),
+	"a VirtualService without a destination that is the root Service":            fixtureOf("refused-nothing-leads-to-the-root"),
+	"the name of an HTTP route that there is not":                                fixtureOf("refused-no-route-of-that-name"),
+	"a destination without `port.number` when the ports have different backends": fixtureOf("refused-ports-with-different-backends"),
+	"weights that need more than 32 bits together with those of the route":       fixtureOf("refused-weights-beyond-what-istio-takes"),
 	"a VirtualService whose changed routes take more than 96 KiB": func(t *testing.T) string {
 		t.Helper()
 		large := strings.Replace(website, "  - name: website\n", "  - name: "+strings.Repeat("x", 96<<10)+"\n", 1)
 		return messagesOf(t, shopTarget("VirtualService/website"), object(t, kindVirtualService, "website", large))
 	},
-	"a DestinationRule of a backend without a subset that the root Service's has": golden("refused-a-rule-without-the-subset"),
+	"a DestinationRule of a backend without a subset that the root Service's has": fixtureOf("refused-a-rule-without-the-subset"),
 	"a split without routes beside a VirtualService with the same host within the mesh": func(t *testing.T) string {
 		t.Helper()
 		return messagesOf(t, shopTarget(""), object(t, kindVirtualService, "theirs", "hosts: [web]"))
 	},
-	"a split without routes for a TLS port": golden("refused-mesh-tls"),
-	"a split without routes for a UDP port": golden("refused-mesh-udp"),
+	"a split without routes for a TLS port": fixtureOf("refused-mesh-tls"),
+	"a split without routes for a UDP port": fixtureOf("refused-mesh-udp"),
 	"a route of another kind": checked(func(split *traffic.Split) {
 		split.Routes = []traffic.Route{{Kind: "HTTPRoute", Name: "website"}}
 	}),
@@ -90,8 +90,8 @@ func messages(problems []traffic.Problem) string {
 	return strings.Join(out, "\n")
 }
 
-// golden is a fixture of the golden files, as the router is given it.
-func golden(name string) func(*testing.T) string {
+// fixtureOf is a fixture of the golden files, as the router is given it.
+func fixtureOf(name string) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
 		s := readFixture(t, "testdata/"+name+"/in.yaml")

@@ -3,7 +3,6 @@
 package istio
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,10 +17,9 @@ import (
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/traffic"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // fixture is what an in.yaml holds: objects of one namespace.
 type fixture struct {
@@ -162,18 +160,7 @@ func TestRender(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := filepath.Join(folder, "out.yaml")
-			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatalf("%v (write it with -update)", err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			golden.Check(t, file, string(got))
 		})
 	}
 }

@@ -3,13 +3,11 @@
 package nginx
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -70,19 +69,7 @@ func TestObjectsOfAProxy(t *testing.T) {
 		}
 		text.WriteString("---\n" + string(out))
 	}
-	file := filepath.Join("testdata", "objects.yaml")
-	if *update {
-		if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v (write it with -update)", err)
-	}
-	if diff := cmp.Diff(string(want), text.String()); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
-	}
+	golden.Check(t, filepath.Join("testdata", "objects.yaml"), text.String())
 }
 
 func TestAPortAbove1024NeedsNoSysctl(t *testing.T) {

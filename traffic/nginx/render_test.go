@@ -3,8 +3,6 @@
 package nginx
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,10 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/traffic"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func testOptions() RenderOptions {
 	return RenderOptions{
@@ -119,18 +116,7 @@ func TestRenderGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := filepath.Join("testdata", name+".conf")
-			if *update {
-				if err := os.WriteFile(file, got.Config, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got.Config)); diff != "" {
-				t.Errorf("%s differs (-want +got); run with -update when that is intended:\n%s", file, diff)
-			}
+			golden.Check(t, file, string(got.Config))
 		})
 	}
 }

@@ -4,16 +4,14 @@ package picture_test
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/serin-dev/serin/bench/sim"
 	"github.com/serin-dev/serin/bench/sim/picture"
+	"github.com/serin-dev/serin/config/golden"
 )
-
-var update = flag.Bool("update", false, "draw the picture of the documentation anew")
 
 const published = "../../../docs/pictures/detectable-effect.svg"
 
@@ -24,7 +22,7 @@ func TestThePictureOfTheDocumentationIsCurrent(t *testing.T) {
 	if err := picture.Detectable(lines, &got); err != nil {
 		t.Fatal(err)
 	}
-	if *update {
+	if *golden.Update {
 		if err := os.WriteFile(published, got.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -3,11 +3,9 @@
 package boxgraph_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,9 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/boxgraph"
+	"github.com/serin-dev/serin/config/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestText(t *testing.T) {
 	tests := []struct {
@@ -36,19 +33,8 @@ func TestText(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := boxgraph.Text(test.labels, test.edges)
-			golden := filepath.Join("testdata", strings.ReplaceAll(test.name, " ", "-")+".txt")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Error(diff)
-			}
+			file := filepath.Join("testdata", strings.ReplaceAll(test.name, " ", "-")+".txt")
+			golden.Check(t, file, got)
 		})
 	}
 }

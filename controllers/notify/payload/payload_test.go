@@ -5,8 +5,6 @@ package payload
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,9 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/config/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 var (
 	website = Rollout{Namespace: "shop", Name: "website", UID: "8d6f7c1e-2b7a-4f0e-9f4a-0c3f1d1f6a55", Service: "website"}
@@ -43,8 +40,8 @@ func notification(kind v1alpha1.NotificationKind) v1alpha1.PendingNotification {
 	}
 }
 
-// golden compares JSON, indented for the reader, with a file.
-func golden(t *testing.T, name string, body []byte) {
+// checkJSON compares JSON, indented for the reader, with a file.
+func checkJSON(t *testing.T, name string, body []byte) {
 	t.Helper()
 	var got bytes.Buffer
 	if err := json.Indent(&got, body, "", "  "); err != nil {
@@ -52,18 +49,7 @@ func golden(t *testing.T, name string, body []byte) {
 	}
 	got.WriteByte('\n')
 	file := filepath.Join("testdata", name+".json")
-	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v (write it with -update)", err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	golden.Check(t, file, got.String())
 }
 
 func TestNotificationsLookLikeThis(t *testing.T) {
@@ -75,7 +61,7 @@ func TestNotificationsLookLikeThis(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				golden(t, name, p.Body)
+				checkJSON(t, name, p.Body)
 			})
 		}
 	}
@@ -98,7 +84,7 @@ func TestQuestionsLookLikeThis(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, p.Body)
+			checkJSON(t, name, p.Body)
 		})
 	}
 }

@@ -3,21 +3,16 @@
 package component
 
 import (
-	"flag"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/e2e/cluster/process"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 type programs string
 
@@ -35,23 +30,6 @@ func makeNode() Node {
 	}
 }
 
-func requireGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("run `go test ./cluster/component -update` if this is meant (-want +got):\n%s", diff)
-	}
-}
-
 func TestTheFilesOfANode(t *testing.T) {
 	files, err := makeNode().Files()
 	if err != nil {
@@ -61,7 +39,7 @@ func TestTheFilesOfANode(t *testing.T) {
 		t.Errorf("there are %d files, want 5", len(files))
 	}
 	for path, content := range files {
-		requireGolden(t, filepath.Base(path), string(content))
+		golden.Check(t, filepath.Join("testdata", filepath.Base(path)), string(content))
 	}
 }
 
@@ -77,7 +55,7 @@ func TestTheProgramsOfACluster(t *testing.T) {
 			fmt.Fprintf(&text, "  %s\n", arg)
 		}
 	}
-	requireGolden(t, "programs.txt", text.String())
+	golden.Check(t, filepath.Join("testdata", "programs.txt"), text.String())
 }
 
 func TestAServerOnLoopbackIsNotAnnounced(t *testing.T) {

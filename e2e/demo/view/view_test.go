@@ -4,8 +4,6 @@ package view
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,16 +12,14 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	splitv1alpha4 "github.com/serin-dev/serin/api/split/v1alpha4"
 	serinv1alpha1 "github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/e2e/demo/load/generator"
 	"github.com/serin-dev/serin/e2e/demo/story"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // atStart is a frame before anything is there.
 func atStart() story.Frame {
@@ -75,23 +71,6 @@ func inStep() story.Frame {
 	}
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs; run the test with -update when the change is wanted\n%s", name, diff)
-	}
-}
-
 // text is a picture without its colours and trailing spaces.
 func text(picture string) string {
 	lines := strings.Split(ansi.Strip(picture), "\n")
@@ -116,7 +95,7 @@ func TestRender(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			golden(t, test.name, text(describe(test.frame).render(test.width)))
+			golden.Check(t, filepath.Join("testdata", test.name), text(describe(test.frame).render(test.width)))
 		})
 	}
 }
@@ -149,7 +128,7 @@ func TestPlainWritesOneLinePerChange(t *testing.T) {
 	p.Show(frame) // nothing new, long enough
 	frame.Scenes[1].State, frame.Scenes[1].Took = story.Failed, 90*time.Second
 	p.Show(frame)
-	golden(t, "plain.txt", out.String())
+	golden.Check(t, filepath.Join("testdata", "plain.txt"), out.String())
 }
 
 func TestSummary(t *testing.T) {
@@ -166,7 +145,7 @@ func TestSummary(t *testing.T) {
 		if err := WriteSummary(&out, s, []string{"kubectl get rollouts", "make demo-down"}); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name, out.String())
+		golden.Check(t, filepath.Join("testdata", name), out.String())
 	}
 }
 

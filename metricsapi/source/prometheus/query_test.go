@@ -3,9 +3,7 @@
 package prometheus
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/prometheus/promql/parser"
-)
 
-var update = flag.Bool("update", false, "write the golden files")
+	"github.com/serin-dev/serin/config/golden"
+)
 
 func TestQueriesOfTheProfiles(t *testing.T) {
 	for _, name := range Names() {
@@ -43,19 +41,8 @@ func TestQueriesOfTheProfiles(t *testing.T) {
 					b.WriteString(expr.Pretty(0) + "\n\n")
 				}
 			}
-			golden := filepath.Join("testdata", name+".promql")
-			if *update {
-				if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), b.String()); diff != "" {
-				t.Error(diff)
-			}
+			file := filepath.Join("testdata", name+".promql")
+			golden.Check(t, file, b.String())
 		})
 	}
 }

@@ -9,14 +9,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/serin-dev/serin/cmd/program"
+	"github.com/serin-dev/serin/cmd/serin/check"
+	"github.com/serin-dev/serin/cmd/serin/trafficmetrics"
 )
 
 // commands make the subcommands, in the order of the help.
 var commands = []func() *cobra.Command{
 	newManagerCommand,
-	newMetricsCommand,
-	newCheckCommand,
-	newUninstallCheckCommand,
+	trafficmetrics.NewCommand,
+	check.NewInstallCommand,
+	check.NewUninstallCommand,
 }
 
 func main() { os.Exit(program.Run(newRootCommand())) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package check
 
 import (
 	"errors"
@@ -45,7 +45,7 @@ func TestTheCheckFindsWhatIsMissing(t *testing.T) {
 			cluster := fake.NewClientset(test.deployment)
 			cluster.Resources = test.serves
 			var out strings.Builder
-			o := checkOptions{namespace: "serin-system", deployments: []string{"serin-manager"}, timeout: time.Nanosecond}
+			o := installOptions{namespace: "serin-system", deployments: []string{"serin-manager"}, timeout: time.Nanosecond}
 			err := o.run(t.Context(), cluster, &out)
 			if test.want == "" && (err != nil || !strings.Contains(out.String(), "serin-manager")) {
 				t.Errorf("error %v, output %q", err, out.String())
@@ -82,7 +82,7 @@ func TestTheCheckFindsADeploymentThatIsNotPaused(t *testing.T) {
 				d.Spec.Paused = test.paused
 				return true, d, test.err
 			})
-			o := checkOptions{namespace: "serin-system", deployments: []string{"serin-manager"}, hold: true, timeout: time.Nanosecond}
+			o := installOptions{namespace: "serin-system", deployments: []string{"serin-manager"}, hold: true, timeout: time.Nanosecond}
 			err := o.run(t.Context(), cluster, io.Discard)
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("error %v, want %q", err, test.want)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package check
 
 import (
 	"context"
@@ -17,25 +17,27 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/serin/connect"
 	"github.com/serin-dev/serin/controllers/trafficsplit/served"
 )
 
-// checkOptions are the flags of serin check.
-type checkOptions struct {
+// installOptions are the flags of serin check.
+type installOptions struct {
 	namespace   string
 	deployments []string
 	hold        bool
 	timeout     time.Duration
 }
 
-func newCheckCommand() *cobra.Command {
-	var o checkOptions
+// NewInstallCommand makes serin check.
+func NewInstallCommand() *cobra.Command {
+	var o installOptions
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check that the cluster serves the API and that the operator is ready, as helm test does",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := clusterConfig("serin-check")
+			config, err := connect.Config("serin-check")
 			if err != nil {
 				return err
 			}
@@ -55,7 +57,7 @@ func newCheckCommand() *cobra.Command {
 }
 
 // run waits until nothing is missing.
-func (o checkOptions) run(ctx context.Context, cluster kubernetes.Interface, out io.Writer) error {
+func (o installOptions) run(ctx context.Context, cluster kubernetes.Interface, out io.Writer) error {
 	var missing error
 	err := wait.PollUntilContextTimeout(ctx, time.Second, o.timeout, true, func(ctx context.Context) (bool, error) {
 		missing = o.missing(ctx, cluster)
@@ -69,7 +71,7 @@ func (o checkOptions) run(ctx context.Context, cluster kubernetes.Interface, out
 }
 
 // missing is the first thing that is not there.
-func (o checkOptions) missing(ctx context.Context, cluster kubernetes.Interface) error {
+func (o installOptions) missing(ctx context.Context, cluster kubernetes.Interface) error {
 	if _, err := cluster.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String()); err != nil {
 		return fmt.Errorf("the cluster does not serve %s: %w; install the chart with crds.serin", v1alpha1.GroupVersion, err)
 	}
@@ -96,7 +98,7 @@ const changeManaged = `{"metadata":{"annotations":{"` + v1alpha1.AnnotationRollo
 	"spec":{"template":{"metadata":{"annotations":{"` + v1alpha1.AnnotationRollout + `":"check"}}}}}`
 
 // unheld is why a changed Deployment is not paused. Nothing is stored.
-func (o checkOptions) unheld(ctx context.Context, cluster kubernetes.Interface) error {
+func (o installOptions) unheld(ctx context.Context, cluster kubernetes.Interface) error {
 	d, err := cluster.AppsV1().Deployments(o.namespace).Patch(ctx, o.deployments[0], types.MergePatchType, []byte(changeManaged),
 		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "serin-check"})
 	if err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package trafficmetrics
 
 import (
 	"context"
@@ -25,11 +25,9 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
 	"github.com/serin-dev/serin/certificate"
-	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/metricsapi/aggregate"
 	"github.com/serin-dev/serin/metricsapi/inventory"
 	"github.com/serin-dev/serin/metricsapi/observe"
@@ -44,7 +42,7 @@ type sourceParts struct {
 	Inventory observe.Inventory
 	Clock     clock.WithTicker
 	// Settings are the flags of the sources.
-	Settings metricsSourceOptions
+	Settings sourceOptions
 }
 
 // sources make the sources of traffic, by the value of --source. A new one is one more
@@ -66,18 +64,19 @@ func (nothing) Observe(context.Context, string) (observe.Snapshot, error) {
 	return observe.Snapshot{}, &observe.UnavailableError{Message: "no source of traffic is configured; start serin metrics with another --source"}
 }
 
-// metricsOptions are the flags of serin metrics.
-type metricsOptions struct {
+// options are the flags of serin metrics.
+type options struct {
 	address, source     string
 	namespace, service  string
 	apiService, secret  string
 	certFile, keyFile   string
 	timeout, leaveAfter time.Duration
-	settings            metricsSourceOptions
+	settings            sourceOptions
 }
 
-func newMetricsCommand() *cobra.Command {
-	var o metricsOptions
+// NewCommand makes serin metrics.
+func NewCommand() *cobra.Command {
+	var o options
 	cmd := &cobra.Command{
 		Use:   "metrics",
 		Short: "Serve TrafficMetrics as a part of the Kubernetes API",
@@ -100,7 +99,7 @@ Several replicas share one certificate, which they make and renew themselves.`,
 	return cmd
 }
 
-func (o *metricsOptions) bind(flags *pflag.FlagSet) {
+func (o *options) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.address, "bind-address", ":8443", "address of the API and of the probes")
 	flags.StringVar(&o.source, "source", noSource, "where traffic is measured: "+strings.Join(slices.Sorted(maps.Keys(sources)), ", "))
 	o.settings.bind(flags)
@@ -115,12 +114,12 @@ func (o *metricsOptions) bind(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.leaveAfter, "shutdown-delay", 5*time.Second, "how long to go on serving after a stop was asked for")
 }
 
-func (o *metricsOptions) run(ctx context.Context) error {
+func (o *options) run(ctx context.Context) error {
 	build, known := sources[o.source]
 	if !known {
 		return fmt.Errorf("--source: %q is none of %s", o.source, strings.Join(slices.Sorted(maps.Keys(sources)), ", "))
 	}
-	clients, err := newMetricsClients()
+	clients, err := newClients()
 	if err != nil {
 		return err
 	}
@@ -159,7 +158,7 @@ func (o *metricsOptions) run(ctx context.Context) error {
 
 // certificate returns the certificate to show, as soon as there is one, and a check of
 // whether clients trust it.
-func (o *metricsOptions) certificate(ctx, parts context.Context, running *sync.WaitGroup, clients metricsClients) (dynamiccertificates.CertKeyContentProvider, func() error, error) {
+func (o *options) certificate(ctx, parts context.Context, running *sync.WaitGroup, clients clients) (dynamiccertificates.CertKeyContentProvider, func() error, error) {
 	if o.secret == "" {
 		provided, err := dynamiccertificates.NewDynamicServingContentFromFiles("provided", o.certFile, o.keyFile)
 		if err != nil {
@@ -187,15 +186,4 @@ func (o *metricsOptions) certificate(ctx, parts context.Context, running *sync.W
 // check is a check of readiness.
 func check(name string, ready func() error) healthz.HealthChecker {
 	return healthz.NamedCheck(name, func(*http.Request) error { return ready() })
-}
-
-// clusterConfig is how to reach the API, without a limit of requests: the API server has
-// its own.
-func clusterConfig(agent string) (*rest.Config, error) {
-	found, err := config.GetConfig()
-	if err != nil {
-		return nil, fmt.Errorf("find the API: %w", err)
-	}
-	found.UserAgent, found.QPS = agent+"/"+build.Version(), -1
-	return found, nil
 }

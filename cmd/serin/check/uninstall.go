@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package check
 
 import (
 	"context"
@@ -21,21 +21,23 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/serin/connect"
 	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/trafficsplit/served"
 	"github.com/serin-dev/serin/traffic"
 )
 
-// uninstallCheckOptions are the flags of serin uninstall-check.
-type uninstallCheckOptions struct {
+// uninstallOptions are the flags of serin uninstall-check.
+type uninstallOptions struct {
 	namespaces         []string
 	release, namespace string
 	revision           int
 	timeout            time.Duration
 }
 
-func newUninstallCheckCommand() *cobra.Command {
-	var o uninstallCheckOptions
+// NewUninstallCommand makes serin uninstall-check.
+func NewUninstallCommand() *cobra.Command {
+	var o uninstallOptions
 	cmd := &cobra.Command{
 		Use:   "uninstall-check",
 		Short: "Check that the operator has restored everything, as helm uninstall does",
@@ -63,7 +65,7 @@ managed. Objects that are being deleted are waited for. It changes nothing.`,
 }
 
 // run waits for objects that are being deleted, and refuses when others are left.
-func (o uninstallCheckOptions) run(ctx context.Context, objects restorables, out io.Writer) error {
+func (o uninstallOptions) run(ctx context.Context, objects restorables, out io.Writer) error {
 	var left leftovers
 	err := wait.PollUntilContextTimeout(ctx, time.Second, o.timeout, true, func(ctx context.Context) (bool, error) {
 		var err error
@@ -83,7 +85,7 @@ func (o uninstallCheckOptions) run(ctx context.Context, objects restorables, out
 }
 
 // refusal says what is left, and what to do.
-func (o uninstallCheckOptions) refusal(left leftovers) string {
+func (o uninstallOptions) refusal(left leftovers) string {
 	var b strings.Builder
 	b.WriteString("Serin is not uninstalled, and nothing was changed.\n")
 	if len(left.objects) > 0 {
@@ -100,7 +102,7 @@ func (o uninstallCheckOptions) refusal(left leftovers) string {
 }
 
 // deletion is what deletes the objects.
-func (o uninstallCheckOptions) deletion() string {
+func (o uninstallOptions) deletion() string {
 	if len(o.namespaces) == 0 {
 		return "  kubectl delete rollouts.serin.dev,canaryreleases.serin.dev,trafficsplits.split.smi-spec.io --all --all-namespaces\n"
 	}
@@ -165,7 +167,7 @@ type restorables struct {
 }
 
 func newRestorables() (restorables, error) {
-	config, err := clusterConfig("serin-uninstall-check")
+	config, err := connect.Config("serin-uninstall-check")
 	if err != nil {
 		return restorables{}, err
 	}

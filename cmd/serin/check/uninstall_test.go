@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package check
 
 import (
 	"errors"
@@ -82,7 +82,7 @@ func TestUninstallingIsRefusedWhileOnlyTheOperatorCanRestore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			o := uninstallCheckOptions{namespaces: test.namespaces, release: "mine", namespace: "ours", revision: 7, timeout: time.Millisecond}
+			o := uninstallOptions{namespaces: test.namespaces, release: "mine", namespace: "ours", revision: 7, timeout: time.Millisecond}
 			err := o.run(t.Context(), test.objects, &out)
 			if len(test.want) == 0 && (err != nil || !strings.Contains(out.String(), "Nothing is left")) {
 				t.Errorf("error %v, output %q", err, out.String())
@@ -103,7 +103,7 @@ func TestUninstallingIsRefusedWhenTheObjectsAreNotKnown(t *testing.T) {
 		c.meta.(*metadatafake.FakeMetadataClient).PrependReactor("list", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, errors.New("not now")
 		})
-		o := uninstallCheckOptions{timeout: time.Millisecond}
+		o := uninstallOptions{timeout: time.Millisecond}
 		if err := o.run(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "list "+resource) {
 			t.Errorf("%s: %v", resource, err)
 		}
@@ -125,7 +125,7 @@ func testWaitForDeletion(t *testing.T) {
 		return true, &metav1.List{}, nil
 	})
 	var out strings.Builder
-	o := uninstallCheckOptions{timeout: time.Hour}
+	o := uninstallOptions{timeout: time.Hour}
 	if err := o.run(t.Context(), c, &out); err != nil || lists != 2 {
 		t.Errorf("after %d lists: %v", lists, err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package trafficmetrics
 
 import (
 	"context"
@@ -15,27 +15,28 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/serin-dev/serin/cmd/serin/connect"
 	"github.com/serin-dev/serin/metricsapi/inventory"
 )
 
-// metricsClients are the clients of serin metrics.
-type metricsClients struct {
+// clients are the clients of serin metrics.
+type clients struct {
 	config     *rest.Config
 	kubernetes kubernetes.Interface
 	metadata   metadata.Interface
 	dynamic    dynamic.Interface
 }
 
-func newMetricsClients() (metricsClients, error) {
-	found, err := clusterConfig("serin-metrics")
+func newClients() (clients, error) {
+	found, err := connect.Config("serin-metrics")
 	if err != nil {
-		return metricsClients{}, err
+		return clients{}, err
 	}
 	// Ten thousands of pods are read much faster in the binary form.
 	binary := rest.CopyConfig(found)
 	binary.ContentType = runtime.ContentTypeProtobuf
 	binary.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	c := metricsClients{config: found}
+	c := clients{config: found}
 	var errs [3]error
 	c.kubernetes, errs[0] = kubernetes.NewForConfig(binary)
 	c.metadata, errs[1] = metadata.NewForConfig(found)
@@ -47,7 +48,7 @@ func newMetricsClients() (metricsClients, error) {
 }
 
 // inventory are the options of an inventory of the cluster.
-func (c metricsClients) inventory(ctx context.Context, wall clock.WithTicker) inventory.Options {
+func (c clients) inventory(ctx context.Context, wall clock.WithTicker) inventory.Options {
 	return inventory.Options{
 		Kubernetes: c.kubernetes, Metadata: c.metadata, Dynamic: c.dynamic, Discovery: c.kubernetes.Discovery(),
 		Clock: wall, Log: ctrl.LoggerFrom(ctx).WithName("inventory"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package trafficmetrics
 
 import (
 	"context"
@@ -24,14 +24,14 @@ import (
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
-// metricsSourceOptions are the flags that say how traffic is measured.
-type metricsSourceOptions struct {
+// sourceOptions are the flags that say how traffic is measured.
+type sourceOptions struct {
 	profile, profileFile   string
 	window, scrapeInterval time.Duration
 	server                 prometheus.Server
 }
 
-func (o *metricsSourceOptions) bind(flags *pflag.FlagSet) {
+func (o *sourceOptions) bind(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.window, "window", 0, "length of a window; 0: 15s with --source=scrape, 30s with prometheus")
 	flags.StringVar(&o.server.Address, "prometheus-address", "", "URL of the Prometheus, such as http://prometheus.monitoring:9090")
 	flags.StringVar(&o.server.CAFile, "prometheus-ca-file", "", "file with certificates that verify the one of the Prometheus; those of the system when empty")
@@ -89,7 +89,7 @@ func newPrometheusSource(_ context.Context, parts sourceParts) (observe.Source, 
 	})
 }
 
-func (o *metricsSourceOptions) readProfile() (prometheus.Profile, error) {
+func (o *sourceOptions) readProfile() (prometheus.Profile, error) {
 	switch {
 	case (o.profile == "") == (o.profileFile == ""):
 		return prometheus.Profile{}, errors.New("--prometheus-profile: give it or --prometheus-profile-file")

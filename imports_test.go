@@ -115,7 +115,7 @@ var layers = []layer{
 	{folder: "proxy/accesslog", imports: []string{"golang.org/x/sys", "k8s.io/utils/clock"}},
 	{folder: "proxy/fdstore", imports: []string{"github.com/go-logr/logr", "golang.org/x/sys", "k8s.io/utils/clock"}},
 	{folder: "proxy/feed", imports: []string{"./api", "./traffic", "github.com/go-logr/logr", "k8s.io", "sigs.k8s.io"}},
-	{folder: "proxy/nginxproc", imports: []string{"./proxy/fdstore", "./traffic/nginx", "golang.org/x/sys", "k8s.io/utils/clock"}},
+	{folder: "proxy/nginxproc", imports: []string{"./proxy/fdstore", "./proxy/replace", "./traffic/nginx", "golang.org/x/sys", "k8s.io/utils/clock"}},
 	{folder: "config/testenv"},
 	{folder: "config/golden", imports: []string{"github.com/google/go-cmp"}},
 	{folder: "charts"},

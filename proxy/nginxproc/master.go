@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/serin-dev/serin/proxy/replace"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
@@ -73,8 +74,7 @@ func spawn(binary string, launch Launch, errorLog int) (*Master, error) {
 			}
 		}
 	}()
-	note := filepath.Join(folder, masterFile)
-	if err := os.WriteFile(note, []byte(strconv.Itoa(pid)+"\n"), 0o600); err != nil {
+	if err := note(launch.Folder, pid); err != nil {
 		return nil, errors.Join(err, kill(m))
 	}
 	return m, nil
@@ -92,6 +92,12 @@ func kill(m *Master) error {
 // masterFile is where the id of the master process is noted, in the folder of an
 // nginx. nginx's own file is there later and goes with its master.
 const masterFile = "master"
+
+// note writes down who is the master of a folder, in one step: an agent that is killed meanwhile
+// leaves no half of it, by which the next agent would not know which nginx to end.
+func note(folder nginx.Instance, pid int) error {
+	return replace.File(filepath.Join(string(folder), masterFile), []byte(strconv.Itoa(pid)+"\n"))
+}
 
 // FindMaster reads who is the master of a folder; nil when there was none.
 func FindMaster(folder nginx.Instance) (*Master, error) {

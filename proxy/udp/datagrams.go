@@ -284,6 +284,7 @@ func (p *port) begin(client netip.AddrPort, try int) (*session, error) {
 		return nil, err
 	}
 	s := &session{client: client, service: to.service, address: to.address, backend: conn}
+	s.touch(now) // before sweep sees it
 	if probes {
 		s.probeEnds = now.Add(probeTime)
 	}

@@ -112,6 +112,20 @@ func TestAnIdleSessionIsForgotten(t *testing.T) {
 	}
 }
 
+// What looks for idle sessions may look before the first datagram of a session is sent.
+func TestASessionThatBeginsIsNotIdle(t *testing.T) {
+	d, c, l := heldPort(t, listenUDP(t, "dns-stable").destination(1))
+	p := d.ports[l.Sockets[0]]
+	s, err := p.begin(netip.MustParseAddrPort("127.0.0.1:9"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.end(s)
+	if idle := p.sessions.idleSince(c.Now().Add(-sessionIdle)); len(idle) > 0 {
+		t.Error("it is taken for one that was silent for long, and ended")
+	}
+}
+
 func TestTheSessionThatWasSilentForLongestMakesRoom(t *testing.T) {
 	s := newSessions(2)
 	one := func(port uint16) *session {

@@ -17,7 +17,8 @@ type Target struct {
 }
 
 // Subject names what is compared: the TrafficSplit, by its name, and the two backends
-// that it divides the traffic between.
+// that it divides the traffic between. Without a TrafficSplit, they are two ReplicaSets
+// whose pods get the traffic.
 type Subject struct{ Split, Stable, Canary string }
 
 // Pod is one proxy.

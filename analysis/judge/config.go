@@ -61,6 +61,9 @@ type Config struct {
 	// says: while they are not, no step passes. It takes windows that count all requests
 	// that were shared by the weight, and no others.
 	Shares bool
+	// ValuesOnly is whether nothing counts the requests, so that limits on Values are all
+	// that a canary is held against. They come without windows, by Values.
+	ValuesOnly bool
 	// Dispersion is what was learned about stable in earlier releases; see
 	// State.Dispersion. The zero value is always safe to give.
 	Dispersion Dispersion
@@ -91,6 +94,7 @@ type Startup struct {
 //	MinEvidence       30 s
 //	LatencyWeight     0.5      a third of the stake is bet on latency
 //	Shares            false    whether they can be tested depends on the step
+//	ValuesOnly        false
 func Defaults() Config {
 	return Config{
 		MaxFalseRollback: 0.01,

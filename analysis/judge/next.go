@@ -36,7 +36,7 @@ func (c Config) Assess(s State, now time.Time) Result {
 
 // Values adds numbers of the user that became known while no traffic could be
 // measured. They fail a canary as those in a window do; a Pass takes windows all the
-// same.
+// same, unless ValuesOnly.
 func (c Config) Values(s State, known time.Time, values []analysis.Value) State {
 	if !c.valid() || s.failed != "" {
 		return s
@@ -57,6 +57,9 @@ func (c Config) Values(s State, known time.Time, values []analysis.Value) State 
 func (c *Config) assess(s *State, now time.Time) Result {
 	if s.failed != "" {
 		return c.failure(s)
+	}
+	if c.ValuesOnly && c.onlyValues() {
+		return c.assessValues(s, now)
 	}
 	switch {
 	case s.step.windows == 0:
@@ -80,6 +83,14 @@ func (c *Config) assess(s *State, now time.Time) Result {
 		return c.comparison(s)
 	}
 	return c.result(s, Pass, ReasonNotCompared)
+}
+
+// assessValues passes a canary whose numbers are within their limits.
+func (c *Config) assessValues(s *State, now time.Time) Result {
+	if r, ok := c.limitShortage(s, now); ok {
+		return r
+	}
+	return c.result(s, Pass, ReasonWithinLimits)
 }
 
 // comparison passes a canary unless the evidence against it is half of what rolls

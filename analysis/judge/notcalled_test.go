@@ -90,3 +90,36 @@ func TestNumbersWithoutTrafficFailAndNeverPass(t *testing.T) {
 		t.Error("a failed canary changed")
 	}
 }
+
+// Where nothing counts the requests, numbers are all that there is.
+func TestNumbersAlonePassWhereNothingCountsTheRequests(t *testing.T) {
+	c := judge.Defaults()
+	c.ValuesOnly = true
+	c.Limits = []judge.Limit{judge.ValueBetween("errors", math.Inf(-1), 10), judge.ValueBetween("queue", math.Inf(-1), 5)}
+	start := time.Unix(1e9, 0)
+	value := func(name string, x float64) []analysis.Value { return []analysis.Value{{Name: name, Value: &x}} }
+	s := judge.State{}.StartStep(start)
+	is := func(at time.Time, v judge.Verdict, why judge.Reason) {
+		t.Helper()
+		if r := c.Assess(s, at); r.Verdict != v || r.Reason != why {
+			t.Errorf("%s: %s (%s), want %s", r.Verdict, r.Reason, r.Explain(), why)
+		}
+	}
+	is(start, judge.Inconclusive, judge.ReasonLimitUnmeasured)
+	s = c.Values(s, start, value("errors", 1))
+	is(start, judge.Inconclusive, judge.ReasonLimitUnmeasured)
+	s = c.Values(s, start, value("queue", 1))
+	is(start, judge.Pass, judge.ReasonWithinLimits)
+	is(start.Add(time.Hour), judge.Inconclusive, judge.ReasonLimitMissing)
+	next := s.StartStep(start.Add(time.Second))
+	if r := c.Assess(next, start.Add(time.Second)); r.Verdict != judge.Inconclusive {
+		t.Errorf("numbers of the step before pass the next one: %s", r.Reason)
+	}
+	s = c.Values(s, start, value("queue", 6))
+	is(start, judge.Inconclusive, judge.ReasonLimitAtRisk)
+	s = c.Values(s, start, []analysis.Value{{Name: "errors"}})
+	c.Limits = c.Limits[:1]
+	is(start, judge.Inconclusive, judge.ReasonLimitMissing)
+	c.Limits = nil
+	is(start, judge.Inconclusive, judge.ReasonMissingData)
+}

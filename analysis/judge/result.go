@@ -37,6 +37,9 @@ const (
 	// ReasonNotCalled is a Pass at weight 0, where the canary gets no requests: every
 	// limit is one on a Value, and they are met.
 	ReasonNotCalled Reason = "NotCalled"
+	// ReasonWithinLimits is a Pass where nothing counts the requests: every limit is one on
+	// a Value, and they are met.
+	ReasonWithinLimits Reason = "WithinLimits"
 )
 
 // Reasons of a Fail.
@@ -179,6 +182,7 @@ var explanations = map[Reason]string{
 	ReasonStartingUp:      "the canary is still in its start-up phase",
 	ReasonNoTraffic:       "the canary has answered no request in this step",
 	ReasonNotCalled:       "no traffic goes to the canary, and its metrics are within their limits",
+	ReasonWithinLimits:    "its metrics are within their limits; nothing counts its requests",
 	ReasonNoStableTraffic: "stable has answered no request in this step, so there is nothing to compare with",
 }
 

@@ -34,6 +34,7 @@ type Judge struct {
 	LatencyWeight         float64          `json:"latencyWeight,omitempty"`
 	MaxCorrelatedFailures float64          `json:"maxCorrelatedFailures,omitempty"`
 	Shares                bool             `json:"shares,omitempty"`
+	ValuesOnly            bool             `json:"valuesOnly,omitempty"`
 	Limits                []Limit          `json:"limits,omitempty"`
 	Comparisons           []Comparison     `json:"comparisons,omitempty"`
 	Dispersion            judge.Dispersion `json:"dispersion,omitzero"`
@@ -76,7 +77,7 @@ func MakeSettings(s policy.Stage) *Settings {
 			MinRequests: c.MinRequests, StaleAfter: c.StaleAfter.Seconds(),
 			Startup:         Startup{For: c.Startup.For.Seconds(), Tolerate: c.Startup.Tolerate},
 			MaxBadPromotion: c.MaxBadPromotion, MinEvidence: c.MinEvidence.Seconds(), LatencyWeight: c.LatencyWeight,
-			MaxCorrelatedFailures: c.MaxCorrelatedFailures, Dispersion: c.Dispersion, Shares: c.Shares,
+			MaxCorrelatedFailures: c.MaxCorrelatedFailures, Dispersion: c.Dispersion, Shares: c.Shares, ValuesOnly: c.ValuesOnly,
 		},
 	}
 	for _, l := range c.Limits {
@@ -115,7 +116,7 @@ func (s *Settings) Stage() (policy.Stage, error) {
 		Judge: judge.Config{
 			MaxFalseRollback: j.MaxFalseRollback, Tolerance: j.Tolerance, UsualFailureRate: j.UsualFailureRate, MinRequests: j.MinRequests,
 			Startup: judge.Startup{Tolerate: j.Startup.Tolerate}, MaxBadPromotion: j.MaxBadPromotion,
-			LatencyWeight: j.LatencyWeight, MaxCorrelatedFailures: j.MaxCorrelatedFailures, Dispersion: j.Dispersion, Shares: j.Shares,
+			LatencyWeight: j.LatencyWeight, MaxCorrelatedFailures: j.MaxCorrelatedFailures, Dispersion: j.Dispersion, Shares: j.Shares, ValuesOnly: j.ValuesOnly,
 		},
 	}
 	lengths := []length{

@@ -280,8 +280,9 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
 		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone),
 		Drain: map[v1alpha1.RouterName]time.Duration{smi.Name: o.smiSettle}, Served: o.splits, Measurements: measured, Metrics: named, Outbox: outbox,
-		Recordings: direct,
-		Clock:      clock.RealClock{}, Admission: mutations, Concurrency: o.workers,
+		TrafficMetrics: servesTrafficMetrics(mgr.GetRESTMapper()),
+		Recordings:     direct,
+		Clock:          clock.RealClock{}, Admission: mutations, Concurrency: o.workers,
 		CanaryReleases: o.canaryServiceAccount != "", NamespacedOnly: !o.scope.clusterObjects,
 		Configuration: rollout.ConfigurationOptions{
 			Namespaces: o.configurationNamespaces, SecretNamespaces: o.secretNamespaces, Reader: mgr.GetAPIReader(),

@@ -5,10 +5,13 @@ package main
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/serin-dev/serin/analysis/source/scrape"
+	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit/changes"
 	"github.com/serin-dev/serin/controllers/sampling"
 	"github.com/serin-dev/serin/traffic"
@@ -38,6 +41,15 @@ func (o *managerOptions) addMeasurements(mgr manager.Manager, routers []traffic.
 		}
 	}
 	return measured, nil
+}
+
+// servesTrafficMetrics reports whether the cluster serves TrafficMetrics, or may: what can't be
+// found out is not absent.
+func servesTrafficMetrics(mapper meta.RESTMapper) func() bool {
+	return func() bool {
+		_, err := mapper.RESTMapping(schema.GroupKind{Group: metricsv1.GroupVersion.Group, Kind: "TrafficMetrics"}, metricsv1.GroupVersion.Version)
+		return !meta.IsNoMatchError(err)
+	}
 }
 
 // newProxies reads the counters of Serin's own proxies.

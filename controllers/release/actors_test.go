@@ -228,8 +228,9 @@ func (w *world) router() {
 
 // traffic makes a window every five seconds in which the weight was constant.
 func (w *world) traffic() {
-	s, since := w.split, w.since()
-	if s == nil || since.IsZero() || s.observed != s.requested.Weight {
+	since := w.since()
+	weight, shared := w.shared()
+	if !shared || since.IsZero() {
 		w.windowFrom = time.Time{}
 		return
 	}
@@ -245,8 +246,20 @@ func (w *world) traffic() {
 		return analysis.Variant{Requests: requests, Failures: requests * w.failures[w.templateOf(role)] / 100}
 	}
 	w.windows = append(w.windows, analysis.Window{
-		Start: w.windowFrom, End: w.now, Weight: s.observed,
-		Canary: arm(v1alpha1.RoleCanary, int64(s.observed)), Stable: arm(v1alpha1.RoleStable, int64(100-s.observed)),
+		Start: w.windowFrom, End: w.now, Weight: weight,
+		Canary: arm(v1alpha1.RoleCanary, int64(weight)), Stable: arm(v1alpha1.RoleStable, int64(100-weight)),
 	})
 	w.windowFrom, w.dirty = w.now, true
+}
+
+// shared is the weight by which requests are shared that something counts: by the split, or
+// by the pods of both versions where a metric of the user does.
+func (w *world) shared() (weight int32, counted bool) {
+	switch s, wt := w.split, w.ro.Status.Weight; {
+	case s != nil:
+		return s.observed, s.observed == s.requested.Weight
+	case w.routerName() == v1alpha1.RouterNone && w.ro.Spec.Analysis != nil && wt != nil && wt.Observed != nil:
+		return *wt.Observed, true
+	}
+	return 0, false
 }

@@ -71,7 +71,7 @@ func react(d *state.Draft, i int, stage policy.Stage, action policy.Action) (ano
 // startHold notes that the weight of the step is live.
 func startHold(d *state.Draft, s strategy.Step) {
 	d.Status.Step.ProgrammedAt = new(d.Micro())
-	if !d.ByReplicas {
+	if !d.Unmeasured {
 		evidence.StartEvidence(d)
 	}
 	what := fmt.Sprintf("Step %s: %s goes to the canary", d.Status.Step.Summary, gates.Reached(&d.Snapshot, s.Route))

@@ -39,10 +39,10 @@ var obstacles = map[string]struct {
 	"a router that can't do what the strategy needs": {
 		v1alpha1.ReasonInvalidSpec,
 		func(w *world) {
-			w.edit("router none with analysis", func(s *v1alpha1.RolloutSpec) { s.Router, s.Analysis = v1alpha1.RouterNone, &v1alpha1.Analysis{} })
+			w.edit("router none with a mirror", func(s *v1alpha1.RolloutSpec) { s.Router, s.Strategy.Steps[2].Mirror = v1alpha1.RouterNone, new(int32(10)) })
 		},
 		func(w *world) {
-			w.edit("router nginx", func(s *v1alpha1.RolloutSpec) { s.Router = v1alpha1.RouterNginx })
+			w.edit("router nginx", func(s *v1alpha1.RolloutSpec) { s.Router, s.Strategy.Steps[2].Mirror = v1alpha1.RouterNginx, nil })
 		}, false,
 	},
 	"a Service that became headless": {

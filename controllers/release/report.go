@@ -62,15 +62,19 @@ func reportWeight(d *state.Draft) {
 	case w == nil:
 		return
 	case d.ByReplicas:
-		w.Observed = new(podShare(&d.Snapshot))
+		noteLive(d, w, podShare(&d.Snapshot), !d.Unmeasured)
 		return
 	case d.Leaving || d.Split.Presence != kit.Present || d.Split.Observed < 0: // no weight is known
 		w.Observed, w.Since = nil, nil
 		return
 	}
-	observed := d.Split.Observed
+	noteLive(d, w, d.Split.Observed, settled(&d.Snapshot))
+}
+
+// noteLive notes the weight that is observed, and since when it is live.
+func noteLive(d *state.Draft, w *v1alpha1.WeightStatus, observed int32, live bool) {
 	switch {
-	case !settled(&d.Snapshot):
+	case !live:
 		w.Since = nil
 	case w.Since == nil || w.Observed == nil || *w.Observed != observed:
 		at := d.Micro()
@@ -141,8 +145,8 @@ func trafficRouted(d *state.Draft) metav1.Condition {
 func analysisPassed(s *state.Snapshot) metav1.Condition {
 	const kind = v1alpha1.ConditionAnalysisPassed
 	a := s.Status.Analysis
-	if a == nil && s.ByReplicas {
-		c := kit.Condition(kind, false, v1alpha1.ReasonNotMeasured, "Nothing measures the traffic with the router none: steps go by time and by the pods' readiness.")
+	if a == nil && s.Unmeasured {
+		c := kit.Condition(kind, false, v1alpha1.ReasonNotMeasured, "Nothing measures the traffic, since the router is none and spec.analysis is not set: steps go by time and by the pods' readiness.")
 		c.Status = metav1.ConditionUnknown
 		return c
 	}

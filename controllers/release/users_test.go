@@ -338,6 +338,30 @@ var userScenarios = []scenario{
 		w.setTemplate("v2")
 		w.until("rolled back", w.rolledBack)
 	}},
+	{"a good version without a router is judged by what counts its requests", func(w *world) {
+		w.ro.Spec.Router, w.ro.Spec.Analysis, w.dep.replicas = v1alpha1.RouterNone, &v1alpha1.Analysis{}, 10
+		w.ready()
+		w.setTemplate("v2")
+		w.run(2)
+		w.ready()
+	}},
+	{"a bad version without a router is rolled back by what counts its requests", func(w *world) {
+		w.ro.Spec.Router, w.ro.Spec.Analysis, w.dep.replicas = v1alpha1.RouterNone, &v1alpha1.Analysis{}, 10
+		w.failures["v2"] = 20
+		w.ready()
+		w.setTemplate("v2")
+		w.until("rolled back", w.rolledBack)
+	}},
+	{"a version without a router waits while nothing counts its requests", func(w *world) {
+		w.ro.Spec.Router, w.ro.Spec.Analysis, w.dep.replicas, w.rps = v1alpha1.RouterNone, &v1alpha1.Analysis{}, 10, 0
+		w.ready()
+		w.setTemplate("v2")
+		w.untilReason(v1alpha1.ReasonWaitingForEvidence)
+		w.run(60)
+		if n := w.byRevision("sv2").replicas; n != 1 {
+			w.t.Errorf("%d pods of the canary without evidence", n)
+		}
+	}},
 	{"a version without a router crashes in the middle", func(w *world) {
 		w.ro.Spec.Router = v1alpha1.RouterNone
 		w.ready()

@@ -234,7 +234,13 @@ func (w *world) templateOf(role string) string {
 	if w.cr != nil && role == v1alpha1.RoleCanary {
 		return w.cr.content
 	}
-	if rs := w.byRevision(w.services[role]); rs != nil {
+	revision := w.services[role]
+	if st := w.ro.Status; w.split == nil && role == v1alpha1.RoleCanary && st.Canary != nil {
+		revision = st.Canary.Revision // nothing but its pods says which it is
+	} else if w.split == nil && st.Stable != nil {
+		revision = st.Stable.Revision
+	}
+	if rs := w.byRevision(revision); rs != nil {
 		return rs.template
 	}
 	return ""

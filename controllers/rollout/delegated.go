@@ -19,6 +19,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/sampling/evidence"
 )
 
 // isDelegated reports whether a Rollout releases a CanaryRelease.
@@ -26,15 +27,29 @@ func isDelegated(ro *v1alpha1.Rollout) bool {
 	return ro.Spec.WorkloadRef.Kind == v1alpha1.KindCanaryRelease
 }
 
-// subject is what a release is measured by. The split of a CanaryRelease has the name of
-// its Service.
-func subject(ro *v1alpha1.Rollout) analysis.Subject {
+// subject is what a release is measured by, if its requests are counted at all beside the
+// user's metrics. The split of a CanaryRelease has the name of its Service.
+func (s *snapshot) subject(status *v1alpha1.RolloutStatus) (of analysis.Subject, measured bool) {
+	ro := s.Rollout
+	if s.RouterName == v1alpha1.RouterNone {
+		of.Stable, of.Canary = s.replicaSetOf(status.Stable), s.replicaSetOf(status.Canary)
+		return of, s.counting == evidence.CountingReplicaSets && of.Stable != "" && of.Canary != ""
+	}
 	stable, canary := backendNames(ro)
-	of := analysis.Subject{Split: ro.Name, Stable: stable, Canary: canary}
+	of = analysis.Subject{Split: ro.Name, Stable: stable, Canary: canary}
 	if isDelegated(ro) {
 		of.Split = ro.Spec.Service
 	}
-	return of
+	return of, true
+}
+
+// replicaSetOf is the name of a version's ReplicaSet; "" when there is none.
+func (s *snapshot) replicaSetOf(v *v1alpha1.VersionStatus) string {
+	i := slices.IndexFunc(s.ReplicaSets, func(r kit.ReplicaSet) bool { return v != nil && r.Revision == v.Revision })
+	if i < 0 {
+		return ""
+	}
+	return s.ReplicaSets[i].Name
 }
 
 // observeDelegated reads the CanaryRelease, and takes what it says of its traffic for what a

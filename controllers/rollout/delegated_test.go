@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release/state"
@@ -285,10 +286,18 @@ func TestACanaryReleaseThatCantBeReadDecidesNothing(t *testing.T) {
 func TestTheSplitOfACanaryReleaseIsMeasured(t *testing.T) {
 	ro := delegating()
 	ro.Spec.Service = "shop-web"
-	if got := subject(ro); got.Split != "shop-web" || got.Stable != "shop-web-stable" || got.Canary != "shop-web-canary" {
+	of := func(ro *v1alpha1.Rollout) analysis.Subject {
+		s := snapshot{Observation: state.Observation{Rollout: ro}}
+		got, measured := s.subject(&ro.Status)
+		if !measured {
+			t.Error("not measured")
+		}
+		return got
+	}
+	if got := of(ro); got.Split != "shop-web" || got.Stable != "shop-web-stable" || got.Canary != "shop-web-canary" {
 		t.Errorf("%+v", got)
 	}
-	if got := subject(website()); got.Split != "website" || got.Stable != "website-stable" {
+	if got := of(website()); got.Split != "website" || got.Stable != "website-stable" {
 		t.Errorf("of a Deployment: %+v", got)
 	}
 }

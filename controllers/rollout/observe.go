@@ -27,6 +27,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release/state"
 	"github.com/serin-dev/serin/controllers/release/strategy"
+	"github.com/serin-dev/serin/controllers/sampling/evidence"
 	"github.com/serin-dev/serin/controllers/sampling/resolve"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/schedule"
@@ -48,7 +49,9 @@ type snapshot struct {
 	configurations []configrevision.Mapping
 	// templates are those that the Rollout names.
 	templates []resolve.Template
-	recheck   time.Duration // when to look again at what only time changes
+	// counting is what counts the requests of each version where no router does.
+	counting evidence.Counting
+	recheck  time.Duration // when to look again at what only time changes
 }
 
 // observe reads everything that a decision needs. What can't be read makes the

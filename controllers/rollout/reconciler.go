@@ -57,6 +57,8 @@ type Options struct {
 	Measurements Measurements
 	// Metrics that users named.
 	Metrics UserMetrics
+	// TrafficMetrics reports whether the cluster serves them, or may; nil where it does.
+	TrafficMetrics func() bool
 	// Recordings has no cache: with one, a write would have all of them watched.
 	Recordings client.Client
 	// Outbox delivers questions of hooks and notifications.
@@ -176,11 +178,12 @@ func (r *Reconciler) measure(ctx context.Context, s *snapshot, d state.Decision)
 	}
 	r.measureMetrics(s, d)
 	key := client.ObjectKeyFromObject(s.Rollout)
-	if !d.Measure {
+	of, measured := s.subject(&d.Status)
+	if !d.Measure || !measured {
 		r.options.Measurements.Forget(key)
 		return nil
 	}
-	if err := r.options.Measurements.Measure(ctx, key, subject(s.Rollout), d.Weight); err != nil {
+	if err := r.options.Measurements.Measure(ctx, key, of, d.Weight); err != nil {
 		return fmt.Errorf("measure the traffic: %w", err)
 	}
 	return nil

@@ -44,6 +44,7 @@ func asksForMetrics(ro *v1alpha1.Rollout) bool {
 // observeMetrics finds out what the user's metrics are.
 func (r *Reconciler) observeMetrics(ctx context.Context, s *snapshot) error {
 	if !asksForMetrics(s.Rollout) {
+		r.observeCounting(s, nil)
 		return nil
 	}
 	if i := clusterTemplate(s.Rollout); r.options.NamespacedOnly && i >= 0 {
@@ -55,7 +56,13 @@ func (r *Reconciler) observeMetrics(ctx context.Context, s *snapshot) error {
 	if s.templates, err = templates.Read(ctx, r.client, s.Rollout.Namespace, s.Rollout.Spec.Analysis); err != nil {
 		return err
 	}
-	s.Metrics = s.heldAgainst()
+	resolved, err := s.resolveMetrics(&s.Rollout.Status)
+	if err != nil { // a mistake in them is the user's to fix, and no fault of the observation
+		s.Metrics = strategy.Metrics{Problem: err.Error()}
+		return nil
+	}
+	s.Metrics = s.heldAgainst(resolved)
+	r.observeCounting(s, resolved)
 	return nil
 }
 
@@ -67,17 +74,35 @@ func clusterTemplate(ro *v1alpha1.Rollout) int {
 	})
 }
 
-// heldAgainst are the user's metrics as the judge takes them. A mistake in them is the
-// user's to fix, and no fault of the observation.
-func (s *snapshot) heldAgainst() strategy.Metrics {
-	resolved, err := s.resolveMetrics(&s.Rollout.Status)
-	if err != nil {
-		return strategy.Metrics{Problem: err.Error()}
-	}
+// heldAgainst are the user's metrics as the judge takes them.
+func (s *snapshot) heldAgainst(resolved []resolve.Metric) strategy.Metrics {
 	// A mistake in what is read here is reported where the rest of the settings is.
 	read, _ := settings.Of(s.Rollout.Spec.Analysis)
 	of := evidence.Of(resolved, read.Judge.Tolerance)
-	return strategy.Metrics{Limits: of.Limits, Comparisons: of.Comparisons}
+	if s.RouterName == v1alpha1.RouterNone {
+		of = of.Counted(evidence.CountingOf(s.Rollout.Spec.Analysis, resolved), resolved)
+	}
+	return strategy.Metrics{
+		Limits: of.Limits, Comparisons: of.Comparisons,
+		ValuesOnly: of.ValuesOnly, StaleAfter: of.StaleAfter, Tolerance: of.Tolerance,
+	}
+}
+
+// servedRecheck is how often it is looked at again whether the cluster serves what a Rollout
+// needs, of which nothing notifies.
+const servedRecheck = 30 * time.Second
+
+// observeCounting finds out what counts the requests of each version where no router does.
+func (r *Reconciler) observeCounting(s *snapshot, resolved []resolve.Metric) {
+	if s.RouterName != v1alpha1.RouterNone {
+		return
+	}
+	s.counting = evidence.CountingOf(s.Rollout.Spec.Analysis, resolved)
+	if s.counting == evidence.CountingReplicaSets && r.options.TrafficMetrics != nil && !r.options.TrafficMetrics() {
+		s.Metrics.Problem = "spec.analysis: nothing counts the requests of each version with the router none: no metric has compare, and the cluster serves no TrafficMetrics; " +
+			"compare counters by pod-template-hash in spec.analysis.metrics, install the TrafficMetrics server with a Prometheus profile that measures pods, or remove spec.analysis"
+		s.recheck = servedRecheck
+	}
 }
 
 // resolveMetrics are the metrics of the release that a status is about.
@@ -124,11 +149,20 @@ func (r *Reconciler) attachMetrics(s *snapshot, judged time.Time) {
 		judged = a.LastValueAt.Time
 	}
 	series := r.options.Metrics.Samples(client.ObjectKeyFromObject(s.Rollout))
+	stale := judge.Defaults().StaleAfter
+	switch s.counting {
+	case evidence.CountingComparison:
+		s.Windows, stale = evidence.Traffic(series, last), s.Metrics.StaleAfter
+		series = evidence.Rest(series)
+	case evidence.CountingValues:
+		stale = -1 // there is nothing to wait for
+	case evidence.CountingNothing, evidence.CountingReplicaSets:
+	}
 	s.Windows = evidence.Attach(s.Windows, series, judged, live)
 	if live.After(last) {
 		last = live
 	}
-	if len(s.Windows) > 0 || live.IsZero() || s.Now.Sub(last) <= judge.Defaults().StaleAfter {
+	if len(s.Windows) > 0 || live.IsZero() || s.Now.Sub(last) <= stale {
 		return
 	}
 	s.Values = evidence.KnownSince(series, judged, live)

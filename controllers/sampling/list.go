@@ -28,9 +28,15 @@ const (
 	together = 8
 )
 
-// Lister lists the TrafficMetrics of TrafficSplits, of all namespaces when namespace is
+// The resources that are listed.
+const (
+	trafficSplits = "trafficsplits"
+	replicaSets   = "replicasets"
+)
+
+// Lister lists the TrafficMetrics of a resource, of all namespaces when namespace is
 // "". A list in pieces goes on with the token continued.
-type Lister func(ctx context.Context, namespace, continued string) (*metricsv1.TrafficMetricsList, error)
+type Lister func(ctx context.Context, resource, namespace, continued string) (*metricsv1.TrafficMetricsList, error)
 
 // NewLister makes a Lister that asks the API server.
 func NewLister(config *rest.Config, client *http.Client) (Lister, error) {
@@ -46,9 +52,9 @@ func NewLister(config *rest.Config, client *http.Client) (Lister, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the TrafficMetrics API: %w", err)
 	}
-	return func(ctx context.Context, namespace, continued string) (*metricsv1.TrafficMetricsList, error) {
+	return func(ctx context.Context, resource, namespace, continued string) (*metricsv1.TrafficMetricsList, error) {
 		list := &metricsv1.TrafficMetricsList{}
-		r := api.Get().NamespaceIfScoped(namespace, namespace != "").Resource("trafficsplits").Param("limit", strconv.Itoa(page))
+		r := api.Get().NamespaceIfScoped(namespace, namespace != "").Resource(resource).Param("limit", strconv.Itoa(page))
 		if continued != "" {
 			r = r.Param("continue", continued)
 		}
@@ -84,22 +90,31 @@ type answer struct {
 	problem  string
 }
 
-// list asks for all namespaces at once, and for each one only where that is forbidden.
+// list asks for the splits of all namespaces at once, and of each one only where that is
+// forbidden.
 func (m *TrafficMetrics) list(ctx context.Context, namespaces []string) map[string]answer {
+	if len(namespaces) == 0 {
+		return nil
+	}
 	if !m.apart {
-		a, err := m.all(ctx, "")
+		a, err := m.all(ctx, trafficSplits, "")
 		if !apierrors.IsForbidden(err) {
 			return map[string]answer{"": a}
 		}
 		m.apart = true
 	}
+	return m.each(ctx, trafficSplits, namespaces)
+}
+
+// each asks for a resource of some namespaces, each by itself.
+func (m *TrafficMetrics) each(ctx context.Context, resource string, namespaces []string) map[string]answer {
 	answers := make([]answer, len(namespaces))
 	var asking errgroup.Group
 	asking.SetLimit(together)
 	for i, namespace := range namespaces {
 		asking.Go(func() error {
 			var err error
-			if answers[i], err = m.all(ctx, namespace); err != nil {
+			if answers[i], err = m.all(ctx, resource, namespace); err != nil {
 				return nil //nolint:nilerr // the answer has it, for users
 			}
 			return nil
@@ -116,24 +131,24 @@ func (m *TrafficMetrics) list(ctx context.Context, namespaces []string) map[stri
 }
 
 // all reads a list to its end.
-func (m *TrafficMetrics) all(ctx context.Context, namespace string) (answer, error) {
+func (m *TrafficMetrics) all(ctx context.Context, resource, namespace string) (answer, error) {
 	var items []metricsv1.TrafficMetrics
 	var continued string
 	for range pages {
-		list, err := m.lister(ctx, namespace, continued)
+		list, err := m.lister(ctx, resource, namespace, continued)
 		if err != nil {
-			return answer{problem: problem(err, namespace)}, err
+			return answer{problem: problem(err, resource, namespace)}, err
 		}
 		items = append(items, list.Items...)
 		if continued = list.Continue; continued == "" {
-			return answer{readings: readings(items)}, nil
+			return answer{readings: readings(items, resource)}, nil
 		}
 	}
 	return answer{problem: "the list of TrafficMetrics does not end"}, nil
 }
 
 // problem says what is wrong and what to do, without what a server answered.
-func problem(err error, namespace string) string {
+func problem(err error, resource, namespace string) string {
 	switch {
 	case errors.Is(err, errIncomplete):
 		return errIncomplete.Error()
@@ -144,7 +159,7 @@ func problem(err error, namespace string) string {
 		if namespace != "" {
 			where = fmt.Sprintf("in the namespace %q", namespace)
 		}
-		return "the operator may not list trafficsplits of metrics.smi-spec.io " + where + "; grant its service account that"
+		return "the operator may not list " + resource + " of metrics.smi-spec.io " + where + "; grant its service account that"
 	case apierrors.IsServiceUnavailable(err):
 		return "the TrafficMetrics API is not available; see kubectl get apiservice v1alpha1." + metricsv1.GroupVersion.Group
 	}

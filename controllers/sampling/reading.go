@@ -22,19 +22,18 @@ type reading struct {
 	arms       map[string]analysis.Variant
 }
 
-// readings sorts the items of a list by the split that they are of. What can't be read
-// is left out, so that it is missing.
-func readings(items []metricsv1.TrafficMetrics) map[types.NamespacedName]reading {
+// readings sorts the items of a list by the split that they are of; ReplicaSets are arms of
+// the split "" of their namespace. What can't be read is left out, so that it is missing.
+func readings(items []metricsv1.TrafficMetrics, resource string) map[types.NamespacedName]reading {
 	out := map[types.NamespacedName]reading{}
 	sides := map[backendOf]metricsv1.Side{}
 	for i := range items {
 		m := &items[i]
-		key := backendOf{split: types.NamespacedName{Namespace: m.Resource.Namespace, Name: m.Resource.Name}}
-		arm, ok := armOf(m)
-		if !ok {
+		key, ok := keyOf(m, resource)
+		arm, counted := armOf(m)
+		if !ok || !counted {
 			continue
 		}
-		key.backend = m.Backend.Name
 		r := out[key.split]
 		end := m.Timestamp.Time
 		start := end.Add(-m.Window.Duration)
@@ -59,11 +58,23 @@ type backendOf struct {
 	backend string
 }
 
-// armOf reads the counts of an item that is the total of one backend of a split.
+// keyOf is what an item is about.
+func keyOf(m *metricsv1.TrafficMetrics, resource string) (key backendOf, ok bool) {
+	of := types.NamespacedName{Namespace: m.Resource.Namespace, Name: m.Resource.Name}
+	switch {
+	case resource == replicaSets:
+		return backendOf{types.NamespacedName{Namespace: of.Namespace}, of.Name}, true
+	case m.Backend == nil:
+		return backendOf{}, false
+	}
+	return backendOf{of, m.Backend.Name}, true
+}
+
+// armOf reads the counts of an item that is the total of one version.
 func armOf(m *metricsv1.TrafficMetrics) (analysis.Variant, bool) {
 	other := m.Edge.Resource
 	total := other == nil || other.Kind == "" && other.Name == "" && other.Namespace == ""
-	if m.Backend == nil || !total || m.Window.Duration <= 0 || m.Edge.Direction == metricsv1.DirectionTo {
+	if !total || m.Window.Duration <= 0 || m.Edge.Direction == metricsv1.DirectionTo {
 		return analysis.Variant{}, false
 	}
 	success, known := counted(m, metricsv1.MetricSuccessCount)
@@ -99,12 +110,12 @@ func counted(m *metricsv1.TrafficMetrics, name string) (int64, bool) {
 func (t *split) window(r reading, found bool, now time.Time) (analysis.Window, analysis.Reason, string) {
 	w := analysis.Window{Start: r.start, End: r.end, Weight: t.weight.Percent}
 	if !found {
-		return w, analysis.ReasonNoData, "the TrafficMetrics API has no metrics of the TrafficSplit yet; if requests are sent, look what serin metrics says of its source"
+		return w, analysis.ReasonNoData, t.missing()
 	}
 	for name, arm := range map[string]*analysis.Variant{t.Stable: &w.Stable, t.Canary: &w.Canary} {
 		var known bool
 		if *arm, known = r.arms[name]; !known {
-			return w, analysis.ReasonNoData, fmt.Sprintf("the TrafficMetrics API has no metrics of the backend %q", name)
+			return w, analysis.ReasonNoData, fmt.Sprintf("the TrafficMetrics API has no metrics of the %s %q", t.part(), name)
 		}
 	}
 	reason, message := t.place(r, now)
@@ -112,6 +123,22 @@ func (t *split) window(r reading, found bool, now time.Time) (analysis.Window, a
 		return w, analysis.ReasonNoData, "the TrafficMetrics can't be right"
 	}
 	return w, reason, message
+}
+
+// missing says that nothing is measured of either version.
+func (t *split) missing() string {
+	if t.Split == "" {
+		return "the TrafficMetrics API has no metrics of the ReplicaSets yet; if requests are sent, its source has to be one that measures pods, as a mesh does"
+	}
+	return "the TrafficMetrics API has no metrics of the TrafficSplit yet; if requests are sent, look what serin metrics says of its source"
+}
+
+// part is what a version is by what was measured.
+func (t *split) part() string {
+	if t.Split == "" {
+		return "ReplicaSet"
+	}
+	return "backend"
 }
 
 // place says why the time of a reading gives no window.

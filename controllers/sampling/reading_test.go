@@ -90,8 +90,8 @@ func TestAWindowIsMadeOnlyOfMetricsThatAreKnown(t *testing.T) {
 			if tt.now.IsZero() {
 				tt.now = second(61)
 			}
-			s := &split{Subject: analysis.Subject{Stable: "website-stable", Canary: "website-canary"}, weight: tt.weight, ended: tt.ended}
-			r, found := readings(tt.items)[website]
+			s := &split{Subject: analysis.Subject{Split: "website", Stable: "website-stable", Canary: "website-canary"}, weight: tt.weight, ended: tt.ended}
+			r, found := readings(tt.items, trafficSplits)[website]
 			got, reason, message := s.window(r, found, tt.now)
 			if reason != tt.reason || message != tt.message {
 				t.Errorf("%q %q", reason, message)

@@ -71,8 +71,13 @@ func NewRouted(o RoutedOptions) *Routed {
 }
 
 // Measure begins to measure a split for a Rollout, by what its router is, or updates its weight. A split
-// that is not there has no traffic.
+// that is not there has no traffic. Pods without a split are not measured by proxies.
 func (r *Routed) Measure(ctx context.Context, key types.NamespacedName, of analysis.Subject, w analysis.Weight) error {
+	if of.Split == "" {
+		r.choose(key, "none")
+		r.proxies.Forget(key)
+		return r.others.Measure(ctx, key, of, w)
+	}
 	ts := &splitv1.TrafficSplit{}
 	if err := r.splits.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: of.Split}, ts); err != nil {
 		if apierrors.IsNotFound(err) {

@@ -98,36 +98,42 @@ func (m *TrafficMetrics) NeedLeaderElection() bool { return true }
 // Start asks once in each window until ctx ends, while any split is measured.
 func (m *TrafficMetrics) Start(ctx context.Context) error {
 	poll.Every(ctx, m.clock, shortest, func(ctx context.Context) {
-		if namespaces := m.wanted(); len(namespaces) > 0 {
-			m.ask(ctx, namespaces)
+		if splits, sets := m.wanted(); len(splits)+len(sets) > 0 {
+			m.ask(ctx, splits, sets)
 		}
 	})
 	return nil
 }
 
-// wanted are the namespaces of the splits to ask for now; none when it is too early.
-func (m *TrafficMetrics) wanted() []string {
+// wanted are the namespaces of the splits and of the ReplicaSets to ask for now; none when
+// it is too early.
+func (m *TrafficMetrics) wanted() (splits, sets []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.clock.Now().Before(m.due) {
-		return nil
+		return nil, nil
 	}
-	var namespaces []string
-	for key := range m.splits {
-		if !slices.Contains(namespaces, key.Namespace) {
-			namespaces = append(namespaces, key.Namespace)
+	for key, s := range m.splits {
+		namespaces := &splits
+		if s.Split == "" {
+			namespaces = &sets
+		}
+		if !slices.Contains(*namespaces, key.Namespace) {
+			*namespaces = append(*namespaces, key.Namespace)
 		}
 	}
-	slices.Sort(namespaces)
-	return namespaces
+	slices.Sort(splits)
+	slices.Sort(sets)
+	return splits, sets
 }
 
-// ask lists the metrics and sorts them to their splits.
-func (m *TrafficMetrics) ask(ctx context.Context, namespaces []string) {
+// ask lists the metrics and sorts them to their splits, or pairs of ReplicaSets. All
+// ReplicaSets of the cluster are too many to list.
+func (m *TrafficMetrics) ask(ctx context.Context, splits, sets []string) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	answers := m.list(ctx, namespaces)
-	if ctx.Err() != nil && len(answers) == 0 {
+	answers, ofSets := m.list(ctx, splits), m.each(ctx, replicaSets, sets)
+	if ctx.Err() != nil && len(answers)+len(ofSets) == 0 {
 		return // stopping is no fault of the API's
 	}
 	now := m.clock.Now().Truncate(time.Microsecond)
@@ -138,6 +144,9 @@ func (m *TrafficMetrics) ask(ctx context.Context, namespaces []string) {
 		a, asked := answers[key.Namespace]
 		if !asked {
 			a, asked = answers[""]
+		}
+		if s.Split == "" {
+			a, asked = ofSets[key.Namespace]
 		}
 		if !asked {
 			next = now // it was added meanwhile

@@ -33,13 +33,14 @@ type api struct {
 	mu     sync.Mutex
 	asked  []string
 	splits []types.NamespacedName
+	sets   []string // ReplicaSets of each namespace
 	err    func(namespace string) error
 }
 
-func (a *api) list(_ context.Context, namespace, continued string) (*metricsv1.TrafficMetricsList, error) {
+func (a *api) list(_ context.Context, resource, namespace, continued string) (*metricsv1.TrafficMetricsList, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asked = append(a.asked, namespace+continued)
+	a.asked = append(a.asked, strings.TrimPrefix(resource, trafficSplits)+namespace+continued)
 	if a.err != nil {
 		if err := a.err(namespace); err != nil {
 			return nil, err
@@ -47,6 +48,16 @@ func (a *api) list(_ context.Context, namespace, continued string) (*metricsv1.T
 	}
 	list := &metricsv1.TrafficMetricsList{}
 	end := time.Now().Truncate(30 * time.Second)
+	for _, name := range a.sets {
+		if resource == replicaSets {
+			list.Items = append(list.Items, item(end, "", "9", "1", func(m *metricsv1.TrafficMetrics) {
+				m.Resource.Namespace, m.Resource.Name, m.Backend = namespace, name, nil
+			}))
+		}
+	}
+	if resource == replicaSets {
+		return list, nil
+	}
 	for _, split := range a.splits {
 		if namespace != "" && namespace != split.Namespace {
 			continue
@@ -125,6 +136,33 @@ func TestARolloutIsMeasuredByASplitOfAnotherName(t *testing.T) {
 		}
 		if e := <-m.changes; e.Object != ro {
 			t.Errorf("notified of %v", e.Object)
+		}
+	})
+}
+
+func TestReplicaSetsAreMeasuredInTheirNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &api{sets: []string{"website-1", "website-2", "other-7"}}
+		m := running(t, a)
+		lacking := types.NamespacedName{Namespace: "shop", Name: "lacking"}
+		for ro, canary := range map[types.NamespacedName]string{website: "website-2", lacking: "website-3"} {
+			of := analysis.Subject{Stable: "website-1", Canary: canary}
+			if err := m.Measure(t.Context(), ro, of, analysis.Weight{Percent: 20, Since: time.Now()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(3 * time.Minute)
+		windows, health := m.Windows(website, time.Time{})
+		if len(windows) == 0 || health.Message != "" || windows[0].Canary.Requests != 10 || windows[0].Stable.Failures != 1 {
+			t.Errorf("%+v, %+v", windows, health)
+		}
+		if windows, health := m.Windows(lacking, time.Time{}); len(windows) > 0 || !strings.Contains(health.Message, `no metrics of the ReplicaSet "website-3"`) {
+			t.Errorf("a version without metrics has %d windows, %+v", len(windows), health)
+		}
+		for _, asked := range a.took() {
+			if asked != replicaSets+website.Namespace {
+				t.Errorf("asked for %q", asked)
+			}
 		}
 	})
 }
@@ -268,7 +306,7 @@ func TestTheListIsReadFromAnAPIServerToItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := NewTrafficMetrics(lister, clock.RealClock{}, nil)
-	got, err := m.all(t.Context(), "shop")
+	got, err := m.all(t.Context(), trafficSplits, "shop")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +314,7 @@ func TestTheListIsReadFromAnAPIServerToItsEnd(t *testing.T) {
 	if diff := cmp.Diff(map[types.NamespacedName]reading{website: want}, got.readings, cmp.AllowUnexported(reading{})); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := m.all(t.Context(), ""); err != nil {
+	if _, err := m.all(t.Context(), trafficSplits, ""); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]string{
@@ -288,7 +326,7 @@ func TestTheListIsReadFromAnAPIServerToItsEnd(t *testing.T) {
 		t.Error(diff)
 	}
 	warning = `299 - "1 of 2 proxies could not be read; their requests are missing"`
-	if a, err := m.all(t.Context(), ""); err == nil || len(a.readings) > 0 || a.problem != "the TrafficMetrics API says that its answer is not complete" {
+	if a, err := m.all(t.Context(), trafficSplits, ""); err == nil || len(a.readings) > 0 || a.problem != "the TrafficMetrics API says that its answer is not complete" {
 		t.Errorf("with a warning: %+v %v", a, err)
 	}
 	warning = ""
@@ -299,23 +337,23 @@ func TestTheListIsReadFromAnAPIServerToItsEnd(t *testing.T) {
 		http.StatusUnauthorized:       "the TrafficMetrics API refuses the list with status 401",
 	} {
 		status = code
-		if a, err := m.all(t.Context(), ""); err == nil || a.problem != want {
+		if a, err := m.all(t.Context(), trafficSplits, ""); err == nil || a.problem != want {
 			t.Errorf("%d: %q %v", code, a.problem, err)
 		}
 	}
 	server.Close()
-	if a, _ := m.all(t.Context(), ""); a.problem != "the TrafficMetrics API could not be reached" {
+	if a, _ := m.all(t.Context(), trafficSplits, ""); a.problem != "the TrafficMetrics API could not be reached" {
 		t.Errorf("closed: %q", a.problem)
 	}
 }
 
 func TestAListThatNeverEndsIsNotFollowed(t *testing.T) {
 	var asked int
-	m := NewTrafficMetrics(func(context.Context, string, string) (*metricsv1.TrafficMetricsList, error) {
+	m := NewTrafficMetrics(func(context.Context, string, string, string) (*metricsv1.TrafficMetricsList, error) {
 		asked++
 		return &metricsv1.TrafficMetricsList{ListMeta: metav1.ListMeta{Continue: "more"}}, nil
 	}, clock.RealClock{}, nil)
-	if a, err := m.all(t.Context(), ""); err != nil || a.problem != "the list of TrafficMetrics does not end" || asked != pages {
+	if a, err := m.all(t.Context(), trafficSplits, ""); err != nil || a.problem != "the list of TrafficMetrics does not end" || asked != pages {
 		t.Errorf("%+v %v after %d", a, err, asked)
 	}
 }

@@ -64,6 +64,12 @@ var notPlayed = map[string]string{
 	"how-to/prometheus-p99.md":             "a Prometheus: TestANumberOutsideOfItsLimitRollsBack has a server of numbers",
 }
 
+// playedAlone are sections of these pages with tests of their own, by their headings.
+var playedAlone = map[string]string{
+	"Judge it by your metrics": "TestAReleaseWithoutAProxyIsJudgedByAPrometheus",
+	"What counts the requests": "TestAReleaseWithoutAProxyIsJudgedByAPrometheus",
+}
+
 func TestThePagesAboutRolloutsCanBeFollowed(t *testing.T) {
 	t.Parallel()
 	files, functions := beginning(t)
@@ -76,6 +82,9 @@ func TestThePagesAboutRolloutsCanBeFollowed(t *testing.T) {
 	})
 	for _, name := range played {
 		for _, s := range page(t, name) {
+			if playedAlone[s.heading] != "" {
+				continue
+			}
 			t.Run(name+" "+s.heading, func(t *testing.T) {
 				t.Parallel()
 				r := newReader(t, files)

@@ -18,7 +18,7 @@ func StageOf(s *state.Snapshot, i int) policy.Stage {
 	step := s.StepAt(i)
 	return policy.Stage{
 		Weight: step.Weight, Hold: step.Hold, Judge: judgeOf(s), OnInconclusive: policy.Inconclusive(step.OnInconclusive), Early: s.Early,
-		Untested: s.ByReplicas || step.Weight == 0 && len(step.Judge.Limits) == 0,
+		Untested: s.Unmeasured || step.Weight == 0 && len(step.Judge.Limits) == 0,
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 // of the release.
 func JudgeTraffic(d *state.Draft) {
 	d.Judged = true
-	if d.Canary == nil || d.ByReplicas || !d.Begun() || d.Status.Step == nil {
+	if d.Canary == nil || d.Unmeasured || !d.Begun() || d.Status.Step == nil {
 		return
 	}
 	d.Measure = true

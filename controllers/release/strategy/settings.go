@@ -20,6 +20,13 @@ type Metrics struct {
 	Problem     string
 	Limits      []judge.Limit
 	Comparisons []judge.Comparison
+	// ValuesOnly is whether nothing counts the requests of a release without a router, so
+	// that limits on values are all that it is held against.
+	ValuesOnly bool
+	// StaleAfter and Tolerance are those of the metric that counts the requests of a release
+	// without a router; 0 keeps those of the analysis.
+	StaleAfter time.Duration
+	Tolerance  float64
 }
 
 const (
@@ -40,8 +47,11 @@ type Settings struct {
 	Early    bool
 	Calendar schedule.Calendar
 	// ByReplicas is whether no router splits the traffic: the canary's share is that
-	// of its pods, and nothing measures it.
+	// of its pods.
 	ByReplicas bool
+	// Unmeasured is whether nothing measures the release: no router counts its requests, and
+	// the spec names nothing else that does.
+	Unmeasured bool
 }
 
 // Parse reads the spec. The error names the field and the fix: it can
@@ -49,6 +59,7 @@ type Settings struct {
 func Parse(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freezes []v1alpha1.Freeze, m Metrics) (Settings, error) {
 	s := Settings{
 		Deadline: DefaultProgressDeadline, ByReplicas: router == v1alpha1.RouterNone,
+		Unmeasured:     router == v1alpha1.RouterNone && spec.Analysis == nil,
 		PauseOnFailure: spec.Strategy.OnFailure == v1alpha1.OnFailurePause,
 	}
 	var err error
@@ -77,13 +88,14 @@ func (s *Settings) checkByReplicas(spec *v1alpha1.RolloutSpec) error {
 	if spec.Strategy.Type == v1alpha1.StrategyBlueGreen {
 		return errors.New("spec.router: none can't serve the strategy BlueGreen, since pods of both versions answer as soon as they are ready; name another router")
 	}
-	if spec.Analysis != nil {
-		return errors.New("spec.analysis: nothing measures the traffic with the router none; remove spec.analysis, or name another router")
-	}
-	for i, step := range s.Steps {
+	for i := range s.Steps {
+		step := &s.Steps[i]
 		if len(step.Matches) > 0 || step.Mirror > 0 {
 			return fmt.Errorf("spec.strategy.steps[%d]: the router none can neither match nor mirror; remove matches and mirror, or name another router", i)
 		}
+		step.Judge.Shares = false // who counts the requests sees those of other callers too
+		// No window comes while the canary is not called.
+		step.Judge.ValuesOnly = step.Judge.ValuesOnly || step.Weight == 0
 	}
 	return nil
 }
@@ -106,6 +118,10 @@ func (s *Settings) add(m Metrics) error {
 	}
 	with := s.Judge
 	with.Limits, with.Comparisons = append(slices.Clone(s.Judge.Limits), m.Limits...), m.Comparisons
+	with.ValuesOnly, with.StaleAfter = m.ValuesOnly, max(with.StaleAfter, m.StaleAfter)
+	if m.Tolerance > 0 {
+		with.Tolerance = m.Tolerance
+	}
 	if err := with.Validate(); err != nil {
 		return fmt.Errorf("spec.analysis, with the metrics of its templates: %w", err)
 	}

@@ -180,7 +180,6 @@ func TestAStrategyThatCantBeServedIsRefused(t *testing.T) {
 		"spec.strategy.steps[1].at":               specWith(func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[1].At = "at noon" }),
 		fmt.Sprintf("makes %d steps", maxSteps+1): many,
 		"can't serve the strategy BlueGreen":      none(func(s *v1alpha1.RolloutSpec) { s.Strategy = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen} }),
-		"spec.analysis: nothing measures":         none(func(s *v1alpha1.RolloutSpec) { s.Analysis = &v1alpha1.Analysis{} }),
 		"steps[1]: the router none can neither":   none(func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[1].Mirror = new(int32(1)) }),
 		"steps[0]: the router none can neither":   none(func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[0].Matches = []string{"beta"} }),
 	} {
@@ -201,5 +200,33 @@ func TestAStrategyThatCantBeServedIsRefused(t *testing.T) {
 	}
 	if _, err := Parse(specWith(func(*v1alpha1.RolloutSpec) {}), v1alpha1.RouterNginx, nil, Metrics{Problem: "no template"}); err == nil {
 		t.Error("metrics that can't be measured are left out")
+	}
+}
+
+func TestWithoutARouterTheUsersMetricsSayHowStepsAreJudged(t *testing.T) {
+	value := judge.ValueBetween("errors", 0, 10)
+	spec := specWith(func(s *v1alpha1.RolloutSpec) {
+		s.Router, s.Analysis = v1alpha1.RouterNone, &v1alpha1.Analysis{MinSuccessRate: "99%"}
+		s.Strategy.Steps = []v1alpha1.Step{{Weight: 0}, {Weight: 20}}
+	})
+	counted := Metrics{Limits: []judge.Limit{value}, StaleAfter: 90 * time.Second, Tolerance: 0.02}
+	got, err := Parse(spec, v1alpha1.RouterNone, nil, counted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	preview, shared := got.Steps[0].Judge, got.Steps[1].Judge
+	if got.Unmeasured || !preview.ValuesOnly || len(preview.Limits) != 1 {
+		t.Errorf("before the canary is called: %+v", preview)
+	}
+	if shared.ValuesOnly || shared.Shares || shared.StaleAfter != counted.StaleAfter || shared.Tolerance != counted.Tolerance || len(shared.Limits) != 2 {
+		t.Errorf("when it is called: %+v", shared)
+	}
+	got, err = Parse(spec, v1alpha1.RouterNone, nil, Metrics{Limits: []judge.Limit{value}, ValuesOnly: true})
+	if err != nil || !got.Steps[1].Judge.ValuesOnly {
+		t.Errorf("numbers alone: %+v, %v", got.Steps, err)
+	}
+	spec.Analysis = nil
+	if got, err = Parse(spec, v1alpha1.RouterNone, nil, Metrics{}); err != nil || !got.Unmeasured {
+		t.Errorf("without an analysis: %+v, %v", got, err)
 	}
 }

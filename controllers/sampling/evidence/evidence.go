@@ -25,6 +25,10 @@ const staleIntervals = 3
 type Settings struct {
 	Limits      []judge.Limit
 	Comparisons []judge.Comparison
+	// ValuesOnly, StaleAfter and Tolerance are for a release without a router, see Counted.
+	ValuesOnly bool
+	StaleAfter time.Duration
+	Tolerance  float64
 }
 
 // Of are the settings of metrics, with the release's tolerance for comparisons that

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// counters is a Prometheus that scrapes a website every five seconds, each of whose versions
+// answers 20 requests a second. Of those of a bad hash, a fifth fails.
+func counters(t *testing.T, bad func(hash string) bool) (url string) {
+	t.Helper()
+	hashOf := regexp.MustCompile(`pod_template_hash="([^"]*)"`)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query, at := r.FormValue("query"), r.FormValue("time")
+		seconds, err := strconv.ParseFloat(at, 64)
+		hash := hashOf.FindStringSubmatch(query)
+		if err != nil || len(hash) != 2 || hash[1] == "" {
+			t.Errorf("asked %q at %q", query, at)
+			return
+		}
+		rate := int64(20)
+		switch {
+		case strings.Contains(query, "code=~") && bad(hash[1]):
+			rate = 4
+		case strings.Contains(query, "code=~"):
+			rate = 0
+		}
+		var values []string
+		for s := int64(seconds) / 5 * 5; s > int64(seconds)-120; s -= 5 {
+			values = append(values, fmt.Sprintf(`[%d, "%d"]`, s, s*rate))
+		}
+		slices.Reverse(values)
+		_, _ = fmt.Fprintf(w, `{"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {"job": "pods", "instance": %q}, "values": [%s]}]}}`,
+			hash[1], strings.Join(values, ", "))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// section finds one of a page by its heading.
+func sectionOf(t *testing.T, name, heading string) section {
+	t.Helper()
+	sections := page(t, name)
+	i := slices.IndexFunc(sections, func(s section) bool { return s.heading == heading })
+	if i < 0 {
+		t.Fatalf("%s has no section %q", name, heading)
+	}
+	return sections[i]
+}
+
+// documented are the template and the settings of the page, at another address and without the
+// time that readers have.
+func documented(t *testing.T, address string) (*v1alpha1.AnalysisTemplate, v1alpha1.RolloutSpec) {
+	t.Helper()
+	template, ro := &v1alpha1.AnalysisTemplate{}, &v1alpha1.Rollout{}
+	for _, b := range sectionOf(t, "how-to/no-proxy.md", "Judge it by your metrics").blocks {
+		var into any = ro
+		if strings.Contains(b.text, "AnalysisTemplate") {
+			into = template
+		}
+		if b.kind != "yaml" {
+			continue
+		}
+		if err := yaml.UnmarshalStrict([]byte(b.text), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	metric := &template.Spec.Metrics[0]
+	metric.Provider.Prometheus.Address, metric.Interval = v1alpha1.URL(address), "5s"
+	template.ObjectMeta = metav1.ObjectMeta{Name: template.Name}
+	ro.Spec.Analysis.Startup = &v1alpha1.Startup{For: "0s"}
+	return template, ro.Spec
+}
+
+// withoutProxy brings a website up under the Rollout of the page.
+func withoutProxy(t *testing.T, bad func(s *scene, hash string) bool) *scene {
+	t.Helper()
+	s := newScene(t)
+	template, spec := documented(t, counters(t, func(hash string) bool { return bad(s, hash) }))
+	ro := newRollout(v1alpha1.Step{Weight: 50})
+	ro.Spec.Router, ro.Spec.Analysis = spec.Router, spec.Analysis
+	s.create(deployment("website", 2), service("website"), template, ro)
+	s.startOperator(newMeasurements())
+	s.waitReady()
+	return s
+}
+
+func TestAReleaseWithoutAProxyIsJudgedByAPrometheus(t *testing.T) {
+	t.Parallel()
+	t.Run("a good version", func(t *testing.T) {
+		t.Parallel()
+		s := withoutProxy(t, func(*scene, string) bool { return false })
+		s.setImage(imageV2)
+		s.eventually("requests of both versions are counted", func(context.Context) bool {
+			a := s.rollout().Status.Analysis
+			return a != nil && a.CanaryRequests >= 50 && a.StableRequests >= 50
+		})
+		s.waitReady()
+		if pods := s.pods(); len(pods[imageV2]) != 2 || len(pods[imageV1]) != 0 {
+			t.Errorf("pods %v", pods)
+		}
+	})
+	t.Run("a bad version", func(t *testing.T) {
+		t.Parallel()
+		s := withoutProxy(t, func(s *scene, hash string) bool {
+			stable := s.rollout().Status.Stable
+			return stable == nil || hash != stable.Revision
+		})
+		s.setImage(imageV2)
+		s.waitReason(v1alpha1.ReasonRolledBack)
+		if d := s.rollout().Status.Decision; d == nil || d.Reason != "WorseThanStable" || !strings.Contains(d.Message, "more often than stable") {
+			t.Errorf("decided %+v", d)
+		}
+		if pods := s.pods(); len(pods[imageV1]) != 2 || len(pods[imageV2]) != 0 {
+			t.Errorf("pods %v", pods)
+		}
+	})
+	t.Run("nothing that counts", func(t *testing.T) {
+		t.Parallel()
+		var refused string
+		part := v1alpha1.Rollout{}
+		for _, b := range sectionOf(t, "how-to/no-proxy.md", "What counts the requests").blocks {
+			if b.kind == "yaml" {
+				if err := yaml.UnmarshalStrict([]byte(b.text), &part); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			_, refused, _ = strings.Cut(strings.TrimSpace(b.text), "\n")
+		}
+		s := newScene(t)
+		ro := newRollout(v1alpha1.Step{Weight: 50})
+		ro.Spec.Router, ro.Spec.Analysis = part.Spec.Router, part.Spec.Analysis
+		s.create(deployment("website", 2), service("website"), ro)
+		s.startOperator(newMeasurements(), func(see *sight) { see.noTrafficMetrics = true })
+		s.waitReason(v1alpha1.ReasonInvalidSpec)
+		if _, _, message := ready(s.rollout()); message != refused {
+			t.Errorf("refused by\n%s\nand the page says\n%s", message, refused)
+		}
+	})
+}

@@ -86,6 +86,7 @@ var layers = []layer{
 	{folder: "traffic/nginx", imports: []string{"./api", "./analysis", "./proxy/accesslog", "./traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "traffic/gatewayapi", imports: []string{"./api", "./traffic", "./traffic/routes", "k8s.io", "sigs.k8s.io"}},
 	{folder: "traffic/smi", imports: []string{"./api", "./traffic", "k8s.io"}},
+	{folder: "traffic/selector", imports: []string{"./api", "./traffic", "k8s.io"}},
 	{folder: "controllers/workload", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/sampling/evidence", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/source", "./controllers/sampling/metrics", "./controllers/sampling/resolve"}, pure: true},
 	{folder: "controllers/sampling", imports: []string{"./api", "./analysis", "./controllers/kit/changes", "./poll", "./traffic", "golang.org/x/sync", "k8s.io", "sigs.k8s.io"}},

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
 // AnnotationPin on a root Service records, as JSON, which keys Serin added to its
@@ -20,7 +22,7 @@ const AnnotationPin = "serin.dev/pin"
 const AnnotationSplit = "serin.dev/split"
 
 // Pin narrows a root Service to the pods of one backend, so that requests which
-// reach it past a gateway or mesh meet one version only.
+// reach it past a gateway or mesh meet one version only; without any, all requests do.
 type Pin struct {
 	// Split that asks for it.
 	Split string `json:"split"`
@@ -78,10 +80,25 @@ func PinKeys(root, backend *corev1.Service) (map[string]string, error) {
 		}
 	}
 	if len(keys) == 0 || !labels.SelectorFromSet(declared).Matches(labels.Set(of)) {
-		return nil, fmt.Errorf("%s: Service %q does not select some of the pods of Service %q, so requests past the routes can't be kept to it; "+
-			"give its selector all labels of %q and one more, or remove the annotation", FieldDefaultBackend, backend.Name, root.Name, root.Name)
+		return nil, fmt.Errorf("%s: Service %q does not select some of the pods of Service %q, so requests to %q can't be kept to it; "+
+			"give its selector all labels of %q and one more, or remove the annotation", FieldDefaultBackend, backend.Name, root.Name, root.Name, root.Name)
 	}
 	return keys, nil
+}
+
+// Chosen is the backend that gets all requests of a split; "" when several have a weight.
+func Chosen(split *splitv1.TrafficSplit) string {
+	chosen := ""
+	for _, b := range split.Spec.Backends {
+		switch {
+		case b.Weight == 0:
+		case chosen != "":
+			return ""
+		default:
+			chosen = b.Service
+		}
+	}
+	return chosen
 }
 
 // Holder is the name of the split that a root Service serves at present, or "": the

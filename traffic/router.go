@@ -73,7 +73,12 @@ const (
 	// MeansRoutes: a gateway or mesh does, by routes that name the backends. The
 	// requests that do not pass it reach the root Service as without a split.
 	MeansRoutes Means = "Routes"
+	// MeansSelector: the root Service selects the pods of one backend itself.
+	MeansSelector Means = "Selector"
 )
+
+// Narrows is true when the selector of the root Service is narrowed to one backend.
+func (m Means) Narrows() bool { return m == MeansRoutes || m == MeansSelector }
 
 // Target is the split that a data plane is for.
 type Target struct {

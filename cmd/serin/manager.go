@@ -40,6 +40,7 @@ import (
 	"github.com/serin-dev/serin/traffic/gatewayapi"
 	"github.com/serin-dev/serin/traffic/istio"
 	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/selector"
 	"github.com/serin-dev/serin/traffic/smi"
 )
 
@@ -234,7 +235,7 @@ func (o *managerOptions) routers(ctx context.Context, mgr manager.Manager, confi
 	if err != nil {
 		return nil, fmt.Errorf("set up the Gateway API router: %w", err)
 	}
-	return []traffic.Router{n, gateway, mesh, smi.New(o.smiSettle)}, nil
+	return []traffic.Router{n, gateway, mesh, smi.New(o.smiSettle), selector.New(0)}, nil
 }
 
 func (o *managerOptions) addTrafficSplits(ctx context.Context, mgr manager.Manager, routers []traffic.Router, confirmed *reports.Reports) error {
@@ -278,7 +279,7 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 		return err
 	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
-		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: append(names, v1alpha1.RouterNone),
+		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: names,
 		Drain: map[v1alpha1.RouterName]time.Duration{smi.Name: o.smiSettle}, Served: o.splits, Measurements: measured, Metrics: named, Outbox: outbox,
 		TrafficMetrics: servesTrafficMetrics(mgr.GetRESTMapper()),
 		Recordings:     direct,

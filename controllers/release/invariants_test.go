@@ -85,7 +85,7 @@ func (w *world) checkWithoutSplit() {
 	var available int32
 	for _, rs := range w.rss {
 		available += rs.available
-		if rs.owner == kit.OwnerSerin && rs.existing > 0 && w.routerName() != v1alpha1.RouterNone && !w.tampered && !w.forced() {
+		if rs.owner == kit.OwnerSerin && rs.existing > 0 && !w.byReplicas() && !w.tampered && !w.forced() {
 			w.t.Fatalf("S1: pods of canary %s while the root Service selects them\n%s", rs.revision, w.tail())
 		}
 	}

@@ -82,11 +82,9 @@ func (w *world) draw(r *rand.Rand) {
 		spec.Router = v1alpha1.RouterNone
 		if spec.Strategy.Type != v1alpha1.StrategyBlueGreen {
 			spec.Strategy.Steps = drawSteps(r, false)
-		} else {
-			spec.Strategy = v1alpha1.Strategy{Steps: drawSteps(r, false)}
 		}
 	}
-	if r.IntN(4) == 0 {
+	if r.IntN(4) == 0 && (spec.Router != v1alpha1.RouterNone || w.byReplicas()) {
 		spec.Strategy.RollBackOver = "40s"
 	}
 	if r.IntN(5) == 0 {

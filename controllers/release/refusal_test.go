@@ -129,7 +129,7 @@ func TestWhatCantBeServedCanStillBeTakenBack(t *testing.T) {
 				w.split.deleting, w.split.lag, w.tampered, w.dirty = true, 0, true, true
 				w.until("gone", func() bool { return w.split == nil })
 				w.run(10)
-				if pods := w.byRevision("sv2").existing; pods > 0 && w.routerName() != v1alpha1.RouterNone {
+				if pods := w.byRevision("sv2").existing; pods > 0 && !w.byReplicas() {
 					t.Errorf("%d pods that nothing governs\n%s", pods, w.tail())
 				}
 			})

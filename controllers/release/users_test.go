@@ -206,6 +206,27 @@ var userScenarios = []scenario{
 		w.control(v1alpha1.ControlPromote, "sv2")
 		w.ready()
 	}},
+	{"blue-green without a proxy is judged by nothing and switches at once", func(w *world) {
+		w.ro.Spec.Router = v1alpha1.RouterNone
+		w.ro.Spec.Strategy = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{Until: v1alpha1.UntilManual, ScaleDownDelay: "60s"}}
+		w.ready()
+		w.setTemplate("v2")
+		w.untilReason(v1alpha1.ReasonWaitingForApproval)
+		w.control(v1alpha1.ControlPromote, "sv2")
+		w.until("weight 100", func() bool { return w.split.observed == 100 })
+		if n := w.byRevision("kv1").available; n != 4 {
+			w.t.Errorf("%d pods of the old version after the switch", n)
+		}
+		w.ready()
+	}},
+	{"blue-green without a proxy switches back when what counts its requests says so", func(w *world) {
+		w.ro.Spec.Router, w.ro.Spec.Analysis = v1alpha1.RouterNone, &v1alpha1.Analysis{MinSuccessRate: "99%"}
+		w.ro.Spec.Strategy = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{ScaleDownDelay: "60s"}}
+		w.failures["v2"] = 20
+		w.ready()
+		w.setTemplate("v2")
+		w.until("rolled back", w.rolledBack)
+	}},
 	{"blue-green rolls back in one write", func(w *world) {
 		w.ro.Spec.Strategy = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{ScaleDownDelay: "60s"}}
 		w.ro.Spec.Analysis = &v1alpha1.Analysis{MinSuccessRate: "99%"}

@@ -146,6 +146,8 @@ func (w *world) routerName() v1alpha1.RouterName {
 	return v1alpha1.RouterNginx
 }
 
+func (w *world) byReplicas() bool { return strategy.ByReplicas(&w.ro.Spec, w.routerName()) }
+
 // setTemplate is what kubectl apply does.
 func (w *world) setTemplate(template string) {
 	if w.dep.template == template {

@@ -98,7 +98,7 @@ func defaultBackend(ro *v1alpha1.Rollout, route strategy.Route) string {
 // splitRouter is the router that the split names: the one of the spec. Where that
 // can serve no split, one that is there keeps its own, which restores the traffic.
 func (s *snapshot) splitRouter() v1alpha1.RouterName {
-	if s.split == nil || s.RouterOffered && s.RouterName != v1alpha1.RouterNone {
+	if s.split == nil || s.RouterOffered && !strategy.ByReplicas(&s.Rollout.Spec, s.RouterName) {
 		return s.RouterName
 	}
 	return v1alpha1.RouterName(traffic.RouterName(s.split, string(s.RouterName)))

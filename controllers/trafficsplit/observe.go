@@ -210,7 +210,10 @@ func (r *Reconciler) rival(ctx context.Context, split *splitv1.TrafficSplit, roo
 // observePin finds what the root Service is to be narrowed to, and which other endpoints it has.
 func (r *Reconciler) observePin(ctx context.Context, o *observation, services map[string]*corev1.Service) error {
 	name := traffic.DefaultBackend(o.Split)
-	if o.Means != traffic.MeansRoutes && o.Next != traffic.MeansRoutes || name == "" || o.Root.Service == nil {
+	if o.Next == traffic.MeansSelector {
+		name = traffic.Chosen(o.Split)
+	}
+	if !o.Means.Narrows() && !o.Next.Narrows() || name == "" || o.Root.Service == nil {
 		return nil
 	}
 	o.Pin.Backend = name
@@ -232,6 +235,11 @@ func (r *Reconciler) observePin(ctx context.Context, o *observation, services ma
 	for _, endpoint := range o.Endpoints.Ready {
 		if !slices.Contains(ready, endpoint) {
 			o.Pin.Around++
+		}
+	}
+	for _, endpoint := range ready {
+		if !slices.Contains(o.Endpoints.Ready, endpoint) {
+			o.Pin.Missing++
 		}
 	}
 	return nil

@@ -207,7 +207,7 @@ func (r *Reconciler) watchDataPlanes(scheme *runtime.Scheme, b *builder.Builder)
 				return fmt.Errorf("watch the kinds of router %s: %w", router.Name(), err)
 			}
 			follow := r.splitsOfProxies
-			if router.Means() == traffic.MeansRoutes {
+			if router.Means().Narrows() {
 				follow = r.splitsOfRoute(gvk.Kind)
 			}
 			b.Watches(object, handler.EnqueueRequestsFromMapFunc(follow))

@@ -12,7 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -152,4 +155,84 @@ func TestAReleaseWithoutAProxyIsJudgedByAPrometheus(t *testing.T) {
 			t.Errorf("refused by\n%s\nand the page says\n%s", message, refused)
 		}
 	})
+}
+
+// switching begins a play of a blue-green release whose Service is switched by its selector:
+// callers must meet one version at every moment.
+func switching(t *testing.T, b v1alpha1.BlueGreen) *stage {
+	t.Helper()
+	p := begin(t, func(c *cast) {
+		c.rollout.Spec.Router, c.rollout.Spec.Strategy = v1alpha1.RouterNone, v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &b}
+	})
+	p.promise.oneVersion = true
+	return p
+}
+
+// selects is the revision that the root Service selects; "" for none.
+func (p *stage) selects() string {
+	p.Helper()
+	root := &corev1.Service{}
+	if err := admin.Get(p.Context(), p.key("website"), root); err != nil {
+		p.Fatal(err)
+	}
+	return root.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey]
+}
+
+// live waits until the canary has a share of the requests.
+func (p *stage) live(weight int32) {
+	p.Helper()
+	p.eventually(fmt.Sprintf("weight %d is live", weight), func(context.Context) bool {
+		st := p.rollout().Status
+		return st.Step != nil && st.Step.ProgrammedAt != nil && st.Step.Weight == weight && p.weight() == weight
+	})
+}
+
+func TestBlueGreenWithoutAProxySwitchesTheSelector(t *testing.T) {
+	t.Parallel()
+	p := switching(t, v1alpha1.BlueGreen{Until: v1alpha1.UntilManual, ScaleDownDelay: "1h"})
+	p.setImage(imageV2)
+	p.waitReason(v1alpha1.ReasonWaitingForApproval)
+	st := p.rollout().Status
+	blue, green := st.Stable.Revision, st.Canary.Revision
+	if got := p.selects(); got != blue {
+		t.Errorf("before the switch the Service selects %q, want %q", got, blue)
+	}
+	if pods := p.pods(); len(pods[imageV1]) != 4 || len(pods[imageV2]) != 4 {
+		t.Errorf("pods %v, want 4 of both", pods)
+	}
+	p.operator.stop(t)
+	p.operator = p.startOperator(p.time)
+	p.decide(v1alpha1.ControlPromote)
+	p.live(100)
+	if got := p.selects(); got != green {
+		t.Errorf("after the switch the Service selects %q, want %q", got, green)
+	}
+	if pods := p.pods(); len(pods[imageV1]) != 4 {
+		t.Errorf("pods %v: the old version is gone before its time", pods)
+	}
+	p.operator.stop(t)
+	p.operator = p.startOperator(p.time)
+	p.pass(time.Hour)
+	p.waitReady()
+	if pods := p.pods(); len(pods[imageV1]) != 0 || len(pods[imageV2]) != 4 {
+		t.Errorf("pods %v", pods)
+	}
+	p.checkGivenBack()
+}
+
+func TestBlueGreenWithoutAProxySwitchesBack(t *testing.T) {
+	t.Parallel()
+	p := switching(t, v1alpha1.BlueGreen{ScaleDownDelay: "1h"})
+	p.setImage(imageV2)
+	p.live(100)
+	blue := p.rollout().Status.Stable.Revision
+	p.decide(v1alpha1.ControlAbort)
+	p.waitReason(v1alpha1.ReasonRolledBack)
+	if pods := p.pods(); len(pods[imageV1]) != 4 || len(pods[imageV2]) != 0 {
+		t.Errorf("pods %v", pods)
+	}
+	if h := p.rollout().Status.Stable.Revision; h != blue {
+		t.Errorf("stable is %s, want %s", h, blue)
+	}
+	p.checkGivenBack()
 }

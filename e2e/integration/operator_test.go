@@ -27,6 +27,7 @@ import (
 	splitserved "github.com/serin-dev/serin/controllers/trafficsplit/served"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/selector"
 	"github.com/serin-dev/serin/traffic/smi"
 )
 
@@ -105,7 +106,7 @@ func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) 
 		t.Fatal(err)
 	}
 	err = trafficsplit.SetupWithManager(ctx, mgr, trafficsplit.Options{
-		Routers: []traffic.Router{router, addGateway(ctx, t, mgr, see), smi.New(meshSettle)}, DefaultRouter: nginx.Name, Clock: clock.RealClock{}, Served: served,
+		Routers: []traffic.Router{router, addGateway(ctx, t, mgr, see), smi.New(meshSettle), selector.New(meshSettle)}, DefaultRouter: nginx.Name, Clock: clock.RealClock{}, Served: served,
 		Recorder: mgr.GetEventRecorder("serin-trafficsplit"), Changed: proxies.changed(t, see.namespaces),
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 //
 //	phase          | holds when                                    | then
 //	---------------+-----------------------------------------------+------------------------------
-//	LeavingRouter  | the router is none, and a split is there      | the split goes
+//	LeavingRouter  | shares are of pods, and a split is there      | the split goes
 //	Adopting       | the canary was handed over                    | old pods go; it is stable
 //	First          | no version is stable                          | the Deployment rolls out
 //	(lost)         | stable's ReplicaSet was deleted               | see lost.go
@@ -221,7 +221,7 @@ func actInRelease(d *state.Draft, p state.Phase) (another bool) {
 // than none is still there. Nothing would move its weights any more, so all pods stay
 // until the traffic is off it.
 func leavesRouter(s *state.Snapshot) bool {
-	return s.RouterName == v1alpha1.RouterNone && s.Split.Presence == kit.Present && s.Split.Ours
+	return s.ByReplicas && s.Split.Presence == kit.Present && s.Split.Ours
 }
 
 func leaveRouter(d *state.Draft) {

@@ -203,7 +203,7 @@ func stableServiceGone(s *state.Snapshot) bool {
 
 // refuse says why a pair can't be released.
 func refuse(s *state.Snapshot) *kit.Statement {
-	if s.ByReplicas {
+	if s.RouterName == v1alpha1.RouterNone {
 		return state.Refuse(v1alpha1.ReasonInvalidSpec, "spec.router: none can't move traffic between two Services; name another router.")
 	}
 	if why := state.ServiceMissing(s); why != nil {

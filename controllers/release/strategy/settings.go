@@ -58,7 +58,7 @@ type Settings struct {
 // only come from an object that the schema did not check.
 func Parse(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freezes []v1alpha1.Freeze, m Metrics) (Settings, error) {
 	s := Settings{
-		Deadline: DefaultProgressDeadline, ByReplicas: router == v1alpha1.RouterNone,
+		Deadline: DefaultProgressDeadline, ByReplicas: ByReplicas(spec, router),
 		Unmeasured:     router == v1alpha1.RouterNone && spec.Analysis == nil,
 		PauseOnFailure: spec.Strategy.OnFailure == v1alpha1.OnFailurePause,
 	}
@@ -74,8 +74,8 @@ func Parse(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freezes []v1a
 	if err == nil {
 		err = s.parseSteps(spec)
 	}
-	if err == nil && s.ByReplicas {
-		err = s.checkByReplicas(spec)
+	if err == nil && router == v1alpha1.RouterNone {
+		err = s.checkWithoutRouter(spec)
 	}
 	if err != nil {
 		s.Steps = nil
@@ -83,10 +83,16 @@ func Parse(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freezes []v1a
 	return s, err
 }
 
-// checkByReplicas refuses what needs a router, rather than doing something else.
-func (s *Settings) checkByReplicas(spec *v1alpha1.RolloutSpec) error {
-	if spec.Strategy.Type == v1alpha1.StrategyBlueGreen {
-		return errors.New("spec.router: none can't serve the strategy BlueGreen, since pods of both versions answer as soon as they are ready; name another router")
+// ByReplicas reports whether the canary's share is that of its pods. Blue-green needs no
+// shares: without a router, the Service's own selector leads all requests to one version.
+func ByReplicas(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName) bool {
+	return router == v1alpha1.RouterNone && spec.Strategy.Type != v1alpha1.StrategyBlueGreen
+}
+
+// checkWithoutRouter refuses what needs a router, rather than doing something else.
+func (s *Settings) checkWithoutRouter(spec *v1alpha1.RolloutSpec) error {
+	if !s.ByReplicas && s.RollBackOver > 0 {
+		return errors.New("spec.strategy.rollBackOver: the router none moves all requests at once; remove rollBackOver, or name another router")
 	}
 	for i := range s.Steps {
 		step := &s.Steps[i]

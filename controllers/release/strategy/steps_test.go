@@ -179,9 +179,11 @@ func TestAStrategyThatCantBeServedIsRefused(t *testing.T) {
 		"spec.strategy.steps[0].canaryReplicas":   specWith(func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[0].CanaryReplicas = &pods }),
 		"spec.strategy.steps[1].at":               specWith(func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[1].At = "at noon" }),
 		fmt.Sprintf("makes %d steps", maxSteps+1): many,
-		"can't serve the strategy BlueGreen":      none(func(s *v1alpha1.RolloutSpec) { s.Strategy = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen} }),
-		"steps[1]: the router none can neither":   none(func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[1].Mirror = new(int32(1)) }),
-		"steps[0]: the router none can neither":   none(func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[0].Matches = []string{"beta"} }),
+		"spec.strategy.rollBackOver: the router": none(func(s *v1alpha1.RolloutSpec) {
+			s.Strategy = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, RollBackOver: "1m"}
+		}),
+		"steps[1]: the router none can neither": none(func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[1].Mirror = new(int32(1)) }),
+		"steps[0]: the router none can neither": none(func(s *v1alpha1.RolloutSpec) { s.Strategy.Steps[0].Matches = []string{"beta"} }),
 	} {
 		router := v1alpha1.RouterNginx
 		if spec.Router != "" {

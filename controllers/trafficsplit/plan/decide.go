@@ -19,7 +19,7 @@ func decide(o Observation) Decision {
 	switch {
 	case o.Claim == "":
 		return Decision{} // who serves the split is not known
-	case o.leaving() && o.Means == traffic.MeansRoutes:
+	case o.leaving() && o.Means.Narrows():
 		return withdrawRoutes(o)
 	case o.leaving():
 		return withdraw(o)
@@ -72,7 +72,7 @@ func serve(o Observation) Decision {
 		d.Actions = append(d.Actions, kit.AddFinalizer{})
 	}
 	report.Router = o.Leader
-	if o.Means == traffic.MeansRoutes {
+	if o.Means.Narrows() {
 		lead(o, &d)
 	} else {
 		d.Actions = append(d.Actions, addEndpoints(o)...)

@@ -101,6 +101,8 @@ type Pin struct {
 	// Around is the number of ready endpoints of the root Service that are not the
 	// Backend's.
 	Around int
+	// Missing is the number of ready endpoints of the Backend that are not the root Service's.
+	Missing int
 }
 
 // Endpoints are the ready endpoints of the root Service.

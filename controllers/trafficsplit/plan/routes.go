@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,7 +58,15 @@ func pinRoot(o Observation) []kit.Action {
 	case o.Pin.Backend == "", o.Pin.Problem != "", maps.Equal(live, o.Pin.Keys), o.pinStarves():
 		return nil
 	}
-	return []kit.Action{PinRoot{Write{serviceObject(o.Root.Service), fmt.Sprintf("requests past the routes are for Service %q", o.Pin.Backend)}}}
+	return []kit.Action{PinRoot{Write{serviceObject(o.Root.Service), fmt.Sprintf("%s are for Service %q", o.narrowed(), o.Pin.Backend)}}}
+}
+
+// narrowed are the requests that the root Service's own selector leads.
+func (o Observation) narrowed() string {
+	if o.Means == traffic.MeansSelector {
+		return "all requests"
+	}
+	return "requests past the routes"
 }
 
 // awaitsEndpoints is a backend that the routes are to send their first requests to although
@@ -133,7 +142,7 @@ func (o Observation) movesOn() bool {
 // proxies from its selector, when routes are to lead from then on: in between no request
 // may meet an unverified version.
 func (o Observation) PinNext() map[string]string {
-	if !o.movesOn() || o.Next != traffic.MeansRoutes || o.Pin.Problem != "" || o.BackendEndpoints[o.Pin.Backend] == 0 {
+	if !o.movesOn() || !o.Next.Narrows() || o.Pin.Problem != "" || o.BackendEndpoints[o.Pin.Backend] == 0 {
 		return nil
 	}
 	return o.Pin.Keys
@@ -185,19 +194,35 @@ func led(o Observation) (Condition, *splitv1.ConfirmedStatus, time.Duration) {
 	if c, waiting := waitingForRoutes(o); waiting {
 		return c, nil, 0
 	}
+	c, waiting := waitingForPin(o)
+	if waiting && o.Means == traffic.MeansSelector {
+		return c, nil, 0 // what is to follow are these very endpoints
+	}
 	confirmed := o.confirmedSince()
-	if c, waiting := waitingForPin(o); waiting {
+	if waiting {
 		return c, confirmed, 0
 	}
 	if left := confirmed.Since.Add(o.DataPlane.Settle).Sub(o.Now); left > 0 {
 		return Condition{metav1.ConditionFalse, splitv1.ReasonSettling, fmt.Sprintf(
-			"the routes are as wanted; the proxies behind them have %s to follow", o.DataPlane.Settle)}, confirmed, left
+			"%s to follow", o.settling())}, confirmed, left
+	}
+	if o.Means == traffic.MeansSelector {
+		return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, fmt.Sprintf(
+			"the endpoints of Service %q are those of Service %q", o.Root.Service.Name, o.Pin.Backend)}, confirmed, 0
 	}
 	message := "the weights are live for every request that passes the routes"
 	if o.Resolved.Limited {
 		message = "the weights are live for every request that passes the routes and matches"
 	}
 	return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, message}, confirmed, 0
+}
+
+// settling is what has the time to follow, and how much of it.
+func (o Observation) settling() string {
+	if o.Means == traffic.MeansSelector {
+		return fmt.Sprintf("the endpoints are as wanted; kube-proxies have %s", o.DataPlane.Settle)
+	}
+	return fmt.Sprintf("the routes are as wanted; the proxies behind them have %s", o.DataPlane.Settle)
 }
 
 // waitingForRoutes tells which route is not as wanted yet.
@@ -231,15 +256,18 @@ func waitingForPin(o Observation) (Condition, bool) {
 	case o.Pin.Problem != "":
 		return pending("%s", o.Pin.Problem), true
 	case o.pinStarves() && !maps.Equal(traffic.PinOf(o.Root.Service).Keys, o.Pin.Keys):
-		return pending("Service %q has no ready endpoint that could take the requests past the routes", o.Pin.Backend), true
+		return pending("Service %q has no ready endpoint that could take %s", o.Pin.Backend, o.taken()), true
 	case !o.Endpoints.Known:
 		return Condition{metav1.ConditionUnknown, splitv1.ReasonWaitingForService, "the endpoints of the root Service could not be read"}, true
-	case !maps.Equal(traffic.PinOf(o.Root.Service).Keys, o.Pin.Keys) || o.Pin.Around > 0:
+	case !maps.Equal(traffic.PinOf(o.Root.Service).Keys, o.Pin.Keys) || o.Pin.Around > 0 || o.Means == traffic.MeansSelector && o.Pin.Missing > 0:
 		return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForService, fmt.Sprintf(
 			"Service %q is being narrowed to the pods of Service %q", o.Root.Service.Name, o.Pin.Backend)}, true
 	}
 	return Condition{}, false
 }
+
+// taken is narrowed as what a backend takes.
+func (o Observation) taken() string { return "the " + strings.TrimPrefix(o.narrowed(), "all ") }
 
 // confirmedSince is since when the routes ask for what they ask for now.
 func (o Observation) confirmedSince() *splitv1.ConfirmedStatus {

@@ -349,3 +349,77 @@ func TestWithdrawByRoutes(t *testing.T) {
 		})
 	}
 }
+
+// switched is the observation of a split without any proxy, whose root Service is narrowed.
+func switched() plan.Observation {
+	o := written()
+	o.Means, o.Next, o.Router = traffic.MeansSelector, traffic.MeansSelector, "none"
+	o.DataPlane = traffic.State{Settle: settle}
+	return o
+}
+
+// Without a proxy, the endpoints of the root Service are all that there is to confirm.
+func TestDecideBySelector(t *testing.T) {
+	long := func() plan.Observation {
+		o := switched()
+		o.Now = noon.Add(-time.Hour)
+		o.Split.Status.Confirmed = decide(o).Report.Confirmed
+		o.Now = noon
+		return o
+	}
+	for name, test := range map[string]struct {
+		from    plan.Observation
+		edit    func(*plan.Observation)
+		actions string
+		reason  string
+		says    string
+		again   time.Duration
+	}{
+		"the Service is switched in one write": {
+			from: long(), edit: func(o *plan.Observation) {
+				o.Pin = plan.Pin{Backend: "canary", Keys: map[string]string{"version": "2"}, Around: 1, Missing: 1}
+			},
+			actions: "PinRoot web", reason: splitv1.ReasonWaitingForService, says: `narrowed to the pods of Service "canary"`,
+		},
+		"a version without a ready pod gets nothing": {
+			from: long(), edit: func(o *plan.Observation) {
+				o.Pin = plan.Pin{Backend: "canary", Keys: map[string]string{"version": "2"}, Around: 1}
+				o.BackendEndpoints["canary"] = 0
+			},
+			reason: splitv1.ReasonPending, says: `Service "canary" has no ready endpoint that could take the requests`,
+		},
+		"a pod of the other version is still an endpoint": {
+			from: long(), edit: func(o *plan.Observation) { o.Pin.Around = 1 }, reason: splitv1.ReasonWaitingForService,
+		},
+		"a pod of the version is no endpoint yet": {
+			from: long(), edit: func(o *plan.Observation) { o.Pin.Missing = 1 }, reason: splitv1.ReasonWaitingForService,
+		},
+		"kube-proxies have the time to follow": {
+			from: switched(), reason: splitv1.ReasonSettling, says: "kube-proxies have 5s to follow", again: settle,
+		},
+		"then it is live": {
+			from: long(), reason: splitv1.ReasonProgrammed, says: `the endpoints of Service "web" are those of Service "stable"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := test.from
+			if test.edit != nil {
+				test.edit(&o)
+			}
+			d := decide(o)
+			if got := actions(d); got != test.actions {
+				t.Errorf("actions %q, want %q", got, test.actions)
+			}
+			p := d.Report.Programmed
+			if p.Reason != test.reason || !strings.Contains(p.Message, test.says) || d.After != test.again {
+				t.Errorf("%s: %s, again in %s", p.Reason, p.Message, d.After)
+			}
+			if live := p.Status == metav1.ConditionTrue; live != (test.reason == splitv1.ReasonProgrammed) {
+				t.Errorf("programmed is %s", p.Status)
+			}
+			if d.Report.Confirmed != nil && test.reason == splitv1.ReasonWaitingForService {
+				t.Error("the time to follow begins before the endpoints are there")
+			}
+		})
+	}
+}

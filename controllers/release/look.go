@@ -20,7 +20,9 @@ func newDraft(o state.Observation) *state.Draft {
 	s.Facts = targetOf(s.Rollout).Observe(s)
 	if !s.Deleting() { // then what can't be read has its default
 		s.Refusal = refuse(s, err)
-		s.ByReplicas = s.ByReplicas && (s.Refusal == nil || s.Split.Presence == kit.Absent) // a split that is there leads the traffic
+		if s.Refusal != nil && s.Split.Presence != kit.Absent { // a split that is there leads the traffic
+			s.ByReplicas, s.Unmeasured = false, false
+		}
 	}
 	return d
 }

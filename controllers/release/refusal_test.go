@@ -39,10 +39,14 @@ var obstacles = map[string]struct {
 	"a router that can't do what the strategy needs": {
 		v1alpha1.ReasonInvalidSpec,
 		func(w *world) {
-			w.edit("router none with a mirror", func(s *v1alpha1.RolloutSpec) { s.Router, s.Strategy.Steps[2].Mirror = v1alpha1.RouterNone, new(int32(10)) })
+			w.edit("router none with a mirror", func(s *v1alpha1.RolloutSpec) {
+				s.Router, s.Strategy.Steps[len(s.Strategy.Steps)-1].Mirror = v1alpha1.RouterNone, new(int32(10))
+			})
 		},
 		func(w *world) {
-			w.edit("router nginx", func(s *v1alpha1.RolloutSpec) { s.Router, s.Strategy.Steps[2].Mirror = v1alpha1.RouterNginx, nil })
+			w.edit("router nginx", func(s *v1alpha1.RolloutSpec) {
+				s.Router, s.Strategy.Steps[len(s.Strategy.Steps)-1].Mirror = v1alpha1.RouterNginx, nil
+			})
 		}, false,
 	},
 	"a Service that became headless": {

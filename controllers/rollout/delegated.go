@@ -31,7 +31,7 @@ func isDelegated(ro *v1alpha1.Rollout) bool {
 // user's metrics. The split of a CanaryRelease has the name of its Service.
 func (s *snapshot) subject(status *v1alpha1.RolloutStatus) (of analysis.Subject, measured bool) {
 	ro := s.Rollout
-	if s.RouterName == v1alpha1.RouterNone {
+	if s.routerless() {
 		of.Stable, of.Canary = s.replicaSetOf(status.Stable), s.replicaSetOf(status.Canary)
 		return of, s.counting == evidence.CountingReplicaSets && of.Stable != "" && of.Canary != ""
 	}

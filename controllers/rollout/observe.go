@@ -69,7 +69,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (snapsho
 	before := r.memory.look(client.ObjectKeyFromObject(ro), s.Now)
 	s.ReportedAt, s.Jump = before.reportedAt, before.lookout.Jump
 	s.LeaveOut = r.recordings.get(client.ObjectKeyFromObject(ro)).LeaveOut()
-	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeMetrics(ctx, &s), r.observeReleased(ctx, &s))
+	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeReleased(ctx, &s), r.observeMetrics(ctx, &s))
 	if err != nil {
 		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
 		return s, err

@@ -104,6 +104,12 @@ func (s *snapshot) splitRouter() v1alpha1.RouterName {
 	return v1alpha1.RouterName(traffic.RouterName(s.split, string(s.RouterName)))
 }
 
+// routerless reports whether no router counts the requests: none is wanted, and no split is
+// there that another one serves.
+func (s *snapshot) routerless() bool {
+	return s.RouterName == v1alpha1.RouterNone && (s.split == nil || traffic.RouterName(s.split, string(s.RouterName)) == string(v1alpha1.RouterNone))
+}
+
 // setSplit makes a TrafficSplit what it has to be for a route, whatever other actors
 // made of it meanwhile.
 func setSplit(ts *splitv1.TrafficSplit, s snapshot, route strategy.Route) {

@@ -18,10 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/serin-dev/serin/analysis"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/state"
 	"github.com/serin-dev/serin/controllers/release/strategy"
+	"github.com/serin-dev/serin/controllers/sampling/evidence"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -259,5 +262,33 @@ func TestTheLiveWeightIsUnknownWhilePortsDiffer(t *testing.T) {
 	}
 	if got := observedWeight(backends(80, 0), "website-stable", "website-canary"); got != -1 {
 		t.Errorf("with a port that the canary gets nothing of: %d", got)
+	}
+}
+
+// Until the traffic is off the proxies of a split, they count it, whatever the spec says.
+func TestASplitThatIsThereIsMeasuredAlthoughTheSpecNamesNoRouter(t *testing.T) {
+	status := &v1alpha1.RolloutStatus{Stable: &v1alpha1.VersionStatus{Revision: "1"}, Canary: &v1alpha1.VersionStatus{Revision: "2"}}
+	sets := []kit.ReplicaSet{{Object: kit.Object{Name: "website-1"}, Revision: "1"}, {Object: kit.Object{Name: "website-2"}, Revision: "2"}}
+	served := func(router string) *splitv1.TrafficSplit {
+		ts := &splitv1.TrafficSplit{}
+		splitv1.SetRouting(ts, splitv1.Routing{Router: router})
+		return ts
+	}
+	for name, test := range map[string]struct {
+		split    *splitv1.TrafficSplit
+		counting evidence.Counting
+		want     analysis.Subject
+		measured bool
+	}{
+		"proxies of a split":        {served("nginx"), "", analysis.Subject{Split: "website", Stable: "website-stable", Canary: "website-canary"}, true},
+		"two ReplicaSets":           {nil, evidence.CountingReplicaSets, analysis.Subject{Stable: "website-1", Canary: "website-2"}, true},
+		"ReplicaSets of a switch":   {served("none"), evidence.CountingReplicaSets, analysis.Subject{Stable: "website-1", Canary: "website-2"}, true},
+		"a metric counts by itself": {nil, evidence.CountingComparison, analysis.Subject{Stable: "website-1", Canary: "website-2"}, false},
+		"nothing counts":            {nil, evidence.CountingNothing, analysis.Subject{Stable: "website-1", Canary: "website-2"}, false},
+	} {
+		s := snapshot{Observation: state.Observation{Rollout: website(), RouterName: v1alpha1.RouterNone, ReplicaSets: sets}, split: test.split, counting: test.counting}
+		if got, measured := s.subject(status); got != test.want || measured != test.measured {
+			t.Errorf("%s: %+v, measured %v", name, got, measured)
+		}
 	}
 }

@@ -79,7 +79,7 @@ func (s *snapshot) heldAgainst(resolved []resolve.Metric) strategy.Metrics {
 	// A mistake in what is read here is reported where the rest of the settings is.
 	read, _ := settings.Of(s.Rollout.Spec.Analysis)
 	of := evidence.Of(resolved, read.Judge.Tolerance)
-	if s.RouterName == v1alpha1.RouterNone {
+	if s.routerless() {
 		of = of.Counted(evidence.CountingOf(s.Rollout.Spec.Analysis, resolved), resolved)
 	}
 	return strategy.Metrics{
@@ -94,7 +94,7 @@ const servedRecheck = 30 * time.Second
 
 // observeCounting finds out what counts the requests of each version where no router does.
 func (r *Reconciler) observeCounting(s *snapshot, resolved []resolve.Metric) {
-	if s.RouterName != v1alpha1.RouterNone {
+	if !s.routerless() {
 		return
 	}
 	s.counting = evidence.CountingOf(s.Rollout.Spec.Analysis, resolved)

@@ -234,6 +234,7 @@ func wanted(generation int64, weights ...int32) feed.Want {
 }
 
 func TestTheAgentReloadsOnlyForBackends(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	if got := s.readyz(t); got != "starting" {
 		t.Errorf("ready before anything is served: %q", got)
@@ -266,6 +267,7 @@ func TestTheAgentReloadsOnlyForBackends(t *testing.T) {
 }
 
 func TestTheLastGoodConfigurationStays(t *testing.T) {
+	t.Parallel()
 	refused := feed.Want{Problems: []traffic.Problem{{Condition: splitv1.ConditionAccepted, Message: "spec.service: no such Service"}}}
 	for name, test := range map[string]struct {
 		call    string
@@ -278,6 +280,7 @@ func TestTheLastGoodConfigurationStays(t *testing.T) {
 		"the Service has gone away": {"", feed.Want{}, "nothing can be served: "},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newFixture(t)
 			s.wants <- wanted(1, 100, 0)
 			s.report(t)
@@ -310,6 +313,7 @@ func TestTheLastGoodConfigurationStays(t *testing.T) {
 }
 
 func TestAnAgentThatCantStartNginxIsNotReadyAndTriesAgain(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	s.server.failNext("start", errors.New("port is taken"))
 	s.wants <- wanted(1, 100)
@@ -328,6 +332,7 @@ func TestAnAgentThatCantStartNginxIsNotReadyAndTriesAgain(t *testing.T) {
 }
 
 func TestDraining(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
@@ -365,6 +370,7 @@ func TestDraining(t *testing.T) {
 }
 
 func TestNginxIsStartedAgainWhenItEnds(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
@@ -398,6 +404,7 @@ func TestNginxIsStartedAgainWhenItEnds(t *testing.T) {
 
 // At 0.3 s of a second nginx remembers until 0.7 s later; 0.15 s are for its delays.
 func TestWhatNginxRemembersIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	const forgotten = 850 * time.Millisecond
 	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
@@ -418,6 +425,7 @@ func TestWhatNginxRemembersIsWaitedFor(t *testing.T) {
 }
 
 func TestANginxThatRemembersForLongIsReplaced(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
@@ -440,8 +448,10 @@ func TestANginxThatRemembersForLongIsReplaced(t *testing.T) {
 }
 
 func TestWhileTwoMayServeAnotherIsStartedWhateverIsWanted(t *testing.T) {
+	t.Parallel()
 	for name, next := range map[string]feed.Want{"the same": wanted(2, 100), "what was before": wanted(3, 50, 50)} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newFixture(t)
 			s.wants <- wanted(1, 100, 0)
 			s.report(t)
@@ -473,6 +483,7 @@ type leftBehind struct {
 func (l leftBehind) Kept() map[string]int { return l.kept }
 
 func TestAnNginxThatEndedWithItsAgentIsStartedAgainBeforeAnythingIsWanted(t *testing.T) {
+	t.Parallel()
 	previous := wanted(1, 90, 10)
 	server := &fakeServer{fail: map[string]error{"start": errors.New("no memory")}}
 	s := newFixture(t, func(o *Options) {
@@ -508,6 +519,7 @@ func TestAnNginxThatEndedWithItsAgentIsStartedAgainBeforeAnythingIsWanted(t *tes
 }
 
 func TestProbes(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	if code, _ := get(t, "http://"+s.status+"/healthz"); code != http.StatusOK {
 		t.Errorf("/healthz answers %d while nginx is not running", code)
@@ -518,6 +530,7 @@ func TestProbes(t *testing.T) {
 }
 
 func TestLastCountsWaitForTheOneWhoScrapes(t *testing.T) {
+	t.Parallel()
 	for name, scrapes := range map[string]bool{"a Prometheus scrapes": true, "none scrapes": false} {
 		t.Run(name, func(t *testing.T) {
 			status := newStatusServer(prometheus.NewRegistry(), confirmation.Served{Pod: "uid"})

@@ -275,26 +275,27 @@ func deviation(hits, of int, share float64) float64 {
 }
 
 // TestNothingIsLostWhileAllCrashes sends about a thousand requests a second, of
-// every kind, through fifty changes of weights, two of backends, and crashes of the
+// every kind, through twenty-five changes of weights, one of backends, and crashes of the
 // agent and of nginx's master.
 func TestNothingIsLostWhileAllCrashes(t *testing.T) {
+	t.Parallel()
 	c := startCrew(t)
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	c.serve(t, stable.destination(100), canary.destination(0))
 	var phase atomic.Int64
 	finish := startPhasedLoads(t, fmt.Sprintf("http://127.0.0.1:%d/", c.port), 5, &atomic.Bool{}, &phase)
 	shares := []int32{10, 25, 50, 75, 90}
-	for change := range 50 {
+	for change := range 25 {
 		share := shares[change%len(shares)]
 		phase.Store(0)
 		c.serve(t, stable.destination(100-share), canary.destination(share))
 		phase.Store(int64(share))
 		switch change {
-		case 10, 30:
+		case 5, 16:
 			c.killAgent(t)
-		case 15, 35:
+		case 8, 20:
 			c.killMaster(t)
-		case 20:
+		case 12:
 			c.serve(t, stable.destination(100-share), canary.destination(share), startBackend(t, "web-extra", nil).destination(0))
 		}
 		awaitRequests(t, 100, stable, canary) // some hundred by each weight, all rounds together
@@ -320,9 +321,8 @@ func TestNothingIsLostWhileAllCrashes(t *testing.T) {
 	checkShares(t, loads, shares)
 }
 
-// checkShares compares what each weight gave with the weight. The sum of all has to be
-// within the 99.9 % band. For each of several that band would be left too often by
-// chance, so it is wider there.
+// checkShares compares what each weight gave with the weight, and the sum of all. Chance
+// leaves each of these bands in one of a million runs.
 func checkShares(t *testing.T, loads []*load, shares []int32) {
 	t.Helper()
 	squares := 0.0
@@ -339,18 +339,19 @@ func checkShares(t *testing.T, loads []*load, shares []int32) {
 		z := deviation(hits, of, float64(share)/100)
 		squares += z * z
 		t.Logf("%d %%: %d of %d, %.2f standard deviations off", share, hits, of, z)
-		if math.Abs(z) > 4.4 {
+		if math.Abs(z) > 5 {
 			t.Errorf("%d of %d requests went to the canary at %d %%", hits, of, share)
 		}
 	}
-	if squares > 20.5 { // the 99.9 % quantile of chi-squared with five degrees of freedom
-		t.Errorf("the shares are %.1f off in all, want at most 20.5", squares)
+	if squares > 36 { // of chi-squared with five degrees of freedom
+		t.Errorf("the shares are %.1f off in all, want at most 36", squares)
 	}
 }
 
 // TestWhenEveryProcessOfNginxIsKilledClientsWait has nothing left that listens but
 // the supervisor: new connections wait for the next nginx.
 func TestWhenEveryProcessOfNginxIsKilledClientsWait(t *testing.T) {
+	t.Parallel()
 	c := startCrew(t)
 	stable := startBackend(t, "web-stable", nil)
 	c.serve(t, stable.destination(1))
@@ -361,7 +362,7 @@ func TestWhenEveryProcessOfNginxIsKilledClientsWait(t *testing.T) {
 	if err := syscall.Kill(-masters[0].PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	for range 20 {
 		response, err := client.Get(url)
 		if err != nil || response.StatusCode != http.StatusOK {
@@ -374,6 +375,7 @@ func TestWhenEveryProcessOfNginxIsKilledClientsWait(t *testing.T) {
 
 // TestAKilledWorkerLosesOnlyWhatItHad kills one of two workers under load.
 func TestAKilledWorkerLosesOnlyWhatItHad(t *testing.T) {
+	t.Parallel()
 	c := startCrew(t)
 	stable := startBackend(t, "web-stable", nil)
 	c.serve(t, stable.destination(1))
@@ -407,6 +409,7 @@ func TestAKilledWorkerLosesOnlyWhatItHad(t *testing.T) {
 
 // TestAnAgentThatCantStartEndsItsSupervisor lets the container see what is wrong.
 func TestAnAgentThatCantStartEndsItsSupervisor(t *testing.T) {
+	t.Parallel()
 	c := startCrew(t)
 	_ = c.stop(t) // only its configuration is of use
 	c.Status = "nowhere"

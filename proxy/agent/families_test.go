@@ -38,8 +38,10 @@ func serveAt(t *testing.T, service, address string) *backend {
 
 // Clients and backends may be of either family of addresses, whatever the other is.
 func TestBothFamiliesOfAddressesAreServed(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range []traffic.Protocol{traffic.ProtocolHTTP, traffic.ProtocolHTTP2, traffic.ProtocolTCP} {
 		t.Run(string(protocol), func(t *testing.T) {
+			t.Parallel()
 			r := startRig(t, rigOptions{})
 			four, six := serveAt(t, "web-four", "127.0.0.1:0"), serveAt(t, "web-six", "[::1]:0")
 			client := http.DefaultClient
@@ -73,6 +75,7 @@ func TestBothFamiliesOfAddressesAreServed(t *testing.T) {
 // TLS is passed on unread: the client speaks with the backend's own certificate, and
 // they agree on HTTP/2 between themselves.
 func TestTLSPassesUnread(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "%s %s", r.Proto, r.TLS.ServerName)
@@ -99,6 +102,7 @@ func TestTLSPassesUnread(t *testing.T) {
 }
 
 func TestConnectionsAreCountedWhenTheyEnd(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable, canary := listenTCP(t, "db-stable"), listenTCP(t, "db-canary")
 	for _, step := range []struct{ stable, canary int32 }{{1, 0}, {0, 1}} {

@@ -16,8 +16,10 @@ import (
 
 // A header can say anything. Whose connection it is can't be made up.
 func TestTheClientOfAFlowIsTheOneThatConnected(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range []traffic.Protocol{traffic.ProtocolHTTP, traffic.ProtocolHTTP2} {
 		t.Run(string(protocol), func(t *testing.T) {
+			t.Parallel()
 			r := startRig(t, rigOptions{})
 			stable := serveAt(t, "web-stable", "127.0.0.1:0")
 			r.want(t, protocol, stable.destination(1))

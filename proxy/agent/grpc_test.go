@@ -195,6 +195,7 @@ func callee(ctx context.Context, client pb.TestServiceClient) (string, error) {
 }
 
 func TestCallsOfOneConnectionAreSplitOneByOne(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable, canary := startCalls(t, "calls-stable"), startCalls(t, "calls-canary")
 	client := dialCalls(t, r)
@@ -223,6 +224,7 @@ func TestCallsOfOneConnectionAreSplitOneByOne(t *testing.T) {
 }
 
 func TestCallsArriveAsTheyWereMade(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	r.want(t, traffic.ProtocolHTTP2, startCalls(t, "calls-stable").destination(1))
 	client := dialCalls(t, r)
@@ -341,6 +343,7 @@ func converse(t *testing.T, stream grpc.BidiStreamingClient[pb.StreamingOutputCa
 // A conversation goes on where it began, through new weights and reloads, while the
 // calls that begin after them go where they should.
 func TestAConversationStaysWhereItBegan(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable, canary := startCalls(t, "calls-stable"), startCalls(t, "calls-canary")
 	client := dialCalls(t, r)
@@ -374,6 +377,7 @@ func TestAConversationStaysWhereItBegan(t *testing.T) {
 // TestNoCallIsLostWhileBackendsChange makes calls without a pause while nginx is
 // reloaded. GOAWAY tells a client which of its calls nginx never took.
 func TestNoCallIsLostWhileBackendsChange(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{drain: time.Second, settle: 50 * time.Millisecond})
 	stable, canary := startCalls(t, "calls-stable"), startCalls(t, "calls-canary")
 	r.want(t, traffic.ProtocolHTTP2, stable.destination(1))
@@ -420,6 +424,7 @@ func TestNoCallIsLostWhileBackendsChange(t *testing.T) {
 // A connection that a previous nginx accepted so late that it never says GOAWAY on it is
 // served by the present weights all the same, and its requests are counted once.
 func TestAConnectionToAPreviousNginxIsServedByTheLiveWeights(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable, canary := startCalls(t, "calls-stable"), startCalls(t, "calls-canary")
 	r.want(t, traffic.ProtocolHTTP2, stable.destination(1), canary.destination(0))
@@ -461,6 +466,7 @@ func TestAConnectionToAPreviousNginxIsServedByTheLiveWeights(t *testing.T) {
 }
 
 func TestFailedCallsCountAsFailures(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable := startCalls(t, "calls-stable")
 	r.want(t, traffic.ProtocolHTTP2, stable.destination(1))
@@ -492,6 +498,7 @@ func TestFailedCallsCountAsFailures(t *testing.T) {
 }
 
 func TestACallThatIsGivenUpEndsAtTheBackend(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable := startCalls(t, "calls-stable")
 	r.want(t, traffic.ProtocolHTTP2, stable.destination(1))
@@ -532,6 +539,7 @@ func startHTTP2(t *testing.T, service string, handler http.Handler) *backend {
 }
 
 func TestRequestsOfHTTP2ArriveAsTheyWereSent(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	r.want(t, traffic.ProtocolHTTP2, startHTTP2(t, "web-stable", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", "Sum")
@@ -574,6 +582,7 @@ func TestRequestsOfHTTP2ArriveAsTheyWereSent(t *testing.T) {
 }
 
 func TestNoBackendToServeHTTP2(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	gone := startCalls(t, "calls-stable")
 	r.want(t, traffic.ProtocolHTTP2, gone.destination(0))

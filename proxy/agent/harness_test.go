@@ -187,7 +187,7 @@ func startRig(t *testing.T, o rigOptions) *rig {
 				Binary: binary, Dir: render.Dir, Workers: render.Workers, Log: r.log, Killed: killed, Files: fdstore.None{}, Clock: clock.RealClock{},
 			})
 		},
-		Drain: o.drain, QuitTimeout: 20 * time.Second, ApplyTimeout: 4 * time.Second, Settle: o.settle,
+		Drain: o.drain, QuitTimeout: 20 * time.Second, ApplyTimeout: 20 * time.Second, Settle: o.settle,
 		Clock: clock.RealClock{}, Log: testr.New(t),
 	})
 	for _, name := range o.leftovers {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -40,9 +41,16 @@ type crewConfig struct {
 	Wants, Reports string
 }
 
+// atOnce is how many tests run at the same time unless -parallel says otherwise: most of
+// the time they wait until nginx has forgotten what it looked up.
+const atOnce = "4"
+
 func TestMain(m *testing.M) {
 	text := os.Getenv(crewVariable)
 	if text == "" {
+		if err := flag.Set("test.parallel", atOnce); err != nil {
+			panic(err)
+		}
 		os.Exit(m.Run())
 	}
 	var c crewConfig
@@ -82,7 +90,7 @@ func (c crewConfig) run(ctx context.Context) error {
 				Binary: c.Binary, Dir: c.Render.Dir, Workers: c.Render.Workers, Log: os.Stderr, Killed: killed, Files: files, Clock: clock.RealClock{},
 			})
 		},
-		Drain: 500 * time.Millisecond, QuitTimeout: 20 * time.Second, ApplyTimeout: 5 * time.Second, Settle: time.Second,
+		Drain: 500 * time.Millisecond, QuitTimeout: 20 * time.Second, ApplyTimeout: 20 * time.Second, Settle: time.Second,
 		Clock: clock.RealClock{}, Log: log.WithName("agent"),
 	}).Run(ctx)
 }

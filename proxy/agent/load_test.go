@@ -56,7 +56,7 @@ func (l *load) run(ctx context.Context, senders int, interval time.Duration) {
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
-	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DialContext: dial, MaxIdleConns: 1000, MaxIdleConnsPerHost: 1000, DisableKeepAlives: !l.keep,
 	}}
 	defer client.CloseIdleConnections()

@@ -54,6 +54,7 @@ func ask(t *testing.T, method, url string, headers ...string) string {
 }
 
 func TestRequestsThatMatchAreSplitAndNoOthers(t *testing.T) {
+	t.Parallel()
 	header := func(name, regex string) traffic.Header { return traffic.Header{Name: name, Regex: regex} }
 	r := startRig(t, rigOptions{})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
@@ -104,6 +105,7 @@ func TestRequestsThatMatchAreSplitAndNoOthers(t *testing.T) {
 // TestMatchesAndWeightsMeet checks that matching comes before the weights, that a
 // change of weights of a limited split needs no reload, and who is counted where.
 func TestMatchesAndWeightsMeet(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	beta := traffic.Match{Group: "g", Name: "beta", Headers: []traffic.Header{{Name: "x-beta", Regex: "1"}}}
@@ -147,6 +149,7 @@ func TestMatchesAndWeightsMeet(t *testing.T) {
 }
 
 func TestASplitWhoseGroupsAreMissingSharesNothing(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	r.wantSplit(t, r.limited(stable, canary, [2]int32{0, 1}))
@@ -169,6 +172,7 @@ func TestASplitWhoseGroupsAreMissingSharesNothing(t *testing.T) {
 
 // TestNginxMatchesAsRE2Does sends values to nginx that Go's regexp judges too.
 func TestNginxMatchesAsRE2Does(t *testing.T) {
+	t.Parallel()
 	expressions := []string{
 		`a`, `^a`, `a$`, `^a$`, `(?i)aB`, `[^a]`, `a.c`, `(a|bc)+d`, `^\d{2,3}$`, `\w+\W\w+`, `\bfoo\b`, `^x?y*z+$`, `[a-c0-9_.-]+@`, `a{2}`,
 		`\$\{x\}`, `"`, `\\`, `;\s*\}`, `^(?:[0-9]{1,3}\.){3}[0-9]{1,3}$`, `[a-zA-Z]+-\D*\d`, `.`, `^a+?$`, `a\.b`, `^$|q`, `[^k]s`, `(?i)[^k]S`, `^.{3}$`, `(?i:A)b`, `[.]`, `[^-\]]b`, `^(?:a|b|)\b`, `\.*\.*$`, `\S\s\S`, `'`, `#`, `~`, `(?i)[k]s`, `%`, `,`,
@@ -199,6 +203,7 @@ func TestNginxMatchesAsRE2Does(t *testing.T) {
 // TestAnExpressionThatTakesTooLongMatchesNothing sends what would take an engine
 // that backtracks longer than the test may run.
 func TestAnExpressionThatTakesTooLongMatchesNothing(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	r.wantSplit(t, r.limited(stable, canary, [2]int32{0, 1},

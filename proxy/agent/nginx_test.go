@@ -30,6 +30,7 @@ func get(t *testing.T, url string) (int, string) {
 }
 
 func TestWeightsAreInEffectWhenReported(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	for _, step := range []struct{ stable, canary int32 }{{1, 0}, {0, 1}, {1, 0}, {0, 5}, {1, 0}} {
@@ -56,6 +57,7 @@ func TestWeightsAreInEffectWhenReported(t *testing.T) {
 }
 
 func TestNoBackendToServe(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable := startBackend(t, "web-stable", nil)
 	r.want(t, traffic.ProtocolHTTP, stable.destination(0))
@@ -68,6 +70,7 @@ func TestNoBackendToServe(t *testing.T) {
 // A backend with less than a part of the buckets has none whole, so nginx finds it by
 // the look-up of single buckets only.
 func TestSharesThatAreNoWholePercentagesAreKept(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	const n = 3000

@@ -12,6 +12,7 @@ import (
 )
 
 func TestWhatHasNoBackendIsReportedUntilItHas(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	missing := wanted(1, 100)
 	missing.Problems = []traffic.Problem{{Condition: splitv1.ConditionResolvedRefs, Message: `spec.backends: Service "web-canary" does not exist yet`}}

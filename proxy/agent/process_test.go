@@ -23,6 +23,7 @@ import (
 // TestAPortThatIsTakenIsReportedAndTheRestStaysServed has the Service gain a
 // port that another process listens on.
 func TestAPortThatIsTakenIsReportedAndTheRestStaysServed(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	b := startBackend(t, "web-stable", nil)
 	r.want(t, traffic.ProtocolHTTP, b.destination(1))
@@ -57,6 +58,7 @@ func TestAPortThatIsTakenIsReportedAndTheRestStaysServed(t *testing.T) {
 // TestAnAgentStartsOverInAUsedFolder starts where a killed one left everything,
 // as a container does that is started again in its pod.
 func TestAnAgentStartsOverInAUsedFolder(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{leftovers: []string{
 		"nginx-7/status.sock", "nginx-7/master", "nginx-1/nginx.conf", "counts.json", "state.json", "access.log", "full/x/00",
 	}})
@@ -76,6 +78,7 @@ func TestAnAgentStartsOverInAUsedFolder(t *testing.T) {
 }
 
 func TestMetricsAsTheManagerReadsThem(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	r.want(t, traffic.ProtocolHTTP, startBackend(t, "web-stable", nil).destination(1), startBackend(t, "web-canary", nil).destination(0))
 	for range 3 {

@@ -25,6 +25,7 @@ func splitWith(weights map[string]int32) traffic.Split {
 }
 
 func TestOnlyBackendsThatGotNoTrafficBeforeAreTried(t *testing.T) {
+	t.Parallel()
 	stableOnly := splitWith(map[string]int32{"10.96.0.1": 100})
 	both := splitWith(map[string]int32{"10.96.0.1": 50, "10.96.0.2": 50})
 	canaryOnly := splitWith(map[string]int32{"10.96.0.2": 100})
@@ -76,6 +77,7 @@ func (s stepping) After(d time.Duration) <-chan time.Time {
 }
 
 func TestABackendIsWaitedForUntilItAcceptsConnections(t *testing.T) {
+	t.Parallel()
 	c := clocktesting.NewFakeClock(time.Unix(0, 0))
 	dial, tries := refusing(3)
 	if err := reach(t.Context(), stepping{c}, dial, []string{"10.96.0.2:80"}); err != nil {
@@ -87,6 +89,7 @@ func TestABackendIsWaitedForUntilItAcceptsConnections(t *testing.T) {
 }
 
 func TestABackendThatNeverAcceptsConnectionsIsAnErrorThatNamesIt(t *testing.T) {
+	t.Parallel()
 	c := clocktesting.NewFakeClock(time.Unix(0, 0))
 	dial, _ := refusing(1 << 30)
 	err := reach(t.Context(), stepping{c}, dial, []string{"10.96.0.2:80"})
@@ -96,6 +99,7 @@ func TestABackendThatNeverAcceptsConnectionsIsAnErrorThatNamesIt(t *testing.T) {
 }
 
 func TestWaitingForABackendEndsWithTheContext(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := clocktesting.NewFakeClock(time.Unix(0, 0))

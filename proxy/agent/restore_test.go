@@ -49,6 +49,7 @@ func leaveState(t *testing.T, want feed.Want) func(*Options) {
 }
 
 func TestAnotherContainerServesWhatWasLiveWhileTheAPIIsAway(t *testing.T) {
+	t.Parallel()
 	previous := wanted(3, 90, 10)
 	opened := make(chan struct{}, 10)
 	s := newFixture(t, leaveState(t, previous), func(o *Options) {
@@ -86,6 +87,7 @@ func TestAnotherContainerServesWhatWasLiveWhileTheAPIIsAway(t *testing.T) {
 
 // The weights may have changed while the container was away.
 func TestAnotherContainerServesWhatIsWantedWhenItIsKnown(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, leaveState(t, wanted(3, 50, 50)))
 	s.wants <- wanted(4, 100, 0)
 	if diff := cmp.Diff(served(wanted(4, 100, 0)), s.reportAtOnce(t)); diff != "" {
@@ -102,6 +104,7 @@ func TestAnotherContainerServesWhatIsWantedWhenItIsKnown(t *testing.T) {
 }
 
 func TestWhatWasLiveStaysLiveInAnotherContainerWhenWhatIsWantedFails(t *testing.T) {
+	t.Parallel()
 	for name, failed := range map[string]struct {
 		start   error
 		want    feed.Want
@@ -111,6 +114,7 @@ func TestWhatWasLiveStaysLiveInAnotherContainerWhenWhatIsWantedFails(t *testing.
 		"nothing is wanted": {nil, feed.Want{}, "nothing can be served: "},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			previous := wanted(3, 90, 10)
 			s := newFixture(t, leaveState(t, previous))
 			if failed.start != nil {
@@ -133,6 +137,7 @@ func TestWhatWasLiveStaysLiveInAnotherContainerWhenWhatIsWantedFails(t *testing.
 }
 
 func TestAnotherContainerTriesAgainWhatWasLive(t *testing.T) {
+	t.Parallel()
 	previous := wanted(3, 90, 10)
 	server := &fakeServer{fail: map[string]error{"start": errors.New("no memory")}}
 	s := newFixture(t, leaveState(t, previous), func(o *Options) { o.Server = func(func(int)) (Server, error) { return server, nil } })
@@ -145,6 +150,7 @@ func TestAnotherContainerTriesAgainWhatWasLive(t *testing.T) {
 }
 
 func TestAContainerThatIsStoppedBeforeItServesEnds(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, leaveState(t, wanted(3, 90, 10)))
 	s.stop()
 	s.passTimeUntil(t, "the agent ends", func() bool { return len(s.done) > 0 })
@@ -155,6 +161,7 @@ func TestAContainerThatIsStoppedBeforeItServesEnds(t *testing.T) {
 }
 
 func TestWhatAnotherContainerCantReadIsDiscarded(t *testing.T) {
+	t.Parallel()
 	valid := func(change func(*state)) string {
 		s := state{Format: stateFormat, Split: wanted(3, 90, 10).Split, Instance: 7}
 		change(&s)
@@ -174,6 +181,7 @@ func TestWhatAnotherContainerCantReadIsDiscarded(t *testing.T) {
 		"that can't be served": valid(func(s *state) { s.Split.Ports[0].Destinations[0].Weight = -1 }),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newFixture(t, func(o *Options) { leave(t, map[string]string{o.Render.Dir.State(): text}) })
 			s.passTimeUntil(t, "time passes", func() bool { return s.clock.Since(time.Unix(1000, 0)) > 2*restoreAfter })
 			if got, calls := s.readyz(t), s.server.taken(); got != "starting" || calls != nil {
@@ -188,6 +196,7 @@ func TestWhatAnotherContainerCantReadIsDiscarded(t *testing.T) {
 }
 
 func TestAnotherContainerCountsOn(t *testing.T) {
+	t.Parallel()
 	line := accesslog.Untimed("b1", accesslog.KindSplit)
 	line.Status = "200"
 	text := line.Line() + "\n"
@@ -201,6 +210,7 @@ func TestAnotherContainerCountsOn(t *testing.T) {
 		"from 0 when it can't read":  {counts: "{", killed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newFixture(t, leaveState(t, wanted(3, 100)), func(o *Options) {
 				dir := o.Render.Dir
 				leaveCounts(t, dir.Counts(), strings.Repeat(text, 5))
@@ -240,6 +250,7 @@ func leaveCounts(t *testing.T, file, log string) {
 }
 
 func TestWhatIsNotNotedIsNotSaidToBeServed(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
@@ -292,6 +303,7 @@ func (c *crew) killContainer(t *testing.T) {
 // TestAContainerThatIsStartedAgainServesWithoutTheAPI kills every process twice, with nothing
 // that says what is wanted. No request that begins after the start is refused.
 func TestAContainerThatIsStartedAgainServesWithoutTheAPI(t *testing.T) {
+	t.Parallel()
 	c := startCrew(t)
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	c.serve(t, stable.destination(75), canary.destination(25))
@@ -302,7 +314,7 @@ func TestAContainerThatIsStartedAgainServesWithoutTheAPI(t *testing.T) {
 	if err := os.Remove(c.Wants); err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	for round := range 2 {
 		c.killContainer(t)
 		if err := os.Remove(c.Reports); err != nil {

@@ -18,6 +18,7 @@ import (
 // TestNoRequestIsLostWhileWeightsChange sends about a thousand requests a second
 // while the weights change twenty times, and then stops the agent under load.
 func TestNoRequestIsLostWhileWeightsChange(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{drain: time.Second})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	r.want(t, traffic.ProtocolHTTP, stable.destination(100), canary.destination(0))
@@ -46,6 +47,7 @@ func TestNoRequestIsLostWhileWeightsChange(t *testing.T) {
 // reload. A reload closes idle client connections: without Settle, some of the
 // POSTs that are on their way at that moment are lost.
 func TestNoRequestIsLostWhileBackendsChange(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{settle: 500 * time.Millisecond})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	r.want(t, traffic.ProtocolHTTP, stable.destination(100))
@@ -72,7 +74,8 @@ func TestNoRequestIsLostWhileBackendsChange(t *testing.T) {
 // it gets no new connections once it is known not to be ready, while those that are
 // there go on being used until an answer asks to close them.
 func TestNoRequestIsLostWhileStopping(t *testing.T) {
-	r := startRig(t, rigOptions{drain: time.Second})
+	t.Parallel()
+	r := startRig(t, rigOptions{drain: 5 * time.Second})
 	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		time.Sleep(30 * time.Millisecond)
@@ -87,7 +90,7 @@ func TestNoRequestIsLostWhileStopping(t *testing.T) {
 		code, _ := get(t, "http://"+r.status+"/readyz")
 		return code == http.StatusServiceUnavailable
 	})
-	time.Sleep(200 * time.Millisecond)
+	awaitRequests(t, 40, stable) // it serves new connections until all know that it leaves
 	elsewhere.Store(true)
 	if err := r.shutdown(t); err != nil {
 		t.Fatal(err)

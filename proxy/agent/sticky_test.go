@@ -44,8 +44,10 @@ func visit(t *testing.T, client *http.Client, url string) (string, []*http.Cooki
 }
 
 func TestAClientComesBackToItsBackend(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range []traffic.Protocol{traffic.ProtocolHTTP, traffic.ProtocolHTTP2} {
 		t.Run(string(protocol), func(t *testing.T) {
+			t.Parallel()
 			r := startRig(t, rigOptions{})
 			stable, canary := serveAt(t, "web-stable", "127.0.0.1:0"), serveAt(t, "web-canary", "127.0.0.1:0")
 			sticky := func(a, b int32) {
@@ -94,6 +96,7 @@ func TestAClientComesBackToItsBackend(t *testing.T) {
 
 // Who has a cookie is measured like who has none, and counted as well.
 func TestRequestsThatComeBackAreCountedTwice(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable := startBackend(t, "web-stable", nil)
 	r.wantSplit(t, traffic.Split{Sticky: &traffic.Sticky{Cookie: "version"}, Ports: []traffic.Port{{
@@ -121,6 +124,7 @@ func TestRequestsThatComeBackAreCountedTwice(t *testing.T) {
 
 // What matches nothing is not shared, so it is neither given a cookie nor led by one.
 func TestOnlyWhatMatchesComesBack(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable, canary := startBackend(t, "web-stable", nil), startBackend(t, "web-canary", nil)
 	split := r.limited(stable, canary, [2]int32{0, 1}, traffic.Match{Path: "/beta"})

@@ -50,6 +50,7 @@ func fillLog(t *testing.T, dir nginx.Dir) (lines int) {
 }
 
 func TestAnAgentThatCantCountEndsAndLeavesNginxToTheNext(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
@@ -71,6 +72,7 @@ func TestAnAgentThatCantCountEndsAndLeavesNginxToTheNext(t *testing.T) {
 }
 
 func TestAnAgentThatCantCountWhileItDrainsDrainsToTheEnd(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	s.wants <- wanted(1, 100, 0)
 	s.report(t)
@@ -95,6 +97,7 @@ func TestAnAgentThatCantCountWhileItDrainsDrainsToTheEnd(t *testing.T) {
 
 // The supervisor starts agents until one of them can save counts again.
 func TestNoRequestOrCountIsLostWhileNothingCanBeCounted(t *testing.T) {
+	t.Parallel()
 	c := startCrew(t)
 	b := startBackend(t, "web", nil)
 	c.serve(t, b.destination(100))

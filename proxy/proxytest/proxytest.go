@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,12 +32,18 @@ func MemoryDir(tb testing.TB) string {
 	return dir
 }
 
+// given are the ports that FreePort returned: no two tests of a process get the same.
+var given sync.Map
+
 // FreePort is free for TCP and UDP. It is none of those that Linux gives to clients, since
-// one of them could have it by the time that it is listened on.
+// one of them could have it by the time that it is listened on, and not the proxy's own, 15020.
 func FreePort(t *testing.T) int32 {
 	t.Helper()
 	for range 100 {
-		port := 10000 + rand.Int32N(20000) //nolint:gosec // no secret
+		port := 16000 + rand.Int32N(14000) //nolint:gosec // no secret
+		if _, before := given.LoadOrStore(port, true); before {
+			continue
+		}
 		address := fmt.Sprintf("0.0.0.0:%d", port)
 		stream, err := net.Listen("tcp", address)
 		if err != nil {
@@ -61,11 +68,11 @@ func FreePort(t *testing.T) int32 {
 // Eventually polls a condition that other processes bring about.
 func Eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(30 * time.Second)
 	for !condition() {
 		select {
 		case <-deadline:
-			t.Fatalf("not within 10 s: %s", what)
+			t.Fatalf("not within 30 s: %s", what)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -117,7 +124,7 @@ func Exchange(conn net.Conn, text string) (string, error) {
 	if _, err := conn.Write([]byte(text)); err != nil {
 		return "", err
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		return "", err
 	}
 	buffer := make([]byte, maxDatagram)

@@ -19,7 +19,7 @@ func newVersionCommand(c *cli.Cluster) *cobra.Command {
 		Long: `Print the version of the plugin and, where it can be reached, of Serin in the cluster.
 
 At most one minor version between the two is supported. Beyond that, commands that give a version more traffic are refused.`,
-		Args:  cli.Usage(cobra.NoArgs),
+		Args: cli.Usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "kubectl-traffic %s %s %s/%s\n", build.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			if kinds, unknown := c.KindsVersion(); err == nil && unknown == nil && kinds != "" {

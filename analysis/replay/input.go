@@ -37,30 +37,39 @@ var epoch = time.Unix(1_700_000_000, 0).UTC()
 func Read(in io.Reader) ([]Window, error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), MaxLine)
-	var windows []Window
-	began := epoch
+	var read []recording.Line
 	for lines.Scan() {
 		l, err := recording.Parse(lines.Bytes())
-		if err == nil && l.Release != nil && len(windows) > 0 {
+		if err == nil && l.Release != nil && len(read) > 0 {
 			err = errors.New("release: there already; give each recording a file of its own")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", len(windows)+1, err)
+			return nil, fmt.Errorf("line %d: %w", len(read)+1, err)
 		}
+		read = append(read, l)
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("line %d: longer than %d bytes; give one window on each line", len(read)+1, MaxLine)
+	case err != nil:
+		return nil, fmt.Errorf("line %d: %w", len(read)+1, err)
+	case len(read) == 0:
+		return nil, errors.New("no window; give one on each line")
+	}
+	return Windows(read), nil
+}
+
+// Windows are the lines of a recording.
+func Windows(lines []recording.Line) []Window {
+	began := epoch
+	var windows []Window
+	for _, l := range lines {
 		if l.Release != nil {
 			began = l.Release.Began
 		}
 		windows = append(windows, window(l, began, windows))
 	}
-	switch err := lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return nil, fmt.Errorf("line %d: longer than %d bytes; give one window on each line", len(windows)+1, MaxLine)
-	case err != nil:
-		return nil, fmt.Errorf("line %d: %w", len(windows)+1, err)
-	case len(windows) == 0:
-		return nil, errors.New("no window; give one on each line")
-	}
-	return windows, nil
+	return windows
 }
 
 // window reads a line. Without a step, a change of weight begins one.

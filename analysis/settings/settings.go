@@ -5,6 +5,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,10 +30,18 @@ func Of(a *v1alpha1.Analysis) (Settings, error) {
 	if a == nil {
 		return s, nil
 	}
+	return s.With(a)
+}
+
+// With is what the fields change that an analysis sets. A limit takes the place of the one of
+// the same metric. Metrics and templates of users are not looked at.
+func (s Settings) With(a *v1alpha1.Analysis) (Settings, error) {
 	if a.OnInconclusive != "" {
 		s.OnInconclusive = a.OnInconclusive
 	}
-	s.Early = a.OnConclusive == v1alpha1.ConclusivePromote
+	if a.OnConclusive != "" {
+		s.Early = a.OnConclusive == v1alpha1.ConclusivePromote
+	}
 	if a.MinRequests != nil {
 		s.Judge.MinRequests = int64(*a.MinRequests)
 	}
@@ -139,7 +148,13 @@ func (s *Settings) addLimits(a *v1alpha1.Analysis) error {
 
 func (s *Settings) add(field string, l judge.Limit, consecutiveFailureLimit int32) error {
 	l.ConsecutiveFailureLimit = consecutiveFailureLimit
-	s.Judge.Limits = append(s.Judge.Limits, l)
+	s.Judge.Limits = slices.Clone(s.Judge.Limits)
+	same := func(o judge.Limit) bool { return o.Metric == l.Metric && o.Quantile == l.Quantile }
+	if i := slices.IndexFunc(s.Judge.Limits, same); i >= 0 {
+		s.Judge.Limits[i] = l
+	} else {
+		s.Judge.Limits = append(s.Judge.Limits, l)
+	}
 	if err := l.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", field, err)
 	}

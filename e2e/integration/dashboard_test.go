@@ -319,8 +319,20 @@ func TestTheRecordingOfAReleaseIsDrawnAndReadAsATable(t *testing.T) {
 	tab.until("both charts are drawn", `[...document.querySelectorAll(".chart canvas")].filter(c => c.width > 100).length === 2`)
 	tab.until("the chart says what it shows", `document.querySelector(".chart").ariaLabel.startsWith("At the end the canary fails")`)
 	tab.do(chromedp.Click(chromedp.Search(`//summary[text()="As a table"]`)))
-	tab.until("each window is a row", `document.querySelectorAll("[aria-labelledby=recording] tbody tr").length === 60`)
+	tab.until("each window is a row", `document.querySelectorAll("[aria-labelledby=recording] .long tbody tr").length === 60`)
 	tab.accessible("recording")
+	tab.do(chromedp.Click(chromedp.Search(`//summary[text()="What if"]`)))
+	tolerance := chromedp.Search(`//label[contains(., "Tolerance")]//input`)
+	tab.do(chromedp.SendKeys(tolerance, "20pp"))
+	tab.press("Try")
+	tab.shows("Would not have rolled back by the end of the recording: Serin did after")
+	tab.until("both judgements are drawn", `document.querySelectorAll(".whatif .chart canvas").length === 1`)
+	tab.do(chromedp.Click(chromedp.Search(`//summary[text()="Both as a table"]`)))
+	tab.until("each window has both judgements", `document.querySelectorAll(".whatif tbody tr").length === 60`)
+	tab.accessible("what-if")
+	tab.do(chromedp.SendKeys(tolerance, "x"))
+	tab.press("Try")
+	tab.shows("spec.analysis.tolerance")
 }
 
 func TestTheDashboardGivesNobodyMoreRightsThanTheyHave(t *testing.T) {

@@ -54,6 +54,7 @@ func NewHandler(o Options) http.Handler {
 	mux.Handle("GET /api/calendar", s.viewed(s.showCalendar))
 	mux.Handle("GET /api/rollouts/{namespace}/{name}", s.viewed(s.release))
 	mux.Handle("POST /api/rollouts/{namespace}/{name}/actions", s.viewed(s.act))
+	mux.Handle("POST /api/rollouts/{namespace}/{name}/what-if", s.viewed(s.whatIf))
 	return guard(o.Origins, mux)
 }
 

@@ -4,30 +4,73 @@ package dashboard
 
 import (
 	"context"
+	"io"
+	"net/http"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/analysis/recording"
+	"github.com/serin-dev/serin/analysis/replay"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/view"
 )
 
 // recordingOf reads the recording of the release that the Rollout shows: of its canary, or
 // else of the last one that ended. It is nil where nothing is recorded.
 func recordingOf(ctx context.Context, api client.Reader, ro *v1alpha1.Rollout) (*view.Recording, error) {
+	stored, err := stored(ctx, api, ro)
+	if stored == "" || err != nil {
+		return nil, err
+	}
+	return view.MakeRecording(stored)
+}
+
+// stored is a recording as it is stored; "" without one.
+func stored(ctx context.Context, api client.Reader, ro *v1alpha1.Rollout) (string, error) {
 	key := shownRelease(ro)
 	if key == "" {
-		return nil, nil
+		return "", nil
 	}
 	result := &v1alpha1.AnalysisResult{}
-	if err := api.Get(ctx, client.ObjectKeyFromObject(ro), result); err != nil {
-		return nil, client.IgnoreNotFound(err)
+	err := api.Get(ctx, client.ObjectKeyFromObject(ro), result)
+	return string(result.Status.Recordings[key]), client.IgnoreNotFound(err)
+}
+
+// whatIf judges the recording that the page shows again, with the settings that the viewer
+// tries. Nothing is changed by it.
+func (s *server) whatIf(w http.ResponseWriter, r *http.Request, v *Viewer) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBytes))
+	var change replay.Change
+	if err == nil {
+		change, err = replay.ReadChange(text)
 	}
-	stored, found := result.Status.Recordings[key]
-	if !found {
-		return nil, nil
+	if err != nil {
+		fail(w, http.StatusBadRequest, "The settings can't be read: "+err.Error())
+		return
 	}
-	return view.MakeRecording(string(stored))
+	ctx, cancel := context.WithTimeout(r.Context(), readTimeout)
+	defer cancel()
+	ro := &v1alpha1.Rollout{}
+	err = v.API.Get(ctx, keyIn(r), ro)
+	var recorded string
+	if err == nil {
+		recorded, err = stored(ctx, v.API, ro)
+	}
+	switch {
+	case err != nil:
+		fail(w, statusOf(err), view.Sentence(cli.Explained(err).Error()))
+		return
+	case recorded == "":
+		fail(w, http.StatusNotFound, "The release is not recorded.")
+		return
+	}
+	tried, err := view.Try(recorded, change)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	reply(w, http.StatusOK, tried)
 }
 
 // shownRelease is the key of a recording; "" when there was no release.

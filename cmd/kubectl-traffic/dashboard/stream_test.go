@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -26,6 +27,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/judge"
+	"github.com/serin-dev/serin/analysis/policy"
+	"github.com/serin-dev/serin/analysis/recording"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard"
@@ -339,5 +344,48 @@ func TestAnAnswerToAnotherQuestionIsRefused(t *testing.T) {
 		if err := api.Get(t.Context(), client.ObjectKeyFromObject(ro), ro); err != nil || ro.Spec.Control != nil || ro.Spec.Paused {
 			t.Errorf("%s changed the Rollout: %+v, %v", body, ro.Spec, err)
 		}
+	}
+}
+
+func TestSettingsAreTriedOnTheRecordingThatThePageShows(t *testing.T) {
+	ro, began := website(), metav1.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	ro.Status.Canary.StartedAt = &began
+	recorder := recording.New(recording.Release{Rollout: "shop/website", Revision: "canary2", Began: began.Time})
+	stage := policy.Stage{Judge: judge.Defaults()}
+	w := analysis.Window{Start: began.Time, End: began.Add(5 * time.Second), Weight: 10}
+	recorder.Add(recording.Entry{Window: &w, Stage: stage, Live: w.Start, At: w.End, Result: stage.Judge.Assess(judge.State{}, w.End), Action: policy.Hold})
+	text, err := recorder.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := &v1alpha1.AnalysisResult{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "website"}}
+	result.Status.Recordings = map[string]v1alpha1.Recording{recording.Key("canary2", w.Start): v1alpha1.Recording(text)}
+	for _, tt := range []struct {
+		name, body string
+		objects    []client.Object
+		status     int
+		want       string
+	}{
+		{"a setting", `{"analysis":{"tolerance":"2pp"}}`, []client.Object{ro, result}, http.StatusOK, `"summary":"Would not have rolled back either.`},
+		{"no setting", `{}`, []client.Object{ro, result}, http.StatusOK, `"points":[{`},
+		{"a setting that is none", `{"analysis":{"tolerances":"2pp"}}`, []client.Object{ro, result}, http.StatusBadRequest, "tolerances"},
+		{"a value that is none", `{"analysis":{"tolerance":"much"}}`, []client.Object{ro, result}, http.StatusBadRequest, "spec.analysis.tolerance"},
+		{"too much", `{"hold":"` + strings.Repeat("1", 9000) + `s"}`, []client.Object{ro, result}, http.StatusBadRequest, "too large"},
+		{"a release that is not recorded", `{}`, []client.Object{ro}, http.StatusNotFound, "not recorded"},
+		{"no Rollout", `{}`, nil, http.StatusNotFound, "not found"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			// Nothing is changed, so that it may be tried by those who may only look.
+			h := dashboard.NewHandler(dashboard.Options{Viewers: viewers{"jane": {API: cluster(t, tt.objects...).Build()}}, Origins: []string{origin}, ReadOnly: true, Clock: clock.RealClock{}})
+			r := httptest.NewRequest(http.MethodPost, origin+"/api/rollouts/shop/website/what-if", strings.NewReader(tt.body))
+			r.Header.Set("Origin", origin)
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Authorization", "jane")
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.want) {
+				t.Errorf("status %d, %s", w.Code, w.Body)
+			}
+		})
 	}
 }

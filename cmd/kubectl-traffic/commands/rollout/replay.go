@@ -16,14 +16,16 @@ import (
 
 func newReplayCommand() *cobra.Command {
 	var rollout string
+	var set []string
 	cmd := &cobra.Command{
-		Use:   "replay [-f rollout.yaml] windows.jsonl",
+		Use:   "replay [-f rollout.yaml | --set SETTING=VALUE]... windows.jsonl",
 		Short: "Judge recorded traffic again, to try settings",
 		Long: `Replay runs the judge of Serin over recorded windows of traffic and prints one line of JSON for each: the evidence, the verdict and what
 Serin would do. It needs no cluster. "-" reads the standard input.
 
 A recording that "kubectl traffic rollout record" printed is judged by the settings that Serin judged it by, and what comes out otherwise is
-said. With -f, and for windows of your own, what is tried is what the Rollout says, or the default settings.
+said. With --set, single settings are tried in their place: the fields of spec.analysis of a Rollout, or hold, for each step. With -f, and for
+windows of your own, what is tried is what the Rollout says, or the default settings.
 
 One window per line, t being the end of the window in seconds since the start:
 
@@ -35,25 +37,45 @@ per upper bound in seconds: "latency": {"le": [0.1, 0.5], "counts": [400, 500]}.
 Exit status: 0 when every line was judged, whatever the verdicts; 1 when a line, the Rollout or a file could not be read; 2 when the
 command was called wrongly.`,
 		Example: `  kubectl traffic rollout replay windows.jsonl
+  kubectl traffic rollout replay --set analysis.tolerance=1pp --set hold=5m windows.jsonl
   kubectl get rollout shop -o yaml | kubectl traffic rollout replay -f - windows.jsonl`,
 		Args: cli.Usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rollout == cli.Stdin && args[0] == cli.Stdin {
 				return cli.WrongUsage(fmt.Errorf("the Rollout and the windows can't both be %q; name a file for one of them", cli.Stdin))
 			}
-			return replayFile(cmd, rollout, args[0])
+			change, err := replay.ParseChange(set)
+			if err != nil {
+				return cli.WrongUsage(fmt.Errorf("--set: %w", err))
+			}
+			r := replayed{rollout: rollout, recording: args[0]}
+			if len(set) > 0 {
+				r.change = &change
+			}
+			return r.run(cmd)
 		},
 	}
 	cmd.Flags().StringVarP(&rollout, "filename", "f", "", "file with the Rollout whose settings and steps to try; those of the recording, or the default ones, when unset")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "a setting to try in the place of the recorded one, such as analysis.tolerance=1pp or hold=5m")
+	cmd.MarkFlagsMutuallyExclusive("filename", "set")
 	return cmd
 }
 
-// replayFile reads everything before anything is written, so that what is
-// printed was judged from windows that can all be read.
-func replayFile(cmd *cobra.Command, rollout, recording string) error {
+// replayed is what is judged again, and by what.
+type replayed struct {
+	// rollout is the file of a Rollout, or "".
+	rollout string
+	// change of the settings of the recording, or nil.
+	change    *replay.Change
+	recording string
+}
+
+// run reads everything before anything is written, so that what is printed was judged from
+// windows that can all be read.
+func (r replayed) run(cmd *cobra.Command) error {
 	plan := replay.DefaultPlan()
-	if rollout != "" {
-		err := read(cmd, rollout, func(in io.Reader) (err error) {
+	if r.rollout != "" {
+		err := read(cmd, r.rollout, func(in io.Reader) (err error) {
 			plan, err = replay.ReadPlan(in)
 			return err
 		})
@@ -65,8 +87,10 @@ func replayFile(cmd *cobra.Command, rollout, recording string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
 	}
 	var windows []replay.Window
-	err := read(cmd, recording, func(in io.Reader) (err error) {
-		windows, err = replay.Read(in)
+	err := read(cmd, r.recording, func(in io.Reader) (err error) {
+		if windows, err = replay.Read(in); err == nil && r.change != nil {
+			windows, err = replay.Changed(windows, *r.change)
+		}
 		return err
 	})
 	if err != nil {
@@ -75,9 +99,9 @@ func replayFile(cmd *cobra.Command, rollout, recording string) error {
 	out := bufio.NewWriter(cmd.OutOrStdout())
 	differ, err := replay.Write(plan, windows, out)
 	if err != nil {
-		return fmt.Errorf("%s: %w", recording, err)
+		return fmt.Errorf("%s: %w", r.recording, err)
 	}
-	if differ > 0 {
+	if differ > 0 && r.change == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %d of %d lines come out otherwise than Serin judged them: it was another version, or the recording was changed\n", differ, len(windows))
 	}
 	return out.Flush()

@@ -3,7 +3,9 @@
 package view
 
 import (
+	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
@@ -18,6 +20,43 @@ type Recording struct {
 	// as they were last.
 	Tolerance float64 `json:"tolerance"`
 	Threshold float64 `json:"threshold"`
+	// Settings of the step that was judged last, as a Rollout has them.
+	Settings RecordedSettings `json:"settings"`
+	// Versions are the canary and stable over the whole release.
+	Versions []Answered `json:"versions"`
+}
+
+// RecordedSettings are those that can be tried otherwise.
+type RecordedSettings struct {
+	Tolerance        string `json:"tolerance"`
+	MaxFalseRollback string `json:"maxFalseRollback"`
+	MinRequests      string `json:"minRequests"`
+	Startup          string `json:"startup"`
+	OnInconclusive   string `json:"onInconclusive"`
+	Hold             string `json:"hold"`
+}
+
+func recordedSettings(s *recording.Settings) RecordedSettings {
+	return RecordedSettings{
+		Tolerance: fmt.Sprintf("%.6gpp", 100*s.Judge.Tolerance), MaxFalseRollback: fmt.Sprintf("%.6g%%", 100*s.Judge.MaxFalseRollback),
+		MinRequests: strconv.FormatInt(s.Judge.MinRequests, 10), Startup: length(s.Judge.Startup.For),
+		OnInconclusive: string(s.OnInconclusive), Hold: length(s.Hold),
+	}
+}
+
+// Answered is what a version answered.
+type Answered struct {
+	Role     string `json:"role"`
+	Requests int64  `json:"requests"`
+	Failures int64  `json:"failures"`
+	// P50, P95 and P99 are bounds of the latency in seconds.
+	P50 *float64 `json:"p50,omitempty"`
+	P95 *float64 `json:"p95,omitempty"`
+	P99 *float64 `json:"p99,omitempty"`
+}
+
+func answered(role string, v *analysis.Variant) Answered {
+	return Answered{Role: role, Requests: v.Requests, Failures: v.Failures, P50: bound(v, 50), P95: bound(v, 95), P99: bound(v, 99)}
 }
 
 // Point is a window of a release.
@@ -59,11 +98,13 @@ func MakeRecording(stored string) (*Recording, error) {
 		l := &lines[i]
 		if s := l.Settings; s != nil {
 			r.Tolerance, r.Threshold = 100*s.Judge.Tolerance, 1/s.Judge.MaxFalseRollback
+			r.Settings = recordedSettings(s)
 		}
 		if !l.OnlyValues() {
 			r.Points = append(r.Points, sum.point(l, release.Began))
 		}
 	}
+	r.Versions = []Answered{answered("canary", &sum.canary), answered("stable", &sum.stable)}
 	return r, nil
 }
 
@@ -74,8 +115,8 @@ func (s *sums) point(l *recording.Line, began time.Time) Point {
 	w := l.Window(began)
 	p := Point{
 		At: float64(w.End.UnixMilli()) / 1000, Weight: w.Weight, Step: *l.Step, Gap: string(l.Gap),
-		CanaryRequests: w.Canary.Requests, CanaryFailures: w.Canary.Failures, CanaryP99: p99(&w.Canary),
-		StableRequests: w.Stable.Requests, StableFailures: w.Stable.Failures, StableP99: p99(&w.Stable),
+		CanaryRequests: w.Canary.Requests, CanaryFailures: w.Canary.Failures, CanaryP99: bound(&w.Canary, 99),
+		StableRequests: w.Stable.Requests, StableFailures: w.Stable.Failures, StableP99: bound(&w.Stable, 99),
 	}
 	s.canary, s.stable = s.canary.Plus(w.Canary), s.stable.Plus(w.Stable)
 	if s.canary.Requests > 0 && s.stable.Requests > 0 {
@@ -91,10 +132,11 @@ func (s *sums) point(l *recording.Line, began time.Time) Point {
 	return p
 }
 
-// p99 is nil when nothing was timed, or when it lies above all bounds.
-func p99(v *analysis.Variant) *float64 {
+// bound of a quantile of the latency, in percent, is nil when nothing was timed, or when it lies
+// above all bounds.
+func bound(v *analysis.Variant, percent int64) *float64 {
 	if v.Latency != nil {
-		if bound, found := v.Latency.Bound(99, v.Requests); found {
+		if bound, found := v.Latency.Bound(percent, v.Requests); found {
 			return &bound
 		}
 	}

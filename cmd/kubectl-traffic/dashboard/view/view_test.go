@@ -257,6 +257,13 @@ func TestARecordingBecomesPointsWithTheDifferenceSoFar(t *testing.T) {
 	if r.Revision != "canary2" || len(r.Points) != 2 || r.Tolerance != 0.5 || r.Threshold != 100 {
 		t.Fatalf("recording: %+v", r)
 	}
+	if s := r.Settings; s.Tolerance != "0.5pp" || s.MaxFalseRollback != "1%" || s.MinRequests != "50" || s.Startup != "15s" || s.Hold != "30s" || s.OnInconclusive != "Hold" {
+		t.Errorf("settings: %+v", s)
+	}
+	// The canary answered the only requests that were timed; stable's were not.
+	if c, s := r.Versions[0], r.Versions[1]; c.Requests != 80 || *c.P50 != 0.1 || *c.P95 != 0.5 || s.Failures != 56 || s.P50 != nil {
+		t.Errorf("versions: %+v %+v", c, s)
+	}
 	first, last := r.Points[0], r.Points[1]
 	if first.At != float64(begun.Unix())+12.5 || *first.Evidence != 0.83 || *first.CanaryP99 != 0.5 || first.StableP99 != nil || first.Difference != nil {
 		t.Errorf("first point: %+v", first)

@@ -69,8 +69,8 @@ export async function get<T>(url: string): Promise<T> {
   return (await answer.json()) as T;
 }
 
-// post sends a change and returns what was done.
-export async function post(url: string, body: unknown): Promise<string> {
+// ask sends a question with a body.
+export async function ask<T>(url: string, body: unknown): Promise<T> {
   let answer: Response;
   try {
     answer = await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
@@ -78,7 +78,10 @@ export async function post(url: string, body: unknown): Promise<string> {
     throw new Error(unreachable);
   }
   if (!answer.ok) throw new Error(await messageOf(answer));
-  return ((await answer.json()) as { message: string }).message;
+  return (await answer.json()) as T;
 }
+
+// post sends a change and returns what was done.
+export const post = async (url: string, body: unknown) => (await ask<{ message: string }>(url, body)).message;
 
 export const rolloutPath = (namespace: string, name: string) => `api/rollouts/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;

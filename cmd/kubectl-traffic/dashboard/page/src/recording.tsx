@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import uPlot from "uplot";
-import { useEffect, useRef } from "preact/hooks";
+import { axes, Chart, type Make, powers } from "./chart";
+import { WhatIf } from "./whatif";
 
 // Point is a window of the release, with all of the release up to it.
 export interface Point {
@@ -29,20 +29,53 @@ export interface Recording {
   points: Point[];
   tolerance: number; // percentage points
   threshold: number;
+  settings: Settings;
+  versions: Answered[];
 }
 
-export function RecordingCard({ recording: r }: { recording: Recording | null }) {
+// Settings are those of the step that was judged last.
+export interface Settings {
+  tolerance: string;
+  maxFalseRollback: string;
+  minRequests: string;
+  startup: string;
+  onInconclusive: string;
+  hold: string;
+}
+
+// Answered is what a version answered in the whole release. Latencies are in seconds.
+interface Answered {
+  role: string;
+  requests: number;
+  failures: number;
+  p50?: number;
+  p95?: number;
+  p99?: number;
+}
+
+export function RecordingCard({ recording: r, path }: { recording: Recording | null; path: string }) {
   if (!r || r.points.length === 0) return null;
   const last = r.points[r.points.length - 1]!;
   return (
     <section class="card wide" aria-labelledby="recording"><h2 id="recording">Recording of revision {r.revision}</h2>
       <p class="quiet">As far as Serin has stored it: it does so when the release goes on.</p>
+      <Latencies versions={r.versions} />
       <figure aria-labelledby="difference"><figcaption id="difference">Canary fails more often than stable, in percentage points, with its 95 % interval; the dashed line is the tolerance of {r.tolerance} points</figcaption>
-        <Chart make={difference} recording={r} label={sayDifference(last)} /></figure>
+        <Chart make={difference} of={r} label={sayDifference(last)} /></figure>
       <figure aria-labelledby="rollback"><figcaption id="rollback">Evidence to roll back, on a logarithmic scale; the dashed line at {r.threshold} rolls back</figcaption>
-        <Chart make={evidence} recording={r} label={`Evidence ${last.evidence ?? "unknown"} at the end`} /></figure>
+        <Chart make={evidence} of={r} label={`Evidence ${last.evidence ?? "unknown"} at the end`} /></figure>
       <details><summary>As a table</summary><Table points={r.points} /></details>
+      <details><summary>What if</summary><WhatIf path={path} settings={r.settings} /></details>
     </section>
+  );
+}
+
+function Latencies({ versions }: { versions: Answered[] }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="What both versions answered"><table>
+      <thead><tr><th scope="col">Version</th><th scope="col" class="num">Requests</th><th scope="col" class="num">Failed</th><th scope="col" class="num">p50</th><th scope="col" class="num">p95</th><th scope="col" class="num">p99</th></tr></thead>
+      <tbody>{versions.map((v) => <tr key={v.role}><th scope="row">{v.role}</th><td class="num">{v.requests}</td><td class="num">{v.failures}</td><td class="num">{seconds(v.p50)}</td><td class="num">{seconds(v.p95)}</td><td class="num">{seconds(v.p99)}</td></tr>)}</tbody>
+    </table></div>
   );
 }
 
@@ -67,38 +100,7 @@ function Table({ points }: { points: Point[] }) {
 
 const seconds = (s?: number) => (s === undefined ? "–" : `${(1000 * s).toFixed(0)} ms`);
 
-interface Look {
-  ink: string;
-  grid: string;
-  line: string;
-  band: string;
-  limit: string;
-}
-
-function look(): Look {
-  const style = getComputedStyle(document.documentElement);
-  const of = (name: string) => style.getPropertyValue(name).trim();
-  // light-dark() is resolved on an element only.
-  const probe = document.createElement("span");
-  document.body.append(probe);
-  const resolve = (name: string) => {
-    probe.style.color = of(name);
-    return getComputedStyle(probe).color;
-  };
-  const found = { ink: resolve("--quiet"), grid: resolve("--line"), line: resolve("--accent"), band: resolve("--band"), limit: resolve("--bad") };
-  probe.remove();
-  return found;
-}
-
-type Make = (r: Recording, l: Look) => Pick<uPlot.Options, "series" | "scales" | "bands" | "axes"> & { data: uPlot.AlignedData };
-
 const column = (r: Recording, of: (p: Point) => number | undefined | null) => r.points.map((p) => of(p) ?? null);
-const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-
-function axes(l: Look, more: uPlot.Axis): uPlot.Axis[] {
-  const plain = { stroke: l.ink, grid: { stroke: l.grid, width: 1 }, ticks: { stroke: l.grid, width: 1 } };
-  return [{ ...plain, space: 90, values: (_, ticks) => ticks.map((t) => clock.format(1000 * t)) }, { ...plain, size: 64, ...more }];
-}
 
 // near is what the scale of the difference covers: not the wide intervals of the first windows.
 function near(r: Recording): [number, number] {
@@ -108,14 +110,7 @@ function near(r: Recording): [number, number] {
   return [-most, most];
 }
 
-// powers are those of ten between two numbers.
-function powers(from: number, to: number): number[] {
-  const found = [];
-  for (let n = Math.ceil(Math.log10(from)); n <= Math.floor(Math.log10(to)); n++) found.push(10 ** n);
-  return found;
-}
-
-const difference: Make = (r, l) => ({
+const difference: Make<Recording> = (r, l) => ({
   data: [column(r, (p) => p.at) as number[], column(r, (p) => p.high), column(r, (p) => p.low), column(r, (p) => p.difference), column(r, () => r.tolerance)],
   series: [{}, { label: "upper bound", stroke: "transparent" }, { label: "lower bound", stroke: "transparent" }, { label: "difference", stroke: l.line, width: 2 }, { label: "tolerance", stroke: l.limit, dash: [6, 4] }],
   bands: [{ series: [1, 2], fill: l.band }],
@@ -123,37 +118,9 @@ const difference: Make = (r, l) => ({
   axes: axes(l, { values: (_, ticks) => ticks.map((t) => `${t} pp`) }),
 });
 
-const evidence: Make = (r, l) => ({
+const evidence: Make<Recording> = (r, l) => ({
   data: [column(r, (p) => p.at) as number[], column(r, (p) => (p.evidence && p.evidence > 0 ? p.evidence : null)), column(r, () => r.threshold)],
   series: [{}, { label: "evidence", stroke: l.line, width: 2 }, { label: "rolls back", stroke: l.limit, dash: [6, 4] }],
   scales: { y: { distr: 3 } },
   axes: axes(l, { splits: (_, __, from, to) => powers(from, to) }),
 });
-
-function Chart({ make, recording, label }: { make: Make; recording: Recording; label: string }) {
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    let plot: uPlot | undefined;
-    const draw = () => {
-      plot?.destroy();
-      const { data, ...options } = make(recording, look());
-      for (const series of options.series) series.points = { show: false };
-      plot = new uPlot({ width: element.clientWidth, height: 200, legend: { show: false }, cursor: { show: false }, ...options }, data, element);
-    };
-    draw();
-    const watcher = new ResizeObserver(() => plot && element.clientWidth !== plot.width && plot.setSize({ width: element.clientWidth, height: 200 }));
-    watcher.observe(element);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", draw);
-    addEventListener("serin-theme", draw);
-    return () => {
-      watcher.disconnect();
-      dark.removeEventListener("change", draw);
-      removeEventListener("serin-theme", draw);
-      plot?.destroy();
-    };
-  }, [make, recording]);
-  return <div class="chart" ref={box} role="img" aria-label={label} />;
-}

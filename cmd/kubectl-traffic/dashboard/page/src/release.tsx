@@ -58,7 +58,7 @@ function Shown({ release: r, recording }: { release: Release; recording: Recordi
             <dl><dt>Requested</dt><dd>{r.requested} %</dd><dt>Live</dt><dd>{r.live === undefined ? "not confirmed yet" : `${r.live} %`}</dd></dl></>}
         </section>
         <EvidenceCard analysis={r.analysis} />
-        <RecordingCard recording={recording} />
+        <RecordingCard recording={recording} path={rolloutPath(r.namespace, r.name)} />
         <Timeline steps={r.steps} releasing={r.step !== undefined} timeZone={r.timeZone} />
         <Versions versions={r.versions} />
         <History history={r.history} interventions={r.interventions} />

@@ -68,17 +68,6 @@ func checkSpec(split *splitv1.TrafficSplit, root string) []Problem {
 	return append(problems, checkMatches(split, root)...)
 }
 
-// checkDefault refuses a limited split that does not say where the other requests
-// go. The specification sends them to the root Service. Proxies behind the root
-// Service can't: the requests would come back to them.
-func checkDefault(split *splitv1.TrafficSplit, known Known) []Problem {
-	if !known.Proxied || len(split.Spec.Matches) == 0 || defaultBackend(split) != "" {
-		return nil
-	}
-	return []Problem{refuse(splitv1.ReasonUnsupported,
-		"%s: is required beside spec.matches; name the Service that gets the requests that match none, such as that of the stable version", FieldDefaultBackend)}
-}
-
 // checkMatches finds what can be said of a limited split without its groups.
 func checkMatches(split *splitv1.TrafficSplit, root string) []Problem {
 	if len(split.Spec.Matches) == 0 {

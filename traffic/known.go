@@ -19,12 +19,12 @@ type Known struct {
 	// Groups of requests of the namespace.
 	Groups map[string]*specsv1.HTTPRouteGroup
 	// Proxied is true when traffic of the root Service goes through proxies, which can't
-	// send it what is not split: it would come back.
+	// send it what is not split: it would come back. They send that to a Service of Serin's.
 	Proxied bool
 }
 
-// ServiceNames are the Services that a split refers to, the root Service first. A
-// reference that can't be read names none.
+// ServiceNames are the Services that a split refers to, the root Service first, and the one that
+// proxies send the requests to that match none. A reference that can't be read names none.
 func ServiceNames(split *splitv1.TrafficSplit) []string {
 	var names []string
 	if root, err := RootName(split); err == nil {
@@ -32,6 +32,9 @@ func ServiceNames(split *splitv1.TrafficSplit) []string {
 	}
 	for _, r := range references(split) {
 		names = append(names, r.service)
+	}
+	if LeavesUnmatched(split) {
+		names = append(names, UnmatchedName(split.Name))
 	}
 	if name := DefaultBackend(split); name != "" && !slices.Contains(names, name) {
 		names = append(names, name) // requests past a gateway or mesh go there

@@ -108,9 +108,15 @@ func TestResolveOfMatchesAndMirrors(t *testing.T) {
 			},
 			condition: splitv1.ConditionResolvedRefs, reason: splitv1.ReasonGroupNotFound, says: []string{`"b"`},
 		},
-		"the root Service leads back to the proxies, so a default has to be named": {
+		"without a default the root Service's own pods get the others, by a Service that is not there yet": {
 			edit:      func(s *state) { s.split.Annotations = nil },
-			condition: splitv1.ConditionAccepted, reason: splitv1.ReasonUnsupported, says: []string{"serin.dev/routing].defaultBackend", "required"},
+			condition: splitv1.ConditionResolvedRefs, reason: splitv1.ReasonPending, says: []string{"spec.matches", `"serin-unmatched-birds"`, "is being made"},
+		},
+		"by a Service that is there": {
+			edit: func(s *state) {
+				s.split.Annotations = nil
+				s.known.Services["serin-unmatched-birds"] = service("serin-unmatched-birds", "10.0.0.9", map[string]string{"app": "web"}, corev1.ServicePort{Name: "http", Port: 80})
+			},
 		},
 		"the root Service is no default": {
 			edit:      func(s *state) { splitv1.EditRouting(s.split, func(r *splitv1.Routing) { r.DefaultBackend = "web" }) },

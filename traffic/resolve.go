@@ -20,7 +20,8 @@ import (
 // The problems are in the order of the spec. When they refuse the split (see
 // Refused), the Split holds nothing but its name, generation and root. Otherwise
 // it has every port of the root Service with the destinations that can take it,
-// which may be none (see Split.Unroutable).
+// which may be none (see Split.Unroutable). It has no ports either while the root Service, or
+// the Service for the requests that match none, can't be used yet.
 func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
 	out := Split{
 		NamespacedName: types.NamespacedName{Namespace: split.Namespace, Name: split.Name},
@@ -36,7 +37,6 @@ func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
 	routing, unreadable := readRouting(split)
 	problems = append(problems, unreadable...)
 	problems = append(problems, checkMirror(routing.mirror, root)...)
-	problems = append(problems, checkDefault(split, known)...)
 	service := known.Services[root]
 	if service != nil {
 		problems = append(problems, checkRoot(service)...)
@@ -53,11 +53,18 @@ func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
 		return out, append(problems, unresolved(splitv1.ReasonServiceNotFound,
 			"spec.service: Service %q does not exist; create it", root))
 	}
+	others, pending := unmatched(split, known)
+	if len(pending) > 0 {
+		return out, append(problems, pending...)
+	}
 	out.Limited, out.Matches = len(split.Spec.Matches) > 0, matches
 	out.Mirror, out.Sticky, out.Routes = routing.mirror, routing.sticky, routing.routes
 	out.PortWeights, out.PortProtocols = len(routing.overrides.weights) > 0, len(routing.overrides.protocols) > 0
 	targets, unusable := resolveTargets(split, known.Services)
 	problems = append(problems, unusable...)
+	if others != nil {
+		targets = append(targets, *others)
+	}
 	var mismatches []Problem
 	out.Ports, mismatches = resolvePorts(service, targets, routing.overrides)
 	return out, append(problems, mismatches...)

@@ -154,6 +154,9 @@ type Object struct {
 	// Prepares is true for an object that the others refer to: the data plane has to know
 	// it before they are written, and it goes after they do.
 	Prepares bool
+	// Backend is true for a Service that gets requests itself: the split can't be served before
+	// it is there, and it goes when no proxy uses it any more.
+	Backend bool
 	// Shared is true for an object that is the same for all splits of the namespace. It is
 	// made with the first and deleted with the last.
 	Shared bool

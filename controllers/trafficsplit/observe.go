@@ -48,6 +48,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		return nil, err
 	}
 	o := &observation{Observation: plan.Observation{Split: split, Now: r.Options.Clock.Now(), Confirmed: r.settling.of(key)}}
+	if o.Next = r.Options.means(split); o.Next == traffic.MeansProxies {
+		o.Settling = traffic.Settle(split, services, o.Now)
+	}
 	known := traffic.Known{Services: services, Groups: groups, Proxied: r.Options.means(split) == traffic.MeansProxies}
 	o.Resolved, o.Problems = traffic.Resolve(split, known)
 	o.Root = rootOf(services[o.Resolved.Root])

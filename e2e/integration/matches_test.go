@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -152,5 +153,8 @@ func TestASplitByHandIsLimitedAndMirrored(t *testing.T) {
 	edit(func(ts *splitv1.TrafficSplit) {
 		splitv1.EditRouting(ts, func(r *splitv1.Routing) { r.DefaultBackend = "" })
 	})
-	says(splitv1.ConditionAccepted, metav1.ConditionFalse, splitv1.ReasonUnsupported)
+	s.eventually("the root Service's own pods get the others", func(ctx context.Context) bool {
+		return admin.Get(ctx, s.key(traffic.UnmatchedName("birds")), &corev1.Service{}) == nil
+	})
+	says(splitv1.ConditionProgrammed, metav1.ConditionTrue, splitv1.ReasonProgrammed)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -150,8 +151,9 @@ func (p *standIns) digest(ctx context.Context, ts *splitv1.TrafficSplit) string 
 			known.Groups[name] = o
 		}
 	}
+	traffic.Settle(ts, known.Services, time.Now())
 	resolved, problems := traffic.Resolve(ts, known)
-	if traffic.Refused(problems) {
+	if traffic.Refused(problems) || len(resolved.Ports) == 0 {
 		return ""
 	}
 	return resolved.Digest()

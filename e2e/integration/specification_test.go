@@ -198,6 +198,94 @@ func TestTheWorkflowOfTheSpecification(t *testing.T) {
 	}
 }
 
+// The text of the specification, which leaves out the names of versions.
+const abTest = `
+apiVersion: split.smi-spec.io/v1alpha4
+kind: TrafficSplit
+metadata:
+  name: ab-test
+spec:
+  service: website
+  matches:
+  - kind: HTTPRouteGroup
+    name: ab-test
+  backends:
+  - service: website-v1
+    weight: 0
+  - service: website-v2
+    weight: 100
+---
+apiVersion: specs.smi-spec.io/v1alpha4
+kind: HTTPRouteGroup
+metadata:
+  name: ab-test
+spec:
+  matches:
+  - name: firefox-users
+    headers:
+      user-agent: ".*Firefox.*"
+`
+
+// "The above configuration will route the Firefox users to the website-v2 service while all the
+// others will be routed to the root Kubernetes service."
+func TestTheABTestOfTheSpecification(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	d1, s1 := appVersion("website", "v1")
+	d2, s2 := appVersion("website", "v2")
+	s.create(d1, s1, d2, s2, service("website"))
+	s.hasEndpoints("website", map[string]int{"website-v1": 2, "website-v2": 2})
+	s.serveProxies()
+	s.startOperator(newMeasurements())
+	objects, err := decode([]byte(abTest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		o.SetNamespace(s.namespace)
+		if err := admin.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.effective("ab-test", map[string]int32{"website-v1": 0, "website-v2": 100})
+	s.says("ab-test", splitv1.ConditionResolvedRefs, metav1.ConditionTrue, splitv1.ReasonResolved)
+	s.hasEndpoints("website", map[string]int{"serin-proxy-ab-test": 2})
+	const others = "serin-unmatched-ab-test"
+	s.hasEndpoints(others, map[string]int{"website-v1": 2, "website-v2": 2})
+	ts := s.get(t.Context(), "ab-test", &splitv1.TrafficSplit{}).(*splitv1.TrafficSplit)
+	feed := s.proxyFeed(ts, "a-proxy")
+	port := nextWant(t, feed).Split.Ports[0]
+	address := s.get(t.Context(), others, &corev1.Service{}).(*corev1.Service).Spec.ClusterIP
+	if share(port, "website-v2") != 1 || port.Default == nil || port.Default.Address != address {
+		t.Errorf("those that match go to %+v, the others to %+v instead of %s", port.Destinations, port.Default, address)
+	}
+
+	// A default of the user's own makes the Service needless, and the end of matches too.
+	change(s, "ab-test", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) {
+		splitv1.SetRouting(ts, splitv1.Routing{DefaultBackend: "website-v1"})
+	})
+	if port := nextWant(t, feed).Split.Ports[0]; port.Default == nil || port.Default.Service != "website-v1" {
+		t.Errorf("the others go to %+v", port.Default)
+	}
+	lacks := func() {
+		t.Helper()
+		s.eventually(others+" is gone", func(ctx context.Context) bool {
+			return apierrors.IsNotFound(admin.Get(ctx, s.key(others), &corev1.Service{}))
+		})
+	}
+	lacks()
+	// Without it again, what was live stays so until the new Service is known everywhere.
+	change(s, "ab-test", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) { ts.Annotations = nil })
+	if want := nextWant(t, feed); len(want.Split.Ports) > 0 {
+		t.Errorf("the proxies are to serve %+v at once", want.Split.Ports)
+	}
+	s.effective("ab-test", map[string]int32{"website-v1": 0, "website-v2": 100})
+	s.hasEndpoints(others, map[string]int{"website-v1": 2, "website-v2": 2})
+	s.gone(ts)
+	lacks()
+	s.hasEndpoints("website", map[string]int{"website-v1": 2, "website-v2": 2})
+}
+
 // birdService is one of the example's; the ports of a version may lead elsewhere.
 func birdService(name, color string, ports ...corev1.ServicePort) *corev1.Service {
 	s := service(name)

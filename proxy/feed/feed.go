@@ -106,13 +106,17 @@ func (f *Feed) Run(ctx context.Context) error {
 			return <-stopped
 		}
 		retry = nil
-		if err := f.reconcile(ctx); err != nil {
+		after, err := f.reconcile(ctx)
+		if err != nil {
 			f.Log.Error(err, "Looking again later", "TrafficSplit", klog.KRef(f.Split.Namespace, f.Split.Name), "after", backoff.String())
 			retry = f.Clock.After(backoff)
 			backoff = min(2*backoff, apiRetryMost)
 			continue
 		}
 		backoff = apiRetryFirst
+		if after > 0 {
+			retry = f.Clock.After(after)
+		}
 	}
 }
 
@@ -161,34 +165,36 @@ func (f *Feed) watchKind(ctx context.Context, object client.Object) (cache.Infor
 	return informer, nil
 }
 
-// reconcile brings the agent what is to be served.
-func (f *Feed) reconcile(ctx context.Context) error {
+// reconcile brings the agent what is to be served, and says when to look again if nothing
+// changes.
+func (f *Feed) reconcile(ctx context.Context) (after time.Duration, err error) {
 	split := &splitv1.TrafficSplit{}
 	if err := f.Cluster.Cache.Get(ctx, f.Split, split); err != nil {
-		return client.IgnoreNotFound(err)
+		return 0, client.IgnoreNotFound(err)
 	}
 	// Its backends go when the split does. But an agent that starts only now still
 	// has the traffic that comes until the Service is restored.
 	if !split.DeletionTimestamp.IsZero() && f.last != nil {
-		return nil
+		return 0, nil
 	}
 	return f.want(ctx, split)
 }
 
 // want resolves the split and hands it to the agent when it differs from before.
-func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) error {
+func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) (after time.Duration, err error) {
 	services, err := f.services(ctx, split)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	groups, err := f.routeGroups(ctx, split)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	after = traffic.Settle(split, services, f.Clock.Now())
 	resolved, problems := traffic.Resolve(split, traffic.Known{Services: services, Groups: groups, Proxied: true})
 	want := Want{Split: resolved, Problems: problems}
 	if f.last != nil && reflect.DeepEqual(*f.last, want) {
-		return nil
+		return after, nil
 	}
 	f.last = &want
 	select {
@@ -196,7 +202,7 @@ func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) error {
 	default:
 	}
 	f.wants <- want
-	return nil
+	return after, nil
 }
 
 // services are the Services of the namespace by name.

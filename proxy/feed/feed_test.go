@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
 )
 
 var website = types.NamespacedName{Namespace: "shop", Name: "website"}
@@ -85,7 +86,7 @@ func newStage(t *testing.T, objects ...client.Object) *stage {
 
 func (s *stage) look() {
 	s.t.Helper()
-	if err := s.reconcile(s.t.Context()); err != nil {
+	if _, err := s.reconcile(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -177,7 +178,7 @@ func TestWhatCannotBeReadIsNotMissingEither(t *testing.T) {
 	s := newStage(t, objects()...)
 	s.cache.hidden["website-canary"] = true
 	s.fail = errors.New("the API is away")
-	if err := s.reconcile(t.Context()); !errors.Is(err, s.fail) {
+	if _, err := s.reconcile(t.Context()); !errors.Is(err, s.fail) {
 		t.Errorf("got %v", err)
 	}
 	if w := s.wanted(); w != nil {
@@ -236,5 +237,33 @@ func TestASplitThatGoesWantsNothingNewButOfAnAgentThatStarts(t *testing.T) {
 	s.look() // it is gone
 	if w := s.wanted(); w != nil {
 		t.Errorf("wanted %+v of a split that is gone", w)
+	}
+}
+
+// The requests that match none get a Service that Serin makes: until every node knows it, what
+// is served stays as it is.
+func TestANewServiceForTheRequestsThatMatchNoneIsUsedOnceItHasSettled(t *testing.T) {
+	split, services := website, objects()
+	for _, o := range services {
+		if ts, ok := o.(*splitv1.TrafficSplit); ok {
+			ts.Annotations, ts.Spec.Matches = nil, []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "testers"}}
+		}
+	}
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: split.Namespace, Name: traffic.UnmatchedName(split.Name), CreationTimestamp: metav1.NewTime(time.Unix(1e9-1, 0))},
+		Spec:       corev1.ServiceSpec{ClusterIP: "10.9.9.9", Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+	}
+	s := newStage(t, append(services, service)...)
+	after, err := s.reconcile(t.Context())
+	if err != nil || after != time.Second {
+		t.Fatalf("looks again after %s, error %v", after, err)
+	}
+	if w := s.wanted(); w == nil || len(w.Split.Ports) > 0 || traffic.Refused(w.Problems) {
+		t.Errorf("wanted %+v", w)
+	}
+	s.Clock.(*clocktesting.FakeClock).Step(after)
+	s.look()
+	if w := s.wanted(); w == nil || len(w.Split.Ports) != 1 || w.Split.Ports[0].Default.Address != "10.9.9.9" {
+		t.Errorf("wanted %+v", w)
 	}
 }

@@ -44,7 +44,7 @@ func (a *Autoscaling) complete(o Options) error {
 }
 
 // autoscaled is whether the options ask for an autoscaler.
-func autoscaled(o Options) bool { return o.Autoscaling != nil }
+func autoscaled(_ traffic.Target, o Options) bool { return o.Autoscaling != nil }
 
 // MakeHorizontalPodAutoscaler builds what makes a split's proxies follow their load.
 // opts.Autoscaling must be set.

@@ -43,6 +43,9 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 			add("spec.backends: Service %q has sessionAffinity ClientIP, which would bind each proxy to one pod; set it to None", b)
 		}
 	}
+	if len(split.Ports) == 0 {
+		return problems // nothing new is served yet
+	}
 	if _, err := Listeners(split); err != nil {
 		add("%s", err.Error())
 	}

@@ -97,9 +97,6 @@ func header(name, regex string) specsv1.Headers {
 // refused are the rows of the page's table, with sites of each kind that a row names and
 // what is said about them.
 var refused = map[string]map[string]func(*site){
-	"`spec.matches` without `defaultBackend`": {
-		"is required beside spec.matches": func(s *site) { s.matching(); splitv1.SetRouting(s.split, splitv1.Routing{}) },
-	},
 	"`spec.matches`, `mirror` or `stickyCookie` beside a port that is TCP or UDP": {
 		"spec.matches: port 5432 (tcp-db)": func(s *site) { s.addPort(tcp); s.matching() },
 		"mirror: port 53 (dns)":            func(s *site) { s.addPort(udp); s.mirror() },

@@ -30,8 +30,10 @@ type piece struct {
 	workload bool
 	// shared is true for what the proxies of all splits of a namespace have in common.
 	shared bool
-	// needed is whether the options ask for it; nil when it is needed always.
-	needed func(Options) bool
+	// backend is true for a Service that the proxies send requests to.
+	backend bool
+	// needed is whether the split or the options ask for it; nil when it is needed always.
+	needed func(traffic.Target, Options) bool
 	empty  func() client.Object
 	// make builds what is wanted, as an apply configuration.
 	make func(traffic.Target, Options) (any, error)
@@ -46,6 +48,8 @@ func pieces() []piece {
 			MakeServiceAccount, coreac.ExtractServiceAccount)),
 		shared(pieceOf(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), func() *rbacv1.RoleBinding { return &rbacv1.RoleBinding{} },
 			MakeRoleBinding, rbacac.ExtractRoleBinding)),
+		backend(optional(leavesUnmatched, pieceOf(corev1.SchemeGroupVersion.WithKind("Service"), func() *corev1.Service { return &corev1.Service{} },
+			MakeUnmatchedService, unmatchedServiceOf))),
 		pieceOf(policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), func() *policyv1.PodDisruptionBudget { return &policyv1.PodDisruptionBudget{} },
 			MakePodDisruptionBudget, policyac.ExtractPodDisruptionBudget),
 		workload(pieceOf(appsv1.SchemeGroupVersion.WithKind("Deployment"), func() *appsv1.Deployment { return &appsv1.Deployment{} },
@@ -56,8 +60,13 @@ func pieces() []piece {
 	}
 }
 
-func optional(needed func(Options) bool, p piece) piece {
+func optional(needed func(traffic.Target, Options) bool, p piece) piece {
 	p.needed = needed
+	return p
+}
+
+func backend(p piece) piece {
+	p.backend = true
 	return p
 }
 
@@ -73,8 +82,11 @@ func shared(p piece) piece {
 
 // name of a split's object, and the split that its label names: none for a shared one.
 func (p piece) name(split string) (name, label string) {
-	if p.shared {
+	switch {
+	case p.shared:
 		return traffic.SharedProxyName, ""
+	case p.backend:
+		return traffic.UnmatchedName(split), split
 	}
 	return traffic.ProxyName(split), split
 }

@@ -54,6 +54,7 @@ func (r *Router) Kinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
+		corev1.SchemeGroupVersion.WithKind("Service"),
 		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),
 		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
@@ -134,9 +135,10 @@ func (r *Router) observe(ctx context.Context, target traffic.Target, p piece, se
 	name, label := p.name(target.Split.Name)
 	object := traffic.Object{
 		GroupVersionKind: p.gvk, Name: name, Workload: p.workload, Shared: p.shared,
-		// Pods can't be made without their account, and take its UID.
-		Prepares: p.shared,
-		Unwanted: p.needed != nil && !p.needed(settings.Options),
+		// Pods can't be made without their account, and take its UID. The backend is to be
+		// there before anything leads to it.
+		Prepares: p.shared || p.backend, Backend: p.backend,
+		Unwanted: p.needed != nil && !p.needed(target, settings.Options),
 	}
 	live, err := r.live(ctx, target, p)
 	if err != nil {

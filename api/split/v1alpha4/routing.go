@@ -32,8 +32,8 @@ type Routing struct {
 
 	// defaultBackend names the Service, in the same namespace, that gets the requests
 	// that are not split. It may be one of spec.backends. With spec.matches those are
-	// the requests that match none, and a router whose proxies carry the root Service's
-	// traffic requires it, because the root Service itself leads back to the proxies.
+	// the requests that match none; when it is empty, the pods that the root Service
+	// selects get them.
 	// With a router that changes the routes of a gateway or mesh they are also the
 	// requests that reach the root Service past it: the root Service is narrowed to the
 	// pods of this Service while the split exists.

@@ -64,9 +64,8 @@ type TrafficSplitSpec struct {
 	Backends []Backend `json:"backends"`
 
 	// matches limit the split to requests that match at least one of the groups
-	// named. Requests that match none go to the root Service, which a router with
-	// proxies of its own is given as defaultBackend of the annotation serin.dev/routing. When
-	// empty, every request is split.
+	// named. Requests that match none go to the pods that the root Service selects, or to
+	// defaultBackend of the annotation serin.dev/routing. When empty, every request is split.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

@@ -77,7 +77,11 @@ func programmed(o Observation) Condition {
 		}
 	}
 	if o.Resolved.Limited {
-		return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, "the weights are live for every request that matches, and the default backend gets all others"}
+		others := "the default backend gets all others"
+		if traffic.LeavesUnmatched(o.Split) {
+			others = "the root Service's own pods get all others"
+		}
+		return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, "the weights are live for every request that matches, and " + others}
 	}
 	return Condition{metav1.ConditionTrue, splitv1.ReasonProgrammed, "the weights are live for every request"}
 }

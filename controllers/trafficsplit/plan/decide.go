@@ -13,7 +13,13 @@ import (
 )
 
 // Decide says what to do about a split and what to report.
-func Decide(o Observation) Decision { return drain(o, decide(o)) }
+func Decide(o Observation) Decision {
+	d := drain(o, decide(o))
+	if o.Settling > 0 && (d.After == 0 || o.Settling < d.After) {
+		d.After = o.Settling
+	}
+	return d
+}
 
 func decide(o Observation) Decision {
 	switch {
@@ -83,26 +89,36 @@ func serve(o Observation) Decision {
 	}
 	if report.Programmed.Status == metav1.ConditionTrue {
 		report.Backends, report.Mirror = o.liveBackends(), o.liveMirror()
+		d.Actions = append(d.Actions, removeBackends(o)...)
 	}
 	return d
 }
 
 // ensure makes the objects that are missing or differ. Without ports nothing is
 // known about what is wanted, and the objects stay as they are. Nothing is started
-// for a port that no backend could answer either.
+// for a port that no backend could answer either, but the backend that Serin makes itself.
 func ensure(o Observation) []kit.Action {
 	var actions []kit.Action
-	if len(o.Resolved.Ports) == 0 || len(o.unroutable()) > 0 {
-		return nil
-	}
+	blind := len(o.Resolved.Ports) == 0 || len(o.unroutable()) > 0
 	_, unprepared := o.unprepared()
 	for _, object := range o.DataPlane.Objects {
 		switch {
-		case object.Unwanted, unprepared && !object.Prepares:
+		case object.Unwanted, unprepared && !object.Prepares, blind && !object.Backend:
 		case object.Condition == traffic.ObjectAbsent && !object.Patched:
 			actions = append(actions, Apply{Write{object, "it does not exist"}})
 		case object.Condition == traffic.ObjectOutdated:
 			actions = append(actions, Apply{Write{object, "it differs from what is wanted"}})
+		}
+	}
+	return actions
+}
+
+// removeBackends deletes the Services of Serin's that no proxy uses any more.
+func removeBackends(o Observation) []kit.Action {
+	var actions []kit.Action
+	for _, object := range o.DataPlane.Objects {
+		if object.Backend && object.Unwanted && exists(object) {
+			actions = append(actions, Delete{Write{object, "the split no longer needs it"}})
 		}
 	}
 	return actions
@@ -140,7 +156,7 @@ func cutOver(o Observation) []kit.Action {
 
 // ready is true when the root Service is to be cut over, and the proxies could carry its traffic.
 func (o Observation) ready() bool {
-	return !o.proxied() && o.behind() == 0 && o.confirmed() >= max(1, o.DataPlane.WantedProxies) && len(obstacles(o)) == 0
+	return !o.proxied() && len(o.Resolved.Ports) > 0 && o.behind() == 0 && o.confirmed() >= max(1, o.DataPlane.WantedProxies) && len(obstacles(o)) == 0
 }
 
 func (o Observation) serving() string {

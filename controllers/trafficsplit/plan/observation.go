@@ -34,6 +34,10 @@ type Observation struct {
 	// Problems of the split, refusals first.
 	Problems []traffic.Problem
 
+	// Settling is how long the Service for the requests that match none is still too young to
+	// be used.
+	Settling time.Duration
+
 	// Root is what is known of the root Service.
 	Root Root
 	// Endpoints of the root Service that are ready.

@@ -69,3 +69,41 @@ func TestWhatRoutesReferToIsThereBeforeAndAfterThem(t *testing.T) {
 		})
 	}
 }
+
+// others adds the Service for the requests that match none.
+func others(o plan.Observation, condition traffic.ObjectCondition, wanted bool) plan.Observation {
+	o.DataPlane.Objects = append([]traffic.Object{{
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Service"}, Name: "others", UID: "o", ResourceVersion: "1",
+		Prepares: true, Backend: true, Condition: condition, Unwanted: !wanted,
+	}}, o.DataPlane.Objects...)
+	return o
+}
+
+func TestTheServiceForTheRequestsThatMatchNoneIsThereBeforeAndAfterTheProxiesUseIt(t *testing.T) {
+	unresolved := func(o plan.Observation) plan.Observation {
+		o.Resolved.Ports = nil
+		return o
+	}
+	young := unresolved(others(before(), traffic.ObjectCurrent, true))
+	young.Settling = time.Second
+	behind := others(live(), traffic.ObjectCurrent, false)
+	behind.DataPlane.Proxies[0].Configuration = "before"
+	for name, test := range map[string]struct {
+		from    plan.Observation
+		actions string
+		again   time.Duration
+	}{
+		"it is made before anything else":           {unresolved(others(before(), traffic.ObjectAbsent, true)), "Apply others", 0},
+		"the rest waits until it can be used":       {young, "", time.Second},
+		"one of another owner keeps all waiting":    {unresolved(others(before(), traffic.ObjectForeign, true)), "", 0},
+		"it goes when the proxies serve without it": {others(live(), traffic.ObjectCurrent, false), "Delete others", 0},
+		"and not before":                            {behind, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := decide(test.from)
+			if got := actions(d); got != test.actions || d.After != test.again {
+				t.Errorf("actions %q, looking again in %s; want %q in %s", got, d.After, test.actions, test.again)
+			}
+		})
+	}
+}

@@ -16,6 +16,8 @@ type Sticky struct {
 	Cookie string
 	// MaxAge of the cookie, in seconds; 0 for as long as the client's session lasts.
 	MaxAge int64 `json:",omitempty"`
+	// Session whose cookies count; those of another one do not.
+	Session string `json:",omitempty"`
 }
 
 // maxStickyAge is a year.
@@ -35,12 +37,12 @@ func stickyOf(r splitv1.Routing) (*Sticky, error) {
 			"such as version, or remove the cookie", FieldStickyCookie, cookie.Name)
 	}
 	if cookie.MaxAge == "" {
-		return &Sticky{Cookie: cookie.Name}, nil
+		return &Sticky{Cookie: cookie.Name, Session: cookie.Session}, nil
 	}
 	d, err := time.ParseDuration(cookie.MaxAge)
 	if err != nil || d < time.Second || d > maxStickyAge || d%time.Second != 0 {
 		return nil, fmt.Errorf("%s.maxAge: %.50q is not the age of a cookie; write whole seconds from 1s to 8760h, such as 12h, "+
 			"or remove it for the client's session", FieldStickyCookie, cookie.MaxAge)
 	}
-	return &Sticky{Cookie: cookie.Name, MaxAge: int64(d / time.Second)}, nil
+	return &Sticky{Cookie: cookie.Name, MaxAge: int64(d / time.Second), Session: cookie.Session}, nil
 }

@@ -100,6 +100,13 @@ type RolloutSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	RouteRefs []RouteReference `json:"routeRefs,omitempty"`
 
+	// sessionAffinity has clients stay, by a cookie, with the version that they met first,
+	// for as long as it has a weight above 0 and the release lasts. Weights are then the
+	// shares of new clients. Only the router nginx offers it. When unset, each request
+	// is drawn independently.
+	// +optional
+	SessionAffinity *SessionAffinity `json:"sessionAffinity,omitempty"`
+
 	// trafficDistribution is spec.trafficDistribution of the Services that Serin makes
 	// for the two versions: which endpoints clients prefer, such as those in their own
 	// zone. It needs a workloadRef. When unset, the value of the root Service is copied.
@@ -291,3 +298,17 @@ const (
 	// pods of both versions.
 	RouterNone RouterName = "none"
 )
+
+// SessionAffinity is how clients stay with a version.
+type SessionAffinity struct {
+	// cookieName is the name of the cookie. The app must not use it.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_]{0,63}$`
+	// +kubebuilder:validation:MaxLength=64
+	CookieName string `json:"cookieName"`
+
+	// maxAge is how long a client stays: whole seconds from 1s to 8760h. When unset, as
+	// long as the client's session lasts.
+	// +optional
+	MaxAge Duration `json:"maxAge,omitempty"`
+}

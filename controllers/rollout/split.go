@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"slices"
+	"strconv"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,9 @@ func requestedRoute(ts *splitv1.TrafficSplit, s *snapshot, stable, canary string
 	if routing.Mirror != nil {
 		route.Mirror = routing.Mirror.Percent
 	}
+	if sticky := routing.StickyCookie; sticky != nil {
+		sticky.Session = s.session() // the next write of a weight brings it up to date
+	}
 	if !apiequality.Semantic.DeepEqual(routing, s.routing(route)) {
 		return unknownRoute
 	}
@@ -71,11 +75,31 @@ func (s *snapshot) routing(route strategy.Route) splitv1.Routing {
 	for _, ref := range s.Rollout.Spec.RouteRefs {
 		r.Routes = append(r.Routes, splitv1.RouteReference{Kind: string(ref.Kind), Name: ref.Name, Section: ref.Section})
 	}
+	if affinity := s.Rollout.Spec.SessionAffinity; affinity != nil {
+		r.StickyCookie = &splitv1.StickyCookie{Name: affinity.CookieName, MaxAge: string(affinity.MaxAge), Session: s.session()}
+	}
 	if route.Mirror > 0 {
 		_, canary := backendNames(s.Rollout)
 		r.Mirror = &splitv1.Mirror{Service: canary, Percent: route.Mirror}
 	}
 	return r
+}
+
+// session names the release whose cookies count, so that a client of one release does not stay
+// with the canary of the next, whose Service has the same name. While none is in progress, it is
+// the one that the split has.
+func (s *snapshot) session() string {
+	if c := s.Rollout.Status.Canary; c != nil && c.StartedAt != nil {
+		return c.Revision + "-" + strconv.FormatInt(c.StartedAt.Unix(), 36)
+	}
+	if s.split == nil {
+		return ""
+	}
+	routing, _ := splitv1.RoutingOf(s.split)
+	if routing.StickyCookie == nil {
+		return ""
+	}
+	return routing.StickyCookie.Session
 }
 
 // defaultBackend is the Service that gets the requests that are not split: those that

@@ -232,6 +232,64 @@ func TestTheRoutesOfTheSpecAreNamedByTheSplit(t *testing.T) {
 	}
 }
 
+func TestEachReleaseHasCookiesOfItsOwn(t *testing.T) {
+	ro := website()
+	ro.Spec.SessionAffinity = &v1alpha1.SessionAffinity{CookieName: "version", MaxAge: "12h"}
+	release := func(revision string, second int64) {
+		started := metav1.Unix(second, 0)
+		ro.Status.Canary = &v1alpha1.VersionStatus{Revision: revision, StartedAt: &started}
+	}
+	ts, s := &splitv1.TrafficSplit{}, snapshotOf(ro, nil)
+	sessions := map[string]string{}
+	write := func(name string, weight int32) {
+		t.Helper()
+		setSplit(ts, s, strategy.Route{Weight: weight})
+		s.split = ts
+		routing, err := splitv1.RoutingOf(ts)
+		if err != nil || routing.StickyCookie == nil || routing.StickyCookie.Name != "version" || routing.StickyCookie.MaxAge != "12h" {
+			t.Fatalf("%s: %+v, %v", name, routing.StickyCookie, err)
+		}
+		sessions[name] = routing.StickyCookie.Session
+		if got := requestedRoute(ts, &s, "website-stable", "website-canary"); got.Weight != weight {
+			t.Errorf("%s: it reads as %+v", name, got)
+		}
+	}
+	release("6f9", 1000)
+	write("a release", 20)
+	write("its next step", 50)
+	release("7c4", 2000)
+	if got := requestedRoute(ts, &s, "website-stable", "website-canary"); got.Weight != 50 {
+		t.Errorf("a newer release is no drift before its first weight: %+v", got)
+	}
+	write("a newer version", 20)
+	release("7c4", 3000)
+	write("the same version again", 20)
+	ro.Status.Canary = nil
+	write("after it", 0)
+	for _, pair := range [][2]string{{"a release", "its next step"}, {"the same version again", "after it"}} {
+		if sessions[pair[0]] == "" || sessions[pair[0]] != sessions[pair[1]] {
+			t.Errorf("%v: %v", pair, sessions)
+		}
+	}
+	if sessions["a release"] == sessions["a newer version"] || sessions["a newer version"] == sessions["the same version again"] {
+		t.Errorf("clients of one release stay in the next: %v", sessions)
+	}
+	for name, edit := range map[string]func(*splitv1.StickyCookie){
+		"another cookie": func(c *splitv1.StickyCookie) { c.Name = "other" },
+		"another age":    func(c *splitv1.StickyCookie) { c.MaxAge = "1h" },
+	} {
+		drifted := ts.DeepCopy()
+		splitv1.EditRouting(drifted, func(r *splitv1.Routing) { edit(r.StickyCookie) })
+		if got := requestedRoute(drifted, &s, "website-stable", "website-canary"); got.Weight != unknownRoute.Weight {
+			t.Errorf("%s is no drift: %+v", name, got)
+		}
+	}
+	ro.Spec.SessionAffinity = nil
+	if got := requestedRoute(ts, &s, "website-stable", "website-canary"); got.Weight != unknownRoute.Weight {
+		t.Errorf("a cookie that is no longer asked for is no drift: %+v", got)
+	}
+}
+
 func TestWeightsOfSinglePortsAreDrift(t *testing.T) {
 	for _, rules := range []splitv1.PortRouting{{Protocol: "TCP"}, {Weights: map[string]splitv1.PortWeight{"website-stable": 1}}} {
 		ts, s := &splitv1.TrafficSplit{}, snapshotOf(website(), nil)

@@ -60,6 +60,7 @@ var notPlayed = map[string]string{
 	"how-to/helm-canaries.md":              "it repeats the tutorial, which TestTheTutorialAboutHelmCanariesCanBeFollowed plays",
 	"how-to/migrate-from-argo-rollouts.md": "TestTheSwitchFromOtherToolsKeepsEndpoints plays it",
 	"how-to/migrate-from-flagger.md":       "TestTheSwitchFromOtherToolsKeepsEndpoints plays it",
+	"how-to/session-affinity.md":           "cookies of a real proxy: TestAClientOfOneSessionIsDrawnAnewInTheNext and TestClientsOfOneReleaseDoNotStayInTheNext play it",
 	"how-to/other-tools.md":                "Flagger and Argo Rollouts: TestFlaggerReleasesByTrafficSplitsOfOlderVersions plays what they write",
 	"how-to/prometheus-p99.md":             "a Prometheus: TestANumberOutsideOfItsLimitRollsBack has a server of numbers",
 }

@@ -140,3 +140,31 @@ func TestOnlyWhatMatchesComesBack(t *testing.T) {
 		}
 	}
 }
+
+// The Services of the versions have the same names in each release.
+func TestAClientOfOneSessionIsDrawnAnewInTheNext(t *testing.T) {
+	r := startRig(t, rigOptions{})
+	stable, canary := serveAt(t, "web-stable", "127.0.0.1:0"), serveAt(t, "web-canary", "127.0.0.1:0")
+	release := func(session string, a, b int32) {
+		t.Helper()
+		r.wantSplit(t, traffic.Split{Sticky: &traffic.Sticky{Cookie: "version", MaxAge: 60, Session: session}, Ports: []traffic.Port{{
+			Number: 80, TargetNumber: r.port, Protocol: traffic.ProtocolHTTP,
+			Destinations: []traffic.Destination{stable.destination(a), canary.destination(b)},
+		}}})
+	}
+	client := browser(t, traffic.ProtocolHTTP)
+	asks := func(when, want string, cookies int) {
+		t.Helper()
+		if got, given := visit(t, client, r.url("/")); got != want || len(given) != cookies {
+			t.Fatalf("%s the client gets %s and the cookies %v, want %s and %d", when, got, given, want, cookies)
+		}
+	}
+	release("first", 0, 1)
+	asks("in the first release", "web-canary", 1)
+	release("first", 10000, 1)
+	asks("at a small weight", "web-canary", 0)
+	release("second", 1, 0)
+	asks("in the second release", "web-stable", 1)
+	release("second", 1, 10000)
+	asks("at a large weight of the second", "web-stable", 0)
+}

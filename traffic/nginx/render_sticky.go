@@ -34,9 +34,14 @@ func checkSticky(s *traffic.Sticky) error {
 }
 
 // stickyValue stands for a backend in a cookie. It is the same for all ports of a
-// Service, as cookies are for all ports of a host, and does not show its name.
-func stickyValue(service string) string {
-	sum := sha256.Sum256([]byte("sticky\x00" + service))
+// Service, as cookies are for all ports of a host, and does not show its name. Another session
+// has other values, so that no client comes back to the backend of the session before.
+func stickyValue(session, service string) string {
+	text := "sticky\x00" + service
+	if session != "" {
+		text += "\x00" + session
+	}
+	sum := sha256.Sum256([]byte(text))
 	return "v" + hex.EncodeToString(sum[:8])
 }
 
@@ -52,7 +57,7 @@ func renderStickyMaps(t *text, l httpListener) {
 	choice := l.choice()
 	kept, cookies := [][2]string{{"default", ""}}, [][2]string{{"default", ""}}
 	for _, d := range l.Port.Destinations {
-		value := stickyValue(d.Service)
+		value := stickyValue(l.sticky.Session, d.Service)
 		kept = append(kept, [2]string{value, BackendID(d)})
 		cookies = append(cookies, [2]string{accesslog.KindSplit + ":" + BackendID(d), makeCookie(*l.sticky, value)})
 	}

@@ -102,6 +102,10 @@ type StickyCookie struct {
 	// maxAge of the cookie: a duration of whole seconds from 1s to 8760h. When empty,
 	// the cookie lasts as long as the client's session.
 	MaxAge string `json:"maxAge,omitempty"`
+
+	// session distinguishes cookies that were given before from those that are given now: a
+	// client with one of another session is drawn anew. A Rollout names each release.
+	Session string `json:"session,omitempty"`
 }
 
 // PortRouting are the rules of one port of the root Service.

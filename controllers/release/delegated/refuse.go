@@ -37,6 +37,8 @@ func meaningless(s *state.Snapshot) string {
 		return "spec.configuration: the chart says what its pods read, so that it means nothing"
 	case spec.TrafficDistribution != nil:
 		return "spec.trafficDistribution: the Services of the versions are copies of the chart's, so that it means nothing"
+	case spec.SessionAffinity != nil:
+		return "spec.sessionAffinity: the CanaryRelease shares the requests of its Services one by one, so that it means nothing"
 	case len(spec.RouteRefs) > 0:
 		return "spec.routeRefs: the router nginx follows no routes, so that it means nothing"
 	case spec.RollbackWindow != nil && spec.RollbackWindow.Revisions > 0:

@@ -52,6 +52,9 @@ type Settings struct {
 	// Unmeasured is whether nothing measures the release: no router counts its requests, and
 	// the spec names nothing else that does.
 	Unmeasured bool
+	// Sticky is whether clients stay with a version, so that weights are the shares of new
+	// clients and not of requests.
+	Sticky bool
 }
 
 // Parse reads the spec. The error names the field and the fix: it can
@@ -60,7 +63,7 @@ func Parse(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freezes []v1a
 	s := Settings{
 		Deadline: DefaultProgressDeadline, ByReplicas: ByReplicas(spec, router),
 		Unmeasured:     router == v1alpha1.RouterNone && spec.Analysis == nil,
-		PauseOnFailure: spec.Strategy.OnFailure == v1alpha1.OnFailurePause,
+		PauseOnFailure: spec.Strategy.OnFailure == v1alpha1.OnFailurePause, Sticky: spec.SessionAffinity != nil,
 	}
 	var err error
 	s.Calendar, err = schedule.Parse(spec.Schedule, freezes)
@@ -73,6 +76,9 @@ func Parse(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName, freezes []v1a
 	)
 	if err == nil {
 		err = s.parseSteps(spec)
+	}
+	if err == nil {
+		err = checkAffinity(spec, router)
 	}
 	if err == nil && router == v1alpha1.RouterNone {
 		err = s.checkWithoutRouter(spec)

@@ -63,15 +63,15 @@ func (s *Settings) step(in *v1alpha1.Step, field string) (Step, error) {
 	read, invalid := analysis.Settings{Judge: out.Judge, OnInconclusive: out.OnInconclusive}.ForStep(in.Analysis, field)
 	out.Judge, out.OnInconclusive = read.Judge, read.OnInconclusive
 	// Requests that match nothing are stable's, and where a router counts mirrored requests
-	// is its own affair.
-	out.Judge.Shares = len(out.Matches) == 0 && out.Mirror == 0
+	// is its own affair. Clients that stay keep the share of an earlier weight.
+	out.Judge.Shares = len(out.Matches) == 0 && out.Mirror == 0 && !s.Sticky
 	return out, errors.Join(err, invalid)
 }
 
 // plain is a step with a weight and the settings of the whole release.
 func (s *Settings) plain(weight int32) Step {
 	out := Step{Route: Route{Weight: min(max(weight, 0), 100)}, Judge: s.Judge, OnInconclusive: s.OnInconclusive}
-	out.Judge.Shares = true
+	out.Judge.Shares = !s.Sticky
 	return out
 }
 

@@ -46,6 +46,7 @@ func (c *canary) analysis(f source.Field) {
 	default:
 		c.weights(f, mirrored, interval)
 	}
+	c.affinity(f.At("sessionAffinity"))
 	c.metrics(f, interval, threshold)
 	c.hooks(f, interval, threshold)
 	c.alerts(f)

@@ -30,7 +30,6 @@ var known = map[string]string{
 	"spec.analysis.stepWeight":               "stepWeights say the weights",
 	"spec.analysis.mirrorWeight":             "mirror is not true",
 	"spec.analysis.stepWeightPromotion":      "the promotion moves all traffic at once, when the new version has all pods: nothing rolls after it",
-	"spec.analysis.sessionAffinity":          "a Rollout keeps no sessions: match requests by a cookie in a step with matches",
 	"spec.analysis.webhooks[].disableTLS":    "certificates are always verified: give the operator the certificate of your authority",
 	"spec.analysis.webhooks[].muteAlert":     "notifications choose events, not hooks",
 	"spec.analysis.webhooks[].retries":       "a hook is called until it answers",

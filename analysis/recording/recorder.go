@@ -3,6 +3,7 @@
 package recording
 
 import (
+	"slices"
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
@@ -117,6 +118,8 @@ func (r *Recorder) knows(l *Line) bool {
 	if known := &r.lines[i]; i < r.from || *known.T > *l.T || same(known.Live, l.Live) && same(known.Settings, l.Settings) {
 		return true
 	}
+	// A line that says that windows may be missing before it says so when it is written anew.
+	r.interrupted = r.interrupted || slices.ContainsFunc(r.lines[i:], func(l Line) bool { return l.Gap == GapRestarted })
 	r.lines, r.here = r.lines[:i], r.base
 	for j := r.from; j < i; j++ {
 		if _, _, err := r.here.Next(&r.lines[j]); err != nil {

@@ -230,6 +230,24 @@ func checkRestart(t *testing.T, lost int) {
 	}
 }
 
+// The first line after a restart may be judged anew before it is on record: the gap before it
+// stays.
+func TestALineThatIsWrittenAnewKeepsItsGap(t *testing.T) {
+	o := newOperator()
+	o.judge(3)
+	o.Recorder = recording.Continue(release, nil)
+	w := o.window()
+	entry := recording.Entry{Window: &w, Before: o.state, Stage: o.stage, Live: o.live, At: o.now}
+	o.Add(entry)
+	entry.Stage.Judge.MinRequests = 7
+	if !o.Add(entry) {
+		t.Fatal("it is not written anew")
+	}
+	if l := o.Lines()[0]; l.Gap != recording.GapRestarted || l.Resume == "" {
+		t.Errorf("gap %q, resume %q", l.Gap, l.Resume)
+	}
+}
+
 func TestWhatIsOfAnotherReleaseIsNotContinued(t *testing.T) {
 	o := newOperator()
 	o.judge(20)

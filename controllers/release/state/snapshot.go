@@ -109,12 +109,12 @@ func (s *Snapshot) LastRequested() strategy.Route {
 // requestsStep reports whether the split sends what the present step, which is not live yet,
 // is to send, and its pods suffice: Serin would write the same now, whichever actor wrote it.
 func (s *Snapshot) requestsStep() bool {
-	next := s.NextRoute()
-	if s.Status.Step.ProgrammedAt != nil || s.Split.Presence != kit.Present || !s.Split.Requested.SameRequests(next) {
+	next, all := s.nextStep(), s.Workload.Replicas
+	if s.Status.Step.ProgrammedAt != nil || s.Split.Presence != kit.Present || !s.Split.Requested.SameRequests(next.Route) {
 		return false
 	}
 	fewer := next.Below(s.recordedRoute())
-	return fewer || s.Canary != nil && s.Canary.Available >= strategy.CanaryReplicas(next.Weight, s.Workload.Replicas)
+	return fewer || s.Canary != nil && s.Canary.Available >= min(next.CanaryPods(all), strategy.CanaryReplicas(next.Weight, all))
 }
 
 // recordedRoute is the route on record.
@@ -148,11 +148,14 @@ func (s *Snapshot) Present() (int, strategy.Step) {
 }
 
 // NextRoute is the route of the present step, or of the promotion.
-func (s *Snapshot) NextRoute() strategy.Route {
+func (s *Snapshot) NextRoute() strategy.Route { return s.nextStep().Route }
+
+// nextStep is the present step, or the promotion as one.
+func (s *Snapshot) nextStep() strategy.Step {
 	if i := int(s.Status.Step.Index); i < len(s.Steps) && !s.Decided(v1alpha1.ActionPromote) {
-		return s.StepAt(i).Route
+		return s.StepAt(i)
 	}
-	return strategy.Route{Weight: strategy.FullWeight}
+	return strategy.Step{Route: strategy.Route{Weight: strategy.FullWeight}}
 }
 
 // EndOf is when the hold of step i, which is live, is over.

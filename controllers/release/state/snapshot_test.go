@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release/strategy"
@@ -120,6 +123,36 @@ func TestARouteIsLiveWhenTheRouterReportsExactlyIt(t *testing.T) {
 		test.change(&s)
 		if s.Routed(strategy.Route{Weight: 10}) != test.want {
 			t.Errorf("%s: %v", name, !test.want)
+		}
+	}
+}
+
+// While the record of a weight is still to come, the split already requests it.
+func TestWhatWasRequestedLastIsKnownByTheStepThatRequestsIt(t *testing.T) {
+	of := func(pods *intstr.IntOrString, available int32) *Snapshot {
+		s := &Snapshot{}
+		s.Canary, s.Steps = &Canary{Available: available}, []strategy.Step{{Route: strategy.Route{Weight: 45}, Pods: pods}}
+		s.Workload.Replicas = 9
+		s.Split.Presence, s.Split.Requested = kit.Present, strategy.Route{Weight: 45}
+		s.Status = v1alpha1.RolloutStatus{
+			Canary: &v1alpha1.VersionStatus{StartedAt: &metav1.Time{}}, Step: &v1alpha1.StepStatus{Weight: 45},
+			Weight: &v1alpha1.WeightStatus{Requested: 30},
+		}
+		return s
+	}
+	for name, test := range map[string]struct {
+		pods      *intstr.IntOrString
+		available int32
+		want      int32
+	}{
+		"the share of the weight is ready":        {available: 5, want: 45},
+		"the share of the weight is not ready":    {available: 4, want: 30},
+		"fewer pods that the step wants":          {pods: new(intstr.FromInt32(4)), available: 4, want: 45},
+		"too few of these":                        {pods: new(intstr.FromInt32(4)), available: 3, want: 30},
+		"one of more that the step wants is lost": {pods: new(intstr.FromInt32(8)), available: 7, want: 45},
+	} {
+		if got := of(test.pods, test.available).LastRequested().Weight; got != test.want {
+			t.Errorf("%s: %d, want %d", name, got, test.want)
 		}
 	}
 }

@@ -243,11 +243,6 @@ type WeightStatus struct {
 	// while the weight is changing. Only traffic after it is compared.
 	// +optional
 	Since *metav1.MicroTime `json:"since,omitempty"`
-
-	// leftAt is when the TrafficSplit was seen gone. The Services of the versions stay
-	// for as long as a mesh may take to see that too.
-	// +optional
-	LeftAt *metav1.MicroTime `json:"leftAt,omitempty"`
 }
 
 // DecisionAction is what was decided about a revision.

@@ -48,7 +48,7 @@ func debounced(s *state.Snapshot, d state.Decision) state.Decision {
 func essence(s *v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
 	out := withoutFigures(s)
 	if w := out.Weight; w != nil {
-		*w = v1alpha1.WeightStatus{LeftAt: w.LeftAt}
+		*w = v1alpha1.WeightStatus{}
 	}
 	if step := out.Step; step != nil {
 		step.PreparedAt = nil

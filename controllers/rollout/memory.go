@@ -23,6 +23,8 @@ type remembered struct {
 	lookout state.Lookout
 	// reportedAt is when the status was written last, so that figures are written less often.
 	reportedAt time.Time
+	// splitGone is since when no TrafficSplit of the Rollout was seen; zero while there is one.
+	splitGone time.Time
 }
 
 // look notes a look, and returns what is remembered.
@@ -38,6 +40,18 @@ func (m *memory) lookAgain(rollout types.NamespacedName, after time.Duration) {
 // reported notes that a status was written.
 func (m *memory) reported(rollout types.NamespacedName, now time.Time) {
 	m.change(rollout, func(r *remembered) { r.reportedAt = now })
+}
+
+// splitGone notes whether there is a TrafficSplit, and returns since when there is none.
+func (m *memory) splitGone(rollout types.NamespacedName, gone bool, now time.Time) time.Time {
+	return m.change(rollout, func(r *remembered) {
+		switch {
+		case !gone:
+			r.splitGone = time.Time{}
+		case r.splitGone.IsZero():
+			r.splitGone = now
+		}
+	}).splitGone
 }
 
 func (m *memory) change(rollout types.NamespacedName, change func(*remembered)) remembered {

@@ -74,6 +74,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (snapsho
 		s.Unreadable = strings.ReplaceAll(err.Error(), "\n", "; ")
 		return s, err
 	}
+	s.Split.GoneSince = r.memory.splitGone(client.ObjectKeyFromObject(ro), s.Split.Presence != kit.Present || !s.Split.Ours, s.Now)
 	r.observeDistribution(ctx, &s)
 	r.observeTraffic(&s)
 	r.observeAnswers(&s)

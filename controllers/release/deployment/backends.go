@@ -54,15 +54,8 @@ func (Target) RemoveBackends(d *state.Draft) (done bool) {
 // drains waits while requests may still go to the Services of the versions, although the
 // split is gone, and reports whether it does.
 func drains(d *state.Draft) bool {
-	w := d.Status.Weight
-	if d.DrainTime == 0 || w == nil {
-		return false
-	}
-	if w.LeftAt == nil {
-		w.LeftAt = new(d.Micro())
-	}
-	end := w.LeftAt.Add(d.DrainTime)
-	if !d.Now.Before(end) {
+	end := d.Split.GoneSince.Add(d.DrainTime)
+	if d.Status.Weight == nil || !d.Now.Before(end) {
 		return false
 	}
 	d.Wait(v1alpha1.ReasonCleaningUp, "Keeping the Services of the single versions until what reads the TrafficSplit has seen that it is gone.")

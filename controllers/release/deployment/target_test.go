@@ -168,3 +168,31 @@ func TestWhatOthersDidToThePodsIsFound(t *testing.T) {
 		}
 	}
 }
+
+// A mesh that reads the TrafficSplit itself may send requests to the Services of the versions
+// for a while after it is gone.
+func TestTheServicesOfTheVersionsOutliveTheSplit(t *testing.T) {
+	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		gone  time.Duration
+		drain time.Duration
+		over  bool
+		want  time.Duration
+	}{
+		"the split has just gone":             {drain: 10 * time.Second, want: 10 * time.Second},
+		"not every proxy may have seen that":  {gone: 9 * time.Second, drain: 10 * time.Second, want: time.Second},
+		"every proxy has":                     {gone: 10 * time.Second, drain: 10 * time.Second},
+		"the router confirms that it is gone": {},
+		"no weight is on record any more":     {drain: 10 * time.Second, over: true},
+	} {
+		d := inStep(func(d *state.Draft) {
+			d.Now, d.DrainTime, d.Split.GoneSince = now, test.drain, now.Add(-test.gone)
+			if test.over {
+				d.Status.Weight = nil
+			}
+		})
+		if got := drains(d); got != (test.want > 0) || d.After != test.want {
+			t.Errorf("%s: %v, looks again after %s", name, got, d.After)
+		}
+	}
+}

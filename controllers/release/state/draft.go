@@ -64,7 +64,7 @@ func (d *Draft) Request(r strategy.Route) {
 	if d.Status.Weight == nil {
 		d.Status.Weight = &v1alpha1.WeightStatus{}
 	}
-	d.Status.Weight.Requested, d.Status.Weight.Matches, d.Status.Weight.LeftAt = r.Weight, r.Matches, nil
+	d.Status.Weight.Requested, d.Status.Weight.Matches = r.Weight, r.Matches
 	if !d.ByReplicas && !d.Requests(r) {
 		d.Writer.Write(d, r)
 	}

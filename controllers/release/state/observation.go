@@ -182,6 +182,9 @@ type Split struct {
 	Observed int32
 	// Unresolved is what the split refers to that does not exist; "" when all does.
 	Unresolved string
+	// GoneSince is since when the operator has seen none of the Rollout's; zero while there
+	// is one. A restart forgets it, and sees the first time anew.
+	GoneSince time.Time
 }
 
 // Answering is how many pods can answer behind the canary's Service; those of no

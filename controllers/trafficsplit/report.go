@@ -37,7 +37,7 @@ func (r *Reconciler) report(ctx context.Context, o *observation, report *plan.Re
 		r.waiting.Forget(key)
 		return 0, nil
 	}
-	if reporting.MayWait(split, next) {
+	if reporting.MayWait(split, next, o.Means == traffic.MeansRoutes && len(o.DataPlane.Objects) == 0) {
 		if left := r.waiting.Look(key, "", debounce.Pause{Quiet: reporting.PauseOf(report, o.DataPlane.Settle)}, now); left > 0 {
 			return left, nil
 		}

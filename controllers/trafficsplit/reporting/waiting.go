@@ -29,14 +29,29 @@ func PauseOf(report *plan.Report, settle time.Duration) time.Duration {
 }
 
 // MayWait reports whether what is new in a status may be written a moment later. Of a
-// split that is being deleted, only why that takes so long is read.
-func MayWait(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) bool {
+// split that is being deleted, only why that takes so long is read. Bare is whether the
+// router makes and patches nothing but the root Service, which has its own record: what
+// such a split waits for at first is not needed to withdraw it.
+func MayWait(split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus, bare bool) bool {
 	old, deleting := split.Status, !split.DeletionTimestamp.IsZero()
+	if bare && len(old.Conditions) == 0 {
+		return onlyWaits(next)
+	}
 	if (old.Confirmed == nil) != (next.Confirmed == nil) || old.Router != next.Router {
 		return false // a withdrawal begins with what is written
 	}
 	return sameVerdicts(old, next, deleting) &&
 		(deleting || equality.Semantic.DeepEqual(old.Mirror, next.Mirror) && sameWeights(old.Backends, next.Backends))
+}
+
+// onlyWaits reports whether a first status says nothing but that the weights are not live yet.
+func onlyWaits(first splitv1.TrafficSplitStatus) bool {
+	for _, c := range first.Conditions {
+		if c.Type == splitv1.ConditionProgrammed && !waits(c, false) || c.Type != splitv1.ConditionProgrammed && c.Status != metav1.ConditionTrue {
+			return false
+		}
+	}
+	return true
 }
 
 // sameWeights compares but for the number of ready endpoints. A backend with a weight

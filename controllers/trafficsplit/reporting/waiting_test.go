@@ -25,24 +25,31 @@ func TestWhatMayWait(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		deleting    bool
+		bare        bool
 		before, now metav1.Condition
 		had, has    []splitv1.BackendStatus
 		want        bool
 	}{
-		"the proxies follow a new generation":        {before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 2), want: true},
-		"a proxy is lost":                            {before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 1)},
-		"the Service follows the proxies":            {before: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 1), now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForService, 1), want: true},
-		"the weights are live":                       {before: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 2), now: programmed(metav1.ConditionTrue, splitv1.ReasonProgrammed, 2)},
-		"a proxy can't follow":                       {before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonProxyError, 2)},
-		"something stands in the way":                {before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 2)},
-		"it is being withdrawn since it was deleted": {deleting: true, before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 2), had: backend(50, 1), want: true},
-		"nothing was said before":                    {now: live},
-		"more pods are ready":                        {before: live, now: live, had: backend(50, 1), has: backend(50, 2), want: true},
-		"no pod is ready any more":                   {before: live, now: live, had: backend(50, 1), has: backend(50, 0)},
-		"no pod without requests is ready any more":  {before: live, now: live, had: backend(0, 1), has: backend(0, 0), want: true},
-		"another weight of one port":                 {before: live, now: live, had: weighed(10), has: weighed(20)},
-		"the same weights of ports":                  {before: live, now: live, had: weighed(10), has: weighed(10), want: true},
-		"another weight":                             {before: live, now: live, had: backend(50, 1), has: backend(60, 1)},
+		"the proxies follow a new generation":         {before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 2), want: true},
+		"a proxy is lost":                             {before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 1)},
+		"the Service follows the proxies":             {before: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 1), now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForService, 1), want: true},
+		"the weights are live":                        {before: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForProxies, 2), now: programmed(metav1.ConditionTrue, splitv1.ReasonProgrammed, 2)},
+		"a proxy can't follow":                        {before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonProxyError, 2)},
+		"something stands in the way":                 {before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 2)},
+		"it is being withdrawn since it was deleted":  {deleting: true, before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 2), had: backend(50, 1), want: true},
+		"nothing was said before":                     {now: live},
+		"a bare split waits for its Service":          {bare: true, now: programmed(metav1.ConditionFalse, splitv1.ReasonWaitingForService, 1), want: true},
+		"a bare split waits for the mesh":             {bare: true, now: programmed(metav1.ConditionFalse, splitv1.ReasonSettling, 1), want: true},
+		"the weights of a bare split are live":        {bare: true, now: live},
+		"something stands in the way of a bare split": {bare: true, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 1)},
+		"a bare split is refused":                     {bare: true, now: metav1.Condition{Type: splitv1.ConditionAccepted, Status: metav1.ConditionFalse}},
+		"a bare split that was reported before":       {bare: true, before: live, now: programmed(metav1.ConditionFalse, splitv1.ReasonPending, 1)},
+		"more pods are ready":                         {before: live, now: live, had: backend(50, 1), has: backend(50, 2), want: true},
+		"no pod is ready any more":                    {before: live, now: live, had: backend(50, 1), has: backend(50, 0)},
+		"no pod without requests is ready any more":   {before: live, now: live, had: backend(0, 1), has: backend(0, 0), want: true},
+		"another weight of one port":                  {before: live, now: live, had: weighed(10), has: weighed(20)},
+		"the same weights of ports":                   {before: live, now: live, had: weighed(10), has: weighed(10), want: true},
+		"another weight":                              {before: live, now: live, had: backend(50, 1), has: backend(60, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			split := &splitv1.TrafficSplit{}
@@ -55,7 +62,7 @@ func TestWhatMayWait(t *testing.T) {
 			}
 			split.Status.Backends = test.had
 			next := splitv1.TrafficSplitStatus{Conditions: []metav1.Condition{test.now}, Backends: test.has}
-			if got := MayWait(split, next); got != test.want {
+			if got := MayWait(split, next, test.bare); got != test.want {
 				t.Errorf("%v", got)
 			}
 		})

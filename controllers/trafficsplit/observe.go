@@ -39,6 +39,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if err := r.Client.Get(ctx, key, split); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
+	if versionOf(split) == r.replaced.of(key) {
+		return nil, errBehind
+	}
 	services, err := r.services(ctx, split)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ package trafficsplit
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,6 +45,9 @@ type Reconciler struct {
 	// failures are why the last action on a split failed, where that repeats until a user
 	// changes something. A restart tries the action once more, and learns it again.
 	failures memory[string]
+	// replaced are the versions of splits that a status of this process replaced. While the
+	// cache shows one still, what it says is known to be over.
+	replaced memory[string]
 	// ages knows since when backends have endpoints.
 	ages endpointAges
 }
@@ -53,7 +57,7 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	o, err := r.observe(ctx, req.NamespacedName)
 	if err != nil {
-		return ctrl.Result{}, err
+		return settle(ctx, ctrl.Result{}, err)
 	}
 	if o == nil {
 		r.forget(req.NamespacedName)
@@ -79,6 +83,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return settle(ctx, result, err)
 }
 
+// errBehind is a conflict that is sure to come, so that it is not tried.
+var errBehind = apierrors.NewConflict(splitv1.GroupVersion.WithResource("trafficsplits").GroupResource(), "", errors.New("the cache shows a version that was replaced"))
+
 // noteFailure remembers why an action failed, for the report of the next pass.
 func (r *Reconciler) noteFailure(o *observation, err error) {
 	why := ""
@@ -99,6 +106,7 @@ func (r *Reconciler) forget(split types.NamespacedName) {
 	r.ages.forget(split)
 	r.settling.note(split, nil)
 	r.failures.note(split, "")
+	r.replaced.note(split, "")
 }
 
 // settle turns a failed precondition into another look: what was observed is not

@@ -3,6 +3,7 @@
 package trafficsplit
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/kit"
@@ -219,6 +221,34 @@ func TestAStaleCacheFailsByPrecondition(t *testing.T) {
 	stale := plan.Report{Programmed: plan.Condition{Status: metav1.ConditionFalse, Reason: "Stale"}}
 	if _, err := r.report(w.ctx(), o, &stale); !apierrors.IsConflict(err) {
 		t.Errorf("report: error %v, want a conflict", err)
+	}
+}
+
+// After a status was written the cache may show the version before for a moment.
+func TestAVersionThatAStatusReplacedIsNotDecidedFromAgain(t *testing.T) {
+	w := newWorld(t)
+	w.create(shop()...)
+	w.create(makeSplit(100, 0))
+	r, before := w.controller(), w.split()
+	if _, err := w.reconcile(r); err != nil || len(w.split().Status.Conditions) == 0 {
+		t.Fatalf("no status was written: %v", err)
+	}
+	upToDate, writes := r.Client, w.writes
+	r.Client = interceptor.NewClient(w.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if split, ok := o.(*splitv1.TrafficSplit); ok {
+				before.DeepCopyInto(split)
+				return nil
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+	if again, err := w.reconcile(r); err != nil || again != staleRetry || w.writes != writes {
+		t.Errorf("looks again after %s, error %v, %d writes", again, err, w.writes-writes)
+	}
+	r.Client = upToDate
+	if _, err := w.reconcile(r); err != nil || w.writes == writes {
+		t.Errorf("it does not go on once the cache has followed: error %v", err)
 	}
 }
 

@@ -47,13 +47,22 @@ func (r *Reconciler) report(ctx context.Context, o *observation, report *plan.Re
 }
 
 func (r *Reconciler) write(ctx context.Context, split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) error {
+	before := versionOf(split)
 	if err := r.writeStatus(ctx, split, next); err != nil {
 		return fmt.Errorf("write the status: %w", err)
+	}
+	if versionOf(split) != before {
+		r.replaced.note(client.ObjectKeyFromObject(split), before)
 	}
 	for _, e := range reporting.Events(split, next) {
 		r.reporter().Announce(ctx, split, e)
 	}
 	return nil
+}
+
+// versionOf tells versions of splits apart, also of those that had the same name.
+func versionOf(split *splitv1.TrafficSplit) string {
+	return string(split.UID) + " " + split.ResourceVersion
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, split *splitv1.TrafficSplit, next splitv1.TrafficSplitStatus) error {

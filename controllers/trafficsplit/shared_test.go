@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,7 +36,7 @@ func (w *world) startSplit(name string) {
 		}
 	}
 	split := makeSplit(1, 1)
-	split.Name, split.Spec.Service = name, name
+	split.Name, split.Spec.Service, split.UID = name, name, uuid.NewUUID()
 	split.Spec.Backends[0].Service, split.Spec.Backends[1].Service = name+"-stable", name+"-canary"
 	w.must(w.api.Create(w.ctx(), split))
 }

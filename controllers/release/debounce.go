@@ -17,10 +17,10 @@ import (
 
 // quietTime is how long the status may be behind with what costs a write each and decides
 // nothing: pods that get ready one by one, evidence that grows with every window, and what
-// a step is waiting for. Nothing is lost by a crash: pods are counted again, windows that
+// a release is waiting for. Nothing is lost by a crash: pods are counted again, windows that
 // were not put on record are judged again, and a route that the split requests already is
 // known by the step that wants it.
-const quietTime = 15 * time.Second
+const quietTime = 30 * time.Second
 
 // debounced puts a new status off that differs from the present one in nothing that must
 // not be forgotten, if that was written not long ago, or if a recording is to be stored in
@@ -47,8 +47,9 @@ func debounced(s *state.Snapshot, d state.Decision) state.Decision {
 // only when something happens.
 func essence(s *v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
 	out := withoutFigures(s)
-	if w := out.Weight; w != nil {
-		*w = v1alpha1.WeightStatus{}
+	out.NextTransitionTime = nil
+	if out.Weight != nil {
+		out.Weight = &v1alpha1.WeightStatus{}
 	}
 	if step := out.Step; step != nil {
 		step.PreparedAt = nil
@@ -98,5 +99,6 @@ var waits = map[string][]string{
 
 var waitReasons = []string{
 	v1alpha1.ReasonPreparing, v1alpha1.ReasonWaitingForPods, v1alpha1.ReasonWaitingForTraffic,
+	v1alpha1.ReasonHolding, v1alpha1.ReasonWaitingForEvidence,
 	v1alpha1.ReasonPromoting, v1alpha1.ReasonRollingBack, v1alpha1.ReasonCleaningUp,
 }

@@ -38,6 +38,9 @@ const SharedProxyName = "serin-proxy"
 // name of the split. The TrafficSplit controller makes it for all routers.
 const IndexProxy = "trafficsplit.serin.dev/proxy-of"
 
+// IndexEndpoints is the index of the cache that has EndpointSlices by the name of their Service.
+const IndexEndpoints = "trafficsplit.serin.dev/service"
+
 // checkSpec finds what can be said of the spec alone. The schema says most of it
 // too, but another implementation's schema may be the one that is installed.
 func checkSpec(split *splitv1.TrafficSplit, root string) []Problem {

@@ -89,6 +89,8 @@ type Target struct {
 	// Resolved form of Split. It has no ports when the split is refused or the root
 	// Service does not exist; the data plane then stays as it is.
 	Resolved Split
+	// Asked is true when the split asks for the router that observes it.
+	Asked bool
 }
 
 // State is what there is of a data plane.
@@ -125,7 +127,9 @@ func (s State) Empty() bool {
 type Object struct {
 	// GroupVersionKind of the object.
 	schema.GroupVersionKind
-	// Name of the object, in the split's namespace.
+	// Namespace of the object; "" for the split's.
+	Namespace string
+	// Name of the object.
 	Name string
 	// UID and ResourceVersion of what was observed: the preconditions of every
 	// write. Empty when the object is absent.

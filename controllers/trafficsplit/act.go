@@ -3,6 +3,7 @@
 package trafficsplit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -130,8 +131,10 @@ func (r *Reconciler) patch(ctx context.Context, base, changed client.Object) err
 		client.FieldOwner(traffic.FieldManager))
 }
 
-// remove deletes exactly the object that was observed.
+// remove deletes exactly the object that was observed, which is in the namespace unless it
+// names another one.
 func (r *Reconciler) remove(ctx context.Context, namespace string, object traffic.Object) error {
+	namespace = cmp.Or(object.Namespace, namespace)
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(object.GroupVersionKind)
 	return r.writer(namespace).Delete(ctx, kit.Object{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}, meta)

@@ -6,6 +6,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,7 @@ func CacheOptions() map[client.Object]cache.ByObject {
 		&corev1.ServiceAccount{}:        {Label: proxies, Transform: whole},
 		&rbacv1.RoleBinding{}:           {Label: proxies, Transform: whole},
 		&policyv1.PodDisruptionBudget{}: {Label: proxies, Transform: whole},
+		&networkingv1.NetworkPolicy{}:   {Transform: transformPolicy},
 		&corev1.Service{}:               {Transform: transformService},
 		&discoveryv1.EndpointSlice{}:    {Transform: transformEndpointSlice},
 		endpoints.Node():                {Transform: transformNode},
@@ -47,6 +49,14 @@ func CacheOptions() map[client.Object]cache.ByObject {
 // whole keeps everything. It is there so that a default of the cache does not
 // take the managed fields, by which routers tell drift.
 func whole(object any) (any, error) { return object, nil }
+
+// transformPolicy keeps what the policies of proxies are derived from, and compared by.
+func transformPolicy(object any) (any, error) {
+	if policy, ok := object.(*networkingv1.NetworkPolicy); ok {
+		policy.ManagedFields, policy.Annotations = nil, nil
+	}
+	return object, nil
+}
 
 // transformPod drops what no code reads: of a pod's spec only the node and the names of
 // ports stay.

@@ -23,7 +23,10 @@ func makeService(name string, selector map[string]string) *corev1.Service {
 }
 
 func makePod(name string, labels map[string]string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels}}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}}}},
+	}
 }
 
 func makeSplit(stable, canary int32) *splitv1.TrafficSplit {

@@ -188,6 +188,7 @@ func (r *Reconciler) leader(split *splitv1.TrafficSplit) traffic.Router {
 
 // observeDataPlane observes the data plane of a router.
 func (r *Reconciler) observeDataPlane(ctx context.Context, o *observation, router traffic.Router) error {
+	o.target.Asked = router.Name() == o.Router
 	state, err := r.lookAt(ctx, router, o.target)
 	if err != nil {
 		return err

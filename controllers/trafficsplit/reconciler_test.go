@@ -119,6 +119,7 @@ func (w *world) ownPodsAreHidden() {
 func TestWithdrawingASplitReadsNothingPastTheCacheWhereABackendTells(t *testing.T) {
 	w := newWorld(t)
 	w.goLive()
+	w.liveReads = 0
 	leave(w)
 	if w.split() != nil || w.liveReads > 1 { // the last is whether the split is gone indeed
 		t.Errorf("%d live reads: %s", w.liveReads, w.summary())

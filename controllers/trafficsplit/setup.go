@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -63,6 +64,7 @@ func indexes() []index {
 		{&corev1.Service{}, indexHolder, holderIndex},
 		{&splitv1.TrafficSplit{}, indexRoutes, routesIndex},
 		{&corev1.Pod{}, traffic.IndexProxy, splitIndex},
+		{&networkingv1.NetworkPolicy{}, traffic.IndexPolicies, policyIndex},
 		{&discoveryv1.EndpointSlice{}, traffic.IndexProxy, splitIndex},
 	}
 }
@@ -122,6 +124,14 @@ func routesIndex(o client.Object) []string {
 // splitIndex of a pod is the split whose proxy it is, and of an EndpointSlice the one
 // that it was made for.
 func splitIndex(o client.Object) []string { return nonEmpty(o.GetLabels()[traffic.LabelProxy]) }
+
+func policyIndex(o client.Object) []string {
+	policy, ok := o.(*networkingv1.NetworkPolicy)
+	if !ok {
+		return nil
+	}
+	return traffic.PolicyKeys(policy)
+}
 
 func nonEmpty(s string) []string {
 	if s == "" {
@@ -248,6 +258,9 @@ func (r *Reconciler) splitsOfRoute(kind string) handler.MapFunc {
 
 // splitOfProxy maps an object of a data plane to its split.
 func splitOfProxy(_ context.Context, o client.Object) []reconcile.Request {
+	if split, found := traffic.MadeFor(o.GetLabels()); found {
+		return []reconcile.Request{{NamespacedName: split}}
+	}
 	name := o.GetLabels()[traffic.LabelProxy]
 	if name == "" {
 		return nil

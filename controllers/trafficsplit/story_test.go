@@ -319,6 +319,7 @@ func (w *world) weights(stable, canary int32) {
 func TestStories(t *testing.T) {
 	all := maps.Clone(stories)
 	maps.Copy(all, routeStories)
+	maps.Copy(all, policyStories)
 	for name, story := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -341,16 +342,20 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// quiet checks that at rest a pass costs nothing.
+// quiet checks that at rest a pass costs nothing. Where there are NetworkPolicies, and of a split
+// without proxies, the first one after a restart looks at the app's pods.
 func quiet(t *testing.T, w *world) {
 	t.Helper()
 	writes, reads := w.writes, w.liveReads
+	if len(w.networkPolicies()) > 0 || len(w.proxies()) == 0 {
+		reads++
+	}
 	r := w.controller()
 	for range 3 {
 		_, err := w.reconcile(r)
 		w.must(err)
 	}
-	if w.writes != writes || w.liveReads != reads {
+	if w.writes != writes || w.liveReads > reads {
 		t.Errorf("at rest, 3 passes made %d writes and %d reads past the cache", w.writes-writes, w.liveReads-reads)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -28,6 +29,9 @@ var meant = predicate.Or[client.Object](
 // same.
 func (r *Reconciler) watchSurroundings(scheme *runtime.Scheme, b *builder.Builder) error {
 	for _, router := range r.Options.Routers {
+		if router.Means() == traffic.MeansProxies {
+			b.Watches(&networkingv1.NetworkPolicy{}, handler.EnqueueRequestsFromMapFunc(r.splitsOfPolicy(router)))
+		}
 		if watcher, ok := router.(traffic.NamespaceWatcher); ok {
 			for _, gvk := range watcher.NamespaceKinds() {
 				if err := watch(scheme, b, gvk, r.splitsNear(router, gvk.Kind), builder.WithPredicates(meant)); err != nil {
@@ -65,6 +69,19 @@ func (r *Reconciler) splitsNear(router traffic.Router, kind string) handler.MapF
 		}
 		asks := func(split *splitv1.TrafficSplit) bool { return r.Options.routerName(split) == router.Name() }
 		return r.chosen(ctx, asks, client.InNamespace(o.GetNamespace()))
+	}
+}
+
+// splitsOfPolicy maps a NetworkPolicy to the split that it was made for, and to those of a
+// router that it may matter to: of its namespace, or of all when it says where pods may send to.
+func (r *Reconciler) splitsOfPolicy(router traffic.Router) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		var options []client.ListOption
+		if policy, ok := o.(*networkingv1.NetworkPolicy); ok && len(policy.Spec.Egress) == 0 {
+			options = append(options, client.InNamespace(o.GetNamespace()))
+		}
+		asks := func(split *splitv1.TrafficSplit) bool { return r.Options.routerName(split) == router.Name() }
+		return append(splitOfProxy(ctx, o), r.chosen(ctx, asks, options...)...)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,7 +72,7 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, policyv1.AddToScheme, autoscalingv2.AddToScheme, rbacv1.AddToScheme, splitv1.AddToScheme, specsv1.AddToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme, autoscalingv2.AddToScheme, rbacv1.AddToScheme, splitv1.AddToScheme, specsv1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
@@ -104,14 +105,6 @@ func newWorld(t *testing.T) *world {
 func (w *world) controller() *Reconciler {
 	w.t.Helper()
 	written := interceptor.NewClient(w.api, w.interceptor())
-	router, err := nginx.New(written, nginx.Options{Image: "serin:test", Reports: w})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	options := Options{Routers: []traffic.Router{router, smi.New(0), &gateway{written}}, DefaultRouter: nginx.Name, Recorder: w.events, Clock: w.clock}
-	if err := options.complete(); err != nil {
-		w.t.Fatal(err)
-	}
 	live := interceptor.NewClient(w.api, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			w.liveReads++
@@ -128,6 +121,14 @@ func (w *world) controller() *Reconciler {
 			return c.List(ctx, list, opts...)
 		},
 	})
+	router, err := nginx.New(written, nginx.Options{Image: "serin:test", Reports: w, Pods: live, Namespaces: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	options := Options{Routers: []traffic.Router{router, smi.New(0), &gateway{written}}, DefaultRouter: nginx.Name, Recorder: w.events, Clock: w.clock}
+	if err := options.complete(); err != nil {
+		w.t.Fatal(err)
+	}
 	return &Reconciler{Client: written, Live: live, Options: options}
 }
 
@@ -180,6 +181,9 @@ func (w *world) interceptor() interceptor.Funcs {
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			if err := w.write("apply", nil); err != nil {
+				return err
+			}
+			if applied, err := applyPolicy(ctx, c, config); applied {
 				return err
 			}
 			return c.Apply(ctx, config, opts...)

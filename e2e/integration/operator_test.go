@@ -101,7 +101,7 @@ func (see *sight) mutations() rollout.Admission {
 func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) {
 	t.Helper()
 	ctx := t.Context()
-	router, err := nginx.New(mgr.GetClient(), nginx.Options{Image: "example.invalid/serin:test", Reports: proxies})
+	router, err := nginx.New(mgr.GetClient(), nginx.Options{Image: "example.invalid/serin:test", Reports: proxies, Pods: mgr.GetAPIReader()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/mesh"
 )
 
 const (
@@ -56,8 +57,9 @@ func MakeDeployment(target traffic.Target, opts Options) (*appsac.DeploymentAppl
 				WithRollingUpdate(appsac.RollingUpdateDeployment().
 					WithMaxUnavailable(intstr.FromInt32(0)).WithMaxSurge(intstr.FromInt32(1)))).
 			WithTemplate(coreac.PodTemplateSpec().
-				WithLabels(podLabels(split)).
+				WithLabels(podLabels(split)).WithLabels(mesh.Labels()).
 				WithAnnotations(map[string]string{"kubectl.kubernetes.io/default-container": container}).
+				WithAnnotations(mesh.Annotations()).
 				WithSpec(podSpec(target, listeners, opts)))), nil
 }
 

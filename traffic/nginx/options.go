@@ -7,8 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/traffic"
 )
@@ -40,10 +42,31 @@ type Options struct {
 	// Workers is the number of nginx's worker processes and of the agent's threads.
 	// Default 2, however many cores the node has: each worker costs memory.
 	Workers int
+	// Pods reads pods of apps, past the cache, which holds none but proxies. Without it,
+	// NetworkPolicies and meshes are told by what Services select.
+	Pods client.Reader
+	// Namespaces is true when the operator may read namespaces.
+	Namespaces bool
+	// Access is who reads from proxies, and where the API server is, for NetworkPolicies.
+	Access Access
 	// GracePeriod bounds how long a proxy may take to drain and to finish its
 	// requests. It has to be longer than the agent's --drain and --quit-timeout
 	// together. Default 1 minute.
 	GracePeriod time.Duration
+}
+
+// Access is what NetworkPolicies of proxies allow beside the traffic of the app.
+type Access struct {
+	// Readers of counters and confirmations where policies isolate the proxies. Default: every
+	// pod.
+	Readers []networkingv1.NetworkPolicyPeer
+	// Restricted are the namespaces in which nobody but Readers reads them, whatever policies
+	// there are; "*" for all.
+	Restricted []string
+	// APIServer is where proxies find the API server. Default: any address.
+	APIServer []networkingv1.NetworkPolicyPeer
+	// APIServerPorts are its ports. Default 443 and 6443.
+	APIServerPorts []int32
 }
 
 // volumeSize bounds the folder in memory that holds nginx's configuration, access
@@ -97,6 +120,9 @@ func (o *Options) complete() error {
 	}
 	if o.Resources.Requests == nil && o.Resources.Limits == nil {
 		o.Resources = DefaultResources()
+	}
+	if len(o.Access.APIServerPorts) == 0 {
+		o.Access.APIServerPorts = []int32{443, 6443}
 	}
 	if o.GracePeriod == 0 {
 		o.GracePeriod = time.Minute

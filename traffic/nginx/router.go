@@ -30,6 +30,7 @@ const Name = "nginx"
 type Router struct {
 	client  client.Client
 	options Options
+	apps    apps
 }
 
 var _ traffic.Router = (*Router)(nil)
@@ -68,7 +69,7 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 	if err != nil {
 		return traffic.State{}, err
 	}
-	state := traffic.State{Problems: problems}
+	state, begun := traffic.State{Problems: problems}, false
 	for _, p := range pieces() {
 		object, live, err := r.observe(ctx, target, p, settings)
 		if err != nil {
@@ -78,14 +79,18 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 			continue
 		}
 		if p.workload {
-			state.WantedProxies = wantedProxies(live, settings.Options)
+			state.WantedProxies, begun = wantedProxies(live, settings.Options), live != nil
 		}
 		state.Objects = append(state.Objects, object)
 	}
 	if state.Proxies, err = r.proxies(ctx, target); err != nil {
 		return traffic.State{}, err
 	}
-	return state, r.markUse(ctx, target.Split.Namespace, &state)
+	if err := r.markUse(ctx, target.Split.Namespace, &state); err != nil {
+		return traffic.State{}, err
+	}
+	err = r.observeSurroundings(ctx, target, &state, begun)
+	return state, err
 }
 
 // markUse marks what splits share, if there are proxies of any split in the namespace.
@@ -183,6 +188,9 @@ func (r *Router) live(ctx context.Context, target traffic.Target, p piece) (clie
 // force, so that one of another owner, which the cache does not show, is refused
 // rather than changed.
 func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffic.Object) error {
+	if object.GroupVersionKind == policyKind {
+		return r.applyPolicy(ctx, target, object)
+	}
 	for _, p := range pieces() {
 		if p.gvk != object.GroupVersionKind {
 			continue

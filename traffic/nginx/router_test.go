@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +36,9 @@ func testRouter(t *testing.T, funcs interceptor.Funcs) (*Router, client.WithWatc
 	api := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().
 		WithIndex(&corev1.Pod{}, traffic.IndexProxy, func(o client.Object) []string {
 			return []string{o.GetLabels()[traffic.LabelProxy]}
+		}).
+		WithIndex(&networkingv1.NetworkPolicy{}, traffic.IndexPolicies, func(o client.Object) []string {
+			return traffic.PolicyKeys(o.(*networkingv1.NetworkPolicy))
 		}).Build()
 	r, err := New(interceptor.NewClient(api, funcs), Options{Image: "serin:test", Reports: said{}})
 	if err != nil {

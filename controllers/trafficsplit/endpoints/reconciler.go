@@ -25,7 +25,7 @@ import (
 // controller of TrafficSplits makes them.
 const (
 	// IndexService of an EndpointSlice is the name of its Service.
-	IndexService = "trafficsplit.serin.dev/service"
+	IndexService = traffic.IndexEndpoints
 	// IndexHolder of a Service is the split that leads it.
 	IndexHolder = "trafficsplit.serin.dev/holder"
 )

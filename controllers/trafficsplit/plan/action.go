@@ -40,7 +40,11 @@ type (
 )
 
 func (w Write) line(format string) string {
-	return fmt.Sprintf(format, w.Object.Kind+" "+w.Object.Name) + " because " + w.Why
+	name := w.Object.Name
+	if w.Object.Namespace != "" {
+		name = w.Object.Namespace + "/" + name
+	}
+	return fmt.Sprintf(format, w.Object.Kind+" "+name) + " because " + w.Why
 }
 
 func (a Apply) String() string { return a.line("apply %s") }

@@ -220,7 +220,7 @@ func (o *managerOptions) routers(ctx context.Context, mgr manager.Manager, confi
 	if err != nil {
 		return nil, err
 	}
-	options.Reports = confirmed
+	options.Reports, options.Pods, options.Namespaces = confirmed, mgr.GetAPIReader(), o.scope.clusterObjects
 	n, err := nginx.New(mgr.GetClient(), options)
 	if err != nil {
 		return nil, fmt.Errorf("set up the nginx router: %w", err)

@@ -20,6 +20,7 @@ type proxyPodOptions struct {
 	requests, limits                 map[string]string
 	clusterRole, role, pullPolicy    string
 	pullSecrets                      []string
+	access                           accessOptions
 }
 
 func (o *proxyPodOptions) bind(flags *pflag.FlagSet) {
@@ -31,6 +32,7 @@ func (o *proxyPodOptions) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.role, "proxy-role", "", "Role, of each namespace with a TrafficSplit, that proxies are bound to instead of a ClusterRole; the manager needs all of its rights")
 	flags.StringVar(&o.pullPolicy, "proxy-pull-policy", "", "when nodes pull the proxies' image: Always, IfNotPresent or Never; default: IfNotPresent")
 	flags.StringSliceVar(&o.pullSecrets, "proxy-pull-secret", nil, "name of a Secret, in the namespace of each TrafficSplit, to pull the proxies' image with; can be repeated")
+	o.access.bind(flags)
 	flags.StringToStringVar(&o.limits, "proxy-limits", nil, "limits of a proxy's resources, such as memory=384Mi; they replace the default ones together with --proxy-requests")
 }
 
@@ -49,6 +51,9 @@ func (o *proxyPodOptions) options(image string) (nginx.Options, error) {
 		out.Autoscaling = &nginx.Autoscaling{MaxReplicas: o.maxReplicas, CPUUtilization: o.targetCPU}
 	}
 	var err error
+	if out.Access, err = o.access.options(); err != nil {
+		return out, err
+	}
 	if out.Resources.Requests, err = quantities("--proxy-requests", o.requests); err != nil {
 		return out, err
 	}

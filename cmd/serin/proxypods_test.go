@@ -9,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -36,10 +38,21 @@ func TestFlagsOfTheProxiesPods(t *testing.T) {
 			want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2, PullPolicy: corev1.PullAlways, PullSecrets: []string{"a", "b"}},
 		},
 		"a pull policy that is none": {args: []string{"--proxy-pull-policy=never"}, err: `--proxy-pull-policy: "never" is none of ["Always" "IfNotPresent" "Never"]`},
-		"no proxy":                   {args: []string{"--proxy-replicas=0"}, err: "--proxy-replicas: 0 must be at least 1"},
-		"a quantity that is none":    {args: []string{"--proxy-requests=cpu=much"}, err: `--proxy-requests: cpu="much" is not a quantity`},
-		"a quantity below zero":      {args: []string{"--proxy-limits=memory=-1"}, err: `memory="-1" is not a quantity`},
-		"a resource without a name":  {args: []string{"--proxy-limits=disk=1"}, err: `--proxy-limits: "disk" is none of`},
+		"NetworkPolicies": {
+			args: []string{`--proxy-readers=[{"podSelector":{"matchLabels":{"app":"prometheus"}}}]`, "--restrict-proxy-readers=shop", "--api-server-network=10.0.0.1/32", "--api-server-port=6443"},
+			want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2, Access: nginx.Access{
+				Readers:    []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "prometheus"}}}},
+				Restricted: []string{"shop"}, APIServerPorts: []int32{6443},
+				APIServer: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.1/32"}}},
+			}},
+		},
+		"readers that are no peers": {args: []string{"--proxy-readers=[{pods: all}]"}, err: "--proxy-readers: \"[{pods: all}]\" is no list of peers of a NetworkPolicy"},
+		"a network that is none":    {args: []string{"--api-server-network=10.0.0.1"}, err: `--api-server-network: "10.0.0.1" is no network`},
+		"a port that is none":       {args: []string{"--api-server-port=0"}, err: "--api-server-port: 0 must be between 1 and 65535"},
+		"no proxy":                  {args: []string{"--proxy-replicas=0"}, err: "--proxy-replicas: 0 must be at least 1"},
+		"a quantity that is none":   {args: []string{"--proxy-requests=cpu=much"}, err: `--proxy-requests: cpu="much" is not a quantity`},
+		"a quantity below zero":     {args: []string{"--proxy-limits=memory=-1"}, err: `memory="-1" is not a quantity`},
+		"a resource without a name": {args: []string{"--proxy-limits=disk=1"}, err: `--proxy-limits: "disk" is none of`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o proxyPodOptions

@@ -10,6 +10,18 @@
 {{- end }}
 {{- end }}
 
+{{- /* Who reads the counters and confirmations of proxies. */ -}}
+{{- define "serin.proxyReaders" -}}
+- namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ .Release.Namespace }}}}
+  podSelector:
+    matchExpressions:
+      - {key: app.kubernetes.io/instance, operator: In, values: [{{ .Release.Name }}]}
+      - {key: app.kubernetes.io/component, operator: In, values: [manager, metrics]}
+{{- with .Values.networkPolicy.metricsFrom }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{- /* What managers and metrics servers both reach. */ -}}
 {{- define "serin.egress" -}}
 # Names. A cache of the node has an address that no selector of pods finds.

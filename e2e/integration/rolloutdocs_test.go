@@ -62,6 +62,7 @@ var notPlayed = map[string]string{
 	"how-to/migrate-from-flagger.md":       "TestTheSwitchFromOtherToolsKeepsEndpoints plays it",
 	"how-to/session-affinity.md":           "cookies of a real proxy: TestAClientOfOneSessionIsDrawnAnewInTheNext and TestClientsOfOneReleaseDoNotStayInTheNext play it",
 	"how-to/other-tools.md":                "Flagger and Argo Rollouts: TestFlaggerReleasesByTrafficSplitsOfOlderVersions plays what they write",
+	"how-to/network-policies.md":           "policies that isolate: TestANamespaceThatDeniesByDefault plays them",
 	"how-to/prometheus-p99.md":             "a Prometheus: TestANumberOutsideOfItsLimitRollsBack has a server of numbers",
 }
 

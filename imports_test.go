@@ -84,7 +84,7 @@ var layers = []layer{
 	{folder: "traffic/routes", imports: []string{"./api", "./traffic", "k8s.io", "sigs.k8s.io"}},
 	{folder: "traffic/istio", imports: []string{"./api", "./traffic", "./traffic/routes", "k8s.io", "sigs.k8s.io"}},
 	{folder: "traffic/nginx", imports: []string{"./api", "./analysis", "./proxy/accesslog", "./traffic", "./traffic/mesh", "./traffic/networkpolicy", "k8s.io", "sigs.k8s.io"}},
-	{folder: "traffic/networkpolicy", imports: []string{"./traffic", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "traffic/networkpolicy", imports: []string{"./traffic", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/net"}, pure: true},
 	{folder: "traffic/mesh", imports: []string{"k8s.io/api"}, pure: true},
 	{folder: "traffic/gatewayapi", imports: []string{"./api", "./traffic", "./traffic/routes", "k8s.io", "sigs.k8s.io"}},
 	{folder: "traffic/smi", imports: []string{"./api", "./traffic", "k8s.io"}},

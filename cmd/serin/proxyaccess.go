@@ -24,7 +24,7 @@ type accessOptions struct {
 
 func (o *accessOptions) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.readers, "proxy-readers", "", "who reads the counters and confirmations of proxies where NetworkPolicies isolate them: a list of peers as a NetworkPolicy writes them, in YAML or JSON; default: every pod")
-	flags.StringSliceVar(&o.restricted, "restrict-proxy-readers", nil, "namespace in which nobody but --proxy-readers reads from proxies, whatever NetworkPolicies it has, or * for all; can be repeated")
+	flags.StringSliceVar(&o.restricted, "restrict-proxy-readers", nil, "namespace in which only --proxy-readers read from proxies, whatever NetworkPolicies it has, or * for all; can be repeated")
 	flags.StringSliceVar(&o.networks, "api-server-network", nil, "network of the API server, such as 10.0.0.1/32, for proxies whose egress NetworkPolicies isolate; can be repeated; default: any address")
 	flags.Int32SliceVar(&o.ports, "api-server-port", nil, "port of the API server, of its Service and of its pods, for the same; can be repeated; default: 443 and 6443")
 }

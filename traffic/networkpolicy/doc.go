@@ -2,7 +2,7 @@
 
 // Package networkpolicy derives from the NetworkPolicies of users what proxies need while they
 // stand between clients and an app: clients that may reach the app reach the proxies, the
-// proxies reach the app, and nobody else does. It is pure.
+// proxies reach the app, and no other pod does. It is pure.
 //
 //	made for            | selects                                    | allows
 //	proxies             | the proxies                                | ingress as the app has it, the readers of counters; egress to the app and the API server

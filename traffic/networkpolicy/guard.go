@@ -98,7 +98,7 @@ func (f Facts) toApp() (apps []admission, refusals []string) {
 			}
 			return false
 		})
-		if common == nil { // no pod has the port, so nobody reaches it, whoever may
+		if common == nil { // no pod has the port, so no pod reaches it by this one
 			f.any(func(_ Service, pod Pod) bool { common = f.admission(pod, 0, l.Protocol); return true })
 		}
 		apps = append(apps, f.withProxies(common))

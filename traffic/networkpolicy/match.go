@@ -3,7 +3,6 @@
 package networkpolicy
 
 import (
-	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,10 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	netutils "k8s.io/utils/net"
 )
 
 // matches is what a selector of the API says of labels. An invalid one, which the API server
-// takes from nobody, matches nothing.
+// takes from no user, matches nothing.
 func matches(selector *metav1.LabelSelector, of map[string]string) bool {
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && s.Matches(labels.Set(of))
@@ -77,10 +77,10 @@ func (f Facts) peer(peers []networkingv1.NetworkPolicyPeer, from string, pod Pod
 
 // within is true for an address of a block.
 func within(block *networkingv1.IPBlock, address string) bool {
-	a, err := netip.ParseAddr(address)
+	ip := netutils.ParseIPSloppy(address)
 	in := func(cidr string) bool {
-		prefix, err := netip.ParsePrefix(cidr)
-		return err == nil && prefix.Contains(a)
+		_, network, err := netutils.ParseCIDRSloppy(cidr)
+		return err == nil && network.Contains(ip)
 	}
-	return err == nil && in(block.CIDR) && !slices.ContainsFunc(block.Except, in)
+	return ip != nil && in(block.CIDR) && !slices.ContainsFunc(block.Except, in)
 }

@@ -60,7 +60,7 @@ type Access struct {
 	// Readers of counters and confirmations where policies isolate the proxies. Default: every
 	// pod.
 	Readers []networkingv1.NetworkPolicyPeer
-	// Restricted are the namespaces in which nobody but Readers reads them, whatever policies
+	// Restricted are the namespaces in which only Readers read them, whatever policies
 	// there are; "*" for all.
 	Restricted []string
 	// APIServer is where proxies find the API server. Default: any address.

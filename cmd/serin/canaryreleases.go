@@ -4,6 +4,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -13,12 +15,15 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease"
-	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/child"
 )
 
-// canaryWorkers are few: one may be in the middle of a Helm upgrade for minutes, and
-// another must not wait for it.
-const canaryWorkers = 4
+// canaryWorkers are more than the slots for Helm by far: one may be in the middle of an upgrade
+// for minutes, and those of a namespace that waits for slots must not be all of them.
+const canaryWorkers = 32
+
+// helmProgram is the name of the program that runs Helm.
+const helmProgram = "serin-helm"
 
 // canaryWindow is how often the traffic of canaries is counted. Users read the figures, and
 // nothing is decided by them.
@@ -31,13 +36,17 @@ func (o *managerOptions) addCanaryReleases(mgr manager.Manager) error {
 	if account == "" {
 		return nil
 	}
+	helm, err := beside(helmProgram)
+	if err != nil {
+		return err
+	}
 	// Those of Rollouts are known by the names of Rollouts, which may be those of Services.
 	measured := newProxies(mgr, canaryWindow, nil)
 	if err := mgr.Add(measured); err != nil {
 		return err
 	}
 	return canaryrelease.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManagerCanaryRelease), canaryrelease.Options{
-		Releases: chart.New(mgr.GetConfig(), account), Clock: clock.RealClock{}, Concurrency: canaryWorkers, Account: account, Measurements: measured,
+		Releases: child.New(mgr.GetConfig(), child.Options{Program: helm, Account: account}), Clock: clock.RealClock{}, Concurrency: canaryWorkers, Account: account, Measurements: measured,
 		As: func(namespace string) (client.Client, error) {
 			return client.New(as(mgr.GetConfig(), namespace, account), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 		},
@@ -49,4 +58,13 @@ func as(config *rest.Config, namespace, account string) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprintf("system:serviceaccount:%s:%s", namespace, account)}
 	return c
+}
+
+// beside is a program in the folder of this one.
+func beside(name string) (string, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find the folder of the program %s: %w", name, err)
+	}
+	return filepath.Join(filepath.Dir(own), name), nil
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -39,5 +40,18 @@ func TestCommandLinesRefused(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})
+	}
+}
+
+// Charts are what tenants write: what interprets them runs in a process of its own.
+func TestTheManagerHoldsNoHelm(t *testing.T) {
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(string(output)) {
+		if strings.HasPrefix(name, "helm.sh/") || strings.HasPrefix(name, "github.com/Masterminds/sprig") {
+			t.Errorf("serin holds %s: find what imports it with `go list -deps`", name)
+		}
 	}
 }

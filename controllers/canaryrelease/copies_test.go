@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
 func TestWithoutRightsTheRestIsTakenOutAndSerinGoesOnWhenTheyAreBack(t *testing.T) {
@@ -20,7 +20,7 @@ func TestWithoutRightsTheRestIsTakenOutAndSerinGoesOnWhenTheyAreBack(t *testing.
 			before := kinds(c.dump())
 			c.run(12)
 			c.denied = call
-			c.helm.unreadable = chart.InvalidError{Field: "spec.release", Message: "ServiceAccount serin-canary of namespace shop may not list secrets"}
+			c.helm.unreadable = releases.InvalidError{Field: "spec.release", Message: "ServiceAccount serin-canary of namespace shop may not list secrets"}
 			c.transition(v1alpha1.CanaryTransitionDeprecated)
 			c.run(15)
 			left := kinds(c.dump())

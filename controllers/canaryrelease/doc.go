@@ -2,13 +2,13 @@
 
 // Package canaryrelease is the shell around the planner of CanaryReleases: it observes,
 // asks helmrelease.Decide, writes the status, then acts. It decides nothing itself. It moves
-// traffic by one TrafficSplit for each Service, and knows Helm only as chart.Releases.
+// traffic by one TrafficSplit for each Service, and knows Helm only as releases.Releases.
 //
 //	read                                                      | from
 //	----------------------------------------------------------+-------------------------------
 //	CanaryRelease, Deployments, ReplicaSets, Services,        | caches
 //	EndpointSlices, TrafficSplits, Rollouts                   |
-//	the Helm release and what it would be                     | chart.Releases, kept in memory
+//	the Helm release and what it would be                     | releases.Releases, kept in memory
 //	values in Secrets, copies that the canary's pods read     | the API server, as the
 //	                                                          | ServiceAccount of the namespace
 //	what both versions answered                               | Measurements

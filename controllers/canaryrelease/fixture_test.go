@@ -33,7 +33,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 	"github.com/serin-dev/serin/controllers/workload"
 )
 
@@ -62,18 +62,20 @@ type cluster struct {
 
 // helm is a release in memory.
 type helm struct {
-	chart.Release
+	releases.Release
 	c       *cluster
 	copies  bool
 	failure error
-	request chart.Request
+	request releases.Request
 	// unreadable is why the records can't be read.
 	unreadable error
+	// exceeded is the limit that a proposal meets.
+	exceeded error
 }
 
-func (h *helm) Get(context.Context, string, string) (chart.Release, error) {
+func (h *helm) Get(context.Context, string, string) (releases.Release, error) {
 	if err := h.c.call("helm get"); err != nil {
-		return chart.Release{}, err
+		return releases.Release{}, err
 	}
 	return h.Release, h.unreadable
 }
@@ -84,12 +86,15 @@ func (h *helm) template() corev1.PodTemplateSpec {
 	return t
 }
 
-func (h *helm) Propose(_ context.Context, r chart.Request) (chart.Proposal, error) {
+func (h *helm) Propose(_ context.Context, r releases.Request) (releases.Proposal, error) {
 	if err := h.c.call("helm propose"); err != nil {
-		return chart.Proposal{}, err
+		return releases.Proposal{}, err
+	}
+	if h.exceeded != nil {
+		return releases.Proposal{}, h.exceeded
 	}
 	h.request = r
-	p := chart.Proposal{Digest: "d1", Canaries: []chart.Canary{{Name: "web", Template: h.template(), Rolls: h.copies}}, Later: []string{"Role/web"}}
+	p := releases.Proposal{Digest: "d1", Canaries: []releases.Canary{{Name: "web", Template: h.template(), Rolls: h.copies}}, Later: []string{"Role/web"}}
 	if h.copies {
 		o := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"token": "aHVudGVyMg=="}}}
 		o.SetAPIVersion("v1")
@@ -103,7 +108,7 @@ func (h *helm) Propose(_ context.Context, r chart.Request) (chart.Proposal, erro
 	return p, nil
 }
 
-func (h *helm) Adopt(ctx context.Context, r chart.Request) error {
+func (h *helm) Adopt(ctx context.Context, r releases.Request) error {
 	if err := h.c.call("helm upgrade"); err != nil {
 		return err
 	}
@@ -162,7 +167,7 @@ func newCluster(t *testing.T) *cluster {
 	}
 	c := &cluster{T: t, names: map[string]int{}, clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)), events: events.NewFakeRecorder(1000)}
 	c.counts = &counts{c: c, weights: map[string]analysis.Weight{}}
-	c.helm = &helm{c: c, Release: chart.Release{Newest: 4, Deployed: 4, Status: "deployed"}}
+	c.helm = &helm{c: c, Release: releases.Release{Newest: 4, Deployed: 4, Status: "deployed"}}
 	c.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects()...).WithReturnManagedFields().
 		WithStatusSubresource(&v1alpha1.CanaryRelease{}, &splitv1.TrafficSplit{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}).Build()
 	seen := interceptor.NewClient(c.Client.(client.WithWatch), c.intercept())

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/controllers/release/helmrelease"
@@ -34,14 +34,18 @@ type memory struct {
 // knowledge of one CanaryRelease. It is read and written by one reconcile at a time.
 type knowledge struct {
 	uid        types.UID
-	release    chart.Release
+	release    releases.Release
 	releasedAt time.Time
 	// proposal was made from what key says.
 	key        [sha256.Size]byte
-	proposal   *chart.Proposal
+	proposal   *releases.Proposal
 	proposedAt time.Time
-	failure    string
-	failedAt   time.Time
+	// exceeded is the limit that the proposal of exceededKey met at exceededAt.
+	exceeded    error
+	exceededKey [sha256.Size]byte
+	exceededAt  time.Time
+	failure     string
+	failedAt    time.Time
 	// denied are the rights that were lacking to delete copies.
 	denied map[v1alpha1.CanaryCopy]string
 	// measured are the Services whose traffic is counted, by name.
@@ -93,7 +97,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 		release, err := r.options.Releases.Get(ctx, cr.Namespace, cr.Spec.Release)
 		if err != nil {
 			s.Release = helmrelease.Release{Problem: "Helm's records of release " + cr.Spec.Release + " could not be read: " + safe(err)}
-			if !errors.As(err, new(chart.InvalidError)) { // a user has to act, which is looked for every few seconds
+			if !errors.As(err, new(releases.InvalidError)) { // a user has to act, which is looked for every few seconds
 				s.retry = errors.Join(s.retry, withoutValues(err))
 			}
 			return
@@ -122,6 +126,10 @@ func (r *Reconciler) observeProposal(ctx context.Context, s *observation) {
 		return
 	}
 	key := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", cr.Spec.Version, cr.Spec.Path, request.Config))
+	if k.exceeded != nil && k.exceededKey == key && s.Now.Sub(k.exceededAt) < limitRetry {
+		r.unproposed(s, k.exceeded)
+		return
+	}
 	// What refuses it may be in the cluster, and be gone by now.
 	stale := k.proposal != nil && len(k.proposal.Refused) > 0 && s.Now.Sub(k.proposedAt) >= recheck
 	if k.proposal == nil || k.key != key || stale {
@@ -130,6 +138,9 @@ func (r *Reconciler) observeProposal(ctx context.Context, s *observation) {
 			err = r.complete(ctx, s, &proposal)
 		}
 		if err != nil {
+			if errors.As(err, new(releases.LimitError)) {
+				k.exceeded, k.exceededKey, k.exceededAt = err, key, s.Now
+			}
 			r.unproposed(s, err)
 			return
 		}
@@ -146,20 +157,26 @@ func (s *observation) comparable() bool {
 	return s.Release.Presence == kit.Present && s.Release.Newest == version && s.Release.Deployed == version && !deprecated
 }
 
-// unproposed notes why there is no proposal. A user has to change what is invalid;
-// anything else is tried again.
+// limitRetry is when a call of Helm that met a limit is made again. It meets it again, unless
+// the node was overloaded: more tries would only keep others waiting.
+const limitRetry = 5 * time.Minute
+
+// unproposed notes why there is no proposal. A user has to change what is invalid, and most
+// of what meets a limit; anything else is tried again.
 func (r *Reconciler) unproposed(s *observation, err error) {
-	if invalid, ok := errors.AsType[chart.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[releases.InvalidError](err); ok {
 		s.Proposal = helmrelease.Proposal{Invalid: true, Problem: invalid.Error()}
 		return
 	}
 	s.Proposal = helmrelease.Proposal{Problem: "what release " + s.CanaryRelease.Spec.Release + " would be could not be found out: " + safe(err)}
-	s.retry = errors.Join(s.retry, withoutValues(err))
+	if !errors.As(err, new(releases.LimitError)) {
+		s.retry = errors.Join(s.retry, withoutValues(err))
+	}
 }
 
 // request is what Helm is asked for, with the values to try.
-func (r *Reconciler) request(ctx context.Context, cr *v1alpha1.CanaryRelease) (chart.Request, error) {
-	request := chart.Request{
+func (r *Reconciler) request(ctx context.Context, cr *v1alpha1.CanaryRelease) (releases.Request, error) {
+	request := releases.Request{
 		Namespace: cr.Namespace, Release: cr.Spec.Release, Version: int(cr.Spec.Version), Path: cr.Spec.Path,
 		Config: []byte(cr.Spec.Config), UID: cr.UID, Name: cr.Name,
 	}
@@ -174,16 +191,16 @@ func (r *Reconciler) request(ctx context.Context, cr *v1alpha1.CanaryRelease) (c
 	secret, ref := &corev1.Secret{}, from.SecretKeyRef
 	if err := c.Get(ctx, types.NamespacedName{Namespace: cr.Namespace, Name: ref.Name}, secret); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			return request, chart.InvalidError{Field: "spec.configFrom.secretKeyRef", Message: fmt.Sprintf("there is no Secret %q; create it or correct the name", ref.Name)}
+			return request, releases.InvalidError{Field: "spec.configFrom.secretKeyRef", Message: fmt.Sprintf("there is no Secret %q; create it or correct the name", ref.Name)}
 		}
 		return request, fmt.Errorf("the Secret %q could not be read: %w", ref.Name, err)
 	}
 	value, found := secret.Data[ref.Key]
 	if !found {
-		return request, chart.InvalidError{Field: "spec.configFrom.secretKeyRef", Message: fmt.Sprintf("the Secret %q has no key %q; add it or correct the key", ref.Name, ref.Key)}
+		return request, releases.InvalidError{Field: "spec.configFrom.secretKeyRef", Message: fmt.Sprintf("the Secret %q has no key %q; add it or correct the key", ref.Name, ref.Key)}
 	}
 	if len(value) > maxConfig {
-		return request, chart.InvalidError{Field: "spec.configFrom.secretKeyRef", Message: fmt.Sprintf("the key %q of the Secret %q has more than %d bytes", ref.Key, ref.Name, maxConfig)}
+		return request, releases.InvalidError{Field: "spec.configFrom.secretKeyRef", Message: fmt.Sprintf("the key %q of the Secret %q has more than %d bytes", ref.Key, ref.Name, maxConfig)}
 	}
 	request.Config = value
 	return request, nil
@@ -216,13 +233,13 @@ func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 
 // unchanged is an error when the values are not those any more that the canary has: what
 // was not tried is not deployed.
-func (r *Reconciler) unchanged(ctx context.Context, cr *v1alpha1.CanaryRelease, request chart.Request) error {
+func (r *Reconciler) unchanged(ctx context.Context, cr *v1alpha1.CanaryRelease, request releases.Request) error {
 	proposal, err := r.options.Releases.Propose(ctx, request)
 	if err != nil {
 		return err
 	}
 	if proposal.Digest != cr.Status.ManifestDigest {
-		return chart.InvalidError{Field: "spec.config", Message: "makes something else than the canary that was tried; set it back, or set spec.transition to Deprecated"}
+		return releases.InvalidError{Field: "spec.config", Message: "makes something else than the canary that was tried; set it back, or set spec.transition to Deprecated"}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release/helmrelease"
 )
@@ -25,7 +25,7 @@ import (
 type observation struct {
 	helmrelease.Observation
 	helm     *knowledge
-	proposal *chart.Proposal // nil when there is none
+	proposal *releases.Proposal // nil when there is none
 	// deployments and services of the namespace, replicaSets and slices by what they are of.
 	deployments map[string]*appsv1.Deployment
 	services    map[string]*corev1.Service

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/controllers/kit/shell"
@@ -29,7 +29,7 @@ import (
 // Options configure the controller.
 type Options struct {
 	// Releases reads and upgrades Helm releases.
-	Releases chart.Releases
+	Releases releases.Releases
 	// As returns a client that acts as the ServiceAccount of a namespace that Helm is
 	// called as, and reads from the API server.
 	As func(namespace string) (client.Client, error)

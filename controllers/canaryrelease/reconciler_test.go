@@ -15,7 +15,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
 func TestACanaryIsServedAndAdoptedWithItsPods(t *testing.T) {
@@ -165,7 +165,7 @@ func TestTheUpgradeOfAnotherUserEndsTheCanary(t *testing.T) {
 func TestAnUpgradeThatFailsIsToldWithoutValues(t *testing.T) {
 	c := newCluster(t)
 	c.run(12)
-	c.helm.failure = chart.InvalidError{Field: "spec.config", Message: "a hook failed"}
+	c.helm.failure = releases.InvalidError{Field: "spec.config", Message: "a hook failed"}
 	c.transition(v1alpha1.CanaryTransitionAdopted)
 	c.run(12)
 	if ready := c.ready(); ready.Reason != v1alpha1.ReasonUpgradeFailed || !strings.Contains(ready.Message, "a hook failed") {
@@ -182,7 +182,7 @@ func TestAnUpgradeThatFailsIsToldWithoutValues(t *testing.T) {
 func TestAFailedUpgradeIsNotTriedAtOnceByAnOperatorThatWasRestarted(t *testing.T) {
 	c := newCluster(t)
 	c.run(12)
-	c.helm.failure = chart.InvalidError{Field: "spec.config", Message: "a hook failed"}
+	c.helm.failure = releases.InvalidError{Field: "spec.config", Message: "a hook failed"}
 	c.transition(v1alpha1.CanaryTransitionAdopted)
 	c.run(12)
 	calls := c.names["helm upgrade"]
@@ -292,7 +292,7 @@ func TestValuesComeFromASecretToo(t *testing.T) {
 func TestHelmIsAskedForTheSameThingOnce(t *testing.T) {
 	c := newCluster(t)
 	c.run(12)
-	c.helm.request = chart.Request{}
+	c.helm.request = releases.Request{}
 	c.run(5)
 	if c.helm.request.Release != "" {
 		t.Error("Helm was called again")
@@ -315,5 +315,37 @@ func TestTheOlderOfTwoCanariesOfAReleaseGoesFirst(t *testing.T) {
 	c.run(3)
 	if ready := c.ready(); ready.Reason != v1alpha1.ReasonConflict || !strings.Contains(ready.Message, `"first"`) {
 		t.Errorf("%+v", ready)
+	}
+}
+
+func TestALimitThatAChartMeetsIsNamedAndNotMetAgainAtOnce(t *testing.T) {
+	c := newCluster(t)
+	c.helm.exceeded = releases.LimitError("Helm needs more memory than its limit of 160 MiB: make the chart or its values smaller")
+	c.run(20)
+	if n := c.names["helm propose"]; n != 1 {
+		t.Errorf("Helm was called %d times within a minute", n)
+	}
+	if ready := c.ready(); ready.Status == metav1.ConditionTrue || !strings.Contains(ready.Message, "Helm needs more memory than its limit of 160 MiB: make the chart or its values smaller") {
+		t.Errorf("%+v", ready)
+	}
+	c.clock.SetTime(c.clock.Now().Add(limitRetry))
+	c.helm.exceeded = nil
+	c.run(20)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonServing {
+		t.Errorf("after the node has time again: %+v", ready)
+	}
+}
+
+func TestOtherValuesAreTriedAtOnceAfterALimit(t *testing.T) {
+	c := newCluster(t)
+	c.helm.exceeded = releases.LimitError("Helm takes longer than its limit of 30s: make the chart or its values simpler")
+	c.run(2)
+	c.helm.exceeded = nil
+	cr := c.canaryRelease()
+	cr.Spec.Config, cr.Generation = "token: other", cr.Generation+1
+	c.must(c.Update(t.Context(), cr))
+	c.run(2)
+	if n := c.names["helm propose"]; n != 2 {
+		t.Errorf("Helm was called %d times", n)
 	}
 }

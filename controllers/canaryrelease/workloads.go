@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
-	"github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release/helmrelease"
@@ -25,7 +25,7 @@ import (
 
 // complete has the API server fill the templates of a proposal in and check them, before
 // anything is made of them.
-func (r *Reconciler) complete(ctx context.Context, s *observation, proposal *chart.Proposal) error {
+func (r *Reconciler) complete(ctx context.Context, s *observation, proposal *releases.Proposal) error {
 	for i := range proposal.Canaries {
 		c := &proposal.Canaries[i]
 		d := s.deployments[c.Name]
@@ -50,7 +50,7 @@ func (r *Reconciler) complete(ctx context.Context, s *observation, proposal *cha
 	return nil
 }
 
-func makeCanary(d *appsv1.Deployment, c *chart.Canary, controller metav1.OwnerReference, revision string, replicas int32) *appsv1.ReplicaSet {
+func makeCanary(d *appsv1.Deployment, c *releases.Canary, controller metav1.OwnerReference, revision string, replicas int32) *appsv1.ReplicaSet {
 	candidate := d.DeepCopy()
 	candidate.Spec.Template = c.Template
 	candidate.Spec.Replicas = new(ptr.Deref(d.Spec.Replicas, 1))
@@ -58,7 +58,7 @@ func makeCanary(d *appsv1.Deployment, c *chart.Canary, controller metav1.OwnerRe
 }
 
 // candidate is what the proposal makes of a Deployment; nil when nothing.
-func (s *observation) candidate(name string) *chart.Canary {
+func (s *observation) candidate(name string) *releases.Canary {
 	if s.proposal == nil {
 		return nil
 	}

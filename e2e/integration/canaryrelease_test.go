@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/kube"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -31,16 +33,17 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/canaryrelease"
-	helmchart "github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/child"
 )
 
 // canaryPods are the replicas of the Deployments whose releases are tried.
 const canaryPods = 3
 
 // canaryOptions are those of the operator's CanaryReleases, under the rights of cfg.
-func canaryOptions(cfg *rest.Config) canaryrelease.Options {
+func canaryOptions(t *testing.T, cfg *rest.Config) canaryrelease.Options {
+	t.Helper()
 	return canaryrelease.Options{
-		Releases: helmchart.New(cfg, helmAccount), Account: helmAccount, Measurements: constant{}, Clock: clock.RealClock{}, Concurrency: 2,
+		Releases: child.New(cfg, child.Options{Program: helmProgram(t), Account: helmAccount}), Account: helmAccount, Measurements: constant{}, Clock: clock.RealClock{}, Concurrency: 2,
 		As: func(namespace string) (client.Client, error) {
 			as := rest.CopyConfig(cfg)
 			as.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + helmAccount}
@@ -52,7 +55,7 @@ func canaryOptions(cfg *rest.Config) canaryrelease.Options {
 // addCanaryReleases adds the controller of CanaryReleases to an operator.
 func addCanaryReleases(t *testing.T, mgr ctrl.Manager) {
 	t.Helper()
-	r := canaryrelease.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManagerCanaryRelease), canaryOptions(mgr.GetConfig()))
+	r := canaryrelease.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManagerCanaryRelease), canaryOptions(t, mgr.GetConfig()))
 	if err := r.SetupWithManager(mgr); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +114,7 @@ func restarted(t *testing.T, chart string) *canaryStage {
 	}
 	p.pass = func() {
 		t.Helper()
-		o := canaryOptions(cfg)
+		o := canaryOptions(t, cfg)
 		o.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(p.ahead))
 		r := canaryrelease.New(c, events.NewFakeRecorder(100), o)
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: p.key("try")}); err != nil {
@@ -428,10 +431,36 @@ func TestAnOperatorThatRunsServesCanariesWithTheRightsOfTheChart(t *testing.T) {
 	p := newCanaryStage(t, "tcp", withCanaries)
 	before := p.things()
 	p.try("maxmemory: 128mb")
+	harmful := p.tryHarmful()
 	p.weigh(6379, 40)
 	p.edit(func(s *v1alpha1.CanaryReleaseSpec) { s.Transition = v1alpha1.CanaryTransitionDeprecated })
 	p.until("it is taken out", hasEnded)
+	harmful()
 	if diff := cmp.Diff(before, p.things()); diff != "" {
 		t.Errorf("it is not as before (-before +after):\n%s", diff)
+	}
+}
+
+// tryHarmful makes a CanaryRelease whose chart takes all memory that there is, and waits until
+// its status names the limit. It returns what removes the chart.
+func (p *canaryStage) tryHarmful() (remove func()) {
+	p.Helper()
+	const name = "doubling"
+	p.install(name, nil)
+	p.create(&v1alpha1.CanaryRelease{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.CanaryReleaseSpec{Release: name, Version: 1, Config: "times: 60"},
+	})
+	p.eventually("the limit is named", func(ctx context.Context) bool {
+		ready := meta.FindStatusCondition(p.get(ctx, name, &v1alpha1.CanaryRelease{}).(*v1alpha1.CanaryRelease).Status.Conditions, v1alpha1.ConditionReady)
+		return ready != nil && ready.Status != metav1.ConditionTrue && strings.Contains(ready.Message, "Helm needs more memory than its limit of 160 MiB")
+	})
+	return func() {
+		p.Helper()
+		un := action.NewUninstall(p.person)
+		un.WaitStrategy = kube.HookOnlyStrategy
+		if _, err := un.Run(name); err != nil {
+			p.Fatal(err)
+		}
 	}
 }

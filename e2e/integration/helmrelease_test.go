@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,22 +26,45 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/canaryrights"
-	helmchart "github.com/serin-dev/serin/controllers/canaryrelease/chart"
+	"github.com/serin-dev/serin/controllers/canaryrelease/child"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
+	"github.com/serin-dev/serin/e2e/tools"
 )
+
+// The program helm has this field manager, and so has what a user does here.
+func init() { kube.ManagedFieldsManager = "helm" }
 
 // helmAccount is the ServiceAccount that stands for a namespace.
 const helmAccount = "serin-canary"
+
+// helmProgram is the program that runs Helm, which is built.
+func helmProgram(t *testing.T) string {
+	t.Helper()
+	path, err := builtHelm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var builtHelm = sync.OnceValues(func() (string, error) {
+	checkout, err := tools.Locate()
+	if err != nil {
+		return "", err
+	}
+	return checkout.Program(context.Background(), "cmd/serin-helm") // for all tests that run it
+})
 
 // helmScene is a namespace whose people use Helm.
 type helmScene struct {
 	*scene
 	person   *action.Configuration
-	releases helmchart.Releases
+	releases *child.Releases
 }
 
 func newHelmScene(t *testing.T) *helmScene {
 	t.Helper()
-	h := &helmScene{scene: newScene(t), releases: helmchart.New(plane.Config, helmAccount)}
+	h := &helmScene{scene: newScene(t), releases: child.New(plane.Config, child.Options{Program: helmProgram(t), Account: helmAccount})}
 	flags := genericclioptions.NewConfigFlags(false)
 	cache := t.TempDir()
 	flags.KubeConfig, flags.Namespace, flags.CacheDir = &plane.Kubeconfig, &h.namespace, &cache
@@ -101,8 +125,8 @@ func (h *helmScene) upgrade(name string, values map[string]any) {
 	}
 }
 
-func (h *helmScene) request(name string, version int, config string) helmchart.Request {
-	return helmchart.Request{Namespace: h.namespace, Release: name, Version: version, Config: []byte(config), UID: "7d2f0f6e-2b0f-4f8e-9d6a-3f1c2b4a5d6e", Name: "try"}
+func (h *helmScene) request(name string, version int, config string) releases.Request {
+	return releases.Request{Namespace: h.namespace, Release: name, Version: version, Config: []byte(config), UID: "7d2f0f6e-2b0f-4f8e-9d6a-3f1c2b4a5d6e", Name: "try"}
 }
 
 // history is what helm history shows, without times.
@@ -199,10 +223,10 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 	if got := h.args("tcp"); got != "--maxmemory 32mb" {
 		t.Errorf("after helm rollback the Deployment has %s", got)
 	}
-	if state, err := h.releases.Get(t.Context(), h.namespace, "tcp"); err != nil || state != (helmchart.Release{Newest: 4, Deployed: 4, Status: "deployed"}) {
+	if state, err := h.releases.Get(t.Context(), h.namespace, "tcp"); err != nil || state != (releases.Release{Newest: 4, Deployed: 4, Status: "deployed"}) {
 		t.Errorf("a rollback counts as ours: %+v %v", state, err)
 	}
-	var invalid helmchart.InvalidError
+	var invalid releases.InvalidError
 	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "revision 4 of release tcp is not of this CanaryRelease") {
 		t.Error(err)
 	}
@@ -238,7 +262,7 @@ func TestAnUpgradeThatWasBrokenOffIsTriedAgain(t *testing.T) {
 	}
 	h.upgrade("tcp", map[string]any{"maxmemory": "9mb"})
 	h.mark("tcp", 4, rcommon.StatusPendingUpgrade)
-	var invalid helmchart.InvalidError
+	var invalid releases.InvalidError
 	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.HasPrefix(h.history("tcp")[3], "pending-upgrade") {
 		t.Errorf("an upgrade of another user that is under way was touched: %v", err)
 	}
@@ -269,7 +293,7 @@ func TestANamespaceThatGaveNoRightsTakesNoPart(t *testing.T) {
 	for what, err := range map[string]error{
 		"list secrets": getError, "get secrets": proposeError, "list secrets ": h.releases.Adopt(t.Context(), q),
 	} {
-		var invalid helmchart.InvalidError
+		var invalid releases.InvalidError
 		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), want+strings.TrimSpace(what)) {
 			t.Errorf("%s: %v", what, err)
 		}

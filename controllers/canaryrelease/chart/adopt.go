@@ -20,6 +20,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
 const (
@@ -45,12 +47,12 @@ const (
 // or in between, ends it: the adoption would undo its values.
 func nextStep(r Release, q Request) (step, error) {
 	if r.Newest == 0 {
-		return 0, InvalidError{fieldRelease, fmt.Sprintf("there is no release %s in namespace %s", q.Release, q.Namespace)}
+		return 0, releases.Invalid(fieldRelease, fmt.Sprintf("there is no release %s in namespace %s", q.Release, q.Namespace))
 	}
 	deployed := rcommon.Status(r.Status) == rcommon.StatusDeployed
 	if r.Newest == q.Version {
 		if !deployed {
-			return 0, InvalidError{fieldVersion, fmt.Sprintf("revision %d of release %s is %s: name one that is deployed", q.Version, q.Release, r.Status)}
+			return 0, releases.Invalid(fieldVersion, fmt.Sprintf("revision %d of release %s is %s: name one that is deployed", q.Version, q.Release, r.Status))
 		}
 		return stepUpgrade, nil
 	}
@@ -65,16 +67,18 @@ func nextStep(r Release, q Request) (step, error) {
 	case rcommon.StatusFailed:
 		return stepUpgrade, nil
 	default:
-		return 0, InvalidError{fieldRelease, fmt.Sprintf("release %s is %s since its revision %d", q.Release, r.Status, r.Newest)}
+		return 0, releases.Invalid(fieldRelease, fmt.Sprintf("release %s is %s since its revision %d", q.Release, r.Status, r.Newest))
 	}
 }
 
 func otherUpgrade(newest int, q Request) error {
-	return InvalidError{fieldVersion, fmt.Sprintf("revision %d of release %s is not of this CanaryRelease: start again from it", newest, q.Release)}
+	return releases.Invalid(fieldVersion, fmt.Sprintf("revision %d of release %s is not of this CanaryRelease: start again from it", newest, q.Release))
 }
 
-func (r *releases) Adopt(ctx context.Context, q Request) error {
-	s, err := r.open(ctx, q.Namespace, false)
+// Adopt upgrades the release to the candidate. It is safe to repeat after a crash at any
+// write, and returns nil when the newest revision is deployed by it.
+func (h *Helm) Adopt(ctx context.Context, q Request) error {
+	s, err := h.open(ctx, q.Namespace, false)
 	if err != nil {
 		return err
 	}
@@ -82,7 +86,7 @@ func (r *releases) Adopt(ctx context.Context, q Request) error {
 }
 
 func (s *session) adopt(ctx context.Context, q Request) error {
-	state, err := s.state(ctx, q.Release)
+	state, err := releases.State(ctx, s.labels, q.Release)
 	if err != nil {
 		return err
 	}
@@ -115,7 +119,7 @@ func (s *session) fail(q Request, revision int) error {
 	}
 	release, ok := stored.(*helm.Release)
 	if !ok || release.Info == nil {
-		return InvalidError{fieldRelease, fmt.Sprintf("the record of revision %d of release %s can't be read", revision, q.Release)}
+		return releases.Invalid(fieldRelease, fmt.Sprintf("the record of revision %d of release %s can't be read", revision, q.Release))
 	}
 	release.Info.Status = rcommon.StatusFailed
 	release.Info.Description = "Canary release " + q.Name + ": interrupted, and tried again"
@@ -150,7 +154,7 @@ func (s *session) upgrade(ctx context.Context, q Request, c *candidate, revision
 	// They are checked already, without loading what a schema refers to.
 	up.SkipSchemaValidation = true
 	up.Description = "Canary release " + q.Name + " adopted"
-	up.Labels = map[string]string{LabelUID: string(q.UID), LabelRevision: strconv.Itoa(revision)}
+	up.Labels = map[string]string{releases.LabelUID: string(q.UID), releases.LabelRevision: strconv.Itoa(revision)}
 	_, err = up.RunWithContext(ctx, q.Release, chart, c.values)
 	if records.refused != nil {
 		return records.refused
@@ -220,12 +224,12 @@ func (s *session) explainUpgrade(err error, q Request, revision int) error {
 	case s.trouble() != nil:
 		return s.trouble()
 	case strings.Contains(err.Error(), "hooks failed"):
-		return InvalidError{fieldRelease, "a hook of the chart failed: see the Jobs of the namespace and helm history " + q.Release}
+		return releases.Invalid(fieldRelease, "a hook of the chart failed: see the Jobs of the namespace and helm history "+q.Release)
 	case strings.Contains(err.Error(), "cannot be imported into the current release"):
-		return InvalidError{fieldConfig, "an object that it adds exists already and is not of the release: delete it, or give the new one another name"}
+		return releases.Invalid(fieldConfig, "an object that it adds exists already and is not of the release: delete it, or give the new one another name")
 	case errors.As(err, &status):
-		return InvalidError{fieldConfig, refusal(status.Status()) + ": see helm history " + q.Release}
+		return releases.Invalid(fieldConfig, releases.Refusal(status.Status())+": see helm history "+q.Release)
 	default:
-		return InvalidError{fieldConfig, "Helm can't upgrade to it: see helm upgrade --dry-run=server and helm history " + q.Release}
+		return releases.Invalid(fieldConfig, "Helm can't upgrade to it: see helm upgrade --dry-run=server and helm history "+q.Release)
 	}
 }

@@ -8,40 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ktesting "k8s.io/client-go/testing"
 )
-
-func TestTheStateOfAReleaseIsReadOffLabels(t *testing.T) {
-	record := func(version, status, uid, revision string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Name: "r", Labels: map[string]string{"version": version, "status": status, LabelUID: uid, LabelRevision: revision}}
-	}
-	for _, test := range []struct {
-		name    string
-		records []metav1.ObjectMeta
-		want    Release
-		fails   bool
-	}{
-		{name: "no release"},
-		{name: "the newest by number, not by name", records: []metav1.ObjectMeta{record("9", "superseded", "", ""), record("10", "deployed", "", "")}, want: Release{Newest: 10, Deployed: 10, Status: "deployed"}},
-		{name: "a failed upgrade", records: []metav1.ObjectMeta{record("1", "deployed", "", ""), record("2", "failed", "", "")}, want: Release{Newest: 2, Deployed: 1, Status: "failed"}},
-		{name: "uninstalled, with history", records: []metav1.ObjectMeta{record("1", "uninstalled", "", "")}, want: Release{Newest: 1, Status: "uninstalled"}},
-		{name: "adopted", records: []metav1.ObjectMeta{record("2", "deployed", "u1", "2")}, want: Release{Newest: 2, Deployed: 2, Status: "deployed", AdoptedBy: "u1"}},
-		{name: "labels that Helm handed on to another user's upgrade", records: []metav1.ObjectMeta{record("3", "deployed", "u1", "2")}, want: Release{Newest: 3, Deployed: 3, Status: "deployed"}},
-		{name: "no record of Helm", records: []metav1.ObjectMeta{record("x", "deployed", "", "")}, fails: true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := stateOf(test.records)
-			if (err != nil) != test.fails {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
 
 func TestOnlyItsOwnRevisionIsTouched(t *testing.T) {
 	for _, test := range []struct {
@@ -77,11 +46,11 @@ func TestAnAdoptionIsARevisionOfHelm(t *testing.T) {
 	w.pack(t, load(t, "shop"))
 	q := ask("shop", "web", "{tag: '2', password: sw0rdfish}")
 	for range 2 { // the second finds it adopted
-		if err := w.releases().Adopt(t.Context(), q); err != nil {
+		if err := w.helm().Adopt(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 	}
-	state, err := w.releases().Get(t.Context(), namespace, "shop")
+	state, err := w.state(t, "shop")
 	if diff := cmp.Diff(Release{Newest: 2, Deployed: 2, Status: "deployed", AdoptedBy: "u1"}, state); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
@@ -97,10 +66,10 @@ func TestAnAdoptionIsARevisionOfHelm(t *testing.T) {
 		t.Errorf("revision 1 is %s", s)
 	}
 	w.upgrade(t, "shop", map[string]any{})
-	if state, err = w.releases().Get(t.Context(), namespace, "shop"); err != nil || state.Newest != 3 || state.AdoptedBy != "" {
+	if state, err = w.state(t, "shop"); err != nil || state.Newest != 3 || state.AdoptedBy != "" {
 		t.Errorf("another user's upgrade: %+v %v", state, err)
 	}
-	if err := w.releases().Adopt(t.Context(), q); err == nil || !strings.Contains(err.Error(), "revision 3 of release shop is not of this CanaryRelease") {
+	if err := w.helm().Adopt(t.Context(), q); err == nil || !strings.Contains(err.Error(), "revision 3 of release shop is not of this CanaryRelease") {
 		t.Error(err)
 	}
 }
@@ -127,16 +96,16 @@ func TestAnAdoptionSurvivesACrashAtEveryWrite(t *testing.T) {
 				return true, nil, crash
 			})
 			q := ask("tcp", "", "maxmemory: 2mb")
-			err := w.releases().Adopt(t.Context(), q)
+			err := w.helm().Adopt(t.Context(), q)
 			if err != nil && strings.Contains(err.Error(), "sw0rdfish") {
 				t.Errorf("the error shows what it should not: %v", err)
 			}
 			crashed := count >= at
 			w.client.ReactionChain = w.client.ReactionChain[1:]
-			if err := w.releases().Adopt(t.Context(), q); err != nil {
+			if err := w.helm().Adopt(t.Context(), q); err != nil {
 				t.Fatalf("crash at write %d (after: %v): %v", at, after, err)
 			}
-			state, err := w.releases().Get(t.Context(), namespace, "tcp")
+			state, err := w.state(t, "tcp")
 			if err != nil || state.Status != "deployed" || state.AdoptedBy != "u1" || w.stored(t, "tcp", state.Newest).Config["maxmemory"] != "2mb" {
 				t.Errorf("crash at write %d (after: %v): %+v %v", at, after, state, err)
 			}
@@ -183,7 +152,7 @@ func TestAnUpgradeOfAnotherUserInBetweenIsKept(t *testing.T) {
 		t.Errorf("%v %s", r.Config, r.Info.Status)
 	}
 	w.mark(t, "tcp", 2, "pending-upgrade")
-	if err := w.releases().Adopt(t.Context(), q); err == nil || w.stored(t, "tcp", 2).Info.Status != "pending-upgrade" {
+	if err := w.helm().Adopt(t.Context(), q); err == nil || w.stored(t, "tcp", 2).Info.Status != "pending-upgrade" {
 		t.Errorf("an upgrade of another user that is under way was touched: %v", err)
 	}
 }
@@ -194,17 +163,17 @@ func TestAFailedUpgradeIsTriedAgain(t *testing.T) {
 	q := ask("tcp", "", "maxmemory: 2mb")
 	w.kube.UpdateError = errors.New("sw0rdfish")
 	var invalid InvalidError
-	if err := w.releases().Adopt(t.Context(), q); !errors.As(err, &invalid) || strings.Contains(err.Error(), "sw0rdfish") {
+	if err := w.helm().Adopt(t.Context(), q); !errors.As(err, &invalid) || strings.Contains(err.Error(), "sw0rdfish") {
 		t.Error(err)
 	}
-	if state, err := w.releases().Get(t.Context(), namespace, "tcp"); err != nil || state != (Release{Newest: 2, Deployed: 1, Status: "failed", AdoptedBy: "u1"}) {
+	if state, err := w.state(t, "tcp"); err != nil || state != (Release{Newest: 2, Deployed: 1, Status: "failed", AdoptedBy: "u1"}) {
 		t.Errorf("%+v %v", state, err)
 	}
 	w.kube.UpdateError = nil
-	if err := w.releases().Adopt(t.Context(), q); err != nil {
+	if err := w.helm().Adopt(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := w.releases().Get(t.Context(), namespace, "tcp"); err != nil || state != (Release{Newest: 3, Deployed: 3, Status: "deployed", AdoptedBy: "u1"}) {
+	if state, err := w.state(t, "tcp"); err != nil || state != (Release{Newest: 3, Deployed: 3, Status: "deployed", AdoptedBy: "u1"}) {
 		t.Errorf("%+v %v", state, err)
 	}
 }

@@ -12,11 +12,14 @@ import (
 	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	helm "helm.sh/helm/v4/pkg/release/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
 // ArchiveName names the ConfigMap with the packed chart of a release.
@@ -39,39 +42,45 @@ func (s *session) source(ctx context.Context, r *record) (source, error) {
 			return fresh.Chart, nil
 		}, nil
 	}
-	archive := ArchiveName(r.release.Name)
-	configMap, err := s.client.CoreV1().ConfigMaps(s.namespace).Get(ctx, archive, metav1.GetOptions{})
+	name := ArchiveName(r.release.Name)
+	configMap, err := s.client.CoreV1().ConfigMaps(s.namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		meta := r.release.Chart.Metadata
-		return nil, InvalidError{fieldRelease, fmt.Sprintf("Helm keeps no sub-charts in its records (%s): put the archive of chart %s %s in a ConfigMap: "+
-			"helm package, and kubectl create configmap %s --from-file=%s-%s.tgz", strings.Join(names, ", "), meta.Name, meta.Version, archive, meta.Name, meta.Version)}
+		return nil, releases.Invalid(fieldRelease, fmt.Sprintf("Helm keeps no sub-charts in its records (%s): put the archive of chart %s %s in a ConfigMap: "+
+			"helm package, and kubectl create configmap %s --from-file=%s-%s.tgz", strings.Join(names, ", "), meta.Name, meta.Version, name, meta.Name, meta.Version))
 	}
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range slices.Sorted(maps.Keys(configMap.BinaryData)) {
 		if strings.HasSuffix(file, ".tgz") {
-			return checked(configMap.BinaryData[file], archive, r.release)
+			return checked(configMap.BinaryData[file], name, r.release)
 		}
 	}
-	return nil, InvalidError{fieldRelease, "ConfigMap " + archive + " has no file *.tgz: create it from the archive that helm package makes"}
+	return nil, releases.Invalid(fieldRelease, "ConfigMap "+name+" has no file *.tgz: create it from the archive that helm package makes")
 }
+
+// limitArchives bounds what an archive unpacks to as a record is bounded.
+func limitArchives() { archive.MaxDecompressedChartSize = maxRecord }
 
 // checked compares an archive with what the record has of the chart.
 func checked(packed []byte, name string, release *helm.Release) (source, error) {
 	load := func() (*chartv2.Chart, error) { return loader.LoadArchive(bytes.NewReader(packed)) }
 	c, err := load()
+	if err != nil && strings.Contains(err.Error(), "larger than the maximum size") {
+		return nil, releases.Invalid(fieldRelease, fmt.Sprintf("the archive in ConfigMap %s unpacks to more than %d MiB: make the chart smaller, for instance by files that it does not use", name, maxRecord>>20))
+	}
 	if err != nil {
-		return nil, InvalidError{fieldRelease, "ConfigMap " + name + " holds no chart that Helm can read: create it from the archive that helm package makes"}
+		return nil, releases.Invalid(fieldRelease, "ConfigMap "+name+" holds no chart that Helm can read: create it from the archive that helm package makes")
 	}
 	was := release.Chart
 	if c.Name() != was.Name() || c.Metadata.Version != was.Metadata.Version {
-		return nil, InvalidError{fieldRelease, fmt.Sprintf("ConfigMap %s holds chart %s %s, and revision %d was made from %s %s: replace the archive",
-			name, c.Name(), c.Metadata.Version, release.Version, was.Name(), was.Metadata.Version)}
+		return nil, releases.Invalid(fieldRelease, fmt.Sprintf("ConfigMap %s holds chart %s %s, and revision %d was made from %s %s: replace the archive",
+			name, c.Name(), c.Metadata.Version, release.Version, was.Name(), was.Metadata.Version))
 	}
 	if !sameFiles(c.Templates, was.Templates) || !sameFiles(c.Files, was.Files) {
-		return nil, InvalidError{fieldRelease, fmt.Sprintf("ConfigMap %s holds other files of chart %s %s than revision %d was made from: replace the archive",
-			name, c.Name(), c.Metadata.Version, release.Version)}
+		return nil, releases.Invalid(fieldRelease, fmt.Sprintf("ConfigMap %s holds other files of chart %s %s than revision %d was made from: replace the archive",
+			name, c.Name(), c.Metadata.Version, release.Version))
 	}
 	return load, nil
 }

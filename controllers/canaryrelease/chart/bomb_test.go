@@ -27,7 +27,7 @@ func bomb(t testing.TB, size int) *corev1.Secret {
 func TestARecordThatUnpacksToTooMuchIsRefused(t *testing.T) {
 	for name, size := range map[string]int{"one byte too many": maxRecord + 1, "a bomb": 64 << 20} {
 		t.Run(name, func(t *testing.T) {
-			releases := newWorld(bomb(t, size)).releases()
+			releases := newWorld(bomb(t, size)).helm()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err := releases.Propose(t.Context(), ask("a", "", "a: 1"))
@@ -63,7 +63,7 @@ func TestAnOlderRecordThatUnpacksToTooMuchIsRefused(t *testing.T) {
 	}
 	q := ask("shop", "web", "{tag: '2'}")
 	q.Version = 2
-	err = w.releases().Adopt(t.Context(), q)
+	err = w.helm().Adopt(t.Context(), q)
 	var invalid InvalidError
 	if !errors.As(err, &invalid) || invalid.Message != "Secret "+secret.Name+tooLarge {
 		t.Error(err)

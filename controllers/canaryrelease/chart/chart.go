@@ -12,98 +12,35 @@ import (
 	"time"
 
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
-	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	rcommon "helm.sh/helm/v4/pkg/release/common"
 	helm "helm.sh/helm/v4/pkg/release/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
 	"github.com/serin-dev/serin/controllers/canaryrelease/chart/compare"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
-// New makes what reads and upgrades Helm releases. Each call acts as the
-// ServiceAccount of that name in the release's namespace: a namespace takes part by
-// giving the account the rights that its releases need.
-func New(config *rest.Config, serviceAccount string) Releases {
-	quiet()
-	return &releases{open: impersonate(config, serviceAccount)}
+// Helm renders and upgrades releases.
+type Helm struct{ open opener }
+
+// New makes a Helm. Each call acts as the ServiceAccount of that name in the release's
+// namespace: the configuration leads to the API server as that account, which the name is
+// for messages of.
+func New(config *rest.Config, serviceAccount string) *Helm {
+	limitArchives()
+	return &Helm{open: connectAs(config, serviceAccount)}
 }
 
-type releases struct{ open opener }
+// explain replaces errors of Helm and of the API server.
+func (s *session) explain(err error) error { return releases.Explain(err, s.trouble()) }
 
-func (r *releases) Get(ctx context.Context, namespace, release string) (Release, error) {
-	s, err := r.open(ctx, namespace, true)
-	if err != nil {
-		return Release{}, err
-	}
-	state, err := s.state(ctx, release)
-	return state, s.explain(err)
-}
-
-func (s *session) state(ctx context.Context, release string) (Release, error) {
-	if err := checkName(release); err != nil {
-		return Release{}, err
-	}
-	records, err := s.labels(ctx, labels.Set{"owner": "helm", "name": release}.String())
-	if err != nil {
-		return Release{}, err
-	}
-	return stateOf(records)
-}
-
-func checkName(release string) error {
-	if chartutil.ValidateReleaseName(release) != nil {
-		return InvalidError{fieldRelease, "is no name of a Helm release: name one of helm list"}
-	}
-	return nil
-}
-
-// explain replaces errors of Helm and of the API server: with what lies behind
-// them, and else with a text that shows nothing of them.
-func (s *session) explain(err error) error {
-	var invalid InvalidError
-	switch {
-	case err == nil || errors.As(err, &invalid):
-		return err
-	case s.trouble() != nil:
-		return s.trouble()
-	}
-	if known, ok := errors.AsType[failure](err); ok {
-		return known
-	}
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return failure(refusal(status.Status()))
-	}
-	return failure("a request to the API server failed")
-}
-
-// refusal tells of an answer what names things, and none of its prose, which quotes values.
-func refusal(s metav1.Status) string {
-	what, fields := "a request", ""
-	if s.Details != nil {
-		what = s.Details.Kind + "/" + s.Details.Name
-		var fieldsSb91 strings.Builder
-		for i, c := range s.Details.Causes {
-			if i < 3 && c.Field != "" {
-				fieldsSb91.WriteString(" " + c.Field)
-			}
-		}
-		fields += fieldsSb91.String()
-	}
-	text := fmt.Sprintf("the API server refuses %s: %s", what, s.Reason)
-	if fields != "" {
-		text += " at" + fields
-	}
-	return text
-}
-
-func (r *releases) Propose(ctx context.Context, q Request) (Proposal, error) {
-	s, err := r.open(ctx, q.Namespace, true)
+// Propose compares the release as it is with the candidate. It writes nothing.
+func (h *Helm) Propose(ctx context.Context, q Request) (Proposal, error) {
+	s, err := h.open(ctx, q.Namespace, true)
 	if err != nil {
 		return Proposal{}, err
 	}
@@ -121,7 +58,7 @@ type candidate struct {
 }
 
 func (s *session) candidate(ctx context.Context, q Request) (*candidate, error) {
-	if err := checkName(q.Release); err != nil {
+	if err := releases.CheckName(q.Release); err != nil {
 		return nil, err
 	}
 	config, err := parseConfig(q.Config)
@@ -133,7 +70,7 @@ func (s *session) candidate(ctx context.Context, q Request) (*candidate, error) 
 		return nil, err
 	}
 	if status := r.release.Info.Status; status != rcommon.StatusDeployed && status != rcommon.StatusSuperseded {
-		return nil, InvalidError{fieldVersion, fmt.Sprintf("revision %d of release %s is %s: name one that is deployed", q.Version, q.Release, status)}
+		return nil, releases.Invalid(fieldVersion, fmt.Sprintf("revision %d of release %s is %s: name one that is deployed", q.Version, q.Release, status))
 	}
 	chart, err := s.source(ctx, r)
 	if err != nil {
@@ -190,7 +127,7 @@ func (r *rendering) current(c *candidate) ([]*unstructured.Unstructured, error) 
 	release := c.record.release
 	recorded, err := compare.Parse(release.Manifest)
 	if err != nil {
-		return nil, InvalidError{fieldVersion, fmt.Sprintf("revision %d can't be read: %v", release.Version, err)}
+		return nil, releases.Invalid(fieldVersion, fmt.Sprintf("revision %d can't be read: %v", release.Version, err))
 	}
 	chart, err := c.chart()
 	if err != nil {
@@ -199,13 +136,13 @@ func (r *rendering) current(c *candidate) ([]*unstructured.Unstructured, error) 
 	again, err := r.render(chart, release.Config, nil)
 	if err != nil {
 		if _, ok := errors.AsType[InvalidError](err); ok {
-			return nil, InvalidError{fieldVersion, fmt.Sprintf("revision %d can't be rendered again with its own values: upgrade the release with helm first", release.Version)}
+			return nil, releases.Invalid(fieldVersion, fmt.Sprintf("revision %d can't be rendered again with its own values: upgrade the release with helm first", release.Version))
 		}
 		return nil, err
 	}
 	if missing := compare.Missing(kept(recorded), again, r.session.namespace); len(missing) > 0 {
-		return nil, InvalidError{fieldVersion, fmt.Sprintf("the chart on record does not make %s of revision %d any more, so that an upgrade would delete it: upgrade the release with helm first",
-			strings.Join(missing, ", "), release.Version)}
+		return nil, releases.Invalid(fieldVersion, fmt.Sprintf("the chart on record does not make %s of revision %d any more, so that an upgrade would delete it: upgrade the release with helm first",
+			strings.Join(missing, ", "), release.Version))
 	}
 	return recorded, nil
 }
@@ -242,7 +179,7 @@ func (s *session) claims(ctx context.Context, names []string) (map[string][]core
 func keyOf(q Request, r *helm.Release) ([]byte, error) {
 	config, err := json.Marshal([]any{q.UID, q.Version, r.Info.LastDeployed.UTC().Format(time.RFC3339Nano), r.Manifest, r.Config})
 	if err != nil {
-		return nil, failure("the values of the release can't be encoded")
+		return nil, releases.Failure("the values of the release can't be encoded")
 	}
 	key := sha256.Sum256(config)
 	return key[:], nil
@@ -251,7 +188,7 @@ func keyOf(q Request, r *helm.Release) ([]byte, error) {
 func proposal(r compare.Result) Proposal {
 	p := Proposal{Digest: r.Digest, Copies: r.Copies, Later: r.Later, Refused: r.Refused}
 	for _, c := range r.Canaries {
-		p.Canaries = append(p.Canaries, Canary(c))
+		p.Canaries = append(p.Canaries, releases.Canary(c))
 	}
 	return p
 }

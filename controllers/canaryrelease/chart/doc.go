@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chart knows Helm, so that the controller of CanaryReleases need not: what
-// there is of a release, what it would be with other values, and its upgrade.
+// Package chart knows Helm, so that the controller of CanaryReleases need not: what a
+// release would be with other values, and its upgrade. It is part of the program
+// serin-helm, which package child limits.
 //
 // Every call acts as a ServiceAccount of the release's namespace, which has the
 // rights that the namespace gave it, and no more. Values, manifests and what
@@ -10,6 +11,6 @@
 //
 // Its parts: record.go reads Helm's records, archive.go the charts with sub-charts
 // that records lack, values.go and schema.go merge and check values, render.go
-// renders, package compare judges, adopt.go upgrades, session.go is the connection
-// and denial.go says which right was lacking.
+// renders, package compare judges, adopt.go upgrades and session.go is the
+// connection.
 package chart

@@ -27,6 +27,8 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
 const namespace = "shop"
@@ -78,9 +80,14 @@ func (w *world) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableReso
 	return w.lookup.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}), true, nil
 }
 
-func (w *world) releases() Releases {
-	quiet()
-	return &releases{open: func(context.Context, string, bool) (*session, error) { return w.session(), nil }}
+func (w *world) helm() *Helm {
+	return &Helm{open: func(context.Context, string, bool) (*session, error) { return w.session(), nil }}
+}
+
+// state is what the controller knows of a release.
+func (w *world) state(t testing.TB, name string) (Release, error) {
+	t.Helper()
+	return releases.State(t.Context(), w.session().labels, name)
 }
 
 func load(t testing.TB, name string) *chartv2.Chart {

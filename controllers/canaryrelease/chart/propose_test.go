@@ -74,7 +74,7 @@ func TestWhatConfigMakesOfAReleaseIsProposed(t *testing.T) {
 			if test.chart == "shop" {
 				w.pack(t, load(t, "shop"))
 			}
-			if got := outcome(w.releases().Propose(t.Context(), ask(test.chart, test.path, test.config))); !strings.HasPrefix(got, test.want) {
+			if got := outcome(w.helm().Propose(t.Context(), ask(test.chart, test.path, test.config))); !strings.HasPrefix(got, test.want) {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
@@ -85,14 +85,14 @@ func TestAProposalSaysTheSameAgainAlsoAfterTheAdoption(t *testing.T) {
 	w := newWorld()
 	w.install(t, "hpa", map[string]any{"password": "mine"})
 	q := ask("hpa", "", "{color: green}")
-	one, err := w.releases().Propose(t.Context(), q)
+	one, err := w.helm().Propose(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.releases().Adopt(t.Context(), q); err != nil {
+	if err := w.helm().Adopt(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
-	two, err := w.releases().Propose(t.Context(), q)
+	two, err := w.helm().Propose(t.Context(), q)
 	if err != nil || one.Digest == "" || one.Digest != two.Digest || one.Copies[0].GetName() != two.Copies[0].GetName() {
 		t.Errorf("%+v\n%+v\n%v", one, two, err)
 	}
@@ -119,7 +119,7 @@ func TestAChartWithSubChartsComesFromAnArchive(t *testing.T) {
 			w := newWorld()
 			w.install(t, "shop", map[string]any{})
 			test.pack(t, w)
-			if got := outcome(w.releases().Propose(t.Context(), q)); !strings.HasPrefix(got, test.want) {
+			if got := outcome(w.helm().Propose(t.Context(), q)); !strings.HasPrefix(got, test.want) {
 				t.Errorf("got %s", got)
 			}
 		})
@@ -135,14 +135,14 @@ func TestAChartThatLacksAPartOfWhatRunsIsRefused(t *testing.T) {
 	if err := w.configuration(t).Releases.Update(r); err != nil {
 		t.Fatal(err)
 	}
-	got := outcome(w.releases().Propose(t.Context(), ask("tcp", "", "maxmemory: 1mb")))
+	got := outcome(w.helm().Propose(t.Context(), ask("tcp", "", "maxmemory: 1mb")))
 	if !strings.HasPrefix(got, "error spec.version: the chart on record does not make Service/more of revision 1 any more") {
 		t.Error(got)
 	}
 	if err := secrets.Delete(t.Context(), recordName("tcp", 1), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := outcome(w.releases().Propose(t.Context(), ask("tcp", "", "maxmemory: 1mb"))); !strings.HasPrefix(got, "error spec.version: there is no revision 1") {
+	if got := outcome(w.helm().Propose(t.Context(), ask("tcp", "", "maxmemory: 1mb"))); !strings.HasPrefix(got, "error spec.version: there is no revision 1") {
 		t.Error(got)
 	}
 }
@@ -161,7 +161,7 @@ func TestClaimsAreReadFromTheCluster(t *testing.T) {
 func TestDamagedRecordsAreNamed(t *testing.T) {
 	for name, data := range map[string]string{"it is no base64": "%", "it is no JSON": "c3cwcmRmaXNo", "its gzip is damaged": "H4sIAAAAAAAA/w==", "holds no chart": "e30="} {
 		w := newWorld(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: recordName("a", 1)}, Data: map[string][]byte{"release": []byte(data)}})
-		_, err := w.releases().Propose(t.Context(), ask("a", "", "a: 1"))
+		_, err := w.helm().Propose(t.Context(), ask("a", "", "a: 1"))
 		var invalid InvalidError
 		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "sw0rdfish") {
 			t.Errorf("%s: %v", name, err)
@@ -170,11 +170,10 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 }
 
 func TestWhatIsNoNameOfAReleaseIsInvalid(t *testing.T) {
-	r := newWorld().releases()
+	r := newWorld().helm()
 	for _, name := range []string{"", "a/b", "A", "a,owner!=helm", strings.Repeat("a", 54)} {
-		_, get := r.Get(t.Context(), namespace, name)
 		_, propose := r.Propose(t.Context(), ask(name, "", "a: 1"))
-		for what, err := range map[string]error{"get": get, "propose": propose, "adopt": r.Adopt(t.Context(), ask(name, "", "a: 1"))} {
+		for what, err := range map[string]error{"propose": propose, "adopt": r.Adopt(t.Context(), ask(name, "", "a: 1"))} {
 			if err == nil || err.Error() != "spec.release: is no name of a Helm release: name one of helm list" {
 				t.Errorf("%s %q: %v", what, name, err)
 			}

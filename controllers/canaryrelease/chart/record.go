@@ -4,7 +4,6 @@ package chart
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/base64"
@@ -12,59 +11,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 
-	rcommon "helm.sh/helm/v4/pkg/release/common"
 	helm "helm.sh/helm/v4/pkg/release/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-)
 
-// Labels that an adoption puts on Helm's record. Helm hands labels on from revision
-// to revision, so the first one alone would claim the upgrades of others too.
-const (
-	LabelUID      = "serin.dev/canary-release-uid"
-	LabelRevision = "serin.dev/canary-release-revision"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
 // maxRecord bounds a record in memory: a megabyte of a Secret can unpack to a thousand,
 // and a record that is read takes several times its size.
 const maxRecord = 8 << 20
-
-// stateOf reads a release off the labels of its records, which Helm 3 and Helm 4
-// write alike. The contents stay where they are.
-func stateOf(records []metav1.ObjectMeta) (Release, error) {
-	type revision struct {
-		number int
-		labels map[string]string
-	}
-	var all []revision
-	for i := range records {
-		n, err := strconv.Atoi(records[i].Labels["version"])
-		if err != nil || n < 1 {
-			return Release{}, failure("Secret " + records[i].Name + " is no record of Helm: its label version is no number")
-		}
-		all = append(all, revision{n, records[i].Labels})
-	}
-	if len(all) == 0 {
-		return Release{}, nil
-	}
-	slices.SortFunc(all, func(a, b revision) int { return cmp.Compare(b.number, a.number) })
-	r := Release{Newest: all[0].number, Status: all[0].labels["status"]}
-	for _, one := range all {
-		if one.labels["status"] == rcommon.StatusDeployed.String() {
-			r.Deployed = one.number
-			break
-		}
-	}
-	if all[0].labels[LabelRevision] == strconv.Itoa(r.Newest) {
-		r.AdoptedBy = types.UID(all[0].labels[LabelUID])
-	}
-	return r, nil
-}
 
 func recordName(release string, version int) string {
 	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, version)
@@ -79,7 +37,7 @@ type record struct {
 func (s *session) record(ctx context.Context, release string, version int) (*record, error) {
 	secret, err := s.client.CoreV1().Secrets(s.namespace).Get(ctx, recordName(release, version), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, InvalidError{fieldVersion, fmt.Sprintf("there is no revision %d of release %s in namespace %s: name the one that is deployed (helm history)", version, release, s.namespace)}
+		return nil, releases.Invalid(fieldVersion, fmt.Sprintf("there is no revision %d of release %s in namespace %s: name the one that is deployed (helm history)", version, release, s.namespace))
 	}
 	if err != nil {
 		return nil, err
@@ -97,7 +55,7 @@ func unpackSecret(secret *corev1.Secret) (*record, error) {
 }
 
 func unreadable(secret *corev1.Secret, why error) error {
-	return InvalidError{fieldVersion, "Secret " + secret.Name + " holds no record of Helm that can be read: " + why.Error()}
+	return releases.Invalid(fieldVersion, "Secret "+secret.Name+" holds no record of Helm that can be read: "+why.Error())
 }
 
 // fresh is an unchanged chart; Helm changes a chart as it renders it.

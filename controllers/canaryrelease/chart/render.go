@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/serin-dev/serin/controllers/canaryrelease/chart/compare"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
 // rendering is one way to render a chart: as an upgrade to the next revision.
@@ -30,7 +31,7 @@ type rendering struct {
 // render is what Helm's upgrade would apply, without hooks. The chart is used up.
 func (r *rendering) render(c *chartv2.Chart, values map[string]any, path []string) ([]*unstructured.Unstructured, error) {
 	if err := chartutil.ProcessDependencies(c, values); err != nil {
-		return nil, InvalidError{fieldConfig, "the values don't fit the sub-charts: give each of them a map"}
+		return nil, releases.Invalid(fieldConfig, "the values don't fit the sub-charts: give each of them a map")
 	}
 	if err := checkEnabled(c, path); err != nil {
 		return nil, err
@@ -38,11 +39,11 @@ func (r *rendering) render(c *chartv2.Chart, values map[string]any, path []strin
 	options := common.ReleaseOptions{Name: r.release, Namespace: r.session.namespace, Revision: r.revision, IsUpgrade: true}
 	all, err := commonutil.ToRenderValuesWithSchemaValidation(c, values, options, r.capabilities, true)
 	if err != nil {
-		return nil, InvalidError{fieldConfig, "the values don't fit the chart's: give maps where it has maps"}
+		return nil, releases.Invalid(fieldConfig, "the values don't fit the chart's: give maps where it has maps")
 	}
 	merged, err := all.Table("Values")
 	if err != nil {
-		return nil, InvalidError{fieldConfig, "the values don't fit the chart's: give maps where it has maps"}
+		return nil, releases.Invalid(fieldConfig, "the values don't fit the chart's: give maps where it has maps")
 	}
 	if err := checkSchemas(c, merged); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (r *rendering) render(c *chartv2.Chart, values map[string]any, path []strin
 		if trouble := r.session.trouble(); trouble != nil {
 			return nil, trouble
 		}
-		return nil, InvalidError{fieldConfig, "a template of the chart can't be rendered with it" + place(err, c) + ": see why with helm upgrade --dry-run=server"}
+		return nil, releases.Invalid(fieldConfig, "a template of the chart can't be rendered with it"+place(err, c)+": see why with helm upgrade --dry-run=server")
 	}
 	return r.objects(files)
 }
@@ -63,7 +64,7 @@ func (r *rendering) objects(files map[string]string) ([]*unstructured.Unstructur
 			delete(files, name)
 		}
 	}
-	unreadable := InvalidError{fieldConfig, "a template of the chart renders to no YAML of objects with it: see why with helm upgrade --dry-run=server"}
+	unreadable := releases.Invalid(fieldConfig, "a template of the chart renders to no YAML of objects with it: see why with helm upgrade --dry-run=server")
 	_, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
 		return nil, unreadable
@@ -72,7 +73,7 @@ func (r *rendering) objects(files map[string]string) ([]*unstructured.Unstructur
 	for _, m := range manifests {
 		found, err := compare.Parse(m.Content)
 		if err != nil {
-			return nil, InvalidError{fieldConfig, "template " + m.Name + " renders to no YAML of objects with it: " + err.Error()}
+			return nil, releases.Invalid(fieldConfig, "template "+m.Name+" renders to no YAML of objects with it: "+err.Error())
 		}
 		objects = append(objects, found...)
 	}

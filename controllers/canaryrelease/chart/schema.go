@@ -12,6 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
 const schemaURL = "schema:values"
@@ -28,14 +30,14 @@ func checkSchemas(c *chartv2.Chart, values map[string]any) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return InvalidError{fieldConfig, "the chart's values.schema.json does not allow the values: " + strings.Join(problems, "; ")}
+	return releases.Invalid(fieldConfig, "the chart's values.schema.json does not allow the values: "+strings.Join(problems, "; "))
 }
 
 func collectProblems(c *chartv2.Chart, values map[string]any, name string, problems *[]string) error {
 	if len(c.Schema) > 0 {
 		schema, err := compile(c.Schema)
 		if err != nil {
-			return InvalidError{fieldRelease, "values.schema.json of chart " + name + " is no JSON schema: correct the chart"}
+			return releases.Invalid(fieldRelease, "values.schema.json of chart "+name+" is no JSON schema: correct the chart")
 		}
 		var invalid *jsonschema.ValidationError
 		if err := schema.Validate(values); errors.As(err, &invalid) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 
 	"helm.sh/helm/v4/pkg/action"
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -16,7 +15,6 @@ import (
 	"helm.sh/helm/v4/pkg/storage"
 	"helm.sh/helm/v4/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -27,6 +25,8 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
 // manager is Helm's own field manager. What an adoption writes has to be Helm's, or
@@ -40,7 +40,7 @@ type session struct {
 	namespace string
 	client    kubernetes.Interface
 	// labels lists the records of a release without their contents.
-	labels  func(ctx context.Context, selector string) ([]metav1.ObjectMeta, error)
+	labels  releases.Lister
 	lookups engine.ClientProvider
 	// kubeClient and getter are what Helm writes with.
 	kubeClient   kube.Interface
@@ -52,28 +52,15 @@ type session struct {
 // opener makes the session of a call; readOnly ones can't write.
 type opener func(ctx context.Context, namespace string, readOnly bool) (*session, error)
 
-// impersonate connects as a ServiceAccount of the namespace.
-func impersonate(config *rest.Config, account string) opener {
+// connectAs connects to what leads to the API server as a ServiceAccount of the namespace.
+func connectAs(config *rest.Config, account string) opener {
 	return func(ctx context.Context, namespace string, readOnly bool) (*session, error) {
-		g := &guard{ctx: ctx, readOnly: readOnly, account: account + " of namespace " + namespace}
+		g := &releases.Guard{Context: ctx, ReadOnly: readOnly, Account: account + " of namespace " + namespace}
 		c := rest.CopyConfig(config)
-		c.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + account}
 		c.WarningHandler, c.WarningHandlerWithContext = rest.NoWarnings{}, nil
-		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
-			return &through{guard: g, next: next}
-		})
-		return connect(c, namespace, g.trouble)
+		c.Wrap(g.Through)
+		return connect(c, namespace, g.Trouble)
 	}
-}
-
-// through is the guard for one transport; clients have several.
-type through struct {
-	guard *guard
-	next  http.RoundTripper
-}
-
-func (t *through) RoundTrip(r *http.Request) (*http.Response, error) {
-	return t.guard.trip(t.next, r)
 }
 
 func connect(c *rest.Config, namespace string, trouble func() error) (*session, error) {
@@ -95,17 +82,7 @@ func connect(c *rest.Config, namespace string, trouble func() error) (*session, 
 	helm.SetLogger(slog.DiscardHandler)
 	return &session{
 		namespace: namespace, client: client, kubeClient: helm, getter: g, trouble: trouble,
-		labels: func(ctx context.Context, selector string) ([]metav1.ObjectMeta, error) {
-			list, err := meta.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-			if err != nil {
-				return nil, err
-			}
-			records := make([]metav1.ObjectMeta, len(list.Items))
-			for i := range list.Items {
-				records[i] = list.Items[i].ObjectMeta
-			}
-			return records, nil
-		},
+		labels:       releases.Records(meta, namespace),
 		lookups:      &lookups{client: dynamicClient, getter: g},
 		capabilities: g.capabilities,
 	}, nil
@@ -151,11 +128,11 @@ func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 func (g *getter) capabilities() (*common.Capabilities, error) {
 	version, err := g.discovery.ServerVersion()
 	if err != nil {
-		return nil, failure("the API server does not tell its version")
+		return nil, releases.Failure("the API server does not tell its version")
 	}
 	versions, err := action.GetVersionSet(g.discovery)
 	if err != nil {
-		return nil, failure("the API server does not tell what it serves")
+		return nil, releases.Failure("the API server does not tell what it serves")
 	}
 	return &common.Capabilities{
 		APIVersions: versions, HelmVersion: common.DefaultCapabilities.HelmVersion,

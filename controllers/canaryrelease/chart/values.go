@@ -14,13 +14,8 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
-)
 
-const (
-	fieldConfig  = "spec.config"
-	fieldPath    = "spec.path"
-	fieldRelease = "spec.release"
-	fieldVersion = "spec.version"
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
 
 var line = regexp.MustCompile(`line (\d+)`)
@@ -29,7 +24,7 @@ var line = regexp.MustCompile(`line (\d+)`)
 // of their errors only the line is told.
 func parseConfig(config []byte) (map[string]any, error) {
 	if several(config) {
-		return nil, InvalidError{fieldConfig, "has several YAML documents, and needs to be one map of values"}
+		return nil, releases.Invalid(fieldConfig, "has several YAML documents, and needs to be one map of values")
 	}
 	var values any
 	if err := yaml.UnmarshalStrict(config, &values); err != nil {
@@ -37,14 +32,14 @@ func parseConfig(config []byte) (map[string]any, error) {
 		if found := line.FindStringSubmatch(err.Error()); found != nil {
 			where = " (line " + found[1] + ")"
 		}
-		return nil, InvalidError{fieldConfig, "is no YAML that can be read, or has a key twice" + where + ": write a map of values"}
+		return nil, releases.Invalid(fieldConfig, "is no YAML that can be read, or has a key twice"+where+": write a map of values")
 	}
 	m, ok := values.(map[string]any)
 	if !ok {
-		return nil, InvalidError{fieldConfig, "is no map: write values as in a values.yaml"}
+		return nil, releases.Invalid(fieldConfig, "is no map: write values as in a values.yaml")
 	}
 	if len(m) == 0 {
-		return nil, InvalidError{fieldConfig, "is empty: write the values to try"}
+		return nil, releases.Invalid(fieldConfig, "is empty: write the values to try")
 	}
 	return m, nil
 }
@@ -94,7 +89,7 @@ func checkPath(c *chartv2.Chart, path []string) error {
 		names := subCharts(c)
 		next, found := names[name]
 		if !found {
-			return InvalidError{fieldPath, fmt.Sprintf("chart %s has no such sub-chart: %s", c.Name(), choice(names))}
+			return releases.Invalid(fieldPath, fmt.Sprintf("chart %s has no such sub-chart: %s", c.Name(), choice(names)))
 		}
 		c = next
 	}
@@ -147,7 +142,7 @@ func checkEnabled(c *chartv2.Chart, path []string) error {
 	for _, name := range path {
 		i := slices.IndexFunc(c.Dependencies(), func(s *chartv2.Chart) bool { return s.Name() == name })
 		if i < 0 {
-			return InvalidError{fieldPath, fmt.Sprintf("sub-chart %s of chart %s is disabled by the condition or the tags in its Chart.yaml: enable it in config, or name another", name, c.Name())}
+			return releases.Invalid(fieldPath, fmt.Sprintf("sub-chart %s of chart %s is disabled by the condition or the tags in its Chart.yaml: enable it in config, or name another", name, c.Name()))
 		}
 		c = c.Dependencies()[i]
 	}

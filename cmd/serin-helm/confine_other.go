@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package main
+
+// confine needs Linux: the manager runs in a container.
+func confine() error { return nil }

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
+)
+
+const (
+	// openFiles are enough for a process that opens none.
+	openFiles = 64
+	// lowPriority lets the manager compute first.
+	lowPriority = 10
+	// firstVictim is what the kernel kills first when memory is used up.
+	firstVictim = "1000"
+)
+
+// program is an executable that answers one call and ends.
+type program struct {
+	path   string
+	limits Limits
+}
+
+var errLate = errors.New("the time is over")
+
+// run starts the program, limits it before it gets the call, and returns its answer. When it
+// returns, the process is gone.
+func (p program) run(ctx context.Context, call []byte, api http.Handler) ([]byte, error) {
+	timed, cancel := context.WithTimeoutCause(ctx, p.limits.Time, errLate)
+	defer cancel()
+	connection, theirs, err := connect()
+	if err != nil {
+		return nil, fmt.Errorf("make a connection for Helm: %w", err)
+	}
+	defer serve(connection, api)()
+	command, said := p.command(timed, theirs)
+	in, out, err := pipes(command)
+	if err == nil {
+		err = command.Start()
+	}
+	if err = errors.Join(err, theirs.Close()); err != nil {
+		return nil, releases.Failure("the program that runs Helm can't be started: it belongs beside the manager's own, in its image")
+	}
+	err = p.limit(command.Process.Pid)
+	if err != nil {
+		cancel()
+	}
+	go func() {
+		_, _ = in.Write(call) // a process that does not read it ends with an error of its own
+		_ = in.Close()
+	}()
+	answer, readErr := releases.ReadAtMost(out, releases.MaxAnswer)
+	if readErr != nil {
+		cancel()
+	}
+	waitErr := command.Wait()
+	if err != nil {
+		return nil, fmt.Errorf("limit the process that runs Helm: %w", err)
+	}
+	return answer, verdict(ending{
+		late: errors.Is(context.Cause(timed), errLate), stopped: ctx.Err() != nil, tooMuch: errors.Is(readErr, releases.ErrTooMuch),
+		killed: signaled(command.ProcessState), ok: waitErr == nil && readErr == nil,
+		computed: command.ProcessState.UserTime() + command.ProcessState.SystemTime(), exhausted: said.exhausted,
+	}, p.limits)
+}
+
+// command has none of the manager's environment, and a group of its own, which is killed as a
+// whole.
+func (p program) command(ctx context.Context, api *os.File) (*exec.Cmd, *complaints) {
+	command, said := exec.CommandContext(ctx, p.path), &complaints{}
+	command.Dir = "/"
+	command.Env = []string{"GOMEMLIMIT=" + strconv.FormatInt(p.limits.Memory/4*3, 10), "GOMAXPROCS=2", "GOTRACEBACK=none"}
+	command.ExtraFiles = []*os.File{api}
+	command.Stderr = said
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	command.WaitDelay = time.Second
+	return command, said
+}
+
+func pipes(command *exec.Cmd) (io.WriteCloser, io.Reader, error) {
+	in, err := command.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := command.StdoutPipe()
+	return in, out, err
+}
+
+// limit is what the kernel holds the process to. The data of a process is what Go's heap is
+// made of; its address space is much larger.
+func (p program) limit(pid int) error {
+	seconds := uint64(max(p.limits.CPU/time.Second, 1))
+	for resource, most := range map[int]uint64{
+		unix.RLIMIT_DATA: uint64(p.limits.Memory), unix.RLIMIT_CPU: seconds, //nolint:gosec // positive
+		unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: openFiles,
+	} {
+		if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
+			return err
+		}
+	}
+	// Kernels and sandboxes that refuse these hold the process to the limits all the same.
+	_ = unix.Setpriority(unix.PRIO_PROCESS, pid, lowPriority)
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(firstVictim), 0)
+	return nil
+}
+
+func signaled(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled()
+}
+
+// connect makes the two ends of a connection that has no name: no other process can join it.
+func connect() (net.Conn, *os.File, error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(ends[0]), "api"), os.NewFile(uintptr(ends[1]), "api")
+	connection, err := net.FileConn(ours)
+	if err = errors.Join(err, ours.Close()); err != nil {
+		return nil, nil, errors.Join(err, theirs.Close())
+	}
+	return connection, theirs, nil
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
+	"github.com/serin-dev/serin/controllers/kit/fair"
+)
+
+// Limits of one call.
+type Limits struct {
+	// Memory is the most bytes of data that the process may have.
+	Memory int64
+	// Time is how long the process may take, and CPU how long it may compute.
+	Time, CPU time.Duration
+}
+
+const (
+	// memory is for a chart and a record of several megabytes each, of which Helm has copies.
+	memory = 160 << 20
+	// renderTime is for a chart that looks at hundreds of objects.
+	renderTime = 30 * time.Second
+	// upgradeTime is that of a reconcile in which Helm upgrades, and waits for hooks.
+	upgradeTime = 30 * time.Minute
+	// maxRecords is how many bytes the list of a release's records may have.
+	maxRecords = 8 << 20
+)
+
+// The memory limit of the chart is for the manager and for as many processes as there are
+// slots. Upgrades have slots of their own, since one may wait for a hook for minutes.
+var (
+	renderSlots  = fair.Limits{Slots: 2, PerNamespace: 1, Waiting: 3}
+	upgradeSlots = fair.Limits{Slots: 3, PerNamespace: 1, Waiting: 1}
+)
+
+// Options of Releases.
+type Options struct {
+	// Program is the path of serin-helm.
+	Program string
+	// Account is the name of the ServiceAccount, of the release's namespace, that Helm is
+	// called as: a namespace takes part by giving it the rights that its releases need.
+	Account string
+	// Render and Upgrade limit calls; zero for what suits the chart's memory limit.
+	Render, Upgrade Limits
+}
+
+// Releases reads releases, and calls Helm in processes.
+type Releases struct {
+	config          *rest.Config
+	options         Options
+	renders, grades *fair.Slots
+}
+
+// New makes Releases that act as accounts of namespaces, by impersonation.
+func New(config *rest.Config, o Options) *Releases {
+	if o.Render == (Limits{}) {
+		o.Render = Limits{Memory: memory, Time: renderTime, CPU: renderTime}
+	}
+	if o.Upgrade == (Limits{}) {
+		o.Upgrade = Limits{Memory: memory, Time: upgradeTime, CPU: 2 * renderTime}
+	}
+	return &Releases{config: config, options: o, renders: fair.NewSlots(renderSlots), grades: fair.NewSlots(upgradeSlots)}
+}
+
+// as is a configuration that acts as the account of a namespace.
+func (r *Releases) as(namespace string) *rest.Config {
+	c := rest.CopyConfig(r.config)
+	c.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + r.options.Account}
+	c.WarningHandler, c.WarningHandlerWithContext = rest.NoWarnings{}, nil
+	return c
+}
+
+func (r *Releases) guard(ctx context.Context, namespace string) *releases.Guard {
+	return &releases.Guard{Context: ctx, Account: r.options.Account + " of namespace " + namespace}
+}
+
+// Get tells what there is of a release, which needs no Helm.
+func (r *Releases) Get(ctx context.Context, namespace, release string) (releases.Release, error) {
+	g := r.guard(ctx, namespace)
+	g.ReadOnly, g.MaxAnswer = true, maxRecords
+	c := r.as(namespace)
+	c.Wrap(g.Through)
+	client, err := metadata.NewForConfig(c)
+	if err != nil {
+		return releases.Release{}, fmt.Errorf("connect to the API server: %w", err)
+	}
+	state, err := releases.State(ctx, releases.Records(client, namespace), release)
+	return state, releases.Explain(err, g.Trouble())
+}
+
+// Propose compares the release as it is with the candidate.
+func (r *Releases) Propose(ctx context.Context, q releases.Request) (releases.Proposal, error) {
+	answer, err := r.call(ctx, r.renders, releases.MethodPropose, q)
+	if err != nil {
+		return releases.Proposal{}, err
+	}
+	if answer.Proposal == nil {
+		return releases.Proposal{}, releases.Failure("the program that runs Helm did not answer")
+	}
+	return *answer.Proposal, nil
+}
+
+// Adopt upgrades the release to the candidate.
+func (r *Releases) Adopt(ctx context.Context, q releases.Request) error {
+	_, err := r.call(ctx, r.grades, releases.MethodAdopt, q)
+	return err
+}
+
+func (r *Releases) call(ctx context.Context, slots *fair.Slots, method string, q releases.Request) (releases.Answer, error) {
+	release, err := slots.Acquire(ctx, q.Namespace)
+	switch {
+	case errors.Is(err, fair.ErrBusy):
+		return releases.Answer{}, releases.Failure("other CanaryReleases of the namespace come first, and this one is tried again in seconds")
+	case err != nil:
+		return releases.Answer{}, releases.Failure("CanaryReleases of other namespaces came first, and this one is tried again in seconds")
+	}
+	defer release()
+	call, err := json.Marshal(releases.Call{Method: method, Account: r.options.Account, Request: q})
+	if err != nil {
+		return releases.Answer{}, releases.Failure("the call of Helm can't be encoded")
+	}
+	limits, guard := r.options.Upgrade, r.guard(ctx, q.Namespace)
+	if method == releases.MethodPropose {
+		limits, guard.ReadOnly = r.options.Render, true
+	}
+	api, err := gateway(r.as(q.Namespace), guard)
+	if err != nil {
+		return releases.Answer{}, fmt.Errorf("connect to the API server: %w", err)
+	}
+	raw, err := program{path: r.options.Program, limits: limits}.run(ctx, call, api)
+	if err != nil {
+		return releases.Answer{}, err
+	}
+	answer, err := releases.ParseAnswer(raw)
+	if err != nil {
+		return answer, err
+	}
+	return answer, answer.Err()
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package child
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
+)
+
+// ending is how a process ended.
+type ending struct {
+	// late is whether its time was over, stopped whether the caller's was.
+	late, stopped bool
+	// tooMuch is whether its answer was too large.
+	tooMuch bool
+	// killed is whether a signal ended it, and ok whether it ended well.
+	killed, ok bool
+	// computed is how long it did.
+	computed time.Duration
+	// exhausted is whether it got no memory.
+	exhausted bool
+}
+
+// verdict is the error that a process ended with. It repeats nothing that the process said:
+// that may be a value of the release.
+func verdict(e ending, l Limits) error {
+	switch {
+	case e.tooMuch:
+		return releases.LimitError(fmt.Sprintf("what the canary needs of the chart is larger than %d MiB: make the ConfigMaps and Secrets that its pods read smaller", releases.MaxAnswer>>20))
+	case e.ok:
+		return nil
+	case e.stopped:
+		return releases.Failure("Helm was interrupted, and is called again")
+	case e.late:
+		return releases.LimitError(fmt.Sprintf("Helm takes longer than its limit of %s: make the chart or its values simpler", l.Time))
+	case e.killed && e.computed >= l.CPU:
+		return releases.LimitError(fmt.Sprintf("Helm computes for longer than its limit of %s: make the chart or its values simpler", l.CPU))
+	case e.exhausted:
+		return releases.LimitError(fmt.Sprintf("Helm needs more memory than its limit of %d MiB: make the chart or its values smaller", l.Memory>>20))
+	case e.killed:
+		return releases.Failure("the process that runs Helm was killed, as the kernel does when the memory of the manager's pod is used up")
+	}
+	return releases.Failure("the process that runs Helm failed: see whether helm upgrade --dry-run=server does")
+}

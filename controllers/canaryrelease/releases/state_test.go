@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package releases
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestTheStateOfAReleaseIsReadOffLabels(t *testing.T) {
+	record := func(version, status, uid, revision string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: "r", Labels: map[string]string{"version": version, "status": status, LabelUID: uid, LabelRevision: revision}}
+	}
+	for _, test := range []struct {
+		name    string
+		records []metav1.ObjectMeta
+		want    Release
+		fails   bool
+	}{
+		{name: "no release"},
+		{name: "the newest by number, not by name", records: []metav1.ObjectMeta{record("9", "superseded", "", ""), record("10", "deployed", "", "")}, want: Release{Newest: 10, Deployed: 10, Status: "deployed"}},
+		{name: "a failed upgrade", records: []metav1.ObjectMeta{record("1", "deployed", "", ""), record("2", "failed", "", "")}, want: Release{Newest: 2, Deployed: 1, Status: "failed"}},
+		{name: "uninstalled, with history", records: []metav1.ObjectMeta{record("1", "uninstalled", "", "")}, want: Release{Newest: 1, Status: "uninstalled"}},
+		{name: "adopted", records: []metav1.ObjectMeta{record("2", "deployed", "u1", "2")}, want: Release{Newest: 2, Deployed: 2, Status: "deployed", AdoptedBy: "u1"}},
+		{name: "labels that Helm handed on to another user's upgrade", records: []metav1.ObjectMeta{record("3", "deployed", "u1", "2")}, want: Release{Newest: 3, Deployed: 3, Status: "deployed"}},
+		{name: "no record of Helm", records: []metav1.ObjectMeta{record("x", "deployed", "", "")}, fails: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := stateOf(test.records)
+			if (err != nil) != test.fails {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoNameOfAReleaseIsAskedOfNobody(t *testing.T) {
+	list := func(context.Context, string) ([]metav1.ObjectMeta, error) {
+		t.Error("the API server was asked")
+		return nil, nil
+	}
+	for _, name := range []string{"", "a/b", "A", "a,owner!=helm", strings.Repeat("a", 54)} {
+		if _, err := State(t.Context(), list, name); err == nil || err.Error() != "spec.release: is no name of a Helm release: name one of helm list" {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

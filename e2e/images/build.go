@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -54,9 +55,9 @@ type Stamp struct {
 // Made is an image and what it is made of.
 type Made struct {
 	Image v1.Image
-	// Program is the path of the image's own program on this machine; empty for a program
+	// Programs are the paths of the image's own programs on this machine; none for a program
 	// of the base.
-	Program string
+	Programs []string
 	// Packages are those of Debian that files come from.
 	Packages []debian.Package
 }
@@ -134,14 +135,7 @@ func (b *Builder) make(ctx context.Context, image Image, bases map[Base]base) (m
 	made.Packages = under.packages
 	layers := []v1.Layer{under.layer}
 	if image.Program == "" {
-		if made.Program, err = b.program(ctx, image); err != nil {
-			return Made{}, err
-		}
-		content, err := os.ReadFile(made.Program)
-		if err != nil {
-			return Made{}, fmt.Errorf("read the program: %w", err)
-		}
-		top, err := makeLayer([]file{{path: "/" + image.binary(), mode: 0o755, content: content}}, b.Publish != nil)
+		top, err := b.programs(ctx, image, &made)
 		if err != nil {
 			return Made{}, err
 		}
@@ -183,8 +177,30 @@ func (b *Builder) assemble(image Image, layers ...v1.Layer) (v1.Image, error) {
 
 func (b *Builder) architecture() string { return cmp.Or(b.Architecture, runtime.GOARCH) }
 
-// program is the path of the image's program, which is built.
-func (b *Builder) program(ctx context.Context, image Image) (string, error) {
+// programs is a layer of the image's programs, which are built.
+func (b *Builder) programs(ctx context.Context, image Image, made *Made) (v1.Layer, error) {
+	var files []file
+	for _, folder := range append([]string{image.Package}, image.Beside...) {
+		built, err := b.program(ctx, image, folder)
+		if err != nil {
+			return nil, err
+		}
+		content, err := os.ReadFile(built)
+		if err != nil {
+			return nil, fmt.Errorf("read the program: %w", err)
+		}
+		name := image.binary()
+		if folder != image.Package {
+			name = path.Base(folder)
+		}
+		made.Programs = append(made.Programs, built)
+		files = append(files, file{path: "/" + name, mode: 0o755, content: content})
+	}
+	return makeLayer(files, b.Publish != nil)
+}
+
+// program is the path of a program of the image, which is built.
+func (b *Builder) program(ctx context.Context, image Image, folder string) (string, error) {
 	if image.Tool != nil {
 		built, err := b.Tools.Build(ctx, *image.Tool)
 		return built.Path(image.binary()), err
@@ -193,7 +209,7 @@ func (b *Builder) program(ctx context.Context, image Image) (string, error) {
 	if b.Publish != nil {
 		target.Version = b.Publish.Version
 	}
-	return b.Checkout.ProgramFor(ctx, image.Package, target)
+	return b.Checkout.ProgramFor(ctx, folder, target)
 }
 
 // save writes the archive unless the one that is there has the same digest,

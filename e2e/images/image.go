@@ -18,6 +18,8 @@ type Image struct {
 	// Package is the main package, relative to the root of the repository. It is
 	// built in the module that holds it.
 	Package string
+	// Beside are further main packages, whose programs lie beside that of Package.
+	Beside []string
 	// Tool is a program of others, instead of a Package.
 	Tool *tools.Tool
 	// Program is the path of a program of the Base, instead of a Package.
@@ -58,7 +60,7 @@ var (
 // Serin and SerinProxy are what a release publishes.
 var (
 	Serin = Image{
-		Reference: "docker.io/serin-dev/serin:dev", Package: "cmd/serin", Base: Scratch,
+		Reference: "docker.io/serin-dev/serin:dev", Package: "cmd/serin", Beside: []string{"cmd/serin-helm"}, Base: Scratch,
 		Title: "Serin", Description: "The control plane of Serin: the manager and the metrics server",
 	}
 	SerinProxy = Image{

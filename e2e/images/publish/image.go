@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"runtime"
+	"runtime/debug"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -76,9 +77,13 @@ func (p *Publisher) makeImage(ctx context.Context, image images.Image) (Image, e
 
 // describe makes the SBOM of the image for one architecture.
 func (p *Publisher) describe(image images.Image, architecture string, made images.Made) (string, v1.Image, error) {
-	program, err := buildinfo.ReadFile(made.Program)
-	if err != nil {
-		return "", nil, fmt.Errorf("read what %s was built from: %w", made.Program, err)
+	var programs []*debug.BuildInfo
+	for _, built := range made.Programs {
+		program, err := buildinfo.ReadFile(built)
+		if err != nil {
+			return "", nil, fmt.Errorf("read what %s was built from: %w", built, err)
+		}
+		programs = append(programs, program)
 	}
 	subject, err := descriptor(made.Image)
 	if err != nil {
@@ -86,7 +91,7 @@ func (p *Publisher) describe(image images.Image, architecture string, made image
 	}
 	text, err := sbom.Render(sbom.Image{
 		Name: path.Base(repository(image)), Version: p.Options.Version, Digest: subject.Digest.String(), Architecture: architecture,
-		Created: p.Source.Committed, Program: program, Packages: made.Packages,
+		Created: p.Source.Committed, Programs: programs, Packages: made.Packages,
 	})
 	if err != nil {
 		return "", nil, err

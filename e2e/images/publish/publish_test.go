@@ -356,7 +356,7 @@ func TestReplacedPackagesOfAPublishedImageAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The image for arm64 gets an SBOM with packages.
-	if _, made.Documents[1], err = p.describe(small, "arm64", images.Made{Image: image, Program: program, Packages: debianPackages}); err != nil {
+	if _, made.Documents[1], err = p.describe(small, "arm64", images.Made{Image: image, Programs: []string{program}, Packages: debianPackages}); err != nil {
 		t.Fatal(err)
 	}
 	_, at := startRegistry(t, true)

@@ -34,8 +34,8 @@ type Image struct {
 	Name, Version, Digest string
 	Architecture          string
 	Created               time.Time
-	// Program is what Go wrote into the image's program.
-	Program *debug.BuildInfo
+	// Programs are what Go wrote into the image's programs.
+	Programs []*debug.BuildInfo
 	// Packages are those of Debian that files come from.
 	Packages []debian.Package
 }
@@ -47,7 +47,7 @@ func Render(of Image) ([]byte, error) {
 		PackageExternalReferences: purl("oci", "", of.Name, of.Digest, "arch", of.Architecture),
 		PackageLicenseDeclared:    "Apache-2.0", PrimaryPackagePurpose: "CONTAINER",
 	}}
-	packages = append(packages, ofGo(of.Program)...)
+	packages = append(packages, ofGo(of.Programs)...)
 	packages = append(packages, ofDebian(of.Packages)...)
 	relationships := []*spdx.Relationship{relation(document, common.TypeRelationshipDescribe, image)}
 	for i, p := range packages {
@@ -76,24 +76,31 @@ func Render(of Image) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// ofGo are the toolchain and the modules of a program.
-func ofGo(program *debug.BuildInfo) []*spdx.Package {
-	if program == nil {
-		return nil
-	}
-	toolchain := strings.TrimPrefix(program.GoVersion, "go")
-	packages := []*spdx.Package{{
-		PackageName: "stdlib", PackageVersion: toolchain, PackageLicenseDeclared: "BSD-3-Clause",
-		PackageExternalReferences: purl("golang", "", "stdlib", toolchain, "", ""), PrimaryPackagePurpose: "LIBRARY",
-	}}
-	for _, module := range program.Deps {
-		if module.Replace != nil {
-			module = module.Replace
+// ofGo are the toolchain and the modules of programs, each once.
+func ofGo(programs []*debug.BuildInfo) []*spdx.Package {
+	var packages []*spdx.Package
+	known := map[string]bool{}
+	add := func(p *spdx.Package) {
+		if id := p.PackageName + "@" + p.PackageVersion; !known[id] {
+			known[id] = true
+			packages = append(packages, p)
 		}
-		packages = append(packages, &spdx.Package{
-			PackageName: module.Path, PackageVersion: module.Version, PrimaryPackagePurpose: "LIBRARY",
-			PackageExternalReferences: purl("golang", path.Dir(module.Path), path.Base(module.Path), module.Version, "", ""),
+	}
+	for _, program := range programs {
+		toolchain := strings.TrimPrefix(program.GoVersion, "go")
+		add(&spdx.Package{
+			PackageName: "stdlib", PackageVersion: toolchain, PackageLicenseDeclared: "BSD-3-Clause",
+			PackageExternalReferences: purl("golang", "", "stdlib", toolchain, "", ""), PrimaryPackagePurpose: "LIBRARY",
 		})
+		for _, module := range program.Deps {
+			if module.Replace != nil {
+				module = module.Replace
+			}
+			add(&spdx.Package{
+				PackageName: module.Path, PackageVersion: module.Version, PrimaryPackagePurpose: "LIBRARY",
+				PackageExternalReferences: purl("golang", path.Dir(module.Path), path.Base(module.Path), module.Version, "", ""),
+			})
+		}
 	}
 	return packages
 }

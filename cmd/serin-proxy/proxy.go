@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -40,7 +41,7 @@ const applyTimeout = 15 * time.Second
 type options struct {
 	namespace, split, pod      string
 	dir, binary, streamModule  string
-	statusAddress              string
+	statusAddress, memory      string
 	workers, connections       int
 	drain, quitTimeout, settle time.Duration
 }
@@ -85,7 +86,8 @@ func (o *options) bind(flags *pflag.FlagSet) {
 		"file of nginx's stream module; where there is no such file, nginx has it built in")
 	flags.StringVar(&o.statusAddress, "status-address", fmt.Sprintf(":%d", nginx.AgentPort), "address of probes and metrics")
 	flags.IntVar(&o.workers, "workers", 0, fmt.Sprintf("number of nginx's workers; 0: as many as the CPU limit lets run at once, at most %d", maxWorkers))
-	flags.IntVar(&o.connections, "connections", 10240, "connections that a worker can have, client and backend side counted apart")
+	flags.IntVar(&o.connections, "connections", 65536, "connections that a worker can have at most, client and backend side counted apart")
+	flags.StringVar(&o.memory, "memory", "", "limit of the pod's memory, such as 512Mi, by which the requests in progress are bounded: what exceeds them gets the status 503 at once; empty: no bound")
 	flags.DurationVar(&o.drain, "drain", 10*time.Second, "how long to go on serving after a stop was asked for")
 	flags.DurationVar(&o.quitTimeout, "quit-timeout", 30*time.Second, "how long requests may then take to finish")
 	flags.DurationVar(&o.settle, "settle", time.Second, "how long answers ask clients to close their connections before nginx is reloaded")
@@ -161,6 +163,13 @@ func (o *options) render(ctx context.Context) (nginx.RenderOptions, error) {
 	r := nginx.RenderOptions{Dir: nginx.Dir(dir), Workers: o.workers, Connections: o.connections, IPv6: hasIPv6(ctx)}
 	if r.Workers == 0 {
 		r.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
+	}
+	if o.memory != "" {
+		memory, err := resource.ParseQuantity(o.memory)
+		if err != nil || memory.Sign() <= 0 {
+			return r, fmt.Errorf("--memory: %q is not a quantity; write it like 512Mi", o.memory)
+		}
+		r.Memory = memory.Value()
 	}
 	if _, err := os.Stat(o.streamModule); err == nil {
 		r.StreamModule = o.streamModule

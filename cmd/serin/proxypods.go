@@ -33,7 +33,7 @@ func (o *proxyPodOptions) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.pullPolicy, "proxy-pull-policy", "", "when nodes pull the proxies' image: Always, IfNotPresent or Never; default: IfNotPresent")
 	flags.StringSliceVar(&o.pullSecrets, "proxy-pull-secret", nil, "name of a Secret, in the namespace of each TrafficSplit, to pull the proxies' image with; can be repeated")
 	o.access.bind(flags)
-	flags.StringToStringVar(&o.limits, "proxy-limits", nil, "limits of a proxy's resources, such as memory=384Mi; they replace the default ones together with --proxy-requests")
+	flags.StringToStringVar(&o.limits, "proxy-limits", nil, "limits of a proxy's resources, such as memory=512Mi; they replace the default ones together with --proxy-requests")
 }
 
 // options are those of the nginx router.

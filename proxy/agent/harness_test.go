@@ -161,6 +161,8 @@ type rig struct {
 
 type rigOptions struct {
 	drain, settle time.Duration
+	// memory of the pod; 0 for no bound.
+	memory int64
 	// leftovers are files that a previous agent left, relative to the folder.
 	leftovers []string
 }
@@ -174,7 +176,7 @@ func startRig(t *testing.T, o rigOptions) *rig {
 		t.Fatal(err)
 	}
 	render := nginx.RenderOptions{
-		Dir: nginx.Dir(filepath.Join(proxytest.MemoryDir(t), "run")), StreamModule: streamModule, Workers: 2, Connections: 4096, OpenFiles: 8192, IPv6: true,
+		Dir: nginx.Dir(filepath.Join(proxytest.MemoryDir(t), "run")), StreamModule: streamModule, Workers: 2, Connections: 4096, Memory: o.memory, OpenFiles: 8192, IPv6: true,
 	}
 	if os.Geteuid() == 0 {
 		render.User = "root"

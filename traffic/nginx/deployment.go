@@ -94,10 +94,13 @@ func proxyContainer(split string, listeners []Listener, opts Options) *coreac.Co
 	return coreac.Container().
 		WithName(container).
 		WithImage(opts.Image).WithImagePullPolicy(opts.PullPolicy).
-		WithArgs("--namespace=$(POD_NAMESPACE)", "--split="+split, "--pod-uid=$(POD_UID)").
+		WithArgs("--namespace=$(POD_NAMESPACE)", "--split="+split, "--pod-uid=$(POD_UID)", "--memory=$(MEMORY_LIMIT)").
 		WithEnv(
 			fieldEnv("POD_UID", "metadata.uid"),
 			fieldEnv("POD_NAMESPACE", "metadata.namespace"),
+			// That of the node where the container has no limit.
+			coreac.EnvVar().WithName("MEMORY_LIMIT").WithValueFrom(coreac.EnvVarSource().
+				WithResourceFieldRef(coreac.ResourceFieldSelector().WithContainerName(container).WithResource("limits.memory").WithDivisor(resource.MustParse("0")))),
 			coreac.EnvVar().WithName("GOMEMLIMIT").WithValue(agentMemory),
 			coreac.EnvVar().WithName("GOMAXPROCS").WithValue(strconv.Itoa(opts.Workers)),
 		).

@@ -81,7 +81,7 @@ func DefaultResources() corev1.ResourceRequirements {
 			corev1.ResourceCPU:    resource.MustParse("50m"),
 			corev1.ResourceMemory: resource.MustParse("96Mi"),
 		},
-		Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("384Mi")},
+		Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 	}
 }
 

@@ -23,9 +23,12 @@ type RenderOptions struct {
 	StreamModule string
 	// Workers is the number of worker processes, at least 1.
 	Workers int
-	// Connections that a worker can have open, client and backend side counted
+	// Connections that a worker can have open at most, client and backend side counted
 	// apart, at least 64.
 	Connections int
+	// Memory is the limit of the pod's memory in bytes, by which the requests in progress are
+	// bounded; 0 leaves them to Connections.
+	Memory int64
 	// OpenFiles is the limit of open files of a worker; 0 leaves it as it is.
 	OpenFiles int
 	// User that workers run as; "" when nginx does not start as root.
@@ -45,6 +48,8 @@ func (o RenderOptions) check() error {
 		return fmt.Errorf("workers: %d must be at least 1", o.Workers)
 	case o.Connections < 64:
 		return fmt.Errorf("connections: %d must be at least 64", o.Connections)
+	case o.Memory < 0:
+		return fmt.Errorf("memory: %d must not be negative", o.Memory)
 	case o.OpenFiles < 0:
 		return fmt.Errorf("openFiles: %d must not be negative", o.OpenFiles)
 	case o.User != "" && !plainWord.MatchString(o.User):
@@ -69,6 +74,8 @@ type Rendering struct {
 	// Services are the backend Services by the ID that stands for them in the
 	// access log and in Table.
 	Services map[string]string
+	// Capacity is what nginx takes on at once.
+	Capacity Capacity
 }
 
 // Render turns a split into nginx's configuration and its table of weights.
@@ -110,6 +117,7 @@ func Render(split traffic.Split, opts RenderOptions) (Rendering, error) {
 		Sockets:  sockets(config),
 		Table:    makeTable(listeners),
 		Services: services(listeners), Datagrams: datagrams(listeners, opts.IPv6),
+		Capacity: capacityOf(split, listeners, opts),
 	}, nil
 }
 
@@ -217,9 +225,11 @@ func reachable(port traffic.Port) []traffic.Destination {
 // renderConfig writes nginx.conf.
 func renderConfig(split traffic.Split, listeners []Listener, opts RenderOptions, key string) []byte {
 	t := &text{}
-	renderProcess(t, listeners, opts)
+	capacity := capacityOf(split, listeners, opts)
+	renderProcess(t, listeners, capacity, opts)
 	t.block("http", nil, func() {
 		renderHTTPDefaults(t, opts)
+		renderRequestLimit(t, capacity)
 		renderHTTPMaps(t)
 		if uses(listeners, traffic.ProtocolHTTP2) {
 			renderHTTP2Maps(t)
@@ -232,7 +242,7 @@ func renderConfig(split traffic.Split, listeners []Listener, opts RenderOptions,
 		}
 		renderStatus(t, key)
 		for i, l := range listeners {
-			switch h := (httpListener{index: i, Listener: l, limited: split.Limited, sticky: split.Sticky}); l.Port.Protocol {
+			switch h := (httpListener{index: i, Listener: l, limited: split.Limited, sticky: split.Sticky, capacity: capacity}); l.Port.Protocol {
 			case traffic.ProtocolHTTP:
 				renderHTTPListener(t, h, opts, key)
 			case traffic.ProtocolHTTP2:
@@ -244,6 +254,7 @@ func renderConfig(split traffic.Split, listeners []Listener, opts RenderOptions,
 	if uses(listeners, traffic.ProtocolTCP) {
 		t.block("stream", nil, func() {
 			renderStreamDefaults(t)
+			renderStreamLimit(t, capacity)
 			for i, l := range listeners {
 				if l.Port.Protocol == traffic.ProtocolTCP {
 					renderStreamListener(t, i, l, opts)
@@ -255,7 +266,7 @@ func renderConfig(split traffic.Split, listeners []Listener, opts RenderOptions,
 }
 
 // renderProcess writes what concerns nginx as a whole.
-func renderProcess(t *text, listeners []Listener, opts RenderOptions) {
+func renderProcess(t *text, listeners []Listener, capacity Capacity, opts RenderOptions) {
 	if uses(listeners, traffic.ProtocolTCP) && opts.StreamModule != "" {
 		t.line("load_module", opts.StreamModule)
 	}
@@ -273,7 +284,7 @@ func renderProcess(t *text, listeners []Listener, opts RenderOptions) {
 	// WebSockets and long downloads outlive a reload.
 	t.line("worker_shutdown_timeout", "1h")
 	t.block("events", nil, func() {
-		t.line("worker_connections", strconv.Itoa(opts.Connections))
+		t.line("worker_connections", strconv.Itoa(capacity.Connections))
 	})
 }
 

@@ -174,9 +174,10 @@ func renderStatus(t *text, key string) {
 // httpListener is one HTTP port of a split.
 type httpListener struct {
 	Listener
-	index   int
-	limited bool
-	sticky  *traffic.Sticky
+	index    int
+	limited  bool
+	sticky   *traffic.Sticky
+	capacity Capacity
 }
 
 // choice is the name of the variable that holds a request's backend, and the
@@ -302,6 +303,7 @@ func renderHTTPServer(t *text, l httpListener, opts RenderOptions, key string) {
 	renderListen(t, l.Number, opts.IPv6)
 	renderAccessLog(t, choice, opts)
 	renderStickyServer(t, l)
+	renderRequestLimitServer(t, l.capacity)
 	t.line("error_page", "418", "=", "@closing")
 	if l.Port.Mirror != nil {
 		t.line("error_page", "419", "=", "@copied")

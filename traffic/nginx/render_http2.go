@@ -91,6 +91,7 @@ func renderHTTP2Server(t *text, l httpListener, opts RenderOptions) {
 	renderAccessLog(t, choice, opts)
 	renderStickyServer(t, l)
 	renderHTTP2Defaults(t)
+	renderRequestLimitServer(t, l.capacity)
 	t.line("error_page", "416", "=", "@successor")
 	t.line("error_page", "417", "=", "@once")
 	t.line("error_page", "418", "=", "@again")

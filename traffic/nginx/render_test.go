@@ -17,7 +17,7 @@ import (
 func testOptions() RenderOptions {
 	return RenderOptions{
 		Dir: DefaultDir, StreamModule: "/usr/lib/nginx/modules/ngx_stream_module.so",
-		Workers: 2, Connections: 10240, OpenFiles: 20480, IPv6: true,
+		Workers: 2, Connections: 10240, Memory: 512 * mib, OpenFiles: 20480, IPv6: true,
 	}
 }
 

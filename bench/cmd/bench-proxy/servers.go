@@ -187,7 +187,7 @@ func startSerin(ctx context.Context, dir string, workers int) (*serin, error) {
 	if err != nil {
 		return nil, err
 	}
-	render := nginx.RenderOptions{Dir: nginx.Dir(dir), Workers: workers, Connections: 10240}
+	render := nginx.RenderOptions{Dir: nginx.Dir(dir), Workers: workers, Connections: 10240, Memory: 512 << 20}
 	if os.Geteuid() == 0 {
 		render.User = "root"
 	}

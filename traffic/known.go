@@ -61,6 +61,7 @@ const (
 	FieldStickyCookie   = FieldRouting + ".stickyCookie"
 	FieldPorts          = FieldRouting + ".ports"
 	FieldProxyResources = FieldRouting + ".proxyResources"
+	FieldProxyPods      = FieldRouting + ".proxyPods"
 )
 
 // fieldBackends is the field of the specification that names Services.

@@ -30,4 +30,7 @@ type Reading struct {
 	Serves Want
 	// Message is what the proxy has to say.
 	Message string
+	// Busy is how much of what the proxy takes on at once it has in progress, in steps of 25
+	// percent.
+	Busy int32
 }

@@ -86,6 +86,8 @@ type Target struct {
 	Split *splitv1.TrafficSplit
 	// Root Service; nil when it does not exist.
 	Root *corev1.Service
+	// Endpoints is how many ready endpoints the backends have together.
+	Endpoints int
 	// Resolved form of Split. It has no ports when the split is refused or the root
 	// Service does not exist; the data plane then stays as it is.
 	Resolved Split

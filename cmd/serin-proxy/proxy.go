@@ -87,7 +87,7 @@ func (o *options) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.statusAddress, "status-address", fmt.Sprintf(":%d", nginx.AgentPort), "address of probes and metrics")
 	flags.IntVar(&o.workers, "workers", 0, fmt.Sprintf("number of nginx's workers; 0: as many as the CPU limit lets run at once, at most %d", maxWorkers))
 	flags.IntVar(&o.connections, "connections", 65536, "connections that a worker can have at most, client and backend side counted apart")
-	flags.StringVar(&o.memory, "memory", "", "limit of the pod's memory, such as 512Mi, by which the requests in progress are bounded: what exceeds them gets the status 503 at once; empty: no bound")
+	flags.StringVar(&o.memory, "memory", os.Getenv(nginx.MemoryVariable), "limit of the pod's memory, such as 512Mi, by which the requests in progress are bounded: what exceeds them gets the status 503 at once; empty: no bound; default: the environment's "+nginx.MemoryVariable)
 	flags.DurationVar(&o.drain, "drain", 10*time.Second, "how long to go on serving after a stop was asked for")
 	flags.DurationVar(&o.quitTimeout, "quit-timeout", 30*time.Second, "how long requests may then take to finish")
 	flags.DurationVar(&o.settle, "settle", time.Second, "how long answers ask clients to close their connections before nginx is reloaded")

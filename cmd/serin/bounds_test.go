@@ -61,7 +61,7 @@ func TestEveryControllerIsBounded(t *testing.T) {
 	o := managerOptions{
 		splits:     traffic.Served{Version: splitv1.GroupVersion.Version},
 		proxyImage: "serin", defaultRouter: "nginx", canaryServiceAccount: "serin-canary", window: 5 * time.Second, workers: 8,
-		smiSettle: smi.DefaultSettle, scope: scopeOptions{clusterObjects: true}, proxyPods: proxyPodOptions{replicas: 2}, admission: admissionOptions{mode: "policies"},
+		smiSettle: smi.DefaultSettle, scope: scopeOptions{clusterObjects: true}, proxyPods: proxyPodOptions{replicas: 2, autoscaling: "auto"}, admission: admissionOptions{mode: "policies"},
 	}
 	mgr := newRecording(t, o)
 	if err := o.addControllers(t.Context(), mgr); err != nil {

@@ -216,11 +216,12 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 
 // routers are the routers that this operator offers. A new one is one more line.
 func (o *managerOptions) routers(ctx context.Context, mgr manager.Manager, confirmed traffic.ProxyReports) ([]traffic.Router, error) {
-	options, err := o.proxyPods.options(o.proxyImage)
+	options, err := o.proxyPods.options(o.proxyImage, measuresPods(mgr.GetRESTMapper()))
 	if err != nil {
 		return nil, err
 	}
-	options.Reports, options.Pods, options.Namespaces = confirmed, mgr.GetAPIReader(), o.scope.clusterObjects
+	options.Reports, options.AppPods, options.Namespaces = confirmed, mgr.GetAPIReader(), o.scope.clusterObjects
+	options.WithoutNodes = len(o.scope.namespaces) > 0
 	n, err := nginx.New(mgr.GetClient(), options)
 	if err != nil {
 		return nil, fmt.Errorf("set up the nginx router: %w", err)

@@ -3,12 +3,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/serin-dev/serin/traffic/nginx"
 )
@@ -20,12 +24,15 @@ type proxyPodOptions struct {
 	requests, limits                 map[string]string
 	clusterRole, role, pullPolicy    string
 	pullSecrets                      []string
+	pods, autoscaling                string
 	access                           accessOptions
 }
 
 func (o *proxyPodOptions) bind(flags *pflag.FlagSet) {
-	flags.Int32Var(&o.replicas, "proxy-replicas", 2, "proxies of each TrafficSplit, until their Deployment is scaled; with --proxy-max-replicas the least")
-	flags.Int32Var(&o.maxReplicas, "proxy-max-replicas", 0, "make a HorizontalPodAutoscaler for the proxies of each TrafficSplit, with this many at most; 0: none")
+	flags.Int32Var(&o.replicas, "proxy-replicas", 2, "proxies of each TrafficSplit at least, until their Deployment is scaled")
+	flags.Int32Var(&o.maxReplicas, "proxy-max-replicas", 0, "proxies of each TrafficSplit at most, whatever their load; 0: 10, or --proxy-replicas")
+	flags.StringVar(&o.autoscaling, "proxy-autoscaling", "auto", "make a HorizontalPodAutoscaler for the proxies of each TrafficSplit: auto (where the cluster serves metrics.k8s.io when the manager starts), true or false")
+	flags.StringVar(&o.pods, "proxy-pods", "", "what else the proxies' pods are to be, as YAML or JSON with priorityClassName, nodeSelector, tolerations and annotations")
 	flags.Int32Var(&o.targetCPU, "proxy-target-cpu", 80, "mean use of CPU that the autoscaler aims at, in percent of the request")
 	flags.StringToStringVar(&o.requests, "proxy-requests", nil, "resources that a proxy requests, such as cpu=50m,memory=96Mi; default: for a few thousand requests a second")
 	flags.StringVar(&o.clusterRole, "proxy-cluster-role", nginx.DefaultClusterRole, "ClusterRole that proxies are bound to, each in its own namespace; the manager needs all of its rights")
@@ -36,10 +43,21 @@ func (o *proxyPodOptions) bind(flags *pflag.FlagSet) {
 	flags.StringToStringVar(&o.limits, "proxy-limits", nil, "limits of a proxy's resources, such as memory=512Mi; they replace the default ones together with --proxy-requests")
 }
 
-// options are those of the nginx router.
-func (o *proxyPodOptions) options(image string) (nginx.Options, error) {
+// options are those of the nginx router. metrics is whether the cluster measures pods.
+func (o *proxyPodOptions) options(image string, metrics bool) (nginx.Options, error) {
 	out := nginx.Options{
-		Image: image, ClusterRole: o.clusterRole, Role: o.role, Replicas: o.replicas, PullPolicy: corev1.PullPolicy(o.pullPolicy), PullSecrets: o.pullSecrets,
+		Image: image, ClusterRole: o.clusterRole, Role: o.role, Replicas: o.replicas, MaxReplicas: o.maxReplicas,
+		PullPolicy: corev1.PullPolicy(o.pullPolicy),
+	}
+	if err := yaml.UnmarshalStrict([]byte(o.pods), &out.Pods); err != nil {
+		return out, fmt.Errorf("--proxy-pods: %w", err)
+	}
+	if out.Pods.Replicas != nil || out.Pods.ImagePullSecrets != nil {
+		return out, errors.New("--proxy-pods: give replicas and imagePullSecrets by --proxy-replicas and --proxy-pull-secret")
+	}
+	out.Pods.ImagePullSecrets = o.pullSecrets
+	if err := nginx.CheckPods(out.Pods); err != nil {
+		return out, fmt.Errorf("--proxy-pods: %w", err)
 	}
 	if o.replicas < 1 {
 		return out, fmt.Errorf("--proxy-replicas: %d must be at least 1", o.replicas)
@@ -47,8 +65,11 @@ func (o *proxyPodOptions) options(image string) (nginx.Options, error) {
 	if known := []string{"", "Always", "IfNotPresent", "Never"}; !slices.Contains(known, o.pullPolicy) {
 		return out, fmt.Errorf("--proxy-pull-policy: %q is none of %q", o.pullPolicy, known[1:])
 	}
-	if o.maxReplicas != 0 {
-		out.Autoscaling = &nginx.Autoscaling{MaxReplicas: o.maxReplicas, CPUUtilization: o.targetCPU}
+	if known := []string{"auto", "true", "false"}; !slices.Contains(known, o.autoscaling) {
+		return out, fmt.Errorf("--proxy-autoscaling: %q is none of %q", o.autoscaling, known)
+	}
+	if o.autoscaling == "true" || o.autoscaling == "auto" && metrics {
+		out.Autoscaling = &nginx.Autoscaling{CPUUtilization: o.targetCPU, IfPossible: o.autoscaling == "auto"}
 	}
 	var err error
 	if out.Access, err = o.access.options(); err != nil {
@@ -79,4 +100,10 @@ func quantities(flag string, values map[string]string) (corev1.ResourceList, err
 		list[corev1.ResourceName(name)] = q
 	}
 	return list, nil
+}
+
+// measuresPods is whether the cluster has what autoscalers go by, even if that does not answer now.
+func measuresPods(mapper meta.RESTMapper) bool {
+	_, err := mapper.RESTMapping(schema.GroupKind{Group: "metrics.k8s.io", Kind: "PodMetrics"})
+	return !meta.IsNoMatchError(err)
 }

@@ -13,20 +13,22 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
 func TestFlagsOfTheProxiesPods(t *testing.T) {
 	for name, test := range map[string]struct {
-		args []string
-		want nginx.Options
-		err  string
+		args    []string
+		metrics bool
+		want    nginx.Options
+		err     string
 	}{
 		"nothing is said": {want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2}},
 		"an autoscaler with resources": {
-			args: []string{"--proxy-cluster-role=shop-serin-proxy", "--proxy-replicas=3", "--proxy-max-replicas=9", "--proxy-target-cpu=60", "--proxy-requests=cpu=1,memory=128Mi", "--proxy-limits=memory=1Gi"},
+			args: []string{"--proxy-cluster-role=shop-serin-proxy", "--proxy-replicas=3", "--proxy-max-replicas=9", "--proxy-autoscaling=true", "--proxy-target-cpu=60", "--proxy-requests=cpu=1,memory=128Mi", "--proxy-limits=memory=1Gi"},
 			want: nginx.Options{
-				Image: "i", ClusterRole: "shop-serin-proxy", Replicas: 3, Autoscaling: &nginx.Autoscaling{MaxReplicas: 9, CPUUtilization: 60},
+				Image: "i", ClusterRole: "shop-serin-proxy", Replicas: 3, MaxReplicas: 9, Autoscaling: &nginx.Autoscaling{CPUUtilization: 60},
 				Resources: corev1.ResourceRequirements{
 					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
@@ -35,7 +37,27 @@ func TestFlagsOfTheProxiesPods(t *testing.T) {
 		},
 		"an image that needs a Secret": {
 			args: []string{"--proxy-pull-policy=Always", "--proxy-pull-secret=a", "--proxy-pull-secret=b"},
-			want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2, PullPolicy: corev1.PullAlways, PullSecrets: []string{"a", "b"}},
+			want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2, PullPolicy: corev1.PullAlways, Pods: splitv1.ProxyPods{ImagePullSecrets: []string{"a", "b"}}},
+		},
+		"the cluster measures pods": {
+			metrics: true,
+			want:    nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2, Autoscaling: &nginx.Autoscaling{CPUUtilization: 80, IfPossible: true}},
+		},
+		"no autoscaler is wanted": {
+			args: []string{"--proxy-autoscaling=false"}, metrics: true, want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2},
+		},
+		"pods of a class of their own": {
+			args: []string{`--proxy-pods={"priorityClassName":"edge","nodeSelector":{"pool":"edge"},"tolerations":[{"key":"edge","operator":"Exists"}],"annotations":{"a.b/c":"d"}}`},
+			want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2, Pods: splitv1.ProxyPods{
+				PriorityClassName: "edge", NodeSelector: map[string]string{"pool": "edge"},
+				Tolerations: []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}}, Annotations: map[string]string{"a.b/c": "d"},
+			}},
+		},
+		"an autoscaling that is none": {args: []string{"--proxy-autoscaling=on"}, err: `--proxy-autoscaling: "on" is none of`},
+		"pods with a field too many":  {args: []string{"--proxy-pods={labels: {a: b}}"}, err: `--proxy-pods: `},
+		"pods with replicas":          {args: []string{"--proxy-pods={replicas: 3}"}, err: "--proxy-replicas"},
+		"pods with a wrong toleration": {
+			args: []string{"--proxy-pods={tolerations: [{key: a, operator: In}]}"}, err: `--proxy-pods: tolerations[0]: the operator "In" is none of`,
 		},
 		"a pull policy that is none": {args: []string{"--proxy-pull-policy=never"}, err: `--proxy-pull-policy: "never" is none of ["Always" "IfNotPresent" "Never"]`},
 		"NetworkPolicies": {
@@ -61,7 +83,7 @@ func TestFlagsOfTheProxiesPods(t *testing.T) {
 			if err := flags.Parse(test.args); err != nil {
 				t.Fatal(err)
 			}
-			got, err := o.options("i")
+			got, err := o.options("i", test.metrics)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
 					t.Errorf("got %v, want an error with %q", err, test.err)

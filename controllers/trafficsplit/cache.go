@@ -74,14 +74,10 @@ func transformPod(object any) (any, error) {
 	return object, nil
 }
 
-// transformNode keeps where a node is.
+// transformNode keeps the labels of a node: where it is, and which pods select it.
 func transformNode(object any) (any, error) {
 	if node, ok := object.(*metav1.PartialObjectMetadata); ok {
-		zone, found := node.Labels[corev1.LabelTopologyZone]
-		node.ManagedFields, node.Annotations, node.Labels = nil, nil, nil
-		if found {
-			node.Labels = map[string]string{corev1.LabelTopologyZone: zone}
-		}
+		node.ManagedFields, node.Annotations = nil, nil
 	}
 	return object, nil
 }

@@ -86,23 +86,14 @@ func TestTheCacheKeepsWhatIsWrittenOfTheEndpointsOfProxies(t *testing.T) {
 	}
 }
 
-func TestOfANodeTheCacheKeepsTheZone(t *testing.T) {
-	for name, test := range map[string]struct{ labels, want map[string]string }{
-		"in a zone":  {map[string]string{corev1.LabelTopologyZone: "a", corev1.LabelOSStable: "linux"}, map[string]string{corev1.LabelTopologyZone: "a"}},
-		"in no zone": {map[string]string{corev1.LabelOSStable: "linux"}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			node, want := endpoints.Node(), endpoints.Node()
-			node.Name, node.Labels, node.Annotations = "n", test.labels, map[string]string{"a": "b"}
-			want.Name, want.Labels = "n", test.want
-			got, err := transformNode(node)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
+func TestOfANodeTheCacheKeepsTheLabels(t *testing.T) {
+	node, want := endpoints.Node(), endpoints.Node()
+	node.Name, node.Labels, node.Annotations = "n", map[string]string{corev1.LabelTopologyZone: "a", "pool": "edge"}, map[string]string{"a": "b"}
+	node.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+	want.Name, want.Labels = "n", node.Labels
+	got, err := transformNode(node)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

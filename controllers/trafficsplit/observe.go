@@ -58,6 +58,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	o.Resolved, o.Problems = traffic.Resolve(split, known)
 	o.Root = rootOf(services[o.Resolved.Root])
 	o.target = traffic.Target{Split: split, Root: o.Root.Service, Resolved: o.Resolved}
+	if err := r.observeEndpoints(ctx, o); err != nil {
+		return nil, err
+	}
 	if err := r.observeRouter(ctx, o); err != nil {
 		return nil, err
 	}
@@ -70,9 +73,6 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	}
 	o.Problems = slices.Concat(circle, o.Problems)
 	if o.Rival, err = r.rival(ctx, split, o.Resolved.Root, o.Root.Service); err != nil {
-		return nil, err
-	}
-	if err := r.observeEndpoints(ctx, o); err != nil {
 		return nil, err
 	}
 	if err := r.observePin(ctx, o, services); err != nil {
@@ -268,6 +268,9 @@ func (r *Reconciler) observeEndpoints(ctx context.Context, o *observation) error
 			return err
 		}
 		o.BackendEndpoints[name] = int32(len(ready)) //nolint:gosec // bounded by the cluster's pods
+	}
+	for _, b := range o.Split.Spec.Backends {
+		o.target.Endpoints += int(o.BackendEndpoints[b.Service])
 	}
 	o.Fresh = r.ages.fresh(client.ObjectKeyFromObject(o.Split), o.BackendEndpoints, o.Now)
 	return nil

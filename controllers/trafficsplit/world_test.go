@@ -121,7 +121,7 @@ func (w *world) controller() *Reconciler {
 			return c.List(ctx, list, opts...)
 		},
 	})
-	router, err := nginx.New(written, nginx.Options{Image: "serin:test", Reports: w, Pods: live, Namespaces: true})
+	router, err := nginx.New(written, nginx.Options{Image: "serin:test", Reports: w, AppPods: live, Namespaces: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -44,6 +44,9 @@ type sight struct {
 	guarded bool
 	// admission is what it takes for what holds Deployments, when it is another thing.
 	admission *rollout.Admission
+	// proxies, when set, changes what its proxies are made from. By itself it knows of no nodes: those
+	// of other tests come and go.
+	proxies func(*nginx.Options)
 	// passes, when set, counts those of its controller of TrafficSplits.
 	passes *passes
 	// noTrafficMetrics is whether it finds that the cluster serves none.
@@ -101,7 +104,11 @@ func (see *sight) mutations() rollout.Admission {
 func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) {
 	t.Helper()
 	ctx := t.Context()
-	router, err := nginx.New(mgr.GetClient(), nginx.Options{Image: "example.invalid/serin:test", Reports: proxies, Pods: mgr.GetAPIReader()})
+	pods := nginx.Options{Image: "example.invalid/serin:test", Reports: proxies, AppPods: mgr.GetAPIReader(), WithoutNodes: true}
+	if see.proxies != nil {
+		see.proxies(&pods)
+	}
+	router, err := nginx.New(mgr.GetClient(), pods)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,6 +88,7 @@ type Agent struct {
 	status  *statusServer
 	sockets *sockets.Sockets
 	udp     *udp.Ports
+	busy    *busy
 
 	// The rest belongs to the goroutine of Run.
 
@@ -123,11 +124,11 @@ func New(opts Options) *Agent {
 	if opts.Listen == nil {
 		opts.Listen = sockets.Listen
 	}
-	a := &Agent{Options: opts, counts: counts.New(opts.Render.Dir.Counts(), opts.Clock), sockets: sockets.New(opts.Files, opts.Listen)}
+	a := &Agent{Options: opts, counts: counts.New(opts.Render.Dir.Counts(), opts.Clock), sockets: sockets.New(opts.Files, opts.Listen), busy: &busy{}}
 	a.udp = udp.New(a.sockets, opts.Clock, opts.Log)
 	var registry *prometheus.Registry
 	a.metrics, registry = newMetrics(append(a.udp.Collectors(), a.counts)...)
-	a.status = newStatusServer(registry, confirmation.Served{Pod: a.Pod, Version: a.Version})
+	a.status = newStatusServer(registry, confirmation.Served{Pod: a.Pod, Version: a.Version}, &a.busy.percent)
 	return a
 }
 
@@ -162,6 +163,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	failures := make(chan error, 2)
 	go func() { failures <- a.status.run(work, a.Listener) }()
 	go func() { failures <- a.Feed.Run(work) }()
+	go a.busy.run(work, a.Render.Dir, a.Clock)
 
 	finish, followed := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -383,6 +385,7 @@ func (a *Agent) settle(split traffic.Split, r nginx.Rendering) error {
 	a.udp.Serve(r.Datagrams)
 	a.split, a.rendering, a.renew = split, r, false
 	a.counts.Serve(r.Services)
+	a.busy.capacity.Store(int64(r.Capacity.Requests))
 	if !a.draining {
 		a.status.setReady("")
 	}

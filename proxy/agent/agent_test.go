@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -533,7 +534,7 @@ func TestLastCountsWaitForTheOneWhoScrapes(t *testing.T) {
 	t.Parallel()
 	for name, scrapes := range map[string]bool{"a Prometheus scrapes": true, "none scrapes": false} {
 		t.Run(name, func(t *testing.T) {
-			status := newStatusServer(prometheus.NewRegistry(), confirmation.Served{Pod: "uid"})
+			status := newStatusServer(prometheus.NewRegistry(), confirmation.Served{Pod: "uid"}, &atomic.Int32{})
 			if scrapes {
 				status.scraped <- struct{}{}
 			}

@@ -31,7 +31,7 @@ type statusServer struct {
 	http    *http.Server
 }
 
-func newStatusServer(metrics prometheus.Gatherer, first confirmation.Served) *statusServer {
+func newStatusServer(metrics prometheus.Gatherer, first confirmation.Served, busy *atomic.Int32) *statusServer {
 	s := &statusServer{scraped: make(chan struct{}, 1)}
 	s.report(first)
 	s.setReady("starting")
@@ -39,7 +39,11 @@ func newStatusServer(metrics prometheus.Gatherer, first confirmation.Served) *st
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.HandleFunc("GET "+confirmation.Path, func(w http.ResponseWriter, _ *http.Request) { confirmation.Write(w, *s.served.Load()) })
+	mux.HandleFunc("GET "+confirmation.Path, func(w http.ResponseWriter, _ *http.Request) {
+		served := *s.served.Load()
+		served.Busy = busy.Load()
+		confirmation.Write(w, served)
+	})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		metricsHandler.ServeHTTP(w, r)
 		select {

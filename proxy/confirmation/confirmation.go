@@ -35,6 +35,9 @@ type Served struct {
 	// Message says why a newer generation is not served, or what of this one has no
 	// backend; empty when neither is so.
 	Message string `json:"message,omitempty"`
+	// Busy is how much of what the proxy takes on at once it had in progress at most in the last
+	// seconds, in percent.
+	Busy int32 `json:"busy,omitempty"`
 }
 
 // Write answers with what is served.
@@ -57,7 +60,7 @@ func Parse(body []byte, pod types.UID) (Served, error) {
 	if pod == "" || served.Pod != pod {
 		return Served{}, errAnotherPod
 	}
-	served.Message = bounded(served.Message)
+	served.Message, served.Busy = bounded(served.Message), min(max(served.Busy, 0), 100)
 	return served, nil
 }
 

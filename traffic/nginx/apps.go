@@ -50,7 +50,7 @@ func (a app) any() bool {
 // app reads the pods behind Services, when these or their endpoints have changed.
 func (r *Router) app(ctx context.Context, target traffic.Target, services []*corev1.Service, namespace mesh.Namespace) (app, error) {
 	key := client.ObjectKeyFromObject(target.Split)
-	if r.options.Pods == nil {
+	if r.options.AppPods == nil {
 		return app{mesh: mesh.Refusal(nil, namespace)}, nil
 	}
 	of, err := r.fingerprint(ctx, services)
@@ -104,7 +104,7 @@ func (r *Router) podsBehind(ctx context.Context, s, root *corev1.Service, ofRoot
 		return slices.DeleteFunc(slices.Clone(ofRoot), func(pod corev1.Pod) bool { return !selector.AsSelector().Matches(labels.Set(pod.Labels)) }), nil
 	}
 	var list corev1.PodList
-	if err := r.options.Pods.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingLabels(selector)); err != nil {
+	if err := r.options.AppPods.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingLabels(selector)); err != nil {
 		return nil, fmt.Errorf("list the pods of Service %q: %w", s.Name, err)
 	}
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {

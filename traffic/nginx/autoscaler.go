@@ -18,11 +18,11 @@ import (
 
 // Autoscaling lets the proxies of each split follow their load.
 type Autoscaling struct {
-	// MaxReplicas of a split's proxy, at least Options.Replicas, which is the least.
-	MaxReplicas int32
 	// CPUUtilization that is aimed at: the mean use of CPU by the proxies of a split, in
 	// percent of what each requests. Default 80.
 	CPUUtilization int32
+	// IfPossible lets a split whose proxies request no CPU go without, which is refused otherwise.
+	IfPossible bool
 }
 
 // complete fills in what is not set, and refuses what can't be.
@@ -32,19 +32,19 @@ func (a *Autoscaling) complete(o Options) error {
 	}
 	_, requested := o.Resources.Requests[corev1.ResourceCPU]
 	switch {
-	case a.MaxReplicas < o.Replicas:
-		return fmt.Errorf("nginx.Options: Autoscaling.MaxReplicas is %d, below the %d replicas that are always there; raise it, or lower Replicas",
-			a.MaxReplicas, o.Replicas)
 	case a.CPUUtilization < 1:
 		return fmt.Errorf("nginx.Options: Autoscaling.CPUUtilization is %d percent; it must be above 0", a.CPUUtilization)
-	case !requested:
+	case !requested && !a.IfPossible:
 		return errors.New("nginx.Options: Autoscaling needs a request of CPU, of which the utilization is a part; set one in Resources")
 	}
 	return nil
 }
 
-// autoscaled is whether the options ask for an autoscaler.
-func autoscaled(_ traffic.Target, o Options) bool { return o.Autoscaling != nil }
+// autoscaled is whether there is to be an autoscaler.
+func autoscaled(_ traffic.Target, o Options) bool {
+	_, requested := o.Resources.Requests[corev1.ResourceCPU]
+	return o.Autoscaling != nil && requested
+}
 
 // MakeHorizontalPodAutoscaler builds what makes a split's proxies follow their load.
 // opts.Autoscaling must be set.
@@ -56,7 +56,7 @@ func MakeHorizontalPodAutoscaler(target traffic.Target, opts Options) (*autoscal
 			WithScaleTargetRef(autoscalingac.CrossVersionObjectReference().
 				WithAPIVersion(appsv1.SchemeGroupVersion.String()).WithKind("Deployment").WithName(name)).
 			WithMinReplicas(opts.Replicas).
-			WithMaxReplicas(opts.Autoscaling.MaxReplicas).
+			WithMaxReplicas(opts.MaxReplicas).
 			WithMetrics(autoscalingac.MetricSpec().
 				WithType(autoscalingv2.ContainerResourceMetricSourceType).
 				WithContainerResource(autoscalingac.ContainerResourceMetricSource().

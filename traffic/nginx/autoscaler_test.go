@@ -77,7 +77,7 @@ func TestTheAutoscalerComesAndGoesWithItsOption(t *testing.T) {
 	if o, found := conditions(t, r, shopTarget())["HorizontalPodAutoscaler"]; found {
 		t.Fatalf("without the option there is %+v", o)
 	}
-	r.options.Autoscaling = &Autoscaling{MaxReplicas: 4, CPUUtilization: 80}
+	r.options.Autoscaling, r.options.MaxReplicas = &Autoscaling{CPUUtilization: 80}, 4
 	o := conditions(t, r, shopTarget())["HorizontalPodAutoscaler"]
 	if o.Condition != traffic.ObjectAbsent || o.Unwanted {
 		t.Fatalf("with the option it is %+v", o)
@@ -86,7 +86,7 @@ func TestTheAutoscalerComesAndGoesWithItsOption(t *testing.T) {
 	if o := conditions(t, r, shopTarget())["HorizontalPodAutoscaler"]; o.Condition != traffic.ObjectCurrent {
 		t.Fatalf("made, it is %s", o.Condition)
 	}
-	r.options.Autoscaling.MaxReplicas = 6
+	r.options.MaxReplicas = 6
 	if o := conditions(t, r, shopTarget())["HorizontalPodAutoscaler"]; o.Condition != traffic.ObjectOutdated {
 		t.Errorf("with another option it is %s", o.Condition)
 	}
@@ -105,10 +105,10 @@ func TestOptionsOfTheAutoscaler(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"the target has a default":          {Options{Autoscaling: &Autoscaling{MaxReplicas: 2}}, ""},
-		"a maximum below what is there":     {Options{Replicas: 3, Autoscaling: &Autoscaling{MaxReplicas: 2}}, "below the 3 replicas"},
-		"a target below nothing":            {Options{Autoscaling: &Autoscaling{MaxReplicas: 2, CPUUtilization: -1}}, "above 0"},
-		"a utilization without its measure": {Options{Autoscaling: &Autoscaling{MaxReplicas: 2}, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{}}}, "request of CPU"},
+		"the target has a default":          {Options{MaxReplicas: 2, Autoscaling: &Autoscaling{}}, ""},
+		"a maximum below what is there":     {Options{Replicas: 3, MaxReplicas: 2}, "below the 3 replicas"},
+		"a target below nothing":            {Options{Autoscaling: &Autoscaling{CPUUtilization: -1}}, "above 0"},
+		"a utilization without its measure": {Options{Autoscaling: &Autoscaling{}, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{}}}, "request of CPU"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.options.Image, test.options.Reports = "serin:test", said{}

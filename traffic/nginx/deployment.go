@@ -31,6 +31,9 @@ const (
 	// that is made anew, their tokens are void, and a rollout replaces them.
 	AnnotationAccount = "serin.dev/service-account-uid"
 
+	// MemoryVariable is in the environment of proxies: the limit of their memory.
+	MemoryVariable = "MEMORY_LIMIT"
+
 	container = "proxy"
 	volume    = "run"
 )
@@ -58,6 +61,7 @@ func MakeDeployment(target traffic.Target, opts Options) (*appsac.DeploymentAppl
 					WithMaxUnavailable(intstr.FromInt32(0)).WithMaxSurge(intstr.FromInt32(1)))).
 			WithTemplate(coreac.PodTemplateSpec().
 				WithLabels(podLabels(split)).WithLabels(mesh.Labels()).
+				WithAnnotations(opts.Pods.Annotations).
 				WithAnnotations(map[string]string{"kubectl.kubernetes.io/default-container": container}).
 				WithAnnotations(mesh.Annotations()).
 				WithSpec(podSpec(target, listeners, opts)))), nil
@@ -78,28 +82,65 @@ func podSpec(target traffic.Target, listeners []Listener, opts Options) *coreac.
 		WithTerminationGracePeriodSeconds(int64(opts.GracePeriod.Seconds())).
 		WithSecurityContext(podSecurity(listeners)).
 		WithAffinity(apart(split)).
-		WithTopologySpreadConstraints(coreac.TopologySpreadConstraint().
-			WithMaxSkew(1).WithTopologyKey(corev1.LabelHostname).
-			WithWhenUnsatisfiable(corev1.ScheduleAnyway).WithLabelSelector(selector(split))).
+		WithTopologySpreadConstraints(
+			spreadOver(corev1.LabelTopologyZone, opts.Spread.Zones, split),
+			spreadOver(corev1.LabelHostname, opts.Spread.Nodes, split)).
 		WithVolumes(coreac.Volume().WithName(volume).WithEmptyDir(coreac.EmptyDirVolumeSource().
 			WithMedium(corev1.StorageMediumMemory).WithSizeLimit(resource.MustParse(volumeSize)))).
 		WithContainers(proxyContainer(split.Name, listeners, opts))
-	for _, secret := range opts.PullSecrets {
+	for _, secret := range opts.Pods.ImagePullSecrets {
 		spec.WithImagePullSecrets(coreac.LocalObjectReference().WithName(secret))
 	}
-	return spec
+	if opts.Pods.PriorityClassName != "" {
+		spec.WithPriorityClassName(opts.Pods.PriorityClassName)
+	}
+	for i := range opts.Pods.Tolerations {
+		spec.WithTolerations(toleration(opts.Pods.Tolerations[i]))
+	}
+	return spec.WithNodeSelector(opts.Pods.NodeSelector)
+}
+
+// spreadOver has no node or zone get two proxies more than another. Where that is strict,
+// what takes no proxy at all, such as a node that is being drained, does not count.
+func spreadOver(key string, strict bool, split *splitv1.TrafficSplit) *coreac.TopologySpreadConstraintApplyConfiguration {
+	over := coreac.TopologySpreadConstraint().WithMaxSkew(1).WithTopologyKey(key).WithLabelSelector(selector(split))
+	if strict {
+		return over.WithWhenUnsatisfiable(corev1.DoNotSchedule).WithNodeTaintsPolicy(corev1.NodeInclusionPolicyHonor)
+	}
+	return over.WithWhenUnsatisfiable(corev1.ScheduleAnyway)
+}
+
+func toleration(given corev1.Toleration) *coreac.TolerationApplyConfiguration {
+	out := coreac.Toleration()
+	if given.Key != "" {
+		out.WithKey(given.Key)
+	}
+	if given.Operator != "" {
+		out.WithOperator(given.Operator)
+	}
+	if given.Value != "" {
+		out.WithValue(given.Value)
+	}
+	if given.Effect != "" {
+		out.WithEffect(given.Effect)
+	}
+	if given.TolerationSeconds != nil {
+		out.WithTolerationSeconds(*given.TolerationSeconds)
+	}
+	return out
 }
 
 func proxyContainer(split string, listeners []Listener, opts Options) *coreac.ContainerApplyConfiguration {
 	return coreac.Container().
 		WithName(container).
 		WithImage(opts.Image).WithImagePullPolicy(opts.PullPolicy).
-		WithArgs("--namespace=$(POD_NAMESPACE)", "--split="+split, "--pod-uid=$(POD_UID)", "--memory=$(MEMORY_LIMIT)").
+		WithArgs("--namespace=$(POD_NAMESPACE)", "--split="+split, "--pod-uid=$(POD_UID)").
 		WithEnv(
 			fieldEnv("POD_UID", "metadata.uid"),
 			fieldEnv("POD_NAMESPACE", "metadata.namespace"),
-			// That of the node where the container has no limit.
-			coreac.EnvVar().WithName("MEMORY_LIMIT").WithValueFrom(coreac.EnvVarSource().
+			// That of the node where the container has no limit. A proxy of an older version does not
+			// know it, and would refuse a flag.
+			coreac.EnvVar().WithName(MemoryVariable).WithValueFrom(coreac.EnvVarSource().
 				WithResourceFieldRef(coreac.ResourceFieldSelector().WithContainerName(container).WithResource("limits.memory").WithDivisor(resource.MustParse("0")))),
 			coreac.EnvVar().WithName("GOMEMLIMIT").WithValue(agentMemory),
 			coreac.EnvVar().WithName("GOMAXPROCS").WithValue(strconv.Itoa(opts.Workers)),

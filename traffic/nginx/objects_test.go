@@ -57,7 +57,7 @@ func routerOptions(t *testing.T) Options {
 func TestObjectsOfAProxy(t *testing.T) {
 	var text strings.Builder
 	options := routerOptions(t)
-	options.Autoscaling = &Autoscaling{MaxReplicas: 5, CPUUtilization: 70}
+	options.Autoscaling, options.MaxReplicas = &Autoscaling{CPUUtilization: 70}, 5
 	for _, p := range pieces() {
 		wanted, err := p.wanted(nil, shopTarget(), settings{Options: options, account: "2f6a"})
 		if err != nil {

@@ -4,6 +4,7 @@ package nginx
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -28,12 +30,18 @@ type Options struct {
 	Role string
 	// PullPolicy of the image. Default IfNotPresent.
 	PullPolicy corev1.PullPolicy
-	// PullSecrets are names of Secrets, in the namespace of each split, that the
-	// image is pulled with. Default none.
-	PullSecrets []string
-	// Replicas of each split's proxy, until a user or an autoscaler scales it. Default 2, so that
-	// one can be lost.
+	// Replicas that each split's proxy has at least, until a user or an autoscaler scales it.
+	// Default 2, so that one can be lost.
 	Replicas int32
+	// MaxReplicas that each split's proxy has at most, whatever its load. Default 10, or Replicas.
+	MaxReplicas int32
+	// WithoutNodes is true where the operator may not read the cluster's nodes: then it is not known
+	// over how many the proxies can be spread.
+	WithoutNodes bool
+	// Spread is how the scheduler spreads the proxies. The router decides it for each split.
+	Spread Spread
+	// Pods is what else the pods of proxies are to be.
+	Pods splitv1.ProxyPods
 	// Autoscaling of each split's proxy; nil when it is left to others. An autoscaler or
 	// a user who scales the Deployment is never overruled, except from 0.
 	Autoscaling *Autoscaling
@@ -42,9 +50,9 @@ type Options struct {
 	// Workers is the number of nginx's worker processes and of the agent's threads.
 	// Default 2, however many cores the node has: each worker costs memory.
 	Workers int
-	// Pods reads pods of apps, past the cache, which holds none but proxies. Without it,
+	// AppPods reads pods of apps, past the cache, which holds none but proxies. Without it,
 	// NetworkPolicies and meshes are told by what Services select.
-	Pods client.Reader
+	AppPods client.Reader
 	// Namespaces is true when the operator may read namespaces.
 	Namespaces bool
 	// Access is who reads from proxies, and where the API server is, for NetworkPolicies.
@@ -93,6 +101,8 @@ type settings struct {
 	Options
 	// account is the UID of the ServiceAccount that there is; "" when there is none.
 	account types.UID
+	// proxies that there are.
+	proxies []traffic.Proxy
 }
 
 // agentMemory is the soft limit of the agent's own heap (GOMEMLIMIT): what is
@@ -114,6 +124,12 @@ func (o *Options) complete() error {
 	}
 	if o.Replicas == 0 {
 		o.Replicas = 2
+	}
+	if o.MaxReplicas == 0 {
+		o.MaxReplicas = max(10, o.Replicas)
+	}
+	if o.MaxReplicas < o.Replicas {
+		return fmt.Errorf("nginx.Options: MaxReplicas is %d, below the %d replicas that are always there; raise it, or lower Replicas", o.MaxReplicas, o.Replicas)
 	}
 	if o.Workers == 0 {
 		o.Workers = 2

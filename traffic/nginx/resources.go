@@ -42,17 +42,28 @@ func resourcesOf(split *splitv1.TrafficSplit, operators corev1.ResourceRequireme
 	return *own, nil
 }
 
-// optionsOf are the options for the proxies of one split. With resources that are
+// optionsOf are the options for the proxies of one split. With settings of its own that are
 // wrong they are the operator's, and the split is refused.
 func (r *Router) optionsOf(split *splitv1.TrafficSplit) (Options, []traffic.Problem) {
 	options := r.options
+	routing, _ := splitv1.RoutingOf(split) // traffic.Resolve refuses what can't be read
+	if routing.ProxyPods != nil {
+		if err := CheckPods(*routing.ProxyPods); err != nil {
+			return r.options, invalid(fmt.Errorf("%s.%w", traffic.FieldProxyPods, err))
+		}
+		options.override(*routing.ProxyPods)
+	}
 	resources, err := resourcesOf(split, options.Resources)
-	if _, requested := resources.Requests[corev1.ResourceCPU]; err == nil && options.Autoscaling != nil && !requested {
+	if _, requested := resources.Requests[corev1.ResourceCPU]; err == nil && options.Autoscaling != nil && !options.Autoscaling.IfPossible && !requested {
 		err = fmt.Errorf("%s: requests no cpu, of which the autoscaler's utilization is a part; add it", traffic.FieldProxyResources)
 	}
 	if err != nil {
-		return options, []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonInvalid, Message: err.Error()}}
+		return r.options, invalid(err)
 	}
 	options.Resources = resources
 	return options, nil
+}
+
+func invalid(err error) []traffic.Problem {
+	return []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonInvalid, Message: err.Error()}}
 }

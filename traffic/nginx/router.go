@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -65,11 +64,11 @@ func (r *Router) Kinds() []schema.GroupVersionKind {
 
 // Observe implements traffic.Router.
 func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.State, error) {
-	settings, problems, err := r.settings(ctx, target.Split)
+	settings, problems, err := r.settings(ctx, target)
 	if err != nil {
 		return traffic.State{}, err
 	}
-	state, begun := traffic.State{Problems: problems}, false
+	state, begun := traffic.State{Problems: problems, Proxies: settings.proxies}, false
 	for _, p := range pieces() {
 		object, live, err := r.observe(ctx, target, p, settings)
 		if err != nil {
@@ -82,9 +81,6 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 			state.WantedProxies, begun = wantedProxies(live, settings.Options), live != nil
 		}
 		state.Objects = append(state.Objects, object)
-	}
-	if state.Proxies, err = r.proxies(ctx, target); err != nil {
-		return traffic.State{}, err
 	}
 	if err := r.markUse(ctx, target.Split.Namespace, &state); err != nil {
 		return traffic.State{}, err
@@ -124,14 +120,22 @@ func (r *Router) anyProxies(ctx context.Context, namespace string) (bool, error)
 }
 
 // settings are those of one split, with what is wrong with them.
-func (r *Router) settings(ctx context.Context, split *splitv1.TrafficSplit) (settings, []traffic.Problem, error) {
-	options, problems := r.optionsOf(split)
+func (r *Router) settings(ctx context.Context, target traffic.Target) (settings, []traffic.Problem, error) {
+	options, problems := r.optionsOf(target.Split)
 	account := &corev1.ServiceAccount{}
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: split.Namespace, Name: traffic.SharedProxyName}, account)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: traffic.SharedProxyName}, account)
 	if err = client.IgnoreNotFound(err); err != nil {
 		return settings{}, nil, fmt.Errorf("ServiceAccount %s: %w", traffic.SharedProxyName, err)
 	}
-	return settings{Options: options, account: account.UID}, problems, nil
+	s := settings{Options: options, account: account.UID}
+	pods, readings, err := r.proxies(ctx, target)
+	if err != nil {
+		return settings{}, nil, err
+	}
+	for i := range pods {
+		s.proxies = append(s.proxies, proxyOf(&pods[i], readings[i]))
+	}
+	return s, problems, r.size(ctx, target, &s, pods, readings)
 }
 
 // observe compares one object, which it returns too, with what is wanted. The live
@@ -199,7 +203,7 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 		if err != nil {
 			return err
 		}
-		settings, _, err := r.settings(ctx, target.Split) // a problem has refused the split
+		settings, _, err := r.settings(ctx, target) // a problem has refused the split
 		if err != nil {
 			return err
 		}
@@ -236,29 +240,32 @@ func (r *Router) Restore(_ context.Context, _ traffic.Target, object traffic.Obj
 }
 
 // proxies lists the pods with what was read of each.
-func (r *Router) proxies(ctx context.Context, target traffic.Target) ([]traffic.Proxy, error) {
+func (r *Router) proxies(ctx context.Context, target traffic.Target) ([]corev1.Pod, []traffic.Reading, error) {
 	split := target.Split
-	var pods corev1.PodList
-	err := r.client.List(ctx, &pods, client.InNamespace(split.Namespace),
+	var list corev1.PodList
+	err := r.client.List(ctx, &list, client.InNamespace(split.Namespace),
 		client.MatchingFields{traffic.IndexProxy: split.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, fmt.Errorf("list the proxies' pods: %w", err)
+		return nil, nil, fmt.Errorf("list the proxies' pods: %w", err)
 	}
+	var pods []corev1.Pod
 	addresses := map[types.UID]string{}
-	for i := range pods.Items {
-		if pod := &pods.Items[i]; pod.Status.PodIP != "" && !ended(pod) {
+	for _, pod := range list.Items {
+		if ended(&pod) {
+			continue
+		}
+		pods = append(pods, pod)
+		if pod.Status.PodIP != "" {
 			addresses[pod.UID] = net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(AgentPort)))
 		}
 	}
 	want := traffic.Want{Generation: split.Generation, Configuration: target.Resolved.Digest()}
-	readings := r.options.Reports.Read(client.ObjectKeyFromObject(split), want, addresses)
-	var proxies []traffic.Proxy
-	for i := range pods.Items {
-		if pod := &pods.Items[i]; !ended(pod) {
-			proxies = append(proxies, proxyOf(pod, readings[pod.UID]))
-		}
+	read := r.options.Reports.Read(client.ObjectKeyFromObject(split), want, addresses)
+	readings := make([]traffic.Reading, 0, len(pods))
+	for i := range pods {
+		readings = append(readings, read[pods[i].UID])
 	}
-	return proxies, nil
+	return pods, readings, nil
 }
 
 // ended reports whether a pod is no proxy any more, even if the object is still there.

@@ -60,6 +60,33 @@ type Routing struct {
 	// When unset, they are those that the operator gives to proxies. Routers without
 	// proxies of their own ignore it.
 	ProxyResources *corev1.ResourceRequirements `json:"proxyResources,omitempty"`
+
+	// proxyPods is what else the pods of the split's proxies are to be. What is unset is
+	// as the operator gives it to proxies. Routers without proxies of their own ignore it.
+	ProxyPods *ProxyPods `json:"proxyPods,omitempty"`
+}
+
+// ProxyPods is where and how the pods of proxies run.
+type ProxyPods struct {
+	// replicas that there are at least, from 1 to 1000. There are more where the backends have
+	// many endpoints, and where the proxies have much to do.
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// priorityClassName of the pods.
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+
+	// nodeSelector of the pods.
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// tolerations of the pods.
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// annotations of the pods, beside those that the operator gives to all.
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// imagePullSecrets are names of Secrets, in the split's namespace, that the image is pulled
+	// with.
+	ImagePullSecrets []string `json:"imagePullSecrets,omitempty"`
 }
 
 // RouteReference names a route of a gateway or mesh in the split's namespace.

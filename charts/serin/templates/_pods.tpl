@@ -44,3 +44,13 @@
 {{- define "serin.monitorLabels" -}}
 {{- toYaml (merge (dict) .Values.monitoring.labels (include "serin.labels" . | fromYaml)) }}
 {{- end }}
+
+{{- /* What else the pods of proxies are to be, as the manager reads it; nothing for nothing. */ -}}
+{{- define "serin.proxyPods" -}}
+{{- $pods := dict }}
+{{- with .Values.proxy.priorityClassName }}{{ $_ := set $pods "priorityClassName" . }}{{ end }}
+{{- with .Values.proxy.nodeSelector }}{{ $_ := set $pods "nodeSelector" . }}{{ end }}
+{{- with .Values.proxy.tolerations }}{{ $_ := set $pods "tolerations" . }}{{ end }}
+{{- with .Values.proxy.podAnnotations }}{{ $_ := set $pods "annotations" . }}{{ end }}
+{{- with $pods }}{{ toJson . }}{{ end }}
+{{- end }}

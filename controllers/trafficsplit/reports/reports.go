@@ -206,6 +206,7 @@ func (p *pod) note(want traffic.Want, served confirmation.Served, err error, ref
 	p.failed = 0
 	p.reading = traffic.Reading{
 		Done: true, Message: served.Message, Serves: traffic.Want{Generation: served.Generation, Configuration: served.Configuration},
+		Busy: steps(p.reading.Busy, served.Busy),
 	}
 	if p.serves(want) {
 		return seldom
@@ -220,6 +221,22 @@ func (r *Reports) refusal(served confirmation.Served) string {
 		return ""
 	}
 	return why + ": give proxy.image of the chart the version of image, or leave its tag and digest empty"
+}
+
+const (
+	// step is what the load of a proxy is rounded up to, in percent: each change has the
+	// split looked at. A load has to sink some more than to the next step before that counts.
+	step  = 25
+	slack = 10
+)
+
+// steps is a load in steps.
+func steps(before, load int32) int32 {
+	up := (load + step - 1) / step * step
+	if up < before && load > before-step-slack {
+		return before
+	}
+	return up
 }
 
 func (p *pod) serves(want traffic.Want) bool {

@@ -103,6 +103,24 @@ func TestRolesHaveNoWildcardsAndNoSecrets(t *testing.T) {
 	}
 }
 
+// Everything else is patched or applied, with preconditions: a right that no code uses is only
+// of use to who steals the account.
+func TestTheManagerUpdatesOnlyWhatItsCodeUpdates(t *testing.T) {
+	var updated []string
+	for _, rule := range rules(t, "clusterrole.yaml") {
+		if slices.Contains(rule.Verbs, "update") {
+			updated = append(updated, rule.Resources...)
+		}
+		if slices.ContainsFunc(rule.Resources, func(resource string) bool { return strings.HasSuffix(resource, "/finalizers") }) {
+			t.Errorf("nothing is owned in a way that blocks its owner's deletion: %v", rule.Resources)
+		}
+	}
+	want := []string{"rollouts/status", "services", "endpointslices"}
+	if diff := cmp.Diff(want, updated); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // secretRole is rendered only for namespaces that the values name.
 const secretRole = "secretrole.yaml"
 

@@ -120,7 +120,7 @@ func TestWithoutAScheduleItIsAlwaysOpen(t *testing.T) {
 }
 
 func TestTheZeroCalendarIsClosed(t *testing.T) {
-	want := answer{state: "closed", reason: "outside of the windows of spec.schedule, which never open"}
+	want := answer{state: "closed", reason: "outside the windows of spec.schedule, which never open"}
 	check(t, Calendar{}, []moment{{"2026-11-21T18:00:00Z", want}})
 	c, err := Parse(windows("Mars/Olympus"), nil)
 	if err == nil {
@@ -132,7 +132,7 @@ func TestTheZeroCalendarIsClosed(t *testing.T) {
 	}
 }
 
-const outside = "outside of the windows of spec.schedule"
+const outside = "outside the windows of spec.schedule"
 
 func TestWindows(t *testing.T) {
 	officeHours := windows("Europe/Berlin", window("0 9 * * MON-FRI", "8h"))

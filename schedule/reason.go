@@ -34,7 +34,7 @@ func (c Calendar) cause(s *search, now time.Time) (text string, ends time.Time) 
 	if i, end, found := c.freezes.longest(s, now); found {
 		return c.freezeNames[i] + c.until(end, " without an end"), end
 	}
-	const outside = "outside of the windows of spec.schedule"
+	const outside = "outside the windows of spec.schedule"
 	next := c.windows.next(s, now)
 	return outside + c.until(next, ", which never open"), next
 }

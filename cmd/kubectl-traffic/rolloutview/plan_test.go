@@ -42,8 +42,8 @@ func TestPlan(t *testing.T) {
 	}
 	const (
 		person   = "a user or a hook"
-		closed   = "outside of the windows of spec.schedule until Sun 2026-03-01 14:00 UTC"
-		tomorrow = "outside of the windows of spec.schedule until Mon 2026-03-02 14:00 UTC"
+		closed   = "outside the windows of spec.schedule until Sun 2026-03-01 14:00 UTC"
+		tomorrow = "outside the windows of spec.schedule until Mon 2026-03-02 14:00 UTC"
 	)
 	tests := []struct {
 		name     string

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -27,12 +28,15 @@ func TestEveryLeftoverOfAReleaseIsFound(t *testing.T) {
 	for _, kind := range (&nginx.Router{}).Kinds() {
 		switch kind.Kind {
 		case "Pod": // they go with their Deployment
+		case "Service":
+			objects = append(objects, object{kind, traffic.UnmatchedName("website")})
 		case "ServiceAccount", "RoleBinding":
 			objects = append(objects, object{kind, traffic.SharedProxyName})
 		default:
 			objects = append(objects, object{kind, traffic.ProxyName("website")})
 		}
 	}
+	objects = append(objects, object{networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), "serin-proxy-website"})
 	scheme := newScheme()
 	for _, o := range objects {
 		made, err := scheme.New(o.kind)
@@ -42,6 +46,7 @@ func TestEveryLeftoverOfAReleaseIsFound(t *testing.T) {
 		there := made.(client.Object)
 		there.SetNamespace("shop")
 		there.SetName(o.name)
+		there.SetLabels(map[string]string{traffic.LabelProxy: "website"})
 		left := leftovers(t.Context(), fake.NewClientBuilder().WithScheme(scheme).WithObjects(there).Build(), "shop")
 		if len(left) != 1 || !strings.Contains(left[0], "."+o.kind.Kind+" "+o.name) {
 			t.Errorf("%s %s is left, and found is %q", o.kind.Kind, o.name, left)

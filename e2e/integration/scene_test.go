@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -262,12 +263,20 @@ func leftovers(ctx context.Context, reader client.Reader, namespace string) (lef
 	for _, o := range []client.Object{
 		&splitv1.TrafficSplit{ObjectMeta: metav1.ObjectMeta{Name: "website"}},
 		backend(v1alpha1.RoleStable), backend(v1alpha1.RoleCanary),
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: traffic.UnmatchedName("website")}},
 		shared(&corev1.ServiceAccount{}), shared(&rbacv1.RoleBinding{}), proxy(&policyv1.PodDisruptionBudget{}),
 		proxy(&appsv1.Deployment{}), proxy(&autoscalingv2.HorizontalPodAutoscaler{}),
 	} {
 		if err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: o.GetName()}, o); !apierrors.IsNotFound(err) {
 			left = append(left, fmt.Sprintf("%T %s is still there: %v", o, o.GetName(), err))
 		}
+	}
+	var policies networkingv1.NetworkPolicyList
+	if err := reader.List(ctx, &policies, client.InNamespace(namespace), client.HasLabels{traffic.LabelProxy}); err != nil {
+		left = append(left, err.Error())
+	}
+	for i := range policies.Items {
+		left = append(left, fmt.Sprintf("%T %s is still there", &policies.Items[i], policies.Items[i].Name))
 	}
 	return left
 }

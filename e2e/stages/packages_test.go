@@ -65,7 +65,7 @@ func TestTheDecisionsOfThisRepositoryAreCachedAndItsProxyIsNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"./controllers/release", "./controllers/trafficsplit/plan", "./controllers/release/helmrelease", "./analysis/judge", "./traffic/nginx"} {
+	for _, name := range []string{"./controllers/release", "./controllers/trafficsplit/plan", "./controllers/release/helmrelease", "./analysis/judge", "./traffic/gatewayapi"} {
 		if !slices.Contains(got.Operator.Pure, name) {
 			t.Errorf("%s is not among the pure packages %v", name, got.Operator.Pure)
 		}

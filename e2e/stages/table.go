@@ -59,7 +59,7 @@ var withScenarios = []string{"./controllers/canaryrelease", "./controllers/traff
 
 // longest are the packages whose tests take longest.
 var longest = []string{
-	"./proxy/agent", "./controllers/canaryrelease", "./controllers/trafficsplit", "./controllers/canaryrelease/chart",
+	"./proxy/agent", "./controllers/canaryrelease", "./controllers/trafficsplit", "./controllers/canaryrelease/child",
 	"./certificate", "./controllers/rollout/telemetry", "./metricsapi/source/prometheus",
 }
 

@@ -35,7 +35,7 @@ func verdict(e ending, l Limits) error {
 		return releases.Failure("Helm was interrupted, and is called again")
 	case e.late:
 		return releases.LimitError(fmt.Sprintf("Helm takes longer than its limit of %s: make the chart or its values simpler", l.Time))
-	case e.killed && e.computed >= l.CPU-l.CPU/10: // the kernel counts ticks of the clock, and reports something less
+	case e.killed && e.computed >= l.CPU/2: // the kernel counts ticks of the clock, and reports something less
 		return releases.LimitError(fmt.Sprintf("Helm computes for longer than its limit of %s: make the chart or its values simpler", l.CPU))
 	case e.exhausted:
 		return releases.LimitError(fmt.Sprintf("Helm needs more memory than its limit of %d MiB: make the chart or its values smaller", l.Memory>>20))

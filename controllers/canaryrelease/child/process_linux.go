@@ -74,7 +74,7 @@ func (p program) run(ctx context.Context, call []byte, api http.Handler) ([]byte
 	return answer, verdict(ending{
 		late: errors.Is(context.Cause(timed), errLate), stopped: ctx.Err() != nil, tooMuch: errors.Is(readErr, releases.ErrTooMuch),
 		killed: signaled(command.ProcessState), ok: waitErr == nil && readErr == nil,
-		computed: command.ProcessState.UserTime() + command.ProcessState.SystemTime(), exhausted: said.exhausted,
+		overTime: command.ProcessState.ExitCode() == releases.ExitOverTime, exhausted: said.exhausted,
 	}, p.limits)
 }
 
@@ -105,11 +105,13 @@ func pipes(command *exec.Cmd) (io.WriteCloser, io.Reader, error) {
 // made of; its address space is much larger.
 func (p program) limit(pid int) error {
 	seconds := uint64(max(p.limits.CPU/time.Second, 1))
-	for resource, most := range map[int]uint64{
-		unix.RLIMIT_DATA: uint64(p.limits.Memory), unix.RLIMIT_CPU: seconds, //nolint:gosec // positive
-		unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: openFiles,
+	for resource, most := range map[int]unix.Rlimit{
+		unix.RLIMIT_DATA: same(uint64(p.limits.Memory)), //nolint:gosec // positive
+		// At the first limit the process is told to end, at the second one it is killed.
+		unix.RLIMIT_CPU:   {Cur: seconds, Max: seconds + 1},
+		unix.RLIMIT_FSIZE: same(0), unix.RLIMIT_CORE: same(0), unix.RLIMIT_NOFILE: same(openFiles),
 	} {
-		if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
+		if err := unix.Prlimit(pid, resource, &most, nil); err != nil {
 			return err
 		}
 	}
@@ -118,6 +120,9 @@ func (p program) limit(pid int) error {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(firstVictim), 0)
 	return nil
 }
+
+// same is a limit that can't be raised.
+func same(most uint64) unix.Rlimit { return unix.Rlimit{Cur: most, Max: most} }
 
 func signaled(state *os.ProcessState) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)

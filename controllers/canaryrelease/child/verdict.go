@@ -4,7 +4,6 @@ package child
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
 )
@@ -17,8 +16,8 @@ type ending struct {
 	tooMuch bool
 	// killed is whether a signal ended it, and ok whether it ended well.
 	killed, ok bool
-	// computed is how long it did.
-	computed time.Duration
+	// overTime is whether it computed for as long as it may.
+	overTime bool
 	// exhausted is whether it got no memory.
 	exhausted bool
 }
@@ -35,7 +34,7 @@ func verdict(e ending, l Limits) error {
 		return releases.Failure("Helm was interrupted, and is called again")
 	case e.late:
 		return releases.LimitError(fmt.Sprintf("Helm takes longer than its limit of %s: make the chart or its values simpler", l.Time))
-	case e.killed && e.computed >= l.CPU/2: // the kernel counts ticks of the clock, and reports something less
+	case e.overTime:
 		return releases.LimitError(fmt.Sprintf("Helm computes for longer than its limit of %s: make the chart or its values simpler", l.CPU))
 	case e.exhausted:
 		return releases.LimitError(fmt.Sprintf("Helm needs more memory than its limit of %d MiB: make the chart or its values smaller", l.Memory>>20))

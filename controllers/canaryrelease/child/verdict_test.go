@@ -14,13 +14,12 @@ func TestTheLimitThatEndedAProcessIsNamed(t *testing.T) {
 		ending ending
 		want   string
 	}{
-		"time":                        {ending{late: true, killed: true}, "takes longer than its limit of 1m0s"},
-		"computing":                   {ending{killed: true, computed: 1020 * time.Millisecond}, "computes for longer than its limit of 1s"},
-		"computing, as it is counted": {ending{killed: true, computed: 985 * time.Millisecond}, "computes for longer than its limit of 1s"},
-		"memory":                      {ending{killed: true, computed: 300 * time.Millisecond, exhausted: true}, "needs more memory than its limit of 160 MiB"},
-		"memory of the pod":           {ending{killed: true, computed: 300 * time.Millisecond}, "the memory of the manager's pod is used up"},
-		"the caller":                  {ending{stopped: true, killed: true, computed: 2 * time.Second}, "was interrupted"},
-		"a failure":                   {ending{}, "failed"},
+		"time":              {ending{late: true, killed: true}, "takes longer than its limit of 1m0s"},
+		"computing":         {ending{overTime: true}, "computes for longer than its limit of 1s"},
+		"memory":            {ending{killed: true, exhausted: true}, "needs more memory than its limit of 160 MiB"},
+		"memory of the pod": {ending{killed: true}, "the memory of the manager's pod is used up"},
+		"the caller":        {ending{stopped: true, killed: true}, "was interrupted"},
+		"a failure":         {ending{}, "failed"},
 	} {
 		if err := verdict(test.ending, l); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, test.want)

@@ -16,6 +16,9 @@ const (
 	// MaxAnswer is the most bytes of an answer. A proposal stays in the controller's memory
 	// while its CanaryRelease does.
 	MaxAnswer = 2 << 20
+	// ExitOverTime is the status with which the process ends when the kernel says that it has
+	// computed for as long as it may.
+	ExitOverTime = 3
 )
 
 // Methods of a Call.

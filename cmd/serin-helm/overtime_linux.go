@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
+)
+
+// endOverTime ends this process when the kernel says that it has computed for as long as it may,
+// so that the manager need not guess why. A second later the kernel would kill it.
+func endOverTime() {
+	over := make(chan os.Signal, 1)
+	signal.Notify(over, syscall.SIGXCPU)
+	go func() {
+		<-over
+		os.Exit(releases.ExitOverTime)
+	}()
+}

@@ -51,6 +51,15 @@ func backends(canary string, weight int, stable string) string {
 	return fmt.Sprintf(`[{"service": %q, "weight": %d}, {"service": %q, "weight": %d}]`, canary, weight, stable, 100-weight)
 }
 
+// list is what backends as JSON are in an object.
+func (o *otherTool) list(backends string) (list []any) {
+	o.Helper()
+	if err := json.Unmarshal([]byte(backends), &list); err != nil {
+		o.Fatal(err)
+	}
+	return list
+}
+
 // split is an empty split of the tool's version.
 func (o *otherTool) split() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
@@ -65,11 +74,7 @@ func (o *otherTool) createSplit(backends string) {
 	o.Helper()
 	u := o.split()
 	u.SetOwnerReferences([]metav1.OwnerReference{o.owner})
-	var list []any
-	if err := json.Unmarshal([]byte(backends), &list); err != nil {
-		o.Fatal(err)
-	}
-	u.Object["spec"] = map[string]any{"service": o.root, "backends": list}
+	u.Object["spec"] = map[string]any{"service": o.root, "backends": o.list(backends)}
 	if err := admin.Create(o.Context(), u); err != nil {
 		o.Fatal(err)
 	}
@@ -145,12 +150,7 @@ func (o *otherTool) update(backends string) {
 			o.Fatal(err)
 		}
 		delete(u.Object, "status")
-		spec := u.Object["spec"].(map[string]any)
-		var list []any
-		if err := json.Unmarshal([]byte(backends), &list); err != nil {
-			o.Fatal(err)
-		}
-		spec["backends"] = list
+		u.Object["spec"].(map[string]any)["backends"] = o.list(backends)
 		return admin.Update(ctx, u) == nil // else another writer was first
 	})
 }
@@ -197,11 +197,7 @@ func TestWhatOtherToolsWriteAndSerinCantServeIsRefusedAtOnce(t *testing.T) {
 	} {
 		o := &otherTool{scene: s, version: test.version, root: "shop"}
 		u := o.split()
-		var list []any
-		if err := json.Unmarshal([]byte(test.backends), &list); err != nil {
-			t.Fatal(err)
-		}
-		u.Object["spec"] = map[string]any{"service": test.service, "backends": list}
+		u.Object["spec"] = map[string]any{"service": test.service, "backends": o.list(test.backends)}
 		if err := admin.Create(t.Context(), u); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, test.want)
 		}

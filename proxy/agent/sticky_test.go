@@ -143,6 +143,7 @@ func TestOnlyWhatMatchesComesBack(t *testing.T) {
 
 // The Services of the versions have the same names in each release.
 func TestAClientOfOneSessionIsDrawnAnewInTheNext(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, rigOptions{})
 	stable, canary := serveAt(t, "web-stable", "127.0.0.1:0"), serveAt(t, "web-canary", "127.0.0.1:0")
 	release := func(session string, a, b int32) {

@@ -34,7 +34,7 @@ func TestGateway(t *testing.T) {
 		s.follow(shares, v1alpha1.ReasonStable)
 		s.requireRoute(written)
 
-		// Nobody measures v3, so that its step waits for as long as it takes to look.
+		// Nothing measures v3, and an inconclusive step is held: it waits until the status says so.
 		s.kubectl("patch", "rollout", siteName, "--type=merge", "-p", `{"spec":{"analysis":{"onInconclusive":"Hold"}}}`)
 		s.setImage("v3", "v2")
 		s.follow(shares, v1alpha1.ReasonWaitingForEvidence)

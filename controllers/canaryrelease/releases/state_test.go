@@ -41,7 +41,7 @@ func TestTheStateOfAReleaseIsReadOffLabels(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoNameOfAReleaseIsAskedOfNobody(t *testing.T) {
+func TestWhatIsNoNameOfAReleaseIsNotLookedFor(t *testing.T) {
 	list := func(context.Context, string) ([]metav1.ObjectMeta, error) {
 		t.Error("the API server was asked")
 		return nil, nil

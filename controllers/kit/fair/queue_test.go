@@ -76,7 +76,7 @@ func TestSlotsGoToNamespacesInTurns(t *testing.T) {
 }
 
 // Whatever one namespace does, another waits for at most one task of each namespace, per slot.
-func TestNobodyWaitsForMoreThanOneTaskOfEachOther(t *testing.T) {
+func TestANamespaceWaitsForAtMostOneTaskOfEachOther(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		limits := Limits{Slots: 1 + random.IntN(4), PerNamespace: 1 + random.IntN(2), Waiting: 1 + random.IntN(50)}

@@ -149,6 +149,9 @@ func TestWhatIfAndReplayAgree(t *testing.T) {
 			if err != nil {
 				t.Fatal(setting, err)
 			}
+			if len(page.Points) == 0 || len(page.Points) != len(command) {
+				t.Fatalf("%s: the page judges %d windows, the command %d", setting, len(page.Points), len(command))
+			}
 			for i, p := range page.Points {
 				if p.Tried != command[i] {
 					t.Errorf("%s, window %d: the page says %+v, the command %+v", setting, i, p.Tried, command[i])

@@ -54,7 +54,7 @@ func counters(t *testing.T, bad func(hash string) bool) (url string) {
 	return server.URL
 }
 
-// section finds one of a page by its heading.
+// sectionOf finds a section of a page by its heading.
 func sectionOf(t *testing.T, name, heading string) section {
 	t.Helper()
 	sections := page(t, name)

@@ -130,6 +130,7 @@ var layers = []layer{
 	{folder: "cmd", imports: []string{""}},
 	{folder: "cmd/build", pure: true},
 	{folder: "cmd/kubectl-traffic", imports: []string{"./cmd/build", "./cmd/kubectl-traffic", "./api", "./analysis/recording", "./analysis/replay", "./metricsapi/observe", "./schedule", "./skew", "github.com/cli/browser", "github.com/spf13/cobra", "golang.org/x/sync", "golang.org/x/term", "k8s.io", "sigs.k8s.io"}},
+	{folder: "cmd/kubectl-traffic/commands/split", imports: []string{"./cmd/kubectl-traffic", "./api", "./traffic", "github.com/spf13/cobra", "k8s.io", "sigs.k8s.io"}},
 	{folder: "cmd/kubectl-traffic/canaryrights", imports: []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/client"}, pure: true},
 	{folder: "cmd/kubectl-traffic/trafficblock", imports: []string{"k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/tags", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,21 +16,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/tags"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/trafficblock"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // latest is the newest version that is ready, or "". It may be one that an earlier command
 // dropped from the split, or that never was a backend of it.
 func (l *loaded) latest(ctx context.Context) (string, error) {
-	names, err := l.versions(ctx)
+	services, err := l.versions(ctx)
 	if err != nil {
 		return "", fmt.Errorf("find out what %s stands for: %w", trafficblock.Latest, err)
 	}
 	var candidates []trafficblock.Candidate
-	for _, name := range names {
-		c, err := l.candidate(ctx, name)
+	for _, service := range services {
+		c, err := l.candidate(ctx, service)
 		if err != nil {
 			return "", fmt.Errorf("find out what %s stands for: %w", trafficblock.Latest, err)
 		}
@@ -40,10 +39,10 @@ func (l *loaded) latest(ctx context.Context) (string, error) {
 	return trafficblock.Newest(candidates)
 }
 
-// versions are the backends of the split, and the Services of the namespace that select some of
-// the root Service's pods, as the Service of a version does. A Service with the selector of
+// versions are the Services of the split's backends, and those of the namespace that select some
+// of the root Service's pods, as the Service of a version does. A Service with the selector of
 // another one of them is the same version, and left out; so is one that a tag has made.
-func (l *loaded) versions(ctx context.Context) ([]string, error) {
+func (l *loaded) versions(ctx context.Context) ([]*corev1.Service, error) {
 	var services corev1.ServiceList
 	if err := l.api.List(ctx, &services, client.InNamespace(l.split.Namespace)); err != nil {
 		return nil, err
@@ -52,53 +51,35 @@ func (l *loaded) versions(ctx context.Context) ([]string, error) {
 	for i := range services.Items {
 		byName[services.Items[i].Name] = &services.Items[i]
 	}
-	var names []string
-	var selectors []map[string]string
+	var found []*corev1.Service
 	for _, b := range l.block.Backends() {
-		names = append(names, b.Service)
 		if service := byName[b.Service]; service != nil {
-			selectors = append(selectors, service.Spec.Selector)
+			found = append(found, service)
 		}
 	}
 	root := byName[tags.Root(l.split)]
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		service := byName[name]
-		known := slices.ContainsFunc(selectors, func(s map[string]string) bool { return maps.Equal(s, service.Spec.Selector) })
-		if known || root == nil || tags.Made(service, l.split) || !selectsSomeOf(root, service) {
-			continue
+		known := slices.ContainsFunc(found, func(s *corev1.Service) bool { return maps.Equal(s.Spec.Selector, service.Spec.Selector) })
+		if !known && root != nil && !tags.Made(service, l.split) && selectsSomeOf(root, service) {
+			found = append(found, service)
 		}
-		names, selectors = append(names, name), append(selectors, service.Spec.Selector)
 	}
-	return names, nil
+	return found, nil
 }
 
 // selectsSomeOf is whether a Service selects pods of the root Service, and by more labels than
-// that. What the operator adds to the root's selector while its proxies carry the traffic does
-// not count.
+// its owner gave that.
 func selectsSomeOf(root, service *corev1.Service) bool {
-	own := map[string]string{}
-	for key, value := range root.Spec.Selector {
-		if !strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") {
-			own[key] = value
-		}
-	}
-	for key, value := range own {
-		if service.Spec.Selector[key] != value {
-			return false
-		}
-	}
-	return len(own) > 0 && len(service.Spec.Selector) > len(own)
+	_, err := traffic.PinKeys(root, service)
+	return err == nil && len(traffic.DeclaredSelector(root)) > 0
 }
 
 // candidate says how many endpoints of a Service are ready, and how old they are.
-func (l *loaded) candidate(ctx context.Context, name string) (trafficblock.Candidate, error) {
-	c := trafficblock.Candidate{Service: name}
-	service, err := l.service(ctx, name)
-	if err != nil || service == nil {
-		return c, err
-	}
+func (l *loaded) candidate(ctx context.Context, service *corev1.Service) (trafficblock.Candidate, error) {
+	c := trafficblock.Candidate{Service: service.Name}
 	var slices discoveryv1.EndpointSliceList
-	err = l.api.List(ctx, &slices, client.InNamespace(l.split.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: name})
+	err := l.api.List(ctx, &slices, client.InNamespace(l.split.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service.Name})
 	if err != nil {
 		return c, err
 	}

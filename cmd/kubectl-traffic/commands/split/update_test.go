@@ -25,6 +25,7 @@ import (
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/tags"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/trafficblock"
+	"github.com/serin-dev/serin/traffic"
 )
 
 const space = "shop"
@@ -302,8 +303,8 @@ func TestLatestIsTheVersionWithTheNewestReplicaSetThatIsReady(t *testing.T) {
 }
 
 // backendsAfterLatest runs a command with @latest in a world whose split has the backends echo-v1 and
-// echo-v2, and returns the backends that it leaves.
-func backendsAfterLatest(t *testing.T, objects ...client.Object) ([]splitv1.Backend, error) {
+// echo-v2 and holds the root Service by a pin, and returns the backends that it leaves.
+func backendsAfterLatest(t *testing.T, pin traffic.Pin, objects ...client.Object) ([]splitv1.Backend, error) {
 	t.Helper()
 	early := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	objects = append(objects, echoSplit())
@@ -314,7 +315,10 @@ func backendsAfterLatest(t *testing.T, objects ...client.Object) ([]splitv1.Back
 	if err := api.Get(t.Context(), client.ObjectKey{Namespace: space, Name: "echo"}, root); err != nil {
 		t.Fatal(err)
 	}
-	root.Spec.Selector = map[string]string{"app": "echo", "serin.dev/proxy": "echo"}
+	root.Spec.Selector = map[string]string{"app": "echo", traffic.LabelProxy: "echo"}
+	if err := traffic.SetPin(root, pin); err != nil {
+		t.Fatal(err)
+	}
 	if err := api.Update(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
@@ -324,14 +328,21 @@ func backendsAfterLatest(t *testing.T, objects ...client.Object) ([]splitv1.Back
 
 func TestLatestMayBeAVersionThatIsNoBackend(t *testing.T) {
 	early := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	got, err := backendsAfterLatest(t, running("echo-v3", early.Add(2*time.Hour), true)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// echo-v1 stays for its tag.
-	want := []splitv1.Backend{{Service: "echo-v1"}, {Service: "echo-v3", Weight: 100}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+	for name, pin := range map[string]traffic.Pin{
+		"the root Service leads to proxies":       {},
+		"the root Service is narrowed to echo-v1": {Split: "echo", Keys: map[string]string{"version": "echo-v1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := backendsAfterLatest(t, pin, running("echo-v3", early.Add(2*time.Hour), true)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// echo-v1 stays for its tag.
+			want := []splitv1.Backend{{Service: "echo-v1"}, {Service: "echo-v3", Weight: 100}}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 
@@ -346,7 +357,7 @@ func TestLatestIsNoServiceOfAnotherApp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			other := echoService("other")
 			other.Spec.Selector = selector
-			got, err := backendsAfterLatest(t, append(running("other", early.Add(2*time.Hour), true), other)...)
+			got, err := backendsAfterLatest(t, traffic.Pin{}, append(running("other", early.Add(2*time.Hour), true), other)...)
 			if err != nil {
 				t.Fatal(err)
 			}

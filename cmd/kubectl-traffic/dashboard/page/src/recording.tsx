@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { axes, Chart, type Make, powers } from "./chart";
+import { times } from "./time";
 import { WhatIf } from "./whatif";
 
 // Point is a window of the release, with all of the release up to it.
@@ -83,8 +84,6 @@ function sayDifference(p: Point): string {
   if (p.difference === undefined) return "Nothing can be compared yet";
   return `At the end the canary fails ${p.difference.toFixed(2)} percentage points more often than stable, between ${p.low?.toFixed(2)} and ${p.high?.toFixed(2)}`;
 }
-
-const times = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
 
 function Table({ points }: { points: Point[] }) {
   return (

@@ -5,6 +5,7 @@ import { ask } from "./api";
 import { axes, Chart, type Make, powers } from "./chart";
 import { Notice } from "./parts";
 import type { Settings } from "./recording";
+import { times } from "./time";
 
 interface Judgement {
   evidence: number;
@@ -105,7 +106,6 @@ function Result({ tried: t }: { tried: Tried }) {
   );
 }
 
-const times = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
 const number = (x: number) => String(Number(x.toPrecision(3)));
 const said = (j: Judgement) => `${j.verdict}, ${j.action}`;
 const positive = (x: number) => (x > 0 ? x : null);

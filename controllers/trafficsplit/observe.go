@@ -54,7 +54,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if o.Next = r.Options.means(split); o.Next == traffic.MeansProxies {
 		o.Settling = traffic.Settle(split, services, o.Now)
 	}
-	known := traffic.Known{Services: services, Groups: groups, Proxied: r.Options.means(split) == traffic.MeansProxies}
+	known := traffic.Known{Services: services, Groups: groups, Proxied: o.Next == traffic.MeansProxies}
 	o.Resolved, o.Problems = traffic.Resolve(split, known)
 	o.Root = rootOf(services[o.Resolved.Root])
 	o.target = traffic.Target{Split: split, Root: o.Root.Service, Resolved: o.Resolved}
@@ -154,7 +154,7 @@ func rootOf(service *corev1.Service) plan.Root {
 // observeRouter finds the router that the split asks for, and what there is of a
 // data plane, which may be another router's when the annotation was changed.
 func (r *Reconciler) observeRouter(ctx context.Context, o *observation) error {
-	o.Router, o.Claim, o.Next = r.Options.routerName(o.Split), r.Options.claim(o.Split), r.Options.means(o.Split)
+	o.Router, o.Claim = r.Options.routerName(o.Split), r.Options.claim(o.Split)
 	if leader := r.leader(o.Split); leader != nil {
 		o.Moving = leader.Name() != o.Router
 		return r.observeDataPlane(ctx, o, leader)

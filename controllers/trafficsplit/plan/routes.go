@@ -47,13 +47,14 @@ func lead(o Observation, d *Decision) {
 }
 
 // pinRoot keeps the requests past the routes to the backend that the split names. A
-// backend without ready pods is not what requests are moved to.
+// backend without ready pods is not what requests are moved to. Where the selector leads all
+// requests, and no backend has a weight, they stay where they are.
 func pinRoot(o Observation) []kit.Action {
 	if o.Root.Presence != kit.Present || !o.Endpoints.Known {
 		return nil
 	}
 	switch live := traffic.PinOf(o.Root.Service).Keys; {
-	case o.Pin.Backend == "" && len(live) > 0:
+	case o.Pin.Backend == "" && len(live) > 0 && o.Means == traffic.MeansRoutes:
 		return []kit.Action{UnpinRoot{Write{serviceObject(o.Root.Service), "the split names no backend for requests past its routes"}}}
 	case o.Pin.Backend == "", o.Pin.Problem != "", maps.Equal(live, o.Pin.Keys), o.pinStarves():
 		return nil

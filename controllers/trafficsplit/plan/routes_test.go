@@ -391,6 +391,15 @@ func TestDecideBySelector(t *testing.T) {
 		"a pod of the other version is still an endpoint": {
 			from: long(), edit: func(o *plan.Observation) { o.Pin.Around = 1 }, reason: splitv1.ReasonWaitingForService,
 		},
+		"without a weight, the Service stays with the version that it has": {
+			from: long(), edit: func(o *plan.Observation) {
+				o.Pin = plan.Pin{}
+				for i := range o.Resolved.Ports {
+					o.Resolved.Ports[i].Destinations = nil
+				}
+			},
+			reason: splitv1.ReasonPending, says: "no backend with a weight above 0",
+		},
 		"a pod of the version is no endpoint yet": {
 			from: long(), edit: func(o *plan.Observation) { o.Pin.Missing = 1 }, reason: splitv1.ReasonWaitingForService,
 		},

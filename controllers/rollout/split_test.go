@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -320,6 +321,19 @@ func TestTheLiveWeightIsUnknownWhilePortsDiffer(t *testing.T) {
 	}
 	if got := observedWeight(backends(80, 0), "website-stable", "website-canary"); got != -1 {
 		t.Errorf("with a port that the canary gets nothing of: %d", got)
+	}
+}
+
+func TestWhetherTrafficMetricsAreServedIsLookedAtNoLaterThanAnythingElse(t *testing.T) {
+	r := &Reconciler{options: Options{TrafficMetrics: func() bool { return false }}}
+	ro := website()
+	ro.Spec.Analysis = &v1alpha1.Analysis{}
+	for before, want := range map[time.Duration]time.Duration{0: servedRecheck, time.Second: time.Second, time.Hour: servedRecheck} {
+		s := snapshot{Observation: state.Observation{Rollout: ro, RouterName: v1alpha1.RouterNone}, recheck: before}
+		r.observeCounting(&s, nil)
+		if s.recheck != want || s.Metrics.Problem == "" {
+			t.Errorf("looked at again after %s, want %s; problem %q", s.recheck, want, s.Metrics.Problem)
+		}
 	}
 }
 

@@ -61,8 +61,8 @@ func (r *Reconciler) observeMetrics(ctx context.Context, s *snapshot) error {
 		s.Metrics = strategy.Metrics{Problem: err.Error()}
 		return nil
 	}
-	s.Metrics = s.heldAgainst(resolved)
 	r.observeCounting(s, resolved)
+	s.holdAgainst(resolved)
 	return nil
 }
 
@@ -74,18 +74,13 @@ func clusterTemplate(ro *v1alpha1.Rollout) int {
 	})
 }
 
-// heldAgainst are the user's metrics as the judge takes them.
-func (s *snapshot) heldAgainst(resolved []resolve.Metric) strategy.Metrics {
+// holdAgainst takes the user's metrics as the judge does.
+func (s *snapshot) holdAgainst(resolved []resolve.Metric) {
 	// A mistake in what is read here is reported where the rest of the settings is.
 	read, _ := settings.Of(s.Rollout.Spec.Analysis)
-	of := evidence.Of(resolved, read.Judge.Tolerance)
-	if s.routerless() {
-		of = of.Counted(evidence.CountingOf(s.Rollout.Spec.Analysis, resolved), resolved)
-	}
-	return strategy.Metrics{
-		Limits: of.Limits, Comparisons: of.Comparisons,
-		ValuesOnly: of.ValuesOnly, StaleAfter: of.StaleAfter, Tolerance: of.Tolerance,
-	}
+	of := evidence.Of(resolved, read.Judge.Tolerance).Counted(s.counting, resolved)
+	s.Metrics.Limits, s.Metrics.Comparisons = of.Limits, of.Comparisons
+	s.Metrics.ValuesOnly, s.Metrics.StaleAfter, s.Metrics.Tolerance = of.ValuesOnly, of.StaleAfter, of.Tolerance
 }
 
 // servedRecheck is how often it is looked at again whether the cluster serves what a Rollout
@@ -101,7 +96,7 @@ func (r *Reconciler) observeCounting(s *snapshot, resolved []resolve.Metric) {
 	if s.counting == evidence.CountingReplicaSets && r.options.TrafficMetrics != nil && !r.options.TrafficMetrics() {
 		s.Metrics.Problem = "spec.analysis: nothing counts the requests of each version with the router none: no metric has compare, and the cluster serves no TrafficMetrics; " +
 			"compare counters by pod-template-hash in spec.analysis.metrics, install the TrafficMetrics server with a Prometheus profile that measures pods, or remove spec.analysis"
-		s.recheck = servedRecheck
+		s.recheck = sooner(s.recheck, servedRecheck)
 	}
 }
 
@@ -152,8 +147,8 @@ func (r *Reconciler) attachMetrics(s *snapshot, judged time.Time) {
 	stale := judge.Defaults().StaleAfter
 	switch s.counting {
 	case evidence.CountingComparison:
-		s.Windows, stale = evidence.Traffic(series, last), s.Metrics.StaleAfter
-		series = evidence.Rest(series)
+		s.Windows, series = evidence.Traffic(series, last)
+		stale = s.Metrics.StaleAfter
 	case evidence.CountingValues:
 		stale = -1 // there is nothing to wait for
 	case evidence.CountingNothing, evidence.CountingReplicaSets:

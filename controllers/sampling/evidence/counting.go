@@ -45,7 +45,7 @@ func CountingOf(a *v1alpha1.Analysis, list []resolve.Metric) Counting {
 		return CountingNothing
 	case has(func(m *resolve.Metric) bool { return m.Provider.Type == v1alpha1.ProviderTrafficMetrics }):
 		return CountingReplicaSets
-	case has(compared):
+	case has(counts):
 		return CountingComparison
 	case has(func(*resolve.Metric) bool { return true }) && a.MinSuccessRate == "" && len(a.MaxLatency) == 0:
 		return CountingValues
@@ -53,17 +53,15 @@ func CountingOf(a *v1alpha1.Analysis, list []resolve.Metric) Counting {
 	return CountingReplicaSets
 }
 
-func compared(m *resolve.Metric) bool { return m.Compare != nil }
-
-// longestStale is how old a number may be at most: a Job's counts as long as its step lasts.
-const longestStale = 1000 * 24 * time.Hour
+// counts reports whether a metric is compared, and not only tried out.
+func counts(m *resolve.Metric) bool { return !m.DryRun && m.Compare != nil }
 
 // Counted are the settings where no router counts the requests. The metric that does is the
 // traffic, and no comparison beside it: its failures count once.
 func (s Settings) Counted(by Counting, list []resolve.Metric) Settings {
 	switch by {
 	case CountingComparison:
-		at := slices.IndexFunc(list, func(m resolve.Metric) bool { return !m.DryRun && compared(&m) })
+		at := slices.IndexFunc(list, func(m resolve.Metric) bool { return counts(&m) })
 		s.StaleAfter, s.Tolerance = staleIntervals*list[at].Interval, s.Comparisons[0].Tolerance
 		s.Comparisons = s.Comparisons[1:]
 	case CountingValues:
@@ -74,27 +72,18 @@ func (s Settings) Counted(by Counting, list []resolve.Metric) Settings {
 }
 
 // Traffic are the windows of the first metric that is compared since the last one that was
-// judged: what it counts is the traffic.
-func Traffic(series []metrics.Series, judged time.Time) (out []analysis.Window) {
-	at := slices.IndexFunc(series, func(s metrics.Series) bool { return !s.Metric.DryRun && compared(&s.Metric) })
+// judged: what it counts is the traffic. The rest are the series but for that one.
+func Traffic(series []metrics.Series, judged time.Time) (windows []analysis.Window, rest []metrics.Series) {
+	at := slices.IndexFunc(series, func(s metrics.Series) bool { return counts(&s.Metric) })
 	if at < 0 {
-		return nil
+		return nil, series
 	}
 	more := series[at].Metric.Compare.More
 	for _, w := range series[at].Windows {
 		if w.End.After(judged) {
 			w.Canary, w.Stable = arm(w.Canary, more), arm(w.Stable, more)
-			out = append(out, w.Window)
+			windows = append(windows, w.Window)
 		}
 	}
-	return out
-}
-
-// Rest are the series but for that of Traffic.
-func Rest(series []metrics.Series) []metrics.Series {
-	at := slices.IndexFunc(series, func(s metrics.Series) bool { return !s.Metric.DryRun && compared(&s.Metric) })
-	if at < 0 {
-		return series
-	}
-	return slices.Delete(slices.Clone(series), at, at+1)
+	return windows, slices.Delete(slices.Clone(series), at, at+1)
 }

@@ -72,16 +72,17 @@ func TestWhatTheComparisonCountsIsTheTraffic(t *testing.T) {
 		{Metric: resolve.Metric{Name: "orders", Compare: &resolve.Comparison{More: true}}, Windows: []metrics.Window{window(15, 9)}},
 	}
 	want := []analysis.Window{window(20, 3).Window}
-	if diff := cmp.Diff(want, Traffic(series, at(10))); diff != "" {
+	got, rest := Traffic(series, at(10))
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := Traffic(series[2:], at(0)); len(got) != 1 || got[0].Canary.Failures != 1 || got[0].Stable.Failures != 39 {
-		t.Errorf("what is counted as good: %+v", got)
-	}
-	if rest := Rest(series); len(rest) != 2 || rest[0].Metric.Name != "queue" || rest[1].Metric.Name != "orders" || len(series) != 3 {
+	if len(rest) != 2 || rest[0].Metric.Name != "queue" || rest[1].Metric.Name != "orders" || len(series) != 3 {
 		t.Errorf("rest %+v", rest)
 	}
-	if Traffic(series[:1], at(0)) != nil || len(Rest(series[:1])) != 1 {
+	if got, _ := Traffic(series[2:], at(0)); len(got) != 1 || got[0].Canary.Failures != 1 || got[0].Stable.Failures != 39 {
+		t.Errorf("what is counted as good: %+v", got)
+	}
+	if got, rest := Traffic(series[:1], at(0)); got != nil || len(rest) != 1 {
 		t.Error("a number is no traffic")
 	}
 }

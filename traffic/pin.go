@@ -80,8 +80,8 @@ func PinKeys(root, backend *corev1.Service) (map[string]string, error) {
 		}
 	}
 	if len(keys) == 0 || !labels.SelectorFromSet(declared).Matches(labels.Set(of)) {
-		return nil, fmt.Errorf("%s: Service %q does not select some of the pods of Service %q, so requests to %q can't be kept to it; "+
-			"give its selector all labels of %q and one more, or remove the annotation", FieldDefaultBackend, backend.Name, root.Name, root.Name, root.Name)
+		return nil, fmt.Errorf("Service %q does not select some of the pods of Service %q, so requests to %q can't be kept to it; "+
+			"give its selector all labels of %q and one more, or name another Service", backend.Name, root.Name, root.Name, root.Name)
 	}
 	return keys, nil
 }

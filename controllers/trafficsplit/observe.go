@@ -216,21 +216,21 @@ func (r *Reconciler) rival(ctx context.Context, split *splitv1.TrafficSplit, roo
 
 // observePin finds what the root Service is to be narrowed to, and which other endpoints it has.
 func (r *Reconciler) observePin(ctx context.Context, o *observation, services map[string]*corev1.Service) error {
-	name := traffic.DefaultBackend(o.Split)
+	name, field := traffic.DefaultBackend(o.Split), traffic.FieldDefaultBackend
 	if o.Next == traffic.MeansSelector {
-		name = traffic.Chosen(o.Split)
+		name, field = traffic.Chosen(o.Split), "spec.backends"
 	}
 	if !o.Means.Narrows() && !o.Next.Narrows() || name == "" || o.Root.Service == nil {
 		return nil
 	}
 	o.Pin.Backend = name
 	if services[name] == nil {
-		o.Pin.Problem = fmt.Sprintf("%s: Service %q does not exist; create it", traffic.FieldDefaultBackend, name)
+		o.Pin.Problem = fmt.Sprintf("%s: Service %q does not exist; create it", field, name)
 		return nil
 	}
 	keys, err := traffic.PinKeys(o.Root.Service, services[name])
 	if err != nil {
-		o.Pin.Problem = err.Error()
+		o.Pin.Problem = field + ": " + err.Error()
 		return nil //nolint:nilerr // the plan says so
 	}
 	o.Pin.Keys = keys

@@ -18,6 +18,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -323,5 +324,21 @@ func TestNothingOfARouteIsLeft(t *testing.T) {
 	}
 	if err := w.api.Get(w.ctx(), client.ObjectKey{Namespace: namespace, Name: "web"}, &splitv1.TrafficSplit{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the split is still there: %v", err)
+	}
+}
+
+func TestWhatKeepsAServiceFromBeingNarrowedIsAFaultOfItsField(t *testing.T) {
+	same := map[string]string{"app": "web"}
+	services := map[string]*corev1.Service{"web": makeService("web", same), "web-stable": makeService("web-stable", same)}
+	split := makeSplit(100, 0)
+	splitv1.SetRouting(split, splitv1.Routing{DefaultBackend: "web-missing"})
+	for means, want := range map[traffic.Means]string{
+		traffic.MeansRoutes:   `.defaultBackend: Service "web-missing" does not exist`,
+		traffic.MeansSelector: `spec.backends: Service "web-stable" does not select some of the pods of Service "web"`,
+	} {
+		o := &observation{Observation: plan.Observation{Split: split, Means: means, Next: means, Root: rootOf(services["web"])}}
+		if err := (&Reconciler{}).observePin(t.Context(), o, services); err != nil || !strings.Contains(o.Pin.Problem, want) {
+			t.Errorf("%s: %q, %v", means, o.Pin.Problem, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ package selector
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,23 +64,12 @@ func (Router) Check(split traffic.Split, services map[string]*corev1.Service) []
 		return problems
 	}
 	for _, p := range root.Spec.Ports {
-		if !leadsTo(p, backend) {
+		if !slices.ContainsFunc(backend.Spec.Ports, func(of corev1.ServicePort) bool { return of.TargetPort == p.TargetPort }) {
 			problems = append(problems, unsupported("spec.backends: with the router none, clients of Service %q reach the port of the pods that its own port %d names, and Service %q leads to another one; "+
 				"give both the same targetPort, or choose another router", root.Name, p.Port, backend.Name))
 		}
 	}
 	return problems
-}
-
-// leadsTo reports whether a backend has a port with the target port of one of the root
-// Service's.
-func leadsTo(port corev1.ServicePort, backend *corev1.Service) bool {
-	for _, p := range backend.Spec.Ports {
-		if p.TargetPort == port.TargetPort {
-			return true
-		}
-	}
-	return false
 }
 
 func unsupported(format string, args ...any) traffic.Problem {

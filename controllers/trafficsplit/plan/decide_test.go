@@ -127,6 +127,19 @@ func actions(d plan.Decision) string {
 // wanted stands for the digest of what is to be served.
 const wanted = "wanted"
 
+// decided is what is decided of an edited observation, with the actions that are wanted.
+func decided(t *testing.T, o plan.Observation, edit func(*plan.Observation), want string) plan.Decision {
+	t.Helper()
+	if edit != nil {
+		edit(&o)
+	}
+	d := decide(o)
+	if got := actions(d); got != want {
+		t.Errorf("actions: %q, want %q", got, want)
+	}
+	return d
+}
+
 func decide(o plan.Observation) plan.Decision {
 	o.DataPlane.Proxies = slices.Clone(o.DataPlane.Proxies)
 	for i := range o.DataPlane.Proxies {
@@ -512,14 +525,7 @@ func TestDecide(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := test.from
-			if test.edit != nil {
-				test.edit(&o)
-			}
-			d := decide(o)
-			if got := actions(d); got != test.actions {
-				t.Errorf("actions: %q, want %q", got, test.actions)
-			}
+			d := decided(t, test.from, test.edit, test.actions)
 			programmed, message := "", ""
 			if d.Report != nil {
 				programmed = fmt.Sprintf("%s %s", d.Report.Programmed.Status, d.Report.Programmed.Reason)

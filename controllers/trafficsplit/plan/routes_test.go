@@ -186,14 +186,7 @@ func TestDecideByRoutes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := test.from
-			if test.edit != nil {
-				test.edit(&o)
-			}
-			got := decide(o)
-			if a := actions(got); a != test.actions {
-				t.Errorf("actions: %q, want %q", a, test.actions)
-			}
+			got := decided(t, test.from, test.edit, test.actions)
 			if c := got.Report.Programmed; c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
 				t.Errorf("Programmed: %+v, want %s %q", c, test.reason, test.says)
 			}
@@ -335,14 +328,7 @@ func TestWithdrawByRoutes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := test.from
-			if test.edit != nil {
-				test.edit(&o)
-			}
-			got := decide(o)
-			if a := actions(got); a != test.actions {
-				t.Errorf("actions: %q, want %q", a, test.actions)
-			}
+			got := decided(t, test.from, test.edit, test.actions)
 			if got.After != test.again {
 				t.Errorf("again after %s, want %s", got.After, test.again)
 			}
@@ -411,14 +397,7 @@ func TestDecideBySelector(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := test.from
-			if test.edit != nil {
-				test.edit(&o)
-			}
-			d := decide(o)
-			if got := actions(d); got != test.actions {
-				t.Errorf("actions %q, want %q", got, test.actions)
-			}
+			d := decided(t, test.from, test.edit, test.actions)
 			p := d.Report.Programmed
 			if p.Reason != test.reason || !strings.Contains(p.Message, test.says) || d.After != test.again {
 				t.Errorf("%s: %s, again in %s", p.Reason, p.Message, d.After)

@@ -87,7 +87,8 @@ type RolloutSpec struct {
 	// is used. A router that the operator does not offer is refused in the
 	// condition TrafficRouted; another one is never used in its place. With none,
 	// no proxy takes the traffic: the canary gets the share of its pods among all
-	// pods behind the root Service.
+	// pods behind the root Service, and with BlueGreen that Service selects the pods
+	// of one version.
 	// +optional
 	Router RouterName `json:"router,omitempty"`
 
@@ -295,7 +296,7 @@ const (
 	// RouterSMI leaves the TrafficSplit to a service mesh.
 	RouterSMI RouterName = "smi"
 	// RouterNone sends no traffic through proxies: kube-proxy spreads the requests over the
-	// pods of both versions.
+	// pods of both versions, or with BlueGreen over those that the root Service selects.
 	RouterNone RouterName = "none"
 )
 

@@ -70,7 +70,13 @@ func TestAReleaseGoesOnWhenTheQuotaIsRaised(t *testing.T) {
 	p := begin(t)
 	p.atMost(roomForProxies)
 	p.setImage(imageV2)
-	p.waitReason(v1alpha1.ReasonWaitingForPods)
+	p.eventually("it waits for pods, which is said when it has lasted", func(context.Context) bool {
+		_, reason, _ := ready(p.rollout())
+		if reason != v1alpha1.ReasonWaitingForPods {
+			p.pass(5 * time.Second)
+		}
+		return reason == v1alpha1.ReasonWaitingForPods
+	})
 	change(p.scene, "pods", &corev1.ResourceQuota{}, func(q *corev1.ResourceQuota) {
 		q.Spec.Hard[corev1.ResourcePods] = resource.MustParse("20")
 	})

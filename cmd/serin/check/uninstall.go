@@ -181,14 +181,14 @@ func (r restorables) find(ctx context.Context, namespaces []string) (left leftov
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	kinds := map[schema.GroupVersionResource]string{
-		v1alpha1.GroupVersion.WithResource("rollouts"):       v1alpha1.Finalizer,
-		v1alpha1.GroupVersion.WithResource("canaryreleases"): v1alpha1.FinalizerCanaryRelease,
-		splitv1.GroupVersion.WithResource("trafficsplits"):   traffic.Finalizer,
+	splits, err := served.Discover(r.cluster.Discovery())
+	if err != nil {
+		return leftovers{}, err
 	}
-	if splits, err := served.Discover(r.cluster.Discovery()); err == nil && splits.Version != splitv1.GroupVersion.Version {
-		delete(kinds, splitv1.GroupVersion.WithResource("trafficsplits"))
-		kinds[schema.GroupVersionResource{Group: splitv1.GroupVersion.Group, Version: splits.Version, Resource: "trafficsplits"}] = traffic.Finalizer
+	kinds := map[schema.GroupVersionResource]string{
+		v1alpha1.GroupVersion.WithResource("rollouts"):                                          v1alpha1.Finalizer,
+		v1alpha1.GroupVersion.WithResource("canaryreleases"):                                    v1alpha1.FinalizerCanaryRelease,
+		{Group: splitv1.GroupVersion.Group, Version: splits.Version, Resource: "trafficsplits"}: traffic.Finalizer,
 	}
 	for _, namespace := range namespaces {
 		for resource, finalizer := range kinds {

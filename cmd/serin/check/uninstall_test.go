@@ -110,6 +110,19 @@ func TestUninstallingIsRefusedWhenTheObjectsAreNotKnown(t *testing.T) {
 	}
 }
 
+// Where it is not known in which version splits are served, a list of the wrong one finds none.
+func TestUninstallingIsRefusedWhenTheServedVersionIsNotKnown(t *testing.T) {
+	c := cluster("v1alpha2", nil, stored("split.smi-spec.io/v1alpha2", "TrafficSplit", "website", traffic.Finalizer))
+	c.cluster.(*fake.Clientset).PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("not now")
+	})
+	var out strings.Builder
+	o := uninstallOptions{timeout: time.Millisecond}
+	if err := o.run(t.Context(), c, &out); err == nil || !strings.Contains(err.Error(), "ask whether the cluster serves split.smi-spec.io") {
+		t.Errorf("error %v, output %q", err, out.String())
+	}
+}
+
 func TestUninstallingWaitsForObjectsThatAreBeingDeleted(t *testing.T) {
 	synctest.Test(t, testWaitForDeletion)
 }

@@ -37,6 +37,9 @@ func NewInstallCommand() *cobra.Command {
 		Short: "Check that the cluster serves the API and that the operator is ready, as helm test does",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.hold && len(o.deployments) == 0 {
+				return errors.New("--hold: give --deployment too, on which it is tried")
+			}
 			config, err := connect.Config("serin-check")
 			if err != nil {
 				return err

@@ -57,6 +57,16 @@ func TestTheCheckFindsWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestTheCheckOfAPauseNeedsADeployment(t *testing.T) {
+	cmd := NewInstallCommand()
+	cmd.SetArgs([]string{"--hold"})
+	cmd.SetOut(io.Discard)
+	cmd.SetErr(io.Discard)
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "--hold: give --deployment") {
+		t.Error(err)
+	}
+}
+
 func TestTheCheckFindsADeploymentThatIsNotPaused(t *testing.T) {
 	ready := appsv1.DeploymentStatus{ObservedGeneration: 2, UpdatedReplicas: 2, ReadyReplicas: 2}
 	for name, test := range map[string]struct {

@@ -20,7 +20,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -29,6 +28,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/build"
+	"github.com/serin-dev/serin/cmd/serin/connect"
 	"github.com/serin-dev/serin/controllers/admission"
 	"github.com/serin-dev/serin/controllers/freeze"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
@@ -123,9 +123,9 @@ func (o *managerOptions) run(ctx context.Context) error {
 	if err := errors.Join(o.scope.check("configuration-namespace", o.configurationNamespaces), o.scope.check("secret-namespace", o.secretNamespaces)); err != nil {
 		return err
 	}
-	restConfig, err := config.GetConfig()
+	restConfig, err := connect.Config("serin-manager")
 	if err != nil {
-		return fmt.Errorf("find the API: %w", err)
+		return err
 	}
 	cluster, err := discovery.NewDiscoveryClientForConfig(restConfig)
 	if err != nil {
@@ -178,9 +178,6 @@ func (o *managerOptions) addControllers(ctx context.Context, mgr manager.Manager
 }
 
 func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config) (manager.Manager, error) {
-	restConfig.UserAgent = "serin-manager/" + build.Version()
-	// The API server's priority and fairness limits the rate; the client need not.
-	restConfig.QPS = -1
 	byObject := trafficsplit.CacheOptions()
 	maps.Copy(byObject, served.CacheOptions(o.splits))
 	maps.Copy(byObject, rollout.CacheOptions())

@@ -12,7 +12,7 @@ import (
 )
 
 // Config is how an agent reaches the API, without a limit of requests: the API server has
-// its own.
+// its own, by priority and fairness.
 func Config(agent string) (*rest.Config, error) {
 	found, err := config.GetConfig()
 	if err != nil {

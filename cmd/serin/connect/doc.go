@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connect has the way to the API of the cluster for the commands beside the manager.
-// It asks the API for nothing.
+// Package connect has the way of the commands to the API of the cluster. It asks the API for
+// nothing.
 package connect

@@ -6,21 +6,16 @@ import (
 	"context"
 	"errors"
 
-	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/discovery"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/serin-dev/serin/skew"
 	"github.com/serin-dev/serin/skew/kinds"
 )
 
-// describes serves the descriptions of kinds, as a discovery client does.
-type describes interface {
-	OpenAPIV3() openapi.Client
-}
-
 // checkKinds refuses to run with kinds that this version of the operator may not know, or that
 // drop what it writes. Where the cluster does not say of which version they are, it runs.
-func checkKinds(ctx context.Context, cluster describes, version string) error {
+func checkKinds(ctx context.Context, cluster discovery.OpenAPIV3SchemaInterface, version string) error {
 	found, err := kinds.Version(cluster.OpenAPIV3())
 	if err != nil {
 		ctrllog.FromContext(ctx).Info("The version of the kinds is not known", "reason", err.Error())

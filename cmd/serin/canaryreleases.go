@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -36,28 +35,22 @@ func (o *managerOptions) addCanaryReleases(mgr manager.Manager) error {
 	if account == "" {
 		return nil
 	}
-	helm, err := beside(helmProgram)
+	program, err := beside(helmProgram)
 	if err != nil {
 		return err
 	}
+	helm := child.New(mgr.GetConfig(), child.Options{Program: program, Account: account})
 	// Those of Rollouts are known by the names of Rollouts, which may be those of Services.
 	measured := newProxies(mgr, canaryWindow, nil)
 	if err := mgr.Add(measured); err != nil {
 		return err
 	}
 	return canaryrelease.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManagerCanaryRelease), canaryrelease.Options{
-		Releases: child.New(mgr.GetConfig(), child.Options{Program: helm, Account: account}), Clock: clock.RealClock{}, Concurrency: canaryWorkers, Account: account, Measurements: measured,
+		Releases: helm, Clock: clock.RealClock{}, Concurrency: canaryWorkers, Account: account, Measurements: measured,
 		As: func(namespace string) (client.Client, error) {
-			return client.New(as(mgr.GetConfig(), namespace, account), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+			return client.New(helm.As(namespace), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 		},
 	}).SetupWithManager(mgr)
-}
-
-// as is a configuration that acts as a ServiceAccount.
-func as(config *rest.Config, namespace, account string) *rest.Config {
-	c := rest.CopyConfig(config)
-	c.Impersonate = rest.ImpersonationConfig{UserName: fmt.Sprintf("system:serviceaccount:%s:%s", namespace, account)}
-	return c
 }
 
 // beside is a program in the folder of this one.

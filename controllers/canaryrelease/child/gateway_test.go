@@ -81,7 +81,7 @@ func TestAProcessCanNotChooseWhoItActsAs(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r }))
 	defer server.Close()
 	r := New(&rest.Config{Host: server.URL, BearerToken: "managers"}, Options{Account: account})
-	handler, err := gateway(r.as("shop"), r.guard(t.Context(), "shop"))
+	handler, err := gateway(r.As("shop"), r.guard(t.Context(), "shop"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestARenderCanNotWrite(t *testing.T) {
 	r := New(&rest.Config{Host: server.URL}, Options{Account: account})
 	guard := r.guard(t.Context(), "shop")
 	guard.ReadOnly = true
-	handler, err := gateway(r.as("shop"), guard)
+	handler, err := gateway(r.As("shop"), guard)
 	if err != nil {
 		t.Fatal(err)
 	}

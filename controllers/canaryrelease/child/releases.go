@@ -71,11 +71,10 @@ func New(config *rest.Config, o Options) *Releases {
 	return &Releases{config: config, options: o, renders: fair.NewSlots(renderSlots), grades: fair.NewSlots(upgradeSlots)}
 }
 
-// as is a configuration that acts as the account of a namespace.
-func (r *Releases) as(namespace string) *rest.Config {
+// As is a configuration that acts as the account of a namespace.
+func (r *Releases) As(namespace string) *rest.Config {
 	c := rest.CopyConfig(r.config)
 	c.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + r.options.Account}
-	c.WarningHandler, c.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	return c
 }
 
@@ -87,7 +86,8 @@ func (r *Releases) guard(ctx context.Context, namespace string) *releases.Guard 
 func (r *Releases) Get(ctx context.Context, namespace, release string) (releases.Release, error) {
 	g := r.guard(ctx, namespace)
 	g.ReadOnly, g.MaxAnswer = true, maxRecords
-	c := r.as(namespace)
+	c := r.As(namespace)
+	c.WarningHandler, c.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	c.Wrap(g.Through)
 	client, err := metadata.NewForConfig(c)
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *Releases) call(ctx context.Context, slots *fair.Slots, method string, q
 	if method == releases.MethodPropose {
 		limits, guard.ReadOnly = r.options.Render, true
 	}
-	api, err := gateway(r.as(q.Namespace), guard)
+	api, err := gateway(r.As(q.Namespace), guard)
 	if err != nil {
 		return releases.Answer{}, fmt.Errorf("connect to the API server: %w", err)
 	}

@@ -3,41 +3,26 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/serin-dev/serin/config/crdfile"
 )
 
 func main() {
 	for _, name := range os.Args[1:] {
-		if err := rewrite(name); err != nil {
+		err := crdfile.Rewrite(name, func(document *yaml.Node) error {
+			join(document)
+			return nil
+		})
+		if err != nil {
 			fmt.Fprintf(os.Stderr, "crdlines: %s: %v\n", name, err)
 			os.Exit(1)
 		}
 	}
-}
-
-func rewrite(name string) error {
-	in, err := os.ReadFile(name) //nolint:gosec // the user names the files
-	if err != nil {
-		return err
-	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(in, &document); err != nil {
-		return err
-	}
-	join(&document)
-	out := bytes.NewBufferString("---\n")
-	encoder := yaml.NewEncoder(out)
-	encoder.SetIndent(2)
-	encoder.CompactSeqIndent()
-	if err := encoder.Encode(&document); err != nil {
-		return err
-	}
-	return os.WriteFile(name, out.Bytes(), 0o644) //nolint:gosec // as above; everybody reads what Git holds
 }
 
 // join goes through the schema; a property that is called description is a mapping,

@@ -3,13 +3,14 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/serin-dev/serin/config/crdfile"
 )
 
 func main() {
@@ -17,52 +18,31 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: crdversions FILE VERSION...")
 		os.Exit(2)
 	}
-	if err := rewrite(os.Args[1], os.Args[2:]); err != nil {
+	if err := crdfile.Rewrite(os.Args[1], add(os.Args[2:])); err != nil {
 		fmt.Fprintf(os.Stderr, "crdversions: %s: %v\n", os.Args[1], err)
 		os.Exit(1)
 	}
 }
 
-func rewrite(name string, versions []string) error {
-	in, err := os.ReadFile(name) //nolint:gosec // the user names the file
-	if err != nil {
-		return err
-	}
-	out, err := add(in, versions)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, out, 0o644) //nolint:gosec // everybody reads what Git holds
-}
-
 // add puts the versions before the one that the CRD has, which stays the stored one.
-func add(crd []byte, versions []string) ([]byte, error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(crd, &document); err != nil {
-		return nil, err
-	}
-	list := field(&document, "spec", "versions")
-	if list == nil || len(list.Content) != 1 {
-		return nil, errors.New("spec.versions: has to hold one version")
-	}
-	stored := list.Content[0]
-	var all []*yaml.Node
-	for _, name := range versions {
-		older, err := makeOlder(stored, name)
-		if err != nil {
-			return nil, err
+func add(versions []string) func(*yaml.Node) error {
+	return func(document *yaml.Node) error {
+		list := field(document, "spec", "versions")
+		if list == nil || len(list.Content) != 1 {
+			return errors.New("spec.versions: has to hold one version")
 		}
-		all = append(all, older)
+		stored := list.Content[0]
+		var all []*yaml.Node
+		for _, name := range versions {
+			older, err := makeOlder(stored, name)
+			if err != nil {
+				return err
+			}
+			all = append(all, older)
+		}
+		list.Content = append(all, stored)
+		return nil
 	}
-	list.Content = append(all, stored)
-	out := bytes.NewBufferString("---\n")
-	encoder := yaml.NewEncoder(out)
-	encoder.SetIndent(2)
-	encoder.CompactSeqIndent()
-	if err := encoder.Encode(&document); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
 }
 
 // makeOlder is a version that is served and not stored.

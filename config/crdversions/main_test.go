@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/serin-dev/serin/config/crdfile"
 )
 
 const crd = `---
@@ -35,7 +37,7 @@ spec:
 `
 
 func TestOlderVersionsComeBeforeTheStoredOneAndGiveWeightsADefault(t *testing.T) {
-	got, err := add([]byte(crd), []string{"v1alpha3"})
+	got, err := crdfile.Change([]byte(crd), add([]string{"v1alpha3"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func TestAKindThatIsNoSplitIsRefused(t *testing.T) {
 		"no weight":    "spec: {versions: [{name: v1, schema: {openAPIV3Schema: {}}}]}\n",
 		"two versions": "spec: {versions: [{name: v1}, {name: v2}]}\n",
 	} {
-		if out, err := add([]byte(text), []string{"v0"}); err == nil {
+		if out, err := crdfile.Change([]byte(text), add([]string{"v0"})); err == nil {
 			t.Errorf("%s: became %s", name, out)
 		}
 	}

@@ -26,12 +26,11 @@ import (
 
 const account = "serin-canary"
 
-// helm is the program itself, built once.
+// folder of what is built, which outlives a test.
+var folder string
+
+// helm is the program itself, built once, if a test needs it.
 var helm = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "serin-helm")
-	if err != nil {
-		return "", err
-	}
 	path := filepath.Join(folder, "serin-helm")
 	build := exec.Command("go", "build", "-o", path, "github.com/serin-dev/serin/cmd/serin-helm")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -42,10 +41,12 @@ var helm = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	status := m.Run()
-	if path, err := helm(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	var err error
+	if folder, err = os.MkdirTemp("", "serin-helm"); err != nil {
+		panic(err)
 	}
+	status := m.Run()
+	_ = os.RemoveAll(folder)
 	os.Exit(status)
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
@@ -49,14 +50,8 @@ func (o *proxyPodOptions) options(image string, metrics bool) (nginx.Options, er
 		Image: image, ClusterRole: o.clusterRole, Role: o.role, Replicas: o.replicas, MaxReplicas: o.maxReplicas,
 		PullPolicy: corev1.PullPolicy(o.pullPolicy),
 	}
-	if err := yaml.UnmarshalStrict([]byte(o.pods), &out.Pods); err != nil {
-		return out, fmt.Errorf("--proxy-pods: %w", err)
-	}
-	if out.Pods.Replicas != nil || out.Pods.ImagePullSecrets != nil {
-		return out, errors.New("--proxy-pods: give replicas and imagePullSecrets by --proxy-replicas and --proxy-pull-secret")
-	}
-	out.Pods.ImagePullSecrets = o.pullSecrets
-	if err := nginx.CheckPods(out.Pods); err != nil {
+	var err error
+	if out.Pods, err = o.parsePods(); err != nil {
 		return out, fmt.Errorf("--proxy-pods: %w", err)
 	}
 	if o.replicas < 1 {
@@ -71,7 +66,6 @@ func (o *proxyPodOptions) options(image string, metrics bool) (nginx.Options, er
 	if o.autoscaling == "true" || o.autoscaling == "auto" && metrics {
 		out.Autoscaling = &nginx.Autoscaling{CPUUtilization: o.targetCPU, IfPossible: o.autoscaling == "auto"}
 	}
-	var err error
 	if out.Access, err = o.access.options(); err != nil {
 		return out, err
 	}
@@ -80,6 +74,19 @@ func (o *proxyPodOptions) options(image string, metrics bool) (nginx.Options, er
 	}
 	out.Resources.Limits, err = quantities("--proxy-limits", o.limits)
 	return out, err
+}
+
+// parsePods reads what else the pods are to be.
+func (o *proxyPodOptions) parsePods() (splitv1.ProxyPods, error) {
+	var pods splitv1.ProxyPods
+	if err := yaml.UnmarshalStrict([]byte(o.pods), &pods); err != nil {
+		return pods, err
+	}
+	if pods.Replicas != nil || pods.ImagePullSecrets != nil {
+		return pods, errors.New("give replicas and imagePullSecrets by --proxy-replicas and --proxy-pull-secret")
+	}
+	pods.ImagePullSecrets = o.pullSecrets
+	return pods, nginx.CheckPods(pods)
 }
 
 // quantities reads resources by name; nil for none.

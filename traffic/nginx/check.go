@@ -38,7 +38,7 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 	for _, message := range unfit(root) {
 		add("spec.service: Service %q has %s", root.Name, message)
 	}
-	for _, b := range destinations(split) {
+	for _, b := range backendNames(split, reachable) {
 		if s := services[b]; s != nil && s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
 			add("spec.backends: Service %q has sessionAffinity ClientIP, which would bind each proxy to one pod; set it to None", b)
 		}
@@ -86,10 +86,11 @@ func unfit(root *corev1.Service) []string {
 	return settings
 }
 
-func destinations(split traffic.Split) []string {
+// backendNames are the Services of the destinations of all ports.
+func backendNames(split traffic.Split, of func(traffic.Port) []traffic.Destination) []string {
 	var names []string
 	for _, p := range split.Ports {
-		for _, d := range reachable(p) {
+		for _, d := range of(p) {
 			names = append(names, d.Service)
 		}
 	}

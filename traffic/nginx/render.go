@@ -203,11 +203,8 @@ func BackendID(d traffic.Destination) string {
 func services(listeners []Listener) map[string]string {
 	m := map[string]string{}
 	for _, l := range listeners {
-		for _, d := range reachable(l.Port) {
+		for _, d := range sendsTo(l.Port) {
 			m[BackendID(d)] = d.Service
-		}
-		if d := l.Port.Mirror; d != nil {
-			m[BackendID(*d)] = d.Service
 		}
 	}
 	return m
@@ -218,6 +215,15 @@ func reachable(port traffic.Port) []traffic.Destination {
 	all := slices.Clone(port.Destinations)
 	if d := port.Default; d != nil && !slices.ContainsFunc(all, func(o traffic.Destination) bool { return o.Service == d.Service }) {
 		all = append(all, *d)
+	}
+	return all
+}
+
+// sendsTo are the destinations that requests of users and mirrored ones go to.
+func sendsTo(port traffic.Port) []traffic.Destination {
+	all := reachable(port)
+	if port.Mirror != nil {
+		all = append(all, *port.Mirror)
 	}
 	return all
 }

@@ -147,7 +147,7 @@ func (r *Router) namespace(ctx context.Context, name string) (mesh.Namespace, er
 // servicesOf are the root Service and the Services that proxies send to.
 func (r *Router) servicesOf(ctx context.Context, target traffic.Target) ([]*corev1.Service, error) {
 	services := []*corev1.Service{target.Root}
-	for _, name := range reached(target.Resolved) {
+	for _, name := range backendNames(target.Resolved, sendsTo) {
 		s := &corev1.Service{}
 		err := r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: name}, s, client.UnsafeDisableDeepCopy)
 		if err := client.IgnoreNotFound(err); err != nil {
@@ -158,25 +158,4 @@ func (r *Router) servicesOf(ctx context.Context, target traffic.Target) ([]*core
 		}
 	}
 	return services, nil
-}
-
-// sendsTo are the backends to which a proxy sends requests of a port.
-func sendsTo(port traffic.Port) []traffic.Destination {
-	all := reachable(port)
-	if port.Mirror != nil {
-		all = append(all, *port.Mirror)
-	}
-	return all
-}
-
-// reached are the Services that proxies send to.
-func reached(split traffic.Split) []string {
-	var names []string
-	for _, p := range split.Ports {
-		for _, d := range sendsTo(p) {
-			names = append(names, d.Service)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }

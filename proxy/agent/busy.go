@@ -3,12 +3,8 @@
 package agent
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
+	"errors"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -16,6 +12,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic/nginx"
 )
 
@@ -36,19 +33,13 @@ type busy struct {
 
 // run counts until the context ends.
 func (b *busy) run(ctx context.Context, dir nginx.Dir, clock clock.WithTicker) {
-	client := &http.Client{Timeout: busyEvery, Transport: &http.Transport{
-		DisableKeepAlives: true, // another nginx may be the current one by then
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", nginx.Instance(dir.Current()).StatusSocket())
-		},
-	}}
+	status := nginxproc.StatusClient(nginx.Instance(dir.Current())) // a link, which leads to another nginx later
 	ticker := clock.NewTicker(busyEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C():
-			if n, err := inProgress(ctx, client); err == nil { // it is starting, or being replaced
+			if n, err := inProgress(nginxproc.Ask(ctx, status, "/connections")); err == nil { // else it is starting, or being replaced
 				b.note(n)
 			}
 		case <-ctx.Done():
@@ -71,30 +62,15 @@ func (b *busy) note(requests int) {
 	b.percent.Store(most)
 }
 
-// inProgress asks nginx how many requests have begun and are not answered, but for the one that
-// asks.
-func inProgress(ctx context.Context, client *http.Client) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://nginx/connections", http.NoBody)
-	if err != nil {
-		return 0, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	return parseConnections(io.LimitReader(response.Body, 1<<10))
-}
-
-// parseConnections reads the count of the answer of nginx's stub_status.
-func parseConnections(text io.Reader) (int, error) {
-	lines := bufio.NewScanner(text)
-	for lines.Scan() {
-		words := strings.Fields(lines.Text())
+// inProgress is how many requests have begun and are not answered, but for the one that asks, by
+// the answer of nginx's stub_status.
+func inProgress(status string) (int, error) {
+	for line := range strings.Lines(status) {
+		words := strings.Fields(line)
 		if len(words) > 3 && words[2] == "Writing:" {
 			n, err := strconv.Atoi(words[3])
 			return max(n-1, 0), err
 		}
 	}
-	return 0, fmt.Errorf("nginx does not say how many requests it has in progress: %w", lines.Err())
+	return 0, errors.New("nginx does not say how many requests it has in progress")
 }

@@ -30,7 +30,7 @@ const (
 	watchInterval = 50 * time.Millisecond
 	// termTimeout is how long nginx may take to end when it is not to wait for requests.
 	termTimeout = 5 * time.Second
-	// maxStatusBody is far more than a key has.
+	// maxStatusBody is far more than an answer has.
 	maxStatusBody = 256
 )
 
@@ -282,13 +282,13 @@ func (p *Process) sweep() error {
 func (p *Process) confirm(ctx context.Context, m *Master, key string) error {
 	ticker := p.Clock.NewTicker(confirmInterval)
 	defer ticker.Stop()
-	status := statusClient(m.folder)
+	status := StatusClient(m.folder)
 	for {
 		members, err := m.Members()
 		if err != nil {
 			return err
 		}
-		if Accepting(members) >= p.Workers && askKey(ctx, status) == key {
+		if Accepting(members) >= p.Workers && Ask(ctx, status, "/key") == key {
 			return nil
 		}
 		select {
@@ -302,9 +302,9 @@ func (p *Process) confirm(ctx context.Context, m *Master, key string) error {
 	}
 }
 
-// statusClient asks the status server of an nginx. Each request has a connection of
+// StatusClient asks the status server of an nginx. Each request has a connection of
 // its own, so that a worker that has stopped accepting is never the one that answers.
-func statusClient(folder nginx.Instance) *http.Client {
+func StatusClient(folder nginx.Instance) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", folder.StatusSocket())
@@ -312,9 +312,9 @@ func statusClient(folder nginx.Instance) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: statusTimeout}
 }
 
-// askKey asks a worker which configuration it runs; "" when it does not answer.
-func askKey(ctx context.Context, status *http.Client) string {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://nginx/key", http.NoBody)
+// Ask asks a worker for a path of its status server; "" when it does not answer.
+func Ask(ctx context.Context, status *http.Client, path string) string {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://nginx"+path, http.NoBody)
 	if err != nil {
 		return ""
 	}

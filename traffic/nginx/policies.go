@@ -167,11 +167,5 @@ func (r *Router) applyPolicy(ctx context.Context, target traffic.Target, object 
 	config.SetGroupVersionKind(policyKind)
 	unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(fields, "status")
-	options := []client.ApplyOption{client.FieldOwner(traffic.FieldManager), client.DisableReadYourWritesConsistency}
-	if object.ResourceVersion != "" {
-		config.SetUID(object.UID)
-		config.SetResourceVersion(object.ResourceVersion)
-		options = append(options, client.ForceOwnership)
-	}
-	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(config), options...)
+	return r.apply(ctx, config, object)
 }

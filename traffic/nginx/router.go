@@ -15,6 +15,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -214,17 +215,22 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 		if binding, ok := live.(*rbacv1.RoleBinding); ok && binding.RoleRef != settings.roleRef() {
 			return r.removeBinding(ctx, binding, object)
 		}
-		// To wait for writes without a type, the cache would have to watch the kind a
-		// second time; a decision from a stale cache fails by its precondition anyway.
-		options := []client.ApplyOption{client.FieldOwner(traffic.FieldManager), client.DisableReadYourWritesConsistency}
-		if object.ResourceVersion != "" {
-			config.SetUID(object.UID)
-			config.SetResourceVersion(object.ResourceVersion)
-			options = append(options, client.ForceOwnership)
-		}
-		return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(config), options...)
+		return r.apply(ctx, config, object)
 	}
 	return fmt.Errorf("router %s makes no %s", Name, object.Kind)
+}
+
+// apply writes what is wanted in the place of what was observed.
+func (r *Router) apply(ctx context.Context, config *unstructured.Unstructured, object traffic.Object) error {
+	// To wait for writes without a type, the cache would have to watch the kind a
+	// second time; a decision from a stale cache fails by its precondition anyway.
+	options := []client.ApplyOption{client.FieldOwner(traffic.FieldManager), client.DisableReadYourWritesConsistency}
+	if object.ResourceVersion != "" {
+		config.SetUID(object.UID)
+		config.SetResourceVersion(object.ResourceVersion)
+		options = append(options, client.ForceOwnership)
+	}
+	return r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(config), options...)
 }
 
 // removeBinding deletes a binding to another role, such as that of a chart that was

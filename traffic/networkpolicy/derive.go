@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/serin-dev/serin/traffic"
@@ -25,8 +24,7 @@ func Derive(f Facts) (policies []*networkingv1.NetworkPolicy, refusals []string)
 		f.Root.Pods = []Pod{f.expected()}
 	}
 	f.Policies = slices.DeleteFunc(slices.Clone(f.Policies), func(p *networkingv1.NetworkPolicy) bool {
-		split, found := traffic.MadeFor(p.Labels)
-		return found && split == types.NamespacedName{Namespace: f.Namespace, Name: f.Split}
+		return !f.Concerns(p)
 	})
 	guard, refusals := f.guard()
 	clients, more := f.clients()

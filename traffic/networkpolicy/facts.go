@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/serin-dev/serin/traffic"
@@ -77,6 +78,20 @@ type Pod struct {
 	Ports []corev1.ContainerPort
 	// Addresses that it has.
 	Addresses []string
+}
+
+// Concerns is true for a policy that the proxies may need others for: one of the split's
+// namespace, or one that may let pods send there, and none that was made for the split itself.
+func (f Facts) Concerns(policy *networkingv1.NetworkPolicy) bool {
+	split, found := traffic.MadeFor(policy.Labels)
+	if found && split == (types.NamespacedName{Namespace: f.Namespace, Name: f.Split}) {
+		return false
+	}
+	return policy.Namespace == f.Namespace || slices.ContainsFunc(policy.Spec.Egress, func(rule networkingv1.NetworkPolicyEgressRule) bool {
+		return len(rule.To) == 0 || slices.ContainsFunc(rule.To, func(p networkingv1.NetworkPolicyPeer) bool {
+			return p.IPBlock != nil || f.near(p, policy.Namespace)
+		})
+	})
 }
 
 // made is true for a policy that was made for any split.

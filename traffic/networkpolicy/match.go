@@ -60,18 +60,22 @@ func has(p networkingv1.NetworkPolicyPort, pod Pod, number int32, protocol corev
 	return p.Port.IntVal == number
 }
 
-// peer is true when the peers of a rule include a pod of the split's namespace. That of a
-// policy's own namespace needs no selector of namespaces.
+// near is true for a peer among the pods of the split's namespace. One of a policy's own
+// namespace needs no selector of namespaces.
+func (f Facts) near(p networkingv1.NetworkPolicyPeer, from string) bool {
+	if p.NamespaceSelector != nil {
+		return matches(p.NamespaceSelector, f.NamespaceLabels)
+	}
+	return from == f.Namespace
+}
+
+// peer is true when the peers of a rule include a pod of the split's namespace.
 func (f Facts) peer(peers []networkingv1.NetworkPolicyPeer, from string, pod Pod) bool {
 	return len(peers) == 0 || slices.ContainsFunc(peers, func(p networkingv1.NetworkPolicyPeer) bool {
 		if p.IPBlock != nil {
 			return slices.ContainsFunc(pod.Addresses, func(address string) bool { return within(p.IPBlock, address) })
 		}
-		near := from == f.Namespace
-		if p.NamespaceSelector != nil {
-			near = matches(p.NamespaceSelector, f.NamespaceLabels)
-		}
-		return near && (p.PodSelector == nil || matches(p.PodSelector, pod.Labels))
+		return f.near(p, from) && (p.PodSelector == nil || matches(p.PodSelector, pod.Labels))
 	})
 }
 

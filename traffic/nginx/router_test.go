@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -39,6 +40,9 @@ func testRouter(t *testing.T, funcs interceptor.Funcs) (*Router, client.WithWatc
 		}).
 		WithIndex(&networkingv1.NetworkPolicy{}, traffic.IndexPolicies, func(o client.Object) []string {
 			return traffic.PolicyKeys(o.(*networkingv1.NetworkPolicy))
+		}).
+		WithIndex(&discoveryv1.EndpointSlice{}, traffic.IndexEndpoints, func(o client.Object) []string {
+			return []string{o.GetLabels()[discoveryv1.LabelServiceName]}
 		}).Build()
 	r, err := New(interceptor.NewClient(api, funcs), Options{Image: "serin:test", Reports: said{}})
 	if err != nil {

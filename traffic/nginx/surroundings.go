@@ -47,26 +47,28 @@ func (r *Router) observeSurroundings(ctx context.Context, target traffic.Target,
 			Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonUnsupported, Message: "spec.service: " + refusal,
 		})
 	}
-	if len(refusals) > 0 || len(made) > 0 && !found.any() {
+	unsure := len(facts.Policies) > 0 && !found.any() // what pods there will be
+	if len(refusals) > 0 || len(made) > 0 && unsure {
 		keepPolicies(state, target, made)
 		return nil
 	}
 	return r.comparePolicies(ctx, state, target, made, wanted)
 }
 
-// facts are what the policies of a split depend on. Pods are read when policies may tell them
-// apart, or always.
+// facts are what the policies of a split depend on. Pods are read when a policy that concerns it
+// may tell them apart, or always.
 func (r *Router) facts(ctx context.Context, target traffic.Target, listeners []Listener, always bool) (networkpolicy.Facts, app, error) {
 	f := networkpolicy.Facts{Split: target.Split.Name, Namespace: target.Split.Namespace, Access: r.access(target.Split.Namespace)}
-	var err error
-	if f.Policies, err = r.policies(ctx, f.Namespace); err != nil {
-		return f, app{}, err
-	}
 	namespace, err := r.namespace(ctx, f.Namespace)
 	if err != nil {
 		return f, app{}, err
 	}
 	f.NamespaceLabels = namespace.Labels
+	policies, err := r.policies(ctx, f.Namespace)
+	if err != nil {
+		return f, app{}, err
+	}
+	f.Policies = slices.DeleteFunc(policies, func(p *networkingv1.NetworkPolicy) bool { return !f.Concerns(p) })
 	for _, l := range listeners {
 		f.Listeners = append(f.Listeners, networkpolicy.Listener{Number: l.Number, Name: l.Name, Protocol: l.Transport()})
 	}
@@ -135,7 +137,7 @@ func (r *Router) listPolicies(ctx context.Context, options ...client.ListOption)
 func (r *Router) namespace(ctx context.Context, name string) (mesh.Namespace, error) {
 	namespace := &corev1.Namespace{}
 	if r.options.Namespaces {
-		if err := r.client.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
+		if err := r.client.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 			return mesh.Namespace{}, fmt.Errorf("read the namespace: %w", err)
 		}
 	}

@@ -68,9 +68,8 @@ func MakeHorizontalPodAutoscaler(target traffic.Target, opts Options) (*autoscal
 // scaledByOthers reports whether an autoscaler or a user says how many proxies there are.
 // Who sets another number than the router did owns the field, and the router leaves it to
 // them. It overrules a number of 0 alone: without proxies there are no weights.
-func scaledByOthers(live client.Object) (bool, error) {
-	d, ok := live.(*appsv1.Deployment)
-	if !ok || d.Spec.Replicas == nil || *d.Spec.Replicas < 1 {
+func scaledByOthers(d *appsv1.Deployment) (bool, error) {
+	if d.Spec.Replicas == nil || *d.Spec.Replicas < 1 {
 		return false, nil
 	}
 	ours, err := appsac.ExtractDeployment(d, traffic.FieldManager)

@@ -59,7 +59,7 @@ func TestObjectsOfAProxy(t *testing.T) {
 	options := routerOptions(t)
 	options.Autoscaling, options.MaxReplicas = &Autoscaling{CPUUtilization: 70}, 5
 	for _, p := range pieces() {
-		wanted, err := p.wanted(nil, shopTarget(), settings{Options: options, account: "2f6a"})
+		wanted, err := p.wanted(shopTarget(), settings{Options: options, account: "2f6a"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,6 +101,8 @@ type settings struct {
 	Options
 	// account is the UID of the ServiceAccount that there is; "" when there is none.
 	account types.UID
+	// scaled is true when an autoscaler or a user says how many proxies there are.
+	scaled bool
 	// proxies that there are.
 	proxies []traffic.Proxy
 }

@@ -109,9 +109,8 @@ func pieceOf[O client.Object, C any](gvk schema.GroupVersionKind, empty func() O
 	}
 }
 
-// wanted is what the router applies in the place of a live object, which is nil when
-// there is none.
-func (p piece) wanted(live client.Object, target traffic.Target, settings settings) (*unstructured.Unstructured, error) {
+// wanted is what the router applies.
+func (p piece) wanted(target traffic.Target, settings settings) (*unstructured.Unstructured, error) {
 	config, err := p.make(target, settings.Options)
 	if err != nil {
 		return nil, err
@@ -126,18 +125,17 @@ func (p piece) wanted(live client.Object, target traffic.Target, settings settin
 			return nil, err
 		}
 	}
-	scaled, err := scaledByOthers(live)
-	if scaled {
+	if p.workload && settings.scaled {
 		unstructured.RemoveNestedField(fields, "spec", "replicas")
 	}
-	return &unstructured.Unstructured{Object: fields}, err
+	return &unstructured.Unstructured{Object: fields}, nil
 }
 
 // compare tells whether the fields that the router applied still are as wanted
 // and still its own. The API server keeps account of that in the managed fields,
 // so defaults, and fields that another manager added, do not count as drift.
 func (p piece) compare(live client.Object, target traffic.Target, settings settings) (traffic.ObjectCondition, error) {
-	wanted, err := p.wanted(live, target, settings)
+	wanted, err := p.wanted(target, settings)
 	if err != nil {
 		return traffic.ObjectCurrent, nil //nolint:nilerr // what is wanted can't be made, and Check says why
 	}

@@ -208,7 +208,7 @@ func (r *Router) Apply(ctx context.Context, target traffic.Target, object traffi
 		if err != nil {
 			return err
 		}
-		config, err := p.wanted(live, target, settings)
+		config, err := p.wanted(target, settings)
 		if err != nil {
 			return err
 		}

@@ -269,7 +269,7 @@ func TestWhatSplitsShareIsInUseWhileThereAreProxies(t *testing.T) {
 func TestAnObjectThatTheCacheDoesNotShowIsNotTaken(t *testing.T) {
 	r, api := testRouter(t, interceptor.Funcs{})
 	absent := conditions(t, r, shopTarget())["PodDisruptionBudget"]
-	theirs, err := pieces()[3].wanted(nil, shopTarget(), settings{Options: r.options})
+	theirs, err := pieces()[3].wanted(shopTarget(), settings{Options: r.options})
 	must(t, err)
 	theirs.Object["spec"] = map[string]any{"maxUnavailable": "5%"}
 	must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(theirs), client.FieldOwner("another")))

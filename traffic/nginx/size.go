@@ -142,7 +142,7 @@ func (r *Router) size(ctx context.Context, target traffic.Target, s *settings, p
 	for _, reading := range readings {
 		load.Busy = append(load.Busy, reading.Busy)
 	}
-	live, err := r.sized(ctx, target, s.Options, &load)
+	live, err := r.sized(ctx, target, s, &load)
 	if err != nil {
 		return err
 	}
@@ -156,11 +156,11 @@ func (r *Router) size(ctx context.Context, target traffic.Target, s *settings, p
 	return nil
 }
 
-// sized notes how many proxies were needed before, and returns how they are spread; nil when
-// there are none.
-func (r *Router) sized(ctx context.Context, target traffic.Target, options Options, load *Load) (*Spread, error) {
+// sized notes how many proxies were needed before and whether others say so, and returns how they
+// are spread; nil when there are none.
+func (r *Router) sized(ctx context.Context, target traffic.Target, s *settings, load *Load) (*Spread, error) {
 	key := client.ObjectKey{Namespace: target.Split.Namespace, Name: traffic.ProxyName(target.Split.Name)}
-	if autoscaled(target, options) {
+	if autoscaled(target, s.Options) {
 		autoscaler := &autoscalingv2.HorizontalPodAutoscaler{}
 		if err := client.IgnoreNotFound(r.client.Get(ctx, key, autoscaler)); err != nil {
 			return nil, fmt.Errorf("HorizontalPodAutoscaler %s: %w", key.Name, err)
@@ -176,11 +176,14 @@ func (r *Router) sized(ctx context.Context, target traffic.Target, options Optio
 	if !labelled(deployment, target.Split.Name) {
 		return nil, nil
 	}
-	others, err := scaledByOthers(deployment)
-	if !others && err == nil && deployment.Spec.Replicas != nil {
+	var err error
+	if s.scaled, err = scaledByOthers(deployment); err != nil {
+		return nil, err
+	}
+	if !s.scaled && deployment.Spec.Replicas != nil {
 		load.Sized = max(load.Sized, *deployment.Spec.Replicas)
 	}
-	return liveSpread(deployment), err
+	return liveSpread(deployment), nil
 }
 
 // liveSpread is how the proxies that there are were spread.

@@ -4,8 +4,10 @@
 
 package main
 
+import "context"
+
 // confine needs Linux: the manager runs in a container.
 func confine() error { return nil }
 
 // endOverTime does nothing where the manager can't limit this process.
-func endOverTime() {}
+func endOverTime(context.Context) {}

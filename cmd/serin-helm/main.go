@@ -25,8 +25,9 @@ const apiFile = 3
 func main() {
 	// Helm's packages print values to the standard logger, and there is no setting for it.
 	log.SetOutput(io.Discard)
-	endOverTime()
-	if err := serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+	ctx := context.Background()
+	endOverTime(ctx)
+	if err := serve(ctx, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "serin-helm:", err)
 		os.Exit(1)
 	}

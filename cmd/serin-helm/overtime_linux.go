@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/signal"
 	"syscall"
@@ -12,11 +13,7 @@ import (
 
 // endOverTime ends this process when the kernel says that it has computed for as long as it may,
 // so that the manager need not guess why. A second later the kernel would kill it.
-func endOverTime() {
-	over := make(chan os.Signal, 1)
-	signal.Notify(over, syscall.SIGXCPU)
-	go func() {
-		<-over
-		os.Exit(releases.ExitOverTime)
-	}()
+func endOverTime(ctx context.Context) {
+	over, _ := signal.NotifyContext(ctx, syscall.SIGXCPU)
+	context.AfterFunc(over, func() { os.Exit(releases.ExitOverTime) })
 }

@@ -79,7 +79,7 @@ plot: ## Draw docs/pictures/detectable-effect.svg
 	bin/bench-analysis -plot docs/pictures/detectable-effect.svg
 
 bench-proxy: ## Compare a proxy with a plain nginx, in turns, and time changes of weights
-	go test -run '^$$' -bench . -benchmem ./traffic/nginx ./proxy/counts ./proxy/weights
+	go test -run '^$$' -bench . -benchmem ./traffic/nginx/conf ./proxy/counts ./proxy/weights
 	go build -C bench -o ../bin/ ./cmd/bench-proxy
 	bin/bench-proxy $(BENCH_FLAGS)
 

@@ -17,7 +17,7 @@ import (
 	"github.com/serin-dev/serin/e2e/demo/load/generator"
 	"github.com/serin-dev/serin/e2e/judgement"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // metricsSlack is how far the ends of a window may be off: the proxies are asked one after
@@ -38,7 +38,7 @@ func TestTrafficMetrics(t *testing.T) {
 		half := map[string]float64{"website-v1": 0.5, "website-v2": 0.5}
 		s.requireMetrics(half)
 		scraped()
-		s.storeMetrics("nginx", nginx.AgentPort, client.InNamespace(s.namespace), client.HasLabels{traffic.LabelProxy})
+		s.storeMetrics("nginx", conf.AgentPort, client.InNamespace(s.namespace), client.HasLabels{traffic.LabelProxy})
 		s.requireMetrics(half)
 		s.restore()
 		s.requireAsBefore(true)

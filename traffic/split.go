@@ -3,6 +3,8 @@
 package traffic
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -103,6 +105,24 @@ func (p Port) TotalWeight() int64 {
 		total += int64(d.Weight)
 	}
 	return total
+}
+
+// Reachable are the destinations that users' requests can go to, each once.
+func (p Port) Reachable() []Destination {
+	all := slices.Clone(p.Destinations)
+	if d := p.Default; d != nil && !slices.ContainsFunc(all, func(o Destination) bool { return o.Service == d.Service }) {
+		all = append(all, *d)
+	}
+	return all
+}
+
+// Receivers are the destinations that requests of users and mirrored ones go to.
+func (p Port) Receivers() []Destination {
+	all := p.Reachable()
+	if p.Mirror != nil {
+		all = append(all, *p.Mirror)
+	}
+	return all
 }
 
 // Destination is a backend Service's share of one port.

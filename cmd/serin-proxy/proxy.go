@@ -28,6 +28,7 @@ import (
 	proxyfeed "github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // maxWorkers that are started when no flag says how many. A pod without a CPU limit
@@ -80,11 +81,11 @@ func (o *options) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the TrafficSplit")
 	flags.StringVar(&o.split, "split", "", "name of the TrafficSplit")
 	flags.StringVar(&o.pod, "pod-uid", "", "UID of this pod, which it says with what it serves")
-	flags.StringVar(&o.dir, "dir", string(nginx.DefaultDir), "folder in memory for configuration, tables and logs; at the start only what was live and the counts are kept")
+	flags.StringVar(&o.dir, "dir", string(conf.DefaultDir), "folder in memory for configuration, tables and logs; at the start only what was live and the counts are kept")
 	flags.StringVar(&o.binary, "nginx", "nginx", "nginx's executable")
 	flags.StringVar(&o.streamModule, "stream-module", "/usr/lib/nginx/modules/ngx_stream_module.so",
 		"file of nginx's stream module; where there is no such file, nginx has it built in")
-	flags.StringVar(&o.statusAddress, "status-address", fmt.Sprintf(":%d", nginx.AgentPort), "address of probes and metrics")
+	flags.StringVar(&o.statusAddress, "status-address", fmt.Sprintf(":%d", conf.AgentPort), "address of probes and metrics")
 	flags.IntVar(&o.workers, "workers", 0, fmt.Sprintf("number of nginx's workers; 0: as many as the CPU limit lets run at once, at most %d", maxWorkers))
 	flags.IntVar(&o.connections, "connections", 65536, "connections that a worker can have at most, client and backend side counted apart")
 	flags.StringVar(&o.memory, "memory", os.Getenv(nginx.MemoryVariable), "limit of the pod's memory, such as 512Mi, by which the requests in progress are bounded: what exceeds them gets the status 503 at once; empty: no bound; default: the environment's "+nginx.MemoryVariable)
@@ -151,16 +152,16 @@ func (o *options) run(ctx context.Context) error {
 }
 
 // render finds out the facts that nginx's configuration depends on.
-func (o *options) render(ctx context.Context) (nginx.RenderOptions, error) {
+func (o *options) render(ctx context.Context) (conf.Options, error) {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
-		return nginx.RenderOptions{}, fmt.Errorf("--dir: %w", err)
+		return conf.Options{}, fmt.Errorf("--dir: %w", err)
 	}
 	// nginx compares the paths that it finds with the paths that it was given.
 	dir, err := filepath.EvalSymlinks(o.dir)
 	if err != nil {
-		return nginx.RenderOptions{}, fmt.Errorf("--dir: %w", err)
+		return conf.Options{}, fmt.Errorf("--dir: %w", err)
 	}
-	r := nginx.RenderOptions{Dir: nginx.Dir(dir), Workers: o.workers, Connections: o.connections, IPv6: hasIPv6(ctx)}
+	r := conf.Options{Dir: conf.Dir(dir), Workers: o.workers, Connections: o.connections, IPv6: hasIPv6(ctx)}
 	if r.Workers == 0 {
 		r.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
 	}

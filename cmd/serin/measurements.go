@@ -15,7 +15,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit/changes"
 	"github.com/serin-dev/serin/controllers/sampling"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // addMeasurements has the traffic of releases measured: what Serin's own proxies count by
@@ -55,7 +55,7 @@ func servesTrafficMetrics(mapper meta.RESTMapper) func() bool {
 // newProxies reads the counters of Serin's own proxies.
 func newProxies(mgr manager.Manager, interval time.Duration, changed changes.Channel) *sampling.Proxies {
 	return sampling.NewProxies(sampling.ProxiesOptions{
-		Pods: mgr.GetClient(), Port: nginx.AgentPort, Source: scrape.New(scrape.Options{}), Clock: clock.RealClock{}, Interval: interval, Changes: changed,
+		Pods: mgr.GetClient(), Port: conf.AgentPort, Source: scrape.New(scrape.Options{}), Clock: clock.RealClock{}, Interval: interval, Changes: changed,
 	})
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/proxy/confirmation"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 const (
@@ -52,7 +52,7 @@ func serveProxies(ctx context.Context, s *stage, f fleet) error {
 	if err != nil {
 		return fmt.Errorf("stand in for the proxies: %w", err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", fmt.Sprintf(":%d", nginx.AgentPort))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", fmt.Sprintf(":%d", conf.AgentPort))
 	if err != nil {
 		return fmt.Errorf("stand in for the proxies: %w", err)
 	}

@@ -79,7 +79,7 @@ func TestTheDecisionsOfThisRepositoryAreCachedAndItsProxyIsNot(t *testing.T) {
 	if !slices.Contains(got.Bench.Pure, "./sim/rivals") || !slices.Contains(got.Bench.Concurrent, "./sim") {
 		t.Errorf("benchmarks: %v", got.Bench)
 	}
-	if !slices.Contains(got.Integration, "./integration") || !slices.Contains(got.FuzzTargets, FuzzTarget{"./traffic/nginx", "FuzzRender"}) {
+	if !slices.Contains(got.Integration, "./integration") || !slices.Contains(got.FuzzTargets, FuzzTarget{"./traffic/nginx/conf", "FuzzRender"}) {
 		t.Errorf("integration: %v, fuzz targets: %v", got.Integration, got.FuzzTargets)
 	}
 }

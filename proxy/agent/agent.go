@@ -24,7 +24,7 @@ import (
 	"github.com/serin-dev/serin/proxy/udp"
 	"github.com/serin-dev/serin/proxy/weights"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 const (
@@ -43,7 +43,7 @@ const (
 // Options are what an Agent needs.
 type Options struct {
 	// Render are the facts of the pod that nginx runs in.
-	Render nginx.RenderOptions
+	Render conf.Options
 	// Server makes nginx, not started. killed is to be called when workers ended
 	// on their own, with their number.
 	Server func(killed func(workers int)) (Server, error)
@@ -73,7 +73,7 @@ type Options struct {
 	// traffic. Default: those of a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Listen opens a socket for clients. Default: that of the system.
-	Listen func(socket nginx.Socket) (int, error)
+	Listen func(socket conf.Socket) (int, error)
 	// Clock that everything waits by.
 	Clock clock.WithTicker
 	// Log of the agent.
@@ -99,7 +99,7 @@ type Agent struct {
 	// split that is live.
 	split traffic.Split
 	// rendering that is live; its key is "" before nginx serves for the first time.
-	rendering nginx.Rendering
+	rendering conf.Rendering
 	// generation that is live, and the digest of split.
 	generation    int64
 	configuration string
@@ -270,7 +270,7 @@ func (a *Agent) drain(cause error) <-chan time.Time {
 		a.Log.Error(err, "Clients are not asked to move on")
 	}
 	now := a.Clock.Now()
-	return a.Clock.After(nginx.LookupsForgotten(now).Add(a.Drain).Sub(now))
+	return a.Clock.After(conf.LookupsForgotten(now).Add(a.Drain).Sub(now))
 }
 
 // errClockSetBack is that nginx may remember for a long time what was in its tables.
@@ -280,13 +280,13 @@ var errClockSetBack = errors.New("the node's clock was set back while weights ch
 // and then for some more time, by the clock that nginx goes by, which may be set. It fails
 // when that was set back, or when the context ends.
 func (a *Agent) awaitForgotten(ctx context.Context, more time.Duration) error {
-	until := nginx.LookupsForgotten(a.Clock.Now()).Add(more)
+	until := conf.LookupsForgotten(a.Clock.Now()).Add(more)
 	for {
 		left := until.Sub(a.Clock.Now())
 		switch {
 		case left <= 0:
 			return nil
-		case left > nginx.LookupsKept+more:
+		case left > conf.LookupsKept+more:
 			return errClockSetBack
 		}
 		select {
@@ -334,7 +334,7 @@ func (a *Agent) apply(ctx context.Context, want feed.Want) error {
 	if len(want.Split.Ports) == 0 {
 		return fmt.Errorf("nothing can be served: %s", traffic.Summary(want.Problems))
 	}
-	r, err := nginx.Render(want.Split, a.Render)
+	r, err := conf.Render(want.Split, a.Render)
 	if err != nil {
 		return err
 	}
@@ -362,7 +362,7 @@ func (a *Agent) apply(ctx context.Context, want feed.Want) error {
 }
 
 // reweigh makes a table of weights live.
-func (a *Agent) reweigh(ctx context.Context, table nginx.Table) error {
+func (a *Agent) reweigh(ctx context.Context, table conf.Table) error {
 	if err := a.tables.Write(table); err != nil {
 		return err
 	}
@@ -378,7 +378,7 @@ func (a *Agent) reweigh(ctx context.Context, table nginx.Table) error {
 
 // settle notes what is live now. What is not noted is not said to be served: after a crash,
 // what is noted would be served in its place.
-func (a *Agent) settle(split traffic.Split, r nginx.Rendering) error {
+func (a *Agent) settle(split traffic.Split, r conf.Rendering) error {
 	if err := a.udp.Open(r.Datagrams); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ import (
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/proxy/proxytest"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // fakeServer is a Server that does what the test says and remembers what it was asked.
@@ -132,7 +132,7 @@ type fixture struct {
 	clock  *nodeClock
 	agent  *Agent
 	status string
-	dir    nginx.Dir
+	dir    conf.Dir
 	stop   context.CancelFunc
 	done   chan error
 }
@@ -146,13 +146,13 @@ func newFixture(t *testing.T, change ...func(*Options)) *fixture {
 	s := &fixture{
 		memoryFeed: newMemoryFeed(), server: &fakeServer{fail: map[string]error{}},
 		clock:  &nodeClock{FakeClock: clocktesting.NewFakeClock(time.Unix(1000, 0))},
-		status: listener.Addr().String(), dir: nginx.Dir(proxytest.MemoryDir(t)), done: make(chan error, 1),
+		status: listener.Addr().String(), dir: conf.Dir(proxytest.MemoryDir(t)), done: make(chan error, 1),
 	}
 	opts := Options{
-		Render: nginx.RenderOptions{Dir: s.dir, Workers: 1, Connections: 64},
+		Render: conf.Options{Dir: s.dir, Workers: 1, Connections: 64},
 		Server: func(func(int)) (Server, error) { return s.server, nil }, Feed: s, Served: s.Report, Listener: listener,
 		Drain: 10 * time.Second, QuitTimeout: time.Minute, ApplyTimeout: time.Minute, Settle: time.Second,
-		Listen: func(nginx.Socket) (int, error) { return unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0) },
+		Listen: func(conf.Socket) (int, error) { return unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0) },
 		Dial: func(context.Context, string, string) (net.Conn, error) {
 			here, there := net.Pipe()
 			return here, there.Close()
@@ -342,7 +342,7 @@ func TestDraining(t *testing.T) {
 	proxytest.Eventually(t, "the agent is not ready while it drains", func() bool { return s.readyz(t) == "draining" })
 	proxytest.Eventually(t, "clients are asked to close", func() bool { return s.closing(t) })
 	s.wants <- wanted(2, 0, 100)
-	left := nginx.LookupsForgotten(start).Sub(start)
+	left := conf.LookupsForgotten(start).Sub(start)
 	proxytest.Eventually(t, "new weights are waited for", func() bool { return s.clock.awaits(left) })
 	s.clock.Step(left)
 	if diff := cmp.Diff(served(wanted(2, 0, 100)), s.reportAtOnce(t)); diff != "" {
@@ -488,7 +488,7 @@ func TestAnNginxThatEndedWithItsAgentIsStartedAgainBeforeAnythingIsWanted(t *tes
 	previous := wanted(1, 90, 10)
 	server := &fakeServer{fail: map[string]error{"start": errors.New("no memory")}}
 	s := newFixture(t, func(o *Options) {
-		fd, err := o.Listen(nginx.Socket{})
+		fd, err := o.Listen(conf.Socket{})
 		if err != nil {
 			t.Fatal(err)
 		}

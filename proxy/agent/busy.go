@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/proxy/nginxproc"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 const (
@@ -32,8 +32,8 @@ type busy struct {
 }
 
 // run counts until the context ends.
-func (b *busy) run(ctx context.Context, dir nginx.Dir, clock clock.WithTicker) {
-	status := nginxproc.StatusClient(nginx.Instance(dir.Current())) // a link, which leads to another nginx later
+func (b *busy) run(ctx context.Context, dir conf.Dir, clock clock.WithTicker) {
+	status := nginxproc.StatusClient(conf.Instance(dir.Current())) // a link, which leads to another nginx later
 	ticker := clock.NewTicker(busyEvery)
 	defer ticker.Stop()
 	for {

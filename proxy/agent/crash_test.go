@@ -30,7 +30,7 @@ import (
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/proxy/proxytest"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // crew is a supervisor with its agent and nginx, as processes of their own.
@@ -48,8 +48,8 @@ func startCrew(t *testing.T) *crew {
 	t.Helper()
 	dir := proxytest.MemoryDir(t)
 	c := &crew{crewConfig: crewConfig{
-		Render: nginx.RenderOptions{
-			Dir: nginx.Dir(filepath.Join(dir, "run")), StreamModule: streamModule, Workers: 2, Connections: 4096, OpenFiles: 8192,
+		Render: conf.Options{
+			Dir: conf.Dir(filepath.Join(dir, "run")), StreamModule: streamModule, Workers: 2, Connections: 4096, OpenFiles: 8192,
 		},
 		Binary: nginxBinary(t), Status: fmt.Sprintf("127.0.0.1:%d", proxytest.FreePort(t)),
 		Wants: filepath.Join(dir, "wants"), Reports: filepath.Join(dir, "reports"),

@@ -9,7 +9,7 @@ import (
 
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/proxy/replace"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // handOver has every other nginx hand requests over to the instance with a number.
@@ -18,7 +18,7 @@ import (
 // connection that it had only just accepted at that moment is never told, and a client
 // may keep it for as long as it likes. What is asked on it must not be served by
 // weights that are no longer live.
-func handOver(dir nginx.Dir, number int) error {
+func handOver(dir conf.Dir, number int) error {
 	successor := dir.Instance(number)
 	if err := replace.Link(filepath.Base(string(successor)), dir.Current()); err != nil {
 		return fmt.Errorf("name the present nginx: %w", err)

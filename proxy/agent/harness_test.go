@@ -35,7 +35,7 @@ import (
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/proxy/proxytest"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 const streamModule = "/usr/lib/nginx/modules/ngx_stream_module.so"
@@ -150,7 +150,7 @@ func (b *backend) destination(weight int32) traffic.Destination {
 type rig struct {
 	*memoryFeed
 	agent      *Agent
-	dir        nginx.Dir
+	dir        conf.Dir
 	port       int32
 	status     string
 	generation int64
@@ -175,8 +175,8 @@ func startRig(t *testing.T, o rigOptions) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	render := nginx.RenderOptions{
-		Dir: nginx.Dir(filepath.Join(proxytest.MemoryDir(t), "run")), StreamModule: streamModule, Workers: 2, Connections: 4096, Memory: o.memory, OpenFiles: 8192, IPv6: true,
+	render := conf.Options{
+		Dir: conf.Dir(filepath.Join(proxytest.MemoryDir(t), "run")), StreamModule: streamModule, Workers: 2, Connections: 4096, Memory: o.memory, OpenFiles: 8192, IPv6: true,
 	}
 	if os.Geteuid() == 0 {
 		render.User = "root"

@@ -25,7 +25,7 @@ import (
 	"github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/proxy/replace"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // crewVariable makes this test binary a supervisor, or the agent of one, instead of
@@ -34,7 +34,7 @@ const crewVariable = "SERIN_TEST_CREW"
 
 // crewConfig is what a supervisor and its agents are told.
 type crewConfig struct {
-	Render nginx.RenderOptions
+	Render conf.Options
 	Binary string
 	Status string
 	// Wants is a file with the Want, and Reports one to which the reports are added.

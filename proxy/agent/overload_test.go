@@ -19,7 +19,7 @@ import (
 
 	"github.com/serin-dev/serin/proxy/proxytest"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // fewMiB is memory in which nginx takes on some hundred requests at once.
@@ -68,7 +68,7 @@ func request(ctx context.Context, client *http.Client, url string, begun func())
 }
 
 // workerIDs are the processes of nginx's workers.
-func workerIDs(t *testing.T, dir nginx.Dir) []string {
+func workerIDs(t *testing.T, dir conf.Dir) []string {
 	t.Helper()
 	master, err := os.ReadFile(filepath.Join(dir.Current(), "nginx.pid"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/serin-dev/serin/proxy/exposition"
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/proxy/weights"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // This file is how one nginx takes the place of another: for another
@@ -23,8 +23,8 @@ import (
 //	                        └─> the new one fails: nothing has happened
 
 // replace makes a configuration live.
-func (a *Agent) replace(ctx context.Context, r nginx.Rendering) error {
-	ctx, cancel := context.WithTimeout(ctx, a.ApplyTimeout+nginx.LookupsKept+a.Settle)
+func (a *Agent) replace(ctx context.Context, r conf.Rendering) error {
+	ctx, cancel := context.WithTimeout(ctx, a.ApplyTimeout+conf.LookupsKept+a.Settle)
 	defer cancel()
 	previous := a.tables
 	if err := a.launch(ctx, r); err != nil {
@@ -43,7 +43,7 @@ func (a *Agent) replace(ctx context.Context, r nginx.Rendering) error {
 }
 
 // retireOthers has every nginx but the one with a number end, once it serves.
-func (a *Agent) retireOthers(ctx context.Context, number int, r nginx.Rendering) error {
+func (a *Agent) retireOthers(ctx context.Context, number int, r conf.Rendering) error {
 	if err := handOver(a.Render.Dir, number); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a *Agent) retireOthers(ctx context.Context, number int, r nginx.Rendering)
 }
 
 // launch starts an nginx next to those that run.
-func (a *Agent) launch(ctx context.Context, r nginx.Rendering) error {
+func (a *Agent) launch(ctx context.Context, r conf.Rendering) error {
 	a.instance++
 	folder := a.Render.Dir.Instance(a.instance)
 	tables, err := a.furnish(folder, r)
@@ -75,13 +75,13 @@ func (a *Agent) launch(ctx context.Context, r nginx.Rendering) error {
 }
 
 // lend is a launch with the sockets of a configuration.
-func (a *Agent) lend(folder nginx.Instance, r nginx.Rendering) (nginxproc.Launch, error) {
+func (a *Agent) lend(folder conf.Instance, r conf.Rendering) (nginxproc.Launch, error) {
 	fds, err := a.sockets.Lend(r.Sockets)
 	return nginxproc.Launch{Folder: folder, Key: r.Key, Sockets: fds}, err
 }
 
 // furnish writes what an nginx needs into its folder.
-func (a *Agent) furnish(folder nginx.Instance, r nginx.Rendering) (*weights.Tables, error) {
+func (a *Agent) furnish(folder conf.Instance, r conf.Rendering) (*weights.Tables, error) {
 	if err := os.MkdirAll(string(folder), 0o700); err != nil {
 		return nil, fmt.Errorf("write the configuration: %w", err)
 	}
@@ -166,7 +166,7 @@ func (a *Agent) cutOver(ctx context.Context) error {
 	if a.instance, err = nginxproc.LastInstance(a.Render.Dir); err != nil {
 		return err
 	}
-	r, err := nginx.Render(noted.Split, a.Render)
+	r, err := conf.Render(noted.Split, a.Render)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (a *Agent) cutOver(ctx context.Context) error {
 
 // adopt continues with an nginx with its tables, and has all others finish, as the
 // other agent was about to do.
-func (a *Agent) adopt(ctx context.Context, number int, r nginx.Rendering) error {
+func (a *Agent) adopt(ctx context.Context, number int, r conf.Rendering) error {
 	ctx, cancel := context.WithTimeout(ctx, a.ApplyTimeout)
 	defer cancel()
 	folder := a.Render.Dir.Instance(number)

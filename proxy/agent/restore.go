@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // This file is what outlives a container: its folder is a volume of the pod. Another container
@@ -54,7 +54,7 @@ func (a *Agent) restore() <-chan time.Time {
 	if a.noted == nil {
 		return nil
 	}
-	r, err := nginx.Render(a.noted.Split, a.Render)
+	r, err := conf.Render(a.noted.Split, a.Render)
 	if err == nil {
 		_, err = a.sockets.Lend(r.Sockets)
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/serin-dev/serin/proxy/exposition"
 	"github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/proxytest"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // leave writes files of a previous container.
@@ -54,7 +54,7 @@ func TestAnotherContainerServesWhatWasLiveWhileTheAPIIsAway(t *testing.T) {
 	opened := make(chan struct{}, 10)
 	s := newFixture(t, leaveState(t, previous), func(o *Options) {
 		listen := o.Listen
-		o.Listen = func(socket nginx.Socket) (int, error) {
+		o.Listen = func(socket conf.Socket) (int, error) {
 			opened <- struct{}{}
 			return listen(socket)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/serin-dev/serin/proxy/replace"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // stateFormat is the form of all that an agent leaves in the folder for the next one. It changes
@@ -33,7 +33,7 @@ type state struct {
 	Instance int `json:"instance"`
 }
 
-func saveState(dir nginx.Dir, s state) error {
+func saveState(dir conf.Dir, s state) error {
 	s.Format = stateFormat
 	data, err := json.Marshal(s)
 	if err == nil {
@@ -46,7 +46,7 @@ func saveState(dir nginx.Dir, s state) error {
 }
 
 // loadState finds what another agent of the pod noted; nil when nothing was live.
-func loadState(dir nginx.Dir, pod types.UID) (*state, error) {
+func loadState(dir conf.Dir, pod types.UID) (*state, error) {
 	data, err := os.ReadFile(dir.State())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

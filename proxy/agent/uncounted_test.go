@@ -15,11 +15,11 @@ import (
 
 	"github.com/serin-dev/serin/proxy/accesslog"
 	"github.com/serin-dev/serin/proxy/proxytest"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // breakCounts makes it impossible to save counts until fix is called.
-func breakCounts(t *testing.T, dir nginx.Dir) (fix func()) {
+func breakCounts(t *testing.T, dir conf.Dir) (fix func()) {
 	t.Helper()
 	obstacle := dir.Counts() + ".next"
 	if err := os.Mkdir(obstacle, 0o700); err != nil {
@@ -34,7 +34,7 @@ func breakCounts(t *testing.T, dir nginx.Dir) (fix func()) {
 
 // fillLog writes so much into the access log that the counts have to be saved. What it
 // writes counts as lines that no reader understands.
-func fillLog(t *testing.T, dir nginx.Dir) (lines int) {
+func fillLog(t *testing.T, dir conf.Dir) (lines int) {
 	t.Helper()
 	const line = "not a line of nginx\n"
 	lines = accesslog.DiscardBytes/len(line) + 1

@@ -16,12 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/serin-dev/serin/proxy/replace"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // Master is one nginx: a master process and its workers, in a group of their own.
 type Master struct {
-	folder nginx.Instance
+	folder conf.Instance
 	// PID of the master process and of the group.
 	PID int
 	// ended is closed when the master process has ended.
@@ -95,12 +95,12 @@ const masterFile = "master"
 
 // note writes down who is the master of a folder, in one step: an agent that is killed meanwhile
 // leaves no half of it, by which the next agent would not know which nginx to end.
-func note(folder nginx.Instance, pid int) error {
+func note(folder conf.Instance, pid int) error {
 	return replace.File(filepath.Join(string(folder), masterFile), []byte(strconv.Itoa(pid)+"\n"))
 }
 
 // FindMaster reads who is the master of a folder; nil when there was none.
-func FindMaster(folder nginx.Instance) (*Master, error) {
+func FindMaster(folder conf.Instance) (*Master, error) {
 	text, err := os.ReadFile(filepath.Join(string(folder), masterFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

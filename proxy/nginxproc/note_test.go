@@ -5,12 +5,12 @@ package nginxproc
 import (
 	"testing"
 
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // An agent may be killed at any moment. What it has written by then is read by the next.
 func TestTheNoteOfAMasterIsNeverHalf(t *testing.T) {
-	folder := nginx.Instance(t.TempDir())
+	folder := conf.Instance(t.TempDir())
 	const pid = 4711
 	if err := note(folder, pid); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/proxy/fdstore"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 const (
@@ -42,7 +42,7 @@ type Options struct {
 	// Binary is nginx's executable.
 	Binary string
 	// Dir that nginx and the agent share.
-	Dir nginx.Dir
+	Dir conf.Dir
 	// Workers is the number of worker processes of every configuration.
 	Workers int
 	// Log takes nginx's error log.
@@ -59,7 +59,7 @@ type Options struct {
 // Launch is what an nginx is started with.
 type Launch struct {
 	// Folder holds its configuration and tables.
-	Folder nginx.Instance
+	Folder conf.Instance
 	// Key that it answers when it runs the configuration.
 	Key string
 	// Sockets are the descriptors of all that it listens on for clients.
@@ -304,7 +304,7 @@ func (p *Process) confirm(ctx context.Context, m *Master, key string) error {
 
 // StatusClient asks the status server of an nginx. Each request has a connection of
 // its own, so that a worker that has stopped accepting is never the one that answers.
-func StatusClient(folder nginx.Instance) *http.Client {
+func StatusClient(folder conf.Instance) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", folder.StatusSocket())

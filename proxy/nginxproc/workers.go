@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 const (
@@ -115,7 +115,7 @@ func parseStat(stat []byte) procStat {
 }
 
 // Instances are the numbers of all nginx that have a folder, in ascending order.
-func Instances(dir nginx.Dir) ([]int, error) {
+func Instances(dir conf.Dir) ([]int, error) {
 	entries, err := os.ReadDir(string(dir))
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func Instances(dir nginx.Dir) ([]int, error) {
 }
 
 // LastInstance is the highest number in use, or 0.
-func LastInstance(dir nginx.Dir) (int, error) {
+func LastInstance(dir conf.Dir) (int, error) {
 	numbers, err := Instances(dir)
 	if err != nil || len(numbers) == 0 {
 		return 0, err

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/serin-dev/serin/proxy/fdstore"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // backlog is how many connections wait to be accepted, while an nginx is started
@@ -26,24 +26,24 @@ const backlog = 4096
 // wanted, and what arrives between two of them waits.
 type Sockets struct {
 	files  fdstore.Store
-	listen func(nginx.Socket) (int, error)
-	open   map[nginx.Socket]int
+	listen func(conf.Socket) (int, error)
+	open   map[conf.Socket]int
 }
 
 // New begins with those that a previous agent left.
-func New(files fdstore.Store, listen func(nginx.Socket) (int, error)) *Sockets {
-	s := &Sockets{files: files, listen: listen, open: map[nginx.Socket]int{}}
+func New(files fdstore.Store, listen func(conf.Socket) (int, error)) *Sockets {
+	s := &Sockets{files: files, listen: listen, open: map[conf.Socket]int{}}
 	for name, fd := range files.Kept() {
 		if rest, ok := strings.CutPrefix(name, fdstore.SocketPrefix); ok {
 			network, address, _ := strings.Cut(rest, " ")
-			s.open[nginx.Socket{Network: network, Address: address}] = fd
+			s.open[conf.Socket{Network: network, Address: address}] = fd
 		}
 	}
 	return s
 }
 
 // Lend returns the descriptors of some sockets, and opens those that are not open.
-func (s *Sockets) Lend(wanted []nginx.Socket) ([]int, error) {
+func (s *Sockets) Lend(wanted []conf.Socket) ([]int, error) {
 	var fds []int
 	for _, socket := range wanted {
 		fd, ok := s.open[socket]
@@ -66,7 +66,7 @@ func (s *Sockets) Lend(wanted []nginx.Socket) ([]int, error) {
 func (s *Sockets) Inherited() bool { return len(s.open) > 0 }
 
 // CloseAllBut closes the sockets that are not wanted any more.
-func (s *Sockets) CloseAllBut(wanted []nginx.Socket) error {
+func (s *Sockets) CloseAllBut(wanted []conf.Socket) error {
 	var errs []error
 	for socket := range s.open {
 		if !slices.Contains(wanted, socket) {
@@ -77,7 +77,7 @@ func (s *Sockets) CloseAllBut(wanted []nginx.Socket) error {
 }
 
 // Close closes a socket. One that is not open is left as it is.
-func (s *Sockets) Close(socket nginx.Socket) error {
+func (s *Sockets) Close(socket conf.Socket) error {
 	fd, ok := s.open[socket]
 	if !ok {
 		return nil
@@ -87,10 +87,10 @@ func (s *Sockets) Close(socket nginx.Socket) error {
 	return s.files.Drop(keptName(socket))
 }
 
-func keptName(s nginx.Socket) string { return fdstore.SocketPrefix + s.Network + " " + s.Address }
+func keptName(s conf.Socket) string { return fdstore.SocketPrefix + s.Network + " " + s.Address }
 
 // Listen opens a socket as nginx would.
-func Listen(socket nginx.Socket) (int, error) {
+func Listen(socket conf.Socket) (int, error) {
 	address, err := netip.ParseAddrPort(socket.Address)
 	if err != nil {
 		return 0, err

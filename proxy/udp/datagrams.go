@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/serin-dev/serin/proxy/sockets"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 const (
@@ -55,16 +55,16 @@ type Ports struct {
 	log     logr.Logger
 	metrics metrics
 	// ports that are open.
-	ports map[nginx.Socket]*port
+	ports map[conf.Socket]*port
 }
 
 // New makes Ports, none of which is open.
 func New(s *sockets.Sockets, c clock.WithTicker, log logr.Logger) *Ports {
-	return &Ports{sockets: s, clock: c, log: log, metrics: newMetrics(), ports: map[nginx.Socket]*port{}}
+	return &Ports{sockets: s, clock: c, log: log, metrics: newMetrics(), ports: map[conf.Socket]*port{}}
 }
 
 // Open opens the ports that are not open yet. Datagrams wait in them until Serve.
-func (d *Ports) Open(listeners []nginx.DatagramListener) error {
+func (d *Ports) Open(listeners []conf.DatagramListener) error {
 	for _, l := range listeners {
 		fds, err := d.sockets.Lend(l.Sockets)
 		if err != nil {
@@ -106,8 +106,8 @@ func datagramConn(fd int) (*net.UDPConn, error) {
 
 // Serve makes the weights of the listeners, which are open, live and closes what
 // is no longer among them.
-func (d *Ports) Serve(listeners []nginx.DatagramListener) {
-	wanted := map[nginx.Socket]bool{}
+func (d *Ports) Serve(listeners []conf.DatagramListener) {
+	wanted := map[conf.Socket]bool{}
 	for _, l := range listeners {
 		shares := makeDraw(l.Port)
 		for _, socket := range l.Sockets {

@@ -18,7 +18,7 @@ import (
 	"github.com/serin-dev/serin/proxy/proxytest"
 	"github.com/serin-dev/serin/proxy/sockets"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // backend answers datagrams.
@@ -57,7 +57,7 @@ func TestASessionStaysWhereItBegan(t *testing.T) {
 		{stable.destination(0), canary.destination(1)}, {canary.destination(1)},
 	} {
 		l.Port.Destinations = destinations
-		d.Serve([]nginx.DatagramListener{l})
+		d.Serve([]conf.DatagramListener{l})
 		c.Step(leaveIdle - 1)
 		if got, want := mustExchange(t, conn, "again"), fmt.Sprintf("dns-stable %d again", i+2); got != want {
 			t.Errorf("the session got %q, want %q", got, want)
@@ -73,23 +73,23 @@ func TestASessionStaysWhereItBegan(t *testing.T) {
 }
 
 // udpListener listens on one family of addresses.
-func udpListener(number int32, destinations ...traffic.Destination) nginx.DatagramListener {
-	return nginx.DatagramListener{
-		Listener: nginx.Listener{Number: number, Port: traffic.Port{Protocol: traffic.ProtocolUDP, Destinations: destinations}},
-		Sockets:  []nginx.Socket{{Network: "udp", Address: fmt.Sprintf("0.0.0.0:%d", number)}},
+func udpListener(number int32, destinations ...traffic.Destination) conf.DatagramListener {
+	return conf.DatagramListener{
+		Listener: conf.Listener{Number: number, Port: traffic.Port{Protocol: traffic.ProtocolUDP, Destinations: destinations}},
+		Sockets:  []conf.Socket{{Network: "udp", Address: fmt.Sprintf("0.0.0.0:%d", number)}},
 	}
 }
 
 // heldPort is an open UDP port with a clock that stands still.
-func heldPort(t *testing.T, destinations ...traffic.Destination) (*Ports, *clocktesting.FakeClock, nginx.DatagramListener) {
+func heldPort(t *testing.T, destinations ...traffic.Destination) (*Ports, *clocktesting.FakeClock, conf.DatagramListener) {
 	t.Helper()
 	c := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	d := New(sockets.New(fdstore.None{}, sockets.Listen), c, testr.New(t))
 	l := udpListener(proxytest.FreePort(t), destinations...)
-	if err := d.Open([]nginx.DatagramListener{l}); err != nil {
+	if err := d.Open([]conf.DatagramListener{l}); err != nil {
 		t.Fatal(err)
 	}
-	d.Serve([]nginx.DatagramListener{l})
+	d.Serve([]conf.DatagramListener{l})
 	t.Cleanup(d.Stop)
 	return d, c, l
 }
@@ -161,7 +161,7 @@ func TestASessionWhoseBackendIsGoneBeginsAnew(t *testing.T) {
 	proxytest.Eventually(t, "the session is counted as refused", func() bool { return testutil.ToFloat64(ended) == 1 })
 	there := listenUDP(t, "dns-canary")
 	l.Port.Destinations = []traffic.Destination{there.destination(1)}
-	d.Serve([]nginx.DatagramListener{l})
+	d.Serve([]conf.DatagramListener{l})
 	if got := mustExchange(t, conn, "b"); got != "dns-canary 1 b" {
 		t.Errorf("got %q", got)
 	}
@@ -182,7 +182,7 @@ func TestAPortThatIsTakenIsAnError(t *testing.T) {
 	}
 	defer taken.Close() //nolint:errcheck // ends with the test
 	d, _, l := heldPort(t)
-	err = d.Open([]nginx.DatagramListener{l, udpListener(int32(taken.LocalAddr().(*net.UDPAddr).Port))})
+	err = d.Open([]conf.DatagramListener{l, udpListener(int32(taken.LocalAddr().(*net.UDPAddr).Port))})
 	if err == nil || !strings.Contains(err.Error(), taken.LocalAddr().String()) {
 		t.Errorf("error %v", err)
 	}

@@ -25,7 +25,7 @@ type drawn struct {
 	until int64
 }
 
-// makeDraw prepares the draw of a port whose destinations nginx.Render has checked.
+// makeDraw prepares the draw of a port whose destinations conf.Render has checked.
 func makeDraw(port traffic.Port) *draw {
 	d := &draw{}
 	for _, destination := range port.Destinations {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/serin-dev/serin/proxy/proxytest"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // TestOutlierDetection draws the canary whenever it may be drawn, and stable for those that may not
@@ -120,7 +120,7 @@ func TestDatagramsThatABackendRefusesGoElsewhere(t *testing.T) {
 	d, c, l := heldPort(t, stable.destination(1))
 	mustExchange(t, proxytest.DialUDP(t, "127.0.0.1", l.Number), "?")
 	l.Port.Destinations = []traffic.Destination{stable.destination(1), canary.destination(99)}
-	d.Serve([]nginx.DatagramListener{l})
+	d.Serve([]conf.DatagramListener{l})
 	for round := range 3 {
 		for n := range 20 {
 			text := fmt.Sprintf("%d/%d", round, n)
@@ -139,7 +139,7 @@ func TestDatagramsThatABackendRefusesGoElsewhere(t *testing.T) {
 	}
 	canary.address.Port = int(gone)
 	l.Port.Destinations = []traffic.Destination{stable.destination(1), canary.destination(99)}
-	d.Serve([]nginx.DatagramListener{l})
+	d.Serve([]conf.DatagramListener{l})
 	reached := 0
 	for range 50 {
 		if strings.HasPrefix(mustExchange(t, proxytest.DialUDP(t, "127.0.0.1", l.Number), "?"), "dns-canary") {
@@ -181,7 +181,7 @@ func TestWhatWasSentDuringAProbeGoesElsewhere(t *testing.T) {
 	d, _, l := heldPort(t, stable.destination(1))
 	mustExchange(t, proxytest.DialUDP(t, "127.0.0.1", l.Number), "?")
 	l.Port.Destinations = []traffic.Destination{stable.destination(1), canary.destination(1 << 20)}
-	d.Serve([]nginx.DatagramListener{l})
+	d.Serve([]conf.DatagramListener{l})
 	conn := proxytest.DialUDP(t, "127.0.0.1", l.Number)
 	for n := range 5 {
 		if _, err := conn.Write([]byte{byte('a' + n)}); err != nil {

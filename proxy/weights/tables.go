@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/serin-dev/serin/proxy/replace"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // Tables keeps the weights of the HTTP listeners of one nginx where it looks them
@@ -32,7 +32,7 @@ import (
 // stay for a while: a request may be held up between two look-ups. No look-up of a single bucket
 // fails: the system would have to find out each time anew that there is no file.
 type Tables struct {
-	folder nginx.Instance
+	folder conf.Instance
 	// written counts generations, so that no name is used twice.
 	written int
 	// generations that are on disk, oldest first.
@@ -47,7 +47,7 @@ const (
 	// hundred entries on each of the two levels make nginx.Buckets.
 	hundred = 100
 	// buckets of one part.
-	buckets = nginx.Buckets / nginx.Parts
+	buckets = conf.Buckets / conf.Parts
 
 	everything, nothing, empty = "all", "none", "empty"
 	generationPrefix           = "weights-"
@@ -56,7 +56,7 @@ const (
 )
 
 // New makes the folders that stay from table to table.
-func New(folder nginx.Instance) (*Tables, error) {
+func New(folder conf.Instance) (*Tables, error) {
 	t := &Tables{folder: folder}
 	if err := os.MkdirAll(t.path(empty), 0o700); err != nil {
 		return nil, fmt.Errorf("table of weights: %w", err)
@@ -71,7 +71,7 @@ func New(folder nginx.Instance) (*Tables, error) {
 
 // Open finds the tables that another agent wrote. That one may have asked
 // clients to close their connections; with the next weights they are not asked any more.
-func Open(folder nginx.Instance) (*Tables, error) {
+func Open(folder conf.Instance) (*Tables, error) {
 	entries, err := os.ReadDir(string(folder))
 	if err != nil {
 		return nil, fmt.Errorf("table of weights: %w", err)
@@ -97,7 +97,7 @@ func (t *Tables) path(names ...string) string {
 }
 
 // Write has nginx find new weights.
-func (t *Tables) Write(table nginx.Table) error {
+func (t *Tables) Write(table conf.Table) error {
 	t.written++
 	name := generationPrefix + strconv.Itoa(t.written)
 	if err := os.Mkdir(t.path(name), 0o700); err != nil {
@@ -106,7 +106,7 @@ func (t *Tables) Write(table nginx.Table) error {
 	for _, l := range table {
 		begin := 0
 		for _, r := range l.Ranges {
-			if err := t.writeBackend(t.path(name, nginx.Folder(l.Listener, r.Target)), begin, begin+r.Buckets); err != nil {
+			if err := t.writeBackend(t.path(name, conf.Folder(l.Listener, r.Target)), begin, begin+r.Buckets); err != nil {
 				return fmt.Errorf("table of weights: %w", err)
 			}
 			begin += r.Buckets
@@ -158,7 +158,7 @@ func (t *Tables) writeBackend(folder string, begin, end int) error {
 	if end > begin {
 		weight = everything
 	}
-	if err := os.Symlink(filepath.Join("..", "..", weight, twoDigits(0)), filepath.Join(folder, nginx.AnyBucket)); err != nil {
+	if err := os.Symlink(filepath.Join("..", "..", weight, twoDigits(0)), filepath.Join(folder, conf.AnyBucket)); err != nil {
 		return err
 	}
 	for high := range hundred {
@@ -168,7 +168,7 @@ func (t *Tables) writeBackend(folder string, begin, end int) error {
 			return err
 		}
 	}
-	for part := range nginx.Parts {
+	for part := range conf.Parts {
 		if begin > part*buckets || end < (part+1)*buckets {
 			continue
 		}

@@ -16,13 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/serin-dev/serin/proxy/proxytest"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // has reports whether a backend has a bucket by a table, as nginx looks it up.
 func has(tb testing.TB, table string, listener int, id string, bucket int) bool {
 	tb.Helper()
-	info, err := os.Stat(filepath.Join(table, nginx.Folder(listener, id), twoDigits(bucket/hundred), twoDigits(bucket%hundred)))
+	info, err := os.Stat(filepath.Join(table, conf.Folder(listener, id), twoDigits(bucket/hundred), twoDigits(bucket%hundred)))
 	if err != nil {
 		tb.Error(err)
 		return false
@@ -33,7 +33,7 @@ func has(tb testing.TB, table string, listener int, id string, bucket int) bool 
 // hasWhole reports whether a backend has all of a part by a table, as nginx looks it up.
 func hasWhole(tb testing.TB, table string, listener int, id string, part int) bool {
 	tb.Helper()
-	info, err := os.Stat(filepath.Join(table, nginx.Whole(listener, id, twoDigits(part))))
+	info, err := os.Stat(filepath.Join(table, conf.Whole(listener, id, twoDigits(part))))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		tb.Error(err)
 	}
@@ -44,7 +44,7 @@ func hasWhole(tb testing.TB, table string, listener int, id string, part int) bo
 func looked(t *testing.T, table string, listener int, ids ...string) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
-	for bucket := range nginx.Buckets {
+	for bucket := range conf.Buckets {
 		owners := 0
 		for _, id := range ids {
 			if has(t, table, listener, id, bucket) {
@@ -63,7 +63,7 @@ func looked(t *testing.T, table string, listener int, ids ...string) map[string]
 
 func testTables(tb testing.TB) *Tables {
 	tb.Helper()
-	made, err := New(nginx.Instance(proxytest.MemoryDir(tb)))
+	made, err := New(conf.Instance(proxytest.MemoryDir(tb)))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -71,15 +71,15 @@ func testTables(tb testing.TB) *Tables {
 }
 
 // weights are the table of one listener, and another that is always the same.
-func weights(ranges ...nginx.Range) nginx.Table {
-	return nginx.Table{{Listener: 0, Ranges: ranges}, {Listener: 3, Ranges: []nginx.Range{{Target: "x", Buckets: nginx.Buckets}}}}
+func weights(ranges ...conf.Range) conf.Table {
+	return conf.Table{{Listener: 0, Ranges: ranges}, {Listener: 3, Ranges: []conf.Range{{Target: "x", Buckets: conf.Buckets}}}}
 }
 
 func TestEveryBucketHasTheBackendThatItsRangeSays(t *testing.T) {
 	tb := testTables(t)
 	for _, buckets := range [][3]int{{10000, 0, 0}, {9999, 1, 0}, {1, 4999, 5000}, {0, 150, 9850}, {50, 20, 9930}, {0, 0, 0}} {
 		if err := tb.Write(weights(
-			nginx.Range{Target: "a", Buckets: buckets[0]}, nginx.Range{Target: "b", Buckets: buckets[1]}, nginx.Range{Target: "c", Buckets: buckets[2]},
+			conf.Range{Target: "a", Buckets: buckets[0]}, conf.Range{Target: "b", Buckets: buckets[1]}, conf.Range{Target: "c", Buckets: buckets[2]},
 		)); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestEveryBucketHasTheBackendThatItsRangeSays(t *testing.T) {
 			if diff := cmp.Diff(want, looked(t, table, 0, "a", "b", "c")); diff != "" {
 				t.Errorf("%v: listener 0 (-want +got):\n%s", buckets, diff)
 			}
-			if diff := cmp.Diff(map[string]int{"x": nginx.Buckets}, looked(t, table, 3, "x")); diff != "" {
+			if diff := cmp.Diff(map[string]int{"x": conf.Buckets}, looked(t, table, 3, "x")); diff != "" {
 				t.Errorf("%v: listener 3 (-want +got):\n%s", buckets, diff)
 			}
 		}
@@ -105,11 +105,11 @@ func TestAPartIsWholeWhenOneBackendHasAllOfIt(t *testing.T) {
 	tb := testTables(t)
 	for _, shared := range [][3]int{{10000, 0, 0}, {9500, 500, 0}, {9550, 450, 0}, {1, 4999, 5000}, {50, 20, 9930}, {0, 0, 0}} {
 		if err := tb.Write(weights(
-			nginx.Range{Target: "a", Buckets: shared[0]}, nginx.Range{Target: "b", Buckets: shared[1]}, nginx.Range{Target: "c", Buckets: shared[2]},
+			conf.Range{Target: "a", Buckets: shared[0]}, conf.Range{Target: "b", Buckets: shared[1]}, conf.Range{Target: "c", Buckets: shared[2]},
 		)); err != nil {
 			t.Fatal(err)
 		}
-		for part := range nginx.Parts {
+		for part := range conf.Parts {
 			for _, id := range []string{"a", "b", "c"} {
 				n := 0
 				for bucket := range buckets {
@@ -129,8 +129,8 @@ func TestAPartIsWholeWhenOneBackendHasAllOfIt(t *testing.T) {
 // the table is replaced as fast as it can be.
 func TestNoLookUpFailsWhileTablesChange(t *testing.T) {
 	tb := testTables(t)
-	a := weights(nginx.Range{Target: "a", Buckets: nginx.Buckets}, nginx.Range{Target: "b"})
-	b := weights(nginx.Range{Target: "a"}, nginx.Range{Target: "b", Buckets: nginx.Buckets})
+	a := weights(conf.Range{Target: "a", Buckets: conf.Buckets}, conf.Range{Target: "b"})
+	b := weights(conf.Range{Target: "a"}, conf.Range{Target: "b", Buckets: conf.Buckets})
 	if err := tb.Write(a); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestNoLookUpFailsWhileTablesChange(t *testing.T) {
 	var done [2]atomic.Int64 // look-ups of each reader
 	for i := range done {
 		wg.Go(func() {
-			for bucket := 0; ; bucket = (bucket + 7) % nginx.Buckets {
+			for bucket := 0; ; bucket = (bucket + 7) % conf.Buckets {
 				select {
 				case <-stop:
 					return
@@ -158,7 +158,7 @@ func TestNoLookUpFailsWhileTablesChange(t *testing.T) {
 		})
 	}
 	for range 100 {
-		for _, table := range []nginx.Table{b, a} {
+		for _, table := range []conf.Table{b, a} {
 			before := [2]int64{done[0].Load(), done[1].Load()}
 			if err := tb.Write(table); err != nil {
 				t.Error(err)
@@ -177,7 +177,7 @@ func TestNoLookUpFailsWhileTablesChange(t *testing.T) {
 
 func TestPreviousTablesAreRemoved(t *testing.T) {
 	tb := testTables(t)
-	table := weights(nginx.Range{Target: "a", Buckets: nginx.Buckets})
+	table := weights(conf.Range{Target: "a", Buckets: conf.Buckets})
 	for range keptGenerations + 3 {
 		if err := tb.Write(table); err != nil {
 			t.Fatal(err)
@@ -201,19 +201,19 @@ func TestPreviousTablesAreRemoved(t *testing.T) {
 
 func TestClosingOutlastsWeights(t *testing.T) {
 	tb := testTables(t)
-	if err := tb.Write(weights(nginx.Range{Target: "a", Buckets: nginx.Buckets})); err != nil {
+	if err := tb.Write(weights(conf.Range{Target: "a", Buckets: conf.Buckets})); err != nil {
 		t.Fatal(err)
 	}
 	if err := tb.AskToClose(); err != nil {
 		t.Fatal(err)
 	}
-	if err := tb.Write(weights(nginx.Range{Target: "b", Buckets: nginx.Buckets})); err != nil {
+	if err := tb.Write(weights(conf.Range{Target: "b", Buckets: conf.Buckets})); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(t, tb.folder.First()); got != nil {
 		t.Errorf("the first look-up finds %v, want nothing", got)
 	}
-	if diff := cmp.Diff(map[string]int{"b": nginx.Buckets}, looked(t, tb.folder.Second(), 0, "b")); diff != "" {
+	if diff := cmp.Diff(map[string]int{"b": conf.Buckets}, looked(t, tb.folder.Second(), 0, "b")); diff != "" {
 		t.Errorf("the second look-up (-want +got):\n%s", diff)
 	}
 }
@@ -234,7 +234,7 @@ func names(t *testing.T, folder string) []string {
 // BenchmarkWeights writes new weights of one listener.
 func BenchmarkWeights(b *testing.B) {
 	t := testTables(b)
-	table := weights(nginx.Range{Target: "a", Buckets: 9450}, nginx.Range{Target: "b", Buckets: 550})
+	table := weights(conf.Range{Target: "a", Buckets: 9450}, conf.Range{Target: "b", Buckets: 550})
 	for b.Loop() {
 		if err := t.Write(table); err != nil {
 			b.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // Check finds what proxies between the root Service and its pods would break.
@@ -27,7 +28,7 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 	if len(split.Name) > validation.LabelValueMaxLength {
 		add("metadata.name: has more than %d characters and can't be a label of the proxies; choose a shorter name", validation.LabelValueMaxLength)
 	}
-	if err := checkMatches(split.Matches); err != nil {
+	if err := conf.CheckMatches(split.Matches); err != nil {
 		add("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	checkProtocols(split, add)
@@ -38,7 +39,7 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 	for _, message := range unfit(root) {
 		add("spec.service: Service %q has %s", root.Name, message)
 	}
-	for _, b := range backendNames(split, reachable) {
+	for _, b := range backendNames(split, traffic.Port.Reachable) {
 		if s := services[b]; s != nil && s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
 			add("spec.backends: Service %q has sessionAffinity ClientIP, which would bind each proxy to one pod; set it to None", b)
 		}
@@ -46,12 +47,12 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 	if len(split.Ports) == 0 {
 		return problems // nothing new is served yet
 	}
-	if _, err := Listeners(split); err != nil {
+	if _, err := conf.Listeners(split); err != nil {
 		add("%s", err.Error())
 	}
 	for _, l := range split.Ports {
-		if l.TargetName == AgentPortName {
-			add("spec.service: the target port name %q is the proxies' own; rename it", AgentPortName)
+		if l.TargetName == conf.AgentPortName {
+			add("spec.service: the target port name %q is the proxies' own; rename it", conf.AgentPortName)
 		}
 	}
 	return problems
@@ -60,7 +61,7 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 // checkProtocols adds what nginx can't do on a port.
 func checkProtocols(split traffic.Split, add func(format string, args ...any)) {
 	for _, p := range split.Ports {
-		if err := checkProtocol(p, split.Needs()); err != nil {
+		if err := conf.CheckProtocol(p, split.Needs()); err != nil {
 			add("%s", err.Error())
 		}
 	}

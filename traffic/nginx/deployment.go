@@ -17,6 +17,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/mesh"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 const (
@@ -44,7 +45,7 @@ const (
 // A proxy is added before one is taken away, so that a change of the operator
 // takes no capacity from a split that is live.
 func MakeDeployment(target traffic.Target, opts Options) (*appsac.DeploymentApplyConfiguration, error) {
-	listeners, err := Listeners(target.Resolved)
+	listeners, err := conf.Listeners(target.Resolved)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func podLabels(split *splitv1.TrafficSplit) map[string]string {
 	return map[string]string{traffic.LabelProxy: split.Name}
 }
 
-func podSpec(target traffic.Target, listeners []Listener, opts Options) *coreac.PodSpecApplyConfiguration {
+func podSpec(target traffic.Target, listeners []conf.Listener, opts Options) *coreac.PodSpecApplyConfiguration {
 	split := target.Split
 	spec := coreac.PodSpec().
 		WithServiceAccountName(traffic.SharedProxyName).
@@ -130,7 +131,7 @@ func toleration(given corev1.Toleration) *coreac.TolerationApplyConfiguration {
 	return out
 }
 
-func proxyContainer(split string, listeners []Listener, opts Options) *coreac.ContainerApplyConfiguration {
+func proxyContainer(split string, listeners []conf.Listener, opts Options) *coreac.ContainerApplyConfiguration {
 	return coreac.Container().
 		WithName(container).
 		WithImage(opts.Image).WithImagePullPolicy(opts.PullPolicy).
@@ -151,14 +152,14 @@ func proxyContainer(split string, listeners []Listener, opts Options) *coreac.Co
 		WithSecurityContext(coreac.SecurityContext().
 			WithAllowPrivilegeEscalation(false).WithReadOnlyRootFilesystem(true).
 			WithCapabilities(coreac.Capabilities().WithDrop("ALL"))).
-		WithVolumeMounts(coreac.VolumeMount().WithName(volume).WithMountPath(string(DefaultDir))).
+		WithVolumeMounts(coreac.VolumeMount().WithName(volume).WithMountPath(string(conf.DefaultDir))).
 		WithReadinessProbe(probe("/readyz").WithPeriodSeconds(1).WithFailureThreshold(3)).
 		WithLivenessProbe(probe("/healthz").WithPeriodSeconds(10).WithFailureThreshold(3))
 }
 
 // containerPorts name the listeners as the root Service calls them. A number may
 // appear once for each transport.
-func containerPorts(listeners []Listener) []*coreac.ContainerPortApplyConfiguration {
+func containerPorts(listeners []conf.Listener) []*coreac.ContainerPortApplyConfiguration {
 	var ports []*coreac.ContainerPortApplyConfiguration
 	for _, l := range listeners {
 		port := coreac.ContainerPort().WithContainerPort(l.Number).WithProtocol(l.Transport())
@@ -168,7 +169,7 @@ func containerPorts(listeners []Listener) []*coreac.ContainerPortApplyConfigurat
 		ports = append(ports, port)
 	}
 	return append(ports, coreac.ContainerPort().
-		WithName(AgentPortName).WithContainerPort(AgentPort).WithProtocol(corev1.ProtocolTCP))
+		WithName(conf.AgentPortName).WithContainerPort(conf.AgentPort).WithProtocol(corev1.ProtocolTCP))
 }
 
 // canonical writes quantities as the API server stores them, so that what is
@@ -181,7 +182,7 @@ func canonical(list corev1.ResourceList) corev1.ResourceList {
 	return out
 }
 
-func podSecurity(listeners []Listener) *coreac.PodSecurityContextApplyConfiguration {
+func podSecurity(listeners []conf.Listener) *coreac.PodSecurityContextApplyConfiguration {
 	security := coreac.PodSecurityContext().
 		WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).WithFSGroup(nonRoot).
 		WithSeccompProfile(coreac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
@@ -209,7 +210,7 @@ func fieldEnv(name, path string) *coreac.EnvVarApplyConfiguration {
 
 func probe(path string) *coreac.ProbeApplyConfiguration {
 	return coreac.Probe().WithTimeoutSeconds(2).WithHTTPGet(coreac.HTTPGetAction().
-		WithPath(path).WithPort(intstr.FromInt32(AgentPort)).WithScheme(corev1.URISchemeHTTP))
+		WithPath(path).WithPort(intstr.FromInt32(conf.AgentPort)).WithScheme(corev1.URISchemeHTTP))
 }
 
 // waitingReason is what keeps a container from starting, in one line, or "".

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nginx is the router that sends traffic of a root Service through nginx.
-//
-// Listeners, Render and the types they return are pure: they turn a
-// traffic.Split into the text of nginx's configuration and into a table of
-// weights, from typed values only. The agent in package proxy writes both where
-// nginx finds them. The router makes the Kubernetes objects that the agent runs
-// in. Nothing here talks to nginx.
+// Package nginx is the router that sends traffic of a root Service through proxies, which
+// are pods with nginx and Serin's agent in them. It makes their Kubernetes objects and reads
+// what they serve. What nginx gets to serve is in package conf; nothing here talks to nginx.
 package nginx

@@ -17,6 +17,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // shopTarget is a split with a named, a numbered and a privileged port.
@@ -118,10 +119,10 @@ func TestCheck(t *testing.T) {
 			edit: func(w *world) { w.target.Root.Spec.PublishNotReadyAddresses = true }, want: "publishNotReadyAddresses",
 		},
 		"the agent's port": {
-			edit: func(w *world) { w.target.Resolved.Ports[1].TargetNumber = AgentPort }, want: "15020",
+			edit: func(w *world) { w.target.Resolved.Ports[1].TargetNumber = conf.AgentPort }, want: "15020",
 		},
 		"the agent's port name": {
-			edit: func(w *world) { w.target.Resolved.Ports[0].TargetName = AgentPortName }, want: AgentPortName,
+			edit: func(w *world) { w.target.Resolved.Ports[0].TargetName = conf.AgentPortName }, want: conf.AgentPortName,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

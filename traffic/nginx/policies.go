@@ -19,12 +19,13 @@ import (
 
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/networkpolicy"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 var policyKind = networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy")
 
 // serviceFacts are what policies depend on of a Service.
-func serviceFacts(s *corev1.Service, listeners []Listener, target traffic.Target, pods []networkpolicy.Pod) networkpolicy.Service {
+func serviceFacts(s *corev1.Service, listeners []conf.Listener, target traffic.Target, pods []networkpolicy.Pod) networkpolicy.Service {
 	out := networkpolicy.Service{Name: s.Name, Selector: traffic.DeclaredSelector(s), Pods: pods}
 	if s.Name != target.Root.Name {
 		out.Behind = s.Spec.Selector[traffic.LabelProxy]
@@ -36,11 +37,11 @@ func serviceFacts(s *corev1.Service, listeners []Listener, target traffic.Target
 }
 
 // portAt is the port of a Service that a listener's requests go to; 0 for none.
-func portAt(s *corev1.Service, l Listener, target traffic.Target) int32 {
+func portAt(s *corev1.Service, l conf.Listener, target traffic.Target) int32 {
 	if s.Name == target.Root.Name {
 		return l.Port.Number
 	}
-	for _, d := range sendsTo(l.Port) {
+	for _, d := range l.Port.Receivers() {
 		if d.Service == s.Name {
 			return d.Port
 		}
@@ -145,7 +146,7 @@ func compared(live, wanted *networkingv1.NetworkPolicy) traffic.ObjectCondition 
 
 // applyPolicy makes one policy as it is wanted now.
 func (r *Router) applyPolicy(ctx context.Context, target traffic.Target, object traffic.Object) error {
-	listeners, err := Listeners(target.Resolved)
+	listeners, err := conf.Listeners(target.Resolved)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // Name is the value of the field router of a split's routing that chooses this router.
@@ -262,7 +263,7 @@ func (r *Router) proxies(ctx context.Context, target traffic.Target) ([]corev1.P
 		}
 		pods = append(pods, pod)
 		if pod.Status.PodIP != "" {
-			addresses[pod.UID] = net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(AgentPort)))
+			addresses[pod.UID] = net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(conf.AgentPort)))
 		}
 	}
 	want := traffic.Want{Generation: split.Generation, Configuration: target.Resolved.Digest()}

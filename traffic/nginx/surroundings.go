@@ -17,6 +17,7 @@ import (
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/mesh"
 	"github.com/serin-dev/serin/traffic/networkpolicy"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // observeSurroundings finds what the namespace has that proxies depend on: NetworkPolicies, and
@@ -28,7 +29,7 @@ func (r *Router) observeSurroundings(ctx context.Context, target traffic.Target,
 	if err != nil {
 		return err
 	}
-	listeners, unknown := Listeners(target.Resolved) // Check says why
+	listeners, unknown := conf.Listeners(target.Resolved) // Check says why
 	if !target.Asked || !target.Split.DeletionTimestamp.IsZero() || target.Root == nil || unknown != nil {
 		r.apps.forget(key)
 		keepPolicies(state, target, made)
@@ -57,7 +58,7 @@ func (r *Router) observeSurroundings(ctx context.Context, target traffic.Target,
 
 // facts are what the policies of a split depend on. Pods are read when a policy that concerns it
 // may tell them apart, or always.
-func (r *Router) facts(ctx context.Context, target traffic.Target, listeners []Listener, always bool) (networkpolicy.Facts, app, error) {
+func (r *Router) facts(ctx context.Context, target traffic.Target, listeners []conf.Listener, always bool) (networkpolicy.Facts, app, error) {
 	f := networkpolicy.Facts{Split: target.Split.Name, Namespace: target.Split.Namespace, Access: r.access(target.Split.Namespace)}
 	namespace, err := r.namespace(ctx, f.Namespace)
 	if err != nil {
@@ -96,7 +97,7 @@ func (r *Router) facts(ctx context.Context, target traffic.Target, listeners []L
 func (r *Router) access(namespace string) networkpolicy.Access {
 	a := r.options.Access
 	return networkpolicy.Access{
-		Port:    networkpolicy.Listener{Number: AgentPort, Name: AgentPortName, Protocol: corev1.ProtocolTCP},
+		Port:    networkpolicy.Listener{Number: conf.AgentPort, Name: conf.AgentPortName, Protocol: corev1.ProtocolTCP},
 		Readers: a.Readers, Restrict: slices.Contains(a.Restricted, namespace) || slices.Contains(a.Restricted, "*"),
 		APIServer: a.APIServer, APIServerPorts: a.APIServerPorts,
 	}
@@ -149,7 +150,7 @@ func (r *Router) namespace(ctx context.Context, name string) (mesh.Namespace, er
 // servicesOf are the root Service and the Services that proxies send to.
 func (r *Router) servicesOf(ctx context.Context, target traffic.Target) ([]*corev1.Service, error) {
 	services := []*corev1.Service{target.Root}
-	for _, name := range backendNames(target.Resolved, sendsTo) {
+	for _, name := range backendNames(target.Resolved, traffic.Port.Receivers) {
 		s := &corev1.Service{}
 		err := r.client.Get(ctx, client.ObjectKey{Namespace: target.Split.Namespace, Name: name}, s, client.UnsafeDisableDeepCopy)
 		if err := client.IgnoreNotFound(err); err != nil {

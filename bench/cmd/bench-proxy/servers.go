@@ -23,7 +23,7 @@ import (
 	proxyfeed "github.com/serin-dev/serin/proxy/feed"
 	"github.com/serin-dev/serin/proxy/nginxproc"
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // startTimeout is how long a server may take to start.
@@ -171,7 +171,7 @@ func (f *feed) Report(s confirmation.Served)  { f.reports <- s }
 // serin is an agent within this process, with its nginx.
 type serin struct {
 	feed
-	dir        nginx.Dir
+	dir        conf.Dir
 	port       int
 	generation int64
 	cancel     context.CancelFunc
@@ -187,7 +187,7 @@ func startSerin(ctx context.Context, dir string, workers int) (*serin, error) {
 	if err != nil {
 		return nil, err
 	}
-	render := nginx.RenderOptions{Dir: nginx.Dir(dir), Workers: workers, Connections: 10240, Memory: 512 << 20}
+	render := conf.Options{Dir: conf.Dir(dir), Workers: workers, Connections: 10240, Memory: 512 << 20}
 	if os.Geteuid() == 0 {
 		render.User = "root"
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/serin-dev/serin/metricsapi/observe"
 	"github.com/serin-dev/serin/metricsapi/source/prometheus"
 	"github.com/serin-dev/serin/metricsapi/source/scrape"
-	"github.com/serin-dev/serin/traffic/nginx"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // sourceOptions are the flags that say how traffic is measured.
@@ -56,7 +56,7 @@ func newScrapeSource(ctx context.Context, parts sourceParts) (observe.Source, er
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.LabelSelector = selector.String()
 	}))
-	list, err := scrape.Proxies(factory.Core().V1().Pods().Lister(), nginx.AgentPort)
+	list, err := scrape.Proxies(factory.Core().V1().Pods().Lister(), conf.AgentPort)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package nginx
+package conf
 
 import (
 	"slices"
@@ -36,10 +36,10 @@ func TestPortsWithOtherDefaultBackendsShareNoTargetPort(t *testing.T) {
 func TestASplitMayHaveSoManyConditionsAndNoMore(t *testing.T) {
 	match := traffic.Match{Methods: []string{"GET"}}
 	matches := slices.Repeat([]traffic.Match{match}, maxConditions/match.Conditions())
-	if err := checkMatches(matches); err != nil {
+	if err := CheckMatches(matches); err != nil {
 		t.Errorf("%d conditions: %v", maxConditions, err)
 	}
-	if err := checkMatches(append(matches, match)); err == nil {
+	if err := CheckMatches(append(matches, match)); err == nil {
 		t.Errorf("more than %d conditions are no error", maxConditions)
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package nginx
+package conf
 
 import (
 	"net/http"
@@ -35,7 +35,7 @@ func (l httpListener) plain() bool { return !l.limited && l.Port.Mirror == nil &
 // that one backend has all of, so the digits of their bucket, and the longer path to it, are
 // left to the others. What is found of a part is remembered until the next second begins, see
 // LookupsForgotten; a part that seems to be of no backend until then is left to the others too.
-func renderPlain(t *text, l httpListener, opts RenderOptions) {
+func renderPlain(t *text, l httpListener, opts Options) {
 	t.line("proxy_set_header", "Host", "$http_host")
 	t.line("proxy_set_header", "X-Forwarded-For", "$proxy_add_x_forwarded_for")
 	t.line("proxy_set_header", "Connection", "")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package nginx
+package conf
 
 import (
 	"path/filepath"
@@ -14,8 +14,8 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-func testOptions() RenderOptions {
-	return RenderOptions{
+func testOptions() Options {
+	return Options{
 		Dir: DefaultDir, StreamModule: "/usr/lib/nginx/modules/ngx_stream_module.so",
 		Workers: 2, Connections: 10240, Memory: 512 * mib, OpenFiles: 20480, IPv6: true,
 	}
@@ -216,14 +216,14 @@ func TestRenderRefuses(t *testing.T) {
 		return s
 	}
 	good := destination(func(*traffic.Destination) {})
-	options := func(change func(*RenderOptions)) RenderOptions {
+	options := func(change func(*Options)) Options {
 		o := testOptions()
 		change(&o)
 		return o
 	}
 	for name, test := range map[string]struct {
 		split traffic.Split
-		opts  RenderOptions
+		opts  Options
 		want  string
 	}{
 		"a name that is no Service's":    {destination(func(d *traffic.Destination) { d.Service = "a;b" }), testOptions(), "is not the name of a Service"},
@@ -236,14 +236,14 @@ func TestRenderRefuses(t *testing.T) {
 		"a cookie that needs quotes":     {sticky("a b"), testOptions(), "not the name of a cookie"},
 		"a cookie without a name":        {sticky(""), testOptions(), "not the name of a cookie"},
 		"too many destinations":          {testSplit(testPort(8080, traffic.ProtocolHTTP, make([]traffic.Destination, maxDestinations+1)...)), testOptions(), "at most 256"},
-		"a folder that needs quotes":     {good, options(func(o *RenderOptions) { o.Dir = "/a b" }), "dir:"},
-		"a folder that is not clean":     {good, options(func(o *RenderOptions) { o.Dir = "/a/../b" }), "dir:"},
-		"a relative folder":              {good, options(func(o *RenderOptions) { o.Dir = "run" }), "dir:"},
-		"a module that needs quotes":     {good, options(func(o *RenderOptions) { o.StreamModule = "/x;" }), "streamModule:"},
-		"no worker":                      {good, options(func(o *RenderOptions) { o.Workers = 0 }), "workers:"},
-		"hardly a connection":            {good, options(func(o *RenderOptions) { o.Connections = 1 }), "connections:"},
-		"a negative number of files":     {good, options(func(o *RenderOptions) { o.OpenFiles = -1 }), "openFiles:"},
-		"a user that needs quotes":       {good, options(func(o *RenderOptions) { o.User = "a b" }), "user:"},
+		"a folder that needs quotes":     {good, options(func(o *Options) { o.Dir = "/a b" }), "dir:"},
+		"a folder that is not clean":     {good, options(func(o *Options) { o.Dir = "/a/../b" }), "dir:"},
+		"a relative folder":              {good, options(func(o *Options) { o.Dir = "run" }), "dir:"},
+		"a module that needs quotes":     {good, options(func(o *Options) { o.StreamModule = "/x;" }), "streamModule:"},
+		"no worker":                      {good, options(func(o *Options) { o.Workers = 0 }), "workers:"},
+		"hardly a connection":            {good, options(func(o *Options) { o.Connections = 1 }), "connections:"},
+		"a negative number of files":     {good, options(func(o *Options) { o.OpenFiles = -1 }), "openFiles:"},
+		"a user that needs quotes":       {good, options(func(o *Options) { o.User = "a b" }), "user:"},
 		"a root Service that is missing": {testSplit(), testOptions(), "no port to serve"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package nginx
+package conf
 
 import (
 	"fmt"
@@ -87,25 +87,6 @@ func TestMatchesThatNginxCantExpress(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})
-	}
-}
-
-func TestCheckNamesTheGroupAndMatch(t *testing.T) {
-	r := &Router{}
-	split := limitedSplit()
-	split.Matches[0].Headers[0].Name = "user_agent"
-	split.Matches[1].Path = "/é"
-	problems := r.Check(split, nil)
-	if len(problems) != 1 || !traffic.Refused(problems) {
-		t.Fatalf("problems: %v", problems)
-	}
-	for _, part := range []string{`HTTPRouteGroup "ab-test", match "firefox-users"`, `HTTPRouteGroup "ab-test", match "api"`, "; "} {
-		if !strings.Contains(problems[0].Message, part) {
-			t.Errorf("the message does not say %q: %s", part, problems[0].Message)
-		}
-	}
-	if problems := r.Check(mirroredSplit(), nil); len(problems) > 0 {
-		t.Errorf("problems of a mirrored split: %v", problems)
 	}
 }
 

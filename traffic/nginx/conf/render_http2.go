@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package nginx
+package conf
 
 import (
 	"net/http"
@@ -61,9 +61,9 @@ func renderHTTP2Maps(t *text) {
 // Before a new configuration, clients need not be asked to close their connections:
 // nginx tells them by GOAWAY which of their requests it has not taken, so that they
 // can send them again. Connections that missed it are handed over request by request.
-func renderHTTP2Listener(t *text, l httpListener, opts RenderOptions) {
+func renderHTTP2Listener(t *text, l httpListener, opts Options) {
 	choice := l.choice()
-	for _, d := range reachable(l.Port) {
+	for _, d := range l.Port.Reachable() {
 		id := BackendID(d)
 		server := func() {
 			for range maxTries { // nginx tries each server once
@@ -83,7 +83,7 @@ func renderHTTP2Listener(t *text, l httpListener, opts RenderOptions) {
 	t.block("server", nil, func() { renderHTTP2Server(t, l, opts) })
 }
 
-func renderHTTP2Server(t *text, l httpListener, opts RenderOptions) {
+func renderHTTP2Server(t *text, l httpListener, opts Options) {
 	choice := l.choice()
 	pass := func() { t.line("grpc_pass", "grpc://"+choice+"_${"+choice+"}_$serin_way") }
 	renderListen(t, l.Number, opts.IPv6, "http2")

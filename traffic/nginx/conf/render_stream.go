@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package nginx
+package conf
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func renderStreamDefaults(t *text) {
 // renderStreamListener writes one TCP port: the choice of each connection, the
 // upstreams that it chooses from, and the server. With no backend to serve it, a
 // connection is closed at once.
-func renderStreamListener(t *text, i int, l Listener, opts RenderOptions) {
+func renderStreamListener(t *text, i int, l Listener, opts Options) {
 	choice := fmt.Sprintf("serin_tcp_%d", i)
 	var percents [][2]string
 	for j, n := range portShares(l.Port) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package nginx
+package conf
 
 import (
 	"strconv"
@@ -69,7 +69,7 @@ func renderMirrorLocations(t *text, choice, key string, pass func()) {
 }
 
 // renderMirrorServer writes the server that waits for the copies of one listener.
-func renderMirrorServer(t *text, l httpListener, opts RenderOptions, key string) {
+func renderMirrorServer(t *text, l httpListener, opts Options, key string) {
 	choice, mirror := l.choice(), *l.Port.Mirror
 	id := BackendID(mirror)
 	socket := "unix:" + mirrorSocket(l.index)

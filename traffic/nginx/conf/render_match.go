@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package nginx
+package conf
 
 import (
 	"errors"
@@ -22,8 +22,8 @@ const pcreOptions = "(*LF)(*LIMIT_MATCH=100000)"
 // matched is the variable that is 1 for a request that the weights share.
 const matched = "serin_matched"
 
-// checkMatches refuses what nginx can't express. Errors name the group and match.
-func checkMatches(matches []traffic.Match) error {
+// CheckMatches refuses what nginx can't express. Errors name the group and match.
+func CheckMatches(matches []traffic.Match) error {
 	var errs []error
 	n := 0
 	for _, m := range matches {
@@ -97,7 +97,7 @@ func renderMatches(t *text, matches []traffic.Match) {
 	for i, m := range matches {
 		conditions, err := makeConditions(m)
 		if err != nil {
-			panic(err) // checkMatches has found none
+			panic(err) // CheckMatches has found none
 		}
 		var all strings.Builder
 		for j, c := range conditions {

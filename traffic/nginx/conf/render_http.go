@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package nginx
+package conf
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ const maxTries = 3
 
 // renderHTTPDefaults writes what all HTTP listeners share: the proxy changes as
 // little as it can.
-func renderHTTPDefaults(t *text, opts RenderOptions) {
+func renderHTTPDefaults(t *text, opts Options) {
 	for _, name := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		t.line(name+"_temp_path", opts.Dir.Temp()+"/"+name)
 	}
@@ -186,9 +186,9 @@ func (l httpListener) choice() string { return fmt.Sprintf("serin_http_%d", l.in
 
 // renderHTTPListener writes one HTTP port: its upstreams, the variable that
 // holds a request's choice, and the servers.
-func renderHTTPListener(t *text, l httpListener, opts RenderOptions, key string) {
+func renderHTTPListener(t *text, l httpListener, opts Options, key string) {
 	choice := l.choice()
-	for _, d := range reachable(l.Port) {
+	for _, d := range l.Port.Reachable() {
 		id := BackendID(d)
 		t.block("upstream", []string{choice + "_" + id + "_" + fresh}, func() { renderServer(t, d) })
 		t.block("upstream", []string{choice + "_" + id + "_" + pooled}, func() {
@@ -249,7 +249,7 @@ func renderLogFormat(t *text, name string, fields accesslog.Fields) {
 }
 
 // renderAccessLog writes where the access log of a server is.
-func renderAccessLog(t *text, format string, opts RenderOptions) {
+func renderAccessLog(t *text, format string, opts Options) {
 	t.line("access_log", append([]string{opts.Dir.AccessLog(), format}, accesslog.Buffering()...)...)
 }
 
@@ -297,7 +297,7 @@ func renderPool(t *text) {
 }
 
 // renderHTTPServer writes the server of one HTTP port.
-func renderHTTPServer(t *text, l httpListener, opts RenderOptions, key string) {
+func renderHTTPServer(t *text, l httpListener, opts Options, key string) {
 	choice := l.choice()
 	pass := func() { t.line("proxy_pass", "http://"+choice+"_${"+choice+"}_$serin_way") }
 	renderListen(t, l.Number, opts.IPv6)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package nginx
+package conf
 
 import (
 	"crypto/sha256"
@@ -14,8 +14,8 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// RenderOptions are the facts of the pod that nginx runs in.
-type RenderOptions struct {
+// Options are the facts of the pod that nginx runs in.
+type Options struct {
 	// Dir that nginx and the agent share. Required.
 	Dir Dir
 	// StreamModule is the file of nginx's stream module, loaded when there is a TCP
@@ -37,7 +37,7 @@ type RenderOptions struct {
 	IPv6 bool
 }
 
-func (o RenderOptions) check() error {
+func (o Options) check() error {
 	if err := o.Dir.check(); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ type Rendering struct {
 // changes Table only. Nothing from an API object but numbers, IP addresses, names of
 // methods and headers, and hashes reaches the text, and regular expressions as they
 // were parsed.
-func Render(split traffic.Split, opts RenderOptions) (Rendering, error) {
+func Render(split traffic.Split, opts Options) (Rendering, error) {
 	if err := opts.check(); err != nil {
 		return Rendering{}, err
 	}
@@ -97,7 +97,7 @@ func Render(split traffic.Split, opts RenderOptions) (Rendering, error) {
 			return Rendering{}, err
 		}
 	}
-	if err := checkMatches(split.Matches); err != nil {
+	if err := CheckMatches(split.Matches); err != nil {
 		return Rendering{}, err
 	}
 	if m := split.Mirror; m != nil && (m.Percent < 1 || m.Percent > 100) {
@@ -127,8 +127,8 @@ var (
 	plainWord   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 )
 
-// checkProtocol refuses ports that nginx can't split, or not as the split needs it.
-func checkProtocol(port traffic.Port, needs []traffic.Ability) error {
+// CheckProtocol refuses ports that nginx can't split, or not as the split needs it.
+func CheckProtocol(port traffic.Port, needs []traffic.Ability) error {
 	switch port.Protocol {
 	case traffic.ProtocolHTTP:
 	case traffic.ProtocolHTTP2:
@@ -149,7 +149,7 @@ func checkProtocol(port traffic.Port, needs []traffic.Ability) error {
 
 // checkPort refuses values that an API server would not have let through.
 func checkPort(port traffic.Port, needs []traffic.Ability) error {
-	if err := checkProtocol(port, needs); err != nil {
+	if err := CheckProtocol(port, needs); err != nil {
 		return err
 	}
 	if n := len(port.Destinations); n > maxDestinations {
@@ -203,33 +203,15 @@ func BackendID(d traffic.Destination) string {
 func services(listeners []Listener) map[string]string {
 	m := map[string]string{}
 	for _, l := range listeners {
-		for _, d := range sendsTo(l.Port) {
+		for _, d := range l.Port.Receivers() {
 			m[BackendID(d)] = d.Service
 		}
 	}
 	return m
 }
 
-// reachable are the destinations that users' requests can go to, each once.
-func reachable(port traffic.Port) []traffic.Destination {
-	all := slices.Clone(port.Destinations)
-	if d := port.Default; d != nil && !slices.ContainsFunc(all, func(o traffic.Destination) bool { return o.Service == d.Service }) {
-		all = append(all, *d)
-	}
-	return all
-}
-
-// sendsTo are the destinations that requests of users and mirrored ones go to.
-func sendsTo(port traffic.Port) []traffic.Destination {
-	all := reachable(port)
-	if port.Mirror != nil {
-		all = append(all, *port.Mirror)
-	}
-	return all
-}
-
 // renderConfig writes nginx.conf.
-func renderConfig(split traffic.Split, listeners []Listener, opts RenderOptions, key string) []byte {
+func renderConfig(split traffic.Split, listeners []Listener, opts Options, key string) []byte {
 	t := &text{}
 	capacity := capacityOf(split, listeners, opts)
 	renderProcess(t, listeners, capacity, opts)
@@ -272,7 +254,7 @@ func renderConfig(split traffic.Split, listeners []Listener, opts RenderOptions,
 }
 
 // renderProcess writes what concerns nginx as a whole.
-func renderProcess(t *text, listeners []Listener, capacity Capacity, opts RenderOptions) {
+func renderProcess(t *text, listeners []Listener, capacity Capacity, opts Options) {
 	if uses(listeners, traffic.ProtocolTCP) && opts.StreamModule != "" {
 		t.line("load_module", opts.StreamModule)
 	}

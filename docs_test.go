@@ -192,3 +192,36 @@ func TestTheIndexOfDecisionsIsComplete(t *testing.T) {
 		}
 	}
 }
+
+// otherToolsToo finds a kubectl command that names, without a group, a resource that Argo Rollouts or OpenKruise has as
+// well: where both tools are installed, kubectl takes whichever group comes first.
+var otherToolsToo = regexp.MustCompile(`kubectl(?: -n \S+)? (?:get|describe|wait|delete|edit|patch|explain|annotate|label) (?:[^ |]+ )*?(?:rollouts?|(?:cluster)?analysistemplates?)(?:[/ ,` + "`" + `]|$)`)
+
+func TestCommandsNameTheGroupOfAResourceThatOtherToolsHaveToo(t *testing.T) {
+	for command, ambiguous := range map[string]bool{
+		"kubectl get rollout website":                        true,
+		"kubectl -n shop get rollouts -o wide":               true,
+		"kubectl wait --for=condition=Ready rollout/website": true,
+		"kubectl delete analysistemplates latency":           true,
+		"kubectl get rollouts.serin.dev website":             false,
+		"kubectl traffic rollout get website":                false,
+	} {
+		if got := otherToolsToo.MatchString(command); got != ambiguous {
+			t.Errorf("%q: ambiguous is %v, want %v", command, got, ambiguous)
+		}
+	}
+	for _, file := range append(sources(t, ".md"), sources(t, ".txt")...) {
+		if file == "CHANGELOG.md" || strings.HasPrefix(file, "docs/decisions/") {
+			continue // says what was
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(string(content), "\n") {
+			if command := otherToolsToo.FindString(line); command != "" {
+				t.Errorf("%s: %q names a resource without its group, as rollouts.serin.dev does", file, command)
+			}
+		}
+	}
+}

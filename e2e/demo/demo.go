@@ -149,8 +149,8 @@ func (d *Demo) Next() []string {
 		commands = append(commands, fmt.Sprintf("export KUBECONFIG=%s PATH=%s:$PATH", d.Cluster.Kubeconfig, d.Cluster.Tools))
 	}
 	return append(commands,
-		"kubectl -n "+stage.Namespace+" get rollouts",
-		"kubectl -n "+stage.Namespace+" describe rollout "+stage.Name,
+		"kubectl -n "+stage.Namespace+" get rollouts.serin.dev",
+		"kubectl -n "+stage.Namespace+" describe rollouts.serin.dev "+stage.Name,
 		"go run ./cmd/kubectl-traffic -n "+stage.Namespace+" dashboard "+stage.Name+"   # the release in the browser",
 		"kubectl apply -f examples/demo/website-v2.yaml   # take v3 back: healthy at once",
 		"make demo-down                                    # remove everything",

@@ -197,8 +197,8 @@ func (r *reader) explain(b block) {
 // releaseAndWait is what a section is for that shows a part of a spec only.
 const releaseAndWait = `
 kubectl set image deployment/website app=nginx:1.29
-kubectl wait --for=condition=Reconciling rollout/website --timeout=5m
-kubectl wait --for=condition=Ready rollout/website --timeout=5m`
+kubectl wait --for=condition=Reconciling rollouts.serin.dev/website --timeout=5m
+kubectl wait --for=condition=Ready rollouts.serin.dev/website --timeout=5m`
 
 // follow runs commands. Where they wait for the end of a release, its time goes by.
 func (r *reader) follow(commands string) string {

@@ -142,7 +142,7 @@ func TestSummary(t *testing.T) {
 	}}
 	for name, s := range map[string]story.Summary{"summary.txt": summary, "summary-broken.txt": broken} {
 		var out bytes.Buffer
-		if err := WriteSummary(&out, s, []string{"kubectl get rollouts", "make demo-down"}); err != nil {
+		if err := WriteSummary(&out, s, []string{"kubectl get rollouts.serin.dev", "make demo-down"}); err != nil {
 			t.Fatal(err)
 		}
 		golden.Check(t, filepath.Join("testdata", name), out.String())

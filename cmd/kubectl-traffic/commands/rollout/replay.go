@@ -38,7 +38,7 @@ Exit status: 0 when every line was judged, whatever the verdicts; 1 when a line,
 command was called wrongly.`,
 		Example: `  kubectl traffic rollout replay windows.jsonl
   kubectl traffic rollout replay --set analysis.tolerance=1pp --set hold=5m windows.jsonl
-  kubectl get rollout shop -o yaml | kubectl traffic rollout replay -f - windows.jsonl`,
+  kubectl get rollouts.serin.dev shop -o yaml | kubectl traffic rollout replay -f - windows.jsonl`,
 		Args: cli.Usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rollout == cli.Stdin && args[0] == cli.Stdin {

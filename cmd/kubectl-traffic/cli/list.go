@@ -51,8 +51,8 @@ func NewList(c *Cluster, l Listing) *cobra.Command {
 			return o.list(cmd, api, list, l, all)
 		},
 	}
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "list those of all namespaces")
-	cmd.Flags().StringVarP(&selector, "selector", "l", "", "labels of the "+l.Kind+" to list")
+	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "list objects of all namespaces")
+	cmd.Flags().StringVarP(&selector, "selector", "l", "", "label selector of the "+l.Kind+" to list")
 	Complete(cmd, "selector", cobra.NoFileCompletions)
 	o = AddOutput(cmd, AsWide, AsName, AsJSON, AsYAML)
 	return cmd

@@ -53,13 +53,13 @@ func NewRoot() *cobra.Command { return newRoot(&cli.Cluster{Errs: io.Discard}) }
 func newRoot(c *cli.Cluster) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-traffic",
-		Short: "See and move traffic, and look after releases by Serin",
-		Long: `See who calls whom and how well it goes, share traffic between Services, and look after releases by Serin.
+		Short: "Show and split traffic, and manage releases by Serin",
+		Long: `Show which workloads call each other and how well, split traffic between Services, and manage releases by Serin.
 
-Everything is done with your own rights, by the API of the cluster; --as, --context and the other flags of kubectl work here too.
+The plugin uses the Kubernetes API with your own permissions. The global flags of kubectl, such as --as and --context,
+work here too.
 
-Exit status: 0 when it was done; 1 when it could not be done; 2 when the command was called wrongly; 3 when what was waited for did not
-come.`,
+Exit status: 0 on success; 1 on failure; 2 on wrong usage; 3 when a wait ends without the expected state.`,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl traffic"},
 		SilenceUsage:      true,
 		SilenceErrors:     true,

@@ -18,7 +18,7 @@ func newVersionCommand(c *cli.Cluster) *cobra.Command {
 		Short: "Print the version of the plugin and of Serin in the cluster",
 		Long: `Print the version of the plugin and, where it can be reached, of Serin in the cluster.
 
-At most one minor version between the two is supported. Beyond that, promote, skip and retry are refused.`,
+The two may be one minor version apart. Beyond that, promote, skip and retry are refused.`,
 		Args: cli.Usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "kubectl-traffic %s %s %s/%s\n", build.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)

@@ -20,7 +20,7 @@ func New(c *cli.Cluster) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "canary",
 		Aliases: []string{"canaries", "canaryrelease", "canaryreleases"},
-		Short:   "Look after canaries of Helm releases",
+		Short:   "Manage canaries of Helm releases",
 		Args:    cli.Usage(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -35,10 +35,10 @@ func canaryName(arg string) string {
 
 func newListCommand(c *cli.Cluster) *cobra.Command {
 	return cli.NewList(c, cli.Listing{
-		Words: cli.NewWords("List CanaryReleases with what they do",
-			`List shows the Helm release and revision of each CanaryRelease, what it does, and the canary's live share of the traffic: from
-the least to the most where ports differ. With -o wide it shows the share of each port, how many of the requests that each version answered
-in the last minute failed, and what the CanaryRelease says.`,
+		Words: cli.NewWords("List CanaryReleases and their states",
+			`List shows the Helm release and revision of each CanaryRelease, its state, and the canary's live share of the traffic
+(from lowest to highest where ports differ). With -o wide, it also shows the share of each port, the failure rate of
+each version in the last minute, and the message of the CanaryRelease.`,
 			`  kubectl traffic canary list
   kubectl traffic canary list -A -o wide`),
 		Kind: "CanaryReleases", Heads: heads,

@@ -20,11 +20,12 @@ func newRightsCommand(c *cli.Cluster) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rights -f FILE",
 		Short: "Write the Role that CanaryReleases of a chart need",
-		Long: `Rights reads what a chart renders and writes the ServiceAccount that Serin calls Helm as, with a Role that has what an upgrade of the release
-needs and no more: to read and write Secrets and ConfigMaps of the namespace (Helm keeps its records there), and the kinds of objects that the
-chart has. Objects that belong to no namespace get a ClusterRole for their names. Nothing is changed: apply what it writes.
+		Long: `Rights reads the manifests of a chart. It writes the ServiceAccount that Serin runs Helm as, and a Role with exactly
+the permissions that an upgrade of the release needs: to read and write Secrets and ConfigMaps of the namespace, where
+Helm keeps its records, and the kinds of objects in the chart. Cluster-scoped objects get a ClusterRole that is
+limited to their names. The command changes nothing in the cluster; apply its output.
 
-Asks the cluster only for the resources of the kinds. "-" reads the standard input.`,
+It reads from the cluster only which resources exist. "-" reads the standard input.`,
 		Example: `  helm get manifest shop | kubectl traffic canary rights -f - | kubectl apply -f -
   helm template shop ./chart -f values.yaml | kubectl traffic canary rights -n shop -f -`,
 		Args: cli.Usage(cobra.NoArgs),
@@ -51,6 +52,6 @@ Asks the cluster only for the resources of the kinds. "-" reads the standard inp
 		},
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with the manifests that the chart renders")
-	cmd.Flags().StringVar(&account.Name, "service-account", defaultAccount, "ServiceAccount that the operator calls Helm as")
+	cmd.Flags().StringVar(&account.Name, "service-account", defaultAccount, "ServiceAccount that the operator runs Helm as")
 	return cmd
 }

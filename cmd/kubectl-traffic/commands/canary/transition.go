@@ -55,13 +55,14 @@ type transition struct {
 // waitWords are in the help of each transition.
 const waitWords = `
 
-With --wait the command ends when all is done. The exit status is 3 when it can't be done without a user's help, or the time is over.`
+With --wait, the command returns when the transition is complete. The exit status is 3 if the transition needs your
+help, or after the time-out.`
 
 func newAdoptCommand(c *cli.Cluster) *cobra.Command {
 	return newTransition(c, "adopt", v1alpha1.CanaryTransitionAdopted, cli.NewWords(
-		"Make a Helm release what its canary is",
-		`Adopt sets spec.transition to Adopted: all traffic goes to the canary, the Helm release is upgraded with the values that were tried, and
-the canary's pods become those of the release. A CanaryRelease that is deprecated can't be adopted any more.`,
+		"Adopt a canary: upgrade the Helm release to it",
+		`Adopt sets spec.transition to Adopted: all traffic goes to the canary, the Helm release is upgraded with the canary's
+values, and the canary's pods become pods of the release. A CanaryRelease that was deprecated can't be adopted.`,
 		`  kubectl traffic canary adopt shop
   kubectl traffic canary adopt shop --wait=15m`,
 	))
@@ -69,9 +70,9 @@ the canary's pods become those of the release. A CanaryRelease that is deprecate
 
 func newDeprecateCommand(c *cli.Cluster) *cobra.Command {
 	return newTransition(c, "deprecate", v1alpha1.CanaryTransitionDeprecated, cli.NewWords(
-		"Take a canary of a Helm release out",
-		`Deprecate sets spec.transition to Deprecated: all traffic goes to the Helm release, then the canary goes and leaves no trace. That is
-final. What was adopted is taken back with helm rollback.`,
+		"Deprecate a canary: remove it from the Helm release",
+		`Deprecate sets spec.transition to Deprecated: all traffic goes to the Helm release, then the canary and everything
+that belongs to it is deleted. This is final. To undo an adoption, use helm rollback.`,
 		`  kubectl traffic canary deprecate shop
   kubectl traffic canary deprecate shop --wait`,
 	))
@@ -84,7 +85,7 @@ func newTransition(c *cli.Cluster, verb string, wanted v1alpha1.CanaryTransition
 		Args: cli.Usage(cobra.ExactArgs(1)), ValidArgsFunction: cli.First(c.CanaryReleases),
 		RunE: func(cmd *cobra.Command, args []string) error { return t.run(cmd, canaryName(args[0])) },
 	}
-	cmd.Flags().Var(&t.wait, "wait", "wait until it is done, for at most this time")
+	cmd.Flags().Var(&t.wait, "wait", "wait until the transition is complete, for at most this time")
 	cmd.Flags().Lookup("wait").NoOptDefVal = "0s"
 	cmd.Flags().Lookup("wait").DefValue = ""
 	cli.Complete(cmd, "wait", cobra.NoFileCompletions)

@@ -33,23 +33,24 @@ func New(c *cli.Cluster) *cobra.Command {
 	s := &serving{cluster: c}
 	cmd := &cobra.Command{
 		Use:   "dashboard [ROLLOUT]",
-		Short: "Look at releases in the browser",
-		Long: `Dashboard serves a page on this machine and opens it in the browser: all Rollouts that you may list, and each release with its steps, evidence,
-events and history, and buttons to decide about it. With the name of a Rollout it begins there.
+		Short: "Open the dashboard in the browser",
+		Long: `Dashboard serves a page on this machine and opens it in the browser. The page lists all Rollouts that you may list,
+and shows each release with its steps, evidence, events and history, and with buttons for decisions. With the name of
+a Rollout, it opens the page of that Rollout.
 
-The page does everything with your own rights, by the API of the cluster. It is reached from this machine only, and only by the browser that
-opens the address that is printed: the address has a secret in it, which is valid until the command ends. Buttons ask before they change
-anything, and are disabled where you lack the right; --read-only disables them all.
+The page uses the Kubernetes API with your own permissions. It can be reached from this machine only, and only at the
+printed address: the address contains a secret that is valid until the command ends. Buttons ask for confirmation, and
+are disabled where you lack the permission; --read-only disables all of them.
 
-The command goes on until it is interrupted.`,
+The command runs until you interrupt it.`,
 		Example: `  kubectl traffic dashboard
   kubectl traffic dashboard website -n shop
   kubectl traffic dashboard --port=8080 --no-open --read-only`,
 		Args: cli.Usage(cobra.MaximumNArgs(1)), ValidArgsFunction: cli.First(c.Rollouts),
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
 	}
-	cmd.Flags().Uint16Var(&s.port, "port", 0, "port on this machine; a free one when 0")
-	cmd.Flags().BoolVar(&s.noOpen, "no-open", false, "print the address and open no browser")
+	cmd.Flags().Uint16Var(&s.port, "port", 0, "port on this machine; a free one if 0")
+	cmd.Flags().BoolVar(&s.noOpen, "no-open", false, "print the address, but do not open a browser")
 	cmd.Flags().BoolVar(&s.readOnly, "read-only", false, "refuse every change")
 	cli.Complete(cmd, "port", cobra.NoFileCompletions)
 	return cmd

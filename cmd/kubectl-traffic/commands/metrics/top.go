@@ -44,19 +44,21 @@ func NewTop(c *cli.Cluster) *cobra.Command {
 	t := &top{cluster: c}
 	cmd := &cobra.Command{
 		Use:   "top RESOURCE [NAME]",
-		Short: "Show success rate, requests a second and latency",
-		Long: `Top shows how the traffic of resources went in the last window of measurement: the share of requests that succeeded, requests a second, and
-the latency below which 99 of 100 requests stayed. With -o wide, also the median, the 90th percentile, the counts and the window.
+		Short: "Show success rate, requests per second and latency",
+		Long: `Top shows the traffic of resources in the last window: the success rate, requests per second, and the 99th percentile
+of the latency. With -o wide, also the median, the 90th percentile, the counts and the window.
 
-RESOURCE is one of namespaces, nodes, pods, replicationcontrollers, services, daemonsets, deployments, replicasets, statefulsets, jobs and
-trafficsplits. A TrafficSplit has a line for each backend. What was not measured is shown as "-", never as 0.
+RESOURCE is one of namespaces, nodes, pods, replicationcontrollers, services, daemonsets, deployments, replicasets,
+statefulsets, jobs and trafficsplits. A TrafficSplit has a line for each backend. A value that was not measured is
+shown as "-", never as 0.
 
-Shown is what a resource receives, or what it sends if it receives nothing; the column DIRECTION tells which where there are both.
---direction=from shows only what is received, --direction=to what is sent, and both shows a line for each. --edges shows a line for each
-other end: who calls it, and whom it calls.
+Top shows the traffic that a resource receives, or the traffic that it sends if it receives none; the column DIRECTION
+tells them apart. --direction=from shows received traffic only, --direction=to sent traffic only, and both a line for
+each. --edges shows a line for each peer: the callers and the called.
 
-The API tells what a resource sends that receives something too by its edges only. So --direction=to, both and --edges ask once for each
-resource, and need the right to get the subresource edges of RESOURCE. Latencies of several edges can't be added up and are shown as "-".`,
+The traffic that a resource sends, if it receives some too, is in its edges only. So --direction=to, both and --edges
+make a request for each resource, and need the permission to get the subresource edges of RESOURCE. Latencies of
+several edges can't be added up, and are shown as "-".`,
 		Example: `  kubectl traffic top deployments
   kubectl traffic top pods -l app=website --sort-by=success
   kubectl traffic top deployment website --edges
@@ -69,11 +71,11 @@ resource, and need the right to get the subresource edges of RESOURCE. Latencies
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&t.allNamespaces, "all-namespaces", "A", false, "show those of all namespaces")
-	flags.StringVarP(&t.selector, "selector", "l", "", "labels of the resources to show, such as app=website")
-	flags.StringVar(&t.sortBy, "sort-by", "name", "what comes first: "+strings.Join(trafficstats.SortKeys, "|"))
-	flags.StringVar(&t.direction, "direction", anyDirection, "any: what is received, or else what is sent; from: what is received; to: what is sent; both")
-	flags.BoolVar(&t.edges, "edges", false, "show a line for each other end of the traffic")
+	flags.BoolVarP(&t.allNamespaces, "all-namespaces", "A", false, "show resources of all namespaces")
+	flags.StringVarP(&t.selector, "selector", "l", "", "label selector of the resources to show, such as app=website")
+	flags.StringVar(&t.sortBy, "sort-by", "name", "sort by: "+strings.Join(trafficstats.SortKeys, "|"))
+	flags.StringVar(&t.direction, "direction", anyDirection, "any: received traffic, or else sent traffic; from: received traffic; to: sent traffic; both")
+	flags.BoolVar(&t.edges, "edges", false, "show a line for each peer")
 	cli.Complete(cmd, "sort-by", cli.Fixed(trafficstats.SortKeys...))
 	cli.Complete(cmd, "direction", cli.Fixed(directions...))
 	cli.Complete(cmd, "selector", cobra.NoFileCompletions)

@@ -34,14 +34,14 @@ func NewTopology(c *cli.Cluster) *cobra.Command {
 	var form *cli.Output
 	cmd := &cobra.Command{
 		Use:   "topology RESOURCE",
-		Short: "Show who calls whom",
-		Long: `Topology draws which resources have called which in the last window of measurement, with a table of how that went.
+		Short: "Show which workloads call each other",
+		Long: `Topology draws the calls between resources in the last window, with a table of their success rates and latencies.
 
-Lines lead from the left to the right, from clients to servers. "◀──▶" stands for calls in both directions, "↻" for a resource that calls
-itself, and "↩ name" leads back to a box further left. Each resource is asked for its edges, which needs the right to get the subresource edges
-of RESOURCE.
+Lines run from clients on the left to servers on the right. "◀──▶" stands for calls in both directions, "↻" for a
+resource that calls itself, and "↩ name" for a call to a box further left. The command reads the edges of each
+resource, and needs the permission to get the subresource edges of RESOURCE.
 
--o dot writes the language of graphviz, -o json and -o yaml lists of nodes and edges.`,
+-o dot writes Graphviz input; -o json and -o yaml write lists of nodes and edges.`,
 		Example: `  kubectl traffic topology deployments
   kubectl traffic topology services -A -o dot | dot -Tsvg > services.svg`,
 		Args:              cli.Usage(cobra.ExactArgs(1)),
@@ -61,8 +61,8 @@ of RESOURCE.
 			return topology(cmd, m, q, form)
 		},
 	}
-	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "show those of all namespaces")
-	cmd.Flags().StringVarP(&selector, "selector", "l", "", "labels of the resources to ask for their edges, such as app=website")
+	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "show resources of all namespaces")
+	cmd.Flags().StringVarP(&selector, "selector", "l", "", "label selector of the resources whose edges to read, such as app=website")
 	cli.Complete(cmd, "selector", cobra.NoFileCompletions)
 	form = cli.AddOutput(cmd, asText, asDOT, cli.AsJSON, cli.AsYAML)
 	return cmd

@@ -34,18 +34,20 @@ func New(c *cli.Cluster) *cobra.Command {
 	m := migrate{cluster: c}
 	cmd := &cobra.Command{
 		Use:   "migrate [rollout/NAME | canary/NAME ...]",
-		Short: "Write what objects of Argo Rollouts and Flagger become in Serin",
-		Long: `Migrate reads Rollouts and analysis templates of Argo Rollouts, Canaries, metric templates and alert providers of Flagger, and the Deployments and
-Services that they refer to. It writes Deployments, Services, Rollouts, AnalysisTemplates and routes to the standard output, as YAML in the order
-in which they have to be applied. It changes nothing in the cluster.
+		Short: "Convert objects of Argo Rollouts and Flagger to Serin",
+		Long: `Migrate reads Rollouts and analysis templates of Argo Rollouts, Canaries, metric templates and alert providers of
+Flagger, and the Deployments and Services that they refer to. It writes Deployments, Services, Rollouts,
+AnalysisTemplates and routes to the standard output, as YAML in the order in which to apply them. It changes nothing
+in the cluster.
 
-It reads the files of -f, which can be given more than once, or folders with files; without -f, the namespace of the cluster. With names, only
-those Rollouts and Canaries are converted.
+It reads the files and folders that -f names, which may be repeated, or without -f the current namespace of the
+cluster. With names, it converts only those Rollouts and Canaries.
 
-The report names each field that has no equal in Serin, that differs in a detail, what was assumed, and what is to do. It goes to the standard
-error, or to the file of --report. An input that can't be understood is an error that names file, object, field and fix, and nothing is written.
+The report lists each field that has no equivalent in Serin or that differs in a detail, the assumptions that were
+made, and what is left for you to do. It goes to the standard error, or to the file that --report names. For input
+that can't be understood, the command reports file, object, field and fix, and writes nothing.
 
-How to switch without downtime is on the pages about the migration from each of the two.`,
+The pages about the migration from Argo Rollouts and from Flagger explain how to switch without downtime.`,
 		Example: `  kubectl traffic migrate -f rollout.yaml > serin.yaml
   kubectl traffic migrate -f deploy/ --to serin/ --report report.txt
   kubectl traffic migrate canary/website -n shop > serin.yaml`,
@@ -54,8 +56,8 @@ How to switch without downtime is on the pages about the migration from each of 
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&m.files, "filename", "f", nil, `file or folder with objects; "-" reads the standard input`)
-	flags.StringVar(&m.to, "to", "", "folder that a file is written to for each object, instead of the standard output")
-	flags.StringVar(&m.report, "report", "", "file that the report is written to, instead of the standard error")
+	flags.StringVar(&m.to, "to", "", "folder to write a file for each object to, instead of the standard output")
+	flags.StringVar(&m.report, "report", "", "file to write the report to, instead of the standard error")
 	return cmd
 }
 

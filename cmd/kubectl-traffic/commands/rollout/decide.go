@@ -26,9 +26,9 @@ type decision struct {
 // boundTo is in the help of each decision.
 const boundTo = `
 
-The decision names the revision that is being released when the command runs, or the one of --revision, and is never carried out for another
-one. It needs the verb "promote" on the Rollout, and the right to patch it. When another user decides something else at the same time, the
-later of the two is not written and the exit status is 1.`
+The decision applies to one revision only: the one that is being released when the command runs, or the one that
+--revision names. You need the permissions to "promote" and to "patch" the Rollout. If another user decides at the
+same time, the later decision fails with exit status 1.`
 
 func newDecision(c *cli.Cluster, verb string, action v1alpha1.ControlAction, words cli.Words) (*cobra.Command, *decision) {
 	d := &decision{cluster: c, wish: rolloutview.Wish{Action: action}}
@@ -38,8 +38,8 @@ func newDecision(c *cli.Cluster, verb string, action v1alpha1.ControlAction, wor
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&d.wish.Revision, "revision", "", "the revision that you have looked at; refused when another one is released by now")
-	flags.StringVar(&d.wish.Reason, "reason", "", "why; kept in the history")
+	flags.StringVar(&d.wish.Revision, "revision", "", "the revision that the decision is for; refused if another one is being released")
+	flags.StringVar(&d.wish.Reason, "reason", "", "the reason, which the history keeps")
 	cli.Complete(cmd, "revision", cobra.NoFileCompletions)
 	cli.Complete(cmd, "reason", cobra.NoFileCompletions)
 	d.output = cli.AddOutput(cmd, cli.AsName, cli.AsJSON, cli.AsYAML)
@@ -49,14 +49,15 @@ func newDecision(c *cli.Cluster, verb string, action v1alpha1.ControlAction, wor
 
 func newPromoteCommand(c *cli.Cluster) *cobra.Command {
 	cmd, d := newDecision(c, "promote", v1alpha1.ControlPromote, cli.NewWords(
-		"End the gate and the hold of a step",
-		`Promote ends the gate (until: Manual) and the hold of the present step. Evidence is still needed: the step ends when it has passed.
+		"Approve a step, or promote the release",
+		`Promote approves the current step: it ends the wait for approval (until: Manual) and the hold. Evidence is still
+needed: the step ends when the analysis has passed.
 
-With --full all steps that are left are skipped: the version gets all traffic and becomes stable, whatever the evidence.`,
+With --full, all remaining steps are skipped: the canary gets all traffic and becomes stable, whatever the evidence.`,
 		`  kubectl traffic rollout promote website --reason "looks good on the dashboard"
   kubectl traffic rollout promote website --full --reason "fixes the outage"`,
 	))
-	full := cmd.Flags().Bool("full", false, "skip all steps that are left")
+	full := cmd.Flags().Bool("full", false, "skip all remaining steps")
 	d.addStep(cmd)
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if *full {
@@ -68,15 +69,15 @@ With --full all steps that are left are skipped: the version gets all traffic an
 
 // addStep adds the flag --step.
 func (d *decision) addStep(cmd *cobra.Command) {
-	cmd.Flags().Int32Var(&d.wish.Step, "step", 0, "the step to end, counted from 1 as in \"step 1/2\"; the present one when unset")
+	cmd.Flags().Int32Var(&d.wish.Step, "step", 0, "the step to end, counted from 1 as in \"step 1/2\"; the current step if not set")
 	cli.Complete(cmd, "step", cobra.NoFileCompletions)
 }
 
 func newAbortCommand(c *cli.Cluster) *cobra.Command {
 	cmd, _ := newDecision(c, "abort", v1alpha1.ControlAbort, cli.NewWords(
 		"Roll back",
-		`Abort rolls the release back: all traffic goes to the stable version, then the pods of the new one go. Windows, freezes and
-spec.paused do not hold it up.`,
+		`Abort rolls the release back: all traffic goes to the stable version, then the canary's pods are removed. Windows,
+freezes and spec.paused do not delay it.`,
 		`  kubectl traffic rollout abort website --reason "wrong prices"`,
 	))
 	return cmd
@@ -84,8 +85,9 @@ spec.paused do not hold it up.`,
 
 func newRetryCommand(c *cli.Cluster) *cobra.Command {
 	cmd, _ := newDecision(c, "retry", v1alpha1.ControlRetry, cli.NewWords(
-		"Release a version again that was rolled back",
-		`Retry releases a version from the first step again that was rolled back for a reason outside it. Evidence is collected anew.`,
+		"Release a version again after a rollback",
+		`Retry restarts, at the first step and with new evidence, the release of a version that was rolled back for a reason
+outside the version.`,
 		`  kubectl traffic rollout retry website --reason "the database is back"`,
 	))
 	return cmd
@@ -94,7 +96,7 @@ func newRetryCommand(c *cli.Cluster) *cobra.Command {
 func newSkipCommand(c *cli.Cluster) *cobra.Command {
 	cmd, d := newDecision(c, "skip", v1alpha1.ControlSkip, cli.NewWords(
 		"End a step without evidence",
-		`Skip ends the present step, with evidence or without.`,
+		`Skip ends the current step, whatever the evidence.`,
 		`  kubectl traffic rollout skip website --reason "no traffic at night"`,
 	))
 	d.addStep(cmd)

@@ -19,7 +19,7 @@ import (
 
 func newListCommand(c *cli.Cluster) *cobra.Command {
 	return cli.NewList(c, cli.Listing{
-		Words: cli.NewWords("List Rollouts with what they do", "", `  kubectl traffic rollout list
+		Words: cli.NewWords("List Rollouts and their states", "", `  kubectl traffic rollout list
   kubectl traffic rollout list -A -o wide`),
 		Kind: "Rollouts", Heads: append(cli.Columns("NAME", "READY", "STATE", "STEP", "CANARY", "AGE"), cli.Wide("STABLE", "RELEASING", "STATUS")...),
 		Empty: func() client.ObjectList { return &v1alpha1.RolloutList{} },
@@ -66,23 +66,25 @@ func newGetCommand(c *cli.Cluster) *cobra.Command {
 	g := &getter{cluster: c}
 	cmd := &cobra.Command{
 		Use:   "get ROLLOUT",
-		Short: "Show a release as a tree, and follow it",
-		Long: `Get shows a Rollout with its versions, their ReplicaSets and pods, the traffic that each version gets, and what is waited for.
+		Short: "Show a release as a tree, or watch it",
+		Long: `Get shows a Rollout with its versions, their ReplicaSets and pods, the traffic of each version, and what the release
+waits for.
 
---watch follows it: on a terminal the tree is drawn again in its place, elsewhere a line is written for each change. It ends with --timeout, or with
---until=ready when the Rollout is ready. Then the exit status is 0; it is 3 when the Rollout can't become ready without a user's help,
-as after a rollback, or when the time is over. While the API server does not answer, or has too much to do, the last picture stays with the
-error below it. When the Rollout is gone or may not be read any more, following ends and the exit status is 1.
+--watch updates the tree in place on a terminal, and elsewhere writes a line for each change. It ends after --timeout,
+or with --until=ready when the Rollout is ready. The exit status is then 0. It is 3 if the Rollout can't become ready
+without a user's help, as after a rollback, or after the time-out. While the API server is unavailable or overloaded,
+the last tree stays, with the error below it. If the Rollout is deleted or you lose the permission to read it, the
+command ends with exit status 1.
 
-The Rollout stays ready after a change of its Deployment until Serin has seen that change.`,
+After a change of its Deployment, the Rollout remains ready until Serin has seen the change.`,
 		Example: `  kubectl traffic rollout get website --watch
   kubectl traffic rollout get website --until=ready --timeout=15m`,
 		Args: cli.Usage(cobra.ExactArgs(1)), ValidArgsFunction: cli.First(c.Rollouts),
 		RunE: func(cmd *cobra.Command, args []string) error { return g.run(cmd, args[0]) },
 	}
-	cmd.Flags().BoolVarP(&g.watch, "watch", "w", false, "follow the release")
-	cmd.Flags().StringVar(&g.until, "until", "", "follow the release until it is: "+untilReady)
-	cmd.Flags().DurationVar(&g.timeout, "timeout", 0, "how long to follow it, such as 15m; without end when 0")
+	cmd.Flags().BoolVarP(&g.watch, "watch", "w", false, "watch the release")
+	cmd.Flags().StringVar(&g.until, "until", "", "watch the release until it is: "+untilReady)
+	cmd.Flags().DurationVar(&g.timeout, "timeout", 0, "how long to watch, such as 15m; no limit if 0")
 	cli.Complete(cmd, "until", cli.Fixed(untilReady))
 	cli.Complete(cmd, "timeout", cobra.NoFileCompletions)
 	g.output = cli.AddOutput(cmd, cli.AsName, cli.AsJSON, cli.AsYAML)

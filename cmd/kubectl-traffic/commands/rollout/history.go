@@ -38,7 +38,7 @@ func newReader(c *cli.Cluster, cmd *cobra.Command, forms []string, show func(*co
 func newHistoryCommand(c *cli.Cluster) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "history ROLLOUT",
-		Short:   "List the latest releases, with what users decided",
+		Short:   "List recent releases and the decisions of users",
 		Example: `  kubectl traffic rollout history website`,
 	}
 	return newReader(c, cmd, []string{cli.AsJSON, cli.AsYAML}, func(cmd *cobra.Command, _ client.Client, ro *v1alpha1.Rollout, o *cli.Output) error {
@@ -78,9 +78,9 @@ func instant(t *metav1.Time) string {
 func newExplainCommand(c *cli.Cluster) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain ROLLOUT",
-		Short: "Say why a release is where it is",
-		Long: `Explain says in one sentence each what the Rollout does or waits for, what the analysis says, when it goes on, what users decided, and what
-happened last.`,
+		Short: "Explain the state of a release",
+		Long: `Explain says, in one sentence each, what the Rollout does or waits for, what the analysis found, when the release
+continues, what users decided, and what happened last.`,
 		Example: `  kubectl traffic rollout explain website`,
 	}
 	return newReader(c, cmd, []string{cli.AsJSON, cli.AsYAML}, func(cmd *cobra.Command, api client.Client, ro *v1alpha1.Rollout, o *cli.Output) error {

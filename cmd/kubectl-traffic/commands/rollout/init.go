@@ -34,13 +34,14 @@ func newInitCommand(c *cli.Cluster) *cobra.Command {
 	i := initiation{cluster: c}
 	cmd := &cobra.Command{
 		Use:   "init deployment/NAME",
-		Short: "Write the Rollout that fits a Deployment",
+		Short: "Write a Rollout for a Deployment",
 		Long: `Init writes a Rollout for a Deployment to the standard output, as YAML with comments. It changes nothing in the cluster.
 
-It finds the Service that selects the pods of the Deployment, and what that Service receives, as TrafficMetrics say. The steps are long enough
-for that traffic: each one, or at least the last one, detects a canary that fails more often than stable by the tolerance. With much traffic
-the first step is small and short; with little it is larger and longer, up to an hour, and where that is not enough the tolerance is raised.
-The comments say what was measured and what was assumed.`,
+It finds the Service that selects the Deployment's pods, and reads the traffic of that Service from TrafficMetrics.
+The proposed steps are long enough for that traffic: each step, or at least the last one, detects a canary whose
+failure rate exceeds that of stable by the tolerance. With much traffic, the first step is small and short. With
+little traffic, it is larger and longer, up to an hour; if that is not enough, the tolerance is raised. The comments
+say what was measured and what was assumed.`,
 		Example: `  kubectl traffic rollout init deployment/website > rollout.yaml
   kubectl traffic rollout init deployment/website --service website-public --tolerance 0.2pp
   kubectl traffic rollout init deployment/website --rps 40 --failure-rate 0.1%`,
@@ -49,10 +50,10 @@ The comments say what was measured and what was assumed.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return i.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&i.service, "service", "", "the Service that clients call, when several select the pods")
-	flags.StringVar(&i.tolerance, "tolerance", "0.5pp", "how many percentage points more often than stable the canary may fail")
-	flags.Float64Var(&i.perSecond, "rps", 0, "requests a second to plan for, instead of those that are measured")
-	flags.StringVar(&i.failureRate, "failure-rate", "0.1%", "the share of them that fails; used with --rps")
+	flags.StringVar(&i.service, "service", "", "the Service that clients call, if several select the pods")
+	flags.StringVar(&i.tolerance, "tolerance", "0.5pp", "by how many percentage points the canary's failure rate may exceed that of stable")
+	flags.Float64Var(&i.perSecond, "rps", 0, "requests per second to plan for, instead of the measured ones")
+	flags.StringVar(&i.failureRate, "failure-rate", "0.1%", "the failure rate to plan for; used with --rps")
 	for _, flag := range []string{"service", "tolerance", "rps", "failure-rate"} {
 		cli.Complete(cmd, flag, cobra.NoFileCompletions)
 	}

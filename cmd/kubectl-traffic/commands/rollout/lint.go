@@ -21,11 +21,12 @@ func newLintCommand(c *cli.Cluster) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "lint -f FILE",
-		Short: "Check whether the cluster would take Rollouts, and give advice",
-		Long: `Lint sends the objects of a file to the API server as a dry run: its schema, its rules and its admission policies judge them, and fields that it
-does not know are errors. For Rollouts it adds advice on what is allowed and yet seldom wanted. Nothing is changed.
+		Short: "Validate Rollouts against the cluster, and give advice",
+		Long: `Lint sends the objects of a file to the API server as a dry run, which validates them by its schema, its rules and its
+admission policies. Unknown fields are errors. For Rollouts, lint adds advice about settings that are valid but seldom
+intended. It changes nothing.
 
-The exit status is 0 when every object would be taken, whatever the advice, and 1 otherwise. "-" reads the standard input.`,
+The exit status is 0 if every object is valid, whatever the advice, and 1 otherwise. "-" reads the standard input.`,
 		Example: `  kubectl traffic rollout lint -f rollout.yaml`,
 		Args:    cli.Usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -11,7 +11,8 @@ import (
 
 func newPauseCommand(c *cli.Cluster) *cobra.Command {
 	return newPausing(c, "pause", true, cli.NewWords(
-		"Stop new steps", `Pause sets spec.paused: no step begins or ends, and traffic stays where it is. The new version is still watched, and rolled back if it is bad.`,
+		"Pause a release", `Pause sets spec.paused: no step begins or ends, and the weights stay as they are. The canary is still analysed, and
+rolled back if it is bad.`,
 		`  kubectl traffic rollout pause website`,
 	))
 }
@@ -54,12 +55,13 @@ func newUndoCommand(c *cli.Cluster) *cobra.Command {
 	var revision string
 	cmd := &cobra.Command{
 		Use:   "undo ROLLOUT",
-		Short: "Put the template of a previous version back",
-		Long: `Undo puts the pod template of the stable version, or of the one that --to-revision names, back into the Deployment. During a release this takes
-the new version out; after a rollback it ends the hold on the rejected template. The template of an earlier version is there as long as the
-Deployment keeps its ReplicaSet, and is released like any other.
+		Short: "Restore the template of a previous version",
+		Long: `Undo restores the Deployment's pod template to that of the stable version, or of the revision that --to-revision
+names. During a release, this removes the canary; after a rollback, it replaces the rejected template. An earlier
+version can be restored as long as the Deployment keeps its ReplicaSet, and is released like any other change.
 
-Where the Deployment comes from Git, revert the commit there instead, or it will be back with the next synchronisation.`,
+If the Deployment comes from Git, revert the commit there instead: the next synchronisation would bring the change
+back.`,
 		Example: `  kubectl traffic rollout undo website
   kubectl traffic rollout undo website --to-revision=5d4f8c7b9`,
 		Args: cli.Usage(cobra.ExactArgs(1)), ValidArgsFunction: cli.First(c.Rollouts),
@@ -79,7 +81,7 @@ Where the Deployment comes from Git, revert the commit there instead, or it will
 			return o.Done(cmd, api, undone.Deployment, did, *dry)
 		},
 	}
-	cmd.Flags().StringVar(&revision, "to-revision", "", "the revision to return to, as kubectl traffic rollout history shows it; the stable one when unset")
+	cmd.Flags().StringVar(&revision, "to-revision", "", "the revision to restore, as kubectl traffic rollout history shows it; the stable one if not set")
 	cli.Complete(cmd, "to-revision", cobra.NoFileCompletions)
 	o = cli.AddOutput(cmd, cli.AsName, cli.AsJSON, cli.AsYAML)
 	dry = cli.AddDryRun(cmd)

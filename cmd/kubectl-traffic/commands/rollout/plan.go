@@ -25,14 +25,16 @@ import (
 func newPlanCommand(c *cli.Cluster) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan ROLLOUT",
-		Short: "Show when each step would happen",
-		Long: `Plan shows when each step of the release in progress begins and ends at the earliest, or of one that began now, by the times of the steps, the
-schedule of the Rollout and the Freezes of the cluster. Evidence may take longer. After a step that waits for approval nothing is known. The
-steps of a ramp and of BlueGreen are those that Serin makes of them; the last line is the promotion.
+		Short: "Show when each step begins and ends",
+		Long: `Plan shows the earliest begin and end of each step of the current release, or of a release that would begin now. It
+takes into account the holds of the steps, the schedule of the Rollout and the Freezes of the cluster; evidence may
+take longer. Nothing is known about the time after a step that waits for approval. A ramp and BlueGreen are shown as
+the steps that Serin derives from them. The last line is the promotion.
 
-FINDS is how much more often than stable the canary would have to fail for half of such releases to be rolled back by the end of the step, if
-the Service goes on to receive what it received in the last window, as TrafficMetrics say. It is "-" where the traffic is not known, where
-nothing would be found, and where nothing is compared. Freezes that you may not see are left out, and a message says so.`,
+FINDS is the smallest excess of the canary's failure rate over that of stable at which half of such releases would be
+rolled back by the end of the step, if the Service keeps the traffic of the last window of TrafficMetrics. It is "-"
+if the traffic is unknown, if nothing would be detected, or if nothing is compared. Freezes that you may not read are
+left out, with a message.`,
 		Example: `  kubectl traffic rollout plan website`,
 	}
 	return newReader(c, cmd, []string{cli.AsJSON, cli.AsYAML}, func(cmd *cobra.Command, api client.Client, ro *v1alpha1.Rollout, o *cli.Output) error {

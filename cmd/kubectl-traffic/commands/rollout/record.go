@@ -24,19 +24,21 @@ func newRecordCommand(c *cli.Cluster) *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{
 		Use:   "record ROLLOUT [--revision REVISION] > windows.jsonl",
-		Short: "Print what was measured and judged in a release",
-		Long: `Record prints the recording of a release, window by window, as "kubectl traffic rollout replay" reads it: what both versions answered, the
-settings, the verdict after each window and what followed from it. It is that of the newest release that is recorded, or of a revision.
+		Short: "Print the recording of a release",
+		Long: `Record prints the recording of a release, window by window, in the format that "kubectl traffic rollout replay" reads:
+the responses of both versions, the settings, the verdict after each window and the resulting action. It prints the
+newest recorded release, or that of --revision.
 
-A release is recorded when it ends, and while it goes on at the ends of its longer steps. It reads the AnalysisResult of the Rollout's name.`,
+Serin stores the recording when the release ends, and before that at the end of longer steps. The command reads it
+from the AnalysisResult with the Rollout's name.`,
 		Example: `  kubectl traffic rollout record website > windows.jsonl
   kubectl traffic rollout record website --list
   kubectl traffic rollout record website --revision 6d5f7c9b8d | kubectl traffic rollout replay -`,
 		Args:              cli.Usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: cli.First(c.Rollouts),
 	}
-	cmd.Flags().StringVar(&revision, "revision", "", "revision whose newest release is printed; that of the newest release when unset")
-	cmd.Flags().BoolVar(&list, "list", false, "list the releases that are recorded")
+	cmd.Flags().StringVar(&revision, "revision", "", "revision whose newest release to print; the newest release of all if not set")
+	cmd.Flags().BoolVar(&list, "list", false, "list the recorded releases")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		releases, err := recordedReleases(cmd, c, rolloutName(args[0]))
 		switch {

@@ -19,23 +19,24 @@ func newReplayCommand() *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{
 		Use:   "replay [-f rollout.yaml | --set SETTING=VALUE]... windows.jsonl",
-		Short: "Judge recorded traffic again, to try settings",
-		Long: `Replay runs the judge of Serin over recorded windows of traffic and prints one line of JSON for each: the evidence, the verdict and what
-Serin would do. It needs no cluster. "-" reads the standard input.
+		Short: "Analyse recorded traffic again, to try other settings",
+		Long: `Replay runs Serin's analysis over recorded windows of traffic and prints a line of JSON for each window: the evidence,
+the verdict and the action that Serin would take. It needs no cluster. "-" reads the standard input.
 
-A recording that "kubectl traffic rollout record" printed is judged by the settings that Serin judged it by, and what comes out otherwise is
-said. With --set, single settings are tried in their place: the fields of spec.analysis of a Rollout, or hold, for each step. With -f, and for
-windows of your own, what is tried is what the Rollout says, or the default settings.
+A recording that "kubectl traffic rollout record" printed is analysed with the settings of the release, and
+differences from the recorded verdicts are reported. --set replaces single settings: the fields of a Rollout's
+spec.analysis, or the hold of all steps. With -f, the settings are those of a Rollout. Windows of your own are
+analysed with the default settings unless -f is given.
 
-One window per line, t being the end of the window in seconds since the start:
+Each line is one window; t is its end in seconds since the start:
 
   {"t": 5, "seconds": 5, "weight": 20, "step": 1, "canary": {"requests": 512, "failures": 3}, "stable": {"requests": 2048, "failures": 9}}
 
-step may be left out; then a change of weight begins a step. A latency may be added to canary and stable, as requests counted cumulatively
-per upper bound in seconds: "latency": {"le": [0.1, 0.5], "counts": [400, 500]}.
+Without step, each change of the weight begins a step. canary and stable may have a latency: cumulative counts of
+requests for upper bounds in seconds, such as "latency": {"le": [0.1, 0.5], "counts": [400, 500]}.
 
-Exit status: 0 when every line was judged, whatever the verdicts; 1 when a line, the Rollout or a file could not be read; 2 when the
-command was called wrongly.`,
+Exit status: 0 if every line was analysed, whatever the verdicts; 1 if a line, the Rollout or a file could not be
+read; 2 on wrong usage.`,
 		Example: `  kubectl traffic rollout replay windows.jsonl
   kubectl traffic rollout replay --set analysis.tolerance=1pp --set hold=5m windows.jsonl
   kubectl get rollouts.serin.dev shop -o yaml | kubectl traffic rollout replay -f - windows.jsonl`,
@@ -55,8 +56,8 @@ command was called wrongly.`,
 			return r.run(cmd)
 		},
 	}
-	cmd.Flags().StringVarP(&rollout, "filename", "f", "", "file with the Rollout whose settings and steps to try; those of the recording, or the default ones, when unset")
-	cmd.Flags().StringArrayVar(&set, "set", nil, "a setting to try in the place of the recorded one, such as analysis.tolerance=1pp or hold=5m")
+	cmd.Flags().StringVarP(&rollout, "filename", "f", "", "file with a Rollout whose settings and steps to try; the recorded or default ones if not set")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "a setting to try in place of the recorded one, such as analysis.tolerance=1pp or hold=5m")
 	cmd.MarkFlagsMutuallyExclusive("filename", "set")
 	return cmd
 }

@@ -34,7 +34,7 @@ func New(c *cli.Cluster) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "rollout",
 		Aliases: []string{"rollouts", "sro"},
-		Short:   "Look after releases of Rollouts",
+		Short:   "Manage releases of Rollouts",
 		Args:    cli.Usage(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

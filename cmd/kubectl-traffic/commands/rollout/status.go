@@ -35,12 +35,13 @@ func newStatusCommand(c *cli.Cluster) *cobra.Command {
 	w := &statusWait{}
 	cmd := &cobra.Command{
 		Use:   "status ROLLOUT",
-		Short: "Wait until a version is stable: for pipelines",
-		Long: `Status waits for one version: the one that the Deployment asks for when the command begins, that of --revision, or the one with the image of
---image once the Deployment asks for it. A line is written for each change.
+		Short: "Wait until a version is stable, for pipelines",
+		Long: `Status waits for one version: the Deployment's current template when the command starts, the revision of --revision,
+or the first template with the image of --image. It writes a line for each change.
 
-The exit status is 0 when the version is stable, at once where nothing had to change; it is 3, at once, when the version was rolled back or another took
-its place, and when the time is over; or after ten seconds in which the Rollout says that its release can't begin. That the Rollout is ready for the version before is no answer, as it is for kubectl wait.`,
+The exit status is 0 when the version is stable, at once if nothing had to change. It is 3 at once if the version is
+rolled back or superseded, after ten seconds in which the Rollout reports that its release can't begin, and after the
+time-out. Unlike kubectl wait, the command does not take the success of the previous version for that of the new one.`,
 		Example: `  kubectl apply -f website.yaml && kubectl traffic rollout status website --timeout=30m
   kubectl traffic rollout status website --image=example.org/website:1.7.0`,
 		Args: cli.Usage(cobra.ExactArgs(1)), ValidArgsFunction: cli.First(c.Rollouts),
@@ -60,8 +61,8 @@ its place, and when the time is over; or after ten seconds in which the Rollout 
 		},
 	}
 	cmd.Flags().StringVar(&w.wanted.Revision, "revision", "", "revision to wait for: the pod-template-hash of its pods")
-	cmd.Flags().StringVar(&w.wanted.Image, "image", "", "image of a container of the version to wait for")
-	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "how long to wait, such as 15m; without end when 0")
+	cmd.Flags().StringVar(&w.wanted.Image, "image", "", "container image of the version to wait for")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "how long to wait, such as 15m; no limit if 0")
 	for _, name := range []string{"revision", "image", "timeout"} {
 		cli.Complete(cmd, name, cobra.NoFileCompletions)
 	}

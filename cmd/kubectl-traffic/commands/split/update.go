@@ -31,22 +31,24 @@ func NewUpdate(c *cli.Cluster) *cobra.Command {
 	e := &editor{cluster: c}
 	cmd := &cobra.Command{
 		Use:   "update SPLIT [--traffic REVISION=PERCENT]... [--tag REVISION=TAG]... [--untag TAG]...",
-		Short: "Share the traffic of a TrafficSplit, and tag its versions",
-		Long: `Update changes which Service of a TrafficSplit gets which percentage of the traffic, and by which tags single versions are reached.
+		Short: "Split the traffic of a TrafficSplit, and tag its versions",
+		Long: `Update changes the percentage of traffic that each Service of a TrafficSplit gets, and the tags by which clients reach
+single versions.
 
-REVISION is the name of a Service: a backend of the split, or one that becomes a backend. "@latest" is the version whose ready pods belong to
-the newest ReplicaSet when the command runs. It may be a Service that is no backend yet, or no longer, if its selector is that of the root
-Service and more. It may be used once with --traffic and once with --tag.
+REVISION is the name of a Service: a backend of the split, or a new backend. "@latest" is the version whose ready pods
+belong to the newest ReplicaSet when the command runs. That may be a Service that is not a backend, if its selector
+includes that of the root Service. It may be used once with --traffic and once with --tag.
 
---traffic sets all percentages anew. They sum to 100; when exactly one target is left out, it gets the rest. A tag may stand in the place of
-REVISION, and is looked up first. A target with neither a tag nor traffic is removed.
+--traffic sets all percentages. They must sum to 100; if exactly one target is left out, it gets the rest. A tag may
+stand for a REVISION, and takes precedence over a Service of that name. A target with neither a tag nor traffic is
+removed.
 
---tag makes the Service TAG-SERVICE, which reaches that version alone. A version can have several tags. A tag that another version has must be
-taken away first, which --untag may do in the same command: tags are taken away first, then given, then the traffic is shared, whatever the
-order of the flags.
+--tag creates the Service TAG-SERVICE, which leads to that version only. A version can have several tags. To move a
+tag from one version to another, remove it with --untag, in the same command if you like: whatever the order of the
+flags, tags are removed first, then added, then the traffic is split.
 
-Each flag may be repeated and takes lists, such as --traffic v1=50,v2=50. A command that fails has changed nothing. A split that belongs to a
-Rollout, or has weights for single ports, is refused.`,
+Each flag may be repeated and takes lists, such as --traffic v1=50,v2=50. A command that fails has changed nothing. A
+split that belongs to a Rollout, or that has weights for single ports, is refused.`,
 		Example: `  kubectl traffic update website --traffic website-v2=20 --traffic website-v1=80
   kubectl traffic update website --tag website-v3=candidate --traffic candidate=2,website-v2=98
   kubectl traffic update website --untag candidate --tag website-v3=current
@@ -80,9 +82,9 @@ func NewTag(c *cli.Cluster) *cobra.Command {
 	e := &editor{cluster: c}
 	cmd := &cobra.Command{
 		Use:   "tag SPLIT [REVISION=TAG | TAG-]...",
-		Short: "List, give or take away tags of a TrafficSplit",
-		Long: `Tag without further arguments lists the tags of a TrafficSplit. REVISION=TAG gives one, and "TAG-" takes it away, as --tag and --untag of
-kubectl traffic update do: see there for the rules.`,
+		Short: "List, add or remove tags of a TrafficSplit",
+		Long: `Without further arguments, tag lists the tags of a TrafficSplit. REVISION=TAG adds a tag and "TAG-" removes it, by the
+rules of --tag and --untag of kubectl traffic update.`,
 		Example: `  kubectl traffic tag website
   kubectl traffic tag website website-v3=candidate
   kubectl traffic tag website candidate- website-v3=current`,

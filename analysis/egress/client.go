@@ -3,6 +3,7 @@
 package egress
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -10,7 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
+	"unicode"
 )
 
 const (
@@ -33,18 +36,27 @@ type Options struct {
 	// KeepAlive has connections used again. It is safe, since a connection goes where
 	// the policy allowed it to go, and pays where the same endpoint is asked all the time.
 	KeepAlive bool
+	// Resolver finds the addresses of names; nil means the system's.
+	Resolver *net.Resolver
 }
 
 // NewClient makes a client that reaches what the policy allows, follows no redirect,
 // uses no proxy of the environment, and reads no more than MaxBody of an answer.
 func NewClient(policy Policy, o Options) *http.Client {
-	dialer := &net.Dialer{Timeout: o.Timeout, ControlContext: policy.control}
+	dialer := &net.Dialer{Timeout: o.Timeout, ControlContext: policy.control, Resolver: o.Resolver}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, errNoTCP
+		}
+		return dialer.DialContext(context.WithValue(ctx, namedKey{}, policy.named(host, port)), network, address)
+	}
 	return &http.Client{
 		// A redirect is an answer like any other: what may be called is the endpoint.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: bounded{&http.Transport{
+		Transport: bounded{policy: policy, Transport: &http.Transport{
 			Proxy:                  nil, // the environment of the operator is not the tenant's business
-			DialContext:            dialer.DialContext,
+			DialContext:            dial,
 			DisableKeepAlives:      !o.KeepAlive,
 			MaxIdleConnsPerHost:    2,
 			MaxIdleConns:           256,
@@ -57,11 +69,17 @@ func NewClient(policy Policy, o Options) *http.Client {
 }
 
 // bounded cuts answers off, also for libraries that read them to the end.
-type bounded struct{ *http.Transport }
+type bounded struct {
+	*http.Transport
+	policy Policy
+}
 
 // RoundTrip checks the URL, which a library may have made from one that was fine.
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := checkURL(request.URL); err != nil {
+		return nil, err
+	}
+	if err := b.policy.checkHost(request.URL); err != nil {
 		return nil, err
 	}
 	response, err := b.Transport.RoundTrip(request)
@@ -97,6 +115,10 @@ func (l *limited) Read(p []byte) (int, error) {
 // ErrURL is a URL that is never called.
 var ErrURL = errors.New("is no valid http or https URL without a user name; correct it")
 
+func ascii(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
+}
+
 // CheckURL returns ErrURL for what is not called. It is the last guard: a pattern in
 // a schema lets URLs through that parse to something else than they look like.
 func CheckURL(text string) error {
@@ -108,7 +130,8 @@ func CheckURL(text string) error {
 }
 
 func checkURL(u *url.URL) error {
-	if u.User != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+	// Letters beyond ASCII are made into others before the name is resolved.
+	if u.User != nil || u.Hostname() == "" || !ascii(u.Host) || u.Scheme != "http" && u.Scheme != "https" {
 		return ErrURL
 	}
 	return nil

@@ -25,7 +25,7 @@ func (e ownError) Error() string { return string(e) }
 // another one each time. The timeout is the one that the attempt had.
 func Describe(err error, timeout time.Duration) string {
 	var own ownError
-	var refused *RefusedAddressError
+	var refused *RefusedError
 	switch {
 	case errors.Is(err, ErrURL):
 		return "url: " + ErrURL.Error()
@@ -50,8 +50,8 @@ func IsTimeout(err error) bool {
 
 // IsRefused reports whether the policy did not let the connection be made.
 func IsRefused(err error) bool {
-	var refused *RefusedAddressError
-	return errors.As(err, &refused) || errors.Is(err, errUnknownServer) || errors.Is(err, errNoTCP)
+	var refused *RefusedError
+	return errors.As(err, &refused) || errors.Is(err, errUnknownServer) || errors.Is(err, errUnknownNodes) || errors.Is(err, errNoTCP)
 }
 
 func tlsCause(err error) string {

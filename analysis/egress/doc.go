@@ -6,6 +6,7 @@
 //
 //	http and https only            CheckURL
 //	no user name in the URL        CheckURL
+//	the operator's lists hold      Policy, for each request
 //	the resolved address decides   Policy, in the moment of the connection
 //	no redirect is followed        NewClient
 //	no proxy of the environment    NewClient

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"slices"
 	"syscall"
 )
@@ -16,111 +17,155 @@ import (
 //
 // Refused are the operator's own host and neighbourhood: loopback, link-local,
 // unspecified, multicast and broadcast addresses, those where clouds serve metadata
-// and credentials, the API server's, and what Refused adds. The addresses of pods
-// and Services are allowed: that is where most endpoints are.
+// and credentials, the API server's, those of nodes, and what Refused adds. The
+// addresses of pods and Services are allowed: that is where most endpoints are.
+//
+// What the cluster admin writes comes first: Denied holds for everything, Only for
+// everything when it is not empty. Neither opens what is refused; Allowed does.
 type Policy struct {
 	// Allowed networks are reached in spite of all that is refused.
 	Allowed []netip.Prefix
-	// Refused networks in addition to those that always are, for instance the node's address.
-	Refused []netip.Prefix
+	// Refused networks in addition to those that always are.
+	Refused []Network
+	// Denied destinations are never reached.
+	Denied Destinations
+	// Only these destinations are reached; when empty, all that are not refused.
+	Only Destinations
+	// Ports that are refused at every address that is not in Allowed, and what they are.
+	Ports map[uint16]string
 	// APIServer returns the addresses of the cluster's API server. When it fails, no
 	// connection is made to what is not in Allowed. Nil when there is none to protect.
 	APIServer func(context.Context) ([]netip.Addr, error)
+	// Nodes returns the addresses of the cluster's nodes, as APIServer does.
+	Nodes func(context.Context) ([]netip.Addr, error)
 }
 
-// RefusedAddressError is a connection that the policy does not allow.
-type RefusedAddressError struct {
-	Address netip.Addr
-	// Kind of the address, for users.
+// Network is one that is refused, and what it is, for users: "a loopback address".
+type Network struct {
+	netip.Prefix
 	Kind string
 }
 
-func (e *RefusedAddressError) Error() string {
-	return fmt.Sprintf("leads to %s, %s, which is refused unless the operator is installed with outbound.allowedCIDRs for it", e.Address, e.Kind)
+// Destinations are hosts by their names and networks by their addresses.
+type Destinations struct {
+	Hosts    Hosts
+	Networks []netip.Prefix
 }
 
-// reserved are networks that no request may reach, and why.
-var reserved = []struct {
-	network netip.Prefix
-	kind    string
-}{
-	{netip.MustParsePrefix("0.0.0.0/8"), "an unspecified address"},
-	{netip.MustParsePrefix("127.0.0.0/8"), "a loopback address"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "a link-local or metadata address"},
-	{netip.MustParsePrefix("224.0.0.0/4"), "a multicast address"},
-	{netip.MustParsePrefix("255.255.255.255/32"), "a broadcast address"},
-	{netip.MustParsePrefix("100.100.100.200/32"), "a metadata address"}, // Alibaba Cloud
-	{netip.MustParsePrefix("168.63.129.16/32"), "a metadata address"},   // Azure
-	{netip.MustParsePrefix("192.0.0.192/32"), "a metadata address"},     // Oracle Cloud
-	{netip.MustParsePrefix("::/128"), "an unspecified address"},
-	{netip.MustParsePrefix("::1/128"), "a loopback address"},
-	{netip.MustParsePrefix("fe80::/10"), "a link-local address"},
-	{netip.MustParsePrefix("ff00::/8"), "a multicast address"},
-	{netip.MustParsePrefix("fd00:ec2::/32"), "a metadata address"},    // AWS
-	{netip.MustParsePrefix("fd20:ce::254/128"), "a metadata address"}, // Google Cloud
+func (d Destinations) empty() bool { return len(d.Hosts) == 0 && len(d.Networks) == 0 }
+
+// RefusedError is a request that the policy does not allow.
+type RefusedError struct {
+	// Destination is the host of the URL or the address that it leads to.
+	Destination string
+	// Kind of the destination, for users.
+	Kind string
+	// Setting of the chart that refuses it, or that would allow it.
+	Setting string
 }
 
-// embedding are the networks whose addresses hold an IPv4 address that a gateway
-// may translate to, and the byte where it begins.
-var embedding = []struct {
-	network netip.Prefix
-	at      int
-}{
-	{netip.MustParsePrefix("::/96"), 12},          // IPv4-compatible, RFC 4291
-	{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64, RFC 6052
-	{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // NAT64 for local use, RFC 8215
-	{netip.MustParsePrefix("2002::/16"), 2},       // 6to4, RFC 3056
+func (e *RefusedError) Error() string {
+	switch e.Setting {
+	case settingAllowed:
+		return fmt.Sprintf("leads to %s, %s, which is refused unless the operator is installed with %s for it", e.Destination, e.Kind, e.Setting)
+	case settingOnly:
+		return fmt.Sprintf("leads to %s, which %s of the operator's installation does not name", e.Destination, e.Setting)
+	default:
+		return fmt.Sprintf("leads to %s, which %s of the operator's installation refuses", e.Destination, e.Setting)
+	}
 }
 
-// Check returns a RefusedAddressError when no connection may be made to an address.
-func (p Policy) Check(ctx context.Context, address netip.Addr) error {
-	address = address.Unmap().WithZone("")
-	if within(p.Allowed, address) {
+// The values of the chart that decide.
+const (
+	settingAllowed     = "outbound.allowedCIDRs"
+	settingOnly        = "outbound.onlyHosts or outbound.onlyCIDRs"
+	settingDeniedHosts = "outbound.deniedHosts"
+	settingDeniedCIDRs = "outbound.deniedCIDRs"
+)
+
+// Check returns a RefusedError when no connection may be made to an address. Named is
+// whether the host that led there is one of Only.
+func (p Policy) Check(ctx context.Context, target netip.AddrPort, named bool) error {
+	address := target.Addr().Unmap().WithZone("")
+	all := meanings(address)
+	refuse := func(kind, setting string) error {
+		return &RefusedError{Destination: address.String(), Kind: kind, Setting: setting}
+	}
+	switch {
+	case slices.ContainsFunc(all, func(a netip.Addr) bool { return within(p.Denied.Networks, a) }):
+		return refuse("", settingDeniedCIDRs)
+	case !p.Only.empty() && !named && !within(p.Only.Networks, address):
+		return refuse("", settingOnly)
+	case within(p.Allowed, address):
 		return nil
 	}
-	var server []netip.Addr
-	if p.APIServer != nil {
-		var err error
-		if server, err = p.APIServer(ctx); err != nil {
-			return errUnknownServer
-		}
+	if kind := p.Ports[target.Port()]; kind != "" {
+		return refuse(fmt.Sprintf("port %d, %s", target.Port(), kind), settingAllowed)
 	}
-	for _, a := range meanings(address) {
-		if kind := p.kind(a, server); kind != "" {
-			return &RefusedAddressError{Address: address, Kind: kind}
+	own, err := p.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		if kind := p.kind(a, own); kind != "" {
+			return refuse(kind, settingAllowed)
 		}
 	}
 	return nil
 }
 
-// kind says why an address is refused; "" when it is not.
-func (p Policy) kind(a netip.Addr, server []netip.Addr) string {
-	for _, r := range reserved {
-		if r.network.Contains(a) {
-			return r.kind
+// cluster finds the addresses of the cluster itself.
+func (p Policy) cluster(ctx context.Context) (own []Network, err error) {
+	for _, of := range []struct {
+		list    func(context.Context) ([]netip.Addr, error)
+		kind    string
+		unknown error
+	}{
+		{p.APIServer, "an address of the API server", errUnknownServer},
+		{p.Nodes, "an address of a node", errUnknownNodes},
+	} {
+		if of.list == nil {
+			continue
+		}
+		addresses, err := of.list(ctx)
+		if err != nil {
+			return nil, of.unknown
+		}
+		for _, a := range addresses {
+			own = append(own, Network{Prefix: netip.PrefixFrom(a, a.BitLen()), Kind: of.kind})
 		}
 	}
+	return own, nil
+}
+
+// kind says why an address is refused; "" when it is not.
+func (p Policy) kind(a netip.Addr, own []Network) string {
+	for _, list := range [][]Network{reserved, own, p.Refused} {
+		for _, n := range list {
+			if n.Contains(a) {
+				return n.Kind
+			}
+		}
+	}
+	return ""
+}
+
+// checkHost returns a RefusedError for a host that may not be called, whatever its
+// address is.
+func (p Policy) checkHost(u *url.URL) error {
+	host, port := Host(u)
 	switch {
-	case slices.Contains(server, a):
-		return "an address of the API server"
-	case within(p.Refused, a):
-		return "an address that the operator's configuration refuses"
+	case p.Denied.Hosts.match(host, port) || p.Denied.Hosts.match(service(host), port):
+		return &RefusedError{Destination: short(host), Setting: settingDeniedHosts}
+	case !p.Only.empty() && len(p.Only.Networks) == 0 && !p.Only.Hosts.match(host, port):
+		return &RefusedError{Destination: short(host), Setting: settingOnly}
 	default:
-		return ""
+		return nil
 	}
 }
 
-// meanings are an address and the IPv4 address that it holds.
-func meanings(a netip.Addr) []netip.Addr {
-	list := []netip.Addr{a}
-	for _, e := range embedding {
-		if e.network.Contains(a) {
-			bytes := a.As16()
-			list = append(list, netip.AddrFrom4([4]byte(bytes[e.at:e.at+4])))
-		}
-	}
-	return list
-}
+// named is whether Only names a host.
+func (p Policy) named(host, port string) bool { return p.Only.Hosts.match(canonical(host), port) }
 
 func within(networks []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
@@ -129,6 +174,7 @@ func within(networks []netip.Prefix, a netip.Addr) bool {
 // Reasons that do not depend on the address.
 const (
 	errUnknownServer = ownError("the addresses of the API server are not known, so that no connection is made")
+	errUnknownNodes  = ownError("the addresses of the nodes are not known, so that no connection is made")
 	errNoTCP         = ownError("leads to no TCP address")
 )
 
@@ -138,5 +184,9 @@ func (p Policy) control(ctx context.Context, network, address string, _ syscall.
 	if err != nil || network != "tcp4" && network != "tcp6" {
 		return errNoTCP
 	}
-	return p.Check(ctx, target.Addr())
+	named, _ := ctx.Value(namedKey{}).(bool)
+	return p.Check(ctx, target, named)
 }
+
+// namedKey is the key of what is known about the host while its addresses are tried.
+type namedKey struct{}

@@ -5,6 +5,7 @@ package main
 import (
 	"crypto/x509"
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
 
@@ -17,21 +18,38 @@ import (
 	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/controllers/notify"
+	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
 
 // outboundOptions are the flags that say where requests on behalf of users may go:
 // hooks, notifications and metrics.
 type outboundOptions struct {
-	allowed, nodes []string
-	serviceAccount string
+	allowed, nodes       []string
+	onlyHosts, onlyCIDRs []string
+	denyHosts, denyCIDRs []string
+	serviceAccount       string
 }
 
 func (o *outboundOptions) bind(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&o.allowed, "outbound-allowed-cidrs", nil,
+	flags.StringSliceVar(&o.allowed, flagAllowedCIDRs, nil,
 		"networks that hooks, notifications and metrics may reach although they are loopback, link-local, the node's, a cloud's metadata or the API server's")
-	flags.StringSliceVar(&o.nodes, "node-addresses", nil, "addresses of the node, which hooks, notifications and metrics may not reach")
+	flags.StringSliceVar(&o.onlyHosts, flagOnlyHosts, nil,
+		"hosts that hooks, notifications and metrics may reach, such as example.org, *.example.org or prometheus.monitoring:9090; with --outbound-only-cidrs those of either; default: all")
+	flags.StringSliceVar(&o.onlyCIDRs, flagOnlyCIDRs, nil, "networks that hooks, notifications and metrics may reach; default: all")
+	flags.StringSliceVar(&o.denyHosts, flagDeniedHosts, nil, "hosts that hooks, notifications and metrics may not reach")
+	flags.StringSliceVar(&o.denyCIDRs, flagDeniedCIDRs, nil, "networks that hooks, notifications and metrics may not reach, whatever the other flags say")
+	flags.StringSliceVar(&o.nodes, "node-addresses", nil, "addresses of the node that the manager runs on, which hooks, notifications and metrics may not reach")
 	flags.StringVar(&o.serviceAccount, "service-account", "", "namespace/name of the ServiceAccount that the manager runs as, for messages that say what it may not do, and for webhooks to know its writes")
 }
+
+// The flags with lists of hosts and networks.
+const (
+	flagAllowedCIDRs = "outbound-allowed-cidrs"
+	flagOnlyHosts    = "outbound-only-hosts"
+	flagOnlyCIDRs    = "outbound-only-cidrs"
+	flagDeniedHosts  = "outbound-denied-hosts"
+	flagDeniedCIDRs  = "outbound-denied-cidrs"
+)
 
 // reach is where requests on behalf of users may go, and whom they trust there.
 func (o *outboundOptions) reach(mgr manager.Manager, scope scopeOptions) (egress.Policy, *x509.CertPool, error) {
@@ -39,8 +57,16 @@ func (o *outboundOptions) reach(mgr manager.Manager, scope scopeOptions) (egress
 	if err != nil {
 		return egress.Policy{}, nil, err
 	}
+	own, err := ownAddresses()
+	if err != nil {
+		return egress.Policy{}, nil, err
+	}
+	policy.Refused = append(policy.Refused, own...)
 	if policy.APIServer, err = scope.apiServer(mgr); err != nil {
 		return egress.Policy{}, nil, err
+	}
+	if scope.clusterObjects {
+		policy.Nodes = notify.Nodes(mgr.GetClient())
 	}
 	roots, err := publicRoots()
 	return policy, roots, err
@@ -61,24 +87,56 @@ func (o *outboundOptions) add(mgr manager.Manager, policy egress.Policy, roots *
 	return sender, nil
 }
 
-// policy is what the flags alone say.
-func (o *outboundOptions) policy() (egress.Policy, error) {
-	var p egress.Policy
-	for _, text := range o.allowed {
-		network, err := netip.ParsePrefix(text)
-		if err != nil {
-			return p, fmt.Errorf("--outbound-allowed-cidrs: %q is no network like 10.1.0.0/16 or fd00::/64", text)
+// policy is what the flags alone say, and what the manager knows of itself.
+func (o *outboundOptions) policy() (p egress.Policy, err error) {
+	for _, list := range []struct {
+		flag  string
+		texts []string
+		into  *[]netip.Prefix
+	}{
+		{flagAllowedCIDRs, o.allowed, &p.Allowed},
+		{flagOnlyCIDRs, o.onlyCIDRs, &p.Only.Networks},
+		{flagDeniedCIDRs, o.denyCIDRs, &p.Denied.Networks},
+	} {
+		for _, text := range list.texts {
+			network, err := netip.ParsePrefix(text)
+			if err != nil {
+				return p, fmt.Errorf("--%s: %q is no network like 10.1.0.0/16 or fd00::/64", list.flag, text)
+			}
+			*list.into = append(*list.into, network)
 		}
-		p.Allowed = append(p.Allowed, network)
+	}
+	if p.Only.Hosts, err = egress.ParseHosts(o.onlyHosts); err != nil {
+		return p, fmt.Errorf("--%s: %w", flagOnlyHosts, err)
+	}
+	if p.Denied.Hosts, err = egress.ParseHosts(o.denyHosts); err != nil {
+		return p, fmt.Errorf("--%s: %w", flagDeniedHosts, err)
 	}
 	for _, text := range o.nodes {
 		address, err := netip.ParseAddr(text)
 		if err != nil {
 			return p, fmt.Errorf("--node-addresses: %q is no IP address", text)
 		}
-		p.Refused = append(p.Refused, netip.PrefixFrom(address, address.BitLen()))
+		p.Refused = append(p.Refused, egress.Network{Prefix: netip.PrefixFrom(address, address.BitLen()), Kind: "an address of a node"})
 	}
+	p.Ports = map[uint16]string{uint16(conf.AgentPort): "the operator's own at its proxies"}
 	return p, nil
+}
+
+// ownAddresses are those of the pod that the manager runs in: what it serves there, it
+// serves to others.
+func ownAddresses() (own []egress.Network, err error) {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("read the addresses of the manager's own interfaces: %w", err)
+	}
+	for _, a := range addresses {
+		if network, err := netip.ParsePrefix(a.String()); err == nil {
+			address := network.Addr().Unmap().WithZone("")
+			own = append(own, egress.Network{Prefix: netip.PrefixFrom(address, address.BitLen()), Kind: "an address of the operator"})
+		}
+	}
+	return own, nil
 }
 
 // serverAddress is the address in the URL or the host and port that the API server

@@ -4,6 +4,7 @@ package main
 
 import (
 	"crypto/x509"
+	"github.com/serin-dev/serin/analysis/egress"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -20,7 +21,7 @@ func TestTheFlagsSayWhereRequestsMayGo(t *testing.T) {
 	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	o.bind(flags)
 	// The list of the node's addresses comes from the downward API with commas.
-	err := flags.Parse([]string{"--outbound-allowed-cidrs=10.0.0.7/32,fd00::/64", "--outbound-allowed-cidrs=127.0.0.0/8", "--node-addresses=172.18.0.3,fc00:18::3"})
+	err := flags.Parse([]string{"--outbound-allowed-cidrs=10.0.0.7/32,fd00::/64", "--outbound-allowed-cidrs=127.0.0.0/8", "--outbound-denied-cidrs=10.9.0.0/16", "--node-addresses=172.18.0.3,fc00:18::3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,9 +31,9 @@ func TestTheFlagsSayWhereRequestsMayGo(t *testing.T) {
 	}
 	for address, allowed := range map[string]bool{
 		"10.0.0.7": true, "fd00::9": true, "127.0.0.1": true, "10.0.0.8": true,
-		"172.18.0.3": false, "fc00:18::3": false, "169.254.169.254": false, "172.18.0.4": true,
+		"172.18.0.3": false, "fc00:18::3": false, "169.254.169.254": false, "172.18.0.4": true, "10.9.1.2": false,
 	} {
-		if err := policy.Check(t.Context(), netip.MustParseAddr(address)); (err == nil) != allowed {
+		if err := policy.Check(t.Context(), netip.AddrPortFrom(netip.MustParseAddr(address), 443), false); (err == nil) != allowed {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
@@ -44,11 +45,32 @@ func TestWrongNetworksAreRefusedWithTheFlagsName(t *testing.T) {
 		want string
 	}{
 		{outboundOptions{allowed: []string{"10.0.0.7"}}, "--outbound-allowed-cidrs"},
+		{outboundOptions{onlyCIDRs: []string{"x"}}, "--outbound-only-cidrs"},
+		{outboundOptions{denyCIDRs: []string{"fd00::/129"}}, "--outbound-denied-cidrs"},
+		{outboundOptions{onlyHosts: []string{"https://example.org"}}, "--outbound-only-hosts"},
+		{outboundOptions{denyHosts: []string{"*"}}, "--outbound-denied-hosts"},
 		{outboundOptions{nodes: []string{"node-1"}}, "--node-addresses"},
 	} {
 		if _, err := test.o.policy(); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want an error with %q", err, test.want)
 		}
+	}
+}
+
+func TestThePortOfProxiesAndTheManagersOwnAddressesAreRefused(t *testing.T) {
+	policy, err := (&outboundOptions{}).policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := policy.Check(t.Context(), netip.MustParseAddrPort("10.0.0.1:15020"), false); err == nil || !strings.Contains(err.Error(), "port 15020") {
+		t.Errorf("the port of proxies: %v", err)
+	}
+	own, err := ownAddresses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(own, func(n egress.Network) bool { return n.IsSingleIP() && n.Addr().IsLoopback() }) {
+		t.Errorf("loopback is not among %v", own)
 	}
 }
 

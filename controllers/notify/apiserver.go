@@ -48,6 +48,23 @@ func APIServer(cached client.Reader, known ...netip.Addr) func(context.Context) 
 	}
 }
 
+// Nodes finds the addresses of the cluster's nodes for an egress.Policy. It is read for
+// each connection, so the reader should be a cache.
+func Nodes(cached client.Reader) func(context.Context) ([]netip.Addr, error) {
+	return func(ctx context.Context) (addresses []netip.Addr, err error) {
+		nodes := &corev1.NodeList{}
+		if err := cached.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list the nodes: %w", err)
+		}
+		for i := range nodes.Items {
+			for _, a := range nodes.Items[i].Status.Addresses {
+				addresses = appendAddress(addresses, a.Address) // host names are none
+			}
+		}
+		return addresses, nil
+	}
+}
+
 // appendAddress leaves out what is none: a headless Service has the word None.
 func appendAddress(list []netip.Addr, text string) []netip.Addr {
 	a, err := netip.ParseAddr(text)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,29 @@ func TestUnreadableAddressesOfTheAPIServerAreAnError(t *testing.T) {
 		},
 	})
 	if _, err := APIServer(api)(t.Context()); err == nil {
+		t.Error("no list is no error")
+	}
+}
+
+func TestTheAddressesOfNodes(t *testing.T) {
+	node := func(name string, addresses ...corev1.NodeAddress) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Addresses: addresses}}
+	}
+	api := fake.NewClientBuilder().WithObjects(
+		node("a", corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "172.18.0.2"}, corev1.NodeAddress{Type: corev1.NodeHostName, Address: "a"}),
+		node("b", corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "fc00::3"}, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "203.0.113.9"}),
+	).Build()
+	got, err := Nodes(api)(t.Context())
+	want := []netip.Addr{netip.MustParseAddr("172.18.0.2"), netip.MustParseAddr("fc00::3"), netip.MustParseAddr("203.0.113.9")}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	down := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New("down")
+		},
+	})
+	if _, err := Nodes(down)(t.Context()); err == nil {
 		t.Error("no list is no error")
 	}
 }

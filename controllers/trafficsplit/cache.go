@@ -74,10 +74,15 @@ func transformPod(object any) (any, error) {
 	return object, nil
 }
 
-// transformNode keeps the labels of a node: where it is, and which pods select it.
+// transformNode keeps the labels of a node: where it is, and which pods select it. Of a
+// whole node, which is not read for them, it keeps the addresses alone.
 func transformNode(object any) (any, error) {
-	if node, ok := object.(*metav1.PartialObjectMetadata); ok {
+	switch node := object.(type) {
+	case *metav1.PartialObjectMetadata:
 		node.ManagedFields, node.Annotations = nil, nil
+	case *corev1.Node:
+		node.ManagedFields, node.Annotations, node.Labels, node.Spec = nil, nil, nil, corev1.NodeSpec{}
+		node.Status = corev1.NodeStatus{Addresses: node.Status.Addresses}
 	}
 	return object, nil
 }

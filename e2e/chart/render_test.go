@@ -189,6 +189,9 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"quantity of the second":    {"metrics: {resources: {requests: {cpu: much}}}", "'/metrics/resources/requests/cpu': 'much' does not match pattern"},
 		"address without a length":  {"outbound: {allowedCIDRs: [10.0.0.7]}", "'/outbound/allowedCIDRs/0': '10.0.0.7' does not match pattern"},
 		"address too large":         {"outbound: {allowedCIDRs: [10.0.0.256/32]}", `outbound.allowedCIDRs: "10.0.0.256/32" is no network; write for example 10.0.0.7/32 or fd00::/64`},
+		"denied address too large":  {"outbound: {deniedCIDRs: [10.0.0.256/32]}", `outbound.deniedCIDRs: "10.0.0.256/32" is no network`},
+		"host with a scheme":        {"outbound: {onlyHosts: ['https://example.org']}", "'/outbound/onlyHosts/0': 'https://example.org' does not match pattern"},
+		"every host":                {"outbound: {deniedHosts: ['*']}", "'/outbound/deniedHosts/0': '*' does not match pattern"},
 		"length too large":          {"networkPolicy: {apiServer: {cidrs: [10.0.0.0/33]}}", `networkPolicy.apiServer.cidrs: "10.0.0.0/33" is no network`},
 		"length of IPv6 too large":  {"networkPolicy: {outbound: {cidrs: ['fd00::/129']}}", `networkPolicy.outbound.cidrs: "fd00::/129" is no network`},
 		"port":                      {"networkPolicy: {dnsPorts: [70000]}", "'/networkPolicy/dnsPorts/0': maximum: got 70,000, want 65,535"},
@@ -215,6 +218,19 @@ func TestValuesThatAreRefused(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestTheListsOfDestinationsAreFlags(t *testing.T) {
+	t.Parallel()
+	objects, err := render(t, "outbound: {onlyHosts: [example.org, '*.monitoring:9090'], onlyCIDRs: [10.0.0.0/8], deniedHosts: [prometheus.monitoring], deniedCIDRs: ['fd00::/64']}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--outbound-only-hosts=example.org", "--outbound-only-hosts=*.monitoring:9090", "--outbound-only-cidrs=10.0.0.0/8", "--outbound-denied-hosts=prometheus.monitoring", "--outbound-denied-cidrs=fd00::/64"} {
+		if !strings.Contains(objects, want) {
+			t.Errorf("no %s", want)
+		}
 	}
 }
 

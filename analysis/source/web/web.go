@@ -3,6 +3,7 @@
 package web
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,6 +28,9 @@ type Query struct {
 	JSONPath string
 	// Args are the values for {{args.NAME}}.
 	Args map[string]string
+	// Confined queries belong to a namespace. The answers of Prometheus, which are of the
+	// whole cluster unless the provider for it asks, are refused to them.
+	Confined bool
 }
 
 // Header is one header of the request.
@@ -69,6 +73,9 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer
 			return fetch.Request{URL: address, Header: header}, err
 		},
 		Read: func(answer []byte, at time.Time) (source.Sample, error) {
+			if q.Confined && ofPrometheus(answer) {
+				return source.Sample{}, &source.MissingError{Reason: source.Refused, Message: "url: answers as Prometheus does, which web can't confine to the namespace; use the provider prometheus"}
+			}
 			value, err := place.number(answer)
 			if err != nil {
 				return source.Sample{}, err
@@ -76,6 +83,18 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer
 			return source.Finite(at, value)
 		},
 	}, nil
+}
+
+// ofPrometheus is whether an answer is that of a query by the API of Prometheus, which
+// many systems speak, at any path.
+func ofPrometheus(answer []byte) bool {
+	var a struct {
+		Data struct {
+			ResultType string          `json:"resultType"`
+			Result     json.RawMessage `json:"result"`
+		} `json:"data"`
+	}
+	return json.Unmarshal(answer, &a) == nil && a.Data.ResultType != "" && a.Data.Result != nil
 }
 
 // taken are headers that say how a message is framed or where it goes.

@@ -95,7 +95,7 @@ func buildWeb(r request, q *v1alpha1.WebQuery) (source.Measurer, error) {
 	if err := r.noSecret("url", string(q.URL)); err != nil {
 		return nil, err
 	}
-	query := web.Query{URL: string(q.URL), JSONPath: q.JSONPath, Args: r.metric.Canary}
+	query := web.Query{URL: string(q.URL), JSONPath: q.JSONPath, Args: r.metric.Canary, Confined: !r.metric.Trusted}
 	for i, h := range q.Headers {
 		header, err := r.header(h)
 		if err != nil {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Hosts are patterns of hosts: example.org is that name, *.example.org all names below
+// it, and 10.0.0.7 or [fd00::7] a URL with that address. With a port, as in
+// example.org:8443, a pattern is for that port, otherwise for all.
+type Hosts []hostPattern
+
+type hostPattern struct {
+	// host is canonical; with below it stands for the names that end with it, which
+	// then begins with a dot.
+	host  string
+	below bool
+	// port is "" for all.
+	port string
+}
+
+// ParseHosts reads patterns.
+func ParseHosts(list []string) (Hosts, error) {
+	hosts := make(Hosts, 0, len(list))
+	for _, text := range list {
+		p, ok := parseHost(text)
+		if !ok {
+			return nil, fmt.Errorf("%q is no host; write for example example.org, *.example.org or 10.0.0.7:9090", short(text))
+		}
+		hosts = append(hosts, p)
+	}
+	return hosts, nil
+}
+
+var (
+	portSuffix = regexp.MustCompile(`:([0-9]{1,5})$`)
+	hostName   = regexp.MustCompile(`^[a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9_])?(\.[a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9_])?)*$`)
+)
+
+func parseHost(text string) (p hostPattern, ok bool) {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return hostPattern{host: canonical(a.String())}, true
+	}
+	if m := portSuffix.FindStringSubmatch(text); m != nil {
+		p.port, text = m[1], strings.TrimSuffix(text, m[0])
+	}
+	if inside, bracketed := strings.CutPrefix(text, "["); bracketed {
+		a, err := netip.ParseAddr(strings.TrimSuffix(inside, "]"))
+		p.host = canonical(a.String())
+		return p, err == nil && strings.HasSuffix(inside, "]")
+	}
+	text, p.below = strings.CutPrefix(text, "*.")
+	p.host = canonical(text)
+	valid := len(text) <= 253 && hostName.MatchString(p.host)
+	if p.below {
+		p.host = "." + p.host
+	}
+	return p, valid
+}
+
+// match is whether a pattern is for a canonical host and a port.
+func (h Hosts) match(host, port string) bool {
+	return slices.ContainsFunc(h, func(p hostPattern) bool {
+		if p.port != "" && p.port != port {
+			return false
+		}
+		if p.below {
+			return strings.HasSuffix(host, p.host) && len(host) > len(p.host)
+		}
+		return p.host == host
+	})
+}
+
+// Match is whether a pattern is for the host of a URL.
+func (h Hosts) Match(u *url.URL) bool { return h.match(Host(u)) }
+
+// Host is the host of a URL in the one form in which hosts are compared, and its port.
+func Host(u *url.URL) (host, port string) {
+	port = u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return canonical(u.Hostname()), port
+}
+
+// canonical is a host in lower case without the dot at its end, or an address as
+// netip writes it.
+func canonical(host string) string {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().WithZone("").String()
+	}
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// service is the short name of a Service, "name.namespace", by which a list that denies
+// it may have it; other names stay as they are.
+func service(host string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(host, ".svc.cluster.local"), ".svc")
+}
+
+// short keeps messages short.
+func short(host string) string {
+	const most = 100
+	if len(host) <= most {
+		return host
+	}
+	return strings.ToValidUTF8(host[:most], "") + "…"
+}

@@ -89,6 +89,21 @@ func Host(u *url.URL) (host, port string) {
 	return canonical(u.Hostname()), port
 }
 
+// SameHost is whether two URLs lead to one host and port.
+func SameHost(a, b string) bool {
+	first, err := url.Parse(a)
+	if err != nil {
+		return false
+	}
+	second, err := url.Parse(b)
+	if err != nil {
+		return false
+	}
+	host, port := Host(first)
+	other, otherPort := Host(second)
+	return host == other && port == otherPort
+}
+
 // canonical is a host in lower case without the dot at its end, or an address as
 // netip writes it.
 func canonical(host string) string {

@@ -59,6 +59,17 @@ func TestWhichURLsAPatternIsFor(t *testing.T) {
 	}
 }
 
+func TestWhichURLsHaveTheSameHost(t *testing.T) {
+	for b, want := range map[string]bool{
+		"https://EXAMPLE.org:443/x?y": true, "https://example.org.": true,
+		"http://example.org": false, "https://example.org:8443": false, "https://example.com": false, "https://[": false,
+	} {
+		if SameHost("https://example.org", b) != want || SameHost(b, "https://example.org") != want {
+			t.Errorf("%s: want %v", b, want)
+		}
+	}
+}
+
 func TestPatternsThatAreNone(t *testing.T) {
 	for _, text := range []string{"", "*", "*.", "https://example.org", "example.org/x", "exa*mple.org", "a b", "*.*.org", "[fd00::7", "[10]", "example.org:", "example.org:x", "exämple.org", ".", strings.Repeat("a.", 200) + "a"} {
 		if _, err := ParseHosts([]string{text}); err == nil || !strings.Contains(err.Error(), "write for example") || len(err.Error()) > 200 {

@@ -93,8 +93,9 @@ func Finite(at time.Time, value float64) (Sample, error) {
 
 // Secrets reads credentials in the namespace of one release.
 type Secrets interface {
-	// Secret returns the value of a key of a Secret, never empty. Its errors are MissingErrors.
-	Secret(ctx context.Context, name, key string) (string, error)
+	// Secret returns the value of a key of a Secret, never empty, if it may be sent to the
+	// URL. Its errors are MissingErrors.
+	Secret(ctx context.Context, of SecretKey, url string) (string, error)
 }
 
 // SecretKey names a key of a Secret in the namespace of the release.
@@ -102,20 +103,20 @@ type SecretKey struct {
 	Name, Key string
 }
 
-// Read returns the value; "" for the zero SecretKey.
-func (k SecretKey) Read(ctx context.Context, secrets Secrets) (string, error) {
+// Read returns the value to send to a URL; "" for the zero SecretKey.
+func (k SecretKey) Read(ctx context.Context, secrets Secrets, url string) (string, error) {
 	if k == (SecretKey{}) {
 		return "", nil
 	}
-	return secrets.Secret(ctx, k.Name, k.Key)
+	return secrets.Secret(ctx, k, url)
 }
 
-// ReadAll returns the values of several keys, in their order.
-func ReadAll(ctx context.Context, secrets Secrets, keys ...SecretKey) ([]string, error) {
+// ReadAll returns the values of several keys to send to a URL, in their order.
+func ReadAll(ctx context.Context, secrets Secrets, url string, keys ...SecretKey) ([]string, error) {
 	values := make([]string, len(keys))
 	for i, k := range keys {
 		var err error
-		if values[i], err = k.Read(ctx, secrets); err != nil {
+		if values[i], err = k.Read(ctx, secrets, url); err != nil {
 			return nil, err
 		}
 	}

@@ -31,6 +31,9 @@ const (
 	// are read from; the admission policy of the chart puts their names in. On a copy
 	// it names the object that was copied.
 	AnnotationConfiguration = "serin.dev/configuration"
+	// AnnotationAllowedHosts on a Secret names the hosts, separated by commas, to which
+	// requests may be sent that carry its content or are signed with it.
+	AnnotationAllowedHosts = "serin.dev/allowed-hosts"
 	// Finalizer on a Rollout lets Serin take everything back before it is gone.
 	Finalizer = "serin.dev/rollout"
 	// FieldManager is the owner of the fields that the Rollout controller applies.

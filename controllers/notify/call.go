@@ -81,8 +81,8 @@ func (c *caller) request(ctx context.Context, namespace string, r Request) (*htt
 	request.Header.Set("Content-Type", r.ContentType)
 	request.Header.Set("User-Agent", c.options.UserAgent)
 	request.Header.Set(HeaderKey, r.key())
-	if ref := r.Endpoint.SigningKeyRef; ref != nil {
-		key, err := c.signingKey(ctx, namespace, ref)
+	if r.Endpoint.SigningKeyRef != nil {
+		key, err := c.signingKey(ctx, namespace, r.Endpoint)
 		if err != nil {
 			return nil, err
 		}

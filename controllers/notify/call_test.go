@@ -212,10 +212,16 @@ func TestWithoutItsKeyARequestIsNotSent(t *testing.T) {
 			return ctx.Err()
 		},
 	})
+	elsewhere := secret("shop", "key", "x")
+	elsewhere.Annotations["serin.dev/allowed-hosts"] = "hooks.example.org"
 	for name, test := range map[string]struct {
 		secrets client.Reader
 		want    string
 	}{
+		"it is for another host": {
+			cluster(elsewhere),
+			"endpoint.signingKeyRef: the Secret hooks does not say that it may go to 127.0.0.1; add the host to its annotation serin.dev/allowed-hosts",
+		},
 		"the operator may not read it": {
 			forbidden,
 			"endpoint.signingKeyRef: may not be read: create a Role in shop that allows get on the Secret hooks, and a RoleBinding for the ServiceAccount serin-system/serin",

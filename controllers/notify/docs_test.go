@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,6 +96,10 @@ func TestThePagesExampleIsAskedAndItsSignatureIsGenuine(t *testing.T) {
 	hook := p.rollout.Spec.Hooks[0]
 	key := p.secret.Data[hook.Endpoint.SigningKeyRef.Key]
 	e := listen(t, nil)
+	if u, err := url.Parse(hook.Endpoint.URL); err != nil || p.secret.Annotations[v1alpha1.AnnotationAllowedHosts] != u.Hostname() {
+		t.Errorf("the page's Secret may go to %v and not to %v: %v", p.secret.Annotations, u, err)
+	}
+	p.secret.Annotations[v1alpha1.AnnotationAllowedHosts] = "127.0.0.1"
 	hook.Endpoint.URL = e.URL
 	question, err := payload.Hook(
 		payload.Rollout{Namespace: p.rollout.Namespace, Name: p.rollout.Name, UID: "1", Service: p.rollout.Spec.Service},

@@ -143,5 +143,5 @@ func cluster(secrets ...client.Object) client.WithWatch {
 
 // secret is one of the name that signed refers to.
 func secret(namespace, key, value string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hooks"}, Data: map[string][]byte{key: []byte(value)}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hooks", Annotations: map[string]string{v1alpha1.AnnotationAllowedHosts: "127.0.0.1"}}, Data: map[string][]byte{key: []byte(value)}}
 }

@@ -12,8 +12,8 @@ import (
 
 // signingKey reads the key for each attempt: a key that was changed is used at
 // once, and none stays in memory.
-func (c *caller) signingKey(ctx context.Context, namespace string, ref *v1alpha1.SecretKeyReference) ([]byte, error) {
-	key, err := secretkey.Reader{Secrets: c.secrets, Namespace: namespace, ServiceAccount: c.options.ServiceAccount}.Read(ctx, *ref)
+func (c *caller) signingKey(ctx context.Context, namespace string, e v1alpha1.Endpoint) ([]byte, error) {
+	key, err := secretkey.Reader{Secrets: c.secrets, Namespace: namespace, ServiceAccount: c.options.ServiceAccount}.Read(ctx, *e.SigningKeyRef, e.URL)
 	if known, ok := errors.AsType[*secretkey.Error](err); ok {
 		return nil, &ownError{message: "endpoint.signingKeyRef: " + known.Error()}
 	}

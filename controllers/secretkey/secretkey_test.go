@@ -5,6 +5,7 @@ package secretkey
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +21,7 @@ import (
 
 func TestAKeyIsReadOrSaysWhatToDo(t *testing.T) {
 	secret := func(namespace, name string) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"token": []byte("x"), "empty": {}}}
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{v1alpha1.AnnotationAllowedHosts: "api.example"}}, Data: map[string][]byte{"token": []byte("x"), "empty": {}}}
 	}
 	api := fake.NewClientBuilder().WithObjects(secret("shop", "api"), secret("else", "other")).Build()
 	failing := func(err error) client.Reader {
@@ -44,8 +45,39 @@ func TestAKeyIsReadOrSaysWhatToDo(t *testing.T) {
 		"the name of another key": {api, "api", "", "", `the Secret api has no key "", or an empty one; add it`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Reader{Secrets: test.api, Namespace: "shop", ServiceAccount: "serin/serin"}.Read(t.Context(), v1alpha1.SecretKeyReference{Name: test.of, Key: test.key})
+			got, err := Reader{Secrets: test.api, Namespace: "shop", ServiceAccount: "serin/serin"}.Read(t.Context(), v1alpha1.SecretKeyReference{Name: test.of, Key: test.key}, "https://api.example/x")
 			if string(got) != test.want || (err == nil) != (test.err == "") || err != nil && err.Error() != test.err {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestASecretGoesOnlyToTheHostsThatItNames(t *testing.T) {
+	for name, test := range map[string]struct {
+		hosts, to string
+		want      string
+	}{
+		"the host":                     {"api.example", "https://api.example/v1", ""},
+		"one of several":               {"a.example, api.example:8443,", "https://api.example:8443/v1", ""},
+		"one below":                    {"*.example", "https://api.example", ""},
+		"an address":                   {"10.0.0.7", "http://10.0.0.7:9090", ""},
+		"no annotation":                {"", "https://api.example", "the Secret api does not say that it may go to api.example; add the host to its annotation serin.dev/allowed-hosts"},
+		"another host":                 {"api.example", "https://attacker.example/api.example", "the Secret api does not say that it may go to attacker.example; add the host to its annotation serin.dev/allowed-hosts"},
+		"a host that ends like it":     {"api.example", "https://notapi.example", "does not say that it may go to notapi.example"},
+		"a Service in a tenant's name": {"prometheus.monitoring", "http://prometheus.monitoring.svc:9090", "does not say that it may go to prometheus.monitoring.svc"},
+		"another port":                 {"api.example:8443", "https://api.example", "does not say that it may go to api.example"},
+		"no pattern":                   {"https://api.example", "https://api.example", `the annotation serin.dev/allowed-hosts of the Secret api: "https://api.example" is no host; write for example`},
+		"every host":                   {"*", "https://api.example", `"*" is no host`},
+		"no URL":                       {"api.example", "https://[", "the Secret api is not sent, since the address is no URL; correct it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secret := &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "api", Annotations: map[string]string{v1alpha1.AnnotationAllowedHosts: test.hosts}},
+				Data:       map[string][]byte{"token": []byte("x")},
+			}
+			got, err := Reader{Secrets: fake.NewClientBuilder().WithObjects(secret).Build(), Namespace: "shop"}.Read(t.Context(), v1alpha1.SecretKeyReference{Name: "api", Key: "token"}, test.to)
+			if test.want == "" && (err != nil || string(got) != "x") || test.want != "" && (err == nil || got != nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %q, %v", got, err)
 			}
 		})

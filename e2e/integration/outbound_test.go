@@ -84,6 +84,10 @@ func TestASigningKeyIsReadOnlyWhereThePagesRoleAllowsIt(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	secret, access := signingObjects(t)
+	if hosts := secret.Annotations[v1alpha1.AnnotationAllowedHosts]; hosts != "release-tests.ci" {
+		t.Errorf("the page's Secret may go to %q", hosts)
+	}
+	secret.Annotations[v1alpha1.AnnotationAllowedHosts] = "127.0.0.1"
 	s.create(secret)
 	sender := startSender(t)
 	name := types.NamespacedName{Namespace: s.namespace, Name: "website"}

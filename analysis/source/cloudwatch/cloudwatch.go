@@ -68,15 +68,29 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer
 	if q.Expression, err = args.Expand(q.Expression, q.Args, args.Plain); err != nil {
 		return nil, fmt.Errorf("expression: %w", err)
 	}
+	if q.Address == "" {
+		if q.Address, err = regional(q.Region); err != nil {
+			return nil, err
+		}
+	}
 	// The period is at most six hours.
 	return &measurer{caller: caller, secrets: secrets, query: q, seconds: int32(q.Period / time.Second)}, nil //nolint:gosec // it is bounded
+}
+
+// regional is the address of a region's own API.
+func regional(region string) (string, error) {
+	endpoint, err := cw.NewDefaultEndpointResolverV2().ResolveEndpoint(context.Background(), cw.EndpointParameters{Region: aws.String(region)})
+	if err != nil {
+		return "", fmt.Errorf("region: %q has no known address; correct it, or give address", region)
+	}
+	return endpoint.URI.String(), nil
 }
 
 // Measure asks the API.
 func (m *measurer) Measure(ctx context.Context, at time.Time) (source.Sample, error) {
 	ctx, cancel := m.caller.Limit(ctx)
 	defer cancel()
-	keys, err := source.ReadAll(ctx, m.secrets, m.query.AccessKeyID, m.query.SecretAccessKey, m.query.SessionToken)
+	keys, err := source.ReadAll(ctx, m.secrets, m.query.Address, m.query.AccessKeyID, m.query.SecretAccessKey, m.query.SessionToken)
 	if err != nil {
 		return source.Sample{}, err
 	}
@@ -118,14 +132,10 @@ func incomplete() error {
 // client goes through the safe transport, tries once, since the next measurement is the
 // next try, and asks no other source for credentials or a region.
 func (m *measurer) client(credentials aws.Credentials) *cw.Client {
-	o := cw.Options{
-		Region: m.query.Region, HTTPClient: m.caller.HTTP, Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 }),
+	return cw.New(cw.Options{
+		Region: m.query.Region, BaseEndpoint: aws.String(m.query.Address), HTTPClient: m.caller.HTTP, Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 }),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil }),
-	}
-	if m.query.Address != "" {
-		o.BaseEndpoint = aws.String(m.query.Address)
-	}
-	return cw.New(o)
+	})
 }
 
 // missing leaves out what the API said.

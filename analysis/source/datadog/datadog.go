@@ -38,7 +38,7 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer
 		return nil, fmt.Errorf("query: %w", err)
 	}
 	return &fetch.Measurer{
-		Caller: caller, Secrets: secrets, Keys: []source.SecretKey{q.APIKey, q.AppKey},
+		Caller: caller, Secrets: secrets, Address: q.Address, Keys: []source.SecretKey{q.APIKey, q.AppKey},
 		Request: func(at time.Time, keys []string) (fetch.Request, error) {
 			values := url.Values{"query": {query}, "from": {fetch.Unix(at.Add(-q.Window))}, "to": {fetch.Unix(at)}}
 			return fetch.Request{

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/serin-dev/serin/analysis/egress"
 	"github.com/serin-dev/serin/analysis/source"
 )
 
@@ -15,6 +16,8 @@ import (
 type Measurer struct {
 	Caller  *Caller
 	Secrets source.Secrets
+	// Address is the URL that is called, or one of the same host: credentials go there.
+	Address string
 	// Keys are the credentials of a call.
 	Keys []source.SecretKey
 	// Request is the call at a time, with the credentials in the order of Keys.
@@ -27,13 +30,16 @@ type Measurer struct {
 func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, error) {
 	ctx, cancel := m.Caller.Limit(ctx)
 	defer cancel()
-	credentials, err := source.ReadAll(ctx, m.Secrets, m.Keys...)
+	credentials, err := source.ReadAll(ctx, m.Secrets, m.Address, m.Keys...)
 	if err != nil {
 		return source.Sample{}, err
 	}
 	request, err := m.Request(at, credentials)
 	if err != nil {
 		return source.Sample{}, err
+	}
+	if !egress.SameHost(request.URL, m.Address) {
+		return source.Sample{}, m.Caller.Missing(egress.ErrURL) // the credentials are for another one
 	}
 	answer, err := m.Caller.Bytes(ctx, request)
 	if err != nil {

@@ -39,7 +39,7 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer
 		return nil, fmt.Errorf("target: %w", err)
 	}
 	return &fetch.Measurer{
-		Caller: caller, Secrets: secrets, Keys: []source.SecretKey{q.Username, q.Password},
+		Caller: caller, Secrets: secrets, Address: q.Address, Keys: []source.SecretKey{q.Username, q.Password},
 		Request: func(at time.Time, login []string) (fetch.Request, error) {
 			values := url.Values{"target": {target}, "format": {"json"}, "from": {fetch.Unix(at.Add(-q.Window))}, "until": {fetch.Unix(at)}}
 			request := fetch.Request{URL: strings.TrimRight(q.Address, "/") + "/render?" + values.Encode()}

@@ -56,7 +56,7 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer
 		return nil, fmt.Errorf("query: %w", err)
 	}
 	return &fetch.Measurer{
-		Caller: caller, Secrets: secrets, Keys: []source.SecretKey{q.Token},
+		Caller: caller, Secrets: secrets, Address: q.Address, Keys: []source.SecretKey{q.Token},
 		Request: func(_ time.Time, tokens []string) (fetch.Request, error) {
 			return fetch.Request{
 				Method: http.MethodPost, Body: body,

@@ -48,7 +48,7 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer
 		return nil, fmt.Errorf("query: %w", err)
 	}
 	return &fetch.Measurer{
-		Caller: caller, Secrets: secrets, Keys: []source.SecretKey{q.APIKey},
+		Caller: caller, Secrets: secrets, Address: q.Address, Keys: []source.SecretKey{q.APIKey},
 		Request: func(_ time.Time, keys []string) (fetch.Request, error) {
 			return fetch.Request{Method: http.MethodPost, URL: q.Address, Body: body, Header: http.Header{"API-Key": {keys[0]}}}, nil
 		},

@@ -56,7 +56,7 @@ func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, er
 // connect makes the official client. That costs little: connections belong to the
 // transport below it.
 func (m *Measurer) connect(ctx context.Context) (promv1.API, error) {
-	token, err := m.query.Bearer.Read(ctx, m.secrets)
+	token, err := m.query.Bearer.Read(ctx, m.secrets, m.query.Address)
 	if err != nil {
 		return nil, err
 	}

@@ -36,8 +36,8 @@ func caller() *fetch.Caller {
 // token is a namespace with one Secret.
 type token struct{ value string }
 
-func (s token) Secret(_ context.Context, name, key string) (string, error) {
-	if name != "prometheus" || key != "token" || s.value == "" {
+func (s token) Secret(_ context.Context, of source.SecretKey, _ string) (string, error) {
+	if of != (source.SecretKey{Name: "prometheus", Key: "token"}) || s.value == "" {
 		return "", &source.MissingError{Reason: source.Credentials, Message: "there is no such Secret"}
 	}
 	return s.value, nil

@@ -35,11 +35,11 @@ func Caller(timeout time.Duration) *fetch.Caller {
 type Secrets map[string]string
 
 // Secret returns one of them.
-func (s Secrets) Secret(_ context.Context, name, key string) (string, error) {
-	if v := s[name+"/"+key]; v != "" {
+func (s Secrets) Secret(_ context.Context, of source.SecretKey, _ string) (string, error) {
+	if v := s[of.Name+"/"+of.Key]; v != "" {
 		return v, nil
 	}
-	return "", &source.MissingError{Reason: source.Credentials, Message: "the Secret " + name + " is missing"}
+	return "", &source.MissingError{Reason: source.Credentials, Message: "the Secret " + of.Name + " is missing"}
 }
 
 // Serve answers each request with the handler, and returns the address.

@@ -67,7 +67,7 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer
 		keys[i] = h.Secret
 	}
 	return &fetch.Measurer{
-		Caller: caller, Secrets: secrets, Keys: keys,
+		Caller: caller, Secrets: secrets, Address: address, Keys: keys,
 		Request: func(_ time.Time, values []string) (fetch.Request, error) {
 			header, err := headerOf(q.Headers, values)
 			return fetch.Request{URL: address, Header: header}, err

@@ -158,7 +158,7 @@ func TestASecretGoesIntoItsHeaderOnly(t *testing.T) {
 	}})
 	of := metric(p)
 	of.Canary["service"] = "a{{secret}}b" // an argument can't stand for the Secret
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "api"}, Data: map[string][]byte{"token": []byte("t0ken")}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "api", Annotations: map[string]string{"serin.dev/allowed-hosts": "127.0.0.1"}}, Data: map[string][]byte{"token": []byte("t0ken")}}
 	m, err := providers(secret).Build(of)
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,8 @@ func TestTheCredentialsOfEveryProviderAreReadFromItsSecret(t *testing.T) {
 			p.Prometheus.CredentialsRef = &credentials
 		default:
 		}
-		empty := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "api"}}
+		empty := allKeys("p, d, n, g, i, *.amazonaws.com")
+		empty.Data = nil
 		m, err := providers(empty).Build(metric(p))
 		if err != nil {
 			t.Fatal(err)

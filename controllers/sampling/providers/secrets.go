@@ -14,9 +14,9 @@ import (
 // secrets are those of the namespace of a release.
 type secrets struct{ secretkey.Reader }
 
-// Secret returns the value of a key, or a Missing.
-func (s secrets) Secret(ctx context.Context, name, key string) (string, error) {
-	value, err := s.Read(ctx, v1alpha1.SecretKeyReference{Name: name, Key: key})
+// Secret returns the value of a key to send to a URL, or a Missing.
+func (s secrets) Secret(ctx context.Context, of source.SecretKey, url string) (string, error) {
+	value, err := s.Read(ctx, v1alpha1.SecretKeyReference{Name: of.Name, Key: of.Key}, url)
 	var known *secretkey.Error
 	switch {
 	case err == nil:
@@ -24,7 +24,7 @@ func (s secrets) Secret(ctx context.Context, name, key string) (string, error) {
 	case errors.As(err, &known):
 		return "", &source.MissingError{Reason: source.Credentials, Message: known.Error()}
 	default:
-		return "", &source.MissingError{Reason: source.Timeout, Message: "the Secret " + name + " could not be read from the API in time"}
+		return "", &source.MissingError{Reason: source.Timeout, Message: "the Secret " + of.Name + " could not be read from the API in time"}
 	}
 }
 

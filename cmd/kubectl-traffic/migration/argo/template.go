@@ -83,7 +83,7 @@ func argument(f source.Field, u *use) v1alpha1.MetricArgument {
 	case from.At("secretKeyRef").Present():
 		arg.SecretKeyRef = &v1alpha1.SecretKeyReference{}
 		from.At("secretKeyRef").Decode(arg.SecretKeyRef)
-		from.At("secretKeyRef").Note(source.ToDo, "let the operator read that Secret in the namespace of each Rollout, with a Role and a RoleBinding")
+		from.At("secretKeyRef").Note(source.ToDo, "let the operator read that Secret in the namespace of each Rollout, with a Role and a RoleBinding, and name the host it goes to in its annotation serin.dev/allowed-hosts")
 	case from.Present():
 		arg.Field = releaseField(from)
 	}

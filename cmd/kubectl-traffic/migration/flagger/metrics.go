@@ -152,7 +152,7 @@ func (c *canary) measured(m source.Field, t *source.Object, metric *v1alpha1.Met
 }
 
 func note(secret source.Field, namespace, keys string) {
-	secret.Note(source.ToDo, "the Secret has to be in the namespace %s, with the keys %s, and a Role has to let the operator read it", namespace, keys)
+	secret.Note(source.ToDo, "the Secret has to be in the namespace %s, with the keys %s; its annotation serin.dev/allowed-hosts has to name the host it goes to, and a Role has to let the operator read it", namespace, keys)
 }
 
 // atServer is a metric of a Prometheus whose address is known; nil when it is not.

@@ -96,7 +96,7 @@ var layers = []layer{
 	{folder: "controllers/workload", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/sampling/evidence", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/source", "./controllers/sampling/metrics", "./controllers/sampling/resolve"}, pure: true},
 	{folder: "controllers/sampling", imports: []string{"./api", "./analysis", "./controllers/kit/changes", "./poll", "./traffic", "golang.org/x/sync", "k8s.io", "sigs.k8s.io"}},
-	{folder: "controllers/sampling/resolve", imports: []string{"./api"}, pure: true},
+	{folder: "controllers/sampling/resolve", imports: []string{"./api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "controllers/sampling/templates", imports: []string{"./api", "./controllers/sampling/resolve", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/sampling/providers", imports: []string{"./api", "./analysis", "./analysis/source", "./controllers/sampling/resolve", "./controllers/sampling/job", "./controllers/secretkey", "k8s.io", "sigs.k8s.io"}},
 	{folder: "controllers/sampling/job", imports: []string{"./api", "./analysis/source", "k8s.io", "sigs.k8s.io"}},

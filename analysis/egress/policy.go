@@ -52,6 +52,13 @@ type Destinations struct {
 	Networks []netip.Prefix
 }
 
+// Unlisted is the policy for what a cluster admin names: the lists of what users may
+// reach do not hold, and all that is refused otherwise does.
+func (p Policy) Unlisted() Policy {
+	p.Denied, p.Only = Destinations{}, Destinations{}
+	return p
+}
+
 func (d Destinations) empty() bool { return len(d.Hosts) == 0 && len(d.Networks) == 0 }
 
 // RefusedError is a request that the policy does not allow.

@@ -21,7 +21,7 @@ var GroupVersion = schema.GroupVersion{Group: "serin.dev", Version: "v1alpha1"}
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &Rollout{}, &RolloutList{}, &Freeze{}, &FreezeList{},
 		&AnalysisTemplate{}, &AnalysisTemplateList{}, &ClusterAnalysisTemplate{}, &ClusterAnalysisTemplateList{}, &AnalysisResult{}, &AnalysisResultList{},
-		&CanaryRelease{}, &CanaryReleaseList{})
+		&CanaryRelease{}, &CanaryReleaseList{}, &ClusterMetricProvider{}, &ClusterMetricProviderList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -17,6 +17,17 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.newRelic) == (self.type == 'newRelic')",message="newRelic: belongs to type newRelic; give both or neither"
 // +kubebuilder:validation:XValidation:rule="has(self.graphite) == (self.type == 'graphite')",message="graphite: belongs to type graphite; give both or neither"
 // +kubebuilder:validation:XValidation:rule="has(self.influxDB) == (self.type == 'influxDB')",message="influxDB: belongs to type influxDB; give both or neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.providerRef) || !(self.type in ['trafficMetrics', 'web', 'job'])",message="providerRef: is for systems that a ClusterMetricProvider can name, not for trafficMetrics, web and job; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.prometheus) || has(self.prometheus.address) != has(self.providerRef)",message="prometheus.address: give it or providerRef, not both and not neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.prometheus) || !has(self.prometheus.credentialsRef) || !has(self.providerRef)",message="prometheus.credentialsRef: providerRef has its own; remove one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.graphite) || has(self.graphite.address) != has(self.providerRef)",message="graphite.address: give it or providerRef, not both and not neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.graphite) || !has(self.graphite.credentialsRef) || !has(self.providerRef)",message="graphite.credentialsRef: providerRef has its own; remove one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.influxDB) || has(self.influxDB.address) != has(self.providerRef)",message="influxDB.address: give it or providerRef, not both and not neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.influxDB) || has(self.influxDB.credentialsRef) != has(self.providerRef)",message="influxDB.credentialsRef: give it or providerRef, not both and not neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.datadog) || has(self.datadog.credentialsRef) != has(self.providerRef)",message="datadog.credentialsRef: give it or providerRef, not both and not neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.newRelic) || has(self.newRelic.credentialsRef) != has(self.providerRef)",message="newRelic.credentialsRef: give it or providerRef, not both and not neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.cloudWatch) || !has(self.cloudWatch.address) || !has(self.providerRef)",message="cloudWatch.address: providerRef has its own; remove one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.cloudWatch) || has(self.cloudWatch.credentialsRef) != has(self.providerRef)",message="cloudWatch.credentialsRef: give it or providerRef, not both and not neither"
 type MetricProvider struct {
 	// type of the provider: the name of the other field that is given.
 	// +required
@@ -52,6 +63,9 @@ type MetricProvider struct {
 // +kubebuilder:validation:XValidation:rule="has(self.prometheus) == (self.type == 'prometheus')",message="prometheus: belongs to type prometheus; give both or neither"
 // +kubebuilder:validation:XValidation:rule="has(self.web) == (self.type == 'web')",message="web: belongs to type web; give both or neither"
 // +kubebuilder:validation:XValidation:rule="has(self.job) == (self.type == 'job')",message="job: belongs to type job; give both or neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.providerRef) || !(self.type in ['trafficMetrics', 'web', 'job'])",message="providerRef: is for systems that a ClusterMetricProvider can name, not for trafficMetrics, web and job; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.prometheus) || has(self.prometheus.address) != has(self.providerRef)",message="prometheus.address: give it or providerRef, not both and not neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.prometheus) || !has(self.prometheus.credentialsRef) || !has(self.providerRef)",message="prometheus.credentialsRef: providerRef has its own; remove one of them"
 type InlineProvider struct {
 	// type of the provider: the name of the other field that is given.
 	// +required
@@ -63,6 +77,12 @@ type InlineProvider struct {
 
 // BasicProviders are those that need no account elsewhere.
 type BasicProviders struct {
+	// providerRef names the ClusterMetricProvider that is asked: it has the address and
+	// the credentials, and its type is that of the metric. Not for trafficMetrics, web
+	// and job.
+	// +optional
+	ProviderRef *MetricProviderReference `json:"providerRef,omitempty"`
+
 	// trafficMetrics measures by Serin's own proxies. It needs a router that has them.
 	// +optional
 	TrafficMetrics *TrafficMetricsQuery `json:"trafficMetrics,omitempty"`
@@ -106,6 +126,15 @@ type CredentialsReference struct {
 	Name string `json:"name"`
 }
 
+// MetricProviderReference names a ClusterMetricProvider.
+type MetricProviderReference struct {
+	// name of the ClusterMetricProvider.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
 // URL is an http or https address without a user name.
 //
 // +kubebuilder:validation:MaxLength=2048
@@ -139,9 +168,10 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.query) != has(self.counters)",message="query, counters: needs exactly one of them; remove or add one"
 // +kubebuilder:validation:XValidation:rule="!has(self.range) || has(self.query)",message="range: is for a query and not for counters; remove it"
 type PrometheusQuery struct {
-	// address of the server, such as http://prometheus.monitoring:9090.
-	// +required
-	Address URL `json:"address"`
+	// address of the server, such as http://prometheus.monitoring:9090. When unset,
+	// that of providerRef.
+	// +optional
+	Address URL `json:"address,omitempty"`
 
 	// query in PromQL that gives one number.
 	// +optional
@@ -271,7 +301,7 @@ type JobQuery struct {
 // DatadogQuery measures by the newest point of a query. Arguments must be names: letters,
 // digits, and - _ . between them.
 type DatadogQuery struct {
-	// address of the API. Default https://api.datadoghq.com.
+	// address of the API; not used with providerRef. Default https://api.datadoghq.com.
 	// +optional
 	// +kubebuilder:default="https://api.datadoghq.com"
 	Address URL `json:"address,omitempty"`
@@ -288,8 +318,9 @@ type DatadogQuery struct {
 	Window Duration `json:"window,omitempty"`
 
 	// credentialsRef names a Secret with the keys apiKey and appKey.
-	// +required
-	CredentialsRef CredentialsReference `json:"credentialsRef"`
+	// When unset, those of providerRef.
+	// +optional
+	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
 }
 
 // CloudWatchQuery measures by the newest point of a metric math or Metrics Insights
@@ -323,8 +354,9 @@ type CloudWatchQuery struct {
 
 	// credentialsRef names a Secret with the keys accessKeyID and secretAccessKey, and
 	// sessionToken with temporaryCredentials.
-	// +required
-	CredentialsRef CredentialsReference `json:"credentialsRef"`
+	// When unset, those of providerRef.
+	// +optional
+	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
 
 	// temporaryCredentials have a session token. Default false.
 	// +optional
@@ -334,7 +366,8 @@ type CloudWatchQuery struct {
 // NewRelicQuery measures by the only number of a query. Arguments must be names: letters,
 // digits, and - _ . between them.
 type NewRelicQuery struct {
-	// address of the API. Default https://api.newrelic.com/graphql.
+	// address of the API; not used with providerRef. Default
+	// https://api.newrelic.com/graphql.
 	// +optional
 	// +kubebuilder:default="https://api.newrelic.com/graphql"
 	Address URL `json:"address,omitempty"`
@@ -351,16 +384,18 @@ type NewRelicQuery struct {
 	Query string `json:"query"`
 
 	// credentialsRef names a Secret with the key apiKey: a user key.
-	// +required
-	CredentialsRef CredentialsReference `json:"credentialsRef"`
+	// When unset, those of providerRef.
+	// +optional
+	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
 }
 
 // GraphiteQuery measures by the newest point of a target. Arguments must be names:
 // letters, digits, and - _ . between them.
 type GraphiteQuery struct {
-	// address of the server, such as http://graphite.monitoring.
-	// +required
-	Address URL `json:"address"`
+	// address of the server, such as http://graphite.monitoring. When unset,
+	// that of providerRef.
+	// +optional
+	Address URL `json:"address,omitempty"`
 
 	// target that gives one series.
 	// +required
@@ -382,9 +417,10 @@ type GraphiteQuery struct {
 // InfluxDBQuery measures by the newest row of a query. Arguments must be names: letters,
 // digits, and - _ . between them.
 type InfluxDBQuery struct {
-	// address of the server, such as http://influxdb.monitoring:8086.
-	// +required
-	Address URL `json:"address"`
+	// address of the server, such as http://influxdb.monitoring:8086. When unset,
+	// that of providerRef.
+	// +optional
+	Address URL `json:"address,omitempty"`
 
 	// organization of the server.
 	// +required
@@ -404,6 +440,7 @@ type InfluxDBQuery struct {
 	MaxAge Duration `json:"maxAge,omitempty"`
 
 	// credentialsRef names a Secret with the key token.
-	// +required
-	CredentialsRef CredentialsReference `json:"credentialsRef"`
+	// When unset, those of providerRef.
+	// +optional
+	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
 }

@@ -152,13 +152,17 @@ func TestSecretsAreReadOnlyInNamespacesThatTheValuesName(t *testing.T) {
 	}
 }
 
-// oneSecret is how rules end that are about one Secret only.
+// oneSecret is how rules end that are about one Secret only, or about those that a value
+// names.
 var oneSecret = []string{`]
     resourceNames: [{{ include "serin.name" . }}-metrics]
     verbs: [get, patch]
 `, `]
     resourceNames: [{{ include "serin.name" . }}-webhooks]
     verbs: [get, patch]
+`, `]
+    resourceNames: {{ toJson . }}
+    verbs: [get]
 `}
 
 // canaryRole is the only one that lets the manager impersonate.
@@ -261,7 +265,7 @@ func TestTheManagerOnlyReadsWhatBelongsToNoNamespace(t *testing.T) {
 	}
 	for _, rule := range rules(t, "clusterrole.yaml") {
 		for _, resource := range rule.Resources {
-			if slices.Contains([]string{"freezes", "freezes/status", "clusteranalysistemplates", "namespaces", "nodes", "gatewayclasses", "mutatingadmissionpolicies"}, resource) {
+			if slices.Contains([]string{"freezes", "freezes/status", "clusteranalysistemplates", "clustermetricproviders", "namespaces", "nodes", "gatewayclasses", "mutatingadmissionpolicies"}, resource) {
 				t.Errorf("no Role can give %s", resource)
 			}
 		}

@@ -30,10 +30,7 @@ func (o *managerOptions) addUserMetrics(mgr manager.Manager, measured *sampling.
 		return nil, err
 	}
 	providers := providers.Providers{
-		Caller: &fetch.Caller{
-			HTTP:      egress.NewClient(policy, egress.Options{Timeout: connectTimeout, Roots: roots, KeepAlive: true}),
-			UserAgent: "serin/" + build.Version(),
-		},
+		Caller: caller(policy, roots), Shared: caller(policy.Unlisted(), roots),
 		Reader: direct, Writer: direct, Clock: clock.RealClock{},
 		Traffic: func(of resolve.Release) traffic.Windows {
 			key := types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
@@ -46,6 +43,14 @@ func (o *managerOptions) addUserMetrics(mgr manager.Manager, measured *sampling.
 		return nil, fmt.Errorf("add the metrics of users: %w", err)
 	}
 	return loop, nil
+}
+
+// caller makes the calls of metrics, with connections of its own.
+func caller(policy egress.Policy, roots *x509.CertPool) *fetch.Caller {
+	return &fetch.Caller{
+		HTTP:      egress.NewClient(policy, egress.Options{Timeout: connectTimeout, Roots: roots, KeepAlive: true}),
+		UserAgent: "serin/" + build.Version(),
+	}
 }
 
 // uncached is a client for what users read: one with a cache would watch all that it writes.

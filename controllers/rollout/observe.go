@@ -49,6 +49,8 @@ type snapshot struct {
 	configurations []configrevision.Mapping
 	// templates are those that the Rollout names.
 	templates []resolve.Template
+	// shared are the ClusterMetricProviders that their metrics and the Rollout's name.
+	shared resolve.Shared
 	// counting is what counts the requests of each version where no router does.
 	counting evidence.Counting
 	recheck  time.Duration // when to look again at what only time changes

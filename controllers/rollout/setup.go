@@ -135,6 +135,7 @@ func (r *Reconciler) watchContents(ctx context.Context, mgr manager.Manager, c c
 // watchCluster watches what belongs to no namespace.
 func (r *Reconciler) watchCluster(b *builder.Builder) {
 	b.Watches(&v1alpha1.ClusterAnalysisTemplate{}, handler.EnqueueRequestsFromMapFunc(r.measuredBy(v1alpha1.KindClusterAnalysisTemplate)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.ClusterMetricProvider{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Freeze{}, handler.EnqueueRequestsFromMapFunc(r.everyRollout), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsIn), builder.WithPredicates(predicate.LabelChangedPredicate{}, changed()))
 }

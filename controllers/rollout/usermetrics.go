@@ -56,6 +56,11 @@ func (r *Reconciler) observeMetrics(ctx context.Context, s *snapshot) error {
 	if s.templates, err = templates.Read(ctx, r.client, s.Rollout.Namespace, s.Rollout.Spec.Analysis); err != nil {
 		return err
 	}
+	if r.options.NamespacedOnly {
+		s.shared.Unreadable = true
+	} else if s.shared, err = templates.Shared(ctx, r.client, s.Rollout.Namespace, s.Rollout.Spec.Analysis, s.templates); err != nil {
+		return err
+	}
 	resolved, err := s.resolveMetrics(&s.Rollout.Status)
 	if err != nil { // a mistake in them is the user's to fix, and no fault of the observation
 		s.Metrics = strategy.Metrics{Problem: err.Error()}
@@ -117,7 +122,11 @@ func (s *snapshot) resolveMetrics(status *v1alpha1.RolloutStatus) ([]resolve.Met
 	if status.Step != nil {
 		of.Step, of.Began = status.Step.Index, status.Step.StartedAt.UTC().Format(time.RFC3339Nano)
 	}
-	return resolve.Resolve(ro.Spec.Analysis, s.templates, of)
+	resolved, err := resolve.Resolve(ro.Spec.Analysis, s.templates, of)
+	if err != nil {
+		return nil, err
+	}
+	return s.shared.Attach(resolved)
 }
 
 // measurable leaves out what is measured once for a step, until the step is live:

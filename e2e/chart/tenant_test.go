@@ -103,7 +103,7 @@ func TestTheManagerOfATenantReadsWhatBelongsToNoNamespaceAndElseItsOwn(t *testin
 		}
 		read = append(read, rule.Resources...)
 	}
-	want := []string{"freezes", "clusteranalysistemplates", "namespaces", "nodes", "gatewayclasses", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+	want := []string{"freezes", "clusteranalysistemplates", "clustermetricproviders", "namespaces", "nodes", "gatewayclasses", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
 	if diff := cmp.Diff(want, read); diff != "" {
 		t.Errorf("read in the whole cluster (-want +got):\n%s", diff)
 	}

@@ -4,12 +4,17 @@ package integration
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
 // dryRunCluster creates an object without a namespace, and does not keep it.
@@ -49,6 +54,12 @@ func TestEveryProviderAndSettingIsAccepted(t *testing.T) {
 		"New Relic":            "provider: {type: newRelic, newRelic: {accountID: 1, query: SELECT 1, credentialsRef: {name: newrelic}}}\nmax: \"1\"",
 		"Graphite":             "provider: {type: graphite, graphite: {address: http://g, target: a.b}}\nmax: \"1\"",
 		"InfluxDB":             "provider: {type: influxDB, influxDB: {address: http://i, organization: o, query: q, credentialsRef: {name: influx}}}\nmax: \"1\"",
+		"a shared Prometheus":  "provider: {type: prometheus, providerRef: {name: shared}, prometheus: {query: up}}\nmax: \"1\"",
+		"a shared Datadog":     "provider: {type: datadog, providerRef: {name: shared}, datadog: {query: 'avg:a{b}'}}\nmax: \"1\"",
+		"a shared CloudWatch":  "provider: {type: cloudWatch, providerRef: {name: shared}, cloudWatch: {region: eu-central-1, expression: 'a/b'}}\nmax: \"1\"",
+		"a shared New Relic":   "provider: {type: newRelic, providerRef: {name: shared}, newRelic: {accountID: 1, query: SELECT 1}}\nmax: \"1\"",
+		"a shared Graphite":    "provider: {type: graphite, providerRef: {name: shared}, graphite: {target: a.b}}\nmax: \"1\"",
+		"a shared InfluxDB":    "provider: {type: influxDB, providerRef: {name: shared}, influxDB: {organization: o, query: q}}\nmax: \"1\"",
 		"all settings at once": promQuery + "min: \"0\"\nmax: \"0.123456789\"\ninterval: 1m\nconsecutiveFailureLimit: 100\nminSamples: 1000\ndryRun: true",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,6 +97,18 @@ func TestMetricsThatContradictThemselvesAreRefusedWithTheFix(t *testing.T) {
 		"New Relic without its field":   {"provider: {type: newRelic}\nmax: \"1\"", "newRelic: belongs to type newRelic"},
 		"Graphite without its field":    {"provider: {type: graphite}\nmax: \"1\"", "graphite: belongs to type graphite"},
 		"InfluxDB without its field":    {"provider: {type: influxDB}\nmax: \"1\"", "influxDB: belongs to type influxDB"},
+		"a shared endpoint":             {"provider: {type: web, providerRef: {name: shared}, web: {url: http://a, jsonPath: a}}\nmax: \"1\"", "providerRef: is for systems that a ClusterMetricProvider can name, not for trafficMetrics, web and job; remove it"},
+		"no address":                    {"provider: {type: prometheus, prometheus: {query: up}}\nmax: \"1\"", "prometheus.address: give it or providerRef, not both and not neither"},
+		"two addresses":                 {"provider: {type: prometheus, providerRef: {name: shared}, prometheus: {address: http://p, query: up}}\nmax: \"1\"", "prometheus.address: give it or providerRef"},
+		"credentials for a shared one":  {"provider: {type: prometheus, providerRef: {name: shared}, prometheus: {query: up, credentialsRef: {name: a}}}\nmax: \"1\"", "prometheus.credentialsRef: providerRef has its own; remove one of them"},
+		"two addresses of Graphite":     {"provider: {type: graphite, providerRef: {name: shared}, graphite: {address: http://g, target: a}}\nmax: \"1\"", "graphite.address: give it or providerRef"},
+		"credentials of Graphite":       {"provider: {type: graphite, providerRef: {name: shared}, graphite: {target: a, credentialsRef: {name: a}}}\nmax: \"1\"", "graphite.credentialsRef: providerRef has its own"},
+		"no address of InfluxDB":        {"provider: {type: influxDB, influxDB: {organization: o, query: q, credentialsRef: {name: a}}}\nmax: \"1\"", "influxDB.address: give it or providerRef"},
+		"no credentials of InfluxDB":    {"provider: {type: influxDB, influxDB: {address: http://i, organization: o, query: q}}\nmax: \"1\"", "influxDB.credentialsRef: give it or providerRef"},
+		"no credentials of Datadog":     {"provider: {type: datadog, datadog: {query: a}}\nmax: \"1\"", "datadog.credentialsRef: give it or providerRef, not both and not neither"},
+		"two credentials of New Relic":  {"provider: {type: newRelic, providerRef: {name: shared}, newRelic: {accountID: 1, query: q, credentialsRef: {name: a}}}\nmax: \"1\"", "newRelic.credentialsRef: give it or providerRef"},
+		"two addresses of CloudWatch":   {"provider: {type: cloudWatch, providerRef: {name: shared}, cloudWatch: {region: eu-central-1, expression: a, address: http://a}}\nmax: \"1\"", "cloudWatch.address: providerRef has its own; remove one of them"},
+		"no credentials of CloudWatch":  {"provider: {type: cloudWatch, cloudWatch: {region: eu-central-1, expression: a}}\nmax: \"1\"", "cloudWatch.credentialsRef: give it or providerRef"},
 		"an unknown provider":           {"provider: {type: wavefront}\nmax: \"1\"", "spec.metrics[0].provider.type"},
 		"a limit in words":              {promQuery + "max: low", "spec.metrics[0].max"},
 		"a limit that is a number":      {promQuery + "max: 0.5", "spec.metrics[0].max"},
@@ -110,6 +133,7 @@ func TestTheAnalysisOfARolloutNamesTemplatesAndMetrics(t *testing.T) {
 		"all settings":      `{maxFalseRollback: 1%, tolerance: 0.5pp, maxBadPromotion: 2%, minEvidence: 1m, startup: {for: 30s, tolerate: 10pp}, maxCorrelatedFailures: 20, onInconclusive: Hold}`,
 		"a template":        `{templateRefs: [{name: errors, args: [{name: service, value: a}]}, {name: errors, kind: ClusterAnalysisTemplate}]}`,
 		"a metric":          `{args: [{name: service, field: ArmService}], metrics: [{name: errors, max: "1", provider: {type: web, web: {url: "http://a/{{args.service}}", jsonPath: "{.a}"}}}]}`,
+		"a shared system":   `{metrics: [{name: a, max: "1", provider: {type: prometheus, providerRef: {name: shared}, prometheus: {query: up}}}]}`,
 		"a startup of none": `{startup: {}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,6 +143,7 @@ func TestTheAnalysisOfARolloutNamesTemplatesAndMetrics(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]struct{ text, want string }{
+		"two addresses":                 {`{metrics: [{name: a, max: "1", provider: {type: prometheus, providerRef: {name: shared}, prometheus: {address: "http://p", query: up}}}]}`, "prometheus.address: give it or providerRef"},
 		"a kind that is none":           {`{templateRefs: [{name: errors, kind: Deployment}]}`, "spec.analysis.templateRefs[0].kind"},
 		"a value from two places":       {`{args: [{name: a, value: b, field: Name}]}`, "value, field and secretKeyRef exclude each other; keep one of them"},
 		"a field that is none":          {`{args: [{name: a, field: Password}]}`, "spec.analysis.args[0].field"},
@@ -135,6 +160,69 @@ func TestTheAnalysisOfARolloutNamesTemplatesAndMetrics(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestClusterMetricProvidersThatContradictThemselvesAreRefusedWithTheFix(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ spec, want string }{
+		"a Prometheus":                   {"{type: prometheus, address: http://p:9090}", ""},
+		"all settings":                   {"{type: prometheus, address: http://p, credentialsRef: {name: a}, namespaceSelector: {matchLabels: {a: b}}, namespaceLabel: exported_namespace}", ""},
+		"an account":                     {"{type: datadog, credentialsRef: {name: a}}", ""},
+		"no address":                     {"{type: graphite}", "address: this type has no default; add it"},
+		"no credentials":                 {"{type: newRelic}", "credentialsRef: this type needs credentials; add it"},
+		"a label of another type":        {"{type: graphite, address: http://g, namespaceLabel: a}", "namespaceLabel: is for the type prometheus; remove it"},
+		"a label that is none":           {"{type: prometheus, address: http://p, namespaceLabel: a-b}", "spec.namespaceLabel"},
+		"a type that can't be shared":    {"{type: web, address: http://p}", "spec.type"},
+		"a user name in the address":     {"{type: prometheus, address: http://a:b@p}", "spec.address"},
+		"an address of another protocol": {"{type: prometheus, address: ftp://p}", "spec.address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := dryRunCluster(t.Context(), "apiVersion: serin.dev/v1alpha1\nkind: ClusterMetricProvider\nmetadata: {name: schema}\nspec: "+c.spec+"\n")
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// What a reader of the page applies is taken, and belongs together.
+func TestTheSharedProviderOfThePageIsAdmitted(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	var secret corev1.Secret
+	var provider v1alpha1.ClusterMetricProvider
+	var template v1alpha1.AnalysisTemplate
+	into := []client.Object{&secret, &provider, &template}
+	for _, section := range page(t, "how-to/shared-metrics.md") {
+		for _, b := range section.blocks {
+			if b.kind != "yaml" {
+				continue
+			}
+			if len(into) == 0 {
+				t.Fatalf("line %d: what is that?", b.line)
+			}
+			if err := yaml.UnmarshalStrict([]byte(b.text), into[0]); err != nil {
+				t.Fatalf("line %d: %v", b.line, err)
+			}
+			into = into[1:]
+		}
+	}
+	if len(into) > 0 {
+		t.Fatalf("the page shows %d objects less", len(into))
+	}
+	u, err := url.Parse(string(provider.Spec.Address))
+	if err != nil || secret.Annotations[v1alpha1.AnnotationAllowedHosts] != u.Hostname() || secret.Namespace != operatorSpace || secret.Name != provider.Spec.CredentialsRef.Name {
+		t.Errorf("the Secret %s/%s %v is not that of %+v: %v", secret.Namespace, secret.Name, secret.Annotations, provider.Spec, err)
+	}
+	if ref := template.Spec.Metrics[0].Provider; ref.ProviderRef.Name != provider.Name || ref.Type != provider.Spec.Type {
+		t.Errorf("the template names %+v", ref)
+	}
+	secret.Namespace, template.Namespace = s.namespace, s.namespace
+	for _, o := range []client.Object{&secret, &provider, &template} {
+		if err := admin.Create(t.Context(), o, client.DryRunAll, client.FieldValidation("Strict")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

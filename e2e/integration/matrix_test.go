@@ -108,7 +108,7 @@ func verbsOf(cell string) []string {
 func attributesOf(row, namespace string) authorizationv1.ResourceAttributes {
 	kind, sub, _ := strings.Cut(strings.Trim(row, "`"), "/")
 	resource, group, _ := strings.Cut(kind, ".")
-	if slices.Contains([]string{"freezes", "clusteranalysistemplates"}, resource) {
+	if slices.Contains([]string{"freezes", "clusteranalysistemplates", "clustermetricproviders"}, resource) {
 		namespace = "" // they belong to none
 	}
 	return authorizationv1.ResourceAttributes{Namespace: namespace, Group: group, Resource: resource, Subresource: sub}

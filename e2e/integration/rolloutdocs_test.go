@@ -63,6 +63,7 @@ var notPlayed = map[string]string{
 	"how-to/session-affinity.md":           "cookies of a real proxy: TestAClientOfOneSessionIsDrawnAnewInTheNext and TestClientsOfOneReleaseDoNotStayInTheNext play it",
 	"how-to/other-tools.md":                "Flagger and Argo Rollouts: TestFlaggerReleasesByTrafficSplitsOfOlderVersions plays what they write",
 	"how-to/network-policies.md":           "policies that isolate: TestANamespaceThatDeniesByDefault plays them",
+	"how-to/shared-metrics.md":             "a Prometheus: TestTheSharedProviderOfThePageIsAdmitted checks its objects",
 	"how-to/prometheus-p99.md":             "a Prometheus: TestANumberOutsideOfItsLimitRollsBack has a server of numbers",
 }
 

@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -179,6 +181,40 @@ func TestATemplateThatIsNotThereIsNamed(t *testing.T) {
 	p.waitReason(v1alpha1.ReasonInvalidSpec)
 	url, _ := gauge(t)
 	p.create(depth(url))
+	p.eventually("Ready", func(context.Context) bool { is, _, _ := ready(p.rollout()); return is })
+}
+
+func TestARolloutWaitsUntilItsNamespaceMayUseTheSharedProvider(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	change(p.scene, "website", &v1alpha1.Rollout{}, func(ro *v1alpha1.Rollout) {
+		ro.Spec.Analysis = &v1alpha1.Analysis{Metrics: []v1alpha1.InlineMetric{inlineMetric("errors", v1alpha1.ProviderPrometheus, v1alpha1.BasicProviders{
+			ProviderRef: &v1alpha1.MetricProviderReference{Name: p.namespace}, Prometheus: &v1alpha1.PrometheusQuery{Query: "up"},
+		})}}
+	})
+	says := func(want string) {
+		p.eventually(want, func(context.Context) bool {
+			_, reason, message := ready(p.rollout())
+			return reason == v1alpha1.ReasonInvalidSpec && strings.Contains(message, want)
+		})
+	}
+	says("spec.analysis.metrics[0].provider.providerRef: there is no ClusterMetricProvider " + p.namespace)
+	shared := &v1alpha1.ClusterMetricProvider{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}, Spec: v1alpha1.ClusterMetricProviderSpec{
+		Type: v1alpha1.ProviderPrometheus, Address: "http://prometheus.monitoring:9090", NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"serin.dev/metrics": "shared"}},
+	}}
+	if err := admin.Create(t.Context(), shared); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := admin.Delete(context.WithoutCancel(t.Context()), shared); err != nil {
+			t.Error(err)
+		}
+	})
+	says("does not choose this namespace")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}
+	if err := admin.Patch(t.Context(), namespace, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"serin.dev/metrics":"shared"}}}`))); err != nil {
+		t.Fatal(err)
+	}
 	p.eventually("Ready", func(context.Context) bool { is, _, _ := ready(p.rollout()); return is })
 }
 

@@ -143,7 +143,7 @@ func buildDatadog(r request, q *v1alpha1.DatadogQuery) (source.Measurer, error) 
 	}
 	return datadog.New(r.Caller, r.secrets, datadog.Query{
 		Address: string(q.Address), Query: q.Query, Args: r.metric.Canary, Window: window,
-		APIKey: key(&q.CredentialsRef, keyAPIKey), AppKey: key(&q.CredentialsRef, keyAppKey),
+		APIKey: key(q.CredentialsRef, keyAPIKey), AppKey: key(q.CredentialsRef, keyAppKey),
 	})
 }
 
@@ -161,10 +161,10 @@ func buildCloudWatch(r request, q *v1alpha1.CloudWatchQuery) (source.Measurer, e
 	}
 	query := cloudwatch.Query{
 		Region: q.Region, Address: string(q.Address), Expression: q.Expression, Args: r.metric.Canary, Period: period, Window: window,
-		AccessKeyID: key(&q.CredentialsRef, keyAccessKeyID), SecretAccessKey: key(&q.CredentialsRef, keySecretAccessKey),
+		AccessKeyID: key(q.CredentialsRef, keyAccessKeyID), SecretAccessKey: key(q.CredentialsRef, keySecretAccessKey),
 	}
 	if q.TemporaryCredentials {
-		query.SessionToken = key(&q.CredentialsRef, keySessionToken)
+		query.SessionToken = key(q.CredentialsRef, keySessionToken)
 	}
 	return cloudwatch.New(r.Caller, r.secrets, query)
 }
@@ -174,7 +174,7 @@ func buildNewRelic(r request, q *v1alpha1.NewRelicQuery) (source.Measurer, error
 		return nil, err
 	}
 	return newrelic.New(r.Caller, r.secrets, newrelic.Query{
-		Address: string(q.Address), AccountID: q.AccountID, NRQL: q.Query, Args: r.metric.Canary, APIKey: key(&q.CredentialsRef, keyAPIKey),
+		Address: string(q.Address), AccountID: q.AccountID, NRQL: q.Query, Args: r.metric.Canary, APIKey: key(q.CredentialsRef, keyAPIKey),
 	})
 }
 
@@ -202,6 +202,6 @@ func buildInfluxDB(r request, q *v1alpha1.InfluxDBQuery) (source.Measurer, error
 	}
 	return influxdb.New(r.Caller, r.secrets, influxdb.Query{
 		Address: string(q.Address), Organization: q.Organization, Flux: q.Query, Args: r.metric.Canary, MaxAge: maxAge,
-		Token: key(&q.CredentialsRef, keyToken),
+		Token: key(q.CredentialsRef, keyToken),
 	})
 }

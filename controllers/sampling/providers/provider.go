@@ -5,6 +5,7 @@ package providers
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -23,6 +24,9 @@ import (
 type Providers struct {
 	// Caller makes HTTP calls, over the client of package egress.
 	Caller *fetch.Caller
+	// Shared makes those to ClusterMetricProviders, which are not bound to the lists of what
+	// tenants may reach.
+	Shared *fetch.Caller
 	// Reader reads Secrets and Jobs one by one from the API, not from a cache.
 	Reader client.Reader
 	// Writer makes and deletes Jobs.
@@ -46,6 +50,13 @@ func (p Providers) Build(m resolve.Metric) (source.Measurer, error) {
 		return nil, fmt.Errorf("type: %q is no provider; correct it", m.Provider.Type)
 	}
 	s := secrets{secretkey.Reader{Secrets: p.Reader, Namespace: m.Release.Namespace, ServiceAccount: p.ServiceAccount}}
+	if m.Provider.ProviderRef != nil {
+		var err error
+		if p, m, err = p.shared(m); err != nil {
+			return nil, fmt.Errorf("providerRef: %w", err)
+		}
+		s.Namespace, _, _ = strings.Cut(p.ServiceAccount, "/")
+	}
 	measurer, err := build(p, m, s)
 	if err != nil {
 		return nil, err

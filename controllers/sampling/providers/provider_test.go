@@ -58,11 +58,11 @@ func every() map[v1alpha1.ProviderType]v1alpha1.MetricProvider {
 		v1alpha1.ProviderPrometheus:     basic("", v1alpha1.BasicProviders{Prometheus: &v1alpha1.PrometheusQuery{Address: "http://p", Query: `up{x="{{args.service}}"}`}}),
 		v1alpha1.ProviderWeb:            basic("", v1alpha1.BasicProviders{Web: &v1alpha1.WebQuery{URL: "http://w/{{args.service}}", JSONPath: "{.a}"}}),
 		v1alpha1.ProviderJob:            basic("", v1alpha1.BasicProviders{Job: &v1alpha1.JobQuery{Template: jobTemplate}}),
-		v1alpha1.ProviderDatadog:        {Datadog: &v1alpha1.DatadogQuery{Address: "https://d", Query: "avg:x{service:{{args.service}}}", CredentialsRef: credentials}},
-		v1alpha1.ProviderCloudWatch:     {CloudWatch: &v1alpha1.CloudWatchQuery{Region: "eu-central-1", Expression: "{{args.service}}", CredentialsRef: credentials}},
-		v1alpha1.ProviderNewRelic:       {NewRelic: &v1alpha1.NewRelicQuery{Address: "https://n", AccountID: 1, Query: "{{args.service}}", CredentialsRef: credentials}},
+		v1alpha1.ProviderDatadog:        {Datadog: &v1alpha1.DatadogQuery{Address: "https://d", Query: "avg:x{service:{{args.service}}}", CredentialsRef: &credentials}},
+		v1alpha1.ProviderCloudWatch:     {CloudWatch: &v1alpha1.CloudWatchQuery{Region: "eu-central-1", Expression: "{{args.service}}", CredentialsRef: &credentials}},
+		v1alpha1.ProviderNewRelic:       {NewRelic: &v1alpha1.NewRelicQuery{Address: "https://n", AccountID: 1, Query: "{{args.service}}", CredentialsRef: &credentials}},
 		v1alpha1.ProviderGraphite:       {Graphite: &v1alpha1.GraphiteQuery{Address: "http://g", Target: "{{args.service}}"}},
-		v1alpha1.ProviderInfluxDB:       {InfluxDB: &v1alpha1.InfluxDBQuery{Address: "http://i", Organization: "o", Query: "{{args.service}}", CredentialsRef: credentials}},
+		v1alpha1.ProviderInfluxDB:       {InfluxDB: &v1alpha1.InfluxDBQuery{Address: "http://i", Organization: "o", Query: "{{args.service}}", CredentialsRef: &credentials}},
 	}
 }
 

@@ -16,6 +16,8 @@ type Metric struct {
 	Field string
 	// Provider is what to measure, with its arguments not filled in yet.
 	Provider v1alpha1.MetricProvider
+	// Shared is the ClusterMetricProvider that is asked; nil without Provider.ProviderRef.
+	Shared *v1alpha1.ClusterMetricProviderSpec
 	// Trusted queries may look beyond the namespace of the release.
 	Trusted bool
 	// Stable and Canary are the values of the arguments when that version is measured.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,5 +78,45 @@ func TestTheNamesOfTemplatesTellBothKindsApart(t *testing.T) {
 	want := []string{Name(local, "errors"), Name(global, "errors")}
 	if got := Names(ro); !slices.Equal(got, want) || want[0] == want[1] {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestTheSharedProvidersAreReadWithTheLabelsOfTheNamespace(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	spec := v1alpha1.ClusterMetricProviderSpec{Type: v1alpha1.ProviderPrometheus, Address: "http://p"}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "shop"}}},
+		&v1alpha1.ClusterMetricProvider{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: spec},
+		&v1alpha1.ClusterMetricProvider{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: spec},
+		&v1alpha1.ClusterMetricProvider{ObjectMeta: metav1.ObjectMeta{Name: "not-named"}, Spec: spec},
+	).Build()
+	named := func(name string) v1alpha1.BasicProviders {
+		return v1alpha1.BasicProviders{ProviderRef: &v1alpha1.MetricProviderReference{Name: name}}
+	}
+	a := &v1alpha1.Analysis{Metrics: []v1alpha1.InlineMetric{{Provider: v1alpha1.InlineProvider{BasicProviders: named("a")}}, {}}}
+	templates := []resolve.Template{{Spec: v1alpha1.AnalysisTemplateSpec{Metrics: []v1alpha1.Metric{
+		{Provider: v1alpha1.MetricProvider{BasicProviders: named("b")}}, {Provider: v1alpha1.MetricProvider{BasicProviders: named("missing")}},
+	}}}}
+	got, err := Shared(t.Context(), api, "shop", a, templates)
+	want := resolve.Shared{Providers: map[string]v1alpha1.ClusterMetricProviderSpec{"a": spec, "b": spec}, Namespace: map[string]string{"team": "shop"}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	if got, err := Shared(t.Context(), api, "gone", a, nil); err != nil || got.Namespace != nil || len(got.Providers) != 1 {
+		t.Errorf("in a namespace that is gone: %+v, %v", got, err)
+	}
+	down := interceptor.NewClient(api, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errors.New("down")
+		},
+	})
+	if _, err := Shared(t.Context(), down, "shop", a, nil); err == nil {
+		t.Error("what can't be read is no error")
+	}
+	if got, err := Shared(t.Context(), down, "shop", nil, nil); err != nil || got.Providers != nil {
+		t.Errorf("nothing is named, and read: %+v, %v", got, err)
 	}
 }

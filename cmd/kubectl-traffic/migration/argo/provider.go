@@ -193,7 +193,7 @@ func (r reader) datadog(f source.Field) (v1alpha1.MetricProvider, bool) {
 	f.At("secretRef").Read()
 	f.At("query").Note(source.ToDo, "the Secret %s in the namespace of each Rollout needs the keys apiKey and appKey, the annotation serin.dev/allowed-hosts with the host, and a Role that lets the operator read it", secret)
 	p := v1alpha1.MetricProvider{Type: v1alpha1.ProviderDatadog}
-	p.Datadog = &v1alpha1.DatadogQuery{Query: query, Window: target.Duration(f.At("interval").Duration()), CredentialsRef: v1alpha1.CredentialsReference{Name: secret}}
+	p.Datadog = &v1alpha1.DatadogQuery{Query: query, Window: target.Duration(f.At("interval").Duration()), CredentialsRef: &v1alpha1.CredentialsReference{Name: secret}}
 	return p, fits
 }
 

@@ -129,7 +129,7 @@ func (c *canary) measured(m source.Field, t *source.Object, metric *v1alpha1.Met
 		}
 		return c.atServer(m, metric)
 	case "datadog":
-		p.Type, p.Datadog = v1alpha1.ProviderDatadog, &v1alpha1.DatadogQuery{Address: address, Query: query, CredentialsRef: v1alpha1.CredentialsReference{Name: secret.Text()}}
+		p.Type, p.Datadog = v1alpha1.ProviderDatadog, &v1alpha1.DatadogQuery{Address: address, Query: query, CredentialsRef: &v1alpha1.CredentialsReference{Name: secret.Text()}}
 		note(secret, c.object.Namespace(), "apiKey and appKey")
 	case "graphite":
 		p.Type, p.Graphite = v1alpha1.ProviderGraphite, &v1alpha1.GraphiteQuery{Address: address, Target: strings.TrimPrefix(query, "target=")}

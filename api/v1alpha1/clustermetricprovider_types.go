@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ClusterMetricProvider is a system of metrics that Rollouts of many namespaces share.
+// A metric names it by providerRef and has no address and no credentials then: these
+// are known to cluster admins and to the operator.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,categories=serin
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
+// +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.spec.address`
+// +kubebuilder:printcolumn:name="Namespaces",type=string,JSONPath=`.spec.namespaceSelector`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterMetricProvider struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is where the system is and who may use it. A release that is in progress
+	// uses a change at once.
+	// +required
+	Spec ClusterMetricProviderSpec `json:"spec"`
+}
+
+// ClusterMetricProviderList is a list of ClusterMetricProviders.
+//
+// +kubebuilder:object:root=true
+type ClusterMetricProviderList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterMetricProvider `json:"items"`
+}
+
+// ClusterMetricProviderSpec is where a system of metrics is and who may use it.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.address) || !(self.type in ['prometheus', 'graphite', 'influxDB'])",message="address: this type has no default; add it"
+// +kubebuilder:validation:XValidation:rule="has(self.credentialsRef) || self.type in ['prometheus', 'graphite']",message="credentialsRef: this type needs credentials; add it"
+// +kubebuilder:validation:XValidation:rule="!has(self.namespaceLabel) || self.type == 'prometheus'",message="namespaceLabel: is for the type prometheus; remove it"
+type ClusterMetricProviderSpec struct {
+	// type of the system: prometheus, datadog, cloudWatch, newRelic, graphite or influxDB.
+	// +required
+	// +kubebuilder:validation:Enum=prometheus;datadog;cloudWatch;newRelic;graphite;influxDB
+	Type ProviderType `json:"type"`
+
+	// address of the system. datadog, cloudWatch and newRelic have their own when
+	// unset. It may be one that outbound.deniedHosts, outbound.deniedCIDRs and the lists
+	// of what is reached only close to tenants.
+	// +optional
+	Address URL `json:"address,omitempty"`
+
+	// credentialsRef names a Secret in the namespace of the operator, with the keys that
+	// the type needs in a metric. The Secret names the host of the address in its
+	// annotation serin.dev/allowed-hosts, and the operator must be allowed to read it.
+	// +optional
+	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
+
+	// namespaceSelector chooses the namespaces whose Rollouts may use it, by their
+	// labels. When unset, all.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+
+	// namespaceLabel is the label that each selector of a tenant's PromQL gets, with the
+	// namespace of the Rollout as its value. Queries of a ClusterAnalysisTemplate are
+	// sent as they are. Default namespace.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z_][a-zA-Z0-9_]*$`
+	NamespaceLabel string `json:"namespaceLabel,omitempty"`
+}

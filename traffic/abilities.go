@@ -2,11 +2,7 @@
 
 package traffic
 
-import (
-	"slices"
-
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
-)
+import "slices"
 
 // Ability is something that a split may need and not every router has.
 type Ability string
@@ -64,7 +60,7 @@ func Lacking(split Split, router string, has ...Ability) []Problem {
 	for _, need := range split.Needs() {
 		if !slices.Contains(has, need) {
 			l := lacks[need]
-			problems = append(problems, refuse(splitv1.ReasonUnsupported, "%s: the router %s %s; %s", l.field, router, l.cannot, l.fix))
+			problems = append(problems, Unsupported("%s: the router %s %s; %s", l.field, router, l.cannot, l.fix))
 		}
 	}
 	return problems

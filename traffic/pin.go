@@ -109,3 +109,16 @@ func Holder(root *corev1.Service) string {
 	}
 	return PinOf(root).Split
 }
+
+// DeclaredSelector is a Service's selector without the keys that Serin adds: what
+// its owner declares.
+func DeclaredSelector(service *corev1.Service) map[string]string {
+	pinned := PinOf(service).Keys
+	selector := make(map[string]string, len(service.Spec.Selector))
+	for k, v := range service.Spec.Selector {
+		if _, pin := pinned[k]; k != LabelProxy && !pin {
+			selector[k] = v
+		}
+	}
+	return selector
+}

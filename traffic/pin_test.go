@@ -113,3 +113,17 @@ func FuzzPinOf(f *testing.F) {
 		}
 	})
 }
+
+func TestTheSplitWhoseProxiesAreSelectedHoldsAServiceThatAnotherOnePinned(t *testing.T) {
+	root := selecting("app", "web")
+	if err := traffic.SetPin(root, traffic.Pin{Split: "pins", Keys: map[string]string{"version": "1"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := traffic.Holder(root); got != "pins" {
+		t.Errorf("pinned, it is held by %q", got)
+	}
+	root.Spec.Selector[traffic.LabelProxy] = "leads"
+	if got := traffic.Holder(root); got != "leads" {
+		t.Errorf("behind proxies, it is held by %q", got)
+	}
+}

@@ -3,6 +3,7 @@
 package traffic
 
 import (
+	"fmt"
 	"strings"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -46,4 +47,19 @@ func Summary(problems []Problem) string {
 		s = strings.ToValidUTF8(s[:maxSummary], "")
 	}
 	return s
+}
+
+// Refuse is a problem that refuses the whole split.
+func Refuse(reason, format string, args ...any) Problem {
+	return Problem{Condition: splitv1.ConditionAccepted, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Unsupported is a problem that refuses the whole split for what a router or a cluster can't do.
+func Unsupported(format string, args ...any) Problem {
+	return Refuse(splitv1.ReasonUnsupported, format, args...)
+}
+
+// Unresolved is a problem of a part of a split, which gets no traffic.
+func Unresolved(reason, format string, args ...any) Problem {
+	return Problem{Condition: splitv1.ConditionResolvedRefs, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

@@ -27,12 +27,12 @@ type Route = splitv1.RouteReference
 // RouteNames are the routes that a split names, as far as they can be read.
 func RouteNames(split *splitv1.TrafficSplit) []Route {
 	routing, _ := splitv1.RoutingOf(split)
-	routes, _ := routesOf(routing)
+	routes, _ := RoutesOf(routing)
 	return routes
 }
 
-// routesOf are the routes of a split, if all of them are right.
-func routesOf(r splitv1.Routing) ([]Route, error) {
+// RoutesOf are the routes of a split, if all of them are right.
+func RoutesOf(r splitv1.Routing) ([]Route, error) {
 	for i, route := range r.Routes {
 		if err := checkRoute(route); err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", FieldRoutes, i, err)

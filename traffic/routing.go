@@ -4,39 +4,11 @@ package traffic
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
-
-// routing is what a split asks of its router beyond the specification, checked.
-type routing struct {
-	routes    []Route
-	mirror    *Mirror
-	sticky    *Sticky
-	overrides overrides
-}
-
-// readRouting reads the routing of a split. With problems, what is right of it is there.
-func readRouting(split *splitv1.TrafficSplit) (r routing, problems []Problem) {
-	declared, err := splitv1.RoutingOf(split)
-	if err != nil {
-		return r, []Problem{refuse(splitv1.ReasonInvalid, "%s", err.Error())}
-	}
-	note := func(err error) {
-		if err != nil {
-			problems = append(problems, refuse(splitv1.ReasonInvalid, "%s", err.Error()))
-		}
-	}
-	r.routes, err = routesOf(declared)
-	note(err)
-	r.mirror, err = mirrorOf(declared)
-	note(err)
-	r.overrides, err = overridesOf(split, declared)
-	note(err)
-	r.sticky, err = stickyOf(declared)
-	note(err)
-	return r, problems
-}
 
 // RouterName is the router that a split asks for, fallback when it names none. A split
 // whose routing can't be read stays with the router that leads it.
@@ -53,4 +25,30 @@ func RouterName(split *splitv1.TrafficSplit, fallback string) string {
 func DefaultBackend(split *splitv1.TrafficSplit) string {
 	routing, _ := splitv1.RoutingOf(split)
 	return routing.DefaultBackend
+}
+
+// LeavesUnmatched is true for a split whose requests that match none go to the root Service's
+// own pods: it is limited and names no default backend.
+func LeavesUnmatched(split *splitv1.TrafficSplit) bool {
+	return len(split.Spec.Matches) > 0 && DefaultBackend(split) == ""
+}
+
+// RootName is the name of the root Service: spec.service, or its first label
+// when it is a domain name of a Service in the split's own namespace. A Service's
+// name has no dots, so what follows the first one can only be a domain.
+func RootName(split *splitv1.TrafficSplit) (string, error) {
+	name, domain, qualified := strings.Cut(split.Spec.Service, ".")
+	if name == "" {
+		return "", fmt.Errorf("spec.service: %q names no Service; write the name of a Service in the split's namespace",
+			split.Spec.Service)
+	}
+	if !qualified {
+		return name, nil
+	}
+	namespace, rest, more := strings.Cut(domain, ".")
+	if namespace != split.Namespace || more && rest != "svc" && !strings.HasPrefix(rest, "svc.") {
+		return "", fmt.Errorf("spec.service: %q is not a Service in namespace %q; write the name of one, or %s.%s.svc",
+			split.Spec.Service, split.Namespace, name, split.Namespace)
+	}
+	return name, nil
 }

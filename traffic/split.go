@@ -3,6 +3,10 @@
 package traffic
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -160,3 +164,78 @@ const (
 // HasRequests is true when requests are split one by one, so that they can be
 // matched.
 func (p Protocol) HasRequests() bool { return p == ProtocolHTTP || p == ProtocolHTTP2 }
+
+// Match is a set of requests: those that meet every condition. Without conditions
+// it holds every request. All expressions passed CheckExpression.
+type Match struct {
+	// Group and Name are where the set is defined, for messages.
+	Group, Name string
+	// Methods that a request may have; empty for any.
+	Methods []string
+	// Path is the expression that the path, as it was sent and without the query, has
+	// to match from its start; "" for any path.
+	Path string
+	// Headers that a request must have.
+	Headers []Header
+}
+
+// Header is a condition on one header. A header that is absent or empty meets none.
+type Header struct {
+	// Name of the header in lower case.
+	Name string
+	// Regex is the expression that has to match a part of the value. It does not match
+	// an empty one.
+	Regex string
+}
+
+// String names the set in messages.
+func (m Match) String() string {
+	return fmt.Sprintf("HTTPRouteGroup %q, match %q", m.Group, m.Name)
+}
+
+// Conditions is the number of conditions of the set.
+func (m Match) Conditions() int {
+	n := len(m.Headers)
+	if len(m.Methods) > 0 {
+		n++
+	}
+	if m.Path != "" {
+		n++
+	}
+	return n
+}
+
+// Mirror says which requests are copied to one more backend.
+type Mirror struct {
+	// Service that gets the mirrored requests.
+	Service string
+	// Percent of the requests to other backends that are mirrored, 1 to 100.
+	Percent int32
+}
+
+// Sticky says how clients come back to the backend that they were given first.
+type Sticky struct {
+	// Cookie is the name of the cookie by which a client is known.
+	Cookie string
+	// MaxAge of the cookie, in seconds; 0 for as long as the client's session lasts.
+	MaxAge int64 `json:",omitempty"`
+	// Session whose cookies count; those of another one do not.
+	Session string `json:",omitempty"`
+}
+
+// Digest tells splits apart that are served differently. It does not depend on the
+// generation: annotations, Services and HTTPRouteGroups change what is served and
+// leave the generation as it is, and so a proxy reports both. 16 hexadecimal digits.
+//
+// After an upgrade of the operator, proxies of the version before are asked too. So
+// what is added to Split is left out of the text while it is empty, and splits that
+// do not use it keep their digest.
+func (s Split) Digest() string {
+	s.Generation = 0
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings, numbers and lists of them always have a text
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/serin-dev/serin/controllers/release/helmrelease"
 	"github.com/serin-dev/serin/controllers/workload"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // Measurements count what both versions of a TrafficSplit answer, in the background.
@@ -134,7 +135,7 @@ func figures(windows []analysis.Window, health analysis.Health, since time.Time)
 // speaksHTTP reports whether any port of a Service does: only requests of HTTP are counted.
 func (s *observation) speaksHTTP(root *corev1.Service) bool {
 	return slices.ContainsFunc(root.Spec.Ports, func(p corev1.ServicePort) bool {
-		protocol := traffic.ProtocolOf(p)
+		protocol := resolve.ProtocolOf(p)
 		http := protocol == traffic.ProtocolHTTP || protocol == traffic.ProtocolHTTP2
 		live := helmrelease.Port{Number: p.Port, Transport: string(cmp.Or(p.Protocol, corev1.ProtocolTCP))}
 		for _, named := range s.portsOf(root.Name) {

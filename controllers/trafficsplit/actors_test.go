@@ -21,6 +21,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // deploy makes the pods of every Deployment and takes those of the deleted ones.
@@ -118,7 +119,7 @@ func (w *world) confirm(names ...string) {
 // digest is what a proxy that sees the world as it is serves.
 func (w *world) digest(split *splitv1.TrafficSplit) string {
 	w.t.Helper()
-	known := traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}
+	known := resolve.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}
 	var services corev1.ServiceList
 	w.must(w.api.List(w.ctx(), &services))
 	for i := range services.Items {
@@ -129,7 +130,7 @@ func (w *world) digest(split *splitv1.TrafficSplit) string {
 	for i := range groups.Items {
 		known.Groups[groups.Items[i].Name] = &groups.Items[i]
 	}
-	resolved, _ := traffic.Resolve(split, known)
+	resolved, _ := resolve.Split(split, known)
 	return resolved.Digest()
 }
 

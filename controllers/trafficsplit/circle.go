@@ -17,6 +17,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // indexCircular of a TrafficSplit has those that were refused for closing a circle.
@@ -37,7 +38,7 @@ func circularIndex(o client.Object) []string {
 // circle refuses a split whose requests would come back to its root Service. Where no
 // backend is another split's root Service, it costs one look-up a Service.
 func (r *Reconciler) circle(ctx context.Context, split *splitv1.TrafficSplit) ([]traffic.Problem, error) {
-	var found []traffic.OtherSplit
+	var found []resolve.OtherSplit
 	seen := map[string]bool{split.Name: true}
 	for services := referred(split); len(services) > 0; {
 		var next []string
@@ -51,19 +52,19 @@ func (r *Reconciler) circle(ctx context.Context, split *splitv1.TrafficSplit) ([
 					continue
 				}
 				seen[other.Name] = true
-				found = append(found, traffic.OtherSplit{Split: other, Served: r.leader(other) != nil})
+				found = append(found, resolve.OtherSplit{Split: other, Served: r.leader(other) != nil})
 				next = append(next, referred(other)...)
 			}
 		}
 		services = next
 	}
-	return traffic.Circle(split, found), nil
+	return resolve.Circle(split, found), nil
 }
 
 // referred are the Services that a split sends requests to, by its spec or still by its
 // status.
 func referred(split *splitv1.TrafficSplit) []string {
-	names := traffic.ServiceNames(split)
+	names := resolve.ServiceNames(split)
 	for _, b := range split.Status.Backends {
 		names = append(names, b.Service)
 	}

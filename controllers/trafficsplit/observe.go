@@ -20,6 +20,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // observation is what was read, with the router that the data plane belongs to.
@@ -52,10 +53,10 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	}
 	o := &observation{Observation: plan.Observation{Split: split, Now: r.Options.Clock.Now(), Confirmed: r.settling.of(key)}}
 	if o.Next = r.Options.means(split); o.Next == traffic.MeansProxies {
-		o.Settling = traffic.Settle(split, services, o.Now)
+		o.Settling = resolve.Settle(split, services, o.Now)
 	}
-	known := traffic.Known{Services: services, Groups: groups, Proxied: o.Next == traffic.MeansProxies}
-	o.Resolved, o.Problems = traffic.Resolve(split, known)
+	known := resolve.Known{Services: services, Groups: groups, Proxied: o.Next == traffic.MeansProxies}
+	o.Resolved, o.Problems = resolve.Split(split, known)
 	o.Root = rootOf(services[o.Resolved.Root])
 	o.target = traffic.Target{Split: split, Root: o.Root.Service, Resolved: o.Resolved}
 	if err := r.observeEndpoints(ctx, o); err != nil {
@@ -91,7 +92,7 @@ func (r *Reconciler) routeGroups(ctx context.Context, split *splitv1.TrafficSpli
 		return nil, nil
 	}
 	groups := map[string]*specsv1.HTTPRouteGroup{}
-	for _, name := range traffic.GroupNames(split) {
+	for _, name := range resolve.GroupNames(split) {
 		group := &specsv1.HTTPRouteGroup{}
 		err := r.Client.Get(ctx, types.NamespacedName{Namespace: split.Namespace, Name: name}, group, client.UnsafeDisableDeepCopy)
 		if apierrors.IsNotFound(err) {
@@ -119,9 +120,7 @@ func (r *Reconciler) unfit(o *observation, services map[string]*corev1.Service) 
 func (r *Reconciler) unserved(split *splitv1.TrafficSplit) []traffic.Problem {
 	var problems []traffic.Problem
 	refuse := func(field, why string) {
-		problems = append(problems, traffic.Problem{
-			Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonUnsupported, Message: field + ": " + why,
-		})
+		problems = append(problems, traffic.Unsupported("%s: %s", field, why))
 	}
 	if why := r.Options.Served.RefuseProxies(); why != "" && r.Options.means(split) == traffic.MeansProxies {
 		refuse(traffic.FieldRouter, why)
@@ -137,11 +136,8 @@ func (r *Reconciler) lackingGroups(split *splitv1.TrafficSplit) []traffic.Proble
 	if len(split.Spec.Matches) == 0 || !r.withoutGroups {
 		return nil
 	}
-	return []traffic.Problem{{
-		Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonUnsupported,
-		Message: "spec.matches: this cluster did not serve HTTPRouteGroups when the operator started; " +
-			"install httproutegroups.specs.smi-spec.io and restart the operator, or remove spec.matches to split every request",
-	}}
+	return []traffic.Problem{traffic.Unsupported("spec.matches: this cluster did not serve HTTPRouteGroups when the operator started; " +
+		"install httproutegroups.specs.smi-spec.io and restart the operator, or remove spec.matches to split every request")}
 }
 
 func rootOf(service *corev1.Service) plan.Root {
@@ -262,7 +258,7 @@ func (r *Reconciler) observeEndpoints(ctx context.Context, o *observation) error
 		return err
 	}
 	o.BackendEndpoints = make(map[string]int32, len(o.Split.Spec.Backends))
-	for _, name := range traffic.ServiceNames(o.Split) {
+	for _, name := range resolve.ServiceNames(o.Split) {
 		ready, err := r.readyEndpoints(ctx, o.Split.Namespace, name)
 		if err != nil {
 			return err
@@ -342,7 +338,7 @@ func (r *Reconciler) observeDirect(ctx context.Context, o *observation, services
 func readyBehind(o *observation, services map[string]*corev1.Service) int {
 	declared := labels.SelectorFromSet(traffic.DeclaredSelector(o.Root.Service))
 	most := 0
-	for _, name := range traffic.ServiceNames(o.Split) {
+	for _, name := range resolve.ServiceNames(o.Split) {
 		backend := services[name]
 		if name == o.Resolved.Root || backend == nil || declared.Empty() || !declared.Matches(labels.Set(backend.Spec.Selector)) {
 			continue

@@ -14,13 +14,14 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // named are the Services that a split names, each once. The default backend counts
 // for a split of all requests too: a router that works by routes keeps the requests
 // to it that pass no route.
 func named(split *splitv1.TrafficSplit) []string {
-	names := traffic.ServiceNames(split)
+	names := resolve.ServiceNames(split)
 	if name := traffic.DefaultBackend(split); name != "" {
 		names = append(names, name)
 	}

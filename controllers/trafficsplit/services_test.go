@@ -14,6 +14,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // crowd is a namespace with Services, of which splits lead some, and splits between some of
@@ -51,7 +52,7 @@ func TestAnEventOfAServiceLeadsToThePassesOfTheSplitsThatItConcerns(t *testing.T
 		concerned := map[string][]string{}
 		for _, o := range s.kinds[reflect.TypeFor[*splitv1.TrafficSplit]()].List() {
 			split := o.(*splitv1.TrafficSplit)
-			for _, name := range traffic.ServiceNames(split) {
+			for _, name := range resolve.ServiceNames(split) {
 				concerned[name] = append(concerned[name], split.Name)
 			}
 		}

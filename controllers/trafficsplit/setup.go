@@ -28,6 +28,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // Names of the indexes of the cache.
@@ -94,7 +95,7 @@ func groupsIndex(o client.Object) []string {
 	if !ok {
 		return nil
 	}
-	return traffic.GroupNames(split)
+	return resolve.GroupNames(split)
 }
 
 func serviceIndex(o client.Object) []string {

@@ -23,6 +23,7 @@ import (
 	"github.com/serin-dev/serin/proxy/confirmation"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx/conf"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 const (
@@ -86,13 +87,13 @@ func (p proxies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // digest is that of what a proxy serves.
 func (p proxies) digest(ctx context.Context, ts *splitv1.TrafficSplit) string {
-	known := traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}, Proxied: true}
-	for _, name := range traffic.ServiceNames(ts) {
+	known := resolve.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}, Proxied: true}
+	for _, name := range resolve.ServiceNames(ts) {
 		if o := (&corev1.Service{}); p.Get(ctx, client.ObjectKey{Namespace: ts.Namespace, Name: name}, o) == nil {
 			known.Services[name] = o
 		}
 	}
-	resolved, _ := traffic.Resolve(ts, known)
+	resolved, _ := resolve.Split(ts, known)
 	return resolved.Digest()
 }
 

@@ -17,6 +17,7 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // standIns stand in for the agents of all proxies, and for what reads them: each ready proxy
@@ -99,9 +100,9 @@ func (p *standIns) told(o client.Object) {
 	case *splitv1.TrafficSplit:
 		p.notify(client.ObjectKeyFromObject(o))
 	case *corev1.Service:
-		p.all(s.Context(), o.GetNamespace(), func(ts *splitv1.TrafficSplit) bool { return slices.Contains(traffic.ServiceNames(ts), o.Name) })
+		p.all(s.Context(), o.GetNamespace(), func(ts *splitv1.TrafficSplit) bool { return slices.Contains(resolve.ServiceNames(ts), o.Name) })
 	case *specsv1.HTTPRouteGroup:
-		p.all(s.Context(), o.GetNamespace(), func(ts *splitv1.TrafficSplit) bool { return slices.Contains(traffic.GroupNames(ts), o.Name) })
+		p.all(s.Context(), o.GetNamespace(), func(ts *splitv1.TrafficSplit) bool { return slices.Contains(resolve.GroupNames(ts), o.Name) })
 	}
 }
 
@@ -140,19 +141,19 @@ func (p *standIns) Read(key types.NamespacedName, _ traffic.Want, pods map[types
 // digest is that of what proxies serve of a split: "" when it is refused, and they
 // serve on what they did.
 func (p *standIns) digest(ctx context.Context, ts *splitv1.TrafficSplit) string {
-	known := traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}, Proxied: true}
-	for _, name := range traffic.ServiceNames(ts) {
+	known := resolve.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}, Proxied: true}
+	for _, name := range resolve.ServiceNames(ts) {
 		if o := (&corev1.Service{}); p.reader.Get(ctx, types.NamespacedName{Namespace: ts.Namespace, Name: name}, o) == nil {
 			known.Services[name] = o
 		}
 	}
-	for _, name := range traffic.GroupNames(ts) {
+	for _, name := range resolve.GroupNames(ts) {
 		if o := (&specsv1.HTTPRouteGroup{}); p.reader.Get(ctx, types.NamespacedName{Namespace: ts.Namespace, Name: name}, o) == nil {
 			known.Groups[name] = o
 		}
 	}
-	traffic.Settle(ts, known.Services, time.Now())
-	resolved, problems := traffic.Resolve(ts, known)
+	resolve.Settle(ts, known.Services, time.Now())
+	resolved, problems := resolve.Split(ts, known)
 	if traffic.Refused(problems) || len(resolved.Ports) == 0 {
 		return ""
 	}

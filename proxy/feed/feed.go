@@ -22,6 +22,7 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 const (
@@ -190,8 +191,8 @@ func (f *Feed) want(ctx context.Context, split *splitv1.TrafficSplit) (after tim
 	if err != nil {
 		return 0, err
 	}
-	after = traffic.Settle(split, services, f.Clock.Now())
-	resolved, problems := traffic.Resolve(split, traffic.Known{Services: services, Groups: groups, Proxied: true})
+	after = resolve.Settle(split, services, f.Clock.Now())
+	resolved, problems := resolve.Split(split, resolve.Known{Services: services, Groups: groups, Proxied: true})
 	want := Want{Split: resolved, Problems: problems}
 	if f.last != nil && reflect.DeepEqual(*f.last, want) {
 		return after, nil
@@ -220,7 +221,7 @@ func (f *Feed) services(ctx context.Context, split *splitv1.TrafficSplit) (map[s
 	for i := range list.Items {
 		services[list.Items[i].Name] = &list.Items[i]
 	}
-	for _, name := range traffic.ServiceNames(split) {
+	for _, name := range resolve.ServiceNames(split) {
 		if services[name] != nil {
 			continue
 		}
@@ -255,7 +256,7 @@ var errGroupsUnknown = errors.New("the HTTPRouteGroups of the namespace are not 
 // has the kind. As with Services, one that seems to be missing is looked
 // for in the API itself.
 func (f *Feed) routeGroups(ctx context.Context, split *splitv1.TrafficSplit) (map[string]*specsv1.HTTPRouteGroup, error) {
-	names := traffic.GroupNames(split)
+	names := resolve.GroupNames(split)
 	if len(names) == 0 {
 		return nil, f.forgetGroups(ctx)
 	}

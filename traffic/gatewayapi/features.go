@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/serin-dev/serin/traffic"
-	"github.com/serin-dev/serin/traffic/routes"
 )
 
 // Features that a GatewayClass lists in its status when its gateways have them.
@@ -63,7 +62,7 @@ func (o *observer) feature(ctx context.Context, namespace string, parent map[str
 	}
 	name, of := text(parent, fieldName), stringOr(parent, "namespace", namespace)
 	if !o.readable(of) {
-		o.problems = append(o.problems, routes.Refusal("%s: the operator may not read Gateway %q of the namespace %q or its class, which says whether it can; "+
+		o.problems = append(o.problems, traffic.Unsupported("%s: the operator may not read Gateway %q of the namespace %q or its class, which says whether it can; "+
 			"use a Gateway in a namespace that the operator watches, or remove it", traffic.FieldMirror, name, of))
 		return nil
 	}
@@ -78,7 +77,7 @@ func (o *observer) feature(ctx context.Context, namespace string, parent map[str
 	}
 	for _, need := range needs {
 		if !slices.Contains(featuresOf(class), need) {
-			o.problems = append(o.problems, routes.Refusal("%s: GatewayClass %q of Gateway %q does not list %s in status.supportedFeatures; "+
+			o.problems = append(o.problems, traffic.Unsupported("%s: GatewayClass %q of Gateway %q does not list %s in status.supportedFeatures; "+
 				"use a gateway that does, or remove it", traffic.FieldMirror, className, name, need))
 		}
 	}
@@ -149,7 +148,7 @@ func (o *observer) policies(ctx context.Context) error {
 	}
 	for i := range policies {
 		for _, name := range bare {
-			o.problems = append(o.problems, routes.Refusal("%s %q is for Service %q and would not hold for Service %q; add that to its spec.targetRefs",
+			o.problems = append(o.problems, traffic.Unsupported("%s %q is for Service %q and would not hold for Service %q; add that to its spec.targetRefs",
 				kindTLSPolicy, policies[i].GetName(), o.target.Resolved.Root, name))
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 	"github.com/serin-dev/serin/traffic/routes"
 )
 
@@ -29,7 +30,7 @@ import (
 type fixture struct {
 	*testing.T
 	split  *splitv1.TrafficSplit
-	known  traffic.Known
+	known  resolve.Known
 	routes []*unstructured.Unstructured
 	client client.WithWatch
 	router *Router
@@ -54,7 +55,7 @@ func (fakeCache) IndexField(context.Context, client.Object, string, client.Index
 // newFixture reads a fixture.
 func newFixture(t *testing.T, content string, served Served, hooks interceptor.Funcs) *fixture {
 	t.Helper()
-	s := &fixture{T: t, known: traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}}
+	s := &fixture{T: t, known: resolve.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}}
 	var live []client.Object
 	for document := range strings.SplitSeq(content, "\n---\n") {
 		text, err := yaml.YAMLToJSON([]byte(document))
@@ -127,7 +128,7 @@ func (s *fixture) take(u *unstructured.Unstructured) {
 // observe resolves the split and looks, as the controller does.
 func (s *fixture) observe() (traffic.Target, traffic.State, []traffic.Problem) {
 	s.Helper()
-	resolved, problems := traffic.Resolve(s.split, s.known)
+	resolved, problems := resolve.Split(s.split, s.known)
 	target := traffic.Target{Split: s.split, Root: s.known.Services[resolved.Root], Resolved: resolved}
 	state, err := s.router.Observe(s.Context(), target)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/expression"
 )
 
 // match is one of the matches of a rule, in a form in which two can be compared.
@@ -271,7 +272,7 @@ func headerCondition(header traffic.Header) (valueMatch, error) {
 	if value := exactValue(header.Regex); value != "" {
 		return valueMatch{Type: typeExact, Name: header.Name, Value: value}, nil
 	}
-	return valueMatch{Type: typeRegex, Name: header.Name, Value: traffic.WholeValue(header.Regex)}, nil
+	return valueMatch{Type: typeRegex, Name: header.Name, Value: expression.WholeValue(header.Regex)}, nil
 }
 
 // holdsFor reports whether a value meets a condition on a header, as the specification

@@ -166,7 +166,7 @@ func (r *Router) applyOwn(ctx context.Context, target traffic.Target, object tra
 func refusals(prefix string, err error) []traffic.Problem {
 	var problems []traffic.Problem
 	for line := range strings.SplitSeq(err.Error(), "\n") {
-		problems = append(problems, routes.Refusal("%s%s", prefix, line))
+		problems = append(problems, traffic.Unsupported("%s%s", prefix, line))
 	}
 	return problems
 }
@@ -191,14 +191,14 @@ func (r *Router) checkServed(split traffic.Split, root *corev1.Service) []traffi
 	for _, route := range split.Routes {
 		switch _, served := r.options.Served.Kinds[route.Kind]; {
 		case !slices.Contains(routeKinds, route.Kind):
-			problems = append(problems, routes.Refusal("%s: %s is no route of the Gateway API; name one of %s", traffic.FieldRoutes, route, strings.Join(routeKinds, ", ")))
+			problems = append(problems, traffic.Unsupported("%s: %s is no route of the Gateway API; name one of %s", traffic.FieldRoutes, route, strings.Join(routeKinds, ", ")))
 		case !served:
-			problems = append(problems, routes.Refusal("%s: this cluster did not serve %s when the operator started; %s", traffic.FieldRoutes, route.Kind, install))
+			problems = append(problems, traffic.Unsupported("%s: this cluster did not serve %s when the operator started; %s", traffic.FieldRoutes, route.Kind, install))
 		}
 	}
 	for _, own := range ownRoutes(split, root) {
 		if _, served := r.options.Served.Kinds[own.kind]; !served {
-			problems = append(problems, routes.Refusal("spec.service: port %d needs a %s, which this cluster did not serve when the operator started; %s", own.port.Number, own.kind, install))
+			problems = append(problems, traffic.Unsupported("spec.service: port %d needs a %s, which this cluster did not serve when the operator started; %s", own.port.Number, own.kind, install))
 		}
 	}
 	return problems

@@ -18,6 +18,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 	"github.com/serin-dev/serin/traffic/routes"
 )
 
@@ -34,7 +35,7 @@ func TestAnErrorIsNotTakenForAbsence(t *testing.T) {
 		}},
 	} {
 		s := newFixture(t, named(plain), everything(), hooks)
-		resolved, _ := traffic.Resolve(s.split, s.known)
+		resolved, _ := resolve.Split(s.split, s.known)
 		state, err := s.router.Observe(t.Context(), traffic.Target{Split: s.split, Resolved: resolved})
 		if !errors.Is(err, broken) {
 			t.Errorf("%s: got %+v, %v", name, state, err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/expression"
 )
 
 // block is one entry of the match list of an HTTP route: all of its conditions have
@@ -122,7 +123,7 @@ func addHeaders(b block, set traffic.Match) (bool, error) {
 		case h.Name != "host":
 			in, key = within(b, "headers"), h.Name
 		}
-		met, err := addExpression(in, key, traffic.WholeValue(h.Regex))
+		met, err := addExpression(in, key, expression.WholeValue(h.Regex))
 		if err != nil {
 			return false, fmt.Errorf("headers: %s: %w", h.Name, err)
 		}

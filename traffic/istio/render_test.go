@@ -19,19 +19,20 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // fixture is what an in.yaml holds: objects of one namespace.
 type fixture struct {
 	split  *splitv1.TrafficSplit
-	known  traffic.Known
+	known  resolve.Known
 	routes []*unstructured.Unstructured
 	rules  []rule
 }
 
 func parseFixture(tb testing.TB, content string) fixture {
 	tb.Helper()
-	s := fixture{known: traffic.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}}
+	s := fixture{known: resolve.Known{Services: map[string]*corev1.Service{}, Groups: map[string]*specsv1.HTTPRouteGroup{}}}
 	for document := range strings.SplitSeq(content, "\n---\n") {
 		text, err := yaml.YAMLToJSON([]byte(document))
 		if err != nil {
@@ -73,7 +74,7 @@ func parseFixture(tb testing.TB, content string) fixture {
 
 func (s fixture) resolve(tb testing.TB) traffic.Split {
 	tb.Helper()
-	split, problems := traffic.Resolve(s.split, s.known)
+	split, problems := resolve.Split(s.split, s.known)
 	if traffic.Refused(problems) {
 		tb.Fatalf("the split is refused: %v", problems)
 	}

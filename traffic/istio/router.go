@@ -96,7 +96,7 @@ func (r *Router) Observe(ctx context.Context, target traffic.Target) (traffic.St
 		state.Objects = append(state.Objects, i.Object)
 	}
 	for _, refusal := range found.refusals {
-		state.Problems = append(state.Problems, routes.Refusal("%s", refusal))
+		state.Problems = append(state.Problems, traffic.Unsupported("%s", refusal))
 	}
 	return state, nil
 }
@@ -153,7 +153,7 @@ func (r *Router) patch(ctx context.Context, live *unstructured.Unstructured, spe
 // expressed in one of them, Observe says of that object.
 func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service) []traffic.Problem {
 	problems := traffic.Lacking(split, Name, traffic.AbilityMatch, traffic.AbilityMirror, traffic.AbilityRoutes)
-	add := func(format string, args ...any) { problems = append(problems, routes.Refusal(format, args...)) }
+	add := func(format string, args ...any) { problems = append(problems, traffic.Unsupported(format, args...)) }
 	if !r.kinds.served() {
 		add("%s: this cluster did not serve VirtualServices and DestinationRules of %s when the operator started; "+
 			"install Istio and restart the operator, or choose another router", traffic.FieldRouter, group)

@@ -3,14 +3,12 @@
 package nginx
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx/conf"
 )
@@ -20,10 +18,7 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 	problems := traffic.Lacking(split, Name, traffic.AbilityMatch, traffic.AbilityMirror, traffic.AbilitySticky,
 		traffic.AbilityPortWeights, traffic.AbilityPortProtocols)
 	add := func(format string, args ...any) {
-		problems = append(problems, traffic.Problem{
-			Condition: splitv1.ConditionAccepted,
-			Reason:    splitv1.ReasonUnsupported, Message: fmt.Sprintf(format, args...),
-		})
+		problems = append(problems, traffic.Unsupported(format, args...))
 	}
 	if len(split.Name) > validation.LabelValueMaxLength {
 		add("metadata.name: has more than %d characters and can't be a label of the proxies; choose a shorter name", validation.LabelValueMaxLength)

@@ -15,6 +15,7 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // site is a split with all that it refers to.
@@ -24,7 +25,7 @@ type site struct {
 	services map[string]*corev1.Service
 	group    *specsv1.HTTPRouteGroup
 	// others are the other splits of the namespace.
-	others []traffic.OtherSplit
+	others []resolve.OtherSplit
 	// lacking is whether the router can do nothing beside sharing by weight.
 	lacking bool
 }
@@ -192,7 +193,7 @@ var refused = map[string]map[string]func(*site){
 		"web-1": func(s *site) {
 			other := s.split.DeepCopy()
 			other.Name, other.Spec = "other", splitv1.TrafficSplitSpec{Service: "web-1", Backends: []splitv1.Backend{{Service: "web", Weight: 1}}}
-			s.others = []traffic.OtherSplit{{Split: other, Served: true}}
+			s.others = []resolve.OtherSplit{{Split: other, Served: true}}
 		},
 	},
 	"`internalTrafficPolicy: Local`, `externalTrafficPolicy: Local` on the root Service": {
@@ -214,7 +215,7 @@ var refused = map[string]map[string]func(*site){
 
 // problems are what is said about the site.
 func (s *site) problems(r *Router) []traffic.Problem {
-	resolved, problems := traffic.Resolve(s.split, traffic.Known{
+	resolved, problems := resolve.Split(s.split, resolve.Known{
 		Services: s.services, Groups: map[string]*specsv1.HTTPRouteGroup{"g": s.group}, Proxied: true,
 	})
 	switch {
@@ -223,7 +224,7 @@ func (s *site) problems(r *Router) []traffic.Problem {
 	case !traffic.Refused(problems):
 		problems = append(problems, r.Check(resolved, s.services)...)
 	}
-	return append(problems, traffic.Circle(s.split, s.others)...)
+	return append(problems, resolve.Circle(s.split, s.others)...)
 }
 
 // What the page says is refused is refused, for that reason, and nothing else is in the

@@ -18,6 +18,7 @@ import (
 	"github.com/serin-dev/serin/config/golden"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx/conf"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // shopTarget is a split with a named, a numbered and a privileged port.
@@ -42,7 +43,7 @@ func shopTarget() traffic.Target {
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "7c1d", Generation: 2},
 		Spec:       splitv1.TrafficSplitSpec{Service: "web", Backends: []splitv1.Backend{{Service: "web-stable", Weight: 1}}},
 	}
-	resolved, _ := traffic.Resolve(split, traffic.Known{Services: map[string]*corev1.Service{"web": root, "web-stable": stable}})
+	resolved, _ := resolve.Split(split, resolve.Known{Services: map[string]*corev1.Service{"web": root, "web-stable": stable}})
 	return traffic.Target{Split: split, Root: root, Resolved: resolved}
 }
 

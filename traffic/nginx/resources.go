@@ -16,7 +16,7 @@ import (
 // resourcesOf are the resources of a split's proxies: those of its routing, else those of
 // the operator. An error says what is wrong with them.
 func resourcesOf(split *splitv1.TrafficSplit, operators corev1.ResourceRequirements) (corev1.ResourceRequirements, error) {
-	routing, _ := splitv1.RoutingOf(split) // traffic.Resolve refuses what can't be read
+	routing, _ := splitv1.RoutingOf(split) // resolve.Split refuses what can't be read
 	own := routing.ProxyResources
 	if own == nil {
 		return operators, nil
@@ -46,7 +46,7 @@ func resourcesOf(split *splitv1.TrafficSplit, operators corev1.ResourceRequireme
 // wrong they are the operator's, and the split is refused.
 func (r *Router) optionsOf(split *splitv1.TrafficSplit) (Options, []traffic.Problem) {
 	options := r.options
-	routing, _ := splitv1.RoutingOf(split) // traffic.Resolve refuses what can't be read
+	routing, _ := splitv1.RoutingOf(split) // resolve.Split refuses what can't be read
 	if routing.ProxyPods != nil {
 		if err := CheckPods(*routing.ProxyPods); err != nil {
 			return r.options, invalid(fmt.Errorf("%s.%w", traffic.FieldProxyPods, err))
@@ -65,5 +65,5 @@ func (r *Router) optionsOf(split *splitv1.TrafficSplit) (Options, []traffic.Prob
 }
 
 func invalid(err error) []traffic.Problem {
-	return []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonInvalid, Message: err.Error()}}
+	return []traffic.Problem{traffic.Refuse(splitv1.ReasonInvalid, "%s", err)}
 }

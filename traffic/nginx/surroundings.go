@@ -13,7 +13,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/mesh"
 	"github.com/serin-dev/serin/traffic/networkpolicy"
@@ -44,9 +43,7 @@ func (r *Router) observeSurroundings(ctx context.Context, target traffic.Target,
 		refusals = append(refusals, found.mesh)
 	}
 	for _, refusal := range refusals {
-		state.Problems = append(state.Problems, traffic.Problem{
-			Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonUnsupported, Message: "spec.service: " + refusal,
-		})
+		state.Problems = append(state.Problems, traffic.Unsupported("spec.service: %s", refusal))
 	}
 	unsure := len(facts.Policies) > 0 && !found.any() // what pods there will be
 	if len(refusals) > 0 || len(made) > 0 && unsure {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -81,17 +80,12 @@ func Describe(u *unstructured.Unstructured) traffic.Object {
 	return object
 }
 
-// Refusal is a problem that refuses a split.
-func Refusal(format string, args ...any) traffic.Problem {
-	return traffic.Problem{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonUnsupported, Message: fmt.Sprintf(format, args...)}
-}
-
 // CheckName refuses a split whose name can't be a label of its routes.
 func CheckName(split traffic.Split) []traffic.Problem {
 	if len(split.Name) <= validation.LabelValueMaxLength {
 		return nil
 	}
-	return []traffic.Problem{Refusal("metadata.name: has more than %d characters and can't be a label of routes; choose a shorter name", validation.LabelValueMaxLength)}
+	return []traffic.Problem{traffic.Unsupported("metadata.name: has more than %d characters and can't be a label of routes; choose a shorter name", validation.LabelValueMaxLength)}
 }
 
 // Digest of a value that came from JSON, in 16 hexadecimal digits. Two objects with the

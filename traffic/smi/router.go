@@ -3,12 +3,10 @@
 package smi
 
 import (
-	"context"
-	"fmt"
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/serin-dev/serin/traffic"
 )
@@ -21,49 +19,19 @@ const Name = "smi"
 const DefaultSettle = 10 * time.Second
 
 // Router leaves splits to a mesh. It implements traffic.Router.
-type Router struct {
-	settle time.Duration
-}
+type Router struct{ traffic.Objectless }
 
-var _ traffic.Router = (*Router)(nil)
+var _ traffic.Router = Router{}
 
 // New makes a Router that takes a split for programmed after a time; 0 for DefaultSettle.
-func New(settle time.Duration) *Router {
-	if settle == 0 {
-		settle = DefaultSettle
-	}
-	return &Router{settle: settle}
+func New(settle time.Duration) Router {
+	return Router{traffic.Objectless{Router: Name, Settle: cmp.Or(settle, DefaultSettle)}}
 }
-
-// Name implements traffic.Router.
-func (r *Router) Name() string { return Name }
 
 // Means implements traffic.Router.
-func (r *Router) Means() traffic.Means { return traffic.MeansRoutes }
-
-// Kinds implements traffic.Router.
-func (r *Router) Kinds() []schema.GroupVersionKind { return nil }
+func (Router) Means() traffic.Means { return traffic.MeansRoutes }
 
 // Check implements traffic.Router. What else a mesh can't do, it does not say.
-func (r *Router) Check(split traffic.Split, _ map[string]*corev1.Service) []traffic.Problem {
+func (Router) Check(split traffic.Split, _ map[string]*corev1.Service) []traffic.Problem {
 	return traffic.Lacking(split, Name, traffic.AbilityMatch)
-}
-
-// Observe implements traffic.Router. A mesh goes by a split until that is gone, so that
-// there is nothing to wait for before its deletion.
-func (r *Router) Observe(_ context.Context, of traffic.Target) (traffic.State, error) {
-	if !of.Split.DeletionTimestamp.IsZero() {
-		return traffic.State{}, nil
-	}
-	return traffic.State{Settle: r.settle}, nil
-}
-
-// Apply implements traffic.Router.
-func (r *Router) Apply(_ context.Context, _ traffic.Target, object traffic.Object) error {
-	return fmt.Errorf("router %s makes no %s", Name, object.Kind)
-}
-
-// Restore implements traffic.Router.
-func (r *Router) Restore(_ context.Context, _ traffic.Target, object traffic.Object) error {
-	return fmt.Errorf("router %s patches no %s", Name, object.Kind)
 }

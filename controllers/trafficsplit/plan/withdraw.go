@@ -9,6 +9,7 @@ import (
 
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // blockedRecheck is how often pods that no watch reports are looked at again
@@ -77,7 +78,7 @@ func restoreRoot(o Observation, d *Decision) (wait string, again time.Duration) 
 
 func (o Observation) backendsReady() int32 {
 	var n int32
-	for _, name := range traffic.ServiceNames(o.Split) {
+	for _, name := range resolve.ServiceNames(o.Split) {
 		if name != o.Resolved.Root {
 			n += o.BackendEndpoints[name]
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/expression"
 )
 
 // maxConditions of all matches of a split: each may be looked at for each request.
@@ -60,7 +61,7 @@ func makeConditions(m traffic.Match) ([]condition, error) {
 		conditions = append(conditions, condition{"$request_method", m.Methods})
 	}
 	if m.Path != "" {
-		if err := traffic.CheckExpression(m.Path); err != nil {
+		if err := expression.Check(m.Path); err != nil {
 			return nil, fmt.Errorf("pathRegex: %w", err)
 		}
 		conditions = append(conditions, condition{"$serin_path", []string{"~" + pcreOptions + "^(?:" + m.Path + ")"}})
@@ -69,7 +70,7 @@ func makeConditions(m traffic.Match) ([]condition, error) {
 		if !variableHeader.MatchString(h.Name) {
 			return nil, fmt.Errorf("headers: nginx can't tell the header %.50q from others; use one whose name has only letters, digits and -", h.Name)
 		}
-		if err := traffic.CheckExpression(h.Regex); err != nil {
+		if err := expression.Check(h.Regex); err != nil {
 			return nil, fmt.Errorf("headers: %s: %w", h.Name, err)
 		}
 		conditions = append(conditions, condition{

@@ -20,7 +20,7 @@ const AnyBucket = "any"
 // stickyName is what a cookie's name can be: what a variable's name can end with.
 var stickyName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 
-// checkSticky refuses values that traffic.Resolve would not have let through.
+// checkSticky refuses values that resolve.Split would not have let through.
 func checkSticky(s *traffic.Sticky) error {
 	switch {
 	case s == nil:

@@ -6,7 +6,7 @@ import (
 	"regexp"
 
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/migration/source"
-	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/expression"
 )
 
 // Expression is the regular expression for what a text has to be: exact, or what it begins
@@ -19,30 +19,30 @@ func Expression(f source.Field) string {
 		return ""
 	}
 	value := f.At(how[0]).Text()
-	var expression string
+	var text string
 	switch how[0] {
 	case "exact":
-		expression = "^" + regexp.QuoteMeta(value) + "$"
+		text = "^" + regexp.QuoteMeta(value) + "$"
 	case "prefix":
-		expression = "^" + regexp.QuoteMeta(value)
+		text = "^" + regexp.QuoteMeta(value)
 	case "suffix":
-		expression = regexp.QuoteMeta(value) + "$"
+		text = regexp.QuoteMeta(value) + "$"
 	case "regex":
-		expression = whole(value)
+		text = whole(value)
 	default:
 		f.Fail("needs exactly one of exact, prefix, suffix and regex")
 		return ""
 	}
-	if err := traffic.CheckExpression(expression); err != nil {
+	if err := expression.Check(text); err != nil {
 		f.At(how[0]).Fail("can't be a condition of an HTTPRouteGroup: %v", err)
 	}
-	return expression
+	return text
 }
 
 // whole is an expression that matches a text as a whole, and not only a part of it.
-func whole(expression string) string {
-	if len(expression) > 1 && expression[0] == '^' && expression[len(expression)-1] == '$' {
-		return expression
+func whole(regex string) string {
+	if len(regex) > 1 && regex[0] == '^' && regex[len(regex)-1] == '$' {
+		return regex
 	}
-	return "^(?:" + expression + ")$"
+	return "^(?:" + regex + ")$"
 }

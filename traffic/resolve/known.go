@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic
+package resolve
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // Known are the objects of a split's namespace by name. More than are needed do
@@ -27,16 +28,16 @@ type Known struct {
 // proxies send the requests to that match none. A reference that can't be read names none.
 func ServiceNames(split *splitv1.TrafficSplit) []string {
 	var names []string
-	if root, err := RootName(split); err == nil {
+	if root, err := traffic.RootName(split); err == nil {
 		names = append(names, root)
 	}
 	for _, r := range references(split) {
 		names = append(names, r.service)
 	}
-	if LeavesUnmatched(split) {
-		names = append(names, UnmatchedName(split.Name))
+	if traffic.LeavesUnmatched(split) {
+		names = append(names, traffic.UnmatchedName(split.Name))
 	}
-	if name := DefaultBackend(split); name != "" && !slices.Contains(names, name) {
+	if name := traffic.DefaultBackend(split); name != "" && !slices.Contains(names, name) {
 		names = append(names, name) // requests past a gateway or mesh go there
 	}
 	return names
@@ -50,19 +51,6 @@ func GroupNames(split *splitv1.TrafficSplit) []string {
 	}
 	return names
 }
-
-// Fields of a split beyond the specification, as messages name them.
-const (
-	FieldRouting        = "metadata.annotations[" + splitv1.AnnotationRouting + "]"
-	FieldRouter         = FieldRouting + ".router"
-	FieldDefaultBackend = FieldRouting + ".defaultBackend"
-	FieldRoutes         = FieldRouting + ".routes"
-	FieldMirror         = FieldRouting + ".mirror"
-	FieldStickyCookie   = FieldRouting + ".stickyCookie"
-	FieldPorts          = FieldRouting + ".ports"
-	FieldProxyResources = FieldRouting + ".proxyResources"
-	FieldProxyPods      = FieldRouting + ".proxyPods"
-)
 
 // fieldBackends is the field of the specification that names Services.
 const fieldBackends = "spec.backends"
@@ -79,11 +67,11 @@ func references(split *splitv1.TrafficSplit) []reference {
 		refs = append(refs, reference{fieldBackends, b.Service})
 	}
 	if name := defaultBackend(split); name != "" {
-		refs = append(refs, reference{FieldDefaultBackend, name})
+		refs = append(refs, reference{traffic.FieldDefaultBackend, name})
 	}
 	routing, _ := splitv1.RoutingOf(split)
 	if mirror, err := mirrorOf(routing); err == nil && mirror != nil {
-		refs = append(refs, reference{FieldMirror, mirror.Service})
+		refs = append(refs, reference{traffic.FieldMirror, mirror.Service})
 	}
 	return refs
 }
@@ -94,5 +82,5 @@ func defaultBackend(split *splitv1.TrafficSplit) string {
 	if len(split.Spec.Matches) == 0 {
 		return ""
 	}
-	return DefaultBackend(split)
+	return traffic.DefaultBackend(split)
 }

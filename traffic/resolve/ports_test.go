@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic_test
+package resolve_test
 
 import (
 	"maps"
@@ -13,6 +13,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // birdsAndDNS are birds with two more ports: 53 by TCP and by UDP.
@@ -94,7 +95,7 @@ func TestPortsHaveWeightsAndProtocolsOfTheirOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			split := birdSplit("birds", blueGreen()...)
 			routePorts(split, test.ports)
-			got, problems := traffic.Resolve(split, traffic.Known{Services: birdsAndDNS()})
+			got, problems := resolve.Split(split, resolve.Known{Services: birdsAndDNS()})
 			if diff := cmp.Diff(test.want, sharesOf(got), cmp.AllowUnexported(share{})); diff != "" || len(problems) > 0 {
 				t.Errorf("%v (-want +got):\n%s", problems, diff)
 			}
@@ -170,7 +171,7 @@ func TestPortProtocolsThatAreRefused(t *testing.T) {
 // refusedAs expects one problem of a split, of its routing.
 func refusedAs(t *testing.T, split *splitv1.TrafficSplit, says string) {
 	t.Helper()
-	_, problems := traffic.Resolve(split, traffic.Known{Services: birdsAndDNS()})
+	_, problems := resolve.Split(split, resolve.Known{Services: birdsAndDNS()})
 	if len(problems) != 1 || !traffic.Refused(problems) || problems[0].Reason != splitv1.ReasonInvalid ||
 		!strings.HasPrefix(problems[0].Message, "metadata.annotations[serin.dev/routing]") || !strings.Contains(problems[0].Message, says) {
 		t.Errorf("problems %v, want one with %q", problems, says)
@@ -186,7 +187,7 @@ func TestWeightsOfPortsFitAStatus(t *testing.T) {
 	}
 	split := birdSplit("birds", blueGreen()...)
 	routePorts(split, `{"9090/TCP": {"weights": {"blue-birds": 1}}}`)
-	_, problems := traffic.Resolve(split, traffic.Known{Services: services})
+	_, problems := resolve.Split(split, resolve.Known{Services: services})
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, `has 102 ports, and weights of their own can be given to at most 100`) {
 		t.Errorf("problems: %v", problems)
 	}
@@ -196,7 +197,7 @@ func TestAPortThatIsTakenForBytesHasNoRequestsToMirror(t *testing.T) {
 	split := birdSplit("birds", blueGreen()...)
 	routePorts(split, `{"9090/TCP": {"protocol": "HTTPS"}}`)
 	splitv1.EditRouting(split, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "green-birds", Percent: 10} })
-	_, problems := traffic.Resolve(split, traffic.Known{Services: birds()})
+	_, problems := resolve.Split(split, resolve.Known{Services: birds()})
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "port 9090 (rest) of Service \"birds\" is not HTTP, so it has no requests to mirror") {
 		t.Errorf("problems: %v", problems)
 	}
@@ -227,7 +228,7 @@ func TestTheDigestTellsPortWeightsApart(t *testing.T) {
 	} {
 		split := birdSplit("birds", blueGreen()...)
 		routePorts(split, ports)
-		got, problems := traffic.Resolve(split, traffic.Known{Services: birds()})
+		got, problems := resolve.Split(split, resolve.Known{Services: birds()})
 		if len(problems) > 0 {
 			t.Fatalf("%s: %v", ports, problems)
 		}
@@ -248,7 +249,7 @@ func FuzzRouting(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		split := birdSplit("birds", blueGreen()...)
 		split.Annotations = map[string]string{splitv1.AnnotationRouting: text}
-		got, problems := traffic.Resolve(split, traffic.Known{Services: birdsAndDNS()})
+		got, problems := resolve.Split(split, resolve.Known{Services: birdsAndDNS()})
 		if traffic.Refused(problems) {
 			if len(problems[0].Message) > 2000 {
 				t.Errorf("a message of %d bytes", len(problems[0].Message))

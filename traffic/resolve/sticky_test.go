@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic_test
+package resolve_test
 
 import (
 	"strings"
@@ -11,6 +11,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 func TestStickyCookie(t *testing.T) {
@@ -37,7 +38,7 @@ func TestStickyCookie(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			split := birdSplit("birds", blueGreen()...)
 			splitv1.SetRouting(split, splitv1.Routing{StickyCookie: &test.cookie})
-			got, problems := traffic.Resolve(split, traffic.Known{Services: birds()})
+			got, problems := resolve.Split(split, resolve.Known{Services: birds()})
 			if test.says == "" {
 				if diff := cmp.Diff(test.want, got.Sticky); diff != "" || len(problems) > 0 {
 					t.Errorf("%v (-want +got):\n%s", problems, diff)
@@ -57,7 +58,7 @@ func TestOnlyRequestsHaveCookies(t *testing.T) {
 	services["birds"].Spec.Ports[1].Protocol = corev1.ProtocolUDP
 	split := birdSplit("birds", blueGreen()...)
 	splitv1.SetRouting(split, splitv1.Routing{StickyCookie: &splitv1.StickyCookie{Name: "version"}})
-	_, problems := traffic.Resolve(split, traffic.Known{Services: services})
+	_, problems := resolve.Split(split, resolve.Known{Services: services})
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "so it has no cookies") {
 		t.Errorf("problems: %v", problems)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic_test
+package resolve_test
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // web are a root Service with one HTTP port and two versions.
@@ -58,7 +59,7 @@ func webGroups() map[string]*specsv1.HTTPRouteGroup {
 }
 
 func TestGroupsAreMerged(t *testing.T) {
-	got, problems := traffic.Resolve(webSplit(), traffic.Known{Services: web(), Groups: webGroups()})
+	got, problems := resolve.Split(webSplit(), resolve.Known{Services: web(), Groups: webGroups()})
 	if len(problems) > 0 {
 		t.Fatalf("problems: %v", problems)
 	}
@@ -87,7 +88,7 @@ func TestGroupsAreMerged(t *testing.T) {
 func TestResolveOfMatchesAndMirrors(t *testing.T) {
 	type state struct {
 		split *splitv1.TrafficSplit
-		known traffic.Known
+		known resolve.Known
 		group *specsv1.HTTPRouteGroup
 	}
 	for name, test := range map[string]struct {
@@ -221,10 +222,10 @@ func TestResolveOfMatchesAndMirrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := state{split: webSplit(), known: traffic.Known{Services: web(), Groups: webGroups(), Proxied: true}}
+			s := state{split: webSplit(), known: resolve.Known{Services: web(), Groups: webGroups(), Proxied: true}}
 			s.group = s.known.Groups["a"]
 			test.edit(&s)
-			got, problems := traffic.Resolve(s.split, s.known)
+			got, problems := resolve.Split(s.split, s.known)
 			if test.reason == "" {
 				if len(problems) > 0 {
 					t.Errorf("problems: %v", problems)
@@ -249,7 +250,7 @@ func TestResolveOfMatchesAndMirrors(t *testing.T) {
 func TestALimitedPortWithoutDefaultIsUnroutable(t *testing.T) {
 	split := webSplit()
 	splitv1.EditRouting(split, func(r *splitv1.Routing) { r.DefaultBackend = "web-old" })
-	got, _ := traffic.Resolve(split, traffic.Known{Services: web(), Groups: webGroups()})
+	got, _ := resolve.Split(split, resolve.Known{Services: web(), Groups: webGroups()})
 	if n := len(got.Unroutable()); n != 1 {
 		t.Errorf("%d ports are unroutable, want 1", n)
 	}
@@ -266,7 +267,7 @@ func TestMirrorsThatAreRefused(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", value), func(t *testing.T) {
 			split := webSplit()
 			splitv1.EditRouting(split, func(r *splitv1.Routing) { r.Mirror = &value })
-			got, problems := traffic.Resolve(split, traffic.Known{Services: web(), Groups: webGroups()})
+			got, problems := resolve.Split(split, resolve.Known{Services: web(), Groups: webGroups()})
 			if traffic.Refused(problems) != (want == nil) {
 				t.Fatalf("problems: %v", problems)
 			}
@@ -313,40 +314,40 @@ func TestARouterIsRefusedWhatItLacks(t *testing.T) {
 }
 
 func TestTheDigestTellsWhatIsServed(t *testing.T) {
-	resolve := func(edit func(*splitv1.TrafficSplit, traffic.Known)) string {
-		split, known := webSplit(), traffic.Known{Services: web(), Groups: webGroups()}
+	digest := func(edit func(*splitv1.TrafficSplit, resolve.Known)) string {
+		split, known := webSplit(), resolve.Known{Services: web(), Groups: webGroups()}
 		edit(split, known)
-		got, _ := traffic.Resolve(split, known)
+		got, _ := resolve.Split(split, known)
 		return got.Digest()
 	}
-	plain := resolve(func(*splitv1.TrafficSplit, traffic.Known) {})
+	plain := digest(func(*splitv1.TrafficSplit, resolve.Known) {})
 	if len(plain) != 16 {
 		t.Errorf("digest %q", plain)
 	}
-	if again := resolve(func(s *splitv1.TrafficSplit, _ traffic.Known) { s.Generation++ }); again != plain {
+	if again := digest(func(s *splitv1.TrafficSplit, _ resolve.Known) { s.Generation++ }); again != plain {
 		t.Error("it depends on the generation, which is reported beside it")
 	}
 	seen := map[string]string{plain: "nothing"}
-	for name, edit := range map[string]func(*splitv1.TrafficSplit, traffic.Known){
-		"a weight":           func(s *splitv1.TrafficSplit, _ traffic.Known) { s.Spec.Backends[0].Weight = 1 },
-		"an address":         func(_ *splitv1.TrafficSplit, k traffic.Known) { k.Services["web-canary"].Spec.ClusterIP = "10.0.0.8" },
-		"a group":            func(_ *splitv1.TrafficSplit, k traffic.Known) { k.Groups["b"].Spec.Matches[0].PathRegex = "/c" },
-		"that there is none": func(_ *splitv1.TrafficSplit, k traffic.Known) { delete(k.Groups, "b") },
-		"the default": func(s *splitv1.TrafficSplit, _ traffic.Known) {
+	for name, edit := range map[string]func(*splitv1.TrafficSplit, resolve.Known){
+		"a weight":           func(s *splitv1.TrafficSplit, _ resolve.Known) { s.Spec.Backends[0].Weight = 1 },
+		"an address":         func(_ *splitv1.TrafficSplit, k resolve.Known) { k.Services["web-canary"].Spec.ClusterIP = "10.0.0.8" },
+		"a group":            func(_ *splitv1.TrafficSplit, k resolve.Known) { k.Groups["b"].Spec.Matches[0].PathRegex = "/c" },
+		"that there is none": func(_ *splitv1.TrafficSplit, k resolve.Known) { delete(k.Groups, "b") },
+		"the default": func(s *splitv1.TrafficSplit, _ resolve.Known) {
 			splitv1.EditRouting(s, func(r *splitv1.Routing) { r.DefaultBackend = "web-canary" })
 		},
-		"a mirror": func(s *splitv1.TrafficSplit, _ traffic.Known) {
+		"a mirror": func(s *splitv1.TrafficSplit, _ resolve.Known) {
 			splitv1.EditRouting(s, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-canary", Percent: 5} })
 		},
-		"another mirror": func(s *splitv1.TrafficSplit, _ traffic.Known) {
+		"another mirror": func(s *splitv1.TrafficSplit, _ resolve.Known) {
 			splitv1.EditRouting(s, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-canary", Percent: 6} })
 		},
 	} {
-		digest := resolve(edit)
-		if other, taken := seen[digest]; taken {
+		got := digest(edit)
+		if other, taken := seen[got]; taken {
 			t.Errorf("a change of %s has the digest of a change of %s", name, other)
 		}
-		seen[digest] = name
+		seen[got] = name
 	}
 }
 
@@ -354,15 +355,15 @@ func TestNamesOfReferences(t *testing.T) {
 	split := webSplit()
 	splitv1.EditRouting(split, func(r *splitv1.Routing) { r.Mirror = &splitv1.Mirror{Service: "web-next", Percent: 5} })
 	want := []string{"web", "web-stable", "web-canary", "web-stable", "web-next"}
-	if diff := cmp.Diff(want, traffic.ServiceNames(split)); diff != "" {
+	if diff := cmp.Diff(want, resolve.ServiceNames(split)); diff != "" {
 		t.Errorf("Services (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, traffic.GroupNames(split)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b"}, resolve.GroupNames(split)); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 	split.Spec.Service, split.Spec.Matches = "..", nil
 	split.Annotations[splitv1.AnnotationRouting] = "x"
-	if diff := cmp.Diff([]string{"web-stable", "web-canary"}, traffic.ServiceNames(split)); diff != "" {
+	if diff := cmp.Diff([]string{"web-stable", "web-canary"}, resolve.ServiceNames(split)); diff != "" {
 		t.Errorf("what can't be read names nothing (-want +got):\n%s", diff)
 	}
 }

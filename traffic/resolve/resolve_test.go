@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic_test
+package resolve_test
 
 import (
 	"strings"
@@ -14,6 +14,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 func service(name, address string, selector map[string]string, ports ...corev1.ServicePort) *corev1.Service {
@@ -56,7 +57,7 @@ func blueGreen() []splitv1.Backend {
 func TestResolveGivesEveryPortOfTheRootServiceItsDestinations(t *testing.T) {
 	for _, root := range []string{"birds", "birds.shop", "birds.shop.svc", "birds.shop.svc.cluster.local", "birds.shop.svc.example.org"} {
 		t.Run(root, func(t *testing.T) {
-			got, problems := traffic.Resolve(birdSplit(root, blueGreen()...), traffic.Known{Services: birds()})
+			got, problems := resolve.Split(birdSplit(root, blueGreen()...), resolve.Known{Services: birds()})
 			want := traffic.Split{
 				NamespacedName: types.NamespacedName{Namespace: "shop", Name: "birds"}, Generation: 3, Root: "birds",
 				Ports: []traffic.Port{
@@ -235,7 +236,7 @@ func TestResolveRefusesOrLeavesOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			split, services := birdSplit("birds", blueGreen()...), birds()
 			test.edit(split, services)
-			got, problems := traffic.Resolve(split, traffic.Known{Services: services})
+			got, problems := resolve.Split(split, resolve.Known{Services: services})
 			if len(problems) != len(test.want) {
 				t.Fatalf("problems: %v, want %v", problems, test.want)
 			}
@@ -272,7 +273,7 @@ func TestAPortWhoseBackendsHaveNoWeightIsUnroutable(t *testing.T) {
 	services := birds()
 	delete(services, "green-birds")
 	split := birdSplit("birds", splitv1.Backend{Service: "blue-birds", Weight: 0}, splitv1.Backend{Service: "green-birds", Weight: 1})
-	got, _ := traffic.Resolve(split, traffic.Known{Services: services})
+	got, _ := resolve.Split(split, resolve.Known{Services: services})
 	if n := len(got.Unroutable()); n != 2 {
 		t.Errorf("%d ports are unroutable, want 2", n)
 	}
@@ -310,7 +311,7 @@ func TestProtocolOf(t *testing.T) {
 			if test.app != "" {
 				p.AppProtocol = &test.app
 			}
-			if got := traffic.ProtocolOf(p); got != test.want {
+			if got := resolve.ProtocolOf(p); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
@@ -338,7 +339,7 @@ func FuzzResolve(f *testing.F) {
 		services["blue-birds"].Spec.ClusterIP = address
 		services["green-birds"].Spec.Ports[0] = port(name, number, intstr.FromString(name))
 		split := birdSplit(root, splitv1.Backend{Service: b1, Weight: w1}, splitv1.Backend{Service: b2, Weight: w2})
-		got, problems := traffic.Resolve(split, traffic.Known{Services: services})
+		got, problems := resolve.Split(split, resolve.Known{Services: services})
 		if traffic.Refused(problems) && len(got.Ports) > 0 {
 			t.Errorf("refused, but has ports: %+v", got)
 		}

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic_test
+package expression_test
 
 import (
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/expression"
 )
 
 func TestCheckExpression(t *testing.T) {
@@ -91,7 +91,7 @@ func TestCheckExpression(t *testing.T) {
 		`((((((((((a{1,9}){2}){2}){2}){2}))))))`: "repeats inside of a repetition",
 	} {
 		t.Run(expr, func(t *testing.T) {
-			err := traffic.CheckExpression(expr)
+			err := expression.Check(expr)
 			switch {
 			case refused == "" && err != nil:
 				t.Errorf("refused: %v", err)
@@ -116,7 +116,7 @@ func TestWholeValue(t *testing.T) {
 		`.*?a.+?`:     `^(?:.*?a.+?)$`,
 		`$`:           `^.*(?:$)$`,
 	} {
-		if got := traffic.WholeValue(expr); got != want {
+		if got := expression.WholeValue(expr); got != want {
 			t.Errorf("%s: got %s, want %s", expr, got, want)
 		}
 	}
@@ -129,11 +129,11 @@ func FuzzCheckExpression(f *testing.F) {
 		f.Add(expr, "xstable; a=b")
 	}
 	f.Fuzz(func(t *testing.T, expr, value string) {
-		if traffic.CheckExpression(expr) != nil {
+		if expression.Check(expr) != nil {
 			return
 		}
 		re, err := regexp.Compile(expr)
-		if err != nil || len(expr) > traffic.MaxExpression || strings.ContainsAny(expr, "\x00\n\r") {
+		if err != nil || len(expr) > expression.MaxBytes || strings.ContainsAny(expr, "\x00\n\r") {
 			t.Fatalf("%q passed: %v", expr, err)
 		}
 		if flagged := strings.Contains(strings.TrimPrefix(strings.ReplaceAll(expr, `\(`, ""), "(?i)"), "(?"); flagged && !strings.ContainsAny(expr, "[:") {
@@ -145,7 +145,7 @@ func FuzzCheckExpression(f *testing.F) {
 			}
 		}
 		if !re.MatchString("") && !strings.Contains(value, "\n") {
-			whole := traffic.WholeValue(expr)
+			whole := expression.WholeValue(expr)
 			for _, anchored := range []string{whole, `\A(?:` + whole + `)\z`} {
 				if got, want := regexp.MustCompile(anchored).MatchString(value), re.MatchString(value); got != want {
 					t.Errorf("%q on %q: %q gives %t, want %t", expr, value, anchored, got, want)

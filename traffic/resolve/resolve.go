@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic
+package resolve
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
 )
 
-// Resolve follows every reference of a split.
+// Split follows every reference of a split.
 //
 // The problems are in the order of the spec. When they refuse the split (see
 // Refused), the Split holds nothing but its name, generation and root. Otherwise
 // it has every port of the root Service with the destinations that can take it,
 // which may be none (see Split.Unroutable). It has no ports either while the root Service, or
 // the Service for the requests that match none, can't be used yet.
-func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
-	out := Split{
+func Split(split *splitv1.TrafficSplit, known Known) (traffic.Split, []traffic.Problem) {
+	out := traffic.Split{
 		NamespacedName: types.NamespacedName{Namespace: split.Namespace, Name: split.Name},
 		Generation:     split.Generation,
 	}
-	var problems []Problem
-	root, err := RootName(split)
+	var problems []traffic.Problem
+	root, err := traffic.RootName(split)
 	if err != nil {
-		problems = append(problems, refuse(splitv1.ReasonInvalid, "%s", err.Error()))
+		problems = append(problems, traffic.Refuse(splitv1.ReasonInvalid, "%s", err.Error()))
 	}
 	out.Root = root
 	problems = append(problems, checkSpec(split, root)...)
@@ -46,11 +46,11 @@ func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
 	}
 	matches, unmatchable := resolveMatches(split, known.Groups)
 	problems = append(problems, unmatchable...)
-	if Refused(problems) {
+	if traffic.Refused(problems) {
 		return out, refusals(problems)
 	}
 	if service == nil {
-		return out, append(problems, unresolved(splitv1.ReasonServiceNotFound,
+		return out, append(problems, traffic.Unresolved(splitv1.ReasonServiceNotFound,
 			"spec.service: Service %q does not exist; create it", root))
 	}
 	others, pending := unmatched(split, known)
@@ -65,34 +65,14 @@ func Resolve(split *splitv1.TrafficSplit, known Known) (Split, []Problem) {
 	if others != nil {
 		targets = append(targets, *others)
 	}
-	var mismatches []Problem
+	var mismatches []traffic.Problem
 	out.Ports, mismatches = resolvePorts(service, targets, routing.overrides)
 	return out, append(problems, mismatches...)
 }
 
 // refusals leaves out what concerns only a part of a split that is refused whole.
-func refusals(problems []Problem) []Problem {
-	return slices.DeleteFunc(problems, func(p Problem) bool { return p.Condition != splitv1.ConditionAccepted })
-}
-
-// RootName is the name of the root Service: spec.service, or its first label
-// when it is a domain name of a Service in the split's own namespace. A Service's
-// name has no dots, so what follows the first one can only be a domain.
-func RootName(split *splitv1.TrafficSplit) (string, error) {
-	name, domain, qualified := strings.Cut(split.Spec.Service, ".")
-	if name == "" {
-		return "", fmt.Errorf("spec.service: %q names no Service; write the name of a Service in the split's namespace",
-			split.Spec.Service)
-	}
-	if !qualified {
-		return name, nil
-	}
-	namespace, rest, more := strings.Cut(domain, ".")
-	if namespace != split.Namespace || more && rest != "svc" && !strings.HasPrefix(rest, "svc.") {
-		return "", fmt.Errorf("spec.service: %q is not a Service in namespace %q; write the name of one, or %s.%s.svc",
-			split.Spec.Service, split.Namespace, name, split.Namespace)
-	}
-	return name, nil
+func refusals(problems []traffic.Problem) []traffic.Problem {
+	return slices.DeleteFunc(problems, func(p traffic.Problem) bool { return p.Condition != splitv1.ConditionAccepted })
 }
 
 // target is a Service that exists and has an address, with the field that names it
@@ -103,15 +83,15 @@ type target struct {
 	weight int32
 }
 
-func resolveTargets(split *splitv1.TrafficSplit, services map[string]*corev1.Service) ([]target, []Problem) {
+func resolveTargets(split *splitv1.TrafficSplit, services map[string]*corev1.Service) ([]target, []traffic.Problem) {
 	var targets []target
-	var problems []Problem
+	var problems []traffic.Problem
 	told := map[string]bool{}
 	for i, ref := range references(split) {
 		service := services[ref.service]
 		if reason, why := unusable(service); why != "" {
 			if !told[ref.service] {
-				problems = append(problems, unresolved(reason, "%s: Service %q %s", ref.field, ref.service, why))
+				problems = append(problems, traffic.Unresolved(reason, "%s: Service %q %s", ref.field, ref.service, why))
 			}
 			told[ref.service] = true
 			continue
@@ -141,20 +121,20 @@ func unusable(service *corev1.Service) (reason, why string) {
 	return "", ""
 }
 
-func resolvePorts(root *corev1.Service, targets []target, rules overrides) ([]Port, []Problem) {
-	var ports []Port
-	var problems []Problem
+func resolvePorts(root *corev1.Service, targets []target, rules overrides) ([]traffic.Port, []traffic.Problem) {
+	var ports []traffic.Port
+	var problems []traffic.Problem
 	for _, p := range root.Spec.Ports {
-		port := Port{Name: p.Name, Number: p.Port, Protocol: rules.protocolOf(p)}
+		port := traffic.Port{Name: p.Name, Number: p.Port, Protocol: rules.protocolOf(p)}
 		port.TargetNumber, port.TargetName = targetPort(p)
 		told := map[string]bool{}
 		for _, t := range targets {
 			if hasPort(t.live, p) {
-				port.add(t, rules.weightOf(p, t.service, t.weight))
+				addTarget(&port, t, rules.weightOf(p, t.service, t.weight))
 				continue
 			}
 			if !told[t.service] {
-				problems = append(problems, unresolved(splitv1.ReasonPortMismatch,
+				problems = append(problems, traffic.Unresolved(splitv1.ReasonPortMismatch,
 					"%s: Service %q has no port %s of Service %q and gets none of its traffic; give it a port with that number",
 					t.field, t.service, portString(p), root.Name))
 			}
@@ -165,13 +145,13 @@ func resolvePorts(root *corev1.Service, targets []target, rules overrides) ([]Po
 	return ports, problems
 }
 
-// add gives the port a target that can take it, with its weight among the destinations.
-func (p *Port) add(t target, weight int32) {
-	d := Destination{Service: t.service, Address: t.live.Spec.ClusterIP, Port: p.Number}
+// addTarget gives the port a target that can take it, with its weight among the destinations.
+func addTarget(p *traffic.Port, t target, weight int32) {
+	d := traffic.Destination{Service: t.service, Address: t.live.Spec.ClusterIP, Port: p.Number}
 	switch t.field {
-	case FieldDefaultBackend:
+	case traffic.FieldDefaultBackend:
 		p.Default = &d
-	case FieldMirror:
+	case traffic.FieldMirror:
 		p.Mirror = &d
 	default:
 		d.Weight = weight
@@ -211,12 +191,4 @@ func portString(p corev1.ServicePort) string {
 		return strconv.Itoa(int(p.Port))
 	}
 	return fmt.Sprintf("%d (%s)", p.Port, p.Name)
-}
-
-func refuse(reason, format string, args ...any) Problem {
-	return Problem{Condition: splitv1.ConditionAccepted, Reason: reason, Message: fmt.Sprintf(format, args...)}
-}
-
-func unresolved(reason, format string, args ...any) Problem {
-	return Problem{Condition: splitv1.ConditionResolvedRefs, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic_test
+package resolve_test
 
 import (
 	"strings"
@@ -11,6 +11,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 func TestRoutesThatASplitNames(t *testing.T) {
@@ -38,7 +39,7 @@ func TestRoutesThatASplitNames(t *testing.T) {
 				t.Fatalf("the split's own routing: %+v, %v", routing, err)
 			}
 			metav1.SetMetaDataAnnotation(&split.ObjectMeta, splitv1.AnnotationRouting, "{defaultBackend: "+routing.DefaultBackend+", routes: "+text+"}")
-			got, problems := traffic.Resolve(split, traffic.Known{Services: web(), Groups: webGroups()})
+			got, problems := resolve.Split(split, resolve.Known{Services: web(), Groups: webGroups()})
 			if test.says == "" {
 				if diff := cmp.Diff(test.want, got.Routes); diff != "" || len(problems) > 0 {
 					t.Errorf("-want +got:\n%s%v", diff, problems)

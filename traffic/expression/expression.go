@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic
+package expression
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// MaxExpression is the most bytes of a regular expression.
-	MaxExpression = 256
+	// MaxBytes is the most bytes of a regular expression.
+	MaxBytes = 256
 	// maxSteps is the most steps of a compiled expression. Istio's proxies refuse all
 	// routes of a listener for one expression with 32768 steps of theirs, of which a
 	// set of characters takes a dozen, and PCRE refuses one of 64 KiB.
@@ -44,17 +44,17 @@ var understood = regexp.MustCompile(`^(?:\(\?i\))?(?:` + single + `(?:` + repeti
 // posix is a set that is a set of POSIX to some engines, and an error to PCRE.
 var posix = regexp.MustCompile(`\[(?::(?:\\.|[^]])*:|\.(?:\\.|[^]])*\.|=(?:\\.|[^]])*=)\]`)
 
-// CheckExpression says why a data plane must not be given a regular expression.
+// Check says why a data plane must not be given a regular expression.
 //
 // Every data plane gets the text as it is, so the text has to mean the same to all of
 // their engines. Some go back and try again: there a repetition of a repetition can
 // take a request longer than all others together ((a+)+ against many a's).
-func CheckExpression(expr string) error {
+func Check(expr string) error {
 	switch {
 	case expr == "":
 		return errors.New("the expression is empty; write .* for any value")
-	case len(expr) > MaxExpression:
-		return fmt.Errorf("the expression has %d bytes; at most %d", len(expr), MaxExpression)
+	case len(expr) > MaxBytes:
+		return fmt.Errorf("the expression has %d bytes; at most %d", len(expr), MaxBytes)
 	case strings.ContainsFunc(expr, unicode.IsControl):
 		return errors.New("the expression holds a control character; remove it")
 	case strings.ContainsFunc(expr, func(r rune) bool { return r > unicode.MaxASCII }):
@@ -113,10 +113,10 @@ func repeats(re *syntax.Regexp) (times int, varies bool) {
 	}
 }
 
-// checkHeaderExpression is CheckExpression for the value of a header. A header that is
+// CheckHeader is CheckExpression for the value of a header. A header that is
 // empty counts as absent, and only some data planes can tell the two apart.
-func checkHeaderExpression(expr string) error {
-	if err := CheckExpression(expr); err != nil {
+func CheckHeader(expr string) error {
+	if err := Check(expr); err != nil {
 		return err
 	}
 	if re, err := regexp.Compile(expr); err != nil || re.MatchString("") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic_test
+package resolve_test
 
 import (
 	"slices"
@@ -14,6 +14,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // unmatchedWeb are the Services of a split with that for the requests that match none.
@@ -26,15 +27,15 @@ func unmatchedWeb() (*splitv1.TrafficSplit, map[string]*corev1.Service) {
 
 func TestRequestsThatMatchNoneGoToTheRootServicesOwnPods(t *testing.T) {
 	split, services := unmatchedWeb()
-	if names := traffic.ServiceNames(split); !slices.Contains(names, "serin-unmatched-birds") {
+	if names := resolve.ServiceNames(split); !slices.Contains(names, "serin-unmatched-birds") {
 		t.Errorf("the split refers to %v", names)
 	}
-	got, problems := traffic.Resolve(split, traffic.Known{Services: services, Groups: webGroups(), Proxied: true})
+	got, problems := resolve.Split(split, resolve.Known{Services: services, Groups: webGroups(), Proxied: true})
 	if d := got.Ports[0].Default; len(problems) > 0 || d == nil || d.Address != "10.0.0.9" || len(got.Unroutable()) > 0 {
 		t.Errorf("default %+v, problems %v", d, problems)
 	}
 	// A gateway or mesh leaves them to the root Service itself.
-	got, problems = traffic.Resolve(split, traffic.Known{Services: services, Groups: webGroups()})
+	got, problems = resolve.Split(split, resolve.Known{Services: services, Groups: webGroups()})
 	if len(problems) > 0 || got.Ports[0].Default != nil {
 		t.Errorf("without proxies: default %+v, problems %v", got.Ports[0].Default, problems)
 	}
@@ -44,14 +45,14 @@ func TestWhileTheServiceIsMadeNothingNewIsServed(t *testing.T) {
 	for name, edit := range map[string]func(map[string]*corev1.Service){
 		"it does not exist":  func(s map[string]*corev1.Service) { delete(s, "serin-unmatched-birds") },
 		"it has no address":  func(s map[string]*corev1.Service) { s["serin-unmatched-birds"].Spec.ClusterIP = "" },
-		"it is not settled":  func(s map[string]*corev1.Service) { traffic.Settle(webWithout(), s, time.Time{}) },
+		"it is not settled":  func(s map[string]*corev1.Service) { resolve.Settle(webWithout(), s, time.Time{}) },
 		"it was just made":   func(s map[string]*corev1.Service) { young(s, 0) },
 		"it is a second old": func(s map[string]*corev1.Service) { young(s, time.Second) },
 	} {
 		split, services := unmatchedWeb()
 		services["serin-unmatched-birds"].CreationTimestamp = metav1.NewTime(made)
 		edit(services)
-		got, problems := traffic.Resolve(split, traffic.Known{Services: services, Groups: webGroups(), Proxied: true})
+		got, problems := resolve.Split(split, resolve.Known{Services: services, Groups: webGroups(), Proxied: true})
 		if len(got.Ports) > 0 || traffic.Refused(problems) || len(problems) != 1 || problems[0].Reason != splitv1.ReasonPending {
 			t.Errorf("%s: ports %+v, problems %v", name, got.Ports, problems)
 		}
@@ -66,7 +67,7 @@ func webWithout() *splitv1.TrafficSplit {
 }
 
 func young(services map[string]*corev1.Service, age time.Duration) {
-	traffic.Settle(webWithout(), services, made.Add(age))
+	resolve.Settle(webWithout(), services, made.Add(age))
 }
 
 func TestTheServiceSettles(t *testing.T) {
@@ -77,7 +78,7 @@ func TestTheServiceSettles(t *testing.T) {
 	} {
 		split, services := unmatchedWeb()
 		services["serin-unmatched-birds"].CreationTimestamp = metav1.NewTime(made)
-		left := traffic.Settle(split, services, made.Add(age))
+		left := resolve.Settle(split, services, made.Add(age))
 		if kept := services["serin-unmatched-birds"] != nil; left != want || kept != (want == 0) {
 			t.Errorf("at the age of %s: %s left, and it may be used: %t", age, left, kept)
 		}
@@ -85,7 +86,7 @@ func TestTheServiceSettles(t *testing.T) {
 	split, services := unmatchedWeb()
 	services["serin-unmatched-birds"].CreationTimestamp = metav1.NewTime(made)
 	splitv1.SetRouting(split, splitv1.Routing{DefaultBackend: "web-stable"})
-	if left := traffic.Settle(split, services, made); left != 0 {
+	if left := resolve.Settle(split, services, made); left != 0 {
 		t.Errorf("a split that names a default waits %s", left)
 	}
 }

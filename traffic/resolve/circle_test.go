@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic_test
+package resolve_test
 
 import (
 	"strings"
@@ -10,6 +10,7 @@ import (
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // aged is a split of an age, the smaller the older, from "root" to some Services.
@@ -33,10 +34,10 @@ func live(split *splitv1.TrafficSplit, backends ...string) *splitv1.TrafficSplit
 }
 
 func TestCircle(t *testing.T) {
-	served := func(split *splitv1.TrafficSplit) traffic.OtherSplit {
-		return traffic.OtherSplit{Split: split, Served: true}
+	served := func(split *splitv1.TrafficSplit) resolve.OtherSplit {
+		return resolve.OtherSplit{Split: split, Served: true}
 	}
-	idle := func(split *splitv1.TrafficSplit) traffic.OtherSplit { return traffic.OtherSplit{Split: split} }
+	idle := func(split *splitv1.TrafficSplit) resolve.OtherSplit { return resolve.OtherSplit{Split: split} }
 	routed := func(split *splitv1.TrafficSplit, r splitv1.Routing) *splitv1.TrafficSplit {
 		splitv1.SetRouting(split, r)
 		split.Spec.Matches = []splitv1.Match{{Kind: "HTTPRouteGroup", Name: "testers"}}
@@ -44,66 +45,66 @@ func TestCircle(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		split  *splitv1.TrafficSplit
-		others []traffic.OtherSplit
+		others []resolve.OtherSplit
 		// want is a part of the message; "" when the split is fine.
 		want string
 	}{
 		"alone":        {split: aged("a", 2, "web", "blue", "green")},
-		"side by side": {split: aged("a", 2, "web", "blue"), others: []traffic.OtherSplit{served(aged("b", 1, "api", "red"))}},
+		"side by side": {split: aged("a", 2, "web", "blue"), others: []resolve.OtherSplit{served(aged("b", 1, "api", "red"))}},
 		"the same backends": {
-			split: aged("a", 2, "web", "blue", "green"), others: []traffic.OtherSplit{served(aged("b", 1, "api", "blue", "green"))},
+			split: aged("a", 2, "web", "blue", "green"), others: []resolve.OtherSplit{served(aged("b", 1, "api", "blue", "green"))},
 		},
 		"a chain that ends": {
-			split: aged("a", 2, "web", "api"), others: []traffic.OtherSplit{served(aged("b", 1, "api", "blue")), served(aged("c", 1, "blue", "red"))},
+			split: aged("a", 2, "web", "api"), others: []resolve.OtherSplit{served(aged("b", 1, "api", "blue")), served(aged("c", 1, "blue", "red"))},
 		},
 		"two splits that send to each other": {
-			split: aged("a", 2, "web", "blue", "api"), others: []traffic.OtherSplit{served(aged("b", 1, "api", "web"))},
+			split: aged("a", 2, "web", "blue", "api"), others: []resolve.OtherSplit{served(aged("b", 1, "api", "web"))},
 			want: `spec.backends: requests would go round in a circle, from Service "web" to "api" to "web" (TrafficSplit "b"); remove "api", or change the other split`,
 		},
 		"a circle of four": {
 			split:  aged("a", 2, "web", "api"),
-			others: []traffic.OtherSplit{served(aged("b", 1, "api", "x", "blue")), served(aged("c", 1, "blue", "red")), served(aged("d", 1, "red", "web"))},
+			others: []resolve.OtherSplit{served(aged("b", 1, "api", "x", "blue")), served(aged("c", 1, "blue", "red")), served(aged("d", 1, "red", "web"))},
 			want:   `from Service "web" to "api" to "blue" (TrafficSplit "b") to "red" (TrafficSplit "c") to "web" (TrafficSplit "d")`,
 		},
 		"a circle of others is theirs": {
-			split: aged("a", 2, "web", "api"), others: []traffic.OtherSplit{served(aged("b", 1, "api", "blue")), served(aged("c", 1, "blue", "api"))},
+			split: aged("a", 2, "web", "api"), others: []resolve.OtherSplit{served(aged("b", 1, "api", "blue")), served(aged("c", 1, "blue", "api"))},
 		},
 		"by the default backend": {
 			split:  routed(aged("a", 2, "web", "blue"), splitv1.Routing{DefaultBackend: "api"}),
-			others: []traffic.OtherSplit{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].defaultBackend: requests would go round",
+			others: []resolve.OtherSplit{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].defaultBackend: requests would go round",
 		},
 		"by a mirror": {
 			split:  routed(aged("a", 2, "web", "blue"), splitv1.Routing{Mirror: &splitv1.Mirror{Service: "api", Percent: 10}}),
-			others: []traffic.OtherSplit{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].mirror: requests would go round",
+			others: []resolve.OtherSplit{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].mirror: requests would go round",
 		},
 		"by the other's fully qualified name": {
-			split: aged("a", 2, "web", "api"), others: []traffic.OtherSplit{served(aged("b", 1, "api.shop.svc.cluster.local", "web"))}, want: "circle",
+			split: aged("a", 2, "web", "api"), others: []resolve.OtherSplit{served(aged("b", 1, "api.shop.svc.cluster.local", "web"))}, want: "circle",
 		},
 		"the older of two new ones is not refused": {
-			split: aged("a", 1, "web", "api"), others: []traffic.OtherSplit{idle(aged("b", 2, "api", "web"))},
+			split: aged("a", 1, "web", "api"), others: []resolve.OtherSplit{idle(aged("b", 2, "api", "web"))},
 		},
 		"the younger of two new ones is": {
-			split: aged("a", 2, "web", "api"), others: []traffic.OtherSplit{idle(aged("b", 1, "api", "web"))}, want: "circle",
+			split: aged("a", 2, "web", "api"), others: []resolve.OtherSplit{idle(aged("b", 1, "api", "web"))}, want: "circle",
 		},
 		"of the same age, the second by name is": {
-			split: aged("b", 1, "web", "api"), others: []traffic.OtherSplit{idle(aged("a", 1, "api", "web"))}, want: "circle",
+			split: aged("b", 1, "web", "api"), others: []resolve.OtherSplit{idle(aged("a", 1, "api", "web"))}, want: "circle",
 		},
 		"the older one is when the younger one is served": {
-			split: aged("a", 1, "web", "api"), others: []traffic.OtherSplit{served(aged("b", 2, "api", "web"))}, want: "circle",
+			split: aged("a", 1, "web", "api"), others: []resolve.OtherSplit{served(aged("b", 2, "api", "web"))}, want: "circle",
 		},
 		"one with live traffic does not mind what an older one was changed to": {
-			split: live(aged("a", 2, "web", "api"), "api"), others: []traffic.OtherSplit{served(aged("b", 1, "api", "web"))},
+			split: live(aged("a", 2, "web", "api"), "api"), others: []resolve.OtherSplit{served(aged("b", 1, "api", "web"))},
 		},
 		"one with live traffic is refused when it is changed to close the circle": {
-			split: live(aged("a", 1, "web", "blue", "api"), "blue"), others: []traffic.OtherSplit{served(aged("b", 2, "api", "web"))}, want: "circle",
+			split: live(aged("a", 1, "web", "blue", "api"), "blue"), others: []resolve.OtherSplit{served(aged("b", 2, "api", "web"))}, want: "circle",
 		},
 		"live traffic counts, whatever the spec says by now": {
-			split: aged("a", 1, "web", "api"), others: []traffic.OtherSplit{idle(live(aged("b", 2, "api", "blue"), "web"))}, want: "circle",
+			split: aged("a", 1, "web", "api"), others: []resolve.OtherSplit{idle(live(aged("b", 2, "api", "blue"), "web"))}, want: "circle",
 		},
 		"a split to itself is refused elsewhere": {split: aged("a", 1, "web", "web")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			problems := traffic.Circle(c.split, c.others)
+			problems := resolve.Circle(c.split, c.others)
 			got := traffic.Summary(problems)
 			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want …%s…", got, c.want)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic_test
+package resolve_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/resolve"
 )
 
 // load reads the objects of an example, and fails for a field that does not exist.
@@ -54,11 +55,11 @@ func TestExamplesCanBeServed(t *testing.T) {
 		"website-v2": service("website-v2", "10.0.0.3", map[string]string{"app": "website", "v": "2"}, port),
 	}
 	for file, want := range map[string]traffic.Ability{
-		"../examples/ab-test/by-hand/trafficsplit.yaml": traffic.AbilityMatch,
-		"../examples/mirror/by-hand/trafficsplit.yaml":  traffic.AbilityMirror,
+		"../../examples/ab-test/by-hand/trafficsplit.yaml": traffic.AbilityMatch,
+		"../../examples/mirror/by-hand/trafficsplit.yaml":  traffic.AbilityMirror,
 	} {
 		split, groups := load(t, file)
-		got, problems := traffic.Resolve(split, traffic.Known{Services: services, Groups: groups})
+		got, problems := resolve.Split(split, resolve.Known{Services: services, Groups: groups})
 		if needs := got.Needs(); len(problems) > 0 || len(needs) != 1 || needs[0] != want {
 			t.Errorf("%s needs %v and has the problems %v", file, needs, problems)
 		}

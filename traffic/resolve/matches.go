@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic
+package resolve
 
 import (
 	"errors"
@@ -11,67 +11,29 @@ import (
 
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
+	"github.com/serin-dev/serin/traffic/expression"
 )
-
-// Match is a set of requests: those that meet every condition. Without conditions
-// it holds every request. All expressions passed CheckExpression.
-type Match struct {
-	// Group and Name are where the set is defined, for messages.
-	Group, Name string
-	// Methods that a request may have; empty for any.
-	Methods []string
-	// Path is the expression that the path, as it was sent and without the query, has
-	// to match from its start; "" for any path.
-	Path string
-	// Headers that a request must have.
-	Headers []Header
-}
-
-// Header is a condition on one header. A header that is absent or empty meets none.
-type Header struct {
-	// Name of the header in lower case.
-	Name string
-	// Regex is the expression that has to match a part of the value. It does not match
-	// an empty one.
-	Regex string
-}
-
-// String names the set in messages.
-func (m Match) String() string {
-	return fmt.Sprintf("HTTPRouteGroup %q, match %q", m.Group, m.Name)
-}
-
-// Conditions is the number of conditions of the set.
-func (m Match) Conditions() int {
-	n := len(m.Headers)
-	if len(m.Methods) > 0 {
-		n++
-	}
-	if m.Path != "" {
-		n++
-	}
-	return n
-}
 
 // resolveMatches merges the groups of a split. What can't be understood refuses
 // the split: to leave a condition out would widen a match.
-func resolveMatches(split *splitv1.TrafficSplit, groups map[string]*specsv1.HTTPRouteGroup) ([]Match, []Problem) {
-	var matches []Match
-	var problems []Problem
+func resolveMatches(split *splitv1.TrafficSplit, groups map[string]*specsv1.HTTPRouteGroup) ([]traffic.Match, []traffic.Problem) {
+	var matches []traffic.Match
+	var problems []traffic.Problem
 	for i, ref := range split.Spec.Matches {
 		if slices.ContainsFunc(split.Spec.Matches[:i], func(m splitv1.Match) bool { return m.Name == ref.Name }) {
 			continue
 		}
 		group := groups[ref.Name]
 		if group == nil {
-			problems = append(problems, unresolved(splitv1.ReasonGroupNotFound,
+			problems = append(problems, traffic.Unresolved(splitv1.ReasonGroupNotFound,
 				"spec.matches: HTTPRouteGroup %q does not exist, and no request matches it; create it", ref.Name))
 			continue
 		}
 		for _, m := range group.Spec.Matches {
 			match, err := makeMatch(ref.Name, m)
 			if err != nil {
-				problems = append(problems, refuse(splitv1.ReasonInvalid, "spec.matches: %s: %s", match, err))
+				problems = append(problems, traffic.Refuse(splitv1.ReasonInvalid, "spec.matches: %s: %s", match, err))
 				continue
 			}
 			matches = append(matches, match)
@@ -81,8 +43,8 @@ func resolveMatches(split *splitv1.TrafficSplit, groups map[string]*specsv1.HTTP
 }
 
 // makeMatch checks one set of requests.
-func makeMatch(group string, in specsv1.HTTPMatch) (Match, error) {
-	out := Match{Group: group, Name: in.Name, Path: in.PathRegex}
+func makeMatch(group string, in specsv1.HTTPMatch) (traffic.Match, error) {
+	out := traffic.Match{Group: group, Name: in.Name, Path: in.PathRegex}
 	if len(in.Methods) == 0 && in.PathRegex == "" && len(in.Headers.Items) == 0 && in.Headers.Invalid == "" {
 		return out, errors.New(`has no condition; write methods: ["*"] when it is meant to hold every request`)
 	}
@@ -91,7 +53,7 @@ func makeMatch(group string, in specsv1.HTTPMatch) (Match, error) {
 		return out, err
 	}
 	if in.PathRegex != "" {
-		if err := CheckExpression(in.PathRegex); err != nil {
+		if err := expression.Check(in.PathRegex); err != nil {
 			return out, fmt.Errorf("pathRegex: %w", err)
 		}
 	}
@@ -121,27 +83,27 @@ func makeMethods(in []specsv1.HTTPMethod) ([]string, error) {
 // headerName is what the name of a header can be (RFC 9110 token).
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$")
 
-func makeHeaders(in specsv1.Headers) ([]Header, error) {
+func makeHeaders(in specsv1.Headers) ([]traffic.Header, error) {
 	if in.Invalid != "" {
 		return nil, fmt.Errorf("%.200s", in.Invalid)
 	}
-	var out []Header
+	var out []traffic.Header
 	for _, h := range in.Items {
 		name := strings.ToLower(h.Name)
 		if !headerName.MatchString(name) {
 			return nil, fmt.Errorf("headers: %.50q is not the name of a header", h.Name)
 		}
-		if slices.ContainsFunc(out, func(o Header) bool { return o.Name == name }) {
+		if slices.ContainsFunc(out, func(o traffic.Header) bool { return o.Name == name }) {
 			return nil, fmt.Errorf("headers: %q is named twice; keep one of them", name)
 		}
 		regex := h.Regex
 		if regex == ".*" {
 			regex = ".+" // any value, which an empty one is not
 		}
-		if err := checkHeaderExpression(regex); err != nil {
+		if err := expression.CheckHeader(regex); err != nil {
 			return nil, fmt.Errorf("headers: %s: %w", name, err)
 		}
-		out = append(out, Header{Name: name, Regex: regex})
+		out = append(out, traffic.Header{Name: name, Regex: regex})
 	}
 	return out, nil
 }

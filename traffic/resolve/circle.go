@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic
+package resolve
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // OtherSplit is another split of the namespace.
@@ -32,8 +33,8 @@ type OtherSplit struct {
 //	has none yet, and is older                             | with all it refers to
 //	has none yet, and is younger                           | not at all
 //	refers only to Services with live traffic, by status   | and is never refused
-func Circle(split *splitv1.TrafficSplit, others []OtherSplit) []Problem {
-	root, err := RootName(split)
+func Circle(split *splitv1.TrafficSplit, others []OtherSplit) []traffic.Problem {
+	root, err := traffic.RootName(split)
 	if err != nil {
 		return nil // which Resolve refuses
 	}
@@ -48,7 +49,7 @@ func Circle(split *splitv1.TrafficSplit, others []OtherSplit) []Problem {
 			continue // which Resolve refuses
 		}
 		if path := edges.path(t.service, root); path != nil {
-			return []Problem{refuse(splitv1.ReasonCircular,
+			return []traffic.Problem{traffic.Refuse(splitv1.ReasonCircular,
 				"%s: requests would go round in a circle, from Service %s; remove %q, or change the other split",
 				t.field, path.String(root), t.service)}
 		}
@@ -79,7 +80,7 @@ type graph map[string][]edge
 func edgesOf(split *splitv1.TrafficSplit, others []OtherSplit) graph {
 	edges := graph{}
 	for _, n := range others {
-		root, err := RootName(n.Split)
+		root, err := traffic.RootName(n.Split)
 		if err != nil {
 			continue
 		}

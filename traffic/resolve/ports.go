@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package traffic
+package resolve
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // maxWeighedPorts is the most ports of a Service whose weights a status can hold.
@@ -30,16 +31,16 @@ type overrides struct {
 	// weights of the backends of a port; nil for a port with those of spec.backends.
 	weights map[portID]map[string]int32
 	// protocols that ports speak, whatever the Service says.
-	protocols map[portID]Protocol
+	protocols map[portID]traffic.Protocol
 }
 
 // overridesOf are those of a split. An error names the first port that is wrong.
 func overridesOf(split *splitv1.TrafficSplit, r splitv1.Routing) (overrides, error) {
-	o := overrides{weights: map[portID]map[string]int32{}, protocols: map[portID]Protocol{}}
+	o := overrides{weights: map[portID]map[string]int32{}, protocols: map[portID]traffic.Protocol{}}
 	for _, name := range slices.Sorted(maps.Keys(r.Ports)) {
 		id, port := portID(name), r.Ports[name]
 		if err := o.add(split, id, port); err != nil {
-			return overrides{}, fmt.Errorf("%s[%.100q]: %w", FieldPorts, name, err)
+			return overrides{}, fmt.Errorf("%s[%.100q]: %w", traffic.FieldPorts, name, err)
 		}
 	}
 	return o, nil
@@ -71,7 +72,7 @@ func (o overrides) add(split *splitv1.TrafficSplit, id portID, port splitv1.Port
 }
 
 // protocolOf is what a port of the root Service is taken for.
-func (o overrides) protocolOf(p corev1.ServicePort) Protocol {
+func (o overrides) protocolOf(p corev1.ServicePort) traffic.Protocol {
 	if protocol, found := o.protocols[idOf(p)]; found {
 		return protocol
 	}
@@ -106,18 +107,18 @@ func portWeights(split *splitv1.TrafficSplit, given map[string]splitv1.PortWeigh
 // portProtocols are the protocols that a split can name, with the transport that
 // carries them.
 var portProtocols = map[string]struct {
-	protocol  Protocol
+	protocol  traffic.Protocol
 	transport corev1.Protocol
 }{
-	"HTTP":  {ProtocolHTTP, corev1.ProtocolTCP},
-	"HTTP2": {ProtocolHTTP2, corev1.ProtocolTCP},
-	"HTTPS": {ProtocolTCP, corev1.ProtocolTCP}, // its bytes are passed on unread
-	"TCP":   {ProtocolTCP, corev1.ProtocolTCP},
-	"UDP":   {ProtocolUDP, corev1.ProtocolUDP},
+	"HTTP":  {traffic.ProtocolHTTP, corev1.ProtocolTCP},
+	"HTTP2": {traffic.ProtocolHTTP2, corev1.ProtocolTCP},
+	"HTTPS": {traffic.ProtocolTCP, corev1.ProtocolTCP}, // its bytes are passed on unread
+	"TCP":   {traffic.ProtocolTCP, corev1.ProtocolTCP},
+	"UDP":   {traffic.ProtocolUDP, corev1.ProtocolUDP},
 }
 
 // protocolOn is the protocol of a name on a port.
-func protocolOn(id portID, name string) (Protocol, error) {
+func protocolOn(id portID, name string) (traffic.Protocol, error) {
 	known, found := portProtocols[name]
 	switch {
 	case !found:
@@ -151,7 +152,7 @@ func (id portID) over(t corev1.Protocol) portID {
 }
 
 // checkPorts refuses rules of ports that the root Service has not.
-func checkPorts(o overrides, root *corev1.Service) []Problem {
+func checkPorts(o overrides, root *corev1.Service) []traffic.Problem {
 	known := map[portID]bool{}
 	var ids []string
 	for _, p := range root.Spec.Ports {
@@ -160,16 +161,16 @@ func checkPorts(o overrides, root *corev1.Service) []Problem {
 	}
 	named := slices.AppendSeq(slices.Collect(maps.Keys(o.weights)), maps.Keys(o.protocols))
 	slices.Sort(named)
-	var problems []Problem
+	var problems []traffic.Problem
 	for _, id := range slices.Compact(named) {
 		if !known[id] {
-			problems = append(problems, refuse(splitv1.ReasonInvalid, "%s: Service %q has no port %s; name one of %.200s, or remove it",
-				FieldPorts, root.Name, id, strings.Join(ids, ", ")))
+			problems = append(problems, traffic.Refuse(splitv1.ReasonInvalid, "%s: Service %q has no port %s; name one of %.200s, or remove it",
+				traffic.FieldPorts, root.Name, id, strings.Join(ids, ", ")))
 		}
 	}
 	if len(o.weights) > 0 && len(root.Spec.Ports) > maxWeighedPorts {
-		problems = append(problems, refuse(splitv1.ReasonInvalid, "%s: Service %q has %d ports, and weights of their own can be given to at most %d; move some to another Service",
-			FieldPorts, root.Name, len(root.Spec.Ports), maxWeighedPorts))
+		problems = append(problems, traffic.Refuse(splitv1.ReasonInvalid, "%s: Service %q has %d ports, and weights of their own can be given to at most %d; move some to another Service",
+			traffic.FieldPorts, root.Name, len(root.Spec.Ports), maxWeighedPorts))
 	}
 	return problems
 }

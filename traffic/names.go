@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package traffic
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+)
+
+// Finalizer on a TrafficSplit lets its controller restore the root Service before the split
+// is gone. Who makes a split for a router of the operator makes it with the finalizer, which
+// saves the controller a write.
+const Finalizer = "serin.dev/trafficsplit"
+
+// FieldManager owns the fields that the controller of TrafficSplits and its routers write.
+const FieldManager = "serin-trafficsplit"
+
+// LabelProxy on an object says that it belongs to the proxy of the TrafficSplit
+// that it names. As a key of a root Service's selector it keeps the pods of the app from being
+// endpoints, which have no such label, so that the proxies alone are.
+const LabelProxy = "serin.dev/proxy"
+
+// ProxyName is the name of every object of a split's proxy. Its pods' names begin with it
+// and a hyphen.
+func ProxyName(split string) string { return "serin-proxy-" + split }
+
+// SharedProxyName is the name of every object that the proxies of all splits of a namespace
+// share. Its label LabelProxy is empty.
+const SharedProxyName = "serin-proxy"
+
+// IndexProxy is the index of the cache that has the pods of a split's proxies by the
+// name of the split. The TrafficSplit controller makes it for all routers.
+const IndexProxy = "trafficsplit.serin.dev/proxy-of"
+
+// IndexEndpoints is the index of the cache that has EndpointSlices by the name of their Service.
+const IndexEndpoints = "trafficsplit.serin.dev/service"
+
+// unmatchedPrefix begins the names of these Services.
+const unmatchedPrefix = "serin-unmatched-"
+
+// UnmatchedName is the name of the Service for a split's requests that match none.
+func UnmatchedName(split string) string {
+	name := unmatchedPrefix + split
+	if len(name) <= validation.DNS1035LabelMaxLength && !strings.Contains(name, ".") {
+		return name
+	}
+	sum := sha256.Sum256([]byte(split))
+	return unmatchedPrefix + hex.EncodeToString(sum[:8])
+}
+
+// LabelProxyNamespace on a NetworkPolicy names the namespace of the split that it was made for,
+// which may be another one than its own.
+const LabelProxyNamespace = "serin.dev/proxy-namespace"
+
+// IndexPolicies is the index of the cache that has NetworkPolicies by PolicyKeys, whatever their
+// namespace. The TrafficSplit controller makes it for all routers.
+const IndexPolicies = "trafficsplit.serin.dev/policies"
+
+// PoliciesOfClients are the NetworkPolicies that say where pods may send to.
+const PoliciesOfClients = "clients"
+
+// PoliciesFor are the NetworkPolicies that were made for a split.
+func PoliciesFor(split types.NamespacedName) string { return "split/" + split.String() }
+
+// PolicyKeys are the keys of a NetworkPolicy in IndexPolicies.
+func PolicyKeys(policy *networkingv1.NetworkPolicy) []string {
+	var keys []string
+	if split, found := MadeFor(policy.Labels); found {
+		keys = append(keys, PoliciesFor(split))
+	}
+	if len(policy.Spec.Egress) > 0 {
+		keys = append(keys, PoliciesOfClients)
+	}
+	return keys
+}
+
+// MadeFor is the split that a NetworkPolicy with these labels was made for.
+func MadeFor(labels map[string]string) (split types.NamespacedName, found bool) {
+	split = types.NamespacedName{Namespace: labels[LabelProxyNamespace], Name: labels[LabelProxy]}
+	return split, split.Namespace != "" && split.Name != ""
+}
+
+// Fields of a split beyond the specification, as messages name them.
+const (
+	FieldRouting        = "metadata.annotations[" + splitv1.AnnotationRouting + "]"
+	FieldRouter         = FieldRouting + ".router"
+	FieldDefaultBackend = FieldRouting + ".defaultBackend"
+	FieldRoutes         = FieldRouting + ".routes"
+	FieldMirror         = FieldRouting + ".mirror"
+	FieldStickyCookie   = FieldRouting + ".stickyCookie"
+	FieldPorts          = FieldRouting + ".ports"
+	FieldProxyResources = FieldRouting + ".proxyResources"
+	FieldProxyPods      = FieldRouting + ".proxyPods"
+)

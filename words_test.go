@@ -119,13 +119,12 @@ var notYet = map[string][]string{
 	"controllers/release tests":           {"calm", "inPath", "take out", "tell apart"},
 	"controllers/trafficsplit tests":      {"break off", "story", "take out"},
 	"controllers/trafficsplit/plan":       {"tell apart"},
-	"controllers/trafficsplit/plan tests": {"in a circle", "take out"},
+	"controllers/trafficsplit/plan tests": {"take out"},
 	// Names of golden logs, a message of Istio's router and a count of the exploration.
 	"docs":                     {"tell apart"},
 	"metricsapi/server":        {"take out"},
 	"proxy/counts":             {"tell apart"},
-	"traffic":                  {"in a circle", "tell apart"},
-	"traffic tests":            {"in a circle"},
+	"traffic":                  {"tell apart"},
 	"traffic/gatewayapi tests": {"scene", "tell apart"},
 	"traffic/istio":            {"tell apart"},
 }

@@ -76,7 +76,7 @@ func checkMirror(mirror *traffic.Mirror, root string) []traffic.Problem {
 		"%s: %q is the split's own root Service; name the Service of a single version", traffic.FieldMirror, root)}
 }
 
-// checkProtocols refuses ports whose requests can't be told apart, when that is
+// checkProtocols refuses ports whose requests can't be distinguished, when that is
 // what the split asks for.
 func checkProtocols(split *splitv1.TrafficSplit, root *corev1.Service, r routing) []traffic.Problem {
 	var problems []traffic.Problem

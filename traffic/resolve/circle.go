@@ -19,12 +19,12 @@ type OtherSplit struct {
 	Served bool
 }
 
-// Circle refuses a split that would send requests round in a circle: its backend is
+// Circle refuses a split that closes a cycle: its backend is
 // the root Service of a second split, that one's of a third, and one of theirs is the
 // root Service of the first.
 //
 // A chain that ends is fine: a split does not know of the next one, which is the
-// "secondary proxy" of the specification. Of the splits that close a circle the one
+// "secondary proxy" of the specification. Of the splits that close a cycle the one
 // that came last is refused, so that a new split changes the traffic of no other one:
 //
 //	a split                                                | counts for the others
@@ -50,7 +50,7 @@ func Circle(split *splitv1.TrafficSplit, others []OtherSplit) []traffic.Problem 
 		}
 		if path := edges.path(t.service, root); path != nil {
 			return []traffic.Problem{traffic.Refuse(splitv1.ReasonCircular,
-				"%s: requests would go round in a circle, from Service %s; remove %q, or change the other split",
+				"%s: requests would loop, from Service %s; remove %q, or change the other split",
 				t.field, path.String(root), t.service)}
 		}
 	}

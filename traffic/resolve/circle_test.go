@@ -59,7 +59,7 @@ func TestCircle(t *testing.T) {
 		},
 		"two splits that send to each other": {
 			split: aged("a", 2, "web", "blue", "api"), others: []resolve.OtherSplit{served(aged("b", 1, "api", "web"))},
-			want: `spec.backends: requests would go round in a circle, from Service "web" to "api" to "web" (TrafficSplit "b"); remove "api", or change the other split`,
+			want: `spec.backends: requests would loop, from Service "web" to "api" to "web" (TrafficSplit "b"); remove "api", or change the other split`,
 		},
 		"a circle of four": {
 			split:  aged("a", 2, "web", "api"),
@@ -71,35 +71,35 @@ func TestCircle(t *testing.T) {
 		},
 		"by the default backend": {
 			split:  routed(aged("a", 2, "web", "blue"), splitv1.Routing{DefaultBackend: "api"}),
-			others: []resolve.OtherSplit{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].defaultBackend: requests would go round",
+			others: []resolve.OtherSplit{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].defaultBackend: requests would loop",
 		},
 		"by a mirror": {
 			split:  routed(aged("a", 2, "web", "blue"), splitv1.Routing{Mirror: &splitv1.Mirror{Service: "api", Percent: 10}}),
-			others: []resolve.OtherSplit{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].mirror: requests would go round",
+			others: []resolve.OtherSplit{served(aged("b", 1, "api", "web"))}, want: "metadata.annotations[serin.dev/routing].mirror: requests would loop",
 		},
 		"by the other's fully qualified name": {
-			split: aged("a", 2, "web", "api"), others: []resolve.OtherSplit{served(aged("b", 1, "api.shop.svc.cluster.local", "web"))}, want: "circle",
+			split: aged("a", 2, "web", "api"), others: []resolve.OtherSplit{served(aged("b", 1, "api.shop.svc.cluster.local", "web"))}, want: "would loop",
 		},
 		"the older of two new ones is not refused": {
 			split: aged("a", 1, "web", "api"), others: []resolve.OtherSplit{idle(aged("b", 2, "api", "web"))},
 		},
 		"the younger of two new ones is": {
-			split: aged("a", 2, "web", "api"), others: []resolve.OtherSplit{idle(aged("b", 1, "api", "web"))}, want: "circle",
+			split: aged("a", 2, "web", "api"), others: []resolve.OtherSplit{idle(aged("b", 1, "api", "web"))}, want: "would loop",
 		},
 		"of the same age, the second by name is": {
-			split: aged("b", 1, "web", "api"), others: []resolve.OtherSplit{idle(aged("a", 1, "api", "web"))}, want: "circle",
+			split: aged("b", 1, "web", "api"), others: []resolve.OtherSplit{idle(aged("a", 1, "api", "web"))}, want: "would loop",
 		},
 		"the older one is when the younger one is served": {
-			split: aged("a", 1, "web", "api"), others: []resolve.OtherSplit{served(aged("b", 2, "api", "web"))}, want: "circle",
+			split: aged("a", 1, "web", "api"), others: []resolve.OtherSplit{served(aged("b", 2, "api", "web"))}, want: "would loop",
 		},
 		"one with live traffic does not mind what an older one was changed to": {
 			split: live(aged("a", 2, "web", "api"), "api"), others: []resolve.OtherSplit{served(aged("b", 1, "api", "web"))},
 		},
 		"one with live traffic is refused when it is changed to close the circle": {
-			split: live(aged("a", 1, "web", "blue", "api"), "blue"), others: []resolve.OtherSplit{served(aged("b", 2, "api", "web"))}, want: "circle",
+			split: live(aged("a", 1, "web", "blue", "api"), "blue"), others: []resolve.OtherSplit{served(aged("b", 2, "api", "web"))}, want: "would loop",
 		},
 		"live traffic counts, whatever the spec says by now": {
-			split: aged("a", 1, "web", "api"), others: []resolve.OtherSplit{idle(live(aged("b", 2, "api", "blue"), "web"))}, want: "circle",
+			split: aged("a", 1, "web", "api"), others: []resolve.OtherSplit{idle(live(aged("b", 2, "api", "blue"), "web"))}, want: "would loop",
 		},
 		"a split to itself is refused elsewhere": {split: aged("a", 1, "web", "web")},
 	} {

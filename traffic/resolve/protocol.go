@@ -11,7 +11,7 @@ import (
 )
 
 // appProtocols are the values of a Service port's appProtocol that name a protocol
-// whose requests can be told apart. Any other value is a byte stream to Serin: TLS
+// whose requests Serin can distinguish. Any other value is a byte stream to Serin: TLS
 // (https) is passed through connection by connection.
 var appProtocols = map[string]traffic.Protocol{
 	"http":              traffic.ProtocolHTTP,

@@ -508,14 +508,14 @@ func TestDecide(t *testing.T) {
 		},
 		"a split that closes a circle is withdrawn, since its proxies follow it by themselves": {
 			from: live(), edit: func(o *plan.Observation) {
-				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonCircular, Message: "in a circle"}}
+				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonCircular, Message: "a loop"}}
 				o.Direct = plan.Direct{Known: true, ReadyPods: 1}
 			},
 			actions: "RestoreRoot web", programmed: "False Pending",
 		},
 		"a split that closes a circle and has no data plane gets none": {
 			from: before(), edit: func(o *plan.Observation) {
-				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonCircular, Message: "in a circle"}}
+				o.Problems = []traffic.Problem{{Condition: splitv1.ConditionAccepted, Reason: splitv1.ReasonCircular, Message: "a loop"}}
 				o.Split.Finalizers, o.DataPlane = nil, traffic.State{}
 			},
 			programmed: "False Pending", message: "refused",

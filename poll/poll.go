@@ -9,10 +9,14 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+
+	"github.com/serin-dev/serin/poll/fair"
 )
 
 // Task is what is done again and again.
 type Task struct {
+	// Namespace is whose slots the task takes.
+	Namespace string
 	// From begins the grid on which the task is due: at From and after each Every.
 	From  time.Time
 	Every time.Duration
@@ -34,9 +38,9 @@ func (t *Task) left(now time.Time) time.Duration {
 // Poller does tasks. All methods may be called from any goroutine, before, during and
 // after Run.
 type Poller[K comparable] struct {
-	clock   clock.PassiveClock
-	workers int
-	due     workqueue.TypedDelayingInterface[K]
+	clock clock.PassiveClock
+	slots *fair.Slots
+	due   workqueue.TypedDelayingInterface[K]
 
 	mu    sync.Mutex
 	tasks map[K]*entry
@@ -48,10 +52,10 @@ type entry struct {
 	end context.CancelFunc
 }
 
-// New makes a Poller that does at most so many tasks at the same time.
-func New[K comparable](c clock.WithTicker, workers int) *Poller[K] {
+// New makes a Poller that does as many tasks at the same time as there are slots.
+func New[K comparable](c clock.WithTicker, slots *fair.Slots) *Poller[K] {
 	return &Poller[K]{
-		clock: c, workers: workers, tasks: map[K]*entry{},
+		clock: c, slots: slots, tasks: map[K]*entry{},
 		due: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Clock: c}),
 	}
 }
@@ -87,29 +91,27 @@ func (p *Poller[K]) remove(key K) {
 // Run does tasks until ctx ends, waits for those under way, and returns nil. It may be
 // called once.
 func (p *Poller[K]) Run(ctx context.Context) error {
-	var workers sync.WaitGroup
-	for range p.workers {
-		workers.Go(func() {
-			for p.work(ctx) {
-			}
-		})
-	}
-	<-ctx.Done()
-	p.due.ShutDown()
-	workers.Wait()
+	context.AfterFunc(ctx, p.due.ShutDown)
+	Serve(p.due, p.slots, p.namespace, func(key K) { p.work(ctx, key) })
 	return nil
 }
 
-// work does the next task that is due; false when there will be none any more.
-func (p *Poller[K]) work(ctx context.Context) bool {
-	key, over := p.due.Get()
-	if over {
-		return false
+// namespace is that of a task, if it was not removed.
+func (p *Poller[K]) namespace(key K) (of string, there bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.tasks[key]
+	if e == nil {
+		return "", false
 	}
-	defer p.due.Done(key)
+	return e.Namespace, true
+}
+
+// work does a task, and has it done again when it is due next.
+func (p *Poller[K]) work(ctx context.Context, key K) {
 	e, ctx := p.begin(ctx, key)
 	if e == nil {
-		return true
+		return
 	}
 	e.Do(ctx)
 	p.mu.Lock()
@@ -118,7 +120,6 @@ func (p *Poller[K]) work(ctx context.Context) bool {
 	if p.tasks[key] == e {
 		p.due.AddAfter(key, e.left(p.clock.Now()))
 	}
-	return true
 }
 
 // begin is the task to do; nil when it was removed.

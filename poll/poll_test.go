@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
+
+	"github.com/serin-dev/serin/poll/fair"
 )
 
 // diary is when each task was done, in a bubble of synctest.
@@ -24,8 +26,9 @@ type diary struct {
 	most  int
 }
 
+// task is one of a namespace of its own.
 func (d *diary) task(key string, every time.Duration) Task {
-	return Task{From: d.begun, Every: every, Do: func(ctx context.Context) { d.do(ctx, key) }}
+	return Task{Namespace: key, From: d.begun, Every: every, Do: func(ctx context.Context) { d.do(ctx, key) }}
 }
 
 func (d *diary) do(ctx context.Context, key string) {
@@ -47,10 +50,10 @@ func (d *diary) do(ctx context.Context, key string) {
 }
 
 // play runs a Poller in a bubble while the test goes on.
-func play(t *testing.T, workers int, test func(p *Poller[string], d *diary)) {
+func play(t *testing.T, slots int, test func(p *Poller[string], d *diary)) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &diary{begun: time.Now(), times: map[string][]time.Duration{}, takes: map[string]time.Duration{}}
-		p := New[string](clock.RealClock{}, workers)
+		p := New[string](clock.RealClock{}, fair.NewSlots(fair.Limits{Slots: slots}))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- p.Run(ctx) }()
@@ -119,7 +122,7 @@ func TestWhatASlowTaskMissesIsNotMadeUpFor(t *testing.T) {
 	})
 }
 
-func TestNoMoreTasksThanWorkersAreDoneAtOnce(t *testing.T) {
+func TestNoMoreTasksThanSlotsAreDoneAtOnce(t *testing.T) {
 	play(t, 3, func(p *Poller[string], d *diary) {
 		for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 			d.takes[key] = time.Second
@@ -129,6 +132,38 @@ func TestNoMoreTasksThanWorkersAreDoneAtOnce(t *testing.T) {
 		if d.most != 3 || len(d.times) != 7 {
 			t.Errorf("%d of %d tasks at once, want 3 of 7", d.most, len(d.times))
 		}
+	})
+}
+
+func TestTasksOfANamespaceWaitForEachOther(t *testing.T) {
+	play(t, 4, func(p *Poller[string], d *diary) {
+		for _, key := range []string{"a", "b", "c"} {
+			d.takes[key] = time.Second
+			task := d.task(key, 10*time.Second)
+			task.Namespace = "shop"
+			p.Set(key, task)
+		}
+		p.Set("other", d.task("other", 10*time.Second))
+		pass(15 * time.Second)
+		if d.most != 3 || len(d.times["other"]) != 1 || d.times["other"][0] != 10*time.Second {
+			t.Errorf("%d at once, %v", d.most, d.times)
+		}
+		if third := max(d.times["a"][0], d.times["b"][0], d.times["c"][0]); third != 11*time.Second {
+			t.Errorf("the third of the namespace was done at %s", third)
+		}
+	})
+}
+
+func TestATaskThatIsRemovedWhileItWaitsIsNotDone(t *testing.T) {
+	play(t, 1, func(p *Poller[string], d *diary) {
+		d.takes["a"] = time.Minute
+		p.Set("a", d.task("a", 5*time.Second))
+		p.Set("b", d.task("b", 6*time.Second))
+		pass(7 * time.Second)
+		p.Remove("b")
+		p.Remove("a")
+		pass(time.Minute)
+		d.expect(t, map[string][]time.Duration{"a": seconds(5), "a ended": seconds(7)})
 	})
 }
 

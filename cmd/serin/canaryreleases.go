@@ -41,7 +41,15 @@ func (o *managerOptions) addCanaryReleases(mgr manager.Manager) error {
 	}
 	helm := child.New(mgr.GetConfig(), child.Options{Program: program, Account: account})
 	// Those of Rollouts are known by the names of Rollouts, which may be those of Services.
-	measured := newProxies(mgr, canaryWindow, nil)
+	measured, err := newProxies(mgr, "canary-traffic", canaryWindow, nil)
+	if err != nil {
+		return err
+	}
+	for work, slots := range helm.Slots() {
+		if err := reportSlots(work, slots); err != nil {
+			return err
+		}
+	}
 	if err := mgr.Add(measured); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/serin-dev/serin/controllers/kit/bounds"
+	"github.com/serin-dev/serin/poll/fair"
 )
 
 // newCaches judges the caches of a manager. Whether the API answers is asked of itself,
@@ -25,6 +26,19 @@ func newCaches(config *rest.Config) (*bounds.Caches, error) {
 	return bounds.NewCaches(clock.RealClock{}, func(ctx context.Context) error {
 		return api.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	}), nil
+}
+
+// newSlots are those of one kind of work, which namespaces share, with metrics of their use.
+func newSlots(work string, n int) (*fair.Slots, error) {
+	slots := fair.NewSlots(fair.Limits{Slots: n})
+	return slots, reportSlots(work, slots)
+}
+
+func reportSlots(work string, slots *fair.Slots) error {
+	if err := metrics.Registry.Register(bounds.NewSlotUse(work, slots)); err != nil {
+		return fmt.Errorf("register the metrics of slots for %s: %w", work, err)
+	}
+	return nil
 }
 
 // addHealth adds the probes: ready with filled caches, alive while they follow the API.

@@ -152,7 +152,11 @@ func (o *managerOptions) run(ctx context.Context) error {
 
 // addControllers adds everything that the manager runs.
 func (o *managerOptions) addControllers(ctx context.Context, mgr manager.Manager) error {
-	confirmed := reports.New(reports.Options{Version: build.Version(), Source: reports.NewHTTP(), Clock: clock.RealClock{}})
+	slots, err := newSlots("confirmations", 64)
+	if err != nil {
+		return err
+	}
+	confirmed := reports.New(reports.Options{Version: build.Version(), Source: reports.NewHTTP(), Clock: clock.RealClock{}, Slots: slots})
 	if err := mgr.Add(confirmed); err != nil {
 		return err
 	}

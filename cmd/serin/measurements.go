@@ -26,7 +26,10 @@ func (o *managerOptions) addMeasurements(mgr manager.Manager, routers []traffic.
 		return nil, err
 	}
 	changed := changes.New()
-	proxies := newProxies(mgr, o.window, changed)
+	proxies, err := newProxies(mgr, "traffic", o.window, changed)
+	if err != nil {
+		return nil, err
+	}
 	others := sampling.NewTrafficMetrics(lister, clock.RealClock{}, changed)
 	if len(o.scope.namespaces) > 0 {
 		others.Apart()
@@ -52,11 +55,16 @@ func servesTrafficMetrics(mapper meta.RESTMapper) func() bool {
 	}
 }
 
-// newProxies reads the counters of Serin's own proxies.
-func newProxies(mgr manager.Manager, interval time.Duration, changed changes.Channel) *sampling.Proxies {
+// newProxies reads the counters of Serin's own proxies, in slots for that work.
+func newProxies(mgr manager.Manager, work string, interval time.Duration, changed changes.Channel) (*sampling.Proxies, error) {
+	slots, err := newSlots(work, 32)
+	if err != nil {
+		return nil, err
+	}
 	return sampling.NewProxies(sampling.ProxiesOptions{
 		Pods: mgr.GetClient(), Port: conf.AgentPort, Source: scrape.New(scrape.Options{}), Clock: clock.RealClock{}, Interval: interval, Changes: changed,
-	})
+		Slots: slots,
+	}), nil
 }
 
 // proxyRouters are those that run proxies of Serin's.

@@ -74,9 +74,13 @@ func (o *outboundOptions) reach(mgr manager.Manager, scope scopeOptions) (egress
 
 // add has hooks and notifications sent by the leader.
 func (o *outboundOptions) add(mgr manager.Manager, policy egress.Policy, roots *x509.CertPool) (*notify.Sender, error) {
+	slots, err := newSlots("outbound", 32)
+	if err != nil {
+		return nil, err
+	}
 	// Secrets are read past the cache, one by one: nothing may list or watch them.
 	sender := notify.New(mgr.GetAPIReader(), policy, clock.RealClock{}, notify.Options{
-		UserAgent: "serin/" + build.Version(), ServiceAccount: o.serviceAccount, Roots: roots,
+		UserAgent: "serin/" + build.Version(), ServiceAccount: o.serviceAccount, Roots: roots, Slots: slots,
 	})
 	if err := metrics.Registry.Register(sender); err != nil {
 		return nil, fmt.Errorf("register the metrics of hooks and notifications: %w", err)

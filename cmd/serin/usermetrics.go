@@ -38,7 +38,11 @@ func (o *managerOptions) addUserMetrics(mgr manager.Manager, measured *sampling.
 		},
 		ServiceAccount: o.outbound.serviceAccount,
 	}
-	loop := metrics.New(providers.Build, direct, clock.RealClock{}, metrics.Options{})
+	slots, err := newSlots("metrics", 32)
+	if err != nil {
+		return nil, err
+	}
+	loop := metrics.New(providers.Build, direct, clock.RealClock{}, metrics.Options{Slots: slots})
 	if err := mgr.Add(loop); err != nil {
 		return nil, fmt.Errorf("add the metrics of users: %w", err)
 	}

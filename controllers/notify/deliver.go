@@ -12,18 +12,6 @@ import (
 // spread is how much of a delay is added to it at random, at most.
 const spread = 0.25
 
-// work takes deliveries from the queue until it is shut down.
-func (s *Sender) work(ctx context.Context) {
-	for {
-		d, over := s.queue.Get()
-		if over {
-			return
-		}
-		s.deliver(ctx, d)
-		s.queue.Done(d)
-	}
-}
-
 // deliver makes one attempt, unless the delivery was forgotten or has to wait.
 func (s *Sender) deliver(ctx context.Context, d *delivery) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -48,7 +36,7 @@ func (s *Sender) begin(d *delivery, cancel context.CancelFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d.forgotten {
-		s.wake(d.host)
+		s.wake(d.lane)
 		return false
 	}
 	if !s.gate.enter(d) {
@@ -84,16 +72,16 @@ func (s *Sender) finish(d *delivery, a answer) (delay time.Duration, again bool)
 	return s.delay(d, a)
 }
 
-// leave makes room for the next at the same host.
+// leave makes room for the next in the same lane.
 func (s *Sender) leave(d *delivery) {
 	d.cancel = nil
 	s.gate.leave(d)
-	s.wake(d.host)
+	s.wake(d.lane)
 }
 
-// wake lets the first delivery that waits for a host come back.
-func (s *Sender) wake(host string) {
-	if next := s.gate.next(host); next != nil {
+// wake lets the first delivery that waits in a lane come back.
+func (s *Sender) wake(lane string) {
+	if next := s.gate.next(lane); next != nil {
 		s.queue.Add(next)
 	}
 }

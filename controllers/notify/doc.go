@@ -9,11 +9,11 @@
 // requests are handed over again, with the same identity in the header
 // Idempotency-Key, so that a receiver recognises what it has taken before.
 //
-//	Send ──> queue ──> one of Workers ──> at most PerHost at once ──> endpoint
-//	           ^                                                        │
-//	           └── not yet: after CallAgain · failed: back-off ──────────┤
-//	                                                                    │
-//	Changed <── outcome or message is another one <─────────────────────┘
+//	Send ──> queue ──> a slot of the namespace ──> at most PerHost at once ──> endpoint
+//	           ^                                                                 │
+//	           └── not yet: after CallAgain · failed: back-off ──────────────────┤
+//	                                                                             │
+//	Changed <── outcome or message is another one <──────────────────────────────┘
 //
 // The package decides nothing about a release. Of an answer it looks at the status
 // and at Retry-After only; no word of it gets into a message. Where requests may

@@ -2,9 +2,10 @@
 
 package notify
 
-// gate bounds how many deliveries run at once at each host, so that a slow host
-// holds up its own ones only. A request without room waits at the gate, not in a
-// worker, first come first served. The Sender's lock guards it.
+// gate bounds how many deliveries of a namespace run at once at each host, so that a
+// slow host holds up its own ones only, and no other namespace's. A request without
+// room waits at the gate, not in a slot, first come first served. The Sender's lock
+// guards it.
 type gate struct {
 	limit int
 	lanes map[string]*lane
@@ -18,10 +19,10 @@ type lane struct {
 // enter reports whether the delivery may run now; it then has to leave. Otherwise
 // it waits until next returns it.
 func (g *gate) enter(d *delivery) bool {
-	l := g.lanes[d.host]
+	l := g.lanes[d.lane]
 	if l == nil {
 		l = &lane{}
-		g.lanes[d.host] = l
+		g.lanes[d.lane] = l
 	}
 	if l.running >= g.limit {
 		l.waiting = append(l.waiting, d)
@@ -33,17 +34,17 @@ func (g *gate) enter(d *delivery) bool {
 
 // leave makes room.
 func (g *gate) leave(d *delivery) {
-	l := g.lanes[d.host]
+	l := g.lanes[d.lane]
 	l.running--
 	if l.running == 0 && len(l.waiting) == 0 {
-		delete(g.lanes, d.host)
+		delete(g.lanes, d.lane)
 	}
 }
 
-// next takes the first delivery that waits at a host with room; nil when there is
+// next takes the first delivery that waits in a lane with room; nil when there is
 // none. A caller that gets one that does not run after all has to take the next.
-func (g *gate) next(host string) *delivery {
-	l := g.lanes[host]
+func (g *gate) next(name string) *delivery {
+	l := g.lanes[name]
 	if l == nil || len(l.waiting) == 0 || l.running >= g.limit {
 		return nil
 	}
@@ -51,7 +52,7 @@ func (g *gate) next(host string) *delivery {
 	l.waiting[0] = nil
 	l.waiting = l.waiting[1:]
 	if l.running == 0 && len(l.waiting) == 0 {
-		delete(g.lanes, host)
+		delete(g.lanes, name)
 	}
 	return d
 }

@@ -5,6 +5,8 @@ package notify
 import (
 	"crypto/x509"
 	"time"
+
+	"github.com/serin-dev/serin/poll/fair"
 )
 
 // Options of a Sender. What is zero gets the default.
@@ -25,9 +27,10 @@ type Options struct {
 	// after each further one, up to MaxRetry. Default 1 s and 5 min. A quarter at most
 	// is added at random, so that what failed together does not come back together.
 	FirstRetry, MaxRetry time.Duration
-	// Workers is the number of requests at once. Default 32.
-	Workers int
-	// PerHost is the number of requests at once to one host and port. Default 4.
+	// Slots bound the number of requests at once. Default: 32.
+	Slots *fair.Slots
+	// PerHost is the number of requests of a namespace at once to one host and port.
+	// Default 4.
 	PerHost int
 }
 
@@ -38,7 +41,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.CallAgain, 10*time.Second)
 	setDefault(&o.FirstRetry, time.Second)
 	setDefault(&o.MaxRetry, 5*time.Minute)
-	setDefault(&o.Workers, 32)
+	if o.Slots == nil {
+		o.Slots = fair.NewSlots(fair.Limits{Slots: 32})
+	}
 	setDefault(&o.PerHost, 4)
 	return o
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/serin-dev/serin/analysis/egress"
+	"github.com/serin-dev/serin/poll"
 )
 
 // Sender delivers requests in the background until they are taken. It is safe for
@@ -40,12 +41,12 @@ type Sender struct {
 }
 
 // delivery is one request under way. It is at one place at a time: in the queue,
-// delayed by it, at the gate, or with a worker.
+// delayed by it, at the gate, or waiting for a slot or in it.
 type delivery struct {
 	rollout types.NamespacedName
 	request Request
-	// host and port that it goes to.
-	host string
+	// lane is that of its namespace for the host and port that it goes to.
+	lane string
 
 	// The Sender's lock guards what follows.
 	result    Result
@@ -87,7 +88,7 @@ func (s *Sender) Send(rollout types.NamespacedName, r Request) {
 	}
 	r.Endpoint = *r.Endpoint.DeepCopy()
 	r.Body = bytes.Clone(r.Body)
-	d := &delivery{rollout: rollout, request: r, host: hostOf(r.Endpoint.URL)}
+	d := &delivery{rollout: rollout, request: r, lane: rollout.Namespace + "/" + hostOf(r.Endpoint.URL)}
 	if s.deliveries[rollout] == nil {
 		s.deliveries[rollout] = map[string]*delivery{}
 	}
@@ -144,15 +145,14 @@ func (s *Sender) NeedLeaderElection() bool { return true }
 // Start sends until ctx ends. What is being sent then is cancelled; it is handed
 // over again to the next leader.
 func (s *Sender) Start(ctx context.Context) error {
-	var workers sync.WaitGroup
-	for range s.options.Workers {
-		workers.Go(func() { s.work(ctx) })
-	}
-	workers.Go(func() { s.notify(ctx) })
-	<-ctx.Done()
-	s.queue.ShutDown()
-	s.unreported.ShutDown()
-	workers.Wait()
+	var telling sync.WaitGroup
+	telling.Go(func() { s.notify(ctx) })
+	context.AfterFunc(ctx, func() {
+		s.queue.ShutDown()
+		s.unreported.ShutDown()
+	})
+	poll.Serve(s.queue, s.options.Slots, func(d *delivery) (string, bool) { return d.rollout.Namespace, true }, func(d *delivery) { s.deliver(ctx, d) })
+	telling.Wait()
 	return nil
 }
 

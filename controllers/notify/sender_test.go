@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/analysis/egress"
+	"github.com/serin-dev/serin/poll/fair"
 )
 
 func TestARequestIsDeliveredOnceHoweverOftenItIsHandedOver(t *testing.T) {
@@ -237,7 +238,7 @@ func receive[T any](t *testing.T, what string, from <-chan T) T {
 
 func TestASlowEndpointDelaysNoOther(t *testing.T) {
 	slow, quick := block(t), listen(t, nil)
-	s := play(t, cluster(), loopback, Options{Workers: 3, PerHost: 2, Timeout: time.Minute})
+	s := play(t, cluster(), loopback, Options{Slots: fair.NewSlots(fair.Limits{Slots: 5}), PerHost: 2, Timeout: time.Minute})
 	const many = 10
 	for i := range many {
 		s.Send(website, question("slow-"+strconv.Itoa(i), slow.URL))
@@ -273,7 +274,7 @@ func TestWhatIsForgottenIsCancelledAndMakesRoomForOthers(t *testing.T) {
 	s.await("both wait", 0, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		l := s.gate.lanes[hostOf(b.URL)]
+		l := s.gate.lanes["shop/"+hostOf(b.URL)]
 		return l != nil && len(l.waiting) == 2
 	})
 	s.Keep(website, []string{"stays", "unknown"})

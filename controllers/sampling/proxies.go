@@ -24,6 +24,7 @@ import (
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/controllers/kit/changes"
 	"github.com/serin-dev/serin/poll"
+	"github.com/serin-dev/serin/poll/fair"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -48,8 +49,8 @@ type ProxiesOptions struct {
 	// Interval is the time between two readings of a target, and so the length of a window.
 	// Default: analysis.WindowLength.
 	Interval time.Duration
-	// Concurrency is how many targets are read at once. Default 32.
-	Concurrency int
+	// Slots bound how many targets are read at once. Default: 32.
+	Slots *fair.Slots
 	// Changes learns of each new window and each change of health. Optional.
 	Changes changes.Channel
 }
@@ -67,9 +68,11 @@ type Proxies struct {
 // NewProxies makes Proxies. They measure once they are started.
 func NewProxies(o ProxiesOptions) *Proxies {
 	o.Interval = cmp.Or(o.Interval, analysis.WindowLength)
-	o.Concurrency = cmp.Or(o.Concurrency, 32)
+	if o.Slots == nil {
+		o.Slots = fair.NewSlots(fair.Limits{Slots: 32})
+	}
 	return &Proxies{
-		ProxiesOptions: o, begun: o.Clock.Now(), poller: poll.New[types.NamespacedName](o.Clock, o.Concurrency),
+		ProxiesOptions: o, begun: o.Clock.Now(), poller: poll.New[types.NamespacedName](o.Clock, o.Slots),
 		targets: map[types.NamespacedName]*target{},
 	}
 }
@@ -147,7 +150,9 @@ func (p *Proxies) watch(key types.NamespacedName, spec analysis.Target, weight a
 	if t == nil || !t.sameBackends(spec) {
 		t = &target{}
 		p.targets[key] = t
-		p.poller.Set(key, poll.Task{From: p.begun, Every: p.Interval, Do: func(ctx context.Context) { p.scrape(ctx, key, t) }})
+		p.poller.Set(key, poll.Task{
+			Namespace: key.Namespace, From: p.begun, Every: p.Interval, Do: func(ctx context.Context) { p.scrape(ctx, key, t) },
+		})
 	}
 	if t.spec.Equal(spec) && t.weight == weight {
 		return

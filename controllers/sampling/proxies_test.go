@@ -20,6 +20,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/controllers/kit/changes"
+	"github.com/serin-dev/serin/poll/fair"
 )
 
 // k is the Rollout that is measured.
@@ -78,9 +79,9 @@ func targetOf(canary string) analysis.Target {
 }
 
 // collecting starts Proxies in a bubble and stops them at the end of the test.
-func collecting(t *testing.T, s *counting, concurrency int) *Proxies {
+func collecting(t *testing.T, s *counting, slots int) *Proxies {
 	t.Helper()
-	p := newProxies(s, clock.RealClock{}, concurrency)
+	p := newProxies(s, clock.RealClock{}, slots)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.Start(ctx) }()
@@ -94,8 +95,12 @@ func collecting(t *testing.T, s *counting, concurrency int) *Proxies {
 	return p
 }
 
-func newProxies(s Source, c clock.WithTicker, concurrency int) *Proxies {
-	return NewProxies(ProxiesOptions{Source: s, Clock: c, Concurrency: concurrency, Changes: changes.New()})
+func newProxies(s Source, c clock.WithTicker, slots int) *Proxies {
+	o := ProxiesOptions{Source: s, Clock: c, Changes: changes.New()}
+	if slots > 0 {
+		o.Slots = fair.NewSlots(fair.Limits{Slots: slots})
+	}
+	return NewProxies(o)
 }
 
 func TestWindowsCloseEachIntervalAndTheOwnerIsTold(t *testing.T) {
@@ -185,7 +190,7 @@ func TestNoMoreTargetsThanAllowedAreScrapedAtOnce(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			return out, nil
 		}
-		c := collecting(t, s, 3)
+		c := collecting(t, s, 5) // of which a namespace gets three
 		for i := range 20 {
 			c.watch(named(strconv.Itoa(i)), targetOf("c"), analysis.Weight{Since: time.Now()})
 		}

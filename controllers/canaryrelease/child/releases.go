@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
-	"github.com/serin-dev/serin/controllers/kit/fair"
+	"github.com/serin-dev/serin/poll/fair"
 )
 
 // Limits of one call.
@@ -69,6 +69,11 @@ func New(config *rest.Config, o Options) *Releases {
 		o.Upgrade = Limits{Memory: memory, Time: upgradeTime, CPU: 2 * renderTime}
 	}
 	return &Releases{config: config, options: o, renders: fair.NewSlots(renderSlots), grades: fair.NewSlots(upgradeSlots)}
+}
+
+// Slots are those for calls of Helm, by what is called.
+func (r *Releases) Slots() map[string]*fair.Slots {
+	return map[string]*fair.Slots{"helm-render": r.renders, "helm-upgrade": r.grades}
 }
 
 // As is a configuration that acts as the account of a namespace.

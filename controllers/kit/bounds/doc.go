@@ -8,4 +8,5 @@
 //	NewClient      | a client whose reads of a cache end in time
 //	Lag            | whether a cache stopped following, pure
 //	Caches         | the probe and the metrics of that
+//	SlotUse        | the metrics of slots that namespaces share
 package bounds

@@ -20,6 +20,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit/changes"
 	"github.com/serin-dev/serin/controllers/sampling/resolve"
 	"github.com/serin-dev/serin/poll"
+	"github.com/serin-dev/serin/poll/fair"
 )
 
 // Builder makes what measures a metric. Its error names the field and the fix.
@@ -43,8 +44,8 @@ type Release struct {
 
 // Options of a Loop. What is zero gets the default.
 type Options struct {
-	// Concurrency is how many measurements are made at once. Default 32.
-	Concurrency int
+	// Slots bound how many measurements are made at once. Default: 32.
+	Slots *fair.Slots
 	// WriteEvery is the shortest time between two writes of an AnalysisResult. Default
 	// 15 s.
 	WriteEvery time.Duration
@@ -77,14 +78,14 @@ type release struct {
 
 // New makes a Loop that keeps AnalysisResults with the given client.
 func New(build Builder, results client.Client, clk clock.WithTicker, o Options) *Loop {
-	if o.Concurrency <= 0 {
-		o.Concurrency = 32
+	if o.Slots == nil {
+		o.Slots = fair.NewSlots(fair.Limits{Slots: 32})
 	}
 	if o.WriteEvery <= 0 {
 		o.WriteEvery = 15 * time.Second
 	}
 	return &Loop{
-		Channel: changes.New(), build: build, results: results, clock: clk, options: o, poller: poll.New[*metric](clk, o.Concurrency),
+		Channel: changes.New(), build: build, results: results, clock: clk, options: o, poller: poll.New[*metric](clk, o.Slots),
 		writes: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Second, time.Minute),
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "analysisresults", Clock: clk}),
@@ -143,7 +144,9 @@ func (l *Loop) begin(rollout types.NamespacedName, spec resolve.Metric) *metric 
 	if m.measurer, err = l.build(spec); err != nil {
 		m.measurer = broken{err: fmt.Errorf("%s.provider.%s.%w", spec.Field, spec.Provider.Type, err)}
 	}
-	l.poller.Set(m, poll.Task{From: l.clock.Now(), Every: spec.Interval, Do: func(ctx context.Context) { l.measure(ctx, rollout, m) }})
+	l.poller.Set(m, poll.Task{
+		Namespace: rollout.Namespace, From: l.clock.Now(), Every: spec.Interval, Do: func(ctx context.Context) { l.measure(ctx, rollout, m) },
+	})
 	l.poller.Now(m)
 	return m
 }

@@ -3,7 +3,6 @@
 package reports
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/serin-dev/serin/poll"
+	"github.com/serin-dev/serin/poll/fair"
 	"github.com/serin-dev/serin/proxy/confirmation"
 	"github.com/serin-dev/serin/skew"
 	"github.com/serin-dev/serin/traffic"
@@ -45,8 +45,8 @@ type Options struct {
 	Clock  clock.WithTicker
 	// Version of the operator. A proxy that it does not go with confirms nothing.
 	Version string
-	// Concurrency is how many proxies are read at once. Default 64.
-	Concurrency int
+	// Slots bound how many proxies are read at once. Default: 64.
+	Slots *fair.Slots
 }
 
 // Reports knows what the proxies of TrafficSplits serve.
@@ -78,9 +78,11 @@ type pod struct {
 
 // New makes Reports. They read once they are started.
 func New(o Options) *Reports {
-	o.Concurrency = cmp.Or(o.Concurrency, 64)
+	if o.Slots == nil {
+		o.Slots = fair.NewSlots(fair.Limits{Slots: 64})
+	}
 	return &Reports{
-		Options: o, begun: o.Clock.Now(), poller: poll.New[types.UID](o.Clock, o.Concurrency),
+		Options: o, begun: o.Clock.Now(), poller: poll.New[types.UID](o.Clock, o.Slots),
 		news: workqueue.NewTyped[types.NamespacedName](), changed: make(chan event.TypedGenericEvent[types.NamespacedName]),
 		splits: map[types.NamespacedName]*split{},
 	}
@@ -165,7 +167,9 @@ func (r *Reports) schedule(of types.NamespacedName, s *split, uid types.UID, pac
 		return
 	}
 	p.pace = pace
-	r.poller.Set(uid, poll.Task{From: r.begun, Every: pace, Do: func(ctx context.Context) { r.read(ctx, of, s, uid, p) }})
+	r.poller.Set(uid, poll.Task{
+		Namespace: of.Namespace, From: r.begun, Every: pace, Do: func(ctx context.Context) { r.read(ctx, of, s, uid, p) },
+	})
 }
 
 func (r *Reports) read(ctx context.Context, of types.NamespacedName, s *split, uid types.UID, p *pod) {

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fair
+
+import "slices"
+
+// Limits of a Queue.
+type Limits struct {
+	// Slots is how many tasks have one at the same time, at least 1.
+	Slots int
+	// PerNamespace is how many of them are of one namespace at most; zero for what is fair.
+	PerNamespace int
+	// Waiting is how many tasks of one namespace wait; zero for any number.
+	Waiting int
+}
+
+// Queue gives slots to tasks: to namespaces in turns, and within a namespace to the task that
+// waits for longest. A namespace gets one more only while it has fewer than are free:
+//
+//   - A namespace alone has half of the slots at most, and k that want all of them have each
+//     one of k+1 parts, so that one part stays free.
+//   - The last free slot goes to a namespace that has none.
+//   - Where none is free, a namespace that has none waits for at most one task of each other
+//     namespace. If each task ends within a time and there are fewer namespaces than slots,
+//     it waits for that time at most.
+//
+// It has no clock and is not for several goroutines.
+type Queue[T comparable] struct {
+	limits Limits
+	// holds are the namespaces of tasks with a slot, and held how many each has.
+	holds map[T]string
+	held  map[string]int
+	// waits are tasks without one, and turns their namespaces, the next one first.
+	waits map[string][]T
+	turns []string
+}
+
+// NewQueue makes a queue of which all slots are free.
+func NewQueue[T comparable](limits Limits) *Queue[T] {
+	return &Queue[T]{limits: limits, holds: map[T]string{}, held: map[string]int{}, waits: map[string][]T{}}
+}
+
+// Full reports whether no more tasks of a namespace should join.
+func (q *Queue[T]) Full(namespace string) bool {
+	return q.limits.Waiting > 0 && len(q.waits[namespace]) >= q.limits.Waiting
+}
+
+// Join adds a task that is not in the queue.
+func (q *Queue[T]) Join(namespace string, task T) {
+	if len(q.waits[namespace]) == 0 {
+		q.turns = append(q.turns, namespace)
+	}
+	q.waits[namespace] = append(q.waits[namespace], task)
+}
+
+// Next gives a free slot to a task, if there is one of both.
+func (q *Queue[T]) Next() (task T, given bool) {
+	turn := slices.IndexFunc(q.turns, q.may)
+	if turn < 0 {
+		return task, false
+	}
+	namespace := q.turns[turn]
+	task = q.waits[namespace][0]
+	q.turns = slices.Delete(q.turns, turn, turn+1)
+	if q.waits[namespace] = q.waits[namespace][1:]; len(q.waits[namespace]) > 0 {
+		q.turns = append(q.turns, namespace)
+	} else {
+		delete(q.waits, namespace)
+	}
+	q.holds[task] = namespace
+	q.held[namespace]++
+	return task, true
+}
+
+// may reports whether a namespace may have one more slot.
+func (q *Queue[T]) may(namespace string) bool {
+	held := q.held[namespace]
+	return held < q.limits.Slots-len(q.holds) && (q.limits.PerNamespace == 0 || held < q.limits.PerNamespace)
+}
+
+// Leave takes a task away, whether it has a slot or waits.
+func (q *Queue[T]) Leave(task T) {
+	if namespace, holds := q.holds[task]; holds {
+		delete(q.holds, task)
+		if q.held[namespace]--; q.held[namespace] == 0 {
+			delete(q.held, namespace)
+		}
+		return
+	}
+	for namespace, waiting := range q.waits {
+		i := slices.Index(waiting, task)
+		if i < 0 {
+			continue
+		}
+		if q.waits[namespace] = slices.Delete(waiting, i, i+1); len(q.waits[namespace]) == 0 {
+			delete(q.waits, namespace)
+			q.turns = slices.DeleteFunc(q.turns, func(n string) bool { return n == namespace })
+		}
+		return
+	}
+}
+
+// Load is how many slots tasks have, and how many tasks wait.
+type Load struct{ Held, Waiting int }
+
+// Loads are those of the namespaces that have a task.
+func (q *Queue[T]) Loads() map[string]Load {
+	loads := make(map[string]Load, len(q.held)+len(q.waits))
+	for namespace, n := range q.held {
+		loads[namespace] = Load{Held: n}
+	}
+	for namespace, waiting := range q.waits {
+		loads[namespace] = Load{Held: q.held[namespace], Waiting: len(waiting)}
+	}
+	return loads
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/serin-dev/serin/cmd/program"
 	"github.com/serin-dev/serin/cmd/serin/check"
+	"github.com/serin-dev/serin/cmd/serin/dashboard"
 	"github.com/serin-dev/serin/cmd/serin/trafficmetrics"
 )
 
@@ -17,6 +18,7 @@ import (
 var commands = []func() *cobra.Command{
 	newManagerCommand,
 	trafficmetrics.NewCommand,
+	dashboard.NewCommand,
 	check.NewInstallCommand,
 	check.NewUninstallCommand,
 }

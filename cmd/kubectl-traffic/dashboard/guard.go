@@ -24,10 +24,10 @@ var headers = map[string]string{
 	"X-Frame-Options":              "DENY",
 }
 
-// guard refuses requests for other hosts (a name of another site that was made to resolve to
+// Guard refuses requests for other hosts (a name of another site that was made to resolve to
 // this address), requests that pages of other origins make, and changes that do not
 // say where they come from.
-func guard(origins []string, next http.Handler) http.Handler {
+func Guard(origins []string, next http.Handler) http.Handler {
 	var hosts []string
 	for _, origin := range origins {
 		if u, err := url.Parse(origin); err == nil {

@@ -22,6 +22,8 @@ type Viewer struct {
 	Namespace string
 	// Cluster is how the viewer calls the cluster.
 	Cluster string
+	// Logout says that the viewer has logged in, and may log out.
+	Logout bool
 }
 
 // Viewers finds out whose a request is.
@@ -55,7 +57,7 @@ func NewHandler(o Options) http.Handler {
 	mux.Handle("GET /api/rollouts/{namespace}/{name}", s.viewed(s.release))
 	mux.Handle("POST /api/rollouts/{namespace}/{name}/actions", s.viewed(s.act))
 	mux.Handle("POST /api/rollouts/{namespace}/{name}/what-if", s.viewed(s.whatIf))
-	return guard(o.Origins, mux)
+	return Guard(o.Origins, mux)
 }
 
 // readTimeout bounds what is read from the cluster for one answer.
@@ -79,12 +81,13 @@ type about struct {
 	User     string `json:"user"`
 	Cluster  string `json:"cluster"`
 	ReadOnly bool   `json:"readOnly"`
+	Logout   bool   `json:"logout"`
 }
 
 func (s *server) aboutViewer(w http.ResponseWriter, r *http.Request, v *Viewer) {
 	ctx, cancel := context.WithTimeout(r.Context(), readTimeout)
 	defer cancel()
-	reply(w, http.StatusOK, about{User: v.user(ctx), Cluster: v.Cluster, ReadOnly: s.ReadOnly})
+	reply(w, http.StatusOK, about{User: v.user(ctx), Cluster: v.Cluster, ReadOnly: s.ReadOnly, Logout: v.Logout})
 }
 
 // problem is the answer to a request that was not carried out.

@@ -41,7 +41,7 @@ func (l *Loopback) FirstURL(origin, at string) string {
 func (l *Loopback) Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", NewHandler(o))
-	mux.Handle("GET "+openPath, guard(o.Origins, http.HandlerFunc(l.open)))
+	mux.Handle("GET "+openPath, Guard(o.Origins, http.HandlerFunc(l.open)))
 	return mux
 }
 

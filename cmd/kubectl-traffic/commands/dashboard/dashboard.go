@@ -3,15 +3,11 @@
 package dashboard
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
@@ -90,7 +86,7 @@ func (s *serving) run(cmd *cobra.Command, args []string) error {
 			}
 		}()
 	}
-	return serve(cmd.Context(), listener, handler)
+	return dashboard.Serve(cmd.Context(), listener, handler)
 }
 
 // viewer is the user that the flags of kubectl choose.
@@ -105,32 +101,4 @@ func (s *serving) viewer() (*dashboard.Viewer, error) {
 	}
 	name, err := s.cluster.Name()
 	return &dashboard.Viewer{API: api, Namespace: namespace, Cluster: name}, err
-}
-
-const (
-	// headerTimeout bounds how long a browser may take to say what it wants.
-	headerTimeout = 10 * time.Second
-	// endTimeout bounds the wait for answers when the command is interrupted.
-	endTimeout = 2 * time.Second
-)
-
-// serve serves until the context is done, which ends all streams.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer cancel()
-	if err := server.Shutdown(last); err != nil {
-		return errors.Join(err, server.Close())
-	}
-	return nil
 }

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 // Link says whether the server is heard: lost is tried again by itself, refused is not.
 export type Link = { state: "connecting" | "open" | "lost" } | { state: "refused"; message: string };
 
-const unreachable = "The dashboard does not answer any more. Start kubectl traffic dashboard again and open the address that it prints.";
+const unreachable = "The dashboard does not answer any more. If you started it with kubectl traffic dashboard, start it again and open the address that it prints.";
 
 // useStream listens to a stream of events while the page is visible: a hidden page would
 // keep one of the few connections that a browser makes.

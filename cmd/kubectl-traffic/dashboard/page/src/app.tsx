@@ -7,6 +7,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api";
 import { CalendarPage } from "./calendar";
 import { FleetPage } from "./fleet";
+import { LoginPage, LogoutButton, type Ways } from "./login";
 import { Empty } from "./parts";
 import { ReleasePage } from "./release";
 import { type Route, useRoute } from "./route";
@@ -16,9 +17,11 @@ import type { Viewer } from "./types";
 function App() {
   const route = useRoute();
   const [viewer, setViewer] = useState<Viewer>();
+  const [ways, setWays] = useState<Ways>();
   const begun = useRef(false);
   useEffect(() => {
-    get<Viewer>("api/viewer").then(setViewer, () => undefined); // the page itself says what is wrong
+    // Where there is nothing to log in to, the page itself says what is wrong.
+    get<Viewer>("api/viewer").then(setViewer, () => get<Ways>("api/login").then(setWays, () => undefined));
   }, []);
   const place = route.parts.join("/");
   useEffect(() => {
@@ -33,9 +36,10 @@ function App() {
         <a class="brand" href="#/"><img src="icon.svg" alt="" width="28" height="28" />Serin</a>
         <nav aria-label="Pages"><a href="#/" aria-current={route.parts.length === 0 ? "page" : undefined}>Rollouts</a> <a href="#/calendar" aria-current={route.parts[0] === "calendar" ? "page" : undefined}>Calendar</a></nav>
         <span class="who">{viewer?.readOnly && <span class="badge">read-only</span>}<span class="cut" title="The cluster, and the user that it knows you as">{viewer && [viewer.cluster, viewer.user].filter(Boolean).join(" · ")}</span></span>
+        {viewer?.logout && <LogoutButton />}
         <ThemeButton />
       </header>
-      <Page route={route} />
+      {ways ? <LoginPage ways={ways} /> : <Page route={route} />}
     </>
   );
 }

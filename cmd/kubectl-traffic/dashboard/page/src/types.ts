@@ -159,4 +159,6 @@ export interface Viewer {
   user: string;
   cluster: string;
   readOnly: boolean;
+  // logout: the viewer has logged in, and may log out.
+  logout: boolean;
 }

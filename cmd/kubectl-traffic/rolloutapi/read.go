@@ -53,9 +53,14 @@ func Versions(ctx context.Context, api client.Reader, ro *v1alpha1.Rollout) (rol
 
 // Events reads the events of a Rollout, oldest first.
 func Events(ctx context.Context, api client.Reader, ro *v1alpha1.Rollout) ([]corev1.Event, error) {
+	return EventsOf(ctx, api, "Rollout", ro)
+}
+
+// EventsOf reads the events of an object of a kind, oldest first.
+func EventsOf(ctx context.Context, api client.Reader, kind string, o client.Object) ([]corev1.Event, error) {
 	var events corev1.EventList
-	mine := client.MatchingFields{"involvedObject.kind": "Rollout", "involvedObject.name": ro.Name, "involvedObject.uid": string(ro.UID)}
-	if err := api.List(ctx, &events, client.InNamespace(ro.Namespace), mine); err != nil {
+	mine := client.MatchingFields{"involvedObject.kind": kind, "involvedObject.name": o.GetName(), "involvedObject.uid": string(o.GetUID())}
+	if err := api.List(ctx, &events, client.InNamespace(o.GetNamespace()), mine); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(events.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutapi"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
 )
 
@@ -129,29 +129,11 @@ func (t *transition) run(cmd *cobra.Command, name string) error {
 
 // ask sets spec.transition, as far as --dry-run allows, and says what it did.
 func (t *transition) ask(ctx context.Context, api client.Client, cr *v1alpha1.CanaryRelease) (string, error) {
-	did := "unchanged"
-	var seen *v1alpha1.CanaryRelease
-	// The controller writes the status at any time.
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if err := api.Get(ctx, client.ObjectKeyFromObject(cr), cr); err != nil {
-			return err
-		}
-		if seen == nil {
-			seen = cr.DeepCopy()
-		}
-		if seen.UID != cr.UID || seen.Generation != cr.Generation {
-			return fmt.Errorf("the CanaryRelease %s was changed by another user meanwhile, and nothing was done; look at it, and repeat the command", cr.Name)
-		}
-		ask, err := rolloutview.Transit(cr, t.wanted)
-		if err != nil || !ask {
-			return err
-		}
-		before := cr.DeepCopy()
-		cr.Spec.Transition = t.wanted
-		did = "requested: " + string(t.wanted)
-		return cli.Patch(ctx, api, cr, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), *t.dryRun)
-	})
-	return did, err
+	asked, err := rolloutapi.Writer{API: api, DryRun: *t.dryRun}.Transit(ctx, cr, t.wanted)
+	if asked {
+		return "requested: " + string(t.wanted), err
+	}
+	return "unchanged", err
 }
 
 // watch tells of each change until the transition has ended.

@@ -148,7 +148,7 @@ var layers = []layer{
 	{folder: "cmd/kubectl-traffic/dashboard/login", imports: []string{"./cmd/kubectl-traffic/dashboard", "github.com/coreos/go-oidc/v3/oidc", "github.com/go-logr/logr", "golang.org/x/oauth2", "golang.org/x/sync", "k8s.io", "sigs.k8s.io"}},
 	{folder: "cmd/kubectl-traffic/dashboard/session"},
 	{folder: "cmd/kubectl-traffic/dashboard/page"},
-	{folder: "cmd/kubectl-traffic/dashboard/view", imports: []string{"./api", "./analysis", "./analysis/policy", "./analysis/recording", "./analysis/replay", "./cmd/kubectl-traffic/rolloutview", "./schedule", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
+	{folder: "cmd/kubectl-traffic/dashboard/view", imports: []string{"./api", "./analysis", "./analysis/policy", "./analysis/recording", "./analysis/replay", "./analysis/shares", "./cmd/kubectl-traffic/rolloutview", "./cmd/kubectl-traffic/trafficstats", "./schedule", "k8s.io/api", "k8s.io/apimachinery"}, pure: true},
 	{folder: "cmd/kubectl-traffic/rolloutview", imports: []string{"./api", "./analysis", "./analysis/judge", "./analysis/settings", "./schedule", "github.com/xlab/treeprint", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/cli-runtime/pkg/printers", "k8s.io/utils/ptr"}, pure: true},
 }
 

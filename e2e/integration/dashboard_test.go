@@ -385,8 +385,14 @@ func TestTheDashboardGivesNobodyMoreRightsThanTheyHave(t *testing.T) {
 // post sends an action from the tab, past its buttons.
 func (t *tab) post(namespace, name, body string) string {
 	t.Helper()
-	return ask[string](t, fmt.Sprintf(`fetch("api/rollouts/%s/%s/actions", {method: "POST", headers: {"Content-Type": "application/json"}, body: %s})
-		.then(async r => r.status + " " + await r.text())`, namespace, name, quoted(body)))
+	return t.send("rollouts/"+namespace+"/"+name, body)
+}
+
+// send sends an action about the object of a path.
+func (t *tab) send(path, body string) string {
+	t.Helper()
+	return ask[string](t, fmt.Sprintf(`fetch("api/%s/actions", {method: "POST", headers: {"Content-Type": "application/json"}, body: %s})
+		.then(async r => r.status + " " + await r.text())`, path, quoted(body)))
 }
 
 func TestAReleaseGoesOnFromTheDashboard(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
@@ -41,8 +42,16 @@ type done struct {
 	Message string `json:"message"`
 }
 
-// act carries an action out as the viewer.
+// act carries an action about a Rollout out as the viewer.
 func (s *server) act(w http.ResponseWriter, r *http.Request, v *Viewer) {
+	ro := &v1alpha1.Rollout{}
+	s.acted(w, r, v, ro, func(ctx context.Context, api rolloutapi.Writer, wanted request) (string, error) {
+		return carryOut(ctx, api, ro, wanted)
+	})
+}
+
+// acted carries an action about an object out, which it reads first.
+func (s *server) acted(w http.ResponseWriter, r *http.Request, v *Viewer, o client.Object, carryOut func(context.Context, rolloutapi.Writer, request) (string, error)) {
 	if s.ReadOnly {
 		fail(w, http.StatusForbidden, "The dashboard was started with --read-only.")
 		return
@@ -56,11 +65,10 @@ func (s *server) act(w http.ResponseWriter, r *http.Request, v *Viewer) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTimeout)
 	defer cancel()
-	ro := &v1alpha1.Rollout{}
-	err := v.API.Get(ctx, keyIn(r), ro)
+	err := v.API.Get(ctx, keyIn(r), o)
 	var did string
 	if err == nil {
-		did, err = carryOut(ctx, rolloutapi.Writer{API: v.API, DryRun: cli.DryNone}, ro, wanted)
+		did, err = carryOut(ctx, rolloutapi.Writer{API: v.API, DryRun: cli.DryNone}, wanted)
 	}
 	if err != nil {
 		fail(w, statusOf(err), view.Sentence(cli.Explained(err).Error()))

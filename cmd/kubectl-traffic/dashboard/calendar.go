@@ -25,10 +25,10 @@ type calendar struct {
 func (s *server) showCalendar(w http.ResponseWriter, r *http.Request, v *Viewer) {
 	ctx, cancel := context.WithTimeout(r.Context(), readTimeout)
 	defer cancel()
-	where := scopeOf(ctx, v, r.URL.Query().Get("namespace"))
+	where := scopeOf(ctx, v, rollouts, r.URL.Query().Get("namespace"))
 	var list v1alpha1.RolloutList
 	if err := v.API.List(ctx, &list, client.InNamespace(where.Namespace)); err != nil {
-		wrong := troubleOf(err)
+		wrong := rollouts.troubleOf(err)
 		fail(w, http.StatusBadGateway, wrong.Message)
 		return
 	}

@@ -27,10 +27,7 @@ const rereadEvery = 10 * time.Second
 func (s *server) release(w http.ResponseWriter, r *http.Request, v *Viewer) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	one := &rolloutStore{mailbox: newMailbox()}
-	source := &rollouts{api: v.API, namespace: r.PathValue("namespace"), name: r.PathValue("name"), report: one.report}
-	go source.follow(ctx, one)
-	go s.remind(ctx, &one.mailbox)
+	one := followOne[*v1alpha1.Rollout](ctx, s, v, rollouts, keyIn(r))
 	out := newStream(w)
 	var shown, recorded news
 	s.pump(ctx, out, one.wake, func() error {
@@ -40,6 +37,15 @@ func (s *server) release(w http.ResponseWriter, r *http.Request, v *Viewer) {
 		}
 		return errors.Join(shown.send(out, "release", update), recorded.send(out, "recording", recording))
 	})
+}
+
+// followOne watches one object until the context is done, and wakes for what belongs to it too.
+func followOne[T oneObject](ctx context.Context, s *server, v *Viewer, k kind, key types.NamespacedName) *oneStore[T] {
+	one := &oneStore[T]{mailbox: newMailbox()}
+	source := &watcher{kind: k, api: v.API, namespace: key.Namespace, name: key.Name, report: one.report}
+	go source.follow(ctx, one)
+	go s.remind(ctx, &one.mailbox)
+	return one
 }
 
 // news is what a browser was sent last.
@@ -78,10 +84,8 @@ type releaseUpdate struct {
 }
 
 // updateOf is nil while nothing is known.
-func (s *server) updateOf(ctx context.Context, v *Viewer, one *rolloutStore) (*releaseUpdate, *view.Recording) {
-	one.mu.Lock()
-	ro, listed, wrong := one.rollout, one.listed, one.trouble
-	one.mu.Unlock()
+func (s *server) updateOf(ctx context.Context, v *Viewer, one *oneStore[*v1alpha1.Rollout]) (*releaseUpdate, *view.Recording) {
+	ro, wrong, some := one.known()
 	switch {
 	case ro != nil:
 		ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -89,8 +93,8 @@ func (s *server) updateOf(ctx context.Context, v *Viewer, one *rolloutStore) (*r
 		sources, recording := s.gather(ctx, v, ro)
 		release := view.MakeRelease(sources)
 		return &releaseUpdate{Release: &release, Trouble: wrong}, recording
-	case listed || wrong != nil:
-		return &releaseUpdate{Gone: listed && wrong == nil, Trouble: wrong}, nil
+	case some:
+		return &releaseUpdate{Gone: wrong == nil, Trouble: wrong}, nil
 	}
 	return nil, nil
 }
@@ -116,48 +120,7 @@ func (s *server) gather(ctx context.Context, v *Viewer, ro *v1alpha1.Rollout) (s
 	return sources, recording
 }
 
-// rolloutStore keeps one Rollout.
-type rolloutStore struct {
-	mailbox
-	rollout *v1alpha1.Rollout
-	listed  bool
-	trouble *trouble
-}
-
-func (s *rolloutStore) report(t *trouble) {
-	s.change(func() { s.trouble = t })
-}
-
-func (s *rolloutStore) Add(object any) error { return s.Update(object) }
-
-func (s *rolloutStore) Update(object any) error {
-	ro, err := rolloutOf(object)
-	if err == nil {
-		s.change(func() { s.rollout = ro })
-	}
-	return err
-}
-
-func (s *rolloutStore) Delete(any) error {
-	s.change(func() { s.rollout = nil })
-	return nil
-}
-
-// Replace takes a whole list, of one Rollout or of none.
-func (s *rolloutStore) Replace(list []any, _ string) (err error) {
-	var listed *v1alpha1.Rollout
-	if len(list) > 0 {
-		if listed, err = rolloutOf(list[0]); err != nil {
-			return err
-		}
-	}
-	s.change(func() { s.rollout, s.listed = listed, true })
-	return nil
-}
-
-func (s *rolloutStore) Resync() error { return nil }
-
-// keyIn is the Rollout that a path names.
+// keyIn is the object that a path names.
 func keyIn(r *http.Request) types.NamespacedName {
 	return types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 }

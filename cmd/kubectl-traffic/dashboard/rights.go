@@ -21,6 +21,26 @@ func (v *Viewer) user(ctx context.Context) string {
 	return review.Status.UserInfo.Username
 }
 
+// allowed asks the cluster whether the viewer has a right.
+func (v *Viewer) allowed(ctx context.Context, verb string, of authorizationv1.ResourceAttributes) (bool, error) {
+	of.Verb = verb
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &of}}
+	err := v.API.Create(ctx, review)
+	return review.Status.Allowed, err
+}
+
+// canaryRights asks the cluster what the viewer may do about a CanaryRelease.
+func (v *Viewer) canaryRights(ctx context.Context, cr *v1alpha1.CanaryRelease) (view.Rights, error) {
+	rights := view.Rights{User: v.user(ctx)}
+	of := authorizationv1.ResourceAttributes{Namespace: cr.Namespace, Group: v1alpha1.GroupVersion.Group, Resource: "canaryreleases", Name: cr.Name}
+	promote, err := v.allowed(ctx, "promote", of)
+	if err == nil {
+		rights.Promote = promote
+		rights.Patch, err = v.allowed(ctx, "patch", of)
+	}
+	return rights, err
+}
+
 // rights asks the cluster what the viewer may do about a Rollout.
 func (v *Viewer) rights(ctx context.Context, ro *v1alpha1.Rollout) (view.Rights, error) {
 	rights := view.Rights{User: v.user(ctx)}
@@ -37,12 +57,11 @@ func (v *Viewer) rights(ctx context.Context, ro *v1alpha1.Rollout) (view.Rights,
 		{"patch", "deployments", apps, &rights.PatchDeployment},
 		{"get", "replicasets", apps, &rights.GetReplicaSet},
 	} {
-		ask.of.Verb, ask.of.Resource = ask.verb, ask.resource
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &ask.of}}
-		if err := v.API.Create(ctx, review); err != nil {
+		var err error
+		ask.of.Resource = ask.resource
+		if *ask.answer, err = v.allowed(ctx, ask.verb, ask.of); err != nil {
 			return rights, err
 		}
-		*ask.answer = review.Status.Allowed
 	}
 	return rights, nil
 }

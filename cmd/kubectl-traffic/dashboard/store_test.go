@@ -10,7 +10,7 @@ import (
 
 // A watch that breaks off begins with a list again, in which the Rollout still is.
 func TestARolloutThatIsListedAgainIsNeverGone(t *testing.T) {
-	one := &rolloutStore{mailbox: newMailbox()}
+	one := &oneStore[*v1alpha1.Rollout]{mailbox: newMailbox()}
 	again := []any{&v1alpha1.Rollout{}}
 	if err := one.Replace(again, ""); err != nil {
 		t.Fatal(err)
@@ -23,10 +23,7 @@ func TestARolloutThatIsListedAgainIsNeverGone(t *testing.T) {
 		}
 	}()
 	for {
-		one.mu.Lock()
-		gone := one.rollout == nil
-		one.mu.Unlock()
-		if gone {
+		if ro, _, _ := one.known(); ro == nil {
 			t.Fatal("the page would say that it is gone")
 		}
 		select {

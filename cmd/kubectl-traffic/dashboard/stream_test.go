@@ -92,8 +92,13 @@ type listener struct {
 // listen opens a stream as a viewer.
 func listen(t *testing.T, v viewers, user, path string) *listener {
 	t.Helper()
+	return listenAt(t, clock.RealClock{}, v, user, path)
+}
+
+func listenAt(t *testing.T, c clock.WithTicker, v viewers, user, path string) *listener {
+	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
-	server.Config.Handler = dashboard.NewHandler(dashboard.Options{Viewers: v, Origins: []string{"http://" + server.Listener.Addr().String()}, Clock: clock.RealClock{}})
+	server.Config.Handler = dashboard.NewHandler(dashboard.Options{Viewers: v, Origins: []string{"http://" + server.Listener.Addr().String()}, Clock: c})
 	server.Start()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() { cancel(); server.Close() })

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/view"
@@ -29,21 +30,41 @@ type trouble struct {
 	Message string `json:"message"`
 }
 
-// troubleOf is what an error means for the page.
-func troubleOf(err error) *trouble {
+// troubleOf is what an error means for a page of objects of a kind.
+func (k kind) troubleOf(err error) *trouble {
 	switch {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return &trouble{"forbidden", view.Sentence(cli.Explained(err).Error())}
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
-		return &trouble{"missing", "The cluster serves no Rollouts: install Serin, or look at another cluster. " + err.Error()}
+		return &trouble{"missing", fmt.Sprintf("The cluster serves no %s: install Serin, or look at another cluster. %v", k.plural, err)}
 	}
 	return &trouble{"unreachable", "The cluster does not answer, and is asked again: " + err.Error()}
 }
 
-// rollouts watches Rollouts with the client of a viewer, and notes whether that succeeds.
-type rollouts struct {
+// kind is what a page watches.
+type kind struct {
+	plural string
+	object client.Object
+	list   client.ObjectList
+}
+
+// Kinds of the pages.
+var (
+	rollouts       = kind{"Rollouts", &v1alpha1.Rollout{}, &v1alpha1.RolloutList{}}
+	canaryReleases = kind{"CanaryReleases", &v1alpha1.CanaryRelease{}, &v1alpha1.CanaryReleaseList{}}
+	trafficSplits  = kind{"TrafficSplits", &splitv1.TrafficSplit{}, &splitv1.TrafficSplitList{}}
+)
+
+// empty is a list of the kind.
+func (k kind) empty() client.ObjectList {
+	return k.list.DeepCopyObject().(client.ObjectList) //nolint:forcetypeassert // it is a copy of one
+}
+
+// watcher watches objects with the client of a viewer, and notes whether that succeeds.
+type watcher struct {
+	kind
 	api       client.WithWatch
 	namespace string
 	name      string // "" for all
@@ -51,49 +72,40 @@ type rollouts struct {
 }
 
 // follow keeps a store up to date until the context is done.
-func (r *rollouts) follow(ctx context.Context, store cache.ReflectorStore) {
+func (w *watcher) follow(ctx context.Context, store cache.ReflectorStore) {
 	quiet := klog.Logger{} // the page says what is wrong
-	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: r.list, WatchFuncWithContext: r.watch}, r)
-	reflector := cache.NewReflectorWithOptions(source, &v1alpha1.Rollout{}, store, cache.ReflectorOptions{Name: "dashboard", Logger: &quiet})
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: w.read, WatchFuncWithContext: w.watch}, w)
+	reflector := cache.NewReflectorWithOptions(source, w.object, store, cache.ReflectorOptions{Name: "dashboard", Logger: &quiet})
 	reflector.RunWithContext(klog.NewContext(ctx, quiet))
 }
 
-func (r *rollouts) options(o metav1.ListOptions) *client.ListOptions {
-	if r.name != "" {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, r.name).String()
+func (w *watcher) options(o metav1.ListOptions) *client.ListOptions {
+	if w.name != "" {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, w.name).String()
 	}
-	return &client.ListOptions{Namespace: r.namespace, Raw: &o, Limit: o.Limit, Continue: o.Continue}
+	return &client.ListOptions{Namespace: w.namespace, Raw: &o, Limit: o.Limit, Continue: o.Continue}
 }
 
-func (r *rollouts) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	list := &v1alpha1.RolloutList{}
-	err := r.api.List(ctx, list, r.options(o))
+func (w *watcher) read(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	list := w.empty()
+	err := w.api.List(ctx, list, w.options(o))
 	if ctx.Err() == nil && !apierrors.IsResourceExpired(err) { // of which the Reflector takes care
-		r.report(troubleOf(err))
+		w.report(w.troubleOf(err))
 	}
 	return list, err
 }
 
-func (r *rollouts) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	w, err := r.api.Watch(ctx, &v1alpha1.RolloutList{}, r.options(o))
+func (w *watcher) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	seen, err := w.api.Watch(ctx, w.empty(), w.options(o))
 	if ctx.Err() == nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-		r.report(troubleOf(err))
+		w.report(w.troubleOf(err))
 	}
-	return w, err
+	return seen, err
 }
 
 // IsWatchListSemanticsUnSupported has the Reflector list first: a page is complete when the
 // list has come, and clients of tests do not know the other way.
-func (r *rollouts) IsWatchListSemanticsUnSupported() bool { return true }
-
-// rolloutOf is what a Reflector hands over.
-func rolloutOf(object any) (*v1alpha1.Rollout, error) {
-	ro, ok := object.(*v1alpha1.Rollout)
-	if !ok {
-		return nil, fmt.Errorf("%T is no Rollout", object)
-	}
-	return ro, nil
-}
+func (w *watcher) IsWatchListSemanticsUnSupported() bool { return true }
 
 // mailbox wakes who waits for something new. The zero value is not usable.
 type mailbox struct {

@@ -31,8 +31,9 @@ func New(c *cli.Cluster) *cobra.Command {
 		Use:   "dashboard [ROLLOUT]",
 		Short: "Open the dashboard in the browser",
 		Long: `Dashboard serves a page on this machine and opens it in the browser. The page lists all Rollouts that you may list,
-and shows each release with its steps, evidence, events and history, and with buttons for decisions. With the name of
-a Rollout, it opens the page of that Rollout.
+and shows each release with its steps, evidence, events and history, and with buttons for decisions. It also shows the
+declared, programmed and measured shares of each TrafficSplit, the canaries of Helm releases, and the calendar of
+releases. With the name of a Rollout, it opens the page of that Rollout.
 
 The page uses the Kubernetes API with your own permissions. It can be reached from this machine only, and only at the
 printed address: the address contains a secret that is valid until the command ends. Buttons ask for confirmation, and
@@ -99,6 +100,10 @@ func (s *serving) viewer() (*dashboard.Viewer, error) {
 	if err != nil {
 		return nil, err
 	}
+	metrics, err := s.cluster.Metrics()
+	if err != nil {
+		return nil, err
+	}
 	name, err := s.cluster.Name()
-	return &dashboard.Viewer{API: api, Namespace: namespace, Cluster: name}, err
+	return &dashboard.Viewer{API: api, Metrics: metrics, Namespace: namespace, Cluster: name}, err
 }

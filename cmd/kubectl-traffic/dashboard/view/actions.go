@@ -85,8 +85,12 @@ func (a *Action) close(denied string, err error, confirm string) {
 	}
 }
 
-// whyNot says which right a user lacks, or "".
+// whyNot says which right about a Rollout a user lacks, or "".
 func (r Rights) whyNot(ro *v1alpha1.Rollout, verb string, has bool) string {
+	return r.lacks(verb, has, "Rollout "+ro.Name, ro.Namespace, "rollouts.serin.dev")
+}
+
+func (r Rights) lacks(verb string, has bool, object, namespace, resource string) string {
 	switch {
 	case r.ReadOnly:
 		return "The dashboard was started with --read-only."
@@ -97,8 +101,8 @@ func (r Rights) whyNot(ro *v1alpha1.Rollout, verb string, has bool) string {
 	if r.User != "" {
 		who = "The user " + r.User
 	}
-	return fmt.Sprintf("%s may not %s the Rollout %s in the namespace %s: ask for a role with the verbs %q and %q for %q.",
-		who, verb, ro.Name, ro.Namespace, verb, "patch", "rollouts.serin.dev")
+	return fmt.Sprintf("%s may not %s the %s in the namespace %s: ask for a role with the verbs %q and %q for %q.",
+		who, verb, object, namespace, verb, "patch", resource)
 }
 
 // mayPause is whether the admission policy of the chart lets the user change more than decisions.

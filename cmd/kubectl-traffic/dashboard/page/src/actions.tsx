@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { post, rolloutPath } from "./api";
+import { post } from "./api";
 import { Notice } from "./parts";
 import type { Action } from "./types";
 
 interface Props {
-  namespace: string;
-  name: string;
+  // path of the object that the actions are about
+  path: string;
   actions: Action[];
 }
 
-const dangerous = ["Abort", "Skip", "PromoteFull", "Undo"];
+const dangerous = ["Abort", "Skip", "PromoteFull", "Undo", "Deprecated"];
+const mains = ["Promote", "Adopted"];
 
-export function Actions({ namespace, name, actions }: Props) {
+export function Actions({ path, actions }: Props) {
   const [asked, setAsked] = useState<Action>();
   const [said, setSaid] = useState("");
   const press = (a: Action) => {
@@ -24,14 +25,14 @@ export function Actions({ namespace, name, actions }: Props) {
     <section class="actions" aria-label="Decide">
       <div class="buttons">
         {actions.map((a) => (
-          <button key={a.name} class={a.name === "Promote" ? "main" : dangerous.includes(a.name) ? "danger" : ""} aria-disabled={a.disabled ? true : undefined}
+          <button key={a.name} class={mains.includes(a.name) ? "main" : dangerous.includes(a.name) ? "danger" : ""} aria-disabled={a.disabled ? true : undefined}
             aria-describedby={a.disabled ? `why-${a.name}` : undefined} title={a.disabled} onClick={() => press(a)}>
             {a.label}{a.disabled && <span class="hidden" id={`why-${a.name}`}>{a.disabled}</span>}
           </button>
         ))}
       </div>
       <p class="said" role="status">{said}</p>
-      {asked && <Confirm key={asked.name} action={asked} path={`${rolloutPath(namespace, name)}/actions`} close={(done) => { setAsked(undefined); setSaid(done); }} />}
+      {asked && <Confirm key={asked.name} action={asked} path={`${path}/actions`} close={(done) => { setAsked(undefined); setSaid(done); }} />}
     </section>
   );
 }

@@ -84,4 +84,6 @@ export async function ask<T>(url: string, body: unknown): Promise<T> {
 // post sends a change and returns what was done.
 export const post = async (url: string, body: unknown) => (await ask<{ message: string }>(url, body)).message;
 
-export const rolloutPath = (namespace: string, name: string) => `api/rollouts/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+const path = (kind: string) => (namespace: string, name: string) => `api/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+export const rolloutPath = path("rollouts");
+export const canaryPath = path("canaries");

@@ -6,13 +6,18 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api";
 import { CalendarPage } from "./calendar";
+import { CanariesPage } from "./canaries";
+import { CanaryPage } from "./canary";
 import { FleetPage } from "./fleet";
 import { LoginPage, LogoutButton, type Ways } from "./login";
 import { Empty } from "./parts";
 import { ReleasePage } from "./release";
 import { type Route, useRoute } from "./route";
 import { ThemeButton } from "./theme";
+import { TrafficPage } from "./traffic";
 import type { Viewer } from "./types";
+
+const pages = [["", "Rollouts"], ["traffic", "Traffic"], ["canaries", "Canaries"], ["calendar", "Calendar"]];
 
 function App() {
   const route = useRoute();
@@ -34,7 +39,7 @@ function App() {
       <a class="skip" href="#app" onClick={(e) => { e.preventDefault(); document.querySelector<HTMLElement>("main a, main button, main input")?.focus(); }}>Skip to the page</a>
       <header>
         <a class="brand" href="#/"><img src="icon.svg" alt="" width="28" height="28" />Serin</a>
-        <nav aria-label="Pages"><a href="#/" aria-current={route.parts.length === 0 ? "page" : undefined}>Rollouts</a> <a href="#/calendar" aria-current={route.parts[0] === "calendar" ? "page" : undefined}>Calendar</a></nav>
+        <nav aria-label="Pages">{pages.map(([path, label]) => <a key={path} href={`#/${path}`} aria-current={route.parts.join("/") === path ? "page" : undefined}>{label}</a>)}</nav>
         <span class="who">{viewer?.readOnly && <span class="badge">read-only</span>}<span class="cut" title="The cluster, and the user that it knows you as">{viewer && [viewer.cluster, viewer.user].filter(Boolean).join(" · ")}</span></span>
         {viewer?.logout && <LogoutButton />}
         <ThemeButton />
@@ -47,6 +52,9 @@ function App() {
 function Page({ route }: { route: Route }) {
   const [kind, namespace, name] = route.parts;
   if (!kind) return <FleetPage query={route.query} />;
+  if (kind === "traffic") return <TrafficPage query={route.query} />;
+  if (kind === "canaries" && namespace && name) return <CanaryPage key={`${namespace}/${name}`} namespace={namespace} name={name} />;
+  if (kind === "canaries") return <CanariesPage query={route.query} />;
   if (kind === "calendar") return <CalendarPage query={route.query} />;
   if (kind === "rollouts" && namespace && name) return <ReleasePage key={`${namespace}/${name}`} namespace={namespace} name={name} />;
   return <main><Empty title="There is no such page"><a href="#/">All Rollouts</a></Empty></main>;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import { useEffect, useRef, useState } from "preact/hooks";
-import { sorts, useChosen, useFleet, type Wish } from "./fleetdata";
+import { useEffect, useState } from "preact/hooks";
+import { sorts, useChosen, type Wish } from "./fleetdata";
 import { List } from "./list";
 import { Blocked, Empty, Health, Notice, groups } from "./parts";
 import { keep } from "./route";
-import type { Group } from "./types";
+import { counted, useRows } from "./rows";
+import { useSlash } from "./search";
+import type { Group, Row } from "./types";
 
 const number = new Intl.NumberFormat("en");
 
@@ -17,7 +19,7 @@ function readWish(query: URLSearchParams): Wish {
 export function FleetPage({ query }: { query: URLSearchParams }) {
   const [wish, setWish] = useState(() => readWish(query));
   const [namespace, setNamespace] = useState(query.get("namespace") ?? "");
-  const fleet = useFleet(namespace);
+  const fleet = useRows<Row>("api/fleet", namespace);
   const { rows, counts } = useChosen(fleet, wish);
   useEffect(() => {
     document.title = "Rollouts · Serin";
@@ -31,20 +33,15 @@ export function FleetPage({ query }: { query: URLSearchParams }) {
       <Health link={fleet.link} trouble={fleet.trouble} />
       {fleet.scope?.narrowed && !blocked && <Notice kind="info">{fleet.scope.narrowed}</Notice>}
       <Tools wish={wish} change={change} counts={counts} namespace={namespace} setNamespace={setNamespace} />
-      {blocked ?? <Rows complete={fleet.complete} total={fleet.rows.size} clear={() => change({ search: "", groups: new Set() })}>
+      {blocked ?? <Shown complete={fleet.complete} total={fleet.rows.size} clear={() => change({ search: "", groups: new Set() })}>
         {rows.length > 0 && <List rows={rows} sort={wish.sort} down={wish.down} onSort={(name) => change({ sort: name, down: wish.sort === name && !wish.down })} />}
-      </Rows>}
+      </Shown>}
     </main>
   );
 }
 
-function counted(shown: number, all: number, namespace?: string): string {
-  const where = namespace ? ` in the namespace ${namespace}` : " in all namespaces";
-  return (shown === all ? number.format(all) : `${number.format(shown)} of ${number.format(all)}`) + where;
-}
-
-// Rows are the list, or why there is none.
-function Rows({ complete, total, clear, children }: { complete: boolean; total: number; clear: () => void; children: preact.ComponentChildren }) {
+// Shown is the list, or why there is none.
+function Shown({ complete, total, clear, children }: { complete: boolean; total: number; clear: () => void; children: preact.ComponentChildren }) {
   if (!complete) return <div class="empty" role="status"><p class="loading">Reading the Rollouts…</p></div>;
   if (total === 0) return <Empty title="No Rollouts yet"><p>Create a Rollout for a Deployment, and each change of its pod template is released step by step.</p></Empty>;
   return children || <Empty title="No Rollout fits"><p>Nothing fits what you search for.</p><button onClick={clear}>Show all</button></Empty>;
@@ -59,16 +56,7 @@ interface ToolsProps {
 }
 
 function Tools({ wish, change, counts, namespace, setNamespace }: ToolsProps) {
-  const search = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const slash = (e: KeyboardEvent) => {
-      if (e.key !== "/" || e.target instanceof HTMLInputElement || e.target instanceof HTMLTextAreaElement) return;
-      e.preventDefault();
-      search.current?.focus();
-    };
-    addEventListener("keydown", slash);
-    return () => removeEventListener("keydown", slash);
-  }, []);
+  const search = useSlash();
   const toggle = (group: Group) => {
     const chosen = new Set(wish.groups);
     if (!chosen.delete(group)) chosen.add(group);

@@ -1,54 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Link, useStream } from "./api";
+import { useMemo } from "preact/hooks";
 import { groups } from "./parts";
-import type { Group, Row, RowUpdate, Scope, Trouble } from "./types";
-
-export const keyOf = (row: Row) => `${row.namespace}/${row.name}`;
-
-// Fleet is what is known of all Rollouts.
-export interface Fleet {
-  link: Link;
-  scope?: Scope;
-  rows: Map<string, Row>;
-  complete: boolean;
-  trouble?: Trouble;
-  // version changes with the rows, which are changed in place.
-  version: number;
-}
-
-// useFleet listens to the fleet. What comes in one frame is drawn once.
-export function useFleet(namespace: string): Fleet {
-  const state = useRef({ rows: new Map<string, Row>(), fresh: undefined as Map<string, Row> | undefined, complete: false, version: 0, frame: 0 });
-  const [scope, setScope] = useState<Scope>();
-  const [trouble, setTrouble] = useState<Trouble>();
-  const [version, setVersion] = useState(0);
-  const s = state.current;
-  const url = namespace ? `api/fleet?namespace=${encodeURIComponent(namespace)}` : "api/fleet";
-  useEffect(() => {
-    s.rows = new Map();
-    s.complete = false;
-    return () => cancelAnimationFrame(s.frame);
-  }, [url]);
-  const link = useStream(url, {
-    // A stream begins anew with all rows: those that have gone meanwhile are not among them.
-    scope: (now: Scope) => {
-      s.fresh = new Map();
-      setScope(now);
-    },
-    rows: (update: RowUpdate) => {
-      const rows = s.fresh ?? s.rows;
-      for (const row of update.rows) rows.set(keyOf(row), row);
-      for (const key of update.gone) rows.delete(key);
-      if (update.complete && s.fresh) [s.rows, s.fresh, s.complete] = [s.fresh, undefined, true];
-      setTrouble(update.trouble);
-      cancelAnimationFrame(s.frame);
-      s.frame = requestAnimationFrame(() => setVersion(++s.version));
-    },
-  });
-  return { link, scope, trouble, rows: s.rows, complete: s.complete, version };
-}
+import { keyOf, type Rows } from "./rows";
+import type { Group, Row } from "./types";
 
 export interface Wish {
   search: string;
@@ -87,7 +42,7 @@ export function choose(rows: Iterable<Row>, wish: Wish): Row[] {
   return found.map(([, , row]) => row);
 }
 
-export function useChosen(fleet: Fleet, wish: Wish): { rows: Row[]; counts: Map<Group, number> } {
+export function useChosen(fleet: Rows<Row>, wish: Wish): { rows: Row[]; counts: Map<Group, number> } {
   const rows = useMemo(() => choose(fleet.rows.values(), wish), [fleet.rows, fleet.version, wish.search, [...wish.groups].join(), wish.sort, wish.down]);
   const counts = useMemo(() => {
     const counts = new Map<Group, number>();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { keyOf } from "./fleetdata";
 import { Badge, EvidenceBar, WeightBar } from "./parts";
 import { releaseLink } from "./route";
+import { keyOf } from "./rows";
 import { Ago } from "./time";
 import type { Row } from "./types";
 

@@ -49,7 +49,7 @@ function Shown({ release: r, recording }: { release: Release; recording: Recordi
         {r.explanation.length > 0 && <details><summary>Why it is there</summary><ul>{r.explanation.map((e) => <li key={e}>{e}</li>)}</ul></details>}
         <p class="quiet">{r.workload} · Service {r.service} · {r.strategy}{r.router ? ` · ${r.router}` : ""}</p>
       </section>
-      <Actions namespace={r.namespace} name={r.name} actions={r.actions} />
+      <Actions path={rolloutPath(r.namespace, r.name)} actions={r.actions} />
       {r.missing && <Notice kind="info" title="Not everything can be read."><ul>{r.missing.map((m) => <li key={m}>{m}</li>)}</ul></Notice>}
       <div class="cards">
         <section class="card" aria-labelledby="traffic"><h2 id="traffic">Traffic of the canary</h2>

@@ -24,10 +24,12 @@ export function useRoute(): Route {
 }
 
 // keep notes in the address what the page shows, so that a reload shows the same.
-export function keep(query: Record<string, string>) {
+export function keep(query: Record<string, string>, page = "") {
   const kept = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ""));
   const text = kept.toString();
-  history.replaceState(null, "", text ? `#/?${text}` : "#/");
+  history.replaceState(null, "", text ? `#/${page}?${text}` : `#/${page}`);
 }
 
-export const releaseLink = (namespace: string, name: string) => `#/rollouts/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+const link = (kind: string) => (namespace: string, name: string) => `#/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+export const releaseLink = link("rollouts");
+export const canaryLink = link("canaries");

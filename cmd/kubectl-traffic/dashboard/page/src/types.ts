@@ -33,8 +33,14 @@ export interface Trouble {
   message: string;
 }
 
-export interface RowUpdate {
-  rows: Row[];
+// Named is what each row has.
+export interface Named {
+  namespace: string;
+  name: string;
+}
+
+export interface RowUpdate<R> {
+  rows: R[];
   gone: string[];
   complete: boolean;
   trouble?: Trouble;
@@ -147,6 +153,81 @@ export interface Release extends Row {
   history: HistoryEntry[];
   actions: Action[];
   missing?: string[];
+}
+
+export interface CanaryRow extends Named {
+  group: Group;
+  state: string;
+  message: string;
+  release: string;
+  version: number;
+  adopted?: number;
+  share: string;
+  rollout?: string;
+  next: { what: string };
+}
+
+export interface Counts {
+  requests: number;
+  failures: number;
+}
+
+export interface CanaryService {
+  service: string;
+  programmed: boolean;
+  proxies?: number;
+  ports: { port: string; weight: number }[];
+  traffic?: { endedAt: string; seconds: number; stable: Counts; canary: Counts };
+}
+
+export interface Canary extends CanaryRow {
+  path?: string;
+  values?: string;
+  secret?: string;
+  later?: string[];
+  services: CanaryService[];
+  workloads: { name: string; replicas: number; readyReplicas: number; handedOver?: boolean; rolled?: string }[];
+  decision?: { transition: string; reason: string; message: string; time: string; endedAt?: string };
+  delegation?: { rollout: string; weight?: number };
+  conditions: Condition[];
+  events: RolloutEvent[];
+  actions: Action[];
+  missing?: string[];
+}
+
+export interface CanaryUpdate {
+  canary?: Canary;
+  gone?: boolean;
+  trouble?: Trouble;
+}
+
+export interface Share {
+  service: string;
+  weight: number;
+  declared: number;
+  programmed?: number;
+  ready?: number;
+  ports?: { port: string; weight: number }[];
+  measured?: number;
+  success?: number;
+  rps?: number;
+  p99?: number;
+  check?: { verdict: "Waiting" | "Fits" | "Differs"; message: string; requests: number; share: number; since: string };
+}
+
+export interface Split extends Named {
+  group: Group;
+  state: string;
+  message: string;
+  service: string;
+  router?: string;
+  rollout?: string;
+  canary?: string;
+  shares: Share[];
+  mirror?: string;
+  unchecked?: string;
+  measured?: string;
+  window?: number;
 }
 
 export interface ReleaseUpdate {

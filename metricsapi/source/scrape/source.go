@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/serin-dev/serin/metricsapi/observe"
 	"github.com/serin-dev/serin/poll"
+	"github.com/serin-dev/serin/poll/fair"
 	"github.com/serin-dev/serin/proxy/exposition"
 )
 
@@ -51,6 +51,7 @@ type Options struct {
 // concurrent use.
 type Source struct {
 	options Options
+	slots   *fair.Slots
 	last    round // of Run alone
 
 	mu       sync.Mutex
@@ -65,7 +66,7 @@ func New(o Options) *Source {
 	if o.Window <= 0 {
 		o.Window = DefaultWindow
 	}
-	return &Source{options: o, problem: fmt.Sprintf("the proxies are read for the first time; ask again in %s", o.Window)}
+	return &Source{options: o, slots: fair.NewSlots(fair.Limits{Slots: concurrency}), problem: fmt.Sprintf("the proxies are read for the first time; ask again in %s", o.Window)}
 }
 
 // Run reads the proxies once in each window until ctx ends.
@@ -108,9 +109,10 @@ func (s *Source) turn(ctx context.Context) {
 	s.snapshot, s.problem = snapshot, problem
 }
 
-// read reads all proxies; the problem is why none could be.
+// read reads all proxies; the problem is why none could be. It ends before the window does, so
+// that the proxies of a namespace that don't answer in time make no window of others longer.
 func (s *Source) read(ctx context.Context) (r round, problem string) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.Window)
+	ctx, cancel := context.WithTimeout(ctx, s.options.Window*2/3)
 	defer cancel()
 	pods, err := s.options.Proxies()
 	if err != nil {
@@ -118,24 +120,22 @@ func (s *Source) read(ctx context.Context) (r round, problem string) {
 	}
 	r = round{at: s.options.Clock.Now(), readings: make(map[string]reading, len(pods))}
 	var mu sync.Mutex
-	var reading errgroup.Group
-	reading.SetLimit(concurrency)
+	var busy sync.WaitGroup
+	busy.Add(len(pods))
 	for _, pod := range pods {
-		reading.Go(func() error {
+		s.slots.Go(pod.Namespace, func() {
+			defer busy.Done()
 			key, got, err := s.one(ctx, pod)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				r.missed, r.why = r.missed+1, err.Error()
-				return nil
+				return
 			}
 			r.readings[key] = got
-			return nil
 		})
 	}
-	if err := reading.Wait(); err != nil {
-		return r, err.Error()
-	}
+	busy.Wait()
 	if len(r.readings) == 0 && r.missed > 0 {
 		return r, fmt.Sprintf("none of %d proxies could be read: %s", r.missed, r.why)
 	}

@@ -237,6 +237,61 @@ func TestProxiesAreReadInEachWindow(t *testing.T) {
 	})
 }
 
+// tarpit are proxies of which those of one namespace never answer.
+type tarpit struct {
+	mu    sync.Mutex
+	begun time.Time
+	reads map[string][]time.Duration
+}
+
+func (p *tarpit) Read(ctx context.Context, address string, _ ...string) (exposition.Families, error) {
+	if strings.HasPrefix(address, "hangs") {
+		ctx, cancel := context.WithTimeout(ctx, scrape.DefaultTimeout)
+		defer cancel()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	time.Sleep(50 * time.Millisecond)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reads[address] = append(p.reads[address], time.Since(p.begun))
+	return exposition.Families{}, ctx.Err()
+}
+
+// Of ten tenants, one has fifty proxies that never answer. Those of the others are read in
+// each window.
+func TestATarpitOfOneTenantDelaysTheReadingsOfNoOther(t *testing.T) {
+	const hanging, tenants = 50, 10
+	synctest.Test(t, func(t *testing.T) {
+		p := &tarpit{begun: time.Now(), reads: map[string][]time.Duration{}}
+		var pods []Proxy
+		for i := range hanging {
+			pods = append(pods, Proxy{Pod: analysis.Pod{Address: fmt.Sprint("hangs", i)}, Namespace: "tarpit"})
+		}
+		for i := range tenants - 1 {
+			pods = append(pods, Proxy{Pod: analysis.Pod{Address: fmt.Sprint("tenant", i)}, Namespace: fmt.Sprint("tenant", i)})
+		}
+		s := New(Options{Clock: clock.RealClock{}, Reader: p, Proxies: func() ([]Proxy, error) { return pods, nil }})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); s.Run(ctx) }()
+		time.Sleep(4*DefaultWindow - time.Second)
+		cancel()
+		<-done
+		for i := range tenants - 1 {
+			reads := p.reads[fmt.Sprint("tenant", i)]
+			if len(reads) != 4 {
+				t.Errorf("tenant %d: %d readings in four windows", i, len(reads))
+			}
+			for j, at := range reads {
+				if late := at - time.Duration(j)*DefaultWindow; late >= time.Second {
+					t.Errorf("tenant %d: reading %d is %s late", i, j, late)
+				}
+			}
+		}
+	})
+}
+
 func TestAnswersThatCannotBeAreRefused(t *testing.T) {
 	good := pairText("10.0.0.1", "web", 1, 1, 1, 2)
 	for _, tt := range []struct{ name, text, want string }{

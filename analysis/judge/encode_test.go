@@ -109,7 +109,51 @@ func checkRead(t *testing.T, text []byte) {
 	if end := s.End(); !end.IsZero() && end.Before(time.Unix(1<<32, 0)) {
 		w.Start, w.End = end, end.Add(5*time.Second)
 	}
-	next, r := judge.Defaults().Next(s, w)
-	checkNumbers(t, r)
-	stored(t, next)
+	limited := judge.Defaults()
+	limited.Limits = []judge.Limit{judge.MinSuccessRate(.9), judge.MinSuccessRate(.99)}
+	for _, c := range []judge.Config{judge.Defaults(), limited} {
+		next, r := c.Next(s, w)
+		checkNumbers(t, r)
+		stored(t, next)
+	}
+}
+
+// FuzzDispersion reads what may be stored of stable's history, and judges with it.
+func FuzzDispersion(f *testing.F) {
+	flow := newClustered(1, 1000, 10, 4)
+	flow.stable = always(.01)
+	for _, d := range []judge.Dispersion{{}, flow.history(time.Minute)} {
+		text, err := d.MarshalText()
+		if err != nil {
+			f.Fatal(err)
+		}
+		version, data, _ := strings.Cut(string(text), " ")
+		binary, err := base64.RawURLEncoding.DecodeString(data)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(version, binary)
+	}
+	f.Fuzz(func(t *testing.T, version string, binary []byte) {
+		var d, back judge.Dispersion
+		if d.UnmarshalText([]byte(version+" "+base64.RawURLEncoding.EncodeToString(binary))) != nil {
+			return
+		}
+		text, err := d.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := back.UnmarshalText(text); err != nil || back != d {
+			t.Errorf("read %+v the first time, %+v the second (error %v)", d, back, err)
+		}
+		c := plain()
+		c.Dispersion = d
+		var s judge.State
+		for i := range 5 {
+			var r judge.Result
+			s, r = c.Next(s, window(i, 50, variant(1000, 20), variant(1000, 10)))
+			checkNumbers(t, r)
+			stored(t, s)
+		}
+	})
 }

@@ -127,7 +127,7 @@ build: ## Build the binaries into bin/
 
 ##  Publish it; see docs/release.md
 
-.PHONY: images release outdated
+.PHONY: images release outdated vulnerabilities
 RELEASE := cd e2e && go run ./cmd/release
 
 images: ## Build the images for all architectures into dist/: TAG=… REGISTRY=… PUSH=1
@@ -135,6 +135,9 @@ images: ## Build the images for all architectures into dist/: TAG=… REGISTRY=�
 
 release: ## Make all of a release into dist/: VERSION=1.2.3 REGISTRY=… PUSH=1
 	$(RELEASE) all --registry "$(REGISTRY)" --version "$(VERSION)" $(if $(PUSH),--push) $(RELEASE_FLAGS)
+
+vulnerabilities: ## Fail when the programs call what Go's database knows a vulnerability of, or when it can't be had
+	@.ci/vulnerabilities.sh
 
 outdated: ## Fail when Debian has newer packages than published images: TAG=1.2.3 REGISTRY=…
 	$(RELEASE) outdated --registry "$(REGISTRY)" --tag "$(TAG)" $(RELEASE_FLAGS)

@@ -148,7 +148,7 @@ func (x *explored) decide() {
 	d, _ := x.look()
 	after := withoutFigures(&x.ro.Status)
 	// Nothing is withheld, and every look is in time: else there are only more times to wait.
-	x.reportedAt, x.lookout = time.Time{}, state.Lookout{}
+	x.reportedAt, x.lookout, x.outageAt = time.Time{}, state.Lookout{}, time.Time{}
 	// A write of the status brings the next look only where more than sentences and
 	// figures for users changed: they are no part of what distinguishes states.
 	x.pending, x.dirty, x.measuring = d.Actions, !sameStatus(before, after), d.Measure

@@ -41,7 +41,7 @@ func conclude(d *state.Draft) state.Decision {
 	reportAbnormal(d, v1alpha1.ConditionStalled, d.State.Stalled)
 	out := state.Decision{
 		Status: *st, Actions: d.Actions, Events: d.Events, Measure: d.Measure, Weight: liveWeight(&d.Snapshot), After: d.After,
-		Questions: d.Questions, Notifications: st.Notifications, Entries: d.Entries, Recorded: d.Recorded,
+		Questions: d.Questions, Notifications: st.Notifications, Entries: d.Entries, Recorded: d.Recorded, Outage: d.Outage(),
 	}
 	return debounced(&d.Snapshot, out)
 }

@@ -88,7 +88,11 @@ type world struct {
 	// lookout is what the operator remembers of its looks, and behind what its caches make
 	// of what is there; nil when they follow.
 	lookout state.Lookout
-	behind  func(state.Observation) state.Observation
+	// outageAt is when the operator last saw an outage, and unreported whether pods that are
+	// not available ran as far as their nodes reported.
+	outageAt   time.Time
+	unreported bool
+	behind     func(state.Observation) state.Observation
 
 	served map[string]types.UID // template → the ReplicaSet whose pods served it
 }
@@ -262,7 +266,7 @@ func (w *world) observe() state.Observation {
 	o := state.Observation{
 		Now: w.now, Rollout: w.ro, RouterOffered: !w.unoffered, RouterName: w.routerName(), ReportedAt: w.reportedAt,
 		Pair: w.pair, Freezes: w.freezes, Answers: w.tried(),
-		Jump: w.lookout.Jump, GuardInForce: w.guard, Service: state.Service{Presence: kit.Present, Problem: w.problem}, Windows: w.windows,
+		Jump: w.lookout.Jump, OutageAt: w.outageAt, CanaryRunning: w.unreported, GuardInForce: w.guard, Service: state.Service{Presence: kit.Present, Problem: w.problem}, Windows: w.windows,
 		StableService: w.backend(v1alpha1.RoleStable), CanaryService: w.backend(v1alpha1.RoleCanary),
 		Split: state.Split{Split: kit.Split{Presence: kit.Absent}, Requested: strategy.Route{Weight: -1}, Observed: -1},
 	}
@@ -349,7 +353,7 @@ func (w *world) reconcile() bool {
 		w.acted++
 		if w.acted == w.crashAt {
 			w.say("operator: crashes")
-			w.windows, w.lookout = nil, state.Lookout{} // what was measured and not judged is lost
+			w.windows, w.lookout, w.outageAt = nil, state.Lookout{}, time.Time{} // what was measured and not judged is lost
 			if w.recorded != nil {
 				w.recorded.restart()
 			}
@@ -390,6 +394,9 @@ func (w *world) look() (d state.Decision, changed bool) {
 		w.due = w.now.Add(d.After)
 	}
 	w.lookout = w.lookout.LookAgain(d.After)
+	if d.Outage {
+		w.outageAt = w.now
+	}
 	for _, e := range d.Events {
 		w.say("event: %s", e.Message)
 	}

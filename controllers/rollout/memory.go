@@ -25,6 +25,8 @@ type remembered struct {
 	reportedAt time.Time
 	// splitGone is since when no TrafficSplit of the Rollout was seen; zero while there is one.
 	splitGone time.Time
+	// outage is when no version that gets traffic had an available pod, for the last time.
+	outage time.Time
 }
 
 // look notes a look, and returns what is remembered.
@@ -32,9 +34,15 @@ func (m *memory) look(rollout types.NamespacedName, now time.Time) remembered {
 	return m.change(rollout, func(r *remembered) { r.lookout = r.lookout.Look(now) })
 }
 
-// lookAgain notes how long after its last look a Rollout is to be looked at again.
-func (m *memory) lookAgain(rollout types.NamespacedName, after time.Duration) {
-	m.change(rollout, func(r *remembered) { r.lookout = r.lookout.LookAgain(after) })
+// decided notes how long after its last look a Rollout is to be looked at again, and whether
+// that look saw an outage.
+func (m *memory) decided(rollout types.NamespacedName, after time.Duration, outage bool) {
+	m.change(rollout, func(r *remembered) {
+		if outage {
+			r.outage = r.lookout.At
+		}
+		r.lookout = r.lookout.LookAgain(after)
+	})
 }
 
 // reported notes that a status was written.

@@ -69,7 +69,7 @@ func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (snapsho
 	s.Unmatchable = r.options.Served.RefuseMatches()
 	s.Split.Requested, s.Split.Observed = strategy.Route{Weight: -1}, -1
 	before := r.memory.look(client.ObjectKeyFromObject(ro), s.Now)
-	s.ReportedAt, s.Jump = before.reportedAt, before.lookout.Jump
+	s.ReportedAt, s.Jump, s.OutageAt = before.reportedAt, before.lookout.Jump, before.outage
 	s.LeaveOut = r.recordings.get(client.ObjectKeyFromObject(ro)).LeaveOut()
 	err := errors.Join(r.observeRival(ctx, &s), r.observeFreezes(ctx, &s), r.observeRoot(ctx, &s), r.observeReleased(ctx, &s), r.observeMetrics(ctx, &s))
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *Reconciler) observeReleased(ctx context.Context, s *snapshot) error {
 	case s.Rollout.Spec.Services != nil:
 		return errors.Join(r.observeSplit(ctx, s), r.observePair(ctx, s))
 	}
-	return errors.Join(r.observeSplit(ctx, s), r.observeGuard(ctx, s), r.observeWorkload(ctx, s), r.observeBackends(ctx, s), r.observeConfiguration(ctx, s))
+	return errors.Join(r.observeSplit(ctx, s), r.observeGuard(ctx, s), r.observeWorkload(ctx, s), r.observeRunning(ctx, s), r.observeBackends(ctx, s), r.observeConfiguration(ctx, s))
 }
 
 // get reads one object of the Rollout's namespace from the cache.

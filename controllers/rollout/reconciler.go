@@ -122,7 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		log.FromContext(ctx).Error(err, "Could not observe", "Rollout", klog.KObj(ro))
 	}
 	d := release.Decide(s.Observation)
-	r.memory.lookAgain(req.NamespacedName, d.After)
+	r.memory.decided(req.NamespacedName, d.After, d.Outage)
 	if err := r.report(ctx, ro, d); err != nil {
 		return shell.Retry(err)
 	}

@@ -65,6 +65,9 @@ func (t Target) Observe(s *state.Snapshot) state.Facts {
 	if rs := canaryOf(s); rs != nil {
 		f.Revision, f.Canary = rs.Revision, &state.Canary{Replicas: rs.Replicas, Existing: rs.Existing, Available: rs.Available, Desired: rs.Desired, Failure: rs.Failure}
 	}
+	if rs := s.Stable(); rs != nil {
+		f.StableDown = rs.Replicas > 0 && rs.Available == 0
+	}
 	f.Ungoverned = ungoverned(s, f.Canary)
 	return f
 }

@@ -105,10 +105,13 @@ func judgeWindows(d *state.Draft, config judge.Config) judge.State {
 	return state
 }
 
-// Known reports whether a window was judged already or belongs to an earlier
-// release.
+// Known reports whether a window was judged already, belongs to an earlier release, or is
+// what an outage did to both versions.
 func Known(s *state.Snapshot, state judge.State, w analysis.Window) bool {
 	if c := s.Status.Canary; c != nil && c.StartedAt != nil && w.Start.Before(c.StartedAt.Time) {
+		return true
+	}
+	if s.Befell(w.Start) {
 		return true
 	}
 	return !w.End.After(state.End())

@@ -25,8 +25,14 @@ func Failure(s *state.Snapshot) Cause {
 		return Cause{}
 	case s.Canary == nil:
 		return Cause{v1alpha1.ReasonCanaryUnavailable, "the canary's ReplicaSet was deleted while it got traffic"}
-	case s.Canary.Available == 0 && (!scales || s.Workload.Replicas > 0):
+	case s.Canary.Available == 0 && (!scales || s.Workload.Replicas > 0) && !excused(s):
 		return Cause{v1alpha1.ReasonCanaryUnavailable, "none of the canary's pods was available any more while it got traffic"}
 	}
 	return Cause{}
+}
+
+// excused reports whether the canary may lack its pods by what is no evidence against it.
+func excused(s *state.Snapshot) bool {
+	_, recovering := s.Recovering()
+	return recovering || s.Unreported()
 }

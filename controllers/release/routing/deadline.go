@@ -33,6 +33,13 @@ func OrTooLate(d *state.Draft) (rejected bool) {
 	if since == nil {
 		return false
 	}
+	if until, recovering := d.Recovering(); recovering {
+		d.Wake(until)
+		return false
+	}
+	if d.CanaryRunning {
+		d.Wake(d.Now.Add(state.CatchUpTime))
+	}
 	over, look := d.Over(since.Add(d.Deadline))
 	if !over {
 		d.Wake(look)

@@ -39,7 +39,7 @@ func (Target) Observe(s *state.Snapshot) state.Facts {
 	state.RecogniseSplit(s)
 	services, lost := s.Rollout.Spec.Services, stableServiceGone(s)
 	f := state.Facts{
-		Revision: s.Pair.CanaryRevision, NewStable: stableOf(s), StableReady: s.Pair.StableReady, Unfit: refuse(s),
+		Revision: s.Pair.CanaryRevision, NewStable: stableOf(s), StableReady: s.Pair.StableReady, StableDown: s.Pair.StableReady == 0, Unfit: refuse(s),
 		Gone: s.Service.Presence == kit.Absent || lost, NoPods: fmt.Sprintf("the Service %q has no ready pods", services.Canary),
 		Place: "the TrafficSplit", CanaryEnd: services.Canary, Unconfirmed: s.Deleting() && lost,
 		Ungoverned: s.Split.Unserved && !s.RouterOffered, Writer: state.SplitWriter{},

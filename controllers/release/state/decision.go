@@ -33,6 +33,8 @@ type Decision struct {
 	// Those of a status that was put off come again.
 	Entries  []recording.Entry
 	Recorded recording.Release
+	// Outage is whether no version that gets traffic has an available pod.
+	Outage bool
 	// LeftOut is whether a write of figures was left out, as LeaveOut of the Observation asks.
 	LeftOut bool
 	// After is when to look again if nothing changes; 0 means only on a change.

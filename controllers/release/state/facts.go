@@ -21,6 +21,8 @@ type Facts struct {
 	// record as it is. stableReady are its ready pods then.
 	NewStable   *v1alpha1.VersionStatus
 	StableReady int32
+	// StableDown is whether none of the pods that the stable version is to have is available.
+	StableDown bool
 	// Unfit is why it can't be released as the spec wants; nil when it can.
 	Unfit *kit.Statement
 	// Gone is whether no stable version is left.
@@ -85,14 +87,18 @@ func (s *Snapshot) Ready(want int32) bool {
 
 // Missing says which of the pods wanted are missing.
 func (s *Snapshot) Missing(want int32) string {
+	var neither string
+	if s.Outage() {
+		neither = ", and none of stable's is available either, which is no evidence against the canary"
+	}
 	if !s.Scales() {
-		return s.NoPods
+		return s.NoPods + neither
 	}
 	var now Canary
 	if s.Canary != nil {
 		now = *s.Canary
 	}
-	text := fmt.Sprintf("%d of the canary's %d pods are available", now.Available, want)
+	text := fmt.Sprintf("%d of the canary's %d pods are available", now.Available, want) + neither
 	if now.Failure != "" {
 		text += ". Its pods can't be created: " + strings.TrimSuffix(now.Failure, ".")
 	}

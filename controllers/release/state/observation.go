@@ -85,6 +85,12 @@ type Observation struct {
 	LeaveOut bool
 	// Jump is the last time in which the operator could not look.
 	Jump Jump
+	// OutageAt is when the operator last saw an Outage in this release; zero for never. A
+	// restart forgets it.
+	OutageAt time.Time
+	// CanaryRunning is whether containers of the canary were ready when their node reported
+	// last, although none of its pods is available.
+	CanaryRunning bool
 }
 
 // Answer is what an endpoint made of a question or a notification.

@@ -24,6 +24,18 @@
 
 {{- /* What managers and metrics servers both reach. */ -}}
 {{- define "serin.egress" -}}
+{{ include "serin.clusterEgress" . }}
+# What proxies of all namespaces serve, and what they count.
+- ports:
+    - {port: 15020, protocol: TCP}
+  to:
+    - namespaceSelector: {}
+      podSelector:
+        matchExpressions: [{key: serin.dev/proxy, operator: Exists}]
+{{- end }}
+
+{{- /* What every part of the operator reaches. */ -}}
+{{- define "serin.clusterEgress" -}}
 # Names. A cache of the node has an address that no selector of pods finds.
 - ports:
     {{- range .Values.networkPolicy.dnsPorts }}
@@ -37,11 +49,4 @@
   to:
     {{- include "serin.blocks" . | nindent 4 }}
   {{- end }}
-# What proxies of all namespaces serve, and what they count.
-- ports:
-    - {port: 15020, protocol: TCP}
-  to:
-    - namespaceSelector: {}
-      podSelector:
-        matchExpressions: [{key: serin.dev/proxy, operator: Exists}]
 {{- end }}

@@ -50,6 +50,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: metrics
 {{- end }}
 
+{{- define "serin.dashboardSelector" -}}
+app.kubernetes.io/name: serin
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: dashboard
+{{- end }}
+
 {{- define "serin.labels" -}}
 app.kubernetes.io/name: serin
 app.kubernetes.io/instance: {{ .Release.Name }}

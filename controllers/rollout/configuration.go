@@ -23,6 +23,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/rollout/contents"
 )
 
 // ConfigurationOptions say what spec.configuration may request.
@@ -49,7 +50,7 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *snapshot) erro
 	settings, annotation := s.Rollout.Spec.Configuration, s.deployment.Spec.Template.Annotations[v1alpha1.AnnotationConfiguration]
 	if settings == nil {
 		s.Configuration = state.Configuration{Template: annotation}
-		r.contents.forget(client.ObjectKeyFromObject(s.Rollout))
+		r.contents.Forget(client.ObjectKeyFromObject(s.Rollout))
 		return nil
 	}
 	// What can't be known stays as it is.
@@ -59,7 +60,7 @@ func (r *Reconciler) observeConfiguration(ctx context.Context, s *snapshot) erro
 	if s.Configuration.Problem, err = r.configurationProblem(ctx, s, references); s.Configuration.Problem != "" || err != nil {
 		return err
 	}
-	r.contents.use(client.ObjectKeyFromObject(s.Rollout), references)
+	r.contents.Use(client.ObjectKeyFromObject(s.Rollout), references)
 	copies, err := r.observeContents(ctx, s, references)
 	if err != nil {
 		// A release in progress must still be judged, and rolled back.
@@ -139,11 +140,11 @@ func (r *Reconciler) observeContent(ctx context.Context, s *snapshot, ref config
 		return fmt.Errorf("%s %q could not be read: %w", ref.Kind, ref.Name, err)
 	}
 	defer func() {
-		if at := r.contents.changedAt(meta); at.After(s.Configuration.ChangedAt) {
+		if at := r.contents.ChangedAt(meta); at.After(s.Configuration.ChangedAt) {
 			s.Configuration.ChangedAt = at
 		}
 	}()
-	if digest, known := r.contents.digest(meta); known {
+	if digest, known := r.contents.Digest(meta); known {
 		s.contentIs(ref, digest)
 		return nil
 	}
@@ -155,7 +156,7 @@ func (r *Reconciler) observeContent(ctx context.Context, s *snapshot, ref config
 		return err
 	}
 	digest := digestOf(object)
-	r.contents.learn(object, digest, s.Now)
+	r.contents.Learn(object, digest, s.Now)
 	s.contentIs(ref, digest)
 	return nil
 }
@@ -198,7 +199,7 @@ func partial(kind v1alpha1.ConfigurationKind) *metav1.PartialObjectMetadata {
 
 // metadata reads from a cache, which begins to watch a place when it is first read.
 func (r *Reconciler) metadata(ctx context.Context, kind v1alpha1.ConfigurationKind, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
-	cached, err := r.contents.watch(ctx, place{kind, key.Namespace})
+	cached, err := r.contents.Watch(ctx, contents.Place{Kind: kind, Namespace: key.Namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +210,7 @@ func (r *Reconciler) metadata(ctx context.Context, kind v1alpha1.ConfigurationKi
 // copies are those that were made for the Deployment.
 func (r *Reconciler) copies(ctx context.Context, s *snapshot, kinds []v1alpha1.ConfigurationKind) (out []configrevision.Copy, err error) {
 	for _, kind := range kinds {
-		cached, err := r.contents.watch(ctx, place{kind, s.Rollout.Namespace})
+		cached, err := r.contents.Watch(ctx, contents.Place{Kind: kind, Namespace: s.Rollout.Namespace})
 		if err != nil {
 			return nil, err
 		}

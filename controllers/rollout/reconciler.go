@@ -26,6 +26,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/rollout/contents"
 	"github.com/serin-dev/serin/controllers/rollout/telemetry"
 	"github.com/serin-dev/serin/traffic"
 )
@@ -88,14 +89,14 @@ type Reconciler struct {
 
 	recordings recordings
 	metrics    *telemetry.Metrics
-	contents   *contents
+	contents   *contents.Contents
 
 	distributions distributions
 }
 
 // New returns a Reconciler that reads and writes through c.
 func New(c client.Client, recorder events.EventRecorder, o Options) *Reconciler {
-	return &Reconciler{client: c, recorder: recorder, options: o, metrics: telemetry.New(), contents: newContents()}
+	return &Reconciler{client: c, recorder: recorder, options: o, metrics: telemetry.New(), contents: contents.New()}
 }
 
 // Metrics are the metrics of what it does: register them once.
@@ -111,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			r.options.Metrics.Forget(req.NamespacedName)
 			r.options.Outbox.Keep(req.NamespacedName, nil)
 			r.metrics.Forget(req.NamespacedName)
-			r.contents.forget(req.NamespacedName)
+			r.contents.Forget(req.NamespacedName)
 			r.memory.forget(req.NamespacedName)
 			r.recordings.forget(req.NamespacedName)
 		}

@@ -26,6 +26,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
+	"github.com/serin-dev/serin/controllers/rollout/contents"
 	"github.com/serin-dev/serin/controllers/sampling/templates"
 )
 
@@ -106,30 +107,32 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 	if err != nil {
 		return err
 	}
-	r.contents.start = func(ctx context.Context, p place) (client.Reader, error) { return r.watchContents(ctx, mgr, c, p) }
+	r.contents.Start = func(ctx context.Context, p contents.Place) (client.Reader, error) {
+		return r.watchContents(ctx, mgr, c, p)
+	}
 	return nil
 }
 
 // watchContents watches the metadata of a kind in one namespace, with a cache of its own:
 // what no Rollout asks for is neither kept in memory nor read.
-func (r *Reconciler) watchContents(ctx context.Context, mgr manager.Manager, c controller.Controller, p place) (client.Reader, error) {
-	contents, err := cache.New(mgr.GetConfig(), cache.Options{
+func (r *Reconciler) watchContents(ctx context.Context, mgr manager.Manager, c controller.Controller, p contents.Place) (client.Reader, error) {
+	objects, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
-		DefaultNamespaces: map[string]cache.Config{p.namespace: {}}, DefaultTransform: transformContent,
+		DefaultNamespaces: map[string]cache.Config{p.Namespace: {}}, DefaultTransform: transformContent,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := mgr.Add(contents); err != nil {
+	if err := mgr.Add(objects); err != nil {
 		return nil, err
 	}
-	if !contents.WaitForCacheSync(ctx) { // that it has begun: there is nothing in it yet
+	if !objects.WaitForCacheSync(ctx) { // that it has begun: there is nothing in it yet
 		return nil, ctx.Err()
 	}
 	concerned := handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o *metav1.PartialObjectMetadata) []reconcile.Request {
-		return r.contents.changed(ctx, p.kind, o)
+		return r.contents.Changed(p.Kind, o, rolloutByLabel(ctx, o))
 	})
-	return contents, c.Watch(source.Kind(contents, partial(p.kind), concerned))
+	return objects, c.Watch(source.Kind(objects, partial(p.Kind), concerned))
 }
 
 // watchCluster watches what belongs to no namespace.

@@ -4,8 +4,12 @@ package trafficsplit
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/serin-dev/serin/controllers/kit/debounce"
+	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 )
 
 // memory is one value for each split, that a restart forgets.
@@ -35,4 +39,45 @@ func (m *memory[V]) note(split types.NamespacedName, v V) bool {
 		m.values[split] = v
 	}
 	return before != v
+}
+
+// endpointAges remembers since when the backends of splits have had ready endpoints, as far as
+// this process knows: EndpointSlices don't say. A restart that forgets it makes a backend's
+// first requests come a moment later.
+type endpointAges struct {
+	mu    sync.Mutex
+	since map[types.NamespacedName]map[string]time.Time
+}
+
+// fresh notes the backends of a split with their ready endpoints, and returns how long data
+// planes still get to learn of each that has not had any for long enough.
+func (s *endpointAges) fresh(split types.NamespacedName, ready map[string]int32, now time.Time) map[string]time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, after, left := s.since[split], map[string]time.Time{}, map[string]time.Duration{}
+	for service, n := range ready {
+		if n == 0 {
+			continue
+		}
+		since, known := before[service]
+		if !known {
+			since = now
+		}
+		after[service] = since
+		if rest := debounce.Left(since, plan.EndpointTime, now); rest > 0 {
+			left[service] = rest
+		}
+	}
+	if s.since == nil {
+		s.since = map[types.NamespacedName]map[string]time.Time{}
+	}
+	s.since[split] = after
+	return left
+}
+
+// forget is told when a split is gone.
+func (s *endpointAges) forget(split types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.since, split)
 }

@@ -4,10 +4,12 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/serin-dev/serin/e2e/cluster/component"
 	"github.com/serin-dev/serin/e2e/images"
 	"github.com/serin-dev/serin/e2e/tools"
 )
@@ -103,4 +105,67 @@ func offer(folder string, programs tools.Set, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// ProcessStatus is what is known of one program of the local cluster.
+type ProcessStatus struct {
+	// Name is the program.
+	Name string
+	// PID is the number of its process, 0 when it was never started.
+	PID int
+	// Running tells whether it runs now.
+	Running bool
+	// Log is the file that it writes to.
+	Log string
+}
+
+// Status lists the programs of the local cluster in the order they are started.
+// It changes nothing. There are none when the cluster was never started.
+func Status(options Options) ([]ProcessStatus, error) {
+	options, _, err := options.complete()
+	if err != nil {
+		return nil, err
+	}
+	return statusLocal(options)
+}
+
+// NotPossibleError says that a cluster cannot run on this machine, or not for
+// this user, whatever is tried: tests skip, where another error fails them.
+type NotPossibleError struct {
+	// Reason is what is in the way.
+	Reason string
+	// Remedy is what a person can do about it.
+	Remedy string
+}
+
+// ErrNotPossible is what [errors.Is] finds in every [NotPossibleError].
+var ErrNotPossible = errors.New("a local cluster is not possible here")
+
+// Error says what is in the way and what to do.
+func (e *NotPossibleError) Error() string {
+	return fmt.Sprintf("%v: %s; %s", ErrNotPossible, e.Reason, e.Remedy)
+}
+
+// Is makes the error match [ErrNotPossible].
+func (e *NotPossibleError) Is(target error) bool { return target == ErrNotPossible }
+
+// registryHosts is what containerd reads about a registry.
+const registryHosts = `server = "http://%[1]s"
+
+[host."http://%[1]s"]
+  capabilities = ["pull", "resolve"]
+`
+
+// AllowHTTP has the nodes of a local cluster pull from a registry without TLS, such as one of
+// a test on this machine.
+func (c *Cluster) AllowHTTP(registry string) error {
+	if !c.Local {
+		return errors.New("how nodes pull images is only changed in a local cluster")
+	}
+	node := component.Node{ControlPlane: component.ControlPlane{Dir: c.options.Dir}}
+	folder := filepath.Join(node.Registries(), registry)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("make the folder of the registry %s: %w", registry, err)
+	}
+	return os.WriteFile(filepath.Join(folder, "hosts.toml"), fmt.Appendf(nil, registryHosts, registry), 0o644)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,3 +131,25 @@ func (l *local) waitReady(ctx context.Context) error {
 
 // direct is a proxy function for no proxy: the cluster is on this machine.
 func direct(*http.Request) (*url.URL, error) { return nil, nil }
+
+// programNames are the programs of a cluster in the order they are started.
+var programNames = []string{
+	"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler",
+	"containerd", "kubelet", "kube-proxy", "coredns",
+}
+
+func statusLocal(options Options) ([]ProcessStatus, error) {
+	record, err := readRecord(options.Dir)
+	if err != nil || record.Boot == "" {
+		return nil, err
+	}
+	statuses := make([]ProcessStatus, 0, len(programNames))
+	for _, name := range programNames {
+		known := record.Processes[name]
+		statuses = append(statuses, ProcessStatus{
+			Name: name, PID: known.PID, Running: known.Alive(),
+			Log: filepath.Join(options.Dir, "logs", name+".log"),
+		})
+	}
+	return statuses, nil
+}

@@ -5,9 +5,13 @@ package main
 import (
 	"context"
 	"errors"
+	"runtime/debug"
+	"time"
 
 	"k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/serin-dev/serin/skew"
 	"github.com/serin-dev/serin/skew/kinds"
@@ -26,4 +30,23 @@ func checkKinds(ctx context.Context, cluster discovery.OpenAPIV3SchemaInterface,
 		return nil
 	}
 	return errors.New(why + ": upgrade the chart by one minor version at a time, with crds.serin=true or with the definitions of each version")
+}
+
+// startUp is how long controllers take to read what they watch, and to look at all of it once.
+const startUp = 30 * time.Second
+
+// addRelease has the memory returned that the first look at everything took: without it, the
+// Go runtime keeps room for garbage that it does not make again.
+func addRelease(mgr manager.Manager, clock clock.Clock) error {
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // of the leader, which watches most
+		select {
+		case <-clock.After(startUp):
+		case <-ctx.Done():
+			return nil
+		}
+		if mgr.GetCache().WaitForCacheSync(ctx) {
+			debug.FreeOSMemory()
+		}
+		return nil
+	}))
 }

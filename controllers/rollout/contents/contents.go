@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package contents
 
 import (
 	"context"
@@ -18,23 +18,25 @@ import (
 	"github.com/serin-dev/serin/controllers/kit/debounce"
 )
 
-// contents knows the digest of each content that was read, so that it is read
+// Contents knows the digest of each content that was read, so that it is read
 // again only when it has changed, and who reads which object. All of it can be
 // found out anew after a restart.
-type contents struct {
-	// start begins to watch a place, and returns what reads it; set before the first use.
-	start func(context.Context, place) (client.Reader, error)
+type Contents struct {
+	// Start begins to watch a place, and returns what reads it; set before the first use.
+	Start func(context.Context, Place) (client.Reader, error)
 
 	mu      sync.Mutex
-	watched map[place]client.Reader
+	watched map[Place]client.Reader
 	digests map[types.UID]content
 	readers map[types.NamespacedName][]configrevision.Reference
 }
 
-// place is a kind in a namespace. Those are watched in which a Rollout asks for it.
-type place struct {
-	kind      v1alpha1.ConfigurationKind
-	namespace string
+// Place is a kind in a namespace. Those are watched in which a Rollout asks for it.
+type Place struct {
+	// Kind of the objects.
+	Kind v1alpha1.ConfigurationKind
+	// Namespace that they are in.
+	Namespace string
 }
 
 type content struct {
@@ -46,38 +48,40 @@ type content struct {
 // must not keep a release waiting.
 const flutter = time.Minute
 
-func newContents() *contents {
-	return &contents{
-		watched: map[place]client.Reader{}, digests: map[types.UID]content{},
+// New makes a Contents that knows nothing yet.
+func New() *Contents {
+	return &Contents{
+		watched: map[Place]client.Reader{}, digests: map[types.UID]content{},
 		readers: map[types.NamespacedName][]configrevision.Reference{},
 	}
 }
 
-// watch begins to watch a place if it is not watched yet, and returns what reads it.
-func (c *contents) watch(ctx context.Context, p place) (client.Reader, error) {
+// Watch begins to watch a place if it is not watched yet, and returns what reads it.
+func (c *Contents) Watch(ctx context.Context, p Place) (client.Reader, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if reader := c.watched[p]; reader != nil {
 		return reader, nil
 	}
-	reader, err := c.start(ctx, p)
+	reader, err := c.Start(ctx, p)
 	if err != nil {
-		return nil, fmt.Errorf("watch objects of kind %s: %w", p.kind, err)
+		return nil, fmt.Errorf("watch objects of kind %s: %w", p.Kind, err)
 	}
 	c.watched[p] = reader
 	return reader, nil
 }
 
-// digest is that of an object as its metadata show it; "" for a content that can't
+// Digest is that of an object as its metadata show it; "" for a content that can't
 // be kept.
-func (c *contents) digest(meta client.Object) (string, bool) {
+func (c *Contents) Digest(meta client.Object) (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, found := c.digests[meta.GetUID()]
 	return known.digest, found && known.version == meta.GetResourceVersion()
 }
 
-func (c *contents) learn(object client.Object, digest string, now time.Time) {
+// Learn notes the digest of a content that was read.
+func (c *Contents) Learn(object client.Object, digest string, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, found := c.digests[object.GetUID()]
@@ -88,30 +92,31 @@ func (c *contents) learn(object client.Object, digest string, now time.Time) {
 	c.digests[object.GetUID()] = known
 }
 
-// changedAt is when a content was last seen to change; zero when it never was.
-func (c *contents) changedAt(meta client.Object) time.Time {
+// ChangedAt is when a content was last seen to change; zero when it never was.
+func (c *Contents) ChangedAt(meta client.Object) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.digests[meta.GetUID()].changedAt
 }
 
-// use notes which objects a Rollout depends on.
-func (c *contents) use(rollout types.NamespacedName, references []configrevision.Reference) {
+// Use notes which objects a Rollout depends on.
+func (c *Contents) Use(rollout types.NamespacedName, references []configrevision.Reference) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.readers[rollout] = references
 }
 
-func (c *contents) forget(rollout types.NamespacedName) {
+// Forget drops what a Rollout that is gone depended on.
+func (c *Contents) Forget(rollout types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.readers, rollout)
 }
 
-// changed finds the Rollouts that an object concerns: those that read it, and the
+// Changed finds the Rollouts that an object concerns: those that read it, beside the
 // one that it is a copy for. A digest that no Rollout needs any more is dropped.
-func (c *contents) changed(ctx context.Context, kind v1alpha1.ConfigurationKind, object client.Object) []reconcile.Request {
-	requests := rolloutByLabel(ctx, object)
+func (c *Contents) Changed(kind v1alpha1.ConfigurationKind, object client.Object, copyFor []reconcile.Request) []reconcile.Request {
+	requests := slices.Clone(copyFor)
 	ref := configrevision.Reference{Kind: kind, Name: object.GetName()}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -284,6 +284,7 @@ func (o *managerOptions) addRollouts(ctx context.Context, mgr manager.Manager, r
 		DefaultRouter: v1alpha1.RouterName(o.defaultRouter), Routers: names,
 		Drain: map[v1alpha1.RouterName]time.Duration{smi.Name: o.smiSettle}, Served: o.splits, Measurements: measured, Metrics: named, Outbox: outbox,
 		TrafficMetrics: servesTrafficMetrics(mgr.GetRESTMapper()),
+		Live:           mgr.GetAPIReader(),
 		Recordings:     direct,
 		Clock:          clock.RealClock{}, Admission: mutations, Concurrency: o.workers,
 		CanaryReleases: o.canaryServiceAccount != "", NamespacedOnly: !o.scope.clusterObjects,

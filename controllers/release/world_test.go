@@ -64,7 +64,8 @@ type world struct {
 	dirty bool      // something changed that the operator watches
 	due   time.Time // when the operator asked to look again; zero: never
 
-	crashAt  int // the action before which the operator crashes; 0: never
+	crashAt  int    // the action before which the operator crashes; 0: never
+	crashed  func() // called when it has; nil for nothing
 	acted    int
 	mute     bool // the log is not read
 	watch    bool // check that Decide changes nothing that it observed, and decides the same again
@@ -356,6 +357,9 @@ func (w *world) reconcile() bool {
 			w.windows, w.lookout, w.outageAt = nil, state.Lookout{}, time.Time{} // what was measured and not judged is lost
 			if w.recorded != nil {
 				w.recorded.restart()
+			}
+			if w.crashed != nil {
+				w.crashed()
 			}
 			return true
 		}

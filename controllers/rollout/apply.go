@@ -79,23 +79,30 @@ func (r *Reconciler) setHold(ctx context.Context, s snapshot, paused bool) error
 	if !paused && s.deployment.Spec.Paused && r.busy.Look(s.deployment.UID, s.deployment.ResourceVersion, deploymentPause, s.Now) > 0 {
 		return errBusy
 	}
-	return r.applyHold(ctx, s, map[string]string{v1alpha1.AnnotationRollout: s.Rollout.Name}, paused)
+	_, err := r.applyHold(ctx, s, map[string]string{v1alpha1.AnnotationRollout: s.Rollout.Name}, paused)
+	return err
 }
 
 // applyHold owns just the mark and spec.paused. Un-pausing names the version of
 // the Deployment that was seen: a template changed meanwhile must not roll.
-func (r *Reconciler) applyHold(ctx context.Context, s snapshot, annotations map[string]string, paused bool) error {
+func (r *Reconciler) applyHold(ctx context.Context, s snapshot, annotations map[string]string, paused bool) (*applyappsv1.DeploymentApplyConfiguration, error) {
 	d := applyappsv1.Deployment(s.deployment.Name, s.deployment.Namespace).WithUID(s.deployment.UID).
 		WithAnnotations(annotations).WithSpec(applyappsv1.DeploymentSpec().WithPaused(paused))
 	if !paused {
 		d.WithResourceVersion(s.deployment.ResourceVersion)
 	}
-	return r.client.Apply(ctx, d, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
+	return d, r.client.Apply(ctx, d, client.FieldOwner(v1alpha1.FieldManager), client.ForceOwnership)
 }
 
-// restoreDeployment removes the mark, and spec.paused too unless it has to stay.
+// restoreDeployment removes the mark, and spec.paused too unless it has to stay. A mark that
+// another manager wrote too, as from an export of the Deployment, would hold it for ever.
 func (r *Reconciler) restoreDeployment(ctx context.Context, s snapshot, a state.RestoreDeployment) error {
-	return r.applyHold(ctx, s, nil, a.Paused)
+	d, err := r.applyHold(ctx, s, nil, a.Paused)
+	if _, marked := d.Annotations[v1alpha1.AnnotationRollout]; err != nil || !marked {
+		return err
+	}
+	unmark := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:null}}}`, s.deployment.UID, v1alpha1.AnnotationRollout)
+	return r.client.Patch(ctx, s.deployment.DeepCopy(), client.RawPatch(types.MergePatchType, unmark), client.FieldOwner(v1alpha1.FieldManager))
 }
 
 func (r *Reconciler) createCanary(ctx context.Context, s snapshot, a state.CreateCanary) error {

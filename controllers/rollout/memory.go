@@ -27,6 +27,9 @@ type remembered struct {
 	splitGone time.Time
 	// outage is when no version that gets traffic had an available pod, for the last time.
 	outage time.Time
+	// orphaned is since when the Rollout is gone and its objects are not; zero when that was
+	// never seen.
+	orphaned time.Time
 }
 
 // look notes a look, and returns what is remembered.
@@ -60,6 +63,18 @@ func (m *memory) splitGone(rollout types.NamespacedName, gone bool, now time.Tim
 			r.splitGone = now
 		}
 	}).splitGone
+}
+
+// orphaned notes whether a Rollout is gone and its objects are not, and returns since when.
+func (m *memory) orphaned(rollout types.NamespacedName, left bool, now time.Time) time.Time {
+	return m.change(rollout, func(r *remembered) {
+		switch {
+		case !left:
+			r.orphaned = time.Time{}
+		case r.orphaned.IsZero():
+			r.orphaned = now
+		}
+	}).orphaned
 }
 
 func (m *memory) change(rollout types.NamespacedName, change func(*remembered)) remembered {

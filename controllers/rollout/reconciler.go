@@ -60,6 +60,8 @@ type Options struct {
 	Metrics UserMetrics
 	// TrafficMetrics reports whether the cluster serves them, or may; nil where it does.
 	TrafficMetrics func() bool
+	// Live reads past the cache.
+	Live client.Reader
 	// Recordings has no cache: with one, a write would have all of them watched.
 	Recordings client.Client
 	// Outbox delivers questions of hooks and notifications.
@@ -107,16 +109,17 @@ func (r *Reconciler) Metrics() *telemetry.Metrics { return r.metrics }
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	ro := &v1alpha1.Rollout{}
 	if err := r.client.Get(ctx, req.NamespacedName, ro); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.options.Measurements.Forget(req.NamespacedName)
-			r.options.Metrics.Forget(req.NamespacedName)
-			r.options.Outbox.Keep(req.NamespacedName, nil)
-			r.metrics.Forget(req.NamespacedName)
-			r.contents.Forget(req.NamespacedName)
-			r.memory.forget(req.NamespacedName)
-			r.recordings.forget(req.NamespacedName)
+		if !apierrors.IsNotFound(err) {
+			return reconcile.Result{}, err
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		again, left, err := r.restoreOrphans(ctx, req.NamespacedName, nil)
+		r.forget(req.NamespacedName, left)
+		return again, err
+	}
+	if ro.Status.Stable == nil { // it is new: an earlier one of its name may not have been restored
+		if again, left, err := r.restoreOrphans(ctx, req.NamespacedName, ro); left {
+			return again, err
+		}
 	}
 	s, err := r.observe(ctx, ro)
 	if err != nil {
@@ -138,6 +141,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return shell.Retry(err)
 	}
 	return reconcile.Result{RequeueAfter: sooner(d.After, s.recheck)}, err
+}
+
+// forget is called when a Rollout is gone. What is left of it has the memory stay.
+func (r *Reconciler) forget(rollout types.NamespacedName, left bool) {
+	r.options.Measurements.Forget(rollout)
+	r.options.Metrics.Forget(rollout)
+	r.options.Outbox.Keep(rollout, nil)
+	r.metrics.Forget(rollout)
+	r.contents.Forget(rollout)
+	r.recordings.forget(rollout)
+	if !left {
+		r.memory.forget(rollout)
+	}
 }
 
 // sooner is the shorter of two pauses, of which 0 means none.

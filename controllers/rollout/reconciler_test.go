@@ -116,12 +116,12 @@ func newReconcilerOf(t *testing.T, fail func(call string) error, existing ...cli
 		}
 		return fail(verb + " " + kind)
 	}
-	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(existing...).WithStatusSubresource(&v1alpha1.Rollout{}, &v1alpha1.AnalysisResult{}).
+	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(existing...).WithStatusSubresource(&v1alpha1.Rollout{}, &v1alpha1.AnalysisResult{}, &splitv1.TrafficSplit{}).
 		WithIndex(&v1alpha1.Rollout{}, indexClaims, func(o client.Object) []string { return claims(o.(*v1alpha1.Rollout)) }).
 		WithInterceptorFuncs(intercept(check)).Build()
 	return New(c, events.NewFakeRecorder(100), Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx},
-		Measurements: noTraffic{}, Metrics: noMetrics{}, Outbox: notify.New(c, egress.Policy{}, clock.RealClock{}, notify.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
+		Live: c, Measurements: noTraffic{}, Metrics: noMetrics{}, Outbox: notify.New(c, egress.Policy{}, clock.RealClock{}, notify.Options{}), Clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0)),
 	}), c, writes
 }
 
@@ -150,6 +150,18 @@ func intercept(check func(string, any) error) interceptor.Funcs {
 				return err
 			}
 			return c.Create(ctx, obj, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if err := check("patch", obj); err != nil {
+				return err
+			}
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			if err := check("delete", obj); err != nil {
+				return err
+			}
+			return c.Delete(ctx, obj, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 			if err := check("patch "+sub, obj); err != nil {

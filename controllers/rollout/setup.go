@@ -82,6 +82,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		For(&v1alpha1.Rollout{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Rollout{}, handler.EnqueueRequestsFromMapFunc(r.rivalsOf), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimWorkload(o.GetName()) }))).
+		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(rolloutByAnnotation)).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimService(o.GetName()) }))).
 		Watches(&corev1.Service{}, own).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.pairsWith)).
@@ -101,7 +102,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		}), predicate.GenerationChangedPredicate{}))
 	}
 	if r.options.CanaryReleases {
-		b = b.Watches(&v1alpha1.CanaryRelease{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimCanaryRelease(o.GetName()) })))
+		b = b.Watches(&v1alpha1.CanaryRelease{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimCanaryRelease(o.GetName()) }))).
+			Watches(&v1alpha1.CanaryRelease{}, handler.EnqueueRequestsFromMapFunc(rolloutByDelegation))
 	}
 	c, err := b.Build(r)
 	if err != nil {
@@ -174,7 +176,26 @@ func (r *Reconciler) rivalsOf(ctx context.Context, o client.Object) []reconcile.
 
 // rolloutByLabel finds the Rollout that an object was made for.
 func rolloutByLabel(_ context.Context, o client.Object) []reconcile.Request {
-	name := o.GetLabels()[v1alpha1.LabelRollout]
+	return rolloutNamed(o, o.GetLabels()[v1alpha1.LabelRollout])
+}
+
+// rolloutByAnnotation finds the Rollout that manages a Deployment, which may be gone.
+func rolloutByAnnotation(_ context.Context, o client.Object) []reconcile.Request {
+	return rolloutNamed(o, o.GetAnnotations()[v1alpha1.AnnotationRollout])
+}
+
+// rolloutByDelegation finds the Rollout that wrote a weight of a CanaryRelease, which may be
+// gone.
+func rolloutByDelegation(_ context.Context, o client.Object) []reconcile.Request {
+	cr, ok := o.(*v1alpha1.CanaryRelease)
+	if !ok || cr.Spec.Delegation == nil {
+		return nil
+	}
+	return rolloutNamed(o, cr.Spec.Delegation.By)
+}
+
+// rolloutNamed is the Rollout of a name in the namespace of an object; "" is none.
+func rolloutNamed(o client.Object, name string) []reconcile.Request {
 	if name == "" {
 		return nil
 	}

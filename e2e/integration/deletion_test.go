@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -75,24 +76,27 @@ func handedOver(o client.Object) bool {
 	return c == nil || c.Kind == "Deployment"
 }
 
+// stages are those at which a Rollout is deleted.
+var stages = map[string]struct {
+	reach    func(*stage)
+	bad      bool
+	promoted bool
+}{
+	"Preparing":              {reach: until(v1alpha1.ReasonPreparing)},
+	"waiting for pods":       {reach: untilEarly("a canary is made", canaryMade)},
+	"waiting for traffic":    {reach: untilEarly("traffic is asked for", canaryAskedFor)},
+	"Holding in step 1":      {reach: (*stage).release},
+	"Holding in step 2":      {reach: func(p *stage) { p.release(); p.pass(time.Hour); p.held(1) }},
+	"Promoting":              {reach: untilLate("promoting", saysReason(v1alpha1.ReasonPromoting))},
+	"Promoting, handed over": {reach: untilLate("handed over", handedOver), promoted: true},
+	"CleaningUp":             {reach: untilLate("cleaning up", saysReason(v1alpha1.ReasonCleaningUp)), promoted: true},
+	"RollingBack":            {reach: until(v1alpha1.ReasonRollingBack), bad: true},
+	"RolledBack":             {reach: until(v1alpha1.ReasonRolledBack), bad: true},
+}
+
 func TestDeletingTheRolloutAtAnyStageGivesEverythingBack(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		reach    func(*stage)
-		bad      bool
-		promoted bool
-	}{
-		"Preparing":              {reach: until(v1alpha1.ReasonPreparing)},
-		"waiting for pods":       {reach: untilEarly("a canary is made", canaryMade)},
-		"waiting for traffic":    {reach: untilEarly("traffic is asked for", canaryAskedFor)},
-		"Holding in step 1":      {reach: (*stage).release},
-		"Holding in step 2":      {reach: func(p *stage) { p.release(); p.pass(time.Hour); p.held(1) }},
-		"Promoting":              {reach: untilLate("promoting", saysReason(v1alpha1.ReasonPromoting))},
-		"Promoting, handed over": {reach: untilLate("handed over", handedOver), promoted: true},
-		"CleaningUp":             {reach: untilLate("cleaning up", saysReason(v1alpha1.ReasonCleaningUp)), promoted: true},
-		"RollingBack":            {reach: until(v1alpha1.ReasonRollingBack), bad: true},
-		"RolledBack":             {reach: until(v1alpha1.ReasonRolledBack), bad: true},
-	} {
+	for name, test := range stages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := begin(t, func(c *cast) { c.measured.badCanary = test.bad })
@@ -105,19 +109,77 @@ func TestDeletingTheRolloutAtAnyStageGivesEverythingBack(t *testing.T) {
 			p.eventually("the Rollout is gone", func(ctx context.Context) bool {
 				return apierrors.IsNotFound(p.reader.Get(ctx, p.key("website"), &v1alpha1.Rollout{}))
 			})
-			p.reader = admin
-			if got := p.pods(); !sameUIDs(want, got) || len(got) != 1 {
-				t.Errorf("pods %v, want %v", got, want)
-			}
-			p.checkGivenBack()
-			d := p.deployment()
-			if _, marked := d.Annotations[v1alpha1.AnnotationRollout]; marked || d.Spec.Paused == test.promoted {
-				t.Errorf("marked %v, paused %v", marked, d.Spec.Paused)
-			}
-			if left := p.canaries(); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
-			}
+			p.checkWithoutRollout(want, test.promoted)
 		})
+	}
+}
+
+// A user who removes the finalizer by force gets everything back all the same, from an
+// operator that is there, and from one that comes back later.
+func TestARolloutThatGoesWithoutItsFinalizerGivesEverythingBack(t *testing.T) {
+	t.Parallel()
+	for name, test := range stages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t, func(c *cast) { c.measured.badCanary = test.bad })
+			want := map[string][]string{imageV1: p.pods()[imageV1]}
+			test.reach(p)
+			if test.promoted {
+				want = map[string][]string{imageV2: p.pods()[imageV2]}
+			}
+			p.force()
+			p.restored(want, test.promoted)
+		})
+	}
+	t.Run("while the operator is away", func(t *testing.T) {
+		t.Parallel()
+		p := begin(t)
+		want := map[string][]string{imageV1: p.pods()[imageV1]}
+		p.release()
+		p.operator.stop(t)
+		p.force()
+		p.operator = p.startOperator(p.time)
+		p.restored(want, false)
+	})
+}
+
+// force deletes the Rollout and removes its finalizer, as users do who don't wait.
+func (p *stage) force() {
+	p.Helper()
+	strip := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	ro := &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "website"}}
+	p.eventually("the Rollout is gone", func(ctx context.Context) bool {
+		if err := errors.Join(client.IgnoreNotFound(admin.Delete(ctx, ro)), client.IgnoreNotFound(admin.Patch(ctx, ro, strip))); err != nil {
+			p.Fatal(err)
+		}
+		return apierrors.IsNotFound(admin.Get(ctx, p.key("website"), &v1alpha1.Rollout{}))
+	})
+}
+
+// restored waits until nothing is left of the release, and checks what is.
+func (p *stage) restored(want map[string][]string, promoted bool) {
+	p.Helper()
+	p.eventually("nothing is left of the release", func(ctx context.Context) bool {
+		_, marked := p.deployment().Annotations[v1alpha1.AnnotationRollout]
+		return !marked && len(leftovers(ctx, admin, p.namespace)) == 0
+	})
+	p.checkWithoutRollout(want, promoted)
+}
+
+// checkWithoutRollout checks that the Service and the Deployment are as without Serin.
+func (p *stage) checkWithoutRollout(want map[string][]string, promoted bool) {
+	p.Helper()
+	p.reader = admin
+	if got := p.pods(); !sameUIDs(want, got) || len(got) != 1 {
+		p.Errorf("pods %v, want %v", got, want)
+	}
+	p.checkGivenBack()
+	d := p.deployment()
+	if _, marked := d.Annotations[v1alpha1.AnnotationRollout]; marked || d.Spec.Paused == promoted {
+		p.Errorf("marked %v, paused %v", marked, d.Spec.Paused)
+	}
+	if left := p.canaries(); len(left) > 0 {
+		p.Errorf("left behind: %v", left)
 	}
 }
 

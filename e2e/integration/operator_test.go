@@ -129,7 +129,7 @@ func addControllers(t *testing.T, mgr ctrl.Manager, m *measurements, see sight) 
 	}
 	r := rollout.New(mgr.GetClient(), mgr.GetEventRecorder(v1alpha1.FieldManager), rollout.Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx, v1alpha1.RouterSMI, v1alpha1.RouterGatewayAPI, v1alpha1.RouterNone},
-		Drain: map[v1alpha1.RouterName]time.Duration{smi.Name: meshSettle}, Served: served, Measurements: m, Metrics: named, Outbox: outbox, Recordings: uncached(t, mgr), TrafficMetrics: func() bool { return !see.noTrafficMetrics }, Clock: m, Admission: see.mutations(), Concurrency: 4, CanaryReleases: true,
+		Drain: map[v1alpha1.RouterName]time.Duration{smi.Name: meshSettle}, Served: served, Measurements: m, Metrics: named, Outbox: outbox, Live: mgr.GetAPIReader(), Recordings: uncached(t, mgr), TrafficMetrics: func() bool { return !see.noTrafficMetrics }, Clock: m, Admission: see.mutations(), Concurrency: 4, CanaryReleases: true,
 		Configuration: rollout.ConfigurationOptions{SecretNamespaces: see.secrets, Reader: mgr.GetAPIReader()},
 	})
 	if err := r.SetupWithManager(ctx, mgr, m.changed); err != nil {

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
+	"github.com/serin-dev/serin/controllers/release"
+	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/workload"
+)
+
+// restoreOrphans restores what is left of a Rollout that is gone: when a user removed its
+// finalizer, or a Deployment was restored from a backup. It is done as when the Rollout is
+// deleted, by a Rollout with what can be seen of the one that is gone. Now is the one that
+// has its name by now; nil for none. It reports whether there was anything to do.
+func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedName, now *v1alpha1.Rollout) (again reconcile.Result, found bool, err error) {
+	gone, err := r.remains(ctx, key, now)
+	if err != nil {
+		return again, now == nil, fmt.Errorf("look for what is left of the Rollout: %w", err) // a Rollout that is there reports it
+	}
+	since := r.memory.orphaned(key, gone != nil, r.options.Clock.Now())
+	if gone == nil {
+		return again, false, nil
+	}
+	if there, err := r.isThere(ctx, gone); there || err != nil {
+		return again, true, err // the cache will show it, or it is not known
+	}
+	gone.DeletionTimestamp = &metav1.Time{Time: since}
+	s, err := r.observe(ctx, gone)
+	if err != nil {
+		return again, true, err
+	}
+	gone.Status = release.Reconstruct(s.Observation)
+	d := release.Decide(s.Observation)
+	for _, a := range d.Actions {
+		if err := r.restoreOrphan(ctx, s, a, now); err != nil {
+			again, err = shell.Retry(fmt.Errorf("%s: %w", a, err))
+			return again, true, err
+		}
+	}
+	return reconcile.Result{RequeueAfter: d.After}, true, nil
+}
+
+// isThere reads past the cache whether a Rollout exists.
+func (r *Reconciler) isThere(ctx context.Context, ro *v1alpha1.Rollout) (bool, error) {
+	live := &v1alpha1.Rollout{}
+	err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(ro), live)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return live.UID == ro.UID, err
+}
+
+// restoreOrphan carries one action out. The Deployment is left to the Rollout that manages
+// it now; it is told why it stays paused, since no Rollout is there to say it.
+func (r *Reconciler) restoreOrphan(ctx context.Context, s snapshot, action kit.Action, now *v1alpha1.Rollout) error {
+	restored, hold := action.(state.RestoreDeployment)
+	if _, last := action.(kit.RemoveFinalizer); last || hold && now != nil {
+		return nil
+	}
+	log.FromContext(ctx).Info(action.String(), "Rollout", klog.KObj(s.Rollout), "reason", "it is gone")
+	if err := r.apply(ctx, s, action); err != nil {
+		return err
+	}
+	if restored.Paused {
+		r.reporter().Record(s.deployment, corev1.EventTypeWarning, v1alpha1.ReasonDeleting, fmt.Sprintf(
+			"Its Rollout %q is gone. It stays paused, since its template is not the stable version; set the template back, or set spec.paused to false to roll it out", s.Rollout.Name))
+	}
+	return nil
+}
+
+// remains are what is left of a Rollout, as a Rollout that made it; nil for nothing.
+func (r *Reconciler) remains(ctx context.Context, key types.NamespacedName, now *v1alpha1.Rollout) (*v1alpha1.Rollout, error) {
+	found := remains{now: now}
+	found.Namespace, found.Name, found.Finalizers = key.Namespace, key.Name, []string{v1alpha1.Finalizer}
+	for _, look := range []func(context.Context, *remains) error{r.leftSplit, r.leftServices, r.leftReplicaSets, r.leftDeployment, r.leftDelegation} {
+		if err := look(ctx, &found); err != nil {
+			return nil, err
+		}
+	}
+	if !found.any {
+		return nil, nil //nolint:nilnil // there is nothing
+	}
+	return &found.Rollout, nil
+}
+
+// remains is a Rollout in the making.
+type remains struct {
+	v1alpha1.Rollout
+	now *v1alpha1.Rollout
+	any bool
+}
+
+// mine reports whether an object was made for the Rollout, and not for the one that has its
+// name by now, and notes that. Those of an even earlier one come later.
+func (f *remains) mine(o client.Object) bool {
+	uid := types.UID(o.GetAnnotations()[v1alpha1.AnnotationRolloutUID])
+	if o.GetLabels()[v1alpha1.LabelRollout] != f.Name || f.now != nil && f.now.UID == uid || f.any && f.UID != uid {
+		return false
+	}
+	f.any, f.UID = true, uid
+	return true
+}
+
+func (r *Reconciler) leftSplit(ctx context.Context, f *remains) error {
+	ts := &splitv1.TrafficSplit{}
+	if presence, err := r.get(ctx, &f.Rollout, f.Name, ts); presence != kit.Present || !f.mine(ts) {
+		return err
+	}
+	specOf(&f.Spec, ts)
+	return nil
+}
+
+func (r *Reconciler) leftServices(ctx context.Context, f *remains) error {
+	list := &corev1.ServiceList{}
+	if err := r.client.List(ctx, list, client.InNamespace(f.Namespace), client.MatchingLabels{v1alpha1.LabelRollout: f.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("services could not be listed: %w", err)
+	}
+	for i := range list.Items {
+		if svc := &list.Items[i]; svc.DeletionTimestamp.IsZero() && f.mine(svc) && f.Spec.Service == "" {
+			f.Spec.Service = strings.TrimSuffix(svc.Name, "-"+svc.Labels[v1alpha1.LabelRole])
+		}
+	}
+	return nil
+}
+
+// leftReplicaSets finds canaries. One that was adopted keeps its mark.
+func (r *Reconciler) leftReplicaSets(ctx context.Context, f *remains) error {
+	list := &appsv1.ReplicaSetList{}
+	if err := r.client.List(ctx, list, client.InNamespace(f.Namespace), client.MatchingLabels{v1alpha1.LabelRollout: f.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("ReplicaSets could not be listed: %w", err)
+	}
+	for i := range list.Items {
+		rs := &list.Items[i]
+		if c := metav1.GetControllerOfNoCopy(rs); c == nil || c.Kind != "Service" || !f.mine(rs) {
+			continue
+		} else if f.Spec.Service == "" {
+			f.Spec.Service = c.Name
+		}
+		f.Spec.WorkloadRef.Name = strings.TrimSuffix(rs.Name, "-"+rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
+	}
+	return nil
+}
+
+// leftDeployment finds the Deployment that is managed. It does not say by which UID.
+func (r *Reconciler) leftDeployment(ctx context.Context, f *remains) error {
+	list := &appsv1.DeploymentList{}
+	if err := r.client.List(ctx, list, client.InNamespace(f.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("deployments could not be listed: %w", err)
+	}
+	for i := range list.Items {
+		if d := &list.Items[i]; d.Annotations[v1alpha1.AnnotationRollout] == f.Name {
+			f.any = f.any || f.now == nil
+			f.Spec.WorkloadRef.Name = d.Name
+		}
+	}
+	return nil
+}
+
+// leftDelegation finds the CanaryRelease that has a weight of the Rollout.
+func (r *Reconciler) leftDelegation(ctx context.Context, f *remains) error {
+	if !r.options.CanaryReleases || f.any || f.now != nil {
+		return nil
+	}
+	list := &v1alpha1.CanaryReleaseList{}
+	if err := r.client.List(ctx, list, client.InNamespace(f.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("CanaryReleases could not be listed: %w", err)
+	}
+	for i := range list.Items {
+		cr := &list.Items[i]
+		if d := delegatedOf(cr); d.Held && d.Rollout == f.Name && cr.Spec.Delegation.By == f.Name {
+			f.any = true
+			f.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindCanaryRelease, Name: cr.Name}
+			if len(cr.Status.Services) > 0 {
+				f.Spec.Service = cr.Status.Services[0].Service
+			}
+		}
+	}
+	return nil
+}
+
+// specOf is what the spec of a Rollout says of its split, by the split.
+func specOf(spec *v1alpha1.RolloutSpec, ts *splitv1.TrafficSplit) {
+	spec.Service = ts.Spec.Service
+	stable := workload.BackendName(spec.Service, v1alpha1.RoleStable)
+	if b := ts.Spec.Backends; len(b) == 2 && !slices.ContainsFunc(b, func(b splitv1.Backend) bool { return b.Service == stable }) {
+		spec.Services = &v1alpha1.ServicePair{Stable: b[0].Service, Canary: b[1].Service}
+	}
+	routing, err := splitv1.RoutingOf(ts)
+	if err != nil {
+		return // another actor's edit: it is written again
+	}
+	spec.Router = v1alpha1.RouterName(routing.Router)
+	for _, ref := range routing.Routes {
+		spec.RouteRefs = append(spec.RouteRefs, v1alpha1.RouteReference{Kind: v1alpha1.RouteKind(ref.Kind), Name: ref.Name, Section: ref.Section})
+	}
+	if c := routing.StickyCookie; c != nil {
+		spec.SessionAffinity = &v1alpha1.SessionAffinity{CookieName: c.Name, MaxAge: v1alpha1.Duration(c.MaxAge)}
+	}
+}

@@ -172,7 +172,7 @@ func newCluster(t *testing.T) *cluster {
 		WithStatusSubresource(&v1alpha1.CanaryRelease{}, &splitv1.TrafficSplit{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}).Build()
 	seen := interceptor.NewClient(c.Client.(client.WithWatch), c.intercept())
 	c.r = New(seen, c.events, Options{
-		Releases: c.helm, Measurements: c.counts, Clock: c.clock, Account: "serin-canary",
+		Live: c.Client, Releases: c.helm, Measurements: c.counts, Clock: c.clock, Account: "serin-canary",
 		As: func(string) (client.Client, error) { return seen, c.call("as") },
 	})
 	return c

@@ -52,6 +52,8 @@ type knowledge struct {
 	measured map[string]measured
 	// reportedAt is when the status was written last.
 	reportedAt time.Time
+	// orphaned is since when it is gone and its objects are not; zero when that was never seen.
+	orphaned time.Time
 }
 
 func (m *memory) of(cr *v1alpha1.CanaryRelease) *knowledge {
@@ -71,6 +73,17 @@ func (m *memory) of(cr *v1alpha1.CanaryRelease) *knowledge {
 		m.known[key] = k
 	}
 	return k
+}
+
+// orphan is the CanaryRelease that is gone and whose objects were not, when last seen; ""
+// for none.
+func (m *memory) orphan(key client.ObjectKey) types.UID {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if k := m.known[key]; k != nil && !k.orphaned.IsZero() {
+		return k.uid
+	}
+	return ""
 }
 
 // forget returns what was known.
@@ -93,6 +106,10 @@ func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 		k.failure, k.failedAt = "", time.Time{} // of an adoption that was withdrawn
 	}
 	s.UpgradeFailure, s.UpgradeFailedAt = k.failure, k.failedAt
+	if cr.Spec.Release == "" { // what is left of one that is gone does not say it
+		s.Release = helmrelease.Release{Presence: kit.Absent}
+		return
+	}
 	if age := s.Now.Sub(k.releasedAt); k.releasedAt.IsZero() || age < 0 || age >= fresh {
 		release, err := r.options.Releases.Get(ctx, cr.Namespace, cr.Spec.Release)
 		if err != nil {

@@ -59,7 +59,9 @@ func (r *Reconciler) observe(ctx context.Context, cr *v1alpha1.CanaryRelease) (o
 	err := s.observeWorkloads()
 	if err == nil {
 		s.observeServices()
-		r.observeTraffic(ctx, &s)
+		if s.helm.orphaned.IsZero() {
+			r.observeTraffic(ctx, &s)
+		}
 		err = r.observeCopies(ctx, &s)
 	}
 	if err != nil {

@@ -28,6 +28,8 @@ import (
 
 // Options configure the controller.
 type Options struct {
+	// Live reads past the cache.
+	Live client.Reader
 	// Releases reads and upgrades Helm releases.
 	Releases releases.Releases
 	// As returns a client that acts as the ServiceAccount of a namespace that Helm is
@@ -71,11 +73,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	defer cancel()
 	cr := &v1alpha1.CanaryRelease{}
 	if err := r.client.Get(brief, req.NamespacedName, cr); err != nil {
-		if apierrors.IsNotFound(err) {
+		if !apierrors.IsNotFound(err) {
+			return reconcile.Result{}, err
+		}
+		again, left, err := r.restoreOrphans(brief, req.NamespacedName, nil)
+		if !left {
 			known := r.helm.forget(req.NamespacedName)
 			r.forgetTraffic(req.Namespace, &known)
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return again, err
+	}
+	if cr.Status.Release == nil && cr.Status.Decision == nil { // it is new: an earlier one of its name may not have been removed
+		if again, left, err := r.restoreOrphans(brief, req.NamespacedName, cr); left {
+			return again, err
+		}
 	}
 	s, failed := r.observe(brief, cr)
 	if failed != nil {

@@ -43,7 +43,7 @@ const canaryPods = 3
 func canaryOptions(t *testing.T, cfg *rest.Config) canaryrelease.Options {
 	t.Helper()
 	return canaryrelease.Options{
-		Releases: child.New(cfg, child.Options{Program: helmProgram(t), Account: helmAccount}), Account: helmAccount, Measurements: constant{}, Clock: clock.RealClock{}, Concurrency: 2,
+		Live: admin, Releases: child.New(cfg, child.Options{Program: helmProgram(t), Account: helmAccount}), Account: helmAccount, Measurements: constant{}, Clock: clock.RealClock{}, Concurrency: 2,
 		As: func(namespace string) (client.Client, error) {
 			as := rest.CopyConfig(cfg)
 			as.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + helmAccount}

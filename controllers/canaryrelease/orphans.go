@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package canaryrelease
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
+	"github.com/serin-dev/serin/controllers/release/helmrelease"
+)
+
+// annotationRelease is where Helm says of which release an object is.
+const annotationRelease = "meta.helm.sh/release-name"
+
+// restoreOrphans removes what is left of a CanaryRelease that is gone, when a user removed
+// its finalizer. It is done as when the CanaryRelease is deleted, by one with what can be
+// seen of the one that is gone. Now is the one that has its name by now; nil for none. It
+// reports whether there was anything to do.
+func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedName, now *v1alpha1.CanaryRelease) (again reconcile.Result, found bool, err error) {
+	gone, err := r.remains(ctx, key, now)
+	if err != nil {
+		return again, now == nil, fmt.Errorf("look for what is left of the CanaryRelease: %w", err) // one that is there reports it
+	}
+	if gone == nil {
+		return again, false, nil
+	}
+	live := &v1alpha1.CanaryRelease{}
+	if err := r.options.Live.Get(ctx, key, live); err == nil && live.UID == gone.UID || client.IgnoreNotFound(err) != nil {
+		return again, true, err // the cache will show it, or it is not known
+	}
+	k := r.helm.of(gone)
+	if r.forgetTraffic(key.Namespace, k); k.orphaned.IsZero() {
+		k.orphaned = r.options.Clock.Now()
+	}
+	gone.DeletionTimestamp = &metav1.Time{Time: k.orphaned}
+	if gone.Status.Copies, err = r.leftCopies(ctx, gone); err != nil {
+		return again, true, err
+	}
+	s, err := r.observe(ctx, gone)
+	d := helmrelease.Decide(s.Observation)
+	for _, a := range d.Actions {
+		if _, last := a.(kit.RemoveFinalizer); last {
+			r.helm.forget(key)
+			return again, false, nil
+		}
+		log.FromContext(ctx).Info(a.String(), "CanaryRelease", klog.KObj(gone), "reason", "it is gone")
+		if err := r.apply(ctx, s, a); err != nil {
+			again, err = shell.Retry(fmt.Errorf("%s: %w", a, err))
+			return again, true, err
+		}
+	}
+	for _, e := range d.Events {
+		if e.Warning { // no CanaryRelease is there to say it
+			r.reporter().Announce(ctx, s.concerned(), e)
+		}
+	}
+	return reconcile.Result{RequeueAfter: sooner(d)}, true, err
+}
+
+// concerned is what a warning is about: the first Deployment; the CanaryRelease for none.
+func (s *observation) concerned() client.Object {
+	for _, w := range s.Workloads {
+		if d := s.deployments[w.Name]; d != nil {
+			return d
+		}
+	}
+	return s.CanaryRelease
+}
+
+// remains are what is left of a CanaryRelease, as one that made it; nil for nothing.
+func (r *Reconciler) remains(ctx context.Context, key types.NamespacedName, now *v1alpha1.CanaryRelease) (*v1alpha1.CanaryRelease, error) {
+	found := remains{now: now}
+	found.Namespace, found.Name, found.Finalizers = key.Namespace, key.Name, []string{v1alpha1.FinalizerCanaryRelease}
+	splits, services, sets := &splitv1.TrafficSplitList{}, &corev1.ServiceList{}, &appsv1.ReplicaSetList{}
+	for _, list := range []client.ObjectList{splits, services, sets} {
+		if err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelCanaryRelease: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("%s could not be listed: %w", kindOf(list), err)
+		}
+	}
+	for i := range splits.Items {
+		found.note(&splits.Items[i])
+	}
+	for i := range services.Items {
+		if services.Items[i].DeletionTimestamp.IsZero() {
+			found.note(&services.Items[i])
+		}
+	}
+	for i := range sets.Items { // one that was adopted keeps its mark
+		if c := metav1.GetControllerOfNoCopy(&sets.Items[i]); c != nil && c.Kind == "Service" {
+			found.note(&sets.Items[i])
+		}
+	}
+	if uid := r.helm.orphan(key); !found.any && uid != "" && (now == nil || now.UID != uid) {
+		found.any, found.UID = true, uid // copies, which the cache does not show, go last
+	}
+	if !found.any {
+		return nil, nil //nolint:nilnil // there is nothing
+	}
+	return &found.CanaryRelease, r.nameRelease(ctx, &found.CanaryRelease)
+}
+
+// remains is a CanaryRelease in the making.
+type remains struct {
+	v1alpha1.CanaryRelease
+	now *v1alpha1.CanaryRelease
+	any bool
+}
+
+// note notes an object that was made for the CanaryRelease, and not for the one that has its
+// name by now. Those of an even earlier one come later.
+func (f *remains) note(o client.Object) {
+	uid := types.UID(o.GetAnnotations()[v1alpha1.AnnotationCanaryReleaseUID])
+	if f.now != nil && f.now.UID == uid || f.any && f.UID != uid {
+		return
+	}
+	f.any, f.UID = true, uid
+	name := o.GetAnnotations()[v1alpha1.AnnotationCanaryWorkload]
+	for _, w := range f.Status.Workloads {
+		if w.Name == name {
+			return
+		}
+	}
+	if name != "" {
+		f.Status.Workloads = append(f.Status.Workloads, v1alpha1.CanaryWorkload{Name: name})
+	}
+}
+
+// nameRelease names the Helm release by a Deployment of it.
+func (r *Reconciler) nameRelease(ctx context.Context, gone *v1alpha1.CanaryRelease) error {
+	for _, w := range gone.Status.Workloads {
+		d := &appsv1.Deployment{}
+		if err := r.client.Get(ctx, types.NamespacedName{Namespace: gone.Namespace, Name: w.Name}, d); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("the Deployment %q could not be read: %w", w.Name, err)
+		}
+		if name := d.Annotations[annotationRelease]; name != "" {
+			gone.Spec.Release = name
+			return nil
+		}
+	}
+	return nil
+}
+
+// leftCopies are the copies that the account of the namespace may see. What it may not list
+// stays: the manager has no right to read it.
+func (r *Reconciler) leftCopies(ctx context.Context, gone *v1alpha1.CanaryRelease) ([]v1alpha1.CanaryCopy, error) {
+	as, err := r.options.As(gone.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	var copies []v1alpha1.CanaryCopy
+	for _, kind := range []string{"ConfigMap", "Secret"} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind + "List"})
+		err := as.List(ctx, list, client.InNamespace(gone.Namespace), client.MatchingLabels{v1alpha1.LabelCanaryRelease: gone.Name})
+		if apierrors.IsForbidden(err) {
+			log.FromContext(ctx).Info("Copies of a CanaryRelease that is gone may be left: its account may not list them", "CanaryRelease", klog.KObj(gone), "kind", kind)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list what the canary read: %w", withoutValues(err))
+		}
+		for i := range list.Items {
+			if isMarked(&list.Items[i], gone) {
+				copies = append(copies, v1alpha1.CanaryCopy{Kind: kind, Name: list.Items[i].Name})
+			}
+		}
+	}
+	return copies, nil
+}

@@ -68,6 +68,9 @@ func (s *server) acted(w http.ResponseWriter, r *http.Request, v *Viewer, o clie
 	err := v.API.Get(ctx, keyIn(r), o)
 	var did string
 	if err == nil {
+		err = s.skew(wanted)
+	}
+	if err == nil {
 		did, err = carryOut(ctx, rolloutapi.Writer{API: v.API, DryRun: cli.DryNone}, wanted)
 	}
 	if err != nil {
@@ -75,6 +78,16 @@ func (s *server) acted(w http.ResponseWriter, r *http.Request, v *Viewer, o clie
 		return
 	}
 	reply(w, http.StatusOK, done{did})
+}
+
+// skew refuses a decision of a program that may not know what the operator makes of it, as the
+// command line does. An abort never waits for another program.
+func (s *server) skew(wanted request) error {
+	action := v1alpha1.ControlAction(wanted.Action)
+	if s.Skew == nil || action == v1alpha1.ControlAbort || !slices.Contains(decisions, action) {
+		return nil
+	}
+	return s.Skew()
 }
 
 // statusOf is that of the cluster, or a conflict: what was asked for does not fit what there is.

@@ -49,7 +49,10 @@ type Options struct {
 	Origins []string
 	// ReadOnly refuses every change.
 	ReadOnly bool
-	Clock    clock.WithTicker
+	// Skew is why this program must not decide in the cluster, whose operator is of another
+	// version; nil when it may.
+	Skew  func() error
+	Clock clock.WithTicker
 }
 
 // server answers the requests of the page.

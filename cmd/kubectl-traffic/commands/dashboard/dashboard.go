@@ -72,7 +72,7 @@ func (s *serving) run(cmd *cobra.Command, args []string) error {
 	}
 	loopback := dashboard.NewLoopback(viewer, port)
 	origins := []string{"http://127.0.0.1:" + port, "http://localhost:" + port}
-	handler := loopback.Handler(dashboard.Options{Viewers: loopback, Origins: origins, ReadOnly: s.readOnly, Clock: clock.RealClock{}})
+	handler := loopback.Handler(dashboard.Options{Viewers: loopback, Origins: origins, ReadOnly: s.readOnly, Skew: s.cluster.CheckSkew, Clock: clock.RealClock{}})
 	first := loopback.FirstURL(origins[0], at)
 	fmt.Fprintf(cmd.OutOrStdout(), "The dashboard is at %s\nInterrupt the command to end it.\n", first)
 	if !s.noOpen {

@@ -128,7 +128,7 @@ func TestARolloutThatGoesWithoutItsFinalizerGivesEverythingBack(t *testing.T) {
 				want = map[string][]string{imageV2: p.pods()[imageV2]}
 			}
 			p.force()
-			p.restored(want, test.promoted)
+			p.givenBack(want, test.promoted)
 		})
 	}
 	t.Run("while the operator is away", func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestARolloutThatGoesWithoutItsFinalizerGivesEverythingBack(t *testing.T) {
 		p.operator.stop(t)
 		p.force()
 		p.operator = p.startOperator(p.time)
-		p.restored(want, false)
+		p.givenBack(want, false)
 	})
 }
 
@@ -156,8 +156,8 @@ func (p *stage) force() {
 	})
 }
 
-// restored waits until nothing is left of the release, and checks what is.
-func (p *stage) restored(want map[string][]string, promoted bool) {
+// givenBack waits until nothing is left of the release, and checks what is.
+func (p *stage) givenBack(want map[string][]string, promoted bool) {
 	p.Helper()
 	p.eventually("nothing is left of the release", func(ctx context.Context) bool {
 		_, marked := p.deployment().Annotations[v1alpha1.AnnotationRollout]

@@ -26,6 +26,15 @@ func (c *Cluster) Metrics() (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newMetrics(config)
+}
+
+// MetricsAs is a client of the TrafficMetrics API, as [WatcherAs] is one of the others.
+func MetricsAs(token string, cluster *rest.Config) (*Metrics, error) {
+	return newMetrics(as(token, cluster))
+}
+
+func newMetrics(config *rest.Config) (*Metrics, error) {
 	version := metricsv1.GroupVersion
 	config.GroupVersion, config.APIPath = &version, "/apis"
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion() // for errors only

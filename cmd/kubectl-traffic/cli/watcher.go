@@ -11,10 +11,7 @@ import (
 // WatcherAs speaks to a cluster as the bearer of a token. Of the configuration only the address
 // and what verifies the server are used, and no other credentials.
 func WatcherAs(token string, cluster *rest.Config) (client.WithWatch, error) {
-	config := rest.AnonymousClientConfig(cluster)
-	config.BearerToken = token
-	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
-	config.WarningHandler = rest.NoWarnings{}
+	config := as(token, cluster)
 	http, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -28,4 +25,13 @@ func WatcherAs(token string, cluster *rest.Config) (client.WithWatch, error) {
 		return nil, err
 	}
 	return client.NewWithWatch(config, client.Options{HTTPClient: http, Mapper: mapper, Scheme: scheme, FieldOwner: FieldManager})
+}
+
+// as is how to reach a cluster with a token and no other credentials.
+func as(token string, cluster *rest.Config) *rest.Config {
+	config := rest.AnonymousClientConfig(cluster)
+	config.BearerToken = token
+	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
+	config.WarningHandler = rest.NoWarnings{}
+	return config
 }

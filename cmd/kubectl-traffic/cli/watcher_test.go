@@ -16,6 +16,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/metricsapi/observe"
 )
 
 // Whatever else the process could use as credentials, the API server sees the token of the viewer.
@@ -36,10 +37,11 @@ func TestAWatcherHasTheTokenItIsMadeForAndNoOtherCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	api, err := cli.WatcherAs("jane's", &rest.Config{
+	cluster := &rest.Config{
 		Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}, BearerToken: "the server's own", BearerTokenFile: own, Username: "root", Password: "secret",
 		Impersonate: rest.ImpersonationConfig{UserName: "root"},
-	})
+	}
+	api, err := cli.WatcherAs("jane's", cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +49,13 @@ func TestAWatcherHasTheTokenItIsMadeForAndNoOtherCredentials(t *testing.T) {
 		t.Error("the answer 403 is no error")
 	}
 	if _, err := api.Watch(t.Context(), &v1alpha1.RolloutList{}); err == nil {
+		t.Error("the answer 403 is no error")
+	}
+	metrics, err := cli.MetricsAs("jane's", cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := metrics.Get(t.Context(), cli.Question{Kind: observe.TrafficSplits, Namespace: "shop"}); err == nil {
 		t.Error("the answer 403 is no error")
 	}
 	mu.Lock()

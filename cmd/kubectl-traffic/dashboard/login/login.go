@@ -37,6 +37,8 @@ type Options struct {
 	Duration time.Duration
 	// Connect makes a client of the API server with a token, and no other credentials.
 	Connect func(token string) (client.WithWatch, error)
+	// Metrics, unless nil, makes a client of the TrafficMetrics API in the same way.
+	Metrics func(token string) (dashboard.Metrics, error)
 	// Namespace is shown to viewers who may not list Rollouts in the whole cluster, and
 	// Cluster is what the page calls the cluster.
 	Namespace, Cluster string

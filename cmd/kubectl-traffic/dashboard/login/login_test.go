@@ -430,7 +430,14 @@ func TestAUserLogsInWithAToken(t *testing.T) {
 }
 
 func TestEachViewerIsAskedForWithTheirOwnToken(t *testing.T) {
-	s := newSite(t, "/", func(o *login.Options) { o.Provider = nil })
+	var measured []string
+	s := newSite(t, "/", func(o *login.Options) {
+		o.Provider = nil
+		o.Metrics = func(token string) (dashboard.Metrics, error) {
+			measured = append(measured, token)
+			return &cli.Metrics{}, nil
+		}
+	})
 	sessions := map[string]map[string]*http.Cookie{}
 	for _, user := range []string{"jane", "joe"} {
 		clear(s.cookies)
@@ -445,6 +452,9 @@ func TestEachViewerIsAskedForWithTheirOwnToken(t *testing.T) {
 		if s.viewer() != http.StatusOK || len(s.tokens) == 0 || slices.ContainsFunc(s.tokens, func(t string) bool { return t != user }) {
 			t.Errorf("for %s the API server was asked with %q", user, s.tokens)
 		}
+	}
+	if !slices.Equal(measured, []string{"jane", "joe"}) {
+		t.Errorf("clients of TrafficMetrics have the tokens %q", measured)
 	}
 }
 

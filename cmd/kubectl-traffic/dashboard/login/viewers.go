@@ -26,6 +26,7 @@ const mostViewers = 1000
 // viewers makes a client of the API server for each token.
 type viewers struct {
 	connect            func(token string) (client.WithWatch, error)
+	metrics            func(token string) (dashboard.Metrics, error)
 	namespace, cluster string
 	kept               *utilcache.LRUExpireCache
 }
@@ -44,6 +45,11 @@ func (v *viewers) of(token string, left time.Duration) (*dashboard.Viewer, error
 		return nil, fmt.Errorf("reach the API server: %w", err)
 	}
 	made := &dashboard.Viewer{API: api, Namespace: v.namespace, Cluster: v.cluster, Logout: true}
+	if v.metrics != nil {
+		if made.Metrics, err = v.metrics(token); err != nil {
+			return nil, fmt.Errorf("reach the API server: %w", err)
+		}
+	}
 	v.kept.Add(key, made, left)
 	return made, nil
 }
@@ -97,7 +103,7 @@ func expiry(token string, ends time.Time) time.Time {
 }
 
 func newViewers(o Options) *viewers {
-	return &viewers{o.Connect, o.Namespace, o.Cluster, utilcache.NewLRUExpireCacheWithClock(mostViewers, expiryClock{o.Clock})}
+	return &viewers{o.Connect, o.Metrics, o.Namespace, o.Cluster, utilcache.NewLRUExpireCacheWithClock(mostViewers, expiryClock{o.Clock})}
 }
 
 // expiryClock is what the cache reads the time from.

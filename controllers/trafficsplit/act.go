@@ -12,8 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -37,8 +39,10 @@ func (r *Reconciler) act(ctx context.Context, o *observation, actions []kit.Acti
 
 func (r *Reconciler) apply(ctx context.Context, o *observation, action kit.Action) error {
 	switch a := action.(type) {
-	case kit.AddFinalizer, kit.RemoveFinalizer:
+	case kit.AddFinalizer:
 		return r.writer(o.Split.Namespace).SetFinalizer(ctx, o.Split, traffic.Finalizer, action)
+	case kit.RemoveFinalizer:
+		return r.release(ctx, o.Split)
 	case plan.Apply:
 		return o.router.Apply(ctx, o.target, a.Object)
 	case plan.Restore:
@@ -51,6 +55,19 @@ func (r *Reconciler) apply(ctx context.Context, o *observation, action kit.Actio
 		return r.endpoints().Lead(ctx, o.Root.Service, o.Split.Name)
 	}
 	return r.applyRoot(ctx, o, action)
+}
+
+// release removes the finalizer, once.
+func (r *Reconciler) release(ctx context.Context, split *splitv1.TrafficSplit) error {
+	if !controllerutil.ContainsFinalizer(split, traffic.Finalizer) {
+		return nil
+	}
+	before := versionOf(split)
+	if err := r.writer(split.Namespace).SetFinalizer(ctx, split, traffic.Finalizer, kit.RemoveFinalizer{}); err != nil {
+		return err
+	}
+	r.replaced.note(client.ObjectKeyFromObject(split), before)
+	return nil
 }
 
 // applyRoot changes the root Service.
@@ -132,9 +149,25 @@ func (r *Reconciler) patch(ctx context.Context, base, changed client.Object) err
 }
 
 // remove deletes exactly the object that was observed, which is in the namespace unless it
-// names another one.
+// names another one. One that splits share is deleted once, whichever of them comes first.
 func (r *Reconciler) remove(ctx context.Context, namespace string, object traffic.Object) error {
 	namespace = cmp.Or(object.Namespace, namespace)
+	if !object.Shared || object.UID == "" {
+		return r.delete(ctx, namespace, object)
+	}
+	key := types.NamespacedName{Namespace: namespace, Name: object.Kind + "/" + object.Name}
+	version := string(object.UID) + " " + object.ResourceVersion
+	if !r.deleted.note(key, version) {
+		return nil // also while the request is on its way
+	}
+	err := r.delete(ctx, namespace, object)
+	if err != nil {
+		r.deleted.note(key, "")
+	}
+	return err
+}
+
+func (r *Reconciler) delete(ctx context.Context, namespace string, object traffic.Object) error {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(object.GroupVersionKind)
 	return r.writer(namespace).Delete(ctx, kit.Object{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}, meta)

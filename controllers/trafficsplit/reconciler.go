@@ -45,9 +45,13 @@ type Reconciler struct {
 	// failures are why the last action on a split failed, where that repeats until a user
 	// changes something. A restart tries the action once more, and learns it again.
 	failures memory[string]
-	// replaced are the versions of splits that a status of this process replaced. While the
-	// cache shows one still, what it says is known to be over.
+	// replaced are the versions of splits that this process replaced by another status, or
+	// whose finalizer it removed. While the cache shows one still, what it says is known to
+	// be over.
 	replaced memory[string]
+	// deleted are the versions of objects, by kind and name, that splits share and this
+	// process deleted. The cache may show one still.
+	deleted memory[string]
 	// ages knows since when backends have endpoints.
 	ages endpointAges
 }

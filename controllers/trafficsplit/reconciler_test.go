@@ -253,6 +253,58 @@ func TestAVersionThatAStatusReplacedIsNotDecidedFromAgain(t *testing.T) {
 	}
 }
 
+func TestAFinalizerIsRemovedOnceWhileTheCacheIsBehind(t *testing.T) {
+	w := newWorld(t)
+	w.create(shop()...)
+	split := makeSplit(100, 0)
+	split.Finalizers = []string{traffic.Finalizer, "example.com/other"}
+	w.create(split)
+	r, before := w.controller(), w.split()
+	o, err := r.observe(w.ctx(), request.NamespacedName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writes := w.writes
+	if err := r.act(w.ctx(), o, []kit.Action{kit.RemoveFinalizer{}}); err != nil || w.writes != writes+1 {
+		t.Fatalf("error %v, %d writes", err, w.writes-writes)
+	}
+	r.Client = interceptor.NewClient(w.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if split, ok := o.(*splitv1.TrafficSplit); ok {
+				before.DeepCopyInto(split)
+				return nil
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+	if again, err := w.reconcile(r); err != nil || again != staleRetry || w.writes != writes+1 {
+		t.Errorf("looks again after %s, error %v, %d writes", again, err, w.writes-writes)
+	}
+}
+
+func TestWhatSplitsShareIsDeletedOnceWhileTheCacheIsBehind(t *testing.T) {
+	w := newWorld(t)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "serin-proxy", UID: "uid-account"}}
+	w.create(account)
+	r, writes := w.controller(), w.writes
+	shared := traffic.Object{
+		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), Name: account.Name,
+		UID: account.UID, ResourceVersion: account.ResourceVersion, Shared: true,
+	}
+	for range 2 {
+		if err := r.remove(w.ctx(), namespace, shared); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.writes != writes+1 {
+		t.Errorf("%d writes", w.writes-writes)
+	}
+	shared.ResourceVersion = "another"
+	if err := r.remove(w.ctx(), namespace, shared); err != nil || w.writes != writes+2 {
+		t.Errorf("another version: error %v, %d writes", err, w.writes-writes)
+	}
+}
+
 func TestAConflictIsNoErrorButAnotherLook(t *testing.T) {
 	w := newWorld(t)
 	w.create(shop()...)

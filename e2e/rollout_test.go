@@ -5,15 +5,19 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
+	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/e2e/demo/load/generator"
 	"github.com/serin-dev/serin/e2e/judgement"
@@ -33,9 +37,11 @@ func (s *site) setImage(version, stable string) {
 func (s *site) follow(shares *shares, state v1alpha1.Reason) {
 	s.t.Helper()
 	s.await("the state "+state, func(ro *v1alpha1.Rollout) bool {
-		if st := &ro.Status; shares != nil && st.Step != nil && st.Step.ProgrammedAt != nil && st.Decision == nil {
-			// A weight that is requested next is on record only later; that the step ended is at once.
-			shares.add(window{canary: s.canary, stable: s.stable, weight: ro.Status.Weight}, s.loadReport)
+		if st := &ro.Status; shares != nil && st.Step != nil && st.Decision == nil {
+			// That a weight is live is on record only later; that the step ended is at once.
+			if w, live := s.window(); live && w.weight == st.Step.Weight {
+				shares.add(w, s.loadReport)
+			}
 		}
 		return readyReason(ro) == state
 	})
@@ -115,11 +121,32 @@ func (s *site) httpRoute() *gatewayv1.HTTPRoute {
 // window is the traffic of a time in which one weight was programmed all along.
 type window struct {
 	canary, stable string
-	weight         *v1alpha1.WeightStatus
-	first, last    generator.Report
+	// weight of the canary in percent, and the generation of the split that has it.
+	weight      int32
+	generation  int64
+	first, last generator.Report
 	// unproven is the latest report; whether the weight was still programmed at its
 	// time, the next look tells.
 	unproven *generator.Report
+}
+
+// window begins one with the weight that the TrafficSplit says is live, if it says so.
+func (s *site) window() (w window, live bool) {
+	s.t.Helper()
+	split := &splitv1.TrafficSplit{}
+	err := s.api.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: siteName}, split)
+	if err != nil {
+		if !apierrors.IsNotFound(err) {
+			s.t.Fatal(err)
+		}
+		return window{}, false
+	}
+	c := splitv1.CurrentCondition(split, splitv1.ConditionProgrammed)
+	i := slices.IndexFunc(split.Status.Backends, func(b splitv1.BackendStatus) bool { return b.Service == siteName+"-canary" })
+	if c == nil || c.Status != metav1.ConditionTrue || i < 0 {
+		return window{}, false
+	}
+	return window{canary: s.canary, stable: s.stable, weight: split.Status.Backends[i].Weight, generation: split.Generation}, true
 }
 
 // shares are the windows of a scenario.
@@ -128,13 +155,10 @@ type shares struct{ windows []window }
 // add looks at the traffic. The status has been read before: a report counts only
 // when the status before it and the one after it say the same.
 func (s *shares) add(next window, report func() generator.Report) {
-	if next.weight == nil || next.weight.Since == nil {
-		return
-	}
 	now := report()
 	if len(s.windows) > 0 {
 		w := &s.windows[len(s.windows)-1]
-		if w.canary == next.canary && w.weight.Requested == next.weight.Requested && w.weight.Since.Equal(next.weight.Since) {
+		if w.canary == next.canary && w.weight == next.weight && w.generation == next.generation {
 			w.last, w.unproven = *w.unproven, &now
 			return
 		}
@@ -149,13 +173,13 @@ func (s *site) addShares(list *shares, weights ...int32) {
 	s.t.Helper()
 	measured := map[int32]bool{}
 	for _, w := range list.windows {
-		share := float64(w.weight.Requested) / 100
-		what := fmt.Sprintf("weight %d of %s", w.weight.Requested, w.canary)
+		share := float64(w.weight) / 100
+		what := fmt.Sprintf("weight %d of %s", w.weight, w.canary)
 		span := judgement.NewSpan(what, map[string]float64{w.canary: share, w.stable: 1 - share}, w.first, w.last)
 		if span.All() < sizes().some {
 			continue
 		}
-		measured[w.weight.Requested] = true
+		measured[w.weight] = true
 		s.record.Spans = append(s.record.Spans, span)
 	}
 	for _, weight := range weights {

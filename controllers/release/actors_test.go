@@ -255,7 +255,7 @@ func (w *world) traffic() {
 // shared is the weight by which requests are shared that something counts: by the split, or
 // by the pods of both versions where a metric of the user does.
 func (w *world) shared() (weight int32, counted bool) {
-	switch s, wt := w.split, w.ro.Status.Weight; {
+	switch s, wt := w.split, w.known().Weight; {
 	case s != nil:
 		return s.observed, s.observed == s.requested.Weight
 	case w.routerName() == v1alpha1.RouterNone && w.ro.Spec.Analysis != nil && wt != nil && wt.Observed != nil:

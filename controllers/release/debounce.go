@@ -7,41 +7,100 @@ import (
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
+	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/debounce"
 	"github.com/serin-dev/serin/controllers/release/state"
 )
 
 // quietTime is how long the status may be behind with what costs a write each and decides
 // nothing: pods that get ready one by one, evidence that grows with every window, and what
-// a release is waiting for. Nothing is lost by a crash: pods are counted again, windows that
-// were not put on record are judged again, and a route that the split requests already is
-// known by the step that wants it.
+// a release is waiting for, that its weight is live among it. Nothing is lost by a crash:
+// pods are counted again, windows that were not put on record are judged again, a route that
+// the split requests already is known by the step that wants it, and a step that is found
+// live begins its hold and its evidence anew.
 const quietTime = 30 * time.Second
 
-// debounced puts a new status off that differs from the present one in nothing that must
-// not be forgotten, if that was written not long ago, or if a recording is to be stored in
-// its place. What is announced is on record first.
+// soon is how much longer it may be behind where the release goes on by then, with a write.
+const soon = 30 * time.Second
+
+// debounced puts the write of a status off that differs from the stored one in nothing that
+// must not be forgotten, if that was written not long ago, or if a recording is to be stored
+// in its place. What is announced is stored first.
 func debounced(s *state.Snapshot, d state.Decision) state.Decision {
-	now := &s.Rollout.Status
-	left := debounce.Left(s.ReportedAt, quietTime, s.Now)
-	if left <= 0 && !s.LeaveOut || len(d.Events) > 0 || // first what costs nothing: this is the usual case
-		apiequality.Semantic.DeepEqual(*now, d.Status) ||
-		!apiequality.Semantic.DeepEqual(essence(now), essence(&d.Status)) {
+	stored := s.Stored
+	if stored == nil {
+		stored = &s.Rollout.Status
+	}
+	left, leftOut := timeLeft(s, d.Status.NextTransitionTime)
+	if left <= 0 || !mayWait(stored, &d) {
 		return d
 	}
-	if left <= 0 {
-		left, d.LeftOut = quietTime, true
+	d.Later, d.LeftOut = true, leftOut
+	if step := d.Status.Step; step != nil && step.ProgrammedAt == nil {
+		d.Status.Weight = stored.Weight.DeepCopy() // it is asked for again only with pods for it
 	}
-	d.Status = *now.DeepCopy()
 	if d.After == 0 || left < d.After {
 		d.After = left
 	}
 	return d
 }
+
+// untilNext is how long it takes until the release goes on, if that is soon; else 0. An
+// operator that has not written the status yet does that first.
+func untilNext(s *state.Snapshot, next *metav1.Time) time.Duration {
+	if next == nil || s.ReportedAt.IsZero() {
+		return 0
+	}
+	left := next.Add(time.Second).Sub(s.Now) // it is given in whole seconds
+	if left > soon {
+		return 0
+	}
+	return left
+}
+
+// timeLeft is how long the write of a status may wait now, and whether that is to store a
+// recording in its place.
+func timeLeft(s *state.Snapshot, next *metav1.Time) (left time.Duration, leftOut bool) {
+	if left = debounce.Left(s.ReportedAt, quietTime, s.Now); left > 0 {
+		return left, false
+	}
+	if s.LeaveOut {
+		return quietTime, true
+	}
+	return untilNext(s, next), false
+}
+
+// mayWait reports whether a status has anything new, and nothing that must not be forgotten.
+func mayWait(stored *v1alpha1.RolloutStatus, d *state.Decision) bool {
+	return !slices.ContainsFunc(d.Events, announced) &&
+		!apiequality.Semantic.DeepEqual(*stored, d.Status) && sameEssence(stored, &d.Status)
+}
+
+// sameEssence reports whether nothing happened between two statuses that must not be
+// forgotten. That a step has no evidence yet is known from the step.
+func sameEssence(stored, next *v1alpha1.RolloutStatus) bool {
+	a, b := essence(stored), essence(next)
+	if b.Analysis == nil && next.Analysis != nil {
+		a.Analysis = nil
+		if c := meta.FindStatusCondition(a.Conditions, v1alpha1.ConditionAnalysisPassed); c != nil {
+			*c = waiting(*c)
+		}
+	}
+	return apiequality.Semantic.DeepEqual(a, b)
+}
+
+// waiting is a condition that says that it waits.
+func waiting(c metav1.Condition) metav1.Condition {
+	return metav1.Condition{Type: c.Type, Reason: "Waiting", ObservedGeneration: c.ObservedGeneration}
+}
+
+// announced reports whether users get to know of an event.
+func announced(e kit.Event) bool { return !e.Routine }
 
 // essence is the status without its figures and without what is waited for: what changes
 // only when something happens.
@@ -52,11 +111,15 @@ func essence(s *v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
 		out.Weight = &v1alpha1.WeightStatus{}
 	}
 	if step := out.Step; step != nil {
-		step.PreparedAt = nil
+		step.PreparedAt, step.ProgrammedAt = nil, nil
+	}
+	if a := out.Analysis; a != nil && a.Verdict == string(judge.Inconclusive) && a.Reason == "Waiting" {
+		out.Analysis = nil // there is no evidence yet
 	}
 	for i, c := range out.Conditions {
+		out.Conditions[i].LastTransitionTime = metav1.Time{} // one that is again what it was is no news
 		if slices.Contains(waits[c.Type], c.Reason) {
-			out.Conditions[i] = metav1.Condition{Type: c.Type, Reason: "Waiting", ObservedGeneration: c.ObservedGeneration}
+			out.Conditions[i] = waiting(c)
 		}
 	}
 	return out
@@ -93,7 +156,7 @@ var waits = map[string][]string{
 	v1alpha1.ConditionReconciling:   waitReasons,
 	v1alpha1.ConditionTrafficRouted: {v1alpha1.ReasonWaitingForTraffic, v1alpha1.ReasonProgrammed},
 	v1alpha1.ConditionAnalysisPassed: {
-		string(judge.ReasonMissingData), string(judge.ReasonStartingUp), string(judge.ReasonTooFewRequests),
+		v1alpha1.ReasonNoRelease, string(judge.ReasonMissingData), string(judge.ReasonStartingUp), string(judge.ReasonTooFewRequests),
 	},
 }
 

@@ -77,6 +77,7 @@ func newExplored(tb testing.TB, begin func(*world), actions int) *explored {
 	begin(w)
 	w.ro.Spec.Strategy.Steps = stepsOf(20, 50, 80)
 	w.windows, w.routes, w.dirty, w.reportedAt = nil, nil, true, time.Time{}
+	w.putOff = nil
 	w.passed, w.tampered = false, false
 	return &explored{world: w, begin: begin, actions: actions, crashes: 1}
 }
@@ -148,7 +149,7 @@ func (x *explored) decide() {
 	d, _ := x.look()
 	after := withoutFigures(&x.ro.Status)
 	// Nothing is withheld, and every look is in time: else there are only more times to wait.
-	x.reportedAt, x.lookout, x.outageAt = time.Time{}, state.Lookout{}, time.Time{}
+	x.forget()
 	// A write of the status brings the next look only where more than sentences and
 	// figures for users changed: they are no part of what distinguishes states.
 	x.pending, x.dirty, x.measuring = d.Actions, !sameStatus(before, after), d.Measure

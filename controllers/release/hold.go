@@ -59,7 +59,7 @@ func react(d *state.Draft, i int, stage policy.Stage, action policy.Action) (ano
 	case action == policy.Hold:
 		d.Say(v1alpha1.ReasonWaitingForEvidence, "%s and the step goes on until there is evidence. %s", gates.Where(&d.Snapshot), evidence.Sentence(&d.Snapshot))
 		if end := d.Status.Step.ProgrammedAt.Add(max(stage.Hold, policy.MinObservation)); stage.OnInconclusive != policy.WaitForEvidence && d.Now.Before(end) {
-			d.Wake(end)
+			d.GoesOn(end)
 		}
 		return false
 	case stage.Passes(d.Verdict):

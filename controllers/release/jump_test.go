@@ -79,7 +79,7 @@ func TestADeadlineThatPassedWhileTheOperatorSleptIsNotJudgedOnWhatItSawBefore(t 
 	t.Run("a process that crashed meanwhile reads everything anew, and judges at once", func(t *testing.T) {
 		w := inMidHold(t)
 		w.suspend(3600, 0)
-		w.lookout, w.reportedAt = state.Lookout{}, time.Time{}
+		w.forget()
 		w.run(30)
 		if !w.rolledBack() && w.ro.Status.Decision == nil {
 			t.Errorf("%s\n%s", readyMessage(w.ro), w.tail())

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -66,7 +65,7 @@ func TestACanaryThatLosesAPartOfItsPodsHasTheProgressDeadlineToGetThemBack(t *te
 	})
 	t.Run("also when the operator crashes meanwhile", func(t *testing.T) {
 		w := halved(t)
-		w.reportedAt = time.Time{} // its process remembers nothing
+		w.forget() // its process remembers nothing
 		w.run(70)
 		w.until("rolled back", w.rolledBack)
 	})

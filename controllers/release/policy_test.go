@@ -33,7 +33,7 @@ func TestTheEngineAndTheReplayDecideTheSame(t *testing.T) {
 			w.ro.Spec.Analysis = &v1alpha1.Analysis{OnInconclusive: policies[seed%3]}
 			w.ready()
 			w.setTemplate("v2")
-			w.until("the first weight", func() bool { return w.ro.Status.Step != nil && w.ro.Status.Step.ProgrammedAt != nil })
+			w.until("the first weight", func() bool { return w.known().Step != nil && w.known().Step.ProgrammedAt != nil })
 			rate := []float64{0, 0, 0.01, 0.3}[seed/3%4]
 			requests := []int64{3, 40, 400}[seed/12%3]
 			kept := seed%10 != 9 // else half of the weight is no half of the requests
@@ -70,8 +70,8 @@ func TestTheEngineAndTheReplayDecideTheSame(t *testing.T) {
 func (w *world) judgeAlone(r *rand.Rand, requests int64, rate float64, kept bool) (windows []replay.Window, actions []policy.Action) {
 	w.t.Helper()
 	o := w.observe()
-	o.ReportedAt, o.Windows = time.Time{}, nil
-	began := w.ro.Status.Step.ProgrammedAt.Time
+	o.Stored, o.ReportedAt, o.Windows = nil, time.Time{}, nil
+	began := w.known().Step.ProgrammedAt.Time
 	for range 60 {
 		step := o.Rollout.Status.Step.Index
 		window := analysis.Window{Start: began, End: began.Add(5 * time.Second), Weight: o.Rollout.Status.Step.Weight}

@@ -173,7 +173,7 @@ func TestARestartLosesTheWindowsSinceTheRecordingWasStored(t *testing.T) {
 	w.ready()
 	w.setTemplate("v2")
 	w.until("the second step is live", func() bool {
-		s := w.ro.Status.Step
+		s := w.known().Step
 		return s != nil && s.Index == 1 && s.ProgrammedAt != nil
 	})
 	w.run(17)

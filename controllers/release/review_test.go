@@ -369,7 +369,8 @@ func TestASuspectedCanaryGoesOnWhenAPersonSkipsTheStep(t *testing.T) {
 	w.untilWeight(10)
 	w.until("suspected", func() bool {
 		w.failures["v2"] = 1
-		return w.ro.Status.Analysis != nil && w.ro.Status.Analysis.Reason == "Suspected" || w.rolledBack()
+		a := w.known().Analysis
+		return a != nil && a.Reason == "Suspected" || w.rolledBack()
 	})
 	if w.rolledBack() {
 		t.Fatalf("not suspected before it failed")
@@ -378,7 +379,7 @@ func TestASuspectedCanaryGoesOnWhenAPersonSkipsTheStep(t *testing.T) {
 	w.control(v1alpha1.ControlSkip, "sv2")
 	w.run(10)
 	if w.split.requested.Weight != 50 {
-		t.Errorf("weight %s, %s\n%s", w.split.requested, w.ro.Status.Analysis.Reason, w.tail())
+		t.Errorf("weight %s, %s\n%s", w.split.requested, w.known().Analysis.Reason, w.tail())
 	}
 }
 

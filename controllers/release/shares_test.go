@@ -24,9 +24,9 @@ func shared(t *testing.T, step v1alpha1.Step, policy v1alpha1.InconclusivePolicy
 	w.ro.Spec.Analysis = &v1alpha1.Analysis{OnInconclusive: policy, Startup: &v1alpha1.Startup{For: "0s"}}
 	w.ready()
 	w.setTemplate("v2")
-	w.until("the first weight", func() bool { return w.ro.Status.Step != nil && w.ro.Status.Step.ProgrammedAt != nil })
+	w.until("the first weight", func() bool { return w.known().Step != nil && w.known().Step.ProgrammedAt != nil })
 	o := w.observe()
-	o.ReportedAt, o.Windows, o.Now = time.Time{}, nil, o.Now.Add(time.Minute)
+	o.Stored, o.ReportedAt, o.Windows, o.Now = nil, time.Time{}, nil, o.Now.Add(time.Minute)
 	return o
 }
 

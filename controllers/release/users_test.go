@@ -465,9 +465,9 @@ func (w *world) asks(d state.Decision) {
 	w.fresh = nil
 }
 
-// nextTransition is when the status says that the release goes on.
+// nextTransition is when the operator says that the release goes on.
 func (w *world) nextTransition() time.Time {
-	if t := w.ro.Status.NextTransitionTime; t != nil {
+	if t := w.known().NextTransitionTime; t != nil {
 		return t.Time
 	}
 	return time.Time{}
@@ -484,7 +484,7 @@ func TestNextTransitionTimeIsWhenTheReleaseGoesOnAndNothingElse(t *testing.T) {
 	}
 	w.untilWeight(10)
 	w.run(1)
-	if want := w.ro.Status.Step.ProgrammedAt.Add(30 * time.Second); w.nextTransition().Sub(want).Abs() > time.Second {
+	if want := w.known().Step.ProgrammedAt.Add(30 * time.Second); w.nextTransition().Sub(want).Abs() > time.Second {
 		t.Errorf("in a step: %v, want %v", w.nextTransition(), want)
 	}
 	w.run(600) // the window has closed in the middle of the step

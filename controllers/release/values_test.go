@@ -21,7 +21,7 @@ func TestANumberRollsBackWhileTheProxiesCantBeRead(t *testing.T) {
 	w.until("weight 10", func() bool { return w.split != nil && w.split.observed == 10 })
 	o := w.observe()
 	limit := judge.ValueBetween("errors", math.Inf(-1), 10)
-	o.Metrics.Limits, o.Windows, o.ReportedAt = []judge.Limit{limit}, nil, time.Time{}
+	o.Metrics.Limits, o.Windows, o.Stored, o.ReportedAt = []judge.Limit{limit}, nil, nil, time.Time{}
 	for i := range int(limit.ConsecutiveFailureLimit) - 1 {
 		o.Values = append(o.Values, analysis.KnownValue{At: w.now.Add(time.Duration(i) * time.Second), Value: analysis.Value{Name: "errors", Value: new(11.0)}})
 	}

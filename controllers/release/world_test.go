@@ -85,6 +85,8 @@ type world struct {
 	recorded   *recorded // what is judged; nil for nothing
 	written    int       // statuses
 	reportedAt time.Time // of the last one
+	// putOff is what the operator knows and has not written yet; nil for nothing.
+	putOff *v1alpha1.RolloutStatus
 
 	// lookout is what the operator remembers of its looks, and behind what its caches make
 	// of what is there; nil when they follow.
@@ -225,7 +227,7 @@ func (w *world) tick() {
 }
 
 func (w *world) since() time.Time {
-	if wt := w.ro.Status.Weight; wt != nil && wt.Since != nil {
+	if wt := w.known().Weight; wt != nil && wt.Since != nil {
 		return wt.Since.Time
 	}
 	return time.Time{}
@@ -270,6 +272,11 @@ func (w *world) observe() state.Observation {
 		Jump: w.lookout.Jump, OutageAt: w.outageAt, CanaryRunning: w.unreported, GuardInForce: w.guard, Service: state.Service{Presence: kit.Present, Problem: w.problem}, Windows: w.windows,
 		StableService: w.backend(v1alpha1.RoleStable), CanaryService: w.backend(v1alpha1.RoleCanary),
 		Split: state.Split{Split: kit.Split{Presence: kit.Absent}, Requested: strategy.Route{Weight: -1}, Observed: -1},
+	}
+	if w.putOff != nil {
+		ro := *w.ro
+		ro.Status = *w.putOff
+		o.Rollout, o.Stored = &ro, &w.ro.Status
 	}
 	if o.Workload.Presence = kit.Absent; !w.dep.absent {
 		o.Workload = w.observeDeployment()
@@ -354,7 +361,8 @@ func (w *world) reconcile() bool {
 		w.acted++
 		if w.acted == w.crashAt {
 			w.say("operator: crashes")
-			w.windows, w.lookout, w.outageAt = nil, state.Lookout{}, time.Time{} // what was measured and not judged is lost
+			w.windows = nil // what was measured and not judged is lost
+			w.forget()
 			if w.recorded != nil {
 				w.recorded.restart()
 			}
@@ -373,6 +381,19 @@ func (w *world) reconcile() bool {
 	return changed
 }
 
+// known is the status that the operator knows, which may not be written yet.
+func (w *world) known() *v1alpha1.RolloutStatus {
+	if w.putOff != nil {
+		return w.putOff
+	}
+	return &w.ro.Status
+}
+
+// forget is what a restart of the operator does to its memory.
+func (w *world) forget() {
+	w.lookout, w.reportedAt, w.outageAt, w.putOff = state.Lookout{}, time.Time{}, time.Time{}, nil
+}
+
 // look is the first half of a pass, up to the write of the status. It returns
 // whether that was written.
 func (w *world) look() (d state.Decision, changed bool) {
@@ -383,9 +404,9 @@ func (w *world) look() (d state.Decision, changed bool) {
 	if w.behind != nil {
 		o = w.behind(o)
 	}
-	before := w.ro
+	before := o.Rollout
 	if w.watch {
-		before = w.ro.DeepCopy()
+		before = before.DeepCopy()
 	}
 	d = Decide(o)
 	if w.watch && !reflect.DeepEqual(before, o.Rollout) {
@@ -405,14 +426,18 @@ func (w *world) look() (d state.Decision, changed bool) {
 		w.say("event: %s", e.Message)
 	}
 	w.asks(d)
-	if changed = !sameStatus(&w.ro.Status, &d.Status); changed {
+	if changed = !d.Later && !sameStatus(&w.ro.Status, &d.Status); changed {
 		w.written++
 		w.reportedAt = w.now
 	}
 	if w.recorded != nil {
 		w.recorded.look(&w.ro.Status, &d)
 	}
-	w.ro.Status = d.Status
+	if w.putOff = nil; d.Later {
+		w.putOff = &d.Status
+	} else {
+		w.ro.Status = d.Status
+	}
 	if w.report != nil {
 		w.report()
 	}

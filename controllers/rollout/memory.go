@@ -6,8 +6,11 @@ import (
 	"sync"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/release/state"
 )
 
@@ -23,6 +26,9 @@ type remembered struct {
 	lookout state.Lookout
 	// reportedAt is when the status was written last, so that figures are written less often.
 	reportedAt time.Time
+	// stored is a status, and record what it has become since, whose write was put off; nil
+	// for none. A restart goes on with what is stored.
+	stored, record *v1alpha1.RolloutStatus
 	// splitGone is since when no TrafficSplit of the Rollout was seen; zero while there is one.
 	splitGone time.Time
 	// outage is when no version that gets traffic had an available pod, for the last time.
@@ -46,6 +52,26 @@ func (m *memory) decided(rollout types.NamespacedName, after time.Duration, outa
 		}
 		r.lookout = r.lookout.LookAgain(after)
 	})
+}
+
+// recall puts what a status has become since it was written into its place, and returns the
+// stored one. Another status than the one that was read then begins anew.
+func (m *memory) recall(ro *v1alpha1.Rollout) (stored *v1alpha1.RolloutStatus) {
+	stored = &ro.Status
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, found := m.of[client.ObjectKeyFromObject(ro)]
+	if !found || r.record == nil || !apiequality.Semantic.DeepEqual(stored, r.stored) {
+		return stored
+	}
+	stored = ro.Status.DeepCopy()
+	ro.Status = *r.record.DeepCopy()
+	return stored
+}
+
+// putOff remembers what became of a status, instead of a write; nil for nothing.
+func (m *memory) putOff(rollout types.NamespacedName, stored, record *v1alpha1.RolloutStatus) {
+	m.change(rollout, func(r *remembered) { r.stored, r.record = stored, record })
 }
 
 // reported notes that a status was written.

@@ -121,16 +121,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return again, err
 		}
 	}
+	stored := r.memory.recall(ro)
 	s, err := r.observe(ctx, ro)
+	s.Stored = stored
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Could not observe", "Rollout", klog.KObj(ro))
 	}
 	d := release.Decide(s.Observation)
 	r.memory.decided(req.NamespacedName, d.After, d.Outage)
-	if err := r.report(ctx, ro, d); err != nil {
+	if err := r.report(ctx, ro, stored, d); err != nil {
 		return shell.Retry(err)
 	}
-	r.record(ctx, ro, &d)
+	r.record(ctx, ro, stored, &d)
 	if err := errors.Join(r.measure(ctx, &s, d), r.send(ro, d)); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -164,26 +166,42 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// report writes the status when it changed, and then announces the events.
-func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, d state.Decision) error {
+// report writes the status when it is another one than the stored one, or remembers it
+// where the write may wait, and then announces the events.
+func (r *Reconciler) report(ctx context.Context, ro *v1alpha1.Rollout, stored *v1alpha1.RolloutStatus, d state.Decision) error {
+	key := client.ObjectKeyFromObject(ro)
 	if d.LeftOut {
-		r.memory.reported(client.ObjectKeyFromObject(ro), r.options.Clock.Now())
+		r.memory.reported(key, r.options.Clock.Now())
 	}
-	if !apiequality.Semantic.DeepEqual(ro.Status, d.Status) {
-		next := ro.DeepCopy()
-		next.Status = d.Status
-		if err := r.client.Status().Update(ctx, next); err != nil {
-			return fmt.Errorf("write the status: %w", err)
-		}
-		// The finalizer is changed by the same pass, on top of this version.
-		ro.ResourceVersion = next.ResourceVersion
-		r.memory.reported(client.ObjectKeyFromObject(ro), r.options.Clock.Now())
+	switch {
+	case apiequality.Semantic.DeepEqual(stored, &d.Status):
+		r.memory.putOff(key, nil, nil)
+	case d.Later:
+		r.memory.putOff(key, stored.DeepCopy(), d.Status.DeepCopy())
 		r.metrics.Count(&ro.Status, &d.Status)
+	default:
+		if err := r.writeStatus(ctx, ro, d); err != nil {
+			return err
+		}
 	}
-	r.metrics.Show(client.ObjectKeyFromObject(ro), &d.Status)
+	r.metrics.Show(key, &d.Status)
 	for _, e := range d.Events {
 		r.reporter().Announce(ctx, ro, e)
 	}
+	return nil
+}
+
+func (r *Reconciler) writeStatus(ctx context.Context, ro *v1alpha1.Rollout, d state.Decision) error {
+	next, key := ro.DeepCopy(), client.ObjectKeyFromObject(ro)
+	next.Status = d.Status
+	if err := r.client.Status().Update(ctx, next); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	// The finalizer is changed by the same pass, on top of this version.
+	ro.ResourceVersion = next.ResourceVersion
+	r.memory.reported(key, r.options.Clock.Now())
+	r.memory.putOff(key, nil, nil)
+	r.metrics.Count(&ro.Status, &d.Status)
 	return nil
 }
 

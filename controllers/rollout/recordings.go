@@ -57,7 +57,7 @@ func (r *recordings) forget(rollout types.NamespacedName) {
 }
 
 // record adds what was judged to the recording, after it was reported.
-func (r *Reconciler) record(ctx context.Context, ro *v1alpha1.Rollout, d *state.Decision) {
+func (r *Reconciler) record(ctx context.Context, ro *v1alpha1.Rollout, stored *v1alpha1.RolloutStatus, d *state.Decision) {
 	rec := r.recordings.get(client.ObjectKeyFromObject(ro))
 	if rec.Misses(d) {
 		lines, err := r.stored(ctx, ro, d.Recorded)
@@ -67,7 +67,7 @@ func (r *Reconciler) record(ctx context.Context, ro *v1alpha1.Rollout, d *state.
 		}
 		rec.Continue(d.Recorded, lines)
 	}
-	text, err := rec.Look(&ro.Status, d)
+	text, err := rec.Look(stored, d)
 	if err != nil {
 		r.reporter().Record(ro, corev1.EventTypeWarning, eventNotRecorded, "The release is not recorded: "+err.Error())
 		return

@@ -65,12 +65,12 @@ func linesOf(t *testing.T, r *Reconciler, ro *v1alpha1.Rollout) []recording.Line
 func TestAReleaseIsStoredWhenItHasEnded(t *testing.T) {
 	r, ro, writes := recorder(t, func(string) error { return nil })
 	d, after := judged(0, judge.State{}, false)
-	r.record(t.Context(), ro, d)
+	r.record(t.Context(), ro, &ro.Status, d)
 	if err := r.storeRecordings(t.Context(), ro); err != nil || len(*writes) > 0 {
 		t.Fatalf("%v, %v", err, *writes)
 	}
 	d, _ = judged(1, after, true)
-	r.record(t.Context(), ro, d)
+	r.record(t.Context(), ro, &ro.Status, d)
 	for range 2 {
 		if err := r.storeRecordings(t.Context(), ro); err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestAReleaseIsStoredWhenItHasEnded(t *testing.T) {
 func TestARestartGoesOnWithWhatIsStored(t *testing.T) {
 	r, ro, _ := recorder(t, func(string) error { return nil })
 	d, after := judged(0, judge.State{}, true)
-	r.record(t.Context(), ro, d)
+	r.record(t.Context(), ro, &ro.Status, d)
 	if err := r.storeRecordings(t.Context(), ro); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestARestartGoesOnWithWhatIsStored(t *testing.T) {
 			}
 		}
 		d, _ = judged(3, after, true)
-		r.record(t.Context(), ro, d)
+		r.record(t.Context(), ro, &ro.Status, d)
 		if err := r.storeRecordings(t.Context(), ro); err != nil {
 			t.Fatal(err)
 		}
@@ -116,12 +116,12 @@ func TestARecordingThatCannotBeReadIsLookedForAgain(t *testing.T) {
 		return nil
 	})
 	d, _ := judged(3, judgedOnce(), true)
-	r.record(t.Context(), ro, d)
+	r.record(t.Context(), ro, &ro.Status, d)
 	if err := r.storeRecordings(t.Context(), ro); err != nil || len(*writes) > 0 {
 		t.Fatalf("stored %v, %v: that would replace what is stored", *writes, err)
 	}
 	failing = false
-	r.record(t.Context(), ro, d)
+	r.record(t.Context(), ro, &ro.Status, d)
 	if err := r.storeRecordings(t.Context(), ro); err != nil || len(linesOf(t, r, ro)) != 1 {
 		t.Errorf("error %v", err)
 	}
@@ -152,7 +152,7 @@ func TestAStoreThatFailsIsTriedAgainUnlessThatIsNoUse(t *testing.T) {
 				return nil
 			})
 			d, _ := judged(0, judge.State{}, true)
-			r.record(t.Context(), ro, d)
+			r.record(t.Context(), ro, &ro.Status, d)
 			err := r.storeRecordings(t.Context(), ro)
 			if errors.Is(err, errInjected) != test.again || len(announced(t, r)) > 0 == test.again {
 				t.Errorf("error %v", err)

@@ -11,7 +11,7 @@ import (
 
 // What a complete promoted release of ten pods with two weights may cost.
 const (
-	mostWrites = 14
+	mostWrites = 11
 	mostEvents = 4
 )
 
@@ -45,7 +45,7 @@ func TestAReleaseCostsFewRequestsAndIdleRolloutsNone(t *testing.T) {
 		if n := r.Tally.Sum(ClassRead); n > 0 {
 			t.Errorf("%d live reads at %d releases:\n%s", n, r.Size, r.Tally)
 		}
-		if r.CPU == 0 || r.Peak < 1<<20 || r.Reaction.Template.Of != r.Size || r.Reaction.Pods.Of < r.Size {
+		if r.CPU == 0 || r.Peak < 1<<20 || r.Reaction.Template.Of != r.Size {
 			t.Errorf("at %d releases not everything was measured: %+v", r.Size, r)
 		}
 	}

@@ -120,13 +120,14 @@ func TestReactionsAreMeasuredPerAppAndOnlyToWholeCanaries(t *testing.T) {
 		operatorLine(30, "update", "rollouts/status", "app-0001", ""),
 		operatorLine(20, "update", "rollouts/status", "app-0000", ""), // requests are logged when they end
 		status(100, replicaSet(canaryOwner, 2, 1)),
-		operatorLine(105, "update", "rollouts/status", "app-0000", ""),
+		operatorLine(105, "patch", "trafficsplits", "app-0000", ""),
 		status(110, replicaSet(canaryOwner, 2, 2)),
 		status(111, replicaSet(canaryOwner, 2, 2)),
 		operatorLine(117, "patch", "replicasets", "app-0000-abc", ""),
-		operatorLine(118, "update", "rollouts/status", "app-0000", ""),
+		operatorLine(118, "patch", "trafficsplits", "app-0000", ""),
 		status(200, replicaSet(canaryOwner, 10, 10)),
-		operatorLine(212, "update", "rollouts/status", "app-0000", ""),
+		operatorLine(211, "update", "rollouts/status", "app-0000", ""),
+		operatorLine(212, "patch", "trafficsplits", "app-0000", ""),
 		status(300, replicaSet("Deployment", 11, 11)),
 		operatorLine(900, "update", "rollouts/status", "app-0000", ""),
 	))
@@ -134,7 +135,7 @@ func TestReactionsAreMeasuredPerAppAndOnlyToWholeCanaries(t *testing.T) {
 	want := Reaction{
 		Template: Quantiles{P50: 20 * ms, P99: 30 * ms, Of: 2},
 		Pods:     Quantiles{P50: 8 * ms, P99: 12 * ms, Of: 2},
-		Server:   Quantiles{P50: 2 * ms, P99: 2 * ms, Of: 7},
+		Server:   Quantiles{P50: 2 * ms, P99: 2 * ms, Of: 8},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reactions (-want +got):\n%s", diff)

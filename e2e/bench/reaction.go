@@ -17,7 +17,8 @@ type Reaction struct {
 	// Template is from the change of a template to the first write for its release.
 	Template Quantiles
 	// Pods is from the report that all pods of a canary that is scaled are available
-	// to the next status of its Rollout, at each weight and at the promotion.
+	// to the request of its weight, at each weight and at the promotion. Without a router
+	// the pods are the weight, and nothing is written.
 	Pods Quantiles
 	// Server is how long the API server took for a write of the operator: when that is
 	// long, the machine is busy, and so are the others.
@@ -85,7 +86,7 @@ func (w *watcher) reacted(a app, r *request) {
 		w.template = append(w.template, r.Received.Sub(since))
 		delete(w.changed, a)
 	}
-	if since, found := w.available[a]; found && class == ClassWrite && r.resource() == "rollouts/status" {
+	if since, found := w.available[a]; found && class == ClassWrite && r.resource() == "trafficsplits" {
 		w.pods = append(w.pods, r.Received.Sub(since))
 		delete(w.available, a)
 	}

@@ -40,8 +40,7 @@ func TestSettingAnotherImageInTheMiddleOfACanaryBeginsAgainWithTheFirstStep(t *t
 	acted := p.moment()
 	p.mustKubectl("set", "image", "deployment/website", "app="+imageV3)
 	p.eventually("v3 is in the first step", func(context.Context) bool {
-		st := p.rollout().Status.Step
-		return len(p.pods()[imageV3]) == 1 && st != nil && st.Index == 0 && st.ProgrammedAt != nil
+		return len(p.pods()[imageV3]) == 1 && p.programmed(0, 20)
 	})
 	if n := len(p.pods()[imageV2]); n != 0 {
 		t.Errorf("%d pods of v2 are left", n)
@@ -96,7 +95,7 @@ func TestRestartAndUndoAreRefusedByKubectlInTheMiddleOfACanaryAndSupersedeItWhen
 	})
 	p.eventually("the restarted version is in the first step", func(context.Context) bool {
 		st := p.rollout().Status
-		return st.Canary != nil && st.Canary.Revision != before && st.Step != nil && st.Step.Index == 0 && st.Step.ProgrammedAt != nil
+		return st.Canary != nil && st.Canary.Revision != before && p.programmed(0, 20)
 	})
 	p.finish(4)
 }

@@ -141,6 +141,9 @@ type version struct {
 func (p *stage) restored() {
 	p.Helper()
 	p.eventually("everything is restored", func(ctx context.Context) bool {
+		if !p.programmed(0, 20) {
+			return false
+		}
 		// The API server knows of the edit at once, a cache a little later.
 		return p.restoredFor(ctx, p.reader) && p.restoredFor(ctx, admin)
 	})

@@ -183,7 +183,7 @@ func (p *stage) live(weight int32) {
 	p.Helper()
 	p.eventually(fmt.Sprintf("weight %d is live", weight), func(context.Context) bool {
 		st := p.rollout().Status
-		return st.Step != nil && st.Step.ProgrammedAt != nil && st.Step.Weight == weight && p.weight() == weight
+		return st.Step != nil && st.Step.Weight == weight && p.programmed(st.Step.Index, weight)
 	})
 }
 

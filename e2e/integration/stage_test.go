@@ -125,10 +125,21 @@ func (p *stage) release() {
 // held waits until the weight of a step is in effect.
 func (p *stage) held(step int32) {
 	p.Helper()
-	p.eventually("the weight of the step is in effect", func(context.Context) bool {
-		st := p.rollout().Status.Step
-		return st != nil && st.Index == step && st.ProgrammedAt != nil && p.weight() == []int32{20, 60}[step]
-	})
+	p.eventually("the weight of the step is in effect", func(context.Context) bool { return p.programmed(step, []int32{20, 60}[step]) })
+}
+
+// programmed reports whether the status says that a step with a weight is in effect. That is
+// written with what comes next, or thirty seconds later, for which time goes by here.
+func (p *stage) programmed(step, weight int32) bool {
+	p.Helper()
+	st := p.rollout().Status.Step
+	if st == nil || st.Index != step || p.weight() != weight {
+		return false
+	}
+	if st.ProgrammedAt == nil {
+		p.pass(5 * time.Second)
+	}
+	return st.ProgrammedAt != nil
 }
 
 // weight is the canary's weight in effect.

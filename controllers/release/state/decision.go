@@ -14,8 +14,11 @@ import (
 // Decision is what to do now.
 type Decision struct {
 	// Status is the status to write before any action. Where it equals the
-	// observed one, nothing is written.
+	// stored one, nothing is written.
 	Status v1alpha1.RolloutStatus
+	// Later is whether the write of Status is put off. Until then it is remembered, and it is
+	// the status of the Rollout in the next observation. A restart may forget it.
+	Later bool
 	// Actions in order; the first error stops the rest.
 	Actions []kit.Action
 	// Events notify users of transitions, after the status was written.
@@ -30,7 +33,6 @@ type Decision struct {
 	Questions     []Question
 	Notifications []v1alpha1.PendingNotification
 	// Entries are the windows that were judged, for the recording of the release Recorded.
-	// Those of a status that was put off come again.
 	Entries  []recording.Entry
 	Recorded recording.Release
 	// Outage is whether no version that gets traffic has an available pod.

@@ -78,6 +78,9 @@ type Observation struct {
 	Freezes []v1alpha1.Freeze
 	// Answers are what became of questions and notifications, by their id.
 	Answers map[string]Answer
+	// Stored is the status that the API server has, where that of the Rollout is newer since
+	// its write was put off; nil when they are the same.
+	Stored *v1alpha1.RolloutStatus
 	// ReportedAt is when the status was written last; zero when that is not known.
 	ReportedAt time.Time
 	// LeaveOut is whether the next write of figures is left out, so that the recording can be

@@ -41,7 +41,7 @@ func (t *Tape) Continue(of recording.Release, stored []recording.Line) {
 	*t = Tape{recorder: recording.Continue(of, stored)}
 }
 
-// Look records what was judged in a look at a Rollout that had a status before. It returns
+// Look records what was judged in a look at a Rollout that had a status stored before. It returns
 // what is to be stored, by the key of the release; "" is to be removed.
 func (t *Tape) Look(before *v1alpha1.RolloutStatus, d *state.Decision) (map[string]string, error) {
 	if len(d.Entries) > 0 && !t.records(d.Recorded) {
@@ -54,7 +54,7 @@ func (t *Tape) Look(before *v1alpha1.RolloutStatus, d *state.Decision) (map[stri
 	}
 	if d.LeftOut {
 		t.leftOut, t.credit = true, t.credit+1
-	} else if figures(before) != figures(&d.Status) {
+	} else if !d.Later && figures(before) != figures(&d.Status) {
 		t.leftOut = false
 	}
 	switch {

@@ -14,7 +14,7 @@ import (
 
 // transition is what happened between one status and the next. A status is
 // written only on top of the one that was read, so every transition exists once:
-// a restart, or a Rollout that is listed again, makes none.
+// a Rollout that is listed again makes none, and a restart only of what was not written yet.
 type transition struct {
 	// ended are the releases that ended, newest first.
 	ended []v1alpha1.HistoryEntry

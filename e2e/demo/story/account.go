@@ -127,9 +127,10 @@ func (r *Release) addRollout(s Snapshot) {
 	if weight := s.Rollout.Status.Weight; weight != nil && weight.Observed != nil {
 		r.addWeight(*weight.Observed, s.Time)
 	}
-	// The Rollout may go from its last weight to no TrafficSplit at all in its next status.
-	if s.canaryIsLiveAtZero() {
-		r.addWeight(0, s.Time)
+	// The Rollout says of a short step only that it was passed, and may go from its last
+	// weight to no TrafficSplit at all in its next status.
+	if weight, known := s.liveWeight(); known {
+		r.addWeight(weight, s.Time)
 	}
 }
 

@@ -102,6 +102,10 @@ func podsStart(s Snapshot) bool {
 }
 
 func holding(s Snapshot, step int32) bool {
-	return s.Rollout != nil && s.Rollout.Status.Step != nil &&
-		s.Rollout.Status.Step.Index == step && s.Rollout.Status.Step.ProgrammedAt != nil
+	if s.Rollout == nil || s.Rollout.Status.Step == nil || s.Rollout.Status.Step.Index != step {
+		return false
+	}
+	now := s.Rollout.Status.Step
+	live, known := s.liveWeight()
+	return now.ProgrammedAt != nil || known && live == now.Weight && programmed(s.Split)
 }

@@ -86,11 +86,16 @@ func (s Snapshot) Outcome(revision string) *serinv1alpha1.HistoryEntry {
 // InPath tells whether something of Serin is still in the path of the traffic.
 func (s Snapshot) InPath() bool { return s.Split != nil }
 
-// canaryIsLiveAtZero tells whether the TrafficSplit says that the canary gets no request.
-func (s Snapshot) canaryIsLiveAtZero() bool {
-	return s.Split != nil && slices.ContainsFunc(s.Split.Status.Backends, func(b splitv1alpha4.BackendStatus) bool {
-		return strings.HasSuffix(b.Service, "-canary") && b.Weight == 0
-	})
+// liveWeight is the canary's weight that the TrafficSplit says is live.
+func (s Snapshot) liveWeight() (weight int32, known bool) {
+	if s.Split == nil {
+		return 0, false
+	}
+	i := slices.IndexFunc(s.Split.Status.Backends, func(b splitv1alpha4.BackendStatus) bool { return strings.HasSuffix(b.Service, "-canary") })
+	if i < 0 {
+		return 0, false
+	}
+	return s.Split.Status.Backends[i].Weight, true
 }
 
 // ready counts the pods of a version that get traffic.

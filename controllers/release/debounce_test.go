@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"testing"
+	"time"
+
+	"github.com/serin-dev/serin/api/v1alpha1"
+)
+
+// inFirstStep is a release whose first weight has just become live.
+func inFirstStep(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.ready()
+	w.setTemplate("v2")
+	w.until("the first weight is live", func() bool {
+		s := w.known().Step
+		return s != nil && s.ProgrammedAt != nil
+	})
+	return w
+}
+
+func TestThatAWeightIsLiveIsWrittenLater(t *testing.T) {
+	w := inFirstStep(t)
+	live, written := *w.known().Step.ProgrammedAt, w.written
+	if w.ro.Status.Step.ProgrammedAt != nil {
+		t.Error("it is written at once")
+	}
+	w.run(25)
+	if s := w.ro.Status.Step; s.Index != 0 || s.ProgrammedAt == nil || !s.ProgrammedAt.Equal(&live) || w.written != written+1 {
+		t.Errorf("after %d writes: %+v, want it live since %s", w.written-written, s, live)
+	}
+}
+
+func TestAReleaseWritesItsStatusForWhatMustNotBeForgotten(t *testing.T) {
+	w := newWorld(t)
+	w.steps(v1alpha1.Step{Weight: 20, Hold: "20s"}, v1alpha1.Step{Weight: 50, Hold: "20s"})
+	w.ready()
+	w.setTemplate("v2")
+	before := w.written
+	w.run(2)
+	w.ready()
+	// Begun, decided twice, each time with a verdict before, handed over, promoted, ready.
+	if got := w.written - before; got > 8 {
+		t.Errorf("%d statuses were written\n%s", got, w.tail())
+	}
+}
+
+// What was not written is found out again, so the step takes longer, and never less.
+func TestARestartBeginsTheHoldOfAStepAnewWhoseWeightIsNotOnRecord(t *testing.T) {
+	w := inFirstStep(t)
+	w.run(15)
+	w.forget()
+	restarted := w.now
+	w.run(2)
+	if s := w.known().Step; s.Index != 0 || s.ProgrammedAt.Time.Before(restarted) {
+		t.Fatalf("live since %s, want after %s", s.ProgrammedAt, restarted)
+	}
+	w.until("the next weight", func() bool { return w.split.requested.Weight > 10 })
+	if held := w.now.Sub(restarted); held < 30*time.Second {
+		t.Errorf("the hold of 30s took %s after the restart\n%s", held, w.tail())
+	}
+}

@@ -44,10 +44,11 @@ type Strategy struct {
 	// +optional
 	BlueGreen *BlueGreen `json:"blueGreen,omitempty"`
 
-	// onFailure says what a failed analysis does: RollBack takes the new version out
-	// (the default); Pause leaves the traffic where it is and waits for a user,
-	// who decides with spec.control. A version without any available pod, and one
-	// whose pods do not get ready in time, is rolled back in any case.
+	// onFailure says what happens after a failed analysis. RollBack, the default,
+	// returns all traffic to the stable version. Pause keeps the weights and waits
+	// for a user, who decides with spec.control. Whatever is set here, a canary is
+	// rolled back when its pods do not get ready in time, and when it loses its last
+	// available pod while the stable version has some.
 	// +optional
 	// +kubebuilder:default=RollBack
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`

@@ -21,7 +21,7 @@ func newLintCommand(c *cli.Cluster) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "lint -f FILE",
-		Short: "Validate Rollouts against the cluster, and give advice",
+		Short: "Check Rollouts against the cluster, and give advice",
 		Long: `Lint sends the objects of a file to the API server as a dry run, which validates them by its schema, its rules and its
 admission policies. Unknown fields are errors. For Rollouts, lint adds advice about settings that are valid but seldom
 intended. It changes nothing.

@@ -56,12 +56,13 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 // endChromium ends the browser, if a test has started it.
 var endChromium = func() {}
 
-// browsed runs the tests, and ends their browser.
+// browsed runs the tests, and ends their browser and the provider of identities.
 type browsed struct{ audited }
 
 func (b browsed) Run() int {
 	status := b.audited.Run()
 	endChromium()
+	provider.Stop()
 	return status
 }
 
@@ -80,23 +81,32 @@ type tab struct {
 // openDashboard runs the command as a user ("" = the administrator) and opens the address that it prints.
 func (s *scene) openDashboard(user string, args ...string) *tab {
 	s.Helper()
-	browser, err := chromium()
-	if err != nil {
-		testenv.Missing(s.T, "there is no Chromium to open the dashboard with: "+err.Error(), "install the package chromium")
-	}
 	address, end := s.serveDashboard(user, args...)
 	u, err := url.Parse(address)
 	if err != nil {
 		s.Fatal(err)
 	}
-	tab := &tab{T: s.T, origin: u.Scheme + "://" + u.Host, end: end}
-	tab.allow(tab.origin)
+	tab := s.newTab(u.Scheme + "://" + u.Host)
+	tab.end = end
+	tab.do(chromedp.Navigate(address))
+	return tab
+}
+
+// newTab is an empty tab for the dashboard under an origin.
+func (s *scene) newTab(origin string) *tab {
+	s.Helper()
+	browser, err := chromium()
+	if err != nil {
+		testenv.Missing(s.T, "there is no Chromium to open the dashboard with: "+err.Error(), "install the package chromium")
+	}
+	tab := &tab{T: s.T, origin: origin}
+	tab.allow(origin)
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(tab.listen)) // with cookies of its own
 	s.Cleanup(cancel)
 	tab.ctx = ctx
 	call(tab, network.Enable, network.EnableParams{})
 	call(tab, log.Enable, cdp.Empty{})
-	tab.do(chromedp.EmulateViewport(1280, 860), chromedp.Navigate(address))
+	tab.do(chromedp.EmulateViewport(1280, 860))
 	s.Cleanup(func() {
 		tab.mu.Lock()
 		defer tab.mu.Unlock()

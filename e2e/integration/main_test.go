@@ -32,6 +32,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/e2e/controlplane"
 	"github.com/serin-dev/serin/e2e/controlplane/fakenode"
+	"github.com/serin-dev/serin/e2e/identities"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -69,7 +70,14 @@ func TestMain(m *testing.M) {
 	}
 	klog.SetLogger(log)
 	ctrl.SetLogger(log)
-	options := controlplane.Options{ControllerManager: true, FakeNode: &fakenode.Options{}, Audit: true, APIServerArgs: policyArgs(), Kubernetes: *otherKubernetes}
+	var err error
+	if provider, err = identities.Start("reader", "editor", "promoter", "admin", "stranger"); err != nil {
+		fmt.Fprintln(os.Stderr, "start the provider of identities:", err)
+		os.Exit(1)
+	}
+	options := controlplane.Options{
+		ControllerManager: true, FakeNode: &fakenode.Options{}, Audit: true, APIServerArgs: append(policyArgs(), provider.APIServerArgs()...), Kubernetes: *otherKubernetes,
+	}
 	os.Exit(controlplane.Run(browsed{audited{m}}, options, func(c *controlplane.ControlPlane) {
 		plane = c
 		if err := install(context.Background()); err != nil { // until the process ends

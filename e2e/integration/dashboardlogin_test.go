@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/security"
+	"github.com/chromedp/chromedp"
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/login"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/session"
+	"github.com/serin-dev/serin/e2e/identities"
+)
+
+// provider has users whom the API server knows.
+var provider *identities.Provider
+
+// site is the dashboard as it is served in the cluster, below a path and behind TLS.
+type site struct {
+	*scene
+	url string
+}
+
+// serveSite serves the dashboard as a client of the provider.
+func (s *scene) serveSite(clientID string) *site {
+	s.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	d := &site{scene: s, url: "https://" + server.Listener.Addr().String() + "/tools/serin/"}
+	provider.Add(d.url + "login/callback")
+	secret := filepath.Join(s.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(identities.Secret+"\n"), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	made, err := login.New(login.Options{
+		URL: d.url, Tokens: true, Keys: session.RandomKey(), Duration: time.Hour, Connect: d.connect, Namespace: s.namespace, Cluster: "test", Clock: clock.RealClock{}, Log: logr.Discard(),
+		Provider: &login.Provider{
+			Issuer: provider.Issuer(), ClientID: clientID, SecretFile: secret, Scopes: []string{"openid", "offline_access"}, Name: "the provider",
+			HTTP: &http.Client{Transport: provider.Trusting(), Timeout: time.Minute},
+		},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	server.Config.Handler = made.Handler(dashboard.Options{})
+	server.StartTLS()
+	s.Cleanup(server.CloseClientConnections)
+	s.Cleanup(server.Close)
+	return d
+}
+
+// connect is how serin dashboard reaches the API server. That the configuration of the tests is that of an administrator must not matter.
+func (d *site) connect(token string) (client.WithWatch, error) {
+	return cli.WatcherAs(token, plane.Config)
+}
+
+// visitor is a browser without a screen.
+type visitor struct {
+	*site
+	http *http.Client
+	user string
+}
+
+func (d *site) visitor(user string) *visitor {
+	d.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return &visitor{d, &http.Client{Transport: provider.Trusting(), Jar: jar, Timeout: time.Minute}, user}
+}
+
+// login goes to the provider, gives the password, and comes back.
+func (v *visitor) login() *http.Response {
+	v.Helper()
+	form := v.do(http.MethodGet, v.url+"login/oidc?at="+url.QueryEscape("/rollouts/shop/website"), "")
+	at := form.Request.URL
+	if at.Path != "/login/username" {
+		v.Fatalf("the browser is at %s", at)
+	}
+	answer, err := v.http.PostForm(at.String(), url.Values{"id": {at.Query().Get("authRequestID")}, "username": {v.user}, "password": {identities.Password}})
+	if err != nil {
+		v.Fatal(err)
+	}
+	v.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+func (v *visitor) do(method, address, body string) *http.Response {
+	v.Helper()
+	r, err := http.NewRequestWithContext(v.Context(), method, address, strings.NewReader(body))
+	if err != nil {
+		v.Fatal(err)
+	}
+	if method == http.MethodPost {
+		at, err := url.Parse(v.url)
+		if err != nil {
+			v.Fatal(err)
+		}
+		r.Header.Set("Origin", "https://"+at.Host)
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := v.http.Do(r)
+	if err != nil {
+		v.Fatal(err)
+	}
+	v.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+// ask is the answer to a question that needs a session.
+func (v *visitor) ask() (status int, text string) {
+	v.Helper()
+	return v.read(v.do(http.MethodGet, v.url+"api/viewer", ""))
+}
+
+func (v *visitor) read(answer *http.Response) (int, string) {
+	v.Helper()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		v.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// sealed is the session as the browser keeps it.
+func (v *visitor) sealed() string {
+	v.Helper()
+	at, err := url.Parse(v.url)
+	if err != nil {
+		v.Fatal(err)
+	}
+	for _, c := range v.http.Jar.Cookies(at) {
+		if c.Name == "__Secure-serin-session" {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+func TestATokenForAnotherAudienceIsNoLogin(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	v := s.serveSite(identities.OtherClient).visitor("reader")
+	status, text := v.read(v.login())
+	if status != http.StatusForbidden || !strings.Contains(text, "the API server does not accept the ID tokens that the provider issues for the client "+identities.OtherClient) || v.sealed() != "" {
+		t.Errorf("status %d, %s", status, text)
+	}
+	if status, _ := v.ask(); status != http.StatusUnauthorized {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestAServiceAccountLogsInWithItsToken(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}}
+	s.create(account)
+	api, err := kubernetes.NewForConfig(rest.CopyConfig(plane.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokenFor := func(audiences ...string) string {
+		made, err := api.CoreV1().ServiceAccounts(s.namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.Status.Token
+	}
+	v := s.serveSite(identities.ClusterClient).visitor("")
+	for name, token := range map[string]string{"for another audience": tokenFor("vault"), "no token at all": "AAAA"} {
+		if answer := v.do(http.MethodPost, v.url+"api/login/token", `{"token":"`+token+`"}`); answer.StatusCode != http.StatusForbidden || v.sealed() != "" {
+			t.Errorf("%s: status %d", name, answer.StatusCode)
+		}
+	}
+	if status, text := v.read(v.do(http.MethodPost, v.url+"api/login/token", `{"token":"`+tokenFor()+`"}`)); status != http.StatusOK {
+		t.Fatalf("status %d, %s", status, text)
+	}
+	if status, text := v.ask(); status != http.StatusOK || !strings.Contains(text, "system:serviceaccount:"+s.namespace+":viewer") {
+		t.Errorf("status %d, %s", status, text)
+	}
+}
+
+func TestAUserLogsInSeesTheFleetAndLogsOutInTheBrowser(t *testing.T) {
+	t.Parallel()
+	s := fleetOf(t)
+	d := s.serveSite(identities.ClusterClient)
+	tab := s.newTab(strings.TrimSuffix(d.url, "/tools/serin/"))
+	call(tab, security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true})
+	tab.allow(provider.Issuer())
+	page := d.url + "#/?namespace=" + s.namespace
+	tab.do(chromedp.Navigate(page))
+	tab.shows("Log in with the provider")
+	tab.accessible("login")
+	tab.do(chromedp.SendKeys(chromedp.CSS(`input[name=token]`), "AAAA"))
+	tab.press("Log in with the token")
+	tab.shows("The API server does not accept this token")
+	tab.do(chromedp.Click(chromedp.Search(`//a[contains(., "Log in with")]`)))
+	tab.until("the form of the provider", `document.querySelector("#password")`)
+	tab.do(chromedp.SendKeys(chromedp.CSS(`#username`), "editor"), chromedp.SendKeys(chromedp.CSS(`#password`), identities.Password), chromedp.Click(chromedp.CSS(`button[type=submit]`)))
+	tab.shows("4 in the namespace " + s.namespace)
+	tab.until("the page is where it was, and knows the user", `location.href === `+quoted(page)+` && document.querySelector(".who").innerText.includes("editor")`)
+	tab.until("scripts see no session", `document.cookie === ""`)
+	s.status("checkout", says("WaitingForEvidence", "The evidence is inconclusive."))
+	tab.shows("WaitingForEvidence")
+	tab.accessible("fleet-logged-in")
+	tab.do(chromedp.Click(chromedp.Search(`//button[text()="Log out"]`)))
+	tab.shows("Log in with the provider")
+	tab.do(chromedp.Navigate(d.url+"#/rollouts/"+s.namespace+"/website"), chromedp.Reload())
+	tab.shows("Log in with the provider")
+	tab.lacks("60 %")
+}

@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"bufio"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,12 +22,15 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/commands"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/login"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/session"
@@ -39,6 +44,10 @@ var provider *identities.Provider
 type site struct {
 	*scene
 	url string
+
+	mu sync.Mutex
+	// tokens are those with which it asked the API server.
+	tokens []string
 }
 
 // serveSite serves the dashboard as a client of the provider.
@@ -70,7 +79,17 @@ func (s *scene) serveSite(clientID string) *site {
 
 // connect is how serin dashboard reaches the API server. That the configuration of the tests is that of an administrator must not matter.
 func (d *site) connect(token string) (client.WithWatch, error) {
+	d.mu.Lock()
+	d.tokens = append(d.tokens, token)
+	d.mu.Unlock()
 	return cli.WatcherAs(token, plane.Config)
+}
+
+// token is that with which the API server was asked last.
+func (d *site) token() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.tokens[len(d.tokens)-1]
 }
 
 // visitor is a browser without a screen.
@@ -157,6 +176,102 @@ func (v *visitor) sealed() string {
 	return ""
 }
 
+// mayList waits until the fleet has all Rollouts, or says that the user may not list them.
+func (v *visitor) mayList() bool {
+	v.Helper()
+	stream := v.do(http.MethodGet, v.url+"api/fleet?namespace="+v.namespace, "").Body
+	defer stream.Close()
+	lines := bufio.NewScanner(stream)
+	for lines.Scan() {
+		switch {
+		case strings.Contains(lines.Text(), `"complete":true`):
+			return true
+		case strings.Contains(lines.Text(), `"kind":"forbidden"`):
+			return false
+		}
+	}
+	v.Fatalf("the stream has ended: %v", lines.Err())
+	return false
+}
+
+// plugin runs kubectl traffic with a token and nothing else.
+func (v *visitor) plugin(token string, args ...string) (string, bool) {
+	v.Helper()
+	ca := filepath.Join(v.TempDir(), "ca.crt")
+	if err := os.WriteFile(ca, plane.Config.CAData, 0o600); err != nil {
+		v.Fatal(err)
+	}
+	line := append([]string{"--kubeconfig", "/dev/null", "--server", plane.Config.Host, "--certificate-authority", ca, "--token", token, "--namespace", v.namespace, "--cache-dir", v.TempDir()}, args...)
+	var out, errs strings.Builder
+	status := commands.Run(v.Context(), line, nil, &out, &errs)
+	return out.String() + errs.String(), status == 0
+}
+
+func TestAUserOfTheProviderHasTheRightsOfTheirToken(t *testing.T) {
+	t.Parallel()
+	s := fleetOf(t)
+	s.bindClusterRole("reader", "view")
+	addPromoter(s)
+	s.waitRights("reader", may{"watch", "rollouts", ""})
+	d := s.serveSite(identities.ClusterClient)
+	undecided := func() {
+		ro := &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "website"}}
+		if err := admin.Patch(t.Context(), ro, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":null,"control":null}}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		user                string
+		list, pause, decide bool
+	}{{"reader", true, false, false}, {"editor", true, true, false}, {"promoter", true, false, true}, {"admin", true, true, true}, {"stranger", false, false, false}} {
+		t.Run(test.user, func(t *testing.T) {
+			v := (&site{scene: &scene{T: t, namespace: s.namespace, reader: admin}, url: d.url}).visitor(test.user)
+			if status, _ := v.ask(); status != http.StatusUnauthorized {
+				t.Errorf("before the login: status %d", status)
+			}
+			answer := v.login()
+			if at := answer.Request.URL; answer.StatusCode != http.StatusOK || !strings.HasPrefix(at.String(), d.url) || at.Fragment != "/rollouts/shop/website" {
+				_, text := v.read(answer)
+				t.Fatalf("after the login: status %d at %s\n%s", answer.StatusCode, at, text)
+			}
+			if status, text := v.ask(); status != http.StatusOK || !strings.Contains(text, `"user":"`+test.user+`"`) {
+				t.Errorf("the viewer: status %d, %s", status, text)
+			}
+			token := d.token()
+			for _, can := range []struct {
+				what    string
+				may     bool
+				page    func() bool
+				command []string
+			}{
+				{"list", test.list, v.mayList, []string{"rollout", "list"}},
+				{"pause", test.pause, func() bool { return v.act(`{"action":"Pause","revision":"7f9c6d5b4"}`) }, []string{"rollout", "pause", "website"}},
+				{"decide", test.decide, func() bool { return v.act(`{"action":"Abort","revision":"7f9c6d5b4"}`) }, []string{"rollout", "abort", "website"}},
+			} {
+				undecided()
+				said, done := v.plugin(token, can.command...)
+				if done != can.may {
+					t.Errorf("kubectl traffic with the same token may %s: %t, want %t\n%s", can.what, done, can.may, said)
+				}
+				undecided()
+				if got := can.page(); got != can.may {
+					t.Errorf("the page may %s: %t, want %t", can.what, got, can.may)
+				}
+			}
+		})
+	}
+}
+
+// act presses a button, and says whether the cluster allowed it.
+func (v *visitor) act(body string) bool {
+	v.Helper()
+	status, text := v.read(v.do(http.MethodPost, v.url+"api/rollouts/"+v.namespace+"/website/actions", body))
+	if status != http.StatusOK && status != http.StatusForbidden {
+		v.Errorf("the server answers %d %s", status, text)
+	}
+	return status == http.StatusOK
+}
+
 func TestATokenForAnotherAudienceIsNoLogin(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -197,6 +312,9 @@ func TestAServiceAccountLogsInWithItsToken(t *testing.T) {
 	}
 	if status, text := v.ask(); status != http.StatusOK || !strings.Contains(text, "system:serviceaccount:"+s.namespace+":viewer") {
 		t.Errorf("status %d, %s", status, text)
+	}
+	if v.mayList() {
+		t.Error("it lists Rollouts without any right")
 	}
 }
 

@@ -57,7 +57,7 @@ const (
 
 // Endpoint is where an HTTP request goes.
 type Endpoint struct {
-	// url of the endpoint, http or https. Addresses of the node, of loopback, of the
+	// url of the endpoint, http or https. Addresses of nodes, of loopback, of the
 	// cloud's metadata and of the API server are refused.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048

@@ -4,6 +4,8 @@ package bounds
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,5 +49,14 @@ serin_slots_waiting{work="outbound"} 0
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{"serin_slots_busy{work}` | gauge", "serin_slots_waiting{work}` | gauge", "serin_slots_namespace_waiting{work,namespace}` | gauge"} {
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/metrics.md has no row %q", row)
+		}
 	}
 }

@@ -46,8 +46,11 @@ func newTenant(t *testing.T, values string) *tenant {
 	t.Helper()
 	c := &tenant{scene: newScene(t)}
 	c.user = "system:serviceaccount:" + c.namespace + ":" + release
+	// The receivers of notifications have the address of the manager here, as nothing of a tenant has in a cluster.
+	here := ownAddress(t)
 	objects, err := renderChart(t.Context(), "--namespace", c.namespace,
-		"--set", "watchNamespaces={"+c.namespace+"},crds.serin=false,crds.smi=false,metrics.enabled=false"+values)
+		"--set", "watchNamespaces={"+c.namespace+"},crds.serin=false,crds.smi=false,metrics.enabled=false"+values,
+		"--set", "outbound.allowedCIDRs={"+here.String()+"/32}")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,13 +124,12 @@ func (r *Release) addRollout(s Snapshot) {
 	if s.Rollout.Status.Analysis != nil {
 		r.Analysis = s.Rollout.Status.Analysis
 	}
-	if weight := s.Rollout.Status.Weight; weight != nil && weight.Observed != nil {
-		r.addWeight(*weight.Observed, s.Time)
-	}
-	// The Rollout says of a short step only that it was passed, and may go from its last
-	// weight to no TrafficSplit at all in its next status.
+	// The TrafficSplit knows it first: the status of the Rollout may be half a minute old, and
+	// says of a short step only that it was passed.
 	if weight, known := s.liveWeight(); known {
 		r.addWeight(weight, s.Time)
+	} else if weight := s.Rollout.Status.Weight; weight != nil && weight.Observed != nil {
+		r.addWeight(*weight.Observed, s.Time)
 	}
 }
 

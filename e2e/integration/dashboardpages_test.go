@@ -166,6 +166,21 @@ func TestThePagesOfTrafficAndCanariesSayWhatTheyCannotShow(t *testing.T) {
 	tab.shows("There is no such CanaryRelease")
 }
 
+// The browser tells the page of another address only later. What the page notes in the address
+// until then must not take the user back.
+func TestAPageThatIsLeftKeepsNothingInTheAddress(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	tab := s.openDashboard("")
+	tab.shows("No Rollouts yet")
+	ask[any](tab, `addEventListener("hashchange", e => e.stopImmediatePropagation(), {once: true, capture: true}); location.hash = "#/traffic"; document.title = "later"`)
+	tab.strike("/")
+	tab.do(chromedp.KeyEvent("b"))
+	tab.until("the page has noted what is searched for", `document.title === "Rollouts · Serin"`)
+	ask[any](tab, `dispatchEvent(new HashChangeEvent("hashchange")); 0`)
+	tab.shows("No TrafficSplits yet")
+}
+
 // cache is a CanaryRelease that gets a tenth of the traffic, by what its status says.
 func (s *scene) cache() *v1alpha1.CanaryRelease {
 	s.Helper()

@@ -135,8 +135,9 @@ func TestASplitByHand(t *testing.T) {
 	defer stop()
 
 	ts := s.birdSplit()
+	was := client.MergeFrom(ts.DeepCopy())
 	ts.Spec.Backends[0].Weight, ts.Spec.Backends[1].Weight = 5, 5
-	if err := admin.Update(t.Context(), ts); err != nil {
+	if err := admin.Patch(t.Context(), ts, was); err != nil {
 		t.Fatal(err)
 	}
 	s.inEffect(5, 5)
@@ -153,8 +154,9 @@ func TestASplitByHand(t *testing.T) {
 
 	d := s.get(t.Context(), "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment)
 	image := d.Spec.Template.Spec.Containers[0].Image
+	was = client.MergeFrom(d.DeepCopy())
 	d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image = ptr.To[int32](3), "example.invalid/other"
-	if err := admin.Update(t.Context(), d, client.FieldOwner("somebody")); err != nil {
+	if err := admin.Patch(t.Context(), d, was, client.FieldOwner("somebody")); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("the proxies are what they were, and as many as somebody wants", func(ctx context.Context) bool {

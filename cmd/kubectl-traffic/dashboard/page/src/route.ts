@@ -23,8 +23,10 @@ export function useRoute(): Route {
   return route;
 }
 
-// keep notes in the address what the page shows, so that a reload shows the same.
+// keep notes in the address what a page shows, so that a reload shows the same. An address that names
+// another page stays: the browser says that it was changed only later.
 export function keep(query: Record<string, string>, page = "") {
+  if (read().parts.join("/") !== page) return;
   const kept = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ""));
   const text = kept.toString();
   history.replaceState(null, "", text ? `#/${page}?${text}` : `#/${page}`);

@@ -47,10 +47,6 @@ func TestClientsOfOneReleaseDoNotStayInTheNext(t *testing.T) {
 	s.cookie("the next release has another", func(c *splitv1.StickyCookie) bool { return c.Session != "" && c.Session != first.Session })
 	s.waitReason(v1alpha1.ReasonWaitingForApproval)
 
-	ro = s.rollout()
-	ro.Spec.Router = v1alpha1.RouterNone
-	if err := admin.Update(t.Context(), ro); err != nil {
-		t.Fatal(err)
-	}
+	edit(s, "website", ro, func(ro *v1alpha1.Rollout) { ro.Spec.Router = v1alpha1.RouterNone })
 	s.waitReason(v1alpha1.ReasonInvalidSpec)
 }

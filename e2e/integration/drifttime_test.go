@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"context"
 	"flag"
 	"slices"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -109,21 +107,11 @@ func (p *stage) disturb(what, name string, o client.Object, act func(client.Obje
 	}
 	defer told.Stop()
 	before := meaning(p.T, o)
-	p.eventually(what, func(ctx context.Context) bool {
-		if act == nil {
-			p.delete(o)
-			return true
-		}
-		if err := admin.Get(ctx, p.key(name), o); err != nil {
-			p.Fatal(err)
-		}
-		act(o)
-		err := admin.Update(ctx, o, client.FieldOwner("somebody"))
-		if err != nil && !apierrors.IsConflict(err) {
-			p.Fatalf("%s: %v", what, err)
-		}
-		return err == nil
-	})
+	if act == nil {
+		p.delete(o)
+	} else {
+		edit(p.scene, name, o, act)
+	}
 	since, disturbed := time.Now(), false
 	for limit := time.After(neverAfter); ; {
 		select {

@@ -346,15 +346,7 @@ func TestARouteOfAGatewayIsChangedAndRestored(t *testing.T) {
 
 func changeRoute(s *scene, f func(*unstructured.Unstructured)) {
 	s.Helper()
-	s.eventually("the change is accepted", func(ctx context.Context) bool {
-		u := s.route("HTTPRoute", "website")
-		f(u)
-		err := admin.Update(ctx, u, client.FieldOwner("somebody"))
-		if err != nil && !apierrors.IsConflict(err) {
-			s.Fatal(err)
-		}
-		return err == nil
-	})
+	edit(s, "website", s.route("HTTPRoute", "website"), f)
 }
 
 // Whatever is killed in between, a route that the split does not name any more is
@@ -450,11 +442,11 @@ func TestAMeshIsGivenRoutesForTheRootService(t *testing.T) {
 		t.Errorf("the route names %s, want %s", got, want)
 	}
 	// Somebody changes it.
-	route := s.route("HTTPRoute", "serin-website-80")
-	_ = unstructured.SetNestedSlice(route.Object, []any{"evil.example.com"}, "spec", "hostnames")
-	if err := admin.Update(t.Context(), route); err != nil {
-		t.Fatal(err)
-	}
+	edit(s, "serin-website-80", s.route("HTTPRoute", "serin-website-80"), func(route *unstructured.Unstructured) {
+		if err := unstructured.SetNestedSlice(route.Object, []any{"evil.example.com"}, "spec", "hostnames"); err != nil {
+			t.Fatal(err)
+		}
+	})
 	s.quick("the route is as it was", func() bool {
 		_, found, _ := unstructured.NestedSlice(s.route("HTTPRoute", "serin-website-80").Object, "spec", "hostnames")
 		return !found

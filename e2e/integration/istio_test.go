@@ -221,15 +221,13 @@ func TestAVirtualServiceOfSomebodyLeadsToTheBackendsAndIsRestored(t *testing.T) 
 	s.quick("the backends are in the routes again", func() bool { return cmp.Equal(want, s.routeWeights("website", 1)) })
 
 	// Somebody edits the route that the split changed.
-	edited := s.virtualService("website")
-	routes, _, _ := unstructured.NestedSlice(edited.Object, "spec", "http")
-	routes[1].(map[string]any)["timeout"] = "7s"
-	if err := unstructured.SetNestedSlice(edited.Object, routes, "spec", "http"); err != nil {
-		t.Fatal(err)
-	}
-	if err := admin.Update(t.Context(), edited); err != nil {
-		t.Fatal(err)
-	}
+	edit(s, "website", s.virtualService("website"), func(edited *unstructured.Unstructured) {
+		routes, _, _ := unstructured.NestedSlice(edited.Object, "spec", "http")
+		routes[1].(map[string]any)["timeout"] = "7s"
+		if err := unstructured.SetNestedSlice(edited.Object, routes, "spec", "http"); err != nil {
+			t.Fatal(err)
+		}
+	})
 	ts := s.birdSplit()
 	base := ts.DeepCopy()
 	ts.Spec.Backends[0].Weight, ts.Spec.Backends[1].Weight = 1, 1
@@ -264,13 +262,11 @@ func TestASplitThatNamesNoRouteHasOneOfItsOwnWithinTheMesh(t *testing.T) {
 	if diff := cmp.Diff(want, s.routeWeights("serin-route-birds", 0)); diff != "" {
 		t.Errorf("weights (-want +got)\n%s", diff)
 	}
-	drifted := s.virtualService("serin-route-birds")
-	if err := unstructured.SetNestedField(drifted.Object, []any{"elsewhere"}, "spec", "gateways"); err != nil {
-		t.Fatal(err)
-	}
-	if err := admin.Update(t.Context(), drifted); err != nil {
-		t.Fatal(err)
-	}
+	edit(s, "serin-route-birds", s.virtualService("serin-route-birds"), func(drifted *unstructured.Unstructured) {
+		if err := unstructured.SetNestedField(drifted.Object, []any{"elsewhere"}, "spec", "gateways"); err != nil {
+			t.Fatal(err)
+		}
+	})
 	s.quick("it is put right", func() bool {
 		gateways, _, _ := unstructured.NestedStringSlice(s.virtualService("serin-route-birds").Object, "spec", "gateways")
 		return len(gateways) == 1 && gateways[0] == "mesh"

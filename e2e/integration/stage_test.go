@@ -201,6 +201,13 @@ func (p *stage) checkStayed(since uint64) {
 // change patches an object as somebody does who has just read it.
 func change[T client.Object](s *scene, name string, o T, f func(T)) {
 	s.Helper()
+	edit(s, name, o, f)
+	s.seen(o)
+}
+
+// edit changes an object as a user with an editor does, who begins anew when the operator was first.
+func edit[T client.Object](s *scene, name string, o T, f func(T)) {
+	s.Helper()
 	s.eventually("the change is accepted", func(ctx context.Context) bool {
 		if err := admin.Get(ctx, s.key(name), o); err != nil {
 			s.Fatal(err)
@@ -212,7 +219,6 @@ func change[T client.Object](s *scene, name string, o T, f func(T)) {
 		}
 		return err == nil
 	})
-	s.seen(o)
 }
 
 // split is the TrafficSplit of the release.

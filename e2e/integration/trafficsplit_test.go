@@ -134,12 +134,9 @@ func TestASplitByHand(t *testing.T) {
 	stop := s.neverEmpty("birds")
 	defer stop()
 
-	ts := s.birdSplit()
-	was := client.MergeFrom(ts.DeepCopy())
-	ts.Spec.Backends[0].Weight, ts.Spec.Backends[1].Weight = 5, 5
-	if err := admin.Patch(t.Context(), ts, was); err != nil {
-		t.Fatal(err)
-	}
+	edit(s, "birds", &splitv1.TrafficSplit{}, func(ts *splitv1.TrafficSplit) {
+		ts.Spec.Backends[0].Weight, ts.Spec.Backends[1].Weight = 5, 5
+	})
 	s.inEffect(5, 5)
 
 	// Git applies the Service as it declares it, by force, as its tools do.
@@ -152,13 +149,10 @@ func TestASplitByHand(t *testing.T) {
 	})
 	s.inEffect(5, 5)
 
-	d := s.get(t.Context(), "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment)
-	image := d.Spec.Template.Spec.Containers[0].Image
-	was = client.MergeFrom(d.DeepCopy())
-	d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image = ptr.To[int32](3), "example.invalid/other"
-	if err := admin.Patch(t.Context(), d, was, client.FieldOwner("somebody")); err != nil {
-		t.Fatal(err)
-	}
+	image := s.get(t.Context(), "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image
+	edit(s, "serin-proxy-birds", &appsv1.Deployment{}, func(d *appsv1.Deployment) {
+		d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image = ptr.To[int32](3), "example.invalid/other"
+	})
 	s.eventually("the proxies are what they were, and as many as somebody wants", func(ctx context.Context) bool {
 		d := s.get(ctx, "serin-proxy-birds", &appsv1.Deployment{}).(*appsv1.Deployment)
 		return d.Spec.Template.Spec.Containers[0].Image == image && *d.Spec.Replicas == 3 && d.Status.ReadyReplicas == 3

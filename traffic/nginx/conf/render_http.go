@@ -309,7 +309,7 @@ func renderHTTPServer(t *text, l httpListener, opts Options, key string) {
 		t.line("error_page", "419", "=", "@copied")
 	}
 	for _, e := range errorPages {
-		t.line("error_page", strconv.Itoa(e.code), "@"+strconv.Itoa(e.code))
+		t.line("error_page", strconv.Itoa(e.code), "=", "@"+strconv.Itoa(e.code))
 	}
 	if l.plain() {
 		t.line("error_page", "420", "=", "@special")
@@ -374,7 +374,8 @@ func renderPass(t *text, l httpListener, pass func()) {
 }
 
 // errorPages are the answers that come from the proxy itself, marked so that
-// users don't look for their cause in the application.
+// users don't look for their cause in the application. They are reached with "=", so that a
+// request that is answered at another attempt gets the status of that answer.
 var errorPages = []struct {
 	code   int
 	reason string

@@ -96,7 +96,7 @@ func renderHTTP2Server(t *text, l httpListener, opts Options) {
 	t.line("error_page", "417", "=", "@once")
 	t.line("error_page", "418", "=", "@again")
 	for _, e := range errorPages {
-		t.line("error_page", strconv.Itoa(e.code), "@"+strconv.Itoa(e.code))
+		t.line("error_page", strconv.Itoa(e.code), "=", "@"+strconv.Itoa(e.code))
 	}
 	t.block("location", []string{"/"}, func() {
 		t.block("if", []string{"(-f", retiredFile + ")"}, func() { t.line("return", "416") })

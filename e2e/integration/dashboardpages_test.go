@@ -39,7 +39,15 @@ func (f *flowing) Observe(context.Context, string) (observe.Snapshot, error) {
 	stable := observe.Flow{Side: metricsv1.SideClient, Server: observe.Party{Namespace: f.namespace}, Apex: "birds", Backend: "birds-stable", Success: 1000 - canary, Latency: latency}
 	other := stable
 	other.Backend, other.Success, other.Failure, other.Latency = "birds-canary", canary-1, 1, latency
-	return observe.Snapshot{Start: end.Add(-time.Second), End: end, Flows: []observe.Flow{stable, other}}, nil
+	flows := []observe.Flow{stable, other}
+	for _, ends := range [][2]string{{"gateway", "web"}, {"web", "birds"}, {"web", "cart"}, {"cart", "birds"}} {
+		flows = append(flows, observe.Flow{Side: metricsv1.SideServer, Client: f.deployment(ends[0]), Server: f.deployment(ends[1]), Success: 198, Failure: 2, Latency: latency})
+	}
+	return observe.Snapshot{Start: end.Add(-time.Second), End: end, Flows: flows}, nil
+}
+
+func (f *flowing) deployment(name string) observe.Party {
+	return observe.Party{Namespace: f.namespace, Workload: observe.Workload{Kind: observe.Deployments, Name: name}}
 }
 
 // birds is a split of 80 and 20 %, which is programmed by what its status says.
@@ -82,6 +90,7 @@ func TestTheTrafficPageShowsDeclaredProgrammedAndMeasuredShares(t *testing.T) {
 	s.allow("splitter", rbacv1.PolicyRule{APIGroups: []string{"split.smi-spec.io"}, Resources: []string{"trafficsplits"}, Verbs: []string{"list", "watch"}})
 	s.waitRights("reader", may{"watch", "rollouts", ""})
 	split := s.birds()
+	s.create(deployment("gateway", 0), deployment("web", 0), deployment("cart", 0), deployment("birds", 0))
 	tab := s.openDashboard("reader")
 	tab.do(chromedp.Navigate(tab.origin + "/#/traffic"))
 	tab.shows("You may not list the TrafficSplits of the whole cluster. These are those of the namespace " + s.namespace)
@@ -118,7 +127,22 @@ func TestTheTrafficPageShowsDeclaredProgrammedAndMeasuredShares(t *testing.T) {
 	s.program(split, metav1.ConditionFalse, splitv1.ReasonProxyError, "A proxy can't follow.")
 	tab.shows("A proxy can't follow.")
 
+	// Who calls whom, as a picture and as a table.
+	tab.do(chromedp.Navigate(tab.origin + "/#/calls"))
+	tab.until("the table of calls", `[...document.querySelectorAll("tbody tr")].map(r => r.innerText.replace(/\s+/g, " ")).join() ===
+		["cart birds", "gateway web", "web birds", "web cart"].map(ends => ends + " 99.00 % 200.0 10 ms").join()`)
+	tab.until("the picture, with clients on the left", `[...document.querySelectorAll("svg.calls .name")].sort((a, b) => a.getAttribute("x") - b.getAttribute("x"))
+		.map(name => name.textContent).join() === "gateway,web,cart,birds"`)
+	tab.accessible("calls")
+	tab.do(chromedp.SetValue(chromedp.CSS(`select`), "services"))
+	ask[any](tab, `document.querySelector("select").dispatchEvent(new Event("change", {bubbles: true})); 0`)
+	tab.shows("No calls yet")
+	tab.until("the kind is in the address", `location.hash.includes("kind=services")`)
+	tab.accessible("calls-empty")
+
 	splitter := s.openDashboard("splitter")
+	splitter.do(chromedp.Navigate(splitter.origin + "/#/calls"))
+	splitter.shows(`Who calls whom is not known: the user "splitter" may not list deployments.metrics.smi-spec.io in the namespace ` + s.namespace)
 	splitter.do(chromedp.Navigate(splitter.origin + "/#/traffic?namespace=" + s.namespace))
 	splitter.shows("A proxy can't follow.")
 	splitter.shows(`Measured shares are left out: the user "splitter" may not list trafficsplits.metrics.smi-spec.io in the namespace ` + s.namespace)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/page"
 )
@@ -21,18 +20,13 @@ type Viewer struct {
 	// API reaches the cluster with the credentials of the viewer, and no others.
 	API client.WithWatch
 	// Metrics reads TrafficMetrics with the same credentials; nil where nothing does.
-	Metrics Metrics
+	Metrics cli.Asker
 	// Namespace is shown when the viewer may not list objects in the whole cluster.
 	Namespace string
 	// Cluster is how the viewer calls the cluster.
 	Cluster string
 	// Logout says that the viewer has logged in, and may log out.
 	Logout bool
-}
-
-// Metrics answers questions about TrafficMetrics.
-type Metrics interface {
-	Get(ctx context.Context, q cli.Question) (*metricsv1.TrafficMetricsList, error)
 }
 
 // Viewers finds out whose a request is.
@@ -69,6 +63,7 @@ func NewHandler(o Options) http.Handler {
 	mux.Handle("GET /api/rollouts/{namespace}/{name}", s.viewed(s.release))
 	mux.Handle("POST /api/rollouts/{namespace}/{name}/actions", s.viewed(s.act))
 	mux.Handle("GET /api/traffic", s.viewed(s.traffic))
+	mux.Handle("GET /api/calls", s.viewed(s.calls))
 	mux.Handle("GET /api/canaries", s.viewed(s.canaries))
 	mux.Handle("GET /api/canaries/{namespace}/{name}", s.viewed(s.canary))
 	mux.Handle("POST /api/canaries/{namespace}/{name}/actions", s.viewed(s.endCanary))

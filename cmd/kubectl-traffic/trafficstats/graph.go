@@ -95,6 +95,19 @@ func NodeOf(r corev1.ObjectReference) Node {
 	return Node{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
+// Nodes are the resources of a list, each once.
+func Nodes(list *metricsv1.TrafficMetricsList) []Node {
+	var nodes []Node
+	seen := map[Node]bool{}
+	for i := range list.Items {
+		if n := NodeOf(list.Items[i].Resource); n.Name != "" && !seen[n] {
+			seen[n] = true
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
 // orUnknown names an end by what is known of it: only a kind or a namespace, or nothing.
 func orUnknown(n Node, unknown string) Node {
 	if n.Name == "" {

@@ -60,8 +60,11 @@ func licences(folder, metafile string) ([]byte, error) {
 	packages := map[string]bool{}
 	for input := range meta.Inputs {
 		if below, ok := strings.CutPrefix(input, "node_modules/"); ok {
-			name, _, _ := strings.Cut(below, "/")
-			packages[name] = true
+			parts := strings.SplitN(below, "/", 3)
+			if !strings.HasPrefix(below, "@") { // else the name has a scope
+				parts = parts[:1]
+			}
+			packages[strings.Join(parts[:min(2, len(parts))], "/")] = true
 		}
 	}
 	var text strings.Builder

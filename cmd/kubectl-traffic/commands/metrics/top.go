@@ -165,7 +165,7 @@ func (t *top) list(ctx context.Context, m *cli.Metrics, q cli.Question) (*metric
 		q.Edges = true
 		return m.Get(ctx, q)
 	case t.edges:
-		_, list, err := allEdges(ctx, m, q)
+		_, list, err := cli.AllEdges(ctx, m, q)
 		return list, err
 	}
 	list, err := m.Get(ctx, q)
@@ -183,8 +183,8 @@ func addSent(ctx context.Context, m *cli.Metrics, q cli.Question, list *metricsv
 			received[trafficstats.NodeOf(list.Items[i].Resource)] = true
 		}
 	}
-	nodes := slices.DeleteFunc(nodesOf(list), func(n trafficstats.Node) bool { return received[n] })
-	found, err := edgesOf(ctx, m, q, nodes)
+	nodes := slices.DeleteFunc(trafficstats.Nodes(list), func(n trafficstats.Node) bool { return received[n] })
+	found, err := cli.EdgesOf(ctx, m, q, nodes)
 	if err != nil {
 		return err
 	}

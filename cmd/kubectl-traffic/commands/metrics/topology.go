@@ -3,23 +3,16 @@
 package metrics
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	metricsv1 "github.com/serin-dev/serin/api/metrics/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/boxgraph"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/trafficstats"
 )
-
-// edgesAtOnce is how many resources are asked for their edges at a time.
-const edgesAtOnce = 8
 
 // Forms of a topology beside JSON and YAML.
 const (
@@ -68,55 +61,6 @@ resource, and needs the permission to get the subresource edges of RESOURCE.
 	return cmd
 }
 
-// allEdges asks for the edges of every resource of a list.
-func allEdges(ctx context.Context, m *cli.Metrics, q cli.Question) ([]trafficstats.Node, *metricsv1.TrafficMetricsList, error) {
-	list, err := m.Get(ctx, q)
-	if err != nil {
-		return nil, nil, err
-	}
-	nodes := nodesOf(list)
-	found, err := edgesOf(ctx, m, q, nodes)
-	if err != nil {
-		return nil, nil, err
-	}
-	list.Items = slices.Concat(found...)
-	return nodes, list, nil
-}
-
-// nodesOf are the resources of a list, each once.
-func nodesOf(list *metricsv1.TrafficMetricsList) []trafficstats.Node {
-	var nodes []trafficstats.Node
-	seen := map[trafficstats.Node]bool{}
-	for i := range list.Items {
-		if n := trafficstats.NodeOf(list.Items[i].Resource); n.Name != "" && !seen[n] {
-			seen[n] = true
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
-}
-
-// edgesOf asks for the edges of each node, in their order. A node that has gone since it
-// was listed has none.
-func edgesOf(ctx context.Context, m *cli.Metrics, q cli.Question, nodes []trafficstats.Node) ([][]metricsv1.TrafficMetrics, error) {
-	found := make([][]metricsv1.TrafficMetrics, len(nodes))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(edgesAtOnce)
-	for i, n := range nodes {
-		group.Go(func() error {
-			of, err := m.Get(ctx, cli.Question{Kind: q.Kind, Namespace: n.Namespace, Name: n.Name, Edges: true})
-			if _, gone := errors.AsType[cli.MissingError](err); gone {
-				return nil
-			}
-			if err == nil {
-				found[i] = of.Items
-			}
-			return err
-		})
-	}
-	return found, group.Wait()
-}
-
 func topology(cmd *cobra.Command, m *cli.Metrics, q cli.Question, form *cli.Output) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	var nodes []trafficstats.Node
@@ -126,7 +70,7 @@ func topology(cmd *cobra.Command, m *cli.Metrics, q cli.Question, form *cli.Outp
 		q.Edges = true
 		list, err = m.Get(ctx, q)
 	} else {
-		nodes, list, err = allEdges(ctx, m, q)
+		nodes, list, err = cli.AllEdges(ctx, m, q)
 	}
 	if err != nil {
 		return err

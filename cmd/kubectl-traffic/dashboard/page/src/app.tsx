@@ -6,6 +6,7 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api";
 import { CalendarPage } from "./calendar";
+import { CallsPage } from "./calls";
 import { CanariesPage } from "./canaries";
 import { CanaryPage } from "./canary";
 import { FleetPage } from "./fleet";
@@ -17,7 +18,7 @@ import { ThemeButton } from "./theme";
 import { TrafficPage } from "./traffic";
 import type { Viewer } from "./types";
 
-const pages = [["", "Rollouts"], ["traffic", "Traffic"], ["canaries", "Canaries"], ["calendar", "Calendar"]];
+const pages = [["", "Rollouts"], ["traffic", "Traffic"], ["calls", "Calls"], ["canaries", "Canaries"], ["calendar", "Calendar"]];
 
 function App() {
   const route = useRoute();
@@ -53,6 +54,7 @@ function Page({ route }: { route: Route }) {
   const [kind, namespace, name] = route.parts;
   if (!kind) return <FleetPage query={route.query} />;
   if (kind === "traffic") return <TrafficPage query={route.query} />;
+  if (kind === "calls") return <CallsPage query={route.query} />;
   if (kind === "canaries" && namespace && name) return <CanaryPage key={`${namespace}/${name}`} namespace={namespace} name={name} />;
   if (kind === "canaries") return <CanariesPage query={route.query} />;
   if (kind === "calendar") return <CalendarPage query={route.query} />;

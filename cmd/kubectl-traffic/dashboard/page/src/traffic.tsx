@@ -43,10 +43,13 @@ function SplitCard({ split: s }: { split: Split }) {
 
 const percent = (value?: number) => (value === undefined ? "–" : `${value.toFixed(value % 1 === 0 ? 0 : 1)} %`);
 
-function latency(seconds?: number): string {
+export function latency(seconds?: number): string {
   if (seconds === undefined) return "–";
   return seconds >= 10 ? `${seconds.toFixed(1)} s` : `${Math.round(1000 * seconds)} ms`;
 }
+
+// success is a share of requests in per cent, which is rounded down: 100 % is without a failure.
+export const success = (rate?: number) => (rate === undefined ? "–" : `${(Math.floor(10_000 * rate + 1e-6) / 100).toFixed(2)} %`);
 
 function Backend({ share: b }: { share: Share }) {
   return (
@@ -56,7 +59,7 @@ function Backend({ share: b }: { share: Share }) {
       <td><Portion value={b.programmed} /></td>
       <td><Portion value={b.measured} differs={b.check?.verdict === "Differs"} /></td>
       <td class="num">{b.ready ?? "–"}</td>
-      <td class="num">{b.success === undefined ? "–" : `${(Math.floor(100 * b.success + 1e-6) / 100).toFixed(2)} %`}</td>
+      <td class="num">{success(b.success === undefined ? undefined : b.success / 100)}</td>
       <td class="num">{b.rps?.toFixed(1) ?? "–"}</td>
       <td class="num">{latency(b.p99)}</td>
     </tr>

@@ -243,3 +243,26 @@ export interface Viewer {
   // logout: the viewer has logged in, and may log out.
   logout: boolean;
 }
+
+// Party is one end of calls; what is not known of it has only a name.
+export interface Party {
+  kind?: string;
+  namespace?: string;
+  name: string;
+}
+
+export interface Call {
+  from: Party;
+  to: Party;
+  successRate?: number; // from 0 to 1
+  requestsPerSecond?: number;
+  p99Seconds?: number;
+}
+
+export interface Calls {
+  namespace: string;
+  nodes: Party[];
+  edges: Call[];
+  leftOut?: number;
+  missing?: string;
+}

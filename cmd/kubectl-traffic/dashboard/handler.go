@@ -20,7 +20,7 @@ type Viewer struct {
 	// API reaches the cluster with the credentials of the viewer, and no others.
 	API client.WithWatch
 	// Metrics reads TrafficMetrics with the same credentials; nil where nothing does.
-	Metrics cli.Asker
+	Metrics Metrics
 	// Namespace is shown when the viewer may not list objects in the whole cluster.
 	Namespace string
 	// Cluster is how the viewer calls the cluster.
@@ -28,6 +28,9 @@ type Viewer struct {
 	// Logout says that the viewer has logged in, and may log out.
 	Logout bool
 }
+
+// Metrics answers questions about TrafficMetrics.
+type Metrics = cli.Asker
 
 // Viewers finds out whose a request is.
 type Viewers interface {

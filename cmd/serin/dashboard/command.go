@@ -132,7 +132,7 @@ func (o *options) login(ctx context.Context) (*login.Login, error) {
 	return login.New(login.Options{
 		URL: o.url, ForwardedHost: o.forwardedHost, Provider: provider, Tokens: o.tokens, Keys: keys, Duration: o.duration,
 		Connect:   func(token string) (client.WithWatch, error) { return cli.WatcherAs(token, cluster) },
-		Metrics:   func(token string) (cli.Asker, error) { return cli.MetricsAs(token, cluster) },
+		Metrics:   func(token string) (dashboard.Metrics, error) { return cli.MetricsAs(token, cluster) },
 		Namespace: o.namespace, Cluster: o.cluster, Clock: clock.RealClock{}, Log: ctrl.LoggerFrom(ctx).WithName("login"),
 	})
 }

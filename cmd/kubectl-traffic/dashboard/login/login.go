@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/session"
 )
@@ -39,7 +38,7 @@ type Options struct {
 	// Connect makes a client of the API server with a token, and no other credentials.
 	Connect func(token string) (client.WithWatch, error)
 	// Metrics, unless nil, makes a client of the TrafficMetrics API in the same way.
-	Metrics func(token string) (cli.Asker, error)
+	Metrics func(token string) (dashboard.Metrics, error)
 	// Namespace is shown to viewers who may not list Rollouts in the whole cluster, and
 	// Cluster is what the page calls the cluster.
 	Namespace, Cluster string

@@ -433,7 +433,7 @@ func TestEachViewerIsAskedForWithTheirOwnToken(t *testing.T) {
 	var measured []string
 	s := newSite(t, "/", func(o *login.Options) {
 		o.Provider = nil
-		o.Metrics = func(token string) (cli.Asker, error) {
+		o.Metrics = func(token string) (dashboard.Metrics, error) {
 			measured = append(measured, token)
 			return &cli.Metrics{}, nil
 		}

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/serin-dev/serin/cmd/kubectl-traffic/cli"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard"
 )
 
@@ -27,7 +26,7 @@ const mostViewers = 1000
 // viewers makes a client of the API server for each token.
 type viewers struct {
 	connect            func(token string) (client.WithWatch, error)
-	metrics            func(token string) (cli.Asker, error)
+	metrics            func(token string) (dashboard.Metrics, error)
 	namespace, cluster string
 	kept               *utilcache.LRUExpireCache
 }

@@ -269,7 +269,7 @@ func (w *world) observe() state.Observation {
 	o := state.Observation{
 		Now: w.now, Rollout: w.ro, RouterOffered: !w.unoffered, RouterName: w.routerName(), ReportedAt: w.reportedAt,
 		Pair: w.pair, Freezes: w.freezes, Answers: w.tried(),
-		Jump: w.lookout.Jump, OutageAt: w.outageAt, CanaryRunning: w.unreported, GuardInForce: w.guard, Service: state.Service{Presence: kit.Present, Problem: w.problem}, Windows: w.windows,
+		Jump: w.lookout.Jump, OutageAt: w.outageAt, CanaryExcused: w.unreported, GuardInForce: w.guard, Service: state.Service{Presence: kit.Present, Problem: w.problem}, Windows: w.windows,
 		StableService: w.backend(v1alpha1.RoleStable), CanaryService: w.backend(v1alpha1.RoleCanary),
 		Split: state.Split{Split: kit.Split{Presence: kit.Absent}, Requested: strategy.Route{Weight: -1}, Observed: -1},
 	}

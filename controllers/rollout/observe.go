@@ -319,8 +319,9 @@ func (r *Reconciler) observeTraffic(s *snapshot) {
 }
 
 // observeRunning asks the API server for the pods of a canary that gets traffic and has no
-// available pod: pods whose containers were ready when their node reported last are not the
-// canary's fault. It is read only then, since the caches hold no pods of users.
+// available pod: that containers were ready when their node reported last, or that pods were
+// evicted, is not the canary's fault. It is read only then, since the caches hold no pods of
+// users.
 func (r *Reconciler) observeRunning(ctx context.Context, s *snapshot) error {
 	step := s.Rollout.Status.Step
 	if s.Split.Observed <= 0 && (step == nil || step.ProgrammedAt == nil) {
@@ -338,7 +339,11 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *snapshot) error {
 	if err != nil {
 		return fmt.Errorf("the pods of the canary could not be listed: %w", err)
 	}
-	s.CanaryRunning = slices.ContainsFunc(list.Items, containersReady)
+	var live time.Time
+	if step != nil && step.ProgrammedAt != nil {
+		live = step.ProgrammedAt.Time
+	}
+	s.CanaryExcused = slices.ContainsFunc(list.Items, containersReady) || replaced(list.Items, live)
 	return nil
 }
 
@@ -348,5 +353,36 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *snapshot) error {
 func containersReady(pod corev1.Pod) bool {
 	return pod.DeletionTimestamp.IsZero() && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.ContainersReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// replaced reports whether a canary whose weight is live since some time has no available pod
+// because its pods were taken away from it, as the drain of a node does: all that are to stay
+// were created since, and none of them has crashed. When none is there yet, one that goes must
+// say that it was evicted. A zero time tells of no weight, so that no pod was created since.
+func replaced(pods []corev1.Pod, live time.Time) bool {
+	stay := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool {
+		return !pod.DeletionTimestamp.IsZero() || pod.Status.Phase == corev1.PodFailed
+	})
+	if len(stay) == 0 {
+		return slices.ContainsFunc(pods, evicted)
+	}
+	return !slices.ContainsFunc(stay, func(pod corev1.Pod) bool {
+		return live.IsZero() || !pod.CreationTimestamp.After(live) || crashed(pod)
+	})
+}
+
+// evicted reports whether a pod was evicted or preempted. That its kubelet did so, because the
+// node had no memory or disk left, may be the pod's own fault.
+func evicted(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason != corev1.PodReasonTerminationByKubelet
+	})
+}
+
+// crashed reports whether a container of a pod has ended.
+func crashed(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.RestartCount > 0 || c.State.Terminated != nil
 	})
 }

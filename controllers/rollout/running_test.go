@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,8 +56,8 @@ func TestPodsOfTheCanaryAreReadOnlyWhenNoneIsAvailable(t *testing.T) {
 				},
 			}).Build()
 			s := snapshotOfCanary(test.available, test.observed)
-			if err := r.observeRunning(t.Context(), &s); err != nil || s.CanaryRunning != test.want || reads != test.reads {
-				t.Errorf("running %v after %d reads, want %v after %d: %v", s.CanaryRunning, reads, test.want, test.reads, err)
+			if err := r.observeRunning(t.Context(), &s); err != nil || s.CanaryExcused != test.want || reads != test.reads {
+				t.Errorf("running %v after %d reads, want %v after %d: %v", s.CanaryExcused, reads, test.want, test.reads, err)
 			}
 		})
 	}
@@ -84,4 +85,53 @@ func snapshotOfCanary(available, observed int32) (s snapshot) {
 		{Owner: kit.OwnerSerin, Revision: "s2", Current: true, Existing: 1, Available: available},
 	}
 	return s
+}
+
+// TestPodsThatWereTakenAwayAreNoFaultOfTheCanary has the canary's pods evicted, as the drain of
+// a node does, beside what is its own fault.
+func TestPodsThatWereTakenAwayAreNoFaultOfTheCanary(t *testing.T) {
+	live := time.Unix(1000, 0)
+	pod := func(age time.Duration, change ...func(*corev1.Pod)) corev1.Pod {
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(live.Add(-age))}}
+		for _, c := range change {
+			c(&p)
+		}
+		return p
+	}
+	going := func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(live.Add(time.Minute))) }
+	target := func(reason string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason}}
+		}
+	}
+	with := func(status corev1.ContainerStatus) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{status} }
+	}
+	failed := func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
+	const old, young = time.Minute, -time.Minute
+	for name, test := range map[string]struct {
+		pods []corev1.Pod
+		live time.Time
+		want bool
+	}{
+		"another one starts in its place":     {pods: []corev1.Pod{pod(young)}, live: live, want: true},
+		"it goes while another one starts":    {pods: []corev1.Pod{pod(old, going), pod(young)}, live: live, want: true},
+		"it was evicted a moment ago":         {pods: []corev1.Pod{pod(old, going, target("EvictionByEvictionAPI"))}, live: live, want: true},
+		"it was preempted between two steps":  {pods: []corev1.Pod{pod(old, going, target("PreemptionByScheduler"))}, want: true},
+		"it was deleted, and none starts":     {pods: []corev1.Pod{pod(old, going)}, live: live},
+		"its node ran out of memory":          {pods: []corev1.Pod{pod(old, failed, target("TerminationByKubelet"))}, live: live},
+		"it is unready":                       {pods: []corev1.Pod{pod(old)}, live: live},
+		"it is unready, and another starts":   {pods: []corev1.Pod{pod(old), pod(young)}, live: live},
+		"it was created as the weight became": {pods: []corev1.Pod{pod(0)}, live: live},
+		"the other one crashes":               {pods: []corev1.Pod{pod(young, with(corev1.ContainerStatus{RestartCount: 1}))}, live: live},
+		"the other one has ended":             {pods: []corev1.Pod{pod(young, with(corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}))}, live: live},
+		"no weight is live":                   {pods: []corev1.Pod{pod(young)}},
+		"there is none":                       {live: live},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := replaced(test.pods, test.live); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
 }

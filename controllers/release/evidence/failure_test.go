@@ -54,10 +54,10 @@ func TestACanaryFailsByItsTrafficAndByItsPods(t *testing.T) {
 			s.Canary.Available, s.OutageAt = 0, now.Add(-state.CatchUpTime)
 		}, v1alpha1.ReasonCanaryUnavailable},
 		"none is available, but ran as far as their nodes reported": {
-			func(s *state.Snapshot) { s.Canary.Available, s.CanaryRunning = 0, true }, "",
+			func(s *state.Snapshot) { s.Canary.Available, s.CanaryExcused = 0, true }, "",
 		},
 		"none is available for long, but ran as far as their nodes reported": {func(s *state.Snapshot) {
-			s.Canary.Available, s.CanaryRunning = 0, true
+			s.Canary.Available, s.CanaryExcused = 0, true
 			s.Status.Step = &v1alpha1.StepStatus{InterruptedAt: new(metav1.NewMicroTime(now.Add(-state.CatchUpTime)))}
 		}, v1alpha1.ReasonCanaryUnavailable},
 		"the analysis failed, and no pods are available": {func(s *state.Snapshot) {

@@ -37,7 +37,7 @@ func OrTooLate(d *state.Draft) (rejected bool) {
 		d.Wake(until)
 		return false
 	}
-	if d.CanaryRunning {
+	if d.CanaryExcused {
 		d.Wake(d.Now.Add(state.CatchUpTime))
 	}
 	over, look := d.Over(since.Add(d.Deadline))

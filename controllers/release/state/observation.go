@@ -91,9 +91,10 @@ type Observation struct {
 	// OutageAt is when the operator last saw an Outage in this release; zero for never. A
 	// restart forgets it.
 	OutageAt time.Time
-	// CanaryRunning is whether containers of the canary were ready when their node reported
-	// last, although none of its pods is available.
-	CanaryRunning bool
+	// CanaryExcused is whether the canary may have no available pod by no fault of its own:
+	// containers were ready when their node reported last, or its pods were taken away and
+	// others start in their place.
+	CanaryExcused bool
 }
 
 // Answer is what an endpoint made of a question or a notification.

@@ -19,6 +19,8 @@ const settleTime = 15 * time.Second
 //	none    some    an outage until just now: wait for CatchUpTime
 //	none    some    its containers were ready when their nodes reported last: the
 //	                outage may be about to reach stable; wait for CatchUpTime
+//	none    some    its pods were evicted or deleted, and others start in their place: wait
+//	                for CatchUpTime
 //	none    some    otherwise it is the canary's fault
 
 // Outage reports whether the canary gets traffic and neither version has an available pod.
@@ -37,10 +39,11 @@ func (s *Snapshot) Recovering() (until time.Time, recovering bool) {
 }
 
 // Unreported reports whether the canary may lack available pods only because their nodes
-// did not report, since not longer ago than an outage takes to reach all pods.
+// did not report, or because others start in their place, since not longer ago than an outage
+// takes to reach all pods.
 func (s *Snapshot) Unreported() bool {
 	step := s.Status.Step
-	return s.CanaryRunning && (step == nil || step.InterruptedAt == nil || s.Now.Before(step.InterruptedAt.Add(CatchUpTime)))
+	return s.CanaryExcused && (step == nil || step.InterruptedAt == nil || s.Now.Before(step.InterruptedAt.Add(CatchUpTime)))
 }
 
 // Befell reports whether a window of traffic that began then holds what an outage did to both

@@ -31,15 +31,15 @@ func TestAnOutageBefallsBothVersions(t *testing.T) {
 		"stable is back for 59": {change: func(s *Snapshot) { s.StableDown, s.OutageAt = false, now.Add(-59*time.Second) }, recovering: true, befellAMinuteAgo: true},
 		"stable is back for 60": {change: func(s *Snapshot) { s.StableDown, s.OutageAt = false, now.Add(-time.Minute) }, befellAMinuteAgo: true},
 		"stable is back for 75": {change: func(s *Snapshot) { s.StableDown, s.OutageAt = false, now.Add(-75*time.Second) }},
-		"the canary ran":        {change: func(s *Snapshot) { s.StableDown, s.CanaryRunning = false, true }, unreported: true},
+		"the canary ran":        {change: func(s *Snapshot) { s.StableDown, s.CanaryExcused = false, true }, unreported: true},
 		"the canary ran before its step": {change: func(s *Snapshot) {
-			s.StableDown, s.CanaryRunning, s.Status.Step = false, true, nil
+			s.StableDown, s.CanaryExcused, s.Status.Step = false, true, nil
 		}, unreported: true},
 		"the canary ran, and is away for 59": {change: func(s *Snapshot) {
-			s.StableDown, s.CanaryRunning, s.Status.Step = false, true, interrupted(59*time.Second)
+			s.StableDown, s.CanaryExcused, s.Status.Step = false, true, interrupted(59*time.Second)
 		}, unreported: true},
 		"the canary ran, and is away for 60": {change: func(s *Snapshot) {
-			s.StableDown, s.CanaryRunning, s.Status.Step = false, true, interrupted(time.Minute)
+			s.StableDown, s.CanaryExcused, s.Status.Step = false, true, interrupted(time.Minute)
 		}},
 	} {
 		s := &Snapshot{Observation: Observation{Now: now}, Facts: Facts{Canary: &Canary{}, StableDown: true}}

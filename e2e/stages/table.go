@@ -45,7 +45,7 @@ func Tests(p Packages) []Stage {
 			// have two kinds of one name, so that kubectl needs the group of each.
 			withArgs(fresh(goTest(clusterModule, "-run", "Webhook|"+apart, "./integration")), "-without-policies"),
 		}},
-		{Name: "e2e", About: "scenarios on a real cluster, under traffic", Steps: []Step{verbose(fresh(goTest(clusterModule, ".")))}},
+		{Name: "e2e", About: "scenarios on a real cluster, under traffic", Steps: []Step{verbose(fresh(goTest(clusterModule, "-skip", long, ".")))}},
 	}
 }
 
@@ -78,6 +78,9 @@ func longestFirst(packages []string) []string {
 // apart names the tests that have a control plane without the others.
 const apart = "OtherTools"
 
+// long names the scenarios that harm the cluster itself for minutes. Each runs alone.
+const long = "^TestLong"
+
 // Soak are the stages of make soak: what is too long for each change.
 func Soak(p Packages) []Stage {
 	everything := slices.Concat(p.Operator.Pure, p.Operator.Concurrent)
@@ -94,7 +97,9 @@ func Soak(p Packages) []Stage {
 		{Name: "soak-integration", About: "large sizes on a real control plane", Steps: []Step{
 			soak(goTest(clusterModule, "-run", "TestTheWorkGrowsWithTheNumberOfSplits", "./integration"), "-splits", "50,100,200,500"),
 		}},
-		{Name: "soak-e2e", About: "high loads and long scenarios on a real cluster", Steps: []Step{soak(verbose(goTest(clusterModule, ".")), "-soak")}},
+		{Name: "soak-e2e", About: "high loads and long scenarios on a real cluster", Steps: []Step{
+			soak(verbose(goTest(clusterModule, "-skip", long, ".")), "-soak"), soak(verbose(goTest(clusterModule, "-run", long, "-parallel", "1", "."))),
+		}},
 		{Name: "soak-bench", About: "each benchmark once", Steps: []Step{
 			goTest(operatorModule, append([]string{"-run", "^$", "-bench", ".", "-benchtime", "1x"}, everything...)...),
 		}},

@@ -30,10 +30,7 @@ func (s *site) startControl(services []string) {
 	if len(pods.Items) != 2 {
 		s.t.Fatalf("the control has %d pods, and needs 2", len(pods.Items))
 	}
-	endpoints := s.controlSlice(pods.Items[0])
-	if err := s.api.Create(s.t.Context(), endpoints); err != nil {
-		s.t.Fatal(err)
-	}
+	turnTo := s.leadControl(pods.Items)
 	changed := s.watchEndpoints(services)
 	done := make(chan struct{})
 	go func() {
@@ -44,10 +41,26 @@ func (s *site) startControl(services []string) {
 				return
 			case <-changed:
 			}
-			s.exchange(endpoints, pods.Items[turn%2])
+			turnTo(turn % 2)
 		}
 	}()
 	s.t.Cleanup(func() { <-done })
+}
+
+// leadControl has the first of two pods answer for the control, and returns what has another do
+// so.
+func (s *site) leadControl(pods []corev1.Pod) (turnTo func(turn int)) {
+	s.t.Helper()
+	if s.controlSelects {
+		s.labelControl(pods)
+		s.selectControl(0)
+		return s.selectControl
+	}
+	endpoints := s.controlSlice(pods[0])
+	if err := s.api.Create(s.t.Context(), endpoints); err != nil {
+		s.t.Fatal(err)
+	}
+	return func(turn int) { s.exchange(endpoints, pods[turn]) }
 }
 
 // exchange gives the control another pod.

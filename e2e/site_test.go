@@ -42,6 +42,9 @@ type site struct {
 	namespace, folder string
 	// canary is the version that is being released, stable the one beside it.
 	canary, stable string
+	// controlSelects tells that the Service of the control has a selector, so that what befalls
+	// nodes befalls it too.
+	controlSelects bool
 	// record is what is judged at the end.
 	record judgement.Record
 	// before is the namespace as it was: see begin.

@@ -25,7 +25,11 @@ type Finding struct {
 
 // Judge returns what was lost. An empty list means that nothing was.
 func Judge(r Record) []Finding {
-	return slices.Concat(r.checkLoad(), r.checkLost(), r.checkRefused(), r.checkAnswers(), r.checkSpans(), r.checkPings(), r.checkLeftovers())
+	lost := r.checkDisrupted
+	if !r.Disrupted {
+		lost = func() []Finding { return slices.Concat(r.checkLost(), r.checkRefused()) }
+	}
+	return slices.Concat(r.checkLoad(), lost(), r.checkAnswers(), r.checkSpans(), r.checkPings(), r.checkLeftovers())
 }
 
 // Inconclusive tells whether findings say more of the machine than of Serin.

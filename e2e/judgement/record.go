@@ -19,6 +19,9 @@ type Record struct {
 	// PodsStay tells that the pods that the load began with are there all along, so that the
 	// connection that is held never has a reason to end.
 	PodsStay bool `json:"podsStay,omitempty"`
+	// Disrupted tells that the cluster itself was harmed, the control with it: what fails at the
+	// moments in which the control fails too, in whatever way, is not laid to Serin.
+	Disrupted bool `json:"disrupted,omitempty"`
 	// Spans are the times in which the shares of the versions were known.
 	Spans []Span `json:"spans,omitempty"`
 	// Pings are what clients of other protocols counted.

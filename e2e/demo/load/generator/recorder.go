@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// kept is the number of latest failures that a report shows of each class.
-const kept = 50
+// kept is the number of latest failures that a report shows of each class: as many as an
+// outage of some seconds breaks.
+const kept = 2000
 
 // recorder counts outcomes. Its methods may be called at once.
 type recorder struct {

@@ -113,8 +113,19 @@ func canonical(host string) string {
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// service is the short name of a Service, "name.namespace", by which a list that denies
-// it may have it; other names stay as they are.
+// matchAny is match for all names of a Service, whichever of them the pattern and the host
+// have. A pattern for all Services has no short name, which would be that of all hosts.
+func (h Hosts) matchAny(host, port string) bool {
+	names := make(Hosts, 0, len(h))
+	for _, p := range h {
+		if p.host = service(p.host); p.host != "" {
+			names = append(names, p)
+		}
+	}
+	return h.match(host, port) || names.match(service(host), port)
+}
+
+// service is the short name of a Service, "name.namespace"; other names stay as they are.
 func service(host string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(host, ".svc.cluster.local"), ".svc")
 }

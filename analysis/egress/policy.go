@@ -162,7 +162,7 @@ func (p Policy) kind(a netip.Addr, own []Network) string {
 func (p Policy) checkHost(u *url.URL) error {
 	host, port := Host(u)
 	switch {
-	case p.Denied.Hosts.match(host, port) || p.Denied.Hosts.match(service(host), port):
+	case p.Denied.Hosts.matchAny(host, port):
 		return &RefusedError{Destination: short(host), Setting: settingDeniedHosts}
 	case !p.Only.empty() && len(p.Only.Networks) == 0 && !p.Only.Hosts.match(host, port):
 		return &RefusedError{Destination: short(host), Setting: settingOnly}

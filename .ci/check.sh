@@ -42,6 +42,7 @@ prose() {
   local failed=0
   "$tools/node_modules/.bin/cspell" lint --no-progress --no-summary --config "$tools/cspell.yaml" --file-list stdin <"$tools/files" || failed=1
   xargs <"$tools/files" node "$tools/prose.mjs" || failed=1
+  grep -E '^docs/(how-to|tutorials)/' "$tools/files" | xargs node "$tools/readingease.mjs" --at-least 65 || failed=1
   # Pages that are generated have the lines of their sources. It prints the names of all files first.
   report=$(grep -Ev '^docs/(reference|benchmarks|kubectl-traffic/kubectl_)' "$tools/files" | xargs "$tools/node_modules/.bin/markdownlint-cli2" --config "$tools/.markdownlint-cli2.yaml" 2>&1) ||
     { grep ' error ' <<<"$report" || echo "$report"; failed=1; }

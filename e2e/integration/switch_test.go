@@ -5,55 +5,124 @@ package integration
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/serin-dev/serin/e2e/tools"
 )
 
-// The controllers of the other tools are not there; what they leave is: objects that own
-// the pods, and a Service that selects them.
-func TestTheSwitchFromOtherToolsKeepsEndpoints(t *testing.T) {
+// migratedTool is what a page leads away from, and back to. Its controller is not there; what
+// it leaves is: objects that own the pods, and a Service that selects them.
+type migratedTool struct {
+	page, version, kind, plural, spec string
+	// folder has the tool's object, as the page calls it.
+	folder string
+	// leave makes what the tool has made of its object.
+	leave func(*reader, *unstructured.Unstructured)
+	// returns does what the tool does when its object is there again.
+	returns func(*reader, *unstructured.Unstructured)
+}
+
+func TestTheSwitchFromOtherToolsAndBackKeepsEndpoints(t *testing.T) {
 	t.Parallel()
-	for tool, test := range map[string]struct {
-		page, version, kind, plural, spec string
-		leave                             func(*reader, *unstructured.Unstructured)
-	}{
-		"Argo Rollouts": {"how-to/migrate-from-argo-rollouts.md", "argoproj.io/v1alpha1", "Rollout", "rollouts", argoSpec, (*reader).asArgoLeaves},
-		"Flagger":       {"how-to/migrate-from-flagger.md", "flagger.app/v1beta1", "Canary", "canaries", flaggerSpec, (*reader).asFlaggerLeaves},
+	plugin := pluginInPath(t)
+	for name, tool := range map[string]migratedTool{
+		"Argo Rollouts": {
+			"how-to/migrate-from-argo-rollouts.md", "argoproj.io/v1alpha1", "Rollout", "rollouts", argoSpec, "argo", (*reader).asArgoLeaves, (*reader).asArgoReturns,
+		},
+		"Flagger": {
+			"how-to/migrate-from-flagger.md", "flagger.app/v1beta1", "Canary", "canaries", flaggerSpec, "flagger", (*reader).asFlaggerLeaves, (*reader).asFlaggerReturns,
+		},
 	} {
-		t.Run(tool, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newReader(t, nil)
-			r.serve(test.version, test.kind, test.plural)
-			r.apply(fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: website}\nspec:\n%s", test.version, test.kind, test.spec))
-			owner := unstructuredOf(test.version, test.kind)
+			r.functions = plugin
+			r.serve(tool.version, tool.kind, tool.plural)
+			r.saveTool(tool)
+			r.run("kubectl apply -f " + tool.folder)
+			owner := unstructuredOf(tool.version, tool.kind)
 			r.get(t.Context(), "website", owner)
-			test.leave(r, owner)
+			tool.leave(r, owner)
 			r.endpoints(2)
 			defer r.neverEmpty("website")()
-			r.does("migrate --to " + filepath.Join(r.folder, "serin"))
-			blocks := 0
-			for _, section := range page(t, test.page) {
-				for _, b := range section.blocks {
-					if b.kind == "sh" {
-						r.run(b.text)
-						blocks++
-					}
-				}
+			sections := page(t, tool.page)
+			if len(sections) != 3 {
+				t.Fatalf("the page has %d sections with commands, want those that prepare, switch and switch back", len(sections))
 			}
-			if blocks < 3 {
-				t.Errorf("the page has %d blocks of commands", blocks)
-			}
+			r.switches(tool, sections[0])
+			r.switches(tool, sections[1])
 			r.endpoints(2)
 			if d := r.deployment(); d.Status.ReadyReplicas != 2 {
 				t.Errorf("the Deployment is %+v", d.Status)
 			}
+			r.switches(tool, sections[2])
+			r.endpoints(2)
 		})
+	}
+}
+
+// pluginInPath is the line of a shell with which kubectl finds the plugin.
+func pluginInPath(t *testing.T) string {
+	t.Helper()
+	checkout, err := tools.Locate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := checkout.Program(t.Context(), "cmd/kubectl-traffic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(plugin, filepath.Join(bin, "kubectl-traffic")); err != nil {
+		t.Fatal(err)
+	}
+	return "PATH='" + bin + "':$PATH\n"
+}
+
+// saveTool writes the tool's object into the folder of the page.
+func (r *reader) saveTool(tool migratedTool) {
+	r.Helper()
+	folder := filepath.Join(r.folder, tool.folder)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		r.Fatal(err)
+	}
+	object := fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: website}\nspec:\n%s", tool.version, tool.kind, tool.spec)
+	if err := os.WriteFile(filepath.Join(folder, "website.yaml"), object, 0o600); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// switches runs the commands of a section one by one. The tool acts where it gets its object back.
+func (r *reader) switches(tool migratedTool, s section) {
+	r.Helper()
+	for _, b := range s.blocks {
+		if b.kind == "text" {
+			if got, want := normal(r.printed), normal(b.text); got != want {
+				r.Errorf("line %d: the page shows\n%s\nand kubectl\n%s", b.line, want, got)
+			}
+		}
+		if b.kind != "sh" {
+			continue
+		}
+		r.printed = ""
+		for command := range strings.Lines(b.text) {
+			r.printed += r.run(command)
+			if strings.TrimSpace(command) == "kubectl apply -f "+tool.folder+"/" {
+				owner := unstructuredOf(tool.version, tool.kind)
+				r.get(r.Context(), "website", owner)
+				tool.returns(r, owner)
+			}
+		}
 	}
 }
 
@@ -74,31 +143,85 @@ const (
 `
 )
 
+// Argo Rollouts marks the pods of a version with a label, by which its Service selects.
+const argoHash, argoKey = "5d8f7c9b6", "rollouts-pod-template-hash"
+
 // asArgoLeaves makes the ReplicaSet of a Rollout, and a Service that selects it alone.
 func (r *reader) asArgoLeaves(owner *unstructured.Unstructured) {
-	const hash, key = "5d8f7c9b6", "rollouts-pod-template-hash"
+	svc := service("website")
+	svc.Spec.Selector[argoKey] = argoHash
+	r.create(argoPods(owner), svc)
+}
+
+// argoPods is the ReplicaSet that Argo Rollouts makes for a Rollout.
+func argoPods(owner *unstructured.Unstructured) *appsv1.ReplicaSet {
 	d := deployment("website", 2)
-	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "website-" + hash, Labels: map[string]string{"app": "website", key: hash}}}
+	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "website-" + argoHash, Labels: map[string]string{"app": "website", argoKey: argoHash}}}
 	rs.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
 	rs.Spec = appsv1.ReplicaSetSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector, Template: d.Spec.Template}
-	rs.Spec.Selector.MatchLabels = map[string]string{"app": "website", key: hash}
-	rs.Spec.Template.Labels = map[string]string{"app": "website", key: hash}
-	svc := service("website")
-	svc.Spec.Selector[key] = hash
-	r.create(rs, svc)
+	rs.Spec.Selector.MatchLabels = map[string]string{"app": "website", argoKey: argoHash}
+	rs.Spec.Template.Labels = map[string]string{"app": "website", argoKey: argoHash}
+	return rs
+}
+
+// asArgoReturns runs the pods of the Rollout beside those of the Deployment, and has the Service
+// select them when they are available.
+func (r *reader) asArgoReturns(owner *unstructured.Unstructured) {
+	r.create(argoPods(owner))
+	r.endpoints(4)
+	r.selects(map[string]string{"app": "website", argoKey: argoHash})
+	r.phase(owner, "Healthy")
 }
 
 // asFlaggerLeaves makes the primary of a Canary, the target without pods, and the Services.
 func (r *reader) asFlaggerLeaves(owner *unstructured.Unstructured) {
-	primary := deployment("website-primary", 2)
-	svc, other := service("website"), service("website-primary")
+	svc := service("website")
 	svc.Spec.Selector["app"] = "website-primary"
-	owned := []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
-	for _, o := range []client.Object{primary, svc, other} {
-		o.SetOwnerReferences(owned)
-		r.create(o)
+	svc.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
+	r.create(append(flaggerObjects(owner), svc, deployment("website", 0))...)
+}
+
+// flaggerObjects are what Flagger makes for a Canary, without the Service that clients call.
+func flaggerObjects(owner *unstructured.Unstructured) []client.Object {
+	objects := []client.Object{deployment("website-primary", 2), service("website-primary")}
+	for _, o := range objects {
+		o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())})
 	}
-	r.create(deployment("website", 0))
+	return objects
+}
+
+// asFlaggerReturns copies the Deployment, has the Service select the copy when it is ready, and
+// then scales the Deployment down.
+func (r *reader) asFlaggerReturns(owner *unstructured.Unstructured) {
+	r.create(flaggerObjects(owner)...)
+	r.eventually("the primary is ready", func(ctx context.Context) bool {
+		primary := &appsv1.Deployment{}
+		return admin.Get(ctx, r.key("website-primary"), primary) == nil && primary.Status.ReadyReplicas == 2
+	})
+	r.selects(map[string]string{"app": "website-primary"})
+	r.run("kubectl scale deployment/website --replicas=0")
+	r.phase(owner, "Initialized")
+}
+
+// selects has the Service select other pods.
+func (r *reader) selects(labels map[string]string) {
+	r.Helper()
+	svc := &corev1.Service{}
+	r.get(r.Context(), "website", svc)
+	svc.Spec.Selector = labels
+	if err := admin.Update(r.Context(), svc); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// phase writes the state of a tool's object.
+func (r *reader) phase(o *unstructured.Unstructured, phase string) {
+	r.Helper()
+	was := client.MergeFrom(o.DeepCopy())
+	o.Object["status"] = map[string]any{"phase": phase}
+	if err := admin.Patch(r.Context(), o, was); err != nil {
+		r.Fatal(err)
+	}
 }
 
 // endpoints waits until the Service has so many ready endpoints.

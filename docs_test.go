@@ -225,3 +225,51 @@ func TestCommandsNameTheGroupOfAResourceThatOtherToolsHaveToo(t *testing.T) {
 		}
 	}
 }
+
+// withoutExample are the how-to pages that need no manifests of their own, or whose manifests depend on what is there.
+var withoutExample = map[string]string{
+	"change-steps":               "it edits the steps of a release in progress",
+	"dashboard-in-the-cluster":   "values of the chart, and the cluster's own login",
+	"migrate-from-argo-rollouts": "kubectl traffic migrate writes the manifests",
+	"migrate-from-flagger":       "kubectl traffic migrate writes the manifests",
+	"network-policies":           "Serin makes the policies",
+	"other-tools":                "the manifests are those of Flagger and Argo Rollouts",
+	"pipelines":                  "commands of a pipeline",
+	"shared-metrics":             "objects of the cluster, which the page has in full",
+	"stop-using-it":              "it removes what is there",
+}
+
+// example is a link to a folder of examples.
+var example = regexp.MustCompile(`\]\(\.\./\.\./examples/([a-z-]+)`)
+
+func TestEachHowToPageHasAnExample(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("docs", "how-to", "*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	linked := map[string]bool{}
+	for _, page := range pages {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		links := example.FindAllSubmatch(content, -1)
+		name := strings.TrimSuffix(filepath.Base(page), ".md")
+		if _, excused := withoutExample[name]; excused == (len(links) > 0) {
+			t.Errorf("%s has to link to an example, or to be among those without one, with the reason", page)
+		}
+		for _, l := range links {
+			linked[string(l[1])] = true
+		}
+	}
+	folders, err := os.ReadDir("examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		// The README's first commands are about "canary", "make demo" plays the other, and "mirror" is of the reference.
+		if name := folder.Name(); folder.IsDir() && !linked[name] && name != "canary" && name != "demo" && name != "mirror" {
+			t.Errorf("no how-to page links to examples/%s", name)
+		}
+	}
+}

@@ -88,6 +88,12 @@ func (s *scene) checkReferences() {
 	}
 	for i := range rollouts.Items {
 		spec := rollouts.Items[i].Spec
+		if pair := spec.Services; pair != nil {
+			for _, name := range []string{spec.Service, pair.Stable, pair.Canary} {
+				s.exists(name, &corev1.Service{})
+			}
+			continue
+		}
 		if spec.WorkloadRef.Kind == v1alpha1.KindCanaryRelease { // the chart has the Service
 			s.exists(spec.WorkloadRef.Name, &v1alpha1.CanaryRelease{})
 			continue

@@ -4,10 +4,11 @@ package v1alpha1
 
 // Analysis sets when evidence is good enough to go on and bad enough to roll back.
 type Analysis struct {
-	// maxFalseRollback is the highest probability, per release, that a canary
-	// which fails no more often than stable is rolled back by the comparison,
-	// however often Serin looks. Lower is more careful and needs more requests to
-	// find a bad version. Default 1%.
+	// maxFalseRollback is the highest probability, per release, that a canary which fails
+	// no more often than stable is rolled back by the comparison, however often Serin
+	// looks. It holds as long as requests fail independently, or in groups of at most
+	// maxCorrelatedFailures. Lower is more careful and needs more requests to find a bad
+	// version. Default 1%.
 	// +optional
 	// +kubebuilder:default="1%"
 	MaxFalseRollback Percent `json:"maxFalseRollback,omitempty"`

@@ -8,8 +8,8 @@ import (
 
 // AnalysisResult is what was measured for the Rollout of the same name, which owns it.
 // Serin makes it when a release is measured. It keeps the recordings of the latest
-// releases, at most ten of 64 KiB each, and what the metrics of the last release gave that
-// has any: at most 16 metrics with 12 measurements each, which is less than 64 KiB.
+// releases, at most ten of 64 KiB each, and the results of the last release that had
+// metrics: at most 16 metrics with 12 measurements each, which is less than 64 KiB.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -101,13 +101,13 @@ type MetricResult struct {
 	// +kubebuilder:validation:Minimum=0
 	Missing int32 `json:"missing"`
 
-	// message says why the latest measurement is missing, without the words of the
-	// place of measurement. Empty when it is not.
+	// message says why the latest measurement is missing. It contains no text of the
+	// measured system. Empty when the measurement is there.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`
 
-	// measurements are the latest ones, the oldest first.
+	// measurements are the latest ones, oldest first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=12
@@ -125,11 +125,11 @@ type Measurement struct {
 	// +kubebuilder:validation:MaxLength=32
 	Value string `json:"value,omitempty"`
 
-	// canary and stable are what was counted in the window, of a metric that is
+	// canary is what was counted of the canary in the window, of a metric that is
 	// compared.
 	// +optional
 	Canary *ArmCount `json:"canary,omitempty"`
-	// stable is what was counted of stable in the window.
+	// stable is what was counted of stable in the same window.
 	// +optional
 	Stable *ArmCount `json:"stable,omitempty"`
 

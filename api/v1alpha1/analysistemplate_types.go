@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AnalysisTemplate is a set of metrics that Rollouts of its namespace can use. What it
-// asks a Prometheus for is confined to that namespace.
+// AnalysisTemplate is a set of metrics that Rollouts of its namespace can use. Its
+// queries of a Prometheus are confined to that namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=serin
@@ -60,8 +60,8 @@ type ClusterAnalysisTemplateList struct {
 
 // AnalysisTemplateSpec is what to measure.
 type AnalysisTemplateSpec struct {
-	// args are what the metrics name as {{args.NAME}}. A Rollout can give a value to
-	// those that have none, or another value.
+	// args are values that the metrics refer to as {{args.NAME}}. A Rollout can replace
+	// each of them, and has to give a value to those that have none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -77,7 +77,7 @@ type AnalysisTemplateSpec struct {
 	Metrics []Metric `json:"metrics"`
 }
 
-// MetricArgument is a value that metrics name as {{args.NAME}}. Without value, field and
+// MetricArgument is a value that metrics refer to as {{args.NAME}}. Without value, field and
 // secretKeyRef, each use of the template has to give one.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.value) ? 1 : 0) + (has(self.field) ? 1 : 0) + (has(self.secretKeyRef) ? 1 : 0) <= 1",message="value, field and secretKeyRef exclude each other; keep one of them"
@@ -141,8 +141,8 @@ type TemplateReference struct {
 	// +kubebuilder:validation:Enum=AnalysisTemplate;ClusterAnalysisTemplate
 	Kind string `json:"kind,omitempty"`
 
-	// args are values for the template's arguments. One that the template does not
-	// declare is a mistake.
+	// args are values for the arguments of the template. An argument that the template
+	// does not declare is an error.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -232,23 +232,24 @@ type MetricSettings struct {
 	// +kubebuilder:default="30s"
 	Interval Duration `json:"interval,omitempty"`
 
-	// consecutiveFailureLimit is how many measurements in a row must be outside min and max
-	// before the release is rolled back. A missing one neither counts nor breaks the
-	// row. A comparison does not use it. Default 3, and 1 for a job.
+	// consecutiveFailureLimit is how many measurements in a row must be outside min and
+	// max before the release is rolled back. A missing measurement is not counted, and
+	// does not interrupt the row. A comparison does not use it. Default 3, and 1 for a
+	// job.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	ConsecutiveFailureLimit *int32 `json:"consecutiveFailureLimit,omitempty"`
 
-	// minSamples is how many numbers must have been measured in a step before the
-	// step can end. A comparison does not use it: spec.analysis.minRequests counts
-	// there. Default 1.
+	// minSamples is how many numbers must have been measured in a step before the step can
+	// end. A comparison uses spec.analysis.minRequests instead. Default 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MinSamples *int32 `json:"minSamples,omitempty"`
 
-	// dryRun measures and reports, and has no influence on the release. Default false.
+	// dryRun, when true, measures and reports without influence on the release. Default
+	// false.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 }

@@ -22,27 +22,29 @@ type CanaryReleaseStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// release is what was made of the Helm release.
+	// release is what Serin did with the Helm release.
 	// +optional
 	Release *CanaryHelmRelease `json:"release,omitempty"`
 
-	// manifestDigest names the content of the canary. It is made with a key, so that no
-	// value can be guessed from it.
+	// manifestDigest identifies the content of the canary. It is made with a key, so that
+	// no value can be guessed from it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ManifestDigest string `json:"manifestDigest,omitempty"`
 
-	// later are objects that only an adoption changes, such as "Role/shop".
+	// later lists objects that change only when the canary is adopted, such as
+	// "Role/shop".
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Later []string `json:"later,omitempty"`
 
-	// decision is how the CanaryRelease ends, once that is certain. It sticks.
+	// decision is how the CanaryRelease ends, once that is certain. It does not change
+	// afterwards.
 	// +optional
 	Decision *CanaryDecision `json:"decision,omitempty"`
 
-	// workloads are the canary's, one for each Deployment whose pods change.
+	// workloads of the canary: one for each Deployment whose pods change.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -56,12 +58,13 @@ type CanaryReleaseStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Services []CanaryServiceStatus `json:"services,omitempty"`
 
-	// delegation is what is programmed of the decisions of the Rollout of spec.delegation. Absent
-	// where none is named, and before the first weight is programmed.
+	// delegation is what is programmed of the decisions of the Rollout that
+	// spec.delegation names. Unset when none is named, and before the first weight is
+	// programmed.
 	// +optional
 	Delegation *CanaryDelegationStatus `json:"delegation,omitempty"`
 
-	// copies are objects that were made for pods of the canary, and that go with them.
+	// copies are objects that were made for pods of the canary, and are deleted with them.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
@@ -70,26 +73,26 @@ type CanaryReleaseStatus struct {
 	Copies []CanaryCopy `json:"copies,omitempty"`
 }
 
-// CanaryHelmRelease is what was made of a Helm release.
+// CanaryHelmRelease is what Serin did with a Helm release.
 type CanaryHelmRelease struct {
 	// revision that the canary is compared with.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Revision int32 `json:"revision"`
 
-	// adoptedRevision is the one that the adoption made. Absent before it.
+	// adoptedRevision is the revision that the adoption made. Unset before it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	AdoptedRevision int32 `json:"adoptedRevision,omitempty"`
 
-	// upgradeTries is how often Helm was called for the adoption that is under way. Each is
-	// counted before the call, so that one that was interrupted counts too.
+	// upgradeTries is how often Helm was called for the adoption in progress. Each call is
+	// counted before it is made, so that an interrupted one counts too.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	UpgradeTries int32 `json:"upgradeTries,omitempty"`
 
-	// lastTryAt is when the last of them began, or when it failed, once that is known. The
-	// next one waits for a while after it.
+	// lastTryAt is when the last of these calls began or, if it is known to have failed,
+	// when it failed. The next call is made some time after it.
 	// +optional
 	LastTryAt *metav1.MicroTime `json:"lastTryAt,omitempty"`
 }
@@ -101,12 +104,12 @@ type CanaryDecision struct {
 	// +kubebuilder:validation:Enum=Adopted;Deprecated
 	Transition CanaryTransition `json:"transition"`
 
-	// reason is a word for why.
+	// reason is a CamelCase word for programs.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason"`
 
-	// message says why.
+	// message is a sentence for users.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message"`
@@ -115,7 +118,7 @@ type CanaryDecision struct {
 	// +required
 	Time metav1.MicroTime `json:"time"`
 
-	// endedAt is when nothing was left to do. Absent before.
+	// endedAt is when nothing was left to do. Unset before that.
 	// +optional
 	EndedAt *metav1.MicroTime `json:"endedAt,omitempty"`
 }
@@ -132,7 +135,7 @@ type CanaryWorkload struct {
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas"`
 
-	// readyReplicas are those of them that can answer.
+	// readyReplicas is how many of them are ready.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas"`
@@ -171,20 +174,20 @@ type CanaryServiceStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Ports []CanaryPortStatus `json:"ports,omitempty"`
 
-	// traffic is what both versions answered lately, as the proxies counted it. Absent
-	// while that is not known, and where no port of the Service speaks HTTP.
+	// traffic counts what both versions answered recently, as the proxies counted it.
+	// Unset while that is not known, and when no port of the Service speaks HTTP.
 	// +optional
 	Traffic *CanaryTraffic `json:"traffic,omitempty"`
 }
 
-// CanaryTraffic is what both versions of a Service answered in one stretch of time, with
+// CanaryTraffic is what both versions of a Service answered in one length of time, with
 // the live weights.
 type CanaryTraffic struct {
-	// endedAt is when the stretch ended.
+	// endedAt is the end of the time that was counted.
 	// +required
 	EndedAt metav1.MicroTime `json:"endedAt"`
 
-	// seconds is its length, at most a minute.
+	// seconds is the length of that time, at most 60.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Seconds int32 `json:"seconds"`
@@ -200,13 +203,13 @@ type CanaryTraffic struct {
 
 // CanaryCounts count answers over HTTP, calls of gRPC among them, on all ports.
 type CanaryCounts struct {
-	// requests that were answered, well or not. Answers that say that the client made a
-	// mistake count as well answered.
+	// requests is the number of requests that were answered. Answers with a client error,
+	// such as 404, are not failures.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Requests int64 `json:"requests"`
 
-	// failures are those of them that failed.
+	// failures is how many of the requests failed.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Failures int64 `json:"failures"`

@@ -26,8 +26,8 @@ type CanaryRelease struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what to try and on how much traffic. The user owns it; Serin writes
-	// nothing of it but weight, transition and manifestDigest of spec.delegation.
+	// spec is what to try and on how much traffic. The user owns it; Serin writes only the
+	// fields weight, transition, manifestDigest and by of spec.delegation.
 	// +required
 	Spec CanaryReleaseSpec `json:"spec"`
 
@@ -86,27 +86,27 @@ type CanaryReleaseSpec struct {
 	// +kubebuilder:validation:MaxLength=65536
 	Config string `json:"config,omitempty"`
 
-	// configFrom is where that YAML is read from instead.
+	// configFrom names the Secret that has this YAML, instead of config.
 	// +optional
 	ConfigFrom *CanaryConfigSource `json:"configFrom,omitempty"`
 
-	// services say how much of the traffic of each Service goes to the canary. When
-	// empty, it is 1 % on every port of every Service that selects pods of the canary. When
-	// not, a Service that selects pods of the canary and is not named sends it nothing.
+	// services say how much of the traffic of each Service goes to the canary. When empty,
+	// every Service that selects pods of the canary sends it 1 % on every port. Otherwise
+	// a Service that is not named sends it nothing.
 	// +optional
 	// +listType=map
 	// +listMapKey=service
 	// +kubebuilder:validation:MaxItems=32
 	Services []CanaryService `json:"services,omitempty"`
 
-	// resources are those of the container of each proxy that shares the traffic. When
-	// unset, those that the operator gives to proxies.
+	// resources of the container of each proxy that shares the traffic. When unset,
+	// proxies have the resources that the operator gives them.
 	// +optional
 	Resources *CanaryResources `json:"resources,omitempty"`
 
-	// replicas are the pods of each of the canary's workloads. When unset, as many as
-	// the largest weight asks for of the replicas of the release's Deployment, at least 1.
-	// For the adoption they are always as many as the Deployment has.
+	// replicas is the number of pods of each of the canary's workloads. When unset, the
+	// share of the largest weight in the replicas of the release's Deployment, rounded up,
+	// at least 1. For an adoption, the canary gets as many as the Deployment has.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
@@ -121,44 +121,45 @@ type CanaryReleaseSpec struct {
 
 	// delegation lets a Rollout decide how much traffic goes to the canary and how the
 	// CanaryRelease ends. The Rollout names the CanaryRelease in spec.workloadRef, and has
-	// to be named here, so that no Rollout decides about a CanaryRelease without consent. transition above, which
-	// users set, goes before what the Rollout decides. When unset, users decide.
+	// to be named here, so that no Rollout decides without consent. A spec.transition that
+	// a user sets takes precedence over what the Rollout decides. When unset, users
+	// decide.
 	// +optional
 	Delegation *CanaryDelegation `json:"delegation,omitempty"`
 }
 
 // CanaryDelegation is what a Rollout decides about a CanaryRelease.
 type CanaryDelegation struct {
-	// rollout is the name of the Rollout, in the same namespace. You write it; the
-	// Rollout writes the rest. The canary gets nothing until the Rollout says so. To take it
-	// back, remove delegation as a whole.
+	// rollout is the name of the Rollout, in the same namespace. You write it; the Rollout
+	// writes the other fields. The canary gets no traffic until the Rollout gives it a
+	// weight. To end the delegation, remove the whole field delegation.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=52
 	Rollout string `json:"rollout"`
 
-	// weight is the canary's share in percent, written by the Rollout: of every port
-	// that spec.services gives the canary a share of. A port with a weight of 0 there
-	// keeps it. When unset, 0.
+	// weight is the canary's share in percent, on every port to which spec.services gives
+	// a weight above 0. Ports with a weight of 0 there keep it. The Rollout writes this
+	// field. When unset, 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Weight *int32 `json:"weight,omitempty"`
 
-	// transition is how the CanaryRelease ends, written by the Rollout: Adopted when the
-	// last step has passed, Deprecated when the release was rolled back.
+	// transition is how the CanaryRelease ends: Adopted when the last step has passed,
+	// Deprecated when the release was rolled back. The Rollout writes this field.
 	// +optional
 	Transition CanaryTransition `json:"transition,omitempty"`
 
-	// manifestDigest is the content, by status.manifestDigest, that weight and transition
-	// are meant for, written by the Rollout. Other content gets no traffic, and is neither
-	// adopted nor deprecated by them.
+	// manifestDigest is the value of status.manifestDigest that weight and transition are
+	// meant for. A canary with other content gets no traffic, and is neither adopted nor
+	// deprecated by them. The Rollout writes this field.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ManifestDigest string `json:"manifestDigest,omitempty"`
 
-	// by is the Rollout that wrote the three. When rollout names another one, they mean
-	// nothing.
+	// by is the Rollout that wrote weight, transition and manifestDigest. They have no
+	// effect when rollout names another one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=52
 	By string `json:"by,omitempty"`
@@ -213,8 +214,8 @@ type CanaryService struct {
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Service string `json:"service"`
 
-	// ports are those that send traffic to the canary. When empty, every port does, with
-	// a weight of 1. When not, a port that is not named sends it nothing.
+	// ports are those that send traffic to the canary. When empty, every port sends it 1
+	// %. Otherwise a port that is not named sends it nothing.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

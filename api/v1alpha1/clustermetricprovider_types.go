@@ -7,8 +7,8 @@ import (
 )
 
 // ClusterMetricProvider is a system of metrics that Rollouts of many namespaces share.
-// A metric names it by providerRef and has no address and no credentials then: these
-// are known to cluster admins and to the operator.
+// A metric that names it by providerRef has no address and no credentials of its own:
+// only cluster admins and the operator know them.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=serin
@@ -46,9 +46,9 @@ type ClusterMetricProviderSpec struct {
 	// +kubebuilder:validation:Enum=prometheus;datadog;cloudWatch;newRelic;graphite;influxDB
 	Type ProviderType `json:"type"`
 
-	// address of the system. datadog, cloudWatch and newRelic have their own when
-	// unset. It may be one that outbound.deniedHosts, outbound.deniedCIDRs and the lists
-	// of what is reached only close to tenants.
+	// address of the system. When unset, datadog, cloudWatch and newRelic have a default.
+	// It may be an address that the chart closes to tenants, such as one in
+	// outbound.deniedHosts or outbound.deniedCIDRs.
 	// +optional
 	Address URL `json:"address,omitempty"`
 

@@ -7,8 +7,8 @@ import (
 )
 
 // Hook is an HTTP endpoint that is called before the release goes on, or notified how
-// it ended. Each question has an identity that stays the same when it is repeated,
-// in the header Idempotency-Key.
+// it ended. Each call has an identity in the header Idempotency-Key, which stays the same
+// when the call is repeated.
 type Hook struct {
 	// name of the hook, unique in the Rollout.
 	// +required
@@ -99,15 +99,15 @@ type Notification struct {
 	// +required
 	Endpoint Endpoint `json:"endpoint"`
 
-	// format of the body: CloudEvents (structured JSON), CDEvents (a CloudEvent of
-	// the continuous delivery vocabulary) or Slack (what incoming webhooks of chat
-	// systems take). Default CloudEvents.
+	// format of the body: CloudEvents (structured JSON), CDEvents (a CloudEvent of the
+	// continuous delivery vocabulary) or Slack (what incoming webhooks of chat systems
+	// accept). Default CloudEvents.
 	// +optional
 	// +kubebuilder:default=CloudEvents
 	Format NotificationFormat `json:"format,omitempty"`
 
 	// events chooses what is sent: Started, StepProgrammed, Waiting (for approval),
-	// Promoted, RolledBack, Superseded. When unset, all of it.
+	// Promoted, RolledBack, Superseded. When unset, all of them are sent.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=6
@@ -141,10 +141,9 @@ const (
 	NotifySuperseded     NotificationKind = "Superseded"
 )
 
-// HookStatus is the answer of a hook to one question.
+// HookStatus is the answer of a hook to one call.
 type HookStatus struct {
-	// id of the question: the hook's name, the revision, and the step where there is
-	// one.
+	// id of the call: the hook's name, the revision, and the step if there is one.
 	// +required
 	// +kubebuilder:validation:MaxLength=200
 	ID string `json:"id"`
@@ -158,16 +157,16 @@ type HookStatus struct {
 	// +required
 	CalledAt metav1.MicroTime `json:"calledAt"`
 
-	// message says what the last attempt gave, without the endpoint's words.
+	// message says how the last attempt ended. It contains no text of the endpoint.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`
 }
 
-// HookAnswer is what became of a question.
+// HookAnswer is the outcome of a call.
 type HookAnswer string
 
-// What became of a question.
+// Outcomes of a call.
 const (
 	HookCalled   HookAnswer = "Called"
 	HookApproved HookAnswer = "Approved"
@@ -188,7 +187,7 @@ type PendingNotification struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// hook is whether name is that of a hook in spec.hooks.
+	// hook is true when name is that of a hook in spec.hooks.
 	// +optional
 	Hook bool `json:"hook,omitempty"`
 

@@ -77,9 +77,9 @@ type InlineProvider struct {
 
 // BasicProviders are those that need no account elsewhere.
 type BasicProviders struct {
-	// providerRef names the ClusterMetricProvider that is asked: it has the address and
-	// the credentials, and its type is that of the metric. Not for trafficMetrics, web
-	// and job.
+	// providerRef names the ClusterMetricProvider that is queried: it has the address and
+	// the credentials, and its type is that of the metric. Not for trafficMetrics, web and
+	// job.
 	// +optional
 	ProviderRef *MetricProviderReference `json:"providerRef,omitempty"`
 
@@ -200,7 +200,7 @@ type PrometheusQuery struct {
 	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
 }
 
-// QueryRange is a stretch of time up to the present.
+// QueryRange is a length of time that ends now.
 type QueryRange struct {
 	// over is its length, at most 1000 steps.
 	// +required

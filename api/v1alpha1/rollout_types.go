@@ -28,8 +28,8 @@ type Rollout struct {
 	// +required
 	Spec RolloutSpec `json:"spec"`
 
-	// status is what Serin observed and did. Only Serin can rebuild its
-	// fields: do not edit it.
+	// status is what Serin observed and did. Do not edit it: Serin reads its own decisions
+	// and evidence from it.
 	// +optional
 	Status RolloutStatus `json:"status,omitempty"`
 }
@@ -101,18 +101,17 @@ type RolloutSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	RouteRefs []RouteReference `json:"routeRefs,omitempty"`
 
-	// sessionAffinity has clients stay, by a cookie, with the version that they met first,
-	// for as long as it has a weight above 0 and the release lasts. Weights are then the
-	// shares of new clients. Only the router nginx offers it. When unset, each request
-	// is drawn independently.
+	// sessionAffinity keeps clients, by a cookie, on the version that they met first, for
+	// as long as it has a weight above 0 and the release lasts. Weights are then the
+	// shares of new clients. Only the router nginx offers it. When unset, each request is
+	// drawn independently.
 	// +optional
 	SessionAffinity *SessionAffinity `json:"sessionAffinity,omitempty"`
 
-	// trafficDistribution is spec.trafficDistribution of the Services that Serin makes
-	// for the two versions: which endpoints clients prefer, such as those in their own
-	// zone. It needs a workloadRef. When unset, the value of the root Service is copied.
-	// A value that the API server refuses is said in the condition Ready, and nothing
-	// is released.
+	// trafficDistribution is spec.trafficDistribution of the Services that Serin makes for
+	// the two versions: which endpoints clients prefer, such as those in their own zone.
+	// It needs a workloadRef. When unset, the value of the root Service is copied. If the
+	// API server refuses the value, the condition Ready says so, and nothing is released.
 	// +optional
 	TrafficDistribution *TrafficDistribution `json:"trafficDistribution,omitempty"`
 
@@ -121,13 +120,13 @@ type RolloutSpec struct {
 	Strategy Strategy `json:"strategy"`
 
 	// schedule says when traffic may move to a new version. Rolling back is always
-	// allowed. When unset, at any time.
+	// allowed. When unset, traffic may move at any time.
 	// +optional
 	Schedule *Schedule `json:"schedule,omitempty"`
 
-	// analysis sets when the evidence from live traffic is good enough to go on
-	// and bad enough to roll back. When unset, the canary's failures are compared
-	// with those of stable with the defaults of each field.
+	// analysis sets when the evidence from live traffic is good enough to go on and bad
+	// enough to roll back. When unset, the canary's failures are compared with those of
+	// stable, with the default of each field.
 	// +optional
 	Analysis *Analysis `json:"analysis,omitempty"`
 
@@ -229,8 +228,8 @@ type RouteReference struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// section is the name of the one HTTP route of a VirtualService that is changed.
-	// When unset, all that send requests to the root Service are.
+	// section is the name of the one HTTP route of a VirtualService that is changed. When
+	// unset, every HTTP route that sends requests to the root Service is changed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[^,:/\s]+$`
@@ -248,14 +247,16 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.kind != 'Deployment' || self.apiVersion == 'apps/v1'",message="spec.workloadRef.apiVersion: only apps/v1 is supported; write apps/v1"
 // +kubebuilder:validation:XValidation:rule="self.kind != 'CanaryRelease' || self.apiVersion == 'serin.dev/v1alpha1'",message="spec.workloadRef.apiVersion: write serin.dev/v1alpha1 for a CanaryRelease"
 type WorkloadReference struct {
-	// apiVersion: apps/v1, or serin.dev/v1alpha1 of a CanaryRelease.
+	// apiVersion of the workload: apps/v1 for a Deployment, serin.dev/v1alpha1 for a
+	// CanaryRelease.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	APIVersion string `json:"apiVersion"`
 
-	// kind: Deployment, or CanaryRelease, whose spec.delegation has to name this Rollout.
-	// A StatefulSet or a DaemonSet is refused: their controllers replace pods in place,
-	// so that the old pods can't all stay until the new version has proved itself.
+	// kind of the workload: Deployment or CanaryRelease. The spec.delegation of a
+	// CanaryRelease has to name this Rollout. StatefulSets and DaemonSets are refused:
+	// their controllers replace pods in place, so that the old pods can't all stay until
+	// the new version has proved itself.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self in ['Deployment', 'CanaryRelease']",message="spec.workloadRef.kind: only Deployment and CanaryRelease are supported; the controllers of other kinds, such as StatefulSet and DaemonSet, replace pods in place, so that the old ones could not stay until the new version has proved itself"
@@ -308,8 +309,8 @@ type SessionAffinity struct {
 	// +kubebuilder:validation:MaxLength=64
 	CookieName string `json:"cookieName"`
 
-	// maxAge is how long a client stays: whole seconds from 1s to 8760h. When unset, as
-	// long as the client's session lasts.
+	// maxAge is how long a client stays: whole seconds from 1s to 8760h. When unset, a
+	// client stays for as long as its browser keeps session cookies.
 	// +optional
 	MaxAge Duration `json:"maxAge,omitempty"`
 }
@@ -327,8 +328,8 @@ type Configuration struct {
 	// +kubebuilder:validation:MaxItems=2
 	Kinds []ConfigurationKind `json:"kinds"`
 
-	// except are objects whose changes reach all pods at once, as they do without
-	// Serin: switches of features, or lists that the app reads again by itself.
+	// except are objects whose changes reach all pods at once, as they do without Serin:
+	// feature flags, or files that the app reloads by itself.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind

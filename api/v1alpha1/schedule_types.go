@@ -24,22 +24,23 @@ type Schedule struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+/-]*$`
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// windows are the times at which releases may begin and traffic may grow. When
-	// unset, at any time.
+	// windows are the times at which releases may begin and traffic may grow. When unset,
+	// both may happen at any time.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Windows []Window `json:"windows,omitempty"`
 
-	// freezes are times at which they may not, even within a window.
+	// freezes are times at which no release begins and no traffic grows, even within a
+	// window. When unset, there are none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Freezes []FreezeWindow `json:"freezes,omitempty"`
 
-	// whenClosed says what a release in progress does outside the windows and
-	// within a freeze: Hold stays at its weight (the default), Finish goes on to the
-	// end. A release never begins then, and an operator's Freeze always holds.
+	// whenClosed says what a release in progress does outside the windows and within a
+	// freeze: Hold (the default) stays at its weight, Finish goes on to the end. In both
+	// cases no release begins then. A Freeze of the cluster always holds.
 	// +optional
 	// +kubebuilder:default=Hold
 	WhenClosed ClosedPolicy `json:"whenClosed,omitempty"`
@@ -66,7 +67,8 @@ type Window struct {
 	// +required
 	Start CronExpression `json:"start"`
 
-	// duration is how long it lasts, as time that passes, whatever clocks show.
+	// duration is how long it lasts, in elapsed time: a change of the clocks does not make
+	// it longer or shorter.
 	// +required
 	Duration Duration `json:"duration"`
 }
@@ -77,7 +79,8 @@ type FreezeWindow struct {
 	// +required
 	Start CronExpression `json:"start"`
 
-	// duration is how long it lasts, as time that passes, whatever clocks show.
+	// duration is how long it lasts, in elapsed time: a change of the clocks does not make
+	// it longer or shorter.
 	// +required
 	Duration Duration `json:"duration"`
 
@@ -136,7 +139,8 @@ type FreezeSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason"`
 
-	// from is when a single freeze begins. When unset, it has begun.
+	// from is when a single freeze begins. When unset, it is in force from its creation
+	// on.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time
@@ -151,7 +155,7 @@ type FreezeSpec struct {
 	// +kubebuilder:validation:Pattern=`^[0-9-]{10}T[0-9:]{8}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	Until *metav1.Time `json:"until,omitempty"`
 
-	// recurring makes the freeze come again and again.
+	// recurring repeats the freeze. It excludes from and until.
 	// +optional
 	Recurring *RecurringFreeze `json:"recurring,omitempty"`
 
@@ -211,7 +215,8 @@ type RecurringFreeze struct {
 	// +required
 	Start CronExpression `json:"start"`
 
-	// duration is how long it lasts, as time that passes, whatever clocks show.
+	// duration is how long it lasts, in elapsed time: a change of the clocks does not make
+	// it longer or shorter.
 	// +required
 	Duration Duration `json:"duration"`
 }

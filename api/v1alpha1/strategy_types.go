@@ -105,15 +105,15 @@ type Step struct {
 	// +optional
 	Hold Duration `json:"hold,omitempty"`
 
-	// until is what has to happen, besides hold and analysis, before the step ends:
-	// Manual waits until a user promotes (spec.control) or a hook of the kind Gate
-	// approves. When unset, nothing.
+	// until is what has to happen, besides hold and analysis, before the step ends: Manual
+	// waits until a user promotes (spec.control) or a hook of the kind Gate approves. When
+	// unset, nothing else has to happen.
 	// +optional
 	Until StepEnd `json:"until,omitempty"`
 
-	// at is a cron expression in the time zone of spec.schedule. The step does not
-	// begin before the next time that it names, counted from the end of the step
-	// before. When unset, the step begins at once.
+	// at is a cron expression in the time zone of spec.schedule. The step waits for the
+	// first time that it names after the end of the previous step. When unset, the step
+	// begins at once.
 	// +optional
 	At CronExpression `json:"at,omitempty"`
 
@@ -136,9 +136,9 @@ type Step struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	Matches []string `json:"matches,omitempty"`
 
-	// mirror is the percentage of stable's requests that are also sent to the
-	// canary, whose answers are thrown away. Mirror only what may happen twice. A
-	// router that can't mirror is refused. When unset, none.
+	// mirror is the percentage of stable's requests that are also sent to the canary,
+	// whose answers are discarded. Mirror only requests that may be carried out twice. A
+	// router that can't mirror is refused. When unset, no request is mirrored.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
@@ -209,8 +209,8 @@ type BlueGreen struct {
 	// +optional
 	Until StepEnd `json:"until,omitempty"`
 
-	// at is a cron expression: the switch does not come before the next time that it
-	// names. When unset, it comes when hold and until allow.
+	// at is a cron expression in the time zone of spec.schedule: the switch waits for the
+	// next time that it names. When unset, it comes when hold and until allow.
 	// +optional
 	At CronExpression `json:"at,omitempty"`
 

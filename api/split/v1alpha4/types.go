@@ -136,8 +136,8 @@ type TrafficSplitStatus struct {
 	// +optional
 	Mirror *MirrorStatus `json:"mirror,omitempty"`
 
-	// router is the name of the router that leads the split's traffic, or withdraws from
-	// it. Absent when none does.
+	// router is the name of the router that directs the split's traffic, or is withdrawing
+	// from it. Unset when there is none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Router string `json:"router,omitempty"`
@@ -215,7 +215,7 @@ type MirrorStatus struct {
 	// +kubebuilder:validation:MaxLength=63
 	Service string `json:"service"`
 
-	// percent of the requests to other backends that are copied.
+	// percent of the requests to other backends that are mirrored.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
@@ -229,8 +229,8 @@ type ConfirmedStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Configuration string `json:"configuration"`
 
-	// since when the routes are written and the gateway or mesh takes them. Its proxies
-	// may follow a little later.
+	// since is when the routes were written and the gateway or mesh had accepted them. Its
+	// proxies may follow a little later.
 	// +required
 	Since metav1.MicroTime `json:"since"`
 }
@@ -254,7 +254,8 @@ type ProxiesStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Configuration string `json:"configuration"`
 
-	// behind are the first of the proxies that do not serve it, by name.
+	// behind are the first of the proxies that do not serve this configuration yet, by
+	// name.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -278,7 +279,8 @@ type ProxyStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration"`
 
-	// message says why it does not serve more, if that is known.
+	// message says why the proxy does not serve the configuration that is wanted, if that
+	// is known.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`

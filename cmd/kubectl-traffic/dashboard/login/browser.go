@@ -66,7 +66,7 @@ func (l *Login) begin(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		l.Log.Error(err, "begin a login")
-		l.failed(w, http.StatusBadGateway, "The login can't begin, since the provider does not answer or the dashboard is not configured rightly; its log says why.")
+		l.failed(w, http.StatusBadGateway, "The login can't begin, since the provider does not answer or the dashboard is misconfigured; its log says why.")
 		return
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)

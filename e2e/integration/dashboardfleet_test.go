@@ -6,6 +6,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,10 +25,14 @@ var fleetSize = flag.Int("fleet", 150, "how many Rollouts TestManyRolloutsAreDra
 // large is the size of a fleet from which on figures say something.
 const large = 1000
 
-// watchFrames notes in the page when the data has come and the first rows are drawn, and the longest time between two frames since then.
+// watchFrames notes in the page when the data has come and the first rows are drawn, the times between frames, and the longest task of the page.
 const watchFrames = `(() => {
 	let last = 0;
-	window.dataAt = window.firstRows = window.longestFrame = 0;
+	window.dataAt = window.firstRows = window.longestTask = 0;
+	window.frameTimes = [];
+	new PerformanceObserver(list => {
+		for (const task of list.getEntries()) window.longestTask = Math.max(window.longestTask, task.duration);
+	}).observe({entryTypes: ["longtask"]});
 	const parse = JSON.parse;
 	JSON.parse = text => {
 		if (!window.dataAt && text.length > 100000) window.dataAt = performance.now();
@@ -34,7 +41,7 @@ const watchFrames = `(() => {
 	const look = () => {
 		const now = performance.now();
 		if (!window.firstRows && document.querySelector(".body .row")) window.firstRows = now;
-		if (last) window.longestFrame = Math.max(window.longestFrame, now - last);
+		if (last) window.frameTimes.push(now - last);
 		last = now;
 		requestAnimationFrame(look);
 	};
@@ -73,15 +80,19 @@ func TestManyRolloutsAreDrawnAsTheyAreSeen(t *testing.T) {
 	}
 }
 
-// measureFleet changes 50 Rollouts a second and prints what that costs the browser.
+// measureFleet changes 50 Rollouts a second and prints what that costs the browser, after as long a time without changes: what happens then too is the machine's doing.
 func (s *scene) measureFleet(tab *tab) {
 	const each, rounds = 50, 10
 	s.Logf("%d Rollouts: the first rows %.0f ms after the navigation began, %.0f ms after the data had come",
 		*fleetSize, ask[float64](tab, `firstRows`), ask[float64](tab, `firstRows - dataAt`))
 	tab.do(chromedp.KeyEvent(kb.Home))
-	ask[any](tab, `longestFrame = 0`)
+	ask[any](tab, watchAnew)
+	ask[any](tab, fmt.Sprintf(`new Promise(done => setTimeout(done, %d))`, 1000*rounds))
+	s.logFrames(tab, "no changes")
+	ask[any](tab, watchAnew)
 	ticker := time.NewTicker(time.Second / each)
 	defer ticker.Stop()
+	began := time.Now()
 	group, ctx := errgroup.WithContext(s.Context())
 	for i := range each * rounds {
 		<-ticker.C
@@ -90,8 +101,23 @@ func (s *scene) measureFleet(tab *tab) {
 	if err := group.Wait(); err != nil {
 		s.Fatal(err)
 	}
-	s.Logf("%d changes a second for %d s: the longest time between two frames was %.0f ms; the page uses %.0f MB",
-		each, rounds, ask[float64](tab, `longestFrame`), ask[float64](tab, `performance.memory.usedJSHeapSize / 1e6`))
+	s.logFrames(tab, fmt.Sprintf("%.0f changes a second", each*rounds/time.Since(began).Seconds()))
+}
+
+// watchAnew forgets the frames so far.
+const watchAnew = `(frameTimes = [], longestTask = 0)`
+
+// logFrames prints what was noted since watchAnew, and how busy the machine was.
+func (s *scene) logFrames(tab *tab, during string) {
+	busy, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		busy = []byte("unknown")
+	}
+	s.Logf("%s for %.0f s: %d frames, half of them within %.0f ms, 99 %% within %.0f ms, the longest %.0f ms, %d longer than 100 ms; the longest task of the page %.0f ms (0: below 50); the page uses %.0f MB; load average %s on %d cores",
+		during, ask[float64](tab, `frameTimes.reduce((sum, f) => sum + f, 0) / 1000`), ask[int](tab, `frameTimes.length`),
+		ask[float64](tab, `frameTimes.toSorted((a, b) => a - b)[Math.floor(frameTimes.length / 2)]`), ask[float64](tab, `frameTimes.toSorted((a, b) => a - b)[Math.floor(frameTimes.length * 0.99)]`),
+		ask[float64](tab, `frameTimes.reduce((most, f) => Math.max(most, f), 0)`), ask[int](tab, `frameTimes.filter(f => f > 100).length`), ask[float64](tab, `longestTask`),
+		ask[float64](tab, `performance.memory.usedJSHeapSize / 1e6`), strings.TrimSpace(string(busy)), runtime.NumCPU())
 }
 
 func (s *scene) changeRow(ctx context.Context, i int, evidence string) error {

@@ -321,6 +321,15 @@ func TestTheRecordingOfAReleaseIsDrawnAndReadAsATable(t *testing.T) {
 	tab.do(chromedp.Click(chromedp.Search(`//summary[text()="As a table"]`)))
 	tab.until("each window is a row", `document.querySelectorAll("[aria-labelledby=recording] .long tbody tr").length === 60`)
 	tab.accessible("recording")
+	for i := range 2 {
+		s.status("website", func(st *v1alpha1.RolloutStatus) {
+			st.Analysis.LastWindowEnd = new(metav1.NewMicroTime(began.Add(time.Duration(305+5*i) * time.Second)))
+			st.Analysis.CanaryRequests, st.Analysis.CanaryFailures = int64(6100+100*i), int64(123+i)
+			st.Analysis.StableRequests, st.Analysis.StableFailures = int64(24400+400*i), 48
+		})
+		tab.until("the curves go on with a window that is not stored", fmt.Sprintf(`document.querySelectorAll("[aria-labelledby=recording] .long tbody tr").length === %d`, 61+i))
+	}
+	tab.shows("124 of 6200 so far")
 	tab.do(chromedp.Click(chromedp.Search(`//summary[text()="What if"]`)))
 	tolerance := chromedp.Search(`//label[contains(., "Tolerance")]//input`)
 	tab.do(chromedp.SendKeys(tolerance, "20pp"))

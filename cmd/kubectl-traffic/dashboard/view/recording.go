@@ -10,6 +10,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/recording"
+	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
 // Recording is a release over time, for charts and their tables.
@@ -83,6 +84,38 @@ type Point struct {
 	Action    string   `json:"action,omitempty"`
 	// Gap says why windows before this one may be missing, or "".
 	Gap string `json:"gap,omitempty"`
+	// Live is whether the window is not stored yet. What the versions answered is then that of
+	// all windows so far, of which each was judged.
+	Live bool `json:"live,omitempty"`
+}
+
+// liveOf is the window that was judged last, as the status has it. It is nil when nothing was
+// judged in the release in progress.
+func liveOf(ro *v1alpha1.Rollout) *Point {
+	a, step := ro.Status.Analysis, ro.Status.Step
+	if a == nil || a.LastWindowEnd == nil || step == nil || ro.Status.Canary == nil {
+		return nil
+	}
+	p := Point{
+		At: float64(a.LastWindowEnd.UnixMilli()) / 1000, Step: int(step.Index), Verdict: a.Verdict, Live: true,
+		CanaryRequests: a.CanaryRequests, CanaryFailures: a.CanaryFailures, StableRequests: a.StableRequests, StableFailures: a.StableFailures,
+	}
+	if w := ro.Status.Weight; w != nil && w.Observed != nil {
+		p.Weight = *w.Observed
+	}
+	if a.CanaryRequests > 0 && a.StableRequests > 0 {
+		p.compare(analysis.Variant{Requests: a.CanaryRequests, Failures: a.CanaryFailures}, analysis.Variant{Requests: a.StableRequests, Failures: a.StableFailures})
+	}
+	if evidence, err := strconv.ParseFloat(a.Evidence, 64); err == nil && evidence > 0 {
+		p.Evidence = &evidence
+	}
+	return &p
+}
+
+// compare sets the difference of what the versions answered so far.
+func (p *Point) compare(canary, stable analysis.Variant) {
+	difference, low, high := compare(canary, stable)
+	p.Difference, p.Low, p.High = &difference, &low, &high
 }
 
 // MakeRecording makes points of a stored recording.
@@ -120,8 +153,7 @@ func (s *sums) point(l *recording.Line, began time.Time) Point {
 	}
 	s.canary, s.stable = s.canary.Plus(w.Canary), s.stable.Plus(w.Stable)
 	if s.canary.Requests > 0 && s.stable.Requests > 0 {
-		difference, low, high := compare(s.canary, s.stable)
-		p.Difference, p.Low, p.High = &difference, &low, &high
+		p.compare(s.canary, s.stable)
 	}
 	if j := l.Judged; j != nil {
 		p.Verdict, p.Action = string(j.Verdict), string(j.Action)

@@ -37,18 +37,20 @@ type Release struct {
 	Strategy string `json:"strategy"`
 	Paused   bool   `json:"paused"`
 	// TimeZone is that of the schedule.
-	TimeZone      string                   `json:"timeZone,omitempty"`
-	Explanation   []string                 `json:"explanation"`
-	Steps         []Step                   `json:"steps"`
-	Versions      []Version                `json:"versions"`
-	Analysis      *v1alpha1.AnalysisStatus `json:"analysis,omitempty"`
-	Decision      *v1alpha1.Decision       `json:"decision,omitempty"`
-	Conditions    []metav1.Condition       `json:"conditions"`
-	Events        []Event                  `json:"events"`
-	Interventions []v1alpha1.Intervention  `json:"interventions,omitempty"`
-	History       []v1alpha1.HistoryEntry  `json:"history"`
-	Actions       []Action                 `json:"actions"`
-	Missing       []string                 `json:"missing,omitempty"`
+	TimeZone    string                   `json:"timeZone,omitempty"`
+	Explanation []string                 `json:"explanation"`
+	Steps       []Step                   `json:"steps"`
+	Versions    []Version                `json:"versions"`
+	Analysis    *v1alpha1.AnalysisStatus `json:"analysis,omitempty"`
+	// Measured is the window that was judged last, while a release goes on.
+	Measured      *Point                  `json:"measured,omitempty"`
+	Decision      *v1alpha1.Decision      `json:"decision,omitempty"`
+	Conditions    []metav1.Condition      `json:"conditions"`
+	Events        []Event                 `json:"events"`
+	Interventions []v1alpha1.Intervention `json:"interventions,omitempty"`
+	History       []v1alpha1.HistoryEntry `json:"history"`
+	Actions       []Action                `json:"actions"`
+	Missing       []string                `json:"missing,omitempty"`
 }
 
 // Step is a step of the timeline.
@@ -75,7 +77,7 @@ func MakeRelease(s Sources) Release {
 	ro := s.Rollout
 	r := Release{
 		Row: MakeRow(ro), Service: ro.Spec.Service, Router: string(ro.Spec.Router), Strategy: strategyOf(ro), Paused: ro.Spec.Paused,
-		Workload: workloadOf(ro), Explanation: rolloutview.Explain(ro, nil)[1:], Versions: versionsOf(s.Snapshot), Analysis: ro.Status.Analysis.DeepCopy(),
+		Workload: workloadOf(ro), Explanation: rolloutview.Explain(ro, nil)[1:], Versions: versionsOf(s.Snapshot), Analysis: ro.Status.Analysis.DeepCopy(), Measured: liveOf(ro),
 		Decision: ro.Status.Decision, Conditions: append([]metav1.Condition{}, ro.Status.Conditions...), Events: eventsOf(s.Events),
 		Interventions: ro.Status.Interventions, History: append([]v1alpha1.HistoryEntry{}, ro.Status.History...),
 		Actions: MakeActions(ro, s.Rights), Missing: s.Missing,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/view"
+	"github.com/serin-dev/serin/cmd/kubectl-traffic/rolloutview"
 )
 
 var begun = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
@@ -283,6 +284,32 @@ func TestARecordingThatIsBrokenIsAnError(t *testing.T) {
 	for name, stored := range map[string]string{"no base64": "%", "no gzip": "aGVsbG8=", "no JSON": packed(t, "{\n")} {
 		if r, err := view.MakeRecording(stored); err == nil {
 			t.Errorf("%s is read as %+v", name, r)
+		}
+	}
+}
+
+func TestTheWindowThatWasJudgedLastIsShownBeforeItIsStored(t *testing.T) {
+	end := metav1.NewMicroTime(begun.Add(7 * time.Minute))
+	judged := func(ro *v1alpha1.Rollout) {
+		a := ro.Status.Analysis
+		a.LastWindowEnd, a.CanaryRequests, a.CanaryFailures, a.StableRequests, a.StableFailures = &end, 1000, 30, 4000, 40
+	}
+	got := view.MakeRelease(view.Sources{Snapshot: rolloutview.Snapshot{Rollout: website(v1alpha1.ReasonHolding, judged)}, Now: begun}).Measured
+	if got == nil || got.Difference == nil || got.Evidence == nil {
+		t.Fatalf("got %+v", got)
+	}
+	if !got.Live || got.At != float64(end.Unix()) || got.Weight != 20 || got.Step != 1 || got.CanaryFailures != 30 || *got.Evidence != 12.3 || got.Verdict != "Pass" {
+		t.Errorf("got %+v", got)
+	}
+	if d := *got.Difference; d < 1.999 || d > 2.001 || *got.Low >= d || *got.High <= d {
+		t.Errorf("the difference is %g between %g and %g", d, *got.Low, *got.High)
+	}
+	for name, change := range map[string]func(*v1alpha1.Rollout){
+		"nothing is released": idle,
+		"nothing is judged":   func(ro *v1alpha1.Rollout) { ro.Status.Analysis.LastWindowEnd = nil },
+	} {
+		if got := view.MakeRelease(view.Sources{Snapshot: rolloutview.Snapshot{Rollout: website(v1alpha1.ReasonHolding, judged, change)}, Now: begun}).Measured; got != nil {
+			t.Errorf("%s: got %+v", name, got)
 		}
 	}
 }

@@ -23,6 +23,7 @@ export interface Point {
   verdict?: string;
   action?: string;
   gap?: string;
+  live?: boolean; // not stored yet: requests and failures are those of all windows so far
 }
 
 export interface Recording {
@@ -54,12 +55,30 @@ interface Answered {
   p99?: number;
 }
 
-export function RecordingCard({ recording: r, path }: { recording: Recording | null; path: string }) {
-  if (!r || r.points.length === 0) return null;
+// mostLive bounds the windows that the page keeps itself: a day of those of ten seconds.
+const mostLive = 8640;
+
+// withWindow adds a window to those that the page has seen, unless it has it. There is none once the release has ended or begins anew.
+export function withWindow(seen: Point[], now?: Point): Point[] {
+  if (!now) return [];
+  if ((seen.at(-1)?.at ?? 0) >= now.at) return seen;
+  return [...seen.slice(1 - mostLive), now];
+}
+
+// withLive is a recording with the windows that were judged since it was stored.
+function withLive(r: Recording, seen: Point[]): Recording {
+  const stored = r.points.at(-1)?.at ?? 0;
+  return { ...r, points: [...r.points, ...seen.filter((p) => p.at > stored)] };
+}
+
+export function RecordingCard({ recording, live, path }: { recording: Recording | null; live: Point[]; path: string }) {
+  if (!recording) return null;
+  const r = withLive(recording, live);
+  if (r.points.length === 0) return null;
   const last = r.points[r.points.length - 1]!;
   return (
     <section class="card wide" aria-labelledby="recording"><h2 id="recording">Recording of revision {r.revision}</h2>
-      <p class="quiet">As far as Serin has stored it: it does so when the release goes on.</p>
+      <p class="quiet">Serin stores it when the release goes on. The curves go on with each window that this page has seen since.</p>
       <Latencies versions={r.versions} />
       <figure aria-labelledby="difference"><figcaption id="difference">Canary fails more often than stable, in percentage points, with its 95 % interval; the dashed line is the tolerance of {r.tolerance} points</figcaption>
         <Chart make={difference} of={r} label={sayDifference(last)} /></figure>
@@ -90,7 +109,7 @@ function Table({ points }: { points: Point[] }) {
     <div class="scroll tall long" tabIndex={0} role="region" aria-label="The recording as a table"><table>
       <thead><tr><th scope="col">Time</th><th scope="col" class="num">Weight</th><th scope="col" class="num">Canary failed</th><th scope="col" class="num">Stable failed</th><th scope="col" class="num">Difference</th><th scope="col" class="num">p99 canary</th><th scope="col" class="num">p99 stable</th><th scope="col" class="num">Evidence</th><th scope="col">Judged</th></tr></thead>
       <tbody>{points.map((p, i) => (
-        <tr key={i}><th scope="row">{times.format(1000 * p.at)}{p.gap && ` (${p.gap})`}</th><td class="num">{p.weight} %</td><td class="num">{p.canaryFailures} of {p.canaryRequests}</td><td class="num">{p.stableFailures} of {p.stableRequests}</td>
+        <tr key={i}><th scope="row">{times.format(1000 * p.at)}{p.gap && ` (${p.gap})`}</th><td class="num">{p.weight} %</td><td class="num">{p.canaryFailures} of {p.canaryRequests}{p.live && " so far"}</td><td class="num">{p.stableFailures} of {p.stableRequests}{p.live && " so far"}</td>
           <td class="num">{p.difference === undefined ? "–" : `${p.difference.toFixed(2)} (${p.low?.toFixed(2)} to ${p.high?.toFixed(2)})`}</td><td class="num">{seconds(p.canaryP99)}</td><td class="num">{seconds(p.stableP99)}</td><td class="num">{p.evidence?.toPrecision(3) ?? "–"}</td><td>{[p.verdict, p.action].filter(Boolean).join(", ")}</td></tr>
       ))}</tbody>
     </table></div>

@@ -6,18 +6,29 @@ import { rolloutPath, useStream } from "./api";
 import { EvidenceCard } from "./evidence";
 import { Conditions, Events, History } from "./facts";
 import { Badge, Blocked, Empty, Health, Notice, WeightBar } from "./parts";
-import { RecordingCard, type Recording } from "./recording";
+import { RecordingCard, withWindow, type Point, type Recording } from "./recording";
 import { Ago } from "./time";
 import { Timeline } from "./timeline";
 import type { Release, ReleaseUpdate } from "./types";
 import { Versions } from "./versions";
 
+// Live are the windows of a release that the page has seen.
+interface Live {
+  revision?: string;
+  points: Point[];
+}
+
 export function ReleasePage({ namespace, name }: { namespace: string; name: string }) {
   const [update, setUpdate] = useState<ReleaseUpdate>();
   const [recording, setRecording] = useState<Recording | null>(null);
+  const [live, setLive] = useState<Live>({ points: [] });
   const link = useStream(rolloutPath(namespace, name), {
     // What was seen stays while the cluster does not answer.
-    release: (now: ReleaseUpdate) => setUpdate((before) => (now.trouble?.kind === "unreachable" && before?.release ? { ...before, trouble: now.trouble } : now)),
+    release: (now: ReleaseUpdate) => {
+      setUpdate((before) => (now.trouble?.kind === "unreachable" && before?.release ? { ...before, trouble: now.trouble } : now));
+      const { canaryRevision, measured } = now.release ?? {};
+      if (now.release) setLive((l) => ({ revision: canaryRevision, points: withWindow(l.revision === canaryRevision ? l.points : [], measured) }));
+    },
     recording: (now: Recording | null) => setRecording(now),
   });
   useEffect(() => {
@@ -29,7 +40,7 @@ export function ReleasePage({ namespace, name }: { namespace: string; name: stri
       <nav class="crumbs" aria-label="Where you are"><a href="#/">Rollouts</a> <span aria-hidden="true">/</span> <a href={`#/?namespace=${encodeURIComponent(namespace)}`}>{namespace}</a></nav>
       <h1 tabIndex={-1}>{name}</h1>
       <Health link={link} trouble={update?.trouble} />
-      {Blocked({ link, trouble: update?.trouble, has: r !== undefined }) ?? (r ? <Shown release={r} recording={recording} /> : <Nothing gone={update?.gone} name={name} namespace={namespace} />)}
+      {Blocked({ link, trouble: update?.trouble, has: r !== undefined }) ?? (r ? <Shown release={r} recording={recording} live={live.revision === recording?.revision ? live.points : []} /> : <Nothing gone={update?.gone} name={name} namespace={namespace} />)}
     </main>
   );
 }
@@ -39,7 +50,7 @@ function Nothing({ gone, name, namespace }: { gone?: boolean; name: string; name
   return <Empty title="There is no such Rollout"><p>The namespace {namespace} has no Rollout {name}, or has it no more.</p><a href="#/">All Rollouts</a></Empty>;
 }
 
-function Shown({ release: r, recording }: { release: Release; recording: Recording | null }) {
+function Shown({ release: r, recording, live }: { release: Release; recording: Recording | null; live: Point[] }) {
   return (
     <>
       <section class="lead" aria-label="State">
@@ -58,7 +69,7 @@ function Shown({ release: r, recording }: { release: Release; recording: Recordi
             <dl><dt>Requested</dt><dd>{r.requested} %</dd><dt>Live</dt><dd>{r.live === undefined ? "not confirmed yet" : `${r.live} %`}</dd></dl></>}
         </section>
         <EvidenceCard analysis={r.analysis} />
-        <RecordingCard recording={recording} path={rolloutPath(r.namespace, r.name)} />
+        <RecordingCard recording={recording} live={live} path={rolloutPath(r.namespace, r.name)} />
         <Timeline steps={r.steps} releasing={r.step !== undefined} timeZone={r.timeZone} />
         <Versions versions={r.versions} />
         <History history={r.history} interventions={r.interventions} />

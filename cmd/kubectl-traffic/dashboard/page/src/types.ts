@@ -2,6 +2,8 @@
 
 // What the server sends: see the package view.
 
+import type { Point } from "./recording";
+
 export type Group = "Failed" | "NeedsUser" | "InProgress" | "Stable" | "Unknown";
 
 export interface Row {
@@ -146,6 +148,7 @@ export interface Release extends Row {
   steps: Step[];
   versions: Version[];
   analysis?: Analysis;
+  measured?: Point; // the window that was judged last
   decision?: { revision: string; action: string; reason: string; message?: string; time: string };
   conditions: Condition[];
   events: RolloutEvent[];

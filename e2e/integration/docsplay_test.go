@@ -146,6 +146,7 @@ func (r *reader) play(s section) {
 			r.applies[name[1]] = b.kind == "sh"
 		}
 	}
+	var again func() string // what is printed when the last block is done again
 	for _, b := range s.blocks {
 		switch b.kind {
 		case "yaml":
@@ -154,8 +155,22 @@ func (r *reader) play(s section) {
 			r.perform(b)
 		case "sh":
 			r.begin()
-			r.printed = revisionsNamed(strings.ReplaceAll(r.follow(b.text), r.namespace, "shop"), r.replicaSets())
+			events := listsEvents.FindString(b.text)
+			done := r.follow(strings.TrimSuffix(b.text, events))
+			again = func() string {
+				return revisionsNamed(strings.ReplaceAll(done+r.run(events), r.namespace, "shop"), r.replicaSets())
+			}
+			r.printed = again()
+			if events == "" {
+				again = nil
+			}
 		case "text":
+			if again != nil {
+				poll(r.Context(), func(context.Context) bool {
+					r.printed = again()
+					return normal(r.printed) == normal(b.text)
+				})
+			}
 			if got, want := normal(r.printed), normal(b.text); got != want {
 				r.Errorf("line %d: the page shows\n%s\nand kubectl\n%s", b.line, want, r.printed)
 			}
@@ -172,6 +187,10 @@ func (r *reader) play(s section) {
 		r.follow(releaseAndWait)
 	}
 }
+
+// listsEvents finds a last command that lists events. They come some time after what they tell of,
+// so that a user who misses one asks again.
+var listsEvents = regexp.MustCompile(`(?m)^kubectl events .*\n?\z`)
 
 // revisionsNamed is what was printed with a name as pages have it in place of each
 // revision. A revision is a hash and has one character to ten, so that its look alone

@@ -4,6 +4,7 @@ package conf
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -117,7 +118,28 @@ func TestRenderGolden(t *testing.T) {
 			}
 			file := filepath.Join("testdata", name+".conf")
 			golden.Check(t, file, string(got.Config))
+			checkStatuses(t, string(got.Config))
 		})
+	}
+}
+
+var (
+	namedLocation = regexp.MustCompile(`(?ms)^        location (@\S+) \{\n(.*?)^        \}`)
+	errorPage     = regexp.MustCompile(`error_page \d+ (= )?(@\S+);`)
+)
+
+// checkStatuses checks that each named location which passes requests on is reached with "=". Without
+// it, nginx gives the answer of a backend the status of the error that led there.
+func checkStatuses(t *testing.T, config string) {
+	t.Helper()
+	passes := map[string]bool{}
+	for _, l := range namedLocation.FindAllStringSubmatch(config, -1) {
+		passes[l[1]] = passes[l[1]] || strings.Contains(l[2], "_pass ")
+	}
+	for _, e := range errorPage.FindAllStringSubmatch(config, -1) {
+		if passes[e[2]] && e[1] == "" {
+			t.Errorf("%q keeps the status of the error, also when a backend answers", e[0])
+		}
 	}
 }
 

@@ -6,8 +6,10 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,7 +46,7 @@ func newUninstallCheck(s *scene) *uninstallCheck {
 		}
 	}
 	pod := job.Spec.Template.Spec
-	return &uninstallCheck{scene: s, args: append(pod.Containers[0].Args, "--timeout=1s"), user: pod.ServiceAccountName}
+	return &uninstallCheck{scene: s, args: pod.Containers[0].Args, user: pod.ServiceAccountName}
 }
 
 func (c *uninstallCheck) run() (string, error) {
@@ -57,11 +59,17 @@ func (c *uninstallCheck) run() (string, error) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	command := exec.CommandContext(c.Context(), binary, c.args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfigOf(c, config, c.namespace))
-	out, err := command.CombinedOutput()
-	// The log has the error as a string of JSON or text.
-	return strings.NewReplacer(`\n`, "\n").Replace(string(out)), err
+	// The check waits as long for what is being restored. Where it could not even ask in that time,
+	// the machine was too slow for it.
+	for timeout := time.Second; ; timeout *= 4 {
+		command := exec.CommandContext(c.Context(), binary, append(slices.Clone(c.args), "--timeout="+timeout.String())...)
+		command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfigOf(c, config, c.namespace))
+		out, err := command.CombinedOutput()
+		if err == nil || timeout > neverAfter || !strings.Contains(string(out), "it is not known what is left to restore") {
+			// The log has the error as a string of JSON or text.
+			return strings.NewReplacer(`\n`, "\n").Replace(string(out)), err
+		}
+	}
 }
 
 // refused checks that uninstalling is refused with some words.

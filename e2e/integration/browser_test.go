@@ -266,6 +266,13 @@ func (t *tab) press(label string) {
 	t.do(chromedp.Focus(chromedp.Search(button)), chromedp.KeyEvent(kb.Enter))
 }
 
+// unfold opens what is folded, by its summary, with the keyboard.
+func (t *tab) unfold(summary string) {
+	t.Helper()
+	t.do(chromedp.Focus(chromedp.Search(fmt.Sprintf(`//summary[text()=%q]`, summary))), chromedp.KeyEvent(kb.Enter))
+	t.until(summary+" is open", fmt.Sprintf(`[...document.querySelectorAll("details[open] > summary")].some(s => s.textContent === %q)`, summary))
+}
+
 // confirm presses a button, reads the question, gives a reason, and presses the button of the question.
 func (t *tab) confirm(label, question, reason string) {
 	t.Helper()

@@ -64,7 +64,7 @@ func TestLongOutageOfTheControlPlane(t *testing.T) {
 }
 
 // stopAPIServer has the API server stand still until goOn, or the end of the attempt. It keeps
-// its connections, as one whose machine stands still does: nobody is refused.
+// its connections, as one whose machine stands still does: no client is refused.
 func (s *site) stopAPIServer() (goOn func()) {
 	s.t.Helper()
 	s.requireLocal()

@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -109,19 +110,31 @@ func TestTheTutorialAboutHelmCanariesCanBeFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := newReader(t, nil, withCanaries)
+	r.begun, r.functions = true, pathWithPlugin(t, map[string]string{"helm": helm.Path("helm")})
+	r.play(whole(page(t, "tutorials/helm-canary.md")))
+}
+
+// pathWithPlugin is the line of a shell with which kubectl finds the plugin, and the shell other
+// programs by their names.
+func pathWithPlugin(t *testing.T, programs map[string]string) string {
+	t.Helper()
+	checkout, err := tools.Locate()
+	if err != nil {
+		t.Fatal(err)
+	}
 	plugin, err := checkout.Program(t.Context(), "cmd/kubectl-traffic")
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin := t.TempDir()
-	for name, program := range map[string]string{"helm": helm.Path("helm"), "kubectl-traffic": plugin} {
+	bin, links := t.TempDir(), map[string]string{"kubectl-traffic": plugin}
+	maps.Copy(links, programs)
+	for name, program := range links {
 		if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := newReader(t, nil, withCanaries)
-	r.begun, r.functions = true, "PATH='"+bin+"':$PATH\n"
-	r.play(whole(page(t, "tutorials/helm-canary.md")))
+	return "PATH='" + bin + "':$PATH\n"
 }
 
 func TestEveryHowToPageIsPlayedOrSaysWhyNot(t *testing.T) {

@@ -16,8 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/serin-dev/serin/e2e/tools"
 )
 
 // migratedTool is what a page leads away from, and back to. Its controller is not there; what
@@ -34,7 +32,7 @@ type migratedTool struct {
 
 func TestTheSwitchFromOtherToolsAndBackKeepsEndpoints(t *testing.T) {
 	t.Parallel()
-	plugin := pluginInPath(t)
+	plugin := pathWithPlugin(t, nil)
 	for name, tool := range map[string]migratedTool{
 		"Argo Rollouts": {
 			"how-to/migrate-from-argo-rollouts.md", "argoproj.io/v1alpha1", "Rollout", "rollouts", argoSpec, "argo", (*reader).asArgoLeaves, (*reader).asArgoReturns,
@@ -69,24 +67,6 @@ func TestTheSwitchFromOtherToolsAndBackKeepsEndpoints(t *testing.T) {
 			r.endpoints(2)
 		})
 	}
-}
-
-// pluginInPath is the line of a shell with which kubectl finds the plugin.
-func pluginInPath(t *testing.T) string {
-	t.Helper()
-	checkout, err := tools.Locate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	plugin, err := checkout.Program(t.Context(), "cmd/kubectl-traffic")
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	if err := os.Symlink(plugin, filepath.Join(bin, "kubectl-traffic")); err != nil {
-		t.Fatal(err)
-	}
-	return "PATH='" + bin + "':$PATH\n"
 }
 
 // saveTool writes the tool's object into the folder of the page.

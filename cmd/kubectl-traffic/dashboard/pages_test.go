@@ -69,7 +69,7 @@ type splits struct {
 type missing struct{ Missing string }
 
 func TestSplitsAreSentWithWhatWasMeasuredAndThenWhatChanges(t *testing.T) {
-	api := cluster(t, birds()).Build()
+	api, watched := watching(cluster(t, birds()).Build())
 	c := clocktesting.NewFakeClock(time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC))
 	metrics := &counting{clock: c}
 	l := listenAt(t, c, viewers{"jane": {API: api, Metrics: metrics}}, "jane", "/api/traffic")
@@ -88,6 +88,7 @@ func TestSplitsAreSentWithWhatWasMeasuredAndThenWhatChanges(t *testing.T) {
 	until(l, "rows", func(s splits) bool { return len(s.Rows) == 1 && s.Rows[0].Shares[1].Measured == nil })
 	metrics.wrong.Store(nil)
 	until(l, "measured", func(m missing) bool { return m.Missing == "" })
+	<-watched
 	if err := api.Delete(t.Context(), birds()); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ type canary struct {
 }
 
 func TestCanariesAreSentAndTheirPageIsLive(t *testing.T) {
-	api := cluster(t, cache()).Build()
+	api, watched := watching(cluster(t, cache()).Build())
 	all := listen(t, viewers{"jane": {API: api}}, "jane", "/api/canaries")
 	until(all, "rows", func(c canaries) bool { return c.Complete && len(c.Rows) == 1 && c.Rows[0].Release == "shop" })
 	one := listen(t, viewers{"jane": {API: api}}, "jane", "/api/canaries/shop/cache")
@@ -143,6 +144,8 @@ func TestCanariesAreSentAndTheirPageIsLive(t *testing.T) {
 	if first.Values != "cache: big" || len(first.Missing) > 1 || first.Actions[0].Disabled != "" { // the fake cluster finds no events by fields
 		t.Errorf("canary: %+v", first)
 	}
+	<-watched
+	<-watched
 	cr := cache()
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(cr), cr); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -71,6 +72,18 @@ func allow(user string, verbs ...string) func(context.Context, client.WithWatch,
 		}
 		return nil
 	}
+}
+
+// watching is a client that tells of each watch that has begun. The API of these tests, other than
+// an API server, does not send what happened between a list and its watch, so that a test that
+// changes something waits for the watch.
+func watching(api client.WithWatch) (client.WithWatch, <-chan struct{}) {
+	begun := make(chan struct{}, 10)
+	return interceptor.NewClient(api, interceptor.Funcs{Watch: func(ctx context.Context, api client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
+		seen, err := api.Watch(ctx, list, options...)
+		begun <- struct{}{}
+		return seen, err
+	}}), begun
 }
 
 // viewers has the viewers by the value of a header.
@@ -151,7 +164,7 @@ type rows struct {
 type scope struct{ Namespace, Narrowed string }
 
 func TestTheFleetIsSentWholeAndThenWhatChanges(t *testing.T) {
-	api := cluster(t, website()).Build()
+	api, watched := watching(cluster(t, website()).Build())
 	l := listen(t, viewers{"jane": {API: api}}, "jane", "/api/fleet")
 	if s := until(l, "scope", func(scope) bool { return true }); s != (scope{}) {
 		t.Errorf("scope: %+v", s)
@@ -159,6 +172,7 @@ func TestTheFleetIsSentWholeAndThenWhatChanges(t *testing.T) {
 	if all := until(l, "rows", func(r rows) bool { return r.Complete }); len(all.Rows) != 1 || all.Rows[0].CanaryRevision != "canary2" {
 		t.Fatalf("rows: %+v", all)
 	}
+	<-watched
 	other := website()
 	other.Name = "search"
 	if err := api.Create(t.Context(), other); err != nil {
@@ -273,7 +287,7 @@ type update struct {
 }
 
 func TestAReleaseIsSentAgainWhenItChangesAndNamesWhatIsGone(t *testing.T) {
-	api := cluster(t, website()).Build()
+	api, watched := watching(cluster(t, website()).Build())
 	l := listen(t, viewers{"jane": {API: api}}, "jane", "/api/rollouts/shop/website")
 	first := until(l, "release", func(u update) bool { return u.Release != nil })
 	if a := first.Release.Actions[0]; a.Name != "Promote" || a.Disabled != "" {
@@ -284,6 +298,7 @@ func TestAReleaseIsSentAgainWhenItChangesAndNamesWhatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	ro.Status.Canary.Revision = "canary3"
+	<-watched
 	if err := api.Update(t.Context(), ro); err != nil {
 		t.Fatal(err)
 	}

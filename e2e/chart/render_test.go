@@ -129,10 +129,10 @@ func TestEachToggle(t *testing.T) {
 		"policies of v1beta1":       {"admission: {mode: policies-v1beta1}", "MutatingAdmissionPolicy", "serin-hold-deployments", "apiVersion: admissionregistration.k8s.io/v1beta1"},
 		"policies of v1":            {"admission: {mode: policies}", "MutatingAdmissionPolicy", "serin-hold-deployments", "apiVersion: admissionregistration.k8s.io/v1"},
 		"port of the webhooks":      {"networkPolicy: {enabled: true}\nadmission: {mode: webhook}", "NetworkPolicy", "serin-manager", "{port: 9443, protocol: TCP}"},
-		"pod monitor":               {"monitoring: {podMonitor: {enabled: true}}", "PodMonitor", "serin-manager", "podMetricsEndpoints:\n    - {port: metrics, interval: 30s}"},
+		"pod monitor":               {"monitoring: {podMonitor: {enabled: true}}", "PodMonitor", "serin-manager", "- {port: metrics, interval: 30s, honorLabels: true}"},
 		"pod monitor of proxies":    {"monitoring: {podMonitor: {enabled: true}, labels: {release: p}, interval: 15s}", "PodMonitor", "serin-proxies", "release: p"},
 		"pod monitor with a token":  {"monitoring: {podMonitor: {enabled: true}, tokenSecret: {name: a}}", "PodMonitor", "serin-metrics", "credentials: {name: a, key: token}"},
-		"service monitor":           {"monitoring: {serviceMonitor: {enabled: true}}", "ServiceMonitor", "serin-manager", "  endpoints:\n    - {port: metrics, interval: 30s}"},
+		"service monitor":           {"monitoring: {serviceMonitor: {enabled: true}}", "ServiceMonitor", "serin-manager", "- {port: metrics, interval: 30s, honorLabels: true}"},
 		"service to scrape":         {"monitoring: {serviceMonitor: {enabled: true}}", "Service", "serin-manager", "clusterIP: None"},
 		"pods of proxies": {
 			"proxy: {priorityClassName: edge, nodeSelector: {pool: edge}, tolerations: [{key: edge, operator: Exists}], podAnnotations: {a.b/c: 'd \"e\"'}}",
@@ -239,6 +239,36 @@ func TestNetworksThatAreTaken(t *testing.T) {
 	for _, cidr := range []string{"10.0.0.7/32", "0.0.0.0/0", "255.255.255.255/0", "::/0", "fd00::/64", "::1/128", "2001:db8:1:2:3:4:5:6/128"} {
 		if _, err := render(t, "outbound: {allowedCIDRs: ['"+cidr+"']}"); err != nil {
 			t.Errorf("%s: %v", cidr, err)
+		}
+	}
+}
+
+// A monitor that does not honour labels takes the namespace of a series for that of the pod
+// that serves it, so that all alerts and panels would name the operator's namespace.
+func TestTheNamespaceOfASeriesIsNotThatOfItsPod(t *testing.T) {
+	t.Parallel()
+	for name, values := range map[string]string{
+		"pods":        "monitoring: {podMonitor: {enabled: true}}",
+		"services":    "monitoring: {serviceMonitor: {enabled: true}}",
+		"secure pods": "monitoring: {secure: {enabled: true}, podMonitor: {enabled: true}, tokenSecret: {name: a}}",
+	} {
+		text, err := render(t, values, operatorKinds...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := objects(t, text, "PodMonitor")["serin-manager"] + objects(t, text, "ServiceMonitor")["serin-manager"]
+		var monitor struct {
+			Spec struct {
+				Pods     []struct{ HonorLabels bool } `json:"podMetricsEndpoints"`
+				Services []struct{ HonorLabels bool } `json:"endpoints"`
+			}
+		}
+		if err := yaml.Unmarshal([]byte(of), &monitor); err != nil {
+			t.Fatal(err)
+		}
+		endpoints := append(monitor.Spec.Pods, monitor.Spec.Services...)
+		if len(endpoints) != 1 || !endpoints[0].HonorLabels {
+			t.Errorf("%s: %+v", name, endpoints)
 		}
 	}
 }

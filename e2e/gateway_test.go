@@ -39,7 +39,7 @@ func TestGateway(t *testing.T) {
 		s.setImage("v3", "v2")
 		s.follow(shares, v1alpha1.ReasonWaitingForEvidence)
 		s.requireShared()
-		s.abort()
+		s.decide(v1alpha1.ControlAbort)
 		s.follow(shares, v1alpha1.ReasonRolledBack)
 		s.requireRoute(written)
 

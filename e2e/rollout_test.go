@@ -47,11 +47,11 @@ func (s *site) follow(shares *shares, state v1alpha1.Reason) {
 	})
 }
 
-// abort has the release rolled back, as a user would.
-func (s *site) abort() {
+// decide decides about the release, as a user would.
+func (s *site) decide(action v1alpha1.ControlAction) {
 	s.t.Helper()
 	ro := s.rollout()
-	patch := fmt.Appendf(nil, `{"spec":{"control":{"revision":%q,"action":%q}}}`, ro.Status.Canary.Revision, v1alpha1.ControlAbort)
+	patch := fmt.Appendf(nil, `{"spec":{"control":{"revision":%q,"action":%q}}}`, ro.Status.Canary.Revision, action)
 	if err := s.api.Patch(s.t.Context(), ro, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		s.t.Fatal(err)
 	}

@@ -114,11 +114,28 @@ func (s *Stage) InstallRelease(ctx context.Context) error {
 	if err := s.allowPulls(ctx, SystemNamespace); err != nil {
 		return err
 	}
+	return s.release(ctx, "install")
+}
+
+// UpgradeRelease upgrades Serin, or installs it where it is not. More flags go
+// after those of the installation.
+func (s *Stage) UpgradeRelease(ctx context.Context, flags ...string) error {
+	return s.release(ctx, "upgrade", append([]string{"--install"}, flags...)...)
+}
+
+// UninstallRelease removes Serin and leaves what it made, as its documents say for an
+// installation that comes back.
+func (s *Stage) UninstallRelease(ctx context.Context) error {
+	return s.helm(ctx, "uninstall", Release, "--namespace", SystemNamespace, "--no-hooks", "--wait")
+}
+
+// release has Helm bring Serin to the cluster, and waits until it is ready.
+func (s *Stage) release(ctx context.Context, command string, flags ...string) error {
 	args := append([]string{
-		"install", Release, filepath.Join("charts", "serin"), "--namespace", SystemNamespace, "--create-namespace",
+		command, Release, filepath.Join("charts", "serin"), "--namespace", SystemNamespace, "--create-namespace",
 		"--set", "image.tag=dev", "--wait", "--timeout", installLimit.String(),
 	}, s.pullFlags()...)
-	if err := s.helm(ctx, args...); err != nil {
+	if err := s.helm(ctx, append(args, flags...)...); err != nil {
 		return fmt.Errorf("%w\n%s", err, diagnosis.Explain(ctx, s.core))
 	}
 	return nil

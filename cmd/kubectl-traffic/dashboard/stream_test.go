@@ -100,7 +100,13 @@ func (v viewers) Viewer(r *http.Request) (*dashboard.Viewer, error) {
 type listener struct {
 	*testing.T
 	lines *bufio.Scanner
+	// unread are events that came while another was waited for, by their name: nothing says
+	// in which order events of two names come.
+	unread map[string][]string
 }
+
+// patience ends a test that waits for an event that does not come, so that it says so.
+const patience = 2 * time.Minute
 
 // listen opens a stream as a viewer.
 func listen(t *testing.T, v viewers, user, path string) *listener {
@@ -113,7 +119,7 @@ func listenAt(t *testing.T, c clock.WithTicker, v viewers, user, path string) *l
 	server := httptest.NewUnstartedServer(nil)
 	server.Config.Handler = dashboard.NewHandler(dashboard.Options{Viewers: v, Origins: []string{"http://" + server.Listener.Addr().String()}, Clock: c})
 	server.Start()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(func() { cancel(); server.Close() })
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
 	if err != nil {
@@ -127,31 +133,39 @@ func listenAt(t *testing.T, c clock.WithTicker, v viewers, user, path string) *l
 	t.Cleanup(func() { answer.Body.Close() })
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 1<<20)
-	return &listener{t, lines}
+	return &listener{t, lines, map[string][]string{}}
 }
 
 // until reads events of a name until one fits.
 func until[V any](l *listener, event string, fits func(V) bool) V {
 	l.Helper()
-	name := ""
-	for l.lines.Scan() {
-		if after, ok := strings.CutPrefix(l.lines.Text(), "event: "); ok {
-			name = after
-		}
-		data, ok := strings.CutPrefix(l.lines.Text(), "data: ")
-		if !ok || name != event {
-			continue
-		}
+	for {
 		var value V
-		if err := json.Unmarshal([]byte(data), &value); err != nil {
+		if err := json.Unmarshal([]byte(l.next(event)), &value); err != nil {
 			l.Fatal(err)
 		}
 		if fits(value) {
 			return value
 		}
 	}
-	l.Fatalf("the stream ended before the event %s: %v", event, l.lines.Err())
-	panic("not reached")
+}
+
+// next is the next event of a name.
+func (l *listener) next(event string) string {
+	l.Helper()
+	for name := ""; len(l.unread[event]) == 0; {
+		if !l.lines.Scan() {
+			l.Fatalf("the stream ended before the event %s: %v", event, l.lines.Err())
+		}
+		if after, ok := strings.CutPrefix(l.lines.Text(), "event: "); ok {
+			name = after
+		} else if data, ok := strings.CutPrefix(l.lines.Text(), "data: "); ok {
+			l.unread[name] = append(l.unread[name], data)
+		}
+	}
+	first := l.unread[event][0]
+	l.unread[event] = l.unread[event][1:]
+	return first
 }
 
 type rows struct {

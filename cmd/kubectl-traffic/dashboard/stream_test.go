@@ -105,8 +105,8 @@ type listener struct {
 	unread map[string][]string
 }
 
-// patience ends a test that waits for an event that does not come, so that it says so.
-const patience = 2 * time.Minute
+// eventLimit ends a test that waits for an event that does not come, so that it says so.
+const eventLimit = 2 * time.Minute
 
 // listen opens a stream as a viewer.
 func listen(t *testing.T, v viewers, user, path string) *listener {
@@ -119,7 +119,7 @@ func listenAt(t *testing.T, c clock.WithTicker, v viewers, user, path string) *l
 	server := httptest.NewUnstartedServer(nil)
 	server.Config.Handler = dashboard.NewHandler(dashboard.Options{Viewers: v, Origins: []string{"http://" + server.Listener.Addr().String()}, Clock: c})
 	server.Start()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), eventLimit)
 	t.Cleanup(func() { cancel(); server.Close() })
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
 	if err != nil {

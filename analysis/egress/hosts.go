@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -21,6 +22,8 @@ type hostPattern struct {
 	// then begins with a dot.
 	host  string
 	below bool
+	// service is host with the short name of a Service; "" where it would be that of all.
+	service string
 	// port is "" for all.
 	port string
 }
@@ -33,6 +36,7 @@ func ParseHosts(list []string) (Hosts, error) {
 		if !ok {
 			return nil, fmt.Errorf("%q is no host; write for example example.org, *.example.org or 10.0.0.7:9090", short(text))
 		}
+		p.service = service(p.host)
 		hosts = append(hosts, p)
 	}
 	return hosts, nil
@@ -66,15 +70,18 @@ func parseHost(text string) (p hostPattern, ok bool) {
 
 // match is whether a pattern is for a canonical host and a port.
 func (h Hosts) match(host, port string) bool {
-	return slices.ContainsFunc(h, func(p hostPattern) bool {
-		if p.port != "" && p.port != port {
-			return false
-		}
-		if p.below {
-			return strings.HasSuffix(host, p.host) && len(host) > len(p.host)
-		}
-		return p.host == host
-	})
+	return slices.ContainsFunc(h, func(p hostPattern) bool { return p.match(p.host, host, port) })
+}
+
+// match compares a host with one name of the pattern.
+func (p hostPattern) match(name, host, port string) bool {
+	if p.port != "" && p.port != port {
+		return false
+	}
+	if p.below {
+		return strings.HasSuffix(host, name) && len(host) > len(name)
+	}
+	return name == host
 }
 
 // Match is whether a pattern is for the host of a URL.
@@ -108,7 +115,7 @@ func SameHost(a, b string) bool {
 // netip writes it.
 func canonical(host string) string {
 	if a, err := netip.ParseAddr(host); err == nil {
-		return a.Unmap().WithZone("").String()
+		return plain(a).String()
 	}
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
@@ -116,13 +123,15 @@ func canonical(host string) string {
 // matchAny is match for all names of a Service, whichever of them the pattern and the host
 // have. A pattern for all Services has no short name, which would be that of all hosts.
 func (h Hosts) matchAny(host, port string) bool {
-	names := make(Hosts, 0, len(h))
-	for _, p := range h {
-		if p.host = service(p.host); p.host != "" {
-			names = append(names, p)
-		}
-	}
-	return h.match(host, port) || names.match(service(host), port)
+	short := service(host)
+	return h.match(host, port) || slices.ContainsFunc(h, func(p hostPattern) bool {
+		return p.service != "" && p.match(p.service, short, port)
+	})
+}
+
+// matchAddress is whether a pattern is for an address, whatever name led to it.
+func (h Hosts) matchAddress(a netip.Addr, port uint16) bool {
+	return len(h) > 0 && h.match(a.String(), strconv.Itoa(int(port)))
 }
 
 // service is the short name of a Service, "name.namespace"; other names stay as they are.

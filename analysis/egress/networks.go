@@ -2,7 +2,41 @@
 
 package egress
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+)
+
+// mappedBits is the length of ::ffff:0:0/96, whose addresses are those of IPv4.
+const mappedBits = 96
+
+// ParseNetworks reads networks like 10.1.0.0/16 or fd00::/64. One of IPv4 that is written as
+// IPv6, like ::ffff:10.1.0.0/112, is the one of IPv4.
+func ParseNetworks(list []string) ([]netip.Prefix, error) {
+	networks := make([]netip.Prefix, 0, len(list))
+	for _, text := range list {
+		n, err := netip.ParsePrefix(text)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%q is no network like 10.1.0.0/16 or fd00::/64", short(text))
+		case n.Addr().Is4In6() && n.Bits() < mappedBits:
+			return nil, fmt.Errorf("%q holds more than IPv4, of which its address is; write it as IPv4, like 10.1.0.0/16", text)
+		case n.Addr().Is4In6():
+			n = netip.PrefixFrom(n.Addr().Unmap(), n.Bits()-mappedBits)
+		}
+		networks = append(networks, n)
+	}
+	return networks, nil
+}
+
+// OneAddress is the network of an address, in the form in which addresses are compared.
+func OneAddress(a netip.Addr, kind string) Network {
+	a = plain(a)
+	return Network{Prefix: netip.PrefixFrom(a, a.BitLen()), Kind: kind}
+}
+
+// plain is an address without its zone, and as IPv4 where it is a mapped one.
+func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 // reserved are networks that no request may reach, and why.
 var reserved = []Network{
@@ -18,9 +52,13 @@ var reserved = []Network{
 	{netip.MustParsePrefix("::1/128"), "a loopback address"},
 	{netip.MustParsePrefix("fe80::/10"), "a link-local address"},
 	{netip.MustParsePrefix("ff00::/8"), "a multicast address"},
-	{netip.MustParsePrefix("fd00:ec2::/32"), "a metadata address"},    // AWS
-	{netip.MustParsePrefix("fd20:ce::254/128"), "a metadata address"}, // Google Cloud
-	{netip.MustParsePrefix("2001::/32"), "a Teredo address"},          // RFC 4380 hides an IPv4 address in it
+	{netip.MustParsePrefix("fd00:ec2::/32"), "a metadata address"},          // AWS
+	{netip.MustParsePrefix("fd20:ce::254/128"), "a metadata address"},       // Google Cloud
+	{netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128"), "a metadata address"}, // Oracle Cloud
+	{netip.MustParsePrefix("fd00:100::100:200/128"), "a metadata address"},  // Alibaba Cloud
+	{netip.MustParsePrefix("fd00:a9fe:a9fe::1/128"), "a metadata address"},  // Akamai
+	{netip.MustParsePrefix("fd00:42::42/128"), "a metadata address"},        // Scaleway
+	{netip.MustParsePrefix("2001::/32"), "a Teredo address"},                // RFC 4380 hides an IPv4 address in it
 }
 
 // embedding are the networks whose addresses hold an IPv4 address that a gateway

@@ -93,7 +93,7 @@ const (
 // Check returns a RefusedError when no connection may be made to an address. Named is
 // whether the host that led there is one of Only.
 func (p Policy) Check(ctx context.Context, target netip.AddrPort, named bool) error {
-	address := target.Addr().Unmap().WithZone("")
+	address := plain(target.Addr())
 	all := meanings(address)
 	refuse := func(kind, setting string) error {
 		return &RefusedError{Destination: address.String(), Kind: kind, Setting: setting}
@@ -101,6 +101,8 @@ func (p Policy) Check(ctx context.Context, target netip.AddrPort, named bool) er
 	switch {
 	case slices.ContainsFunc(all, func(a netip.Addr) bool { return within(p.Denied.Networks, a) }):
 		return refuse("", settingDeniedCIDRs)
+	case slices.ContainsFunc(all, func(a netip.Addr) bool { return p.Denied.Hosts.matchAddress(a, target.Port()) }):
+		return refuse("", settingDeniedHosts)
 	case !p.Only.empty() && !named && !within(p.Only.Networks, address):
 		return refuse("", settingOnly)
 	case within(p.Allowed, address):
@@ -139,7 +141,7 @@ func (p Policy) cluster(ctx context.Context) (own []Network, err error) {
 			return nil, of.unknown
 		}
 		for _, a := range addresses {
-			own = append(own, Network{Prefix: netip.PrefixFrom(a, a.BitLen()), Kind: of.kind})
+			own = append(own, OneAddress(a, of.kind))
 		}
 	}
 	return own, nil

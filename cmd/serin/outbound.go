@@ -102,12 +102,8 @@ func (o *outboundOptions) policy() (p egress.Policy, err error) {
 		{flagOnlyCIDRs, o.onlyCIDRs, &p.Only.Networks},
 		{flagDeniedCIDRs, o.denyCIDRs, &p.Denied.Networks},
 	} {
-		for _, text := range list.texts {
-			network, err := netip.ParsePrefix(text)
-			if err != nil {
-				return p, fmt.Errorf("--%s: %q is no network like 10.1.0.0/16 or fd00::/64", list.flag, text)
-			}
-			*list.into = append(*list.into, network)
+		if *list.into, err = egress.ParseNetworks(list.texts); err != nil {
+			return p, fmt.Errorf("--%s: %w", list.flag, err)
 		}
 	}
 	if p.Only.Hosts, err = egress.ParseHosts(o.onlyHosts); err != nil {
@@ -121,7 +117,7 @@ func (o *outboundOptions) policy() (p egress.Policy, err error) {
 		if err != nil {
 			return p, fmt.Errorf("--node-addresses: %q is no IP address", text)
 		}
-		p.Refused = append(p.Refused, egress.Network{Prefix: netip.PrefixFrom(address, address.BitLen()), Kind: "an address of a node"})
+		p.Refused = append(p.Refused, egress.OneAddress(address, "an address of a node"))
 	}
 	p.Ports = map[uint16]string{uint16(conf.AgentPort): "the operator's own at its proxies"}
 	return p, nil
@@ -136,8 +132,7 @@ func ownAddresses() (own []egress.Network, err error) {
 	}
 	for _, a := range addresses {
 		if network, err := netip.ParsePrefix(a.String()); err == nil {
-			address := network.Addr().Unmap().WithZone("")
-			own = append(own, egress.Network{Prefix: netip.PrefixFrom(address, address.BitLen()), Kind: "an address of the operator"})
+			own = append(own, egress.OneAddress(network.Addr(), "an address of the operator"))
 		}
 	}
 	return own, nil

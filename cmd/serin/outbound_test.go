@@ -39,6 +39,21 @@ func TestTheFlagsSayWhereRequestsMayGo(t *testing.T) {
 	}
 }
 
+func TestIPv4WrittenAsIPv6IsMeantByTheFlags(t *testing.T) {
+	o := outboundOptions{denyCIDRs: []string{"::ffff:10.9.0.0/112"}, nodes: []string{"::ffff:172.18.0.3"}}
+	policy, err := o.policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, allowed := range map[string]bool{
+		"10.9.1.2": false, "::ffff:10.9.1.2": false, "64:ff9b::10.9.1.2": false, "10.10.0.1": true, "172.18.0.3": false, "172.18.0.4": true,
+	} {
+		if err := policy.Check(t.Context(), netip.AddrPortFrom(netip.MustParseAddr(address), 443), false); (err == nil) != allowed {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
 func TestWrongNetworksAreRefusedWithTheFlagsName(t *testing.T) {
 	for _, test := range []struct {
 		o    outboundOptions
@@ -47,6 +62,7 @@ func TestWrongNetworksAreRefusedWithTheFlagsName(t *testing.T) {
 		{outboundOptions{allowed: []string{"10.0.0.7"}}, "--outbound-allowed-cidrs"},
 		{outboundOptions{onlyCIDRs: []string{"x"}}, "--outbound-only-cidrs"},
 		{outboundOptions{denyCIDRs: []string{"fd00::/129"}}, "--outbound-denied-cidrs"},
+		{outboundOptions{denyCIDRs: []string{"::ffff:10.0.0.0/95"}}, "--outbound-denied-cidrs"},
 		{outboundOptions{onlyHosts: []string{"https://example.org"}}, "--outbound-only-hosts"},
 		{outboundOptions{denyHosts: []string{"*"}}, "--outbound-denied-hosts"},
 		{outboundOptions{nodes: []string{"node-1"}}, "--node-addresses"},

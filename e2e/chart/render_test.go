@@ -190,6 +190,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"address without a length":  {"outbound: {allowedCIDRs: [10.0.0.7]}", "'/outbound/allowedCIDRs/0': '10.0.0.7' does not match pattern"},
 		"address too large":         {"outbound: {allowedCIDRs: [10.0.0.256/32]}", `outbound.allowedCIDRs: "10.0.0.256/32" is no network; write for example 10.0.0.7/32 or fd00::/64`},
 		"denied address too large":  {"outbound: {deniedCIDRs: [10.0.0.256/32]}", `outbound.deniedCIDRs: "10.0.0.256/32" is no network`},
+		"more than IPv4, mapped":    {"outbound: {deniedCIDRs: ['::ffff:10.0.0.0/95']}", `outbound.deniedCIDRs: "::ffff:10.0.0.0/95" holds more than IPv4, of which its address is; write it as IPv4, such as 10.0.0.0/8`},
 		"host with a scheme":        {"outbound: {onlyHosts: ['https://example.org']}", "'/outbound/onlyHosts/0': 'https://example.org' does not match pattern"},
 		"every host":                {"outbound: {deniedHosts: ['*']}", "'/outbound/deniedHosts/0': '*' does not match pattern"},
 		"length too large":          {"networkPolicy: {apiServer: {cidrs: [10.0.0.0/33]}}", `networkPolicy.apiServer.cidrs: "10.0.0.0/33" is no network`},
@@ -236,7 +237,7 @@ func TestTheListsOfDestinationsAreFlags(t *testing.T) {
 
 func TestNetworksThatAreTaken(t *testing.T) {
 	t.Parallel()
-	for _, cidr := range []string{"10.0.0.7/32", "0.0.0.0/0", "255.255.255.255/0", "::/0", "fd00::/64", "::1/128", "2001:db8:1:2:3:4:5:6/128"} {
+	for _, cidr := range []string{"10.0.0.7/32", "0.0.0.0/0", "255.255.255.255/0", "::/0", "fd00::/64", "::1/128", "2001:db8:1:2:3:4:5:6/128", "::ffff:10.0.0.0/104", "0:0:0:0:0:ffff:a00:7/128", "ffff::/16", "64:ff9b::ffff:0:0/32"} {
 		if _, err := render(t, "outbound: {allowedCIDRs: ['"+cidr+"']}"); err != nil {
 			t.Errorf("%s: %v", cidr, err)
 		}

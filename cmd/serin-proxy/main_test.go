@@ -47,7 +47,7 @@ func TestTheDataPlaneHoldsNothingOfTheControlPlane(t *testing.T) {
 	}
 	for _, name := range imported {
 		for _, refused := range []string{
-			"helm.sh/", "github.com/aws/", "github.com/prometheus/prometheus", "github.com/cloudevents/", "k8s.io/apiserver",
+			"helm.sh/", "go.opentelemetry.io/", "github.com/aws/", "github.com/prometheus/prometheus", "github.com/cloudevents/", "k8s.io/apiserver",
 			"k8s.io/apiextensions-apiserver", "github.com/serin-dev/serin/controllers", "github.com/serin-dev/serin/metricsapi",
 		} {
 			if strings.HasPrefix(name, refused) {

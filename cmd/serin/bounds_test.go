@@ -56,7 +56,7 @@ func newRecording(t *testing.T, o managerOptions) *recording {
 	return &recording{Manager: mgr}
 }
 
-// Every controller that is added, also one that is added later, has to be bounded.
+// Every controller that is added, also one that is added later, has to be bounded, and traced.
 func TestEveryControllerIsBounded(t *testing.T) {
 	o := managerOptions{
 		splits:     traffic.Served{Version: splitv1.GroupVersion.Version},
@@ -77,6 +77,9 @@ func TestEveryControllerIsBounded(t *testing.T) {
 		names = append(names, name)
 		if deadline := time.Duration(c.FieldByName("ReconciliationTimeout").Int()); deadline < bounds.Deadline || deadline > 30*time.Minute {
 			t.Errorf("controller %s: a reconcile may take %s", name, deadline)
+		}
+		if do := c.FieldByName("Do").Elem(); do.Type() != reflect.TypeFor[reconcile.Func]() {
+			t.Errorf("controller %s has no traces: its reconciler is a %s", name, do.Type())
 		}
 		limiter, ok := reflect.TypeAssert[workqueue.TypedRateLimiter[reconcile.Request]](c.FieldByName("RateLimiter"))
 		if !ok {

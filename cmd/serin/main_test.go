@@ -28,6 +28,7 @@ func TestCommandLinesRefused(t *testing.T) {
 	}{
 		"an unknown command":           {[]string{"mangaer"}, "unknown command"},
 		"the proxy, another program":   {[]string{"proxy"}, "unknown command"},
+		"traces that go nowhere":       {[]string{"manager", "--proxy-image=a", "--tracing"}, "--tracing: OTEL_EXPORTER_OTLP_ENDPOINT: give the URL"},
 		"metrics of no Service":        {[]string{"metrics", "--namespace=a", "--certificate-secret=b"}, "service"},
 		"metrics without certificate":  {[]string{"metrics", "--namespace=a", "--service=b"}, "certificate-secret"},
 		"metrics with half of one":     {[]string{"metrics", "--namespace=a", "--service=b", "--tls-cert-file=c"}, "tls-private-key-file"},

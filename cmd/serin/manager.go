@@ -29,6 +29,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/build"
 	"github.com/serin-dev/serin/cmd/serin/connect"
+	"github.com/serin-dev/serin/cmd/serin/tracing"
 	"github.com/serin-dev/serin/controllers/admission"
 	"github.com/serin-dev/serin/controllers/freeze"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
@@ -63,8 +64,11 @@ type managerOptions struct {
 	secretNamespaces          []string
 	outbound                  outboundOptions
 	canaryServiceAccount      string
+	tracing                   bool
 	// splits is how the cluster serves TrafficSplits.
 	splits traffic.Served
+	// traces is nil while tracing is off.
+	traces *tracing.Traces
 }
 
 func newManagerCommand() *cobra.Command {
@@ -99,6 +103,7 @@ func (o *managerOptions) bind(flags *pflag.FlagSet) {
 		"name of the ServiceAccount, of the namespace of each CanaryRelease, that Helm is called as; without it, CanaryReleases are not served")
 	flags.DurationVar(&o.window, "window", analysis.WindowLength, "time between two readings of the proxies' counters, which is the length of a window of analysis; 1s to 10s")
 	flags.IntVar(&o.workers, "workers", 8, "number of Rollouts that are reconciled at once")
+	flags.BoolVar(&o.tracing, "tracing", false, "export traces of reconciles and requests by OTLP, as the environment says (OTEL_EXPORTER_OTLP_ENDPOINT and others)")
 	o.admission.bind(flags)
 	o.scope.bind(flags)
 	o.proxyPods.bind(flags)
@@ -123,10 +128,16 @@ func (o *managerOptions) run(ctx context.Context) error {
 	if err := errors.Join(o.scope.check("configuration-namespace", o.configurationNamespaces), o.scope.check("secret-namespace", o.secretNamespaces)); err != nil {
 		return err
 	}
+	stop, err := o.startTraces(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	restConfig, err := connect.Config("serin-manager")
 	if err != nil {
 		return err
 	}
+	o.traces.API(restConfig)
 	cluster, err := discovery.NewDiscoveryClientForConfig(restConfig)
 	if err != nil {
 		return fmt.Errorf("ask what the cluster serves: %w", err)
@@ -194,6 +205,7 @@ func (o *managerOptions) newManager(ctx context.Context, restConfig *rest.Config
 		Scheme: newScheme(o.splits), Logger: ctrl.LoggerFrom(ctx),
 		Metrics:                o.metrics.options(),
 		HealthProbeBindAddress: o.probeAddress,
+		BaseContext:            func() context.Context { return o.traces.Into(context.Background()) },
 		LeaderElection:         o.leaderElect, LeaderElectionID: o.leaderID,
 		LeaderElectionNamespace:       o.leaderNamespace,
 		LeaderElectionReleaseOnCancel: true,

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/serin-dev/serin/cmd/build"
+	"github.com/serin-dev/serin/cmd/serin/tracing"
 	"github.com/serin-dev/serin/skew"
 	"github.com/serin-dev/serin/skew/kinds"
 )
@@ -30,6 +33,30 @@ func checkKinds(ctx context.Context, cluster discovery.OpenAPIV3SchemaInterface,
 		return nil
 	}
 	return errors.New(why + ": upgrade the chart by one minor version at a time, with crds.serin=true or with the definitions of each version")
+}
+
+// traceFlush is how long the end waits for traces that are left to be taken.
+const traceFlush = 3 * time.Second
+
+// startTraces begins to export traces where that is on, until stop is called.
+func (o *managerOptions) startTraces(ctx context.Context) (stop func(), err error) {
+	if !o.tracing {
+		return func() {}, nil
+	}
+	roots, err := publicRoots()
+	if err != nil {
+		return nil, err
+	}
+	if o.traces, err = tracing.Start(ctx, build.Version(), roots); err != nil {
+		return nil, fmt.Errorf("--tracing: %w", err)
+	}
+	return func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), traceFlush)
+		defer cancel()
+		if err := o.traces.Stop(ending); err != nil {
+			ctrllog.FromContext(ctx).Info("The last traces were not exported", "reason", err.Error())
+		}
+	}, nil
 }
 
 // startUp is how long controllers take to read what they watch, and to look at all of it once.

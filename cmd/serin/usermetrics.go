@@ -30,7 +30,7 @@ func (o *managerOptions) addUserMetrics(mgr manager.Manager, measured *sampling.
 		return nil, err
 	}
 	providers := providers.Providers{
-		Caller: caller(policy, roots), Shared: caller(policy.Unlisted(), roots),
+		Caller: o.caller(policy, roots, false), Shared: o.caller(policy.Unlisted(), roots, true),
 		Reader: direct, Writer: direct, Clock: clock.RealClock{},
 		Traffic: func(of resolve.Release) traffic.Windows {
 			key := types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
@@ -42,17 +42,18 @@ func (o *managerOptions) addUserMetrics(mgr manager.Manager, measured *sampling.
 	if err != nil {
 		return nil, err
 	}
-	loop := metrics.New(providers.Build, direct, clock.RealClock{}, metrics.Options{Slots: slots})
+	loop := metrics.New(o.traces.Metrics(providers.Build), direct, clock.RealClock{}, metrics.Options{Slots: slots})
 	if err := mgr.Add(loop); err != nil {
 		return nil, fmt.Errorf("add the metrics of users: %w", err)
 	}
 	return loop, nil
 }
 
-// caller makes the calls of metrics, with connections of its own.
-func caller(policy egress.Policy, roots *x509.CertPool) *fetch.Caller {
+// caller makes the calls of metrics, with connections of its own. Only the cluster's own systems
+// are told of traces.
+func (o *managerOptions) caller(policy egress.Policy, roots *x509.CertPool, shared bool) *fetch.Caller {
 	return &fetch.Caller{
-		HTTP:      egress.NewClient(policy, egress.Options{Timeout: connectTimeout, Roots: roots, KeepAlive: true}),
+		HTTP:      o.traces.Outbound(egress.NewClient(policy, egress.Options{Timeout: connectTimeout, Roots: roots, KeepAlive: true}), shared),
 		UserAgent: "serin/" + build.Version(),
 	}
 }

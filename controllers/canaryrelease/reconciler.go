@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/controllers/kit/shell"
+	"github.com/serin-dev/serin/controllers/kit/tracing"
 	"github.com/serin-dev/serin/controllers/release/helmrelease"
 )
 
@@ -92,7 +94,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if failed != nil {
 		log.FromContext(ctx).Error(failed, "Could not observe", "CanaryRelease", klog.KObj(cr))
 	}
+	_, deciding := tracing.Start(ctx, "decide")
 	d := helmrelease.Decide(s.Observation)
+	deciding.End()
+	if d.Status.Release != nil {
+		tracing.Note(ctx, tracing.Revision, strconv.Itoa(int(d.Status.Release.Revision)))
+	}
 	if err := r.report(brief, s, d); err != nil {
 		return shell.Retry(err)
 	}
@@ -142,7 +149,7 @@ func (r *Reconciler) report(ctx context.Context, s observation, d helmrelease.De
 func (r *Reconciler) act(ctx context.Context, s observation, actions []kit.Action) error {
 	for _, a := range actions {
 		log.FromContext(ctx).V(1).Info("Acting", "CanaryRelease", klog.KObj(s.CanaryRelease), "action", a.String())
-		if err := r.apply(ctx, s, a); err != nil {
+		if err := tracing.Act(ctx, a, func(ctx context.Context) error { return r.apply(ctx, s, a) }); err != nil {
 			if !apierrors.IsConflict(err) && !errors.Is(err, errAgain) {
 				r.reporter().Record(s.CanaryRelease, corev1.EventTypeWarning, "ActionFailed", fmt.Sprintf("Could not %s: %s", a, safe(err)))
 			}

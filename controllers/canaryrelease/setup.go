@@ -20,6 +20,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
+	"github.com/serin-dev/serin/controllers/kit/tracing"
 )
 
 // upgradeDeadline is that of a reconcile in which Helm upgrades. Helm waits for each hook of
@@ -42,7 +43,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Watches(&appsv1.ReplicaSet{}, all).
 		Watches(&splitv1.TrafficSplit{}, own).
 		Watches(&discoveryv1.EndpointSlice{}, own). // they have the labels of their Service
-		WithOptions(options).Complete(r)
+		WithOptions(options).Complete(tracing.Reconciler("canaryrelease", r))
 }
 
 // byLabel finds the CanaryRelease that an object was made for.

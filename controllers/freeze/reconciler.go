@@ -17,6 +17,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
+	"github.com/serin-dev/serin/controllers/kit/tracing"
 	"github.com/serin-dev/serin/schedule"
 )
 
@@ -40,7 +41,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return builder.ControllerManagedBy(mgr).Named("freeze").
 		For(&v1alpha1.Freeze{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(bounds.Options(1)).
-		Complete(r)
+		Complete(tracing.Reconciler("freeze", r))
 }
 
 // Reconcile writes the status when it changes, and looks again when it will change.

@@ -8,6 +8,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -41,6 +42,14 @@ type answer struct {
 	message string
 	// retryAfter is how long the endpoint wants to be left alone.
 	retryAfter time.Duration
+}
+
+// err is why an attempt failed.
+func (a answer) err() error {
+	if a.outcome == Failed {
+		return errors.New(a.message)
+	}
+	return nil
 }
 
 func newCaller(secrets client.Reader, policy egress.Policy, o Options) *caller {

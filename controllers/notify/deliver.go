@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/serin-dev/serin/controllers/kit/tracing"
 )
 
 // spread is how much of a delay is added to it at random, at most.
@@ -20,7 +22,11 @@ func (s *Sender) deliver(ctx context.Context, d *delivery) {
 		return
 	}
 	started := s.clock.Now()
-	a := s.caller.call(ctx, d.rollout.Namespace, d.request)
+	calling, span := tracing.Background(ctx, "notify", d.rollout)
+	tracing.Note(calling, tracing.Host, hostOf(d.request.Endpoint.URL))
+	a := s.caller.call(calling, d.rollout.Namespace, d.request)
+	tracing.Note(calling, tracing.Result, a.outcome.String())
+	tracing.End(span, a.err())
 	if ctx.Err() != nil { // forgotten, or the end: that says nothing about the endpoint
 		s.giveUp(d)
 		return

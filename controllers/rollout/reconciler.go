@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -24,6 +25,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/debounce"
 	"github.com/serin-dev/serin/controllers/kit/shell"
+	"github.com/serin-dev/serin/controllers/kit/tracing"
 	"github.com/serin-dev/serin/controllers/release"
 	"github.com/serin-dev/serin/controllers/release/state"
 	"github.com/serin-dev/serin/controllers/rollout/contents"
@@ -127,7 +129,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Could not observe", "Rollout", klog.KObj(ro))
 	}
+	_, deciding := tracing.Start(ctx, "decide")
 	d := release.Decide(s.Observation)
+	deciding.End()
+	describe(ctx, &d.Status)
 	r.memory.decided(req.NamespacedName, d.After, d.Outage)
 	if err := r.report(ctx, ro, stored, d); err != nil {
 		return shell.Retry(err)
@@ -143,6 +148,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return shell.Retry(err)
 	}
 	return reconcile.Result{RequeueAfter: sooner(d.After, s.recheck)}, err
+}
+
+// describe has the trace say which release is reconciled, and where it stands.
+func describe(ctx context.Context, status *v1alpha1.RolloutStatus) {
+	version := status.Canary
+	if version == nil {
+		version = status.Stable
+	}
+	if version != nil {
+		tracing.Note(ctx, tracing.Revision, version.Revision)
+	}
+	if ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		tracing.Note(ctx, tracing.State, ready.Reason)
+	}
 }
 
 // forget is called when a Rollout is gone. What is left of it has the memory stay.
@@ -228,7 +247,7 @@ func (r *Reconciler) measure(ctx context.Context, s *snapshot, d state.Decision)
 func (r *Reconciler) act(ctx context.Context, s snapshot, actions []kit.Action) error {
 	for _, a := range actions {
 		log.FromContext(ctx).V(1).Info("Acting", "Rollout", klog.KObj(s.Rollout), "action", a.String())
-		if err := r.apply(ctx, s, a); err != nil {
+		if err := tracing.Act(ctx, a, func(ctx context.Context) error { return r.apply(ctx, s, a) }); err != nil {
 			if !apierrors.IsConflict(err) {
 				r.reporter().Record(s.Rollout, corev1.EventTypeWarning, "ActionFailed", fmt.Sprintf("Could not %s: %v", a, err))
 			}

@@ -82,7 +82,7 @@ func objects() []client.Object {
 	return []client.Object{d, rs, svc, ro}
 }
 
-func testScheme(t *testing.T) *runtime.Scheme {
+func testScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, splitv1.AddToScheme} {
@@ -99,13 +99,13 @@ type noMetrics struct{ UserMetrics }
 func (noMetrics) Forget(types.NamespacedName) {}
 
 // newReconciler has a client that fails as told and records what is written.
-func newReconciler(t *testing.T, fail func(call string) error) (*Reconciler, client.Client, *[]string) {
+func newReconciler(t testing.TB, fail func(call string) error) (*Reconciler, client.Client, *[]string) {
 	t.Helper()
 	return newReconcilerOf(t, fail, objects()...)
 }
 
 // newReconcilerOf is newReconciler with other objects.
-func newReconcilerOf(t *testing.T, fail func(call string) error, existing ...client.Object) (*Reconciler, client.Client, *[]string) {
+func newReconcilerOf(t testing.TB, fail func(call string) error, existing ...client.Object) (*Reconciler, client.Client, *[]string) {
 	t.Helper()
 	writes := &[]string{}
 	check := func(verb string, obj any) error {

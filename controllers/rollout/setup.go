@@ -26,6 +26,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
+	"github.com/serin-dev/serin/controllers/kit/tracing"
 	"github.com/serin-dev/serin/controllers/rollout/contents"
 	"github.com/serin-dev/serin/controllers/sampling/templates"
 )
@@ -105,7 +106,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		b = b.Watches(&v1alpha1.CanaryRelease{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimCanaryRelease(o.GetName()) }))).
 			Watches(&v1alpha1.CanaryRelease{}, handler.EnqueueRequestsFromMapFunc(rolloutByDelegation))
 	}
-	c, err := b.Build(r)
+	c, err := b.Build(tracing.Reconciler("rollout", r))
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/shell"
+	"github.com/serin-dev/serin/controllers/kit/tracing"
 	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/traffic"
@@ -29,7 +30,7 @@ import (
 // act carries the actions out in order and stops at the first that fails.
 func (r *Reconciler) act(ctx context.Context, o *observation, actions []kit.Action) error {
 	for _, action := range actions {
-		if err := r.apply(ctx, o, action); err != nil {
+		if err := tracing.Act(ctx, action, func(ctx context.Context) error { return r.apply(ctx, o, action) }); err != nil {
 			return fmt.Errorf("%s: %w", action, err)
 		}
 		log.FromContext(ctx).Info(action.String(), "TrafficSplit", klog.KObj(o.Split))

@@ -18,6 +18,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/kit/debounce"
+	"github.com/serin-dev/serin/controllers/kit/tracing"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 )
 
@@ -67,7 +68,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.forget(req.NamespacedName)
 		return settle(ctx, ctrl.Result{}, r.clearOrphans(ctx, req.NamespacedName))
 	}
+	_, deciding := tracing.Start(ctx, "decide")
 	decision := plan.Decide(o.Observation)
+	deciding.End()
 	if report := decision.Report; report != nil {
 		report.Distribution = plan.Distribute(o.placed)
 		r.settling.note(req.NamespacedName, report.Confirmed)

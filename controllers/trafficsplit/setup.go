@@ -26,6 +26,7 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
+	"github.com/serin-dev/serin/controllers/kit/tracing"
 	"github.com/serin-dev/serin/controllers/trafficsplit/endpoints"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/resolve"
@@ -184,7 +185,7 @@ func (r *Reconciler) setup(ctx context.Context, mgr ctrl.Manager) error {
 	if err := r.watchSurroundings(mgr.GetScheme(), b); err != nil {
 		return err
 	}
-	return b.Complete(r)
+	return b.Complete(tracing.Reconciler("trafficsplit", r))
 }
 
 // watchGroups watches HTTPRouteGroups if the cluster has them: a mesh may have

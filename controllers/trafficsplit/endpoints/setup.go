@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/serin-dev/serin/controllers/kit/bounds"
+	"github.com/serin-dev/serin/controllers/kit/tracing"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -27,7 +28,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(splitOfSlice)).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.splitsOfService)).
 		WithOptions(options).
-		Complete(r)
+		Complete(tracing.Reconciler("proxyendpoints", r))
 }
 
 // splitOf maps a pod or an EndpointSlice of proxies to their split.

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gotest.tools/gotestsum/testjson"
@@ -154,7 +154,9 @@ func (r Runner) command(ctx context.Context, step Step) *exec.Cmd {
 		cgo = "CGO_ENABLED=1"
 	}
 	command.Env = slices.Concat(r.Environment, []string{"GOFLAGS=-trimpath", "GOWORK=off", cgo})
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	// What a command has started is interrupted with it: go test alone waits for its tests.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
 	command.WaitDelay = interruptGrace
 	return command
 }

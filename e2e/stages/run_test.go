@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,6 +52,29 @@ func TestNothingBeginsAfterAnInterrupt(t *testing.T) {
 	cancel()
 	var out bytes.Buffer
 	if results := newRunner(t, &out).Run(ctx, []Stage{{Name: "only", Steps: []Step{{Name: "work", Args: []string{"true"}}}}}); len(results) != 0 {
+		t.Errorf("results: %+v", results)
+	}
+}
+
+// TestAnInterruptEndsWhatACommandStarted: go test, when it alone is told to end, waits for the
+// test that it has started.
+func TestAnInterruptEndsWhatACommandStarted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	started := filepath.Join(t.TempDir(), "started")
+	if err := syscall.Mkfifo(started, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer cancel()
+		if _, err := os.ReadFile(started); err != nil {
+			t.Error(err)
+		}
+	}()
+	var out bytes.Buffer
+	begin := "sh -c 'echo > " + started + "; exec sleep 3600'; echo the command went on"
+	results := newRunner(t, &out).Run(ctx, []Stage{{Name: "only", Steps: []Step{{Name: "wait", Args: []string{"sh", "-c", begin}}}}})
+	if len(results) != 1 || len(results[0].Failed) != 1 || !strings.Contains(strings.Join(results[0].Failed[0].Output, ""), "signal: interrupt") {
 		t.Errorf("results: %+v", results)
 	}
 }

@@ -328,7 +328,7 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *snapshot) error {
 		return nil
 	}
 	i := slices.IndexFunc(s.ReplicaSets, func(rs kit.ReplicaSet) bool {
-		return rs.Owner == kit.OwnerSerin && rs.Current && rs.Existing > 0 && rs.Available == 0
+		return rs.Owner == kit.OwnerSerin && rs.Current && rs.Replicas > 0 && rs.Available == 0
 	})
 	if i < 0 {
 		return nil
@@ -358,31 +358,19 @@ func containersReady(pod corev1.Pod) bool {
 
 // replaced reports whether a canary whose weight is live since some time has no available pod
 // because its pods were taken away from it, as the drain of a node does: all that are to stay
-// were created since, and none of them has crashed. When none is there yet, one that goes must
-// say that it was evicted. A zero time tells of no weight, so that no pod was created since.
+// were created since, and none of them has crashed. Where none is to stay, the ReplicaSet is about
+// to make others. A pod that its kubelet evicted, because the node had no memory or disk left, has
+// failed and is still there: that may be its own fault. A zero time tells of no weight, so that no
+// pod was created since.
 func replaced(pods []corev1.Pod, live time.Time) bool {
-	stay := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool {
-		return !pod.DeletionTimestamp.IsZero() || pod.Status.Phase == corev1.PodFailed
-	})
-	if len(stay) == 0 {
-		return slices.ContainsFunc(pods, evicted)
-	}
-	return !slices.ContainsFunc(stay, func(pod corev1.Pod) bool {
-		return live.IsZero() || !pod.CreationTimestamp.After(live) || crashed(pod)
+	return !slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp.IsZero() && (live.IsZero() || !pod.CreationTimestamp.After(live) || crashed(pod))
 	})
 }
 
-// evicted reports whether a pod was evicted or preempted. That its kubelet did so, because the
-// node had no memory or disk left, may be the pod's own fault.
-func evicted(pod corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason != corev1.PodReasonTerminationByKubelet
-	})
-}
-
-// crashed reports whether a container of a pod has ended.
+// crashed reports whether a pod, or a container of it, has ended.
 func crashed(pod corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+	return pod.Status.Phase == corev1.PodFailed || slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		return c.RestartCount > 0 || c.State.Terminated != nil
 	})
 }

@@ -78,11 +78,18 @@ func (l *load) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func serveLoad(t *testing.T) *load {
 	t.Helper()
 	l := &load{pods: map[string]int64{}}
+	serveAPI(t, loadGroup, loadVersion, l)
+	return l
+}
+
+// serveAPI makes the API server pass the requests for a group on to this process.
+func serveAPI(t *testing.T, group, version string, handler http.Handler) {
+	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(ownAddress(t).String(), "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(l)
+	server := httptest.NewUnstartedServer(handler)
 	if err := server.Listener.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,52 +97,45 @@ func serveLoad(t *testing.T) *load {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	address := listener.Addr().(*net.TCPAddr)
-	port := int64(address.Port)
+	port, name := int64(address.Port), strings.ReplaceAll(group, ".", "-")
 	local := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "load", Namespace: operatorSpace},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: operatorSpace},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: int32(port)}}},
 	}
-	createForTest(t, (&replica{address: address}).endpoints(local.Name))
-	api := &unstructured.Unstructured{Object: map[string]any{
+	createForTest(t, (&replica{address: address}).endpoints(name))
+	createForTest(t, local)
+	createForTest(t, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-		"metadata": map[string]any{"name": loadVersion + "." + loadGroup},
+		"metadata": map[string]any{"name": version + "." + group},
 		"spec": map[string]any{
-			"group": loadGroup, "version": loadVersion, "insecureSkipTLSVerify": true,
+			"group": group, "version": version, "insecureSkipTLSVerify": true,
 			"groupPriorityMinimum": int64(100), "versionPriority": int64(100),
-			"service": map[string]any{"namespace": operatorSpace, "name": "load", "port": port},
+			"service": map[string]any{"namespace": operatorSpace, "name": name, "port": port},
 		},
-	}}
-	for _, o := range []client.Object{local, api} {
-		if err := admin.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := admin.Delete(context.WithoutCancel(t.Context()), o); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	return l
+	}})
 }
 
 // autoscaled lets the real HorizontalPodAutoscaler scale the website by the load.
 func autoscaled(c *cast) {
-	quick := int32(0)
-	c.extras = append(c.extras, &autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Name: "website"},
-		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "website"},
-			MinReplicas:    new(int32(1)), MaxReplicas: 10,
-			Metrics: []autoscalingv2.MetricSpec{{
-				Type: autoscalingv2.ExternalMetricSourceType,
-				External: &autoscalingv2.ExternalMetricSource{
-					Metric: autoscalingv2.MetricIdentifier{Name: "pods-needed"},
-					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: new(resource.MustParse("1"))},
-				},
-			}},
-			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: &quick}},
+	c.extras = append(c.extras, scaledBy("website", autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ExternalMetricSourceType,
+		External: &autoscalingv2.ExternalMetricSource{
+			Metric: autoscalingv2.MetricIdentifier{Name: "pods-needed"},
+			Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: new(resource.MustParse("1"))},
 		},
-	})
+	}))
+}
+
+// scaledBy is an autoscaler of a Deployment by one metric.
+func scaledBy(name string, metric autoscalingv2.MetricSpec) *autoscalingv2.HorizontalPodAutoscaler {
+	return &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			MinReplicas:    new(int32(1)), MaxReplicas: 10, Metrics: []autoscalingv2.MetricSpec{metric},
+			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: new(int32(0))}},
+		},
+	}
 }
 
 // scaled waits until both versions have this many pods.

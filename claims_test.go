@@ -151,3 +151,42 @@ func TestEveryPromiseNamesWhatShowsIt(t *testing.T) {
 		t.Errorf("%s has %d promises: its table has another form", page, len(rows))
 	}
 }
+
+var (
+	// absolute is a word that promises something without exception.
+	absolute = regexp.MustCompile(`(?i)\b(?:never|always|exactly)\b`)
+	// passage is a paragraph, a row of a table or an item of a list.
+	passage = regexp.MustCompile(`\n\s*\n|\n\s*(?:[*|]|\d+\.) `)
+	// unpromised are pages of what was, and pages that are generated.
+	unpromised = regexp.MustCompile(`^docs/(?:decisions|reference|benchmarks|lint)/|^docs/kubectl-traffic/kubectl_`)
+	// shown is what a passage shows a promise by: a test, a command, or a row of the promises.
+	shown = regexp.MustCompile(namedTest.String() + "|`make [a-z]|promises\\.md")
+)
+
+// TestWhatIsPromisedWithoutExceptionIsShown: a sentence of README.md or docs with "never", "always" or "exactly"
+// has what shows it in the same paragraph, or is rewritten to say less.
+func TestWhatIsPromisedWithoutExceptionIsShown(t *testing.T) {
+	pages := 0
+	for _, file := range sources(t, ".md") {
+		if file != "README.md" && !strings.HasPrefix(file, "docs/") || unpromised.MatchString(file) {
+			continue
+		}
+		pages++
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range passage.Split(fenced.ReplaceAllString(string(content), ""), -1) {
+			said := linkTarget.ReplaceAllString(span.ReplaceAllString(text, ""), "]")
+			if word := absolute.FindString(said); word != "" && !shown.MatchString(text) {
+				t.Errorf("%s: %q has neither a test nor a command that shows it: %s", file, word, strings.Join(strings.Fields(text), " "))
+			}
+		}
+	}
+	if pages < 40 {
+		t.Errorf("%d pages were read", pages)
+	}
+}
+
+// linkTarget is where a link leads, whose words are those of another page.
+var linkTarget = regexp.MustCompile(`\]\([^)]*\)`)

@@ -73,6 +73,29 @@ func (h *Histogram) Bound(percent, requests int64) (float64, bool) {
 	return 0, false
 }
 
+// Quantile estimates the latency in seconds that a share of the timed requests, from 0 to 1, did not
+// exceed, where requests is the number of requests of the variant: by linear interpolation inside a bucket,
+// as histogram_quantile of Prometheus does. It is false when none was timed, or when the answer lies
+// beyond the last bound.
+func (h *Histogram) Quantile(share float64, requests int64) (float64, bool) {
+	total := float64(h.Total(requests))
+	var count, lower float64
+	for i, bound := range h.LE {
+		upTo := float64(h.Counts[i])
+		switch rank := share * total; {
+		case total == 0:
+			return 0, false
+		case upTo < rank:
+			count, lower = upTo, bound
+		case bound <= 0 || upTo <= count:
+			return bound, true
+		default:
+			return lower + (bound-lower)*(rank-count)/(upTo-count), true
+		}
+	}
+	return 0, false
+}
+
 func (h *Histogram) validate(requests int64) error {
 	bounds := len(h.LE)
 	switch len(h.Counts) {

@@ -103,6 +103,30 @@ func TestABoundIsTheLeastThatEnoughRequestsMeet(t *testing.T) {
 	}
 }
 
+func TestAQuantileIsEstimatedInsideItsBucket(t *testing.T) {
+	timed := &analysis.Histogram{LE: []float64{0.1, 1}, Counts: []int64{50, 99}}
+	for name, test := range map[string]struct {
+		hist     *analysis.Histogram
+		share    float64
+		requests int64
+		want     float64
+		found    bool
+	}{
+		"on a bound":            {timed, 0.5, 100, 0.1, true},
+		"in the first bucket":   {timed, 0.25, 100, 0.05, true},
+		"in the last bucket":    {timed, 0.745, 100, 0.55, true},
+		"beyond the last":       {timed, 1, 100, 0, false},
+		"of those timed":        {&analysis.Histogram{LE: []float64{0.1, 1}, Counts: []int64{5, 9, 10}}, 0.5, 100, 0.1, true},
+		"an empty first bucket": {&analysis.Histogram{LE: []float64{0.1, 1}, Counts: []int64{0, 10}}, 0, 10, 0.1, true},
+		"a bound of zero":       {&analysis.Histogram{LE: []float64{0, 1}, Counts: []int64{5, 10}}, 0.25, 10, 0, true},
+		"none was timed":        {&analysis.Histogram{LE: []float64{1}, Counts: []int64{0, 0}}, 0.5, 100, 0, false},
+	} {
+		if got, found := test.hist.Quantile(test.share, test.requests); math.Abs(got-test.want) > 1e-12 || found != test.found {
+			t.Errorf("%s: %v, %v", name, got, found)
+		}
+	}
+}
+
 // The variants are written as recorded windows are: see docs/analysis.md.
 func TestVariantsAreReadFromRecordedWindows(t *testing.T) {
 	const line = `{"weight": 20, "canary": {"requests": 512, "failures": 3, "latency": {"le": [0.1, 0.5], "counts": [400, 500]}}, "stable": {"requests": 2048, "failures": 9}}`

@@ -290,7 +290,8 @@ func TestTheRecordingOfAReleaseIsDrawnAndReadAsATable(t *testing.T) {
 	state, r := judge.State{}, rand.New(rand.NewPCG(1, 2))
 	for i := range 60 {
 		w := analysis.Window{Start: began.Add(time.Duration(5*i) * time.Second), End: began.Add(time.Duration(5*i+5) * time.Second), Weight: 20}
-		w.Canary, w.Stable = analysis.Variant{Requests: 100}, analysis.Variant{Requests: 400}
+		w.Canary = analysis.Variant{Requests: 100, Latency: &analysis.Histogram{LE: []float64{0.1, 0.2, 0.4}, Counts: []int64{45, 90, 100}}}
+		w.Stable = analysis.Variant{Requests: 400, Latency: &analysis.Histogram{LE: []float64{0.1, 0.2, 0.4}, Counts: []int64{200, 390, 400}}}
 		for range 100 {
 			if r.Float64() < 0.002+float64(i/40)*0.02 {
 				w.Canary.Failures++
@@ -316,8 +317,9 @@ func TestTheRecordingOfAReleaseIsDrawnAndReadAsATable(t *testing.T) {
 	}
 	tab := s.openDashboard("", "website")
 	tab.shows("Recording of revision 7f9c6d5b4")
-	tab.until("both charts are drawn", `[...document.querySelectorAll(".chart canvas")].filter(c => c.width > 100).length === 2`)
-	tab.until("the chart says what it shows", `document.querySelector(".chart").ariaLabel.startsWith("At the end the canary fails")`)
+	tab.until("the charts are drawn", `[...document.querySelectorAll(".chart canvas")].filter(c => c.width > 100).length === 3`)
+	tab.until("the chart says what it shows", `document.querySelector(".chart").ariaLabel.startsWith("At the end the canary fails") && document.querySelector(".chart").ariaLabel.endsWith("would have been rolled back")`)
+	tab.until("the chart of latencies too", `document.querySelectorAll(".chart")[1].ariaLabel === "At the end the canary is slower than stable by 11.1 ms (p50), 105.3 ms (p95), 60.0 ms (p99)"`)
 	tab.unfold("As a table")
 	tab.until("each window is a row", `document.querySelectorAll("[aria-labelledby=recording] .long tbody tr").length === 60`)
 	tab.accessible("recording")

@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -35,7 +36,7 @@ const watchFrames = `(() => {
 	}).observe({entryTypes: ["longtask"]});
 	const parse = JSON.parse;
 	JSON.parse = text => {
-		if (!window.dataAt && text.length > 100000) window.dataAt = performance.now();
+		if (!window.dataAt && text.length > 50000) window.dataAt = performance.now();
 		return parse(text);
 	};
 	const look = () => {
@@ -68,6 +69,9 @@ func TestManyRolloutsAreDrawnAsTheyAreSeen(t *testing.T) {
 	}
 	tab := s.openDashboard("")
 	call(tab, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: watchFrames})
+	if *fleetSize < large {
+		call(tab, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: watchRows})
+	}
 	tab.do(chromedp.Navigate(tab.origin+"/#/?namespace="+s.namespace), chromedp.Reload())
 	tab.until("all are counted", fmt.Sprintf(`document.querySelector(".title p").textContent.replace(",", "").startsWith("%d in the namespace")`, *fleetSize))
 	tab.do(chromedp.Focus(chromedp.CSS(`.body .row a[tabindex="0"]`)), chromedp.KeyEvent(kb.End))
@@ -77,7 +81,55 @@ func TestManyRolloutsAreDrawnAsTheyAreSeen(t *testing.T) {
 	}
 	if *fleetSize >= large {
 		s.measureFleet(tab)
+		return
 	}
+	tab.do(chromedp.KeyEvent(kb.Home))
+	tab.until("the first row has the focus", `document.activeElement.closest(".row")?.ariaRowIndex === "2"`)
+	ask[any](tab, watchAgain)
+	s.changeSeen(tab, 3, "41.1", "the row that has changed")
+	s.changeSeen(tab, 99, "", "no row, since it is not seen") // is drawn no earlier than the next one
+	s.changeSeen(tab, 6, "52.2", "the other row that has changed")
+}
+
+// watchRows notes which rows are drawn, by what only drawing them reads, and which are looked at in
+// order to sort them.
+const watchRows = `(() => {
+	window.drawn = []; window.looked = new Set();
+	const parse = JSON.parse;
+	JSON.parse = text => {
+		const value = parse(text);
+		if (Array.isArray(value?.rows)) value.rows = value.rows.map(row => new Proxy(row, {get: (of, name) => {
+			if (name === "message") window.drawn.push(of.name);
+			if (name === "namespace") window.looked.add(of.name);
+			return of[name];
+		}}));
+		return value;
+	};
+})()`
+
+// watchAgain forgets the rows so far, once they are drawn.
+const watchAgain = `new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r))).then(() => { drawn = []; looked.clear(); return 0; })`
+
+// changeSeen changes the evidence of a Rollout and checks that no row but its own is drawn again.
+func (s *scene) changeSeen(tab *tab, i int, evidence, what string) {
+	s.Helper()
+	name := fmt.Sprintf("website-%04d", i)
+	if err := s.changeRow(s.Context(), i, cmp.Or(evidence, "1")); err != nil {
+		s.Fatal(err)
+	}
+	if evidence == "" {
+		return
+	}
+	tab.until("the evidence is drawn", fmt.Sprintf(`[...document.querySelectorAll(".body .row")].some(r => r.innerText.includes(%q))`, evidence+" of"))
+	for _, drawn := range ask[[]string](tab, `drawn`) {
+		if drawn != name {
+			s.Errorf("%s is drawn, not only %s", drawn, what)
+		}
+	}
+	if looked := ask[int](tab, `looked.size`); looked > 45 {
+		s.Errorf("%d of %d rows are looked at, of which one has changed", looked, *fleetSize)
+	}
+	ask[any](tab, watchAgain)
 }
 
 // measureFleet changes 50 Rollouts a second and prints what that costs the browser, after as long a time without changes: what happens then too is the machine's doing.

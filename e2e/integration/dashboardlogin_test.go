@@ -4,6 +4,7 @@ package integration
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -318,6 +319,19 @@ func TestAServiceAccountLogsInWithItsToken(t *testing.T) {
 	}
 }
 
+// wideGaps are stretches of a page from its upper edge to its last button in which nothing is.
+const wideGaps = `(() => {
+	const seen = [...document.querySelectorAll("header a, header button, main h1, main p, main a, main label span, main input, main button")]
+		.map(e => ({what: e.innerText || e.name, at: e.getBoundingClientRect()})).filter(s => s.at.height).sort((a, b) => a.at.top - b.at.top);
+	const gaps = [];
+	let end = 0, before = "the edge";
+	for (const s of seen) {
+		if (s.at.top - end > 40) gaps.push("nothing is between " + before + " and " + s.what + ", " + Math.round(s.at.top - end) + " pixels");
+		if (s.at.bottom > end) [end, before] = [s.at.bottom, s.what];
+	}
+	return gaps;
+})()`
+
 func TestAUserLogsInSeesTheFleetAndLogsOutInTheBrowser(t *testing.T) {
 	t.Parallel()
 	s := fleetOf(t)
@@ -329,6 +343,14 @@ func TestAUserLogsInSeesTheFleetAndLogsOutInTheBrowser(t *testing.T) {
 	tab.do(chromedp.Navigate(page))
 	tab.shows("Log in with the provider")
 	tab.accessible("login")
+	for _, width := range []int64{390, 360} {
+		tab.do(chromedp.EmulateViewport(width, 780))
+		for _, gap := range ask[[]string](tab, wideGaps) {
+			t.Errorf("at a width of %d pixels: %s", width, gap)
+		}
+		tab.picture(fmt.Sprint("login-", width))
+	}
+	tab.do(chromedp.EmulateViewport(1280, 860))
 	tab.do(chromedp.SendKeys(chromedp.CSS(`input[name=token]`), "AAAA"))
 	tab.press("Log in with the token")
 	tab.shows("The API server does not accept this token")

@@ -16,14 +16,29 @@ import (
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/view"
 )
 
-// recordingOf reads the recording of the release that the Rollout shows: of its canary, or
+// recordings keeps the recording that was read last, which takes a moment to judge again.
+type recordings struct {
+	stored string
+	made   *view.Recording
+}
+
+// of reads the recording of the release that the Rollout shows: of its canary, or
 // else of the last one that ended. It is nil where nothing is recorded.
-func recordingOf(ctx context.Context, api client.Reader, ro *v1alpha1.Rollout) (*view.Recording, error) {
-	stored, err := stored(ctx, api, ro)
-	if stored == "" || err != nil {
+func (k *recordings) of(ctx context.Context, api client.Reader, ro *v1alpha1.Rollout) (*view.Recording, error) {
+	now, err := stored(ctx, api, ro)
+	switch {
+	case err != nil:
 		return nil, err
+	case now == "":
+		*k = recordings{}
+	case now != k.stored:
+		made, err := view.MakeRecording(now)
+		if err != nil {
+			return nil, err
+		}
+		*k = recordings{now, made}
 	}
-	return view.MakeRecording(stored)
+	return k.made, nil
 }
 
 // stored is a recording as it is stored; "" without one.

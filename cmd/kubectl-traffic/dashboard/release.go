@@ -30,8 +30,9 @@ func (s *server) release(w http.ResponseWriter, r *http.Request, v *Viewer) {
 	one := followOne[*v1alpha1.Rollout](ctx, s, v, rollouts, keyIn(r))
 	out := newStream(w)
 	var shown, recorded news
+	var kept recordings
 	s.pump(ctx, out, one.wake, func() error {
-		update, recording := s.updateOf(ctx, v, one)
+		update, recording := s.updateOf(ctx, v, one, &kept)
 		if update == nil || ctx.Err() != nil {
 			return nil
 		}
@@ -84,13 +85,13 @@ type releaseUpdate struct {
 }
 
 // updateOf is nil while nothing is known.
-func (s *server) updateOf(ctx context.Context, v *Viewer, one *oneStore[*v1alpha1.Rollout]) (*releaseUpdate, *view.Recording) {
+func (s *server) updateOf(ctx context.Context, v *Viewer, one *oneStore[*v1alpha1.Rollout], kept *recordings) (*releaseUpdate, *view.Recording) {
 	ro, wrong, some := one.known()
 	switch {
 	case ro != nil:
 		ctx, cancel := context.WithTimeout(ctx, readTimeout)
 		defer cancel()
-		sources, recording := s.gather(ctx, v, ro)
+		sources, recording := s.gather(ctx, v, ro, kept)
 		release := view.MakeRelease(sources)
 		return &releaseUpdate{Release: &release, Trouble: wrong}, recording
 	case some:
@@ -100,7 +101,7 @@ func (s *server) updateOf(ctx context.Context, v *Viewer, one *oneStore[*v1alpha
 }
 
 // gather reads what belongs to a Rollout. What the viewer may not read is left out and named.
-func (s *server) gather(ctx context.Context, v *Viewer, ro *v1alpha1.Rollout) (sources view.Sources, recording *view.Recording) {
+func (s *server) gather(ctx context.Context, v *Viewer, ro *v1alpha1.Rollout, kept *recordings) (sources view.Sources, recording *view.Recording) {
 	sources = view.Sources{Snapshot: rolloutview.Snapshot{Rollout: ro}, Now: s.Clock.Now()}
 	for _, part := range []struct {
 		name string
@@ -109,7 +110,7 @@ func (s *server) gather(ctx context.Context, v *Viewer, ro *v1alpha1.Rollout) (s
 		{"The pods", func() (err error) { sources.Snapshot, err = rolloutapi.Versions(ctx, v.API, ro); return err }},
 		{"The events", func() (err error) { sources.Events, err = rolloutapi.Events(ctx, v.API, ro); return err }},
 		{"The Freezes", func() (err error) { sources.Freezes, err = rolloutapi.Freezes(ctx, v.API, ro.Namespace); return err }},
-		{"The recordings", func() (err error) { recording, err = recordingOf(ctx, v.API, ro); return err }},
+		{"The recordings", func() (err error) { recording, err = kept.of(ctx, v.API, ro); return err }},
 		{"Your rights", func() (err error) { sources.Rights, err = v.rights(ctx, ro); return err }},
 	} {
 		if err := part.read(); err != nil {

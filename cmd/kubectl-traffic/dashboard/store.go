@@ -10,12 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// mostRows bound an update: a browser that reads many rows at once draws nothing meanwhile.
+const mostRows = 500
+
 // rowUpdate is what has changed since the last one.
 type rowUpdate struct {
 	Rows []json.RawMessage `json:"rows"`
 	// Gone are the keys of rows that are no more.
 	Gone []string `json:"gone"`
-	// Complete is whether all rows have been sent by now.
+	// Complete is whether all rows have been sent by now, as they are known.
 	Complete bool     `json:"complete"`
 	Trouble  *trouble `json:"trouble,omitempty"`
 }
@@ -44,31 +47,39 @@ func (s *rowStore) report(t *trouble) {
 	}
 }
 
-// take returns what has changed, and whether anything has.
+// take returns some of what has changed, and whether anything has.
 func (s *rowStore) take() (rowUpdate, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := rowUpdate{Rows: []json.RawMessage{}, Gone: []string{}, Complete: s.complete, Trouble: s.trouble}
+	u := rowUpdate{Rows: []json.RawMessage{}, Gone: []string{}, Trouble: s.trouble}
+	some := len(s.pending) > 0 || !s.said
 	for key := range s.pending {
+		if len(u.Rows)+len(u.Gone) == mostRows {
+			break
+		}
 		if row, known := s.rows[key]; known {
 			u.Rows = append(u.Rows, row)
 		} else {
 			u.Gone = append(u.Gone, key)
 		}
+		delete(s.pending, key)
 	}
-	some := len(s.pending) > 0 || !s.said
-	clear(s.pending)
+	u.Complete = s.complete && len(s.pending) == 0
 	s.said = true
 	return u, some
 }
 
-// send sends what has changed, if anything has.
+// send sends what has changed, if anything has, in updates that a browser takes in quickly.
 func (s *rowStore) send(out *stream) error {
-	update, some := s.take()
-	if !some {
-		return nil
+	for {
+		update, some := s.take()
+		if !some {
+			return nil
+		}
+		if err := out.send("rows", update); err != nil {
+			return err
+		}
 	}
-	return out.send("rows", update)
 }
 
 func (s *rowStore) Add(object any) error { return s.Update(object) }

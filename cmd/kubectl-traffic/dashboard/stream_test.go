@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -202,6 +203,31 @@ func TestTheFleetIsSentWholeAndThenWhatChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(l, "rows", func(r rows) bool { return len(r.Gone) == 1 && r.Gone[0] == "shop/search" })
+}
+
+// A browser draws nothing while it reads what it was sent.
+func TestALargeFleetIsSentInParts(t *testing.T) {
+	var all []client.Object
+	for i := range 1101 {
+		ro := website()
+		ro.Name = fmt.Sprint("website-", i)
+		all = append(all, ro)
+	}
+	l := listen(t, viewers{"jane": {API: cluster(t, all...).Build()}}, "jane", "/api/fleet")
+	names, parts := map[string]bool{}, 0
+	until(l, "rows", func(r rows) bool {
+		if len(r.Rows) > 500 {
+			t.Errorf("a part has %d rows", len(r.Rows))
+		}
+		for _, row := range r.Rows {
+			names[row.Name] = true
+		}
+		parts++
+		return r.Complete
+	})
+	if len(names) != len(all) || parts != 3 {
+		t.Errorf("it is complete after %d of %d rows in %d parts", len(names), len(all), parts)
+	}
 }
 
 func TestAnEmptyFleetIsComplete(t *testing.T) {

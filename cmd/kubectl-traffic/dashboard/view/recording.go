@@ -10,6 +10,7 @@ import (
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/recording"
+	"github.com/serin-dev/serin/analysis/replay"
 	"github.com/serin-dev/serin/api/v1alpha1"
 )
 
@@ -43,6 +44,14 @@ func recordedSettings(s *recording.Settings) RecordedSettings {
 		MinRequests: strconv.FormatInt(s.Judge.MinRequests, 10), Startup: length(s.Judge.Startup.For),
 		OnInconclusive: string(s.OnInconclusive), Hold: length(s.Hold),
 	}
+}
+
+// Slower are the differences of quantiles of the latency, in milliseconds: negative where the
+// canary is faster. A quantile that lies above all bounds has none.
+type Slower struct {
+	P50 *float64 `json:"p50,omitempty"`
+	P95 *float64 `json:"p95,omitempty"`
+	P99 *float64 `json:"p99,omitempty"`
 }
 
 // Answered is what a version answered.
@@ -79,9 +88,15 @@ type Point struct {
 	// CanaryP99 and StableP99 are bounds of the latency in seconds.
 	CanaryP99 *float64 `json:"canaryP99,omitempty"`
 	StableP99 *float64 `json:"stableP99,omitempty"`
-	Evidence  *float64 `json:"evidence,omitempty"`
-	Verdict   string   `json:"verdict,omitempty"`
-	Action    string   `json:"action,omitempty"`
+	// Slower says by how much the canary is slower than stable in all windows so far; nil where
+	// one of them was not timed.
+	Slower *Slower `json:"slower,omitempty"`
+	// Boundary is the least Difference, had it been the same all the time, with which the release
+	// would have been rolled back by now; nil where none would.
+	Boundary *float64 `json:"boundary,omitempty"`
+	Evidence *float64 `json:"evidence,omitempty"`
+	Verdict  string   `json:"verdict,omitempty"`
+	Action   string   `json:"action,omitempty"`
 	// Gap says why windows before this one may be missing, or "".
 	Gap string `json:"gap,omitempty"`
 	// Live is whether the window is not stored yet. What the versions answered is then that of
@@ -137,8 +152,23 @@ func MakeRecording(stored string) (*Recording, error) {
 			r.Points = append(r.Points, sum.point(l, release.Began))
 		}
 	}
+	r.bound(lines)
 	r.Versions = []Answered{answered("canary", &sum.canary), answered("stable", &sum.stable)}
 	return r, nil
+}
+
+// bound sets the boundary of each point.
+func (r *Recording) bound(lines []recording.Line) {
+	next := 0
+	for i, least := range replay.Boundary(lines, r.Tolerance/100) {
+		if lines[i].OnlyValues() {
+			continue
+		}
+		if least != nil {
+			r.Points[next].Boundary = new(100 * *least)
+		}
+		next++
+	}
 }
 
 // sums are what the versions answered so far.
@@ -154,6 +184,7 @@ func (s *sums) point(l *recording.Line, began time.Time) Point {
 	s.canary, s.stable = s.canary.Plus(w.Canary), s.stable.Plus(w.Stable)
 	if s.canary.Requests > 0 && s.stable.Requests > 0 {
 		p.compare(s.canary, s.stable)
+		p.Slower = slower(s.canary, s.stable)
 	}
 	if j := l.Judged; j != nil {
 		p.Verdict, p.Action = string(j.Verdict), string(j.Action)
@@ -173,6 +204,23 @@ func bound(v *analysis.Variant, percent int64) *float64 {
 		}
 	}
 	return nil
+}
+
+// slower compares the latencies of what two versions answered.
+func slower(canary, stable analysis.Variant) *Slower {
+	if canary.Latency == nil || stable.Latency == nil {
+		return nil
+	}
+	by := func(share float64) *float64 {
+		c, known := canary.Latency.Quantile(share, canary.Requests)
+		s, both := stable.Latency.Quantile(share, stable.Requests)
+		if !known || !both {
+			return nil
+		}
+		const precision = 100 // parts of a millisecond
+		return new(math.Round(1000*precision*(c-s)) / precision)
+	}
+	return &Slower{P50: by(0.5), P95: by(0.95), P99: by(0.99)}
 }
 
 // compare is the difference of two failure rates in percentage points with Newcombe's hybrid

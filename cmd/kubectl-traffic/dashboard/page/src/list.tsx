@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import { Component } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Badge, EvidenceBar, WeightBar } from "./parts";
 import { releaseLink } from "./route";
@@ -97,26 +98,38 @@ export function List({ rows, sort, down, onSort }: Props) {
       </div>
       <div role="rowgroup" class="body" ref={box} onScroll={() => box.current && setTop(box.current.scrollTop)} onKeyDown={onKeyDown}>
         <div role="presentation" style={{ height: `${rows.length * height}px`, position: "relative" }}>
-          {rows.slice(first, last).map((row, i) => (
-            <div role="row" class="row" key={keyOf(row)} data-index={first + i} aria-rowindex={first + i + 2} style={{ transform: `translateY(${(first + i) * height}px)`, height: `${height}px` }}>
-              <Cells row={row} tab={first + i === tabbed} onFocus={() => setActive(first + i)} />
-            </div>
-          ))}
+          {rows.slice(first, last).map((row, i) => <Line key={keyOf(row)} row={row} index={first + i} height={height} tab={first + i === tabbed} onFocus={setActive} />)}
         </div>
       </div>
     </div>
   );
 }
 
-function Cells({ row, tab, onFocus }: { row: Row; tab: boolean; onFocus: () => void }) {
-  return (
-    <>
-      <span role="cell" class="name"><a href={releaseLink(row.namespace, row.name)} tabIndex={tab ? 0 : -1} onFocus={onFocus}>{row.name}</a><span class="quiet cut">{row.namespace}</span></span>
-      <span role="cell" class="state"><Badge group={row.group} text={row.state} /></span>
-      <span role="cell" class="step">{row.step ? <>{row.step}</> : <span class="quiet nothing">–</span>}</span>
-      <span role="cell" class="weight"><WeightBar live={row.live} requested={row.requested} /></span>
-      <span role="cell" class="evidence"><EvidenceBar evidence={row.evidence} threshold={row.threshold} /></span>
-      <span role="cell" class="next" title={row.message}><span class="cut">{row.next.what}</span>{row.next.at && <span class="quiet"><Ago at={row.next.at} /></span>}</span>
-    </>
-  );
+interface LineProps {
+  row: Row;
+  index: number;
+  height: number;
+  tab: boolean;
+  onFocus: (index: number) => void;
+}
+
+// Line is a row, which is drawn again only when it has changed or moved: most rows stay as they are when others change.
+class Line extends Component<LineProps> {
+  override shouldComponentUpdate(next: LineProps): boolean {
+    const now = this.props;
+    return now.row !== next.row || now.index !== next.index || now.height !== next.height || now.tab !== next.tab;
+  }
+
+  override render({ row, index, height, tab, onFocus }: LineProps) {
+    return (
+      <div role="row" class="row" data-index={index} aria-rowindex={index + 2} style={{ transform: `translateY(${index * height}px)`, height: `${height}px` }}>
+        <span role="cell" class="name"><a href={releaseLink(row.namespace, row.name)} tabIndex={tab ? 0 : -1} onFocus={() => onFocus(index)}>{row.name}</a><span class="quiet cut">{row.namespace}</span></span>
+        <span role="cell" class="state"><Badge group={row.group} text={row.state} /></span>
+        <span role="cell" class="step">{row.step ? <>{row.step}</> : <span class="quiet nothing">–</span>}</span>
+        <span role="cell" class="weight"><WeightBar live={row.live} requested={row.requested} /></span>
+        <span role="cell" class="evidence"><EvidenceBar evidence={row.evidence} threshold={row.threshold} /></span>
+        <span role="cell" class="next" title={row.message}><span class="cut">{row.next.what}</span>{row.next.at && <span class="quiet"><Ago at={row.next.at} /></span>}</span>
+      </div>
+    );
+  }
 }

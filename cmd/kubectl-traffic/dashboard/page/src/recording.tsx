@@ -17,6 +17,10 @@ export interface Point {
   difference?: number;
   low?: number;
   high?: number;
+  // From this difference on, had it been the same all the time, the release would have been rolled back by now.
+  boundary?: number;
+  // By how many milliseconds the canary is slower since the release began.
+  slower?: { p50?: number; p95?: number; p99?: number };
   evidence?: number;
   canaryP99?: number;
   stableP99?: number;
@@ -76,12 +80,15 @@ export function RecordingCard({ recording, live, path }: { recording: Recording 
   const r = withLive(recording, live);
   if (r.points.length === 0) return null;
   const last = r.points[r.points.length - 1]!;
+  const timed = r.points.findLast((p) => p.slower)?.slower;
   return (
     <section class="card wide" aria-labelledby="recording"><h2 id="recording">Recording of revision {r.revision}</h2>
-      <p class="quiet">Serin stores it when the release goes on. The curves go on with each window that this page has seen since.</p>
+      <p class="quiet">Serin stores it when the release goes on. The curves go on with each window that this page has seen since, without the latency and the boundary.</p>
       <Latencies versions={r.versions} />
-      <figure aria-labelledby="difference"><figcaption id="difference">Canary fails more often than stable, in percentage points, with its 95 % interval; the dashed line is the tolerance of {r.tolerance} points</figcaption>
-        <Chart make={difference} of={r} label={sayDifference(last)} /></figure>
+      <figure aria-labelledby="difference"><figcaption id="difference">Canary fails more often than stable, in percentage points, with its 95 % interval; the dashed line is the tolerance of {r.tolerance} points. Above the thick line a canary that fails evenly has been rolled back by then</figcaption>
+        <Chart make={difference} of={r} label={sayDifference(last, r.points.findLast((p) => p.boundary !== undefined)?.boundary)} /></figure>
+      {timed && <figure aria-labelledby="slower"><figcaption id="slower">Canary is slower than stable, in milliseconds, in all windows so far: p50 solid, p95 dashed, p99 dotted; below zero it is faster</figcaption>
+        <Chart make={slower} of={r} label={`At the end the canary is slower than stable by ${saySlower(timed)}`} /></figure>}
       <figure aria-labelledby="rollback"><figcaption id="rollback">Evidence to roll back, on a logarithmic scale; the dashed line at {r.threshold} rolls back</figcaption>
         <Chart make={evidence} of={r} label={`Evidence ${last.evidence ?? "unknown"} at the end`} /></figure>
       <details><summary>As a table</summary><Table points={r.points} /></details>
@@ -99,18 +106,23 @@ function Latencies({ versions }: { versions: Answered[] }) {
   );
 }
 
-function sayDifference(p: Point): string {
+function sayDifference(p: Point, boundary?: number): string {
   if (p.difference === undefined) return "Nothing can be compared yet";
-  return `At the end the canary fails ${p.difference.toFixed(2)} percentage points more often than stable, between ${p.low?.toFixed(2)} and ${p.high?.toFixed(2)}`;
+  const bound = boundary === undefined ? "" : `; an even difference of ${boundary.toPrecision(2)} would have been rolled back`;
+  return `At the end the canary fails ${p.difference.toFixed(2)} percentage points more often than stable, between ${p.low?.toFixed(2)} and ${p.high?.toFixed(2)}${bound}`;
 }
+
+const quantiles = ["p50", "p95", "p99"] as const;
+
+const saySlower = (s: NonNullable<Point["slower"]>) => quantiles.map((q) => `${s[q] === undefined ? "unknown" : `${s[q].toFixed(1)} ms`} (${q})`).join(", ");
 
 function Table({ points }: { points: Point[] }) {
   return (
     <div class="scroll tall long" tabIndex={0} role="region" aria-label="The recording as a table"><table>
-      <thead><tr><th scope="col">Time</th><th scope="col" class="num">Weight</th><th scope="col" class="num">Canary failed</th><th scope="col" class="num">Stable failed</th><th scope="col" class="num">Difference</th><th scope="col" class="num">p99 canary</th><th scope="col" class="num">p99 stable</th><th scope="col" class="num">Evidence</th><th scope="col">Judged</th></tr></thead>
+      <thead><tr><th scope="col">Time</th><th scope="col" class="num">Weight</th><th scope="col" class="num">Canary failed</th><th scope="col" class="num">Stable failed</th><th scope="col" class="num">Difference</th><th scope="col" class="num">Rolls back from</th><th scope="col" class="num">Slower: p50, p95, p99</th><th scope="col" class="num">p99 canary</th><th scope="col" class="num">p99 stable</th><th scope="col" class="num">Evidence</th><th scope="col">Judged</th></tr></thead>
       <tbody>{points.map((p, i) => (
         <tr key={i}><th scope="row">{times.format(1000 * p.at)}{p.gap && ` (${p.gap})`}</th><td class="num">{p.weight} %</td><td class="num">{p.canaryFailures} of {p.canaryRequests}{p.live && " so far"}</td><td class="num">{p.stableFailures} of {p.stableRequests}{p.live && " so far"}</td>
-          <td class="num">{p.difference === undefined ? "–" : `${p.difference.toFixed(2)} (${p.low?.toFixed(2)} to ${p.high?.toFixed(2)})`}</td><td class="num">{seconds(p.canaryP99)}</td><td class="num">{seconds(p.stableP99)}</td><td class="num">{p.evidence?.toPrecision(3) ?? "–"}</td><td>{[p.verdict, p.action].filter(Boolean).join(", ")}</td></tr>
+          <td class="num">{p.difference === undefined ? "–" : `${p.difference.toFixed(2)} (${p.low?.toFixed(2)} to ${p.high?.toFixed(2)})`}</td><td class="num">{p.boundary?.toPrecision(2) ?? "–"}</td><td class="num">{p.slower ? `${quantiles.map((q) => p.slower?.[q]?.toFixed(0) ?? "–").join(", ")} ms` : "–"}</td><td class="num">{seconds(p.canaryP99)}</td><td class="num">{seconds(p.stableP99)}</td><td class="num">{p.evidence?.toPrecision(3) ?? "–"}</td><td>{[p.verdict, p.action].filter(Boolean).join(", ")}</td></tr>
       ))}</tbody>
     </table></div>
   );
@@ -124,16 +136,23 @@ const column = (r: Recording, of: (p: Point) => number | undefined | null) => r.
 function near(r: Recording): [number, number] {
   const later = r.points.slice(Math.floor(r.points.length / 8));
   const all = later.flatMap((p) => (p.low === undefined || p.high === undefined ? [] : [p.low, p.high]));
-  const most = Math.max(2 * r.tolerance, 0.1, ...all.map(Math.abs));
+  const bounds = r.points.flatMap((p) => p.boundary ?? []);
+  const most = Math.max(2 * r.tolerance, 0.1, 1.3 * Math.min(...(bounds.length ? bounds : [0])), ...all.map(Math.abs));
   return [-most, most];
 }
 
 const difference: Make<Recording> = (r, l) => ({
-  data: [column(r, (p) => p.at) as number[], column(r, (p) => p.high), column(r, (p) => p.low), column(r, (p) => p.difference), column(r, () => r.tolerance)],
-  series: [{}, { label: "upper bound", stroke: "transparent" }, { label: "lower bound", stroke: "transparent" }, { label: "difference", stroke: l.line, width: 2 }, { label: "tolerance", stroke: l.limit, dash: [6, 4] }],
+  data: [column(r, (p) => p.at) as number[], column(r, (p) => p.high), column(r, (p) => p.low), column(r, (p) => p.difference), column(r, () => r.tolerance), column(r, (p) => p.boundary)],
+  series: [{}, { label: "upper bound", stroke: "transparent" }, { label: "lower bound", stroke: "transparent" }, { label: "difference", stroke: l.line, width: 2 }, { label: "tolerance", stroke: l.limit, dash: [6, 4] }, { label: "rolls back", stroke: l.limit, width: 3 }],
   bands: [{ series: [1, 2], fill: l.band }],
   scales: { y: { range: near(r) } },
   axes: axes(l, { values: (_, ticks) => ticks.map((t) => `${t} pp`) }),
+});
+
+const slower: Make<Recording> = (r, l) => ({
+  data: [column(r, (p) => p.at) as number[], ...quantiles.map((q) => column(r, (p) => p.slower?.[q])), column(r, () => 0)],
+  series: [{}, { label: "p50", stroke: l.line, width: 2 }, { label: "p95", stroke: l.line, width: 2, dash: [8, 4] }, { label: "p99", stroke: l.line, width: 2, dash: [2, 4] }, { label: "as fast", stroke: l.ink }],
+  axes: axes(l, { values: (_, ticks) => ticks.map((t) => `${t} ms`) }),
 });
 
 const evidence: Make<Recording> = (r, l) => ({

@@ -14,22 +14,26 @@ export interface Rows<R> {
   rows: Map<string, R>;
   complete: boolean;
   trouble?: Trouble;
-  // version changes with the rows, which are changed in place.
+  // version changes with the rows, which are changed in place: those of the keys in changed since the version before.
   version: number;
+  changed: ReadonlySet<string>;
 }
 
 // useRows listens to rows. What comes in one frame is drawn once.
 export function useRows<R extends Named>(path: string, namespace: string, more: Record<string, (data: never) => void> = {}): Rows<R> {
-  const state = useRef({ rows: new Map<string, R>(), fresh: undefined as Map<string, R> | undefined, complete: false, version: 0, frame: 0 });
+  const state = useRef({ rows: new Map<string, R>(), fresh: undefined as Map<string, R> | undefined, complete: false, version: 0, frame: 0, changed: new Set<string>() });
   const [scope, setScope] = useState<Scope>();
   const [trouble, setTrouble] = useState<Trouble>();
-  const [version, setVersion] = useState(0);
+  const [drawn, setDrawn] = useState({ version: 0, changed: new Set<string>() as ReadonlySet<string> });
   const s = state.current;
   const url = namespace ? `${path}?namespace=${encodeURIComponent(namespace)}` : path;
   useEffect(() => {
     s.rows = new Map();
     s.complete = false;
-    return () => cancelAnimationFrame(s.frame);
+    return () => {
+      cancelAnimationFrame(s.frame);
+      s.frame = 0;
+    };
   }, [url]);
   const link = useStream(url, {
     ...more,
@@ -40,15 +44,24 @@ export function useRows<R extends Named>(path: string, namespace: string, more: 
     },
     rows: (update: RowUpdate<R>) => {
       const rows = s.fresh ?? s.rows;
-      for (const row of update.rows) rows.set(keyOf(row), row);
-      for (const key of update.gone) rows.delete(key);
+      for (const row of update.rows) {
+        const key = keyOf(row);
+        rows.set(key, row);
+        s.changed.add(key);
+      }
+      for (const key of update.gone) {
+        rows.delete(key);
+        s.changed.add(key);
+      }
       if (update.complete && s.fresh) [s.rows, s.fresh, s.complete] = [s.fresh, undefined, true];
       setTrouble(update.trouble);
-      cancelAnimationFrame(s.frame);
-      s.frame = requestAnimationFrame(() => setVersion(++s.version));
+      s.frame ||= requestAnimationFrame(() => {
+        setDrawn({ version: ++s.version, changed: s.changed });
+        [s.frame, s.changed] = [0, new Set()];
+      });
     },
   });
-  return { link, scope, trouble, rows: s.rows, complete: s.complete, version };
+  return { link, scope, trouble, rows: s.rows, complete: s.complete, ...drawn };
 }
 
 const rank = new Map(groups.map((g, i) => [g.group, i]));

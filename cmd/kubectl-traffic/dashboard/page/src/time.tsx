@@ -18,21 +18,31 @@ export function fromNow(at: number, now: number): string {
   return relative.format(Math.trunc(seconds / length), unit);
 }
 
-// useNow is the time, which goes on each second.
-function useNow(): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 1000);
-    return () => clearInterval(timer);
-  }, []);
-  return now;
+// ticking are those who are told of each second. One timer tells all of them, so that they are drawn in one frame.
+const ticking = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+function eachSecond(tick: () => void): () => void {
+  ticking.add(tick);
+  timer ??= setInterval(() => ticking.forEach((each) => each()), 1000);
+  return () => {
+    ticking.delete(tick);
+    if (ticking.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
 }
 
-// Ago shows how far a time is away, with the time itself for who points at it.
+// Ago shows how far a time is away, with the time itself for who points at it. It is drawn again when it reads differently.
 export function Ago({ at }: { at: string }) {
-  const now = useNow();
   const time = Date.parse(at);
-  return <time dateTime={at} title={absolute.format(time)}>{fromNow(time, now)}</time>;
+  const [, setText] = useState("");
+  useEffect(() => {
+    const tick = () => setText(fromNow(time, Date.now()));
+    tick();
+    return eachSecond(tick);
+  }, [time]);
+  return <time dateTime={at} title={absolute.format(time)}>{fromNow(time, Date.now())}</time>;
 }
 
 // Instant shows a time with its zone, and how far it is away.

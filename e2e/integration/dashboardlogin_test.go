@@ -63,6 +63,7 @@ func (s *scene) serveSite(clientID string) *site {
 	}
 	made, err := login.New(login.Options{
 		URL: d.url, Tokens: true, Keys: session.RandomKey(), Duration: time.Hour, Connect: d.connect, Namespace: s.namespace, Cluster: "test", Clock: clock.RealClock{}, Log: logr.Discard(),
+		Metrics: func(token string) (dashboard.Metrics, error) { return cli.MetricsAs(token, plane.Config) },
 		Provider: &login.Provider{
 			Issuer: provider.Issuer(), ClientID: clientID, SecretFile: secret, Scopes: []string{"openid", "offline_access"}, Name: "the provider",
 			HTTP: &http.Client{Transport: provider.Trusting(), Timeout: time.Minute},

@@ -71,7 +71,7 @@ func TestMain(m *testing.M) {
 	klog.SetLogger(log)
 	ctrl.SetLogger(log)
 	var err error
-	if provider, err = identities.Start("reader", "editor", "promoter", "admin", "stranger"); err != nil {
+	if provider, err = identities.Start("reader", "editor", "promoter", "admin", "oncall", "stranger"); err != nil {
 		fmt.Fprintln(os.Stderr, "start the provider of identities:", err)
 		os.Exit(1)
 	}

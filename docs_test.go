@@ -236,6 +236,7 @@ var withoutExample = map[string]string{
 	"other-tools":                "the manifests are those of Flagger and Argo Rollouts",
 	"pipelines":                  "commands of a pipeline",
 	"shared-metrics":             "objects of the cluster, which the page has in full",
+	"traces":                     "values of the chart",
 	"stop-using-it":              "it removes what is there",
 }
 

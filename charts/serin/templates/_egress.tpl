@@ -10,6 +10,12 @@
 {{- end }}
 {{- end }}
 
+{{- /* The port of a URL: that of its scheme where it names none, and 443 for gRPC. */ -}}
+{{- define "serin.portOf" -}}
+{{- $address := urlParse .url }}
+{{- regexFind "[0-9]+$" (regexFind ":[0-9]+$" $address.host) | default (ternary "443" "80" (or (eq $address.scheme "https") (eq .protocol "grpc"))) }}
+{{- end }}
+
 {{- /* Who reads the counters and confirmations of proxies. */ -}}
 {{- define "serin.proxyReaders" -}}
 - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ .Release.Namespace }}}}

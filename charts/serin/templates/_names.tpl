@@ -82,6 +82,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- /* What the manager mounts. */ -}}
 {{- define "serin.managerVolumes" -}}
 {{- include "serin.caVolume" . }}
+{{- if .Values.tracing.enabled }}
+{{- with .Values.tracing.caSecret }}
+{{- if .name }}
+- name: tracing-ca
+  secret: {secretName: {{ .name }}, defaultMode: 0444, items: [{key: {{ .key }}, path: {{ .key }}}]}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- with .Values.monitoring.secure }}
 {{- if and .enabled .certificateSecret }}
 - name: metrics-certificate
@@ -92,6 +100,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{- define "serin.managerMounts" -}}
 {{- include "serin.caMount" . }}
+{{- if and .Values.tracing.enabled .Values.tracing.caSecret.name }}
+- {name: tracing-ca, mountPath: /tracing-ca, readOnly: true}
+{{- end }}
 {{- if and .Values.monitoring.secure.enabled .Values.monitoring.secure.certificateSecret }}
 - {name: metrics-certificate, mountPath: /metrics-certificate, readOnly: true}
 {{- end }}

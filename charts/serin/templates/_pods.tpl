@@ -41,6 +41,32 @@
 {{- end }}
 {{- end }}
 
+{{- /* How traces are exported, as OpenTelemetry names it. */ -}}
+{{- define "serin.tracingEnv" -}}
+{{- with .Values.tracing }}
+{{- if .enabled }}
+- name: OTEL_EXPORTER_OTLP_ENDPOINT
+  value: {{ .endpoint | quote }}
+- name: OTEL_EXPORTER_OTLP_PROTOCOL
+  value: {{ .protocol }}
+- name: OTEL_TRACES_SAMPLER
+  value: parentbased_traceidratio
+- name: OTEL_TRACES_SAMPLER_ARG
+  value: {{ .samplingRatio | quote }}
+{{- with .headersSecret }}
+{{- if .name }}
+- name: OTEL_EXPORTER_OTLP_HEADERS
+  valueFrom: {secretKeyRef: {name: {{ .name }}, key: {{ .key }}}}
+{{- end }}
+{{- end }}
+{{- if .caSecret.name }}
+- name: OTEL_EXPORTER_OTLP_CERTIFICATE
+  value: /tracing-ca/{{ .caSecret.key }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "serin.monitorLabels" -}}
 {{- toYaml (merge (dict) .Values.monitoring.labels (include "serin.labels" . | fromYaml)) }}
 {{- end }}

@@ -65,7 +65,7 @@ var notPlayed = map[string]string{
 	"how-to/other-tools.md":                "Flagger and Argo Rollouts: TestFlaggerReleasesByTrafficSplitsOfOlderVersions plays what they write",
 	"how-to/network-policies.md":           "policies that isolate: TestANamespaceThatDeniesByDefault plays them",
 	"how-to/shared-metrics.md":             "a Prometheus: TestTheSharedProviderOfThePageIsAdmitted checks its objects",
-	"how-to/traces.md":                     "a receiver of traces: TestSpansOfAReconcileArrive has one",
+	"how-to/traces.md":                     "a receiver of traces: TestTheSpansOfAReconcileArrive has one",
 	"how-to/dashboard-in-the-cluster.md":   "an identity provider and a browser: TestAUserLogsInSeesTheFleetAndLogsOutInTheBrowser plays the login",
 	"how-to/prometheus-p99.md":             "a Prometheus: TestANumberOutsideOfItsLimitRollsBack has a server of numbers",
 }

@@ -81,8 +81,8 @@ type Analysis struct {
 	// +kubebuilder:default="30s"
 	MinEvidence Duration `json:"minEvidence,omitempty"`
 
-	// startup is how a canary that is still warming up is treated. When unset, with
-	// the defaults of its fields.
+	// startup sets how much is tolerated while a canary warms up. When unset, the
+	// defaults of its fields apply.
 	// +optional
 	Startup *Startup `json:"startup,omitempty"`
 
@@ -95,21 +95,21 @@ type Analysis struct {
 	// +kubebuilder:validation:Maximum=10000
 	MaxCorrelatedFailures *int32 `json:"maxCorrelatedFailures,omitempty"`
 
-	// templateRefs are templates whose metrics are measured too.
+	// templateRefs name templates whose metrics are measured as well, at most 8.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	TemplateRefs []TemplateReference `json:"templateRefs,omitempty"`
 
-	// args are what metrics name as {{args.NAME}}.
+	// args are the arguments that metrics use as {{args.NAME}}, at most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Args []MetricArgument `json:"args,omitempty"`
 
-	// metrics that are measured too. Together with those of the templates there can
-	// be 16.
+	// metrics are further metrics to measure, at most 8. Together with the metrics of the
+	// templates there can be at most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -117,16 +117,16 @@ type Analysis struct {
 	Metrics []InlineMetric `json:"metrics,omitempty"`
 }
 
-// Startup is how a canary that is still warming up is treated.
+// Startup sets how much is tolerated while a canary warms up.
 type Startup struct {
-	// for is how long it lasts from the canary's first request on, at most 10m. No
-	// step ends meanwhile. Default 15s.
+	// for is the length of the warm-up, counted from the canary's first request, at most
+	// 10m. No step ends during the warm-up. Default 15s.
 	// +optional
 	// +kubebuilder:default="15s"
 	For Duration `json:"for,omitempty"`
 
-	// tolerate is how many percentage points more often the canary may fail meanwhile.
-	// Default 25pp.
+	// tolerate is how many percentage points more often than stable the canary may fail
+	// during the warm-up. Default 25pp.
 	// +optional
 	// +kubebuilder:default="25pp"
 	Tolerate PercentagePoints `json:"tolerate,omitempty"`
@@ -148,7 +148,7 @@ type StepAnalysis struct {
 	MinRequests *int32 `json:"minRequests,omitempty"`
 
 	// onInconclusive says what happens when the hold of this step is over and the
-	// evidence is still Inconclusive.
+	// evidence is still Inconclusive: Hold, Promote or RollBack.
 	// +optional
 	OnInconclusive InconclusivePolicy `json:"onInconclusive,omitempty"`
 }
@@ -160,11 +160,10 @@ type LatencyLimit struct {
 	// +kubebuilder:validation:Enum=p50;p90;p99
 	Quantile string `json:"quantile"`
 
-	// max is the longest time that the quantile may take, from the request to the
-	// version until the last byte of its answer. Requests are counted below and
-	// above it in the proxy's histogram; between two bounds of the histogram the
-	// limit can be undecided, so choose one of 1, 2, 3, 5 or 7.5 times a power of
-	// ten where you can.
+	// max is the upper limit of the quantile, such as 500ms. The time of a request is
+	// measured from when it is sent to the version until the last byte of the answer.
+	// Requests are counted in the buckets of a histogram, and a limit inside a bucket can
+	// be undecided: prefer 1, 2, 3, 5 or 7.5 times a power of ten.
 	// +required
 	Max Duration `json:"max"`
 }

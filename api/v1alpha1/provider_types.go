@@ -298,149 +298,170 @@ type JobQuery struct {
 	Repeat bool `json:"repeat,omitempty"`
 }
 
-// DatadogQuery measures by the newest point of a query. Arguments must be names: letters,
-// digits, and - _ . between them.
+// DatadogQuery is a query of Datadog's metrics. The newest point of its series is the
+// measurement. An argument in the query may contain only letters, digits, -, _ and .; it
+// must not begin or end with - or ., and neither may be doubled.
 type DatadogQuery struct {
-	// address of the API; not used with providerRef. Default https://api.datadoghq.com.
+	// address of the Datadog API, such as https://api.datadoghq.eu for the EU site.
+	// Default https://api.datadoghq.com. Ignored when providerRef is set.
 	// +optional
 	// +kubebuilder:default="https://api.datadoghq.com"
 	Address URL `json:"address,omitempty"`
 
-	// query that gives one series.
+	// query in Datadog's query language, 1 to 4096 characters. It must return a single
+	// series; several series, or none, are missing data.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Query string `json:"query"`
 
-	// window is how far back the query looks. Default 5m.
+	// window is the length of time before now that the query covers, such as 5m.
+	// Default 5m.
 	// +optional
 	// +kubebuilder:default="5m"
 	Window Duration `json:"window,omitempty"`
 
-	// credentialsRef names a Secret with the keys apiKey and appKey.
-	// When unset, those of providerRef.
+	// credentialsRef names a Secret with the keys apiKey and appKey. Set either this
+	// field or providerRef, which has its own credentials.
 	// +optional
 	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
 }
 
-// CloudWatchQuery measures by the newest point of a metric math or Metrics Insights
-// expression. Arguments must be names: letters, digits, and - _ . between them.
+// CloudWatchQuery is a metric math or Metrics Insights expression of Amazon CloudWatch.
+// The newest point of its series is the measurement. An argument in the expression may
+// contain only letters, digits, -, _ and .; it must not begin or end with - or ., and
+// neither may be doubled.
 type CloudWatchQuery struct {
-	// region, such as eu-central-1.
+	// region is the AWS region of the metrics, such as eu-central-1.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$`
 	Region string `json:"region"`
 
-	// address of the API, where it is not the region's own.
+	// address of the CloudWatch API, for example of a VPC endpoint. Default: the public
+	// endpoint of the region. Can't be combined with providerRef.
 	// +optional
 	Address URL `json:"address,omitempty"`
 
-	// expression that gives one series.
+	// expression of 1 to 2048 characters. It must return a single series;
+	// several series, or none, are missing data.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Expression string `json:"expression"`
 
-	// period of a point, a multiple of a minute. Default 1m.
+	// period is the length of time that each point covers. It must be a multiple of 1m.
+	// Default 1m.
 	// +optional
 	// +kubebuilder:default="1m"
 	Period Duration `json:"period,omitempty"`
 
-	// window is how far back the expression looks. Default 10m.
+	// window is the length of time before now that the expression covers, such as 10m.
+	// Default 10m.
 	// +optional
 	// +kubebuilder:default="10m"
 	Window Duration `json:"window,omitempty"`
 
 	// credentialsRef names a Secret with the keys accessKeyID and secretAccessKey, and
-	// sessionToken with temporaryCredentials.
-	// When unset, those of providerRef.
+	// also sessionToken if temporaryCredentials is true. Set either this field or
+	// providerRef, which has its own credentials.
 	// +optional
 	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
 
-	// temporaryCredentials have a session token. Default false.
+	// temporaryCredentials says that the credentials are temporary ones of AWS STS, so
+	// that the Secret has the key sessionToken too. Default false.
 	// +optional
 	TemporaryCredentials bool `json:"temporaryCredentials,omitempty"`
 }
 
-// NewRelicQuery measures by the only number of a query. Arguments must be names: letters,
-// digits, and - _ . between them.
+// NewRelicQuery is a query in NRQL. The single number that it returns is the
+// measurement. An argument in the query may contain only letters, digits, -, _ and .; it
+// must not begin or end with - or ., and neither may be doubled.
 type NewRelicQuery struct {
-	// address of the API; not used with providerRef. Default
-	// https://api.newrelic.com/graphql.
+	// address of New Relic's GraphQL API, such as https://api.eu.newrelic.com/graphql for
+	// the EU region. Default https://api.newrelic.com/graphql. Ignored when providerRef is
+	// set.
 	// +optional
 	// +kubebuilder:default="https://api.newrelic.com/graphql"
 	Address URL `json:"address,omitempty"`
 
-	// accountID is the number of the account.
+	// accountID is the number of the New Relic account that is queried, at least 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	AccountID int64 `json:"accountID"`
 
-	// query in NRQL that gives one number.
+	// query in NRQL, 1 to 4096 characters. It must return one row with one number;
+	// anything else is missing data.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Query string `json:"query"`
 
-	// credentialsRef names a Secret with the key apiKey: a user key.
-	// When unset, those of providerRef.
+	// credentialsRef names a Secret whose key apiKey holds a New Relic user key. Set
+	// either this field or providerRef, which has its own credentials.
 	// +optional
 	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
 }
 
-// GraphiteQuery measures by the newest point of a target. Arguments must be names:
-// letters, digits, and - _ . between them.
+// GraphiteQuery is a target of Graphite's render API. The newest point of its series is
+// the measurement. An argument in the target may contain only letters, digits, -, _ and
+// .; it must not begin or end with - or ., and neither may be doubled.
 type GraphiteQuery struct {
-	// address of the server, such as http://graphite.monitoring. When unset,
-	// that of providerRef.
+	// address of the Graphite server, such as http://graphite.monitoring. Set either this
+	// field or providerRef, which has an address of its own.
 	// +optional
 	Address URL `json:"address,omitempty"`
 
-	// target that gives one series.
+	// target to render, 1 to 4096 characters. It must give a single series; several
+	// series, or none, are missing data.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Target string `json:"target"`
 
-	// window is how far back the target looks. Default 5m.
+	// window is the length of time before now that is rendered, such as 5m. Default 5m.
 	// +optional
 	// +kubebuilder:default="5m"
 	Window Duration `json:"window,omitempty"`
 
-	// credentialsRef names a Secret with the keys username and password. When unset,
-	// none are sent.
+	// credentialsRef names a Secret with the keys username and password, which are sent
+	// by HTTP basic authentication. When unset, the request has no credentials. Can't be
+	// combined with providerRef.
 	// +optional
 	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
 }
 
-// InfluxDBQuery measures by the newest row of a query. Arguments must be names: letters,
-// digits, and - _ . between them.
+// InfluxDBQuery is a query in Flux. The newest row that it returns is the measurement.
+// An argument in the query may contain only letters, digits, -, _ and .; it must not
+// begin or end with - or ., and neither may be doubled.
 type InfluxDBQuery struct {
-	// address of the server, such as http://influxdb.monitoring:8086. When unset,
-	// that of providerRef.
+	// address of the InfluxDB server, such as http://influxdb.monitoring:8086. Set either
+	// this field or providerRef, which has an address of its own.
 	// +optional
 	Address URL `json:"address,omitempty"`
 
-	// organization of the server.
+	// organization is the name or ID of the InfluxDB organization that is queried, 1 to
+	// 256 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Organization string `json:"organization"`
 
-	// query in Flux that gives one table with the columns _time and _value.
+	// query in Flux, 1 to 4096 characters. It must return a single table with the columns
+	// _time and _value.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Query string `json:"query"`
 
-	// maxAge is how old the newest row may be. Default 5m.
+	// maxAge is the greatest age of the newest row, such as 5m. An older row is missing
+	// data. Default 5m.
 	// +optional
 	// +kubebuilder:default="5m"
 	MaxAge Duration `json:"maxAge,omitempty"`
 
-	// credentialsRef names a Secret with the key token.
-	// When unset, those of providerRef.
+	// credentialsRef names a Secret whose key token holds an API token. Set either this
+	// field or providerRef, which has its own credentials.
 	// +optional
 	CredentialsRef *CredentialsReference `json:"credentialsRef,omitempty"`
 }

@@ -6,7 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// HTTPRouteGroup names sets of HTTP requests.
+// HTTPRouteGroup gives names to sets of HTTP requests, so that a TrafficSplit or a step of
+// a Rollout can apply to these requests only.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -36,8 +37,8 @@ type HTTPRouteGroupList struct {
 
 // HTTPRouteGroupSpec holds the sets of requests of a group.
 type HTTPRouteGroupSpec struct {
-	// matches are the sets: a request belongs to the group when it is in at least
-	// one of them. 1 to 32 sets.
+	// matches are the sets of requests, 1 to 32. A request belongs to the group when it is
+	// in at least one of them.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -46,40 +47,40 @@ type HTTPRouteGroupSpec struct {
 	Matches []HTTPMatch `json:"matches"`
 }
 
-// HTTPMatch is a set of requests: those that meet every condition given. At least
-// one condition is required besides the name.
+// HTTPMatch is a set of requests: those that meet all of its conditions. It needs at least
+// one of methods, pathRegex and headers besides the name.
 //
 // +kubebuilder:validation:MinProperties=2
 type HTTPMatch struct {
-	// name of the set, unique in the group.
+	// name of the set, 1 to 253 characters. It must be unique in the group.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// methods are the HTTP methods of the requests; "*" means all of them. When
-	// unset the method does not matter.
+	// methods are the HTTP methods of the requests, at most 10. "*" stands for every
+	// method. When unset, requests of every method match.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=10
 	Methods []HTTPMethod `json:"methods,omitempty"`
 
-	// pathRegex is a regular expression that the path must match from its start, but
-	// not to its end. The path is taken as it was sent, encoded and without the query.
-	// Only what RE2 and PCRE read alike is accepted: characters of ASCII, sets, groups
-	// without names, |, ^, $, repetitions, \d, \w, \s, \b, and (?i) at the start. What
-	// repeats must not be repeated.
-	// When unset the path does not matter.
+	// pathRegex is a regular expression for the path, 1 to 256 characters. It must match
+	// from the start of the path, but need not match up to its end: /api matches /api/v1
+	// too. The path is compared as the client sent it: percent-encoded, without the query.
+	// Only syntax with the same meaning in RE2 and PCRE is accepted: ASCII characters,
+	// character sets, unnamed groups, |, ^, $, repetitions, \d, \w, \s, \b, and (?i) at the
+	// start. A repetition must not contain another one. When unset, every path matches.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	PathRegex string `json:"pathRegex,omitempty"`
 
-	// headers are regular expressions for the values of headers: either a
-	// map from name to expression, or a list of maps with one name each. All of
-	// them must match a part of the header's value; a header that is absent or empty
-	// matches none. At most 256 bytes each, with the rules of pathRegex. When unset
-	// headers do not matter.
+	// headers are regular expressions for the values of headers: either a map from header
+	// names to expressions, or a list of maps with one name each. Every expression must
+	// match some part of the value of its header; a header that is absent or empty does
+	// not match. Each expression has at most 256 bytes and follows the rules of pathRegex.
+	// When unset, headers are not compared.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
@@ -93,7 +94,8 @@ type HTTPMethod string
 
 // HTTPRouteGroupStatus says whether the group can be used.
 type HTTPRouteGroupStatus struct {
-	// conditions of the group: Accepted.
+	// conditions of the group. Accepted is True when the group can be used; otherwise its
+	// message says what to change.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

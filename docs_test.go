@@ -117,8 +117,22 @@ func TestTrapsAreHeldByTestsThatExist(t *testing.T) {
 	}
 }
 
+// naming are tests that say which other tests play what they leave out.
+var naming = []string{"e2e/integration/rolloutdocs_test.go", "e2e/integration/frontpages_test.go"}
+
 func TestTestsThatDocumentsNameExist(t *testing.T) {
 	tests := declaredTests(t)
+	for _, file := range naming {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(content), -1) {
+			if !tests[name] {
+				t.Errorf("%s names %s, and there is no such test", file, name)
+			}
+		}
+	}
 	for _, file := range sources(t, ".md") {
 		content, err := os.ReadFile(file)
 		if err != nil {

@@ -23,6 +23,13 @@ import (
 // helm runs helm on the chart and returns what it says.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
+	out, err := exec.CommandContext(t.Context(), helmPath(t), args...).CombinedOutput()
+	return string(out), err
+}
+
+// helmPath is where the program helm is.
+func helmPath(t *testing.T) string {
+	t.Helper()
 	checkout, err := tools.Locate()
 	if err != nil {
 		t.Fatal(err)
@@ -31,8 +38,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), programs.Path("helm"), args...).CombinedOutput()
-	return string(out), err
+	return programs.Path("helm")
 }
 
 // ownProfile are values for a Prometheus that is read by a profile in a ConfigMap.

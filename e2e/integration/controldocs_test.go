@@ -65,12 +65,17 @@ func (s *scene) revisionOf(image string) (revision string) {
 func (s *scene) sh(kubeconfig, commands string) string {
 	s.Helper()
 	cmd := exec.CommandContext(s.Context(), "sh", "-euc", commands)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+filepath.Dir(plane.Programs.Path("kubectl"))+":"+os.Getenv("PATH"))
+	cmd.Env = environment(kubeconfig)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		s.Errorf("%v\n%s\n%s", err, commands, out)
 	}
 	return string(out)
+}
+
+// environment is that of a user's shell.
+func environment(kubeconfig string) []string {
+	return append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+filepath.Dir(plane.Programs.Path("kubectl"))+":"+os.Getenv("PATH"))
 }
 
 func TestTheCommandsOfThePageAboutDecisionsWork(t *testing.T) {

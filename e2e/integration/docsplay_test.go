@@ -239,7 +239,7 @@ func (r *reader) follow(commands string) string {
 var waitsAsLong = regexp.MustCompile(`(kubectl wait .*--timeout=)\w+`)
 
 // waitsForTheEnd finds commands that wait for a state that time does not end.
-var waitsForTheEnd = regexp.MustCompile(`--for=condition=Ready|status\.stable\.service|await (Stable|RolledBack|WaitingForApproval|AnalysisFailed)`)
+var waitsForTheEnd = regexp.MustCompile(`--for=condition=Ready|status\.stable\.service|traffic rollout status|await (Stable|RolledBack|WaitingForApproval|AnalysisFailed)`)
 
 // perform does what a comment says: "5m later", "the new version fails" or "the operator is gone".
 func (r *reader) perform(b block) {

@@ -103,17 +103,13 @@ func TestThePagesAboutRolloutsCanBeFollowed(t *testing.T) {
 
 func TestTheTutorialAboutHelmCanariesCanBeFollowed(t *testing.T) {
 	t.Parallel()
-	checkout, err := tools.Locate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	helm, err := checkout.Builder(os.Stderr).Build(t.Context(), tools.Helm)
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := newReader(t, nil, withCanaries)
-	r.begun, r.functions = true, pathWithPlugin(t, map[string]string{"helm": helm.Path("helm")})
-	r.play(whole(page(t, "tutorials/helm-canary.md")))
+	r.begun, r.functions = true, pathWithPlugin(t, map[string]string{"helm": helmPath(t)})
+	r.play(whole(page(t, helmTutorial)))
+	_, asides := commandsIn(t, helmTutorial)
+	for _, helm := range []bool{false, true} {
+		r.follows(here(asides, helm))
+	}
 }
 
 // pathWithPlugin is the line of a shell with which kubectl finds the plugin, and the shell other

@@ -70,9 +70,9 @@ versions:`+list.String())
 	return u
 }
 
-// elsewhere has the tests look at another control plane, with everything of the chart
-// but the kind TrafficSplit. Tests that do so must not run in parallel.
-func elsewhere(t *testing.T) {
+// otherPlane has the tests look at another control plane, without the chart. Tests that do
+// so must not run in parallel.
+func otherPlane(t *testing.T) {
 	t.Helper()
 	other, err := controlplane.Start(t.Context(), controlplane.Options{ControllerManager: true, FakeNode: &fakenode.Options{}})
 	if err != nil {
@@ -87,6 +87,13 @@ func elsewhere(t *testing.T) {
 	})
 	plane = other
 	connect(t)
+}
+
+// elsewhere has the tests look at another control plane, with everything of the chart
+// but the kind TrafficSplit.
+func elsewhere(t *testing.T) {
+	t.Helper()
+	otherPlane(t)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorSpace}}
 	objects := append([]client.Object{namespace}, kinds(chart,
 		"CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")...)

@@ -27,7 +27,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	soak, passed := false, false
+	soak, passed := false, true // also where only the help is asked for
 	command := &cobra.Command{
 		Use: "stages [stage…]", Short: "Run the tests, all stages of make test or those that are named",
 		SilenceUsage: true, SilenceErrors: true,

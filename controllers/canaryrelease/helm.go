@@ -256,7 +256,7 @@ func (r *Reconciler) unchanged(ctx context.Context, cr *v1alpha1.CanaryRelease, 
 		return err
 	}
 	if proposal.Digest != cr.Status.ManifestDigest {
-		return releases.InvalidError{Field: "spec.config", Message: "makes something else than the canary that was tried; set it back, or set spec.transition to Deprecated"}
+		return releases.InvalidError{Field: "spec.config", Message: "does not give the canary that was tried; set it back, or set spec.transition to Deprecated"}
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func (s *observation) recorded(name string) string {
 // "" when it can.
 func (s *observation) problem(root *corev1.Service, selected []string) string {
 	if root.Spec.ClusterIP == corev1.ClusterIPNone {
-		return fmt.Sprintf("The Service %q selects pods that config changes and is headless, so that clients pick pods themselves; give it a cluster IP, or upgrade the release instead", root.Name)
+		return fmt.Sprintf("The Service %q is headless, so its clients choose among pods themselves, and config changes these pods; give the Service a cluster IP, or upgrade the release instead", root.Name)
 	}
 	matches := labels.SelectorFromSet(traffic.DeclaredSelector(root)).Matches
 	owners := map[string]bool{}
@@ -127,7 +127,7 @@ func (s *observation) problem(root *corev1.Service, selected []string) string {
 		}
 	}
 	if len(owners) > 1 {
-		return fmt.Sprintf("The Service %q selects pods of the Deployments %s, so that its traffic can't be shared by versions of one; give each a Service of its own",
+		return fmt.Sprintf("The Service %q selects pods of several Deployments (%s), so its traffic can't be split between versions of one of them; give each Deployment a Service of its own",
 			root.Name, strings.Join(slices.Sorted(maps.Keys(owners)), ", "))
 	}
 	if len(selected) != 1 || root.Spec.Selector[traffic.LabelProxy] != "" {
@@ -141,7 +141,7 @@ func (s *observation) otherPod(root *corev1.Service, workload string) string {
 	for _, pod := range slices.Sorted(maps.Keys(s.readyPods(root.Name))) {
 		// Proxies have the labels of the pods, and are endpoints before traffic goes through them.
 		if !s.belongs(pod, workload) && !strings.HasPrefix(pod, traffic.ProxyName(root.Name)+"-") {
-			return fmt.Sprintf("The Service %q selects the pod %q too, which is not of the Deployment %q; give them Services of their own", root.Name, pod, workload)
+			return fmt.Sprintf("The Service %q also selects the pod %q, which does not belong to the Deployment %q; give each a Service of its own", root.Name, pod, workload)
 		}
 	}
 	return ""
@@ -169,11 +169,11 @@ func (s *observation) taken(name string) string {
 		if isMarked(split, s.CanaryRelease) || err != nil || root != name && split.Name != name {
 			continue
 		}
-		return fmt.Sprintf("The TrafficSplit %q is there for the Service %q, and this CanaryRelease needs one too", split.Name, root)
+		return fmt.Sprintf("The TrafficSplit %q splits the Service %q already, and this CanaryRelease needs a split of its own", split.Name, root)
 	}
 	for i := range s.rollouts {
 		if ro := &s.rollouts[i]; ro.Spec.Service == name && !names(ro, s.CanaryRelease) {
-			return fmt.Sprintf("The Rollout %q has the Service %q, and this CanaryRelease needs it too", ro.Name, name)
+			return fmt.Sprintf("The Rollout %q releases versions of the Service %q already, so this CanaryRelease can't use that Service", ro.Name, name)
 		}
 	}
 	return s.takenBackend(name)

@@ -134,13 +134,13 @@ func TestAServiceThatCantBeSharedIsNamed(t *testing.T) {
 			c.must(c.Create(c.Context(), &corev1.Service{
 				ObjectMeta: metav1.ObjectMeta{Name: "peers", Namespace: "shop"}, Spec: corev1.ServiceSpec{Selector: labels, ClusterIP: corev1.ClusterIPNone},
 			}))
-		}, `"peers" selects pods that config changes and is headless`},
+		}, `"peers" is headless, so its clients choose among pods themselves`},
 		{"it selects pods of another Deployment", func(c *cluster) {
 			c.must(c.Create(c.Context(), &appsv1.Deployment{
 				ObjectMeta: metav1.ObjectMeta{Name: "worker", Namespace: "shop", UID: "w"},
 				Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: podTemplate("worker")},
 			}))
-		}, "Deployments web, worker"},
+		}, "several Deployments (web, worker)"},
 		{"it selects pods of something else", func(c *cluster) {
 			c.must(c.Create(c.Context(), &discoveryv1.EndpointSlice{
 				ObjectMeta: metav1.ObjectMeta{Name: "web-1", Namespace: "shop", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
@@ -185,7 +185,7 @@ func TestOnlyARolloutOfSomethingElseTakesAServiceAway(t *testing.T) {
 			ro.Spec.Service, ro.Spec.WorkloadRef = "web", test.ref
 			c.must(c.Create(c.Context(), ro))
 		})
-		if got := s.taken("web"); strings.Contains(got, `The Rollout "website" has the Service "web"`) != test.taken {
+		if got := s.taken("web"); strings.Contains(got, `The Rollout "website" releases versions of the Service "web"`) != test.taken {
 			t.Errorf("a Rollout %s: %q", name, got)
 		}
 	}

@@ -117,11 +117,11 @@ func refusal(err error) error {
 	case apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0:
 		return &source.MissingError{Reason: source.Rejected, Message: "the API server refuses the Job: correct template." + status.Status().Details.Causes[0].Field}
 	case apierrors.IsForbidden(err):
-		return &source.MissingError{Reason: source.Rejected, Message: "the Job may not be made: a quota, a policy or the operator's rights forbid it"}
+		return &source.MissingError{Reason: source.Rejected, Message: "the Job could not be created: a quota, a policy or the operator's rights forbid it"}
 	case apierrors.IsAlreadyExists(err):
 		return pending()
 	default:
-		return &source.MissingError{Reason: source.Unavailable, Message: "the Job could not be made"}
+		return &source.MissingError{Reason: source.Unavailable, Message: "the Job could not be created"}
 	}
 }
 

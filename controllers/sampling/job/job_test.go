@@ -196,7 +196,7 @@ func TestWhatIsNoOutcomeIsMissing(t *testing.T) {
 		"a quota":                       {nil, createFails(apierrors.NewForbidden(resource, "x", errors.New("confidential"))), source.Rejected, "a quota, a policy or the operator's rights"},
 		"a template that is refused":    {nil, createFails(invalid), source.Rejected, "correct template.spec.template"},
 		"another one was faster":        {nil, createFails(apierrors.NewAlreadyExists(resource, "x")), source.Pending, "has not ended"},
-		"the API fails while it's made": {nil, createFails(errors.New("confidential")), source.Unavailable, "could not be made"},
+		"the API fails while it's made": {nil, createFails(errors.New("confidential")), source.Unavailable, "could not be created"},
 		"a Job of another owner":        {[]client.Object{foreign}, interceptor.Funcs{}, source.Rejected, "belongs to another owner"},
 	} {
 		t.Run(name, func(t *testing.T) {

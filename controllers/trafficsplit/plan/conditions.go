@@ -96,7 +96,7 @@ func obstacles(o Observation) []string {
 		return []string{"the root Service could not be read"}
 	}
 	if holder := traffic.Holder(o.Root.Service); holder != "" && holder != o.Split.Name {
-		waits = append(waits, fmt.Sprintf("Service %q is still led by TrafficSplit %q", o.Root.Service.Name, holder))
+		waits = append(waits, fmt.Sprintf("TrafficSplit %q still splits the traffic of Service %q", holder, o.Root.Service.Name))
 	}
 	for _, p := range o.unroutable() {
 		if p.TotalWeight() > 0 {

@@ -119,7 +119,7 @@ func TestDecideByRoutes(t *testing.T) {
 				pin(o.Root.Service)
 				o.Root.Service.Annotations[traffic.AnnotationPin] = strings.Replace(o.Root.Service.Annotations[traffic.AnnotationPin], "web", "other", 1)
 			},
-			reason: splitv1.ReasonPending, says: `still led by TrafficSplit "other"`,
+			reason: splitv1.ReasonPending, says: `TrafficSplit "other" still splits the traffic`,
 		},
 		"a split that names no default leaves the root Service as it is": {
 			from: untouched(), edit: func(o *plan.Observation) { o.Pin = plan.Pin{} }, actions: "Apply web", reason: splitv1.ReasonWaitingForRoutes,

@@ -78,7 +78,11 @@ func (r *Reconciler) read(ctx context.Context, s *observation) error {
 	splits, rollouts := &splitv1.TrafficSplitList{}, &v1alpha1.RolloutList{}
 	var err error
 	for _, list := range []client.ObjectList{rivals, deployments, services, replicaSets, endpoints, splits, rollouts} {
-		if e := r.client.List(ctx, list, client.InNamespace(s.CanaryRelease.Namespace), client.UnsafeDisableDeepCopy); e != nil {
+		options := []client.ListOption{client.InNamespace(s.CanaryRelease.Namespace), client.UnsafeDisableDeepCopy}
+		if list == replicaSets { // of which only a copy is one
+			options = options[:1]
+		}
+		if e := r.client.List(ctx, list, options...); e != nil {
 			err = errors.Join(err, fmt.Errorf("%s could not be listed: %w", kindOf(list), e))
 		}
 	}

@@ -88,7 +88,7 @@ func (r *Reconciler) remains(ctx context.Context, key types.NamespacedName, now 
 	found.Namespace, found.Name, found.Finalizers = key.Namespace, key.Name, []string{v1alpha1.FinalizerCanaryRelease}
 	splits, services, sets := &splitv1.TrafficSplitList{}, &corev1.ServiceList{}, &appsv1.ReplicaSetList{}
 	for _, list := range []client.ObjectList{splits, services, sets} {
-		if err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelCanaryRelease: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelCanaryRelease: key.Name}); err != nil {
 			return nil, fmt.Errorf("%s could not be listed: %w", kindOf(list), err)
 		}
 	}

@@ -57,11 +57,11 @@ func transformDeployment(object any) (any, error) {
 	return object, nil
 }
 
-// transformReplicaSet reduces the template, and drops the annotations that the Deployment
+// transformReplicaSet reduces a ReplicaSet, and drops the annotations that the Deployment
 // controller copies from the Deployment, but for those that are read.
 func transformReplicaSet(object any) (any, error) {
 	rs, ok := object.(*appsv1.ReplicaSet)
-	if !ok || workload.IsReduced(rs) { // an informer may hand over what it has already
+	if !ok { // an informer may hand over what it has already
 		return object, nil
 	}
 	rs.ManagedFields = nil
@@ -75,8 +75,7 @@ func transformReplicaSet(object any) (any, error) {
 		}
 	}
 	rs.Annotations = sharedScale(kept)
-	workload.ReduceTemplate(rs)
-	return rs, nil
+	return workload.Reduce(rs), nil
 }
 
 // scales are the annotations of ReplicaSets that have none but the scale of their Deployment,

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,7 +38,10 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 	}
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app:v1"}}}}
 	const applied = corev1.LastAppliedConfigAnnotation
-	for name, test := range map[string]struct{ object, want client.Object }{
+	for name, test := range map[string]struct {
+		object client.Object
+		want   runtime.Object
+	}{
 		"of a Deployment the template, and what Serin's managers own": {
 			object: &appsv1.Deployment{
 				ObjectMeta: with(meta(applied, v1alpha1.AnnotationRollout, "team"), "kubectl", v1alpha1.FieldManager, "serin-trafficsplit", "kube-controller-manager"),
@@ -53,10 +57,10 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 				ObjectMeta: with(meta(workload.AnnotationDesiredReplicas, v1alpha1.AnnotationRolloutUID, "team", "deployment.kubernetes.io/revision"), v1alpha1.FieldManager),
 				Spec:       appsv1.ReplicaSetSpec{Template: template},
 			},
-			want: reduced(&appsv1.ReplicaSet{
+			want: workload.Reduce(&appsv1.ReplicaSet{
 				ObjectMeta: meta(workload.AnnotationDesiredReplicas, v1alpha1.AnnotationRolloutUID),
 				Spec:       appsv1.ReplicaSetSpec{Template: template},
-			}),
+			}).DeepCopyObject(),
 		},
 		"of a Rollout all but the copy of kubectl": {
 			object: &v1alpha1.Rollout{ObjectMeta: with(meta(applied, "team"), "kubectl"), Spec: v1alpha1.RolloutSpec{Service: "website"}},
@@ -64,25 +68,30 @@ func TestTheCacheKeepsWhatIsUsed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, transform(t, test.object)); diff != "" {
+			got, ok := transform(t, test.object).(client.Object)
+			if !ok {
+				t.Fatal("watchers are given no object")
+			}
+			if diff := cmp.Diff(test.object.GetLabels(), got.GetLabels()); diff != "" {
+				t.Errorf("labels for watchers (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.want, got.DeepCopyObject()); diff != "" {
 				t.Errorf("kept (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func reduced(rs *appsv1.ReplicaSet) *appsv1.ReplicaSet {
-	workload.ReduceTemplate(rs)
-	return rs
-}
-
 // An informer may hand over an object that it has already.
 func TestAReducedReplicaSetStaysAsItIs(t *testing.T) {
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app:v1"}}}}
-	rs := transform(t, &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: *template.DeepCopy()}}).(*appsv1.ReplicaSet)
-	again := transform(t, rs.DeepCopy()).(*appsv1.ReplicaSet)
-	if diff := cmp.Diff(rs, again); diff != "" || !workload.HasTemplate(&template)(again) {
-		t.Errorf("(-once +twice):\n%s", diff)
+	once := transform(t, &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: *template.DeepCopy()}})
+	again, err := transformReplicaSet(once)
+	if err != nil || again != once {
+		t.Fatalf("%v, %v", again, err)
+	}
+	if rs, ok := once.(client.Object).DeepCopyObject().(*appsv1.ReplicaSet); !ok || !workload.HasTemplate(&template)(rs) {
+		t.Errorf("it has another template: %+v", rs)
 	}
 }
 

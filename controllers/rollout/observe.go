@@ -221,7 +221,7 @@ func rootProblem(root *corev1.Service) string {
 
 func (r *Reconciler) observeReplicaSets(ctx context.Context, s *snapshot, which client.ListOption) error {
 	list := &appsv1.ReplicaSetList{}
-	if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), which, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), which); err != nil {
 		return fmt.Errorf("ReplicaSets could not be listed: %w", err)
 	}
 	read := shell.ReplicaSets(s.deployment)

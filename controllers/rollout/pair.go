@@ -55,7 +55,7 @@ func (r *Reconciler) behind(ctx context.Context, s *snapshot, name string) (stri
 		return revisionOf(name, ""), nil
 	}
 	list := &appsv1.ReplicaSetList{}
-	if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace)); err != nil {
 		return "", fmt.Errorf("ReplicaSets could not be listed: %w", err)
 	}
 	newest, idle := newestOf(list.Items, labels.SelectorFromSet(svc.Spec.Selector))

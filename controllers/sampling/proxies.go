@@ -131,7 +131,7 @@ func (p *Proxies) controls(ctx context.Context, o metav1.Object, kind string, co
 	if owner == nil || owner.Kind != kind || owner.APIVersion != appsv1.SchemeGroupVersion.String() {
 		return false, nil
 	}
-	err := p.Pods.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}, controller, client.UnsafeDisableDeepCopy)
+	err := p.Pods.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}, controller)
 	if err != nil {
 		return false, client.IgnoreNotFound(err)
 	}

@@ -116,14 +116,18 @@ func TestDigestsOfTemplatesThatAreWrittenInAnotherWay(t *testing.T) {
 func TestAReplicaSetOfACacheIsComparedByItsDigest(t *testing.T) {
 	whole := func() *appsv1.ReplicaSet {
 		labels := func() map[string]string { return map[string]string{"app": "website", "pod-template-hash": "abc"} }
-		rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "website-abc", Labels: labels()}}
+		rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "website-abc", Labels: labels(), Annotations: map[string]string{"team": "web"}}}
+		rs.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "website", UID: "d"}}
+		rs.Spec.Replicas, rs.Status.AvailableReplicas = new(int32(3)), 2
 		rs.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels()}
 		rs.Spec.Template = *template("app:v1", labels())
 		rs.Spec.Template.Annotations = map[string]string{v1alpha1.AnnotationConfiguration: "ConfigMap/app=app-1", "team": "web"}
 		return rs
 	}
-	reduced := whole()
-	ReduceTemplate(reduced)
+	reduced, ok := Reduce(whole()).DeepCopyObject().(*appsv1.ReplicaSet)
+	if !ok {
+		t.Fatal("a copy is no ReplicaSet")
+	}
 	wanted := whole().Spec.Template
 	changed := *wanted.DeepCopy()
 	changed.Spec.Containers[0].Image = "app:v2"
@@ -137,6 +141,11 @@ func TestAReplicaSetOfACacheIsComparedByItsDigest(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, reduced.Spec.Template); diff != "" {
 		t.Errorf("kept of the template (-want +got):\n%s", diff)
+	}
+	rest := whole()
+	rest.Spec.Template, rest.Spec.Selector = reduced.Spec.Template, nil
+	if diff := cmp.Diff(rest, reduced); diff != "" {
+		t.Errorf("kept of the rest (-want +got):\n%s", diff)
 	}
 	forged := whole()
 	forged.Spec.Template = changed

@@ -59,20 +59,26 @@ func (o *managerOptions) startTraces(ctx context.Context) (stop func(), err erro
 	}, nil
 }
 
-// startUp is how long controllers take to read what they watch, and to look at all of it once.
-const startUp = 30 * time.Second
+const (
+	// startUp is how long controllers take to read what they watch, and to look at all of it once.
+	startUp = 30 * time.Second
+	// releases is how often memory is returned, since a busy machine takes longer.
+	releases = 4
+)
 
 // addRelease has the memory returned that the first look at everything took: without it, the
 // Go runtime keeps room for garbage that it does not make again.
 func addRelease(mgr manager.Manager, clock clock.Clock) error {
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // of the leader, which watches most
-		select {
-		case <-clock.After(startUp):
-		case <-ctx.Done():
-			return nil
-		}
-		if mgr.GetCache().WaitForCacheSync(ctx) {
-			debug.FreeOSMemory()
+		for range releases {
+			select {
+			case <-clock.After(startUp):
+			case <-ctx.Done():
+				return nil
+			}
+			if mgr.GetCache().WaitForCacheSync(ctx) {
+				debug.FreeOSMemory()
+			}
 		}
 		return nil
 	}))

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -141,6 +142,8 @@ func newWebhookManager(ctx context.Context, cfg *rest.Config, address net.IP, se
 		Scheme: newScheme(), Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Cache: cache.Options{ByObject: admission.CacheOptions(name)}, Controller: config.Controller{SkipNameValidation: new(true)},
 		LeaderElection: true, LeaderElectionID: "manager.serin.dev", LeaderElectionNamespace: service.Namespace,
+		// A machine that is too busy for ten seconds takes the lease from nobody here.
+		LeaderElectionReleaseOnCancel: true, LeaseDuration: new(5 * time.Minute), RenewDeadline: new(4 * time.Minute),
 	})
 	if err != nil {
 		return nil, nil, err

@@ -115,7 +115,7 @@ func (c *Config) tempering(d *Dispersion, slot int) tempering {
 // grows with n for larger ones.
 func fit(all, perProxy Scale) tempering {
 	many, few := all.size(), perProxy.size()
-	if perProxy.Expected == 0 || many < apartBy*few {
+	if perProxy.Expected == 0 || many <= apartBy*few {
 		largest := 1 + caution*(max(all.ratio(), perProxy.ratio())-1)
 		return tempering{floor: largest, c: 1, rho: (largest - 1) / max(many-1, 1)}
 	}
@@ -126,13 +126,14 @@ func fit(all, perProxy Scale) tempering {
 
 // ratio is by how much the counts vary more than independent ones; at least 1.
 // As much as a few counts is taken to be independent, so that one unlucky pair at
-// the beginning does not say too much.
+// the beginning does not say too much, and what has nearly been forgotten says no more than
+// can be stated.
 func (s Scale) ratio() float64 {
 	if s.Expected == 0 {
 		return 1
 	}
 	doubt := doubtful * s.Expected / s.Counts
-	return max(1, (s.Squares+doubt)/(s.Expected+doubt))
+	return min(max(1, (s.Squares+doubt)/(s.Expected+doubt)), maxCorrelatedFailures)
 }
 
 // size is the mean number of requests of a count.

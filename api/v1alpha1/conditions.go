@@ -13,6 +13,9 @@ const (
 	AnnotationResume = "serin.dev/resume"
 	// LabelRollout on an object that Serin made names the Rollout it was made for.
 	LabelRollout = "serin.dev/rollout"
+	// LabelPromotion on a ReplicaSet is the promotion for which it was handed over to its
+	// Deployment: when that was decided, in microseconds of Unix time.
+	LabelPromotion = "serin.dev/promotion"
 	// AnnotationRolloutUID on an object that Serin made is the UID of that Rollout:
 	// an object of the same name that it did not make is never taken for its own.
 	// There is no owner reference, because a Rollout that is deleted in the

@@ -283,7 +283,7 @@ type Decision struct {
 	// +required
 	Time metav1.MicroTime `json:"time"`
 
-	// handedOver is whether the promoted version was given to the workload.
+	// handedOver is whether the promoted version was given to the workload, where no ReplicaSet says so.
 	// +optional
 	HandedOver bool `json:"handedOver,omitempty"`
 

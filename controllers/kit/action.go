@@ -38,8 +38,12 @@ type (
 	}
 	// DeleteReplicaSet deletes a ReplicaSet without pods.
 	DeleteReplicaSet struct{ Object }
-	// ReleaseCanary drops the controller reference: the Deployment adopts it.
-	ReleaseCanary struct{ Object }
+	// ReleaseCanary drops the controller reference: the Deployment adopts it. Promotion, where
+	// it has one, is written on it.
+	ReleaseCanary struct {
+		Object
+		Promotion string
+	}
 )
 
 func (AddFinalizer) String() string    { return "add the finalizer" }

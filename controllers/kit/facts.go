@@ -51,6 +51,8 @@ type ReplicaSet struct {
 	// Desired is the workload's scale that is recorded on it.
 	Desired  int32
 	Deleting bool
+	// Promotion is the one for which it was handed over to the Deployment; "" for none.
+	Promotion string
 	// Marked is whether it carries the mark of what is released.
 	Marked bool
 	// Rolls is whether it was made of pods that read objects of its own, so that the

@@ -172,7 +172,7 @@ func (x *explored) decide() {
 // checkBadSample: a bad sample takes the canary's traffic away in the very pass that
 // sees it (L2), whatever else goes on.
 func (x *explored) checkBadSample(bad bool) {
-	if d := x.ro.Status.Decision; !bad || d != nil && (d.HandedOver || d.Action == v1alpha1.ActionRollBack) {
+	if d := x.ro.Status.Decision; !bad || d != nil && (x.handedOver() || d.Action == v1alpha1.ActionRollBack) {
 		return
 	}
 	if x.split == nil || x.split.deleting || x.split.requested.Weight == 0 || slices.Contains(actionTexts(x.pending), state.ApplySplit{}.String()) {

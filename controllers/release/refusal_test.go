@@ -189,7 +189,7 @@ func TestARollbackOrAPromotionThatIsUnderWayIsSeenThrough(t *testing.T) {
 			w := newWorld(t)
 			w.ready()
 			w.setTemplate("v2")
-			w.until("handed over", func() bool { d := w.ro.Status.Decision; return d != nil && d.HandedOver })
+			w.until("handed over", w.handedOver)
 			obstacles[name].come(w)
 			w.until("stable", func() bool { return w.ro.Status.Stable.Revision == "sv2" })
 			w.until("no split", func() bool { return w.split == nil })

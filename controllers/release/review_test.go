@@ -347,7 +347,7 @@ func TestAPromotionDoesNotFightOverATemplateThatMovedOn(t *testing.T) {
 	w := newWorld(t)
 	w.ready()
 	w.setTemplate("v2")
-	w.until("handed over", func() bool { d := w.ro.Status.Decision; return d != nil && d.HandedOver })
+	w.until("handed over", w.handedOver)
 	w.setTemplate("v3")
 	w.dep.paused, w.dep.held = false, false
 	w.say("user: un-pauses the Deployment")

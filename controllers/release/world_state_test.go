@@ -97,7 +97,7 @@ func (e *encoder) replicaSets() {
 		for _, n := range []int32{int32(rs.owner), rs.replicas, rs.existing, rs.available, rs.desired} {
 			e.number(int64(n))
 		}
-		e.flags(e.x.broken[rs.template], e.x.served[rs.template] == rs.uid)
+		e.flags(e.x.broken[rs.template], e.x.served[rs.template] == rs.uid, e.x.isPromoted(rs))
 	}
 	for _, template := range templates {
 		e.flags(e.x.served[template] != "")

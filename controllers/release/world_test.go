@@ -114,6 +114,7 @@ type replicaSet struct {
 	version                                int
 	replicas, existing, available, desired int32
 	age                                    int
+	promotion                              string
 }
 
 type split struct {
@@ -285,7 +286,7 @@ func (w *world) observe() state.Observation {
 		o.ReplicaSets = append(o.ReplicaSets, kit.ReplicaSet{
 			Object: kit.Object{Name: rs.name, UID: rs.uid, ResourceVersion: strconv.Itoa(rs.version)}, Owner: rs.owner,
 			Revision: rs.revision, Current: !w.dep.absent && rs.template == w.dep.template,
-			Replicas: rs.replicas, Existing: rs.existing, Available: rs.available, Desired: rs.desired,
+			Replicas: rs.replicas, Existing: rs.existing, Available: rs.available, Desired: rs.desired, Promotion: rs.promotion,
 			Failure: w.failure(rs), Marked: true,
 		})
 	}
@@ -317,6 +318,14 @@ func (w *world) tried() map[string]state.Answer {
 		}
 	}
 	return out
+}
+
+// handedOver reports whether a ReplicaSet was handed over for the promotion that was decided.
+func (w *world) handedOver() bool { return slices.ContainsFunc(w.rss, w.isPromoted) }
+
+func (w *world) isPromoted(rs *replicaSet) bool {
+	d := w.ro.Status.Decision
+	return d != nil && rs.promotion == strconv.FormatInt(d.Time.UnixMicro(), 10)
 }
 
 func (w *world) failure(rs *replicaSet) string {
@@ -534,7 +543,7 @@ func (w *world) applyToReplicaSet(action kit.Action) bool {
 		}
 	case kit.ReleaseCanary:
 		if rs = w.exact(a.Object); rs != nil {
-			rs.owner = kit.OwnerNone
+			rs.owner, rs.promotion = kit.OwnerNone, a.Promotion
 		}
 	case kit.DeleteReplicaSet:
 		if rs = w.exact(a.Object); rs != nil {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/workload"
 )
@@ -42,7 +43,11 @@ func (w Writer) Apply(ctx context.Context, action kit.Action) error {
 		metadata := map[string]any{"annotations": map[string]string{workload.AnnotationDesiredReplicas: strconv.Itoa(int(a.Desired))}}
 		return w.PatchReplicaSet(ctx, a.Object, metadata, map[string]any{"replicas": a.Replicas})
 	case kit.ReleaseCanary:
-		return w.PatchReplicaSet(ctx, a.Object, map[string]any{"ownerReferences": nil}, nil)
+		metadata := map[string]any{"ownerReferences": nil}
+		if a.Promotion != "" {
+			metadata["labels"] = map[string]string{v1alpha1.LabelPromotion: a.Promotion}
+		}
+		return w.PatchReplicaSet(ctx, a.Object, metadata, nil)
 	case kit.DeleteReplicaSet:
 		return w.Delete(ctx, a.Object, &appsv1.ReplicaSet{})
 	case kit.DeleteBackend:

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
+	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/workload"
 )
@@ -35,6 +36,7 @@ func ReplicaSets(d *appsv1.Deployment) func(*appsv1.ReplicaSet) kit.ReplicaSet {
 			Current:  current(rs),
 			Replicas: ptr.Deref(rs.Spec.Replicas, 1), Existing: rs.Status.Replicas, Available: rs.Status.AvailableReplicas,
 			Desired: workload.DesiredReplicas(rs), Deleting: !rs.DeletionTimestamp.IsZero(),
+			Promotion: rs.Labels[v1alpha1.LabelPromotion],
 		}
 	}
 }

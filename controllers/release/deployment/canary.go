@@ -3,6 +3,8 @@
 package deployment
 
 import (
+	"strconv"
+
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release/record"
@@ -78,9 +80,8 @@ func promote(d *state.Draft) (another bool) {
 	}
 	d.Request(all)
 	switch {
-	case versions.HandOver(&d.Draft, canaryOf(&d.Snapshot), want, func() bool { return d.Routed(all) }):
+	case versions.HandOver(&d.Draft, canaryOf(&d.Snapshot), want, promotionOf(d.Status.Decision), func() bool { return d.Routed(all) }):
 		d.Say(v1alpha1.ReasonPromoting, "Promoting: handing the canary's pods over to the Deployment.")
-		d.Status.Decision.HandedOver = true
 		return false
 	case !d.Routed(all):
 		d.Say(v1alpha1.ReasonPromoting, "Promoting: waiting until all traffic goes to the canary: %s.", routing.TrafficWait(&d.Snapshot, all))
@@ -90,14 +91,21 @@ func promote(d *state.Draft) (another bool) {
 	return routing.OrTooLate(d)
 }
 
+// promotionOf names a promotion: the ReplicaSet that is handed over carries it, so that this
+// is known after a crash without a write of the status.
+func promotionOf(decision *v1alpha1.Decision) string {
+	return strconv.FormatInt(decision.Time.UnixMicro(), 10)
+}
+
 // handedOver is the ReplicaSet that was promoted and handed over, until it is
 // recorded as stable.
 func handedOver(s *state.Snapshot) *kit.ReplicaSet {
-	if !s.Decided(v1alpha1.ActionPromote) || !s.Status.Decision.HandedOver {
+	if !s.Decided(v1alpha1.ActionPromote) {
 		return nil
 	}
+	decision := s.Status.Decision
 	return s.ReplicaSet(func(r *kit.ReplicaSet) bool {
-		return r.Owner != kit.OwnerSerin && r.Revision == s.Status.Decision.Revision
+		return r.Owner != kit.OwnerSerin && r.Revision == decision.Revision && (decision.HandedOver || r.Promotion == promotionOf(decision))
 	})
 }
 

@@ -3,6 +3,7 @@
 package deployment
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -50,7 +51,8 @@ func TestACanaryIsHandedOverOnlyCompleteAndWithAllTraffic(t *testing.T) {
 	} {
 		d := promoting(test.change)
 		Target{}.Act(d, state.PhasePromoting)
-		if d.Status.Decision.HandedOver != test.want {
+		handedOver := slices.Contains(d.Actions, kit.Action(kit.ReleaseCanary{Object: d.ReplicaSets[1].Object, Promotion: promotionOf(d.Status.Decision)}))
+		if handedOver != test.want {
 			t.Errorf("%s: %v", name, d.Actions)
 		}
 	}
@@ -69,6 +71,39 @@ func TestAllTrafficWaitsForAllPods(t *testing.T) {
 	}
 }
 
+func TestAReplicaSetIsKnownToBeHandedOverByThePromotionThatItCarries(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(d *state.Draft, canary *kit.ReplicaSet)
+		want   bool
+	}{
+		"it carries this one": {func(d *state.Draft, c *kit.ReplicaSet) { c.Promotion = promotionOf(d.Status.Decision) }, true},
+		"and was not adopted yet": {func(d *state.Draft, c *kit.ReplicaSet) {
+			c.Promotion, c.Owner = promotionOf(d.Status.Decision), kit.OwnerNone
+		}, true},
+		"and was made the canary again": {func(d *state.Draft, c *kit.ReplicaSet) {
+			c.Promotion, c.Owner = promotionOf(d.Status.Decision), kit.OwnerSerin
+		}, false},
+		"and a rollback was decided": {func(d *state.Draft, c *kit.ReplicaSet) {
+			c.Promotion = promotionOf(d.Status.Decision)
+			d.Status.Decision.Action = v1alpha1.ActionRollBack
+		}, false},
+		"it carries an earlier one":         {func(_ *state.Draft, c *kit.ReplicaSet) { c.Promotion = "1" }, false},
+		"it carries none":                   {func(*state.Draft, *kit.ReplicaSet) {}, false},
+		"the status says so, as it used to": {func(d *state.Draft, _ *kit.ReplicaSet) { d.Status.Decision.HandedOver = true }, true},
+		"the status says so of another one": {func(d *state.Draft, _ *kit.ReplicaSet) {
+			d.Status.Decision.HandedOver, d.Status.Decision.Revision = true, "v3"
+		}, false},
+	} {
+		d := promoting(func(d *state.Draft) {
+			d.ReplicaSets[1].Owner = kit.OwnerDeployment
+			test.change(d, &d.ReplicaSets[1])
+		})
+		if got := handedOver(&d.Snapshot) != nil; got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestAPromotionEndsWhenTheOldPodsAreGone(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*state.Draft)
@@ -80,7 +115,7 @@ func TestAPromotionEndsWhenTheOldPodsAreGone(t *testing.T) {
 		"the Deployment has not adopted": {func(d *state.Draft) { d.ReplicaSets = d.ReplicaSets[1:]; d.ReplicaSets[0].Owner = kit.OwnerNone }, "v1"},
 	} {
 		d := promoting(func(d *state.Draft) {
-			d.Status.Decision.HandedOver, d.ReplicaSets[1].Owner = true, kit.OwnerDeployment
+			d.ReplicaSets[1].Promotion, d.ReplicaSets[1].Owner = promotionOf(d.Status.Decision), kit.OwnerDeployment
 			test.change(d)
 		})
 		if p := (Target{}).Assess(&d.Snapshot); p != phaseAdopting {

@@ -123,7 +123,7 @@ func handOver(d *draft, w *Workload, c *kit.ReplicaSet) bool {
 		return false
 	}
 	versions.Scale(&d.Draft, c, w.Replicas, w.Replicas)
-	versions.HandOver(&d.Draft, c, w.Replicas, func() bool { return keep(d, w, fullWeight) })
+	versions.HandOver(&d.Draft, c, w.Replicas, "", func() bool { return keep(d, w, fullWeight) })
 	return false
 }
 

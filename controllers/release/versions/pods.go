@@ -49,11 +49,12 @@ func Delete(d *kit.Draft, r *kit.ReplicaSet) {
 }
 
 // HandOver has the Deployment adopt a version that is saturated, once routed reports that
-// it gets all traffic. It reports whether the version was handed over.
-func HandOver(d *kit.Draft, r *kit.ReplicaSet, scale int32, routed func() bool) bool {
+// it gets all traffic. It reports whether the version was handed over. The promotion, if it
+// has a name, is known from the version in the write that hands it over.
+func HandOver(d *kit.Draft, r *kit.ReplicaSet, scale int32, promotion string, routed func() bool) bool {
 	if !Saturated(r, scale) || !routed() {
 		return false
 	}
-	d.Do(kit.ReleaseCanary{Object: r.Object})
+	d.Do(kit.ReleaseCanary{Object: r.Object, Promotion: promotion})
 	return true
 }

@@ -50,7 +50,7 @@ func TestOnlyAVersionWithExactlyItsPodsAndAllTrafficIsHandedOver(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r, d := version("v1", kit.OwnerSerin, 4), &kit.Draft{}
 			test.change(&r)
-			if got := HandOver(d, &r, 4, func() bool { return test.routed }); got != test.want || len(d.Actions) > 0 != test.want {
+			if got := HandOver(d, &r, 4, "", func() bool { return test.routed }); got != test.want || len(d.Actions) > 0 != test.want {
 				t.Errorf("handed over: %v, it does %q", got, does(d))
 			}
 		})

@@ -156,8 +156,7 @@ func (r *Reconciler) remove(ctx context.Context, namespace string, object traffi
 	if !object.Shared || object.UID == "" {
 		return r.delete(ctx, namespace, object)
 	}
-	key := types.NamespacedName{Namespace: namespace, Name: object.Kind + "/" + object.Name}
-	version := string(object.UID) + " " + object.ResourceVersion
+	key, version := sharedVersion(namespace, object)
 	if !r.deleted.note(key, version) {
 		return nil // also while the request is on its way
 	}
@@ -166,6 +165,17 @@ func (r *Reconciler) remove(ctx context.Context, namespace string, object traffi
 		r.deleted.note(key, "")
 	}
 	return err
+}
+
+// isDeleted reports whether this process deleted an object that splits share.
+func (r *Reconciler) isDeleted(namespace string, object traffic.Object) bool {
+	key, version := sharedVersion(namespace, object)
+	return r.deleted.of(key) == version
+}
+
+// sharedVersion is what r.deleted keeps of an object that splits share.
+func sharedVersion(namespace string, object traffic.Object) (types.NamespacedName, string) {
+	return types.NamespacedName{Namespace: namespace, Name: object.Kind + "/" + object.Name}, string(object.UID) + " " + object.ResourceVersion
 }
 
 func (r *Reconciler) delete(ctx context.Context, namespace string, object traffic.Object) error {

@@ -88,7 +88,7 @@ func (r *Reconciler) orphans(ctx context.Context, split types.NamespacedName) (p
 			case (o.Kind == "EndpointSlice" || o.Kind == "NetworkPolicy" || o.Backend) && len(state.Proxies) > 0: // what goes last of the proxies brings the next look
 			case o.Changed:
 				patched = append(patched, patchedObject{o, router, target})
-			case o.Shared && o.InUse: // what goes last of those that use it brings the next look
+			case o.Shared && (o.InUse || r.isDeleted(split.Namespace, o)): // what goes last of those that use it brings the next look
 			case !o.Patched && (o.Condition == traffic.ObjectOutdated || o.Condition == traffic.ObjectCurrent):
 				made = append(made, o)
 			}

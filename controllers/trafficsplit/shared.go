@@ -81,11 +81,16 @@ func (r *Reconciler) othersAskFor(ctx context.Context, router traffic.Router, sp
 
 // splitsOfProxies maps an object of a data plane to its split, and one that splits share to
 // all splits of its namespace. A split of its own name, which there hardly is, stands for
-// splits that are gone.
+// splits that are gone, where none is left whose end brings that look.
 func (r *Reconciler) splitsOfProxies(ctx context.Context, o client.Object) []reconcile.Request {
 	if split, found := o.GetLabels()[traffic.LabelProxy]; !found || split != "" {
 		return splitOfProxy(ctx, o)
 	}
+	requests := r.splits(ctx, o.GetNamespace())
+	served := func(split *splitv1.TrafficSplit) bool { return slices.Contains(split.Finalizers, traffic.Finalizer) }
+	if len(r.chosen(ctx, served, client.InNamespace(o.GetNamespace()))) > 0 {
+		return requests
+	}
 	gone := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
-	return append(r.splits(ctx, o.GetNamespace()), reconcile.Request{NamespacedName: gone})
+	return append(requests, reconcile.Request{NamespacedName: gone})
 }

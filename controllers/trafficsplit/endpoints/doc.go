@@ -12,6 +12,7 @@
 // and while the root Service has the key of the proxies, each replica of the manager keeps
 // them up to date, whether it leads or not: a proxy that stops must leave them while the
 // leader is dead. All replicas write the same, and a write whose slice has changed fails.
+// When the key is gone, it is enough to write once that a proxy is terminating.
 //
 // It knows nothing of TrafficSplits but their name.
 package endpoints

@@ -3,17 +3,21 @@
 package endpoints
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -85,8 +89,35 @@ func (r *Reconciler) bring(ctx context.Context, service *corev1.Service, split s
 	changes, missing := Diff(service, split, pods, existing, known)
 	if !create {
 		changes.Create = nil
+		changes.Update = slices.DeleteFunc(changes.Update, func(s *discoveryv1.EndpointSlice) bool { return onlyLeaves(s, existing) })
 	}
 	return errors.Join(r.write(ctx, changes), missing)
+}
+
+// onlyLeaves reports whether a slice differs from what it was by nothing but proxies that
+// were terminating already. Of a Service that does not have the key of the proxies, the app's
+// own pods get new requests: a proxy that goes on stopping there changes nothing for clients, and
+// the slice is deleted when the last of them is gone.
+func onlyLeaves(next *discoveryv1.EndpointSlice, existing []*discoveryv1.EndpointSlice) bool {
+	at := slices.IndexFunc(existing, func(s *discoveryv1.EndpointSlice) bool { return s.Name == next.Name })
+	if at < 0 {
+		return false
+	}
+	before, after := existing[at].DeepCopy(), next.DeepCopy()
+	left := map[types.UID]bool{}
+	for i := range before.Endpoints {
+		left[podOf(&before.Endpoints[i])] = ptr.Deref(before.Endpoints[i].Conditions.Terminating, false)
+	}
+	for _, s := range []*discoveryv1.EndpointSlice{before, after} {
+		s.Endpoints = slices.DeleteFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return left[podOf(&e)] })
+		slices.SortFunc(s.Endpoints, func(a, b discoveryv1.Endpoint) int { return cmp.Compare(podOf(&a), podOf(&b)) })
+	}
+	return equality.Semantic.DeepEqual(before, after)
+}
+
+// podOf is the UID of an endpoint's pod; "" where another actor removed it.
+func podOf(e *discoveryv1.Endpoint) types.UID {
+	return ptr.Deref(e.TargetRef, corev1.ObjectReference{}).UID
 }
 
 // write creates first, so that endpoints that move to another slice are never in none.

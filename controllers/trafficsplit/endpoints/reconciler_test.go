@@ -113,6 +113,47 @@ func TestWhetherAServiceIsToHaveProxiesIsNotDecidedHere(t *testing.T) {
 	}
 }
 
+// Once the app's own pods get new requests again, the way of each proxy from its first sign of
+// stopping to its end costs no writes.
+func TestProxiesThatStopAfterTheServiceWasRestoredAreWrittenOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		root *corev1.Service
+		want []string
+	}{
+		"restored": {website(), []string{"website-proxies-ipv4\np0 10.0.0.1 in north terminating unready\np1 10.0.0.2 in south"}},
+		"cut over": {cutOver(website()), []string{"website-proxies-ipv4\np1 10.0.0.2 in south"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := newAPI(t, test.root, proxy(0, func(p *corev1.Pod) { p.Finalizers = []string{"test/running"} }), proxy(1))
+			r := &Reconciler{Client: api, FieldOwner: "serin"}
+			if err := r.Lead(t.Context(), test.root, "website"); err != nil {
+				t.Fatal(err)
+			}
+			p := proxy(0)
+			for _, change := range []func() error{
+				func() error { return api.Delete(t.Context(), p) }, // it is terminating
+				func() error { return api.Get(t.Context(), client.ObjectKeyFromObject(p), p) },
+				func() error { p.Finalizers = nil; return api.Update(t.Context(), p) }, // it is gone
+			} {
+				if err := change(); err != nil {
+					t.Fatal(err)
+				}
+				look(t, api)
+			}
+			if diff := cmp.Diff(test.want, slicesOf(t, api)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if err := api.Delete(t.Context(), proxy(1)); err != nil {
+				t.Fatal(err)
+			}
+			look(t, api)
+			if diff := cmp.Diff([]string{"website-proxies-ipv4"}, slicesOf(t, api)); diff != "" {
+				t.Errorf("one that was ready is gone (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestWithoutNodesTheZoneIsThatOfAPodsLabel(t *testing.T) {
 	api := newAPI(t, cutOver(website()), proxy(0, func(p *corev1.Pod) {
 		p.Spec.NodeName, p.Labels[corev1.LabelTopologyZone] = "hidden", "east"

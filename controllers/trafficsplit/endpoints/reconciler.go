@@ -108,6 +108,9 @@ func onlyLeaves(next *discoveryv1.EndpointSlice, existing []*discoveryv1.Endpoin
 	for i := range before.Endpoints {
 		left[podOf(&before.Endpoints[i])] = ptr.Deref(before.Endpoints[i].Conditions.Terminating, false)
 	}
+	if len(after.Endpoints) == 0 {
+		after.Ports = before.Ports // of no endpoint there are none
+	}
 	for _, s := range []*discoveryv1.EndpointSlice{before, after} {
 		s.Endpoints = slices.DeleteFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return left[podOf(&e)] })
 		slices.SortFunc(s.Endpoints, func(a, b discoveryv1.Endpoint) int { return cmp.Compare(podOf(&a), podOf(&b)) })

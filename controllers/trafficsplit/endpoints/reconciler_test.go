@@ -154,6 +154,28 @@ func TestProxiesThatStopAfterTheServiceWasRestoredAreWrittenOnce(t *testing.T) {
 	}
 }
 
+func TestTheLastProxyThatStopsAfterTheServiceWasRestoredLeavesNoEmptySlice(t *testing.T) {
+	existing := made(t, website(), proxy(0, terminating), proxy(1, terminating))
+	for name, test := range map[string]struct {
+		pods []*corev1.Pod
+		want bool
+	}{
+		"one is gone":              {[]*corev1.Pod{proxy(1, terminating)}, true},
+		"both are gone":            {nil, true},
+		"one does not serve":       {[]*corev1.Pod{proxy(0, terminating), proxy(1, terminating, unready)}, true},
+		"there is one more":        {[]*corev1.Pod{proxy(1, terminating), proxy(2)}, false},
+		"there is one that begins": {[]*corev1.Pod{proxy(2, unready)}, false},
+	} {
+		changes, err := Diff(website(), "website", test.pods, existing, twoZones(t))
+		if err != nil || len(changes.Update) != 1 {
+			t.Fatalf("%s: error %v, updates %v", name, err, tellAll(changes.Update))
+		}
+		if got := onlyLeaves(changes.Update[0], existing); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestWithoutNodesTheZoneIsThatOfAPodsLabel(t *testing.T) {
 	api := newAPI(t, cutOver(website()), proxy(0, func(p *corev1.Pod) {
 		p.Spec.NodeName, p.Labels[corev1.LabelTopologyZone] = "hidden", "east"

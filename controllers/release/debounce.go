@@ -154,7 +154,7 @@ var waits = map[string][]string{
 	v1alpha1.ConditionReady:         waitReasons,
 	v1alpha1.ConditionProgressing:   waitReasons,
 	v1alpha1.ConditionReconciling:   waitReasons,
-	v1alpha1.ConditionTrafficRouted: {v1alpha1.ReasonWaitingForTraffic, v1alpha1.ReasonProgrammed},
+	v1alpha1.ConditionTrafficRouted: {v1alpha1.ReasonWaitingForTraffic, v1alpha1.ReasonProgrammed, v1alpha1.ReasonCleaningUp},
 	v1alpha1.ConditionAnalysisPassed: {
 		v1alpha1.ReasonNoRelease, string(judge.ReasonMissingData), string(judge.ReasonStartingUp), string(judge.ReasonTooFewRequests),
 	},

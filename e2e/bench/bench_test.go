@@ -11,7 +11,7 @@ import (
 
 // What a complete promoted release of ten pods with two weights may cost.
 const (
-	mostWrites = 11
+	mostWrites = 9
 	mostEvents = 4
 )
 

@@ -110,17 +110,15 @@ func handedOver(s *state.Snapshot) *kit.ReplicaSet {
 }
 
 // adopt waits until the Deployment has the promoted ReplicaSet and the old pods
-// are gone; then it is the stable version.
+// are gone, and returns the traffic to the Service; then it is the stable version.
 func adopt(d *state.Draft) (another bool) {
 	r := handedOver(&d.Snapshot)
-	if d.Split.Presence == kit.Present && !d.Split.Deleting {
-		d.Request(strategy.Route{Weight: strategy.FullWeight})
-	}
 	left := oldPods(&d.Snapshot, r)
 	if r.Owner == kit.OwnerDeployment && len(left) == 0 {
-		record.Promoted(d, "Revision %s is stable now", r.Revision)
-		d.Status.Stable = &v1alpha1.VersionStatus{Revision: r.Revision}
-		return true
+		return conclude(d, r)
+	}
+	if d.Split.Presence == kit.Present && !d.Split.Deleting {
+		d.Request(strategy.Route{Weight: strategy.FullWeight})
 	}
 	d.Wait(v1alpha1.ReasonPromoting, "Promoting: waiting for the Deployment to adopt the canary's pods.")
 	if r.Owner == kit.OwnerDeployment {
@@ -128,6 +126,23 @@ func adopt(d *state.Draft) (another bool) {
 		removeOldPods(d, r, left)
 	}
 	return false
+}
+
+// conclude removes what was made for the release, and records then that the promoted
+// version is stable: until then the objects say all of it, and one write says that it is
+// Ready as well. A newer template is not let go on.
+func conclude(d *state.Draft, r *kit.ReplicaSet) (another bool) {
+	step, wantPaused := d.Status.Step, d.Workload.Paused
+	if r.Current {
+		wantPaused = !d.GuardInForce
+	}
+	done := handOff(d, wantPaused)
+	if d.Status.Step, d.Measure = step, false; !done {
+		return false
+	}
+	record.Promoted(d, "Revision %s is stable now", r.Revision)
+	d.Status.Stable = &v1alpha1.VersionStatus{Revision: r.Revision}
+	return true
 }
 
 // oldPods are the versions that still have pods, except the promoted one. Where a newer

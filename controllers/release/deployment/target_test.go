@@ -104,15 +104,28 @@ func TestAReplicaSetIsKnownToBeHandedOverByThePromotionThatItCarries(t *testing.
 	}
 }
 
-func TestAPromotionEndsWhenTheOldPodsAreGone(t *testing.T) {
+func TestAPromotionIsOnRecordWhenTheTrafficHasReturned(t *testing.T) {
+	returned := func(d *state.Draft) {
+		d.ReplicaSets[0].Replicas, d.ReplicaSets[0].Existing = 0, 0
+		d.Split = state.Split{Split: kit.Split{Presence: kit.Absent}}
+	}
 	for name, test := range map[string]struct {
 		change func(*state.Draft)
 		want   string
 	}{
-		"old pods are left":              {func(*state.Draft) {}, "v1"},
-		"they are gone":                  {func(d *state.Draft) { d.ReplicaSets[0].Replicas, d.ReplicaSets[0].Existing = 0, 0 }, "v2"},
-		"one of them is still there":     {func(d *state.Draft) { d.ReplicaSets[0].Replicas, d.ReplicaSets[0].Existing = 0, 1 }, "v1"},
-		"the Deployment has not adopted": {func(d *state.Draft) { d.ReplicaSets = d.ReplicaSets[1:]; d.ReplicaSets[0].Owner = kit.OwnerNone }, "v1"},
+		"old pods are left":           {func(*state.Draft) {}, "v1"},
+		"one of them is still there":  {func(d *state.Draft) { returned(d); d.ReplicaSets[0].Existing = 1 }, "v1"},
+		"the split is there":          {func(d *state.Draft) { d.ReplicaSets[0].Replicas, d.ReplicaSets[0].Existing = 0, 0 }, "v1"},
+		"the Services are there":      {func(d *state.Draft) { returned(d); d.CanaryService = kit.Backend{Presence: kit.Present, Ours: true} }, "v1"},
+		"the Deployment is to go on":  {func(d *state.Draft) { returned(d); d.GuardInForce = true }, "v1"},
+		"nothing is left":             {returned, "v2"},
+		"the Deployment may go on":    {func(d *state.Draft) { returned(d); d.GuardInForce, d.Workload.Paused = true, false }, "v2"},
+		"the template is a newer one": {func(d *state.Draft) { returned(d); d.GuardInForce, d.ReplicaSets[1].Current = true, false }, "v2"},
+		"the Deployment has not adopted": {func(d *state.Draft) {
+			returned(d)
+			d.ReplicaSets = d.ReplicaSets[1:]
+			d.ReplicaSets[0].Owner = kit.OwnerNone
+		}, "v1"},
 	} {
 		d := promoting(func(d *state.Draft) {
 			d.ReplicaSets[1].Promotion, d.ReplicaSets[1].Owner = promotionOf(d.Status.Decision), kit.OwnerDeployment
@@ -121,9 +134,13 @@ func TestAPromotionEndsWhenTheOldPodsAreGone(t *testing.T) {
 		if p := (Target{}).Assess(&d.Snapshot); p != phaseAdopting {
 			t.Fatalf("%s: %s", name, p)
 		}
+		before := d.Status.DeepCopy()
 		Target{}.Act(d, phaseAdopting)
 		if got := d.Status.Stable.Revision; got != test.want {
 			t.Errorf("%s: %s is stable", name, got)
+		}
+		if test.want == "v1" && (len(d.Events) > 0 || d.Status.Step == nil || *d.Status.Decision != *before.Decision) {
+			t.Errorf("%s: it is on record as promoted: %+v", name, d.Status)
 		}
 	}
 }

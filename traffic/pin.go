@@ -8,13 +8,15 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 )
 
-// AnnotationPin on a root Service records, as JSON, which keys Serin added to its
-// selector and for which TrafficSplit.
+// AnnotationPin on a root Service or a preview Service records, as JSON, which keys Serin
+// added to its selector, and for which TrafficSplit or Rollout. Writes that add or remove
+// keys are FieldManager's: what keeps them through the writes of others lets those through.
 const AnnotationPin = "serin.dev/pin"
 
 // AnnotationSplit on a route says which TrafficSplit's backends it names in place of
@@ -24,8 +26,12 @@ const AnnotationSplit = "serin.dev/split"
 // Pin narrows a root Service to the pods of one backend, so that requests which
 // reach it past a gateway or mesh meet one version only; without any, all requests do.
 type Pin struct {
-	// Split that asks for it.
-	Split string `json:"split"`
+	// Split that asks for it; "" for none.
+	Split string `json:"split,omitempty"`
+	// Rollout that asks for it, of its preview Service; "" for none.
+	Rollout string `json:"rollout,omitempty"`
+	// Since is when that Rollout asked for the keys.
+	Since *metav1.Time `json:"since,omitempty"`
 	// Keys that are added to the selector.
 	Keys map[string]string `json:"keys"`
 }

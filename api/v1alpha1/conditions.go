@@ -127,7 +127,8 @@ const (
 	ReasonWorkloadNotFound Reason = "WorkloadNotFound"
 	// ReasonServiceNotFound: spec.service names a Service that does not exist.
 	ReasonServiceNotFound Reason = "ServiceNotFound"
-	// ReasonInvalidService: spec.service names a Service that can't be split.
+	// ReasonInvalidService: spec.service names a Service that can't be split, or
+	// spec.strategy.blueGreen.previewService one that can't lead to the canary.
 	ReasonInvalidService Reason = "InvalidService"
 	// ReasonInvalidSpec: a field of the spec can't be used.
 	ReasonInvalidSpec Reason = "InvalidSpec"

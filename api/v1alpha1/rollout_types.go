@@ -49,6 +49,8 @@ type RolloutList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.workloadRef) == has(oldSelf.workloadRef)",message="spec.workloadRef: can't be added or removed; delete this Rollout and create another one"
 // +kubebuilder:validation:XValidation:rule="!has(self.trafficDistribution) || has(self.workloadRef)",message="spec.trafficDistribution: needs a workloadRef, since Serin does not make the Services of spec.services; set it on those instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.configuration) || has(self.workloadRef)",message="spec.configuration: needs a workloadRef, since Serin does not make the pods behind spec.services; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.strategy.blueGreen) || !has(self.strategy.blueGreen.previewService) || has(self.workloadRef) && self.workloadRef.kind == 'Deployment'",message="spec.strategy.blueGreen.previewService: needs a workloadRef of the kind Deployment; with spec.services, the canary's Service is the preview; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.strategy.blueGreen) || !has(self.strategy.blueGreen.previewService) || !(self.strategy.blueGreen.previewService in [self.service, self.service + '-stable', self.service + '-canary'])",message="spec.strategy.blueGreen.previewService: must be another Service than spec.service and than '<service>-stable' and '<service>-canary', which Serin makes; name another one"
 type RolloutSpec struct {
 	// workloadRef names the workload in the same namespace whose template
 	// changes are released. Only one Rollout may name a workload. It can't be changed.

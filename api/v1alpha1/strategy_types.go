@@ -197,8 +197,21 @@ type Ramp struct {
 
 // BlueGreen tests the new version at full size without traffic, and then gives it
 // all traffic in one confirmed write. The Service "<service>-canary" reaches the
-// new version before the switch: it is the preview.
+// new version before the switch; previewService names one that stays between releases.
 type BlueGreen struct {
+	// previewService names a Service of yours in the same namespace, for testers or an
+	// Ingress: its selector must select the workload's pods. While a release is in
+	// progress, Serin adds one key to that selector, so that the Service leads to the stable
+	// version until the new one has an available pod, and then to the new one until the release
+	// has ended. Between releases and after a rollback the selector is what you declare.
+	// Serin never makes or deletes this Service. It needs a workloadRef of the kind
+	// Deployment. When unset, only the Service "<service>-canary" reaches the new version.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	PreviewService string `json:"previewService,omitempty"`
+
 	// hold is how long the new version runs at full size before the switch. When
 	// unset, the switch comes as soon as its pods are available.
 	// +optional

@@ -7,6 +7,7 @@ import (
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/deployment"
 	"github.com/serin-dev/serin/controllers/release/evidence"
 	"github.com/serin-dev/serin/controllers/release/record"
 	"github.com/serin-dev/serin/controllers/release/routing"
@@ -25,6 +26,9 @@ func Decide(o state.Observation) state.Decision {
 		retreat(d)
 	default:
 		proceed(d)
+	}
+	if d.Unreadable == "" {
+		deployment.KeepPreviews(d)
 	}
 	return conclude(d)
 }

@@ -25,6 +25,7 @@ func (w *world) check() {
 	if w.dep.absent {
 		return
 	}
+	w.checkPreview()
 	if w.dep.replicas == 0 {
 		w.fromZero = true
 	}
@@ -223,6 +224,7 @@ func (w *world) collapsing() bool {
 func (w *world) checkQuiet() {
 	w.t.Helper()
 	w.run(int(quietTime.Seconds()) + 5) // figures that were withheld
+	w.checkPreviewRestored()
 	before := len(w.log)
 	for range 120 {
 		w.now = w.now.Add(1e9)
@@ -246,6 +248,7 @@ type end struct {
 	Services, Split         bool
 	Outcomes                []string
 	Canary                  string
+	Preview                 string
 }
 
 func (w *world) end() end {
@@ -257,6 +260,9 @@ func (w *world) end() end {
 		e.Stable = s.Revision
 	}
 	e.Canary = w.cr.end()
+	if w.preview != nil {
+		e.Preview = w.preview.revision
+	}
 	for _, rs := range w.rss {
 		if rs.existing > 0 {
 			e.Pods[rs.template] = rs.existing

@@ -108,6 +108,9 @@ func (w *world) drawStrategy(r *rand.Rand) {
 	switch r.IntN(6) {
 	case 0:
 		*s = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{Hold: "10s", ScaleDownDelay: "30s"}}
+		if r.IntN(3) > 0 {
+			w.previews()
+		}
 	case 1:
 		*s = v1alpha1.Strategy{Ramp: &v1alpha1.Ramp{From: int32(1 + r.IntN(20)), To: int32(20 + r.IntN(80)), Every: "15s", By: new(int32(5 + r.IntN(40)))}}
 	default:

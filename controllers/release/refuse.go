@@ -4,6 +4,7 @@ package release
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -37,7 +38,7 @@ func refuse(s *state.Snapshot, err error) *kit.Statement {
 	case err != nil:
 		return state.Refuse(v1alpha1.ReasonInvalidSpec, "%s.", err)
 	case s.Rival != "":
-		return state.Refuse(v1alpha1.ReasonConflict, "The older Rollout %q already claims the %s %q or the Service %q; delete one of the two Rollouts.", s.Rival, cmp.Or(spec.WorkloadRef.Kind, v1alpha1.KindDeployment), spec.WorkloadRef.Name, spec.Service)
+		return state.Refuse(v1alpha1.ReasonConflict, "The older Rollout %q already claims the %s %q or the Service %s; delete one of the two Rollouts.", s.Rival, cmp.Or(spec.WorkloadRef.Kind, v1alpha1.KindDeployment), spec.WorkloadRef.Name, claimedServices(spec))
 	case !s.RouterOffered:
 		return state.Refuse(v1alpha1.ReasonRouterUnavailable, "spec.router: this operator does not offer the router %q; leave the field out to use its default.", s.RouterName)
 	case s.Unmatchable != "" && slices.ContainsFunc(spec.Strategy.Steps, func(s v1alpha1.Step) bool { return len(s.Matches) > 0 }):
@@ -47,6 +48,14 @@ func refuse(s *state.Snapshot, err error) *kit.Statement {
 		return why
 	}
 	return s.Unfit
+}
+
+// claimedServices names the Services that only one Rollout may have.
+func claimedServices(spec *v1alpha1.RolloutSpec) string {
+	if b := spec.Strategy.BlueGreen; b != nil && b.PreviewService != "" {
+		return fmt.Sprintf("%q or %q", spec.Service, b.PreviewService)
+	}
+	return fmt.Sprintf("%q", spec.Service)
 }
 
 // refuseObjects says what is wrong with the objects that the spec names.

@@ -4,6 +4,7 @@ package release
 
 import (
 	"slices"
+	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/release/gates"
@@ -11,6 +12,10 @@ import (
 	"github.com/serin-dev/serin/controllers/release/state"
 	"github.com/serin-dev/serin/controllers/release/strategy"
 )
+
+// previewPoll is how often the endpoints of a preview Service are looked at while a step waits
+// for them, which lasts some seconds.
+const previewPoll = time.Second
 
 // promote has the target make the canary stable, once nothing holds all traffic up.
 func promote(d *state.Draft) (another bool) {
@@ -53,6 +58,10 @@ func takeStep(d *state.Draft) (another bool) {
 	case !routed:
 		d.Say(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until %s goes to the canary: %s.", now.Summary, s.Share(), routing.TrafficWait(&d.Snapshot, s.Route))
 		routing.NoteLoss(d)
+	case s.Weight == 0 && now.ProgrammedAt == nil && d.Unseen != "":
+		// Who tries the new version by the preview Service must not meet the old one.
+		d.Wait(v1alpha1.ReasonWaitingForTraffic, "Step %s: waiting until the preview Service %q leads to the canary: %s.", now.Summary, d.Preview.Name, d.Unseen)
+		d.WakeIn(previewPoll)
 	default:
 		now.InterruptedAt = nil
 		return hold(d, i)

@@ -206,6 +206,20 @@ var userScenarios = []scenario{
 		w.control(v1alpha1.ControlPromote, "sv2")
 		w.ready()
 	}},
+	{"blue-green with a preview Service", func(w *world) {
+		blueGreenWithPreview(w)
+		w.setTemplate("v2")
+		w.untilReason(v1alpha1.ReasonWaitingForApproval)
+		w.control(v1alpha1.ControlPromote, "sv2")
+		w.ready()
+	}},
+	{"blue-green with a preview Service is aborted", func(w *world) {
+		blueGreenWithPreview(w)
+		w.setTemplate("v2")
+		w.untilReason(v1alpha1.ReasonWaitingForApproval)
+		w.control(v1alpha1.ControlAbort, "sv2")
+		w.until("rolled back", w.rolledBack)
+	}},
 	{"blue-green without a proxy is judged by nothing and switches at once", func(w *world) {
 		w.ro.Spec.Router = v1alpha1.RouterNone
 		w.ro.Spec.Strategy = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{Until: v1alpha1.UntilManual, ScaleDownDelay: "60s"}}

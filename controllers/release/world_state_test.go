@@ -13,6 +13,7 @@ import (
 	"github.com/serin-dev/serin/analysis/judge"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/release/deployment"
 	"github.com/serin-dev/serin/controllers/release/state"
 )
 
@@ -30,6 +31,10 @@ func (w *world) clone() *world {
 	if w.split != nil {
 		s := *w.split
 		c.split = &s
+	}
+	if w.preview != nil {
+		p := *w.preview
+		c.preview = &p
 	}
 	c.services, c.broken, c.served = maps.Clone(w.services), maps.Clone(w.broken), maps.Clone(w.served)
 	c.windows, c.routes = slices.Clip(w.windows), slices.Clip(w.routes)
@@ -112,6 +117,11 @@ func (e *encoder) traffic() {
 		e.number(int64(s.requested.Weight))
 		e.number(int64(s.observed))
 		e.flags(s.served == s.generation, s.deleting, s.inPath)
+	}
+	if p := e.x.preview; p != nil {
+		e.word(p.revision)
+		e.word(p.endpoints)
+		e.since(p.since, deployment.PreviewSettle)
 	}
 	e.number(int64(len(e.x.windows)))
 	for _, w := range e.x.windows {

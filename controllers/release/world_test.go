@@ -37,6 +37,8 @@ type world struct {
 	// services maps a role to the revision that its Service selects.
 	services map[string]string
 	split    *split
+	preview  *fakePreview // nil for none
+	stuck    bool         // its endpoints do not follow
 	rv       int
 
 	guard      bool            // an admission policy pauses a changed template in the same write
@@ -210,6 +212,9 @@ func (w *world) passes() {
 	w.canaryController()
 	w.router()
 	w.traffic()
+	if w.preview != nil && !w.stuck {
+		w.preview.endpoints = w.preview.revision
+	}
 }
 
 func (w *world) tick() {
@@ -291,6 +296,7 @@ func (w *world) observe() state.Observation {
 		})
 	}
 	o.Configuration = w.observeConfiguration()
+	w.observePreview(&o)
 	if s := w.split; s != nil {
 		o.Split = state.Split{
 			Split: kit.Split{
@@ -494,6 +500,8 @@ func (w *world) apply(action kit.Action) bool {
 		w.dep.paused, w.dep.held, w.dep.managedBy = a.Paused, true, w.ro.Name
 	case state.RestoreDeployment:
 		w.dep.paused, w.dep.held, w.dep.managedBy = a.Paused, a.Paused, ""
+	case state.PointPreview:
+		return w.pointPreview(a)
 	case state.CreateCanary:
 		w.addReplicaSet(w.dep.template, a.Revision, kit.OwnerSerin, a.Replicas)
 	case kit.ApplyBackend:

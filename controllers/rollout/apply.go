@@ -47,6 +47,8 @@ func (r *Reconciler) apply(ctx context.Context, s snapshot, action kit.Action) e
 		return r.restoreDeployment(ctx, s, a)
 	case kit.ApplyBackend:
 		return r.writer(s).ApplyBackend(ctx, s.backends[a.Role], makeBackend(&s, a.Role, a.Revision))
+	case state.PointPreview:
+		return r.pointPreview(ctx, s, a)
 	case state.ApplySplit:
 		return r.applySplit(ctx, s, a.Route)
 	case state.SetDelegation, state.ClearDelegation:
@@ -129,6 +131,24 @@ func makeBackend(s *snapshot, role, revision string) *corev1.Service {
 	svc.Spec.TrafficDistribution = workload.Distribution(s.Rollout, s.root)
 	workload.Mark(svc, s.Rollout)
 	return svc
+}
+
+// pointPreview adds the key of a revision to the selector of a preview Service, or removes the
+// key, as the field manager that the policies which keep such keys let through. The time of the
+// record is that of the write, rounded up.
+func (r *Reconciler) pointPreview(ctx context.Context, s snapshot, a state.PointPreview) error {
+	live, pin := s.previews[a.Name], traffic.Pin{}
+	if a.Revision != "" {
+		since := metav1.NewTime(s.Now.Add(time.Second).Truncate(time.Second))
+		pin = traffic.Pin{Rollout: s.Rollout.Name, Since: &since, Keys: map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: a.Revision}}
+	}
+	changed := live.DeepCopy()
+	if err := traffic.SetPin(changed, pin); err != nil {
+		return err
+	}
+	w := r.writer(s)
+	w.Manager = traffic.FieldManager
+	return w.PatchDifference(ctx, live.DeepCopy(), changed)
 }
 
 // applySplit creates the TrafficSplit, or changes the generation that was observed.

@@ -41,6 +41,7 @@ type snapshot struct {
 	root       *corev1.Service
 	split      *splitv1.TrafficSplit // nil when there is none
 	backends   map[string]*corev1.Service
+	previews   map[string]*corev1.Service // by their names
 	// canaryRelease that is delegated; nil when there is none.
 	canaryRelease *v1alpha1.CanaryRelease
 	// present are the names of the copies of the contents that the template refers
@@ -59,7 +60,7 @@ type snapshot struct {
 // observe reads everything that a decision needs. What can't be read makes the
 // whole observation unreadable: the planner then changes nothing.
 func (r *Reconciler) observe(ctx context.Context, ro *v1alpha1.Rollout) (snapshot, error) {
-	s := snapshot{backends: map[string]*corev1.Service{}, Observation: state.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
+	s := snapshot{backends: map[string]*corev1.Service{}, previews: map[string]*corev1.Service{}, Observation: state.Observation{Now: r.options.Clock.Now(), Rollout: ro}}
 	s.RouterName = cmp.Or(ro.Spec.Router, r.options.DefaultRouter)
 	if isDelegated(ro) {
 		s.RouterName = cmp.Or(ro.Spec.Router, v1alpha1.RouterNginx) // it has no other, whatever the default
@@ -91,7 +92,7 @@ func (r *Reconciler) observeReleased(ctx context.Context, s *snapshot) error {
 	case s.Rollout.Spec.Services != nil:
 		return errors.Join(r.observeSplit(ctx, s), r.observePair(ctx, s))
 	}
-	return errors.Join(r.observeSplit(ctx, s), r.observeGuard(ctx, s), r.observeWorkload(ctx, s), r.observeRunning(ctx, s), r.observeBackends(ctx, s), r.observeConfiguration(ctx, s))
+	return errors.Join(r.observeSplit(ctx, s), r.observeGuard(ctx, s), r.observeWorkload(ctx, s), r.observeRunning(ctx, s), r.observeBackends(ctx, s), r.observePreviews(ctx, s), r.observeConfiguration(ctx, s))
 }
 
 // get reads one object of the Rollout's namespace from the cache.
@@ -285,6 +286,60 @@ func (r *Reconciler) observeBackend(ctx context.Context, s *snapshot, role, name
 		b.UpToDate = workload.BackendUpToDate(svc, makeBackend(s, role, b.Revision))
 	}
 	return nil
+}
+
+// observePreviews reads the preview Service that the spec names, and others that still have a
+// key of the Rollout's in their selector.
+func (r *Reconciler) observePreviews(ctx context.Context, s *snapshot) (err error) {
+	name, list := previewService(s.Rollout), &corev1.ServiceList{}
+	if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), client.MatchingFields{indexPreviews: s.Rollout.Name}); err != nil {
+		return fmt.Errorf("preview Services could not be listed: %w", err)
+	}
+	for i := range list.Items {
+		if former := &list.Items[i]; former.Name != name {
+			s.FormerPreviews, s.previews[former.Name] = append(s.FormerPreviews, shell.ObjectOf(former)), former
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	svc := &corev1.Service{}
+	if s.Preview.Presence, err = r.get(ctx, s.Rollout, name, svc); s.Preview.Presence != kit.Present {
+		return err
+	}
+	s.previews[name] = svc
+	s.Preview.Object, s.Preview.Problem = shell.ObjectOf(svc), previewProblem(svc, s.Rollout.Name, s.deployment)
+	pin := traffic.PinOf(svc)
+	if pin.Rollout != s.Rollout.Name || len(pin.Keys) == 0 {
+		return nil
+	}
+	s.Preview.Revision = pin.Keys[appsv1.DefaultDeploymentUniqueLabelKey]
+	s.Preview.Since = ptr.Deref(pin.Since, metav1.Time{}).Time
+	_, canary := backendNames(s.Rollout)
+	wanted, err := shell.ReadyEndpoints(ctx, r.client, s.Rollout.Namespace, canary)
+	if err != nil {
+		return err
+	}
+	live, err := shell.ReadyEndpoints(ctx, r.client, s.Rollout.Namespace, name)
+	s.Preview.Confirmed = len(wanted) > 0 && slices.Equal(wanted, live)
+	return err
+}
+
+// previewProblem says why a Service can't be the preview of a Rollout that releases a
+// Deployment, of which nil is not there.
+func previewProblem(svc *corev1.Service, rollout string, d *appsv1.Deployment) string {
+	selector := traffic.DeclaredSelector(svc)
+	switch pin := traffic.PinOf(svc); {
+	case svc.Spec.Type == corev1.ServiceTypeExternalName:
+		return fmt.Sprintf("the Service %q is of type ExternalName and has no pods; name one that selects the workload's pods", svc.Name)
+	case traffic.Holder(svc) != "":
+		return fmt.Sprintf("the Service %q is the root Service of the TrafficSplit %q; name another one", svc.Name, traffic.Holder(svc))
+	case pin.Rollout != "" && pin.Rollout != rollout:
+		return fmt.Sprintf("the Service %q is still the preview of the Rollout %q; name another one, or end that release", svc.Name, pin.Rollout)
+	case d != nil && (len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(d.Spec.Template.Labels))):
+		return fmt.Sprintf("the Service %q does not select the pods of the Deployment %q; correct its selector or the pods' labels", svc.Name, d.Name)
+	}
+	return ""
 }
 
 func (r *Reconciler) observeSplit(ctx context.Context, s *snapshot) (err error) {

@@ -91,7 +91,7 @@ func (r *Reconciler) restoreOrphan(ctx context.Context, s snapshot, action kit.A
 func (r *Reconciler) remains(ctx context.Context, key types.NamespacedName, now *v1alpha1.Rollout) (*v1alpha1.Rollout, error) {
 	found := remains{now: now}
 	found.Namespace, found.Name, found.Finalizers = key.Namespace, key.Name, []string{v1alpha1.Finalizer}
-	for _, look := range []func(context.Context, *remains) error{r.leftSplit, r.leftServices, r.leftReplicaSets, r.leftDeployment, r.leftDelegation} {
+	for _, look := range []func(context.Context, *remains) error{r.leftSplit, r.leftServices, r.leftReplicaSets, r.leftDeployment, r.leftPreviews, r.leftDelegation} {
 		if err := look(ctx, &found); err != nil {
 			return nil, err
 		}
@@ -172,6 +172,16 @@ func (r *Reconciler) leftDeployment(ctx context.Context, f *remains) error {
 			f.Spec.WorkloadRef.Name = d.Name
 		}
 	}
+	return nil
+}
+
+// leftPreviews finds preview Services. The Rollout that has the name by now restores them.
+func (r *Reconciler) leftPreviews(ctx context.Context, f *remains) error {
+	list := &corev1.ServiceList{}
+	if err := r.client.List(ctx, list, client.InNamespace(f.Namespace), client.MatchingFields{indexPreviews: f.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("preview Services could not be listed: %w", err)
+	}
+	f.any = f.any || f.now == nil && len(list.Items) > 0
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,6 +32,7 @@ import (
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/notify"
+	"github.com/serin-dev/serin/traffic"
 )
 
 var errInjected = errors.New("the API server is on fire")
@@ -118,6 +120,8 @@ func newReconcilerOf(t testing.TB, fail func(call string) error, existing ...cli
 	}
 	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(existing...).WithStatusSubresource(&v1alpha1.Rollout{}, &v1alpha1.AnalysisResult{}, &splitv1.TrafficSplit{}).
 		WithIndex(&v1alpha1.Rollout{}, indexClaims, func(o client.Object) []string { return claims(o.(*v1alpha1.Rollout)) }).
+		WithIndex(&corev1.Service{}, indexPreviews, previewIndex).
+		WithIndex(&discoveryv1.EndpointSlice{}, traffic.IndexEndpoints, func(o client.Object) []string { return []string{o.GetLabels()[discoveryv1.LabelServiceName]} }).
 		WithInterceptorFuncs(intercept(check)).Build()
 	return New(c, events.NewFakeRecorder(100), Options{
 		DefaultRouter: v1alpha1.RouterNginx, Routers: []v1alpha1.RouterName{v1alpha1.RouterNginx},

@@ -29,6 +29,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit/tracing"
 	"github.com/serin-dev/serin/controllers/rollout/contents"
 	"github.com/serin-dev/serin/controllers/sampling/templates"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // indexClaims finds the Rollouts that claim a workload or a Service.
@@ -46,7 +47,40 @@ func claims(ro *v1alpha1.Rollout) []string {
 	if isDelegated(ro) {
 		return []string{claimCanaryRelease(ro.Spec.WorkloadRef.Name), claimService(ro.Spec.Service)}
 	}
-	return []string{claimWorkload(ro.Spec.WorkloadRef.Name), claimService(ro.Spec.Service)}
+	own := []string{claimWorkload(ro.Spec.WorkloadRef.Name), claimService(ro.Spec.Service)}
+	if preview := previewService(ro); preview != "" {
+		own = append(own, claimService(preview))
+	}
+	return own
+}
+
+// previewService is the name of the preview Service; "" for none.
+func previewService(ro *v1alpha1.Rollout) string {
+	if b := ro.Spec.Strategy.BlueGreen; b != nil {
+		return b.PreviewService
+	}
+	return ""
+}
+
+// indexPreviews finds the Services that have a key of a Rollout's in their selector.
+const indexPreviews = "rollout.serin.dev/preview-of"
+
+func previewIndex(o client.Object) []string {
+	if svc, ok := o.(*corev1.Service); ok {
+		if rollout := traffic.PinOf(svc).Rollout; rollout != "" {
+			return []string{rollout}
+		}
+	}
+	return nil
+}
+
+// rolloutByPreview finds the Rollout that a preview Service has a key of, which may be gone.
+func rolloutByPreview(_ context.Context, o client.Object) []reconcile.Request {
+	rollouts := previewIndex(o)
+	if len(rollouts) == 0 {
+		return nil
+	}
+	return rolloutNamed(o, rollouts[0])
 }
 
 // indexPairs finds the Rollouts that name two Services.
@@ -78,6 +112,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 			return fmt.Errorf("index Rollouts: %w", err)
 		}
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Service{}, indexPreviews, previewIndex); err != nil {
+		return fmt.Errorf("index preview Services: %w", err)
+	}
 	own := handler.EnqueueRequestsFromMapFunc(rolloutByLabel)
 	b := builder.ControllerManagedBy(mgr).Named("rollout").
 		For(&v1alpha1.Rollout{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -86,6 +123,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr manager.Manager, 
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(rolloutByAnnotation)).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOf(func(o client.Object) string { return claimService(o.GetName()) }))).
 		Watches(&corev1.Service{}, own).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(rolloutByPreview)).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.pairsWith)).
 		Watches(&splitv1.TrafficSplit{}, own).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.rolloutsOfReplicaSet)).

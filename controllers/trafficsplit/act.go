@@ -112,7 +112,7 @@ func (r *Reconciler) cutOver(ctx context.Context, root *corev1.Service, split st
 		return err
 	}
 	changed.Spec.Selector[traffic.LabelProxy] = split
-	return r.patch(ctx, root.DeepCopy(), changed)
+	return r.writer(root.Namespace).PatchDifference(ctx, root.DeepCopy(), changed)
 }
 
 // restoreRoot removes just the keys and the records, but for the pin that is to be in
@@ -124,7 +124,7 @@ func (r *Reconciler) restoreRoot(ctx context.Context, root *corev1.Service, pin 
 	if err := traffic.SetPin(changed, pin); err != nil {
 		return err
 	}
-	return r.patch(ctx, root.DeepCopy(), changed)
+	return r.writer(root.Namespace).PatchDifference(ctx, root.DeepCopy(), changed)
 }
 
 // pin replaces the keys by which the root Service is narrowed to a backend.
@@ -133,20 +133,7 @@ func (r *Reconciler) pin(ctx context.Context, root *corev1.Service, pin traffic.
 	if err := traffic.SetPin(changed, pin); err != nil {
 		return err
 	}
-	return r.patch(ctx, root.DeepCopy(), changed)
-}
-
-// patch writes the difference and nothing else, if the object is still base. The cache leaves
-// kubectl's annotation out, which the object may have: a patch from some annotations to none
-// would remove it too, so both sides have one more that stays.
-func (r *Reconciler) patch(ctx context.Context, base, changed client.Object) error {
-	for _, object := range []client.Object{base, changed} {
-		annotations := map[string]string{corev1.LastAppliedConfigAnnotation: ""}
-		maps.Copy(annotations, object.GetAnnotations())
-		object.SetAnnotations(annotations)
-	}
-	return r.Client.Patch(ctx, changed, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}),
-		client.FieldOwner(traffic.FieldManager))
+	return r.writer(root.Namespace).PatchDifference(ctx, root.DeepCopy(), changed)
 }
 
 // remove deletes exactly the object that was observed, which is in the namespace unless it

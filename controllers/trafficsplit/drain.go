@@ -115,7 +115,7 @@ func leaving(live *discoveryv1.EndpointSlice, o *observation) *discoveryv1.Endpo
 		}
 	}
 	for _, e := range live.Endpoints {
-		if _, proxy := o.Proxy(endpointName(e)); proxy || !ptr.Deref(e.Conditions.Ready, true) {
+		if _, proxy := o.Proxy(shell.EndpointName(e)); proxy || !ptr.Deref(e.Conditions.Ready, true) {
 			continue
 		}
 		e.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +17,7 @@ import (
 	specsv1 "github.com/serin-dev/serin/api/specs/v1alpha4"
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/controllers/kit"
+	"github.com/serin-dev/serin/controllers/kit/shell"
 	"github.com/serin-dev/serin/controllers/trafficsplit/plan"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/resolve"
@@ -230,7 +230,7 @@ func (r *Reconciler) observePin(ctx context.Context, o *observation, services ma
 		return nil //nolint:nilerr // the plan says so
 	}
 	o.Pin.Keys = keys
-	ready, err := r.readyEndpoints(ctx, o.Split.Namespace, name)
+	ready, err := shell.ReadyEndpoints(ctx, r.Client, o.Split.Namespace, name)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (r *Reconciler) observePin(ctx context.Context, o *observation, services ma
 }
 
 func (r *Reconciler) observeEndpoints(ctx context.Context, o *observation) error {
-	ready, err := r.readyEndpoints(ctx, o.Split.Namespace, o.Resolved.Root)
+	ready, err := shell.ReadyEndpoints(ctx, r.Client, o.Split.Namespace, o.Resolved.Root)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (r *Reconciler) observeEndpoints(ctx context.Context, o *observation) error
 	}
 	o.BackendEndpoints = make(map[string]int32, len(o.Split.Spec.Backends))
 	for _, name := range resolve.ServiceNames(o.Split) {
-		ready, err := r.readyEndpoints(ctx, o.Split.Namespace, name)
+		ready, err := shell.ReadyEndpoints(ctx, r.Client, o.Split.Namespace, name)
 		if err != nil {
 			return err
 		}
@@ -270,38 +270,6 @@ func (r *Reconciler) observeEndpoints(ctx context.Context, o *observation) error
 	}
 	o.Fresh = r.ages.fresh(client.ObjectKeyFromObject(o.Split), o.BackendEndpoints, o.Now)
 	return nil
-}
-
-// readyEndpoints are the ready endpoints of a Service, each once, by the name of
-// its pod or by its address when it is no pod.
-func (r *Reconciler) readyEndpoints(ctx context.Context, namespace, service string) ([]string, error) {
-	var list discoveryv1.EndpointSliceList
-	err := r.Client.List(ctx, &list, client.InNamespace(namespace),
-		client.MatchingFields{indexService: service}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return nil, fmt.Errorf("list EndpointSlices of Service %q: %w", service, err)
-	}
-	var ready []string
-	for _, slice := range list.Items {
-		for _, e := range slice.Endpoints {
-			// The API says that an endpoint whose readiness is unknown counts as ready.
-			if e.Conditions.Ready == nil || *e.Conditions.Ready {
-				ready = append(ready, endpointName(e))
-			}
-		}
-	}
-	slices.Sort(ready)
-	return slices.Compact(ready), nil
-}
-
-func endpointName(e discoveryv1.Endpoint) string {
-	if e.TargetRef != nil && e.TargetRef.Kind == "Pod" {
-		return e.TargetRef.Name
-	}
-	if len(e.Addresses) > 0 {
-		return e.Addresses[0]
-	}
-	return ""
 }
 
 // observeDirect counts the ready pods that the root Service would select without

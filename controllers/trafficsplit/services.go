@@ -96,7 +96,7 @@ func (r *Reconciler) places(ctx context.Context, service *corev1.Service) ([]pla
 }
 
 func placeOf(e discoveryv1.Endpoint) plan.Endpoint {
-	place := plan.Endpoint{Name: endpointName(e), Zone: ptr.Deref(e.Zone, "")}
+	place := plan.Endpoint{Name: shell.EndpointName(e), Zone: ptr.Deref(e.Zone, "")}
 	if e.Hints != nil {
 		place.ZoneHint, place.NodeHint = len(e.Hints.ForZones) > 0, len(e.Hints.ForNodes) > 0
 	}

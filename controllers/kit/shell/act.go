@@ -100,6 +100,16 @@ func (w Writer) ApplyBackend(ctx context.Context, live, want *corev1.Service) er
 	return w.Client.Update(ctx, next, client.FieldOwner(w.Manager))
 }
 
+// PatchDifference writes the difference of two versions of an object and nothing else, if it is
+// still base. The cache leaves kubectl's annotation out, which the object may have: a patch from
+// some annotations to none would remove it too, so both sides have one more that stays.
+func (w Writer) PatchDifference(ctx context.Context, base, changed client.Object) error {
+	for _, object := range []client.Object{base, changed} {
+		object.SetAnnotations(With(map[string]string{corev1.LastAppliedConfigAnnotation: ""}, object.GetAnnotations()))
+	}
+	return w.Client.Patch(ctx, changed, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}), client.FieldOwner(w.Manager))
+}
+
 // SetFinalizer adds a finalizer to the version of an object that was observed, or removes
 // it.
 func (w Writer) SetFinalizer(ctx context.Context, seen client.Object, finalizer string, action kit.Action) error {

@@ -4,9 +4,13 @@ package shell
 
 import (
 	"bytes"
+	"context"
+	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +19,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/workload"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // ObjectOf is the exact object.
@@ -39,6 +44,39 @@ func ReplicaSets(d *appsv1.Deployment) func(*appsv1.ReplicaSet) kit.ReplicaSet {
 			Promotion: rs.Labels[v1alpha1.LabelPromotion],
 		}
 	}
+}
+
+// ReadyEndpoints are the ready endpoints of a Service, each once, by the name of its pod or
+// by its address when it is no pod. The cache needs the index traffic.IndexEndpoints.
+func ReadyEndpoints(ctx context.Context, c client.Reader, namespace, service string) ([]string, error) {
+	var list discoveryv1.EndpointSliceList
+	err := c.List(ctx, &list, client.InNamespace(namespace),
+		client.MatchingFields{traffic.IndexEndpoints: service}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list EndpointSlices of Service %q: %w", service, err)
+	}
+	var ready []string
+	for _, slice := range list.Items {
+		for _, e := range slice.Endpoints {
+			// The API says that an endpoint whose readiness is unknown counts as ready.
+			if e.Conditions.Ready == nil || *e.Conditions.Ready {
+				ready = append(ready, EndpointName(e))
+			}
+		}
+	}
+	slices.Sort(ready)
+	return slices.Compact(ready), nil
+}
+
+// EndpointName is the name of an endpoint's pod, or its address when it is no pod.
+func EndpointName(e discoveryv1.Endpoint) string {
+	if e.TargetRef != nil && e.TargetRef.Kind == "Pod" {
+		return e.TargetRef.Name
+	}
+	if len(e.Addresses) > 0 {
+		return e.Addresses[0]
+	}
+	return ""
 }
 
 // Failed is the condition of a ReplicaSet whose pods can't be created, because of a quota

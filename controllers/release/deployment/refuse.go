@@ -21,6 +21,7 @@ func refuse(s *state.Snapshot) *kit.Statement {
 	for _, why := range []*kit.Statement{
 		state.ServiceMissing(s), serviceTaken(s, v1alpha1.RoleStable, &s.StableService),
 		serviceTaken(s, v1alpha1.RoleCanary, &s.CanaryService), state.SplitTaken(s),
+		refusePreview(s),
 	} {
 		if why != nil {
 			return why

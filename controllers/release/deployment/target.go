@@ -68,7 +68,7 @@ func (t Target) Observe(s *state.Snapshot) state.Facts {
 	if rs := s.Stable(); rs != nil {
 		f.StableDown = rs.Replicas > 0 && rs.Available == 0
 	}
-	f.Ungoverned = ungoverned(s, f.Canary)
+	f.Ungoverned, f.Unseen = ungoverned(s, f.Canary), unseen(s, canaryOf(s))
 	return f
 }
 
@@ -309,7 +309,7 @@ func prepared(s *state.Snapshot) bool {
 	}
 	promoting := s.Decided(v1alpha1.ActionPromote) && s.Split.Observed >= 0
 	running := s.Canary != nil && (s.Canary.Replicas > 0 || s.Canary.Existing > 0 || promoting)
-	return running || s.Routed(strategy.Route{})
+	return running || s.Routed(strategy.Route{}) && !mixed(s)
 }
 
 func selects(b kit.Backend, revision string) bool {
@@ -327,6 +327,10 @@ func prepare(d *state.Draft) (another bool) {
 		s.PreparedAt = new(d.Micro()) // the router has no more time than pods have
 	}
 	routing.NoteLoss(d)
+	if d.Routed(strategy.Route{}) && mixed(&d.Snapshot) {
+		d.Wait(v1alpha1.ReasonPreparing, "Narrowing the preview Service %q to the stable version before the canary exists.", d.Preview.Name)
+		return routing.OrTooLate(d)
+	}
 	d.Wait(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control before the canary exists: %s.", d.Rollout.Spec.Service, routing.TrafficWait(&d.Snapshot, strategy.Route{}))
 	return routing.OrTooLate(d)
 }

@@ -23,6 +23,12 @@ type (
 	// AdoptCanary makes an old ReplicaSet of the Deployment, without pods, the canary: its
 	// template is the Deployment's template again.
 	AdoptCanary struct{ kit.Object }
+	// PointPreview has a preview Service select the pods of one revision; "" for what its
+	// owner declares.
+	PointPreview struct {
+		kit.Object
+		Revision string
+	}
 	// ApplySplit writes what goes to the canary; stable gets the rest.
 	ApplySplit struct{ strategy.Route }
 	// KeepContent makes the copy of a ConfigMap or Secret as it is now.
@@ -64,6 +70,13 @@ func (a CreateCanary) String() string {
 }
 
 func (a AdoptCanary) String() string { return "adopt ReplicaSet " + a.Name + " as canary" }
+
+func (a PointPreview) String() string {
+	if a.Revision == "" {
+		return fmt.Sprintf("restore the selector of the preview Service %s", a.Name)
+	}
+	return fmt.Sprintf("point the preview Service %s at %s", a.Name, a.Revision)
+}
 
 func (a ApplySplit) String() string { return "set the canary's weight to " + a.Route.String() }
 

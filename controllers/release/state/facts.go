@@ -29,6 +29,9 @@ type Facts struct {
 	Gone bool
 	// NoPods says that the canary has no ready pods, where Serin does not make them.
 	NoPods string
+	// Unseen says why the preview Service does not lead testers to the canary yet; "" when
+	// it does, or when there is none.
+	Unseen string
 	// Place is where a route is written to.
 	Place string
 	// CanaryEnd is the revision or the Service that the split's canary leads to, as

@@ -49,6 +49,10 @@ type Observation struct {
 	// StableService and CanaryService are the backend Services.
 	StableService, CanaryService kit.Backend
 	Split                        Split
+	// Preview is the preview Service that the spec names, and FormerPreviews are others that
+	// still have a key of the Rollout's in their selector.
+	Preview        Preview
+	FormerPreviews []kit.Object
 
 	// Configuration is what the template says of its ConfigMaps and Secrets.
 	Configuration Configuration
@@ -180,6 +184,21 @@ type Service struct {
 	Presence kit.Presence
 	// Problem says why it can't be split; "" when it can.
 	Problem string
+}
+
+// Preview is a Service of the user that leads to the new version while it is tried.
+type Preview struct {
+	kit.Object
+	Presence kit.Presence
+	// Problem says why it can't be one; "" when it can.
+	Problem string
+	// Revision that it leads to by a key of the Rollout's; "" where it selects what its owner
+	// declares. Since is when that was requested.
+	Revision string
+	Since    time.Time
+	// Confirmed is whether its endpoints are those of the canary's Service, of which there
+	// are some.
+	Confirmed bool
 }
 
 // Split is the TrafficSplit.

@@ -4,6 +4,7 @@ package argo
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -58,7 +59,7 @@ func (r *rollout) blueGreen(f source.Field) {
 	}
 	r.service(active, active.Text())
 	if name := preview.Text(); name != "" {
-		preview.Note(source.ToDo, "the preview is the Service %s-canary, which is there while a release is in progress: call that one, and delete %s", active.Text(), name)
+		r.preview(b, preview, name)
 	}
 	if !f.At("autoPromotionEnabled").Flag(true) {
 		b.Until = v1alpha1.UntilManual
@@ -76,6 +77,20 @@ func (r *rollout) blueGreen(f source.Field) {
 	if b.Until == "" && b.Hold == "" && f.At("prePromotionAnalysis").Present() {
 		f.At("prePromotionAnalysis").Note(source.Differs, "the switch comes when each metric has been measured; write spec.strategy.blueGreen.hold to measure longer")
 	}
+}
+
+// preview keeps the preview Service. One of a name that Serin needs can't stay.
+func (r *rollout) preview(b *v1alpha1.BlueGreen, f source.Field, name string) {
+	if root := r.serin.Spec.Service; slices.Contains([]string{root, root + "-stable", root + "-canary"}, name) {
+		f.Note(source.ToDo, "Serin needs the name %s itself: give the preview Service another one, and write it to spec.strategy.blueGreen.previewService", name)
+		return
+	}
+	b.PreviewService = name
+	if given := r.set.Find("", "Service", r.object.Namespace(), name); given != nil {
+		r.made = append(r.made, target.GivenService(given))
+		return
+	}
+	f.Note(source.ToDo, "the Service %s was not given, and is not written: give it, or check that its selector has labels of the pods, and no rollouts-pod-template-hash", name)
 }
 
 func seconds(f source.Field, unset int32) time.Duration {

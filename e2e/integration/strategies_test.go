@@ -103,6 +103,36 @@ func TestBlueGreenKeepsTheOldVersionUntilTheNewOneHasProvedItself(t *testing.T) 
 	s.checkGivenBack()
 }
 
+func TestThePreviewServiceLeadsToTheNewVersionWhileItIsTried(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	ro, preview := newRollout(), service("website")
+	preview.Name = "website-preview"
+	declared := preview.Spec.Selector
+	ro.Spec.Strategy = v1alpha1.Strategy{Type: v1alpha1.StrategyBlueGreen, BlueGreen: &v1alpha1.BlueGreen{PreviewService: preview.Name, Until: v1alpha1.UntilManual, ScaleDownDelay: "1s"}}
+	s.create(deployment("website", 2), service("website"), preview, ro)
+	s.serveProxies()
+	s.startOperator(newMeasurements())
+	s.waitReady()
+	selector := func() map[string]string {
+		live := &corev1.Service{}
+		if err := admin.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: preview.Name}, live); err != nil {
+			t.Fatal(err)
+		}
+		return live.Spec.Selector
+	}
+	s.setImage(imageV2)
+	s.waitReason(v1alpha1.ReasonWaitingForApproval)
+	if got, want := selector()["pod-template-hash"], s.rollout().Status.Canary.Revision; got != want {
+		t.Errorf("while it is tried, it selects %q, want %q", got, want)
+	}
+	s.decide(v1alpha1.ControlPromote)
+	s.waitReady()
+	if diff := cmp.Diff(declared, selector()); diff != "" {
+		t.Errorf("the selector is not what its owner declared (-declared +now):\n%s", diff)
+	}
+}
+
 func TestTrafficMovesBetweenTwoServicesThatPeopleKeep(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

@@ -48,7 +48,7 @@ func (w *world) observePreview(o *state.Observation) {
 			Confirmed: p.revision != "" && p.endpoints == p.revision,
 		}
 	case p.revision != "":
-		o.FormerPreviews = []kit.Object{object}
+		o.StalePreviews = []kit.Object{object}
 	}
 }
 

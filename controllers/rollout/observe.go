@@ -296,8 +296,8 @@ func (r *Reconciler) observePreviews(ctx context.Context, s *snapshot) (err erro
 		return fmt.Errorf("preview Services could not be listed: %w", err)
 	}
 	for i := range list.Items {
-		if former := &list.Items[i]; former.Name != name {
-			s.FormerPreviews, s.previews[former.Name] = append(s.FormerPreviews, shell.ObjectOf(former)), former
+		if stale := &list.Items[i]; stale.Name != name {
+			s.StalePreviews, s.previews[stale.Name] = append(s.StalePreviews, shell.ObjectOf(stale)), stale
 		}
 	}
 	if name == "" {

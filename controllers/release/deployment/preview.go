@@ -36,7 +36,7 @@ const PreviewSettle = 5 * time.Second
 // that the spec does not name any more.
 func KeepPreviews(d *state.Draft) {
 	var actions []kit.Action
-	for _, o := range d.FormerPreviews {
+	for _, o := range d.StalePreviews {
 		actions = append(actions, state.PointPreview{Object: o})
 	}
 	if p, want := &d.Preview, previewed(&d.Snapshot); p.Presence == kit.Present && p.Revision != want && (want == "" || !forbidden(&d.Snapshot)) {

@@ -49,10 +49,10 @@ type Observation struct {
 	// StableService and CanaryService are the backend Services.
 	StableService, CanaryService kit.Backend
 	Split                        Split
-	// Preview is the preview Service that the spec names, and FormerPreviews are others that
+	// Preview is the preview Service that the spec names, and StalePreviews are others that
 	// still have a key of the Rollout's in their selector.
-	Preview        Preview
-	FormerPreviews []kit.Object
+	Preview       Preview
+	StalePreviews []kit.Object
 
 	// Configuration is what the template says of its ConfigMaps and Secrets.
 	Configuration Configuration

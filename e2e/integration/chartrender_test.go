@@ -206,6 +206,7 @@ func TestTheChartsPodsMayRunWherePodSecurityIsRestricted(t *testing.T) {
 	t.Parallel()
 	s := restricted(t, release)
 	s.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: metricsService}})
+	s.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: release + "-dashboard"}})
 	tried := 0
 	for _, u := range chart {
 		if u.GetKind() != "Deployment" {
@@ -220,7 +221,7 @@ func TestTheChartsPodsMayRunWherePodSecurityIsRestricted(t *testing.T) {
 		}
 		tried++
 	}
-	if tried != 2 {
-		t.Errorf("the chart has %d Deployments, want the manager and the metrics servers", tried)
+	if tried != 3 {
+		t.Errorf("the chart has %d Deployments, want the manager, the metrics servers and the dashboard", tried)
 	}
 }

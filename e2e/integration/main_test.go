@@ -117,7 +117,7 @@ func install(ctx context.Context) (err error) {
 	if admin, err = client.New(plane.Config, client.Options{Scheme: newScheme()}); err != nil {
 		return err
 	}
-	if chart, err = renderChart(ctx); err != nil {
+	if chart, err = renderChart(ctx, "--set", "dashboard.enabled=true,dashboard.url=http://localhost:8080/"); err != nil {
 		return err
 	}
 	_, err = admin.RESTMapper().RESTMapping(schema.GroupKind{Group: admissionv1.GroupName, Kind: "MutatingAdmissionPolicy"}, admissionv1.SchemeGroupVersion.Version)

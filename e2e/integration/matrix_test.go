@@ -14,11 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -29,10 +31,14 @@ type subject struct {
 	name string
 	// user that has the role, of the form that a namespace gives.
 	user string
+	// role that the test binds; empty for an account that has what the chart binds.
 	role string
 	// everywhere is whether it is bound in the whole cluster.
 	everywhere bool
 }
+
+// dashboardAccount is what the dashboard's pod runs as, which the chart makes and binds.
+const dashboardAccount = "system:serviceaccount:" + operatorSpace + ":" + release + "-dashboard"
 
 func subjectsIn(namespace string) []subject {
 	account := "system:serviceaccount:" + namespace + ":"
@@ -44,6 +50,7 @@ func subjectsIn(namespace string) []subject {
 		{name: "freezer", user: "matrix-freezer", role: release + "-freezer", everywhere: true},
 		{name: "CI account", user: account + "ci", role: "edit"},
 		{name: "proxies", user: account + "serin-proxy", role: release + "-proxy"},
+		{name: "dashboard", user: dashboardAccount},
 	}
 }
 
@@ -51,6 +58,9 @@ func subjectsIn(namespace string) []subject {
 func (s *scene) bindAll(subjects []subject) {
 	s.Helper()
 	for _, who := range subjects {
+		if who.role == "" {
+			continue
+		}
 		if !who.everywhere {
 			s.bindClusterRole(who.user, who.role)
 			continue
@@ -119,7 +129,7 @@ func verbsAllowed(ctx context.Context, user string, a authorizationv1.ResourceAt
 	for _, verb := range matrixVerbs {
 		a.Verb = verb
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: user, Groups: []string{"system:authenticated"}, ResourceAttributes: a.DeepCopy(),
+			User: user, Groups: groupsOf(user), ResourceAttributes: a.DeepCopy(),
 		}}
 		if err := admin.Create(ctx, review); err != nil {
 			return nil, err
@@ -193,6 +203,46 @@ func (s *scene) checkTable(first string, subjects []subject, ask func(ctx contex
 	})
 	if diff := cmp.Diff(want, all); diff != "" || failed != nil {
 		s.Errorf("%v (-page +API server):\n%s", failed, diff)
+	}
+}
+
+// rulesOf are all rights of a user in a namespace.
+func rulesOf(t *testing.T, user, namespace string) []string {
+	t.Helper()
+	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+	if err := as(t, user).Create(t.Context(), review); err != nil {
+		t.Fatal(err)
+	}
+	var rules []string
+	for _, r := range review.Status.ResourceRules {
+		rules = append(rules, fmt.Sprintf("%v of %v in %v named %v", r.Verbs, r.Resources, r.APIGroups, r.ResourceNames))
+	}
+	for _, r := range review.Status.NonResourceRules {
+		rules = append(rules, fmt.Sprintf("%v of %v", r.Verbs, r.NonResourceURLs))
+	}
+	slices.Sort(rules)
+	return slices.Compact(rules)
+}
+
+func TestTheDashboardsAccountHasTheRightsOfAnyAccount(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	account := &corev1.ServiceAccount{}
+	namespace, name, err := serviceaccount.SplitUsername(dashboardAccount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, account); err != nil {
+		t.Fatalf("the chart's dashboard has another account: %v", err)
+	}
+	for _, namespace := range []string{operatorSpace, s.namespace, metav1.NamespaceSystem} {
+		anyone := rulesOf(t, "system:serviceaccount:"+operatorSpace+":anyone", namespace)
+		if diff := cmp.Diff(anyone, rulesOf(t, dashboardAccount, namespace)); diff != "" || len(anyone) == 0 {
+			t.Errorf("in %s (-any account +the dashboard's):\n%s", namespace, diff)
+		}
+		if cmp.Equal(anyone, rulesOf(t, operatorUser, namespace)) {
+			t.Errorf("in %s the manager's account has no rights either, so that the comparison says nothing", namespace)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -21,12 +22,21 @@ import (
 func as(t *testing.T, user string) client.Client {
 	t.Helper()
 	cfg := rest.CopyConfig(plane.Config)
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groupsOf(user)}
 	c, err := client.New(cfg, client.Options{Scheme: admin.Scheme(), Mapper: admin.RESTMapper()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// groupsOf are those that the API server puts a user into.
+func groupsOf(user string) []string {
+	groups := []string{"system:authenticated"}
+	if namespace, _, err := serviceaccount.SplitUsername(user); err == nil {
+		groups = append(groups, serviceaccount.MakeGroupNames(namespace)...)
+	}
+	return groups
 }
 
 func user(name string) []rbacv1.Subject {

@@ -41,12 +41,17 @@ var playedElsewhere = map[string]string{
 	"make demo-down": "TestOnAControlPlane removes what a demo leaves",
 	"make test":      ".ci/run: it is what continuous integration runs",
 	"make e2e":       ".ci/run: it is one of the stages of make test",
-	"make images REGISTRY=registry.example.com/me TAG=test PUSH=1": "TestARegistryHasTheImageAndItsDocuments pushes to a registry",
-	"make images RELEASE_FLAGS=--demo":                             "TestTheFolderHoldsImagesWithTheirDocuments",
-	"cd e2e && go run ./cmd/demo --help":                           "TestCommandsThatArePlayedElsewhereAreAccepted",
-	"kubectl traffic dashboard":                                    "TestAReleaseGoesOnFromTheDashboard, since it opens a browser",
-	"kubectl traffic canary deprecate shop-1-29":                   "TestACanaryIsListedAndEndedFromTheCommandLine, since the tutorial keeps the canary",
+	"make images REGISTRY=registry.example.com/me TAG=test PUSH=1":                    "TestARegistryHasTheImageAndItsDocuments pushes to a registry",
+	"make images REGISTRY=localhost:5000 TAG=dev PUSH=1":                              "TestARegistryHasTheImageAndItsDocuments pushes to a registry",
+	"SERIN_KUBECONFIG=$HOME/.kube/config SERIN_CONTEXT=kind-kind make cluster-images": "TestAClusterThatIsNamedIsUsedAndLeftAlone",
+	"make images RELEASE_FLAGS=--demo":                                                "TestTheFolderHoldsImagesWithTheirDocuments",
+	"cd e2e && go run ./cmd/demo --help":                                              "TestCommandsThatArePlayedElsewhereAreAccepted",
+	"kubectl traffic dashboard":                                                       "TestAReleaseGoesOnFromTheDashboard, since it opens a browser",
+	"kubectl traffic canary deprecate shop-1-29":                                      "TestACanaryIsListedAndEndedFromTheCommandLine, since the tutorial keeps the canary",
 }
+
+// outside are commands of programs that no test has, since they need a container engine.
+var outside = regexp.MustCompile(`^(kind|minikube) `)
 
 // withoutEnd are the commands that run until they are interrupted.
 var withoutEnd = regexp.MustCompile(` --watch$`)
@@ -84,7 +89,9 @@ func commandsIn(t *testing.T, name string) (blocks, asides []string) {
 // here are the commands that are run in these tests: without those that are played elsewhere, and without
 // those of Helm, which have a cluster of their own, or only those.
 func here(commands []string, helm bool) []string {
-	return slices.DeleteFunc(commands, func(c string) bool { return playedElsewhere[c] != "" || strings.HasPrefix(c, "helm ") != helm })
+	return slices.DeleteFunc(commands, func(c string) bool {
+		return playedElsewhere[c] != "" || outside.MatchString(c) || strings.HasPrefix(c, "helm ") != helm
+	})
 }
 
 // follows runs commands as they stand. What does not end by itself has to print something, and is interrupted
@@ -150,12 +157,18 @@ func TestTheChartIsInstalledAsTheQuickstartSays(t *testing.T) {
 	root := checkoutRoot(t)
 	blocks, _ := commandsIn(t, quickstart)
 	commands := here(blocks, true)
-	if len(commands) != 2 {
-		t.Fatalf("the commands of Helm are %q, and two are expected: to install and to test", commands)
+	if len(commands) != 4 {
+		t.Fatalf("the commands of Helm are %q, and four are expected: to install in three ways, and to test", commands)
 	}
 	s.serveChecks()
-	for _, c := range commands {
+	helm := func(c string) {
 		s.sh(plane.Kubeconfig, "PATH='"+filepath.Dir(helmPath(t))+"':$PATH\ncd '"+root+"'\n"+c)
+	}
+	for i, c := range commands {
+		if i > 0 && strings.HasPrefix(c, "helm install ") {
+			helm("helm uninstall serin --namespace serin-system --no-hooks --wait")
+		}
+		helm(c)
 	}
 	blocks, _ = commandsIn(t, readme)
 	for _, c := range here(blocks, true) {

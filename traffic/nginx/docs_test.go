@@ -152,7 +152,7 @@ var refused = map[string]map[string]func(*site){
 			s.ports(`{"81/TCP": {"protocol": "TCP"}}`)
 		},
 	},
-	"a match without a condition, a method or header that can't be expressed exactly": {
+	"a match without a condition, a method or header that can't be expressed": {
 		"has no condition":            func(s *site) { s.match(specsv1.HTTPMatch{}) },
 		"is not a method":             func(s *site) { s.match(specsv1.HTTPMatch{Methods: []specsv1.HTTPMethod{"FETCH"}}) },
 		"is not the name of a header": func(s *site) { s.match(specsv1.HTTPMatch{Headers: header("a b", ".*")}) },

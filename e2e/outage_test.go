@@ -52,7 +52,7 @@ func TestLongOutageOfTheControlPlane(t *testing.T) {
 		s.awaitAfterOutage("the end of the release", func(ro *v1alpha1.Rollout) bool {
 			return readyReason(ro) == v1alpha1.ReasonStable || readyReason(ro) == v1alpha1.ReasonRolledBack
 		})
-		s.requireEnded(v1alpha1.OutcomePromoted)
+		s.requireEndedPromoted()
 		s.awaitConnections()
 		s.measure("after the release", map[string]float64{"v2": 1})
 		s.selectControl(0)

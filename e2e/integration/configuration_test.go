@@ -256,8 +256,9 @@ func TestTheFirstVersionReadsItsOwnContentWithoutARelease(t *testing.T) {
 	p.eventually("the policy is relied on", func(context.Context) bool { return time.Since(policy.CreationTimestamp.Time) > 6*time.Second })
 	d := deployment("website", 3)
 	readers(d)
-	// The first version is up only when its pods have been available for a while.
-	d.Spec.MinReadySeconds = 2
+	// The first version is up only when its pods have been available for a while: until then, its
+	// content becomes part of it, also where the operator gets to it late.
+	d.Spec.MinReadySeconds = 15
 	p.create(configMap("app", "one"), service("website"), d)
 	p.waitReady()
 	p.read(map[string]int{"one": 3})

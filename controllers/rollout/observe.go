@@ -383,7 +383,7 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *snapshot) error {
 		return nil
 	}
 	i := slices.IndexFunc(s.ReplicaSets, func(rs kit.ReplicaSet) bool {
-		return rs.Owner == kit.OwnerSerin && rs.Current && rs.Replicas > 0 && rs.Available == 0
+		return rs.Owner == kit.OwnerSerin && rs.Current && rs.Available == 0
 	})
 	if i < 0 {
 		return nil

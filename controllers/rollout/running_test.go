@@ -82,7 +82,7 @@ func snapshotOfCanary(available, observed int32) (s snapshot) {
 	s.Split.Observed = observed
 	s.ReplicaSets = []kit.ReplicaSet{
 		{Owner: kit.OwnerDeployment, Revision: "s1", Existing: 1},
-		{Owner: kit.OwnerSerin, Revision: "s2", Current: true, Replicas: 1, Available: available},
+		{Owner: kit.OwnerSerin, Revision: "s2", Current: true, Available: available},
 	}
 	return s
 }

@@ -189,22 +189,20 @@ func (p *stage) restoredFor(ctx context.Context, reader client.Reader) bool {
 	return cmp.Equal(want, got)
 }
 
-func TestAnEditThatTakesTheCanaryAwayEndsTheReleaseWithAReason(t *testing.T) {
+func TestACanaryWhoseReplicaSetIsDeletedEndsTheReleaseWithAReason(t *testing.T) {
 	t.Parallel()
-	for name, act := range map[string]func(*stage){
-		"the canary's ReplicaSet is deleted":        func(p *stage) { p.delete(p.canary()) },
-		"the canary's ReplicaSet is scaled to zero": editCanary(func(rs *appsv1.ReplicaSet) { *rs.Spec.Replicas = 0 }),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := begin(t)
-			stable := p.pods()[imageV1]
-			p.release()
-			p.promise.writes = restoredWithin
-			act(p)
-			p.checkRolledBack(v1alpha1.ReasonCanaryUnavailable, stable)
-		})
-	}
+	p := begin(t)
+	stable := p.pods()[imageV1]
+	p.release()
+	p.promise.writes = restoredWithin
+	p.delete(p.canary())
+	p.checkRolledBack(v1alpha1.ReasonCanaryUnavailable, stable)
+}
+
+func TestACanaryThatIsScaledToZeroIsScaledBackAndItsReleaseGoesOn(t *testing.T) {
+	t.Parallel()
+	p := begin(t)
+	p.loses(func() { editCanary(func(rs *appsv1.ReplicaSet) { *rs.Spec.Replicas = 0 })(p) })
 }
 
 func TestARootServiceThatSelectsOtherPodsStopsTheReleaseWithAReasonUntilItIsUndone(t *testing.T) {

@@ -15,8 +15,9 @@ import (
 	"github.com/serin-dev/serin/traffic"
 )
 
-// meshSettle is how long the mesh of the tests, which there is none of, is given.
-const meshSettle = 300 * time.Millisecond
+// meshSettle is how long the mesh of the tests, which there is none of, is given: so long that it
+// does not matter how much apart two watches bring what happens, on a busy machine too.
+const meshSettle = 2 * time.Second
 
 // meshed begins a play whose split a mesh serves: callers outside of it must meet one
 // version at every moment.

@@ -125,10 +125,11 @@ func (r *Release) addRollout(s Snapshot) {
 		r.Analysis = s.Rollout.Status.Analysis
 	}
 	// The TrafficSplit knows it first: the status of the Rollout may be half a minute old, and
-	// says of a short step only that it was passed.
+	// says of a short step only that it was passed. Of a version that is being promoted, it says
+	// which weight it had when that was decided, also when the TrafficSplit has gone.
 	if weight, known := s.liveWeight(); known {
 		r.addWeight(weight, s.Time)
-	} else if weight := s.Rollout.Status.Weight; weight != nil && weight.Observed != nil {
+	} else if weight, d := s.Rollout.Status.Weight, s.Rollout.Status.Decision; weight != nil && weight.Observed != nil && (d == nil || d.Action != serinv1alpha1.ActionPromote) {
 		r.addWeight(*weight.Observed, s.Time)
 	}
 }

@@ -3,6 +3,7 @@
 package story
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -30,5 +31,22 @@ func TestAVersionIsOutOfTrafficWhenTheTrafficSplitSaysSo(t *testing.T) {
 	at(40, 0)
 	if got := r.outOfTrafficIn(); got != 30*time.Second || r.MaxWeight() != 10 {
 		t.Errorf("out of traffic in %s, at most %d %%", got, r.MaxWeight())
+	}
+}
+
+// The status of a Rollout has the weight of the decision until the release has ended.
+func TestTheWeightOfAPromotedVersionDoesNotGoBackWhenTheTrafficSplitIsGone(t *testing.T) {
+	r := &Release{Revision: "good"}
+	ro := &serinv1alpha1.Rollout{}
+	ro.Status.Canary = &serinv1alpha1.VersionStatus{Revision: "good"}
+	ro.Status.Weight = &serinv1alpha1.WeightStatus{Observed: new(int32(50))}
+	r.addRollout(Snapshot{Rollout: ro})
+	ro.Status.Decision = &serinv1alpha1.Decision{Revision: "good", Action: serinv1alpha1.ActionPromote}
+	split := &splitv1alpha4.TrafficSplit{}
+	split.Status.Backends = []splitv1alpha4.BackendStatus{{Service: "website-stable"}, {Service: "website-canary", Weight: 100}}
+	r.addRollout(Snapshot{Rollout: ro, Split: split})
+	r.addRollout(Snapshot{Rollout: ro})
+	if want := []int32{50, 100}; !slices.Equal(r.Weights, want) {
+		t.Errorf("the weights are %v, want %v", r.Weights, want)
 	}
 }

@@ -37,7 +37,7 @@ func TestLongUpgradeInMidRelease(t *testing.T) {
 		s := newSite(a, "serin-upgrade", "long")
 		s.requireLocal()
 		s.loadNext()
-		s.startWebsite("[{weight: 20, until: Manual}, {weight: 50, hold: 20s}]", "replicas: 3")
+		s.startWebsite("[{weight: 20, until: Manual}, {weight: 50, hold: 1m}]", "replicas: 3")
 
 		s.setImage("v2", "v1")
 		s.awaitWeight(20)

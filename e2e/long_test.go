@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -116,12 +115,13 @@ func (s *site) keepApplying(version string) (end func() int) {
 	}
 }
 
-// awaitWeight returns when the canary's weight is live.
+// awaitWeight returns when the canary's weight is live. The TrafficSplit says so; the Rollout
+// does only where a step takes long.
 func (s *site) awaitWeight(weight int32) {
 	s.t.Helper()
-	s.await("the weight", func(ro *v1alpha1.Rollout) bool {
-		w := ro.Status.Weight
-		return w != nil && ptr.Deref(w.Observed, -1) == weight && ro.Status.Step != nil && ro.Status.Step.Weight == weight
+	s.poll("the weight", func() bool {
+		w, live := s.window()
+		return live && w.weight == weight
 	})
 }
 

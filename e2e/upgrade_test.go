@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/e2e/demo/stage"
 	"github.com/serin-dev/serin/e2e/images"
@@ -115,23 +114,12 @@ func (s *site) awaitProxiesOf(tag string) {
 	s.poll("proxies of "+tag, func() bool {
 		pods := s.pods(client.MatchingLabels{traffic.LabelProxy: siteName})
 		for i := range pods {
-			if !strings.HasSuffix(pods[i].Spec.Containers[0].Image, ":"+tag) || !ready(&pods[i]) {
+			if !strings.HasSuffix(pods[i].Spec.Containers[0].Image, ":"+tag) || !podutils.IsPodReady(&pods[i]) {
 				return false
 			}
 		}
-		split := &splitv1.TrafficSplit{}
-		s.get(siteName, split)
-		c := splitv1.CurrentCondition(split, splitv1.ConditionProgrammed)
-		return len(pods) > 0 && c != nil && c.Status == metav1.ConditionTrue
+		_, live := s.window()
+		return len(pods) > 0 && live
 	})
 	s.t.Log(time.Now().UTC().Format(timeOfDay), "all proxies are of", tag)
-}
-
-func ready(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

@@ -8,12 +8,12 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,7 +73,7 @@ type proxies struct{ client.Reader }
 func (p proxies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pods := &corev1.PodList{}
 	address, _, _ := strings.Cut(r.Host, ":")
-	if err := p.List(r.Context(), pods, client.MatchingFields{byAddress: address}); err != nil || len(pods.Items) != 1 || !podReady(&pods.Items[0]) {
+	if err := p.List(r.Context(), pods, client.MatchingFields{byAddress: address}); err != nil || len(pods.Items) != 1 || pods.Items[0].DeletionTimestamp != nil || !podutils.IsPodReady(&pods.Items[0]) {
 		http.Error(w, "no such proxy", http.StatusServiceUnavailable)
 		return
 	}
@@ -95,10 +95,4 @@ func (p proxies) digest(ctx context.Context, ts *splitv1.TrafficSplit) string {
 	}
 	resolved, _ := resolve.Split(ts, known)
 	return resolved.Digest()
-}
-
-func podReady(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubectl/pkg/util/podutils"
 )
 
 // maxWarnings is how many of the latest warnings are told.
@@ -79,18 +80,12 @@ func describeNodes(nodes []corev1.Node) string {
 func describePods(pods []corev1.Pod) string {
 	var text strings.Builder
 	for _, pod := range pods {
-		if pod.Status.Phase == corev1.PodSucceeded || isReady(&pod) {
+		if pod.Status.Phase == corev1.PodSucceeded || podutils.IsPodReady(&pod) {
 			continue
 		}
 		fmt.Fprintf(&text, "pod %s/%s is %s%s\n", pod.Namespace, pod.Name, pod.Status.Phase, why(&pod))
 	}
 	return text.String()
-}
-
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 func why(pod *corev1.Pod) string {

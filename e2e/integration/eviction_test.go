@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -98,7 +99,7 @@ func (p *stage) evictProxies() {
 	}
 	p.eventually("every proxy is replaced", func(context.Context) bool {
 		now := p.proxies()
-		return len(now) == 2 && !slices.ContainsFunc(now, func(pod corev1.Pod) bool { return !isReady(&pod) })
+		return len(now) == 2 && !slices.ContainsFunc(now, func(pod corev1.Pod) bool { return !podutils.IsPodReady(&pod) })
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	splitv1 "github.com/serin-dev/serin/api/split/v1alpha4"
@@ -209,7 +210,7 @@ func (w world) ready(service string) int {
 	selector, proxies, n := labels.SelectorFromSet(svc.Spec.Selector), w.proxies(service), 0
 	for _, o := range w {
 		pod, ok := o.(*corev1.Pod)
-		if ok && pod.DeletionTimestamp == nil && isReady(pod) && (selector.Matches(labels.Set(pod.Labels)) || proxies[pod.Name]) {
+		if ok && pod.DeletionTimestamp == nil && podutils.IsPodReady(pod) && (selector.Matches(labels.Set(pod.Labels)) || proxies[pod.Name]) {
 			n++
 		}
 	}
@@ -237,7 +238,7 @@ func (w world) proxies(service string) map[string]bool {
 func (w world) versions(svc *corev1.Service) map[string]bool {
 	selector, versions := labels.SelectorFromSet(svc.Spec.Selector), map[string]bool{}
 	for _, o := range w {
-		if pod, ok := o.(*corev1.Pod); ok && pod.DeletionTimestamp == nil && isReady(pod) && selector.Matches(labels.Set(pod.Labels)) {
+		if pod, ok := o.(*corev1.Pod); ok && pod.DeletionTimestamp == nil && podutils.IsPodReady(pod) && selector.Matches(labels.Set(pod.Labels)) {
 			versions[pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]] = true
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/serin-dev/serin/api/v1alpha1"
@@ -87,7 +88,7 @@ func (l *podLoad) share(ctx context.Context, namespace, selector string) (pods [
 		return nil, each, err
 	}
 	for i := range list.Items {
-		if isReady(&list.Items[i]) && list.Items[i].DeletionTimestamp == nil {
+		if podutils.IsPodReady(&list.Items[i]) && list.Items[i].DeletionTimestamp == nil {
 			pods = append(pods, list.Items[i])
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -131,7 +132,7 @@ func (p *standIns) Read(key types.NamespacedName, _ traffic.Want, pods map[types
 	digest := p.digest(s.Context(), ts)
 	for i := range list.Items {
 		pod := &list.Items[i]
-		if _, asked := pods[pod.UID]; asked && digest != "" && isReady(pod) && pod.DeletionTimestamp == nil {
+		if _, asked := pods[pod.UID]; asked && digest != "" && podutils.IsPodReady(pod) && pod.DeletionTimestamp == nil {
 			out[pod.UID] = traffic.Reading{Done: true, Serves: traffic.Want{Generation: ts.Generation, Configuration: digest}}
 		}
 	}

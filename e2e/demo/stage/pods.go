@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubectl/pkg/util/podutils"
 
 	"github.com/serin-dev/serin/e2e/demo/story"
 )
@@ -32,7 +33,7 @@ func describePods(pods []corev1.Pod, sets []appsv1.ReplicaSet) []story.Pod {
 		}
 		p := story.Pod{
 			Name: pod.Name, UID: pod.UID, Version: versionOf(pod), Revision: pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey],
-			Ready: isReady(pod), Going: pod.DeletionTimestamp != nil,
+			Ready: podutils.IsPodReady(pod), Going: pod.DeletionTimestamp != nil,
 		}
 		if set := metav1.GetControllerOf(pod); set != nil {
 			p.Owner = owners[set.UID]
@@ -61,13 +62,4 @@ func versionOf(pod *corev1.Pod) string {
 		}
 	}
 	return ""
-}
-
-func isReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

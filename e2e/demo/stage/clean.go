@@ -45,7 +45,7 @@ func (s *Stage) Clean(ctx context.Context) error {
 		return nil
 	}
 	// What the hook checks was done above, and the image of its pod may be gone.
-	return s.helm(ctx, "uninstall", Release, "--namespace", SystemNamespace, "--no-hooks", "--ignore-not-found", "--wait")
+	return s.UninstallRelease(ctx, "--ignore-not-found")
 }
 
 // waitGone waits until the namespace is gone. When it is still there after the

@@ -124,9 +124,9 @@ func (s *Stage) UpgradeRelease(ctx context.Context, flags ...string) error {
 }
 
 // UninstallRelease removes Serin and leaves what it made, as its documents say for an
-// installation that comes back.
-func (s *Stage) UninstallRelease(ctx context.Context) error {
-	return s.helm(ctx, "uninstall", Release, "--namespace", SystemNamespace, "--no-hooks", "--wait")
+// installation that comes back. More flags go after its own.
+func (s *Stage) UninstallRelease(ctx context.Context, flags ...string) error {
+	return s.helm(ctx, append([]string{"uninstall", Release, "--namespace", SystemNamespace, "--no-hooks", "--wait"}, flags...)...)
 }
 
 // release has Helm bring Serin to the cluster, and waits until it is ready.

@@ -52,8 +52,8 @@ func refuse(s *state.Snapshot, err error) *kit.Statement {
 
 // claimedServices names the Services that only one Rollout may have.
 func claimedServices(spec *v1alpha1.RolloutSpec) string {
-	if b := spec.Strategy.BlueGreen; b != nil && b.PreviewService != "" {
-		return fmt.Sprintf("%q or %q", spec.Service, b.PreviewService)
+	if preview := state.PreviewService(spec); preview != "" {
+		return fmt.Sprintf("%q or %q", spec.Service, preview)
 	}
 	return fmt.Sprintf("%q", spec.Service)
 }

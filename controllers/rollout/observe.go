@@ -291,7 +291,7 @@ func (r *Reconciler) observeBackend(ctx context.Context, s *snapshot, role, name
 // observePreviews reads the preview Service that the spec names, and others that still have a
 // key of the Rollout's in their selector.
 func (r *Reconciler) observePreviews(ctx context.Context, s *snapshot) (err error) {
-	name, list := previewService(s.Rollout), &corev1.ServiceList{}
+	name, list := state.PreviewService(&s.Rollout.Spec), &corev1.ServiceList{}
 	if err := r.client.List(ctx, list, client.InNamespace(s.Rollout.Namespace), client.MatchingFields{indexPreviews: s.Rollout.Name}); err != nil {
 		return fmt.Errorf("preview Services could not be listed: %w", err)
 	}

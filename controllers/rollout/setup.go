@@ -27,6 +27,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit/bounds"
 	"github.com/serin-dev/serin/controllers/kit/tracing"
+	"github.com/serin-dev/serin/controllers/release/state"
 	"github.com/serin-dev/serin/controllers/rollout/contents"
 	"github.com/serin-dev/serin/controllers/sampling/templates"
 	"github.com/serin-dev/serin/traffic"
@@ -48,18 +49,10 @@ func claims(ro *v1alpha1.Rollout) []string {
 		return []string{claimCanaryRelease(ro.Spec.WorkloadRef.Name), claimService(ro.Spec.Service)}
 	}
 	own := []string{claimWorkload(ro.Spec.WorkloadRef.Name), claimService(ro.Spec.Service)}
-	if preview := previewService(ro); preview != "" {
+	if preview := state.PreviewService(&ro.Spec); preview != "" {
 		own = append(own, claimService(preview))
 	}
 	return own
-}
-
-// previewService is the name of the preview Service; "" for none.
-func previewService(ro *v1alpha1.Rollout) string {
-	if b := ro.Spec.Strategy.BlueGreen; b != nil {
-		return b.PreviewService
-	}
-	return ""
 }
 
 // indexPreviews finds the Services that have a key of a Rollout's in their selector.

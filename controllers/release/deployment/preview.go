@@ -81,7 +81,7 @@ func mixed(s *state.Snapshot) bool {
 func unseen(s *state.Snapshot, canary *kit.ReplicaSet) string {
 	p := &s.Preview
 	switch {
-	case s.Rollout.Spec.Strategy.BlueGreen == nil || s.Rollout.Spec.Strategy.BlueGreen.PreviewService == "" || canary == nil:
+	case state.PreviewService(&s.Rollout.Spec) == "" || canary == nil:
 		return ""
 	case p.Presence != kit.Present || p.Revision != canary.Revision:
 		return "its selector has not been changed yet"
@@ -95,12 +95,12 @@ func unseen(s *state.Snapshot, canary *kit.ReplicaSet) string {
 
 // refusePreview says why the preview Service can't be one.
 func refusePreview(s *state.Snapshot) *kit.Statement {
-	b := s.Rollout.Spec.Strategy.BlueGreen
+	name := state.PreviewService(&s.Rollout.Spec)
 	switch {
-	case b == nil || b.PreviewService == "":
+	case name == "":
 		return nil
 	case s.Preview.Presence == kit.Absent:
-		return state.Refuse(v1alpha1.ReasonInvalidService, "spec.strategy.blueGreen.previewService: the Service %q does not exist in this namespace; create it, or remove the field.", b.PreviewService)
+		return state.Refuse(v1alpha1.ReasonInvalidService, "spec.strategy.blueGreen.previewService: the Service %q does not exist in this namespace; create it, or remove the field.", name)
 	case s.Preview.Problem != "":
 		return state.Refuse(v1alpha1.ReasonInvalidService, "spec.strategy.blueGreen.previewService: %s.", s.Preview.Problem)
 	}

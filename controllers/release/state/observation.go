@@ -186,6 +186,14 @@ type Service struct {
 	Problem string
 }
 
+// PreviewService is the name of the preview Service that a spec names; "" for none.
+func PreviewService(spec *v1alpha1.RolloutSpec) string {
+	if b := spec.Strategy.BlueGreen; b != nil {
+		return b.PreviewService
+	}
+	return ""
+}
+
 // Preview is a Service of the user that leads to the new version while it is tried.
 type Preview struct {
 	kit.Object

@@ -148,7 +148,7 @@ func (r *Reconciler) pointPreview(ctx context.Context, s snapshot, a state.Point
 	}
 	w := r.writer(s)
 	w.Manager = traffic.FieldManager
-	return w.PatchDifference(ctx, live.DeepCopy(), changed)
+	return w.PatchDifference(ctx, live, changed)
 }
 
 // applySplit creates the TrafficSplit, or changes the generation that was observed.

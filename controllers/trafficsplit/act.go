@@ -111,7 +111,7 @@ func (r *Reconciler) cutOver(ctx context.Context, root *corev1.Service, split st
 		return err
 	}
 	changed.Spec.Selector[traffic.LabelProxy] = split
-	return r.writer(root.Namespace).PatchDifference(ctx, root.DeepCopy(), changed)
+	return r.writer(root.Namespace).PatchDifference(ctx, root, changed)
 }
 
 // restoreRoot removes just the keys and the records, but for the pin that is to be in
@@ -123,7 +123,7 @@ func (r *Reconciler) restoreRoot(ctx context.Context, root *corev1.Service, pin 
 	if err := traffic.SetPin(changed, pin); err != nil {
 		return err
 	}
-	return r.writer(root.Namespace).PatchDifference(ctx, root.DeepCopy(), changed)
+	return r.writer(root.Namespace).PatchDifference(ctx, root, changed)
 }
 
 // pin replaces the keys by which the root Service is narrowed to a backend.
@@ -132,7 +132,7 @@ func (r *Reconciler) pin(ctx context.Context, root *corev1.Service, pin traffic.
 	if err := traffic.SetPin(changed, pin); err != nil {
 		return err
 	}
-	return r.writer(root.Namespace).PatchDifference(ctx, root.DeepCopy(), changed)
+	return r.writer(root.Namespace).PatchDifference(ctx, root, changed)
 }
 
 // remove deletes exactly the object that was observed, which is in the namespace unless it

@@ -100,10 +100,11 @@ func (w Writer) ApplyBackend(ctx context.Context, live, want *corev1.Service) er
 	return w.Client.Update(ctx, next, client.FieldOwner(w.Manager))
 }
 
-// PatchDifference writes the difference of two versions of an object and nothing else, if it is
-// still base. The cache leaves kubectl's annotation out, which the object may have: a patch from
+// PatchDifference writes the difference to the version of an object that was observed and nothing
+// else, if it is still that. The cache leaves kubectl's annotation out, which the object may have: a patch from
 // some annotations to none would remove it too, so both sides have one more that stays.
-func (w Writer) PatchDifference(ctx context.Context, base, changed client.Object) error {
+func (w Writer) PatchDifference(ctx context.Context, seen, changed client.Object) error {
+	base := seen.DeepCopyObject().(client.Object) //nolint:forcetypeassert // it is a copy of one
 	for _, object := range []client.Object{base, changed} {
 		object.SetAnnotations(With(map[string]string{corev1.LastAppliedConfigAnnotation: ""}, object.GetAnnotations()))
 	}

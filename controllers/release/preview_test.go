@@ -154,7 +154,7 @@ func TestThePreviewServiceLeadsToStableBeforeTheCanarysPodsGo(t *testing.T) {
 	}
 }
 
-func TestNobodyTriesTheNewVersionByAPreviewServiceThatLeadsElsewhere(t *testing.T) {
+func TestTheNewVersionIsTriedWhenThePreviewServiceLeadsToIt(t *testing.T) {
 	w := newWorld(t)
 	blueGreenWithPreview(w)
 	w.setTemplate("v2")

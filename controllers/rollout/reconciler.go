@@ -3,6 +3,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,11 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // describe has the trace say which release is reconciled, and where it stands.
 func describe(ctx context.Context, status *v1alpha1.RolloutStatus) {
-	version := status.Canary
-	if version == nil {
-		version = status.Stable
-	}
-	if version != nil {
+	if version := cmp.Or(status.Canary, status.Stable); version != nil {
 		tracing.Note(ctx, tracing.Revision, version.Revision)
 	}
 	if ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {

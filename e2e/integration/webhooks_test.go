@@ -142,7 +142,7 @@ func newWebhookManager(ctx context.Context, cfg *rest.Config, address net.IP, se
 		Scheme: newScheme(), Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Cache: cache.Options{ByObject: admission.CacheOptions(name)}, Controller: config.Controller{SkipNameValidation: new(true)},
 		LeaderElection: true, LeaderElectionID: "manager.serin.dev", LeaderElectionNamespace: service.Namespace,
-		// A machine that is too busy for ten seconds takes the lease from nobody here.
+		// No manager loses the lease on a machine that is too busy for ten seconds.
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: new(5 * time.Minute), RenewDeadline: new(4 * time.Minute),
 	})
 	if err != nil {

@@ -166,6 +166,19 @@ var (
 // TestWhatIsPromisedWithoutExceptionIsShown: a sentence of README.md or docs with "never", "always" or "exactly"
 // has what shows it in the same paragraph, or is rewritten to say less.
 func TestWhatIsPromisedWithoutExceptionIsShown(t *testing.T) {
+	for _, p := range passages(t) {
+		if word := absolute.FindString(p.said); word != "" && !shown.MatchString(p.text) {
+			t.Errorf("%s: %q has neither a test nor a command that shows it: %s", p.page, word, strings.Join(strings.Fields(p.text), " "))
+		}
+	}
+}
+
+// said is a passage of a page, and its words without code and targets of links.
+type said struct{ page, text, said string }
+
+// passages are those of the pages that promise something.
+func passages(t *testing.T) (all []said) {
+	t.Helper()
 	pages := 0
 	for _, file := range sources(t, ".md") {
 		if file != "README.md" && !strings.HasPrefix(file, "docs/") || unpromised.MatchString(file) {
@@ -177,15 +190,13 @@ func TestWhatIsPromisedWithoutExceptionIsShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, text := range passage.Split(fenced.ReplaceAllString(string(content), ""), -1) {
-			said := linkTarget.ReplaceAllString(span.ReplaceAllString(text, ""), "]")
-			if word := absolute.FindString(said); word != "" && !shown.MatchString(text) {
-				t.Errorf("%s: %q has neither a test nor a command that shows it: %s", file, word, strings.Join(strings.Fields(text), " "))
-			}
+			all = append(all, said{file, text, linkTarget.ReplaceAllString(span.ReplaceAllString(text, ""), "]")})
 		}
 	}
 	if pages < 40 {
-		t.Errorf("%d pages were read", pages)
+		t.Fatalf("%d pages were read", pages)
 	}
+	return all
 }
 
 // linkTarget is where a link leads, whose words are those of another page.

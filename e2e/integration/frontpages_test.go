@@ -36,8 +36,7 @@ const (
 var playedElsewhere = map[string]string{
 	"make demo": "TestDemo plays its story on a real cluster",
 	"make demo DEMO_FLAGS='--kill manager@v2:promote --kill manager@v3:rollback'": "TestNothingIsLostWhileAllCrashes and TestFaultsAreInjectedOnceAtTheirMoment",
-	"SERIN_KUBECONFIG=$HOME/.kube/config SERIN_CONTEXT=kind-test make demo":       "TestAClusterThatIsNamedIsUsedAndLeftAlone",
-	"SERIN_KUBECONFIG=… SERIN_CONTEXT=… make demo":                                "TestAClusterThatIsNamedIsUsedAndLeftAlone",
+	"SERIN_KUBECONFIG=$HOME/.kube/config SERIN_CONTEXT=kind-kind make demo":       "TestAClusterThatIsNamedIsUsedAndLeftAlone",
 	"make demo-down": "TestOnAControlPlane removes what a demo leaves",
 	"make test":      ".ci/run: it is what continuous integration runs",
 	"make e2e":       ".ci/run: it is one of the stages of make test",

@@ -26,6 +26,7 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/config/testenv"
 	"github.com/serin-dev/serin/e2e/cluster"
+	"github.com/serin-dev/serin/e2e/cluster/rejection"
 	"github.com/serin-dev/serin/e2e/demo"
 	"github.com/serin-dev/serin/e2e/demo/stage"
 	"github.com/serin-dev/serin/e2e/diagnosis"
@@ -48,6 +49,8 @@ type installation struct {
 	gateway gateway.Gateway
 	// metrics says where TrafficMetrics come from.
 	metrics metricsSource
+	// rejections are what the local cluster's node led nowhere, nil where an existing cluster is used.
+	rejections *rejection.Recorder
 }
 
 // install makes the installation when the first scenario needs it.
@@ -92,6 +95,11 @@ func newInstallation(ctx context.Context) (*installation, error) {
 	i := &installation{checkout: checkout, options: options, started: c.Local && absent != nil, cluster: c, gateway: gateway.Gateway{Cluster: c, Checkout: checkout, Out: os.Stderr}}
 	if err := i.connect(); err != nil {
 		return nil, err
+	}
+	if c.Local {
+		if i.rejections, err = rejection.Record(ctx, c.NetworkNamespace, c.Services); err != nil {
+			return nil, err
+		}
 	}
 	if *keep && i.isThere(ctx) {
 		return i, nil

@@ -35,6 +35,10 @@ func (s *site) startLoad(target string, services ...string) {
 func (s *site) endLoad() {
 	s.t.Helper()
 	s.record.After = s.settledReport()
+	if s.rejections != nil {
+		s.record.Rejections = s.rejections.Since(s.record.Before.Time)
+		s.t.Logf("the node led nowhere while it exchanged rules: %v", s.record.Rejections)
+	}
 }
 
 // judge fails the attempt by what was lost.

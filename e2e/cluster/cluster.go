@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -28,6 +29,10 @@ type Cluster struct {
 	// MachineAddress is the address of this machine that pods of the local cluster
 	// reach, empty when an existing one is used.
 	MachineAddress string
+	// NetworkNamespace is the path of the network namespace of the local cluster's node, and
+	// Services is the network of its Services. They are empty when an existing one is used.
+	NetworkNamespace string
+	Services         netip.Prefix
 
 	options Options
 	images  imageStore

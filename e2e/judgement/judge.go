@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/serin-dev/serin/e2e/cluster/rejection"
 	"github.com/serin-dev/serin/e2e/demo/load/generator"
 )
 
@@ -89,19 +90,13 @@ func (t traffic) lost(controls []traffic) (list []Finding) {
 }
 
 // checkRefused: a Service with Serin refuses no more connections than the control, whose
-// endpoints change at the same moments. kube-proxy may refuse some while it exchanges rules.
-func (r Record) checkRefused() []Finding { return compareRefused(r.target(), r.control()) }
+// endpoints change at the same moments. What the node was seen to lead nowhere while it
+// exchanged a rule does not count, for either.
+func (r Record) checkRefused() []Finding { return r.compareRefused(r.target(), r.control()) }
 
-func compareRefused(targets, controls []traffic) []Finding {
-	refused := func(list []traffic) (n int64, failures []generator.Failure) {
-		for _, t := range list {
-			n += t.kinds[generator.KindRefused]
-			failures = append(failures, t.failuresOf(generator.KindRefused)...)
-		}
-		return n, failures
-	}
-	n, failures := refused(targets)
-	others, _ := refused(controls)
+func (r Record) compareRefused(targets, controls []traffic) []Finding {
+	n, failures := r.refused(targets)
+	others, _ := r.refused(controls)
 	if n <= others {
 		return nil
 	}
@@ -109,6 +104,33 @@ func compareRefused(targets, controls []traffic) []Finding {
 		Text:      fmt.Sprintf("%d connections were refused, and %d by the control%s", n, others, latest(failures)),
 		OnControl: n == int64(len(failures)) && allOnControl(failures, controls),
 	}}
+}
+
+// refused are the connections that were refused but for those that the node led nowhere.
+func (r Record) refused(list []traffic) (n int64, failures []generator.Failure) {
+	for _, t := range list {
+		n += t.kinds[generator.KindRefused]
+		failures = append(failures, t.failuresOf(generator.KindRefused)...)
+	}
+	known := int64(len(failures))
+	failures = leaveOutRejected(failures, r.Rejections)
+	return n - known + int64(len(failures)), failures
+}
+
+// leaveOutRejected leaves out a refused connection for each that the node rejected of the same
+// address at the same moment.
+func leaveOutRejected(failures []generator.Failure, rejections []rejection.Rejection) []generator.Failure {
+	unused := slices.Clone(rejections)
+	return slices.DeleteFunc(failures, func(f generator.Failure) bool {
+		i := slices.IndexFunc(unused, func(r rejection.Rejection) bool {
+			return strings.Contains(f.Detail, r.Address+":") && f.Time.Sub(r.Time).Abs() < moment
+		})
+		if i < 0 {
+			return false
+		}
+		unused = slices.Delete(unused, i, i+1)
+		return true
+	})
 }
 
 // checkAnswers: no version fails but the one that does so on purpose.
@@ -152,7 +174,7 @@ func (r Record) checkPings() (list []Finding) {
 			}
 		}
 		list = append(list, target.lost([]traffic{control})...)
-		list = append(list, compareRefused([]traffic{target}, []traffic{control})...)
+		list = append(list, r.compareRefused([]traffic{target}, []traffic{control})...)
 	}
 	return list
 }

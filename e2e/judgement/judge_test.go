@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/serin-dev/serin/e2e/cluster/rejection"
 	"github.com/serin-dev/serin/e2e/demo/load/generator"
 )
 
@@ -175,6 +176,36 @@ func TestWhatTheControlSuffersTooIsNoLoss(t *testing.T) {
 	control(&r, generator.KindReset, 0)
 	if findings := Judge(r); len(findings) > 0 {
 		t.Error(texts(findings))
+	}
+}
+
+// TestWhatTheNodeLedNowhereIsNoLoss takes one rejection for one refused connection, if it is to
+// the same address at the same moment.
+func TestWhatTheNodeLedNowhereIsNoLoss(t *testing.T) {
+	for name, test := range map[string]struct {
+		address string
+		after   time.Duration
+		refused int
+		lost    bool
+	}{
+		"one that was rejected":          {address: "10.96.8.61:80", refused: 1},
+		"one of two that were refused":   {address: "10.96.8.61:80", refused: 2, lost: true},
+		"one of another Service":         {address: "10.96.8.6:80", refused: 1, lost: true},
+		"one of another port":            {address: "10.96.8.61:8", refused: 1, lost: true},
+		"one that was rejected later on": {address: "10.96.8.61:80", after: 2 * time.Second, refused: 1, lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := read(t, "clean")
+			r.After.Control.Failures, r.After.ControlProbes.Failures = nil, nil
+			lose(&r, generator.KindRefused, make([]float64, test.refused)...)
+			for i := range r.After.Failures {
+				r.After.Failures[i].Detail = "dial tcp 10.96.8.61:80: connect: connection refused"
+			}
+			r.Rejections = []rejection.Rejection{{Time: middle(r).Add(test.after), Address: test.address}}
+			if findings := Judge(r); len(findings) > 0 != test.lost {
+				t.Errorf("lost is %t, want %t: %s", len(findings) > 0, test.lost, texts(findings))
+			}
+		})
 	}
 }
 

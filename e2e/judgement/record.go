@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/serin-dev/serin/e2e/cluster/rejection"
 	"github.com/serin-dev/serin/e2e/demo/load/generator"
 )
 
@@ -26,6 +27,8 @@ type Record struct {
 	Spans []Span `json:"spans,omitempty"`
 	// Pings are what clients of other protocols counted.
 	Pings []Pings `json:"pings,omitempty"`
+	// Rejections are the connections that the node led nowhere, for it was exchanging a rule.
+	Rejections []rejection.Rejection `json:"rejections,omitempty"`
 	// Leftovers are the differences between the namespace before and after.
 	Leftovers []string `json:"leftovers,omitempty"`
 }

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/serin-dev/serin/config/testenv"
+)
+
+const (
+	// enoughRejections tell that the recorder works, and exchangeLimit bounds how long they may take.
+	enoughRejections = 5
+	exchangeLimit    = 3 * time.Minute
+	// tellLimit bounds how far the recorder may be behind.
+	tellLimit = time.Second
+)
+
+// TestLongWhatTheNodeLeadsNowhereIsNoted exchanges the rule of a Service by itself again and
+// again, and makes connections to it: the recorder notes each that is refused. It may note more,
+// since the kernel does not tell a client that is still sending, and tries again a second later.
+func TestLongWhatTheNodeLeadsNowhereIsNoted(t *testing.T) {
+	i := requireCluster(t)
+	if i.rejections == nil {
+		testenv.Missing(t, "the rules of an existing cluster's nodes can't be changed", "run it on the local cluster")
+	}
+	dns := i.cluster.Services.Addr().As4()
+	dns[3] = 10
+	address := netip.AddrPortFrom(netip.AddrFrom4(dns), 53)
+	// A node redirects a client that is not a pod, and as often as that it keeps a rejection back.
+	i.inNode(t, "", "sysctl", "-w", "net.ipv4.conf.all.send_redirects=0", "net.ipv4.conf.eth0.send_redirects=0")
+	begin := time.Now()
+	noted := func() (n int64) {
+		for _, r := range i.rejections.Since(begin) {
+			if r.Address == address.String() {
+				n++
+			}
+		}
+		return n
+	}
+	ctx, end := context.WithTimeout(t.Context(), exchangeLimit)
+	defer end()
+	var c connections
+	for range 4 {
+		c.all.Go(func() { c.make(ctx, t, address.String()) })
+	}
+	exchanges := i.exchangeRule(t, address, func() bool { return ctx.Err() == nil && c.refused.Load() < enoughRejections })
+	end()
+	c.all.Wait()
+	for deadline := time.Now().Add(tellLimit); noted() < c.refused.Load() && time.Now().Before(deadline); {
+		time.Sleep(look)
+	}
+	t.Logf("of %d connections %d were refused, while the rule was exchanged %d times; %d were noted", c.made.Load(), c.refused.Load(), exchanges, noted())
+	if c.refused.Load() < enoughRejections || noted() < c.refused.Load() {
+		t.Error(mark, "not all that was refused was noted, or too little was refused to tell")
+	}
+}
+
+// connections are made one after another, and counted.
+type connections struct {
+	all           sync.WaitGroup
+	made, refused atomic.Int64
+}
+
+func (c *connections) make(ctx context.Context, t *testing.T, address string) {
+	for ctx.Err() == nil {
+		c.made.Add(1)
+		connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			c.refused.Add(1)
+			continue
+		}
+		if err != nil {
+			t.Error(mark, err)
+			return
+		}
+		connection.(*net.TCPConn).SetLinger(0) //nolint:forcetypeassert,errcheck // it leaves its port at once
+		connection.Close()                     //nolint:errcheck // nothing was sent
+	}
+}
+
+// exchangeRule has the rule by which kube-proxy leads an address on take its own place while it
+// is to go on, and returns how often.
+func (i *installation) exchangeRule(t *testing.T, address netip.AddrPort, goOn func() bool) (n int) {
+	t.Helper()
+	services := i.inNode(t, "", "nft", "list", "map", "ip", "kube-proxy", "service-ips")
+	pattern := fmt.Sprintf(`%s \. tcp \. %d : goto ([^\s,]+)`, regexp.QuoteMeta(address.Addr().String()), address.Port())
+	match := regexp.MustCompile(pattern).FindStringSubmatch(services)
+	if match == nil {
+		t.Fatalf("%s kube-proxy has no rule for %s: %s", mark, address, services)
+	}
+	same := "flush chain ip kube-proxy " + match[1] + "\n" + i.inNode(t, "", "nft", "list", "chain", "ip", "kube-proxy", match[1])
+	for ; goOn(); n++ {
+		i.inNode(t, same, "nft", "-f", "-")
+	}
+	return n
+}
+
+// inNode runs a program of this machine in the network of the local cluster's node.
+func (i *installation) inNode(t *testing.T, input string, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "nsenter", append([]string{"--net=" + i.cluster.NetworkNamespace, "--"}, args...)...)
+	command.Stdin = strings.NewReader(input)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v: %s", mark, strings.Join(args, " "), err, output)
+	}
+	return string(output)
+}

@@ -167,6 +167,7 @@ var otherwiseShown = map[string]string{
 	"Answers of Prometheus before 2.43 may include":      "of Prometheus",
 	"Each history has up to two of these user actions":   "what a test tries",
 	"Nothing may fail but at moments at which":           "what a test asks for",
+	"You get an answer within five working days":         "the maintainers'",
 }
 
 var figures = []figure{
@@ -335,4 +336,31 @@ var figures = []figure{
 	{"docs/metrics.md", "at most «500» releases", "controllers/rollout/telemetry/gauges.go", "maxReleases = «500»"},
 	{"docs/metrics.md", "ended after «10 seconds»", "controllers/kit/bounds/client.go", "CacheWait = «10 * time.Second»"},
 	{"docs/metrics.md", "After «five minutes», while the API server", "controllers/kit/bounds/lag.go", "stuckAfter = «5 * time.Minute»"},
+
+	{"docs/proxy.md", "| 512 MiB, the chart's | «1,412» |", "traffic/nginx/conf/capacity_test.go", "testSplit(web), 512 * mib, 0, Capacity{Requests: «1412»"},
+	{"docs/proxy.md", "the chart's | 1,412 | «910» |", "traffic/nginx/conf/capacity_test.go", "testSplit(calls), 512 * mib, 0, Capacity{Requests: «910»"},
+	{"docs/proxy.md", "1,412 | 910 | «1,950» |", "traffic/nginx/conf/capacity_test.go", "testSplit(db), 512 * mib, 0, Capacity{Streams: «1950»"},
+	{"docs/proxy.md", "«569» requests of HTTP/1.1", "traffic/nginx/conf/capacity_test.go", "mirrored, 512 * mib, 0, Capacity{Requests: «569»"},
+	{"docs/sizing.md", "| 512Mi, the default | «1,412» |", "traffic/nginx/conf/capacity_test.go", "testSplit(web), 512 * mib, 0, Capacity{Requests: «1412»"},
+	{"docs/sizing.md", "the default | 1,412 | «910» |", "traffic/nginx/conf/capacity_test.go", "testSplit(calls), 512 * mib, 0, Capacity{Requests: «910»"},
+	{"docs/sizing.md", "1,412 | 910 | «1,950» |", "traffic/nginx/conf/capacity_test.go", "testSplit(db), 512 * mib, 0, Capacity{Streams: «1950»"},
+	{"charts/serin/README.md", "«160Mi» for each of up to five processes", "controllers/canaryrelease/child/releases.go", "memory = «160 << 20»"},
+	{"examples/session-affinity/README.md", "up to «two hours»", "examples/session-affinity/rollout.yaml", "maxAge: «2h»"},
+
+	{"docs/metrics.md", "Reconciles of one controller fail for «a quarter of an hour»", "charts/serin/files/monitoring/rules.yaml", "> 0.1' for: «15m»"},
+	{"docs/metrics.md", "One reconcile runs for more than «a minute»", "charts/serin/files/monitoring/rules.yaml", "rollout|trafficsplit|canaryrelease|freeze\"}) > «60»'"},
+	{"docs/metrics.md", "A release is at the step of «six hours» ago", "charts/serin/files/monitoring/rules.yaml", "serin_rollout_step offset «6h»)"},
+	{"docs/metrics.md", "Releases wait for approval for «an hour»", "charts/serin/files/monitoring/rules.yaml", "WaitingForApproval\"}) > 0' for: «1h»"},
+	{"docs/metrics.md", "in the state `WaitingForTraffic` for «ten minutes»", "charts/serin/files/monitoring/rules.yaml", "WaitingForTraffic\"}) > 0' for: «10m»"},
+	{"docs/metrics.md", "serve different generations for «five minutes»", "charts/serin/files/monitoring/rules.yaml", "(serin_proxy_generation) > 0' for: «5m»"},
+	{"docs/metrics.md", "Releases wait for evidence for «half an hour»", "charts/serin/files/monitoring/rules.yaml", "WaitingForEvidence\"}) > 0' for: «30m»"},
+	{"docs/metrics.md", "in more than «ten» of the last 15 minutes", "charts/serin/files/monitoring/rules.yaml", "[15m:1m]) > «10»'"},
+	{"docs/runbooks.md", "Reconciles of one controller have failed for «a quarter of an hour»", "charts/serin/files/monitoring/rules.yaml", "> 0.1' for: «15m»"},
+	{"docs/runbooks.md", "One reconcile has run for more than «a minute»", "charts/serin/files/monitoring/rules.yaml", "rollout|trafficsplit|canaryrelease|freeze\"}) > «60»'"},
+	{"docs/runbooks.md", "at the same step for «six hours»", "charts/serin/files/monitoring/rules.yaml", "serin_rollout_step offset «6h»)"},
+	{"docs/runbooks.md", "waited for an approval for «an hour»", "charts/serin/files/monitoring/rules.yaml", "WaitingForApproval\"}) > 0' for: «1h»"},
+	{"docs/runbooks.md", "in the state `WaitingForTraffic` for «ten minutes»", "charts/serin/files/monitoring/rules.yaml", "WaitingForTraffic\"}) > 0' for: «10m»"},
+	{"docs/runbooks.md", "served different generations for «five minutes»", "charts/serin/files/monitoring/rules.yaml", "(serin_proxy_generation) > 0' for: «5m»"},
+	{"docs/runbooks.md", "waited for evidence for «half an hour»", "charts/serin/files/monitoring/rules.yaml", "WaitingForEvidence\"}) > 0' for: «30m»"},
+	{"docs/runbooks.md", "In more than «ten» of the last 15 minutes", "charts/serin/files/monitoring/rules.yaml", "[15m:1m]) > «10»'"},
 }

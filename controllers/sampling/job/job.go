@@ -36,8 +36,8 @@ type Measurer struct {
 	made    bool
 	// last is the outcome of the last Job that ended.
 	last *source.Sample
-	// ended are the names of Jobs that ended, oldest first.
-	ended []string
+	// ended are the Jobs that ended, oldest first.
+	ended []metav1.ObjectMeta
 }
 
 // New makes a Measurer. The reader reads Jobs one by one from the API, since a cache
@@ -55,7 +55,7 @@ func New(reader client.Reader, writer client.Writer, s Spec) (*Measurer, error) 
 func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if m.last != nil && m.spec.Name(m.spec.ordinal(at)) == m.ended[len(m.ended)-1] {
+	if m.last != nil && m.spec.Name(m.spec.ordinal(at)) == m.ended[len(m.ended)-1].Name {
 		return *m.last, nil
 	}
 	if m.ordinal == "" {
@@ -69,7 +69,7 @@ func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, er
 	if err != nil {
 		return source.Sample{}, err
 	}
-	m.end(ctx, &s)
+	m.end(ctx, j, &s)
 	return s, nil
 }
 
@@ -96,16 +96,16 @@ func (m *Measurer) present(ctx context.Context) (*batchv1.Job, error) {
 }
 
 // end remembers an outcome, and deletes the oldest of those that are more than enough.
-func (m *Measurer) end(ctx context.Context, s *source.Sample) {
+func (m *Measurer) end(ctx context.Context, j *batchv1.Job, s *source.Sample) {
 	m.last = s
-	m.ended = append(m.ended, m.spec.Name(m.ordinal))
+	m.ended = append(m.ended, metav1.ObjectMeta{Namespace: j.Namespace, Name: j.Name, UID: j.UID})
 	m.ordinal = ""
 	if len(m.ended) <= kept {
 		return
 	}
-	old := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: m.spec.Namespace, Name: m.ended[0]}}
-	// What is not deleted now goes a day after its end.
-	_ = m.writer.Delete(ctx, old, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	old := &batchv1.Job{ObjectMeta: m.ended[0]}
+	// What is not deleted now goes a day after its end. Another Job may have the name by now.
+	_ = m.writer.Delete(ctx, old, client.Preconditions{UID: &old.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	m.ended = m.ended[1:]
 }
 

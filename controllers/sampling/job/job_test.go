@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -171,6 +172,41 @@ func TestRepeatedJobsRunOneAfterTheOtherAndFewAreKept(t *testing.T) {
 	}
 	if n := len(jobs(t, api)); n != kept {
 		t.Errorf("%d Jobs are kept", n)
+	}
+}
+
+// A Job of the same name that another owner has made meanwhile stays: only what was measured is deleted.
+func TestAJobIsDeletedByItsUID(t *testing.T) {
+	uids := map[string]types.UID{}
+	api := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			uids[o.GetName()] = types.UID("uid of " + o.GetName())
+			o.SetUID(uids[o.GetName()])
+			return c.Create(ctx, o, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			of := (&client.DeleteOptions{}).ApplyOptions(opts)
+			if of.Preconditions == nil || of.Preconditions.UID == nil || *of.Preconditions.UID != uids[o.GetName()] {
+				t.Errorf("%s is deleted whatever its UID is: %+v", o.GetName(), of.Preconditions)
+			}
+			delete(uids, o.GetName())
+			return c.Delete(ctx, o)
+		},
+	}).Build()
+	s := spec()
+	s.Repeat = true
+	m := measurer(t, api, s)
+	for i := range kept + 2 {
+		at := now.Add(time.Duration(i) * time.Minute)
+		_, err := m.Measure(t.Context(), at)
+		wantMissing(t, err, source.Pending)
+		finish(t, api, batchv1.JobComplete)
+		if _, err := m.Measure(t.Context(), at.Add(45*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(uids) != kept {
+		t.Errorf("%d Jobs are kept", len(uids))
 	}
 }
 

@@ -94,7 +94,8 @@ func (w *world) scaleInProportion(active []*replicaSet) {
 	for _, rs := range active {
 		total += rs.replicas
 		scaling = scaling || rs.desired != w.dep.replicas
-		unsaturated = unsaturated || rs.template == w.dep.template && rs.revision != w.ro.Status.Stable.Revision
+		stable := w.ro.Status.Stable
+		unsaturated = unsaturated || rs.template == w.dep.template && (stable == nil || rs.revision != stable.Revision)
 	}
 	if unsaturated && !scaling && !w.racing {
 		w.t.Fatalf("the Deployment controller scales %d versions in proportion\n%s", len(active), w.tail())

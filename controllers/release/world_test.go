@@ -117,6 +117,7 @@ type replicaSet struct {
 	replicas, existing, available, desired int32
 	age                                    int
 	promotion                              string
+	marked                                 bool // it was made a canary once
 }
 
 type split struct {
@@ -292,7 +293,7 @@ func (w *world) observe() state.Observation {
 			Object: kit.Object{Name: rs.name, UID: rs.uid, ResourceVersion: strconv.Itoa(rs.version)}, Owner: rs.owner,
 			Revision: rs.revision, Current: !w.dep.absent && rs.template == w.dep.template,
 			Replicas: rs.replicas, Existing: rs.existing, Available: rs.available, Desired: rs.desired, Promotion: rs.promotion,
-			Failure: w.failure(rs), Marked: true,
+			Failure: w.failure(rs), Marked: true, Unpromoted: rs.marked && rs.promotion == "",
 		})
 	}
 	o.Configuration = w.observeConfiguration()
@@ -503,7 +504,7 @@ func (w *world) apply(action kit.Action) bool {
 	case state.PointPreview:
 		return w.pointPreview(a)
 	case state.CreateCanary:
-		w.addReplicaSet(w.dep.template, a.Revision, kit.OwnerSerin, a.Replicas)
+		w.addReplicaSet(w.dep.template, a.Revision, kit.OwnerSerin, a.Replicas).marked = true
 	case kit.ApplyBackend:
 		w.services[a.Role] = a.Revision
 	case kit.DeleteBackend:
@@ -543,7 +544,7 @@ func (w *world) applyToReplicaSet(action kit.Action) bool {
 	switch a := action.(type) {
 	case state.AdoptCanary:
 		if rs = w.exact(a.Object); rs != nil {
-			rs.owner = kit.OwnerSerin
+			rs.owner, rs.marked, rs.promotion = kit.OwnerSerin, true, ""
 		}
 	case kit.ScaleReplicaSet:
 		if rs = w.exact(a.Object); rs != nil {

@@ -117,11 +117,12 @@ func (r *Reconciler) createCanary(ctx context.Context, s snapshot, a state.Creat
 	return err
 }
 
-// claim makes an old ReplicaSet of the Deployment the canary.
+// claim makes an old ReplicaSet of the Deployment the canary. An earlier promotion says nothing
+// about this release.
 func (r *Reconciler) claim(ctx context.Context, s snapshot, t kit.Object) error {
 	return r.writer(s).PatchReplicaSet(ctx, t, map[string]any{
 		"ownerReferences": []metav1.OwnerReference{workload.CanaryController(s.root)},
-		"labels":          map[string]string{v1alpha1.LabelRollout: s.Rollout.Name},
+		"labels":          map[string]any{v1alpha1.LabelRollout: s.Rollout.Name, v1alpha1.LabelPromotion: nil},
 		"annotations":     map[string]string{v1alpha1.AnnotationRolloutUID: string(s.Rollout.UID)},
 	}, nil)
 }

@@ -183,7 +183,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *snapshot) (err erro
 	s.Workload = state.Workload{
 		Presence: kit.Present, UID: d.UID, Deleting: !d.DeletionTimestamp.IsZero(),
 		Replicas: replicas, Paused: d.Spec.Paused, ManagedBy: d.Annotations[v1alpha1.AnnotationRollout],
-		Settled:   shell.Settled(d),
+		Settled:   shell.Settled(d), Unseen: !shell.Seen(d),
 		Available: d.Status.AvailableReplicas, Revision: revision, HeldBySerin: shell.HoldsPause(d, v1alpha1.FieldManager),
 	}
 	if s.Service.Presence == kit.Present {
@@ -237,6 +237,7 @@ func (r *Reconciler) observeReplicaSets(ctx context.Context, s *snapshot, which 
 		}
 		observed := read(rs)
 		observed.Owner, observed.Marked, observed.Failure = owner, workload.IsMarked(rs, s.Rollout), shell.Failed(rs).Message
+		observed.Unpromoted = rs.Labels[v1alpha1.LabelRollout] == s.Rollout.Name && observed.Promotion == ""
 		s.ReplicaSets = append(s.ReplicaSets, observed)
 	}
 	slices.SortFunc(s.ReplicaSets, func(a, b kit.ReplicaSet) int { return strings.Compare(a.Name, b.Name) })

@@ -40,7 +40,7 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 	if gone == nil {
 		return again, false, nil
 	}
-	if there, err := r.isThere(ctx, gone); there || err != nil {
+	if there, err := r.isThere(ctx, gone, now); there || err != nil {
 		return again, true, err // the cache will show it, or it is not known
 	}
 	gone.DeletionTimestamp = &metav1.Time{Time: since}
@@ -59,14 +59,15 @@ func (r *Reconciler) restoreOrphans(ctx context.Context, key types.NamespacedNam
 	return reconcile.Result{RequeueAfter: d.After}, true, nil
 }
 
-// isThere reads past the cache whether a Rollout exists.
-func (r *Reconciler) isThere(ctx context.Context, ro *v1alpha1.Rollout) (bool, error) {
+// isThere reads past the cache whether a Rollout exists, or another one of its name that the
+// cache does not show yet.
+func (r *Reconciler) isThere(ctx context.Context, gone, now *v1alpha1.Rollout) (bool, error) {
 	live := &v1alpha1.Rollout{}
-	err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(ro), live)
+	err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(gone), live)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
-	return live.UID == ro.UID, err
+	return live.UID == gone.UID || now == nil, err
 }
 
 // restoreOrphan carries one action out. The Deployment is left to the Rollout that manages
@@ -100,6 +101,23 @@ func (r *Reconciler) remains(ctx context.Context, key types.NamespacedName, now 
 		return nil, nil //nolint:nilnil // there is nothing
 	}
 	return &found.Rollout, nil
+}
+
+// leftEarlier reports whether objects that a release needs are those of an earlier Rollout of the
+// same name, which may appear at any time when a backup is restored. In the middle of a release
+// they are the Rollout's own, whatever their marks say.
+func (s *snapshot) leftEarlier() bool {
+	objects := []client.Object{}
+	if s.split != nil {
+		objects = append(objects, s.split)
+	}
+	for _, svc := range s.backends {
+		objects = append(objects, svc)
+	}
+	return s.Rollout.Status.Weight == nil && slices.ContainsFunc(objects, func(o client.Object) bool {
+		uid := o.GetAnnotations()[v1alpha1.AnnotationRolloutUID]
+		return o.GetLabels()[v1alpha1.LabelRollout] == s.Rollout.Name && uid != "" && uid != string(s.Rollout.UID)
+	})
 }
 
 // remains is a Rollout in the making.
@@ -160,14 +178,15 @@ func (r *Reconciler) leftReplicaSets(ctx context.Context, f *remains) error {
 	return nil
 }
 
-// leftDeployment finds the Deployment that is managed. It does not say by which UID.
+// leftDeployment finds the Deployment that is managed. It does not say by which UID. Which versions
+// it has is not known until its controller has seen it, as when it is restored from a backup.
 func (r *Reconciler) leftDeployment(ctx context.Context, f *remains) error {
 	list := &appsv1.DeploymentList{}
 	if err := r.client.List(ctx, list, client.InNamespace(f.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("deployments could not be listed: %w", err)
 	}
 	for i := range list.Items {
-		if d := &list.Items[i]; d.Annotations[v1alpha1.AnnotationRollout] == f.Name {
+		if d := &list.Items[i]; d.Annotations[v1alpha1.AnnotationRollout] == f.Name && shell.Seen(d) {
 			f.any = f.any || f.now == nil
 			f.Spec.WorkloadRef.Name = d.Name
 		}

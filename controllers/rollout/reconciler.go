@@ -126,6 +126,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	stored := r.memory.recall(ro)
 	s, err := r.observe(ctx, ro)
+	if s.leftEarlier() {
+		if again, left, err := r.restoreOrphans(ctx, req.NamespacedName, ro); left {
+			return again, err
+		}
+	}
 	s.Stored = stored
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Could not observe", "Rollout", klog.KObj(ro))

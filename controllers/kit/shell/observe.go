@@ -90,10 +90,14 @@ func Failed(rs *appsv1.ReplicaSet) appsv1.ReplicaSetCondition {
 	return appsv1.ReplicaSetCondition{}
 }
 
+// Seen reports whether the Deployment controller has seen the newest generation, and so controls
+// all ReplicaSets that were there.
+func Seen(d *appsv1.Deployment) bool { return d.Status.ObservedGeneration >= d.Generation }
+
 // Settled reports whether the Deployment controller has nothing left to do.
 func Settled(d *appsv1.Deployment) bool {
 	replicas := ptr.Deref(d.Spec.Replicas, 1)
-	return d.Status.ObservedGeneration >= d.Generation && d.Status.Replicas == replicas &&
+	return Seen(d) && d.Status.Replicas == replicas &&
 		d.Status.UpdatedReplicas == replicas && d.Status.AvailableReplicas == replicas
 }
 

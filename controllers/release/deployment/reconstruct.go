@@ -15,6 +15,7 @@ import (
 //	---------------------------------------------+------------------------------------------
 //	of one version                               | that one
 //	of several, or none                          | what the Service of stable selects
+//	of several, without that Service             | the largest beside the template that the Deployment is paused on
 //	of the canary, which has all traffic, beside | the same, and the canary was handed over
 //
 // Without pods and without that Service no version is stable.
@@ -38,28 +39,34 @@ func Reconstruct(o *state.Observation) v1alpha1.RolloutStatus {
 
 // stableOf is the revision of the stable version; "" for none.
 func stableOf(o *state.Observation) string {
-	revision, others := o.StableService.Revision, 0
+	var only *kit.ReplicaSet
+	others := 0
 	for i := range o.ReplicaSets {
 		if r := &o.ReplicaSets[i]; r.Owner != kit.OwnerSerin && !r.Gone() {
-			if others++; others > 1 {
-				return o.StableService.Revision
-			}
-			revision = r.Revision
+			only, others = r, others+1
 		}
 	}
-	return revision
+	if others == 1 {
+		return only.Revision
+	}
+	if held := largest(o.ReplicaSets, func(r *kit.ReplicaSet) bool { return r.Owner != kit.OwnerSerin && !r.Current }); held != nil && o.StableService.Revision == "" && o.Workload.Paused {
+		return held.Revision
+	}
+	return o.StableService.Revision
 }
 
 // promoted reports whether the canary was handed over beside stable: only one that has all
-// traffic is.
+// traffic is, and all pods. Without a split that says so, the Deployment may have adopted it
+// before.
 func promoted(o *state.Observation, stable string) bool {
 	all := strategy.Route{Weight: strategy.FullWeight}
 	if o.Split.Presence == kit.Present && !o.Split.Requested.Equal(all) || !o.CanaryService.Ours || o.CanaryService.Revision == stable {
 		return false
 	}
 	for i := range o.ReplicaSets {
-		if r := &o.ReplicaSets[i]; r.Revision == o.CanaryService.Revision && r.Owner != kit.OwnerSerin && !r.Gone() {
-			return true
+		r := &o.ReplicaSets[i]
+		if r.Revision == o.CanaryService.Revision && r.Owner != kit.OwnerSerin && !r.Gone() {
+			return o.Split.Presence == kit.Present || r.Replicas >= o.Workload.Replicas
 		}
 	}
 	return false

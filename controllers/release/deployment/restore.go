@@ -7,6 +7,7 @@ import (
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release/routing"
 	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/versions"
 )
 
 // lastCopyToKeep is the canary that becomes the stable version when the Rollout is deleted
@@ -41,7 +42,7 @@ func restore(d *state.Draft) (another bool) {
 		handOverLastCopy(d, last)
 		return false
 	}
-	if routing.ReturnTraffic(d, endRelease) {
+	if routing.ReturnTraffic(d, endAll) {
 		d.Wait(v1alpha1.ReasonDeleting, "Restoring the Deployment.")
 		if d.Workload.Presence == kit.Present && d.Workload.ManagedBy == d.Rollout.Name {
 			restoreDeployment(d)
@@ -49,6 +50,32 @@ func restore(d *state.Draft) (another bool) {
 		d.Do(kit.RemoveFinalizer{})
 	}
 	return false
+}
+
+// endAll ends the release, and takes its pods from a canary that the Deployment adopted.
+func endAll(d *state.Draft) (done bool) {
+	if !endRelease(d) {
+		return false
+	}
+	r := adopted(&d.Snapshot)
+	if r == nil {
+		return true
+	}
+	versions.Empty(&d.Draft, r)
+	d.Wait(v1alpha1.ReasonDeleting, "Removing the pods of revision %s, which the Deployment adopted before it was promoted.", r.Revision)
+	return false
+}
+
+// adopted is the canary when the Deployment, which is paused on its template, controls it although
+// it was never handed over: its controller adopts one that has no owner, as after the restore of a
+// backup. With both versions the Deployment could never go on but by rolling that one out.
+func adopted(s *state.Snapshot) *kit.ReplicaSet {
+	if stable := s.Stable(); stable == nil || stable.Gone() || !s.Workload.Paused {
+		return nil
+	}
+	return s.ReplicaSet(func(r *kit.ReplicaSet) bool {
+		return r.Owner == kit.OwnerDeployment && r.Current && r.Unpromoted && !r.Gone() && r.Revision != s.Status.Stable.Revision
+	})
 }
 
 // restoreDeployment un-pauses the Deployment only if that rolls nothing unverified.

@@ -3,11 +3,14 @@
 package deployment
 
 import (
+	"cmp"
+
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release/record"
 	"github.com/serin-dev/serin/controllers/release/routing"
 	"github.com/serin-dev/serin/controllers/release/state"
+	"github.com/serin-dev/serin/controllers/release/versions"
 )
 
 // firstVersion waits until the Deployment controller has brought up one
@@ -19,13 +22,18 @@ func firstVersion(d *state.Draft) (another bool) {
 		deployed(d, current, "The first version.")
 		return true
 	}
-	before := inUse(&d.Snapshot)
+	held := heldBack(&d.Snapshot)
+	before := inUse(&d.Snapshot, held)
 	switch {
 	case w.Paused && before != nil:
 		record.CloseRelease(d, v1alpha1.OutcomeDeployed, before.Revision, "It had all pods while the Deployment was paused on another template.")
 		makeStable(d, before)
 		d.Wait(v1alpha1.ReasonPreparing, "Revision %s is stable; the Deployment's template is another one, and is released by steps.", before.Revision)
 		d.Wake(d.Now)
+	case held != nil:
+		bringBack(d, held)
+	case w.Paused && w.Unseen:
+		d.Wait(v1alpha1.ReasonDeploying, "Waiting until the controller of Deployments has seen the Deployment.")
 	case w.Paused && !w.HeldBySerin:
 		d.Say(v1alpha1.ReasonDeploying, "The Deployment is paused and its first version is not up; set its annotation %s to \"true\", and its spec.paused to false.", v1alpha1.AnnotationResume)
 	default:
@@ -34,14 +42,59 @@ func firstVersion(d *state.Draft) (another bool) {
 	return false
 }
 
+// heldBack is the version that has the pods while Serin holds the Deployment on another one, which
+// was never promoted, although no record says so: the record was lost, as by the restore of a
+// backup.
+func heldBack(s *state.Snapshot) *kit.ReplicaSet {
+	w, other := &s.Workload, heldOn(s)
+	if !w.Paused || !w.HeldBySerin && w.ManagedBy != s.Rollout.Name || other != nil && !other.Gone() && !other.Unpromoted {
+		return nil
+	}
+	return largest(s.ReplicaSets, func(r *kit.ReplicaSet) bool { return r.Owner != kit.OwnerSerin && !r.Current && r.Replicas > 0 })
+}
+
+// heldOn is the ReplicaSet of the template that is the Deployment's, or is about to be.
+func heldOn(s *state.Snapshot) *kit.ReplicaSet {
+	return s.ReplicaSet(func(r *kit.ReplicaSet) bool { return r.Owner != kit.OwnerSerin && r.Current })
+}
+
+// largest is the version with the most available pods of those that match and have any, and with
+// the most pods of several.
+func largest(all []kit.ReplicaSet, match func(*kit.ReplicaSet) bool) (found *kit.ReplicaSet) {
+	for i := range all {
+		r := &all[i]
+		if match(r) && !r.Gone() && (found == nil || cmp.Or(cmp.Compare(r.Available, found.Available), cmp.Compare(r.Replicas, found.Replicas)) > 0) {
+			found = r
+		}
+	}
+	return found
+}
+
+// bringBack leaves all pods to the version that was held back, which is stable as soon as they
+// are available. The other one is released by steps then.
+func bringBack(d *state.Draft, held *kit.ReplicaSet) {
+	d.Wait(v1alpha1.ReasonDeploying, "The Deployment is held on another template than that of revision %s, which has the pods: waiting until they are available, %d of %d are. "+
+		"To roll the template out without steps instead, set the Deployment's annotation %s to \"true\", and its spec.paused to false.", held.Revision, held.Available, d.Workload.Replicas, v1alpha1.AnnotationResume)
+	if other := heldOn(&d.Snapshot); other != nil {
+		versions.Empty(&d.Draft, other)
+	}
+}
+
 // currentOf is the Deployment's own ReplicaSet of its template.
 func currentOf(s *state.Snapshot) *kit.ReplicaSet {
 	return s.ReplicaSet(func(r *kit.ReplicaSet) bool { return r.Owner == kit.OwnerDeployment && r.Current })
 }
 
 // inUse is the one version that answers while the Deployment is paused on the template
-// of another: an earlier Rollout may have rejected that one.
-func inUse(s *state.Snapshot) (found *kit.ReplicaSet) {
+// of another: an earlier Rollout may have rejected that one. It is the one that was held back as
+// soon as no other takes a part of the pods.
+func inUse(s *state.Snapshot, held *kit.ReplicaSet) (found *kit.ReplicaSet) {
+	if other := heldOn(s); held != nil {
+		if held.Owner != kit.OwnerDeployment || held.Available < held.Replicas || other != nil && !other.Gone() {
+			return nil
+		}
+		return held
+	}
 	for i := range s.ReplicaSets {
 		switch r := &s.ReplicaSets[i]; {
 		case r.Gone() || r.Owner != kit.OwnerDeployment:

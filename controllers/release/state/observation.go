@@ -127,6 +127,9 @@ type Workload struct {
 	// Settled is whether its controller has seen its newest generation and has all
 	// replicas updated and available.
 	Settled bool
+	// Unseen is whether its controller has not seen its newest generation yet, and may not control
+	// all of its ReplicaSets.
+	Unseen bool
 	// Available pods, of all revisions.
 	Available int32
 	// Revision is the name that the canary of its present template gets.

@@ -183,7 +183,7 @@ func (r *Reconciler) observeWorkload(ctx context.Context, s *snapshot) (err erro
 	s.Workload = state.Workload{
 		Presence: kit.Present, UID: d.UID, Deleting: !d.DeletionTimestamp.IsZero(),
 		Replicas: replicas, Paused: d.Spec.Paused, ManagedBy: d.Annotations[v1alpha1.AnnotationRollout],
-		Settled:   shell.Settled(d), Unseen: !shell.Seen(d),
+		Settled: shell.Settled(d), Unseen: !shell.Seen(d),
 		Available: d.Status.AvailableReplicas, Revision: revision, HeldBySerin: shell.HoldsPause(d, v1alpha1.FieldManager),
 	}
 	if s.Service.Presence == kit.Present {

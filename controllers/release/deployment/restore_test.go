@@ -15,7 +15,7 @@ import (
 )
 
 // cameBack is a Deployment that is held on v2 after the restore of a backup: it controls the
-// former canary, v2, which has two of its four pods, beside v1, which has all. Nothing is on record.
+// earlier canary, v2, which has two of its four pods, beside v1, which has all. Nothing is on record.
 func cameBack(change func(*state.Draft)) *state.Draft {
 	return promoting(func(d *state.Draft) {
 		d.Status = v1alpha1.RolloutStatus{}
@@ -162,6 +162,25 @@ func TestTheRecordOfARolloutThatIsGoneIsReadFromItsObjects(t *testing.T) {
 		got := Reconstruct(&cameBack(test.change).Observation)
 		if stable := got.Stable; (stable == nil) != (test.stable == "") || stable != nil && stable.Revision != test.stable || (got.Decision != nil) != test.promoted {
 			t.Errorf("%s: stable %+v, decision %+v", name, stable, got.Decision)
+		}
+	}
+}
+
+func TestTheVersionThatAnswersIsTheOneWithTheMostAvailablePods(t *testing.T) {
+	for name, test := range map[string]struct {
+		others []kit.ReplicaSet
+		want   string
+	}{
+		"more pods that start":      {[]kit.ReplicaSet{{Revision: "a", Replicas: 1, Available: 1}, {Revision: "b", Replicas: 4}}, "a"},
+		"as many available":         {[]kit.ReplicaSet{{Revision: "a", Replicas: 1, Available: 1}, {Revision: "b", Replicas: 4, Available: 1}}, "b"},
+		"none is available":         {[]kit.ReplicaSet{{Revision: "a", Replicas: 1}, {Revision: "b", Replicas: 4}}, "b"},
+		"the first of several":      {[]kit.ReplicaSet{{Revision: "a", Replicas: 1}, {Revision: "b", Replicas: 1}}, "a"},
+		"one that does not match":   {[]kit.ReplicaSet{{Revision: "a", Replicas: 1}, {Revision: "no", Replicas: 4}}, "a"},
+		"one that has pods no more": {[]kit.ReplicaSet{{Revision: "a"}}, ""},
+	} {
+		got := largest(test.others, func(r *kit.ReplicaSet) bool { return r.Revision != "no" })
+		if (got == nil) != (test.want == "") || got != nil && got.Revision != test.want {
+			t.Errorf("%s: %+v, want %q", name, got, test.want)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func firstVersion(d *state.Draft) (another bool) {
 		deployed(d, current, "The first version.")
 		return true
 	}
-	held := heldBack(&d.Snapshot)
+	held := unrecorded(&d.Snapshot)
 	before := inUse(&d.Snapshot, held)
 	switch {
 	case w.Paused && before != nil:
@@ -42,10 +42,10 @@ func firstVersion(d *state.Draft) (another bool) {
 	return false
 }
 
-// heldBack is the version that has the pods while Serin holds the Deployment on another one, which
+// unrecorded is the version that has the pods while Serin holds the Deployment on another one, which
 // was never promoted, although no record says so: the record was lost, as by the restore of a
 // backup.
-func heldBack(s *state.Snapshot) *kit.ReplicaSet {
+func unrecorded(s *state.Snapshot) *kit.ReplicaSet {
 	w, other := &s.Workload, heldOn(s)
 	if !w.Paused || !w.HeldBySerin && w.ManagedBy != s.Rollout.Name || other != nil && !other.Gone() && !other.Unpromoted {
 		return nil
@@ -70,7 +70,7 @@ func largest(all []kit.ReplicaSet, match func(*kit.ReplicaSet) bool) (found *kit
 	return found
 }
 
-// bringBack leaves all pods to the version that was held back, which is stable as soon as they
+// bringBack leaves all pods to the version whose record was lost, which is stable as soon as they
 // are available. The other one is released by steps then.
 func bringBack(d *state.Draft, held *kit.ReplicaSet) {
 	d.Wait(v1alpha1.ReasonDeploying, "The Deployment is held on another template than that of revision %s, which has the pods: waiting until they are available, %d of %d are. "+
@@ -86,7 +86,7 @@ func currentOf(s *state.Snapshot) *kit.ReplicaSet {
 }
 
 // inUse is the one version that answers while the Deployment is paused on the template
-// of another: an earlier Rollout may have rejected that one. It is the one that was held back as
+// of another: an earlier Rollout may have rejected that one. It is the one whose record was lost as
 // soon as no other takes a part of the pods.
 func inUse(s *state.Snapshot, held *kit.ReplicaSet) (found *kit.ReplicaSet) {
 	if other := heldOn(s); held != nil {

@@ -3,13 +3,36 @@
 package judge_test
 
 import (
+	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/serin-dev/serin/analysis"
 	"github.com/serin-dev/serin/analysis/judge"
 )
+
+// wantOnPage compares what a simulation gave with the line of docs/analysis.md that begins in a way, if one does.
+func wantOnPage(t *testing.T, begins, line string) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/analysis.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut("\n"+string(page), "\n"+begins)
+	if said, _, _ := strings.Cut(rest, "\n"); found && begins+said != line {
+		t.Errorf("docs/analysis.md says\n%s\nand it is\n%s", begins+said, line)
+	}
+}
+
+// grouped has a comma for each three digits, as pages have.
+func grouped(n int64) string {
+	if n < 1000 {
+		return strconv.FormatInt(n, 10)
+	}
+	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
+}
 
 func TestTheSentencesOfTheDocumentationAreWhatTheJudgeSays(t *testing.T) {
 	page, err := os.ReadFile("../../docs/analysis.md")

@@ -3,6 +3,7 @@
 package judge_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -114,6 +115,9 @@ func TestABadCanaryIsFoundSoon(t *testing.T) {
 			slices.Sort(windows)
 			median, most := windows[runs/2], windows[runs*99/100]
 			t.Logf("%s: median %d windows of 5 s, 99 %% within %d", tt.name, median, most)
+			cold := map[bool]string{true: ", from a cold start"}[tt.config.Startup != noStartup.Startup]
+			row := fmt.Sprintf("| %v %% | %v %% | %v%s | ", 100*tt.stable, math.Round(1000*tt.canary)/10, tt.rate/10, cold)
+			wantOnPage(t, row, fmt.Sprintf("%s%d s | %d s |", row, 5*median, 5*most))
 			if median > tt.median || most > tt.most {
 				t.Errorf("found in %d windows (median), %d (99 %%); want at most %d and %d", median, most, tt.median, tt.most)
 			}

@@ -3,6 +3,7 @@
 package judge_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -55,6 +56,8 @@ func TestASmallerToleranceNeedsMoreTraffic(t *testing.T) {
 			found := (&average{perWindow: 50, weight: 10, base: base}).until(c, func(r judge.Result) bool { return r.MinDetectableEffect <= tolerance })
 			promoted := (&average{perWindow: 50, weight: 50, base: base}).until(c, func(r judge.Result) bool { return r.MayPromote })
 			t.Logf("| %v %% | %v pp | %d | %d |", 100*base, 100*tolerance, found, promoted)
+			row := fmt.Sprintf("| %v %% | %v pp | ", 100*base, 100*tolerance)
+			wantOnPage(t, row, row+grouped(found)+" | "+grouped(promoted)+" |")
 			// A tenth of stable's failures is always forgiven, so that a tolerance of not
 			// more than that is below what can be found.
 			if tolerance <= .1*base {

@@ -3,8 +3,10 @@
 package shares
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 )
@@ -121,6 +123,10 @@ func TestAllTestsOfAReleaseTogetherKeepTheBound(t *testing.T) {
 }
 
 func TestAMismatchIsFoundSoon(t *testing.T) {
+	page, err := os.ReadFile("../../docs/analysis.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		weight int32
 		share  float64
@@ -142,6 +148,14 @@ func TestAMismatchIsFoundSoon(t *testing.T) {
 			}
 		}
 		t.Logf("weight %d, share %v: found after at most %d requests", tt.weight, tt.share, slowest)
+		gets := map[bool]string{true: "nothing", false: fmt.Sprintf("%v %%", 100*tt.share)}[tt.share == 0]
+		row, requests := fmt.Sprintf("\n| %d %% | %s | ", tt.weight, gets), fmt.Sprint(slowest)
+		if n := len(requests); n > 3 {
+			requests = requests[:n-3] + "," + requests[n-3:]
+		}
+		if _, rest, found := strings.Cut(string(page), row); found && !strings.HasPrefix(rest, requests+" |\n") {
+			t.Errorf("docs/analysis.md has another number than %s in the row%s", requests, row)
+		}
 		if found < releases/2 {
 			t.Errorf("weight %d, share %v: %d of %d found within %d requests", tt.weight, tt.share, found, releases, tt.within)
 		}

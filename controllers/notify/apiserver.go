@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -48,8 +49,9 @@ func APIServer(cached client.Reader, known ...netip.Addr) func(context.Context) 
 	}
 }
 
-// Nodes finds the addresses of the cluster's nodes for an egress.Policy. It is read for
-// each connection, so the reader should be a cache.
+// Nodes finds the addresses of the cluster's nodes for an egress.Policy: those of their status,
+// the ones by which pods reach them, and what a network plugin writes into annotations. It is
+// read for each connection, so the reader should be a cache.
 func Nodes(cached client.Reader) func(context.Context) ([]netip.Addr, error) {
 	return func(ctx context.Context) (addresses []netip.Addr, err error) {
 		nodes := &corev1.NodeList{}
@@ -57,12 +59,35 @@ func Nodes(cached client.Reader) func(context.Context) ([]netip.Addr, error) {
 			return nil, fmt.Errorf("list the nodes: %w", err)
 		}
 		for i := range nodes.Items {
-			for _, a := range nodes.Items[i].Status.Addresses {
+			node := &nodes.Items[i]
+			for _, a := range node.Status.Addresses {
 				addresses = appendAddress(addresses, a.Address) // host names are none
+			}
+			for _, network := range node.Spec.PodCIDRs {
+				addresses = appendOwn(addresses, network)
+			}
+			for _, text := range node.Annotations {
+				text, _, _ = strings.Cut(text, "/") // 10.0.0.7/24 is that address in its network
+				addresses = appendAddress(addresses, text)
 			}
 		}
 		return addresses, nil
 	}
+}
+
+// appendOwn adds the addresses of a network of pods that plugins give to the node itself: the
+// first one to the bridge of its pods, and that of the network to its tunnel.
+func appendOwn(list []netip.Addr, network string) []netip.Addr {
+	n, err := netip.ParsePrefix(network)
+	if err != nil {
+		return list
+	}
+	tunnel := n.Masked().Addr()
+	list = append(list, tunnel)
+	if bridge := tunnel.Next(); n.Contains(bridge) {
+		list = append(list, bridge)
+	}
+	return list
 }
 
 // appendAddress leaves out what is none: a headless Service has the word None.

@@ -108,3 +108,26 @@ func TestTheAddressesOfNodes(t *testing.T) {
 		t.Error("no list is no error")
 	}
 }
+
+// A node answers at more addresses than its status has: pods reach its kubelet at the bridge of
+// their own network.
+func TestTheAddressesOfNodesInTheNetworkOfPods(t *testing.T) {
+	api := fake.NewClientBuilder().WithObjects(
+		&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"projectcalico.org/IPv4VXLANTunnelAddr": "192.168.7.0", "volumes": "true"}},
+			Spec:       corev1.NodeSpec{PodCIDRs: []string{"10.244.3.0/24", "fd00:10:244:3::/64", "none"}},
+		},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b", Annotations: map[string]string{"projectcalico.org/IPv4Address": "192.0.2.7/24"}}},
+	).Build()
+	got, err := Nodes(api)(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, a := range got {
+		texts = append(texts, a.String())
+	}
+	if diff := cmp.Diff([]string{"10.244.3.0", "10.244.3.1", "fd00:10:244:3::", "fd00:10:244:3::1", "192.168.7.0", "192.0.2.7"}, texts); diff != "" {
+		t.Error(diff)
+	}
+}

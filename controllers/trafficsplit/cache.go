@@ -3,6 +3,10 @@
 package trafficsplit
 
 import (
+	"maps"
+	"net/netip"
+	"strings"
+
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -75,16 +79,25 @@ func transformPod(object any) (any, error) {
 }
 
 // transformNode keeps the labels of a node: where it is, and which pods select it. Of a
-// whole node, which is not read for them, it keeps the addresses alone.
+// whole node, which is not read for them, it keeps the addresses alone: those of its status,
+// its networks of pods, and annotations that are one.
 func transformNode(object any) (any, error) {
 	switch node := object.(type) {
 	case *metav1.PartialObjectMetadata:
 		node.ManagedFields, node.Annotations = nil, nil
 	case *corev1.Node:
-		node.ManagedFields, node.Annotations, node.Labels, node.Spec = nil, nil, nil, corev1.NodeSpec{}
+		node.ManagedFields, node.Labels, node.Spec = nil, nil, corev1.NodeSpec{PodCIDRs: node.Spec.PodCIDRs}
+		maps.DeleteFunc(node.Annotations, func(_, text string) bool { return !isAddress(text) })
 		node.Status = corev1.NodeStatus{Addresses: node.Status.Addresses}
 	}
 	return object, nil
+}
+
+// isAddress is whether a text is an address, or one in its network.
+func isAddress(text string) bool {
+	text, _, _ = strings.Cut(text, "/")
+	_, err := netip.ParseAddr(text)
+	return err == nil
 }
 
 // transformService drops the copy that kubectl keeps of what it applied. Not of the

@@ -100,12 +100,15 @@ func TestOfANodeTheCacheKeepsTheLabels(t *testing.T) {
 func TestOfAWholeNodeTheCacheKeepsTheAddresses(t *testing.T) {
 	addresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "172.18.0.3"}}
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}},
-		Spec:       corev1.NodeSpec{PodCIDR: "10.244.0.0/24"},
+		ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b", "tunnel": "192.168.7.0"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}},
+		Spec:       corev1.NodeSpec{PodCIDR: "10.244.0.0/24", PodCIDRs: []string{"10.244.0.0/24"}, ProviderID: "p"},
 		Status:     corev1.NodeStatus{Addresses: addresses, Images: []corev1.ContainerImage{{SizeBytes: 1}}},
 	}
 	got, err := transformNode(node)
-	want := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Addresses: addresses}}
+	want := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: map[string]string{"tunnel": "192.168.7.0"}},
+		Spec:       corev1.NodeSpec{PodCIDRs: []string{"10.244.0.0/24"}}, Status: corev1.NodeStatus{Addresses: addresses},
+	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

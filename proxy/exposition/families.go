@@ -19,8 +19,22 @@ import (
 // Families are the metric families of one answer, by name.
 type Families map[string]*dto.MetricFamily
 
-// Parse reads an answer in the text format.
+// What an answer has at most: a proxy tells of 1,200 pairs of a client and a backend, each in
+// 19 lines with up to six labels.
+const (
+	maxLines  = 30_000
+	maxLabels = 8
+	// maxBuckets is several times those of a proxy's histograms.
+	maxBuckets = 128
+)
+
+// Parse reads an answer in the text format. One with more lines, or labels in a line, than a
+// proxy's is refused: anyone who may run pods may answer in a proxy's place, a line takes up to a
+// hundred times its size in memory, and the parser compares each label of a line with the others.
 func Parse(body []byte) (Families, error) {
+	if !small(body) {
+		return nil, errors.New("the answer has more lines, or labels in a line, than one of Serin's proxies")
+	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	parsed, err := parser.TextToMetricFamilies(bytes.NewReader(body))
 	if err != nil {
@@ -28,6 +42,16 @@ func Parse(body []byte) (Families, error) {
 		return nil, errors.New("the answer is not in the Prometheus text format 0.0.4, or was cut short")
 	}
 	return parsed, nil
+}
+
+func small(body []byte) bool {
+	lines := 0
+	for line := range bytes.Lines(body) {
+		if lines++; lines > maxLines || bytes.Count(line, []byte("=")) > maxLabels {
+			return false
+		}
+	}
+	return true
 }
 
 // Start is when the proxy started, in seconds since 1970 in the shortest form that is
@@ -88,8 +112,11 @@ func Label(m *dto.Metric, name string) string {
 // Histogram copies the finite buckets and the total of a classic histogram.
 func Histogram(in *dto.Histogram) (*analysis.Histogram, error) {
 	total := in.GetSampleCount()
-	if total > analysis.MaxCount || in.SampleCountFloat != nil {
+	switch {
+	case total > analysis.MaxCount || in.SampleCountFloat != nil:
 		return nil, errNotCount
+	case len(in.GetBucket()) > maxBuckets: // windows are kept for half an hour
+		return nil, fmt.Errorf("a histogram has more than %d buckets", maxBuckets)
 	}
 	h := &analysis.Histogram{}
 	for _, b := range in.GetBucket() {

@@ -94,7 +94,9 @@ func (m *measurer) Measure(ctx context.Context, at time.Time) (source.Sample, er
 	if err != nil {
 		return source.Sample{}, err
 	}
-	got, err := m.client(aws.Credentials{AccessKeyID: keys[0], SecretAccessKey: keys[1], SessionToken: keys[2]}).GetMetricData(ctx, &cw.GetMetricDataInput{
+	client, done := m.caller.Client()
+	defer done()
+	got, err := m.api(client, aws.Credentials{AccessKeyID: keys[0], SecretAccessKey: keys[1], SessionToken: keys[2]}).GetMetricData(ctx, &cw.GetMetricDataInput{
 		StartTime: aws.Time(at.Add(-m.query.Window)), EndTime: aws.Time(at), ScanBy: types.ScanByTimestampDescending,
 		MetricDataQueries: []types.MetricDataQuery{{
 			Id: aws.String("q"), Expression: aws.String(m.query.Expression), Period: aws.Int32(m.seconds),
@@ -129,11 +131,11 @@ func incomplete() error {
 	return &source.MissingError{Reason: source.Partial, Message: "CloudWatch says that its answer is incomplete; shorten the window or simplify the expression"}
 }
 
-// client goes through the safe transport, tries once, since the next measurement is the
+// api goes through the safe transport, tries once, since the next measurement is the
 // next try, and asks no other source for credentials or a region.
-func (m *measurer) client(credentials aws.Credentials) *cw.Client {
+func (m *measurer) api(client *http.Client, credentials aws.Credentials) *cw.Client {
 	return cw.New(cw.Options{
-		Region: m.query.Region, BaseEndpoint: aws.String(m.query.Address), HTTPClient: m.caller.HTTP, Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 }),
+		Region: m.query.Region, BaseEndpoint: aws.String(m.query.Address), HTTPClient: client, Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 }),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil }),
 	})
 }

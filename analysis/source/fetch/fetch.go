@@ -28,6 +28,8 @@ type Caller struct {
 	Timeout time.Duration
 	// UserAgent is sent in the header of that name.
 	UserAgent string
+
+	turns turns
 }
 
 // Request is one call.

@@ -45,6 +45,11 @@ func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, er
 	if err != nil {
 		return source.Sample{}, err
 	}
+	end, err := m.Caller.turns.take(ctx)
+	if err != nil {
+		return source.Sample{}, m.Caller.Missing(err)
+	}
+	defer end()
 	return m.Read(answer, at)
 }
 

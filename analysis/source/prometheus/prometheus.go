@@ -39,7 +39,9 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (*Measurer, erro
 func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, error) {
 	ctx, cancel := m.caller.Limit(ctx)
 	defer cancel()
-	server, err := m.connect(ctx)
+	client, done := m.caller.Client()
+	defer done()
+	server, err := m.connect(ctx, client)
 	if err != nil {
 		return source.Sample{}, err
 	}
@@ -55,14 +57,13 @@ func (m *Measurer) Measure(ctx context.Context, at time.Time) (source.Sample, er
 
 // connect makes the official client. That costs little: connections belong to the
 // transport below it.
-func (m *Measurer) connect(ctx context.Context) (promv1.API, error) {
+func (m *Measurer) connect(ctx context.Context, client *http.Client) (promv1.API, error) {
 	token, err := m.query.Bearer.Read(ctx, m.secrets, m.query.Address)
 	if err != nil {
 		return nil, err
 	}
-	client := *m.caller.HTTP
 	client.Transport = headers{next: client.Transport, token: token, userAgent: m.caller.UserAgent}
-	connection, err := api.NewClient(api.Config{Address: m.query.Address, Client: &client})
+	connection, err := api.NewClient(api.Config{Address: m.query.Address, Client: client})
 	if err != nil {
 		return nil, &source.MissingError{Reason: source.Refused, Message: "address: is no URL; correct it"}
 	}

@@ -47,6 +47,10 @@ type Client struct {
 	http    *http.Client
 	maxBody int64
 	allow   []netip.Prefix
+
+	// parsing is locked while an answer is parsed, which takes many times its size in
+	// memory.
+	parsing sync.Mutex
 }
 
 // New makes a Client that follows no redirect and uses no proxy from the
@@ -127,11 +131,17 @@ func (c *Client) read(ctx context.Context, pod analysis.Pod, t analysis.Target) 
 	body, err := c.get(ctx, pod.Address, versions)
 	if err == nil {
 		var m metrics
-		if m, err = parse(body, t); err == nil {
+		if m, err = c.parse(body, t); err == nil {
 			return reading{series: pod.UID + "@" + m.start, counters: m.counters}
 		}
 	}
 	return reading{err: fmt.Errorf("proxy %s: %w", pod.Address, err)}
+}
+
+func (c *Client) parse(body []byte, t analysis.Target) (metrics, error) {
+	c.parsing.Lock()
+	defer c.parsing.Unlock()
+	return parse(body, t)
 }
 
 // versions asks for what compares two versions. A proxy with many clients has megabytes
@@ -141,17 +151,28 @@ var versions = named(exposition.Requests, exposition.Durations, exposition.Start
 // named is the query for some metrics.
 func named(names ...string) string { return url.Values{"name[]": names}.Encode() }
 
-// Read fetches the metrics of the given names from one pod, and when it started. A pod
-// may answer others too.
-func (c *Client) Read(ctx context.Context, address string, names ...string) (exposition.Families, error) {
+// Read fetches the metrics of the given names from one pod, and when it started, and hands them
+// to a function, to one at a time: they take many times their size in memory, until it returns.
+// A pod may answer others too. Read returns the error of the function.
+func (c *Client) Read(ctx context.Context, address string, use func(exposition.Families) error, names ...string) error {
 	body, err := c.get(ctx, address, named(append(slices.Clone(names), exposition.Start)...))
 	if err == nil {
-		var f exposition.Families
-		if f, err = exposition.Parse(body); err == nil {
-			return f, nil
-		}
+		err = c.use(body, use)
 	}
-	return nil, fmt.Errorf("proxy %s: %w", address, err)
+	if err != nil {
+		return fmt.Errorf("proxy %s: %w", address, err)
+	}
+	return nil
+}
+
+func (c *Client) use(body []byte, do func(exposition.Families) error) error {
+	c.parsing.Lock()
+	defer c.parsing.Unlock()
+	f, err := exposition.Parse(body)
+	if err != nil {
+		return err
+	}
+	return do(f)
 }
 
 // get fetches the metrics of one pod that a query asks for.

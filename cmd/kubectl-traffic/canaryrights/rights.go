@@ -76,17 +76,18 @@ func records() []rbacv1.PolicyRule {
 	}
 }
 
-// rules are what Helm does to the objects of a resource. The names of objects of the whole
-// cluster are fixed, since a right over all of them reaches other tenants.
+// rules are what Helm does to the objects of a resource. The names of objects that are not in
+// the account's namespace are fixed, since a right over all of them reaches other tenants. None
+// is created: RBAC knows no names then, and who may create a webhook of any name sees the
+// requests of the whole cluster. Those of a release that is installed exist.
 func (r resource) rules(account Account, names []string) []rbacv1.PolicyRule {
 	switch {
-	case r.namespace == "":
+	case r.namespace != account.Namespace:
 		slices.Sort(names)
 		return []rbacv1.PolicyRule{
-			{APIGroups: []string{r.group}, Resources: []string{r.plural}, Verbs: []string{"create"}},
 			{APIGroups: []string{r.group}, Resources: []string{r.plural}, ResourceNames: slices.Compact(names), Verbs: []string{"get", "patch", "update", "delete"}},
 		}
-	case r.namespace == account.Namespace && r.group == "" && (r.plural == "configmaps" || r.plural == "secrets"):
+	case r.group == "" && (r.plural == "configmaps" || r.plural == "secrets"):
 		return nil // among the records
 	default:
 		return []rbacv1.PolicyRule{

@@ -19,10 +19,13 @@ const (
 	// maxPairs is more than a proxy tells: a thousand, and one for each backend whose
 	// other clients are not distinguished.
 	maxPairs = 1200
+	// maxName is the length of the longest name of an object.
+	maxName = 253
 )
 
 var (
 	errNamespace = errors.New("a series is of another namespace than the proxy's own")
+	errName      = fmt.Errorf("a series has a name of more than %d characters", maxName)
 	errPairs     = fmt.Errorf("there are more than %d pairs, which no proxy of Serin's tells", maxPairs)
 )
 
@@ -114,11 +117,16 @@ func (r *reading) addLatency(s *dto.Metric) error {
 	return nil
 }
 
-func pairOf(s *dto.Metric) (pair, error) {
-	key := pair{
-		namespace: unique.Make(exposition.Label(s, exposition.Namespace)), apex: unique.Make(exposition.Label(s, exposition.Apex)), backend: unique.Make(exposition.Label(s, exposition.Backend)),
+func pairOf(s *dto.Metric) (key pair, err error) {
+	for label, name := range map[string]*unique.Handle[string]{
+		exposition.Namespace: &key.namespace, exposition.Apex: &key.apex, exposition.Backend: &key.backend,
+	} {
+		value := exposition.Label(s, label)
+		if len(value) > maxName {
+			return key, errName
+		}
+		*name = unique.Make(value)
 	}
-	var err error
 	if key.client, err = address(exposition.Label(s, exposition.Client)); err != nil {
 		return key, err
 	}

@@ -30,9 +30,10 @@ const (
 	outdated = 3
 )
 
-// Reader reads one proxy; scrape.Client does.
+// Reader reads one proxy; scrape.Client does. What it hands to use need not stay in memory
+// after that, and its error is that of use.
 type Reader interface {
-	Read(ctx context.Context, address string, names ...string) (exposition.Families, error)
+	Read(ctx context.Context, address string, use func(exposition.Families) error, names ...string) error
 }
 
 // Options configure a Source.
@@ -144,16 +145,13 @@ func (s *Source) read(ctx context.Context) (r round, problem string) {
 
 // one reads one proxy.
 func (s *Source) one(ctx context.Context, pod Proxy) (key string, r reading, err error) {
-	families, err := s.options.Reader.Read(ctx, pod.Address, exposition.FlowRequests, exposition.FlowDurations)
-	if err != nil {
-		return "", r, err
-	}
-	start, err := families.Start()
-	if err == nil {
-		r, err = parse(families, pod.Namespace)
-	}
-	if err != nil {
-		return "", r, fmt.Errorf("proxy %s: %w", pod.Address, err)
-	}
-	return pod.UID + "@" + start, r, nil
+	err = s.options.Reader.Read(ctx, pod.Address, func(families exposition.Families) error {
+		start, err := families.Start()
+		if err == nil {
+			key = pod.UID + "@" + start
+			r, err = parse(families, pod.Namespace)
+		}
+		return err
+	}, exposition.FlowRequests, exposition.FlowDurations)
+	return key, r, err
 }

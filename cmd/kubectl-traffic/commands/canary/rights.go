@@ -22,11 +22,15 @@ func newRightsCommand(c *cli.Cluster) *cobra.Command {
 		Short: "Write the Role that CanaryReleases of a chart need",
 		Long: `Rights reads the manifests of a chart. It writes the ServiceAccount that Serin runs Helm as, and a Role with exactly
 the permissions that an upgrade of the release needs: to read and write Secrets and ConfigMaps of the namespace, where
-Helm keeps its records, and the kinds of objects in the chart. Cluster-scoped objects get a ClusterRole that is
-limited to their names. The command changes nothing in the cluster; apply its output.
+Helm keeps its records, and the kinds of objects in the chart. Objects of other namespaces and cluster-scoped ones get
+a Role or a ClusterRole that is limited to their names and creates none. The command changes nothing in the cluster;
+apply its output.
+
+Helm lists hooks apart: for a chart with hooks, give it "helm get hooks" too.
 
 It reads from the cluster only which resources exist. "-" reads the standard input.`,
 		Example: `  helm get manifest shop | kubectl traffic canary rights -f - | kubectl apply -f -
+  (helm get manifest shop; helm get hooks shop) | kubectl traffic canary rights -f - | kubectl apply -f -
   helm template shop ./chart -f values.yaml | kubectl traffic canary rights -n shop -f -`,
 		Args: cli.Usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

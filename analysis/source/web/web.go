@@ -85,16 +85,38 @@ func New(caller *fetch.Caller, secrets source.Secrets, q Query) (source.Measurer
 	}, nil
 }
 
-// ofPrometheus is whether an answer is that of a query by the API of Prometheus, which
-// many systems speak, at any path.
+// ofPrometheus is whether an answer is one of the API of Prometheus, which many systems speak,
+// at any path: of a query, or of what else tells numbers of all namespaces.
 func ofPrometheus(answer []byte) bool {
 	var a struct {
-		Data struct {
-			ResultType string          `json:"resultType"`
-			Result     json.RawMessage `json:"result"`
-		} `json:"data"`
+		Data json.RawMessage `json:"data"`
 	}
-	return json.Unmarshal(answer, &a) == nil && a.Data.ResultType != "" && a.Data.Result != nil
+	if json.Unmarshal(answer, &a) != nil {
+		return false
+	}
+	var list []struct {
+		SeriesLabels json.RawMessage `json:"seriesLabels"` // query_exemplars
+	}
+	if json.Unmarshal(a.Data, &list) == nil && len(list) > 0 && list[0].SeriesLabels != nil {
+		return true
+	}
+	var data struct {
+		ResultType string          `json:"resultType"` // query, query_range
+		Result     json.RawMessage `json:"result"`
+		Alerts     []struct {
+			ActiveAt json.RawMessage `json:"activeAt"`
+		} `json:"alerts"`
+		Groups []struct {
+			Rules json.RawMessage `json:"rules"`
+		} `json:"groups"`
+		ActiveTargets json.RawMessage `json:"activeTargets"` // targets
+		HeadStats     json.RawMessage `json:"headStats"`     // status/tsdb
+	}
+	if json.Unmarshal(a.Data, &data) != nil {
+		return false
+	}
+	return data.ResultType != "" && data.Result != nil || len(data.Alerts) > 0 && data.Alerts[0].ActiveAt != nil ||
+		len(data.Groups) > 0 && data.Groups[0].Rules != nil || data.ActiveTargets != nil || data.HeadStats != nil
 }
 
 // taken are headers that say how a message is framed or where it goes.

@@ -65,8 +65,9 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) (*cer
 		options.TLSOpts = append(options.TLSOpts, func(c *tls.Config) { c.GetCertificate = shown(rotator) })
 	}
 	server := webhook.NewServer(options)
+	bounded := Bounded(o.Clock)
 	for path, rule := range Rules(o.Operator) {
-		server.Register(path, Handler(rule))
+		server.Register(path, bounded(Handler(rule)))
 	}
 	if err := mgr.AddReadyzCheck("webhooks", server.StartedChecker()); err != nil {
 		return nil, err

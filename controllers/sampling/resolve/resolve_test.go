@@ -113,6 +113,22 @@ func TestSettingsOfAMetric(t *testing.T) {
 	}
 }
 
+// A template for all namespaces is confined by the arguments that it takes from the release: a
+// tenant must not name another namespace, nor another token.
+func TestARolloutReplacesNoArgumentThatTheTemplateTakesFromElsewhere(t *testing.T) {
+	for name, d := range map[string]v1alpha1.MetricArgument{
+		"from the release": {Name: "space", Field: v1alpha1.FieldNamespace},
+		"from a Secret":    {Name: "space", SecretKeyRef: &v1alpha1.SecretKeyReference{Name: "s", Key: "k"}},
+	} {
+		_, err := Resolve(&v1alpha1.Analysis{TemplateRefs: []v1alpha1.TemplateReference{
+			{Name: "t", Kind: v1alpha1.KindClusterAnalysisTemplate, Args: []v1alpha1.ArgumentValue{{Name: "space", Value: "bank"}}},
+		}}, []Template{template(v1alpha1.KindClusterAnalysisTemplate, "t", []v1alpha1.MetricArgument{d}, web("a"))}, release)
+		if want := "spec.analysis.templateRefs[0].args: space has its value from the template; remove it"; err == nil || err.Error() != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestMistakesNameTheFieldAndTheFix(t *testing.T) {
 	own := func(change func(*v1alpha1.InlineMetric)) *v1alpha1.Analysis {
 		m := inline(web("a"))

@@ -34,6 +34,9 @@ func (s *scope) declare(declared []v1alpha1.MetricArgument, given []v1alpha1.Arg
 			value = d.Value
 		}
 		switch {
+		case value != nil && taken(d):
+			// Else a Rollout would have a template for all namespaces look at another one.
+			return fmt.Errorf("%s.args: %s has its value from the template; remove it", s.usedAt, d.Name)
 		case value != nil:
 			s.stable[d.Name], s.canary[d.Name] = *value, *value
 		case d.Field != "":
@@ -57,6 +60,9 @@ func (s *scope) declare(declared []v1alpha1.MetricArgument, given []v1alpha1.Arg
 	}
 	return nil
 }
+
+// taken is whether a template takes an argument from the release or from a Secret.
+func taken(d v1alpha1.MetricArgument) bool { return d.Field != "" || d.SecretKeyRef != nil }
 
 // field is the value of a field for a version with the given Service and revision.
 func (r Release) field(f v1alpha1.ReleaseField, service, revision string) (value string, known bool) {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unique"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -316,6 +317,26 @@ func TestAnswersThatCannotBeAreRefused(t *testing.T) {
 				t.Errorf("%v", refused)
 			}
 		})
+	}
+}
+
+// A pod of one tenant answers in a proxy's place, and names a pod of another tenant as the
+// server: the counts would be those of the other one's TrafficSplits and pods.
+func TestAProxyTellsOfServersInItsOwnNamespaceOnly(t *testing.T) {
+	server := netip.MustParseAddr("10.0.9.9")
+	for namespace, want := range map[string]observe.Party{
+		"shop": {Namespace: "shop", Pod: "web-1", Address: server, Service: "web-canary"},
+		"bank": {Namespace: "shop", Service: "web-canary"},
+	} {
+		w := window{pairs: map[pair]analysis.Variant{
+			{namespace: unique.Make("shop"), apex: unique.Make("web"), backend: unique.Make("web-canary"), server: server}: {Requests: 5},
+		}}
+		flows := w.flows(func(netip.Addr) (types.NamespacedName, bool) {
+			return types.NamespacedName{Namespace: namespace, Name: "web-1"}, true
+		})
+		if len(flows) != 1 || flows[0].Server != want {
+			t.Errorf("a pod of %s: %+v", namespace, flows)
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func (w *window) flows(whose locate) []observe.Flow {
 	flows := make([]observe.Flow, 0, len(w.pairs))
 	for key, c := range w.pairs {
 		f := observe.Flow{
-			Side: metricsv1.SideClient, Client: party(key.client, "", whose), Server: party(key.server, key.namespace.Value(), whose),
+			Side: metricsv1.SideClient, Client: party(key.client, "", whose), Server: within(key.namespace.Value(), party(key.server, key.namespace.Value(), whose)),
 			Success: float64(c.Requests - c.Failures), Failure: float64(c.Failures), Latency: histogram(c.Latency),
 		}
 		// A proxy names no apex for what matched nothing. That was not split: its Service is
@@ -100,6 +100,16 @@ func party(a netip.Addr, namespace string, whose locate) observe.Party {
 		p.Namespace, p.Pod = pod.Namespace, pod.Name
 	}
 	return p
+}
+
+// within is a server of the proxy's own namespace, where its backends are. Another one is not
+// named: anyone who may make a pod there could count requests for the pods of others, as if they
+// had answered them.
+func within(namespace string, server observe.Party) observe.Party {
+	if server.Namespace != namespace {
+		return observe.Party{Namespace: namespace}
+	}
+	return server
 }
 
 func histogram(counted *analysis.Histogram) *observe.Histogram {

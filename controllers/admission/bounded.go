@@ -65,7 +65,7 @@ func take(ctx context.Context, room chan struct{}) bool {
 	}
 }
 
-// answer is kept until nobody waits for who receives it.
+// answer is kept until no other question waits for its receiver.
 type answer struct {
 	header http.Header
 	code   int

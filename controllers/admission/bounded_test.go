@@ -53,7 +53,7 @@ func TestQuestionsAreAnsweredOneAtATime(t *testing.T) {
 			return nil
 		}))
 		other := bounded(admission.Handler(func(admission.Request) []jsonpatch.Operation { return nil }))
-		// One that is never sent to its end holds nobody up.
+		// One that is never sent to its end holds no other up.
 		silent, writer := io.Pipe()
 		var all sync.WaitGroup
 		all.Go(func() { ask(t, other, silent) })

@@ -11,7 +11,7 @@ import (
 )
 
 // turns has answers decoded one at a time. One of a megabyte takes fifty times that in memory,
-// and whoever is asked may answer so to many questions at once.
+// and an endpoint may answer so to many requests at once.
 type turns struct {
 	once sync.Once
 	free chan struct{}

@@ -5,11 +5,14 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -34,7 +37,7 @@ func (s *site) crash(split, name string) {
 	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(ctx context.Context) (bool, error) {
 		for _, pod := range s.pods(client.MatchingLabels{traffic.LabelProxy: split}) {
 			for _, id := range containers(pod) {
-				if pid := processOf(id, func(command string, first bool) bool { return !first && strings.HasPrefix(command, name) }); pid != 0 {
+				if pid := processOf(id, func(p process) bool { return !p.first && strings.HasPrefix(p.command, name) }); pid != 0 {
 					s.t.Logf("kill %s of %s", name, pod.Name)
 					return true, syscall.Kill(pid, syscall.SIGKILL)
 				}
@@ -67,26 +70,92 @@ func containers(pod corev1.Pod) (ids []string) {
 	return ids
 }
 
-// processOf finds a process of a container by its command, and by whether it is the first of
-// the container; 0 when there is none. The name of its control group holds the container's
-// identifier.
-func processOf(container string, wanted func(command string, first bool) bool) int {
-	processes, err := filepath.Glob("/proc/[0-9]*")
+// process is one that runs in a pod of this machine.
+type process struct {
+	pid int
+	// command is the name of its program, or the title that nginx gives its processes.
+	command string
+	// first tells that it is the first of its container, whose end is that of the container.
+	first bool
+}
+
+// processOf finds a process of a container, 0 when there is none. The name of its control group
+// holds the container's identifier, which may be empty for any.
+func processOf(container string, wanted func(process) bool) int {
+	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return 0
 	}
-	for _, process := range processes {
-		group, groupErr := os.ReadFile(filepath.Join(process, "cgroup"))
-		command, commandErr := os.ReadFile(filepath.Join(process, "cmdline"))
-		status, statusErr := os.ReadFile(filepath.Join(process, "status"))
+	for _, folder := range folders {
+		group, groupErr := os.ReadFile(filepath.Join(folder, "cgroup"))
+		command, commandErr := os.ReadFile(filepath.Join(folder, "cmdline"))
+		status, statusErr := os.ReadFile(filepath.Join(folder, "status"))
 		if groupErr != nil || commandErr != nil || statusErr != nil || !bytes.Contains(group, []byte(container)) {
 			continue // it has ended, or is another's
 		}
-		if pid, err := strconv.Atoi(filepath.Base(process)); err == nil && wanted(commandName(string(command)), first(string(status))) {
+		pid, err := strconv.Atoi(filepath.Base(folder))
+		if err == nil && wanted(process{pid: pid, command: commandName(string(command)), first: first(string(status))}) {
 			return pid
 		}
 	}
 	return 0
+}
+
+// containerProcess is the first process of a container, and the network namespace of its pod,
+// which stays when the container is started again.
+type containerProcess struct {
+	process
+	network string
+}
+
+// containerProcesses finds those of the pods that have labels.
+func (s *site) containerProcesses(namespace string, labels client.MatchingLabels) (list []containerProcess) {
+	s.t.Helper()
+	pods := &corev1.PodList{}
+	if err := s.api.List(s.t.Context(), pods, client.InNamespace(namespace), labels); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, pod := range pods.Items {
+		for _, id := range containers(pod) {
+			var found containerProcess
+			processOf(id, func(p process) bool {
+				found.process = p
+				return p.first
+			})
+			found.network = networkOf(found.pid)
+			list = append(list, found)
+		}
+	}
+	if len(list) == 0 || slices.ContainsFunc(list, func(p containerProcess) bool { return !p.first || p.network == "" }) {
+		s.t.Fatalf("the processes of the pods with %v are not found: %+v", labels, list)
+	}
+	return list
+}
+
+// restart kills containers by their first processes, and returns when kubelets have started
+// others in their place.
+func (s *site) restart(old ...containerProcess) {
+	s.t.Helper()
+	for _, o := range old {
+		s.t.Log(time.Now().UTC().Format(timeOfDay), "kill the container of", o.command)
+		if err := syscall.Kill(o.pid, syscall.SIGKILL); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for _, o := range old {
+		s.poll("another container of "+o.command, func() bool {
+			return processOf("", func(p process) bool {
+				return p.first && p.command == o.command && p.pid != o.pid && networkOf(p.pid) == o.network
+			}) != 0
+		})
+	}
+	s.t.Log(time.Now().UTC().Format(timeOfDay), "all are there again")
+}
+
+// networkOf tells the network namespace of a process, "" when it has ended.
+func networkOf(pid int) string {
+	network, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
+	return network
 }
 
 // commandName is the name of a program, or the title that nginx gives its processes.

@@ -19,7 +19,9 @@ import (
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/e2e/cluster"
 	"github.com/serin-dev/serin/e2e/demo/load/generator"
+	"github.com/serin-dev/serin/e2e/demo/stage"
 	"github.com/serin-dev/serin/e2e/judgement"
+	"github.com/serin-dev/serin/traffic"
 )
 
 // outage is so long that the control plane takes every node for lost when it goes on.
@@ -32,35 +34,67 @@ const outage = 150 * time.Second
 func TestLongOutageOfTheControlPlane(t *testing.T) {
 	play(t, func(a *attempt) {
 		s := newSite(a, "serin-outage", "long")
-		s.requireLocal()
-		s.controlSelects, s.record.Disrupted = true, true
-		s.startWebsite("[{weight: 50, hold: 45s}]", "replicas: 3")
-		s.selectControl(0)
-		s.begin()
-		loadAddress := s.address("load", 80)
-
-		s.setImage("v2", "v1")
-		s.awaitWeight(50)
-		s.awaitConnections()
-		goOn := s.stopAPIServer()
-		first := s.directReport(loadAddress)
-		s.pause(outage)
-		last := s.directReport(loadAddress)
-		goOn()
-		s.record.Spans = append(s.record.Spans, judgement.NewSpan("weight 50 without the API server", split(50), first, last))
-
-		s.awaitAfterOutage("the end of the release", func(ro *v1alpha1.Rollout) bool {
-			return readyReason(ro) == v1alpha1.ReasonStable || readyReason(ro) == v1alpha1.ReasonRolledBack
-		})
-		s.requireEndedPromoted()
-		s.awaitConnections()
-		s.measure("after the release", map[string]float64{"v2": 1})
-		s.selectControl(0)
-		s.requireAsBefore(false)
+		s.playOutage(func() func() { return func() {} })
 		s.endLoad()
 		s.logLost()
 		s.judge()
 	})
+}
+
+// TestLongProxiesRestartWithoutAControlPlane kills the containers of all managers of Serin while the
+// API server stands still, and then those of all proxies and of the control at once. Until the API
+// server goes on, nothing fails but while the control does, and the new containers serve the
+// weights that were live. The release then goes on, too.
+func TestLongProxiesRestartWithoutAControlPlane(t *testing.T) {
+	play(t, func(a *attempt) {
+		s := newSite(a, "serin-alone", "long")
+		s.record.After = s.playOutage(func() func() {
+			managers := s.containerProcesses(stage.SystemNamespace, client.MatchingLabels{"app.kubernetes.io/component": "manager"})
+			pods := append(
+				s.containerProcesses(s.namespace, client.MatchingLabels{traffic.LabelProxy: siteName}),
+				s.containerProcesses(s.namespace, client.MatchingLabels{"app": controlName})...)
+			return func() {
+				s.restart(managers...)
+				s.restart(pods...)
+			}
+		})
+		s.logLost()
+		s.judge()
+	})
+}
+
+// playOutage stops the API server at a weight of 50. What is prepared before is done meanwhile. It
+// returns what was counted until the API server went on.
+func (s *site) playOutage(prepare func() (meanwhile func())) (last generator.Report) {
+	s.t.Helper()
+	s.requireLocal()
+	s.controlSelects, s.record.Disrupted = true, true
+	s.startWebsite("[{weight: 50, hold: 45s}]", "replicas: 3")
+	s.selectControl(0)
+	s.begin()
+	loadAddress := s.address("load", 80)
+
+	s.setImage("v2", "v1")
+	s.awaitWeight(50)
+	s.awaitConnections()
+	meanwhile := prepare()
+	goOn := s.stopAPIServer()
+	meanwhile()
+	first := s.directReport(loadAddress)
+	s.pause(outage)
+	last = s.directReport(loadAddress)
+	goOn()
+	s.record.Spans = append(s.record.Spans, judgement.NewSpan("weight 50 without the API server", split(50), first, last))
+
+	s.awaitAfterOutage("the end of the release", func(ro *v1alpha1.Rollout) bool {
+		return readyReason(ro) == v1alpha1.ReasonStable || readyReason(ro) == v1alpha1.ReasonRolledBack
+	})
+	s.requireEndedPromoted()
+	s.awaitConnections()
+	s.measure("after the release", map[string]float64{"v2": 1})
+	s.selectControl(0)
+	s.requireAsBefore(false)
+	return last
 }
 
 // stopAPIServer has the API server stand still until goOn, or the end of the attempt. It keeps

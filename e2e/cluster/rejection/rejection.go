@@ -68,7 +68,8 @@ func Record(ctx context.Context, namespace string, services netip.Prefix) (*Reco
 	if output, err := table.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("have the kernel trace what is led nowhere: %w: %s", err, output)
 	}
-	monitor := enter("nft", "monitor", "trace")
+	// It ends with this process, however that ends.
+	monitor := enter("setpriv", "--pdeathsig", "KILL", "nft", "monitor", "trace")
 	lines, err := monitor.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -16,6 +16,9 @@ const (
 	// LabelPromotion on a ReplicaSet is the promotion for which it was handed over to its
 	// Deployment: when that was decided, in microseconds of Unix time.
 	LabelPromotion = "serin.dev/promotion"
+	// AnnotationRejected on a ReplicaSet says why its version was rolled back: the reason and the
+	// message of that decision, with ": " between them. A restored backup has no other record of it.
+	AnnotationRejected = "serin.dev/rejected"
 	// AnnotationRolloutUID on an object that Serin made is the UID of that Rollout:
 	// an object of the same name that it did not make is never taken for its own.
 	// There is no owner reference, because a Rollout that is deleted in the

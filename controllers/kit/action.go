@@ -31,10 +31,11 @@ type (
 		Service string
 	}
 	// ScaleReplicaSet sets the replicas of a ReplicaSet and records the workload's scale
-	// on it.
+	// on it, and why it was rejected; "" when it is not.
 	ScaleReplicaSet struct {
 		Object
 		Replicas, Desired int32
+		Rejected          string
 	}
 	// DeleteReplicaSet deletes a ReplicaSet without pods.
 	DeleteReplicaSet struct{ Object }

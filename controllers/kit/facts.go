@@ -53,6 +53,9 @@ type ReplicaSet struct {
 	Deleting bool
 	// Promotion is the one for which it was handed over to the Deployment; "" for none.
 	Promotion string
+	// Rejected is why it was rolled back, as it is written on it; "" when it was not, or is released
+	// again.
+	Rejected string
 	// Marked is whether it carries the mark of what is released.
 	Marked bool
 	// Unpromoted is whether it was made a canary, for what is released or for an earlier one of

@@ -145,3 +145,37 @@ func TestABackupBetweenReleasesThatIsRestoredIsStable(t *testing.T) {
 		})
 	}
 }
+
+// TestAVersionThatWasRejectedStaysRejectedInARestoredBackup until a user retries it, or changes
+// the template.
+func TestAVersionThatWasRejectedStaysRejectedInARestoredBackup(t *testing.T) {
+	for name, then := range map[string]func(*world){
+		"another version": func(w *world) { w.setTemplate("v3") },
+		"a retry": func(w *world) {
+			w.failures["v2"] = 0
+			w.control(v1alpha1.ControlRetry, "sv2")
+		},
+		"the stable version": func(w *world) { w.setTemplate("v1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.failures["v2"] = 5
+			w.ready()
+			w.setTemplate("v2")
+			w.until("rolled back", w.rolledBack)
+			was := *w.ro.Status.Decision
+			w.restoreBackup()
+			w.clear(func(*state.Observation) {})
+			w.until("rolled back", w.rolledBack)
+			w.run(1200)
+			if d := w.ro.Status.Decision; d == nil || d.Reason != was.Reason || d.Message != was.Message {
+				t.Errorf("decided %+v, and before the backup %+v", d, was)
+			}
+			if v2 := w.byRevision("sv2"); v2.replicas > 0 || w.ro.Status.Stable.Revision != "kv1" || !w.rolledBack() {
+				t.Errorf("v2 has %d replicas, stable is %s\n%s", v2.replicas, w.ro.Status.Stable.Revision, w.tail())
+			}
+			then(w)
+			w.ready()
+		})
+	}
+}

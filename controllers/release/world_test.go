@@ -117,6 +117,7 @@ type replicaSet struct {
 	replicas, existing, available, desired int32
 	age                                    int
 	promotion                              string
+	rejected                               string
 	marked                                 bool // it was made a canary once
 }
 
@@ -293,7 +294,7 @@ func (w *world) observe() state.Observation {
 			Object: kit.Object{Name: rs.name, UID: rs.uid, ResourceVersion: strconv.Itoa(rs.version)}, Owner: rs.owner,
 			Revision: rs.revision, Current: !w.dep.absent && rs.template == w.dep.template,
 			Replicas: rs.replicas, Existing: rs.existing, Available: rs.available, Desired: rs.desired, Promotion: rs.promotion,
-			Failure: w.failure(rs), Marked: true, Unpromoted: rs.marked && rs.promotion == "",
+			Failure: w.failure(rs), Marked: true, Unpromoted: rs.marked && rs.promotion == "", Rejected: rs.rejected,
 		})
 	}
 	o.Configuration = w.observeConfiguration()
@@ -548,7 +549,7 @@ func (w *world) applyToReplicaSet(action kit.Action) bool {
 		}
 	case kit.ScaleReplicaSet:
 		if rs = w.exact(a.Object); rs != nil {
-			rs.replicas, rs.desired = a.Replicas, a.Desired
+			rs.replicas, rs.desired, rs.rejected = a.Replicas, a.Desired, a.Rejected
 		}
 	case kit.ReleaseCanary:
 		if rs = w.exact(a.Object); rs != nil {

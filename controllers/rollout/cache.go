@@ -67,7 +67,7 @@ func transformReplicaSet(object any) (any, error) {
 	rs.ManagedFields = nil
 	kept := map[string]string{}
 	for _, key := range []string{
-		workload.AnnotationDesiredReplicas, v1alpha1.AnnotationRolloutUID,
+		workload.AnnotationDesiredReplicas, v1alpha1.AnnotationRolloutUID, v1alpha1.AnnotationRejected,
 		v1alpha1.AnnotationCanaryReleaseUID, v1alpha1.AnnotationCanaryWorkload, v1alpha1.AnnotationCanaryRolls,
 	} {
 		if value, found := rs.Annotations[key]; found {

@@ -274,3 +274,36 @@ func TestABackupBetweenReleasesThatIsRestoredIsStable(t *testing.T) {
 		}
 	}
 }
+
+// TestAVersionThatWasRolledBackIsNotTriedAgainAfterARestore until the template changes.
+func TestAVersionThatWasRolledBackIsNotTriedAgainAfterARestore(t *testing.T) {
+	t.Parallel()
+	for _, mode := range restoreModes() {
+		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t, func(c *cast) { c.guarded = true })
+			p.release()
+			p.time.fail(true)
+			p.waitReason(v1alpha1.ReasonRolledBack)
+			why := p.rollout().Status.Decision
+			q := p.restoredElsewhere(mode)
+			q.waitReason(v1alpha1.ReasonRolledBack)
+			if d := q.rollout().Status.Decision; d.Reason != why.Reason || d.Message != why.Message {
+				t.Errorf("decided %+v, and before %+v", d, why)
+			}
+			if most := q.largest(imageV2); most > 0 {
+				t.Errorf("the rejected version was to have %d pods", most)
+			}
+			q.checkPods(imageV1, 4)
+			q.resume()
+			q.setImage(imageV3)
+			for at := range int32(2) {
+				q.atStep(at)
+				q.pass(time.Hour)
+			}
+			q.waitReady()
+			q.checkPods(imageV3, 4)
+			q.checkGivenBack()
+		})
+	}
+}

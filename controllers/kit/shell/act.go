@@ -40,7 +40,11 @@ type Writer struct {
 func (w Writer) Apply(ctx context.Context, action kit.Action) error {
 	switch a := action.(type) {
 	case kit.ScaleReplicaSet:
-		metadata := map[string]any{"annotations": map[string]string{workload.AnnotationDesiredReplicas: strconv.Itoa(int(a.Desired))}}
+		annotations := map[string]any{workload.AnnotationDesiredReplicas: strconv.Itoa(int(a.Desired)), v1alpha1.AnnotationRejected: nil}
+		if a.Rejected != "" {
+			annotations[v1alpha1.AnnotationRejected] = a.Rejected
+		}
+		metadata := map[string]any{"annotations": annotations}
 		return w.PatchReplicaSet(ctx, a.Object, metadata, map[string]any{"replicas": a.Replicas})
 	case kit.ReleaseCanary:
 		metadata := map[string]any{"ownerReferences": nil}

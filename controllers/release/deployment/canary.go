@@ -43,7 +43,7 @@ func removeCanaries(d *state.Draft, keep *kit.ReplicaSet) (done bool) {
 		case !r.Gone():
 			done = false
 			if routing.StopTraffic(d) {
-				versions.Empty(&d.Draft, r)
+				empty(d, r)
 			}
 		default:
 			removeEmpty(d, r)
@@ -53,6 +53,16 @@ func removeCanaries(d *state.Draft, keep *kit.ReplicaSet) (done bool) {
 		d.Wait(v1alpha1.ReasonRollingBack, "Removing the canary's pods.")
 	}
 	return done
+}
+
+// empty removes the pods of a canary that gets no traffic. On a rejected one it writes why.
+func empty(d *state.Draft, r *kit.ReplicaSet) {
+	if isRejected(&d.Snapshot, r) && r.Replicas > 0 {
+		decision := d.Status.Decision
+		d.Do(kit.ScaleReplicaSet{Object: r.Object, Desired: r.Desired, Rejected: decision.Reason + ": " + decision.Message})
+		return
+	}
+	versions.Empty(&d.Draft, r)
 }
 
 // removeEmpty deletes a canary without pods. The rejected revision keeps its empty

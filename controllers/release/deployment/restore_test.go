@@ -3,6 +3,7 @@
 package deployment
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -182,5 +183,52 @@ func TestTheVersionThatAnswersIsTheOneWithTheMostAvailablePods(t *testing.T) {
 		if (got == nil) != (test.want == "") || got != nil && got.Revision != test.want {
 			t.Errorf("%s: %+v, want %q", name, got, test.want)
 		}
+	}
+}
+
+func TestARejectedCanarySaysWhyAndIsKnownByThatWithoutARecord(t *testing.T) {
+	const why = "WorseThanStable: it fails"
+	for name, test := range map[string]struct {
+		change func(*state.Draft)
+		want   string
+	}{
+		"rejected":         {func(*state.Draft) {}, why},
+		"a newer template": {func(d *state.Draft) { d.ReplicaSets[1].Current = false }, ""},
+		"not rejected":     {func(d *state.Draft) { d.Status.Decision = nil }, ""},
+	} {
+		d := promoting(func(d *state.Draft) {
+			d.Split = state.Split{Split: kit.Split{Presence: kit.Absent}}
+			d.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionRollBack, Revision: "v2", Reason: "WorseThanStable", Message: "it fails"}
+			test.change(d)
+		})
+		removeCanaries(d, nil)
+		if want := (kit.ScaleReplicaSet{Object: d.ReplicaSets[1].Object, Desired: 4, Rejected: test.want}); !slices.Equal(d.Actions, []kit.Action{want}) {
+			t.Errorf("%s: it does %+v", name, d.Actions)
+		}
+	}
+	for rejected, want := range map[string]*v1alpha1.Decision{
+		why: {Action: v1alpha1.ActionRollBack, Revision: "v2", Reason: "WorseThanStable", Message: "it fails"},
+		"":  nil,
+	} {
+		d := emptied(cameBack(func(d *state.Draft) { d.ReplicaSets[1].Rejected = rejected }))
+		Target{}.Act(d, phaseFirst)
+		got := d.Status.Decision
+		if got != nil {
+			got.Time = metav1.MicroTime{}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: decided %+v, want %+v", rejected, got, want)
+		}
+	}
+}
+
+func TestARejectedCanaryWithoutReplicasIsNotWrittenAgain(t *testing.T) {
+	d := promoting(func(d *state.Draft) {
+		d.Split = state.Split{Split: kit.Split{Presence: kit.Absent}}
+		d.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionRollBack, Revision: "v2"}
+		d.ReplicaSets[1].Replicas = 0 // its pods end
+	})
+	if done := removeCanaries(d, nil); done || len(d.Actions) > 0 {
+		t.Errorf("done %v, it does %+v", done, d.Actions)
 	}
 }

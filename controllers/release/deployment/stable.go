@@ -28,6 +28,9 @@ func firstVersion(d *state.Draft) (another bool) {
 	case w.Paused && before != nil:
 		record.CloseRelease(d, v1alpha1.OutcomeDeployed, before.Revision, "It had all pods while the Deployment was paused on another template.")
 		makeStable(d, before)
+		if other := heldOn(&d.Snapshot); other != nil && other.Rejected != "" {
+			record.RejectAgain(d, other.Revision, other.Rejected)
+		}
 		d.Wait(v1alpha1.ReasonPreparing, "Revision %s is stable; the Deployment's template is another one, and is released by steps.", before.Revision)
 		d.Wake(d.Now)
 	case held != nil:

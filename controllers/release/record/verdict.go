@@ -3,6 +3,8 @@
 package record
 
 import (
+	"strings"
+
 	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/controllers/kit"
 	"github.com/serin-dev/serin/controllers/release/evidence"
@@ -64,4 +66,11 @@ func Reject(d *state.Draft, reason, why string) {
 	CloseRelease(d, v1alpha1.OutcomeRolledBack, d.Revision, why)
 	d.Note(true, v1alpha1.ReasonRollingBack, "Revision %s is being rolled back: %s", d.Revision, why)
 	d.After, d.Measure, d.Questions = 0, false, nil
+}
+
+// RejectAgain records a rollback that is known from the version alone, by its reason and message
+// with ": " between them. It sends no notification, since the rollback was notified once.
+func RejectAgain(d *state.Draft, revision, why string) {
+	reason, message, _ := strings.Cut(why, ": ")
+	d.Status.Decision = &v1alpha1.Decision{Revision: revision, Action: v1alpha1.ActionRollBack, Reason: reason, Message: kit.Shorten(message), Time: d.Micro()}
 }

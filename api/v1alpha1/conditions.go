@@ -149,7 +149,7 @@ const (
 	ReasonRouterRefused Reason = "RouterRefused"
 	// ReasonNothingPauses: no admission policy or webhook pauses the Deployment.
 	ReasonNothingPauses Reason = "NothingPauses"
-	// ReasonUnguardedChange: a change of the template was rolled out past Serin.
+	// ReasonUnguardedChange: a change of the template was rolled out bypassing Serin.
 	ReasonUnguardedChange Reason = "UnguardedChange"
 	// ReasonProgressDeadlineExceeded: a step took longer than spec.progressDeadline
 	// to get ready.
@@ -177,6 +177,6 @@ const (
 	OutcomeRolledBack = "RolledBack"
 	OutcomeSuperseded = "Superseded"
 	// OutcomeDeployed is a version that came up without steps: the first one, one of
-	// a workload that was scaled to zero, or one that was rolled out past Serin.
+	// a workload that was scaled to zero, or one that was rolled out bypassing Serin.
 	OutcomeDeployed = "Deployed"
 )

@@ -389,7 +389,7 @@ type HistoryEntry struct {
 
 	// outcome is Promoted, RolledBack, Superseded, or Deployed for a version that
 	// came up without steps: the first one, one of a workload that was scaled to
-	// zero, or one that was rolled out past Serin.
+	// zero, or one that was rolled out bypassing Serin.
 	// +required
 	// +kubebuilder:validation:Enum=Promoted;RolledBack;Superseded;Deployed
 	Outcome string `json:"outcome"`

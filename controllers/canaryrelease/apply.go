@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	errGone = errors.New("an object that it needs is gone")
+	errGone = errors.New("an object that the canary needs is gone")
 	// errAgain ends the actions after one that changes what was observed.
 	errAgain = errors.New("observe again")
 )

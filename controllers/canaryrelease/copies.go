@@ -82,9 +82,9 @@ func (r *Reconciler) denial(err error, namespace, verb, kind string) string {
 	account, resource := fmt.Sprintf("ServiceAccount %s of namespace %s", r.options.Account, namespace), strings.ToLower(kind)+"s"
 	switch {
 	case strings.Contains(err.Error(), " cannot impersonate "):
-		return "Serin may not act as " + account + ": give its own ServiceAccount the right to impersonate it"
+		return "Serin is not allowed to impersonate " + account + ": give Serin's own ServiceAccount that right"
 	case plain(err):
-		return account + " may not " + verb + " " + resource + ": create it, and give it that right with a Role and a RoleBinding"
+		return account + " may not " + verb + " " + resource + ": create the account, and give it that right with a Role and a RoleBinding"
 	}
 	return "an admission policy does not let " + account + " " + verb + " " + resource + ": see why with kubectl delete --as, or change the policy"
 }

@@ -26,9 +26,9 @@ func safe(err error) string {
 		}
 	}
 	if len(fields) == 0 {
-		return "the API server does not take it"
+		return "the API server rejects it"
 	}
-	return "the API server does not take " + strings.Join(fields, ", ")
+	return "the API server rejects " + strings.Join(fields, ", ")
 }
 
 // plain reports whether the API server says something of the request, and nothing of the

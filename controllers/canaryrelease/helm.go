@@ -185,7 +185,7 @@ func (r *Reconciler) unproposed(s *observation, err error) {
 		s.Proposal = helmrelease.Proposal{Invalid: true, Problem: invalid.Error()}
 		return
 	}
-	s.Proposal = helmrelease.Proposal{Problem: "what release " + s.CanaryRelease.Spec.Release + " would be could not be found out: " + safe(err)}
+	s.Proposal = helmrelease.Proposal{Problem: "Serin could not find out what release " + s.CanaryRelease.Spec.Release + " would become: " + safe(err)}
 	if !errors.As(err, new(releases.LimitError)) {
 		s.retry = errors.Join(s.retry, withoutValues(err))
 	}
@@ -256,7 +256,7 @@ func (r *Reconciler) unchanged(ctx context.Context, cr *v1alpha1.CanaryRelease, 
 		return err
 	}
 	if proposal.Digest != cr.Status.ManifestDigest {
-		return releases.InvalidError{Field: "spec.config", Message: "does not give the canary that was tried; set it back, or set spec.transition to Deprecated"}
+		return releases.InvalidError{Field: "spec.config", Message: "no longer gives the canary that was tried; revert it, or set spec.transition to Deprecated"}
 	}
 	return nil
 }

@@ -168,7 +168,7 @@ func (r *Reconciler) leftCopies(ctx context.Context, gone *v1alpha1.CanaryReleas
 		list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind + "List"})
 		err := as.List(ctx, list, client.InNamespace(gone.Namespace), client.MatchingLabels{v1alpha1.LabelCanaryRelease: gone.Name})
 		if apierrors.IsForbidden(err) {
-			log.FromContext(ctx).Info("Copies of a CanaryRelease that is gone may be left: its account may not list them", "CanaryRelease", klog.KObj(gone), "kind", kind)
+			log.FromContext(ctx).Info("Copies of a deleted CanaryRelease may be left: its account is not allowed to list them", "CanaryRelease", klog.KObj(gone), "kind", kind)
 			continue
 		}
 		if err != nil {

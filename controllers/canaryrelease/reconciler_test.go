@@ -338,7 +338,7 @@ func TestALimitThatAChartMeetsIsNamedAndNotMetAgainAtOnce(t *testing.T) {
 
 func TestOtherValuesAreTriedAtOnceAfterALimit(t *testing.T) {
 	c := newCluster(t)
-	c.helm.exceeded = releases.LimitError("Helm takes longer than its limit of 30s: make the chart or its values simpler")
+	c.helm.exceeded = releases.LimitError("Helm takes longer than its time limit of 30s: make the chart or its values simpler")
 	c.run(2)
 	c.helm.exceeded = nil
 	cr := c.canaryRelease()

@@ -184,7 +184,7 @@ func (s *observation) takenBackend(name string) string {
 	for _, role := range []string{v1alpha1.RoleStable, v1alpha1.RoleCanary} {
 		backend := workload.BackendName(name, role)
 		if live := s.services[backend]; live != nil && !isMarked(live, s.CanaryRelease) {
-			return fmt.Sprintf("The Service %q is not of this CanaryRelease, which needs the name for a version of %q", backend, name)
+			return fmt.Sprintf("The Service %q does not belong to this CanaryRelease, which needs the name for a version of %q; rename or delete that Service", backend, name)
 		}
 	}
 	return ""

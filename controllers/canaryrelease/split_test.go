@@ -157,7 +157,7 @@ func TestAServiceThatCantBeSharedIsNamed(t *testing.T) {
 		}, `Rollout "ours"`},
 		{"the name of a version is taken", func(c *cluster) {
 			c.must(c.Create(c.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web-canary", Namespace: "shop"}}))
-		}, `"web-canary" is not of this CanaryRelease`},
+		}, `"web-canary" does not belong to this CanaryRelease`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -220,11 +220,11 @@ func TestWithoutItsKeyARequestIsNotSent(t *testing.T) {
 	}{
 		"it is for another host": {
 			cluster(elsewhere),
-			"endpoint.signingKeyRef: the Secret hooks does not say that it may go to 127.0.0.1; add the host to its annotation serin.dev/allowed-hosts",
+			"endpoint.signingKeyRef: the Secret hooks may not be sent to 127.0.0.1; add the host to its annotation serin.dev/allowed-hosts",
 		},
 		"the operator may not read it": {
 			forbidden,
-			"endpoint.signingKeyRef: may not be read: create a Role in shop that allows get on the Secret hooks, and a RoleBinding for the ServiceAccount serin-system/serin",
+			"endpoint.signingKeyRef: Serin is not allowed to read it: create a Role in shop that allows get on the Secret hooks, and a RoleBinding for the ServiceAccount serin-system/serin",
 		},
 		"there is none":                {cluster(), "endpoint.signingKeyRef: the Secret hooks does not exist; create it"},
 		"it is in another namespace":   {cluster(secret("else", "key", "x")), "endpoint.signingKeyRef: the Secret hooks does not exist; create it"},

@@ -50,7 +50,7 @@ func relocate(d *state.Draft) {
 	i := nearest(&d.Snapshot, here)
 	switch {
 	case i < 0:
-		d.Note(false, "StepsEdited", "The steps were edited: the release goes on at the first one, from no traffic")
+		d.Note(false, "StepsEdited", "The steps were edited: the release starts again at the first one, without traffic")
 		d.Status.Step = nil
 		return
 	case live && d.StepAt(i).SameRequests(here):
@@ -104,7 +104,7 @@ func stopShare(d *state.Draft) (done bool) {
 	if c.Replicas > 0 {
 		routing.Scale(d, 0)
 	}
-	d.Wait(v1alpha1.ReasonPreparing, "The steps were edited, and all of them are higher: removing the canary's pods before the first one.")
+	d.Wait(v1alpha1.ReasonPreparing, "The steps were edited, and all their weights are higher: removing the canary's pods before the first step.")
 	return false
 }
 
@@ -114,7 +114,7 @@ func begin(d *state.Draft) (another bool) {
 	back := record.InRollbackWindow(&d.Snapshot)
 	if !back {
 		if end := settlesAt(&d.Snapshot); d.Now.Before(end) {
-			d.Wait(v1alpha1.ReasonPreparing, "Waiting some seconds for changes of the ConfigMaps and Secrets, which belong to the same release.")
+			d.Wait(v1alpha1.ReasonPreparing, "Waiting a few seconds for changes of ConfigMaps and Secrets that belong to the same release.")
 			d.Wake(end)
 			return false
 		}

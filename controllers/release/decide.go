@@ -39,7 +39,7 @@ func Decide(o state.Observation) state.Decision {
 // a user changes it.
 func proceed(d *state.Draft) {
 	if !d.Begun() && (outdated(&d.Snapshot) || contentsChanging(&d.Snapshot)) {
-		d.Wait(v1alpha1.ReasonConfigurationChanged, "Another content of a ConfigMap or Secret becomes part of the next version.")
+		d.Wait(v1alpha1.ReasonConfigurationChanged, "New content of a ConfigMap or Secret becomes part of the next version.")
 	} else {
 		converge(d)
 	}
@@ -198,7 +198,7 @@ func act(d *state.Draft, p state.Phase) (another bool) {
 		why := evidence.Failure(&d.Snapshot)
 		record.Reject(d, why.Reason, why.Message)
 	case state.PhaseUngoverned:
-		record.Reject(d, v1alpha1.ReasonRouterUnavailable, "no router serves its TrafficSplit any more, so its weights have no effect")
+		record.Reject(d, v1alpha1.ReasonRouterUnavailable, "no router serves its TrafficSplit now, so its weights have no effect")
 	default:
 		return actOnTraffic(d, p)
 	}

@@ -33,7 +33,7 @@ import (
 )
 
 // errBusy is a conflict that is sure to come, so that it is not tried.
-var errBusy = apierrors.NewConflict(appsv1.Resource("deployments"), "", errors.New("its controller is at work"))
+var errBusy = apierrors.NewConflict(appsv1.Resource("deployments"), "", errors.New("its controller is changing it"))
 
 // apply carries one action out. Every change and deletion of an existing object
 // names the version that the decision was made from.

@@ -148,7 +148,7 @@ func (r *Reconciler) observeDistribution(ctx context.Context, s *snapshot) {
 	default:
 		if s.DistributionProblem = refusedDistribution(err); s.DistributionProblem == "" {
 			// Nothing against the value: a quota, for instance, is met when the Service is made.
-			log.FromContext(ctx).Info("Could not try whether the API server takes the traffic distribution", "value", wanted, "reason", err.Error())
+			log.FromContext(ctx).Info("Could not check whether the API server accepts the traffic distribution", "value", wanted, "reason", err.Error())
 		}
 	}
 }

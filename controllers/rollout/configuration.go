@@ -117,11 +117,11 @@ func (r *Reconciler) configurationProblem(ctx context.Context, s *snapshot, refe
 	case by.Mode == "":
 		return "this cluster does not serve the MutatingAdmissionPolicy that puts the names of copies in pods; set the value admission.mode of the operator's chart to webhook, or remove the field", nil
 	case slices.Contains(s.Rollout.Spec.Configuration.Kinds, v1alpha1.ConfigurationConfigMap) && !o.mayRead(s.Rollout.Namespace):
-		return fmt.Sprintf("the operator may not read ConfigMaps in the namespace %q; name it in the value configuration.namespaces of its chart, or remove the field", s.Rollout.Namespace), nil
+		return fmt.Sprintf("the operator is not allowed to read ConfigMaps in the namespace %q; name it in the value configuration.namespaces of its chart, or remove the field", s.Rollout.Namespace), nil
 	case len(references) > configrevision.MaxReferences:
 		return fmt.Sprintf("the template refers to %d objects, and at most %d can be kept; name some under except", len(references), configrevision.MaxReferences), nil
 	case slices.Contains(s.Rollout.Spec.Configuration.Kinds, v1alpha1.ConfigurationSecret) && !slices.Contains(o.SecretNamespaces, s.Rollout.Namespace):
-		return fmt.Sprintf("the operator may not read Secrets in the namespace %q; name it in the value configuration.secretNamespaces of its chart, or leave Secret out of kinds", s.Rollout.Namespace), nil
+		return fmt.Sprintf("the operator is not allowed to read Secrets in the namespace %q; name it in the value configuration.secretNamespaces of its chart, or leave Secret out of kinds", s.Rollout.Namespace), nil
 	}
 	inForce, err := r.inForce(ctx, s, by.Configure)
 	if err != nil || inForce {

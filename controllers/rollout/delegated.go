@@ -122,7 +122,7 @@ func podsOf(cr *v1alpha1.CanaryRelease) (replicas, ready int32) {
 func messageOf(cr *v1alpha1.CanaryRelease) string {
 	c := meta.FindStatusCondition(cr.Status.Conditions, v1alpha1.ConditionReady)
 	if c == nil || !observed(cr) {
-		return "It has not been looked at yet."
+		return "Serin has not looked at it yet."
 	}
 	return c.Message
 }

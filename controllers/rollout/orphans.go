@@ -83,7 +83,7 @@ func (r *Reconciler) restoreOrphan(ctx context.Context, s snapshot, action kit.A
 	}
 	if restored.Paused {
 		r.reporter().Record(s.deployment, corev1.EventTypeWarning, v1alpha1.ReasonDeleting, fmt.Sprintf(
-			"Its Rollout %q is gone. It stays paused, since its template is not the stable version; set the template back, or set spec.paused to false to roll it out", s.Rollout.Name))
+			"Its Rollout %q is gone. It stays paused, since its template is not the stable version; revert the template, or set spec.paused to false to roll it out", s.Rollout.Name))
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (r *Reconciler) stored(ctx context.Context, ro *v1alpha1.Rollout, of record
 	}
 	lines, err := recording.ReadText(string(text))
 	if err != nil {
-		log.FromContext(ctx).Error(err, "The recording of the release is begun anew", "Rollout", klog.KObj(ro))
+		log.FromContext(ctx).Error(err, "The recording of the release starts again", "Rollout", klog.KObj(ro))
 	}
 	return lines, nil
 }

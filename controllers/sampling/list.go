@@ -159,7 +159,7 @@ func problem(err error, resource, namespace string) string {
 		if namespace != "" {
 			where = fmt.Sprintf("in the namespace %q", namespace)
 		}
-		return "the operator may not list " + resource + " of metrics.smi-spec.io " + where + "; grant its service account that"
+		return "the operator is not allowed to list " + resource + " of metrics.smi-spec.io " + where + "; grant its service account that"
 	case apierrors.IsServiceUnavailable(err):
 		return "the TrafficMetrics API is not available; see kubectl get apiservice v1alpha1." + metricsv1.GroupVersion.Group
 	}

@@ -120,7 +120,7 @@ func (t *split) window(r reading, found bool, now time.Time) (analysis.Window, a
 	}
 	reason, message := t.place(r, now)
 	if reason == "" && !r.end.Equal(t.ended) && w.Validate() != nil {
-		return w, analysis.ReasonNoData, "the TrafficMetrics can't be right"
+		return w, analysis.ReasonNoData, "the TrafficMetrics contradict themselves"
 	}
 	return w, reason, message
 }
@@ -128,9 +128,9 @@ func (t *split) window(r reading, found bool, now time.Time) (analysis.Window, a
 // missing says that nothing is measured of either version.
 func (t *split) missing() string {
 	if t.Split == "" {
-		return "the TrafficMetrics API has no metrics of the ReplicaSets yet; if requests are sent, its source has to be one that measures pods, as a mesh does"
+		return "the TrafficMetrics API has no metrics of the ReplicaSets yet; if requests are sent, give serin metrics a source that measures pods, such as a mesh"
 	}
-	return "the TrafficMetrics API has no metrics of the TrafficSplit yet; if requests are sent, look what serin metrics says of its source"
+	return "the TrafficMetrics API has no metrics of the TrafficSplit yet; if requests are sent, see the log of serin metrics"
 }
 
 // part is what a version is by what was measured.
@@ -146,9 +146,9 @@ func (t *split) place(r reading, now time.Time) (analysis.Reason, string) {
 	length := r.end.Sub(r.start)
 	switch {
 	case r.end.After(now.Add(skew)):
-		return analysis.ReasonOutOfOrder, "the TrafficMetrics are of the future; set the clocks of the cluster"
+		return analysis.ReasonOutOfOrder, "the TrafficMetrics are from the future; synchronise the clocks of the cluster's nodes"
 	case now.Sub(r.end) > 2*length+skew:
-		return analysis.ReasonGap, "the newest TrafficMetrics are of " + r.end.UTC().Format(time.RFC3339)
+		return analysis.ReasonGap, "the newest TrafficMetrics are from " + r.end.UTC().Format(time.RFC3339)
 	case r.end.Equal(t.ended):
 		return t.health.Reason, t.health.Message
 	case r.start.Before(t.ended):

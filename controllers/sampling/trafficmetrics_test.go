@@ -224,7 +224,7 @@ func TestEachNamespaceIsListedWhereAllAreForbidden(t *testing.T) {
 			t.Errorf("a: %v %+v", windows, health)
 		}
 		windows, health := m.Windows(a.splits[1], time.Time{})
-		if want := `the operator may not list trafficsplits of metrics.smi-spec.io in the namespace "b"; grant its service account that`; len(windows) > 0 || health.Message != want || health.Reason != analysis.ReasonNoData {
+		if want := `the operator is not allowed to list trafficsplits of metrics.smi-spec.io in the namespace "b"; grant its service account that`; len(windows) > 0 || health.Message != want || health.Reason != analysis.ReasonNoData {
 			t.Errorf("b: %v %+v", windows, health)
 		}
 		if asked := strings.Join(a.took(), " "); strings.Count(asked, "a") < 3 || strings.HasSuffix(asked, " ") {
@@ -332,7 +332,7 @@ func TestTheListIsReadFromAnAPIServerToItsEnd(t *testing.T) {
 	warning = ""
 	for code, want := range map[int]string{
 		http.StatusNotFound:           notServed,
-		http.StatusForbidden:          "the operator may not list trafficsplits of metrics.smi-spec.io in any namespace; grant its service account that",
+		http.StatusForbidden:          "the operator is not allowed to list trafficsplits of metrics.smi-spec.io in any namespace; grant its service account that",
 		http.StatusServiceUnavailable: "the TrafficMetrics API is not available; see kubectl get apiservice v1alpha1.metrics.smi-spec.io",
 		http.StatusUnauthorized:       "the TrafficMetrics API refuses the list with status 401",
 	} {

@@ -56,7 +56,7 @@ func (r Reader) Read(ctx context.Context, ref v1alpha1.SecretKeyReference, to st
 func allowed(secret *corev1.Secret, to string) error {
 	u, err := url.Parse(to)
 	if err != nil {
-		return errorf("the Secret %s is not sent, since the address is no URL; correct it", secret.Name)
+		return errorf("the Secret %s is not sent, since the address is not a URL; correct it", secret.Name)
 	}
 	var patterns []string
 	for text := range strings.SplitSeq(secret.Annotations[v1alpha1.AnnotationAllowedHosts], ",") {
@@ -70,7 +70,7 @@ func allowed(secret *corev1.Secret, to string) error {
 	}
 	if !hosts.Match(u) {
 		host, _ := egress.Host(u)
-		return errorf("the Secret %s does not say that it may go to %.100s; add the host to its annotation %s", secret.Name, host, v1alpha1.AnnotationAllowedHosts)
+		return errorf("the Secret %s may not be sent to %.100s; add the host to its annotation %s", secret.Name, host, v1alpha1.AnnotationAllowedHosts)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func allowed(secret *corev1.Secret, to string) error {
 func (r Reader) explain(err error, ref v1alpha1.SecretKeyReference) error {
 	switch {
 	case apierrors.IsForbidden(err):
-		return errorf("may not be read: create a Role in %s that allows get on the Secret %s, and a RoleBinding for the ServiceAccount %s",
+		return errorf("Serin is not allowed to read it: create a Role in %s that allows get on the Secret %s, and a RoleBinding for the ServiceAccount %s",
 			r.Namespace, ref.Name, r.ServiceAccount)
 	case apierrors.IsNotFound(err):
 		return errorf("the Secret %s does not exist; create it", ref.Name)

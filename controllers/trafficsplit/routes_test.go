@@ -294,7 +294,7 @@ func (w *world) steeredTruly(split *splitv1.TrafficSplit, root *corev1.Service) 
 	fault := func(what string) { w.t.Errorf("Programmed, but %s:\n%s", what, strings.Join(w.log, "\n")) }
 	backend := w.service(traffic.DefaultBackend(split))
 	if root.Spec.Selector["version"] != backend.Spec.Selector["version"] {
-		fault("requests past the routes meet any version")
+		fault("requests that bypass the routes meet any version")
 	}
 	if len(traffic.RouteNames(split)) == 0 {
 		return

@@ -353,7 +353,7 @@ func TestWithoutAPolicyOrRightsNothingIsReleasedAndTheRolloutSaysWhy(t *testing.
 	})
 	p.waitReason(v1alpha1.ReasonConfigurationUnavailable)
 	_, _, message := ready(p.rollout())
-	want := `spec.configuration: the operator may not read Secrets in the namespace "` + p.namespace + `"; name it in the value configuration.secretNamespaces of its chart, or leave Secret out of kinds.`
+	want := `spec.configuration: the operator is not allowed to read Secrets in the namespace "` + p.namespace + `"; name it in the value configuration.secretNamespaces of its chart, or leave Secret out of kinds.`
 	if diff := cmp.Diff(want, message); diff != "" {
 		t.Error(diff)
 	}

@@ -227,7 +227,7 @@ func TestAnAdoptedRevisionIsOneOfHelms(t *testing.T) {
 		t.Errorf("a rollback counts as ours: %+v %v", state, err)
 	}
 	var invalid releases.InvalidError
-	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "revision 4 of release tcp is not of this CanaryRelease") {
+	if err := h.releases.Adopt(t.Context(), q); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "revision 4 of release tcp was not made by this CanaryRelease") {
 		t.Error(err)
 	}
 	// Whoever prefers server-side apply goes on with it.

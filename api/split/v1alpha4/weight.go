@@ -41,7 +41,7 @@ func (b *Backend) UnmarshalJSON(text []byte) error {
 	}
 	service, ok := raw.Service.(string)
 	if raw.Service != nil && !ok {
-		b.Invalid = fmt.Sprintf("spec.backends: the service %.*q is no text; write the name of a Service", maxQuoted, fmt.Sprint(raw.Service))
+		b.Invalid = fmt.Sprintf("spec.backends: the service %.*q is not a string; write the name of a Service", maxQuoted, fmt.Sprint(raw.Service))
 		return nil
 	}
 	b.Service = service
@@ -68,7 +68,7 @@ func readWeight(text stdjson.RawMessage) (said string, weight int32, err error) 
 	}
 	var value any
 	if err := json.Unmarshal(text, &value); err != nil {
-		return said, 0, errors.New("is no number")
+		return said, 0, errors.New("is not a number")
 	}
 	if s, ok := value.(string); ok {
 		said = s
@@ -104,11 +104,11 @@ func wholeWeight(value any) (int32, error) {
 		}
 		q, err := resource.ParseQuantity(v)
 		if err != nil {
-			return 0, errors.New("is no number")
+			return 0, errors.New("is not a number")
 		}
 		return inRange(q.AsFloat64Slow())
 	default:
-		return 0, errors.New("is no number")
+		return 0, errors.New("is not a number")
 	}
 }
 

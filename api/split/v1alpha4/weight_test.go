@@ -32,7 +32,7 @@ func TestWeightsOfEveryVersionAreRead(t *testing.T) {
 		"more than fits":                      {weight: `2147483648`, invalid: "is too large"},
 		"far more than fits":                  {weight: `1e300`, invalid: "is too large"},
 		"a number beyond all":                 {weight: `1e999`, invalid: "spec.backends"},
-		"a word":                              {weight: `"much"`, invalid: `the weight "much" of "web" is no number`},
+		"a word":                              {weight: `"much"`, invalid: `the weight "much" of "web" is not a number`},
 		"a quantity that would take for ever": {weight: `"1e999999999"`, invalid: `the weight "1e999999999" of "web" has an exponent that is too large`},
 		"one in upper case":                   {weight: `"1E+999999999"`, invalid: "has an exponent that is too large"},
 		"one that is nearly nothing":          {weight: `"1e-999999999"`, invalid: "has an exponent that is too large"},
@@ -42,11 +42,11 @@ func TestWeightsOfEveryVersionAreRead(t *testing.T) {
 		"an exponent that is long enough":     {weight: `"1e09"`, want: 1000000000},
 		"the largest exponent that is read":   {weight: `"1e99"`, invalid: "is too large"},
 		"the smallest one":                    {weight: `"1e-99"`, invalid: "is not whole"},
-		"an empty text":                       {weight: `""`, invalid: "is no number"},
-		"a list":                              {weight: `[1]`, invalid: "is no number"},
+		"an empty text":                       {weight: `""`, invalid: "is not a number"},
+		"a list":                              {weight: `[1]`, invalid: "is not a number"},
 		"an object with a long name":          {weight: `{"percentage of all requests":1}`, invalid: "is too long"},
-		"an object":                           {weight: `{"value":1}`, invalid: "is no number"},
-		"a truth":                             {weight: `true`, invalid: "is no number"},
+		"an object":                           {weight: `{"value":1}`, invalid: "is not a number"},
+		"a truth":                             {weight: `true`, invalid: "is not a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b Backend
@@ -68,7 +68,7 @@ func TestAServiceThatIsNoTextIsTold(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"service":5,"weight":1}`), &b); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.Invalid, `the service "5" is no text`) {
+	if !strings.Contains(b.Invalid, `the service "5" is not a string`) {
 		t.Errorf("read as %+v", b)
 	}
 }

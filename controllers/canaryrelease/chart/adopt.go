@@ -72,7 +72,7 @@ func nextStep(r Release, q Request) (step, error) {
 }
 
 func otherUpgrade(newest int, q Request) error {
-	return releases.Invalid(fieldVersion, fmt.Sprintf("revision %d of release %s is not of this CanaryRelease: start again from it", newest, q.Release))
+	return releases.Invalid(fieldVersion, fmt.Sprintf("revision %d of release %s was not made by this CanaryRelease: start again from that revision", newest, q.Release))
 }
 
 // Adopt upgrades the release to the candidate. It is safe to repeat after a crash at any
@@ -226,10 +226,10 @@ func (s *session) explainUpgrade(err error, q Request, revision int) error {
 	case strings.Contains(err.Error(), "hooks failed"):
 		return releases.Invalid(fieldRelease, "a hook of the chart failed: see the Jobs of the namespace and helm history "+q.Release)
 	case strings.Contains(err.Error(), "cannot be imported into the current release"):
-		return releases.Invalid(fieldConfig, "an object that it adds exists already and is not of the release: delete it, or give the new one another name")
+		return releases.Invalid(fieldConfig, "an object that the upgrade adds already exists and does not belong to the release: delete it, or rename the new one")
 	case errors.As(err, &status):
 		return releases.Invalid(fieldConfig, releases.Refusal(status.Status())+": see helm history "+q.Release)
 	default:
-		return releases.Invalid(fieldConfig, "Helm can't upgrade to it: see helm upgrade --dry-run=server and helm history "+q.Release)
+		return releases.Invalid(fieldConfig, "Helm can't make this upgrade: see helm upgrade --dry-run=server and helm history "+q.Release)
 	}
 }

@@ -25,8 +25,8 @@ func TestOnlyItsOwnRevisionIsTouched(t *testing.T) {
 		{name: "failed before", state: Release{Newest: 2, Status: "failed", AdoptedBy: "u1"}, want: stepUpgrade},
 		{name: "the revision was made by an adoption of the same object", state: Release{Newest: 1, Status: "deployed", AdoptedBy: "u1"}, want: stepUpgrade},
 		{name: "no release", error: "spec.release: there is no release tcp in namespace shop"},
-		{name: "another user's", state: Release{Newest: 2, Status: "deployed"}, error: "spec.version: revision 2 of release tcp is not of this CanaryRelease"},
-		{name: "another user's, under way", state: Release{Newest: 2, Status: "pending-upgrade", AdoptedBy: "u2"}, error: "is not of this CanaryRelease"},
+		{name: "another user's", state: Release{Newest: 2, Status: "deployed"}, error: "spec.version: revision 2 of release tcp was not made by this CanaryRelease"},
+		{name: "another user's, under way", state: Release{Newest: 2, Status: "pending-upgrade", AdoptedBy: "u2"}, error: "was not made by this CanaryRelease"},
 		{name: "another user's rollback of the same revision", state: Release{Newest: 1, Status: "pending-rollback"}, error: "spec.version: revision 1 of release tcp is pending-rollback"},
 		{name: "uninstalled", state: Release{Newest: 2, Status: "uninstalled", AdoptedBy: "u1"}, error: "spec.release: release tcp is uninstalled since its revision 2"},
 		{name: "a revision that is not there yet", state: Release{Newest: 0}, error: "there is no release"},
@@ -69,7 +69,7 @@ func TestAnAdoptionIsARevisionOfHelm(t *testing.T) {
 	if state, err = w.state(t, "shop"); err != nil || state.Newest != 3 || state.AdoptedBy != "" {
 		t.Errorf("another user's upgrade: %+v %v", state, err)
 	}
-	if err := w.helm().Adopt(t.Context(), q); err == nil || !strings.Contains(err.Error(), "revision 3 of release shop is not of this CanaryRelease") {
+	if err := w.helm().Adopt(t.Context(), q); err == nil || !strings.Contains(err.Error(), "revision 3 of release shop was not made by this CanaryRelease") {
 		t.Error(err)
 	}
 }
@@ -145,7 +145,7 @@ func TestAnUpgradeOfAnotherUserInBetweenIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.upgrade(t, "tcp", map[string]any{"maxmemory": "9mb"})
-	if err := s.upgrade(t.Context(), q, c, 2); err == nil || !strings.Contains(err.Error(), "is not of this CanaryRelease") {
+	if err := s.upgrade(t.Context(), q, c, 2); err == nil || !strings.Contains(err.Error(), "was not made by this CanaryRelease") {
 		t.Error(err)
 	}
 	if r := w.stored(t, "tcp", 2); r.Config["maxmemory"] != "9mb" || r.Info.Status != "deployed" {

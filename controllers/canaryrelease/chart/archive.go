@@ -47,7 +47,7 @@ func (s *session) source(ctx context.Context, r *record) (source, error) {
 	if apierrors.IsNotFound(err) {
 		meta := r.release.Chart.Metadata
 		return nil, releases.Invalid(fieldRelease, fmt.Sprintf("Helm keeps no sub-charts in its records (%s): put the archive of chart %s %s in a ConfigMap: "+
-			"helm package, and kubectl create configmap %s --from-file=%s-%s.tgz", strings.Join(names, ", "), meta.Name, meta.Version, name, meta.Name, meta.Version))
+			"run helm package, then kubectl create configmap %s --from-file=%s-%s.tgz", strings.Join(names, ", "), meta.Name, meta.Version, name, meta.Name, meta.Version))
 	}
 	if err != nil {
 		return nil, err
@@ -68,14 +68,14 @@ func checked(packed []byte, name string, release *helm.Release) (source, error) 
 	load := func() (*chartv2.Chart, error) { return loader.LoadArchive(bytes.NewReader(packed)) }
 	c, err := load()
 	if err != nil && strings.Contains(err.Error(), "larger than the maximum size") {
-		return nil, releases.Invalid(fieldRelease, fmt.Sprintf("the archive in ConfigMap %s unpacks to more than %d MiB: make the chart smaller, for instance by files that it does not use", name, maxRecord>>20))
+		return nil, releases.Invalid(fieldRelease, fmt.Sprintf("the archive in ConfigMap %s unpacks to more than %d MiB: make the chart smaller, for instance by removing files that it does not use", name, maxRecord>>20))
 	}
 	if err != nil {
 		return nil, releases.Invalid(fieldRelease, "ConfigMap "+name+" holds no chart that Helm can read: create it from the archive that helm package makes")
 	}
 	was := release.Chart
 	if c.Name() != was.Name() || c.Metadata.Version != was.Metadata.Version {
-		return nil, releases.Invalid(fieldRelease, fmt.Sprintf("ConfigMap %s holds chart %s %s, and revision %d was made from %s %s: replace the archive",
+		return nil, releases.Invalid(fieldRelease, fmt.Sprintf("ConfigMap %s holds chart %s %s, but revision %d was made from %s %s: replace the archive",
 			name, c.Name(), c.Metadata.Version, release.Version, was.Name(), was.Metadata.Version))
 	}
 	if !sameFiles(c.Templates, was.Templates) || !sameFiles(c.Files, was.Files) {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const tooLarge = " holds no record of Helm that can be read: it is larger than 8 MiB: make the chart smaller, for instance by files that it does not use"
+const tooLarge = " holds no Helm record that can be read: it is larger than 8 MiB: make the chart smaller, for instance by removing files that it does not use"
 
 // bomb is a record of some kilobytes that unpacks to the size.
 func bomb(t testing.TB, size int) *corev1.Secret {

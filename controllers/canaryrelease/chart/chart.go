@@ -141,7 +141,7 @@ func (r *rendering) current(c *candidate) ([]*unstructured.Unstructured, error) 
 		return nil, err
 	}
 	if missing := compare.Missing(kept(recorded), again, r.session.namespace); len(missing) > 0 {
-		return nil, releases.Invalid(fieldVersion, fmt.Sprintf("the chart on record does not make %s of revision %d any more, so that an upgrade would delete it: upgrade the release with helm first",
+		return nil, releases.Invalid(fieldVersion, fmt.Sprintf("the recorded chart no longer makes %s of revision %d, so an upgrade would delete it: upgrade the release with helm first",
 			strings.Join(missing, ", "), release.Version))
 	}
 	return recorded, nil

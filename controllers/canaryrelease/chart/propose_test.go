@@ -50,15 +50,15 @@ func TestWhatConfigMakesOfAReleaseIsProposed(t *testing.T) {
 		{name: "replicas only", chart: "shop", path: "web", config: "{replicas: 3}", want: "refused config changes no pods of a Deployment, only Deployment/shop-web"},
 		{name: "a part of the release that goes", chart: "shop", path: "", config: "{redis: {enabled: false}}", want: "refused Service/shop-redis would be deleted"},
 		{name: "nothing", chart: "shop", path: "web", config: "{tag: '1'}", want: "refused config changes nothing that runs"},
-		{name: "a value that the schema forbids", chart: "shop", path: "web", config: "{replicas: many}", want: "error spec.config: the chart's values.schema.json does not allow the values: shop/web at /replicas is of type string and has to be of type integer"},
+		{name: "a value that the schema forbids", chart: "shop", path: "web", config: "{replicas: many}", want: "error spec.config: the chart's values.schema.json does not allow the values: shop/web at /replicas is of type string but must be of type integer"},
 		{name: "a value that the schema requires", chart: "shop", path: "", config: "{web: {tag: null}}", want: "error spec.config: the chart's values.schema.json does not allow the values: shop/web at / lacks tag"},
-		{name: "a value that a template requires", chart: "shop", path: "redis", config: "{tag: ''}", want: "error spec.config: a template of the chart can't be rendered with it (shop/charts/redis/templates/all.yaml, line 12)"},
-		{name: "a list", chart: "tcp", config: "[1]", want: "error spec.config: is no map"},
-		{name: "no YAML", chart: "tcp", config: "{a: [", want: "error spec.config: is no YAML that can be read, or has a key twice (line 1)"},
-		{name: "a key twice", chart: "tcp", config: "a: 1\na: 2", want: "error spec.config: is no YAML that can be read, or has a key twice"},
+		{name: "a value that a template requires", chart: "shop", path: "redis", config: "{tag: ''}", want: "error spec.config: a template of the chart can't be rendered with config (shop/charts/redis/templates/all.yaml, line 12)"},
+		{name: "a list", chart: "tcp", config: "[1]", want: "error spec.config: is not a map"},
+		{name: "no YAML", chart: "tcp", config: "{a: [", want: "error spec.config: is not valid YAML, or has a key twice (line 1)"},
+		{name: "a key twice", chart: "tcp", config: "a: 1\na: 2", want: "error spec.config: is not valid YAML, or has a key twice"},
 		{name: "two documents", chart: "tcp", config: "a: 1\n---\nb: 2", want: "error spec.config: has several YAML documents"},
 		{name: "a document with its marks", chart: "tcp", config: "---\nmaxmemory: 128mb\n---\n", want: "canary tcp redis:7"},
-		{name: "no values", chart: "tcp", config: "", want: "error spec.config: is no map"},
+		{name: "no values", chart: "tcp", config: "", want: "error spec.config: is not a map"},
 		{name: "a TCP server", chart: "tcp", config: "maxmemory: 128mb", want: "canary tcp redis:7"},
 		{name: "what pods read, with a checksum", chart: "hpa", config: "{color: green}", want: "canary hpa app:1 rolls; copy ConfigMap"},
 		{name: "a Secret and an autoscaler", chart: "hpa", config: "{password: new, maximum: 5}", want: "canary hpa app:1 rolls; copy Secret; later HorizontalPodAutoscaler/hpa"},
@@ -109,9 +109,9 @@ func TestAChartWithSubChartsComesFromAnArchive(t *testing.T) {
 		pack func(*testing.T, *world)
 		want string
 	}{
-		{name: "none", pack: func(*testing.T, *world) {}, want: "error spec.release: Helm keeps no sub-charts in its records (redis, web): put the archive of chart shop 1.2.0 in a ConfigMap: helm package, and kubectl create configmap serin-chart-shop --from-file=shop-1.2.0.tgz"},
+		{name: "none", pack: func(*testing.T, *world) {}, want: "error spec.release: Helm keeps no sub-charts in its records (redis, web): put the archive of chart shop 1.2.0 in a ConfigMap: run helm package, then kubectl create configmap serin-chart-shop --from-file=shop-1.2.0.tgz"},
 		{name: "no archive", pack: func(t *testing.T, w *world) { w.archive(t, "shop", []byte("sw0rdfish")) }, want: "error spec.release: ConfigMap serin-chart-shop holds no chart"},
-		{name: "another version", pack: func(t *testing.T, w *world) { w.pack(t, newer) }, want: "error spec.release: ConfigMap serin-chart-shop holds chart shop 1.3.0, and revision 1 was made from shop 1.2.0"},
+		{name: "another version", pack: func(t *testing.T, w *world) { w.pack(t, newer) }, want: "error spec.release: ConfigMap serin-chart-shop holds chart shop 1.3.0, but revision 1 was made from shop 1.2.0"},
 		{name: "other templates", pack: func(t *testing.T, w *world) { w.pack(t, other) }, want: "error spec.release: ConfigMap serin-chart-shop holds other files of chart shop 1.2.0"},
 		{name: "the right one", pack: func(t *testing.T, w *world) { w.pack(t, load(t, "shop")) }, want: "canary shop-web web:2"},
 	} {
@@ -136,7 +136,7 @@ func TestAChartThatLacksAPartOfWhatRunsIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := outcome(w.helm().Propose(t.Context(), ask("tcp", "", "maxmemory: 1mb")))
-	if !strings.HasPrefix(got, "error spec.version: the chart on record does not make Service/more of revision 1 any more") {
+	if !strings.HasPrefix(got, "error spec.version: the recorded chart no longer makes Service/more of revision 1") {
 		t.Error(got)
 	}
 	if err := secrets.Delete(t.Context(), recordName("tcp", 1), metav1.DeleteOptions{}); err != nil {
@@ -159,7 +159,7 @@ func TestClaimsAreReadFromTheCluster(t *testing.T) {
 }
 
 func TestDamagedRecordsAreNamed(t *testing.T) {
-	for name, data := range map[string]string{"it is no base64": "%", "it is no JSON": "c3cwcmRmaXNo", "its gzip is damaged": "H4sIAAAAAAAA/w==", "holds no chart": "e30="} {
+	for name, data := range map[string]string{"it is not base64": "%", "it is not the JSON of a release": "c3cwcmRmaXNo", "its gzip is damaged": "H4sIAAAAAAAA/w==", "holds no chart": "e30="} {
 		w := newWorld(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: recordName("a", 1)}, Data: map[string][]byte{"release": []byte(data)}})
 		_, err := w.helm().Propose(t.Context(), ask("a", "", "a: 1"))
 		var invalid InvalidError
@@ -174,7 +174,7 @@ func TestWhatIsNoNameOfAReleaseIsInvalid(t *testing.T) {
 	for _, name := range []string{"", "a/b", "A", "a,owner!=helm", strings.Repeat("a", 54)} {
 		_, propose := r.Propose(t.Context(), ask(name, "", "a: 1"))
 		for what, err := range map[string]error{"propose": propose, "adopt": r.Adopt(t.Context(), ask(name, "", "a: 1"))} {
-			if err == nil || err.Error() != "spec.release: is no name of a Helm release: name one of helm list" {
+			if err == nil || err.Error() != "spec.release: is not the name of a Helm release: name one that helm list shows" {
 				t.Errorf("%s %q: %v", what, name, err)
 			}
 		}

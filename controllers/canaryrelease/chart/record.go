@@ -55,7 +55,7 @@ func unpackSecret(secret *corev1.Secret) (*record, error) {
 }
 
 func unreadable(secret *corev1.Secret, why error) error {
-	return releases.Invalid(fieldVersion, "Secret "+secret.Name+" holds no record of Helm that can be read: "+why.Error())
+	return releases.Invalid(fieldVersion, "Secret "+secret.Name+" holds no Helm record that can be read: "+why.Error())
 }
 
 // fresh is an unchanged chart; Helm changes a chart as it renders it.
@@ -69,7 +69,7 @@ func unpack(packed []byte) (*helm.Release, error) {
 	}
 	release := &helm.Release{}
 	if err := json.Unmarshal(raw, release); err != nil {
-		return nil, errors.New("it is no JSON of a release")
+		return nil, errors.New("it is not the JSON of a release")
 	}
 	if release.Info == nil || release.Chart == nil || release.Chart.Metadata == nil {
 		return nil, errors.New("it holds no chart")
@@ -106,7 +106,7 @@ func measure(secret *corev1.Secret) error {
 
 func bounded(size int64) error {
 	if size > maxRecord {
-		return fmt.Errorf("it is larger than %d MiB: make the chart smaller, for instance by files that it does not use", maxRecord>>20)
+		return fmt.Errorf("it is larger than %d MiB: make the chart smaller, for instance by removing files that it does not use", maxRecord>>20)
 	}
 	return nil
 }
@@ -116,14 +116,14 @@ func bounded(size int64) error {
 func plain(packed []byte) (io.Reader, error) {
 	raw, err := base64.StdEncoding.AppendDecode(nil, packed)
 	if err != nil {
-		return nil, errors.New("it is no base64")
+		return nil, errors.New("it is not base64")
 	}
 	if !bytes.HasPrefix(raw, []byte{0x1f, 0x8b, 0x08}) {
 		return bytes.NewReader(raw), nil
 	}
 	reader, err := gzip.NewReader(bytes.NewReader(raw))
 	if err != nil {
-		return nil, errors.New("it is no gzip")
+		return nil, errors.New("it is not gzip")
 	}
 	return reader, nil
 }

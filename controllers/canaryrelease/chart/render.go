@@ -53,7 +53,7 @@ func (r *rendering) render(c *chartv2.Chart, values map[string]any, path []strin
 		if trouble := r.session.trouble(); trouble != nil {
 			return nil, trouble
 		}
-		return nil, releases.Invalid(fieldConfig, "a template of the chart can't be rendered with it"+place(err, c)+": see why with helm upgrade --dry-run=server")
+		return nil, releases.Invalid(fieldConfig, "a template of the chart can't be rendered with config"+place(err, c)+": see why with helm upgrade --dry-run=server")
 	}
 	return r.objects(files)
 }
@@ -64,7 +64,7 @@ func (r *rendering) objects(files map[string]string) ([]*unstructured.Unstructur
 			delete(files, name)
 		}
 	}
-	unreadable := releases.Invalid(fieldConfig, "a template of the chart renders to no YAML of objects with it: see why with helm upgrade --dry-run=server")
+	unreadable := releases.Invalid(fieldConfig, "with config, a template of the chart does not render to YAML objects: see why with helm upgrade --dry-run=server")
 	_, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
 		return nil, unreadable
@@ -73,7 +73,7 @@ func (r *rendering) objects(files map[string]string) ([]*unstructured.Unstructur
 	for _, m := range manifests {
 		found, err := compare.Parse(m.Content)
 		if err != nil {
-			return nil, releases.Invalid(fieldConfig, "template "+m.Name+" renders to no YAML of objects with it: "+err.Error())
+			return nil, releases.Invalid(fieldConfig, "template "+m.Name+" does not render to YAML objects with config: "+err.Error())
 		}
 		objects = append(objects, found...)
 	}

@@ -37,7 +37,7 @@ func collectProblems(c *chartv2.Chart, values map[string]any, name string, probl
 	if len(c.Schema) > 0 {
 		schema, err := compile(c.Schema)
 		if err != nil {
-			return releases.Invalid(fieldRelease, "values.schema.json of chart "+name+" is no JSON schema: correct the chart")
+			return releases.Invalid(fieldRelease, "values.schema.json of chart "+name+" is not a JSON schema: correct the chart")
 		}
 		var invalid *jsonschema.ValidationError
 		if err := schema.Validate(values); errors.As(err, &invalid) {
@@ -127,7 +127,7 @@ func leaves(e *jsonschema.ValidationError, name string) []string {
 func violation(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Type:
-		return "is of type " + k.Got + " and has to be of type " + strings.Join(k.Want, " or ")
+		return "is of type " + k.Got + " but must be of type " + strings.Join(k.Want, " or ")
 	case *kind.Required:
 		return "lacks " + strings.Join(k.Missing, ", ")
 	default:

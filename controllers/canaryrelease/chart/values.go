@@ -24,7 +24,7 @@ var line = regexp.MustCompile(`line (\d+)`)
 // of their errors only the line is told.
 func parseConfig(config []byte) (map[string]any, error) {
 	if several(config) {
-		return nil, releases.Invalid(fieldConfig, "has several YAML documents, and needs to be one map of values")
+		return nil, releases.Invalid(fieldConfig, "has several YAML documents: write one map of values")
 	}
 	var values any
 	if err := yaml.UnmarshalStrict(config, &values); err != nil {
@@ -32,11 +32,11 @@ func parseConfig(config []byte) (map[string]any, error) {
 		if found := line.FindStringSubmatch(err.Error()); found != nil {
 			where = " (line " + found[1] + ")"
 		}
-		return nil, releases.Invalid(fieldConfig, "is no YAML that can be read, or has a key twice"+where+": write a map of values")
+		return nil, releases.Invalid(fieldConfig, "is not valid YAML, or has a key twice"+where+": write a map of values")
 	}
 	m, ok := values.(map[string]any)
 	if !ok {
-		return nil, releases.Invalid(fieldConfig, "is no map: write values as in a values.yaml")
+		return nil, releases.Invalid(fieldConfig, "is not a map: write values as in a values.yaml")
 	}
 	if len(m) == 0 {
 		return nil, releases.Invalid(fieldConfig, "is empty: write the values to try")

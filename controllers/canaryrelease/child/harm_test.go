@@ -34,16 +34,16 @@ var harmful = map[string]struct {
 	"ranges in ranges": {
 		template: `{{ range until 10000 }}{{ range until 10000 }}{{ range until 10000 }}{{ end }}{{ end }}{{ end }}`,
 		limits:   func(l *Limits) { l.CPU = time.Second },
-		want:     "Helm computes for longer than its limit of 1s: make the chart or its values simpler",
+		want:     "Helm uses more CPU time than its limit of 1s: make the chart or its values simpler",
 	},
 	"ranges in ranges, on a machine that has no time for it": {
 		template: `{{ range until 10000 }}{{ range until 10000 }}{{ range until 10000 }}{{ end }}{{ end }}{{ end }}`,
 		limits:   func(l *Limits) { l.Time = time.Second },
-		want:     "Helm takes longer than its limit of 1s: make the chart or its values simpler",
+		want:     "Helm takes longer than its time limit of 1s: make the chart or its values simpler",
 	},
 	"an answer of megabytes": {
 		template: "{apiVersion: v1, kind: ConfigMap, metadata: {name: more}, data: {a: '{{ if eq .Values.tag \"2\" }}{{ repeat 3000000 \"a\" }}{{ end }}'}}",
-		want:     "what the canary needs of the chart is larger than 2 MiB: make the ConfigMaps and Secrets that its pods read smaller",
+		want:     "the objects that the canary needs from the chart have more than 2 MiB: make the ConfigMaps and Secrets that its pods read smaller",
 	},
 }
 
@@ -119,10 +119,10 @@ func TestTheProgramGetsNoneOfTheEnvironment(t *testing.T) {
 
 func TestWhatAProgramSaysIsReadWithinBounds(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
-		"an answer without end":     {"exec yes", "what the canary needs of the chart is larger than 2 MiB"},
-		"complaints without end":    {"exec yes hunter2 >&2", "Helm takes longer than its limit of 1s"},
-		"nothing":                   {"exec sleep 1000", "Helm takes longer than its limit of 1s"},
-		"processes that stay":       {"sleep 1000 & sleep 1000 & wait", "Helm takes longer than its limit of 1s"},
+		"an answer without end":     {"exec yes", "the objects that the canary needs from the chart have more than 2 MiB"},
+		"complaints without end":    {"exec yes hunter2 >&2", "Helm takes longer than its time limit of 1s"},
+		"nothing":                   {"exec sleep 1000", "Helm takes longer than its time limit of 1s"},
+		"processes that stay":       {"sleep 1000 & sleep 1000 & wait", "Helm takes longer than its time limit of 1s"},
 		"no memory":                 {"echo 'fatal error: runtime: out of memory' >&2; yes | head -c 100000 >&2; exit 2", "Helm needs more memory than its limit of 160 MiB"},
 		"a value, before it fails":  {"echo hunter2 >&2; exit 1", "the process that runs Helm failed"},
 		"killed by another process": {"kill -9 $$", "the process that runs Helm was killed"},

@@ -53,7 +53,7 @@ func (p program) run(ctx context.Context, call []byte, api http.Handler) ([]byte
 		err = command.Start()
 	}
 	if err = errors.Join(err, theirs.Close()); err != nil {
-		return nil, releases.Failure("the program that runs Helm can't be started: it belongs beside the manager's own, in its image")
+		return nil, releases.Failure("the program that runs Helm can't be started: use an image of the manager that contains it")
 	}
 	err = p.limit(command.Process.Pid)
 	if err != nil {

@@ -124,9 +124,9 @@ func (r *Releases) call(ctx context.Context, slots *fair.Slots, method string, q
 	release, err := slots.Acquire(ctx, q.Namespace)
 	switch {
 	case errors.Is(err, fair.ErrBusy):
-		return releases.Answer{}, releases.Failure("other CanaryReleases of the namespace come first, and this one is tried again in seconds")
+		return releases.Answer{}, releases.Failure("other CanaryReleases of the namespace come first, and Serin tries this one again in a few seconds")
 	case err != nil:
-		return releases.Answer{}, releases.Failure("CanaryReleases of other namespaces came first, and this one is tried again in seconds")
+		return releases.Answer{}, releases.Failure("CanaryReleases of other namespaces came first, and Serin tries this one again in a few seconds")
 	}
 	defer release()
 	call, err := json.Marshal(releases.Call{Method: method, Account: r.options.Account, Request: q})

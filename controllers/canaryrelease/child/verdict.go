@@ -27,19 +27,19 @@ type ending struct {
 func verdict(e ending, l Limits) error {
 	switch {
 	case e.tooMuch:
-		return releases.LimitError(fmt.Sprintf("what the canary needs of the chart is larger than %d MiB: make the ConfigMaps and Secrets that its pods read smaller", releases.MaxAnswer>>20))
+		return releases.LimitError(fmt.Sprintf("the objects that the canary needs from the chart have more than %d MiB: make the ConfigMaps and Secrets that its pods read smaller", releases.MaxAnswer>>20))
 	case e.ok:
 		return nil
 	case e.stopped:
-		return releases.Failure("Helm was interrupted, and is called again")
+		return releases.Failure("Helm was interrupted, and Serin calls it again")
 	case e.late:
-		return releases.LimitError(fmt.Sprintf("Helm takes longer than its limit of %s: make the chart or its values simpler", l.Time))
+		return releases.LimitError(fmt.Sprintf("Helm takes longer than its time limit of %s: make the chart or its values simpler", l.Time))
 	case e.overTime:
-		return releases.LimitError(fmt.Sprintf("Helm computes for longer than its limit of %s: make the chart or its values simpler", l.CPU))
+		return releases.LimitError(fmt.Sprintf("Helm uses more CPU time than its limit of %s: make the chart or its values simpler", l.CPU))
 	case e.exhausted:
 		return releases.LimitError(fmt.Sprintf("Helm needs more memory than its limit of %d MiB: make the chart or its values smaller", l.Memory>>20))
 	case e.killed:
-		return releases.Failure("the process that runs Helm was killed, as the kernel does when the memory of the manager's pod is used up")
+		return releases.Failure("the process that runs Helm was killed, probably because the manager's pod ran out of memory: raise resources.limits.memory of the operator's chart")
 	}
-	return releases.Failure("the process that runs Helm failed: see whether helm upgrade --dry-run=server does")
+	return releases.Failure("the process that runs Helm failed: check whether helm upgrade --dry-run=server fails too")
 }

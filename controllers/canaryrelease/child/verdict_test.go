@@ -14,10 +14,10 @@ func TestTheLimitThatEndedAProcessIsNamed(t *testing.T) {
 		ending ending
 		want   string
 	}{
-		"time":              {ending{late: true, killed: true}, "takes longer than its limit of 1m0s"},
-		"computing":         {ending{overTime: true}, "computes for longer than its limit of 1s"},
+		"time":              {ending{late: true, killed: true}, "takes longer than its time limit of 1m0s"},
+		"computing":         {ending{overTime: true}, "uses more CPU time than its limit of 1s"},
 		"memory":            {ending{killed: true, exhausted: true}, "needs more memory than its limit of 160 MiB"},
-		"memory of the pod": {ending{killed: true}, "the memory of the manager's pod is used up"},
+		"memory of the pod": {ending{killed: true}, "the manager's pod ran out of memory"},
 		"the caller":        {ending{stopped: true, killed: true}, "was interrupted"},
 		"a failure":         {ending{}, "failed"},
 	} {

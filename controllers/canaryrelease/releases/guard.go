@@ -133,9 +133,9 @@ func (g *Guard) denial(r *http.Request, response *http.Response) error {
 	}
 	switch {
 	case bytes.Contains(body, []byte("cannot impersonate ")):
-		return Invalid(FieldRelease, "Serin may not act as ServiceAccount "+g.Account+": give its own ServiceAccount the right to impersonate it")
+		return Invalid(FieldRelease, "Serin is not allowed to impersonate ServiceAccount "+g.Account+": give Serin's own ServiceAccount that right")
 	case bytes.Contains(body, []byte("cannot "+info.Verb+" ")):
-		return Invalid(FieldRelease, "ServiceAccount "+g.Account+" may not "+right(info)+": create it, and give it that right with a Role and a RoleBinding")
+		return Invalid(FieldRelease, "ServiceAccount "+g.Account+" may not "+right(info)+": create the account, and give it that right with a Role and a RoleBinding")
 	default:
 		return Invalid(FieldRelease, "an admission policy or a quota does not let ServiceAccount "+g.Account+" "+right(info)+": see why with helm upgrade --dry-run=server")
 	}

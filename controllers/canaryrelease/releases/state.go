@@ -64,7 +64,7 @@ func State(ctx context.Context, list Lister, release string) (Release, error) {
 // CheckName refuses what can't be the name of a Helm release.
 func CheckName(release string) error {
 	if len(release) > maxName || len(validation.IsDNS1123Subdomain(release)) > 0 {
-		return Invalid(FieldRelease, "is no name of a Helm release: name one of helm list")
+		return Invalid(FieldRelease, "is not the name of a Helm release: name one that helm list shows")
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func stateOf(records []metav1.ObjectMeta) (Release, error) {
 	for i := range records {
 		n, err := strconv.Atoi(records[i].Labels["version"])
 		if err != nil || n < 1 {
-			return Release{}, Failure("Secret " + records[i].Name + " is no record of Helm: its label version is no number")
+			return Release{}, Failure("Secret " + records[i].Name + " is not a Helm record: its label version is not a number")
 		}
 		all = append(all, revision{n, records[i].Labels})
 	}

@@ -47,7 +47,7 @@ func TestWhatIsNoNameOfAReleaseIsNotLookedFor(t *testing.T) {
 		return nil, nil
 	}
 	for _, name := range []string{"", "a/b", "A", "a,owner!=helm", strings.Repeat("a", 54)} {
-		if _, err := State(t.Context(), list, name); err == nil || err.Error() != "spec.release: is no name of a Helm release: name one of helm list" {
+		if _, err := State(t.Context(), list, name); err == nil || err.Error() != "spec.release: is not the name of a Helm release: name one that helm list shows" {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

@@ -83,7 +83,7 @@ func (c *Caches) Follow(req *http.Request) error {
 	c.lag.Answered(answers, now)
 	worst, since, suspect := c.lag.Suspect(now)
 	if suspect && c.lag.Stuck(since, now) {
-		return fmt.Errorf("the cache of %s does not follow the API, which answers: each read since %s was late", worst, since.UTC().Format(time.RFC3339))
+		return fmt.Errorf("the cache of %s is behind, although the API server answers: each read since %s was late", worst, since.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -32,21 +32,21 @@ func meaningless(s *state.Snapshot) string {
 	spec := &s.Rollout.Spec
 	switch {
 	case s.RouterName != v1alpha1.RouterNginx:
-		return fmt.Sprintf("spec.router: nginx shares the traffic of its Services, so that %s means nothing", s.RouterName)
+		return fmt.Sprintf("spec.router: nginx shares the traffic of its Services, so %s has no effect", s.RouterName)
 	case spec.Configuration != nil:
-		return "spec.configuration: the chart says what its pods read, so that it means nothing"
+		return "spec.configuration: the chart says what its pods read, so it has no effect"
 	case spec.TrafficDistribution != nil:
-		return "spec.trafficDistribution: the Services of the versions are copies of the chart's, so that it means nothing"
+		return "spec.trafficDistribution: the Services of the versions are copies of the chart's, so it has no effect"
 	case spec.SessionAffinity != nil:
-		return "spec.sessionAffinity: the CanaryRelease shares the requests of its Services one by one, so that it means nothing"
+		return "spec.sessionAffinity: the CanaryRelease shares the requests of its Services one by one, so it has no effect"
 	case len(spec.RouteRefs) > 0:
-		return "spec.routeRefs: the router nginx follows no routes, so that it means nothing"
+		return "spec.routeRefs: the router nginx follows no routes, so it has no effect"
 	case spec.RollbackWindow != nil && spec.RollbackWindow.Revisions > 0:
-		return "spec.rollbackWindow: `helm rollback` brings an earlier revision back, so that it means nothing"
+		return "spec.rollbackWindow: `helm rollback` brings an earlier revision back, so it has no effect"
 	}
 	for i := range spec.Strategy.Steps {
 		if field := meaninglessIn(&spec.Strategy.Steps[i]); field != "" {
-			return fmt.Sprintf("spec.strategy.steps[%d].%s: means nothing", i, field)
+			return fmt.Sprintf("spec.strategy.steps[%d].%s: has no effect", i, field)
 		}
 	}
 	return ""

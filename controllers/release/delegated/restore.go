@@ -51,6 +51,6 @@ func released(d *state.Draft) bool {
 	if d.Routed(strategy.Route{}) {
 		return true
 	}
-	d.Wait(v1alpha1.ReasonDeleting, "Waiting until the CanaryRelease %q sends its canary nothing: %s.", name, routing.TrafficWait(&d.Snapshot, strategy.Route{}))
+	d.Wait(v1alpha1.ReasonDeleting, "Waiting until the CanaryRelease %q sends no traffic to its canary: %s.", name, routing.TrafficWait(&d.Snapshot, strategy.Route{}))
 	return false
 }

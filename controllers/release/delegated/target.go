@@ -121,14 +121,14 @@ func rest(d *state.Draft) {
 	case c.Presence != kit.Present:
 		nothing("There is no CanaryRelease %q, and nothing to release.", name)
 	case c.Over():
-		nothing("The CanaryRelease %q has ended, %s. For the next release, delete it and create another one of that name.", name, ending(c.Decision))
+		nothing("The CanaryRelease %q has ended, %s. For the next release, delete it and create another one with that name.", name, ending(c.Decision))
 	case c.Decision != nil || c.Deleting:
 		nothing("The CanaryRelease %q is ending, and nothing is released.", name)
 	case c.Ready == 0:
 		nothing("The CanaryRelease %q has no ready pods to release: %s", name, c.Message)
 	default:
 		d.Request(strategy.Route{})
-		d.Wait(v1alpha1.ReasonPreparing, "Waiting until the CanaryRelease %q sends its canary nothing: %s.", name, routing.TrafficWait(&d.Snapshot, strategy.Route{}))
+		d.Wait(v1alpha1.ReasonPreparing, "Waiting until the CanaryRelease %q sends no traffic to its canary: %s.", name, routing.TrafficWait(&d.Snapshot, strategy.Route{}))
 	}
 }
 
@@ -147,7 +147,7 @@ func endedByOthers(d *state.Draft) (another bool) {
 		record.DecidePromotion(d, state.ReasonPromotedFully, "the CanaryRelease was adopted: "+c.Decision.Message)
 		adopted(d)
 	default:
-		d.Wait(v1alpha1.ReasonPromoting, "The CanaryRelease %q is being adopted by a user, and nothing is judged any more: %s", name, c.Message)
+		d.Wait(v1alpha1.ReasonPromoting, "A user adopts the CanaryRelease %q, so Serin no longer analyses it: %s", name, c.Message)
 		return false
 	}
 	return true
@@ -166,7 +166,7 @@ func lostCause(s *state.Snapshot, deleted string) string {
 }
 
 func withoutConsent(s *state.Snapshot) string {
-	return fmt.Sprintf("spec.delegation of the CanaryRelease %q does not name this Rollout any more", s.Rollout.Spec.WorkloadRef.Name)
+	return fmt.Sprintf("spec.delegation of the CanaryRelease %q no longer names this Rollout", s.Rollout.Spec.WorkloadRef.Name)
 }
 
 // adopted closes the release: the Helm release is what the canary was.
@@ -193,7 +193,7 @@ func promote(d *state.Draft) (another bool) {
 // traffic says by now comes too late: the Helm release may have been upgraded.
 func awaitAdoption(d *state.Draft) (another bool) {
 	c, name := &d.Delegated, d.Rollout.Spec.WorkloadRef.Name
-	switch why := lostCause(&d.Snapshot, "was deleted before it said that it was adopted; see `helm history`"); {
+	switch why := lostCause(&d.Snapshot, "was deleted before it reported its adoption; see `helm history`"); {
 	case why != "":
 		record.Reject(d, v1alpha1.ReasonDeprecated, why)
 		return true
@@ -235,12 +235,12 @@ func rollBack(d *state.Draft) (another bool) {
 	case c.Over():
 		record.IgnoreControl(d)
 		d.Status.Step, d.Status.Weight = nil, nil
-		d.Stall(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. The CanaryRelease %q has ended, %s; delete it and create another one of that name to go on.", decision.Revision, decision.Message, name, ending(c.Decision))
+		d.Stall(v1alpha1.ReasonRolledBack, "Revision %s was rolled back: %s. The CanaryRelease %q has ended, %s; delete it and create another one with that name to go on.", decision.Revision, decision.Message, name, ending(c.Decision))
 		return false
 	case c.Decision == nil && !consents(&d.Snapshot):
 		record.IgnoreControl(d)
 		d.Status.Step, d.Status.Weight = nil, nil
-		d.Stall(v1alpha1.ReasonRolledBack, "Revision %s is not released any more: %s.", decision.Revision, decision.Message)
+		d.Stall(v1alpha1.ReasonRolledBack, "Revision %s is no longer being released: %s.", decision.Revision, decision.Message)
 		return false
 	}
 	if c.Decision != nil || c.Deleting || routing.RampDown(d) {

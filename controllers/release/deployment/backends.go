@@ -58,7 +58,7 @@ func drains(d *state.Draft) bool {
 	if d.Status.Weight == nil || !d.Now.Before(end) {
 		return false
 	}
-	d.Wait(v1alpha1.ReasonCleaningUp, "Keeping the Services of the single versions until what reads the TrafficSplit has seen that it is gone.")
+	d.Wait(v1alpha1.ReasonCleaningUp, "Keeping the Services of the single versions until all that read the TrafficSplit have seen its deletion.")
 	d.Wake(end)
 	return true
 }

@@ -156,7 +156,7 @@ func conclude(d *state.Draft, r *kit.ReplicaSet) (another bool) {
 }
 
 // oldPods are the versions that still have pods, except the promoted one. Where a newer
-// one was rolled out in full past Serin, those of the promoted one are gone themselves.
+// one was rolled out in full bypassing Serin, those of the promoted one are gone themselves.
 func oldPods(s *state.Snapshot, promoted *kit.ReplicaSet) (left []*kit.ReplicaSet) {
 	if !promoted.Current && promoted.Gone() {
 		return nil

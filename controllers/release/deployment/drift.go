@@ -57,7 +57,7 @@ func actOnDrift(d *state.Draft, p state.Phase) (another bool) {
 	switch p {
 	case phaseReclaiming:
 		r := unmarked(&d.Snapshot)
-		d.Wait(v1alpha1.ReasonPreparing, "Restoring ReplicaSet %q, whose mark or controller another actor removed.", r.Name)
+		d.Wait(v1alpha1.ReasonPreparing, "Restoring ReplicaSet %q, since another actor removed its label or its owner reference.", r.Name)
 		d.Do(state.AdoptCanary{Object: r.Object})
 	case phaseUnpaused:
 		repause(d, slipped(&d.Snapshot))
@@ -90,7 +90,7 @@ func underControl(s *state.Snapshot) bool {
 	return s.ByReplicas || s.Split.Presence == kit.Present && !s.Split.Deleting && s.Split.Observed >= 0
 }
 
-// slipped is a ReplicaSet that the Deployment controller brought up past Serin:
+// slipped is a ReplicaSet that the Deployment controller brought up bypassing Serin:
 // the template was changed while nothing held the Deployment.
 func slipped(s *state.Snapshot) *kit.ReplicaSet {
 	return s.ReplicaSet(func(r *kit.ReplicaSet) bool {
@@ -109,7 +109,7 @@ func templateRejected(s *state.Snapshot) bool {
 // rollback sticks. A version that is rolled out in full already stays, since
 // its old pods are gone.
 func repause(d *state.Draft, r *kit.ReplicaSet) {
-	d.Wait(v1alpha1.ReasonRolledBack, "Revision %s was rolled back; the Deployment was un-paused on it and is paused again.", d.Status.Decision.Revision)
+	d.Wait(v1alpha1.ReasonRolledBack, "Revision %s was rolled back; another actor resumed the Deployment on it, and Serin pauses it again.", d.Status.Decision.Revision)
 	switch {
 	case !paused(&d.Snapshot, true):
 		pause(d, true)
@@ -134,12 +134,12 @@ func rollOutUnguarded(d *state.Draft, r *kit.ReplicaSet) (another bool) {
 		return false
 	}
 	if !d.Workload.Settled {
-		letRoll(d, "Revision %s is being rolled out past Serin, without steps: %d of %d pods are available.", r.Revision, d.Workload.Available, d.Workload.Replicas)
+		letRoll(d, "The Deployment rolls out revision %s without steps, bypassing Serin: %d of %d pods are available.", r.Revision, d.Workload.Available, d.Workload.Replicas)
 		d.State.Reason = v1alpha1.ReasonUnguardedChange
 		return false
 	}
-	d.Note(true, v1alpha1.ReasonUnguardedChange, "Revision %s was rolled out past Serin, without steps, since nothing held the Deployment when its template changed", r.Revision)
-	deployed(d, r, "Rolled out past Serin.")
+	d.Note(true, v1alpha1.ReasonUnguardedChange, "Revision %s was rolled out without steps, bypassing Serin, since nothing paused the Deployment when its template changed", r.Revision)
+	deployed(d, r, "Rolled out bypassing Serin.")
 	return true
 }
 

@@ -59,10 +59,10 @@ func assessLastCopy(s *state.Snapshot) state.Phase {
 func stall(d *state.Draft, p state.Phase) {
 	lost := loss(&d.Snapshot)
 	if p == phaseStableLost {
-		d.Stall(v1alpha1.ReasonStableLost, "%s Revision %s was rolled back and stays out. Set the template back to bring the stable version up again, or to another one.", lost, d.Status.Decision.Revision)
+		d.Stall(v1alpha1.ReasonStableLost, "%s Revision %s was rolled back and stays out. Revert the template to bring the stable version up again, or change it to another version.", lost, d.Status.Decision.Revision)
 		return
 	}
-	d.Stall(v1alpha1.ReasonStableLost, "%s No other version can answer, so the canary keeps its pods and its traffic. Set spec.control to PromoteFull for revision %s, or set the template back to bring the stable version up again.", lost, d.Revision)
+	d.Stall(v1alpha1.ReasonStableLost, "%s No other version can answer, so the canary keeps its pods and its traffic. Set spec.control to PromoteFull for revision %s, or revert the template to bring the stable version up again.", lost, d.Revision)
 }
 
 // fallback is the version that the Deployment brings up instead of the deleted one.

@@ -21,7 +21,7 @@ func lastCopyToKeep(s *state.Snapshot) *kit.ReplicaSet {
 }
 
 func handOverLastCopy(d *state.Draft, last *kit.ReplicaSet) {
-	d.Wait(v1alpha1.ReasonDeleting, "%s Handing the canary's pods over to the Deployment, since they are all there is.", loss(&d.Snapshot))
+	d.Wait(v1alpha1.ReasonDeleting, "%s Handing the canary's pods over to the Deployment, since no other pods are left.", loss(&d.Snapshot))
 	d.Status.Stable = &v1alpha1.VersionStatus{Revision: last.Revision}
 	d.Do(kit.ReleaseCanary{Object: last.Object})
 }
@@ -84,6 +84,6 @@ func restoreDeployment(d *state.Draft) {
 	verified := d.Status.Stable == nil || stable != nil && stable.Current
 	d.Do(state.RestoreDeployment{Paused: !verified})
 	if !verified {
-		d.Note(true, v1alpha1.ReasonDeleting, "The Deployment %q stays paused, since its template is not the stable version; set the template back, or set spec.paused to false to roll it out", d.Rollout.Spec.WorkloadRef.Name)
+		d.Note(true, v1alpha1.ReasonDeleting, "The Deployment %q stays paused, since its template is not the stable version; revert the template, or set spec.paused to false to roll it out", d.Rollout.Spec.WorkloadRef.Name)
 	}
 }

@@ -31,7 +31,7 @@ func firstVersion(d *state.Draft) (another bool) {
 		if other := heldOn(&d.Snapshot); other != nil && other.Rejected != "" {
 			record.RejectAgain(d, other.Revision, other.Rejected)
 		}
-		d.Wait(v1alpha1.ReasonPreparing, "Revision %s is stable; the Deployment's template is another one, and is released by steps.", before.Revision)
+		d.Wait(v1alpha1.ReasonPreparing, "Revision %s is stable; the Deployment's template differs, and is released step by step.", before.Revision)
 		d.Wake(d.Now)
 	case held != nil:
 		bringBack(d, held)
@@ -147,7 +147,7 @@ func deployed(d *state.Draft, r *kit.ReplicaSet, why string) {
 func settle(d *state.Draft) {
 	replaceStale(d)
 	if d.Status.Step != nil && !d.Decided(v1alpha1.ActionRollBack) && d.Begun() {
-		const why = "The template was set back to the stable version."
+		const why = "The template was reverted to the stable version."
 		record.CloseRelease(d, v1alpha1.OutcomeSuperseded, d.Status.Canary.Revision, why)
 		record.NotifyOutcome(d, v1alpha1.NotifySuperseded, why)
 	}

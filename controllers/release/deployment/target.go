@@ -228,7 +228,7 @@ func leavesRouter(s *state.Snapshot) bool {
 }
 
 func leaveRouter(d *state.Draft) {
-	d.Wait(v1alpha1.ReasonCleaningUp, "The router is none by now: returning the traffic to the Service %q first.", d.Rollout.Spec.Service)
+	d.Wait(v1alpha1.ReasonCleaningUp, "The router has changed to none: returning the traffic to the Service %q first.", d.Rollout.Spec.Service)
 	routing.RemoveSplit(d)
 }
 
@@ -274,7 +274,7 @@ func remakeSplit(d *state.Draft) (another bool) {
 			return true
 		}
 	}
-	d.Wait(v1alpha1.ReasonWaitingForTraffic, "Step %s: another actor deleted the TrafficSplit; it is made again when it is gone.", d.Status.Step.Summary)
+	d.Wait(v1alpha1.ReasonWaitingForTraffic, "Step %s: another actor deleted the TrafficSplit; Serin makes it again once it is gone.", d.Status.Step.Summary)
 	return routing.OrTooLate(d)
 }
 
@@ -295,7 +295,7 @@ func pause(d *state.Draft, want bool) {
 	case want:
 		d.Wait(v1alpha1.ReasonPreparing, "Waiting until the Deployment is paused on its new template.")
 	default:
-		d.Wait(v1alpha1.ReasonCleaningUp, "Waiting until the Deployment is not paused any more.")
+		d.Wait(v1alpha1.ReasonCleaningUp, "Waiting until the Deployment is no longer paused.")
 	}
 }
 
@@ -331,6 +331,6 @@ func prepare(d *state.Draft) (another bool) {
 		d.Wait(v1alpha1.ReasonPreparing, "Narrowing the preview Service %q to the stable version before the canary exists.", d.Preview.Name)
 		return routing.OrTooLate(d)
 	}
-	d.Wait(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control before the canary exists: %s.", d.Rollout.Spec.Service, routing.TrafficWait(&d.Snapshot, strategy.Route{}))
+	d.Wait(v1alpha1.ReasonPreparing, "Taking control of the traffic of the Service %q before the canary exists: %s.", d.Rollout.Spec.Service, routing.TrafficWait(&d.Snapshot, strategy.Route{}))
 	return routing.OrTooLate(d)
 }

@@ -26,7 +26,7 @@ func Failure(s *state.Snapshot) Cause {
 	case s.Canary == nil:
 		return Cause{v1alpha1.ReasonCanaryUnavailable, "the canary's ReplicaSet was deleted while it got traffic"}
 	case s.Canary.Available == 0 && (!scales || s.Workload.Replicas > 0) && !excused(s):
-		return Cause{v1alpha1.ReasonCanaryUnavailable, "none of the canary's pods was available any more while it got traffic"}
+		return Cause{v1alpha1.ReasonCanaryUnavailable, "none of the canary's pods was available while the canary got traffic"}
 	}
 	return Cause{}
 }

@@ -65,7 +65,7 @@ func grow(d *state.Draft) (may, ended bool) {
 	o := GrowthObstacle(&d.Snapshot)
 	// Without traffic there would never be any other evidence.
 	if o == nil && d.Verdict.Reason == judge.ReasonSuspected && !d.Accepted() && d.LastRequested().Weight > 0 {
-		o = &Obstacle{reason: v1alpha1.ReasonWaitingForEvidence, what: "waiting, since evidence against the canary came up after the step before", look: ClosesAt(&d.Snapshot)}
+		o = &Obstacle{reason: v1alpha1.ReasonWaitingForEvidence, what: "waiting, since evidence against the canary appeared after the previous step", look: ClosesAt(&d.Snapshot)}
 	}
 	if o != nil {
 		WaitFor(d, o)

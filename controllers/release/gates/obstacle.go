@@ -91,7 +91,7 @@ func timeObstacle(s *state.Snapshot, i int, since time.Time) *Obstacle {
 	at, found, err := s.Calendar.Next(s.Steps[i].At, since.Add(-time.Nanosecond))
 	switch {
 	case err != nil || !found:
-		return &Obstacle{reason: v1alpha1.ReasonWaitingForSchedule, what: fmt.Sprintf("waiting, since the time %q of the next step never comes", s.Steps[i].At)}
+		return &Obstacle{reason: v1alpha1.ReasonWaitingForSchedule, what: fmt.Sprintf("waiting, since no date matches the time %q of the next step", s.Steps[i].At)}
 	case s.Now.Before(at):
 		return &Obstacle{reason: v1alpha1.ReasonWaitingForSchedule, what: "the next step begins at " + state.DateTime(at), goesOn: at}
 	}

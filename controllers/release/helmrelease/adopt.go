@@ -12,7 +12,7 @@ import (
 const (
 	rolledCopies   = "since those of the canary read copies"
 	rolledTemplate = "since its template is not that of the canary"
-	rolledItself   = "since it was not held"
+	rolledItself   = "since it was not paused"
 )
 
 // adopt sends all traffic to the canary, and then has Helm make the release what it is.

@@ -83,7 +83,7 @@ func changed(s *snapshot) (reason v1alpha1.Reason, why string) {
 	}
 	switch {
 	case r.Newest > spec.Version:
-		return v1alpha1.ReasonReleaseChanged, fmt.Sprintf("revision %d of release %s is not of this CanaryRelease", r.Newest, spec.Release)
+		return v1alpha1.ReasonReleaseChanged, fmt.Sprintf("revision %d of release %s was not made by this CanaryRelease", r.Newest, spec.Release)
 	case !s.begun():
 		return "", ""
 	case r.Presence == kit.Absent, r.Newest == spec.Version && strings.HasPrefix(r.Status, "uninstall"):
@@ -135,7 +135,7 @@ func conclude(d *draft) {
 	d.status.Decision = &v1alpha1.CanaryDecision{Transition: e.transition, Reason: e.reason, Message: kit.Shorten(e.why), Time: d.micro()}
 	warning := e.reason != v1alpha1.ReasonRequested && e.reason != v1alpha1.ReasonDeleting
 	if e.transition == v1alpha1.CanaryTransitionAdopted {
-		d.Note(warning, v1alpha1.ReasonAdopting, "Release %s is being made what the canary is", d.CanaryRelease.Spec.Release)
+		d.Note(warning, v1alpha1.ReasonAdopting, "Release %s is being upgraded to what the canary runs", d.CanaryRelease.Spec.Release)
 		return
 	}
 	d.Note(warning, v1alpha1.ReasonDeprecating, "The canary of release %s is being removed: %s", d.CanaryRelease.Spec.Release, e.why)
@@ -146,7 +146,7 @@ func end(d *draft) {
 	at := d.micro()
 	d.status.Decision.EndedAt = &at
 	if d.decided(v1alpha1.CanaryTransitionAdopted) {
-		d.Note(false, v1alpha1.ReasonAdopted, "Release %s is revision %d, which is what the canary was", d.CanaryRelease.Spec.Release, d.adoptedRevision())
+		d.Note(false, v1alpha1.ReasonAdopted, "Release %s is at revision %d, which runs what the canary ran", d.CanaryRelease.Spec.Release, d.adoptedRevision())
 	} else {
 		d.Note(false, v1alpha1.ReasonDeprecated, "The canary of release %s is gone", d.CanaryRelease.Spec.Release)
 	}
@@ -163,7 +163,7 @@ func rest(d *draft) {
 		d.State.Ready = true
 		return
 	}
-	d.Say(v1alpha1.ReasonDeprecated, "The canary is gone and left no trace: %s.", made.Message)
+	d.Say(v1alpha1.ReasonDeprecated, "The canary and all that belonged to it are gone: %s.", made.Message)
 	d.State.Ready = made.Reason == v1alpha1.ReasonRequested || made.Reason == v1alpha1.ReasonDeleting
 	d.State.Stalled = !d.State.Ready
 }

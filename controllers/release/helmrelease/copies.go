@@ -32,7 +32,7 @@ func dropCopies(d *draft, keep func(Copy) bool) bool {
 			d.Wait(v1alpha1.ReasonCleaningUp, "Waiting, since the %s %s can't be read.", c.Kind, c.Name)
 		default:
 			dropCopy(d, c)
-			d.Wait(v1alpha1.ReasonCleaningUp, "Removing what only the canary read.")
+			d.Wait(v1alpha1.ReasonCleaningUp, "Removing the objects that only the canary read.")
 		}
 	}
 	for _, c := range denied { // last, since a right that is still lacking ends the actions
@@ -83,7 +83,7 @@ func sayDenied(d *draft, copies []Copy) {
 	if reason == "" {
 		reason = v1alpha1.ReasonCleaningUp
 	}
-	d.Say(reason, "%s What only the canary reads is out of reach: %s. %s. Serin goes on by itself then.",
+	d.Say(reason, "%s Serin can't remove objects that only the canary read: %s. %s. Then Serin goes on by itself.",
 		d.State.Message, strings.Join(names, ", "), strings.Join(rights, "; "))
 	d.State.Stalled = !d.State.Progress
 }

@@ -151,6 +151,6 @@ func obstructed(d *draft, p phase) {
 		retreat(d, refused(&d.snapshot))
 	case phaseUnsettled:
 		guard(d)
-		d.Wait(v1alpha1.ReasonDeploying, "Waiting until the Deployment %s has all its pods as the release says.", unsettled(&d.snapshot).Name)
+		d.Wait(v1alpha1.ReasonDeploying, "Waiting until the Deployment %s has all the pods that the release declares.", unsettled(&d.snapshot).Name)
 	}
 }

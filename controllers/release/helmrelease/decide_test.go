@@ -118,7 +118,7 @@ func TestWhatIsRefusedSaysWhatToChange(t *testing.T) {
 		}, v1alpha1.ReasonInvalidSpec, "80/TCP of the Service \"web\" twice"},
 		{"a copy's name is taken", func(o *Observation) {
 			o.Copies = []Copy{{Kind: "ConfigMap", Object: kit.Object{Name: "settings-canary-1"}, Presence: kit.Present, Wanted: true}}
-		}, v1alpha1.ReasonConflict, `"settings-canary-1" exists that is not of this CanaryRelease`},
+		}, v1alpha1.ReasonConflict, `"settings-canary-1" does not belong to this CanaryRelease`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

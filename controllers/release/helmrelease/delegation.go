@@ -73,7 +73,7 @@ func checkDelegation(s *snapshot) *refusal {
 	if spec.Delegation == nil || len(s.shared()) > 0 {
 		return nil
 	}
-	return refuse(v1alpha1.ReasonInvalidSpec, "spec.services: gives the canary no share of any port, so that the Rollout %q could send it nothing; remove a weight of 0", spec.Delegation.Rollout)
+	return refuse(v1alpha1.ReasonInvalidSpec, "spec.services: gives the canary no share of any port, so the Rollout %q could send it no traffic; remove a weight of 0", spec.Delegation.Rollout)
 }
 
 // shared are the Services with a port that a Rollout decides about.

@@ -21,7 +21,7 @@ func live(d *draft) {
 	if d := d.CanaryRelease.Spec.Delegation; d != nil {
 		who = fmt.Sprintf("the Rollout %q", d.Rollout)
 	}
-	d.Say(v1alpha1.ReasonServing, "The canary gets what %s gives it: %s.", who, shares(&d.snapshot))
+	d.Say(v1alpha1.ReasonServing, "The canary gets the traffic that %s gives it: %s.", who, shares(&d.snapshot))
 	d.State.Ready = true
 }
 
@@ -147,7 +147,7 @@ func prepareService(d *draft, s *Service) bool {
 	w := d.workload(s.Workload)
 	nothing := even(s.Ports, 0)
 	if s.Split.Presence == kit.Present && s.Split.Deleting {
-		d.Wait(v1alpha1.ReasonPreparing, "The TrafficSplit %s is being deleted; it is made again when it is gone.", s.Name)
+		d.Wait(v1alpha1.ReasonPreparing, "The TrafficSplit %s is being deleted; Serin makes it again once it is gone.", s.Name)
 		return false
 	}
 	// The Service of the canary selects other pods only while it gets no traffic.

@@ -45,7 +45,7 @@ func checkRelease(s *snapshot) *refusal {
 	r, spec := s.Release, s.CanaryRelease.Spec
 	switch {
 	case s.Rival != "":
-		return refuse(v1alpha1.ReasonConflict, "The CanaryRelease %q is older and tries the release %s already; wait until it has ended, or delete it", s.Rival, spec.Release)
+		return refuse(v1alpha1.ReasonConflict, "The older CanaryRelease %q already tries the release %s; wait until it has ended, or delete it", s.Rival, spec.Release)
 	case r.Presence == kit.Absent, r.Newest == 0:
 		return refuse(v1alpha1.ReasonReleaseNotFound, "There is no Helm release %s in this namespace; correct spec.release, or install it", spec.Release)
 	case r.Newest < spec.Version:
@@ -95,7 +95,7 @@ func checkWorkloads(s *snapshot) *refusal {
 	case exposed > maxWorkloads:
 		return refuse(v1alpha1.ReasonRefused, "config changes the pods of %d Deployments, and a canary can have at most %d; try a part of it", exposed, maxWorkloads)
 	case exposed == 0:
-		return refuse(v1alpha1.ReasonRefused, "No Service selects the pods that config changes, so that nothing could send them a share; upgrade the release instead")
+		return refuse(v1alpha1.ReasonRefused, "No Service selects the pods that config changes, so nothing could send them traffic; upgrade the release instead")
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func checkWorkload(s *snapshot, w *Workload) *refusal {
 	case w.Paused && !w.Held:
 		return refuse(v1alpha1.ReasonConflict, "The Deployment %q is paused, and not by Serin; set its spec.paused to false", w.Name)
 	case w.Replicas == 0 && want == v1alpha1.CanaryTransitionAdopted:
-		return refuse(v1alpha1.ReasonRefused, "The Deployment %q is scaled to zero, so that no pod of the canary could be handed over to it; scale it up", w.Name)
+		return refuse(v1alpha1.ReasonRefused, "The Deployment %q is scaled to zero, so no pod of the canary could be handed over to it; scale it up", w.Name)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func checkServices(s *snapshot) *refusal {
 		case svc.Problem != "":
 			return refuse(v1alpha1.ReasonInvalidService, "%s", svc.Problem)
 		case len(svc.Name) > maxName:
-			return refuse(v1alpha1.ReasonInvalidService, "The name of the Service %q has more than %d characters, so that Serin can't derive names from it; give it a shorter one", svc.Name, maxName)
+			return refuse(v1alpha1.ReasonInvalidService, "The name of the Service %q has more than %d characters, so Serin can't derive names from it; give it a shorter one", svc.Name, maxName)
 		case svc.Taken != "":
 			return refuse(v1alpha1.ReasonConflict, "%s; delete one of the two", svc.Taken)
 		}
@@ -153,7 +153,7 @@ func checkCopies(s *snapshot) *refusal {
 	}
 	for _, c := range s.Copies {
 		if c.Wanted && c.Presence == kit.Present && !c.Ours {
-			return refuse(v1alpha1.ReasonConflict, "A %s %q exists that is not of this CanaryRelease; delete or rename it", c.Kind, c.Name)
+			return refuse(v1alpha1.ReasonConflict, "The %s %q does not belong to this CanaryRelease, which needs the name; delete or rename it", c.Kind, c.Name)
 		}
 	}
 	return nil

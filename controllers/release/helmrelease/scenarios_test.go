@@ -243,7 +243,7 @@ var scenarios = []scenario{
 		w.locked = true
 		w.transition(v1alpha1.CanaryTransitionDeprecated)
 		w.run(40)
-		w.wantStalled("out of reach: the ConfigMap settings-web", lacking)
+		w.wantStalled("Serin can't remove objects that only the canary read: the ConfigMap settings-web", lacking)
 		s := w.services["web"]
 		if w.rand == nil && (len(w.canaries()) > 0 || s.split != nil || s.stable+s.canary != "" || w.cr.Status.Decision.EndedAt != nil) {
 			w.Fatalf("what needs no ServiceAccount is left, or it has ended\n%s", w.history())

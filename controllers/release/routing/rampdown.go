@@ -32,7 +32,7 @@ func RampDown(d *state.Draft) (done bool) {
 	}
 	d.Wake(look)
 	d.Request(strategy.Route{Weight: weight})
-	d.Say(v1alpha1.ReasonRollingBack, "%d %% of the traffic still goes to the canary, less and less until %s.", weight, state.EndTime(d.Status.Decision.Time.Add(d.RollBackOver), d.RollBackOver))
+	d.Say(v1alpha1.ReasonRollingBack, "%d %% of the traffic still goes to the canary, falling to 0 %% by %s.", weight, state.EndTime(d.Status.Decision.Time.Add(d.RollBackOver), d.RollBackOver))
 	return false
 }
 

@@ -122,7 +122,7 @@ func idle(d *state.Draft) {
 	services := d.Rollout.Spec.Services
 	d.Request(strategy.Route{})
 	if !d.Routed(strategy.Route{}) {
-		d.Wait(v1alpha1.ReasonPreparing, "Putting the traffic of the Service %q under control: %s.", d.Rollout.Spec.Service, routing.TrafficWait(&d.Snapshot, strategy.Route{}))
+		d.Wait(v1alpha1.ReasonPreparing, "Taking control of the traffic of the Service %q: %s.", d.Rollout.Spec.Service, routing.TrafficWait(&d.Snapshot, strategy.Route{}))
 		return
 	}
 	record.IgnoreControl(d)
@@ -204,7 +204,7 @@ func stableServiceGone(s *state.Snapshot) bool {
 // refuse says why a pair can't be released.
 func refuse(s *state.Snapshot) *kit.Statement {
 	if s.RouterName == v1alpha1.RouterNone {
-		return state.Refuse(v1alpha1.ReasonInvalidSpec, "spec.router: none can't move traffic between two Services; name another router.")
+		return state.Refuse(v1alpha1.ReasonInvalidSpec, "spec.router: the router none can't move traffic between two Services; name another router.")
 	}
 	if why := state.ServiceMissing(s); why != nil {
 		return why

@@ -32,7 +32,7 @@ func checkAffinity(spec *v1alpha1.RolloutSpec, router v1alpha1.RouterName) error
 		return fmt.Errorf("spec.sessionAffinity: the router %s can't keep clients on a version; %s", router, instead)
 	}
 	if spec.Strategy.Type == v1alpha1.StrategyBlueGreen {
-		return fmt.Errorf("spec.sessionAffinity: the strategy %s moves all clients at once, so that none stays; remove it, or write steps", spec.Strategy.Type)
+		return fmt.Errorf("spec.sessionAffinity: the strategy %s moves all clients at once, so none stays; remove it, or write steps", spec.Strategy.Type)
 	}
 	var age time.Duration
 	if err := analysis.Duration("spec.sessionAffinity.maxAge", affinity.MaxAge, &age); err != nil {

@@ -80,7 +80,7 @@ func checkPods(field string, pods *intstr.IntOrString) error {
 		return nil
 	}
 	if n, err := intstr.GetScaledValueFromIntOrPercent(pods, 100, true); err != nil || n < 1 {
-		return fmt.Errorf("%s.canaryReplicas: %q is no number of pods; write a number from 1 on, or a percentage from 1%% to 100%%", field, pods.String())
+		return fmt.Errorf("%s.canaryReplicas: %q is not a number of pods; write a number from 1 on, or a percentage from 1%% to 100%%", field, pods.String())
 	}
 	return nil
 }

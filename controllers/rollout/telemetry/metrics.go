@@ -46,14 +46,14 @@ func New() *Metrics {
 		}),
 		mismatches: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "serin_share_mismatches_total",
-			Help: "Times that the versions' shares of the requests turned out not to be the weight.",
+			Help: "Times that a version's share of the requests did not match its weight.",
 		}),
 		rollouts:  prometheus.NewDesc("serin_rollouts", "Rollouts by state, which is the reason of the condition Ready.", []string{"state"}, nil),
 		weight:    prometheus.NewDesc("serin_rollout_weight", "Live weight of the canary in percent, of a release in progress.", []string{"namespace", "name"}, nil),
 		step:      prometheus.NewDesc("serin_rollout_step", "Step of a release in progress, counted from 1; one past the last while the canary is being promoted.", []string{"namespace", "name"}, nil),
 		evidence:  prometheus.NewDesc("serin_rollout_evidence_ratio", "Evidence against the canary of a release in progress, as a share of what rolls it back.", []string{"namespace", "name"}, nil),
 		promotion: prometheus.NewDesc("serin_rollout_promotion_ratio", "Evidence for promoting the canary of a release in progress ahead of time, as a share of what promotes it.", []string{"namespace", "name"}, nil),
-		omitted:   prometheus.NewDesc("serin_rollouts_omitted", "Releases in progress that no metric names, since 500 older ones are named.", nil, nil),
+		omitted:   prometheus.NewDesc("serin_rollouts_omitted", "Releases in progress without metrics of their own, since 500 older ones have them.", nil, nil),
 		seen:      map[types.NamespacedName]figures{},
 	}
 }

@@ -268,10 +268,10 @@ func TestTemplatesThatAreRefusedNameTheField(t *testing.T) {
 		return fmt.Sprintf(`{"spec":{%s"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c"}]}}}}`, fields)
 	}
 	for name, test := range map[string]struct{ template, want string }{
-		"nothing":           {``, "template: is none of a Job"},
-		"no JSON":           {`x`, "template: is none of a Job"},
-		"an unknown field":  {`{"spek":{}}`, `template: is none of a Job: unknown field "spek"`},
-		"another type":      {with(`"backoffLimit":"many",`), "template: is none of a Job: spec.backoffLimit has another type"},
+		"nothing":           {``, "template: is not that of a Job"},
+		"no JSON":           {`x`, "template: is not that of a Job"},
+		"an unknown field":  {`{"spek":{}}`, `template: is not that of a Job: unknown field "spek"`},
+		"another type":      {with(`"backoffLimit":"many",`), "template: is not that of a Job: spec.backoffLimit has another type"},
 		"no containers":     {`{"spec":{"template":{"spec":{"restartPolicy":"Never"}}}}`, "template.spec.template.spec.containers: none"},
 		"no restart policy": {`{"spec":{"template":{"spec":{"containers":[{"name":"c"}]}}}}`, "template.spec.template.spec.restartPolicy: must be"},
 		"suspended":         {with(`"suspend":true,`), "template.spec.suspend: would never run"},

@@ -68,7 +68,7 @@ func (s Spec) parse() (*batchv1.JobTemplateSpec, error) {
 	decoder := json.NewDecoder(bytes.NewReader(s.Template.Raw))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&t); err != nil {
-		return nil, fmt.Errorf("template: is none of a Job: %w", plain(err))
+		return nil, fmt.Errorf("template: is not that of a Job: %w", plain(err))
 	}
 	if s.Repeat && s.Interval < minRepeat {
 		return nil, fmt.Errorf("repeat: needs an interval of at least %s; give one", minRepeat)

@@ -47,7 +47,7 @@ type Providers struct {
 func (p Providers) Build(m resolve.Metric) (source.Measurer, error) {
 	build, known := builders[m.Provider.Type]
 	if !known {
-		return nil, fmt.Errorf("type: %q is no provider; correct it", m.Provider.Type)
+		return nil, fmt.Errorf("type: %q is not a provider; correct it", m.Provider.Type)
 	}
 	s := secrets{secretkey.Reader{Secrets: p.Reader, Namespace: m.Release.Namespace, ServiceAccount: p.ServiceAccount}}
 	if m.Provider.ProviderRef != nil {

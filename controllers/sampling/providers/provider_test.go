@@ -87,9 +87,9 @@ func TestMistakesNameTheFieldOfTheProvider(t *testing.T) {
 		change func(*v1alpha1.MetricProvider)
 		want   string
 	}{
-		"an unknown provider":      {"wavefront", func(*v1alpha1.MetricProvider) {}, `type: "wavefront" is no provider`},
+		"an unknown provider":      {"wavefront", func(*v1alpha1.MetricProvider) {}, `type: "wavefront" is not a provider`},
 		"an unknown quantity":      {v1alpha1.ProviderTrafficMetrics, func(p *v1alpha1.MetricProvider) { p.TrafficMetrics.Quantity = "P42" }, "quantity: "},
-		"a query that is none":     {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Query = "(" }, "query: is no PromQL"},
+		"a query that is none":     {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Query = "(" }, "query: is not PromQL"},
 		"a Secret in PromQL":       {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Query = `up{x="{{args.token}}"}` }, "query: the argument token is from a Secret"},
 		"an age that is none":      {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.MaxAge = "x" }, "maxAge: "},
 		"a range that is none":     {v1alpha1.ProviderPrometheus, func(p *v1alpha1.MetricProvider) { p.Prometheus.Range = &v1alpha1.QueryRange{Over: "x"} }, "range.over: "},

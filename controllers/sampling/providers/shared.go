@@ -17,7 +17,7 @@ func (p Providers) shared(m resolve.Metric) (Providers, resolve.Metric, error) {
 	case of == nil || of.Type != m.Provider.Type:
 		return p, m, errors.New("names no ClusterMetricProvider of this type; correct it")
 	case p.Shared == nil || p.ServiceAccount == "":
-		return p, m, errors.New("this operator asks no ClusterMetricProviders; give an address")
+		return p, m, errors.New("this operator uses no ClusterMetricProviders; give an address")
 	}
 	p.Caller = p.Shared
 	if of.NamespaceLabel != "" {

@@ -154,7 +154,7 @@ func TestASharedProviderThatCantBeAskedIsAMistake(t *testing.T) {
 	}{
 		"it was not looked up": {sharing(t), unknown, "providerRef: names no ClusterMetricProvider of this type"},
 		"another type":         {sharing(t), other, "providerRef: names no ClusterMetricProvider of this type"},
-		"no operator for it":   {none, m, "providerRef: this operator asks no ClusterMetricProviders"},
+		"no operator for it":   {none, m, "providerRef: this operator uses no ClusterMetricProviders"},
 	} {
 		if _, err := test.p.Build(test.m); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)

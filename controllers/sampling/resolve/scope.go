@@ -42,7 +42,7 @@ func (s *scope) declare(declared []v1alpha1.MetricArgument, given []v1alpha1.Arg
 		case d.Field != "":
 			var known bool
 			if s.stable[d.Name], known = s.release.field(d.Field, s.release.StableService, s.release.StableRevision); !known {
-				return fmt.Errorf("%s.args[%d].field: %q is none; correct it", s.field, i, d.Field)
+				return fmt.Errorf("%s.args[%d].field: %q is not a field that an argument can have; correct it", s.field, i, d.Field)
 			}
 			s.canary[d.Name], _ = s.release.field(d.Field, s.release.CanaryService, s.release.CanaryRevision)
 		case d.SecretKeyRef != nil:

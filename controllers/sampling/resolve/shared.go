@@ -51,10 +51,10 @@ func (s Shared) find(name string, kind v1alpha1.ProviderType) (*v1alpha1.Cluster
 	if p.NamespaceSelector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(p.NamespaceSelector)
 		if err != nil {
-			return nil, fmt.Errorf("the namespaceSelector of the ClusterMetricProvider %s is none; a cluster admin has to correct it", name)
+			return nil, fmt.Errorf("the namespaceSelector of the ClusterMetricProvider %s is not valid; ask a cluster admin to correct it", name)
 		}
 		if !selector.Matches(labels.Set(s.Namespace)) {
-			return nil, fmt.Errorf("the namespaceSelector of the ClusterMetricProvider %s does not choose this namespace; ask a cluster admin, or name another one", name)
+			return nil, fmt.Errorf("the namespaceSelector of the ClusterMetricProvider %s does not select this namespace; ask a cluster admin, or name another one", name)
 		}
 	}
 	return &p, nil

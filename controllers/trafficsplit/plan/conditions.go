@@ -18,7 +18,7 @@ func accepted(o Observation) Condition {
 	switch {
 	case o.Claim == ClaimUnknownRouter:
 		return Condition{metav1.ConditionFalse, splitv1.ReasonUnknownRouter, fmt.Sprintf(
-			"%s: %q is no router of this operator; name another one, or remove it for the default",
+			"%s: %q is not a router of this operator; name another one, or remove it for the default",
 			traffic.FieldRouter, o.Router)}
 	case o.Rival != "":
 		return Condition{metav1.ConditionFalse, splitv1.ReasonConflict, fmt.Sprintf(
@@ -36,7 +36,7 @@ func resolvedRefs(o Observation) Condition {
 		return c
 	}
 	if traffic.Refused(o.Problems) || o.Claim != ClaimOurs || o.Rival != "" {
-		return Condition{metav1.ConditionUnknown, splitv1.ReasonPending, "not looked at, since the split was refused"}
+		return Condition{metav1.ConditionUnknown, splitv1.ReasonPending, "not checked, since the split was refused"}
 	}
 	if o.Resolved.Limited {
 		return Condition{metav1.ConditionTrue, splitv1.ReasonResolved, "every Service and HTTPRouteGroup exists, and the Services have the ports of the root Service"}

@@ -24,7 +24,7 @@ const drainTime = 10 * time.Second
 func drain(o Observation, d Decision) Decision {
 	at := slices.IndexFunc(d.Actions, is[CutOver])
 	if at >= 0 && o.datagrams() && len(o.Draining) == 0 {
-		d.Actions = slices.Insert(d.Actions, at, kit.Action(Drain{Write{serviceObject(o.Root.Service), "its pods answer what they were sent"}}))
+		d.Actions = slices.Insert(d.Actions, at, kit.Action(Drain{Write{serviceObject(o.Root.Service), "its pods still answer requests that they have received"}}))
 	}
 	back := slices.IndexFunc(d.Actions, func(a kit.Action) bool { return is[RestoreRoot](a) || is[kit.RemoveFinalizer](a) })
 	for _, object := range o.Draining {
@@ -33,7 +33,7 @@ func drain(o Observation, d Decision) Decision {
 		case back >= 0: // they are its endpoints again, and must not be reported as terminating
 			d.Actions = slices.Insert(d.Actions, back, kit.Action(Delete{Write{object, "its own pods get its traffic again"}}))
 		case left <= 0:
-			d.Actions = append(d.Actions, Delete{Write{object, "its pods have answered by now"}})
+			d.Actions = append(d.Actions, Delete{Write{object, "its pods have had time to answer"}})
 		case d.After == 0 || left < d.After:
 			d.After = left
 		}

@@ -46,7 +46,7 @@ func lead(o Observation, d *Decision) {
 	}
 }
 
-// pinRoot keeps the requests past the routes to the backend that the split names. A
+// pinRoot keeps the requests that bypass the routes to the backend that the split names. A
 // backend without ready pods is not what requests are moved to. Where the selector leads all
 // requests, and no backend has a weight, they stay where they are.
 func pinRoot(o Observation) []kit.Action {
@@ -55,7 +55,7 @@ func pinRoot(o Observation) []kit.Action {
 	}
 	switch live := traffic.PinOf(o.Root.Service).Keys; {
 	case o.Pin.Backend == "" && len(live) > 0 && o.Means == traffic.MeansRoutes:
-		return []kit.Action{UnpinRoot{Write{serviceObject(o.Root.Service), "the split names no backend for requests past its routes"}}}
+		return []kit.Action{UnpinRoot{Write{serviceObject(o.Root.Service), "the split names no backend for requests that bypass its routes"}}}
 	case o.Pin.Backend == "", o.Pin.Problem != "", maps.Equal(live, o.Pin.Keys), o.pinStarves():
 		return nil
 	}
@@ -67,7 +67,7 @@ func (o Observation) narrowed() string {
 	if o.Means == traffic.MeansSelector {
 		return "all requests"
 	}
-	return "requests past the routes"
+	return "requests that bypass the routes"
 }
 
 // awaitsEndpoints is a backend that the routes are to send their first requests to although
@@ -183,14 +183,14 @@ func led(o Observation) (Condition, *splitv1.ConfirmedStatus, time.Duration) {
 	}
 	if left, waiting := o.unprepared(); waiting {
 		return Condition{metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes, fmt.Sprintf(
-			"what the routes are going to refer to is made; proxies have %s to learn of it", o.DataPlane.Settle)}, nil, left
+			"the objects that the routes will refer to are made; proxies get %s to learn of them", o.DataPlane.Settle)}, nil, left
 	}
 	if service, left := o.awaitsEndpoints(); left > 0 {
 		return Condition{metav1.ConditionFalse, splitv1.ReasonNoEndpoints, fmt.Sprintf(
-			"Service %q is to get its first requests and has only just had a ready endpoint; the routes are written when every proxy can know it", service)}, nil, left
+			"Service %q is about to get its first requests, and its first endpoint has only just become ready; Serin writes the routes when every proxy can know it", service)}, nil, left
 	} else if service != "" {
 		return Condition{metav1.ConditionFalse, splitv1.ReasonNoEndpoints, fmt.Sprintf(
-			"Service %q is to get its first requests and has no ready endpoint yet; the routes are written when it has", service)}, nil, 0
+			"Service %q is about to get its first requests but has no ready endpoint yet; Serin writes the routes when it has one", service)}, nil, 0
 	}
 	if c, waiting := waitingForRoutes(o); waiting {
 		return c, nil, 0
@@ -221,9 +221,9 @@ func led(o Observation) (Condition, *splitv1.ConfirmedStatus, time.Duration) {
 // settling is what has the time to follow, and how much of it.
 func (o Observation) settling() string {
 	if o.Means == traffic.MeansSelector {
-		return fmt.Sprintf("the endpoints are as wanted; kube-proxies have %s", o.DataPlane.Settle)
+		return fmt.Sprintf("the endpoints are as wanted; kube-proxy gets %s", o.DataPlane.Settle)
 	}
-	return fmt.Sprintf("the routes are as wanted; the proxies behind them have %s", o.DataPlane.Settle)
+	return fmt.Sprintf("the routes are as wanted; the proxies behind them get %s", o.DataPlane.Settle)
 }
 
 // waitingForRoutes tells which route is not as wanted yet.
@@ -249,7 +249,7 @@ func waitingForRoutes(o Observation) (Condition, bool) {
 	return Condition{}, false
 }
 
-// waitingForPin tells what keeps requests past the routes from meeting one version only.
+// waitingForPin tells what keeps requests that bypass the routes from meeting one version only.
 func waitingForPin(o Observation) (Condition, bool) {
 	switch {
 	case o.Pin.Backend == "":
@@ -314,7 +314,7 @@ func withdrawRoutes(o Observation) Decision {
 	wait, again := o.unsettled(&d)
 	if wait == "" {
 		if d.Actions = unprepare(o, "no proxy can have a route to it any more"); len(d.Actions) > 0 {
-			wait = "what the routes referred to is being deleted"
+			wait = "the objects that the routes referred to are being deleted"
 		}
 	}
 	if wait != "" {
@@ -356,5 +356,5 @@ func (o Observation) unsettled(d *Decision) (wait string, left time.Duration) {
 	if left = d.Report.Confirmed.Since.Add(settle).Sub(o.Now); left <= 0 {
 		return "", 0
 	}
-	return fmt.Sprintf("the proxies behind the routes have %s to follow", o.DataPlane.Settle), left
+	return fmt.Sprintf("the proxies behind the routes get %s to follow", o.DataPlane.Settle), left
 }

@@ -85,11 +85,11 @@ func TestDecideByRoutes(t *testing.T) {
 		},
 		"no route sends the first requests to a version without a ready pod": {
 			from: untouched(), edit: func(o *plan.Observation) { o.BackendEndpoints["canary"] = 0 },
-			actions: "PinRoot web", reason: splitv1.ReasonNoEndpoints, says: `Service "canary" is to get its first requests`,
+			actions: "PinRoot web", reason: splitv1.ReasonNoEndpoints, says: `Service "canary" is about to get its first requests`,
 		},
 		"nor to one whose pod not every proxy may know yet": {
 			from: untouched(), edit: func(o *plan.Observation) { o.Fresh = map[string]time.Duration{"canary": 300 * time.Millisecond} },
-			actions: "PinRoot web", reason: splitv1.ReasonNoEndpoints, says: "has only just had a ready endpoint", again: 300 * time.Millisecond,
+			actions: "PinRoot web", reason: splitv1.ReasonNoEndpoints, says: "its first endpoint has only just become ready", again: 300 * time.Millisecond,
 		},
 		"a version with requests that has new pods keeps its share": {
 			from: untouched(), edit: func(o *plan.Observation) {
@@ -389,8 +389,8 @@ func TestDecideBySelector(t *testing.T) {
 		"a pod of the version is no endpoint yet": {
 			from: long(), edit: func(o *plan.Observation) { o.Pin.Missing = 1 }, reason: splitv1.ReasonWaitingForService,
 		},
-		"kube-proxies have the time to follow": {
-			from: switched(), reason: splitv1.ReasonSettling, says: "kube-proxies have 5s to follow", again: settle,
+		"kube-proxy gets the time to follow": {
+			from: switched(), reason: splitv1.ReasonSettling, says: "kube-proxy gets 5s to follow", again: settle,
 		},
 		"then it is live": {
 			from: long(), reason: splitv1.ReasonProgrammed, says: `the endpoints of Service "web" are those of Service "stable"`,

@@ -301,7 +301,7 @@ func TestAProxyIsAskedByHTTP(t *testing.T) {
 		"an agent of an earlier version": {http.NotFound, "status 404"},
 		"a redirect":                     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "status 302"},
 		"an answer that does not end":    {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) }, "too long"},
-		"something else":                 {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "does not say what it serves"},
+		"something else":                 {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "does not report what it serves"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(test.answer)

@@ -106,7 +106,7 @@ func (c *comparison) content(k key) {
 	}
 	next, ok := contentOf(c.candidate[k])
 	if !ok {
-		c.refuse("%s is no valid object: correct the chart or config", k)
+		c.refuse("%s is not a valid object: correct the chart or config", k)
 		return
 	}
 	if c.current[k] != nil {
@@ -115,7 +115,7 @@ func (c *comparison) content(k key) {
 			return
 		}
 		if ok && now.immutable {
-			c.refuse("%s is immutable and its content changes, which no upgrade can do: give it a name that changes with the content", k)
+			c.refuse("%s is immutable, but config changes its content, which no upgrade can do: give it a name that changes with the content", k)
 		}
 	}
 	c.changes[reference{k.kind, k.name}] = change{content: next, unstable: !c.rendersAgain(k, next)}
@@ -162,14 +162,14 @@ func (c *comparison) service(k key) {
 	now, okNow := as[corev1.Service](c.current[k])
 	next, okNext := as[corev1.Service](c.candidate[k])
 	if !okNow || !okNext {
-		c.refuse("%s is no valid Service: correct the chart or config", k)
+		c.refuse("%s is not a valid Service: correct the chart or config", k)
 		return
 	}
 	if what := changed(map[string][2]any{
 		"spec.selector": {now.Spec.Selector, next.Spec.Selector}, "spec.ports": {now.Spec.Ports, next.Spec.Ports},
 		"spec.clusterIP": {now.Spec.ClusterIP, next.Spec.ClusterIP},
 	}); what != "" {
-		c.refuse("%s: config changes its %s, and clients can't be shared between two kinds of it: change it in an upgrade of its own", k, what)
+		c.refuse("%s: config changes its %s, and clients can't be split between the old and the new one: change it in an upgrade of its own", k, what)
 		return
 	}
 	c.delay(k)

@@ -65,13 +65,13 @@ func flatten(object *unstructured.Unstructured) ([]*unstructured.Unstructured, e
 			return err
 		})
 		if err != nil {
-			return nil, errors.New("a list of something else than objects")
+			return nil, errors.New("a list of things that are not objects")
 		}
 		return objects, nil
 	}
 	// Accessors of unstructured objects answer with nothing where they find another type.
 	if object.GetKind() == "" || object.GetAPIVersion() == "" || object.GetName() == "" {
-		return nil, errors.New("no object: it lacks an apiVersion, a kind or a name")
+		return nil, errors.New("not an object: it lacks an apiVersion, a kind or a name")
 	}
 	return []*unstructured.Unstructured{object}, nil
 }

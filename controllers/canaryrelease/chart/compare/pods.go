@@ -47,13 +47,13 @@ func (c *comparison) canNotRunTwice(k key, d *appsv1.Deployment) []string {
 	}
 	spec := &d.Spec.Template.Spec
 	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
-		add("its strategy is Recreate, so two versions of it must not run at a time: use a rolling update, or upgrade without a canary")
+		add("its strategy is Recreate, so two versions of it must not run at the same time: use a rolling update, or upgrade without a canary")
 	}
 	if spec.HostNetwork {
-		add("its pods use the network of their node (hostNetwork), where two of them take the same ports: use the network of pods")
+		add("its pods use the network of their node (hostNetwork), where two pods would take the same ports: use the network of pods")
 	}
 	if ports := hostPorts(spec); len(ports) > 0 {
-		add("its pods take ports of their node (hostPort %s), which only one of them can have: use a Service", strings.Join(ports, ", "))
+		add("its pods use ports of their node (hostPort %s), and only one pod can have each: use a Service", strings.Join(ports, ", "))
 	}
 	for _, claim := range claimsOf(spec) {
 		if why := c.canNotShare(claim); why != "" {

@@ -23,7 +23,7 @@ const (
 )
 
 // unstableWhy ends the sentence about what is not rendered twice alike.
-const unstableWhy = "is rendered differently each time, by a random value or the time: have the chart keep the value (lookup), or set it"
+const unstableWhy = "is rendered differently each time, because the chart uses a random value or the time: have the chart keep the value (lookup), or set it"
 
 // deployment makes a canary of a Deployment whose template changes.
 func (c *comparison) deployment(k key) {
@@ -34,7 +34,7 @@ func (c *comparison) deployment(k key) {
 	now, okNow := as[appsv1.Deployment](c.current[k])
 	next, okNext := as[appsv1.Deployment](c.candidate[k])
 	if !okNow || !okNext {
-		c.refuse("%s is no valid Deployment: correct the chart or config", k)
+		c.refuse("%s is not a valid Deployment: correct the chart or config", k)
 		return
 	}
 	if !apiequality.Semantic.DeepEqual(now.Spec.Selector, next.Spec.Selector) {
@@ -47,7 +47,7 @@ func (c *comparison) deployment(k key) {
 		return
 	}
 	if k.namespace != c.in.Namespace {
-		c.refuse("%s is in namespace %s, and a canary is made in the release's only: upgrade without a canary", k, k.namespace)
+		c.refuse("%s is in namespace %s, but a canary can only be made in the release's namespace: upgrade without a canary", k, k.namespace)
 		return
 	}
 	if reasons := c.unstable(k, next, read); len(reasons) > 0 {
@@ -80,7 +80,7 @@ func (c *comparison) sameTemplate(k key, read []reference) {
 			c.refuse("%s, which pods of %s read, %s", r, k, unstableWhy)
 			continue
 		}
-		c.refuse("%s reads %s, which config changes while the template of its pods stays the same, so that an upgrade would change it under the pods that run: "+
+		c.refuse("%s reads %s, which config changes, but the pod template stays the same, so an upgrade would change it under running pods: "+
 			"put a checksum of it in an annotation of the template", k, r)
 	}
 	c.delay(k)
@@ -169,7 +169,7 @@ func (c *comparison) otherWorkload(k key) {
 	now, okNow := as[otherWorkload](c.current[k])
 	next, okNext := as[otherWorkload](c.candidate[k])
 	if !okNow || !okNext {
-		c.refuse("%s is no valid %s: correct the chart or config", k, k.kind)
+		c.refuse("%s is not a valid %s: correct the chart or config", k, k.kind)
 		return
 	}
 	if !workload.SameTemplate(&now.Spec.Template, &next.Spec.Template) {
@@ -217,7 +217,7 @@ func (c *comparison) job(k key) {
 		now, okNow := as[batchv1.Job](c.current[k])
 		next, okNext := as[batchv1.Job](c.candidate[k])
 		if !okNow || !okNext {
-			c.refuse("%s is no valid Job: correct the chart or config", k)
+			c.refuse("%s is not a valid Job: correct the chart or config", k)
 			return
 		}
 		if !workload.SameTemplate(&now.Spec.Template, &next.Spec.Template) {

@@ -115,7 +115,7 @@ func (r *Rotator) Run(ctx context.Context, begin func()) {
 	for ctx.Err() == nil {
 		pause, err := r.Step(ctx)
 		if err != nil && ctx.Err() == nil {
-			r.options.Log.Error(err, "The serving certificate could not be looked after; trying again")
+			r.options.Log.Error(err, "Could not check or renew the serving certificate; trying again")
 		}
 		if certificate, _ := r.CurrentCertKeyContent(); !begun && len(certificate) > 0 {
 			begun = true

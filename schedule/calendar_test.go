@@ -384,7 +384,7 @@ func TestAFreezeThatCannotBeReadIsInForce(t *testing.T) {
 		{"the zone of the machine", recurringFreeze("audit", "Local", "@daily", "1h"), `spec.recurring.timeZone: "Local" is not in the time zone database`},
 		{"no cron expression", recurringFreeze("audit", "UTC", "soon", "1h"), `spec.recurring.start: "soon" is not a time that comes again`},
 		{"no duration", recurringFreeze("audit", "UTC", "@daily", ""), `spec.recurring.duration: "" is not a duration`},
-		{"no time at all", recurringFreeze("audit", "UTC", "@daily", "0s"), `spec.recurring.duration: "0s" is no time at all; write how long it lasts, such as 8h`},
+		{"no time at all", recurringFreeze("audit", "UTC", "@daily", "0s"), `spec.recurring.duration: "0s" is zero; write how long it lasts, such as 8h`},
 		{"recurring with until", both, "spec: recurring excludes from and until; keep one of them"},
 		{"until before from", singleFreeze(t, "audit", "2026-12-02T00:00:00Z", "2026-12-01T00:00:00Z"), "spec.until: must be after spec.from; correct one of them"},
 		{"until at from", singleFreeze(t, "audit", "2026-12-01T00:00:00Z", "2026-12-01T00:00:00Z"), "spec.until: must be after spec.from; correct one of them"},

@@ -131,7 +131,7 @@ func (r *reader) readRecurring(start v1alpha1.CronExpression, duration v1alpha1.
 		return nil, fmt.Errorf("duration: %w", err)
 	}
 	if d == 0 {
-		return nil, fmt.Errorf("duration: %q is no time at all; write how long it lasts, such as 8h", string(duration))
+		return nil, fmt.Errorf("duration: %q is zero; write how long it lasts, such as 8h", string(duration))
 	}
 	r.sources++
 	return &recurring{

@@ -29,7 +29,7 @@ func TestParseNamesTheFieldAndTheFix(t *testing.T) {
 		{
 			"a window of no time",
 			v1alpha1.Schedule{Windows: []v1alpha1.Window{window("@daily", "0h0m")}},
-			`spec.schedule.windows[0].duration: "0h0m" is no time at all; write how long it lasts, such as 8h`,
+			`spec.schedule.windows[0].duration: "0h0m" is zero; write how long it lasts, such as 8h`,
 		},
 		{
 			"a freeze that is no duration",

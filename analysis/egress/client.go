@@ -113,7 +113,7 @@ func (l *limited) Read(p []byte) (int, error) {
 }
 
 // ErrURL is a URL that is never called.
-var ErrURL = errors.New("is no valid http or https URL without a user name; correct it")
+var ErrURL = errors.New("is not a valid http or https URL without a user name; correct it")
 
 func ascii(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })

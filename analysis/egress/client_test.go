@@ -127,8 +127,8 @@ func TestDescribingAnErrorQuotesNothing(t *testing.T) {
 	}{
 		"too long an answer":    {inside(ErrTooLong), "the answer is longer than 1 MiB"},
 		"no time left":          {inside(context.DeadlineExceeded), "no answer within 3s"},
-		"a bad URL":             {inside(ErrURL), "url: is no valid http or https URL without a user name; correct it"},
-		"no address to protect": {inside(errUnknownServer), "the addresses of the API server are not known, so that no connection is made"},
+		"a bad URL":             {inside(ErrURL), "url: is not a valid http or https URL without a user name; correct it"},
+		"no address to protect": {inside(errUnknownServer), "the addresses of the API server are not known, so no connection is made"},
 		"anything else":         {inside(errors.New("confidential")), "no HTTP answer"},
 	} {
 		t.Run(name, func(t *testing.T) {

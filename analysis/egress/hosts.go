@@ -34,7 +34,7 @@ func ParseHosts(list []string) (Hosts, error) {
 	for _, text := range list {
 		p, ok := parseHost(text)
 		if !ok {
-			return nil, fmt.Errorf("%q is no host; write for example example.org, *.example.org or 10.0.0.7:9090", short(text))
+			return nil, fmt.Errorf("%q is not a host; write for example example.org, *.example.org or 10.0.0.7:9090", short(text))
 		}
 		p.service = service(p.host)
 		hosts = append(hosts, p)

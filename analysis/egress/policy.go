@@ -182,8 +182,8 @@ func within(networks []netip.Prefix, a netip.Addr) bool {
 
 // Reasons that do not depend on the address.
 const (
-	errUnknownServer = ownError("the addresses of the API server are not known, so that no connection is made")
-	errUnknownNodes  = ownError("the addresses of the nodes are not known, so that no connection is made")
+	errUnknownServer = ownError("the addresses of the API server are not known, so no connection is made")
+	errUnknownNodes  = ownError("the addresses of the nodes are not known, so no connection is made")
 	errNoTCP         = ownError("leads to no TCP address")
 )
 

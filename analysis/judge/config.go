@@ -148,7 +148,7 @@ func (c *Config) checkPromotion(m *mistakes) {
 	m.refuse(c.MinEvidence < 0, "minEvidence: %v; give a duration that is not negative, such as 30s", c.MinEvidence)
 	m.refuse(!upTo(c.LatencyWeight, maxWeight), "latencyWeight: %v; give 0 to %d, where failures weigh 1", c.LatencyWeight, maxWeight)
 	m.refuse(!validCorrelation(c.MaxCorrelatedFailures), "maxCorrelatedFailures: %v; give 1 to %v requests, or 0 to fit it", c.MaxCorrelatedFailures, maxCorrelatedFailures)
-	m.refuse(!c.Dispersion.plausible(), "dispersion: values that cannot be; give what an earlier release measured, or nothing")
+	m.refuse(!c.Dispersion.plausible(), "dispersion: impossible values; give what an earlier release measured, or nothing")
 }
 
 func (c *Config) checkLists(m *mistakes) {

@@ -175,7 +175,7 @@ func (r Result) Explain() string {
 // explanations are those that need no figures.
 var explanations = map[Reason]string{
 	ReasonInvalidConfig:   "the analysis settings are invalid",
-	ReasonInvalidData:     "the last window holds counts that cannot be true; it was not used",
+	ReasonInvalidData:     "the last window holds impossible counts; it was not used",
 	ReasonOutOfOrder:      "the last window overlaps one already judged; it was not used",
 	ReasonMissingData:     "no traffic has been measured in this step yet",
 	ReasonStaleData:       "the newest measurement is too old to go on",

@@ -107,7 +107,7 @@ func ReadText(text string) ([]Line, error) {
 	}
 	packed, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil {
-		return nil, fmt.Errorf("the recording is no base64: %w", err)
+		return nil, fmt.Errorf("the recording is not base64: %w", err)
 	}
 	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

@@ -32,7 +32,7 @@ func ParseChange(list []string) (Change, error) {
 	for _, setting := range list {
 		path, text, found := strings.Cut(setting, "=")
 		if !found || path == "" || text == "" {
-			return Change{}, fmt.Errorf("%q is no setting; write one as analysis.tolerance=1pp", setting)
+			return Change{}, fmt.Errorf("%q is not a setting; write one as analysis.tolerance=1pp", setting)
 		}
 		var value any
 		if err := yaml.Unmarshal([]byte(text), &value); err != nil {

@@ -106,8 +106,8 @@ func TestALimitTakesThePlaceOfTheRecordedOne(t *testing.T) {
 
 func TestASettingThatCanNotBeTriedIsNamed(t *testing.T) {
 	for setting, want := range map[string]string{
-		"tolerance":                          `"tolerance" is no setting`,
-		"analysis.tolerance=":                `is no setting`,
+		"tolerance":                          `"tolerance" is not a setting`,
+		"analysis.tolerance=":                `is not a setting`,
 		"analysis.tolerance=much":            "spec.analysis.tolerance",
 		"analysis.tolerances=1pp":            `unknown field "analysis.tolerances"`,
 		"analysis.startup=1m":                "analysis.startup",

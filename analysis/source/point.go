@@ -38,7 +38,7 @@ func Latest(series [][]Point, at time.Time, maxAge time.Duration) (Sample, error
 		return Sample{}, Empty()
 	}
 	if age := at.Sub(newest.At); age > maxAge {
-		return Sample{}, &MissingError{Reason: Stale, Message: fmt.Sprintf("the newest number is %s old; at most %s is taken", age.Truncate(time.Second), maxAge)}
+		return Sample{}, &MissingError{Reason: Stale, Message: fmt.Sprintf("the newest number is %s old; at most %s is accepted", age.Truncate(time.Second), maxAge)}
 	}
 	return Finite(newest.At, *newest.Value)
 }

@@ -40,7 +40,7 @@ func (o *logOptions) logger() (logr.Logger, error) {
 func (o *logOptions) loggerTo(w io.Writer) (logr.Logger, error) {
 	level, err := zapcore.ParseLevel(o.level)
 	if err != nil {
-		return logr.Logger{}, fmt.Errorf("--log-level: %q is none of debug, info, warn, error", o.level)
+		return logr.Logger{}, fmt.Errorf("--log-level: %q is not one of debug, info, warn, error", o.level)
 	}
 	var encoder zapcore.Encoder
 	switch o.format {
@@ -53,7 +53,7 @@ func (o *logOptions) loggerTo(w io.Writer) (logr.Logger, error) {
 		c.EncodeTime = zapcore.RFC3339TimeEncoder
 		encoder = zapcore.NewConsoleEncoder(c)
 	default:
-		return logr.Logger{}, fmt.Errorf("--log-format: %q is none of json, text", o.format)
+		return logr.Logger{}, fmt.Errorf("--log-format: %q is not one of json, text", o.format)
 	}
 	sink := zapcore.Lock(zapcore.AddSync(w))
 	// The same entry in a loop must not fill a disk: beyond 100 a second, each 100th is written.

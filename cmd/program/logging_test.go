@@ -77,8 +77,8 @@ func TestTheSameEntryInALoopIsWrittenOnceInAWhile(t *testing.T) {
 
 func TestFlagsOfTheLogThatMeanNothingAreRefused(t *testing.T) {
 	for want, o := range map[string]logOptions{
-		`--log-level: "loud" is none of debug, info, warn, error`: {level: "loud", format: "json"},
-		`--log-format: "xml" is none of json, text`:               {level: "info", format: "xml"},
+		`--log-level: "loud" is not one of debug, info, warn, error`: {level: "loud", format: "json"},
+		`--log-format: "xml" is not one of json, text`:               {level: "info", format: "xml"},
 	} {
 		if _, err := o.loggerTo(&bytes.Buffer{}); err == nil || err.Error() != want {
 			t.Errorf("error = %v, want %s", err, want)

@@ -63,7 +63,7 @@ func (o *admissionOptions) found(mapper meta.RESTMapper) (rollout.Admission, err
 		}
 		return a, nil
 	case !isPolicies:
-		return a, fmt.Errorf("--admission-mode: %q is none of %s, %s, %s", o.mode, rollout.AdmissionPolicies, rollout.AdmissionPoliciesV1beta1, rollout.AdmissionWebhook)
+		return a, fmt.Errorf("--admission-mode: %q is not one of %s, %s, %s", o.mode, rollout.AdmissionPolicies, rollout.AdmissionPoliciesV1beta1, rollout.AdmissionWebhook)
 	}
 	_, err := mapper.RESTMapping(admissionv1.SchemeGroupVersion.WithKind("MutatingAdmissionPolicy").GroupKind(), version)
 	if meta.IsNoMatchError(err) {

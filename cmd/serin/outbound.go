@@ -115,7 +115,7 @@ func (o *outboundOptions) policy() (p egress.Policy, err error) {
 	for _, text := range o.nodes {
 		address, err := netip.ParseAddr(text)
 		if err != nil {
-			return p, fmt.Errorf("--node-addresses: %q is no IP address", text)
+			return p, fmt.Errorf("--node-addresses: %q is not an IP address", text)
 		}
 		p.Refused = append(p.Refused, egress.OneAddress(address, "an address of a node"))
 	}

@@ -32,11 +32,11 @@ func (o *accessOptions) bind(flags *pflag.FlagSet) {
 func (o *accessOptions) options() (nginx.Access, error) {
 	out := nginx.Access{Restricted: o.restricted, APIServerPorts: o.ports}
 	if err := yaml.UnmarshalStrict([]byte(o.readers), &out.Readers); err != nil {
-		return out, fmt.Errorf("--proxy-readers: %q is no list of peers of a NetworkPolicy: %w", o.readers, err)
+		return out, fmt.Errorf("--proxy-readers: %q is not a list of peers of a NetworkPolicy: %w", o.readers, err)
 	}
 	for _, network := range o.networks {
 		if _, err := netip.ParsePrefix(network); err != nil {
-			return out, fmt.Errorf("--api-server-network: %q is no network; write it like 10.0.0.1/32", network)
+			return out, fmt.Errorf("--api-server-network: %q is not a network; write it like 10.0.0.1/32", network)
 		}
 		out.APIServer = append(out.APIServer, networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: network}})
 	}

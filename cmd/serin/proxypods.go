@@ -58,10 +58,10 @@ func (o *proxyPodOptions) options(image string, metrics bool) (nginx.Options, er
 		return out, fmt.Errorf("--proxy-replicas: %d must be at least 1", o.replicas)
 	}
 	if known := []string{"", "Always", "IfNotPresent", "Never"}; !slices.Contains(known, o.pullPolicy) {
-		return out, fmt.Errorf("--proxy-pull-policy: %q is none of %q", o.pullPolicy, known[1:])
+		return out, fmt.Errorf("--proxy-pull-policy: %q is not one of %q", o.pullPolicy, known[1:])
 	}
 	if known := []string{"auto", "true", "false"}; !slices.Contains(known, o.autoscaling) {
-		return out, fmt.Errorf("--proxy-autoscaling: %q is none of %q", o.autoscaling, known)
+		return out, fmt.Errorf("--proxy-autoscaling: %q is not one of %q", o.autoscaling, known)
 	}
 	if o.autoscaling == "true" || o.autoscaling == "auto" && metrics {
 		out.Autoscaling = &nginx.Autoscaling{CPUUtilization: o.targetCPU, IfPossible: o.autoscaling == "auto"}
@@ -98,7 +98,7 @@ func quantities(flag string, values map[string]string) (corev1.ResourceList, err
 	list := corev1.ResourceList{}
 	for name, value := range values {
 		if !slices.Contains(known, corev1.ResourceName(name)) {
-			return nil, fmt.Errorf("%s: %q is none of %v", flag, name, known)
+			return nil, fmt.Errorf("%s: %q is not one of %v", flag, name, known)
 		}
 		q, err := resource.ParseQuantity(value)
 		if err != nil || q.Sign() < 0 {

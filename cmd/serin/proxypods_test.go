@@ -53,13 +53,13 @@ func TestFlagsOfTheProxiesPods(t *testing.T) {
 				Tolerations: []corev1.Toleration{{Key: "edge", Operator: corev1.TolerationOpExists}}, Annotations: map[string]string{"a.b/c": "d"},
 			}},
 		},
-		"an autoscaling that is none": {args: []string{"--proxy-autoscaling=on"}, err: `--proxy-autoscaling: "on" is none of`},
+		"an autoscaling that is none": {args: []string{"--proxy-autoscaling=on"}, err: `--proxy-autoscaling: "on" is not one of`},
 		"pods with a field too many":  {args: []string{"--proxy-pods={labels: {a: b}}"}, err: `--proxy-pods: `},
 		"pods with replicas":          {args: []string{"--proxy-pods={replicas: 3}"}, err: "--proxy-replicas"},
 		"pods with a wrong toleration": {
-			args: []string{"--proxy-pods={tolerations: [{key: a, operator: In}]}"}, err: `--proxy-pods: tolerations[0]: the operator "In" is none of`,
+			args: []string{"--proxy-pods={tolerations: [{key: a, operator: In}]}"}, err: `--proxy-pods: tolerations[0]: the operator "In" is neither Equal nor Exists`,
 		},
-		"a pull policy that is none": {args: []string{"--proxy-pull-policy=never"}, err: `--proxy-pull-policy: "never" is none of ["Always" "IfNotPresent" "Never"]`},
+		"a pull policy that is none": {args: []string{"--proxy-pull-policy=never"}, err: `--proxy-pull-policy: "never" is not one of ["Always" "IfNotPresent" "Never"]`},
 		"NetworkPolicies": {
 			args: []string{`--proxy-readers=[{"podSelector":{"matchLabels":{"app":"prometheus"}}}]`, "--restrict-proxy-readers=shop", "--api-server-network=10.0.0.1/32", "--api-server-port=6443"},
 			want: nginx.Options{Image: "i", ClusterRole: "serin-proxy", Replicas: 2, Access: nginx.Access{
@@ -68,13 +68,13 @@ func TestFlagsOfTheProxiesPods(t *testing.T) {
 				APIServer: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.1/32"}}},
 			}},
 		},
-		"readers that are no peers": {args: []string{"--proxy-readers=[{pods: all}]"}, err: "--proxy-readers: \"[{pods: all}]\" is no list of peers of a NetworkPolicy"},
-		"a network that is none":    {args: []string{"--api-server-network=10.0.0.1"}, err: `--api-server-network: "10.0.0.1" is no network`},
+		"readers that are no peers": {args: []string{"--proxy-readers=[{pods: all}]"}, err: "--proxy-readers: \"[{pods: all}]\" is not a list of peers of a NetworkPolicy"},
+		"a network that is none":    {args: []string{"--api-server-network=10.0.0.1"}, err: `--api-server-network: "10.0.0.1" is not a network`},
 		"a port that is none":       {args: []string{"--api-server-port=0"}, err: "--api-server-port: 0 must be between 1 and 65535"},
 		"no proxy":                  {args: []string{"--proxy-replicas=0"}, err: "--proxy-replicas: 0 must be at least 1"},
 		"a quantity that is none":   {args: []string{"--proxy-requests=cpu=much"}, err: `--proxy-requests: cpu="much" is not a quantity`},
 		"a quantity below zero":     {args: []string{"--proxy-limits=memory=-1"}, err: `memory="-1" is not a quantity`},
-		"a resource without a name": {args: []string{"--proxy-limits=disk=1"}, err: `--proxy-limits: "disk" is none of`},
+		"a resource without a name": {args: []string{"--proxy-limits=disk=1"}, err: `--proxy-limits: "disk" is not one of`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o proxyPodOptions

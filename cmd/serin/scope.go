@@ -41,7 +41,7 @@ func (o *scopeOptions) check(flag string, namespaces []string) error {
 	}
 	for _, namespace := range namespaces {
 		if !slices.Contains(o.namespaces, namespace) {
-			return fmt.Errorf("--%s: %q is none of --watch-namespace", flag, namespace)
+			return fmt.Errorf("--%s: %q is not one of --watch-namespace", flag, namespace)
 		}
 	}
 	return nil

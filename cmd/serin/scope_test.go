@@ -17,7 +17,7 @@ func TestScopes(t *testing.T) {
 		"some namespaces":             {scopeOptions{namespaces: []string{"shop", "bank"}, clusterObjects: true}, []string{"bank"}, ""},
 		"these and nothing else":      {scopeOptions{namespaces: []string{"shop"}}, []string{"shop"}, ""},
 		"all namespaces, no cluster":  {scopeOptions{}, nil, "--cluster-objects: can be false only with --watch-namespace"},
-		"a namespace beyond the rest": {scopeOptions{namespaces: []string{"shop"}}, []string{"shop", "bank"}, `--secret-namespace: "bank" is none of --watch-namespace`},
+		"a namespace beyond the rest": {scopeOptions{namespaces: []string{"shop"}}, []string{"shop", "bank"}, `--secret-namespace: "bank" is not one of --watch-namespace`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.scope.check("secret-namespace", test.namespaces)

@@ -26,7 +26,7 @@ func apiError(ctx context.Context, verb string, err error) error {
 	}
 	unavailable, known := errors.AsType[*observe.UnavailableError](err)
 	if !known && errors.Is(err, context.DeadlineExceeded) {
-		return apierrors.NewTimeoutError("no traffic was told in time; ask for fewer resources, or again later", retryAfter)
+		return apierrors.NewTimeoutError("no traffic could be read in time; ask for fewer resources, or try again later", retryAfter)
 	}
 	message := "traffic could not be read; the log of serin metrics says why"
 	if known {

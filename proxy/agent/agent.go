@@ -267,7 +267,7 @@ func (a *Agent) drain(cause error) <-chan time.Time {
 		return a.Clock.After(0)
 	}
 	if err := a.tables.AskToClose(); err != nil {
-		a.Log.Error(err, "Clients are not asked to move on")
+		a.Log.Error(err, "Could not ask clients to reconnect")
 	}
 	now := a.Clock.Now()
 	return a.Clock.After(conf.LookupsForgotten(now).Add(a.Drain).Sub(now))

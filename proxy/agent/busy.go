@@ -72,5 +72,5 @@ func inProgress(status string) (int, error) {
 			return max(n-1, 0), err
 		}
 	}
-	return 0, errors.New("nginx does not say how many requests it has in progress")
+	return 0, errors.New("nginx does not report how many requests it has in progress")
 }

@@ -106,11 +106,11 @@ func (a *Agent) askToMove(ctx context.Context, previous *weights.Tables) {
 		return
 	}
 	if err := previous.AskToClose(); err != nil {
-		a.Log.Error(err, "Clients are not asked to move on")
+		a.Log.Error(err, "Could not ask clients to reconnect")
 		return
 	}
 	if err := a.awaitForgotten(ctx, a.Settle); err != nil {
-		a.Log.Error(err, "Not all clients were asked to move on")
+		a.Log.Error(err, "Could not ask all clients to reconnect")
 	}
 }
 
@@ -128,11 +128,11 @@ func (a *Agent) restart(ctx context.Context, backoff time.Duration) <-chan time.
 func (a *Agent) start(ctx context.Context, backoff time.Duration) <-chan time.Time {
 	a.renew = true
 	if err := a.replace(ctx, a.rendering); err != nil {
-		a.Log.Error(err, "nginx is not started")
+		a.Log.Error(err, "Could not start nginx")
 		return a.Clock.After(backoff)
 	}
 	if err := a.settle(a.split, a.rendering); err != nil {
-		a.Log.Error(err, "The live configuration is not noted")
+		a.Log.Error(err, "Could not store which configuration is live")
 	}
 	if served := a.status.served.Load(); served.Configuration != a.configuration { // it was live in the previous container, or with the previous agent
 		a.report(served.Message)
@@ -150,7 +150,7 @@ func (a *Agent) resume(ctx context.Context) <-chan time.Time {
 	if err == nil {
 		return nil
 	}
-	a.Log.Error(err, "What another agent left can't be adopted")
+	a.Log.Error(err, "Could not adopt what another agent left")
 	if !a.renew {
 		return nil
 	}

@@ -38,7 +38,7 @@ func (a *Agent) outlive() error {
 func (a *Agent) loadCounts() error {
 	err := a.counts.Load()
 	if err != nil && a.noted != nil {
-		a.Log.Error(err, "Counting begins anew")
+		a.Log.Error(err, "Counting starts again at zero")
 		return empty(string(a.Render.Dir), a.Render.Dir.State())
 	}
 	if err == nil && a.killed {

@@ -55,7 +55,7 @@ var errAnotherPod = errors.New("another pod answers")
 func Parse(body []byte, pod types.UID) (Served, error) {
 	var served Served
 	if err := json.Unmarshal(body, &served); err != nil {
-		return Served{}, fmt.Errorf("it does not say what it serves: %w", err)
+		return Served{}, fmt.Errorf("it does not report what it serves: %w", err)
 	}
 	if pod == "" || served.Pod != pod {
 		return Served{}, errAnotherPod

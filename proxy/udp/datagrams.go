@@ -120,7 +120,7 @@ func (d *Ports) Serve(listeners []conf.DatagramListener) {
 			continue
 		}
 		if err := errors.Join(port.close(), d.sockets.Close(socket)); err != nil {
-			d.log.Error(err, "A port is not closed in order", "address", socket.Address)
+			d.log.Error(err, "Could not close a port", "address", socket.Address)
 		}
 		delete(d.ports, socket)
 	}

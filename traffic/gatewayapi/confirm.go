@@ -56,9 +56,9 @@ func confirmParent(route *unstructured.Unstructured, parent map[string]any, said
 	case taken:
 		return traffic.ConfirmationGiven, ""
 	case heard:
-		return traffic.ConfirmationPending, fmt.Sprintf("%s has not said yet whether it takes generation %d", name, route.GetGeneration())
+		return traffic.ConfirmationPending, fmt.Sprintf("%s has not reported yet whether it accepts generation %d", name, route.GetGeneration())
 	default:
-		return traffic.ConfirmationPending, name + " has said nothing about it; look whether it exists and a controller serves it"
+		return traffic.ConfirmationPending, name + " has reported nothing about it; check that it exists and that a controller serves it"
 	}
 }
 

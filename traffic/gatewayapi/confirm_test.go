@@ -25,23 +25,23 @@ func TestWhatTheParentsOfARouteSay(t *testing.T) {
 		says            string
 	}{
 		"every parent takes it": {"{name: public}", "{" + public + "[" + taken + "]}", traffic.ConfirmationGiven, ""},
-		"no status":             {"{name: public}", "", traffic.ConfirmationPending, `Gateway "public" has said nothing about it`},
-		"an earlier generation": {"{name: public}", "{" + public + "[" + earlier + "]}", traffic.ConfirmationPending, "not said yet whether it takes generation 7"},
+		"no status":             {"{name: public}", "", traffic.ConfirmationPending, `Gateway "public" has reported nothing about it`},
+		"an earlier generation": {"{name: public}", "{" + public + "[" + earlier + "]}", traffic.ConfirmationPending, "not reported yet whether it accepts generation 7"},
 		"another parent's status": {
-			"{name: public}, {name: private}", "{" + public + "[" + taken + "]}", traffic.ConfirmationPending, `Gateway "private" has said nothing`,
+			"{name: public}, {name: private}", "{" + public + "[" + taken + "]}", traffic.ConfirmationPending, `Gateway "private" has reported nothing`,
 		},
 		"another listener's status": {
-			"{name: public, sectionName: https}", "{" + public + "[" + taken + "]}", traffic.ConfirmationPending, `Gateway "public" has said nothing`,
+			"{name: public, sectionName: https}", "{" + public + "[" + taken + "]}", traffic.ConfirmationPending, `Gateway "public" has reported nothing`,
 		},
 		"only one of the two conditions": {
-			"{name: public}", "{" + public + "[{type: Accepted, status: 'True', observedGeneration: 7}]}", traffic.ConfirmationPending, "not said yet",
+			"{name: public}", "{" + public + "[{type: Accepted, status: 'True', observedGeneration: 7}]}", traffic.ConfirmationPending, "not reported yet",
 		},
 		"it is refused": {
 			"{name: public}", "{" + public + "[{type: Accepted, status: 'False', reason: NoMatchingListenerHostname, message: no listener, observedGeneration: 7}]}",
 			traffic.ConfirmationRefused, `Gateway "public" (example.com/gw) says Accepted=False, NoMatchingListenerHostname: no listener`,
 		},
 		"it was refused before": {
-			"{name: public}", "{" + public + "[{type: Accepted, status: 'False', observedGeneration: 6}]}", traffic.ConfirmationPending, "not said yet",
+			"{name: public}", "{" + public + "[{type: Accepted, status: 'False', observedGeneration: 6}]}", traffic.ConfirmationPending, "not reported yet",
 		},
 		"a reference is refused": {
 			"{name: public}", "{" + public + "[{type: Accepted, status: 'True', observedGeneration: 7}, {type: ResolvedRefs, status: 'False', reason: BackendNotFound, observedGeneration: 7}]}",
@@ -64,10 +64,10 @@ func TestWhatTheParentsOfARouteSay(t *testing.T) {
 		"another port of the Service": {
 			"{group: '', kind: Service, name: website, port: 80}",
 			"{parentRef: {group: '', kind: Service, name: website, port: 81}, controllerName: mesh, conditions: [" + taken + "]}",
-			traffic.ConfirmationPending, `Service "website" has said nothing`,
+			traffic.ConfirmationPending, `Service "website" has reported nothing`,
 		},
 		"no parent":                  {"", "", traffic.ConfirmationRefused, "spec.parentRefs is empty"},
-		"a status that is no object": {"{name: public}", "1, {parentRef: 2, conditions: [3]}", traffic.ConfirmationPending, "has said nothing"},
+		"a status that is no object": {"{name: public}", "1, {parentRef: 2, conditions: [3]}", traffic.ConfirmationPending, "has reported nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

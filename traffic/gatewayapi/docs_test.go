@@ -30,17 +30,17 @@ var refused = map[string]struct {
 		fixture: named(`[]`), says: "did not serve HTTPRoute", served: without(kindHTTPRoute),
 	},
 	"a VirtualService in `routes`": {
-		fixture: parts(split(`routes: [{kind: VirtualService, name: website}]`), services), says: "VirtualService/website is no route of the Gateway API",
+		fixture: parts(split(`routes: [{kind: VirtualService, name: website}]`), services), says: "VirtualService/website is not a route of the Gateway API",
 	},
 	"a port whose kind of route the cluster does not serve": {
 		fixture: parts(split(""), services), says: "port 80 needs a HTTPRoute", served: without(kindHTTPRoute),
 	},
 	"a route of another user with the root Service as its parent": {
 		fixture: parts(split(""), services, strings.Replace(route(kindHTTPRoute, `[{backendRefs: [{name: website, port: 80}]}]`), "{name: public}", `{group: "", kind: Service, name: website}`, 1)),
-		says:    `HTTPRoute "website" leads the traffic of Service "website" already`,
+		says:    `HTTPRoute "website" already routes the traffic of Service "website"`,
 	},
 	"a BackendTLSPolicy for the root Service and not for a backend": {
-		fixture: parts(named(plain), policy("website"), policy("website-stable")), says: `would not hold for Service "website-canary"`,
+		fixture: parts(named(plain), policy("website"), policy("website-stable")), says: `would not apply to Service "website-canary"`,
 	},
 	"more than 16 references in a rule": {
 		fixture: named(`[{backendRefs: [{name: website, port: 80}` + strings.Repeat(", {name: other, port: 80}", 15) + `]}]`), says: "would have 17 backendRefs; the Gateway API allows 16",
@@ -109,7 +109,7 @@ var refused = map[string]struct {
 		fixture: parts(mirrored(plain), gateway, class("{name: HTTPRouteRequestMirror}")), says: `GatewayClass "public" of Gateway "public" does not list HTTPRouteRequestPercentageMirror`,
 	},
 	"a rule with 16 filters and `mirror`": {
-		fixture: mirrored(`[{filters: [` + strings.TrimSuffix(strings.Repeat("{type: ExtensionRef}, ", 16), ", ") + `], backendRefs: [{name: website, port: 80}]}]`), says: "has no room for that of the mirror",
+		fixture: mirrored(`[{filters: [` + strings.TrimSuffix(strings.Repeat("{type: ExtensionRef}, ", 16), ", ") + `], backendRefs: [{name: website, port: 80}]}]`), says: "has no room for the mirror's filter",
 	},
 	"a route whose record would be larger than 128 KiB": {
 		fixture: named(`[{future: "` + strings.Repeat("x", maxRecord) + `", backendRefs: [{name: website, port: 80}]}]`), says: "too many to be remembered",

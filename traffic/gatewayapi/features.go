@@ -148,7 +148,7 @@ func (o *observer) policies(ctx context.Context) error {
 	}
 	for i := range policies {
 		for _, name := range bare {
-			o.problems = append(o.problems, traffic.Unsupported("%s %q is for Service %q and would not hold for Service %q; add that to its spec.targetRefs",
+			o.problems = append(o.problems, traffic.Unsupported("%s %q is for Service %q and would not apply to Service %q; add that to its spec.targetRefs",
 				kindTLSPolicy, policies[i].GetName(), o.target.Resolved.Root, name))
 		}
 	}

@@ -57,7 +57,7 @@ func (r *renderer) mirrored(rule map[string]any) (map[string]any, error) {
 	changed := copyOf(rule)
 	filters := append(objectsOf(changed[fieldFilters]), mirrorFilter(*to, r.split.Mirror.Percent))
 	if len(filters) > maxFilters {
-		return nil, errors.New("filters: has no room for that of the mirror; remove one")
+		return nil, errors.New("filters: has no room for the mirror's filter; remove one")
 	}
 	changed[fieldFilters] = listOf(filters)
 	return changed, nil

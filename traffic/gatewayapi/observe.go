@@ -176,7 +176,7 @@ func (o *observer) conflicts(ctx context.Context) error {
 		}
 		for i := range list {
 			if live := &list[i]; len(splitOf(live)) == 0 {
-				o.problems = append(o.problems, traffic.Unsupported("%s %q leads the traffic of Service %q already; name it in %s",
+				o.problems = append(o.problems, traffic.Unsupported("%s %q already routes the traffic of Service %q; name it in %s",
 					live.GetKind(), live.GetName(), o.target.Resolved.Root, traffic.FieldRoutes))
 			}
 		}

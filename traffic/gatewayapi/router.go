@@ -191,7 +191,7 @@ func (r *Router) checkServed(split traffic.Split, root *corev1.Service) []traffi
 	for _, route := range split.Routes {
 		switch _, served := r.options.Served.Kinds[route.Kind]; {
 		case !slices.Contains(routeKinds, route.Kind):
-			problems = append(problems, traffic.Unsupported("%s: %s is no route of the Gateway API; name one of %s", traffic.FieldRoutes, route, strings.Join(routeKinds, ", ")))
+			problems = append(problems, traffic.Unsupported("%s: %s is not a route of the Gateway API; name one of %s", traffic.FieldRoutes, route, strings.Join(routeKinds, ", ")))
 		case !served:
 			problems = append(problems, traffic.Unsupported("%s: this cluster did not serve %s when the operator started; %s", traffic.FieldRoutes, route.Kind, install))
 		}

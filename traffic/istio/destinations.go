@@ -60,7 +60,7 @@ func parseDestinations(list []any) ([]destination, error) {
 	for _, item := range list {
 		entry, ok := item.(map[string]any)
 		if !ok {
-			return nil, errors.New("a destination of the route is no object")
+			return nil, errors.New("a destination of the route is not an object")
 		}
 		to, _ := entry["destination"].(map[string]any)
 		port, _ := to["port"].(map[string]any)

@@ -31,7 +31,7 @@ func limit(blocks []any, sets []traffic.Match) ([]any, error) {
 	for _, b := range blocks {
 		own, ok := b.(block)
 		if !ok {
-			return nil, errors.New("a match of the route is no object")
+			return nil, errors.New("a match of the route is not an object")
 		}
 		for _, set := range sets {
 			both, possible, err := intersect(own, set)

@@ -162,7 +162,7 @@ func (r *Router) Check(split traffic.Split, services map[string]*corev1.Service)
 	problems = append(problems, routes.CheckName(split)...)
 	for _, route := range split.Routes {
 		if route.Kind != kindVirtualService {
-			add("%s: %s is no route of Istio; name a VirtualService, or choose the router gatewayAPI", traffic.FieldRoutes, route)
+			add("%s: %s is not a route of Istio; name a VirtualService, or choose the router gatewayAPI", traffic.FieldRoutes, route)
 		}
 	}
 	for _, m := range split.Matches {

@@ -63,10 +63,10 @@ var members = []member{
 // can. What a namespace announces counts only while there is no pod to look at.
 func Refusal(pods []corev1.Pod, namespace Namespace) string {
 	for _, m := range members {
-		how := "its pods are part of it"
+		how := "its pods are part of the mesh"
 		found := slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return m.has(pod) && (m.strict == nil || m.strict(pod, namespace)) })
 		if len(pods) == 0 {
-			how, found = "its namespace has its pods taken in", m.announces(namespace)
+			how, found = "its namespace adds its pods to the mesh", m.announces(namespace)
 		}
 		if !found {
 			continue

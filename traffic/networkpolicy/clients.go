@@ -30,8 +30,8 @@ func (f Facts) clients() (policies []*networkingv1.NetworkPolicy, refusals []str
 			case app && !proxies:
 				lacking = append(lacking, l.port())
 			case proxies && !app && limit.Namespace == f.Namespace:
-				refusals = append(refusals, fmt.Sprintf("NetworkPolicy %q lets pods send to the proxies, which have the label %s, and not to the pods of Service %q; "+
-					"except pods with that label from where it lets them send to", limit.Name, text(proxy.Labels), f.Root.Name))
+				refusals = append(refusals, fmt.Sprintf("NetworkPolicy %q lets pods send to the proxies, which have the label %s, but not to the pods of Service %q; "+
+					"exclude pods with that label from the peers of its egress rules", limit.Name, text(proxy.Labels), f.Root.Name))
 			}
 		}
 		if len(lacking) > 0 {

@@ -206,15 +206,15 @@ func TestWhatIsRefused(t *testing.T) {
 	}{
 		"a policy opens the proxies and not the app": {
 			[]*networkingv1.NetworkPolicy{inside, policy(t, "rest", `{podSelector: {matchExpressions: [{key: app, operator: NotIn, values: [web]}]}, policyTypes: [Ingress], ingress: [{}]}`)},
-			`NetworkPolicy "rest" selects the proxies, which have the label {"serin.dev/proxy":"web"}, and lets clients reach them that may not reach the app; have it select no pods with that label`,
+			`NetworkPolicy "rest" selects the proxies, which have the label {"serin.dev/proxy":"web"}, and lets clients that may not reach the app reach them; have it select no pods with that label`,
 		},
 		"the versions have different clients": {
 			[]*networkingv1.NetworkPolicy{inside, policy(t, "first", `{podSelector: {matchLabels: {version: "1"}}, policyTypes: [Ingress], ingress: [{from: [{podSelector: {matchLabels: {app: db}}}]}]}`)},
-			`the NetworkPolicies of namespace "shop" let other clients reach pods of Service "web" than pods of Service "web", and behind proxies both have the same clients; give both the labels that the same policies select`,
+			`the NetworkPolicies of namespace "shop" let different clients reach pods of Service "web" and pods of Service "web", but behind proxies both have the same clients; label both so that the same policies select them`,
 		},
 		"clients may send to all but the app": {
 			[]*networkingv1.NetworkPolicy{policy(t, "clients", `{podSelector: {matchLabels: {app: client}}, policyTypes: [Egress], egress: [{to: [{podSelector: {matchExpressions: [{key: app, operator: NotIn, values: [web]}]}}]}]}`)},
-			`NetworkPolicy "clients" lets pods send to the proxies, which have the label {"serin.dev/proxy":"web"}, and not to the pods of Service "web"; except pods with that label from where it lets them send to`,
+			`NetworkPolicy "clients" lets pods send to the proxies, which have the label {"serin.dev/proxy":"web"}, but not to the pods of Service "web"; exclude pods with that label from the peers of its egress rules`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

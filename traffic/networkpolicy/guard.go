@@ -93,8 +93,8 @@ func (f Facts) toApp() (apps []admission, refusals []string) {
 				common, of = a, s.Name
 			}
 			if !common.same(a) {
-				refusals = append(refusals, fmt.Sprintf("the NetworkPolicies of namespace %q let other clients reach pods of Service %q than pods of Service %q, "+
-					"and behind proxies both have the same clients; give both the labels that the same policies select", f.Namespace, of, s.Name))
+				refusals = append(refusals, fmt.Sprintf("the NetworkPolicies of namespace %q let different clients reach pods of Service %q and pods of Service %q, "+
+					"but behind proxies both have the same clients; label both so that the same policies select them", f.Namespace, of, s.Name))
 			}
 			return false
 		})
@@ -159,7 +159,7 @@ func (f Facts) widened(apps []admission) (refusals []string) {
 		proxies := f.admission(proxy, l.Number, l.Protocol)
 		for _, peers := range slices.Sorted(maps.Keys(proxies)) {
 			if _, found := apps[i][peers]; !found && proxies[peers].policy != "" {
-				refusals = append(refusals, fmt.Sprintf("NetworkPolicy %q selects the proxies, which have the label %s, and lets clients reach them that may not reach the app; "+
+				refusals = append(refusals, fmt.Sprintf("NetworkPolicy %q selects the proxies, which have the label %s, and lets clients that may not reach the app reach them; "+
 					"have it select no pods with that label", proxies[peers].policy, text(proxy.Labels)))
 			}
 		}

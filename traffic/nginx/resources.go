@@ -30,7 +30,7 @@ func resourcesOf(split *splitv1.TrafficSplit, operators corev1.ResourceRequireme
 			case quantity.Sign() < 0:
 				return operators, fmt.Errorf("%s: %s is below 0; correct it", traffic.FieldProxyResources, name)
 			case !slices.Contains([]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}, name):
-				return operators, fmt.Errorf("%s: %.40q is no resource of a proxy; name cpu, memory or ephemeral-storage", traffic.FieldProxyResources, name)
+				return operators, fmt.Errorf("%s: %.40q is not a resource of a proxy; name cpu, memory or ephemeral-storage", traffic.FieldProxyResources, name)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func TestResourcesOfOneSplitsProxies(t *testing.T) {
 		{name: "only a limit", text: `{"limits":{"memory":"1Gi"}}`, want: corev1.ResourceRequirements{Limits: memory("1Gi")}},
 		{name: "claims", text: `{"claims":[{"name":"gpu"}]}`, want: DefaultResources(), says: "a proxy takes none"},
 		{name: "below 0", text: `{"limits":{"memory":"-1"}}`, want: DefaultResources(), says: "memory is below 0"},
-		{name: "another resource", text: `{"limits":{"gpu":"1"}}`, want: DefaultResources(), says: `"gpu" is no resource of a proxy`},
+		{name: "another resource", text: `{"limits":{"gpu":"1"}}`, want: DefaultResources(), says: `"gpu" is not a resource of a proxy`},
 		{name: "a request above the limit", text: `{"requests":{"cpu":"2"},"limits":{"cpu":"1"}}`, want: DefaultResources(), says: "more cpu than its limit"},
 	}
 	for _, test := range tests {

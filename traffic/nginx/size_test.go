@@ -185,7 +185,7 @@ func TestPodsOfOneSplitsProxies(t *testing.T) {
 		`imagePullSecrets: [A]`:                               "imagePullSecrets: ",
 		`tolerations: [{}]`:                                   "tolerations[0]: without a key",
 		`tolerations: [{key: a, operator: Exists, value: b}]`: "takes no value",
-		`tolerations: [{key: a, effect: Never}]`:              "is none of NoSchedule",
+		`tolerations: [{key: a, effect: Never}]`:              "is not one of NoSchedule",
 		`tolerations: [{key: a, tolerationSeconds: 1}]`:       "takes the effect NoExecute",
 		`tolerations: [{key: "a b", value: c}]`:               "is not the key of a taint",
 		`tolerations: [{key: a, value: "b c"}]`:               "is not the value of a taint",

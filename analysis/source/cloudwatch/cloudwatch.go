@@ -156,7 +156,7 @@ func (m *measurer) missing(err error) error {
 		return fetch.Status(http.StatusBadRequest)
 	}
 	if _, ok := errors.AsType[*smithy.DeserializationError](err); ok {
-		return source.Wrong("is none of CloudWatch's")
+		return source.Wrong("is not in the format of CloudWatch")
 	}
 	return m.caller.Missing(err)
 }

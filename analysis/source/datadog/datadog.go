@@ -65,7 +65,7 @@ func (q Query) read(got answer, at time.Time) (source.Sample, error) {
 	case got.Status == "error" || got.Error != "":
 		return source.Sample{}, &source.MissingError{Reason: source.Rejected, Message: "Datadog does not accept the query; try it there"}
 	case got.Status != "ok":
-		return source.Sample{}, source.Wrong("is none of Datadog's")
+		return source.Sample{}, source.Wrong("is not in the format of Datadog")
 	}
 	return source.Latest(got.points(), at, q.Window)
 }

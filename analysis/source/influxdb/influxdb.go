@@ -118,7 +118,7 @@ func (c columns) point(row []string) (table string, p source.Point, err error) {
 		return "", p, source.Wrong("has no columns _time and _value; end the query so that it keeps them")
 	}
 	if p.At, err = time.Parse(time.RFC3339Nano, row[c.time]); err != nil {
-		return "", p, source.Wrong("has a _time that is none")
+		return "", p, source.Wrong("has a _time that is not a time")
 	}
 	table = strconv.Itoa(c.tables)
 	if c.table >= 0 {
@@ -129,7 +129,7 @@ func (c columns) point(row []string) (table string, p source.Point, err error) {
 	}
 	value, err := strconv.ParseFloat(row[c.value], 64)
 	if err != nil {
-		return "", p, &source.MissingError{Reason: source.NotANumber, Message: "the answer has a _value that is no number"}
+		return "", p, &source.MissingError{Reason: source.NotANumber, Message: "the answer has a _value that is not a number"}
 	}
 	p.Value = &value
 	return table, p, nil

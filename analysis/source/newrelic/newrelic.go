@@ -76,7 +76,7 @@ func read(got answer, at time.Time) (source.Sample, error) {
 	case len(got.Errors) > 0:
 		return source.Sample{}, &source.MissingError{Reason: source.Rejected, Message: "New Relic does not accept the query; try it there"}
 	case account == nil || account.NRQL == nil:
-		return source.Sample{}, source.Wrong("is none of New Relic's")
+		return source.Sample{}, source.Wrong("is not in the format of New Relic")
 	}
 	return one(account.NRQL.Results, at)
 }

@@ -65,9 +65,9 @@ func parse(query string) (parser.Expr, error) {
 	}
 	var list parser.ParseErrors
 	if errors.As(err, &list) && len(list) > 0 {
-		return nil, fmt.Errorf("is no PromQL at character %d; correct it", int(list[0].PositionRange.Start)+1)
+		return nil, fmt.Errorf("is not PromQL at character %d; correct it", int(list[0].PositionRange.Start)+1)
 	}
-	return nil, errors.New("is no PromQL; correct it")
+	return nil, errors.New("is not PromQL; correct it")
 }
 
 // fill puts the arguments into the matchers of a selector, and confines it.
@@ -135,7 +135,7 @@ func number(query string, s Scope) (string, error) {
 	case parser.ValueTypeScalar, parser.ValueTypeVector:
 		return expr.String(), nil
 	default:
-		return "", fmt.Errorf("gives a %s and no number; use a function over it, such as rate or max_over_time", parser.DocumentedType(expr.Type()))
+		return "", fmt.Errorf("gives a %s, not a number; use a function over it, such as rate or max_over_time", parser.DocumentedType(expr.Type()))
 	}
 }
 

@@ -51,8 +51,8 @@ func TestArgumentsBecomeLabelValuesAndQueriesStayInTheirNamespace(t *testing.T) 
 
 func TestQueriesThatAreRefusedSayWhatToDo(t *testing.T) {
 	for name, test := range map[string]struct{ query, want string }{
-		"no PromQL":                             {`sum(`, "is no PromQL at character"},
-		"nothing":                               {``, "is no PromQL"},
+		"no PromQL":                             {`sum(`, "is not PromQL at character"},
+		"nothing":                               {``, "is not PromQL"},
 		"an argument that is not declared":      {`up{x="{{args.absent}}"}`, "label x: there is no argument absent; declare it in args"},
 		"an argument in an expression":          {`up{x=~"{{args.service}}"}`, "label x: an argument can't be part of a regular expression; use = or !="},
 		"an argument in a negative expression":  {`up{x!~"{{args.service}}"}`, "label x: an argument can't be part of a regular expression"},
@@ -61,12 +61,12 @@ func TestQueriesThatAreRefusedSayWhatToDo(t *testing.T) {
 		"an argument in a grouping":             {`sum by ("{{args.service}}") (up)`, "an argument can only be the value of a label matcher"},
 		"an argument in a matching":             {`a / on ("{{args.service}}") b`, "an argument can only be the value of a label matcher"},
 		"an argument as the name of a label":    {`up{"{{args.service}}"="x"}`, "an argument can only be the value of a label matcher"},
-		"an argument as a number":               {`up > {{args.service}}`, "is no PromQL at character"},
+		"an argument as a number":               {`up > {{args.service}}`, "is not PromQL at character"},
 		"something else between the braces":     {`up{x="{{service}}"}`, "what is between {{ and }} is not args.NAME"},
 		"braces that do not close":              {`up{x="{{args.service"}`, "what is between {{ and }} is not args.NAME"},
-		"samples of a stretch of time":          {`up[5m]`, "gives a range vector and no number"},
-		"a string":                              {`"x"`, "gives a string and no number"},
-		"a function that the server may not do": {`limitk(1, up)`, "is no PromQL"},
+		"samples of a stretch of time":          {`up[5m]`, "gives a range vector, not a number"},
+		"a string":                              {`"x"`, "gives a string, not a number"},
+		"a function that the server may not do": {`limitk(1, up)`, "is not PromQL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := number(test.query, scope)

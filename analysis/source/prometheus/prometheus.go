@@ -65,7 +65,7 @@ func (m *Measurer) connect(ctx context.Context, client *http.Client) (promv1.API
 	client.Transport = headers{next: client.Transport, token: token, userAgent: m.caller.UserAgent}
 	connection, err := api.NewClient(api.Config{Address: m.query.Address, Client: client})
 	if err != nil {
-		return nil, &source.MissingError{Reason: source.Refused, Message: "address: is no URL; correct it"}
+		return nil, &source.MissingError{Reason: source.Refused, Message: "address: is not a URL; correct it"}
 	}
 	return promv1.NewAPI(connection), nil
 }
@@ -100,7 +100,7 @@ func (m *Measurer) instant(ctx context.Context, server promv1.API, at time.Time)
 		case len(v) == 0:
 			return source.Sample{}, source.Empty()
 		case v[0] == nil || v[0].Histogram != nil:
-			return source.Sample{}, source.Wrong("is a histogram; use a function that makes a number of it")
+			return source.Sample{}, source.Wrong("is a histogram; use a function that turns it into a number")
 		}
 		return source.Finite(v[0].Timestamp.Time(), float64(v[0].Value))
 	default:
@@ -176,10 +176,10 @@ func (m *Measurer) missing(err error) error {
 	case promv1.ErrTimeout, promv1.ErrCanceled:
 		return &source.MissingError{Reason: source.Timeout, Message: "the server gave up: the query takes too long"}
 	case promv1.ErrServer:
-		return &source.MissingError{Reason: source.Unavailable, Message: "the server is in trouble"}
+		return &source.MissingError{Reason: source.Unavailable, Message: "the server reports an error of its own"}
 	case promv1.ErrClient:
-		return &source.MissingError{Reason: source.Rejected, Message: "the server does not take the request; check the address and the credentials"}
+		return &source.MissingError{Reason: source.Rejected, Message: "the server does not accept the request; check the address and the credentials"}
 	default:
-		return source.Wrong("is none of a Prometheus, or a redirect; write the final address of the server")
+		return source.Wrong("is not in the format of Prometheus, or is a redirect; write the final address of the server")
 	}
 }

@@ -234,7 +234,7 @@ func TestQueriesThatAreNeverSentNameTheField(t *testing.T) {
 		"a password":               {func(q *Query) { q.Address = "http://a:b@c" }, "address: "},
 		"no query":                 {func(q *Query) { q.PromQL = "" }, "needs exactly one of query and counters"},
 		"both":                     {func(q *Query) { q.Counters = &Counters{Requests: "a"} }, "needs exactly one of query and counters"},
-		"a query that is none":     {func(q *Query) { q.PromQL = "(" }, "query: is no PromQL"},
+		"a query that is none":     {func(q *Query) { q.PromQL = "(" }, "query: is not PromQL"},
 		"no counters":              {func(q *Query) { q.PromQL, q.Counters = "", &Counters{Failures: "a"} }, "counters: need requests or latency"},
 		"a rate of counters":       {func(q *Query) { q.PromQL, q.Counters = "", &Counters{Requests: "rate(a[1m])"} }, "counters.requests: is more than a selector"},
 		"failures that are a rate": {func(q *Query) { q.PromQL, q.Counters = "", &Counters{Requests: "a", Failures: "rate(a[1m])"} }, "counters.failures: is more"},

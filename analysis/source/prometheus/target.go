@@ -206,7 +206,7 @@ func (t *target) histogram() (*analysis.Histogram, error) {
 // whole is the value of a counter of requests.
 func whole(v float64) (int64, error) {
 	if !(v >= 0 && v <= analysis.MaxCount) || v != math.Trunc(v) {
-		return 0, &source.MissingError{Reason: source.NotANumber, Message: "a counter is no whole number from 0 to 2^53; select counters of requests"}
+		return 0, &source.MissingError{Reason: source.NotANumber, Message: "a counter is not a whole number from 0 to 2^53; select counters of requests"}
 	}
 	return int64(v), nil
 }

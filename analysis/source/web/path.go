@@ -28,7 +28,7 @@ func newPath(text string) (path, error) {
 	}
 	parsed, err := jsonpath.Parse("path", text)
 	if err != nil {
-		return path{}, errors.New("is no JSONPath; write one such as {.data.value}")
+		return path{}, errors.New("is not a JSONPath; write one such as {.data.value}")
 	}
 	if len(parsed.Root.Nodes) != 1 {
 		return path{}, errors.New("must be one path without text around it, such as {.data.value}")
@@ -116,5 +116,5 @@ func numberIn(v reflect.Value) (float64, error) {
 			return n, nil
 		}
 	}
-	return 0, &source.MissingError{Reason: source.NotANumber, Message: "the path leads to something that is no number"}
+	return 0, &source.MissingError{Reason: source.NotANumber, Message: "the path leads to something that is not a number"}
 }

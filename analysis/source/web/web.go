@@ -127,7 +127,7 @@ var taken = map[string]bool{
 func (h Header) validate() error {
 	switch {
 	case !httpguts.ValidHeaderFieldName(h.Name):
-		return errors.New("name: is no name of a header; correct it")
+		return errors.New("name: is not the name of a header; correct it")
 	case taken[http.CanonicalHeaderKey(h.Name)]:
 		return fmt.Errorf("name: %s is set by Serin; remove it", http.CanonicalHeaderKey(h.Name))
 	case !httpguts.ValidHeaderFieldValue(h.Value):

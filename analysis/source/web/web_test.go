@@ -114,7 +114,7 @@ func TestQueriesThatAreNeverSentNameTheField(t *testing.T) {
 		"another protocol":          {func(q *Query) { q.URL = "file:///etc/passwd" }, "url: "},
 		"an argument as the host":   {func(q *Query) { q.URL = "http://{{args.x}}/" }, "url: an argument can only be in the path or the query"},
 		"no path":                   {func(q *Query) { q.JSONPath = "" }, "jsonPath: "},
-		"a path that is none":       {func(q *Query) { q.JSONPath = "{.a[" }, "jsonPath: is no JSONPath"},
+		"a path that is none":       {func(q *Query) { q.JSONPath = "{.a[" }, "jsonPath: is not a JSONPath"},
 		"two paths":                 {func(q *Query) { q.JSONPath = "{.a}{.b}" }, "jsonPath: must be one path"},
 		"text around it":            {func(q *Query) { q.JSONPath = "{.a} ms" }, "jsonPath: must be one path"},
 		"everything below":          {func(q *Query) { q.JSONPath = "{..a}" }, "jsonPath: can't contain .."},

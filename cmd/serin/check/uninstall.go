@@ -74,11 +74,11 @@ func (o uninstallOptions) run(ctx context.Context, objects restorables, out io.W
 	})
 	switch {
 	case err != nil && !wait.Interrupted(err):
-		return fmt.Errorf("it is not known what is left to restore: %w", err)
+		return fmt.Errorf("what is left to restore is not known: %w", err)
 	case len(left.objects)+len(left.paused) > 0:
 		return errors.New(o.refusal(left))
 	case err != nil:
-		return fmt.Errorf("after %s it is not known what is left to restore: %w", o.timeout, err)
+		return fmt.Errorf("after %s what is left to restore is not known: %w", o.timeout, err)
 	}
 	_, err = fmt.Fprintln(out, "Nothing is left to restore.")
 	return err
@@ -93,11 +93,11 @@ func (o uninstallOptions) refusal(left leftovers) string {
 		fmt.Fprintf(&b, "Delete these objects, and wait until they are gone:\n%s", o.deletion())
 	}
 	if len(left.paused) > 0 {
-		fmt.Fprintf(&b, "Paused on a version that was not released to its end:\n%s", list(left.paused, paused.String))
-		b.WriteString("Set the image back unless it is to be rolled out, and let each of them go on:\n  kubectl --namespace NAMESPACE rollout resume deployment/NAME\n")
+		fmt.Fprintf(&b, "Paused on a version whose release did not end:\n%s", list(left.paused, paused.String))
+		b.WriteString("Revert the image unless you want to roll it out, and resume each of them:\n  kubectl --namespace NAMESPACE rollout resume deployment/NAME\n")
 	}
 	fmt.Fprintf(&b, "Then uninstall again. To keep Serin instead, tell Helm so before the next upgrade:\n  helm rollback %s %d --namespace %s\n", o.release, o.revision, o.namespace)
-	b.WriteString("To install Serin again in the middle of releases, uninstall with --no-hooks: proxies serve on, and the next operator goes on.")
+	b.WriteString("To install Serin again in the middle of releases, uninstall with --no-hooks: the proxies keep serving, and the next operator continues.")
 	return b.String()
 }
 

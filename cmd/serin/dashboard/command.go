@@ -122,7 +122,7 @@ func (o *options) login(ctx context.Context) (*login.Login, error) {
 		return nil, fmt.Errorf("--session-keys-file: %w", err)
 	}
 	if o.duration <= 0 {
-		return nil, fmt.Errorf("--session-duration: %s is no time; give one such as 12h", o.duration)
+		return nil, fmt.Errorf("--session-duration: %s is not a time; give one such as 12h", o.duration)
 	}
 	cluster := &rest.Config{Host: o.apiServer, TLSClientConfig: rest.TLSClientConfig{CAFile: o.caFile}}
 	provider, err := o.provider()
@@ -143,7 +143,7 @@ func (o *options) provider() (*login.Provider, error) {
 	}
 	u, err := url.Parse(o.issuer)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("--oidc-issuer-url: %q is no URL such as https://sso.example.org", o.issuer)
+		return nil, fmt.Errorf("--oidc-issuer-url: %q is not a URL such as https://sso.example.org", o.issuer)
 	}
 	name := o.name
 	if name == "" {

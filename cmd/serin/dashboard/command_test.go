@@ -23,7 +23,7 @@ func TestFlagsThatWouldNotServeAreRefused(t *testing.T) {
 		{valid + " --token-login --url=http://serin.example.org/", "has to begin with https"},
 		{valid + " --token-login --session-keys-file=" + short, "--session-keys-file: the keys of sessions in " + short + ": key 1 has 6 characters"},
 		{valid + " --token-login --session-keys-file=/none", "--session-keys-file: read the keys"},
-		{valid + " --token-login --session-duration=0s", "--session-duration: 0s is no time"},
+		{valid + " --token-login --session-duration=0s", "--session-duration: 0s is not a time"},
 		{valid + " --oidc-issuer-url=http://sso.example.org --oidc-client-id=serin", "--oidc-issuer-url:"},
 		{valid + " --oidc-issuer-url=https://sso.example.org", "missing [oidc-client-id]"},
 		{valid + " --token-login --tls-cert-file=/none/tls.crt --tls-private-key-file=/none/tls.key --bind-address=127.0.0.1:0", "--tls-cert-file:"},

@@ -97,6 +97,6 @@ func newExporter(ctx context.Context, roots *x509.CertPool) (sdktrace.SpanExport
 		}
 		return otlptracehttp.New(ctx, options...)
 	default:
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is none of grpc, http/protobuf", protocol)
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is not one of grpc, http/protobuf", protocol)
 	}
 }

@@ -117,7 +117,7 @@ func (o *options) bind(flags *pflag.FlagSet) {
 func (o *options) run(ctx context.Context) error {
 	build, known := sources[o.source]
 	if !known {
-		return fmt.Errorf("--source: %q is none of %s", o.source, strings.Join(slices.Sorted(maps.Keys(sources)), ", "))
+		return fmt.Errorf("--source: %q is not one of %s", o.source, strings.Join(slices.Sorted(maps.Keys(sources)), ", "))
 	}
 	clients, err := newClients()
 	if err != nil {

@@ -32,7 +32,7 @@ func TestAPrometheusIsChosenByFlags(t *testing.T) {
 		{"an own profile that can't be", "--prometheus-profile-file=" + bad + " " + address, "--prometheus-profile-file: views: empty; add at least one place of measurement"},
 		{"no profile", address, "--prometheus-profile: give it or --prometheus-profile-file"},
 		{"a profile that there is not", "--prometheus-profile=x " + address, `--prometheus-profile: "x"; give one of envoy-gateway, istio, linkerd, nginx, traefik, or a file of your own`},
-		{"no address", "--prometheus-profile=istio", "--prometheus-address: is no URL of http or https; write it like http://prometheus.monitoring:9090"},
+		{"no address", "--prometheus-profile=istio", "--prometheus-address: is not an http or https URL; write it like http://prometheus.monitoring:9090"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			parts := sourceParts{Inventory: inventory.NewStore(), Clock: clock.RealClock{}}

@@ -17,7 +17,7 @@ import (
 // MaxBody is the most bytes that are read of one answer: some two hundred thousand series.
 const MaxBody = 64 << 20
 
-var errTooLong = errors.New("the answer of the store of metrics is too long; narrow down what it is asked for")
+var errTooLong = errors.New("the answer of the metrics store is too long; ask for fewer resources, or have the store keep fewer series")
 
 // Server is where metrics are stored, as the operator of the cluster says.
 type Server struct {
@@ -37,7 +37,7 @@ type Server struct {
 // reads a bounded part of an answer. The error names the field and the fix.
 func NewAPI(s Server) (promv1.API, error) {
 	if u, err := url.Parse(s.Address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("address: is no URL of http or https; write it like http://prometheus.monitoring:9090")
+		return nil, errors.New("address: is not an http or https URL; write it like http://prometheus.monitoring:9090")
 	}
 	client, err := rest.HTTPClientFor(&rest.Config{
 		Host: s.Address, BearerTokenFile: s.TokenFile, UserAgent: s.UserAgent,
@@ -46,7 +46,7 @@ func NewAPI(s Server) (promv1.API, error) {
 		WrapTransport:   func(next http.RoundTripper) http.RoundTripper { return bounded{next} },
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the client of the store of metrics: %w", err)
+		return nil, fmt.Errorf("the client of the metrics store: %w", err)
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	connection, err := api.NewClient(api.Config{Address: s.Address, Client: client})

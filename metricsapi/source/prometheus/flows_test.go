@@ -242,7 +242,7 @@ func TestAnObservationIsOneQueryForEachMetricAtTheEndOfTheLastWindow(t *testing.
 func TestWhatMayBeMissingIsSaid(t *testing.T) {
 	empty := map[string]any{"status": "success", "warnings": []string{"secret"}, "data": map[string]any{"resultType": "vector", "result": []any{}}}
 	s := answering(t, Options{}, func(w http.ResponseWriter, _ *http.Request) { answer(t, w, empty) })
-	if got, err := s.Observe(t.Context(), ""); err != nil || got.Partial != "the store of metrics says that its answer may be incomplete" {
+	if got, err := s.Observe(t.Context(), ""); err != nil || got.Partial != "the metrics store says that its answer may be incomplete" {
 		t.Errorf("%q %v", got.Partial, err)
 	}
 	delete(empty, "warnings")
@@ -265,24 +265,24 @@ func TestErrorsAreToldWithoutWhatTheServerSaid(t *testing.T) {
 		handle http.HandlerFunc
 		want   string
 	}{
-		{"a query that it does not take", status(http.StatusBadRequest, "bad_data"), "the store of metrics does not accept the query"},
-		{"a query that it can't answer", status(http.StatusUnprocessableEntity, "execution"), "the store of metrics can't answer the query"},
-		{"a timeout of its own", status(http.StatusUnprocessableEntity, "timeout"), "the store of metrics gave up: the query takes too long"},
-		{"no credentials", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", http.StatusUnauthorized) }, "the store of metrics does not take the request; check its address and the credentials"},
-		{"trouble", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", http.StatusBadGateway) }, "the store of metrics is in trouble"},
-		{"a page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<secret>") }, "the answer of the store of metrics is none of a Prometheus"},
+		{"a query that it does not take", status(http.StatusBadRequest, "bad_data"), "the metrics store does not accept the query"},
+		{"a query that it can't answer", status(http.StatusUnprocessableEntity, "execution"), "the metrics store can't answer the query"},
+		{"a timeout of its own", status(http.StatusUnprocessableEntity, "timeout"), "the metrics store gave up: the query takes too long"},
+		{"no credentials", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", http.StatusUnauthorized) }, "the metrics store does not accept the request; check its address and the credentials"},
+		{"trouble", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", http.StatusBadGateway) }, "the metrics store reports an error of its own"},
+		{"a page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<secret>") }, "the metrics store does not answer as a Prometheus does"},
 		{"another type", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}`)
-		}, "the answer of the store of metrics is none of a Prometheus"},
+		}, "the metrics store does not answer as a Prometheus does"},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://secret.example", http.StatusFound)
-		}, "the answer of the store of metrics is none of a Prometheus"},
+		}, "the metrics store does not answer as a Prometheus does"},
 		{"no answer", func(_ http.ResponseWriter, r *http.Request) {
 			if err := r.ParseForm(); err != nil { // otherwise the server does not see that the client left
 				t.Error(err)
 			}
 			<-r.Context().Done()
-		}, "the store of metrics did not answer in time"},
+		}, "the metrics store did not answer in time"},
 		{"an answer without an end", func(w http.ResponseWriter, _ *http.Request) {
 			chunk := []byte(strings.Repeat(" ", 1<<20))
 			for {
@@ -290,7 +290,7 @@ func TestErrorsAreToldWithoutWhatTheServerSaid(t *testing.T) {
 					return
 				}
 			}
-		}, "the answer of the store of metrics is too long; narrow down what it is asked for"},
+		}, "the answer of the metrics store is too long; ask for fewer resources, or have the store keep fewer series"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := Options{Timeout: 300 * time.Millisecond}
@@ -311,14 +311,14 @@ func TestErrorsAreToldWithoutWhatTheServerSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.options.API = client
-	if _, err := gone.Observe(t.Context(), ""); err == nil || err.Error() != "the store of metrics could not be reached" {
+	if _, err := gone.Observe(t.Context(), ""); err == nil || err.Error() != "the metrics store could not be reached" {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestSettingsThatCannotBeAreRefused(t *testing.T) {
 	for _, address := range []string{"", "prometheus:9090", "ftp://prometheus", "http://"} {
-		if _, err := NewAPI(Server{Address: address}); err == nil || !strings.HasPrefix(err.Error(), "address: is no URL") {
+		if _, err := NewAPI(Server{Address: address}); err == nil || !strings.HasPrefix(err.Error(), "address: is not an http or https URL") {
 			t.Errorf("%q: %v", address, err)
 		}
 	}

@@ -225,7 +225,7 @@ func (v *View) validateNames() error {
 		case n.Form != Plain && n.Form != Host && n.Form != Joined:
 			return fmt.Errorf("%s.form: %q; give %s or %s, or leave it out", field, n.Form, Host, Joined)
 		case n.Form != Plain && n.Label == "", n.Label != "" && !isLabel(n.Label):
-			return fmt.Errorf("%s.label: %q is no name of a label", field, n.Label)
+			return fmt.Errorf("%s.label: %q is not the name of a label", field, n.Label)
 		}
 	}
 	for field, kind := range map[string]string{"client": v.Client.WorkloadKind, "server": v.Server.WorkloadKind} {
@@ -266,7 +266,7 @@ func (c *Counter) validate() error {
 	}
 	for field, label := range map[string]string{"statusLabel": c.StatusLabel, "grpcStatusLabel": c.GRPCStatusLabel, "failureLabel": c.FailureLabel} {
 		if label != "" && !isLabel(label) {
-			return fmt.Errorf("%s: %q is no name of a label", field, label)
+			return fmt.Errorf("%s: %q is not the name of a label", field, label)
 		}
 	}
 	return c.Series.validate()
@@ -284,11 +284,11 @@ func (l *Latency) validate() error {
 
 func (s *Series) validate() error {
 	if !model.LegacyValidation.IsValidMetricName(s.Metric) {
-		return fmt.Errorf("metric: %q is no name of a metric", s.Metric)
+		return fmt.Errorf("metric: %q is not the name of a metric", s.Metric)
 	}
 	for name := range s.Labels {
 		if !isLabel(name) {
-			return fmt.Errorf("labels: %q is no name of a label", name)
+			return fmt.Errorf("labels: %q is not the name of a label", name)
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ func (s *Source) ask(ctx context.Context, text string, at time.Time) (answer mod
 	}
 	answer, ok := value.(model.Vector)
 	if !ok {
-		return nil, false, &observe.UnavailableError{Message: "the answer of the store of metrics is none of a Prometheus", Cause: fmt.Errorf("a %s to %q", value.Type(), text)}
+		return nil, false, &observe.UnavailableError{Message: "the metrics store does not answer as a Prometheus does", Cause: fmt.Errorf("a %s to %q", value.Type(), text)}
 	}
 	return answer, len(warnings) > 0, nil
 }
@@ -111,7 +111,7 @@ func (s *Source) ask(ctx context.Context, text string, at time.Time) (answer mod
 func (s *Source) partial(warned []bool) string {
 	for _, w := range warned {
 		if w {
-			return "the store of metrics says that its answer may be incomplete"
+			return "the metrics store says that its answer may be incomplete"
 		}
 	}
 	if 2*s.options.ScrapeInterval > s.options.Window {
@@ -122,17 +122,17 @@ func (s *Source) partial(warned []bool) string {
 
 // unavailable leaves out what the server said.
 func unavailable(ctx context.Context, err error) error {
-	message := "the store of metrics could not be reached"
+	message := "the metrics store could not be reached"
 	var answered *promv1.Error
 	switch {
 	case errors.Is(err, errTooLong):
 		message = errTooLong.Error()
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded):
-		message = "the store of metrics did not answer in time"
+		message = "the metrics store did not answer in time"
 	case errors.As(err, &answered):
 		message = answers[answered.Type]
 		if message == "" {
-			message = "the answer of the store of metrics is none of a Prometheus"
+			message = "the metrics store does not answer as a Prometheus does"
 		}
 	}
 	return &observe.UnavailableError{Message: message, Cause: err}
@@ -140,10 +140,10 @@ func unavailable(ctx context.Context, err error) error {
 
 // answers are errors of the store in words of Serin's own.
 var answers = map[promv1.ErrorType]string{
-	promv1.ErrBadData:  "the store of metrics does not accept the query",
-	promv1.ErrExec:     "the store of metrics can't answer the query",
-	promv1.ErrTimeout:  "the store of metrics gave up: the query takes too long",
-	promv1.ErrCanceled: "the store of metrics gave up",
-	promv1.ErrServer:   "the store of metrics is in trouble",
-	promv1.ErrClient:   "the store of metrics does not take the request; check its address and the credentials",
+	promv1.ErrBadData:  "the metrics store does not accept the query",
+	promv1.ErrExec:     "the metrics store can't answer the query",
+	promv1.ErrTimeout:  "the metrics store gave up: the query takes too long",
+	promv1.ErrCanceled: "the metrics store gave up",
+	promv1.ErrServer:   "the metrics store reports an error of its own",
+	promv1.ErrClient:   "the metrics store does not accept the request; check its address and the credentials",
 }

@@ -26,7 +26,7 @@ const (
 var (
 	errNamespace = errors.New("a series is of another namespace than the proxy's own")
 	errName      = fmt.Errorf("a series has a name of more than %d characters", maxName)
-	errPairs     = fmt.Errorf("there are more than %d pairs, which no proxy of Serin's tells", maxPairs)
+	errPairs     = fmt.Errorf("there are more than %d pairs, which no proxy of Serin reports", maxPairs)
 )
 
 // pair is between whom requests were counted. Names are stored once each.
@@ -140,7 +140,7 @@ func address(text string) (netip.Addr, error) {
 	}
 	a, err := netip.ParseAddr(text)
 	if err != nil {
-		return a, errors.New("a series has a label client or server that is no address")
+		return a, errors.New("a series has a label client or server that is not an address")
 	}
 	return a.Unmap(), nil
 }

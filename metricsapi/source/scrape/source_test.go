@@ -296,11 +296,11 @@ func TestATarpitOfOneTenantDelaysTheReadingsOfNoOther(t *testing.T) {
 func TestAnswersThatCannotBeAreRefused(t *testing.T) {
 	good := pairText("10.0.0.1", "web", 1, 1, 1, 2)
 	for _, tt := range []struct{ name, text, want string }{
-		{"a client that is no address", strings.ReplaceAll(good, "10.0.0.1", "load"), "serin_proxy_flow_requests_total: a series has a label client or server that is no address"},
+		{"a client that is no address", strings.ReplaceAll(good, "10.0.0.1", "load"), "serin_proxy_flow_requests_total: a series has a label client or server that is not an address"},
 		{"a result of another kind", strings.ReplaceAll(good, `"success"`, `"maybe"`), "serin_proxy_flow_requests_total: a series has a label result that is neither success nor failure"},
 		{"less than no requests", strings.Replace(good, "} 1\n", "} -1\n", 1), "serin_proxy_flow_requests_total: not a count: a whole number that is not negative was expected"},
 		{"another namespace than that of the proxy's pod", strings.ReplaceAll(good, `namespace="shop"`, `namespace="bank"`), "a series is of another namespace than the proxy's own"},
-		{"more pairs than a proxy tells", manyPairs(maxPairs + 1), "serin_proxy_flow_requests_total: there are more than 1200 pairs, which no proxy of Serin's tells"},
+		{"more pairs than a proxy tells", manyPairs(maxPairs + 1), "serin_proxy_flow_requests_total: there are more than 1200 pairs, which no proxy of Serin reports"},
 		{"a name that no object has", strings.ReplaceAll(good, `backend="web"`, `backend="`+strings.Repeat("a", maxName+1)+`"`), "serin_proxy_flow_requests_total: a series has a name of more than 253 characters"},
 		{"other bounds", good + strings.ReplaceAll(pairText("10.0.0.2", "web", 1, 1, 1, 2), `le="1"`, `le="2"`), "serin_proxy_flow_duration_seconds: histograms with other bounds, or two of one pair"},
 	} {

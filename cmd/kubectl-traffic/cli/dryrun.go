@@ -21,7 +21,7 @@ const (
 
 // AddDryRun adds the flag --dry-run.
 func AddDryRun(cmd *cobra.Command) *string {
-	value := cmd.Flags().String("dry-run", DryNone, "none: change it; client: only show what would be changed; server: also ask the API server whether it would take it")
+	value := cmd.Flags().String("dry-run", DryNone, "none: change it; client: only show what would be changed; server: also ask the API server whether it would accept the change")
 	Complete(cmd, "dry-run", Fixed(DryNone, DryClient, DryServer))
 	return value
 }
@@ -32,7 +32,7 @@ func CheckDryRun(value string) error {
 	case DryNone, DryClient, DryServer:
 		return nil
 	}
-	return UsageErrorf("--dry-run: %q is none of none, client, server", value)
+	return UsageErrorf("--dry-run: %q is not one of none, client, server", value)
 }
 
 // Patch writes, as far as --dry-run allows.

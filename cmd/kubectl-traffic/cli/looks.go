@@ -43,7 +43,7 @@ type Watch struct {
 // was interrupted.
 func Ended(end error, limit time.Duration) string {
 	if errors.Is(end, context.DeadlineExceeded) {
-		return "the time of " + limit.String() + " is over"
+		return "the time limit of " + limit.String() + " has passed"
 	}
 	return "it was interrupted"
 }

@@ -142,7 +142,7 @@ func (m *Metrics) explain(ctx context.Context, err error, q Question) error {
 	case apierrors.IsNotFound(err) && q.Name != "":
 		return MissingError{fmt.Sprintf("there is no %s %s %s, or it is not measured", strings.ToLower(q.Kind.Kind), q.Name, q.Place())}
 	case apierrors.IsServiceUnavailable(err):
-		return fmt.Errorf("TrafficMetrics can't be read at present: %w; kubectl get apiservice %s.%s tells more", err, metricsv1.GroupVersion.Version, metricsv1.GroupVersion.Group)
+		return fmt.Errorf("TrafficMetrics can't be read at present: %w; see kubectl get apiservice %s.%s", err, metricsv1.GroupVersion.Version, metricsv1.GroupVersion.Group)
 	}
 	return err
 }

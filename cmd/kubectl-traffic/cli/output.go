@@ -43,7 +43,7 @@ func AddOutput(cmd *cobra.Command, forms ...string) *Output {
 // Check refuses a format that the command does not know.
 func (o *Output) Check() error {
 	if o.Form != "" && !slices.Contains(o.forms, o.Form) {
-		return UsageErrorf("--output: %q is none of %s", o.Form, strings.Join(o.forms, ", "))
+		return UsageErrorf("--output: %q is not one of %s", o.Form, strings.Join(o.forms, ", "))
 	}
 	return nil
 }

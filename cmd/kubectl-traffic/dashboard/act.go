@@ -108,7 +108,7 @@ func carryOut(ctx context.Context, w rolloutapi.Writer, ro *v1alpha1.Rollout, wa
 		return "", fmt.Errorf("there is no action %q", wanted.Action)
 	}
 	if now := ro.Status.Canary; now != nil && now.Revision != wanted.Revision || now == nil && wanted.Revision != "" {
-		return "", fmt.Errorf("the Rollout %s does not release revision %s any more; look at it again before you decide", ro.Name, wanted.Revision)
+		return "", fmt.Errorf("the Rollout %s no longer releases revision %s; look at it again before you decide", ro.Name, wanted.Revision)
 	}
 	changed, err := w.SetPaused(ctx, ro, wanted.Action == view.Pause)
 	if !changed {

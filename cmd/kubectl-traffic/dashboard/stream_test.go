@@ -385,7 +385,7 @@ func TestAnAnswerToAnotherQuestionIsRefused(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"action":"Abort","revision":"canary1","step":0,"reason":""}`:      "releases revision canary2, not canary1",
 		`{"action":"Abort","revision":"","step":0,"reason":""}`:             "names no revision",
-		`{"action":"Pause","revision":"canary1","step":0,"reason":""}`:      "does not release revision canary1 any more",
+		`{"action":"Pause","revision":"canary1","step":0,"reason":""}`:      "no longer releases revision canary1",
 		`{"action":"Undo","revision":"stable0","step":0,"reason":""}`:       "stable revision of the Rollout website is stable1, not stable0",
 		`{"action":"Retry","revision":"canary2","step":0,"reason":"again"}`: "was not rolled back",
 	} {

@@ -50,7 +50,7 @@ func TestAnInputThatIsNotUnderstoodIsAnError(t *testing.T) {
 		"weights that go down":            {flaggerHead + "  analysis: {stepWeights: [10, 5]}", "spec.analysis.stepWeights[1]: is less than the weight before, 10"},
 		"requests that can't be matched":  {flaggerHead + "  analysis: {iterations: 1, match: [{sourceLabels: {a: b}}]}", "spec.analysis.match[0].sourceLabels: can't be a condition of an HTTPRouteGroup"},
 		"an expression for some only":     {flaggerHead + "  analysis: {iterations: 1, match: [{headers: {a: {regex: '(?P<n>a)'}}}]}", "spec.analysis.match[0].headers.a.regex: can't be a condition"},
-		"a variable that is not there":    {flaggerHead + "  analysis: {metrics: [{name: a, query: 'x{a=\"{{ nosuch }}\"}', thresholdRange: {max: 1}}]}", "names {{ nosuch }}, which is none of"},
+		"a variable that is not there":    {flaggerHead + "  analysis: {metrics: [{name: a, query: 'x{a=\"{{ nosuch }}\"}', thresholdRange: {max: 1}}]}", "names {{ nosuch }}, which is not one of"},
 		"a Canary without a port":         {strings.Replace(flaggerHead, "service: {port: 80}", "service: {}", 1) + "  analysis: {}", "spec.service.port: is missing"},
 		"a success rate above all bounds": {flaggerHead + "  analysis: {metrics: [{name: request-success-rate, thresholdRange: {min: 999}}]}", "spec.analysis.metrics[0].thresholdRange.min: 999 is not a percentage"},
 	}

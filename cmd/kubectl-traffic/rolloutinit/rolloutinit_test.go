@@ -51,7 +51,7 @@ func TestServiceOf(t *testing.T) {
 		{name: "one of two", chosen: "public", services: []corev1.Service{website, public}, want: "public"},
 		{name: "one that selects other pods", chosen: "blog", services: []corev1.Service{website, other}, says: "--service: the Service blog does not select the pods"},
 		{name: "one that is not there", chosen: "nosuch", services: []corev1.Service{website}, says: "--service: there is no Service nosuch in the namespace shop"},
-		{name: "a port that no container names", services: []corev1.Service{unnamed}, says: `sends port 80 to the container port "web", and no container of the Deployment website names a port so: name it in spec.template`},
+		{name: "a port that no container names", services: []corev1.Service{unnamed}, says: `sends port 80 to the container port "web", and no container of the Deployment website has a port of that name: name it in spec.template`},
 		{name: "no ports", services: []corev1.Service{noPorts}, says: "has no ports"},
 		{name: "a long name", services: []corev1.Service{long}, says: "at most 56 are possible"},
 	}

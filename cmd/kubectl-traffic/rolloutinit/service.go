@@ -67,7 +67,7 @@ func checked(d *appsv1.Deployment, s *corev1.Service) (*corev1.Service, error) {
 	}
 	for _, p := range s.Spec.Ports {
 		if p.TargetPort.Type == intstr.String && !declares(d, p.TargetPort.StrVal) {
-			return nil, fmt.Errorf("the Service %s sends port %d to the container port %q, and no container of the Deployment %s names a port so: name it in spec.template.spec.containers[].ports[].name",
+			return nil, fmt.Errorf("the Service %s sends port %d to the container port %q, and no container of the Deployment %s has a port of that name: name it in spec.template.spec.containers[].ports[].name",
 				s.Name, p.Port, p.TargetPort.StrVal, d.Name)
 		}
 	}

@@ -60,7 +60,7 @@ func requested(ro *v1alpha1.Rollout, w Workload, wanted Wanted) (revision, waits
 	d := w.Deployment
 	switch {
 	case d == nil:
-		return "", "The workload is no Deployment: only a revision can be waited for."
+		return "", "The workload is not a Deployment: name the revision to wait for with --revision."
 	case wanted.Image != "" && !runs(&d.Spec.Template.Spec, wanted.Image):
 		return "", fmt.Sprintf("No container of the Deployment %s has the image %s yet.", d.Name, wanted.Image)
 	}

@@ -85,7 +85,7 @@ func TestArrived(t *testing.T) {
 		{"another took its place", status(false, releasing("v3-hash", false)), deployed("web:v3", "web:v1", "web:v2", "web:v3"), Wanted{Revision: "v2-hash"}, Arrival{Revision: "v2-hash", Missed: true}},
 		{"the spec was changed and not observed", status(true, func(s *v1alpha1.RolloutStatus) { s.ObservedGeneration = 2 }), deployed("web:v1", "web:v1"), Wanted{}, Arrival{Revision: "v1-hash"}},
 		{"no Deployment, being released", status(false, releasing("helm", false)), Workload{}, Wanted{Revision: "helm"}, Arrival{Revision: "helm"}},
-		{"no Deployment and no revision", status(true, nothing), Workload{}, Wanted{}, Arrival{Message: "The workload is no Deployment"}},
+		{"no Deployment and no revision", status(true, nothing), Workload{}, Wanted{}, Arrival{Message: "The workload is not a Deployment"}},
 		{"the revert of a release that goes on", status(false, releasing("v2-hash", false)), deployed("web:v1", "web:v1", "web:v2"), Wanted{}, Arrival{Revision: "v1-hash"}},
 		{"a retry that is not observed", status(false, func(s *v1alpha1.RolloutStatus) { releasing("v2-hash", true)(s); s.ObservedGeneration = 2 }), deployed("web:v2", "web:v1", "web:v2"), Wanted{}, Arrival{Revision: "v2-hash"}},
 		{"refused before it begins", status(false, stalled), deployed("web:v2", "web:v1", "web:v2"), Wanted{}, Arrival{Revision: "v2-hash", Refused: true}},

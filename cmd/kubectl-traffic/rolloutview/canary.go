@@ -80,13 +80,13 @@ func Transit(cr *v1alpha1.CanaryRelease, wanted v1alpha1.CanaryTransition) (ask 
 	}
 	switch {
 	case !cr.DeletionTimestamp.IsZero():
-		return false, fmt.Errorf("the CanaryRelease %s is being deleted, which takes the canary out; create another one to try again", cr.Name)
+		return false, fmt.Errorf("the CanaryRelease %s is being deleted, which removes the canary; create another one to try again", cr.Name)
 	case wanted == v1alpha1.CanaryTransitionAdopted && decided == v1alpha1.CanaryTransitionDeprecated:
 		return false, fmt.Errorf("the CanaryRelease %s is deprecated (%s); create another one to try again", cr.Name, cr.Status.Decision.Message)
 	case wanted == v1alpha1.CanaryTransitionAdopted && cr.Spec.Transition == v1alpha1.CanaryTransitionDeprecated:
 		return false, fmt.Errorf("the CanaryRelease %s is deprecated, and that is final; create another one to try again", cr.Name)
 	case wanted == v1alpha1.CanaryTransitionDeprecated && decided == v1alpha1.CanaryTransitionAdopted && cr.Status.Decision.EndedAt != nil:
-		return false, fmt.Errorf("the CanaryRelease %s was adopted, and its canary is the Helm release by now; return with helm rollback %s %d --namespace %s",
+		return false, fmt.Errorf("the CanaryRelease %s was adopted, and its canary is now the Helm release; go back with helm rollback %s %d --namespace %s",
 			cr.Name, cr.Spec.Release, cr.Spec.Version, cr.Namespace)
 	}
 	return cr.Spec.Transition != wanted, nil

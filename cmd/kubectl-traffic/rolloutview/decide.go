@@ -28,7 +28,7 @@ func Decide(ro *v1alpha1.Rollout, w Wish) (v1alpha1.Control, error) {
 	verb := strings.ToLower(string(w.Action))
 	canary := ro.Status.Canary
 	if canary == nil {
-		return v1alpha1.Control{}, fmt.Errorf("the Rollout %s releases nothing at present, so that there is nothing to %s", ro.Name, verb)
+		return v1alpha1.Control{}, fmt.Errorf("the Rollout %s releases nothing at present, so there is nothing to %s", ro.Name, verb)
 	}
 	if w.Revision != "" && w.Revision != canary.Revision {
 		return v1alpha1.Control{}, fmt.Errorf("the Rollout %s releases revision %s, not %s; look at it again before you decide", ro.Name, canary.Revision, w.Revision)
@@ -57,7 +57,7 @@ func suits(ro *v1alpha1.Rollout, action v1alpha1.ControlAction) error {
 	decided := d != nil && d.Revision == ro.Status.Canary.Revision
 	switch {
 	case action == v1alpha1.ControlRetry && (!decided || d.Action != v1alpha1.ActionRollBack):
-		return fmt.Errorf("revision %s was not rolled back, so that there is nothing to retry", ro.Status.Canary.Revision)
+		return fmt.Errorf("revision %s was not rolled back, so there is nothing to retry", ro.Status.Canary.Revision)
 	case action == v1alpha1.ControlRetry || !decided:
 		return nil
 	case d.Action == v1alpha1.ActionRollBack:

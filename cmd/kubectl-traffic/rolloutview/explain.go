@@ -54,7 +54,7 @@ func routed(ro *v1alpha1.Rollout) string {
 	if c == nil || c.Status == metav1.ConditionTrue {
 		return ""
 	}
-	return "The traffic is not where it has to be: " + c.Message
+	return "The traffic is not where it should be: " + c.Message
 }
 
 func orUser(name string) string {

@@ -170,7 +170,7 @@ func TestExplain(t *testing.T) {
 		"Serin has not looked at the last change of the spec yet.",
 		"It does not go on by itself: a user has to change something.",
 		"spec.paused stops new steps; kubectl traffic rollout resume website lets it go on.",
-		"The traffic is not where it has to be: Two proxies have not confirmed it.",
+		"The traffic is not where it should be: Two proxies have not confirmed it.",
 		"The analysis says Inconclusive (MoreNeeded): Canary fails as often as stable.",
 		"If nothing else happens it goes on at 2026-03-01T12:00:00Z.",
 		"The decision Skip about revision old did nothing: its revision is gone",

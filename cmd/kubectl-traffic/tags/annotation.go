@@ -22,7 +22,7 @@ func Read(annotations map[string]string) (map[string]string, error) {
 	}
 	tags := map[string]string{}
 	if err := json.Unmarshal([]byte(text), &tags); err != nil {
-		return nil, fmt.Errorf("metadata.annotations[%s]: is no JSON object of tags and Services; fix or remove it: %w", Annotation, err)
+		return nil, fmt.Errorf("metadata.annotations[%s]: is not a JSON object of tags and Services; fix or remove it: %w", Annotation, err)
 	}
 	for tag, service := range tags {
 		if tag == "" || service == "" {

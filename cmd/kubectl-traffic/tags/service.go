@@ -42,11 +42,11 @@ func Make(tag string, split *splitv1.TrafficSplit, root, backend *corev1.Service
 		return nil, err
 	}
 	if len(backend.Spec.Selector) == 0 || backend.Spec.Type == corev1.ServiceTypeExternalName {
-		return nil, fmt.Errorf("the Service %s selects no pods, so that the tag %q could not reach them; tag one with a selector", backend.Name, tag)
+		return nil, fmt.Errorf("the Service %s selects no pods, so the tag %q could not reach any; tag one with a selector", backend.Name, tag)
 	}
 	ports := ports(root.Spec.Ports, backend.Spec.Ports)
 	if len(ports) == 0 {
-		return nil, fmt.Errorf("the Service %s has none of the ports of %s, so that the tag %q could not be called; give it one", backend.Name, root.Name, tag)
+		return nil, fmt.Errorf("the Service %s has none of the ports of %s, so the tag %q could not be called; give it one", backend.Name, root.Name, tag)
 	}
 	return &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

@@ -35,7 +35,7 @@ func Newest(candidates []Candidate) (string, error) {
 	case newest == nil:
 		return "", nil
 	case rival != nil:
-		return "", fmt.Errorf("%s could be %s or %s, which are of the same age; name one of them", Latest, newest.Service, rival.Service)
+		return "", fmt.Errorf("%s could be %s or %s, which have the same age; name one of them", Latest, newest.Service, rival.Service)
 	}
 	return newest.Service, nil
 }

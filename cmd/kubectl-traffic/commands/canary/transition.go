@@ -99,7 +99,7 @@ func (t *transition) check() error {
 		return err
 	}
 	if t.wait.asked && *t.dryRun != cli.DryNone {
-		return cli.UsageErrorf("--wait: with --dry-run nothing is done that could be waited for; remove one of them")
+		return cli.UsageErrorf("--wait: a --dry-run makes no change to wait for; remove one of the two flags")
 	}
 	return cli.CheckDryRun(*t.dryRun)
 }

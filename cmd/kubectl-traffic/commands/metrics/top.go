@@ -122,10 +122,10 @@ func (t *top) check() error {
 		return err
 	}
 	if !slices.Contains(trafficstats.SortKeys, t.sortBy) {
-		return cli.UsageErrorf("--sort-by: %q is none of %s", t.sortBy, strings.Join(trafficstats.SortKeys, ", "))
+		return cli.UsageErrorf("--sort-by: %q is not one of %s", t.sortBy, strings.Join(trafficstats.SortKeys, ", "))
 	}
 	if !slices.Contains(directions, t.direction) {
-		return cli.UsageErrorf("--direction: %q is none of %s", t.direction, strings.Join(directions, ", "))
+		return cli.UsageErrorf("--direction: %q is not one of %s", t.direction, strings.Join(directions, ", "))
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func lint(cmd *cobra.Command, api client.Client, namespace string, objects []*un
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: refused: %s\n", name, cli.OneLine(cli.Explained(err).Error()))
 			continue
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: would be taken\n", name)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: would be accepted\n", name)
 		for _, sentence := range adviceOn(o) {
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: advice: %s\n", name, sentence)
 		}

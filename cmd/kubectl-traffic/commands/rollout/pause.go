@@ -19,7 +19,7 @@ rolled back if it is bad.`,
 
 func newResumeCommand(c *cli.Cluster) *cobra.Command {
 	return newPausing(c, "resume", false, cli.NewWords(
-		"Let a paused release go on", `Resume takes spec.paused away again.`, `  kubectl traffic rollout resume website`,
+		"Let a paused release go on", `Resume removes spec.paused.`, `  kubectl traffic rollout resume website`,
 	))
 }
 

@@ -79,7 +79,7 @@ func recordedReleases(cmd *cobra.Command, c *cli.Cluster, name string) ([]record
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("no release of the Rollout %q is recorded yet; one is when it has ended", name)
+		return nil, fmt.Errorf("no release of the Rollout %q is recorded yet; Serin records a release when it ends", name)
 	}
 	slices.SortFunc(out, func(a, b recordedRelease) int {
 		return cmp.Or(b.began.Compare(a.began), strings.Compare(a.revision, b.revision))

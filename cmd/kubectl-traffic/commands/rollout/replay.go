@@ -103,7 +103,7 @@ func (r replayed) run(cmd *cobra.Command) error {
 		return fmt.Errorf("%s: %w", r.recording, err)
 	}
 	if differ > 0 && r.change == nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %d of %d lines come out otherwise than Serin judged them: it was another version, or the recording was changed\n", differ, len(windows))
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %d of %d lines give another verdict than Serin's: another version of Serin made the recording, or the recording was changed\n", differ, len(windows))
 	}
 	return out.Flush()
 }

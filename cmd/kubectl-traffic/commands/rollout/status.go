@@ -55,7 +55,7 @@ time-out. Unlike kubectl wait, the command does not take the success of the prev
 				return err
 			}
 			if w.wanted.Revision == "" && deploymentOf(ro) == "" {
-				return cli.UsageErrorf("--revision is missing: the Rollout %s releases no Deployment, whose version could be found", ro.Name)
+				return cli.UsageErrorf("--revision is missing: the Rollout %s does not release a Deployment, so name the revision to wait for", ro.Name)
 			}
 			return cli.Wait(cmd.Context(), w.timeout, w.watch(api, client.ObjectKeyFromObject(ro), cmd.OutOrStdout()))
 		},

@@ -69,7 +69,7 @@ func (l *loaded) mayBeChanged() error {
 	if name == "" {
 		return nil
 	}
-	return fmt.Errorf("the TrafficSplit %s belongs to the Rollout %s, which would put any change of it back; use kubectl traffic rollout promote|skip|abort|pause %s",
+	return fmt.Errorf("the TrafficSplit %s belongs to the Rollout %s, which would revert any change of it; use kubectl traffic rollout promote|skip|abort|pause %s",
 		l.split.Name, name, name)
 }
 

@@ -211,7 +211,7 @@ func TestWhatCanNotBeTakenBackIsNamed(t *testing.T) {
 		},
 	}, echoSplit())
 	err := updated(t, api, cli.DryNone, everything)
-	if err == nil || !strings.Contains(err.Error(), "take back: create the Service candidate-echo: refused for the test; do it by hand") {
+	if err == nil || !strings.Contains(err.Error(), "could not undo: create the Service candidate-echo: refused for the test; undo it by hand") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -247,7 +247,7 @@ func TestUpdateRefuses(t *testing.T) {
 		flags trafficblock.Flags
 		want  string
 	}{
-		{"a split that a Rollout has made", led, everything, "belongs to the Rollout website, which would put any change of it back; use kubectl traffic rollout promote"},
+		{"a split that a Rollout has made", led, everything, "belongs to the Rollout website, which would revert any change of it; use kubectl traffic rollout promote"},
 		{"a split with weights for single ports", ported, everything, "has weights for the port 80/TCP, and percentages for all would not change those; edit its annotation serin.dev/routing first"},
 		{"a split whose routing can't be read", unroutable, everything, "metadata.annotations[serin.dev/routing]: can't be read"},
 		{"a split that a Rollout owns", owned, everything, "belongs to the Rollout website"},

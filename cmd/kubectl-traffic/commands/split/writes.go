@@ -54,7 +54,7 @@ func together(ctx context.Context, api client.Client, writes []write) error {
 		if undone := takeBack(context.WithoutCancel(ctx), api, writes[:i]); undone != nil {
 			return errors.Join(err, undone)
 		}
-		return fmt.Errorf("%w (what was changed before it was taken back)", err)
+		return fmt.Errorf("%w (the earlier changes were undone)", err)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func takeBack(ctx context.Context, api client.Client, writes []write) error {
 	var errs []error
 	for _, w := range slices.Backward(writes) {
 		if err := w.undo(ctx, api); err != nil {
-			errs = append(errs, fmt.Errorf("take back: %s: %w; do it by hand", w.what, err))
+			errs = append(errs, fmt.Errorf("could not undo: %s: %w; undo it by hand", w.what, err))
 		}
 	}
 	return errors.Join(errs...)

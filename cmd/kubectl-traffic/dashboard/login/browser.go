@@ -100,7 +100,7 @@ func (l *Login) callback(w http.ResponseWriter, r *http.Request) {
 	ends := l.Clock.Now().Add(l.Duration)
 	err = l.admit(ctx, w, r, state{Token: got.id, Expires: got.expires, Refresh: got.refresh, Subject: got.subject, Ends: ends})
 	if errors.Is(err, errNotAccepted) {
-		err = fmt.Errorf("the API server does not accept the ID tokens that %s issues for the client %s: it has to be configured with the issuer %s and that audience", l.Provider.Name, l.Provider.ClientID, l.Provider.Issuer)
+		err = fmt.Errorf("the API server does not accept the ID tokens that %s issues for the client %s: configure it with the issuer %s and that audience", l.Provider.Name, l.Provider.ClientID, l.Provider.Issuer)
 	}
 	if err != nil {
 		l.failed(w, http.StatusForbidden, fmt.Sprintf("You can't log in: %v.", err))

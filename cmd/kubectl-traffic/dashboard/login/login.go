@@ -86,7 +86,7 @@ func address(text string) (*url.URL, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the URL of the dashboard: %w", err)
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-		return nil, fmt.Errorf("the URL of the dashboard, %q, is none such as https://serin.example.org/", text)
+		return nil, fmt.Errorf("the URL of the dashboard, %q, is not a URL such as https://serin.example.org/", text)
 	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
 		return nil, fmt.Errorf("the URL of the dashboard, %q, has to begin with https: tokens would be sent in the clear", text)
 	}

@@ -520,7 +520,7 @@ func TestOptionsThatWouldShowTokensAreRefused(t *testing.T) {
 	for _, test := range []struct{ url, want string }{
 		{"https://serin.example.org", ""}, {"http://localhost:8080/", ""}, {"http://127.0.0.1:8080/serin", ""},
 		{"http://serin.example.org/", "has to begin with https"}, {"http://localhost.example.org/", "has to begin with https"},
-		{"serin.example.org", "is none such as"}, {"https://jane:secret@serin.example.org/", "is none such as"}, {"https://serin.example.org/?a=b", "is none such as"}, {"", "is none such as"},
+		{"serin.example.org", "is not a URL such as"}, {"https://jane:secret@serin.example.org/", "is not a URL such as"}, {"https://serin.example.org/?a=b", "is not a URL such as"}, {"", "is not a URL such as"},
 	} {
 		_, err := login.New(login.Options{URL: test.url, Tokens: true, Keys: session.RandomKey(), Clock: clocktesting.NewFakeClock(time.Now()), Log: logr.Discard()})
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {

@@ -116,7 +116,7 @@ func (p *Provider) finish(ctx context.Context, code string, f flow) (tokens, err
 		return tokens{}, err
 	}
 	if !equal(verified.Nonce, f.Nonce) {
-		return tokens{}, errors.New("the ID token is not that of this login: its nonce is another one")
+		return tokens{}, errors.New("the ID token is not for this login: its nonce differs")
 	}
 	return tokens{raw, got.RefreshToken, verified.Subject, verified.Expiry}, nil
 }

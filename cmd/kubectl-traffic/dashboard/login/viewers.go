@@ -77,7 +77,7 @@ func (v *viewers) user(ctx context.Context, token string) (string, error) {
 func checkToken(token string) error {
 	const longest = 8192
 	if token == "" || len(token) > longest || strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0 {
-		return errors.New("That is no token: paste what kubectl create token prints.") //nolint:revive,staticcheck // a sentence for users
+		return errors.New("That is not a token: paste what kubectl create token prints.") //nolint:revive,staticcheck // a sentence for users
 	}
 	return nil
 }

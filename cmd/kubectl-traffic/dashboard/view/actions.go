@@ -51,7 +51,7 @@ var decisions = []struct {
 	{v1alpha1.ControlPromote, "Promote", "Promote %s?", "The step ends as soon as the evidence has passed: its hold, and the wait for approval, end now.", true},
 	{v1alpha1.ControlSkip, "Skip step", "Skip %s?", "The step ends now, with evidence or without.", true},
 	{v1alpha1.ControlPromoteFull, "Promote fully", "Promote %s fully?", "All steps that are left are skipped: the revision gets all traffic and becomes stable, whatever the evidence.", false},
-	{v1alpha1.ControlAbort, "Abort", "Abort %s?", "All traffic goes to the stable version, then the pods of this revision go.", false},
+	{v1alpha1.ControlAbort, "Abort", "Abort %s?", "All traffic goes to the stable version, then the pods of this revision are removed.", false},
 	{v1alpha1.ControlRetry, "Retry", "Retry %s?", "It is released again from the first step, with new evidence.", false},
 }
 

@@ -103,7 +103,7 @@ func TestACanaryIsEndedWhereTheRightAndTheStateAllowIt(t *testing.T) {
 		{"a viewer", cache(v1alpha1.ReasonServing), view.Rights{}, "You may not promote", "You may not promote"},
 		{"read-only", cache(v1alpha1.ReasonServing), without(func(r *view.Rights) { r.ReadOnly = true }), "--read-only", "--read-only"},
 		{"the adoption is requested", cache(v1alpha1.ReasonServing, func(cr *v1alpha1.CanaryRelease) { cr.Spec.Transition = v1alpha1.CanaryTransitionAdopted }), everything, "It is requested already: spec.transition of the CanaryRelease cache is Adopted.", ""},
-		{"it was adopted", cache(v1alpha1.ReasonAdopted, decided(v1alpha1.CanaryTransitionAdopted, true)), everything, "requested already", "return with helm rollback shop 4 --namespace shop"},
+		{"it was adopted", cache(v1alpha1.ReasonAdopted, decided(v1alpha1.CanaryTransitionAdopted, true)), everything, "requested already", "go back with helm rollback shop 4 --namespace shop"},
 		{"it is deprecated", cache(v1alpha1.ReasonDeprecating, decided(v1alpha1.CanaryTransitionDeprecated, false)), everything, "The CanaryRelease cache is deprecated", "requested already"},
 	} {
 		actions := view.MakeCanary(view.CanarySources{Canary: test.cr, Rights: test.rights}).Actions

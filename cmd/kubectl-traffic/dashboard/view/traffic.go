@@ -302,7 +302,7 @@ func (w Watched) check(service string) *Check {
 	c := &Check{Verdict: Fits, Requests: r.Canary + r.Stable, Share: 100 * r.Share, Since: w.since}
 	switch {
 	case c.Requests == 0:
-		c.Verdict, c.Message = Waiting, "No request has been counted since the page has seen this weight."
+		c.Verdict, c.Message = Waiting, "No request has been counted since this page first saw this weight."
 	case r.Mismatch():
 		c.Verdict = Differs
 		c.Message = fmt.Sprintf("%s answered %.1f %% of %d requests, and its weight is %d %%: look for clients that bypass the router, sticky sessions, and retries.", service, c.Share, c.Requests, weight)

@@ -66,7 +66,7 @@ func Try(stored string, change replay.Change) (*WhatIf, error) {
 		at := began.Add(time.Duration(was[i].T * float64(time.Second)))
 		out.Points = append(out.Points, Comparison{At: float64(at.UnixMilli()) / 1000, Recorded: judgement(was[i]), Tried: judgement(tried[i])})
 		if l := &lines[i]; l.Merged > 0 || l.Gap != "" || i > 0 && l.Resume != "" {
-			out.Note = "Windows of this recording are missing or were merged, so that times are as exact as the windows are long, and evidence from before a gap is what the recorded settings made of it."
+			out.Note = "Windows of this recording are missing or were merged. Times are only as exact as the windows are long, and evidence from before a gap is that of the recorded settings."
 		}
 	}
 	return out, nil

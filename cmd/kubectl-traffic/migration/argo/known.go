@@ -2,7 +2,7 @@
 
 package argo
 
-// knownInRollout are fields of a Rollout that have no equal, with what to do.
+// knownInRollout are fields of a Rollout that have no equivalent, with what to do.
 var knownInRollout = map[string]string{
 	"spec.analysis":    "Serin keeps one AnalysisResult for each Rollout, and spec.historyLimit ended releases",
 	"spec.restartAt":   "restart pods with kubectl rollout restart: the new template is released by the steps",
@@ -55,13 +55,13 @@ const (
 	affinity    = "write it in the pod template: spread the pods of each version by topologySpreadConstraints with matchLabelKeys [pod-template-hash]"
 	ingressOnly = "there is no Ingress for the canary. For requests with a header, write a step with matches"
 	metadata    = "pods keep the labels and annotations of their template: the very pods that were tested become stable. Find the version by the label pod-template-hash"
-	noDelay     = "pods go when no request reaches them any more: nothing is to be set"
+	noDelay     = "pods are removed when no request reaches them any more: nothing needs to be set"
 	noRouter    = "the operator's default router shares the traffic: Serin's proxies behind the Service. Have the route send to that Service only"
 	runsOnly    = "concerns AnalysisRuns, which Serin does not have"
 	surge       = "the canary's pods come beside those of stable, by the weight: nothing rolls at the promotion"
 )
 
-// knownInTemplate are fields of a template that have no equal.
+// knownInTemplate are fields of a template that have no equivalent.
 var knownInTemplate = map[string]string{
 	"spec.dryRun":                                       "write dryRun: true in the metric",
 	"spec.measurementRetention":                         runsOnly,

@@ -15,7 +15,7 @@ import (
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/migration/target"
 )
 
-// readers make Serin's provider of Argo's; false when it has no equal.
+// readers make Serin's provider of Argo's; false when it has no equivalent.
 var readers = map[string]func(reader, source.Field) (v1alpha1.MetricProvider, bool){
 	"prometheus": reader.prometheus,
 	"web":        reader.web,
@@ -24,7 +24,7 @@ var readers = map[string]func(reader, source.Field) (v1alpha1.MetricProvider, bo
 	"graphite":   reader.graphite,
 }
 
-// elsewhere are providers that have no equal, with what to do.
+// elsewhere are providers that have no equivalent, with what to do.
 var elsewhere = map[string]string{
 	"newRelic":   "Serin's newRelic needs the number of the account: write the metric by hand",
 	"cloudWatch": "Serin's cloudWatch takes one expression and a region: write the metric by hand",
@@ -35,7 +35,7 @@ var elsewhere = map[string]string{
 	"plugin":     "run what the plugin does as a Job, or ask its server by the provider web",
 }
 
-// provider is where a metric is measured; false when Serin has no equal.
+// provider is where a metric is measured; false when Serin has no equivalent.
 func (r reader) provider() (v1alpha1.MetricProvider, bool) {
 	f := r.field.At("provider")
 	names := f.Keys()
@@ -103,7 +103,7 @@ func (r reader) filled(f source.Field, allowed *regexp.Regexp) (string, bool) {
 		}
 		value, constant := r.constants[m[1]]
 		if !constant {
-			f.Note(source.NoEqual, "the argument %s is where Serin takes none, and its value is not known: write the value. The metric is left out", m[1])
+			f.Note(source.NoEqual, "the argument %s is where Serin accepts none, and its value is not known: write the value. The metric is left out", m[1])
 			return text, false
 		}
 		text = strings.ReplaceAll(text, "{{args."+m[1]+"}}", value)

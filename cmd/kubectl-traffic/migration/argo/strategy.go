@@ -29,7 +29,7 @@ func (r *rollout) canary(f source.Field) {
 	}
 	for _, other := range []source.Field{stable, canary} {
 		if name := other.Text(); name != "" && name != r.serin.Spec.Service {
-			other.Note(source.ToDo, "the Service %s is not needed any more: have what refers to it refer to %s, and delete it", name, r.serin.Spec.Service)
+			other.Note(source.ToDo, "the Service %s is no longer needed: have what refers to it refer to %s, and delete it", name, r.serin.Spec.Service)
 		}
 	}
 	if routing.Present() {

@@ -57,7 +57,7 @@ func (c *converter) template(o *source.Object) *v1alpha1.AnalysisTemplate {
 		spec.At("metrics").Fail("has %d metrics that can be converted: a template has at most %d, so split it in two", n, target.MostMetrics)
 	}
 	if len(t.Spec.Metrics) == 0 {
-		spec.At("metrics").Note(source.NoEqual, "no metric has an equal: the template is left out, and no Rollout refers to it")
+		spec.At("metrics").Note(source.NoEqual, "no metric has an equivalent: the template is left out, and no Rollout refers to it")
 		return nil
 	}
 	return t
@@ -166,7 +166,7 @@ func (r reader) interval(m *v1alpha1.Metric) {
 	}
 }
 
-// limits are what the conditions say; false when Serin has no equal.
+// limits are what the conditions say; false when Serin has no equivalent.
 func (r reader) limits(m *v1alpha1.Metric) bool {
 	good, bad := r.field.At("successCondition"), r.field.At("failureCondition")
 	if r.job {

@@ -33,7 +33,7 @@ func (c *canary) affinity(f source.Field) {
 	case spec.Router != "" && spec.Router != v1alpha1.RouterNginx:
 		f.Note(source.NoEqual, "the router %s keeps no clients on a version: with router: nginx write sessionAffinity, and with a route of the Gateway API sessionPersistence on its rules", spec.Router)
 	case spec.Strategy.Type == v1alpha1.StrategyBlueGreen:
-		f.Note(source.NoEqual, "a blue-green release moves all clients at once, so that none stays")
+		f.Note(source.NoEqual, "a blue-green release moves all clients at once, so none stays on a version")
 	case name == "":
 		f.At("cookieName").Missing("name the cookie")
 	default:

@@ -149,7 +149,7 @@ func (c *canary) hooks(f source.Field, interval time.Duration, threshold int32) 
 		switch {
 		case kind == "event":
 			ro.Notifications = append(ro.Notifications, v1alpha1.Notification{Name: name, Endpoint: endpoint, Format: v1alpha1.FormatCloudEvents})
-			w.Note(source.Differs, "gets CloudEvents, whose JSON is another one than Flagger's")
+			w.Note(source.Differs, "gets CloudEvents, whose JSON differs from Flagger's")
 			continue
 		case kind == "rollback":
 			w.Note(source.NoEqual, "to roll back, run kubectl traffic rollout abort, or answer another hook with 403")
@@ -172,7 +172,7 @@ func (c *canary) hooks(f source.Field, interval time.Duration, threshold int32) 
 		ro.Hooks = append(ro.Hooks, hook)
 	}
 	if len(ro.Hooks) > 0 {
-		f.At("webhooks").Note(source.Differs, "the body of the requests is another one, and 403 rolls back for good: see the page of hooks")
+		f.At("webhooks").Note(source.Differs, "the body of the requests differs, and 403 rolls back for good: see the page of hooks")
 	}
 	if n := len(ro.Hooks); n > target.MostHooks {
 		f.At("webhooks").Fail("are %d hooks: at most %d are possible, so join some", n, target.MostHooks)

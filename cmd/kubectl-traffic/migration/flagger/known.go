@@ -2,7 +2,7 @@
 
 package flagger
 
-// known are fields of a Canary that have no equal, with what to do.
+// known are fields of a Canary that have no equivalent, with what to do.
 var known = map[string]string{
 	"spec.metricsServer":                     "write the address of the Prometheus in each metric",
 	"spec.revertOnDeletion":                  "deleting the Rollout always restores the Service and hands the Deployment back",
@@ -42,7 +42,7 @@ const (
 	routeOnly = "belongs to the route: write it there"
 )
 
-// knownInTemplate are fields of a MetricTemplate that have no equal.
+// knownInTemplate are fields of a MetricTemplate that have no equivalent.
 var knownInTemplate = map[string]string{
 	"spec.provider.headers":            "only a bearer token is sent: write credentialsRef",
 	"spec.provider.insecureSkipVerify": "certificates are always verified: give the operator the certificate of your authority",

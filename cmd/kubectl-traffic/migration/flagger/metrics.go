@@ -70,7 +70,7 @@ func (c *canary) duration(m source.Field, a *v1alpha1.Analysis) {
 	}
 }
 
-// metric is one that a query measures; nil when it has no equal.
+// metric is one that a query measures; nil when it has no equivalent.
 func (c *canary) metric(m source.Field, interval time.Duration, threshold int32) *v1alpha1.Metric {
 	name := target.Name(m.At("name").Text(), target.LongestMetric)
 	every := min(max(interval, 5*time.Second), time.Hour)
@@ -176,7 +176,7 @@ func (c *canary) fill(f source.Field, vars map[string]string) string {
 		name := variable.FindStringSubmatch(s)[1]
 		value, known := vars[name]
 		if !known {
-			f.Fail("names {{ %s }}, which is none of %s: correct it, or add it to templateVariables", name, strings.Join(names(vars), ", "))
+			f.Fail("names {{ %s }}, which is not one of %s: correct it, or add it to templateVariables", name, strings.Join(names(vars), ", "))
 		}
 		if name == "target" || name == "name" {
 			f.Note(source.ToDo, "%q selects the pods of both versions in Serin: add a label for the version, with an argument that has field: CanaryRevision (the label pod-template-hash) or CanaryService", value)

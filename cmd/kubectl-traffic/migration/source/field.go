@@ -54,7 +54,7 @@ func (f Field) Read() Field {
 func (f Field) Text() string {
 	s, is := f.Read().value.(string)
 	if f.present && !is {
-		f.Fail("%v is not a text: put it in quotes", f.value)
+		f.Fail("%v is not a string: put it in quotes", f.value)
 	}
 	return s
 }
@@ -180,7 +180,7 @@ func (f Field) Fail(format string, args ...any) {
 // Missing says that a field must be given, and which.
 func (f Field) Missing(fix string) { f.Fail("is missing: %s", fix) }
 
-// Note reports what became of the field. One that has no equal is marked as read.
+// Note reports what became of the field. One that has no equivalent is marked as read.
 func (f Field) Note(kind Kind, format string, args ...any) {
 	if kind == NoEqual {
 		f.Read()

@@ -15,7 +15,7 @@ type Kind string
 // What can become of a field.
 const (
 	// NoEqual: Serin has nothing like it, and it was left out.
-	NoEqual Kind = "no equal"
+	NoEqual Kind = "no equivalent"
 	// Differs: it was converted, and means something else in a detail.
 	Differs Kind = "differs"
 	// Assumed: the input does not say it.

@@ -37,9 +37,9 @@ func TestWhatNoConverterAsksForIsReportedOrRefused(t *testing.T) {
 		got = append(got, i.String())
 	}
 	want := []string{
-		"a.yaml: rollout.argoproj.io/shop/website: spec.labels: no equal: no labels",
-		"a.yaml: rollout.argoproj.io/shop/website: spec.steps[1].plugin: no equal: no plugins",
-		"a.yaml: rollout.argoproj.io/shop/website: spec.steps[2]: no equal: another step",
+		"a.yaml: rollout.argoproj.io/shop/website: spec.labels: no equivalent: no labels",
+		"a.yaml: rollout.argoproj.io/shop/website: spec.steps[1].plugin: no equivalent: no plugins",
+		"a.yaml: rollout.argoproj.io/shop/website: spec.steps[2]: no equivalent: another step",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -56,7 +56,7 @@ func TestAValueOfAnotherTypeIsAnErrorThatNamesTheField(t *testing.T) {
 		spec, says string
 		ask        func(source.Field)
 	}{
-		{"{a: 1}", "spec.a: 1 is not a text", func(f source.Field) { f.At("a").Text() }},
+		{"{a: 1}", "spec.a: 1 is not a string", func(f source.Field) { f.At("a").Text() }},
 		{"{a: x}", "spec.a: x is not a number", func(f source.Field) { f.At("a").Number() }},
 		{"{a: 1.5}", "spec.a: 1.5 is not a whole number from 0 to 10", func(f source.Field) { f.At("a").Int(0, 0, 10) }},
 		{"{a: 11}", "spec.a: 11 is not a whole number from 0 to 10", func(f source.Field) { f.At("a").Int(0, 0, 10) }},

@@ -101,7 +101,7 @@ func TestTheNamespaceThatWaitsForSlotsIsNamedByOneAlert(t *testing.T) {
 				"exp_labels": object{"severity": "warning", "namespace": "tarpit", "work": "metrics"},
 				"exp_annotations": object{
 					"summary":     "Tasks of the namespace tarpit wait for slots: metrics",
-					"description": "They waited in more than ten of the last 15 minutes; releases of the namespace are late.",
+					"description": "They waited in more than ten of the last 15 minutes; releases of the namespace are delayed.",
 					"runbook_url": a.Annotations["runbook_url"],
 				},
 			}}

@@ -282,7 +282,7 @@ var figures = []figure{
 	{"docs/proxy.md", "the last «16 s»", "proxy/agent/busy.go", "busySamples = «16»"},
 	{"docs/proxy.md", "at most «65,536» (`--connections`)", "cmd/serin-proxy/proxy.go", `"connections", «65536»`},
 	{"docs/proxy.md", "room for «four» connections for each request", "traffic/nginx/conf/capacity.go", "placesPerRequest = «4»"},
-	{"docs/proxy.md", "[«two» at least]", "charts/serin/values.yaml", "respected. replicas: «2»"},
+	{"docs/proxy.md", "[«two» at least]", "charts/serin/values.yaml", "scale`. replicas: «2»"},
 	{"docs/proxy.md", "for «a second» at most", "proxy/udp/outliers.go", "probeTime = «time.Second»"},
 	{"docs/proxy.md", "the first «eight» datagrams", "proxy/udp/sessions.go", "maxKept = «8»"},
 	{"docs/proxy.md", "rounded to «0.01 %»", "traffic/nginx/conf/table.go", "1/Buckets of all requests («0.01 %»)"},
@@ -353,7 +353,7 @@ var figures = []figure{
 
 	{"docs/metrics.md", "Reconciles of one controller fail for «a quarter of an hour»", "charts/serin/files/monitoring/rules.yaml", "> 0.1' for: «15m»"},
 	{"docs/metrics.md", "One reconcile runs for more than «a minute»", "charts/serin/files/monitoring/rules.yaml", "rollout|trafficsplit|canaryrelease|freeze\"}) > «60»'"},
-	{"docs/metrics.md", "A release is at the step of «six hours» ago", "charts/serin/files/monitoring/rules.yaml", "serin_rollout_step offset «6h»)"},
+	{"docs/metrics.md", "A release has been at the same step for «six hours»", "charts/serin/files/monitoring/rules.yaml", "serin_rollout_step offset «6h»)"},
 	{"docs/metrics.md", "Releases wait for approval for «an hour»", "charts/serin/files/monitoring/rules.yaml", "WaitingForApproval\"}) > 0' for: «1h»"},
 	{"docs/metrics.md", "in the state `WaitingForTraffic` for «ten minutes»", "charts/serin/files/monitoring/rules.yaml", "WaitingForTraffic\"}) > 0' for: «10m»"},
 	{"docs/metrics.md", "serve different generations for «five minutes»", "charts/serin/files/monitoring/rules.yaml", "(serin_proxy_generation) > 0' for: «5m»"},

@@ -137,7 +137,7 @@ func TestMetricsAreMeasuredAndReportedUnderTheRightsOfTheChart(t *testing.T) {
 	if m[0].Measurements[0].Value != "0.5" || m[1].Measurements[len(m[1].Measurements)-1].Value != "0" || !metav1.IsControlledBy(result, ro) {
 		t.Errorf("got %+v", result)
 	}
-	if want := "may not be read: create a Role in " + s.namespace + " that allows get on the Secret prometheus"; len(m[2].Message) < len(want) || m[2].Message[:len(want)] != want {
+	if want := "Serin is not allowed to read it: create a Role in " + s.namespace + " that allows get on the Secret prometheus"; len(m[2].Message) < len(want) || m[2].Message[:len(want)] != want {
 		t.Errorf("the message is %q", m[2].Message)
 	}
 }

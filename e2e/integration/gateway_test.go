@@ -275,7 +275,7 @@ func TestARouteOfAGatewayIsChangedAndRestored(t *testing.T) {
 		return backendsIn(s.route("HTTPRoute", "website")) == routedBackends
 	})
 	s.eventually("the split names the Gateway that says nothing", func(context.Context) bool {
-		return strings.Contains(s.splitSays(splitv1.ConditionProgrammed, metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes), `Gateway "public" has said nothing`)
+		return strings.Contains(s.splitSays(splitv1.ConditionProgrammed, metav1.ConditionFalse, splitv1.ReasonWaitingForRoutes), `Gateway "public" has reported nothing`)
 	})
 	s.confirmRoutes(gatewayRoutes...)
 	s.routed()

@@ -368,7 +368,7 @@ func TestLintSaysWhatTheClusterWouldRefuse(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"[{weight: 10, hold: 2m}]", 0, "rollout.serin.dev/website: would be taken\n"},
+		{"[{weight: 10, hold: 2m}]", 0, "rollout.serin.dev/website: would be accepted\n"},
 		{"[{weight: 60, hold: 2m}]", 0, "advice: spec.strategy.steps[0].weight"},
 		{"[{weight: 110}]", 1, "rollout.serin.dev/website: refused: "},
 		{"[{weihgt: 10}]", 1, "weihgt"},

@@ -24,7 +24,7 @@ func TestTheRolloutThatInitWritesIsAdmitted(t *testing.T) {
 	if err := os.WriteFile(file, []byte(a.out), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.does("rollout lint -f " + file); got.out != "rollout.serin.dev/website: would be taken\n" {
+	if got := s.does("rollout lint -f " + file); got.out != "rollout.serin.dev/website: would be accepted\n" {
 		t.Errorf("lint says %s", got.out)
 	}
 	s.apply([]byte(a.out))

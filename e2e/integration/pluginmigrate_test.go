@@ -26,15 +26,15 @@ func TestWhatAMigrationWritesIsAdmitted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "serin.yaml")
 	for _, input := range inputs {
 		a := s.does("migrate -f " + input)
-		if !strings.Contains(a.errs, "\nreport: no equal: ") {
+		if !strings.Contains(a.errs, "\nreport: no equivalent: ") {
 			t.Errorf("%s: no report: %s", input, a.errs)
 		}
 		if err := os.WriteFile(file, []byte(anyNamespace.ReplaceAllString(a.out, "  namespace: "+s.namespace)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		lint := s.does("rollout lint -f " + file)
-		if got, want := strings.Count(lint.out, ": would be taken\n"), strings.Count(a.out, "\napiVersion: "); got != want {
-			t.Errorf("%s: %d of %d objects would be taken:\n%s", input, got, want, lint.out)
+		if got, want := strings.Count(lint.out, ": would be accepted\n"), strings.Count(a.out, "\napiVersion: "); got != want {
+			t.Errorf("%s: %d of %d objects would be accepted:\n%s", input, got, want, lint.out)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestAMigrationReadsObjectsOfOtherTools(t *testing.T) {
 	if strings.Contains(a.out, "rollouts-pod-template-hash") {
 		t.Errorf("the Service selects one version:\n%s", a.out)
 	}
-	if got, err := os.ReadFile(report); err != nil || !strings.Contains(string(got), "previewReplicaCount: no equal: ") {
+	if got, err := os.ReadFile(report); err != nil || !strings.Contains(string(got), "previewReplicaCount: no equivalent: ") {
 		t.Errorf("the report is %s, %v", got, err)
 	}
 	for line, want := range map[string]string{

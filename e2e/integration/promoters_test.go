@@ -84,7 +84,7 @@ func TestAPromoterDecidesAndChangesNothingElse(t *testing.T) {
 func TestAPromoterDecidesAboutACanaryReleaseAndChangesNothingElse(t *testing.T) {
 	both(t, func(s *scene, _ bool) {
 		addPromoter(s)
-		const lacks = `may not decide about this release: that takes the verb "promote" on canaryreleases.serin.dev`
+		const lacks = `may not decide about this release: that needs the verb "promote" on canaryreleases.serin.dev`
 		for i, test := range []struct{ does, user, patch, want string }{
 			{"a promoter adopts", "promoter", `{"spec":{"transition":"Adopted"}}`, ""},
 			{"a promoter delegates", "promoter", `{"spec":{"delegation":{"rollout":"website"}}}`, ""},

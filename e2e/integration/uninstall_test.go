@@ -65,7 +65,7 @@ func (c *uninstallCheck) run() (string, error) {
 		command := exec.CommandContext(c.Context(), binary, append(slices.Clone(c.args), "--timeout="+timeout.String())...)
 		command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfigOf(c, config, c.namespace))
 		out, err := command.CombinedOutput()
-		if err == nil || timeout > neverAfter || !strings.Contains(string(out), "it is not known what is left to restore") {
+		if err == nil || timeout > neverAfter || !strings.Contains(string(out), "what is left to restore is not known") {
 			// The log has the error as a string of JSON or text.
 			return strings.NewReplacer(`\n`, "\n").Replace(string(out)), err
 		}

@@ -210,7 +210,7 @@ func TestARolloutWaitsUntilItsNamespaceMayUseTheSharedProvider(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	says("does not choose this namespace")
+	says("does not select this namespace")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}
 	if err := admin.Patch(t.Context(), namespace, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"serin.dev/metrics":"shared"}}}`))); err != nil {
 		t.Fatal(err)

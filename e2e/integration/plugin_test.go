@@ -316,7 +316,7 @@ func TestAReleaseIsShownAndPausedFromTheCommandLine(t *testing.T) {
 	if a := s.does("rollout explain website"); !strings.Contains(a.out, "waits for a person") {
 		t.Errorf("got %s", a.out)
 	}
-	if a := s.traffic("", "rollout get website --until=ready --timeout=1s"); a.status != 3 || !strings.Contains(a.errs, "the time of 1s is over") {
+	if a := s.traffic("", "rollout get website --until=ready --timeout=1s"); a.status != 3 || !strings.Contains(a.errs, "the time limit of 1s has passed") {
 		t.Errorf("exit status %d: %s%s", a.status, a.out, a.errs)
 	}
 	if a := s.traffic("", "__complete rollout get web"); !strings.Contains(a.out, "website\n") {

@@ -69,7 +69,7 @@ func TestACanaryIsListedAndEndedFromTheCommandLine(t *testing.T) {
 		{"canary adopt website --dry-run=server", 0, "requested: Adopted (server dry run)\n", ""},
 		{"canary adopt canary/website", 0, "canaryrelease.serin.dev/website requested: Adopted\n", v1alpha1.CanaryTransitionAdopted},
 		{"canary adopt website -o yaml", 0, "transition: Adopted\n", v1alpha1.CanaryTransitionAdopted},
-		{"canary adopt website --wait=1s", 3, "is not adopted yet, and the time of 1s is over", v1alpha1.CanaryTransitionAdopted},
+		{"canary adopt website --wait=1s", 3, "is not adopted yet, and the time limit of 1s has passed", v1alpha1.CanaryTransitionAdopted},
 		{"canary deprecate website", 0, "requested: Deprecated\n", v1alpha1.CanaryTransitionDeprecated},
 		{"canary deprecate website", 0, "canaryrelease.serin.dev/website unchanged\n", v1alpha1.CanaryTransitionDeprecated},
 		{"canary adopt website", 1, "is deprecated, and that is final", v1alpha1.CanaryTransitionDeprecated},

@@ -35,7 +35,7 @@ func TestAPipelineWaitsForItsOwnVersion(t *testing.T) {
 	}
 	// The Rollout is Ready for the version before, which kubectl wait takes for an answer.
 	s.reportRollout(metav1.ConditionTrue, "All is well.", func(st *v1alpha1.RolloutStatus) { st.Canary, st.Step = nil, nil })
-	wants("--timeout=2s", missed, "the time of 2s is over")
+	wants("--timeout=2s", missed, "the time limit of 2s has passed")
 	wants("--revision="+stable, 0, "Revision "+stable+" is stable.")
 	wants("--image=example.org/other:1 --timeout=2s", missed, "No container of the Deployment website has the image example.org/other:1 yet.")
 

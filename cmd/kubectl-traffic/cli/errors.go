@@ -69,5 +69,5 @@ func Explained(err error) error {
 	if parts[5] != "" {
 		where = "in the namespace " + parts[5]
 	}
-	return fmt.Errorf("the user %q is not allowed to %s %s %s: ask for a role with the verb %q for %q", parts[1], parts[2], resource, where, parts[2], resource)
+	return fmt.Errorf("the user %q may not %s %s %s: ask for a role with the verb %q for %q", parts[1], parts[2], resource, where, parts[2], resource)
 }

@@ -317,7 +317,7 @@ func TestALookThatTheEndCutsOffIsNoErrorOfItsOwn(t *testing.T) {
 		return limit
 	}})
 	err := adoption(cli.DryNone).watch(api, shopCanary(), &bytes.Buffer{}).Run(ctx, nil)
-	if cli.Status(err) != cli.ExitMissed || !strings.Contains(err.Error(), "is not adopted yet, and the time of") {
+	if cli.Status(err) != cli.ExitMissed || !strings.Contains(err.Error(), "is not adopted yet, and the time limit of") {
 		t.Errorf("%v", err)
 	}
 }

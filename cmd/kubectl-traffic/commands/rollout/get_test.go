@@ -133,7 +133,7 @@ func TestFollowingEnds(t *testing.T) {
 	}{
 		{"ready", untilReady, t.Context(), look{snapshot: in(v1alpha1.ReasonStable)}, cli.ExitDone, ""},
 		{"a rollback", untilReady, t.Context(), look{snapshot: in(v1alpha1.ReasonRolledBack, v1alpha1.ConditionStalled)}, cli.ExitMissed, "does not become ready by itself"},
-		{"the time is over", untilReady, over, look{snapshot: in(v1alpha1.ReasonHolding)}, cli.ExitMissed, "the Rollout is not ready yet, and the time of 1m0s is over"},
+		{"the time is over", untilReady, over, look{snapshot: in(v1alpha1.ReasonHolding)}, cli.ExitMissed, "the Rollout is not ready yet, and the time limit of 1m0s has passed"},
 		{"interrupted", untilReady, interrupted, look{snapshot: in(v1alpha1.ReasonHolding)}, cli.ExitMissed, "it was interrupted"},
 		{"the time is over and nothing was waited for", "", over, look{snapshot: in(v1alpha1.ReasonHolding)}, cli.ExitDone, ""},
 		{"the time is over while it can't be read", untilReady, over, look{err: syscall.ECONNREFUSED}, cli.ExitMissed, "whether the Rollout is ready is not known"},
@@ -205,7 +205,7 @@ func TestALookThatTheEndCutsOffIsNoErrorOfItsOwn(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	err := follow(ctx, g, ticks(1), []look{{snapshot: in(v1alpha1.ReasonHolding)}, {err: limit}})
-	if cli.Status(err) != cli.ExitMissed || !strings.Contains(err.Error(), "the Rollout is not ready yet, and the time of 1s is over") {
+	if cli.Status(err) != cli.ExitMissed || !strings.Contains(err.Error(), "the Rollout is not ready yet, and the time limit of 1s has passed") {
 		t.Errorf("%v", err)
 	}
 }

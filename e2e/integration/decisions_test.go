@@ -111,7 +111,7 @@ func both(t *testing.T, test func(s *scene, signed bool)) {
 
 const (
 	lacksPromote = `may not decide about this release: that needs the verb "promote" on rollouts.serin.dev "%s" in the namespace "%s"; bind the ClusterRole serin-promoter`
-	forged       = `can't decide in the name of`
+	forged       = `may not decide in the name of`
 	notAlone     = `spec.control.by: can't be changed by itself`
 )
 

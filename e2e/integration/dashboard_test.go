@@ -104,7 +104,7 @@ func TestTheFleetIsSearchedSortedAndLive(t *testing.T) {
 	tab := s.openDashboard("editor")
 	tab.shows("You may not list the Rollouts of the whole cluster. These are those of the namespace " + s.namespace)
 	tab.shows("4 in the namespace " + s.namespace)
-	first := `document.querySelector(".body .row a").textContent`
+	first := `document.querySelector(".body [aria-rowindex='2'] a").textContent`
 	tab.until("what failed comes first", first+` === "search"`)
 	tab.shows("12.3 of 100")
 	tab.shows("20 % → 60 %")
@@ -126,6 +126,9 @@ func TestTheFleetIsSearchedSortedAndLive(t *testing.T) {
 	// What changes is seen at once, and what is new or gone.
 	s.status("checkout", says(v1alpha1.ReasonWaitingForEvidence, "The evidence is inconclusive."))
 	tab.shows("WaitingForEvidence")
+	tab.until("the row has moved and kept the focus", `document.activeElement.textContent === "checkout" && document.activeElement.closest(".row").ariaRowIndex === "4"`)
+	tab.do(chromedp.KeyEvent(kb.ArrowDown))
+	tab.until("the row below it has the focus", `document.activeElement.textContent === "website"`)
 	s.create(s.named("another"))
 	tab.shows("5 in the namespace")
 	if err := admin.Delete(t.Context(), s.named("another")); err != nil {

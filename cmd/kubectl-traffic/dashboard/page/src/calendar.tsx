@@ -65,11 +65,11 @@ export function CalendarPage({ query }: { query: URLSearchParams }) {
 }
 
 function Lanes({ calendar: c }: { calendar: Calendar }) {
-  if (c.lanes.length === 0) return <Empty title="No Rollouts yet"><p>The calendar shows the schedules of Rollouts, and the Freezes of operators.</p></Empty>;
   return (
     <>
       {c.narrowed && <Notice kind="info">{c.narrowed}</Notice>}
       {c.missing && <Notice kind="info" title="Not everything can be read."><ul>{c.missing.map((m) => <li key={m}>{m}</li>)}</ul></Notice>}
+      {c.lanes.length === 0 && <Empty title="No Rollouts yet"><p>The calendar shows the schedules of Rollouts, and the Freezes of operators.</p></Empty>}
       {c.lanes.map((lane, i) => <LaneCard key={i} lane={lane} from={Date.parse(c.from)} until={Date.parse(c.until)} />)}
       {c.leftOut && <p class="quiet">{c.leftOut} more schedules are left out; look at one namespace.</p>}
     </>

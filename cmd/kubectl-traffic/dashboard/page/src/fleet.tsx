@@ -20,7 +20,7 @@ export function FleetPage({ query }: { query: URLSearchParams }) {
   const [wish, setWish] = useState(() => readWish(query));
   const [namespace, setNamespace] = useState(query.get("namespace") ?? "");
   const fleet = useRows<Row>("api/fleet", namespace);
-  const { rows, counts } = useChosen(fleet, wish);
+  const chosen = useChosen(fleet, wish);
   useEffect(() => {
     document.title = "Rollouts · Serin";
     keep({ q: wish.search, state: [...wish.groups].join(","), sort: wish.sort === "state" ? "" : wish.sort, down: wish.down ? "1" : "", namespace });
@@ -29,12 +29,12 @@ export function FleetPage({ query }: { query: URLSearchParams }) {
   const blocked = Blocked({ link: fleet.link, trouble: fleet.trouble, has: fleet.complete });
   return (
     <main class="fleet">
-      <div class="title"><h1>Rollouts</h1><p class="quiet" role="status">{fleet.complete && !blocked && counted(rows.length, fleet.rows.size, fleet.scope?.namespace)}</p></div>
+      <div class="title"><h1>Rollouts</h1><p class="quiet" role="status">{fleet.complete && !blocked && counted(chosen.found.length, fleet.rows.size, fleet.scope?.namespace)}</p></div>
       <Health link={fleet.link} trouble={fleet.trouble} />
       {fleet.scope?.narrowed && !blocked && <Notice kind="info">{fleet.scope.narrowed}</Notice>}
-      <Tools wish={wish} change={change} counts={counts} namespace={namespace} setNamespace={setNamespace} />
+      <Tools wish={wish} change={change} counts={chosen.counts} namespace={namespace} setNamespace={setNamespace} />
       {blocked ?? <Shown complete={fleet.complete} total={fleet.rows.size} clear={() => change({ search: "", groups: new Set() })}>
-        {rows.length > 0 && <List rows={rows} sort={wish.sort} down={wish.down} onSort={(name) => change({ sort: name, down: wish.sort === name && !wish.down })} />}
+        {chosen.found.length > 0 && <List chosen={chosen} sort={wish.sort} down={wish.down} onSort={(name) => change({ sort: name, down: wish.sort === name && !wish.down })} />}
       </Shown>}
     </main>
   );
@@ -50,7 +50,7 @@ function Shown({ complete, total, clear, children }: { complete: boolean; total:
 interface ToolsProps {
   wish: Wish;
   change: (part: Partial<Wish>) => void;
-  counts: Map<Group, number>;
+  counts: ReadonlyMap<Group, number>;
   namespace: string;
   setNamespace: (name: string) => void;
 }

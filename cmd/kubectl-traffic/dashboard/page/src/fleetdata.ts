@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { groups } from "./parts";
-import { keyOf, type Rows } from "./rows";
+import type { Rows } from "./rows";
 import type { Group, Row } from "./types";
 
 export interface Wish {
@@ -22,78 +22,96 @@ export const sorts: Record<string, { label: string; by: (row: Row) => number | s
   namespace: { label: "Namespace", by: (row) => row.namespace },
   step: { label: "Step", by: bySpot },
   weight: { label: "Weight", by: (row) => row.live ?? row.requested ?? -1 },
-  evidence: { label: "Evidence", by: (row) => Number(row.evidence ?? 0) / Number(row.threshold ?? 1) },
+  evidence: { label: "Evidence", by: (row) => Number(row.evidence ?? 0) / Number(row.threshold ?? 1) || 0 },
   next: { label: "Next", by: (row) => (row.next.at ? Date.parse(row.next.at) : Infinity) },
 };
 
-// Entry is a row that fits the wish, by what it is sorted.
-interface Entry {
-  by: number | string;
-  key: string;
-  row: Row;
+// Entry is a row, by what it is sorted.
+export interface Entry {
+  readonly by: number | string;
+  readonly key: string;
+  readonly row: Row;
+  readonly fits: boolean;
 }
 
-// Chooser finds the rows that fit a wish, in its order.
-class Chooser {
+// Chosen are the rows that fit a wish, in its order. When rows change, they move to their places: the others are not looked at.
+export class Chosen {
+  // found are those that fit.
+  readonly found: Entry[];
+  // counts are those of all rows by their group.
+  readonly counts = new Map<Group, number>();
+  private readonly entries = new Map<string, Entry>(); // of all rows
   private readonly words: string[];
   private readonly by: (row: Row) => number | string;
   private readonly way: number;
+  private version: number;
 
-  constructor(private readonly wish: Wish) {
+  constructor(private readonly wish: Wish, { rows, version }: Rows<Row>) {
     this.words = wish.search.toLowerCase().split(/\s+/).filter(Boolean);
     this.by = (sorts[wish.sort] ?? sorts.state!).by;
     this.way = wish.down ? -1 : 1;
+    this.version = version;
+    for (const [key, row] of rows) this.enter(key, row);
+    this.found = [...this.entries.values()].filter((entry) => entry.fits).sort(this.compare);
   }
 
-  private entry(row: Row): Entry | undefined {
-    if (this.wish.groups.size && !this.wish.groups.has(row.group)) return undefined;
-    const key = keyOf(row);
-    if (this.words.length) {
-      const text = `${key} ${row.state} ${row.stableRevision ?? ""} ${row.canaryRevision ?? ""}`.toLowerCase();
-      if (!this.words.every((word) => text.includes(word))) return undefined;
+  // follow takes over what has changed in the rows since it was called last.
+  follow({ rows, version, changed }: Rows<Row>) {
+    if (version === this.version) return;
+    this.version = version;
+    for (const key of changed) {
+      const before = this.leave(key);
+      if (before?.fits) this.found.splice(this.spot(before), 1);
+      const row = rows.get(key);
+      const now = row && this.enter(key, row);
+      if (now?.fits) this.found.splice(this.spot(now), 0, now);
     }
-    return { by: this.by(row), key, row };
   }
 
-  private readonly compare = (a: Entry, b: Entry) => (a.by < b.by ? -this.way : a.by > b.by ? this.way : a.key < b.key ? -1 : 1);
+  // indexOf is where the row of a key is among those that fit, or -1.
+  indexOf(key: string): number {
+    const entry = this.entries.get(key);
+    return entry?.fits ? this.spot(entry) : -1;
+  }
 
-  choose(rows: Iterable<Row>): Entry[] {
-    const found: Entry[] = [];
-    for (const row of rows) {
-      const entry = this.entry(row);
-      if (entry) found.push(entry);
+  private enter(key: string, row: Row): Entry {
+    const entry = { by: this.by(row), key, row, fits: this.fits(key, row) };
+    this.entries.set(key, entry);
+    this.counts.set(row.group, (this.counts.get(row.group) ?? 0) + 1);
+    return entry;
+  }
+
+  private leave(key: string): Entry | undefined {
+    const entry = this.entries.get(key);
+    if (!entry) return undefined;
+    this.entries.delete(key);
+    this.counts.set(entry.row.group, this.counts.get(entry.row.group)! - 1);
+    return entry;
+  }
+
+  private fits(key: string, row: Row): boolean {
+    if (this.wish.groups.size && !this.wish.groups.has(row.group)) return false;
+    if (!this.words.length) return true;
+    const text = `${key} ${row.state} ${row.stableRevision ?? ""} ${row.canaryRevision ?? ""}`.toLowerCase();
+    return this.words.every((word) => text.includes(word));
+  }
+
+  // spot is where an entry is among those that fit, or has to be put.
+  private spot(entry: Entry): number {
+    let [low, high] = [0, this.found.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.compare(this.found[middle]!, entry) < 0) low = middle + 1;
+      else high = middle;
     }
-    return found.sort(this.compare);
+    return low;
   }
 
-  // again chooses again after some rows have changed. The others stay in their order.
-  again(before: Entry[], rows: Map<string, Row>, changed: ReadonlySet<string>): Entry[] {
-    const fresh = this.choose([...changed].flatMap((key) => rows.get(key) ?? []));
-    const found: Entry[] = [];
-    let next = 0;
-    for (const entry of before) {
-      if (changed.has(entry.key)) continue;
-      while (next < fresh.length && this.compare(fresh[next]!, entry) < 0) found.push(fresh[next++]!);
-      found.push(entry);
-    }
-    return found.concat(fresh.slice(next));
-  }
+  private readonly compare = (a: Entry, b: Entry) => (a.by < b.by ? -this.way : a.by > b.by ? this.way : a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 }
 
-export function useChosen(fleet: Rows<Row>, wish: Wish): { rows: Row[]; counts: Map<Group, number> } {
-  const chooser = useMemo(() => new Chooser(wish), [wish.search, [...wish.groups].join(), wish.sort, wish.down]);
-  const last = useRef<{ chooser: Chooser; of: Map<string, Row>; version: number; found: Entry[] } | undefined>(undefined);
-  const rows = useMemo(() => {
-    const before = last.current;
-    const follows = before && before.chooser === chooser && before.of === fleet.rows && before.version === fleet.version - 1;
-    const found = follows ? chooser.again(before.found, fleet.rows, fleet.changed) : chooser.choose(fleet.rows.values());
-    last.current = { chooser, of: fleet.rows, version: fleet.version, found };
-    return found.map((entry) => entry.row);
-  }, [fleet.rows, fleet.version, chooser]);
-  const counts = useMemo(() => {
-    const counts = new Map<Group, number>();
-    for (const row of fleet.rows.values()) counts.set(row.group, (counts.get(row.group) ?? 0) + 1);
-    return counts;
-  }, [fleet.rows, fleet.version]);
-  return { rows, counts };
+export function useChosen(fleet: Rows<Row>, wish: Wish): Chosen {
+  const chosen = useMemo(() => new Chosen(wish, fleet), [fleet.rows, wish]);
+  chosen.follow(fleet);
+  return chosen;
 }

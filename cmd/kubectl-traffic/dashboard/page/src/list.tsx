@@ -2,9 +2,9 @@
 
 import { Component } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Chosen } from "./fleetdata";
 import { Badge, EvidenceBar, WeightBar } from "./parts";
 import { releaseLink } from "./route";
-import { keyOf } from "./rows";
 import { Ago } from "./time";
 import type { Row } from "./types";
 
@@ -38,20 +38,21 @@ export const columns: Column[] = [
 ];
 
 interface Props {
-  rows: Row[];
+  chosen: Chosen;
   sort: string;
   down: boolean;
   onSort: (name: string) => void;
 }
 
 // List draws the rows that are seen, and no others: it is as fast with thousands of rows.
-export function List({ rows, sort, down, onSort }: Props) {
+export function List({ chosen, sort, down, onSort }: Props) {
+  const rows = chosen.found;
   const box = useRef<HTMLDivElement>(null);
   const height = useRowHeight();
   const [top, setTop] = useState(0);
   const [seen, setSeen] = useState(800);
-  const [active, setActive] = useState(0);
-  const focus = useRef(false); // whether the active row takes the focus when it is drawn
+  const [active, setActive] = useState(""); // the key of the row that the keyboard is at
+  const focus = useRef(false); // whether that row takes the focus when it is drawn
   useLayoutEffect(() => {
     const watcher = new ResizeObserver(() => box.current && setSeen(box.current.clientHeight));
     if (box.current) watcher.observe(box.current);
@@ -59,11 +60,18 @@ export function List({ rows, sort, down, onSort }: Props) {
   }, []);
   const first = Math.max(0, Math.floor(top / height) - around);
   const last = Math.min(rows.length, Math.ceil((top + seen) / height) + around);
-  const tabbed = active >= first && active < last ? active : Math.min(Math.ceil(top / height), rows.length - 1);
+  const at = chosen.indexOf(active);
+  const tabbed = at >= 0 ? at : Math.min(Math.ceil(top / height), rows.length - 1);
+  const drawn = rows.slice(first, last).map((entry, i) => ({ entry, index: first + i }));
+  // The row with the focus is drawn wherever it has gone, or else the focus would be lost.
+  if (tabbed < first) drawn.unshift({ entry: rows[tabbed]!, index: tabbed });
+  if (tabbed >= last) drawn.push({ entry: rows[tabbed]!, index: tabbed });
+  focus.current ||= box.current?.contains(document.activeElement) ?? false;
   useLayoutEffect(() => {
     if (!focus.current) return;
     focus.current = false;
-    box.current?.querySelector<HTMLElement>(`[data-index="${active}"] a`)?.focus({ preventScroll: true });
+    const link = box.current?.querySelector<HTMLElement>(`.row a[tabindex="0"]`);
+    if (link !== document.activeElement) link?.focus({ preventScroll: true });
   });
   const go = (to: number) => {
     const index = Math.max(0, Math.min(rows.length - 1, to));
@@ -73,7 +81,7 @@ export function List({ rows, sort, down, onSort }: Props) {
     if ((index + 1) * height > b.scrollTop + b.clientHeight) b.scrollTop = (index + 1) * height - b.clientHeight;
     focus.current = true;
     setTop(b.scrollTop);
-    setActive(index);
+    setActive(rows[index]!.key);
   };
   const page = Math.max(1, Math.floor(seen / height) - 1);
   const moves: Record<string, () => number> = {
@@ -98,38 +106,38 @@ export function List({ rows, sort, down, onSort }: Props) {
       </div>
       <div role="rowgroup" class="body" ref={box} onScroll={() => box.current && setTop(box.current.scrollTop)} onKeyDown={onKeyDown}>
         <div role="presentation" style={{ height: `${rows.length * height}px`, position: "relative" }}>
-          {rows.slice(first, last).map((row, i) => <Line key={keyOf(row)} row={row} index={first + i} height={height} tab={first + i === tabbed} onFocus={setActive} />)}
+          {drawn.map(({ entry: { key, row }, index }) => (
+            <div key={key} role="row" class="row" aria-rowindex={index + 2} style={{ transform: `translateY(${index * height}px)`, height: `${height}px` }} onFocusIn={() => setActive(key)}>
+              <Cells row={row} tab={index === tabbed} />
+            </div>
+          ))}
         </div>
       </div>
     </div>
   );
 }
 
-interface LineProps {
+interface CellsProps {
   row: Row;
-  index: number;
-  height: number;
   tab: boolean;
-  onFocus: (index: number) => void;
 }
 
-// Line is a row, which is drawn again only when it has changed or moved: most rows stay as they are when others change.
-class Line extends Component<LineProps> {
-  override shouldComponentUpdate(next: LineProps): boolean {
-    const now = this.props;
-    return now.row !== next.row || now.index !== next.index || now.height !== next.height || now.tab !== next.tab;
+// Cells are what a row shows, which is drawn again only when it has changed: most rows stay as they are, or only move, when others change.
+class Cells extends Component<CellsProps> {
+  override shouldComponentUpdate(next: CellsProps): boolean {
+    return this.props.row !== next.row || this.props.tab !== next.tab;
   }
 
-  override render({ row, index, height, tab, onFocus }: LineProps) {
+  override render({ row, tab }: CellsProps) {
     return (
-      <div role="row" class="row" data-index={index} aria-rowindex={index + 2} style={{ transform: `translateY(${index * height}px)`, height: `${height}px` }}>
-        <span role="cell" class="name"><a href={releaseLink(row.namespace, row.name)} tabIndex={tab ? 0 : -1} onFocus={() => onFocus(index)}>{row.name}</a><span class="quiet cut">{row.namespace}</span></span>
+      <>
+        <span role="cell" class="name"><a href={releaseLink(row.namespace, row.name)} tabIndex={tab ? 0 : -1}>{row.name}</a><span class="quiet cut">{row.namespace}</span></span>
         <span role="cell" class="state"><Badge group={row.group} text={row.state} /></span>
         <span role="cell" class="step">{row.step ? <>{row.step}</> : <span class="quiet nothing">–</span>}</span>
         <span role="cell" class="weight"><WeightBar live={row.live} requested={row.requested} /></span>
         <span role="cell" class="evidence"><EvidenceBar evidence={row.evidence} threshold={row.threshold} /></span>
         <span role="cell" class="next" title={row.message}><span class="cut">{row.next.what}</span>{row.next.at && <span class="quiet"><Ago at={row.next.at} /></span>}</span>
-      </div>
+      </>
     );
   }
 }

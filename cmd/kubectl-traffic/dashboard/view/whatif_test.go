@@ -5,6 +5,8 @@ package view_test
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/serin-dev/serin/analysis/policy"
 	"github.com/serin-dev/serin/analysis/recording"
 	"github.com/serin-dev/serin/analysis/replay"
+	"github.com/serin-dev/serin/api/v1alpha1"
 	"github.com/serin-dev/serin/cmd/kubectl-traffic/dashboard/view"
 )
 
@@ -112,6 +115,25 @@ func TestWhatIfOfACanaryThatOnlyOtherSettingsRollBack(t *testing.T) {
 	}
 }
 
+// tried has each setting that can be tried.
+var tried = []string{
+	"analysis.tolerance=5pp", "analysis.maxFalseRollback=10%", "analysis.maxBadPromotion=1%", "analysis.minEvidence=1m",
+	"analysis.minRequests=500", "analysis.startup={for: 1m, tolerate: 50pp}", "analysis.onInconclusive=RollBack", "analysis.onConclusive=Promote",
+	"analysis.minSuccessRate=99.9%", "analysis.maxLatency=[{quantile: p99, max: 100ms}]", "analysis.consecutiveFailureLimit=1",
+	"analysis.maxCorrelatedFailures=10", "hold=10s",
+}
+
+func TestEachSettingIsTried(t *testing.T) {
+	settings := reflect.TypeFor[v1alpha1.Analysis]()
+	for i := range settings.NumField() {
+		name, _, _ := strings.Cut(settings.Field(i).Tag.Get("json"), ",")
+		measured := name == "metrics" || name == "templateRefs" || name == "args" // a recording has what was measured by them
+		if !measured && !slices.ContainsFunc(tried, func(setting string) bool { return strings.HasPrefix(setting, "analysis."+name+"=") }) {
+			t.Errorf("whether the page and the command agree about analysis.%s is not tried", name)
+		}
+	}
+}
+
 // TestWhatIfAndReplayAgree: the page says of a recording and of each setting what the command says
 // of the file that rollout record prints.
 func TestWhatIfAndReplayAgree(t *testing.T) {
@@ -126,11 +148,7 @@ func TestWhatIfAndReplayAgree(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, setting := range []string{
-			"analysis.tolerance=5pp", "analysis.maxFalseRollback=10%", "analysis.maxBadPromotion=1%", "analysis.minEvidence=1m",
-			"analysis.minRequests=500", "analysis.startup={for: 1m, tolerate: 50pp}", "analysis.onInconclusive=RollBack", "analysis.onConclusive=Promote",
-			"analysis.minSuccessRate=99.9%", "analysis.maxCorrelatedFailures=10", "hold=10s",
-		} {
+		for _, setting := range tried {
 			windows, err := replay.Read(bytes.NewReader(file.Bytes()))
 			if err == nil {
 				windows, err = replay.Changed(windows, change(t, setting))

@@ -6,9 +6,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -41,7 +43,7 @@ import (
 // provider has users whom the API server knows.
 var provider *identities.Provider
 
-// site is the dashboard as it is served in the cluster, below a path and behind TLS.
+// site is the dashboard as it is served in the cluster, below a path and behind a proxy that does TLS.
 type site struct {
 	*scene
 	url string
@@ -72,7 +74,16 @@ func (s *scene) serveSite(clientID string) *site {
 	if err != nil {
 		s.Fatal(err)
 	}
-	server.Config.Handler = made.Handler(dashboard.Options{})
+	behind := httptest.NewServer(made.Handler(dashboard.Options{}))
+	s.Cleanup(behind.Close)
+	to, err := url.Parse(behind.URL)
+	if err != nil {
+		s.Fatal(err)
+	}
+	server.Config.Handler = &httputil.ReverseProxy{
+		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host },
+		ErrorLog: log.New(io.Discard, "", 0), // of browsers that leave
+	}
 	server.StartTLS()
 	s.Cleanup(server.CloseClientConnections)
 	s.Cleanup(server.Close)

@@ -190,6 +190,33 @@ func TestThePagesOfTrafficAndCanariesSayWhatTheyCannotShow(t *testing.T) {
 	tab.shows("There is no such CanaryRelease")
 }
 
+func TestTheCalendarAReleaseAndCallsSayWhatTheyCannotShow(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.bindClusterRole("reader", "view")
+	s.waitRights("reader", may{"list", "rollouts", ""}, may{"watch", "rollouts", ""})
+	tab, stranger := s.openDashboard("reader"), s.openDashboard("stranger")
+	for name, page := range map[string]struct{ at, request, loading, empty, forbidden string }{
+		"calendar": {"calendar", "calendar", "Reading the schedules", "No Rollouts yet", "The calendar can't be shown"},
+		"release":  {"rollouts/" + s.namespace + "/website", "rollouts/", "Reading the release", "There is no such Rollout", "You may not see this"},
+		"calls":    {"calls", "calls", "Reading who calls whom", "", "Who calls whom is not known"},
+	} {
+		call(tab, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: "*/api/" + page.request + "*"}}})
+		tab.do(chromedp.Navigate(tab.origin+"/#/"+page.at), chromedp.Reload())
+		tab.shows(page.loading)
+		call(tab, fetch.Disable, cdp.Empty{})
+		tab.do(chromedp.Reload()) // the browser may never send a request that was paused
+		tab.shows(page.empty)
+		tab.lacks(page.loading)
+		tab.accessible(name + "-empty")
+		stranger.do(chromedp.Navigate(stranger.origin + "/#/" + page.at))
+		stranger.shows(page.forbidden)
+		stranger.accessible(name + "-forbidden")
+	}
+	tab.do(chromedp.Navigate(tab.origin + "/#/calendar"))
+	tab.shows("You may not list the Rollouts of the whole cluster. These are those of the namespace " + s.namespace)
+}
+
 // A page notes what it shows in the address a moment after it has drawn it, and the browser tells it
 // of another address a moment after the user chose that. The note must not take the user back.
 func TestAPageThatIsLeftKeepsNothingInTheAddress(t *testing.T) {

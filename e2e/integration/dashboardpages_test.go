@@ -211,6 +211,7 @@ func TestTheCalendarAReleaseAndCallsSayWhatTheyCannotShow(t *testing.T) {
 		tab.accessible(name + "-empty")
 		stranger.do(chromedp.Navigate(stranger.origin + "/#/" + page.at))
 		stranger.shows(page.forbidden)
+		stranger.lacks("0 in the namespace")
 		stranger.accessible(name + "-forbidden")
 	}
 	tab.do(chromedp.Navigate(tab.origin + "/#/calendar"))

@@ -24,7 +24,7 @@ export function CallsPage({ query }: { query: URLSearchParams }) {
   const blocked = Blocked({ link, has: calls !== undefined });
   return (
     <main>
-      <div class="title"><h1 tabIndex={-1}>Calls</h1><p class="quiet" role="status">{calls && !blocked && `${calls.edges.length} in the namespace ${calls.namespace}, in the last window`}</p></div>
+      <div class="title"><h1 tabIndex={-1}>Calls</h1><p class="quiet" role="status">{calls && !calls.missing && !blocked && `${calls.edges.length} in the namespace ${calls.namespace}, in the last window`}</p></div>
       <Health link={link} />
       {calls?.missing && <Notice kind="info">{calls.missing}</Notice>}
       {!!calls?.leftOut && <Notice kind="info">These are the {kind} with the most requests; {calls.leftOut} more are left out.</Notice>}

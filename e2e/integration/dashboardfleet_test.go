@@ -202,7 +202,7 @@ func (s *scene) measureFleet(tab *tab) {
 	s.measureFrames(tab, empty, "no changes", func() {
 		ask[any](empty, fmt.Sprintf(`new Promise(done => setTimeout(done, %d))`, 1000*rounds))
 	})
-	s.measureFrames(tab, empty, fmt.Sprintf("%d changes a second", each), func() {
+	s.measureFrames(tab, empty, fmt.Sprintf("%d changes, %d a second if the API server takes them", each*rounds, each), func() {
 		ticker := time.NewTicker(time.Second / each)
 		defer ticker.Stop()
 		group, ctx := errgroup.WithContext(s.Context())

@@ -153,7 +153,6 @@ func TestLimitsWithANumberAreShown(t *testing.T) {
 var otherwiseShown = map[string]string{
 	"Latencies are counted in buckets":                   "says what a p99 is",
 	"Events that come while a split waits for its turn":  "make bench-controller counts them, says the page",
-	"longest time between two frames within ten seconds": "make bench-dashboard measures it, says the page",
 	"Kubernetes updates the file within about a minute":  "the kubelet's",
 	"up to about 450 such requests a second":             "28,000 ports, each for a minute",
 	"by the status that the client got, within 0.3 s":    "nginx writes its log after 0.2 s, and the agent reads it after 0.1 s",

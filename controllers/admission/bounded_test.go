@@ -65,9 +65,11 @@ func TestQuestionsAreAnsweredOneAtATime(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Minute)
+		mu.Lock()
 		if now != 0 || most != 1 {
 			t.Errorf("%d are left, and %d were answered at the same time", now, most)
 		}
+		mu.Unlock()
 		writer.Close() //nolint:errcheck // never fails
 		all.Wait()
 	})

@@ -68,7 +68,7 @@ func TestASecretGoesOnlyToTheHostsThatItNames(t *testing.T) {
 		"a Service in a tenant's name": {"prometheus.monitoring", "http://prometheus.monitoring.svc:9090", "may not be sent to prometheus.monitoring.svc"},
 		"another port":                 {"api.example:8443", "https://api.example", "may not be sent to api.example"},
 		"no pattern":                   {"https://api.example", "https://api.example", `the annotation serin.dev/allowed-hosts of the Secret api: "https://api.example" is not a host; write for example`},
-		"every host":                   {"*", "https://api.example", `"*" is no host`},
+		"every host":                   {"*", "https://api.example", `"*" is not a host`},
 		"no URL":                       {"api.example", "https://[", "the Secret api is not sent, since the address is not a URL; correct it"},
 	} {
 		t.Run(name, func(t *testing.T) {

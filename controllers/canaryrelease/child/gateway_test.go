@@ -29,7 +29,7 @@ func TestARightThatIsLackingIsNamed(t *testing.T) {
 		want       string
 		invalid    bool
 	}{
-		{name: "a right", status: 403, body: forbidden(`secrets is forbidden: User \"x\" cannot list resource \"secrets\" in API group \"\"`), invalid: true, want: "spec.release: ServiceAccount serin-canary of namespace shop may not list secrets in namespace shop: create it"},
+		{name: "a right", status: 403, body: forbidden(`secrets is forbidden: User \"x\" cannot list resource \"secrets\" in API group \"\"`), invalid: true, want: "spec.release: ServiceAccount serin-canary of namespace shop may not list secrets in namespace shop: create the account"},
 		{name: "impersonation", status: 403, body: forbidden(`User \"x\" cannot impersonate resource \"serviceaccounts\"`), invalid: true, want: "spec.release: Serin is not allowed to impersonate ServiceAccount serin-canary of namespace shop"},
 		{name: "an admission policy", status: 403, body: forbidden("denied: " + hidden), invalid: true, want: "spec.release: an admission policy or a quota does not let ServiceAccount serin-canary of namespace shop list secrets"},
 		{name: "no status", status: 403, body: hidden, invalid: true, want: "spec.release: an admission policy or a quota"},

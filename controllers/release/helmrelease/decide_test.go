@@ -85,7 +85,7 @@ func TestWhatIsRefusedSaysWhatToChange(t *testing.T) {
 		reason string
 		says   string
 	}{
-		{"an older CanaryRelease tries the release", func(o *Observation) { o.Rival = "first" }, v1alpha1.ReasonConflict, `"first" is older`},
+		{"an older CanaryRelease tries the release", func(o *Observation) { o.Rival = "first" }, v1alpha1.ReasonConflict, `older CanaryRelease "first"`},
 		{"there is no such release", func(o *Observation) { o.Release = Release{Presence: kit.Absent} }, v1alpha1.ReasonReleaseNotFound, "correct spec.release"},
 		{"the revision does not exist yet", func(o *Observation) { o.Release.Newest, o.Release.Deployed = 3, 3 }, v1alpha1.ReasonReleaseNotFound, "its newest is 3"},
 		{"the revision is not deployed", func(o *Observation) { o.Release.Deployed, o.Release.Status = 3, "failed" }, v1alpha1.ReasonReleaseNotDeployed, "is failed and not deployed"},

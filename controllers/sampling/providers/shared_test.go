@@ -174,7 +174,7 @@ func TestSystemsWithAnAddressForEverybodyNeedNone(t *testing.T) {
 		// The Secret names another host: the message tells which one was meant.
 		s, err := measurer.Measure(t.Context(), sourcetest.Now)
 		sourcetest.WantMissing(t, s, err, source.Credentials)
-		if !strings.Contains(err.Error(), "may go to "+want+";") {
+		if !strings.Contains(err.Error(), "may not be sent to "+want+";") {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}

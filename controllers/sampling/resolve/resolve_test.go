@@ -158,7 +158,7 @@ func TestMistakesNameTheFieldAndTheFix(t *testing.T) {
 		"a value is missing":                {ref("t"), "spec.analysis.templateRefs[0].args: x has no value, and the template has none for it; add it"},
 		"an unknown argument":               {ref("t", v1alpha1.ArgumentValue{Name: "x"}, v1alpha1.ArgumentValue{Name: "y"}), "spec.analysis.templateRefs[0].args[1]: the template has no argument y; remove it"},
 		"an own argument without a value":   {&v1alpha1.Analysis{Args: []v1alpha1.MetricArgument{{Name: "x"}}}, "spec.analysis.args[0]: x has no value; give value, field or secretKeyRef"},
-		"a field that is none":              {&v1alpha1.Analysis{Args: []v1alpha1.MetricArgument{{Name: "x", Field: "Y"}}}, `spec.analysis.args[0].field: "Y" is none`},
+		"a field that is none":              {&v1alpha1.Analysis{Args: []v1alpha1.MetricArgument{{Name: "x", Field: "Y"}}}, `spec.analysis.args[0].field: "Y" is not a field that an argument can have`},
 		"two metrics of one name":           {both, "AnalysisTemplate plain: spec.metrics[0].name: a is the name of spec.analysis.metrics[0] too; rename one of them"},
 		"too many":                          {tooMany, "spec.analysis: has 24 metrics with those of its templates; 16 are possible"},
 		"a limit that is no number":         {own(func(m *v1alpha1.InlineMetric) { m.Max = "low" }), "spec.analysis.metrics[0].max: "},

@@ -216,8 +216,8 @@ func TestTextsShowNoValues(t *testing.T) {
 
 func TestManifestsThatCanNotBeReadAreNamedByPlace(t *testing.T) {
 	for name, manifest := range map[string]string{
-		"no YAML": "b: [sw0rdfish", "no map": "- sw0rdfish", "no object": "kind: sw0rdfish",
-		"a list of something else": "kind: List\napiVersion: v1\nitems: [sw0rdfish]",
+		"no YAML": "b: [sw0rdfish", "no map": "- sw0rdfish", "not an object": "kind: sw0rdfish",
+		"a list of things that are not objects": "kind: List\napiVersion: v1\nitems: [sw0rdfish]",
 	} {
 		objects, err := Parse(manifest)
 		if err == nil {

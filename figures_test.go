@@ -151,22 +151,22 @@ func TestLimitsWithANumberAreShown(t *testing.T) {
 
 // otherwiseShown are phrases of passages whose limits are not Serin's, or are no limits.
 var otherwiseShown = map[string]string{
-	"Latencies are counted in buckets":                   "says what a p99 is",
-	"Events that come while a split waits for its turn":  "make bench-controller counts them, says the page",
-	"Kubernetes updates the file within about a minute":  "the kubelet's",
-	"up to about 450 such requests a second":             "28,000 ports, each for a minute",
-	"by the status that the client got, within 0.3 s":    "nginx writes its log after 0.2 s, and the agent reads it after 0.1 s",
-	"without the API: [when the next second has begun]":  "the decision that it links adds it up",
-	"were rolled back within a day":                      "TestAlertsFireOnTheirSeriesAndOnNoOther plays the alert",
-	"the chart's values are enough":                      "make bench-controller measures it, says the page",
-	"(six or more) begin within ten seconds":             "the decision that it links counts them",
-	"up to 0.9 s on a busy one":                          "seen with Traefik",
-	"`providers.providersThrottleDuration`":              "Traefik's",
-	"at least two scrapes":                               "of the Prometheus",
-	"Answers of Prometheus before 2.43 may include":      "of Prometheus",
-	"Each history has up to two of these user actions":   "what a test tries",
-	"Nothing may fail but at moments at which":           "what a test asks for",
-	"You get an answer within five working days":         "the maintainers'",
+	"Latencies are counted in buckets":                  "says what a p99 is",
+	"Events that come while a split waits for its turn": "make bench-controller counts them, says the page",
+	"Kubernetes updates the file within about a minute": "the kubelet's",
+	"up to about 450 such requests a second":            "28,000 ports, each for a minute",
+	"by the status that the client got, within 0.3 s":   "nginx writes its log after 0.2 s, and the agent reads it after 0.1 s",
+	"without the API: [when the next second has begun]": "the decision that it links adds it up",
+	"were rolled back within a day":                     "TestAlertsFireOnTheirSeriesAndOnNoOther plays the alert",
+	"the chart's values are enough":                     "make bench-controller measures it, says the page",
+	"(six or more) begin within ten seconds":            "the decision that it links counts them",
+	"up to 0.9 s on a busy one":                         "seen with Traefik",
+	"`providers.providersThrottleDuration`":             "Traefik's",
+	"at least two scrapes":                              "of the Prometheus",
+	"Answers of Prometheus before 2.43 may include":     "of Prometheus",
+	"Each history has up to two of these user actions":  "what a test tries",
+	"Nothing may fail but at moments at which":          "what a test asks for",
+	"You get an answer within five working days":        "the maintainers'",
 }
 
 var figures = []figure{

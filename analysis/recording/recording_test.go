@@ -326,7 +326,7 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ text, want string }{
 		"too long":                 {strings.Repeat("A", recording.MaxText+1), "at most 65536 are possible"},
-		"no base64":                {"*", "no base64"},
+		"no base64":                {"*", "not base64"},
 		"not compressed":           {base64.StdEncoding.EncodeToString([]byte(line)), "can't be unpacked"},
 		"cut off":                  {pack(line)[:40], "can't be unpacked"},
 		"a bomb":                   {pack(strings.Repeat(" ", 5<<20)), "unpacks to more than"},

@@ -219,6 +219,7 @@ func TestTheSharedProviderOfThePageIsAdmitted(t *testing.T) {
 		t.Errorf("the template names %+v", ref)
 	}
 	secret.Namespace, template.Namespace = s.namespace, s.namespace
+	provider.Name = s.namespace // another test applies the example of the page, which has its name
 	for _, o := range []client.Object{&secret, &provider, &template} {
 		if err := admin.Create(t.Context(), o, client.DryRunAll, client.FieldValidation("Strict")); err != nil {
 			t.Error(err)

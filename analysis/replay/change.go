@@ -86,8 +86,8 @@ func Changed(windows []Window, c Change) ([]Window, error) {
 	if len(windows) == 0 || windows[0].Line.Settings == nil {
 		return nil, errors.New("the recording has no settings to change: it was not made by the operator; try a Rollout")
 	}
-	if len(c.Analysis.Metrics)+len(c.Analysis.TemplateRefs) > 0 {
-		return nil, errors.New("analysis.metrics and analysis.templateRefs can't be tried: a recording has the numbers of the metrics that were measured, and their limits")
+	if len(c.Analysis.Metrics)+len(c.Analysis.TemplateRefs)+len(c.Analysis.Args) > 0 {
+		return nil, errors.New("analysis.metrics, analysis.templateRefs and analysis.args can't be tried: a recording has the numbers of the metrics that were measured, and their limits")
 	}
 	out := slices.Clone(windows)
 	for i := range out {

@@ -106,16 +106,17 @@ func TestALimitTakesThePlaceOfTheRecordedOne(t *testing.T) {
 
 func TestASettingThatCanNotBeTriedIsNamed(t *testing.T) {
 	for setting, want := range map[string]string{
-		"tolerance":                          `"tolerance" is not a setting`,
-		"analysis.tolerance=":                `is not a setting`,
-		"analysis.tolerance=much":            "spec.analysis.tolerance",
-		"analysis.tolerances=1pp":            `unknown field "analysis.tolerances"`,
-		"analysis.startup=1m":                "analysis.startup",
-		"hold=long":                          "hold",
-		"weight=5":                           `unknown field "weight"`,
-		"analysis.metrics=[{name: p99}]":     "analysis.metrics",
-		"analysis.minRequests=0":             "spec.analysis.minRequests",
-		"analysis.maxLatency=[{max: a lot}]": "spec.analysis.maxLatency[0].max",
+		"tolerance":                           `"tolerance" is not a setting`,
+		"analysis.tolerance=":                 `is not a setting`,
+		"analysis.tolerance=much":             "spec.analysis.tolerance",
+		"analysis.tolerances=1pp":             `unknown field "analysis.tolerances"`,
+		"analysis.startup=1m":                 "analysis.startup",
+		"hold=long":                           "hold",
+		"weight=5":                            `unknown field "weight"`,
+		"analysis.metrics=[{name: p99}]":      "analysis.metrics",
+		"analysis.args=[{name: a, value: b}]": "analysis.args",
+		"analysis.minRequests=0":              "spec.analysis.minRequests",
+		"analysis.maxLatency=[{max: a lot}]":  "spec.analysis.maxLatency[0].max",
 	} {
 		change, err := replay.ParseChange([]string{setting})
 		if err == nil {

@@ -37,9 +37,9 @@ func (s *site) crash(split, name string) {
 	err := wait.PollUntilContextTimeout(s.t.Context(), look, stateLimit, true, func(ctx context.Context) (bool, error) {
 		for _, pod := range s.pods(client.MatchingLabels{traffic.LabelProxy: split}) {
 			for _, id := range containers(pod) {
-				if pid := processOf(id, func(p process) bool { return !p.first && strings.HasPrefix(p.command, name) }); pid != 0 {
+				if found := processOf(id, func(p process) bool { return !p.first && strings.HasPrefix(p.command, name) }); found.pid != 0 {
 					s.t.Logf("kill %s of %s", name, pod.Name)
-					return true, syscall.Kill(pid, syscall.SIGKILL)
+					return true, syscall.Kill(found.pid, syscall.SIGKILL)
 				}
 			}
 		}
@@ -79,12 +79,12 @@ type process struct {
 	first bool
 }
 
-// processOf finds a process of a container, 0 when there is none. The name of its control group
-// holds the container's identifier, which may be empty for any.
-func processOf(container string, wanted func(process) bool) int {
+// processOf finds a process of a container, one with the number 0 when there is none. The name of
+// its control group holds the container's identifier, which may be empty for any.
+func processOf(container string, wanted func(process) bool) process {
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		return 0
+		return process{}
 	}
 	for _, folder := range folders {
 		group, groupErr := os.ReadFile(filepath.Join(folder, "cgroup"))
@@ -94,11 +94,11 @@ func processOf(container string, wanted func(process) bool) int {
 			continue // it has ended, or is another's
 		}
 		pid, err := strconv.Atoi(filepath.Base(folder))
-		if err == nil && wanted(process{pid: pid, command: commandName(string(command)), first: first(string(status))}) {
-			return pid
+		if p := (process{pid: pid, command: commandName(string(command)), first: first(string(status))}); err == nil && wanted(p) {
+			return p
 		}
 	}
-	return 0
+	return process{}
 }
 
 // containerProcess is the first process of a container, and the network namespace of its pod,
@@ -117,13 +117,8 @@ func (s *site) containerProcesses(namespace string, labels client.MatchingLabels
 	}
 	for _, pod := range pods.Items {
 		for _, id := range containers(pod) {
-			var found containerProcess
-			processOf(id, func(p process) bool {
-				found.process = p
-				return p.first
-			})
-			found.network = networkOf(found.pid)
-			list = append(list, found)
+			found := processOf(id, func(p process) bool { return p.first })
+			list = append(list, containerProcess{process: found, network: networkOf(found.pid)})
 		}
 	}
 	if len(list) == 0 || slices.ContainsFunc(list, func(p containerProcess) bool { return !p.first || p.network == "" }) {
@@ -146,7 +141,7 @@ func (s *site) restart(old ...containerProcess) {
 		s.poll("another container of "+o.command, func() bool {
 			return processOf("", func(p process) bool {
 				return p.first && p.command == o.command && p.pid != o.pid && networkOf(p.pid) == o.network
-			}) != 0
+			}).pid != 0
 		})
 	}
 	s.t.Log(time.Now().UTC().Format(timeOfDay), "all are there again")

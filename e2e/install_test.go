@@ -97,7 +97,7 @@ func newInstallation(ctx context.Context) (*installation, error) {
 		return nil, err
 	}
 	if c.Local {
-		if i.rejections, err = rejection.Record(ctx, c.NetworkNamespace, c.Services); err != nil {
+		if i.rejections, err = rejection.Record(ctx, c.NodeCommand, c.Services); err != nil {
 			return nil, err
 		}
 	}

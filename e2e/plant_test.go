@@ -114,7 +114,7 @@ func (s *site) inLoad(stdin, program string, args ...string) string {
 	s.t.Helper()
 	s.requireLocal()
 	pod := s.pods(client.MatchingLabels{"app": "load"})[0]
-	pid := processOf(containers(pod)[0], func(p process) bool { return p.first })
+	pid := processOf(containers(pod)[0], func(p process) bool { return p.first }).pid
 	command := exec.CommandContext(s.t.Context(), "nsenter", append([]string{"--net", "--target", strconv.Itoa(pid), program}, args...)...)
 	command.Stdin = strings.NewReader(stdin)
 	output, err := command.CombinedOutput()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os/exec"
 	"regexp"
 	"strings"
 	"sync"
@@ -16,6 +15,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/serin-dev/serin/config/testenv"
 )
@@ -36,9 +38,11 @@ func TestLongWhatTheNodeLeadsNowhereIsNoted(t *testing.T) {
 	if i.rejections == nil {
 		testenv.Missing(t, "the rules of an existing cluster's nodes can't be changed", "run it on the local cluster")
 	}
-	dns := i.cluster.Services.Addr().As4()
-	dns[3] = 10
-	address := netip.AddrPortFrom(netip.AddrFrom4(dns), 53)
+	dns, err := i.core.CoreV1().Services(metav1.NamespaceSystem).Get(t.Context(), "kube-dns", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(mark, err)
+	}
+	address := netip.AddrPortFrom(netip.MustParseAddr(dns.Spec.ClusterIP), 53)
 	// A node redirects a client that is not a pod, and as often as that it keeps a rejection back.
 	i.inNode(t, "", "sysctl", "-w", "net.ipv4.conf.all.send_redirects=0", "net.ipv4.conf.eth0.send_redirects=0")
 	begin := time.Now()
@@ -59,9 +63,7 @@ func TestLongWhatTheNodeLeadsNowhereIsNoted(t *testing.T) {
 	exchanges := i.exchangeRule(t, address, func() bool { return ctx.Err() == nil && c.refused.Load() < enoughRejections })
 	end()
 	c.all.Wait()
-	for deadline := time.Now().Add(tellLimit); noted() < c.refused.Load() && time.Now().Before(deadline); {
-		time.Sleep(look)
-	}
+	_ = wait.PollUntilContextTimeout(t.Context(), look, tellLimit, true, func(context.Context) (bool, error) { return noted() >= c.refused.Load(), nil })
 	t.Logf("of %d connections %d were refused, while the rule was exchanged %d times; %d were noted", c.made.Load(), c.refused.Load(), exchanges, noted())
 	if c.refused.Load() < enoughRejections || noted() < c.refused.Load() {
 		t.Error(mark, "not all that was refused was noted, or too little was refused to tell")
@@ -111,7 +113,7 @@ func (i *installation) exchangeRule(t *testing.T, address netip.AddrPort, goOn f
 // inNode runs a program of this machine in the network of the local cluster's node.
 func (i *installation) inNode(t *testing.T, input string, args ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "nsenter", append([]string{"--net=" + i.cluster.NetworkNamespace, "--"}, args...)...)
+	command := i.cluster.NodeCommand(t.Context(), args[0], args[1:]...)
 	command.Stdin = strings.NewReader(input)
 	output, err := command.CombinedOutput()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/serin-dev/serin/e2e/cluster/component"
@@ -29,13 +30,18 @@ type Cluster struct {
 	// MachineAddress is the address of this machine that pods of the local cluster
 	// reach, empty when an existing one is used.
 	MachineAddress string
-	// NetworkNamespace is the path of the network namespace of the local cluster's node, and
-	// Services is the network of its Services. They are empty when an existing one is used.
-	NetworkNamespace string
-	Services         netip.Prefix
+	// Services is the network of the local cluster's Services, empty when an existing one is used.
+	Services netip.Prefix
 
 	options Options
 	images  imageStore
+	// network is the path of the network namespace of the local cluster's node.
+	network string
+}
+
+// NodeCommand is a program of this machine in the network of the local cluster's node.
+func (c *Cluster) NodeCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, "nsenter", append([]string{"--net=" + c.network, "--", name}, args...)...)
 }
 
 // imageStore is where a cluster keeps its images.

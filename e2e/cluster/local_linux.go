@@ -84,8 +84,8 @@ func (l *local) cluster(bin string) *Cluster {
 		Kubeconfig: l.kubeconfig(), Context: contextName,
 		Kubectl: filepath.Join(bin, "kubectl"), Helm: filepath.Join(bin, "helm"), Tools: bin,
 		Local: true, MachineAddress: l.networks.machine.Addr().String(),
-		NetworkNamespace: netns(l.options.Dir), Services: l.networks.services,
-		options: l.options, images: l.store(),
+		Services: l.networks.services,
+		options:  l.options, images: l.store(), network: netns(l.options.Dir),
 	}
 }
 

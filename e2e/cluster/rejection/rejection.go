@@ -56,20 +56,17 @@ table inet serin-rejection {
 	wrongPort = 1
 )
 
-// Record begins to note what is rejected in a network namespace, named by its path, of what is
-// sent to the network of a cluster's Services. It returns when it has noted a rejection that it
-// caused itself, and goes on until the context ends.
-func Record(ctx context.Context, namespace string, services netip.Prefix) (*Recorder, error) {
-	enter := func(name string, args ...string) *exec.Cmd {
-		return exec.CommandContext(ctx, "nsenter", append([]string{"--net=" + namespace, "--", name}, args...)...)
-	}
-	table := enter("nft", "-f", "-")
+// Record begins to note what a node rejects of what is sent to the network of its cluster's
+// Services. The function makes commands that run in the node's network. Record returns when it has
+// noted a rejection that it caused itself, and goes on until the context ends.
+func Record(ctx context.Context, command func(ctx context.Context, name string, args ...string) *exec.Cmd, services netip.Prefix) (*Recorder, error) {
+	table := command(ctx, "nft", "-f", "-")
 	table.Stdin = strings.NewReader(fmt.Sprintf(tracing, services))
 	if output, err := table.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("have the kernel trace what is led nowhere: %w: %s", err, output)
 	}
 	// It ends with this process, however that ends.
-	monitor := enter("setpriv", "--pdeathsig", "KILL", "nft", "monitor", "trace")
+	monitor := command(ctx, "setpriv", "--pdeathsig", "KILL", "nft", "monitor", "trace")
 	lines, err := monitor.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -85,7 +82,7 @@ func Record(ctx context.Context, namespace string, services netip.Prefix) (*Reco
 	api := services.Addr().Next() // Kubernetes gives the first to the API server
 	wrong := netip.AddrPortFrom(api, wrongPort).String()
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, readyTimeout, true, func(context.Context) (bool, error) {
-		_ = enter("bash", "-c", fmt.Sprintf("echo > /dev/tcp/%s/%d", api, wrongPort)).Run() // it is rejected
+		_ = command(ctx, "bash", "-c", fmt.Sprintf("echo > /dev/tcp/%s/%d", api, wrongPort)).Run() // it is rejected
 		return r.has(wrong), nil
 	})
 	if err != nil {

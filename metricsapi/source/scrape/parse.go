@@ -118,15 +118,11 @@ func (r *reading) addLatency(s *dto.Metric) error {
 }
 
 func pairOf(s *dto.Metric) (key pair, err error) {
-	for label, name := range map[string]*unique.Handle[string]{
-		exposition.Namespace: &key.namespace, exposition.Apex: &key.apex, exposition.Backend: &key.backend,
-	} {
-		value := exposition.Label(s, label)
-		if len(value) > maxName {
-			return key, errName
-		}
-		*name = unique.Make(value)
+	namespace, apex, backend := exposition.Label(s, exposition.Namespace), exposition.Label(s, exposition.Apex), exposition.Label(s, exposition.Backend)
+	if max(len(namespace), len(apex), len(backend)) > maxName {
+		return key, errName
 	}
+	key.namespace, key.apex, key.backend = unique.Make(namespace), unique.Make(apex), unique.Make(backend)
 	if key.client, err = address(exposition.Label(s, exposition.Client)); err != nil {
 		return key, err
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,35 +70,29 @@ func TestNoDatagramIsLostWhileBackendsChange(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var wg sync.WaitGroup
-	asked := make([]int, 4)
-	for i := range asked {
+	var asked atomic.Int64
+	for range 4 {
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				conn := proxytest.DialUDP(t, "127.0.0.1", r.port)
 				if _, err := proxytest.Exchange(conn, "?"); err != nil {
-					t.Errorf("after %d answers: %v", asked[i], err)
+					t.Errorf("after %d answers: %v", asked.Load(), err)
 					return
 				}
 				_ = conn.Close()
-				asked[i]++
+				asked.Add(1)
 			}
 		})
 	}
-	for step := range int32(10) {
-		r.wantSplit(t, both(10*step, 1+step%2))
+	// However slow the machine is, there are changes until enough was asked in between.
+	for step := int32(0); step < 10 || asked.Load() < 200 && !t.Failed(); step++ {
+		r.wantSplit(t, both(10*(step%10), 1+step%2))
 		if got := say(t, r, "hello"); got != "dns-tcp hello" {
 			t.Errorf("over TCP: %q", got)
 		}
 	}
 	cancel()
 	wg.Wait()
-	total := 0
-	for _, n := range asked {
-		total += n
-	}
-	if total < 200 {
-		t.Errorf("only %d were asked; the test proves little", total)
-	}
 }
 
 func TestSharesOfSessionsAreAsTheWeights(t *testing.T) {

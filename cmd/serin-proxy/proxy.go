@@ -44,7 +44,7 @@ type options struct {
 	dir, binary, streamModule  string
 	statusAddress, memory      string
 	workers, connections       int
-	drain, quitTimeout, settle time.Duration
+	drain, drainLimit, quitTimeout, settle time.Duration
 }
 
 func newCommand() *cobra.Command {
@@ -90,6 +90,7 @@ func (o *options) bind(flags *pflag.FlagSet) {
 	flags.IntVar(&o.connections, "connections", 65536, "connections that a worker can have at most, client and backend side counted apart")
 	flags.StringVar(&o.memory, "memory", os.Getenv(nginx.MemoryVariable), "limit of the pod's memory, such as 512Mi, by which the requests in progress are bounded: what exceeds them gets the status 503 at once; empty: no bound; default: the environment's "+nginx.MemoryVariable)
 	flags.DurationVar(&o.drain, "drain", 10*time.Second, "how long to go on serving after a stop was asked for")
+	flags.DurationVar(&o.drainLimit, "drain-limit", 30*time.Second, "how long to go on serving at most, while clients come that do not know yet that this pod is leaving")
 	flags.DurationVar(&o.quitTimeout, "quit-timeout", 30*time.Second, "how long requests may then take to finish")
 	flags.DurationVar(&o.settle, "settle", time.Second, "how long answers ask clients to close their connections before nginx is reloaded")
 }
@@ -146,7 +147,7 @@ func (o *options) run(ctx context.Context) error {
 		Pod:      types.UID(o.pod),
 		Version:  build.Version(),
 		Listener: listener,
-		Drain:    o.drain, QuitTimeout: o.quitTimeout, ApplyTimeout: applyTimeout, Settle: o.settle,
+		Drain:    o.drain, DrainLimit: o.drainLimit, QuitTimeout: o.quitTimeout, ApplyTimeout: applyTimeout, Settle: o.settle,
 		Clock: wall, Log: log,
 	}).Run(ctx)
 }

@@ -62,6 +62,9 @@ type Options struct {
 	// Drain is how long requests are still served after a stop was asked for, until
 	// everybody knows that this pod is leaving.
 	Drain time.Duration
+	// DrainLimit is how long they are still served while clients come that do not know it.
+	// Default: Drain.
+	DrainLimit time.Duration
 	// QuitTimeout is how long requests may then take to finish.
 	QuitTimeout time.Duration
 	// ApplyTimeout bounds a start or a reload of nginx.
@@ -104,6 +107,8 @@ type Agent struct {
 	generation    int64
 	configuration string
 	draining      bool
+	// drainEnds is until when nginx serves at most once it drains.
+	drainEnds time.Time
 	// renew is whether another nginx has to be started, whatever is wanted: the last one has
 	// ended, or what it and those before it serve is not known.
 	renew bool
@@ -126,6 +131,7 @@ func New(opts Options) *Agent {
 	}
 	a := &Agent{Options: opts, counts: counts.New(opts.Render.Dir.Counts(), opts.Clock), sockets: sockets.New(opts.Files, opts.Listen), busy: &busy{}}
 	a.udp = udp.New(a.sockets, opts.Clock, opts.Log)
+	a.busy.datagrams = a.udp.Received
 	var registry *prometheus.Registry
 	a.metrics, registry = newMetrics(append(a.udp.Collectors(), a.counts)...)
 	a.status = newStatusServer(registry, confirmation.Served{Pod: a.Pod, Version: a.Version}, &a.busy.percent)
@@ -235,7 +241,9 @@ func (a *Agent) serve(ctx, work context.Context, retry <-chan time.Time, failure
 		case <-stop:
 			stop, drained = nil, a.drain(nil)
 		case <-drained:
-			return errors.Join(cause, a.quit(work))
+			if drained = a.drainLonger(); drained == nil {
+				return errors.Join(cause, a.quit(work))
+			}
 		}
 	}
 }
@@ -255,22 +263,6 @@ func (a *Agent) again(ctx context.Context, want feed.Want, backoff time.Duration
 		return a.start(ctx, backoff)
 	}
 	return a.attempt(ctx, want, backoff)
-}
-
-// drain begins to leave: no new clients, and those who are here are asked to
-// move on. The channel says when it has lasted long enough.
-func (a *Agent) drain(cause error) <-chan time.Time {
-	a.Log.Info("Draining", "duration", a.Drain.String(), "cause", cause)
-	a.draining = true
-	a.status.setReady("draining")
-	if a.tables == nil {
-		return a.Clock.After(0)
-	}
-	if err := a.tables.AskToClose(); err != nil {
-		a.Log.Error(err, "Could not ask clients to reconnect")
-	}
-	now := a.Clock.Now()
-	return a.Clock.After(conf.LookupsForgotten(now).Add(a.Drain).Sub(now))
 }
 
 // errClockSetBack is that nginx may remember for a long time what was in its tables.
@@ -295,12 +287,6 @@ func (a *Agent) awaitForgotten(ctx context.Context, more time.Duration) error {
 			return ctx.Err()
 		}
 	}
-}
-
-func (a *Agent) quit(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, a.QuitTimeout)
-	defer cancel()
-	return a.server.Stop(ctx)
 }
 
 // attempt makes a want live and reports. After an error the channel says when

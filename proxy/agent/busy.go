@@ -4,9 +4,9 @@ package agent
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"regexp"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,12 +23,16 @@ const (
 	busySamples = 16
 )
 
-// busy knows how many requests nginx has in progress, beside those that it takes on.
+// busy knows how many requests nginx has in progress, beside those that it takes on, and for how
+// long no client has come.
 type busy struct {
 	capacity atomic.Int64
 	percent  atomic.Int32
 	samples  [busySamples]int32
 	next     int
+	quiet    quiet
+	// datagrams is how many have come so far, of which nginx knows nothing.
+	datagrams func() int64
 }
 
 // run counts until the context ends.
@@ -39,9 +43,13 @@ func (b *busy) run(ctx context.Context, dir conf.Dir, clock clock.WithTicker) {
 	for {
 		select {
 		case <-ticker.C():
-			if n, err := inProgress(nginxproc.Ask(ctx, status, "/connections")); err == nil { // else it is starting, or being replaced
-				b.note(n)
+			c, err := parseConnections(nginxproc.Ask(ctx, status, "/connections"))
+			if err != nil { // it is starting, or being replaced
+				b.quiet.interrupt(clock.Now())
+				continue
 			}
+			b.note(c.inProgress)
+			b.quiet.note(c.accepted, b.datagrams(), clock.Now())
 		case <-ctx.Done():
 			return
 		}
@@ -62,15 +70,26 @@ func (b *busy) note(requests int) {
 	b.percent.Store(most)
 }
 
-// inProgress is how many requests have begun and are not answered, but for the one that asks, by
-// the answer of nginx's stub_status.
-func inProgress(status string) (int, error) {
-	for line := range strings.Lines(status) {
-		words := strings.Fields(line)
-		if len(words) > 3 && words[2] == "Writing:" {
-			n, err := strconv.Atoi(words[3])
-			return max(n-1, 0), err
-		}
+// connections is what nginx says of them.
+type connections struct {
+	// accepted is how many it has accepted since its start, with the one that asks.
+	accepted int64
+	// inProgress is how many requests have begun and are not answered, but for the one that asks.
+	inProgress int
+}
+
+// stubStatus is the answer of nginx's module ngx_http_stub_status_module.
+var stubStatus = regexp.MustCompile(`(?s)^Active connections: .*\n (\d+) \d+ \d+ \n.* Writing: (\d+) `)
+
+func parseConnections(status string) (c connections, err error) {
+	fields := stubStatus.FindStringSubmatch(status)
+	if fields == nil {
+		return c, fmt.Errorf("nginx does not report its connections: %.40q", status)
 	}
-	return 0, errors.New("nginx does not report how many requests it has in progress")
+	accepted, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return c, err
+	}
+	writing, err := strconv.Atoi(fields[2])
+	return connections{accepted: accepted, inProgress: max(writing-1, 0)}, err
 }

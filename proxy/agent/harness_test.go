@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,10 +158,26 @@ type rig struct {
 	stop       context.CancelFunc
 	done       chan error
 	log        *logWriter
+	// stopped is when the agent had nginx stop.
+	stopped atomic.Pointer[time.Time]
+}
+
+// noticedServer notes when it is told to stop.
+type noticedServer struct {
+	*nginxproc.Process
+	rig *rig
+}
+
+func (s noticedServer) Stop(ctx context.Context) error {
+	now := s.rig.agent.Clock.Now()
+	s.rig.stopped.Store(&now)
+	return s.Process.Stop(ctx)
 }
 
 type rigOptions struct {
-	drain, settle time.Duration
+	drain, drainLimit, settle time.Duration
+	// clock of the agent. Default: a real one.
+	clock clock.WithTicker
 	// memory of the pod; 0 for no bound.
 	memory int64
 	// leftovers are files that a previous agent left, relative to the folder.
@@ -181,16 +198,20 @@ func startRig(t *testing.T, o rigOptions) *rig {
 	if os.Geteuid() == 0 {
 		render.User = "root"
 	}
+	if o.clock == nil {
+		o.clock = clock.RealClock{}
+	}
 	r := &rig{memoryFeed: newMemoryFeed(), dir: render.Dir, port: proxytest.FreePort(t), status: listener.Addr().String(), done: make(chan error, 1), log: &logWriter{t: t}}
 	r.agent = New(Options{
 		Render: render, Feed: r, Served: r.Report, Listener: listener,
 		Server: func(killed func(int)) (Server, error) {
-			return nginxproc.New(nginxproc.Options{
+			p, err := nginxproc.New(nginxproc.Options{
 				Binary: binary, Dir: render.Dir, Workers: render.Workers, Log: r.log, Killed: killed, Files: fdstore.None{}, Clock: clock.RealClock{},
 			})
+			return noticedServer{p, r}, err
 		},
-		Drain: o.drain, QuitTimeout: 20 * time.Second, ApplyTimeout: 20 * time.Second, Settle: o.settle,
-		Clock: clock.RealClock{}, Log: testr.New(t),
+		Drain: o.drain, DrainLimit: o.drainLimit, QuitTimeout: 20 * time.Second, ApplyTimeout: 20 * time.Second, Settle: o.settle,
+		Clock: o.clock, Log: testr.New(t),
 	})
 	for _, name := range o.leftovers {
 		file := filepath.Join(string(render.Dir), name)

@@ -56,6 +56,8 @@ type Ports struct {
 	metrics metrics
 	// ports that are open.
 	ports map[conf.Socket]*port
+	// received are the datagrams of clients so far.
+	received atomic.Int64
 }
 
 // New makes Ports, none of which is open.
@@ -126,6 +128,9 @@ func (d *Ports) Serve(listeners []conf.DatagramListener) {
 	}
 }
 
+// Received is how many datagrams clients have sent so far.
+func (d *Ports) Received() int64 { return d.received.Load() }
+
 // Stop closes all ports.
 func (d *Ports) Stop() { d.Serve(nil) }
 
@@ -191,6 +196,7 @@ func (p *port) receive() {
 		if err != nil {
 			continue // such as that an answer did not reach its client
 		}
+		p.received.Add(1)
 		p.forward(client, buffer[:n])
 	}
 }

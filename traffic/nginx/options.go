@@ -58,8 +58,8 @@ type Options struct {
 	// Access is who reads from proxies, and where the API server is, for NetworkPolicies.
 	Access Access
 	// GracePeriod bounds how long a proxy may take to drain and to finish its
-	// requests. It has to be longer than the agent's --drain and --quit-timeout
-	// together. Default 1 minute.
+	// requests. It has to be longer than the agent's --drain-limit and --quit-timeout
+	// together, and the time for which the last counts wait to be read. Default 90 s.
 	GracePeriod time.Duration
 }
 
@@ -143,7 +143,7 @@ func (o *Options) complete() error {
 		o.Access.APIServerPorts = []int32{443, 6443}
 	}
 	if o.GracePeriod == 0 {
-		o.GracePeriod = time.Minute
+		o.GracePeriod = 90 * time.Second
 	}
 	if o.Autoscaling != nil {
 		return o.Autoscaling.complete(*o)

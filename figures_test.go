@@ -172,6 +172,10 @@ var otherwiseShown = map[string]string{
 var figures = []figure{
 	{"README.md", "in at most «1 %» of releases", "api/v1alpha1/analysis_types.go", `default="«1%»" MaxFalseRollback`},
 
+	{"docs/how-to/first-rollout.md", "larger and longer, up to «an hour»", "cmd/kubectl-traffic/rolloutview/propose.go", "longestHold = «time.Hour»"},
+	{"docs/how-to/first-rollout.md", "it assumes «20» requests", "cmd/kubectl-traffic/rolloutinit/write.go", "PerSecond: «20»"},
+	{"docs/how-to/first-rollout.md", "of which «0.1 %» fail. ## Check", "cmd/kubectl-traffic/rolloutinit/write.go", "FailureRate: «0.001»"},
+
 	{"docs/analysis.md", "Serin asks every «five seconds»", "analysis/length.go", "WindowLength = «5 * time.Second»"},
 	{"docs/analysis.md", "maxFalseRollback: «1%»", "api/v1alpha1/analysis_types.go", `default="«1%»" MaxFalseRollback`},
 	{"docs/analysis.md", "tolerance: «0.5pp»", "api/v1alpha1/analysis_types.go", `default="«0.5pp»" Tolerance`},

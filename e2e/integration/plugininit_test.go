@@ -42,9 +42,21 @@ func TestTheRolloutThatInitWritesIsAdmitted(t *testing.T) {
 		"rollout init deployment/website":                 "the Rollout website releases the Deployment website already",
 		"rollout init statefulset/website":                `"statefulset/website" is not a Deployment`,
 		"rollout init deployment/blog --tolerance plenty": "--tolerance: ",
+		"rollout init deployment/blog --rps=-1":           "--rps: give more than 0 requests per second",
+		"rollout init deployment/blog --failure-rate 3%":  "--failure-rate: give --rps too",
 	} {
 		if got := s.traffic("", line); got.status == 0 || !strings.Contains(got.errs, want) {
 			t.Errorf("%s: exit status %d: %s", line, got.status, got.errs)
 		}
 	}
+}
+
+func TestThePageAboutTheFirstRolloutCanBeFollowed(t *testing.T) {
+	t.Parallel()
+	files, _ := beginning(t)
+	delete(files, rolloutFile) // the page has the plugin write it
+	r := newReader(t, files)
+	r.save()
+	r.begun, r.functions = true, pathWithPlugin(t, nil)
+	r.play(whole(page(t, "how-to/first-rollout.md")))
 }

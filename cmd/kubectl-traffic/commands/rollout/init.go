@@ -47,7 +47,15 @@ say what was measured and what was assumed.`,
   kubectl traffic rollout init deployment/website --rps 40 --failure-rate 0.1%`,
 		Args:              cli.Usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: cli.First(c.Deployments),
-		RunE:              func(cmd *cobra.Command, args []string) error { return i.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch given := cmd.Flags().Changed; {
+			case given("rps") && !(i.perSecond > 0):
+				return cli.UsageErrorf("--rps: give more than 0 requests per second, or leave it out to have the traffic measured")
+			case given("failure-rate") && !given("rps"):
+				return cli.UsageErrorf("--failure-rate: give --rps too; without it the failure rate is measured")
+			}
+			return i.run(cmd, args[0])
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&i.service, "service", "", "the Service that clients call, if several select the pods")

@@ -32,9 +32,9 @@ take longer. Nothing is known about the time after a step that waits for approva
 the steps that Serin derives from them. The last line is the promotion.
 
 FINDS is the smallest excess of the canary's failure rate over that of stable at which half of such releases would be
-rolled back by the end of the step, if the Service keeps the traffic of the last window of TrafficMetrics. It is "-"
-if the traffic is unknown, if nothing would be detected, or if nothing is compared. Freezes that you may not read are
-left out, with a message.`,
+rolled back by the end of the step, if the Service keeps the traffic of the last window of TrafficMetrics. It is
+"<none>" if the traffic is unknown, if nothing would be detected, or if nothing is compared. Freezes that you may not
+read are left out, with a message.`,
 		Example: `  kubectl traffic rollout plan website`,
 	}
 	return newReader(c, cmd, []string{cli.AsJSON, cli.AsYAML}, func(cmd *cobra.Command, api client.Client, ro *v1alpha1.Rollout, o *cli.Output) error {

@@ -40,10 +40,10 @@ const applyTimeout = 15 * time.Second
 
 // options are the flags of serin-proxy.
 type options struct {
-	namespace, split, pod      string
-	dir, binary, streamModule  string
-	statusAddress, memory      string
-	workers, connections       int
+	namespace, split, pod                  string
+	dir, binary, streamModule              string
+	statusAddress, memory                  string
+	workers, connections                   int
 	drain, drainLimit, quitTimeout, settle time.Duration
 }
 

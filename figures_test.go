@@ -275,6 +275,8 @@ var figures = []figure{
 	{"docs/proxy.md", "after «a second» of silence", "proxy/udp/datagrams.go", "leaveIdle = «time.Second»"},
 	{"docs/proxy.md", "within «two seconds» what is wanted", "proxy/agent/agent.go", "restoreAfter = «2 * time.Second»"},
 	{"docs/proxy.md", "`--drain` («10 s»)", "cmd/serin-proxy/proxy.go", `"drain", «10*time.Second»`},
+	{"docs/proxy.md", "`--drain-limit` («30 s»)", "cmd/serin-proxy/proxy.go", `"drain-limit", «30*time.Second»`},
+	{"docs/proxy.md", "none has come for «three seconds»", "proxy/agent/drain.go", "quietTime = «3 * time.Second»"},
 	{"docs/proxy.md", "`--quit-timeout` («30 s»)", "cmd/serin-proxy/proxy.go", `"quit-timeout", «30*time.Second»`},
 	{"docs/proxy.md", "wait up to «six seconds»", "proxy/agent/agent.go", "scrapeTimeout = «6 * time.Second»"},
 	{"docs/proxy.md", "counts up to «1,000» pairs", "proxy/counts/flows.go", "maxPairs = «1000»"},

@@ -107,7 +107,7 @@ type Agent struct {
 	generation    int64
 	configuration string
 	draining      bool
-	// drainEnds is until when nginx serves at most once it drains.
+	// drainEnds is until when nginx serves at most once it drains; zero when none serves.
 	drainEnds time.Time
 	// renew is whether another nginx has to be started, whatever is wanted: the last one has
 	// ended, or what it and those before it serve is not known.

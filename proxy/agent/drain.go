@@ -42,10 +42,7 @@ func (a *Agent) drain(cause error) <-chan time.Time {
 // drainLonger says when to ask again whether clients still come; nil when they don't, or when
 // they have come for DrainLimit.
 func (a *Agent) drainLonger() <-chan time.Time {
-	if a.tables == nil || a.busy.quiet.lasted() >= quietTime {
-		return nil
-	}
-	if !a.Clock.Now().Before(a.drainEnds) {
+	if a.busy.quiet.lasted() >= quietTime || !a.Clock.Now().Before(a.drainEnds) {
 		return nil
 	}
 	return a.Clock.After(busyEvery)

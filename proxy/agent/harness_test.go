@@ -162,13 +162,13 @@ type rig struct {
 	stopped atomic.Pointer[time.Time]
 }
 
-// noticedServer notes when it is told to stop.
-type noticedServer struct {
+// stopObserver notes when it is told to stop.
+type stopObserver struct {
 	*nginxproc.Process
 	rig *rig
 }
 
-func (s noticedServer) Stop(ctx context.Context) error {
+func (s stopObserver) Stop(ctx context.Context) error {
 	now := s.rig.agent.Clock.Now()
 	s.rig.stopped.Store(&now)
 	return s.Process.Stop(ctx)
@@ -208,7 +208,7 @@ func startRig(t *testing.T, o rigOptions) *rig {
 			p, err := nginxproc.New(nginxproc.Options{
 				Binary: binary, Dir: render.Dir, Workers: render.Workers, Log: r.log, Killed: killed, Files: fdstore.None{}, Clock: clock.RealClock{},
 			})
-			return noticedServer{p, r}, err
+			return stopObserver{p, r}, err
 		},
 		Drain: o.drain, DrainLimit: o.drainLimit, QuitTimeout: 20 * time.Second, ApplyTimeout: 20 * time.Second, Settle: o.settle,
 		Clock: o.clock, Log: testr.New(t),

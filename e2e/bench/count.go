@@ -91,7 +91,9 @@ func classify(r *request) Call {
 	case r.Object.Resource == "events":
 		reason, kind := describeEvent(r.Body)
 		c.Class, c.Who, c.What = ClassEvent, Who(kind), "events "+reason
-		if kind == "Lease" {
+		// One that was cut off, when the manager ended, has no body. In its own namespace the
+		// manager tells of nothing but the lease.
+		if kind == "Lease" || kind == "" && r.Object.Namespace == operatorSpace {
 			c.Class, c.Who = ClassLease, ""
 		}
 	case r.Verb == "watch":

@@ -102,6 +102,22 @@ func TestWhatIsNotAnsweredWithSuccessIsCountedTwiceAndShown(t *testing.T) {
 	}
 }
 
+// A manager that ends while it sends its last event leaves one without a body: the API server
+// answers 500 and logs what the address says.
+func TestAnEventThatWasCutOffIsThatOfTheLeaseOnlyInTheManagersNamespace(t *testing.T) {
+	for namespace, want := range map[string]Class{operatorSpace: ClassLease, "release-1": ClassEvent} {
+		text := operatorLine(0, "create", "events", "", "")
+		text = strings.Replace(text, `"namespace":"ns"`, fmt.Sprintf(`"namespace":%q`, namespace), 1)
+		got, err := tally(parse(t, strings.Replace(text, `"code":200`, `"code":500`, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Sum(want) != 1 || len(got.Calls) != 1 {
+			t.Errorf("in %s: want one %s, got\n%s", namespace, want, got)
+		}
+	}
+}
+
 func TestARequestThatTheRoleForbidsIsAnError(t *testing.T) {
 	text := strings.Replace(operatorLine(0, "patch", "deployments", "app-0000", ""), `"verb"`, `"annotations":{"authorization.k8s.io/decision":"forbid"},"verb"`, 1)
 	if _, err := tally(parse(t, text)); err == nil {

@@ -93,8 +93,7 @@ func writeTests(out io.Writer, title string, tests []Test, most int) {
 	fmt.Fprintf(out, "\n%s\n", title)
 	for _, t := range tests {
 		fmt.Fprintf(out, "  %s\n", t)
-		lines := told(t.Output)
-		for _, line := range lines[max(0, len(lines)-most):] {
+		for _, line := range lastOf(told(t.Output), most) {
 			fmt.Fprintf(out, "      %s\n", strings.TrimRight(line, "\n"))
 		}
 	}
@@ -106,6 +105,31 @@ func told(lines []string) []string {
 		line = strings.TrimSpace(line)
 		return line == "" || strings.HasPrefix(line, "=== ")
 	})
+}
+
+// timedOut begins what Go prints of a test that hangs: which tests run, and each goroutine after an empty line.
+const timedOut = "panic: test timed out"
+
+// lastOf are the last lines, or of a test that hangs the goroutines that run code of this repository: a large
+// test has thousands of others.
+func lastOf(lines []string, most int) (shown []string) {
+	hangs := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, timedOut) })
+	if hangs < 0 {
+		return lines[max(0, len(lines)-most):]
+	}
+	var goroutine []string
+	own := true // the tests that run
+	for _, line := range append(slices.Clone(lines[hangs:]), "goroutine ") {
+		if strings.HasPrefix(line, "goroutine ") {
+			if own {
+				shown = append(shown, goroutine...)
+			}
+			goroutine, own = nil, false
+		}
+		goroutine = append(goroutine, line)
+		own = own || strings.HasPrefix(line, "github.com/serin-dev/serin/")
+	}
+	return shown
 }
 
 // minutes is a time as minutes and seconds.

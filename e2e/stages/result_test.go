@@ -5,6 +5,7 @@ package stages
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,5 +69,25 @@ func TestOnlyTheEndOfALongFailureIsRepeated(t *testing.T) {
 	Report(&out, []Result{{Failed: []Test{{Name: "TestLong", Output: long}}}}, 0, false)
 	if text := out.String(); strings.Contains(text, "line 459\n") || !strings.Contains(text, "line 460\n") || !strings.Contains(text, "line 499\n") {
 		t.Errorf("not the last %d lines:\n%s", linesShown, text)
+	}
+}
+
+func TestOfATestThatHangsTheGoroutinesOfThisRepositoryAreShown(t *testing.T) {
+	var dump []string
+	for i := range 300 {
+		dump = append(dump, fmt.Sprintf("goroutine %d [chan send, 17 minutes]:\n", i), "k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop(0x23)\n", "\tfilter.go:67 +0x13a\n", "\n")
+	}
+	hangs := []string{"goroutine 7000 [select, 17 minutes]:\n", "net/http.roundTrip(0x1)\n", "github.com/serin-dev/serin/e2e/integration.(*operator).stop(0x2)\n", "\tmanager_test.go:110 +0x7\n", "\n"}
+	output := slices.Concat([]string{"before\n", "panic: test timed out after 30m0s\n", "\trunning tests:\n", "\t\tTestHangs (17m1s)\n", "\n"}, dump[:600], hangs, dump[600:])
+	var out bytes.Buffer
+	Report(&out, []Result{{Failed: []Test{{Name: "TestHangs", Output: output}}}}, 0, false)
+	text := out.String()
+	for _, want := range append([]string{"TestHangs (17m1s)\n"}, hangs[:4]...) {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not shown:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "filteredWatch") || strings.Contains(text, "before") {
+		t.Errorf("more is shown:\n%s", text)
 	}
 }

@@ -45,12 +45,12 @@ func TestTheReportNamesTimesTheSlowestTestsSkipsAndFailures(t *testing.T) {
 	}
 	var out bytes.Buffer
 	Report(&out, []Result{{
-		Stage: "unit", Took: 75 * time.Second, Passed: 25, Cached: 20, Slow: slow,
+		Stage: "unit", Took: 75 * time.Second, CPU: 130 * time.Second, Passed: 25, Cached: 20, Slow: slow,
 		Failed:  []Test{{Package: "./judge", Name: "TestFails", Output: []string{"judge_test.go:7: wrong"}}},
 		Skipped: []Test{{Package: "./proxy", Name: "TestSkips", Output: []string{"no nginx"}}},
 	}}, 2*time.Minute, false)
 	text := out.String()
-	for _, want := range []string{"unit  1m15s      25      20       1        1", "all  2m00s", "24.0s  ./judge Test24", "5.0s  ./judge Test05", "./judge TestFails", "judge_test.go:7: wrong", "./proxy TestSkips", "no nginx"} {
+	for _, want := range []string{"unit  1m15s  2m10s      25      20       1        1", "all  2m00s  2m10s", "24.0s  ./judge Test24", "5.0s  ./judge Test05", "./judge TestFails", "judge_test.go:7: wrong", "./proxy TestSkips", "no nginx"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, text)
 		}

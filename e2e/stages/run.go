@@ -71,8 +71,8 @@ func (r Runner) stage(ctx context.Context, stage Stage) (result Result) {
 		result.add(r.step(ctx, step))
 	}
 	result.Took = r.Clock.Since(began)
-	fmt.Fprintf(r.Out, "==== %s: %d passed, %d failed, %d skipped after %s\n",
-		stage.Name, result.Passed, len(result.Failed), len(result.Skipped), minutes(result.Took))
+	fmt.Fprintf(r.Out, "==== %s: %d passed, %d failed, %d skipped after %s, with %s of processor time\n",
+		stage.Name, result.Passed, len(result.Failed), len(result.Skipped), minutes(result.Took), minutes(result.CPU))
 	return result
 }
 
@@ -96,13 +96,13 @@ func (r Runner) check(ctx context.Context, step Step) Result {
 	command.Stdout = io.MultiWriter(r.Out, &output)
 	command.Stderr = command.Stdout
 	err := command.Run()
-	test := Test{Name: step.Name, Took: r.Clock.Since(began)}
+	test, used := Test{Name: step.Name, Took: r.Clock.Since(began)}, cpu(command)
 	if err != nil {
 		test.Output = append(strings.SplitAfter(output.String(), "\n"), fmt.Sprintf("%s: %v", strings.Join(step.Args, " "), err))
-		return Result{Failed: []Test{test}}
+		return Result{CPU: used, Failed: []Test{test}}
 	}
 	fmt.Fprintf(r.Out, "ok    %s\n", step.Name)
-	return Result{Passed: 1, Slow: []Test{test}}
+	return Result{CPU: used, Passed: 1, Slow: []Test{test}}
 }
 
 // goTest runs go test -json.
@@ -123,7 +123,17 @@ func (r Runner) goTest(ctx context.Context, step Step) Result {
 	stop := r.beat(w)
 	execution, scanErr := testjson.ScanTestOutput(testjson.ScanConfig{Stdout: stdout, Stderr: stderr, Handler: w, IgnoreNonJSONOutputLines: true})
 	stop()
-	return count(execution, w.stderr, errors.Join(scanErr, command.Wait()))
+	result := count(execution, w.stderr, errors.Join(scanErr, command.Wait()))
+	result.CPU = cpu(command)
+	return result
+}
+
+// cpu is the processor time of a command that has ended, and of every process that it waited for.
+func cpu(command *exec.Cmd) time.Duration {
+	if command.ProcessState == nil {
+		return 0 // it did not begin
+	}
+	return command.ProcessState.UserTime() + command.ProcessState.SystemTime()
 }
 
 // beat has the watcher say what runs until it is stopped.

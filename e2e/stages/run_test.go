@@ -37,6 +37,37 @@ func TestAStageThatFailsDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
+// The child does a fixed amount of work and writes down its processor time; its parent does next to nothing.
+func TestTheProcessorTimeOfACommandAndItsChildrenIsCounted(t *testing.T) {
+	const child = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; times >took"
+	for name, step := range map[string]Step{
+		"a command that passes": {Args: []string{"sh", "-c", "sh -c '" + child + "'; true"}},
+		"a command that fails":  {Args: []string{"sh", "-c", "sh -c '" + child + "'; exit 3"}},
+		"tests":                 {GoTest: true, Args: []string{"sh", "-c", "sh -c '" + child + "'; true"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			r := newRunner(t, &out)
+			results := r.Run(t.Context(), []Stage{{Name: "only", Steps: []Step{step}}})
+			text, err := os.ReadFile(filepath.Join(r.Root, "took"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var took time.Duration
+			for _, field := range strings.Fields(string(text))[:2] { // of the child itself: user and system
+				d, err := time.ParseDuration(field)
+				if err != nil {
+					t.Fatal(err)
+				}
+				took += d
+			}
+			if got := results[0].CPU; took == 0 || got < took {
+				t.Errorf("the child took %s of processor time, the stage %s", took, got)
+			}
+		})
+	}
+}
+
 func TestAProgramThatIsMissingFails(t *testing.T) {
 	var out bytes.Buffer
 	for _, step := range []Step{{Name: "missing", Args: []string{"no-such-program"}}, {Name: "go test", GoTest: true, Args: []string{"no-such-program"}}} {

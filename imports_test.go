@@ -35,7 +35,8 @@ type layer struct {
 var layers = []layer{
 	{folder: "api", imports: []string{"./api", "k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/controller-runtime/pkg/scheme", "sigs.k8s.io/json", "sigs.k8s.io/yaml"}},
 	{folder: "analysis"},
-	{folder: "analysis/judge", imports: []string{"./analysis", "./analysis/shares"}, pure: true},
+	{folder: "analysis/judge", imports: []string{"./analysis", "./analysis/refusals", "./analysis/shares"}, pure: true},
+	{folder: "analysis/refusals", imports: []string{"./analysis"}, pure: true},
 	{folder: "analysis/shares", pure: true},
 	{folder: "analysis/policy", imports: []string{"./analysis/judge"}, pure: true},
 	{folder: "analysis/settings", imports: []string{"./analysis/judge", "./api/v1alpha1"}, pure: true},

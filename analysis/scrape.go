@@ -58,6 +58,9 @@ type Scrape struct {
 // from one response, so that they cover the same time.
 type PodCounters struct {
 	Canary, Stable Variant
+	// All is what came to the proxy, and its Failures what the proxy refused itself. Zero when
+	// it does not say so.
+	All Variant
 }
 
 // Missed says why one pod could not be read.

@@ -66,6 +66,9 @@ type Window struct {
 	Weight int32   `json:"weight"`
 	Canary Variant `json:"canary"`
 	Stable Variant `json:"stable"`
+	// Proxies counts what came to Serin's proxies, whichever version it was for: a Failure is
+	// what they refused themselves. Zero where there are none, or they do not say it.
+	Proxies Variant `json:"proxies,omitzero"`
 	// Samples are metrics that users named and that compare the versions; at most
 	// MaxSamples. A metric that was not due is not in it.
 	Samples []Sample `json:"samples,omitempty"`
@@ -116,6 +119,9 @@ func (w Window) Validate() error {
 	}
 	if err := w.Stable.Validate(); err != nil {
 		return fmt.Errorf("stable.%w", err)
+	}
+	if err := w.Proxies.Validate(); err != nil {
+		return fmt.Errorf("proxies.%w", err)
 	}
 	if err := w.validateSamples(); err != nil {
 		return err

@@ -33,6 +33,7 @@ func TestWindowMistakesAreNamed(t *testing.T) {
 		{"more requests than can be counted", func(w *analysis.Window) { w.Canary.Requests = math.MaxInt64 }, "canary.requests: 9223372036854775807 is outside 0 to 2^53; give the increase of the counter"},
 		{"negative failures", func(w *analysis.Window) { w.Stable.Failures = -2 }, "stable.failures: -2 is negative; give the increase of the counter"},
 		{"more failures than requests", func(w *analysis.Window) { w.Stable.Failures = 11 }, "stable.failures: 11 is more than the 10 requests; count each failure as a request too"},
+		{"more refused than came", func(w *analysis.Window) { w.Proxies.Failures = 1 }, "proxies.failures: 1 is more than the 0 requests; count each failure as a request too"},
 		{"too few counts", func(w *analysis.Window) { w.Canary.Latency = hist([]float64{.1, 1}, 3) }, "canary.latency.counts: 1 counts for 2 bounds; give one for each bound, and optionally the total"},
 		{"bounds out of order", func(w *analysis.Window) { w.Canary.Latency = hist([]float64{1, 1}, 3, 4) }, "canary.latency.le[1]: 1; give finite bounds in ascending order"},
 		{"a NaN bound", func(w *analysis.Window) { w.Canary.Latency = hist([]float64{math.NaN()}, 3) }, "canary.latency.le[0]: NaN; give finite bounds in ascending order"},

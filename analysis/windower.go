@@ -51,12 +51,14 @@ func (w *Window) addIncreases(prev, cur map[string]PodCounters) int {
 		}
 		canary, canaryOK := now.Canary.Increase(before.Canary)
 		stable, stableOK := now.Stable.Increase(before.Stable)
-		if !canaryOK || !stableOK {
+		all, allOK := now.All.Increase(before.All)
+		if !canaryOK || !stableOK || !allOK {
 			// One variant without the other would compare different traffic.
 			continue
 		}
-		w.Canary, w.Stable = w.Canary.Plus(canary), w.Stable.Plus(stable)
+		w.Canary, w.Stable, w.Proxies = w.Canary.Plus(canary), w.Stable.Plus(stable), w.Proxies.Plus(all)
 		pods++
 	}
+	w.Proxies.Spread = Spread{} // what they refuse is counted, and nothing is inferred from it
 	return pods
 }

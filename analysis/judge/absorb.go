@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/refusals"
 	"github.com/serin-dev/serin/analysis/shares"
 )
 
@@ -62,6 +63,20 @@ func (c *Config) absorb(s *State, w *analysis.Window) {
 	if s.merged >= 1/c.MaxFalseRollback {
 		// Said first even if a limit was missed too: it is the stronger reason.
 		s.failed, s.failedLimit = ReasonWorseThanStable, 0
+	}
+	c.failByRefusals(s, w)
+}
+
+// failByRefusals fails a release whose proxies refuse too many requests for too long. Those of a
+// canary that has missed a limit are of no matter any more.
+func (c *Config) failByRefusals(s *State, w *analysis.Window) {
+	if s.failedLimit != 0 {
+		s.refusals = refusals.State{}
+		return
+	}
+	s.refusals = s.refusals.Add(w, c.Tolerance)
+	if s.failed == "" && s.refusals.RollsBack() {
+		s.failed = ReasonRefusedByProxies
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/serin-dev/serin/analysis/refusals"
 	"github.com/serin-dev/serin/analysis/shares"
 )
 
@@ -115,10 +116,26 @@ func (s *State) code(c *codec) {
 	for i := range s.limits {
 		s.limits[i].code(c, s.last)
 	}
+	s.codeEnd(c)
+}
+
+// withRefusals is added to the reason in a state whose last values are of refusals, and not of
+// the limit that was missed: no state has both, and one that has neither is as those that were
+// stored before there were refusals.
+const withRefusals = 16
+
+func (s *State) codeEnd(c *codec) {
 	reason := failures.encode(s.failed)
+	if s.refusals != (refusals.State{}) {
+		reason += withRefusals
+	}
 	small(c, &reason)
-	s.failed = failures.decode(c, reason)
-	c.key(&s.failedLimit)
+	s.failed = failures.decode(c, reason%withRefusals)
+	if reason < withRefusals {
+		c.key(&s.failedLimit)
+		return
+	}
+	c.count(&s.refusals.Refused, &s.refusals.Caused, &s.refusals.Usual)
 }
 
 // code stores a metric without samples in two bytes.
@@ -219,7 +236,7 @@ func (l *limitState) code(c *codec, now int64) {
 }
 
 // failures are the reasons that a State can have failed for, as stored.
-var failures = reasonCodes{"", ReasonWorseThanStable, ReasonLimitMissed}
+var failures = reasonCodes{"", ReasonWorseThanStable, ReasonLimitMissed, ReasonRefusedByProxies}
 
 type reasonCodes []Reason
 

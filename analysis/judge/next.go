@@ -67,6 +67,9 @@ func (c *Config) assess(s *State, now time.Time) Result {
 	case now.Sub(s.End()).Abs() > c.StaleAfter: // also when the clock was set back
 		return c.result(s, Inconclusive, ReasonStaleData)
 	}
+	if s.refusals.Holds() {
+		return c.result(s, Inconclusive, ReasonRefusedByProxies)
+	}
 	if c.Shares && s.shares.Result().Mismatch() {
 		return c.result(s, Inconclusive, ReasonShareMismatch)
 	}
@@ -182,6 +185,7 @@ func (c *Config) result(s *State, v Verdict, why Reason) Result {
 	if s.last == 0 {
 		return r
 	}
+	r.Refusals = s.refusals
 	if c.Shares {
 		r.Shares = s.shares.Result()
 	}

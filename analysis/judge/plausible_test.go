@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/refusals"
 	"github.com/serin-dev/serin/analysis/shares"
 )
 
@@ -49,6 +50,7 @@ func played(tb testing.TB, n int64) State {
 	if !s.shares.Plausible() {
 		s.shares.Counted, s.shares.Found = shares.Count{Canary: 1e10, Stable: 1e10}, shares.Count{Canary: 1e10, Stable: 1e10}
 	}
+	s.refusals = refusals.State{Refused: 1000, Caused: refusals.Limit.Milliseconds(), Usual: 100_000_000}
 	return s
 }
 
@@ -103,6 +105,7 @@ func TestAStateThatCouldNotHaveComeAboutIsRefused(t *testing.T) {
 		"a preview of more than it takes": func(s *State) { s.metrics[9].open, s.metrics[9].before.events = 0, thorough },
 		"more within than there were":     func(s *State) { s.metrics[9].open, s.metrics[9].before.bounds, s.metrics[9].before.within[0] = 0, 1, 5 },
 		"shares of a negative count":      func(s *State) { s.shares.Counted.Stable = -1 },
+		"more refused than came":          func(s *State) { s.refusals.Refused = 1001 },
 		"an edge that is no number":       func(s *State) { s.metrics[1].tracks[0].edge = math.NaN() },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/serin-dev/serin/analysis/refusals"
 	"github.com/serin-dev/serin/analysis/shares"
 )
 
@@ -48,6 +49,10 @@ const (
 	ReasonWorseThanStable Reason = "WorseThanStable"
 	// ReasonLimitMissed means that a limit was missed too many times in a row.
 	ReasonLimitMissed Reason = "LimitMissed"
+	// ReasonRefusedByProxies means that Serin's proxies refuse requests by themselves, so that
+	// both versions suffer from the release. It is Inconclusive first, and a Fail when it lasts
+	// and the versions are not the cause.
+	ReasonRefusedByProxies Reason = "RefusedByProxies"
 )
 
 // Reasons of Inconclusive, most fundamental first.
@@ -141,6 +146,8 @@ type Result struct {
 	MinRequests int64
 	// Shares is how the requests of the step were shared. Only with Config.Shares.
 	Shares shares.Result
+	// Refusals are what Serin's proxies refused by themselves.
+	Refusals refusals.State
 	// Limit is the limit that Reason is about, if it is about one.
 	Limit Limit
 	// LimitSamples is how many requests have come together for its next
@@ -162,6 +169,8 @@ func (r Result) Explain() string {
 		return r.waiting()
 	case ReasonShareMismatch:
 		return r.Shares.Explain()
+	case ReasonRefusedByProxies:
+		return r.Refusals.Explain()
 	case ReasonLimitMissed, ReasonLimitUnmeasured, ReasonLimitUndecided, ReasonLimitAtRisk, ReasonLimitMissing:
 		return r.limit()
 	default:

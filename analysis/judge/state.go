@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/serin-dev/serin/analysis"
+	"github.com/serin-dev/serin/analysis/refusals"
 	"github.com/serin-dev/serin/analysis/shares"
 )
 
@@ -44,7 +45,9 @@ type State struct {
 
 	step   step
 	shares shares.State // of the windows of the present step
-	limits [MaxLimits]limitState
+	// refusals are those of the proxies, whichever step it is.
+	refusals refusals.State
+	limits   [MaxLimits]limitState
 
 	failed      Reason // why the canary failed; never unset, and nothing else changes then but last
 	failedLimit uint64 // which limit, by its key
@@ -147,7 +150,7 @@ func (s *State) plausible() bool {
 		s.first >= 0, s.last >= s.first, s.weight >= 0, s.weight <= 100,
 		stakeable(s.spent), finite(s.merged), s.previous.plausible(), s.dispersion.plausible(),
 		s.previousCanary.plausible(), s.canary.plausible(),
-		s.release.plausible(), finite(s.informative.nc), finite(s.informative.ns), s.step.plausible(), s.shares.Plausible(),
+		s.release.plausible(), finite(s.informative.nc), finite(s.informative.ns), s.step.plausible(), s.shares.Plausible(), s.refusals.Plausible(),
 	)
 	for i := range s.metrics {
 		ok = ok && s.metrics[i].plausible()

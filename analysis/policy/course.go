@@ -98,13 +98,16 @@ func (s Stage) React(p Progress, r judge.Result) Action {
 }
 
 // Passes reports whether the evidence is good enough for the step to end.
-func (s Stage) Passes(r judge.Result) bool { return r.Verdict == judge.Pass || s.Untested }
+// Nothing is tested of a canary that gets no traffic, but the proxies have all of it.
+func (s Stage) Passes(r judge.Result) bool {
+	return r.Verdict == judge.Pass || s.Untested && r.Reason != judge.ReasonRefusedByProxies
+}
 
 // withoutEvidence does what the policy says.
 func (s Stage) withoutEvidence(p Progress, r judge.Result) Action {
 	switch {
-	case p.Held < max(s.Hold, MinObservation), r.Reason == judge.ReasonShareMismatch:
-		return Hold // weights that are not kept say nothing of the canary, and may not be raised
+	case p.Held < max(s.Hold, MinObservation), r.Reason == judge.ReasonShareMismatch, r.Reason == judge.ReasonRefusedByProxies:
+		return Hold // what is no version's doing says nothing of the canary, and more traffic does not help
 	case s.OnInconclusive == GoOn:
 		return p.next()
 	case s.OnInconclusive == GiveUp:

@@ -16,6 +16,7 @@ func TestReact(t *testing.T) {
 	fail := judge.Result{Verdict: judge.Fail, Reason: judge.ReasonWorseThanStable}
 	unclear := judge.Result{Verdict: judge.Inconclusive, Reason: judge.ReasonTooFewRequests}
 	unkept := judge.Result{Verdict: judge.Inconclusive, Reason: judge.ReasonShareMismatch}
+	refused := judge.Result{Verdict: judge.Inconclusive, Reason: judge.ReasonRefusedByProxies}
 	for _, tt := range []struct {
 		name     string
 		policy   policy.Inconclusive
@@ -45,6 +46,8 @@ func TestReact(t *testing.T) {
 		{"weights that are not kept are not raised", policy.GoOn, policy.Progress{Held: time.Hour}, unkept, policy.Hold},
 		{"nor is the canary promoted", policy.GoOn, policy.Progress{Held: time.Hour, Last: true, Ended: true}, unkept, policy.Hold},
 		{"and not rolled back for them", policy.GiveUp, policy.Progress{Held: time.Hour}, unkept, policy.Hold},
+		{"what proxies refuse gives the canary no more", policy.GoOn, policy.Progress{Held: time.Hour}, refused, policy.Hold},
+		{"and is no failure of the canary", policy.GiveUp, policy.Progress{Held: time.Hour}, refused, policy.Hold},
 		{"but not before the step is over", policy.GiveUp, policy.Progress{Held: 59 * time.Second}, unclear, policy.Hold},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,5 +88,9 @@ func TestAStepWithoutTrafficNeedsNoEvidence(t *testing.T) {
 		if got := stage.React(policy.Progress{Held: held}, nothing); got != want {
 			t.Errorf("after %v: %s, want %s", held, got, want)
 		}
+	}
+	refused := judge.Result{Verdict: judge.Inconclusive, Reason: judge.ReasonRefusedByProxies}
+	if got := stage.React(policy.Progress{Held: time.Hour}, refused); got != policy.Hold {
+		t.Errorf("while the proxies refuse requests: %s", got)
 	}
 }

@@ -30,9 +30,11 @@ type Line struct {
 	Live *float64 `json:"live,omitempty"`
 	// Begun is since when a step was live that ended before any window of it was measured:
 	// what the judge counts for a step begins there.
-	Begun   *float64 `json:"begun,omitempty"`
-	Canary  *Variant `json:"canary,omitempty"`
-	Stable  *Variant `json:"stable,omitempty"`
+	Begun  *float64 `json:"begun,omitempty"`
+	Canary *Variant `json:"canary,omitempty"`
+	Stable *Variant `json:"stable,omitempty"`
+	// Proxies is what came to the proxies, and in its failures what they refused.
+	Proxies *Variant `json:"proxies,omitempty"`
 	Samples []Sample `json:"samples,omitempty"`
 	Values  []Value  `json:"values,omitempty"`
 
@@ -187,6 +189,11 @@ func (l *Line) completeVariants() error {
 	if err := l.Stable.complete("stable"); err != nil {
 		return err
 	}
+	if l.Proxies != nil {
+		if err := l.Proxies.complete("proxies"); err != nil {
+			return err
+		}
+	}
 	for i, s := range l.Samples {
 		field := fmt.Sprintf("samples[%d].", i)
 		if s.Start != nil && !(math.Abs(*s.Start) <= farthest) {
@@ -249,6 +256,9 @@ func (l *Line) Window(began time.Time) analysis.Window {
 	w := analysis.Window{
 		Start: after(began, *l.T-*l.Seconds), End: after(began, *l.T), Weight: *l.Weight,
 		Canary: l.Canary.counted(), Stable: l.Stable.counted(), Values: l.values(),
+	}
+	if l.Proxies != nil {
+		w.Proxies = l.Proxies.counted()
 	}
 	for _, s := range l.Samples {
 		sample := analysis.Sample{Name: s.Name, Canary: s.Canary.counted(), Stable: s.Stable.counted()}

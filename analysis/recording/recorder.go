@@ -166,6 +166,9 @@ func (l *Line) setWindow(began time.Time, w *analysis.Window) {
 	weight := w.Weight
 	l.Seconds, l.Weight = new(w.End.Sub(w.Start).Seconds()), &weight
 	l.Canary, l.Stable = makeVariant(w.Canary), makeVariant(w.Stable)
+	if w.Proxies != (analysis.Variant{}) {
+		l.Proxies = makeVariant(w.Proxies)
+	}
 	for _, s := range w.Samples {
 		sample := Sample{Name: s.Name, Canary: makeVariant(s.Canary), Stable: makeVariant(s.Stable)}
 		if !s.Start.IsZero() {

@@ -67,7 +67,12 @@ func (o *operator) judge(windows int) {
 func (o *operator) window() analysis.Window {
 	start := o.now
 	o.now = o.now.Add(5*time.Second + time.Duration(o.random.IntN(9000))*time.Microsecond)
-	return analysis.Window{Start: start, End: o.now, Weight: int32(10 + o.step%90), Canary: o.variant(50), Stable: o.variant(450)}
+	w := analysis.Window{Start: start, End: o.now, Weight: int32(10 + o.step%90), Canary: o.variant(50), Stable: o.variant(450)}
+	w.Proxies = analysis.Variant{Requests: w.Canary.Requests + w.Stable.Requests}
+	if o.now.UnixMicro()%5 == 0 { // too many, and not for long
+		w.Proxies.Requests, w.Proxies.Failures = w.Proxies.Requests+20, 20
+	}
+	return w
 }
 
 // variant is what a version answers that fails one request in a hundred.
@@ -344,6 +349,7 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 		"a time out of range":      {pack(strings.Replace(line, `"t":5`, `"t":5,"live":1e99`, 1)), "live: more than"},
 		"a look out of range":      {pack(strings.Replace(line, `"t":5`, `"t":5,"judged":{"at":1e99,"verdict":"Pass","reason":"x","action":"Hold","rollback":1,"promote":1}`, 1)), "judged.at"},
 		"merged from a negative":   {pack(strings.Replace(line, `"t":5`, `"t":5,"merged":-1`, 1)), "merged: -1"},
+		"proxies of nothing":       {pack(strings.Replace(line, `"t":5`, `"t":5,"proxies":{"requests":1}`, 1)), "proxies.failures: missing"},
 		"a sample of nothing":      {pack(strings.Replace(line, `"t":5`, `"t":5,"samples":[{"name":"a"}]`, 1)), "samples[0].canary: missing"},
 		"a sample of another time": {pack(strings.Replace(line, `"t":5`, `"t":5,"samples":[{"name":"a","start":1e99}]`, 1)), "samples[0].start"},
 	} {

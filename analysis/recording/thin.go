@@ -64,7 +64,7 @@ func merged(a, b *Line) (Line, bool) {
 	first, second := a.Window(epoch), b.Window(epoch)
 	sum := analysis.Window{
 		Start: first.Start, End: second.End, Weight: second.Weight, Values: second.Values, Samples: sumOf(first.Samples, second.Samples),
-		Canary: first.Canary.Plus(second.Canary), Stable: first.Stable.Plus(second.Stable),
+		Canary: first.Canary.Plus(second.Canary), Stable: first.Stable.Plus(second.Stable), Proxies: first.Proxies.Plus(second.Proxies),
 	}
 	if sum.Validate() != nil {
 		return Line{}, false

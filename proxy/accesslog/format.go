@@ -19,9 +19,11 @@ const (
 	KindDropped = "dropped"
 	// KindConnection: a connection of a TCP port.
 	KindConnection = "connection"
+	// KindRefused: a request that the proxy did not take on, or failed by itself.
+	KindRefused = "refused"
 )
 
-var kinds = []string{KindSplit, KindSticky, KindUnmatched, KindMirrored, KindDropped, KindConnection}
+var kinds = []string{KindSplit, KindSticky, KindUnmatched, KindMirrored, KindDropped, KindConnection, KindRefused}
 
 const (
 	separator = "\t"
@@ -76,6 +78,14 @@ func Untimed(backend, kind string) Fields {
 	return Fields{
 		Backend: backend, Address: Asked, Status: "$status", ResponseTime: Absent, HeaderTime: Absent, Completion: Complete, Kind: kind, Client: Absent,
 	}
+}
+
+// Refused are the fields of a request that the proxy answered because of its own state,
+// whichever backend it would have been for.
+func Refused() Fields {
+	f := Untimed(Absent, KindRefused)
+	f.Address = Absent
+	return f
 }
 
 // Buffering is what follows the format in an access_log: nginx writes at the latest after

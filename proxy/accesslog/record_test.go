@@ -32,6 +32,7 @@ func TestParse(t *testing.T) {
 		"a copy that timed out":                        {"b1\t10.96.0.1:80\t504\t10.001\t-\tOK\tmirrored\t-", Record{"b1", "504", 10.001, true, "mirrored", unknown}},
 		"a backend that was drawn but not asked":       {"b1\t-\t400\t-\t-\tOK\tsplit\t-", Record{"", "400", -1, true, "split", unknown}},
 		"several attempts of one request":              {"b1\t10.96.0.1:80, 10.96.0.1:80\t200\t0.012\t0.010\tOK\tsplit\t-", Record{"b1", "200", 0.012, true, "split", unknown}},
+		"a request that the proxy refused":             {strings.Replace(Refused().Line(), "$status", "503", 1), Record{"", "503", -1, true, "refused", unknown}},
 		"a connection that ended without a status":     {"-\t-\t000\t-\t-\t-\tsplit\t-", Record{"", "000", -1, false, "split", unknown}},
 	} {
 		t.Run(name, func(t *testing.T) {

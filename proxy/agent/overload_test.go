@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/serin-dev/serin/proxy/exposition"
 	"github.com/serin-dev/serin/proxy/proxytest"
 	"github.com/serin-dev/serin/traffic"
 	"github.com/serin-dev/serin/traffic/nginx/conf"
@@ -185,9 +186,13 @@ func overload(t *testing.T, protocol traffic.Protocol, reckoned int) {
 	if len(workers) != 2 || r.log.count("exited on signal") > 0 {
 		t.Errorf("of the workers %v some ended", workers)
 	}
+	refused := func() float64 {
+		series := r.gather(t)[exposition.Refused].GetMetric()
+		return series[0].GetCounter().GetValue()
+	}
 	proxytest.Eventually(t, "every request is counted: what a backend was not asked says nothing of it", func() bool {
 		stable, own := r.requests(t)["web-stable"], byCode(r.gather(t), "serin_proxy_unrouted_requests_total")[""]
-		return stable["200"] == 3*fit+1 && stable["503"] == 0 && own["503"] == fit
+		return stable["200"] == 3*fit+1 && stable["503"] == 0 && own["503"] == fit && refused() == float64(fit)
 	})
 }
 

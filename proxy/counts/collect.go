@@ -33,7 +33,7 @@ func describeKind(prefix, whose string) kindDescs {
 var (
 	kindMetrics = map[string]kindDescs{
 		accesslog.KindSplit:     describeKind("", "Requests shared by the weights"),
-		accesslog.KindUnmatched: describeKind("unmatched_", "Requests that matched nothing in a split limited by matches"),
+		accesslog.KindUnmatched: describeKind(exposition.UnmatchedKind, "Requests that matched nothing in a split limited by matches"),
 		accesslog.KindMirrored:  describeKind("mirrored_", "Mirrored requests, whose answers are thrown away"),
 	}
 	connectionsDesc = describe(exposition.Prefix+"connections_total",
@@ -42,6 +42,8 @@ var (
 		"Those of requests_total that went where their client's cookie said, instead of being drawn.", exposition.Backend, exposition.Code)
 	unroutedDesc = describe(exposition.Prefix+"unrouted_requests_total",
 		"Requests that the proxy answered itself, without asking a backend.", exposition.Code)
+	refusedDesc = describe(exposition.Refused,
+		"Those of unrouted_requests_total that the proxy itself is the cause of: too many were in progress, or it failed.")
 	copyDropsDesc = describe(exposition.Prefix+"mirrored_requests_dropped_total",
 		"Mirrored requests that were not sent, because too many were on their way.", exposition.Backend)
 	droppedDesc = describe(exposition.Prefix+"log_lines_dropped_total",
@@ -58,7 +60,7 @@ func (c *Counter) Describe(out chan<- *prometheus.Desc) {
 			out <- d
 		}
 	}
-	for _, d := range []*prometheus.Desc{connectionsDesc, stickyDesc, flowRequestsDesc, flowDurationsDesc, flowFoldedDesc, unroutedDesc, copyDropsDesc, droppedDesc, killedDesc, startDesc} {
+	for _, d := range []*prometheus.Desc{connectionsDesc, stickyDesc, flowRequestsDesc, flowDurationsDesc, flowFoldedDesc, unroutedDesc, refusedDesc, copyDropsDesc, droppedDesc, killedDesc, startDesc} {
 		out <- d
 	}
 }
@@ -104,6 +106,7 @@ func (c *Counter) snapshot() []prometheus.Metric {
 	for service, n := range s.CopyDrops {
 		add(copyDropsDesc, n, service)
 	}
+	add(refusedDesc, s.Refused)
 	add(flowFoldedDesc, s.Flows.Folded)
 	add(droppedDesc, s.Dropped)
 	add(killedDesc, s.Killed)

@@ -59,6 +59,8 @@ type state struct {
 	Flows flows `json:"flows"`
 	// Unrouted are the requests that no backend was asked for, by status.
 	Unrouted map[string]uint64 `json:"unrouted"`
+	// Refused are those of Unrouted that the proxy itself is the cause of.
+	Refused uint64 `json:"refused"`
 	// CopyDrops are copies that were not sent, by Service.
 	CopyDrops map[string]uint64 `json:"copyDrops"`
 	// Dropped are lines that could not be understood.
@@ -188,6 +190,9 @@ func (c *Counter) count(line accesslog.Entry) {
 	}
 	if r.Backend == "" {
 		c.state.Unrouted[r.Code] += n
+		if r.Kind == accesslog.KindRefused {
+			c.state.Refused += n
+		}
 		return
 	}
 	service, known := c.state.Services[r.Backend]

@@ -43,6 +43,9 @@ func from(client string) func(*accesslog.Fields) {
 // unasked is a line about a request that no backend was asked for.
 var unasked = logged("", "503", accesslog.KindSplit, func(f *accesslog.Fields) { f.Address = accesslog.Absent })
 
+// refused is a line about a request that the proxy did not take on.
+var refused = strings.Replace(accesslog.Refused().Line(), "$status", "503", 1) + "\n"
+
 // logLine is a line about a request to b1 that took so many milliseconds.
 func logLine(kind, code string, ms int, completion string) string {
 	return logged("b1", code, kind, after(ms), func(f *accesslog.Fields) { f.Completion = completion })
@@ -102,6 +105,7 @@ func TestCounterCountsWhatALineSays(t *testing.T) {
 	c.Take([]byte(strings.Repeat(logLine("sticky", "502", 0, ""), 2)))
 	c.Take([]byte(logged("b1", "502", accesslog.KindSplit)))
 	c.Take([]byte(strings.Repeat(unasked, 2)))
+	c.Take([]byte(strings.Repeat(refused, 3)))
 	c.Take([]byte(strings.Repeat(strings.Replace(logLine("split", "200", 12, "OK"), "b1", "b9", 1), 2)))
 	c.Take([]byte(strings.Repeat("noise\n", 2)))
 	c.Take([]byte(strings.Repeat(logLine("dropped", "503", 0, "OK"), 2)))
@@ -117,8 +121,8 @@ func TestCounterCountsWhatALineSays(t *testing.T) {
 	if diff := cmp.Diff(map[string]uint64{"502": 2}, sticky.Requests); diff != "" {
 		t.Errorf("of clients that come back (-want +got):\n%s", diff)
 	}
-	if s := c.state; s.Unrouted["503"] != 2 || s.Dropped != 4 || s.CopyDrops["web-stable"] != 2 || s.Killed != 2 {
-		t.Errorf("unrouted %v, dropped %d, copies %v, workers %d", s.Unrouted, s.Dropped, s.CopyDrops, s.Killed)
+	if s := c.state; s.Unrouted["503"] != 5 || s.Refused != 3 || s.Dropped != 4 || s.CopyDrops["web-stable"] != 2 || s.Killed != 2 {
+		t.Errorf("unrouted %v, refused %d, dropped %d, copies %v, workers %d", s.Unrouted, s.Refused, s.Dropped, s.CopyDrops, s.Killed)
 	}
 }
 

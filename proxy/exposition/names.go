@@ -12,11 +12,16 @@ const (
 	BackendInfo   = Prefix + "backend_info"
 	FlowRequests  = Prefix + "flow_requests_total"
 	FlowDurations = Prefix + "flow_duration_seconds"
+	Refused       = Prefix + "refused_requests_total"
 	Start         = Prefix + "start_time_seconds"
+	Unmatched     = Prefix + UnmatchedKind + requests
 
 	requests  = "requests_total"
 	durations = "request_duration_seconds"
 )
+
+// UnmatchedKind begins the names of what is counted of requests that matched nothing.
+const UnmatchedKind = "unmatched_"
 
 // RequestsOf is the counter of another kind of request: only those that were shared by the
 // weights can be compared.

@@ -171,7 +171,7 @@ func (o outcomes) add(backend string, outcome analysis.Outcome, m *dto.Metric) {
 // something of a version.
 func CheckFlows(t *testing.T, metrics exposition.Families) {
 	t.Helper()
-	for _, kind := range []string{"", "unmatched_"} {
+	for _, kind := range []string{"", exposition.UnmatchedKind} {
 		want, got := outcomes{}, outcomes{}
 		for _, m := range metrics[exposition.RequestsOf(kind)].GetMetric() {
 			labels := Labels(m)

@@ -144,9 +144,9 @@ func (c *Client) parse(body []byte, t analysis.Target) (metrics, error) {
 	return parse(body, t)
 }
 
-// versions asks for what compares two versions. A proxy with many clients has megabytes
+// versions asks for what compares two versions, and what the proxy refused. A proxy with many clients has megabytes
 // of other metrics.
-var versions = named(exposition.Requests, exposition.Durations, exposition.Start, exposition.BackendInfo)
+var versions = named(exposition.Requests, exposition.Unmatched, exposition.Refused, exposition.Durations, exposition.Start, exposition.BackendInfo)
 
 // named is the query for some metrics.
 func named(names ...string) string { return url.Values{"name[]": names}.Encode() }

@@ -345,7 +345,8 @@ func TestOnlyTheMetricsOfTheAnalysisAreAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := url.Values{"name[]": {
-		"serin_proxy_requests_total", "serin_proxy_request_duration_seconds", "serin_proxy_start_time_seconds", "serin_proxy_backend_info",
+		"serin_proxy_requests_total", "serin_proxy_unmatched_requests_total", "serin_proxy_refused_requests_total",
+		"serin_proxy_request_duration_seconds", "serin_proxy_start_time_seconds", "serin_proxy_backend_info",
 	}}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -38,6 +38,9 @@ func parse(body []byte, t analysis.Target) (metrics, error) {
 	if m.counters.Stable, err = f.variant(t.Stable); err != nil {
 		return metrics{}, err
 	}
+	if m.counters.All, err = f.all(); err != nil {
+		return metrics{}, err
+	}
 	return m, nil
 }
 
@@ -46,7 +49,11 @@ func (f families) variant(backend string) (analysis.Variant, error) {
 	if err := f.serves(backend); err != nil {
 		return analysis.Variant{}, err
 	}
-	variant, err := f.requests(backend)
+	series, err := f.Of(exposition.Requests, dto.MetricType_COUNTER, backend)
+	if err != nil {
+		return analysis.Variant{}, err
+	}
+	variant, err := answers(exposition.Requests, series)
 	if err != nil {
 		return analysis.Variant{}, err
 	}
@@ -69,26 +76,53 @@ func (f families) serves(backend string) error {
 	return nil
 }
 
-// requests sums the counters of one backend over the status codes.
-func (f families) requests(backend string) (analysis.Variant, error) {
-	series, err := f.Of(exposition.Requests, dto.MetricType_COUNTER, backend)
-	if err != nil {
+// all reads what came of the requests of all clients: versions answered them, or the proxy refused
+// them. Older proxies do not say what they refuse, which is not known to be nothing.
+func (f families) all() (analysis.Variant, error) {
+	series, err := f.Series(exposition.Refused, dto.MetricType_COUNTER)
+	if err != nil || len(series) == 0 {
 		return analysis.Variant{}, err
 	}
+	refused, err := exposition.Count(series[0].GetCounter().GetValue())
+	if err != nil || len(series) > 1 {
+		return analysis.Variant{}, fmt.Errorf("%s: %d series, the first of which is %v; one count was expected", exposition.Refused, len(series), series[0].GetCounter().GetValue())
+	}
+	all := analysis.Variant{Requests: refused, Failures: refused}
+	for _, name := range []string{exposition.Requests, exposition.Unmatched} {
+		series, err := f.Series(name, dto.MetricType_COUNTER)
+		if err != nil {
+			return analysis.Variant{}, err
+		}
+		answered, err := answers(name, series)
+		if err != nil {
+			return analysis.Variant{}, err
+		}
+		all.Requests += answered.Requests
+	}
+	return all, nil
+}
+
+// answers sums counters over the status codes and the backends.
+func answers(name string, series []*dto.Metric) (analysis.Variant, error) {
+	type answer struct {
+		backend string
+		code    int
+	}
 	var variant analysis.Variant
-	seen := make(map[int]bool, len(series))
+	seen := make(map[answer]bool, len(series))
 	for _, s := range series {
+		backend := exposition.Label(s, exposition.Backend)
 		code, err := strconv.Atoi(exposition.Label(s, exposition.Code))
 		if err != nil || code < 0 {
-			return analysis.Variant{}, fmt.Errorf("%s: a series of backend %q has a label %s that is not a status", exposition.Requests, backend, exposition.Code)
+			return analysis.Variant{}, fmt.Errorf("%s: a series of backend %q has a label %s that is not a status", name, backend, exposition.Code)
 		}
-		if seen[code] {
-			return analysis.Variant{}, fmt.Errorf("%s: several series for backend %q and code %d", exposition.Requests, backend, code)
+		if seen[answer{backend, code}] {
+			return analysis.Variant{}, fmt.Errorf("%s: several series for backend %q and code %d", name, backend, code)
 		}
-		seen[code] = true
+		seen[answer{backend, code}] = true
 		n, err := exposition.Count(s.GetCounter().GetValue())
 		if err != nil {
-			return analysis.Variant{}, fmt.Errorf("%s: backend %q, code %d: %w", exposition.Requests, backend, code, err)
+			return analysis.Variant{}, fmt.Errorf("%s: backend %q, code %d: %w", name, backend, code, err)
 		}
 		switch analysis.Classify(code) {
 		case analysis.Failure:

@@ -42,6 +42,36 @@ func TestParseReadsBothVariants(t *testing.T) {
 	}
 }
 
+func TestParseReadsWhatTheProxyRefused(t *testing.T) {
+	const (
+		kind  = "# TYPE serin_proxy_refused_requests_total counter\n"
+		none  = kind + "serin_proxy_refused_requests_total 0\n"
+		other = `serin_proxy_unmatched_requests_total{backend="web-canary",code="500"} `
+	)
+	for name, test := range map[string]struct {
+		text string
+		want analysis.Variant
+		err  string
+	}{
+		"a proxy that does not say it":           {fixture(t), analysis.Variant{}, ""},
+		"none, of all that any backend answered": {fixture(t) + none, analysis.Variant{Requests: 1_005_108}, ""},
+		"some":                                   {fixture(t) + kind + "serin_proxy_refused_requests_total 40\n", analysis.Variant{Requests: 1_005_148, Failures: 40}, ""},
+		"a count that is none":                   {fixture(t) + kind + "serin_proxy_refused_requests_total NaN\n", analysis.Variant{}, "one count was expected"},
+		"two counts":                             {fixture(t) + none + "serin_proxy_refused_requests_total{a=\"b\"} 1\n", analysis.Variant{}, "2 series"},
+		"a gauge":                                {fixture(t) + strings.Replace(none, "counter", "gauge", 1), analysis.Variant{}, "not a COUNTER"},
+		"another count that is none":             {strings.Replace(fixture(t), other+"3", other+"-1", 1) + none, analysis.Variant{}, "unmatched_requests_total: backend"},
+		"other counts of another kind":           {strings.Replace(fixture(t), "unmatched_requests_total counter", "unmatched_requests_total gauge", 1) + none, analysis.Variant{}, "not a COUNTER"},
+	} {
+		got, err := parse([]byte(test.text), web)
+		if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: error %v, want %q", name, err, test.err)
+		}
+		if diff := cmp.Diff(test.want, got.counters.All); err == nil && diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestParseRefusesWhatCannotBeTrue(t *testing.T) {
 	const (
 		ok   = `serin_proxy_requests_total{backend="web-canary",code="200"} 90`

@@ -34,7 +34,7 @@ var outcomes = []string{
 // causes of a rollback. Those of an inconclusive analysis need
 // spec.analysis.onInconclusive to be RollBack.
 var causes = []string{
-	string(judge.ReasonWorseThanStable), string(judge.ReasonLimitMissed), v1alpha1.ReasonAborted,
+	string(judge.ReasonWorseThanStable), string(judge.ReasonLimitMissed), string(judge.ReasonRefusedByProxies), v1alpha1.ReasonAborted,
 	v1alpha1.ReasonCanaryUnavailable, v1alpha1.ReasonProgressDeadlineExceeded,
 	v1alpha1.ReasonHookRefused, v1alpha1.ReasonHookTimedOut, v1alpha1.ReasonRouterUnavailable,
 	v1alpha1.ReasonDeprecated, v1alpha1.ReasonConflict,

@@ -113,8 +113,15 @@ func renderRequestLimit(t *text, capacity Capacity) {
 	}
 }
 
+// refusedFormat is the format of the access log of what the proxy refuses.
+const refusedFormat = "serin_refused"
+
+// renderRefusedLog has the access log say that the proxy refused a request: no version and no
+// client is the cause.
+func renderRefusedLog(t *text, opts Options) { renderAccessLog(t, refusedFormat, opts) }
+
 // renderRequestLimitServer writes how a server refuses what is too many.
-func renderRequestLimitServer(t *text, capacity Capacity) {
+func renderRequestLimitServer(t *text, capacity Capacity, opts Options) {
 	if capacity.Requests == 0 {
 		return
 	}
@@ -122,6 +129,7 @@ func renderRequestLimitServer(t *text, capacity Capacity) {
 	t.line("limit_conn_status", overloadedCode)
 	t.line("error_page", overloadedCode, "=", "@overloaded")
 	t.block("location", []string{"@overloaded"}, func() {
+		renderRefusedLog(t, opts)
 		t.line("add_header", "X-Serin-Proxy-Error", overloadedReason, "always")
 		t.line("return", strconv.Itoa(http.StatusServiceUnavailable), "serin proxy: "+overloadedReason+"\n")
 	})

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/serin-dev/serin/proxy/accesslog"
 	"github.com/serin-dev/serin/traffic"
 )
 
@@ -218,6 +219,7 @@ func renderConfig(split traffic.Split, listeners []Listener, opts Options, key s
 	t.block("http", nil, func() {
 		renderHTTPDefaults(t, opts)
 		renderRequestLimit(t, capacity)
+		renderLogFormat(t, refusedFormat, accesslog.Refused())
 		renderHTTPMaps(t)
 		if uses(listeners, traffic.ProtocolHTTP2) {
 			renderHTTP2Maps(t)

@@ -303,7 +303,7 @@ func renderHTTPServer(t *text, l httpListener, opts Options, key string) {
 	renderListen(t, l.Number, opts.IPv6)
 	renderAccessLog(t, choice, opts)
 	renderStickyServer(t, l)
-	renderRequestLimitServer(t, l.capacity)
+	renderRequestLimitServer(t, l.capacity, opts)
 	t.line("error_page", "418", "=", "@closing")
 	if l.Port.Mirror != nil {
 		t.line("error_page", "419", "=", "@copied")
@@ -332,18 +332,21 @@ func renderHTTPServer(t *text, l httpListener, opts Options, key string) {
 		t.block("if", []string{"($" + choice, "=", "", ")"}, func() { t.line("return", "503") })
 		pass()
 	})
-	renderErrorAnswers(t, "$serin_final", pass)
+	renderErrorAnswers(t, opts, "$serin_final", pass)
 }
 
 // renderErrorAnswers writes what a client gets from the proxy itself. A request that
 // a backend refused is passed on again until the variable final is 1.
-func renderErrorAnswers(t *text, final string, pass func()) {
+func renderErrorAnswers(t *text, opts Options, final string, pass func()) {
 	for _, e := range errorPages {
 		code := strconv.Itoa(e.code)
 		t.block("location", []string{"@" + code}, func() {
 			answer := func() {
 				t.line("add_header", "X-Serin-Proxy-Error", e.reason, "always")
 				t.line("return", code, "serin proxy: "+e.reason+"\n")
+			}
+			if e.code == http.StatusInternalServerError {
+				renderRefusedLog(t, opts) // no connection, file or memory was left
 			}
 			if e.code != http.StatusBadGateway {
 				answer()

@@ -91,7 +91,7 @@ func renderHTTP2Server(t *text, l httpListener, opts Options) {
 	renderAccessLog(t, choice, opts)
 	renderStickyServer(t, l)
 	renderHTTP2Defaults(t)
-	renderRequestLimitServer(t, l.capacity)
+	renderRequestLimitServer(t, l.capacity, opts)
 	t.line("error_page", "416", "=", "@successor")
 	t.line("error_page", "417", "=", "@once")
 	t.line("error_page", "418", "=", "@again")
@@ -121,7 +121,7 @@ func renderHTTP2Server(t *text, l httpListener, opts Options) {
 		t.line("access_log", "off") // the other one counts
 		t.line("grpc_pass", "grpc://"+choice+"_successor")
 	})
-	renderErrorAnswers(t, "$serin_call_final", pass)
+	renderErrorAnswers(t, opts, "$serin_call_final", pass)
 }
 
 // renderHTTP2Defaults writes how requests are passed on: as renderProxyDefaults does

@@ -67,15 +67,12 @@ func (c *Config) absorb(s *State, w *analysis.Window) {
 	c.failByRefusals(s, w)
 }
 
-// failByRefusals fails a release whose proxies refuse too many requests for too long. Those of a
-// canary that has missed a limit are of no matter any more.
+// failByRefusals fails a release whose proxies refuse too many requests for too long.
 func (c *Config) failByRefusals(s *State, w *analysis.Window) {
-	if s.failedLimit != 0 {
-		s.refusals = refusals.State{}
+	if s.failed != "" {
 		return
 	}
-	s.refusals = s.refusals.Add(w, c.Tolerance)
-	if s.failed == "" && s.refusals.RollsBack() {
+	if s.refusals = s.refusals.Add(w, c.Tolerance); s.refusals.RollsBack() {
 		s.failed = ReasonRefusedByProxies
 	}
 }
@@ -255,6 +252,6 @@ func (c *Config) absorbStep(s *State, w *analysis.Window, at *timing) {
 // failByLimit fails a canary that missed a limit too often in a row.
 func (c *Config) failByLimit(s *State, i int) {
 	if l := &c.Limits[i]; s.failed == "" && s.limits[i].missed >= l.ConsecutiveFailureLimit {
-		s.failed, s.failedLimit = ReasonLimitMissed, l.key()
+		s.failed, s.failedLimit, s.refusals = ReasonLimitMissed, l.key(), refusals.State{} // one or the other is stored
 	}
 }

@@ -73,7 +73,7 @@ func TestACanaryThatIsWorseIsTheReasonAlsoWhileProxiesRefuse(t *testing.T) {
 // Those of the release before are read by skew's test.
 func TestAStateIsStoredWithAndWithoutRefusals(t *testing.T) {
 	c := plain()
-	c.Limits = []judge.Limit{judge.MinSuccessRate(.9)}
+	c.Limits = []judge.Limit{judge.MinSuccessRate(.9), judge.ValueBetween("depth", 0, 1)}
 	var none, some, missed judge.State
 	none, _ = c.Next(none, window(0, 20, variant(100, 0), variant(400, 0)))
 	some, _ = c.Next(some, refusing(0, 100))
@@ -87,9 +87,16 @@ func TestAStateIsStoredWithAndWithoutRefusals(t *testing.T) {
 	if r.Reason != judge.ReasonLimitMissed {
 		t.Fatalf("%s: %s", r.Reason, r.Explain())
 	}
-	for name, s := range map[string]judge.State{"none": none, "some": some, "a limit that was missed": missed} {
+	known := some
+	for range 3 {
+		known = c.Values(known, some.End(), []analysis.Value{{Name: "depth", Value: new(2.)}})
+	}
+	for name, s := range map[string]judge.State{"none": none, "some": some, "a limit that was missed": missed, "one of numbers": known} {
 		if stored(t, s) != s {
 			t.Errorf("%s: another state is read", name)
+		}
+		if r := c.Assess(stored(t, s), s.End()); r.Verdict == judge.Fail && r.Limit.Metric == "" {
+			t.Errorf("%s: %s", name, r.Explain())
 		}
 	}
 }

@@ -246,10 +246,15 @@ func (w *world) traffic() {
 		requests := n * share / 100
 		return analysis.Variant{Requests: requests, Failures: requests * w.failures[w.templateOf(role)] / 100}
 	}
-	w.windows = append(w.windows, analysis.Window{
+	next := analysis.Window{
 		Start: w.windowFrom, End: w.now, Weight: weight,
 		Canary: arm(v1alpha1.RoleCanary, int64(weight)), Stable: arm(v1alpha1.RoleStable, int64(100-weight)),
-	})
+	}
+	if w.split != nil {
+		refused := n * w.refused / 100
+		next.Proxies = analysis.Variant{Requests: n + refused, Failures: refused}
+	}
+	w.windows = append(w.windows, next)
 	w.windowFrom, w.dirty = w.now, true
 }
 

@@ -47,6 +47,7 @@ type world struct {
 	broken     map[string]bool // templates whose pods never get ready
 	failures   map[string]int64
 	rps        int64
+	refused    int64 // requests that the proxies refuse beside each hundred that they pass on
 	freezes    []v1alpha1.Freeze
 	answers    map[string]state.Answer
 	asked      map[string]bool // questions and notifications that are open

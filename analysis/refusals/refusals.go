@@ -48,10 +48,10 @@ const (
 	whole = 1000
 )
 
-// Add adds a window. tolerance is the share of requests whose failure users accept.
+// Add adds a valid window. tolerance is the share of requests whose failure users accept.
 func (s State) Add(w *analysis.Window, tolerance float64) State {
 	all, length := w.Proxies, w.End.Sub(w.Start)
-	if all.Requests == 0 || length <= 0 {
+	if all.Requests == 0 {
 		return s
 	}
 	passedOn := float64(all.Requests-all.Failures) / length.Minutes()

@@ -44,8 +44,9 @@ func TestWhatProxiesRefuseHoldsAndRollsBackWhenItLastsAndTheyAreTheCause(t *test
 	hour.End = hour.Start.Add(time.Hour)
 	hour.Canary.Requests, hour.Stable.Requests, hour.Proxies.Requests = 200_000, 800_000, 1_500_000
 	hour.Proxies.Failures = 500_000
-	backwards := overload
-	backwards.End = backwards.Start
+	broken, last := overload, overload
+	broken.Canary.Failures = broken.Canary.Requests
+	last.Canary, last.Stable = analysis.Variant{Requests: 1000}, analysis.Variant{}
 	for _, tt := range []struct {
 		name             string
 		state            State
@@ -65,13 +66,14 @@ func TestWhatProxiesRefuseHoldsAndRollsBackWhenItLastsAndTheyAreTheCause(t *test
 		{"proxies of before say nothing of it", State{}.play(3*minute, unknown), false, false},
 		{"they do not end what others said", State{}.play(minute, overload).play(3*minute, unknown), true, false},
 		{"windows without a request neither", State{}.play(minute, overload).play(3*minute, window(0, 0, 0)), true, false},
-		{"nor does one without a length", State{}.play(minute, overload).play(minute, backwards), true, false},
 		{"a few very long windows are not enough", State{}.play(5, hour), true, false},
 		{"more of them are", State{}.play(6, hour), true, true},
 		{"pods that answer half as much as before", State{}.play(minute, good).play(5*minute, window(500, 0, 500)), true, false},
 		{"pods that answer four fifths of it, in a peak", State{}.play(minute, good).play(2*minute, window(800, 0, 500)), true, true},
 		{"what they answered once counts, not what they answered last", State{}.play(1, good).play(1, window(100, 0, 0)).play(5*minute, window(500, 0, 500)), true, false},
 		{"pods that fail what they get", State{}.play(minute, good).play(5*minute, window(1000, 400, 500)), true, false},
+		{"a canary that fails what it gets, which the comparison finds", State{}.play(5*minute, broken), true, false},
+		{"the canary has all the traffic", State{}.play(2*minute, last), true, true},
 		{"some that fail as before", State{}.play(minute, good).play(2*minute, window(1000, 20, 500)), true, true},
 		{"a tenth of the share that is refused fails", State{}.play(2*minute, window(1000, 95, 9000)), true, true},
 		{"more than that, beyond the tolerance", State{}.play(2*minute, window(1000, 100, 9000)), true, false},

@@ -49,23 +49,6 @@ var scenarios = []scenario{
 		w.setTemplate("v1")
 		w.ready()
 	}},
-	{"proxies refuse requests for a while, and the release goes on", func(w *world) {
-		w.ready()
-		w.setTemplate("v2")
-		w.until("weight 10", func() bool { return w.split != nil && w.split.observed == 10 })
-		w.refused = 20
-		w.say("proxies: refuse requests")
-		w.run(25)
-		w.refused = 0
-		w.say("proxies: refuse none any more")
-		w.ready()
-	}},
-	{"proxies go on refusing requests, and the release is rolled back", func(w *world) {
-		w.ready()
-		w.refused = 20
-		w.setTemplate("v2")
-		w.until("rolled back", w.rolledBack)
-	}},
 	{"a version whose pods never get ready is rolled back", func(w *world) {
 		w.broken["v2"] = true
 		w.ro.Spec.ProgressDeadline = "60s"
@@ -153,6 +136,23 @@ var scenarios = []scenario{
 		w.dep.replicas = 3
 		w.run(2)
 		w.ready()
+	}},
+	{"proxies refuse requests for a while, and the release goes on", func(w *world) {
+		w.ready()
+		w.setTemplate("v2")
+		w.until("weight 10", func() bool { return w.split != nil && w.split.observed == 10 })
+		w.refused = 20
+		w.say("proxies: refuse requests")
+		w.run(25)
+		w.refused = 0
+		w.say("proxies: refuse none any more")
+		w.ready()
+	}},
+	{"proxies go on refusing requests, and the release is rolled back", func(w *world) {
+		w.ready()
+		w.refused = 20
+		w.setTemplate("v2")
+		w.until("rolled back", w.rolledBack)
 	}},
 }
 

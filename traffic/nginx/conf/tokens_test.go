@@ -171,13 +171,13 @@ func FuzzRender(f *testing.F) {
 		shape(directives, "", got)
 		want := map[string]int{
 			"http": 1, "events": 1,
-			"http/server": 3, "http/server/listen": 5, "http/upstream": 2 + 4, "http/upstream/server": 2 + 4, "http/log_format": 2 + 3,
+			"http/server": 3, "http/server/listen": 5, "http/upstream": 2 + 4, "http/upstream/server": 2 + 4, "http/log_format": 1 + 2 + 3,
 		}
 		if tcp {
 			used := 1 + min(int(weight), 1)
 			want = map[string]int{
 				"load_module": 1, "stream": 1, "stream/server": 1, "stream/server/listen": 2, "stream/upstream": used, "stream/upstream/server": 3 * used,
-				"http/server": 2, "http/server/listen": 3, "http/upstream": 2, "http/log_format": 1 + 1,
+				"http/server": 2, "http/server/listen": 3, "http/upstream": 2, "http/log_format": 1 + 1 + 1,
 			}
 		}
 		for path, n := range want {

@@ -11,8 +11,10 @@
 //	a window in which the proxies                                   holds   rolls back once it lasted
 //	----------------------------------------------------------------+-------+--------------------------
 //	refuse no more than is tolerated                                 no      no; counts in favour
-//	refuse more, and pass on about as much as ever, which succeeds   yes     yes
-//	refuse more, and pass on less than they did: pods got slower     yes     no
-//	refuse more, and what they pass on fails                         yes     no
+//	refuse more, of more than ever came, and pass on about as
+//	much as ever, which succeeds                                     yes     yes
+//	refuse more, of no more than came before: pods got slower        yes     no; counts in favour
+//	refuse more, and pass on less than they did: pods got slower     yes     no; counts in favour
+//	refuse more, and what they pass on fails                         yes     no; counts in favour
 //	say nothing of what they refuse, or had no request               as before
 package refusals

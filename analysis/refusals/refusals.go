@@ -19,7 +19,7 @@ const (
 
 	// longest is the most that one window counts, so that a few long ones are not enough.
 	longest = analysis.StaleAfter
-	// usualPart of the most that proxies passed on in a window counts as "as much as ever".
+	// usualPart of the most that came while none were refused counts as "about as much as ever".
 	usualPart = 0.8
 	// failedPart of the share that proxies refuse is the share of failed answers beside it that
 	// the tolerance is increased by: with more, it is what fails that fills the proxies.
@@ -34,9 +34,10 @@ type State struct {
 	// that is tolerated.
 	Refused int64
 	// Caused is for how long the proxies refused requests by their own doing, less how long
-	// they did not refuse any since, in milliseconds.
+	// they did not since, in milliseconds.
 	Caused int64
-	// Usual is how many requests a minute were passed on at most while none were refused.
+	// Usual is how many requests a minute came at most while no more were refused than is
+	// tolerated.
 	Usual int64
 }
 
@@ -54,16 +55,18 @@ func (s State) Add(w *analysis.Window, tolerance float64) State {
 	if all.Requests == 0 {
 		return s
 	}
-	passedOn := float64(all.Requests-all.Failures) / length.Minutes()
+	minutes := length.Minutes()
+	came, passedOn := float64(all.Requests)/minutes, float64(all.Requests-all.Failures)/minutes
 	counted := min(length, longest).Milliseconds()
-	refused := share(all)
-	switch {
-	case refused <= tolerance:
-		s.Refused, s.Caused = 0, max(0, s.Caused-counted)
-		s.Usual = max(s.Usual, int64(min(math.Round(passedOn), mostUsual)))
-		return s
-	case passedOn >= usualPart*float64(s.Usual) && answers(w, tolerance):
+	refused, usual := share(all), float64(s.Usual)
+	if refused > tolerance && came > usual && passedOn >= usualPart*usual && answers(w, tolerance) {
 		s.Caused = min(s.Caused+counted, mostCaused)
+	} else {
+		s.Caused = max(0, s.Caused-counted)
+	}
+	if refused <= tolerance {
+		s.Refused, s.Usual = 0, max(s.Usual, int64(min(math.Ceil(came), mostUsual)))
+		return s
 	}
 	s.Refused = max(1, int64(math.Round(whole*refused)))
 	return s
@@ -102,7 +105,7 @@ func (s State) Explain() string {
 	case s.Caused > 0:
 		return fmt.Sprintf("%s, for %v of the %v that roll back: "+more, what, caused, Limit)
 	}
-	return what + ", since the versions answer less than before, or fail: look for what both of them need"
+	return what + ", and not because more come: the versions answer less than before, or fail, or proxies are gone; look for what they need"
 }
 
 // Plausible reports whether Add could have made the state. What is stored can be edited.

@@ -55,6 +55,7 @@ func TestWhatProxiesRefuseHoldsAndRollsBackWhenItLastsAndTheyAreTheCause(t *test
 		{"nothing was measured", State{}, false, false},
 		{"nothing is refused", State{}.play(minute, good), false, false},
 		{"exactly what is tolerated is refused", State{}.play(3*minute, window(199, 0, 1)), false, false},
+		{"exactly that, before anything is known", State{}.play(1, window(199, 0, 1)), false, false},
 		{"a little more", State{}.play(1, window(198, 0, 1)), true, false},
 		{"an overload from the first window on", State{}.play(2*minute-1, overload), true, false},
 		{"the same for two minutes", State{}.play(2*minute, overload), true, true},
@@ -71,6 +72,13 @@ func TestWhatProxiesRefuseHoldsAndRollsBackWhenItLastsAndTheyAreTheCause(t *test
 		{"pods that answer half as much as before", State{}.play(minute, good).play(5*minute, window(500, 0, 500)), true, false},
 		{"pods that answer four fifths of it, in a peak", State{}.play(minute, good).play(2*minute, window(800, 0, 500)), true, true},
 		{"what they answered once counts, not what they answered last", State{}.play(1, good).play(1, window(100, 0, 0)).play(5*minute, window(500, 0, 500)), true, false},
+		{"pods that got a little slower, and no more requests than ever", State{}.play(minute, good).play(5*minute, window(900, 0, 100)), true, false},
+		{"no more than ever, and no whole number a minute", State{}.play(minute, seven(window(1000, 0, 0))).play(5*minute, seven(window(900, 0, 100))), true, false},
+		{"pods that got slower, and clients that try again", State{}.play(minute, good).play(5*minute, window(799, 0, 700)), true, false},
+		{"what is hardly more than ever", State{}.play(minute, good).play(2*minute, window(900, 0, 101)), true, true},
+		{"what is more than ever only now and then", times(60, func(s State) State { return s.play(1, good).play(3, window(900, 0, 100)).play(2, window(960, 0, 60)) }), true, false},
+		{"what was refused a little of was as much as came", State{}.play(1, window(996, 0, 4)).play(5*minute, window(900, 0, 100)), true, false},
+		{"an overload, and then pods that got slower for as long", State{}.play(minute, good).play(minute, overload).play(minute, window(500, 0, 500)).play(minute+1, overload), true, false},
 		{"pods that fail what they get", State{}.play(minute, good).play(5*minute, window(1000, 400, 500)), true, false},
 		{"a canary that fails what it gets, which the comparison finds", State{}.play(5*minute, broken), true, false},
 		{"the canary has all the traffic", State{}.play(2*minute, last), true, true},
@@ -85,6 +93,12 @@ func TestWhatProxiesRefuseHoldsAndRollsBackWhenItLastsAndTheyAreTheCause(t *test
 			}
 		})
 	}
+}
+
+// seven makes a window last seven seconds.
+func seven(w analysis.Window) analysis.Window {
+	w.End = w.Start.Add(7 * time.Second)
+	return w
 }
 
 func times(n int, play func(State) State) State {
@@ -130,7 +144,7 @@ func TestNoOutageOfThePodsRollsBackAndEveryLastingOverloadDoes(t *testing.T) {
 		worse, outage := usual, random.IntN(3)
 		switch outage {
 		case 0: // pods answer more slowly: for what both versions need, or for their node
-			worse.latency = 1.5 * 2 * usual.limit / usual.arrive * (1 + 10*random.Float64())
+			worse.latency = 1.1 * 2 * usual.limit / usual.arrive * (1 + 10*random.Float64()*random.Float64())
 		case 1: // of some pods the node is gone
 			worse.failing = 0.1 + 0.9*random.Float64()
 		default: // more requests come than the proxies take on
@@ -182,10 +196,10 @@ func TestWhatIsNotMeasuredNeverChangesTheDecision(t *testing.T) {
 func TestItSaysWhatIsRefusedAndWhatToDo(t *testing.T) {
 	overload, good := window(1000, 0, 500), window(1000, 0, 0)
 	for want, s := range map[string]State{
-		"refuse 33.3 % of the requests without asking either version, for 5s of the 2m0s that roll back: give the proxies more memory or replicas":               State{}.play(1, overload),
-		"refuse 33.3 % of the requests without asking either version, and did for 2m0s: give the proxies more memory or replicas, and release the version again": State{}.play(24, overload),
-		"refused requests until a moment ago; the step goes on when they refuse none for 10s: give the proxies more memory or replicas":                          State{}.play(3, overload).play(1, good),
-		"refuse 50.0 % of the requests without asking either version, since the versions answer less than before, or fail: look for what both of them need":      State{}.play(1, good).play(1, window(100, 0, 100)),
+		"refuse 33.3 % of the requests without asking either version, for 5s of the 2m0s that roll back: give the proxies more memory or replicas":                                            State{}.play(1, overload),
+		"refuse 33.3 % of the requests without asking either version, and did for 2m0s: give the proxies more memory or replicas, and release the version again":                              State{}.play(24, overload),
+		"refused requests until a moment ago; the step goes on when they refuse none for 10s: give the proxies more memory or replicas":                                                       State{}.play(3, overload).play(1, good),
+		"refuse 50.0 % of the requests without asking either version, and not because more come: the versions answer less than before, or fail, or proxies are gone; look for what they need": State{}.play(1, good).play(1, window(100, 0, 100)),
 	} {
 		if got := s.Explain(); got != "Serin's proxies "+want {
 			t.Errorf("%q, want %q", got, want)

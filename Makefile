@@ -127,6 +127,11 @@ build: ## Build the binaries into bin/
 
 ##  Publish it; see docs/release.md
 
+# The release of Go that what is published is compiled with: the newest patch of the version that go.mod names, also
+# where the machine's Go is another. The go command downloads it once, as a module. All else takes the machine's Go.
+RELEASE_GO := go1.26.11
+images release vulnerabilities: export GOTOOLCHAIN := $(RELEASE_GO)
+
 .PHONY: images release outdated vulnerabilities
 RELEASE := cd e2e && go run ./cmd/release
 
@@ -136,7 +141,7 @@ images: ## Build the images for all architectures into dist/: TAG=… REGISTRY=�
 release: ## Make all of a release into dist/: VERSION=1.2.3 REGISTRY=… PUSH=1
 	$(RELEASE) all --registry "$(REGISTRY)" --version "$(VERSION)" $(if $(PUSH),--push) $(RELEASE_FLAGS)
 
-vulnerabilities: ## Fail when the programs call what Go's database knows a vulnerability of, or when it can't be had
+vulnerabilities: ## Fail when published programs call what Go's database knows a vulnerability of, or when it can't be had
 	@.ci/vulnerabilities.sh
 
 outdated: ## Fail when Debian has newer packages than published images: TAG=1.2.3 REGISTRY=…

@@ -66,6 +66,8 @@ type helm struct {
 	c       *cluster
 	copies  bool
 	failure error
+	// queued is whether the last upgrade waits for its turn.
+	queued  bool
 	request releases.Request
 	// unreadable is why the records can't be read.
 	unreadable error
@@ -112,6 +114,7 @@ func (h *helm) Adopt(ctx context.Context, r releases.Request) error {
 	if err := h.c.call("helm upgrade"); err != nil {
 		return err
 	}
+	h.queued = r.Queue
 	if h.failure != nil {
 		return h.failure
 	}

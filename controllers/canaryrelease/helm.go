@@ -46,6 +46,9 @@ type knowledge struct {
 	exceededAt  time.Time
 	failure     string
 	failedAt    time.Time
+	// waits is what the upgrade waited for at waitedAt; "" when Helm was called.
+	waits    string
+	waitedAt time.Time
 	// denied are the rights that were lacking to delete copies.
 	denied map[v1alpha1.CanaryCopy]string
 	// measured are the Services whose traffic is counted, by name.
@@ -103,9 +106,10 @@ func (m *memory) forget(key client.ObjectKey) knowledge {
 func (r *Reconciler) observeRelease(ctx context.Context, s *observation) {
 	k, cr := s.helm, s.CanaryRelease
 	if d := cr.Status.Decision; d == nil || d.Transition != v1alpha1.CanaryTransitionAdopted {
-		k.failure, k.failedAt = "", time.Time{} // of an adoption that was withdrawn
+		k.failure, k.failedAt, k.waits, k.waitedAt = "", time.Time{}, "", time.Time{} // of an adoption that was withdrawn
 	}
 	s.UpgradeFailure, s.UpgradeFailedAt = k.failure, k.failedAt
+	s.UpgradeWaits, s.UpgradeWaitedAt = k.waits, k.waitedAt
 	if cr.Spec.Release == "" { // what is left of one that is gone does not say it
 		s.Release = helmrelease.Release{Presence: kit.Absent}
 		return
@@ -227,7 +231,8 @@ func (r *Reconciler) request(ctx context.Context, cr *v1alpha1.CanaryRelease) (r
 const maxConfig = 64 << 10
 
 // upgrade makes the release what the canary is. How that failed is remembered: the
-// planner reports it, and says when to try again.
+// planner reports it, and says when to try again. That others come first is remembered too,
+// and is no failure.
 func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 	k := s.helm
 	k.releasedAt = time.Time{}
@@ -238,10 +243,13 @@ func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 		err = r.unchanged(brief, s.CanaryRelease, request)
 	}
 	if err == nil {
+		request.Queue = k.waits != "" // the status says that it waits
 		err = r.options.Releases.Adopt(ctx, request)
 	}
-	k.failure, k.failedAt = "", time.Time{}
-	if err != nil {
+	k.failure, k.failedAt, k.waits, k.waitedAt = "", time.Time{}, "", time.Time{}
+	if busy, waits := errors.AsType[releases.BusyError](err); waits {
+		k.waits, k.waitedAt = busy.Error(), r.options.Clock.Now()
+	} else if err != nil {
 		k.failure, k.failedAt = safe(err), r.options.Clock.Now()
 		r.reporter().Record(s.CanaryRelease, corev1.EventTypeWarning, v1alpha1.ReasonUpgradeFailed, "The upgrade of release "+s.CanaryRelease.Spec.Release+" failed: "+safe(err))
 	}

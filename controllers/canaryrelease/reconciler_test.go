@@ -179,6 +179,35 @@ func TestAnUpgradeThatFailsIsToldWithoutValues(t *testing.T) {
 	c.wantNoSecret()
 }
 
+func TestAnUpgradeThatWaitsForItsTurnIsNoFailure(t *testing.T) {
+	c := newCluster(t)
+	c.run(12)
+	c.helm.failure = releases.BusyError("Helm upgrades other releases")
+	c.transition(v1alpha1.CanaryTransitionAdopted)
+	c.run(12)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonAdopting || !strings.Contains(ready.Message, "waits for its turn, or has begun by now: Helm upgrades other releases") {
+		t.Fatalf("%+v", ready)
+	}
+	was, calls, tries := len(c.writes), c.names["helm upgrade"], c.canaryRelease().Status.Release.UpgradeTries
+	c.run(4)
+	if got := c.names["helm upgrade"] - calls; got < 2 || !c.helm.queued {
+		t.Errorf("in twelve seconds it called Helm %d times, in the queue: %t", got, c.helm.queued)
+	}
+	if len(c.writes) != was || tries != 1 {
+		t.Errorf("while it waits it counts %d tries and writes %v", tries, c.writes[was:])
+	}
+	for len(c.events.Events) > 0 {
+		if e := <-c.events.Events; strings.HasPrefix(e, corev1.EventTypeWarning) {
+			t.Error(e)
+		}
+	}
+	c.helm.failure = nil
+	c.run(20)
+	if ready := c.ready(); ready.Reason != v1alpha1.ReasonAdopted {
+		t.Errorf("%+v", ready)
+	}
+}
+
 func TestAFailedUpgradeIsNotTriedAtOnceByAnOperatorThatWasRestarted(t *testing.T) {
 	c := newCluster(t)
 	c.run(12)

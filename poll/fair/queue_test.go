@@ -263,6 +263,25 @@ func TestATarpitTakesItsShare(t *testing.T) {
 	}
 }
 
+func TestWhoDoesNotWaitGetsAFreeSlotOnly(t *testing.T) {
+	s := NewSlots(Limits{Slots: 2, PerNamespace: 1})
+	release, err := s.TryAcquire("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.TryAcquire("a"); !errors.Is(err, ErrBusy) {
+		t.Error(err)
+	}
+	release()
+	if release, err = s.TryAcquire("a"); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if loads := s.Loads(); len(loads) != 0 {
+		t.Errorf("%v are left", loads)
+	}
+}
+
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	s := NewSlots(Limits{Slots: 1, PerNamespace: 1, Waiting: 1})
 	release, err := s.Acquire(t.Context(), "a")

@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// ErrBusy says that too many tasks of the namespace wait already.
-var ErrBusy = errors.New("too many of the namespace wait already")
+// ErrBusy says that others come first: there is no slot, or too many tasks of the namespace
+// wait for one already.
+var ErrBusy = errors.New("others come first")
 
 // Slots are those of a Queue, for several goroutines.
 type Slots struct {
@@ -39,6 +40,21 @@ func (s *Slots) Acquire(ctx context.Context, namespace string) (release func(), 
 	case <-ctx.Done():
 		release()
 		return nil, ctx.Err()
+	}
+}
+
+// TryAcquire is Acquire for who does not wait: ErrBusy says that there is no slot now.
+func (s *Slots) TryAcquire(namespace string) (release func(), err error) {
+	woken := make(chan struct{})
+	t := &task{start: func() { close(woken) }}
+	s.join(namespace, t, true)
+	release = sync.OnceFunc(func() { s.leave(t) })
+	select {
+	case <-woken:
+		return release, nil
+	default:
+		release()
+		return nil, ErrBusy
 	}
 }
 

@@ -5,7 +5,6 @@ package child
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -121,12 +120,13 @@ func (r *Releases) Adopt(ctx context.Context, q releases.Request) error {
 }
 
 func (r *Releases) call(ctx context.Context, slots *fair.Slots, method string, q releases.Request) (releases.Answer, error) {
-	release, err := slots.Acquire(ctx, q.Namespace)
-	switch {
-	case errors.Is(err, fair.ErrBusy):
-		return releases.Answer{}, releases.Failure("other CanaryReleases of the namespace come first, and Serin tries this one again in a few seconds")
-	case err != nil:
-		return releases.Answer{}, releases.Failure("CanaryReleases of other namespaces came first, and Serin tries this one again in a few seconds")
+	acquire := slots.Acquire
+	if method == releases.MethodAdopt && !q.Queue {
+		acquire = func(_ context.Context, namespace string) (func(), error) { return slots.TryAcquire(namespace) }
+	}
+	release, err := acquire(ctx, q.Namespace)
+	if err != nil {
+		return releases.Answer{}, releases.BusyError("Helm is called for other CanaryReleases first")
 	}
 	defer release()
 	call, err := json.Marshal(releases.Call{Method: method, Account: r.options.Account, Request: q})

@@ -65,6 +65,9 @@ type Request struct {
 	// UID and Name are those of the CanaryRelease.
 	UID  types.UID
 	Name string
+	// Queue has an upgrade wait for its turn; without it, a BusyError says at once that
+	// others come first.
+	Queue bool `json:"-"`
 }
 
 // Releases reads and upgrades Helm releases.
@@ -74,7 +77,8 @@ type Releases interface {
 	// Propose compares the release as it is with the candidate. It writes nothing.
 	Propose(ctx context.Context, r Request) (Proposal, error)
 	// Adopt upgrades the release to the candidate. It is safe to repeat after a crash
-	// at any write, and returns nil when the newest revision is deployed by it.
+	// at any write, and returns nil when the newest revision is deployed by it. A BusyError
+	// is no failure: its turn has not come yet.
 	Adopt(ctx context.Context, r Request) error
 }
 
@@ -91,6 +95,11 @@ func Invalid(field, message string) InvalidError { return InvalidError{Field: fi
 type Failure string
 
 func (f Failure) Error() string { return string(f) }
+
+// BusyError says which calls come first. Its call was not made.
+type BusyError string
+
+func (e BusyError) Error() string { return string(e) }
 
 // LimitError says which limit a call exceeded. The same call exceeds it again, unless the
 // node was overloaded.

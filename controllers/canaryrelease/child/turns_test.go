@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package child
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
+)
+
+func TestACallThatOthersComeBeforeIsNotMadeAndNoFailure(t *testing.T) {
+	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exit 1"), Account: account})
+	for _, namespace := range []string{"a", "b", "c"} {
+		release, err := r.grades.Acquire(t.Context(), namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, adopt := range map[string]func() error{
+		"another namespace has the slots":     func() error { return r.Adopt(t.Context(), releases.Request{Namespace: "d"}) },
+		"its own has one":                     func() error { return r.Adopt(t.Context(), releases.Request{Namespace: "a"}) },
+		"it waits in the queue until the end": func() error { return r.Adopt(ended, releases.Request{Namespace: "d", Queue: true}) },
+	} {
+		if err := adopt(); !errors.As(err, new(releases.BusyError)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := r.grades.Loads()["d"]; n.Waiting != 0 || n.Held != 0 {
+		t.Errorf("%+v of d is left", n)
+	}
+}

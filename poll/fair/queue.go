@@ -2,7 +2,10 @@
 
 package fair
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Limits of a Queue.
 type Limits struct {
@@ -12,6 +15,9 @@ type Limits struct {
 	PerNamespace int
 	// Waiting is how many tasks of one namespace wait; zero for any number.
 	Waiting int
+	// Keep is for how long a task keeps its slot from a namespace that has none; zero for
+	// ever. It is for tasks that can be interrupted, those of Acquire.
+	Keep time.Duration
 }
 
 // Queue gives slots to tasks: to namespaces in turns, and within a namespace to the task that
@@ -23,6 +29,9 @@ type Limits struct {
 //   - Where none is free, a namespace that has none waits for at most one task of each other
 //     namespace. If each task ends within a time and there are fewer namespaces than slots,
 //     it waits for that time at most.
+//   - With a time to keep slots, a task that has overstayed is recalled when such a namespace
+//     waits, the one that overstays for longest first. The namespace of a task that ends goes
+//     to the end of the turns: what waits for a first slot waits for none of its next tasks.
 //
 // It has no clock and is not for several goroutines.
 type Queue[T comparable] struct {
@@ -33,11 +42,15 @@ type Queue[T comparable] struct {
 	// waits are tasks without one, and turns their namespaces, the next one first.
 	waits map[string][]T
 	turns []string
+	// late are the tasks that overstay, the first one first, and recalled those of them that
+	// were to leave and have not yet.
+	late     []T
+	recalled map[T]bool
 }
 
 // NewQueue makes a queue of which all slots are free.
 func NewQueue[T comparable](limits Limits) *Queue[T] {
-	return &Queue[T]{limits: limits, holds: map[T]string{}, held: map[string]int{}, waits: map[string][]T{}}
+	return &Queue[T]{limits: limits, holds: map[T]string{}, held: map[string]int{}, waits: map[string][]T{}, recalled: map[T]bool{}}
 }
 
 // Full reports whether no more tasks of a namespace should join.
@@ -78,9 +91,38 @@ func (q *Queue[T]) may(namespace string) bool {
 	return held < q.limits.Slots-len(q.holds) && (q.limits.PerNamespace == 0 || held < q.limits.PerNamespace)
 }
 
+// Overstay notes that a task has had its slot for as long as it keeps it from others.
+func (q *Queue[T]) Overstay(task T) {
+	if _, holds := q.holds[task]; holds {
+		q.late = append(q.late, task)
+	}
+}
+
+// Recall gives a task that has to leave, if there is one: of those that overstay one for each
+// namespace that waits for its first slot. A task is given once.
+func (q *Queue[T]) Recall() (task T, given bool) {
+	starving := 0
+	for _, namespace := range q.turns {
+		if q.held[namespace] == 0 {
+			starving++
+		}
+	}
+	if len(q.late) == 0 || starving <= len(q.recalled) {
+		return task, false
+	}
+	task, q.late = q.late[0], q.late[1:]
+	q.recalled[task] = true
+	return task, true
+}
+
 // Leave takes a task away, whether it has a slot or waits.
 func (q *Queue[T]) Leave(task T) {
 	if namespace, holds := q.holds[task]; holds {
+		if turn := slices.Index(q.turns, namespace); turn >= 0 && q.limits.Keep > 0 {
+			q.turns = append(slices.Delete(q.turns, turn, turn+1), namespace)
+		}
+		delete(q.recalled, task)
+		q.late = slices.DeleteFunc(q.late, func(t T) bool { return t == task })
 		delete(q.holds, task)
 		if q.held[namespace]--; q.held[namespace] == 0 {
 			delete(q.held, namespace)

@@ -210,7 +210,7 @@ func TestWhateverOthersDoANamespaceHasItsTurn(t *testing.T) {
 		for _, task := range slices.Concat(append(slices.Collect(maps.Values(w.waiting)), w.running)...) {
 			w.leave(task)
 		}
-		if len(w.holds)+len(w.Queue.held)+len(w.waits)+len(w.turns) > 0 {
+		if len(w.holds)+len(w.Queue.held)+len(w.waits)+len(w.turns)+len(w.late)+len(w.recalled) > 0 {
 			t.Fatalf("something is left: %+v", w.Queue)
 		}
 	}
@@ -265,15 +265,15 @@ func TestATarpitTakesItsShare(t *testing.T) {
 
 func TestWhoDoesNotWaitGetsAFreeSlotOnly(t *testing.T) {
 	s := NewSlots(Limits{Slots: 2, PerNamespace: 1})
-	release, err := s.TryAcquire("a")
+	_, release, err := s.TryAcquire(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.TryAcquire("a"); !errors.Is(err, ErrBusy) {
+	if _, _, err := s.TryAcquire(t.Context(), "a"); !errors.Is(err, ErrBusy) {
 		t.Error(err)
 	}
 	release()
-	if release, err = s.TryAcquire("a"); err != nil {
+	if _, release, err = s.TryAcquire(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	release()
@@ -284,18 +284,18 @@ func TestWhoDoesNotWaitGetsAFreeSlotOnly(t *testing.T) {
 
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	s := NewSlots(Limits{Slots: 1, PerNamespace: 1, Waiting: 1})
-	release, err := s.Acquire(t.Context(), "a")
+	_, release, err := s.Acquire(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Acquire(ended, "b"); !errors.Is(err, context.Canceled) {
+	if _, _, err := s.Acquire(ended, "b"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	got := make(chan error, 1)
 	go func() {
-		second, err := s.Acquire(t.Context(), "b")
+		_, second, err := s.Acquire(t.Context(), "b")
 		if err == nil {
 			second()
 		}

@@ -6,56 +6,64 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // ErrBusy says that others come first: there is no slot, or too many tasks of the namespace
 // wait for one already.
 var ErrBusy = errors.New("others come first")
 
+// ErrRecalled is the cause why the context of a task ended that kept its slot for too long
+// while a namespace without one waited.
+var ErrRecalled = errors.New("others wait for too long")
+
 // Slots are those of a Queue, for several goroutines.
 type Slots struct {
+	keep  time.Duration
 	mu    sync.Mutex
 	queue *Queue[*task]
 }
 
-// task is told once that it has a slot, under the lock.
-type task struct{ start func() }
+// task is told once that it has a slot, and may be told to stop, both under the lock.
+type task struct{ start, stop func() }
 
 // NewSlots makes slots that are all free.
 func NewSlots(limits Limits) *Slots {
-	return &Slots{queue: NewQueue[*task](limits)}
+	return &Slots{keep: limits.Keep, queue: NewQueue[*task](limits)}
 }
 
-// Acquire waits for a slot until the context ends, and returns what frees it again.
-func (s *Slots) Acquire(ctx context.Context, namespace string) (release func(), err error) {
+// Acquire waits for a slot until the context ends. It returns the context of the task, which
+// may end by ErrRecalled, and what frees the slot again.
+func (s *Slots) Acquire(ctx context.Context, namespace string) (held context.Context, release func(), err error) {
+	return s.acquire(ctx, namespace, s.queue.Full)
+}
+
+// TryAcquire is Acquire for who does not wait: ErrBusy says that there is no slot now. It
+// recalls no task.
+func (s *Slots) TryAcquire(ctx context.Context, namespace string) (held context.Context, release func(), err error) {
+	return s.acquire(ctx, namespace, func(namespace string) bool { return !s.queue.may(namespace) })
+}
+
+func (s *Slots) acquire(ctx context.Context, namespace string, refuse func(string) bool) (context.Context, func(), error) {
+	held, cancel := context.WithCancelCause(ctx)
 	woken := make(chan struct{})
-	t := &task{start: func() { close(woken) }}
-	if !s.join(namespace, t, false) {
-		return nil, ErrBusy
+	t := &task{start: func() { close(woken) }, stop: func() { cancel(ErrRecalled) }}
+	if !s.join(namespace, t, refuse) {
+		cancel(nil)
+		return nil, nil, ErrBusy
 	}
-	release = sync.OnceFunc(func() { s.leave(t) })
+	release := sync.OnceFunc(func() { s.leave(t); cancel(nil) })
 	select {
 	case <-woken:
-		return release, nil
 	case <-ctx.Done():
 		release()
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
-}
-
-// TryAcquire is Acquire for who does not wait: ErrBusy says that there is no slot now.
-func (s *Slots) TryAcquire(namespace string) (release func(), err error) {
-	woken := make(chan struct{})
-	t := &task{start: func() { close(woken) }}
-	s.join(namespace, t, true)
-	release = sync.OnceFunc(func() { s.leave(t) })
-	select {
-	case <-woken:
-		return release, nil
-	default:
-		release()
-		return nil, ErrBusy
+	if s.keep == 0 {
+		return held, release, nil
 	}
+	timer := time.AfterFunc(s.keep, func() { s.overstay(t) })
+	return held, func() { timer.Stop(); release() }, nil
 }
 
 // Go does something in a goroutine of its own once it has a slot, and frees the slot after it.
@@ -68,7 +76,7 @@ func (s *Slots) Go(namespace string, do func()) {
 			do()
 		}()
 	}
-	s.join(namespace, t, true)
+	s.join(namespace, t, func(string) bool { return false })
 }
 
 // Loads are those of the namespaces that have a task.
@@ -78,10 +86,10 @@ func (s *Slots) Loads() map[string]Load {
 	return s.queue.Loads()
 }
 
-func (s *Slots) join(namespace string, t *task, anyway bool) (joined bool) {
+func (s *Slots) join(namespace string, t *task, refuse func(namespace string) bool) (joined bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !anyway && s.queue.Full(namespace) {
+	if refuse(namespace) {
 		return false
 	}
 	s.queue.Join(namespace, t)
@@ -96,13 +104,19 @@ func (s *Slots) leave(t *task) {
 	s.wake()
 }
 
-// wake starts the tasks that have a slot now.
+func (s *Slots) overstay(t *task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue.Overstay(t)
+	s.wake()
+}
+
+// wake starts the tasks that have a slot now, and stops those that have to leave.
 func (s *Slots) wake() {
-	for {
-		t, given := s.queue.Next()
-		if !given {
-			return
-		}
+	for t, given := s.queue.Next(); given; t, given = s.queue.Next() {
 		t.start()
+	}
+	for t, given := s.queue.Recall(); given; t, given = s.queue.Recall() {
+		t.stop()
 	}
 }

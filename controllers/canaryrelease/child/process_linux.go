@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
+	"github.com/serin-dev/serin/poll/fair"
 )
 
 const (
@@ -72,7 +73,7 @@ func (p program) run(ctx context.Context, call []byte, api http.Handler) ([]byte
 		return nil, fmt.Errorf("limit the process that runs Helm: %w", err)
 	}
 	return answer, verdict(ending{
-		late: errors.Is(context.Cause(timed), errLate), stopped: ctx.Err() != nil, tooMuch: errors.Is(readErr, releases.ErrTooMuch),
+		late: errors.Is(context.Cause(timed), errLate), stopped: ctx.Err() != nil, recalled: errors.Is(context.Cause(ctx), fair.ErrRecalled), tooMuch: errors.Is(readErr, releases.ErrTooMuch),
 		killed: signaled(command.ProcessState), ok: waitErr == nil && readErr == nil,
 		overTime: command.ProcessState.ExitCode() == releases.ExitOverTime, exhausted: said.exhausted,
 	}, p.limits)

@@ -28,17 +28,21 @@ const (
 	memory = 160 << 20
 	// renderTime is for a chart that looks at hundreds of objects.
 	renderTime = 30 * time.Second
-	// upgradeTime is that of a reconcile in which Helm upgrades, and waits for hooks.
+	// upgradeTime is for an upgrade in which Helm waits for hooks.
 	upgradeTime = 30 * time.Minute
 	// maxRecords is how many bytes the list of a release's records may have.
 	maxRecords = 8 << 20
 )
 
 // The memory limit of the chart is for the manager and for as many processes as there are
-// slots. Upgrades have slots of their own, since one may wait for a hook for minutes.
+// slots. Upgrades have slots of their own, since one may wait for a hook for minutes. They are
+// interrupted after upgradeKeep when another namespace waits: hooks that hang keep others from
+// their upgrades for that long at most, and those that two hooks may take have time.
+const upgradeKeep = 10 * time.Minute
+
 var (
 	renderSlots  = fair.Limits{Slots: 2, PerNamespace: 1, Waiting: 3}
-	upgradeSlots = fair.Limits{Slots: 3, PerNamespace: 1, Waiting: 1}
+	upgradeSlots = fair.Limits{Slots: 3, PerNamespace: 1, Waiting: 1, Keep: upgradeKeep}
 )
 
 // Options of Releases.
@@ -122,9 +126,9 @@ func (r *Releases) Adopt(ctx context.Context, q releases.Request) error {
 func (r *Releases) call(ctx context.Context, slots *fair.Slots, method string, q releases.Request) (releases.Answer, error) {
 	acquire := slots.Acquire
 	if method == releases.MethodAdopt && !q.Queue {
-		acquire = func(_ context.Context, namespace string) (func(), error) { return slots.TryAcquire(namespace) }
+		acquire = slots.TryAcquire
 	}
-	release, err := acquire(ctx, q.Namespace)
+	held, release, err := acquire(ctx, q.Namespace)
 	if err != nil {
 		return releases.Answer{}, releases.BusyError("Helm is called for other CanaryReleases first")
 	}
@@ -133,7 +137,7 @@ func (r *Releases) call(ctx context.Context, slots *fair.Slots, method string, q
 	if err != nil {
 		return releases.Answer{}, releases.Failure("the call of Helm can't be encoded")
 	}
-	limits, guard := r.options.Upgrade, r.guard(ctx, q.Namespace)
+	limits, guard := r.options.Upgrade, r.guard(held, q.Namespace)
 	if method == releases.MethodPropose {
 		limits, guard.ReadOnly = r.options.Render, true
 	}
@@ -141,7 +145,7 @@ func (r *Releases) call(ctx context.Context, slots *fair.Slots, method string, q
 	if err != nil {
 		return releases.Answer{}, fmt.Errorf("connect to the API server: %w", err)
 	}
-	raw, err := program{path: r.options.Program, limits: limits}.run(ctx, call, api)
+	raw, err := program{path: r.options.Program, limits: limits}.run(held, call, api)
 	if err != nil {
 		return releases.Answer{}, err
 	}

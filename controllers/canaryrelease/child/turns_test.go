@@ -5,17 +5,21 @@ package child
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/serin-dev/serin/controllers/canaryrelease/releases"
+	"github.com/serin-dev/serin/poll/fair"
 )
 
 func TestACallThatOthersComeBeforeIsNotMadeAndNoFailure(t *testing.T) {
 	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exit 1"), Account: account})
 	for _, namespace := range []string{"a", "b", "c"} {
-		release, err := r.grades.Acquire(t.Context(), namespace)
+		_, release, err := r.grades.Acquire(t.Context(), namespace)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,5 +38,23 @@ func TestACallThatOthersComeBeforeIsNotMadeAndNoFailure(t *testing.T) {
 	}
 	if n := r.grades.Loads()["d"]; n.Waiting != 0 || n.Held != 0 {
 		t.Errorf("%+v of d is left", n)
+	}
+}
+
+func TestAnUpgradeThatHangsGivesWayToThatOfAnotherNamespace(t *testing.T) {
+	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exec sleep 3600"), Account: account})
+	r.grades = fair.NewSlots(fair.Limits{Slots: 1, PerNamespace: 1, Waiting: 1, Keep: time.Millisecond})
+	hangs := make(chan error)
+	go func() { hangs <- r.Adopt(t.Context(), releases.Request{Namespace: "a"}) }()
+	for r.grades.Loads()["a"].Held == 0 {
+		runtime.Gosched()
+	}
+	_, release, err := r.grades.Acquire(t.Context(), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if err := <-hangs; err == nil || !strings.Contains(err.Error(), "another namespace waited") || errors.As(err, new(releases.BusyError)) {
+		t.Error(err)
 	}
 }

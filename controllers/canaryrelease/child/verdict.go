@@ -10,8 +10,9 @@ import (
 
 // ending is how a process ended.
 type ending struct {
-	// late is whether its time was over, stopped whether the caller's was.
-	late, stopped bool
+	// late is whether its time was over, stopped whether the caller's was, and recalled
+	// whether another namespace waited for its slot.
+	late, stopped, recalled bool
 	// tooMuch is whether its answer was too large.
 	tooMuch bool
 	// killed is whether a signal ended it, and ok whether it ended well.
@@ -30,6 +31,8 @@ func verdict(e ending, l Limits) error {
 		return releases.LimitError(fmt.Sprintf("the objects that the canary needs from the chart have more than %d MiB: make the ConfigMaps and Secrets that its pods read smaller", releases.MaxAnswer>>20))
 	case e.ok:
 		return nil
+	case e.recalled:
+		return releases.Failure(fmt.Sprintf("Helm took longer than %s, for hooks probably, while another namespace waited for it, and was interrupted: make the hooks of the chart faster", upgradeKeep))
 	case e.stopped:
 		return releases.Failure("Helm was interrupted, and Serin calls it again")
 	case e.late:

@@ -67,8 +67,10 @@ type helm struct {
 	copies  bool
 	failure error
 	// queued is whether the last upgrade waits for its turn.
-	queued  bool
-	request releases.Request
+	queued bool
+	// meanwhile happens while an upgrade waits.
+	meanwhile func()
+	request   releases.Request
 	// unreadable is why the records can't be read.
 	unreadable error
 	// exceeded is the limit that a proposal meets.
@@ -115,6 +117,12 @@ func (h *helm) Adopt(ctx context.Context, r releases.Request) error {
 		return err
 	}
 	h.queued = r.Queue
+	if h.meanwhile != nil {
+		h.meanwhile()
+	}
+	if err := r.Still(ctx); err != nil {
+		return err
+	}
 	if h.failure != nil {
 		return h.failure
 	}

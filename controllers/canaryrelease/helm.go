@@ -244,6 +244,7 @@ func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 	}
 	if err == nil {
 		request.Queue = k.waits != "" // the status says that it waits
+		request.Still = func(ctx context.Context) error { return r.still(ctx, s.CanaryRelease) }
 		err = r.options.Releases.Adopt(ctx, request)
 	}
 	k.failure, k.failedAt, k.waits, k.waitedAt = "", time.Time{}, "", time.Time{}
@@ -254,6 +255,22 @@ func (r *Reconciler) upgrade(ctx context.Context, s observation) error {
 		r.reporter().Record(s.CanaryRelease, corev1.EventTypeWarning, v1alpha1.ReasonUpgradeFailed, "The upgrade of release "+s.CanaryRelease.Spec.Release+" failed: "+safe(err))
 	}
 	return errAgain
+}
+
+// still is an error when the spec is another by now, or gone: a turn can come half an hour
+// later, and the upgrade may be withdrawn.
+func (r *Reconciler) still(ctx context.Context, cr *v1alpha1.CanaryRelease) error {
+	ctx, cancel := bounds.Within(ctx)
+	defer cancel()
+	now := &v1alpha1.CanaryRelease{}
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(cr), now)
+	if err != nil && client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("the CanaryRelease could not be read: %w", err)
+	}
+	if err != nil || now.UID != cr.UID || now.Generation != cr.Generation {
+		return releases.BusyError("the CanaryRelease was changed while it waited")
+	}
+	return nil
 }
 
 // unchanged is an error when the values are not those any more that the canary has: what

@@ -133,6 +133,11 @@ func (r *Releases) call(ctx context.Context, slots *fair.Slots, method string, q
 		return releases.Answer{}, releases.BusyError("Helm is called for other CanaryReleases first")
 	}
 	defer release()
+	if q.Still != nil {
+		if err := q.Still(held); err != nil {
+			return releases.Answer{}, err
+		}
+	}
 	call, err := json.Marshal(releases.Call{Method: method, Account: r.options.Account, Request: q})
 	if err != nil {
 		return releases.Answer{}, releases.Failure("the call of Helm can't be encoded")

@@ -41,6 +41,17 @@ func TestACallThatOthersComeBeforeIsNotMadeAndNoFailure(t *testing.T) {
 	}
 }
 
+func TestACallThatIsNotWantedAnyMoreWhenItsTurnComesIsNotMade(t *testing.T) {
+	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exit 1"), Account: account})
+	changed := releases.BusyError("changed")
+	if err := r.Adopt(t.Context(), releases.Request{Namespace: "a", Still: func(context.Context) error { return changed }}); !errors.Is(err, changed) {
+		t.Error(err)
+	}
+	if loads := r.grades.Loads(); len(loads) != 0 {
+		t.Errorf("%v are left", loads)
+	}
+}
+
 func TestAnUpgradeThatHangsGivesWayToThatOfAnotherNamespace(t *testing.T) {
 	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exec sleep 3600"), Account: account})
 	r.grades = fair.NewSlots(fair.Limits{Slots: 1, PerNamespace: 1, Waiting: 1, Keep: time.Millisecond})

@@ -68,6 +68,8 @@ type Request struct {
 	// Queue has an upgrade wait for its turn; without it, a BusyError says at once that
 	// others come first.
 	Queue bool `json:"-"`
+	// Still is called when the turn has come, unless it is nil; its error ends the call.
+	Still func(context.Context) error `json:"-"`
 }
 
 // Releases reads and upgrades Helm releases.

@@ -52,6 +52,15 @@ func TestACallThatIsNotWantedAnyMoreWhenItsTurnComesIsNotMade(t *testing.T) {
 	}
 }
 
+func TestACallWhoseTimeIsOverBeforeTheProcessBeginsWasInterrupted(t *testing.T) {
+	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exit 1"), Account: account})
+	ctx, cancel := context.WithCancel(t.Context())
+	q := releases.Request{Namespace: "a", Still: func(context.Context) error { cancel(); return nil }}
+	if err := r.Adopt(ctx, q); err == nil || !strings.Contains(err.Error(), "was interrupted") {
+		t.Error(err)
+	}
+}
+
 func TestAnUpgradeThatHangsGivesWayToThatOfAnotherNamespace(t *testing.T) {
 	r := New(&rest.Config{Host: "127.0.0.1:1"}, Options{Program: script(t, "exec sleep 3600"), Account: account})
 	r.grades = fair.NewSlots(fair.Limits{Slots: 1, PerNamespace: 1, Waiting: 1, Keep: time.Millisecond})

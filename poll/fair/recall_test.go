@@ -65,6 +65,20 @@ func TestWhoOverstaysLeavesForANamespaceWithoutASlot(t *testing.T) {
 	}
 }
 
+func TestATaskThatOverstayedAndHasEndedIsNotRecalled(t *testing.T) {
+	q := NewQueue[string](Limits{Slots: 1, Keep: time.Minute})
+	q.Join("a", "a1")
+	give(q)
+	q.Overstay("a1")
+	q.Leave("a1")
+	q.Join("b", "b1")
+	give(q)
+	q.Join("c", "c1")
+	if task, given := q.Recall(); given {
+		t.Errorf("%s is recalled", task)
+	}
+}
+
 // Three namespaces have tasks that never end, more of them than they may have, and begin again
 // whenever one is stopped. Each task of a fourth begins after the time at most for which
 // others keep a slot, and ends undisturbed.

@@ -98,9 +98,10 @@ func (s Stage) React(p Progress, r judge.Result) Action {
 }
 
 // Passes reports whether the evidence is good enough for the step to end.
-// Nothing is tested of a canary that gets no traffic, but the proxies have all of it.
+// Nothing is tested of a canary that gets no traffic, but the proxies have all of it, and are not
+// known to be well again while they are not measured.
 func (s Stage) Passes(r judge.Result) bool {
-	return r.Verdict == judge.Pass || s.Untested && r.Reason != judge.ReasonRefusedByProxies
+	return r.Verdict == judge.Pass || s.Untested && !r.Refusals.Holds()
 }
 
 // withoutEvidence does what the policy says.
@@ -108,7 +109,7 @@ func (s Stage) withoutEvidence(p Progress, r judge.Result) Action {
 	switch {
 	case p.Held < max(s.Hold, MinObservation), r.Reason == judge.ReasonShareMismatch, r.Reason == judge.ReasonRefusedByProxies:
 		return Hold // what is no version's doing says nothing of the canary, and more traffic does not help
-	case s.OnInconclusive == GoOn:
+	case s.OnInconclusive == GoOn && !r.Refusals.Holds():
 		return p.next()
 	case s.OnInconclusive == GiveUp:
 		return RollBack

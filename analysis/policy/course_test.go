@@ -16,7 +16,7 @@ func TestReact(t *testing.T) {
 	fail := judge.Result{Verdict: judge.Fail, Reason: judge.ReasonWorseThanStable}
 	unclear := judge.Result{Verdict: judge.Inconclusive, Reason: judge.ReasonTooFewRequests}
 	unkept := judge.Result{Verdict: judge.Inconclusive, Reason: judge.ReasonShareMismatch}
-	refused := judge.Result{Verdict: judge.Inconclusive, Reason: judge.ReasonRefusedByProxies}
+	refused, unread := refusing(judge.ReasonRefusedByProxies), refusing(judge.ReasonStaleData)
 	for _, tt := range []struct {
 		name     string
 		policy   policy.Inconclusive
@@ -48,6 +48,8 @@ func TestReact(t *testing.T) {
 		{"and not rolled back for them", policy.GiveUp, policy.Progress{Held: time.Hour}, unkept, policy.Hold},
 		{"what proxies refuse gives the canary no more", policy.GoOn, policy.Progress{Held: time.Hour}, refused, policy.Hold},
 		{"and is no failure of the canary", policy.GiveUp, policy.Progress{Held: time.Hour}, refused, policy.Hold},
+		{"that they can't be read any more does not end it", policy.GoOn, policy.Progress{Held: time.Hour}, unread, policy.Hold},
+		{"though it is inconclusive", policy.GiveUp, policy.Progress{Held: time.Hour}, unread, policy.RollBack},
 		{"but not before the step is over", policy.GiveUp, policy.Progress{Held: 59 * time.Second}, unclear, policy.Hold},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,8 +91,16 @@ func TestAStepWithoutTrafficNeedsNoEvidence(t *testing.T) {
 			t.Errorf("after %v: %s, want %s", held, got, want)
 		}
 	}
-	refused := judge.Result{Verdict: judge.Inconclusive, Reason: judge.ReasonRefusedByProxies}
-	if got := stage.React(policy.Progress{Held: time.Hour}, refused); got != policy.Hold {
-		t.Errorf("while the proxies refuse requests: %s", got)
+	for _, why := range []judge.Reason{judge.ReasonRefusedByProxies, judge.ReasonStaleData, judge.ReasonMissingData} {
+		if got := stage.React(policy.Progress{Held: time.Hour}, refusing(why)); got != policy.Hold {
+			t.Errorf("while the proxies refuse requests, %s: %s", why, got)
+		}
 	}
+}
+
+// refusing is what is known of a release whose proxies refused requests when they were last read.
+func refusing(why judge.Reason) judge.Result {
+	r := judge.Result{Verdict: judge.Inconclusive, Reason: why}
+	r.Refusals.Refused = 100
+	return r
 }

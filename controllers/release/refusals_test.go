@@ -87,3 +87,33 @@ func TestAUserDecidesAboutWhatProxiesRefuseWhereThatIsWanted(t *testing.T) {
 		t.Errorf("%+v: %s", st.Decision, readyMessage(o.Rollout))
 	}
 }
+
+// That nothing is measured any more does not say that the proxies are well.
+func TestProxiesThatCannotBeReadAnyMoreDoNotEndWhatTheyRefused(t *testing.T) {
+	for name, step := range map[string]v1alpha1.Step{"at a weight": {Weight: 10, Hold: "10s"}, "without traffic": {Weight: 0, Hold: "10s"}} {
+		t.Run(name, func(t *testing.T) {
+			o := shared(t, step, v1alpha1.InconclusivePromote)
+			for range 5 {
+				suffered(t, &o, 0, 200)
+			}
+			o.Windows = nil
+			for range 10 {
+				o.Now = o.Now.Add(30 * time.Second)
+				o.Rollout = o.Rollout.DeepCopy()
+				o.Rollout.Status = Decide(o).Status
+				if st := o.Rollout.Status; st.Decision != nil || st.Step == nil || st.Step.Index != 0 {
+					t.Fatalf("the step is over: %s", readyMessage(o.Rollout))
+				}
+			}
+			if why := o.Rollout.Status.Analysis.Reason; why != string(judge.ReasonStaleData) {
+				t.Errorf("the reason is %s", why)
+			}
+			for range 6 {
+				suffered(t, &o, 0, 0)
+			}
+			if st := o.Rollout.Status; st.Step.Index != 1 {
+				t.Errorf("the step does not go on: %s", readyMessage(o.Rollout))
+			}
+		})
+	}
+}
